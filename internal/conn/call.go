@@ -1,0 +1,84 @@
+package conn
+
+import "time"
+
+// Window is how long after its sending a request may still change something:
+// its not-after. A request that a frozen server or a slow network holds back
+// for longer does nothing any more.
+const Window = time.Second
+
+// Call is one run of one script, with what is known of its outcome. It is used
+// by one goroutine and once.
+type Call struct {
+	Script *Script
+	Keys   []string // the first decides the node
+	Args   []any    // ARGV[2] and on
+
+	// Until, where set, is the local instant up to which the call may take
+	// effect, in place of Window after its sending. Renewals use it: a renewal
+	// is of use until its lease is over.
+	Until time.Time
+
+	// Cleanup marks a call that undoes or ends something: it goes on while the
+	// Client closes.
+	Cleanup bool
+
+	// Reply is what the script answered.
+	Reply []any
+	// Sent is when the request that was answered was sent.
+	Sent time.Time
+	// Attempts counts the requests that were sent.
+	Attempts int
+
+	outstanding bool
+	notAfter    int64
+}
+
+// Status returns the first element of the reply.
+func (c *Call) Status() int64 { return c.Int(0) }
+
+// ServerTime returns the server's clock in the reply, in microseconds.
+func (c *Call) ServerTime() int64 { return c.Int(1) }
+
+// Int returns an element of the reply that is a number, or 0 where there is
+// none.
+func (c *Call) Int(i int) int64 {
+	if i >= len(c.Reply) {
+		return 0
+	}
+	n, _ := c.Reply[i].(int64)
+	return n
+}
+
+// Text returns an element of the reply that is a string, or "" where there is
+// none.
+func (c *Call) Text(i int) string {
+	if i >= len(c.Reply) {
+		return ""
+	}
+	s, _ := c.Reply[i].(string)
+	return s
+}
+
+// Outstanding reports whether a request of the call that was never answered may
+// have run or may still run, and until when on the server's clock, in
+// microseconds.
+func (c *Call) Outstanding() (notAfter int64, ok bool) { return c.notAfter, c.outstanding }
+
+// absorb takes in what became of a request that was answered or that failed.
+func (c *Call) absorb(r *request) {
+	c.Attempts++
+	if r.err == nil {
+		c.Reply, c.Sent = r.reply(), r.sent
+		return
+	}
+	if mayHaveRun(r.err) {
+		c.remember(r)
+	}
+}
+
+// remember notes that a request was sent of which no answer will be heard.
+func (c *Call) remember(r *request) {
+	c.outstanding = true
+	c.notAfter = max(c.notAfter, r.notAfter)
+}

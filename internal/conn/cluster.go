@@ -1,0 +1,175 @@
+package conn
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/holdfast-go/holdfast/internal/keys"
+)
+
+// cluster routes by the slot table of a go-redis cluster client of its own,
+// which carries no scripts: it only loads and keeps the table. Requests go out
+// on lanes, one per master.
+//
+// A MOVED is believed at once, for that slot, until the reloaded table has it.
+type cluster struct {
+	client *redis.ClusterClient
+
+	mu       sync.Mutex // guards what follows
+	byAddr   map[string]*lane
+	overlay  map[int]relocation
+	template *redis.Options // a node's options, for servers that the table does not have yet
+	closed   bool
+
+	pubsub atomic.Int32 // unprobed, classicPubSub or shardedPubSub
+}
+
+// relocation is what a MOVED said.
+type relocation struct {
+	addr string
+	told time.Time
+}
+
+// overlayLife is for how long a MOVED outweighs the table: longer than the
+// table takes to be reloaded.
+const overlayLife = 2 * time.Second
+
+const (
+	unprobed int32 = iota
+	classicPubSub
+	shardedPubSub
+)
+
+func newCluster(o redis.ClusterOptions) *cluster {
+	c := &cluster{byAddr: make(map[string]*lane), overlay: make(map[int]relocation)}
+	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
+	o.MaxRetries, o.MaxRedirects = -1, 1
+	o.DialerRetries = 1
+	o.DialTimeout = shorter(o.DialTimeout, dialTimeout)
+	o.ReadTimeout = shorter(o.ReadTimeout, ioTimeout)
+	o.WriteTimeout = shorter(o.WriteTimeout, ioTimeout)
+	o.ContextTimeoutEnabled = true
+	o.MinIdleConns = 0
+	o.PipelinePoolSize = -1
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.AutoPipelineOptions = nil
+	o.NewClient = c.newNode
+	c.client = redis.NewClusterClient(&o)
+	return c
+}
+
+// newNode is how the table's client makes its nodes. It is where we see their
+// options.
+func (c *cluster) newNode(o *redis.Options) *redis.Client {
+	c.mu.Lock()
+	if c.template == nil {
+		c.template = wireOptions(*o)
+	}
+	c.mu.Unlock()
+	return redis.NewClient(o)
+}
+
+func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
+	if addr, ok := c.relocated(keys.Slot(key)); ok {
+		return c.at(addr), nil
+	}
+	node, err := c.client.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return c.at(node.Options().Addr), nil
+}
+
+// relocated returns where a MOVED has sent the slot lately.
+func (c *cluster) relocated(slot int) (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	to, ok := c.overlay[slot]
+	if ok && time.Since(to.told) > overlayLife {
+		delete(c.overlay, slot)
+		ok = false
+	}
+	return to.addr, ok
+}
+
+func (c *cluster) at(addr string) *lane {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.byAddr[addr]
+	if l == nil {
+		options := *c.template
+		options.Addr, options.NodeAddress = addr, addr
+		l = newLane(addr, &options)
+		if c.closed {
+			l.closed = true
+		}
+		c.byAddr[addr] = l
+	}
+	return l
+}
+
+func (c *cluster) moved(key, addr string) {
+	c.mu.Lock()
+	c.overlay[keys.Slot(key)] = relocation{addr: addr, told: time.Now()}
+	c.mu.Unlock()
+	c.client.ReloadState(context.Background())
+}
+
+// failed drops what MOVED said of that server and asks for a new table: dial
+// errors alone do not make go-redis look again.
+func (c *cluster) failed(l *lane) {
+	c.mu.Lock()
+	for slot, to := range c.overlay {
+		if to.addr == l.addr {
+			delete(c.overlay, slot)
+		}
+	}
+	c.mu.Unlock()
+	c.client.ReloadState(context.Background())
+}
+
+func (c *cluster) sharded(ctx context.Context) (bool, error) {
+	switch c.pubsub.Load() {
+	case classicPubSub:
+		return false, nil
+	case shardedPubSub:
+		return true, nil
+	}
+	node, err := c.client.MasterForKey(ctx, "")
+	if err != nil {
+		return false, err
+	}
+	switch err := node.PubSubShardNumSub(ctx).Err(); {
+	case err == nil:
+		c.pubsub.Store(shardedPubSub)
+	case isReply(err) && judge(err) == final:
+		c.pubsub.Store(classicPubSub)
+	default:
+		return false, err
+	}
+	return c.pubsub.Load() == shardedPubSub, nil
+}
+
+func (c *cluster) lanes() []*lane {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.byAddr))
+}
+
+func (c *cluster) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	for _, l := range c.lanes() {
+		l.close()
+	}
+	_ = c.client.Close()
+}

@@ -1,0 +1,122 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// unsent marks an error that came before anything was sent.
+type unsent struct{ error }
+
+func (u unsent) Unwrap() error { return u.error }
+
+// verdict is what an error asks the runner to do.
+type verdict int
+
+const (
+	final      verdict = iota // the caller must know
+	again                     // the server or the network may recover: retry with backoff
+	unknown                   // NOSCRIPT: the server does not have the script
+	moved                     // MOVED: another server has the slot
+	redirected                // ASK: another server has the key, this once
+)
+
+// transient are the beginnings of server errors that pass by themselves.
+var transient = []string{
+	"LOADING ", "READONLY ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ", "NOREPLICAS ", "BUSY ",
+	"ERR max number of clients reached", "UNBLOCKED ",
+}
+
+// judge decides what an error means for the call.
+func judge(err error) verdict {
+	switch {
+	case errors.Is(err, errs.Closed):
+		return final
+	case !isReply(err):
+		return again
+	case hasCode(err, "NOSCRIPT "):
+		return unknown
+	case hasCode(err, "MOVED "):
+		return moved
+	case hasCode(err, "ASK "):
+		return redirected
+	}
+	for _, code := range transient {
+		if hasCode(err, code) {
+			return again
+		}
+	}
+	return final
+}
+
+// typed gives a server's error its sentinel.
+func typed(err error) error {
+	for _, t := range []struct {
+		code     string
+		sentinel error
+	}{
+		{"WRONGTYPE ", errs.WrongType},
+		{"OOM ", errs.OutOfMemory},
+		{"NOPERM ", errs.Denied},
+		{"NOAUTH ", errs.Denied},
+		{"WRONGPASS ", errs.Denied},
+		{"ERR AUTH ", errs.Denied},
+		{"ERR invalid password", errs.Denied},
+	} {
+		if hasCode(err, t.code) {
+			return fmt.Errorf("%w: %w", t.sentinel, err)
+		}
+	}
+	return err
+}
+
+// hasCode reports whether a server's error is of that code. Redis 7 puts the
+// code of an error inside a script first; Redis 6 and miniredis wrap it.
+func hasCode(err error, code string) bool {
+	if !isReply(err) {
+		return false
+	}
+	text := err.Error()
+	return strings.HasPrefix(text, code) ||
+		strings.HasPrefix(text, "ERR Error ") && strings.Contains(text, " "+code) ||
+		strings.HasPrefix(text, "ERR Error ") && strings.Contains(text, "-"+code)
+}
+
+func isReadOnly(err error) bool { return hasCode(err, "READONLY ") }
+
+// isReply reports whether err is a server's answer, so that the connection is
+// whole and the request did not take effect.
+func isReply(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// mayHaveRun reports whether a request that failed so may have been executed,
+// or may yet be.
+func mayHaveRun(err error) bool {
+	if errors.As(err, new(unsent)) || isReply(err) {
+		return false
+	}
+	var op *net.OpError
+	return !(errors.As(err, &op) && op.Op == "dial")
+}
+
+// redirection returns the address in a MOVED or ASK error ("MOVED 3999
+// host:port") that the server at from answered. No host means from's own.
+func redirection(err error, from string) string {
+	text := err.Error()
+	addr := text[strings.LastIndexByte(text, ' ')+1:]
+	if strings.HasPrefix(addr, ":") {
+		if host, _, err := net.SplitHostPort(from); err == nil {
+			return net.JoinHostPort(host, addr[1:])
+		}
+	}
+	return addr
+}

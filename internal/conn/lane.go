@@ -1,0 +1,181 @@
+package conn
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+const (
+	// maxWires is how many connections a lane opens for its callers. Four keep
+	// one server busy; more only make the batches smaller.
+	maxWires = 4
+	// maxBatch bounds a pipeline, and so how long it makes other clients of the
+	// same server wait.
+	maxBatch = 128
+)
+
+// lane carries all requests for one server, by group commit: a caller who finds
+// a wire free sends at once, by itself; callers who find every wire busy queue,
+// and whatever has queued when a wire comes free goes out as one pipeline.
+//
+// The queue holds at most one request per goroutine that waits in Run.
+type lane struct {
+	addr    string
+	options *redis.Options
+	clock   clock
+
+	renewals wire // for renewals alone, which never stand behind callers; one user at a time
+
+	mu     sync.Mutex // guards what follows
+	queue  []*request
+	free   []*wire
+	wires  []*wire // all that were made
+	closed bool
+
+	flushers sync.WaitGroup
+}
+
+func newLane(addr string, options *redis.Options) *lane {
+	l := &lane{addr: addr, options: options}
+	l.clock.epoch = time.Now()
+	l.renewals = wire{options: options, clock: &l.clock}
+	return l
+}
+
+// do sends r and waits for its answer. It reports false if ctx ended first: then
+// r may still be in the queue, or on its way.
+func (l *lane) do(ctx context.Context, r *request) bool {
+	w := l.board(r)
+	if w != nil {
+		w.run(ctx, r)
+		l.release(w)
+		return true
+	}
+	select {
+	case <-r.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// board gives the caller a wire of its own, or queues the request.
+func (l *lane) board(r *request) *wire {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed && len(l.queue) == 0 {
+		if w := l.freeWire(); w != nil {
+			return w
+		}
+	}
+	r.done = make(chan struct{})
+	if l.closed {
+		r.fail(unsent{errs.Closed})
+	} else {
+		l.queue = append(l.queue, r)
+	}
+	return nil
+}
+
+// freeWire takes a wire that nobody uses, the one used last so that few stay
+// open, or makes one. It returns nil when all are busy.
+func (l *lane) freeWire() *wire {
+	if n := len(l.free); n > 0 {
+		w := l.free[n-1]
+		l.free = l.free[:n-1]
+		return w
+	}
+	if len(l.wires) == maxWires {
+		return nil
+	}
+	w := &wire{options: l.options, clock: &l.clock}
+	l.wires = append(l.wires, w)
+	return w
+}
+
+// release gives a wire back. If requests have queued meanwhile a flusher takes
+// it over, so that the caller goes on with its own work.
+func (l *lane) release(w *wire) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		w.reset()
+	case len(l.queue) == 0:
+		l.free = append(l.free, w)
+	default:
+		l.flushers.Go(func() { l.flush(w) })
+	}
+}
+
+// flush sends what has queued, batch after batch, until the queue is empty.
+func (l *lane) flush(w *wire) {
+	for {
+		batch := l.nextBatch(w)
+		if batch == nil {
+			return
+		}
+		w.run(detached, batch...)
+	}
+}
+
+// nextBatch takes the head of the queue. It gives the wire back and returns nil
+// when there is none.
+func (l *lane) nextBatch(w *wire) []*request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		w.reset()
+		return nil
+	}
+	n := min(len(l.queue), maxBatch)
+	if n == 0 {
+		l.free = append(l.free, w)
+		return nil
+	}
+	batch := slices.Clone(l.queue[:n])
+	l.queue = slices.Delete(l.queue, 0, n)
+	return batch
+}
+
+// interrupt fails what is queued and cuts every connection, so that all callers
+// return. The lane stays usable.
+func (l *lane) interrupt() {
+	l.mu.Lock()
+	queue, wires := l.queue, slices.Clone(l.wires)
+	l.queue = nil
+	l.mu.Unlock()
+
+	for _, r := range queue {
+		if r.withdraw() {
+			r.fail(unsent{net.ErrClosed})
+		}
+	}
+	for _, w := range wires {
+		w.hangUp(w.lifeNow())
+	}
+}
+
+// close ends the lane for good and waits for its flushers. Callers on a wire of
+// their own return as their connection is cut.
+func (l *lane) close() {
+	l.mu.Lock()
+	l.closed = true
+	free := l.free
+	l.free = nil
+	l.mu.Unlock()
+
+	l.interrupt()
+	for _, w := range free {
+		w.reset()
+	}
+	l.flushers.Wait()
+	l.renewals.reset()
+}

@@ -1,0 +1,91 @@
+// Package conn is the one path by which every script of Holdfast reaches Redis.
+//
+// A Manager works on small clients of its own, made from the options of the
+// go-redis client it is given: with short timeouts, so that a frozen server is
+// noticed, and without go-redis's retries, which send a script again behind the
+// caller's back. So the user's pool never starves Holdfast, nor the reverse.
+//
+// A call travels so: Run finds the lane of the server that has the key; the
+// lane sends it at once on a free wire, or in the next pipeline with whatever
+// else has queued; the wire stamps it with its not-after, writes it, and reads
+// the reply. What passes by itself (a lost connection, LOADING, a failover, a
+// slot on the move) is retried here until the caller's context ends, which is
+// safe because every script is safe to run twice. What does not is returned at
+// once, typed.
+//
+// When the caller's context ends, Run returns at once. What it has sent may
+// still run, up to its not-after and not later: Call.Outstanding says so, and
+// the caller cleans up.
+package conn
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// Manager runs scripts on the Redis behind one go-redis client.
+type Manager struct {
+	topology topology
+	log      *slog.Logger
+
+	closing context.Context // ends at Interrupt, and with it all calls but Cleanup
+	close   context.CancelCauseFunc
+	closed  context.Context // ends at Close
+	shut    context.CancelCauseFunc
+}
+
+// New returns the Manager for the Redis behind rdb. It does no I/O. The error
+// matches errs.BadArgument if rdb is nil or of a kind that cannot be served.
+func New(rdb redis.UniversalClient, log *slog.Logger) (*Manager, error) {
+	t, err := newTopology(rdb)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{topology: t, log: log}
+	m.closing, m.close = context.WithCancelCause(context.Background())
+	m.closed, m.shut = context.WithCancelCause(context.Background())
+	return m, nil
+}
+
+// Interrupt ends every call with errs.Closed but those marked Cleanup, which go
+// on until Close.
+func (m *Manager) Interrupt() {
+	m.close(errs.Closed)
+	for _, l := range m.topology.lanes() {
+		l.interrupt()
+	}
+}
+
+// Close ends every call with errs.Closed and closes all connections.
+func (m *Manager) Close() {
+	m.close(errs.Closed)
+	m.shut(errs.Closed)
+	m.topology.close()
+}
+
+// Node names the server that has key now, for RunBatch.
+func (m *Manager) Node(ctx context.Context, key string) (string, error) {
+	l, err := m.topology.lane(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return l.addr, nil
+}
+
+// PublishCommand returns the command that tells a channel's subscribers:
+// SPUBLISH in a cluster whose servers have it, PUBLISH otherwise. It does I/O
+// only in a cluster, and there only until it has been answered once.
+func (m *Manager) PublishCommand(ctx context.Context) (string, error) {
+	sharded, err := m.topology.sharded(ctx)
+	if err != nil {
+		return "", err
+	}
+	if sharded {
+		return "SPUBLISH", nil
+	}
+	return "PUBLISH", nil
+}

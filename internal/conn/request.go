@@ -1,0 +1,94 @@
+package conn
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// request is one sending of a call. Its caller makes it; whoever sends it fills
+// it in. A caller that leaves a request on its way never looks at the answer.
+type request struct {
+	call   *Call
+	full   bool // send the source, not its hash: the server does not have it
+	asking bool // the slot is on its way to this server
+
+	state atomic.Int32
+	done  chan struct{} // closed when answered; nil where the caller sends by itself
+
+	// Written before state becomes sent.
+	cmd      *redis.Cmd
+	sent     time.Time
+	notAfter int64
+
+	// Written before done is closed.
+	err error
+}
+
+const (
+	queued int32 = iota
+	sent
+	withdrawn
+)
+
+// prepare builds the command as of now. It reports false if the caller has
+// withdrawn the request.
+func (r *request) prepare(clock *clock) bool {
+	now := time.Now()
+	until := r.call.Until
+	if until.IsZero() {
+		until = now.Add(Window)
+	}
+	r.sent, r.notAfter = now, clock.at(until)
+
+	c := r.call
+	args := make([]any, 0, 4+len(c.Keys)+len(c.Args))
+	if r.full {
+		args = append(args, "eval", c.Script.source)
+	} else {
+		args = append(args, "evalsha", c.Script.sha)
+	}
+	args = append(args, len(c.Keys))
+	for _, key := range c.Keys {
+		args = append(args, key)
+	}
+	args = append(args, r.notAfter)
+	args = append(args, c.Args...)
+	r.cmd = redis.NewCmd(detached, args...)
+	return r.state.CompareAndSwap(queued, sent)
+}
+
+// withdraw takes back a request that is still in the queue. It reports false if
+// it is on its way already.
+func (r *request) withdraw() bool { return r.state.CompareAndSwap(queued, withdrawn) }
+
+// answer takes in the reply and tells the caller.
+func (r *request) answer(clock *clock, received time.Time) {
+	if r.err = r.cmd.Err(); r.err == nil {
+		if reply := r.reply(); len(reply) > 1 {
+			if micros, ok := reply[1].(int64); ok {
+				clock.observe(micros, received)
+			}
+		}
+	}
+	r.finish()
+}
+
+// fail tells the caller that the request came to nothing.
+func (r *request) fail(err error) {
+	r.err = err
+	r.finish()
+}
+
+func (r *request) finish() {
+	if r.done != nil {
+		close(r.done)
+	}
+}
+
+// reply returns the elements of the script's answer.
+func (r *request) reply() []any {
+	values, _ := r.cmd.Val().([]any)
+	return values
+}

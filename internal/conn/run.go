@@ -1,0 +1,172 @@
+package conn
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+const (
+	minBackoff = 5 * time.Millisecond
+	maxBackoff = 250 * time.Millisecond
+	// patience is how long a call is retried before the log says so.
+	patience = time.Second
+)
+
+// Run runs the call until it is answered. It returns nil when the script has
+// answered; an error that matches ctx's, and names the last failure, when ctx
+// ends first; errs.Closed after Close; a typed error at once for what no retry
+// mends.
+func (m *Manager) Run(ctx context.Context, c *Call) error {
+	t := attempt{m: m, call: c, started: time.Now()}
+	for {
+		if err := m.over(ctx, c); err != nil {
+			return t.because(err)
+		}
+		wait, err := t.try(ctx)
+		if err != nil || wait == answered {
+			return err
+		}
+		if wait > 0 {
+			pause(ctx, m.life(c), wait)
+		}
+	}
+}
+
+// over returns why no further request of the call may be sent, if so.
+func (m *Manager) over(ctx context.Context, c *Call) error {
+	if m.life(c).Err() != nil {
+		return errs.Closed
+	}
+	return ctx.Err()
+}
+
+// life is the time in which the call may run at all.
+func (m *Manager) life(c *Call) context.Context {
+	if c.Cleanup {
+		return m.closed
+	}
+	return m.closing
+}
+
+// attempt is one Run: what the next request must look like, and what became of
+// the last.
+type attempt struct {
+	m    *Manager
+	call *Call
+
+	full     bool  // send the source
+	detour   *lane // where ASK sent us, for the next request only
+	failures int   // in a row, for the backoff
+	last     error // for the caller's error
+	started  time.Time
+	warned   bool
+}
+
+// answered is the wait that says there is nothing to wait for.
+const answered time.Duration = -1
+
+// try sends one request. It returns how long to wait before the next, or
+// answered, or an error that ends the call.
+func (t *attempt) try(ctx context.Context) (time.Duration, error) {
+	r := &request{call: t.call, full: t.full, asking: t.detour != nil}
+	l := t.detour
+	t.detour = nil
+	if l == nil {
+		var err error
+		if l, err = t.m.topology.lane(ctx, t.call.Keys[0]); err != nil {
+			return t.failed(ctx, nil, unsent{err})
+		}
+	}
+	if !l.do(ctx, r) {
+		if !r.withdraw() {
+			t.call.remember(r) // it is on its way, and nobody will hear the answer
+		}
+		return 0, t.because(ctx.Err())
+	}
+	t.call.absorb(r)
+	if r.err != nil {
+		return t.failed(ctx, l, r.err)
+	}
+	if t.call.Status() == Late {
+		return t.later(), nil // the reply has set our idea of the server's clock right
+	}
+	return answered, nil
+}
+
+// failed decides what a failure asks for.
+func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration, error) {
+	if over := t.m.over(ctx, t.call); over != nil {
+		return 0, t.because(over)
+	}
+	switch t.last = err; judge(err) {
+	case unknown:
+		t.full = true
+		return t.later(), nil
+	case moved:
+		t.m.topology.moved(t.call.Keys[0], redirection(err, l.addr))
+		return t.later(), nil
+	case redirected:
+		t.detour = t.m.topology.at(redirection(err, l.addr))
+		return t.later(), nil
+	case again:
+		if l != nil {
+			t.m.topology.failed(l)
+		}
+		t.complain()
+		t.failures++
+		return t.backoff(), nil
+	default:
+		return 0, typed(err)
+	}
+}
+
+// later waits only if the like has happened before: the next request is expected
+// to do it.
+func (t *attempt) later() time.Duration {
+	t.failures++
+	if t.failures < 3 {
+		return 0
+	}
+	return t.backoff()
+}
+
+// backoff doubles from minBackoff to maxBackoff, with up to half of it random.
+func (t *attempt) backoff() time.Duration {
+	d := maxBackoff
+	if t.failures < 8 {
+		d = min(maxBackoff, minBackoff<<t.failures)
+	}
+	return d/2 + rand.N(d/2)
+}
+
+// because explains an end that the last failure may have led to.
+func (t *attempt) because(end error) error {
+	if t.last == nil {
+		return end
+	}
+	return fmt.Errorf("%w (last failure: %w)", end, t.last)
+}
+
+// complain logs, once a call, that Redis has not answered for a while.
+func (t *attempt) complain() {
+	if t.warned || time.Since(t.started) < patience {
+		return
+	}
+	t.warned = true
+	t.m.log.Warn("holdfast: redis does not answer, retrying", "script", t.call.Script.name, "error", t.last)
+}
+
+// pause waits for d, or less if either context ends.
+func pause(ctx, life context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-life.Done():
+	}
+}

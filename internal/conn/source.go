@@ -1,0 +1,37 @@
+package conn
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Home names the server on which channel is to be subscribed: the master of its
+// slot where channels are sharded, any one otherwise.
+func (m *Manager) Home(ctx context.Context, channel string) (string, error) {
+	sharded, err := m.Sharded(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !sharded {
+		channel = "" // one server for all
+	}
+	return m.Node(ctx, channel)
+}
+
+// Dial returns a new client for subscriptions on that server. The caller closes
+// it.
+func (m *Manager) Dial(home string) (*redis.Client, error) {
+	options := *m.topology.at(home).options
+	return redis.NewClient(&options), nil
+}
+
+// Sharded reports whether channels are subscribed with SSUBSCRIBE.
+func (m *Manager) Sharded(ctx context.Context) (bool, error) {
+	return m.topology.sharded(ctx)
+}
+
+// Moved takes in that a subscription on that server failed.
+func (m *Manager) Moved(home string) {
+	m.topology.failed(m.topology.at(home))
+}

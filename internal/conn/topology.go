@@ -1,0 +1,97 @@
+package conn
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// topology knows which server has which key.
+type topology interface {
+	// lane returns the lane of the master that has key. It may do I/O.
+	lane(ctx context.Context, key string) (*lane, error)
+	// at returns the lane of the server at addr.
+	at(addr string) *lane
+	// moved takes in that the server at addr has key's slot now.
+	moved(key, addr string)
+	// failed takes in that a server did not answer as a master does.
+	failed(l *lane)
+	// sharded reports whether channels belong to slots. It may do I/O.
+	sharded(ctx context.Context) (bool, error)
+	// lanes returns all there are.
+	lanes() []*lane
+	close()
+}
+
+func newTopology(rdb redis.UniversalClient) (topology, error) {
+	switch c := rdb.(type) {
+	case *redis.Client:
+		if c != nil {
+			options := wireOptions(*c.Options())
+			return single{newLane(options.Addr, options)}, nil
+		}
+	case *redis.ClusterClient:
+		if c != nil {
+			return newCluster(*c.Options()), nil
+		}
+	case nil:
+	default:
+		return nil, fmt.Errorf("a go-redis client of type %T cannot be served, only *redis.Client and *redis.ClusterClient: %w", rdb, errs.BadArgument)
+	}
+	return nil, fmt.Errorf("the go-redis client is nil: %w", errs.BadArgument)
+}
+
+// Bounds of a wire's I/O. A server that is silent for longer is taken for
+// frozen, and the request is sent again on a new connection.
+const (
+	ioTimeout   = time.Second
+	dialTimeout = 2 * time.Second
+)
+
+// wireOptions makes the options of a wire from those of the user's client: the
+// same server, credentials and TLS, but one connection, short timeouts, and no
+// retries.
+func wireOptions(o redis.Options) *redis.Options {
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.DialTimeout = shorter(o.DialTimeout, dialTimeout)
+	o.ReadTimeout = shorter(o.ReadTimeout, ioTimeout)
+	o.WriteTimeout = shorter(o.WriteTimeout, ioTimeout)
+	o.ContextTimeoutEnabled = true
+
+	o.PoolSize, o.MaxConcurrentDials = 1, 1
+	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 0, 0, 0
+	o.PipelinePoolSize = -1
+	o.ConnMaxIdleTime = -1
+
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.ClientSideCache, o.ClientSideCacheConfig = nil, nil
+	o.AutoPipelineOptions = nil
+	return &o
+}
+
+// shorter returns the user's timeout if it is set and shorter than ours.
+func shorter(users, ours time.Duration) time.Duration {
+	if users > 0 && users < ours {
+		return users
+	}
+	return ours
+}
+
+// single is one server at a time: standalone, or whichever master Sentinel
+// names, which the dialer finds anew for every connection.
+type single struct{ only *lane }
+
+func (s single) lane(context.Context, string) (*lane, error) { return s.only, nil }
+func (s single) at(string) *lane                             { return s.only }
+func (s single) moved(string, string)                        {}
+func (s single) failed(*lane)                                {}
+func (s single) sharded(context.Context) (bool, error)       { return false, nil }
+func (s single) lanes() []*lane                              { return []*lane{s.only} }
+func (s single) close()                                      { s.only.close() }

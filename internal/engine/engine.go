@@ -1,0 +1,120 @@
+// Package engine is what a Client lends to its synchronizers, so that they stay
+// small: one connection manager, one subscription service, one renewal
+// scheduler, one way to wait, one way to clean up, and the owner ids.
+//
+// A synchronizer brings its scripts, how to try and how to release. It never
+// waits, subscribes, renews or retries by itself.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/pubsub"
+	"github.com/holdfast-go/holdfast/internal/renewal"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// Engine is the machinery of one Client.
+type Engine struct {
+	Conn      *conn.Manager
+	Renewals  *renewal.Scheduler
+	Telemetry *telemetry.Telemetry
+	Log       *slog.Logger
+
+	subs   *pubsub.Service
+	client string // this Client's part of its owner ids
+	owners atomic.Int64
+
+	lines    lines
+	registry registry
+
+	closing context.Context // ends with errs.Closed when Close begins
+	end     context.CancelCauseFunc
+	once    sync.Once
+	closed  chan struct{} // closed when Close is done
+
+	cleanups sync.WaitGroup
+	mu       sync.Mutex // guards stopped, so that no cleanup begins once Close waits for them
+	stopped  bool
+}
+
+// New returns the Engine on the Redis behind rdb. It does no I/O. The error
+// matches errs.BadArgument if rdb cannot be served.
+func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) (*Engine, error) {
+	manager, err := conn.New(rdb, log)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		Conn:      manager,
+		Telemetry: tel,
+		Log:       log,
+		client:    uuid.NewString(),
+		closed:    make(chan struct{}),
+	}
+	e.closing, e.end = context.WithCancelCause(context.Background())
+	e.subs = pubsub.New(manager, pubsub.Config{Logger: log, Reconnected: tel.Reconnected})
+	e.Renewals = renewal.New(sender{e})
+	return e, nil
+}
+
+// NewOwner returns the id of a new owner. No two acquisitions share one, so
+// that "is my field there?" answers "did my request run?".
+func (e *Engine) NewOwner() (client string, id int64) { return e.client, e.owners.Add(1) }
+
+// Closing ends when the Client begins to close.
+func (e *Engine) Closing() context.Context { return e.closing }
+
+// closeGrace is how long Close waits for the clean-up of cancelled calls: as
+// long as a request may come late, and a little more.
+const closeGrace = conn.Window + 500*time.Millisecond
+
+// Close ends waits and holds with errs.Closed, lets the clean-up of cancelled
+// calls finish within a bound, and then ends every goroutine and connection.
+// What is held stays in Redis until its lease runs out: work may still be going
+// on under it. It is safe to call twice, and concurrently.
+func (e *Engine) Close() error {
+	e.once.Do(func() {
+		defer close(e.closed)
+		e.end(errs.Closed)
+		e.registry.end(errs.Closed)
+		e.Renewals.Close()
+		e.Conn.Interrupt()
+		e.waitForCleanups()
+		err := e.subs.Close()
+		e.Conn.Close()
+		e.cleanups.Wait()
+		if err != nil {
+			e.Log.Warn("holdfast: closing the subscriptions failed", "error", err)
+		}
+	})
+	<-e.closed
+	return nil
+}
+
+func (e *Engine) waitForCleanups() {
+	e.mu.Lock()
+	e.stopped = true
+	e.mu.Unlock()
+
+	done := make(chan struct{})
+	go func() {
+		e.cleanups.Wait()
+		close(done)
+	}()
+	grace := time.NewTimer(closeGrace)
+	defer grace.Stop()
+	select {
+	case <-done:
+	case <-grace.C:
+	}
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/pubsub"
+)
+
+// lines are the local queues: one for each name that more than one goroutine of
+// this process waits for, or one goroutine in vain. Only the head of a line
+// talks to Redis.
+type lines struct {
+	mu    sync.Mutex
+	byKey map[string]*line
+}
+
+// line is the queue of one name.
+type line struct {
+	key  string
+	head *place // who talks to Redis; nil never, while the line exists
+	tail *place
+
+	// What one head hands to the next. Only the head touches it.
+	sub       *pubsub.Subscription // from the first busy answer on
+	heldUntil time.Time            // the last grant went to this process, and lasts at most until then
+}
+
+// place is one goroutine's place in a line.
+type place struct {
+	line *line
+	prev *place
+	next *place
+	turn chan struct{} // closed when the place is the head
+}
+
+// empty reports whether nobody waits for key.
+func (l *lines) empty(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byKey[key] == nil
+}
+
+// join puts the caller at the end of key's line.
+func (l *lines) join(key string) *place {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byKey == nil {
+		l.byKey = make(map[string]*line)
+	}
+	p := &place{turn: make(chan struct{})}
+	q := l.byKey[key]
+	if q == nil {
+		q = &line{key: key}
+		l.byKey[key] = q
+	}
+	p.line, p.prev = q, q.tail
+	if q.tail == nil {
+		q.head = p
+		close(p.turn)
+	} else {
+		q.tail.next = p
+	}
+	q.tail = p
+	return p
+}
+
+// leave takes p out of its line; if it was the head, the next one is.
+func (l *lines) leave(p *place) {
+	l.mu.Lock()
+	q := p.line
+	if p.prev != nil {
+		p.prev.next = p.next
+	}
+	if p.next != nil {
+		p.next.prev = p.prev
+	}
+	if q.tail == p {
+		q.tail = p.prev
+	}
+	if q.head == p {
+		q.head = p.next
+		if q.head != nil {
+			close(q.head.turn)
+		} else {
+			delete(l.byKey, q.key)
+		}
+	}
+	ended := q.head == nil
+	l.mu.Unlock()
+	if ended && q.sub != nil {
+		q.sub.Close()
+	}
+}
+
+// await waits until p is the head.
+func (p *place) await(ctx, closing context.Context) error {
+	select {
+	case <-p.turn:
+		return nil
+	default:
+	}
+	select {
+	case <-p.turn:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-closing.Done():
+		return context.Cause(closing)
+	}
+}

@@ -1,0 +1,97 @@
+package engine
+
+import "sync"
+
+// Held is a hold of this Client, as the registry knows it.
+type Held interface {
+	// Member returns the hold's place in the registry.
+	Member() *Member
+	// End ends the hold locally with that cause.
+	End(cause error)
+}
+
+// Member is a hold's place in the registry. It is embedded in the hold.
+type Member struct {
+	next *Member
+	held Held
+}
+
+// registry knows what this Client holds, by key. More than one hold may stand
+// under a key: an old one may not have noticed yet that it was lost.
+type registry struct {
+	mu    sync.Mutex
+	byKey map[string]*Member
+}
+
+// Register notes that h is held under key.
+func (e *Engine) Register(key string, h Held) {
+	r, m := &e.registry, h.Member()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byKey == nil {
+		r.byKey = make(map[string]*Member)
+	}
+	m.held, m.next = h, r.byKey[key]
+	r.byKey[key] = m
+}
+
+// Unregister notes that h is held no more.
+func (e *Engine) Unregister(key string, h Held) {
+	r, m := &e.registry, h.Member()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.byKey[key]
+	switch {
+	case first == m && m.next == nil:
+		delete(r.byKey, key)
+	case first == m:
+		r.byKey[key] = m.next
+	default:
+		for at := first; at != nil; at = at.next {
+			if at.next == m {
+				at.next = m.next
+				break
+			}
+		}
+	}
+	m.next = nil
+}
+
+// Holds reports whether this Client holds something under key.
+func (e *Engine) Holds(key string) bool {
+	e.registry.mu.Lock()
+	defer e.registry.mu.Unlock()
+	return e.registry.byKey[key] != nil
+}
+
+// EndAll ends every hold of this Client under key with that cause.
+func (e *Engine) EndAll(key string, cause error) {
+	for _, h := range e.registry.under(key) {
+		h.End(cause)
+	}
+}
+
+func (r *registry) under(key string) []Held {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var held []Held
+	for m := r.byKey[key]; m != nil; m = m.next {
+		held = append(held, m.held)
+	}
+	return held
+}
+
+// end ends every hold there is.
+func (r *registry) end(cause error) {
+	r.mu.Lock()
+	var held []Held
+	for _, m := range r.byKey {
+		for ; m != nil; m = m.next {
+			held = append(held, m.held)
+		}
+	}
+	r.mu.Unlock()
+	for _, h := range held {
+		h.End(cause)
+	}
+}

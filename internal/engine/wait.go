@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// PollBound is the longest that a waiter goes without asking. Messages only make
+// it faster.
+const PollBound = time.Second
+
+// Verdict is what a try found.
+type Verdict struct {
+	Granted bool
+	// For is how long the grant lasts, or, where it was refused, how long the
+	// present holder's lasts; negative where it has no end.
+	For time.Duration
+}
+
+// Waiting is what the engine must know to wait for something.
+type Waiting struct {
+	Kind    string // for metrics
+	Key     string // the local queue's
+	Channel string // where a release is told
+	Try     func(ctx context.Context) (Verdict, error)
+}
+
+// Wait tries until the grant is given, the try fails, ctx ends or the Client
+// closes. It is the one loop in which Holdfast waits: try; subscribe; try again
+// whenever a message comes, a subscription is confirmed anew, the holder's lease
+// is over, or PollBound has passed.
+//
+// The waiters of one process queue for a key; only the first of them tries. A
+// wait that ctx ended matches ctx's error, and errs.Busy if the thing was found
+// held. It reports whether it had to wait.
+func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
+	if e.lines.empty(w.Key) {
+		v, err := w.Try(ctx)
+		if err != nil || v.Granted {
+			return false, err
+		}
+	}
+	e.Telemetry.Waiting(w.Kind, 1)
+	defer e.Telemetry.Waiting(w.Kind, -1)
+
+	place := e.lines.join(w.Key)
+	defer e.lines.leave(place)
+	if err := place.await(ctx, e.closing); err != nil {
+		return true, busy(err)
+	}
+	return true, e.waitAsHead(ctx, w, place.line)
+}
+
+// waitAsHead is Wait for the first in line.
+func (e *Engine) waitAsHead(ctx context.Context, w Waiting, q *line) error {
+	if q.sub == nil {
+		q.sub = e.subs.Subscribe(w.Channel)
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	// The one before us got it and this line has listened since: what would
+	// free it will wake us.
+	timer.Reset(until(q.heldUntil))
+	for {
+		reason, err := e.park(ctx, q, timer)
+		if err != nil {
+			return busy(err)
+		}
+		e.Telemetry.Woken(w.Kind, reason)
+		v, err := w.Try(ctx)
+		if err != nil {
+			if ctx.Err() != nil && !errors.Is(err, errs.Busy) {
+				return busy(err)
+			}
+			return err
+		}
+		if v.Granted {
+			q.heldUntil = time.Now().Add(v.For)
+			return nil
+		}
+		timer.Reset(nap(v.For))
+	}
+}
+
+// park waits for whatever may have changed something.
+func (e *Engine) park(ctx context.Context, q *line, timer *time.Timer) (reason string, err error) {
+	select {
+	case <-q.sub.C():
+		return "message", nil
+	case <-timer.C:
+		return "timer", nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-e.closing.Done():
+		return "", context.Cause(e.closing)
+	}
+}
+
+// until returns how long to sleep when the thing is held until t.
+func until(t time.Time) time.Duration {
+	if t.IsZero() {
+		return 0
+	}
+	return max(0, nap(time.Until(t)))
+}
+
+// nap returns how long to sleep when the holder has left: no longer than
+// PollBound, of which a tenth is random so that processes spread out; and not
+// at all so short that waiting becomes asking.
+func nap(left time.Duration) time.Duration {
+	poll := PollBound - rand.N(PollBound/10)
+	if left < 0 || left > poll {
+		return poll
+	}
+	return max(left, time.Millisecond)
+}
+
+// busy adds to why a wait ended that the thing was held.
+func busy(end error) error {
+	if errors.Is(end, errs.Closed) {
+		return end
+	}
+	return fmt.Errorf("%w: %w", errs.Busy, end)
+}

@@ -1,0 +1,18 @@
+// Package errs holds the sentinel errors that every floor of Holdfast returns.
+// Package lease, which users see, gives them their public names and says what
+// each means.
+package errs
+
+import "errors"
+
+var (
+	Busy        = errors.New("held by another")
+	Lost        = errors.New("lease lost")
+	Released    = errors.New("lease already released")
+	MaxHold     = errors.New("held for longer than allowed")
+	Closed      = errors.New("client closed")
+	WrongType   = errors.New("the key holds another type of value")
+	OutOfMemory = errors.New("redis is out of memory")
+	Denied      = errors.New("denied by redis")
+	BadArgument = errors.New("bad argument")
+)

@@ -1,0 +1,114 @@
+// Package keys says where the things of a name live in Redis: which key holds
+// the lock, which its token, on which channel its release is told.
+//
+// The rule is Redisson's, so that a Java process finds the same keys. The lock
+// itself is always at the very bytes of the name. What belongs to it stands
+// beside it, under a prefix, in the same hash slot of a Redis Cluster:
+//
+//	name        "orders"      "{user7}:cart"
+//	lock        orders        {user7}:cart
+//	token       redisson_lock_token:{orders}       redisson_lock_token:{user7}:cart
+//	channel     redisson_lock__channel:{orders}    redisson_lock__channel:{user7}:cart
+//
+// Redisson's rule only asks whether the name contains "{", and so leaves the
+// slot for names with odd braces ("a}b", "a{", "a{}b"). For those, and for
+// those alone, the neighbours go to
+//
+//	holdfast_lock_token:{N}:a}b
+//
+// where N is the smallest decimal number whose slot is the name's. Exclusion
+// with Java still holds on such a name, because the lock's key is the same;
+// only the wake-up does not cross, so that each side falls back on its polls.
+package keys
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// Prefixes of keys and channels. The redisson_ ones are Redisson's own.
+const (
+	tokenPrefix   = "redisson_lock_token"
+	channelPrefix = "redisson_lock__channel"
+
+	oddTokenPrefix   = "holdfast_lock_token"
+	oddChannelPrefix = "holdfast_lock_channel"
+)
+
+// reserved are the beginnings that no name may have: a lock of such a name
+// would be another lock's neighbour.
+var reserved = [...]string{
+	tokenPrefix + ":",
+	"redisson_lock_queue:", "redisson_lock_timeout:", "redisson_unlock_latch:",
+	"holdfast_",
+}
+
+// Lock is where one lock lives.
+type Lock struct {
+	Hash    string // the lock itself: a hash {holder: count} with an expiry
+	Token   string // the last fencing token given
+	Channel string // where an open release is told
+}
+
+// ForLock returns where the lock of that name lives. The name may be any bytes
+// but none, and may not begin as a neighbour's key does ("redisson_lock_token:",
+// "holdfast_" and so on); otherwise the error matches errs.BadArgument.
+func ForLock(name string) (Lock, error) {
+	if err := Check(name); err != nil {
+		return Lock{}, err
+	}
+	if token := neighbour(tokenPrefix, name); Slot(token) == Slot(name) {
+		return Lock{Hash: name, Token: token, Channel: neighbour(channelPrefix, name)}, nil
+	}
+	tag := slotTag(Slot(name))
+	return Lock{
+		Hash:    name,
+		Token:   oddTokenPrefix + ":{" + tag + "}:" + name,
+		Channel: oddChannelPrefix + ":{" + tag + "}:" + name,
+	}, nil
+}
+
+// Check says whether name can be the name of a synchronizer.
+func Check(name string) error {
+	if name == "" {
+		return fmt.Errorf("the name is empty: %w", errs.BadArgument)
+	}
+	for _, prefix := range reserved {
+		if strings.HasPrefix(name, prefix) {
+			return fmt.Errorf("names that begin with %q are reserved: %w", prefix, errs.BadArgument)
+		}
+	}
+	return nil
+}
+
+// neighbour is Redisson's prefixName.
+func neighbour(prefix, name string) string {
+	if strings.Contains(name, "{") {
+		return prefix + ":" + name
+	}
+	return prefix + ":{" + name + "}"
+}
+
+// slotTag returns the smallest decimal number whose slot is slot.
+func slotTag(slot int) string {
+	return strconv.Itoa(int(slotTags()[slot]))
+}
+
+// slotTags finds a number for every slot. It takes some milliseconds, so it is
+// done once and only when a name with odd braces turns up.
+var slotTags = sync.OnceValue(func() *[Slots]int32 {
+	var tags [Slots]int32
+	var found [Slots]bool
+	for number, left := int32(0), Slots; left > 0; number++ {
+		slot := Slot(strconv.Itoa(int(number)))
+		if !found[slot] {
+			found[slot], tags[slot] = true, number
+			left--
+		}
+	}
+	return &tags
+})

@@ -1,0 +1,121 @@
+// A channel is what the service knows of one Redis channel: who listens, and
+// how far its subscription has come.
+
+package pubsub
+
+import (
+	"container/heap"
+	"time"
+)
+
+// stage is the state of a channel; the package comment tells of each.
+type stage int
+
+const (
+	unplaced stage = iota
+	routing
+	queued
+	asked
+	live
+	gone
+)
+
+// channel is guarded by Service.mu.
+type channel struct {
+	name  string
+	subs  []*Subscription
+	stage stage
+	node  *node // set when queued, asked or live
+
+	idleSince time.Time // when the last of subs was closed
+	retryAt   time.Time // when unplaced: not to be routed before
+	liveSince time.Time // when live
+	failures  int       // in a row
+	lost      bool      // has been live, and is not live again yet
+	alone     bool      // refused in company for want of rights: asked for by itself
+	denied    bool      // refused when alone, and logged
+
+	// An idle channel has an alarm not later than the end of its linger, an
+	// unplaced one not later than retryAt. It may ring for nothing.
+	ringAt time.Time
+	alarm  int // index in Service.alarms, or -1
+}
+
+// channel returns the entry for name, made and due for routing if there is none.
+func (s *Service) channel(name string) *channel {
+	ch := s.channels[name]
+	if ch == nil {
+		ch = &channel{name: name, alarm: -1}
+		s.channels[name] = ch
+		s.arm(ch, time.Now())
+	}
+	return ch
+}
+
+func (ch *channel) idle() bool { return len(ch.subs) == 0 }
+
+func (ch *channel) add(sub *Subscription) {
+	sub.channel, sub.index = ch, len(ch.subs)
+	ch.subs = append(ch.subs, sub)
+	if ch.stage == live {
+		poke(sub.signal)
+	}
+}
+
+func (ch *channel) remove(sub *Subscription) {
+	last := len(ch.subs) - 1
+	ch.subs[sub.index] = ch.subs[last]
+	ch.subs[sub.index].index = sub.index
+	ch.subs[last] = nil
+	ch.subs = ch.subs[:last]
+	sub.channel = nil
+}
+
+func (ch *channel) signal() {
+	for _, sub := range ch.subs {
+		poke(sub.signal)
+	}
+}
+
+// arm has the router look at ch at the given time, or earlier.
+func (s *Service) arm(ch *channel, at time.Time) {
+	switch {
+	case ch.alarm < 0:
+		ch.ringAt = at
+		heap.Push(&s.alarms, ch)
+	case at.Before(ch.ringAt):
+		ch.ringAt = at
+		heap.Fix(&s.alarms, ch.alarm)
+	default:
+		return
+	}
+	if ch.alarm == 0 {
+		poke(s.wake)
+	}
+}
+
+// alarms is a heap of channels, the first to ring on top.
+type alarms []*channel
+
+func (a alarms) Len() int           { return len(a) }
+func (a alarms) Less(i, j int) bool { return a[i].ringAt.Before(a[j].ringAt) }
+
+func (a alarms) Swap(i, j int) {
+	a[i], a[j] = a[j], a[i]
+	a[i].alarm, a[j].alarm = i, j
+}
+
+func (a *alarms) Push(x any) {
+	ch := x.(*channel)
+	ch.alarm = len(*a)
+	*a = append(*a, ch)
+}
+
+func (a *alarms) Pop() any {
+	last := len(*a) - 1
+	ch := (*a)[last]
+	(*a)[last] = nil
+	*a = (*a)[:last]
+	ch.alarm = -1
+	return ch
+}

@@ -1,0 +1,253 @@
+// What a Subscription is promised, on one server, in virtual time.
+
+package pubsub
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestNewDoesNothing(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
+		time.Sleep(time.Hour)
+		if homes, dials := src.askedHomes(), r.dialed(); homes != 0 || dials != 0 {
+			t.Fatalf("asked for %d homes, dialled %d times before the first Subscribe", homes, dials)
+		}
+	})
+}
+
+func TestSignalOnceLive(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		sub := s.Subscribe("ch")
+		mustSignal(t, sub, "on confirmation")
+		mustNotSignal(t, sub, "without a reason")
+		if got := r.PubSubNumSub("ch")["ch"]; got != 1 {
+			t.Fatalf("NUMSUB = %d when signalled, want 1", got)
+		}
+	})
+}
+
+func TestSignalOnMessage(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		sub, other := s.Subscribe("ch"), s.Subscribe("other")
+		mustSignal(t, sub, "on confirmation")
+		mustSignal(t, other, "on confirmation")
+
+		r.Publish("ch", "0")
+		mustSignal(t, sub, "on a message")
+		mustNotSignal(t, other, "by a message of another channel")
+
+		for range 10 {
+			r.Publish("ch", "0")
+		}
+		mustSignal(t, sub, "on messages")
+		mustNotSignal(t, sub, "twice: signals coalesce")
+	})
+}
+
+func TestSubscriptionsShareOneInRedis(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		subs := make([]*Subscription, 1000)
+		for i := range subs {
+			subs[i] = s.Subscribe("ch")
+		}
+		for _, sub := range subs {
+			mustSignal(t, sub, "on confirmation")
+		}
+		late := s.Subscribe("ch")
+		mustSignal(t, late, "at once: the channel is live")
+		if got := r.got("SUBSCRIBE"); len(got) != 1 {
+			t.Fatalf("SUBSCRIBE sent %d times, want once", len(got))
+		}
+
+		for i := range subs {
+			if i%2 == 0 {
+				subs[i].Close()
+			}
+		}
+		r.Publish("ch", "0")
+		for i, sub := range subs {
+			if got, want := signalled(sub), i%2 == 1; got != want {
+				t.Fatalf("subscription %d of 1000, even ones closed: signalled = %t", i, got)
+			}
+		}
+		mustSignal(t, late, "on a message")
+	})
+}
+
+func TestSubscribesAreBatched(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		connect := make(chan struct{})
+		r.setDial(func(context.Context) (net.Conn, error) { <-connect; return r.Dial() })
+		const n = 1000
+		var subs []*Subscription
+		for i := range n {
+			subs = append(subs, s.Subscribe(fmt.Sprint("ch", i)))
+		}
+		synctest.Wait() // all are placed
+		close(connect)
+		for _, sub := range subs {
+			mustSignal(t, sub, "on confirmation")
+		}
+		commands := r.got("SUBSCRIBE")
+		if len(commands) != n/batch {
+			t.Fatalf("%d channels took %d commands", n, len(commands))
+		}
+		for _, c := range commands {
+			if got := len(strings.Fields(c)) - 1; got > batch {
+				t.Fatalf("a command names %d channels", got)
+			}
+		}
+		if got := r.dialed(); got != 1 {
+			t.Fatalf("dialled %d times", got)
+		}
+
+		for _, sub := range subs {
+			sub.Close()
+		}
+		keep := s.Subscribe("keep")
+		defer keep.Close()
+		time.Sleep(s.cfg.Linger)
+		synctest.Wait()
+		// All lingers end together, but each command takes what is there.
+		if got := len(r.got("UNSUBSCRIBE")); got < n/batch || got > n/10 {
+			t.Fatalf("leaving %d channels took %d commands", n, got)
+		}
+		if got := r.PubSubChannels(""); !slices.Equal(got, []string{"keep"}) {
+			t.Fatalf("PUBSUB CHANNELS = %v, want keep alone", got)
+		}
+	})
+}
+
+func TestLinger(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		sub := s.Subscribe("ch")
+		mustSignal(t, sub, "on confirmation")
+		sub.Close()
+		sub.Close()
+
+		time.Sleep(5*time.Second - 1)
+		synctest.Wait()
+		if got := len(r.PubSubChannels("")); got != 1 {
+			t.Fatalf("%d channels just before the linger ends, want 1", got)
+		}
+		again := s.Subscribe("ch")
+		mustSignal(t, again, "at once: the channel has lingered")
+		mustNotSignal(t, sub, "though closed")
+		time.Sleep(time.Minute)
+		r.Publish("ch", "0")
+		mustSignal(t, again, "on a message long after the first linger")
+		if got := r.got("SUBSCRIBE"); len(got) != 1 {
+			t.Fatalf("SUBSCRIBE sent %d times, want once", len(got))
+		}
+
+		again.Close()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if got := r.PubSubChannels(""); len(got) != 0 {
+			t.Fatalf("PUBSUB CHANNELS = %v after the linger", got)
+		}
+		assertEmpty(t, s)
+
+		anew := s.Subscribe("ch")
+		mustSignal(t, anew, "on confirmation by a new connection")
+	})
+}
+
+// A channel that is used over and over has one alarm, not one for each Close.
+func TestLingerOfBusyChannel(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		for range 1000 {
+			s.Subscribe("ch").Close()
+			time.Sleep(time.Second)
+			s.mu.Lock()
+			got := len(s.alarms)
+			s.mu.Unlock()
+			if got > 1 {
+				t.Fatalf("%d alarms for one channel", got)
+			}
+		}
+		if got := r.got("SUBSCRIBE"); len(got) != 1 {
+			t.Fatalf("SUBSCRIBE sent %d times, want once", len(got))
+		}
+	})
+}
+
+func TestNoLinger(t *testing.T) {
+	inBubble(t, Config{Linger: -1}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		keep := s.Subscribe("keep")
+		for range 3 {
+			sub := s.Subscribe("ch")
+			mustSignal(t, sub, "on confirmation")
+			sub.Close()
+			synctest.Wait()
+			if got := r.PubSubChannels(""); !slices.Equal(got, []string{"keep"}) {
+				t.Fatalf("PUBSUB CHANNELS = %v, want keep alone", got)
+			}
+		}
+		keep.Close()
+	})
+}
+
+func TestQuietConnectionStays(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		sub := s.Subscribe("ch")
+		mustSignal(t, sub, "on confirmation")
+		time.Sleep(24 * time.Hour)
+		mustNotSignal(t, sub, "by a heartbeat")
+		r.Publish("ch", "0")
+		mustSignal(t, sub, "after a quiet day")
+		if got := r.dialed(); got != 1 {
+			t.Fatalf("dialled %d times", got)
+		}
+	})
+}
+
+func TestSubscribeAfterClose(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		before := s.Subscribe("ch")
+		mustSignal(t, before, "on confirmation")
+		var closers sync.WaitGroup
+		for range 10 {
+			closers.Go(func() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		closers.Wait()
+
+		after := s.Subscribe("ch")
+		time.Sleep(time.Hour)
+		mustNotSignal(t, after, "after Close")
+		after.Close()
+		before.Close()
+		if got := len(r.PubSubChannels("")); got != 0 {
+			t.Fatalf("%d channels after Close", got)
+		}
+	})
+}
+
+func TestCloseUnused(t *testing.T) {
+	s := New(&fakeSource{}, Config{})
+	s.Close()
+	s.Close()
+}
+
+// assertEmpty checks that nothing is kept of channels that have gone.
+func assertEmpty(t *testing.T, s *Service) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.channels)+len(s.nodes)+len(s.alarms)+len(s.stale) != 0 {
+		t.Fatalf("left over: %d channels, %d nodes, %d alarms, %d stale homes",
+			len(s.channels), len(s.nodes), len(s.alarms), len(s.stale))
+	}
+}

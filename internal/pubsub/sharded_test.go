@@ -1,0 +1,148 @@
+// Sharded channels on two masters, in virtual time.
+
+package pubsub
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/keys"
+)
+
+func TestShardedOneConnectionPerHome(t *testing.T) {
+	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, _ *fakeSource) {
+		var subs []*Subscription
+		for i := range 200 {
+			tag := i % 20
+			subs = append(subs, s.Subscribe(fmt.Sprintf("%c:%d:{%d}", "ab"[i%2], i, tag)))
+		}
+		for _, sub := range subs {
+			mustSignal(t, sub, "on confirmation")
+		}
+		for _, r := range []*redisServer{a, b} {
+			if got := r.dialed(); got != 1 {
+				t.Errorf("dialled %d times", got)
+			}
+			if got := len(r.PubSubChannels("")); got != 100 {
+				t.Errorf("%d channels on the server, want 100", got)
+			}
+			assertOneSlotEach(t, r.got("SSUBSCRIBE"))
+		}
+		b.Publish("b:1:{1}", "0")
+		mustSignal(t, subs[1], "on a message")
+		mustNotSignal(t, subs[3], "by a message of another channel")
+
+		for _, sub := range subs[2:] {
+			sub.Close()
+		}
+		time.Sleep(s.cfg.Linger)
+		mustSignal(t, s.Subscribe("a:0:{0}"), "at once")
+		for _, r := range []*redisServer{a, b} {
+			if got := len(r.PubSubChannels("")); got != 1 {
+				t.Errorf("%d channels on the server, want 1", got)
+			}
+			assertOneSlotEach(t, r.got("SUNSUBSCRIBE"))
+		}
+	})
+}
+
+func assertOneSlotEach(t *testing.T, commands []string) {
+	t.Helper()
+	if len(commands) == 0 {
+		t.Error("no such command was sent")
+	}
+	for _, c := range commands {
+		channels := strings.Fields(c)[1:]
+		for _, ch := range channels {
+			if keys.Slot(ch) != keys.Slot(channels[0]) {
+				t.Errorf("%s names several slots", c)
+			}
+		}
+	}
+}
+
+// The server drops a channel whose slot it gives away, unasked.
+func TestSlotMovesAway(t *testing.T) {
+	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
+		moves, stays := s.Subscribe("a-moves"), s.Subscribe("a-stays")
+		mustSignal(t, moves, "on confirmation")
+		mustSignal(t, stays, "on confirmation")
+
+		src.setHome(func(context.Context, string) (string, error) { return "b", nil })
+		a.inject(pushFrame("sunsubscribe", "a-moves"))
+		signalledWithin(t, moves, s.cfg.MinBackoff)
+		if got := src.movedCalls(); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("Moved called for %v, want a", got)
+		}
+		b.Publish("a-moves", "0")
+		mustSignal(t, moves, "on a message from the new home")
+		mustNotSignal(t, stays, "though it has not moved")
+		a.Publish("a-stays", "0")
+		mustSignal(t, stays, "on a message from the old home")
+		if got := a.dialed(); got != 1 {
+			t.Errorf("dialled the old home %d times: channels that stay keep their connection", got)
+		}
+	})
+}
+
+func TestMovedReply(t *testing.T) {
+	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
+		a.setRefuse(func(_ string, channels []string) string {
+			if channels[0] == "a-moved" {
+				return "MOVED 1 127.0.0.1:7001"
+			}
+			return ""
+		})
+		stays := s.Subscribe("a-stays")
+		mustSignal(t, stays, "on confirmation")
+		moved := s.Subscribe("a-moved")
+
+		// The source's view of the cluster stays stale for a while.
+		time.Sleep(10 * time.Second)
+		mustNotSignal(t, moved, "by a server that has not got it")
+		if got := len(a.got("SSUBSCRIBE")); got < 10 || got > 30 {
+			t.Errorf("asked the old home %d times in 10 s, want about 15", got)
+		}
+		if len(src.movedCalls()) == 0 {
+			t.Error("Moved was not called")
+		}
+		src.setHome(func(context.Context, string) (string, error) { return "b", nil })
+		signalledWithin(t, moved, s.cfg.MaxBackoff)
+		mustNotSignal(t, stays, "by another channel's troubles")
+		if got := a.dialed() + b.dialed(); got != 2 {
+			t.Errorf("dialled %d times, want 2", got)
+		}
+	})
+}
+
+// A whole master goes: its channels follow to wherever they are now.
+func TestFailover(t *testing.T) {
+	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
+		var subs []*Subscription
+		for i := range 100 {
+			subs = append(subs, s.Subscribe(fmt.Sprint("a", i)))
+		}
+		for _, sub := range subs {
+			mustSignal(t, sub, "on confirmation")
+		}
+		src.setHome(func(context.Context, string) (string, error) { return "b", nil })
+		a.last().Close()
+		for _, sub := range subs {
+			signalledWithin(t, sub, s.cfg.MinBackoff)
+		}
+		if got := len(b.PubSubChannels("")); got != 100 {
+			t.Errorf("%d channels on the new master, want 100", got)
+		}
+		assertOneSlotEach(t, b.got("SSUBSCRIBE"))
+		for _, sub := range subs {
+			sub.Close()
+		}
+		time.Sleep(s.cfg.Linger)
+		mustNotSignal(t, subs[0], "though closed")
+		assertEmpty(t, s)
+	})
+}

@@ -1,0 +1,65 @@
+// What the tests share: a task and a sender whose behaviour each test gives.
+
+package renewal
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeTask is a Task of which a test sets what matters to it.
+type fakeTask struct {
+	entry   Entry
+	key     string
+	timeout time.Duration
+	tick    func(now time.Time) (time.Time, bool)
+	suspect func(now time.Time) (time.Time, bool)
+}
+
+func (t *fakeTask) Entry() *Entry { return &t.entry }
+func (t *fakeTask) Key() string   { return t.key }
+
+func (t *fakeTask) Timeout() time.Duration {
+	if t.timeout == 0 {
+		return 5 * time.Second
+	}
+	return t.timeout
+}
+
+func (t *fakeTask) Tick(now time.Time) (time.Time, bool) { return t.tick(now) }
+
+func (t *fakeTask) Suspect(now time.Time) (time.Time, bool) { return t.suspect(now) }
+
+// renewOnce is the tick of a task that asks for one renewal.
+func renewOnce(time.Time) (time.Time, bool) { return time.Time{}, true }
+
+// fakeSender is a Sender whose node for a key is the key, unless a test says otherwise.
+type fakeSender struct {
+	node func(ctx context.Context, key string) (string, error)
+	send func(ctx context.Context, node string, batch []Task)
+	fail func(t Task, err error)
+}
+
+func (s *fakeSender) Node(ctx context.Context, key string) (string, error) {
+	if s.node == nil {
+		return key, nil
+	}
+	return s.node(ctx, key)
+}
+
+func (s *fakeSender) Send(ctx context.Context, node string, batch []Task) {
+	if s.send != nil {
+		s.send(ctx, node, batch)
+	}
+}
+
+func (s *fakeSender) Fail(t Task, err error) {
+	if s.fail != nil {
+		s.fail(t, err)
+	}
+}

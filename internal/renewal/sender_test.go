@@ -1,0 +1,365 @@
+package renewal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// together schedules one renewal for each key, all at once.
+func together(s *Scheduler, keys ...string) []*fakeTask {
+	tasks := make([]*fakeTask, len(keys))
+	at := time.Now().Add(time.Second)
+	for i, key := range keys {
+		tasks[i] = &fakeTask{key: key, tick: renewOnce}
+		s.Schedule(tasks[i], at)
+	}
+	return tasks
+}
+
+func TestABurstGoesOutBatchAfterBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const roundTrip = time.Millisecond
+		var inFlight atomic.Int32
+		var sizes []int // one Send at a time
+		seen := make(map[Task]bool)
+		s := New(&fakeSender{send: func(_ context.Context, _ string, batch []Task) {
+			if inFlight.Add(1) != 1 {
+				t.Error("two batches on their way to one node")
+			}
+			sizes = append(sizes, len(batch))
+			for _, task := range batch {
+				seen[task] = true
+			}
+			time.Sleep(roundTrip)
+			inFlight.Add(-1)
+		}})
+		defer s.Close()
+		tasks := together(s, slices.Repeat([]string{"a"}, 5_000)...)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(seen) != len(tasks) {
+			t.Errorf("%d tasks renewed, want %d", len(seen), len(tasks))
+		}
+		if slices.Max(sizes) > MaxBatch {
+			t.Errorf("a batch of %d", slices.Max(sizes))
+		}
+		if most := len(tasks)/MaxBatch + 5; len(sizes) > most {
+			t.Errorf("%d batches, want at most %d", len(sizes), most)
+		}
+	})
+}
+
+func TestBatchesGoOutInOrderOfDueTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		s := New(&fakeSender{
+			node: func(context.Context, string) (string, error) { return "a", nil },
+			send: func(_ context.Context, _ string, batch []Task) {
+				for _, task := range batch {
+					got = append(got, task.Key())
+				}
+				time.Sleep(time.Second) // so that a queue forms
+			},
+		})
+		defer s.Close()
+		start := time.Now()
+		for i := range 300 {
+			task := &fakeTask{key: fmt.Sprintf("%03d", i), tick: renewOnce}
+			s.Schedule(task, start.Add(time.Duration(1+i)*Resolution))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(got) != 300 || !slices.IsSorted(got) {
+			t.Errorf("%d tasks sent, in the order %v", len(got), got)
+		}
+	})
+}
+
+func TestASlowNodeDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var mu sync.Mutex
+		sent := make(map[string][]time.Duration)
+		s := New(&fakeSender{send: func(ctx context.Context, node string, batch []Task) {
+			if node == "frozen" {
+				<-ctx.Done()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for range batch {
+				sent[node] = append(sent[node], time.Since(start))
+			}
+		}})
+		defer s.Close()
+		keys := append(slices.Repeat([]string{"frozen"}, 250), slices.Repeat([]string{"a", "b"}, 250)...)
+		tasks := together(s, keys...)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+
+		mu.Lock()
+		defer mu.Unlock()
+		for _, node := range []string{"a", "b"} {
+			if got := sent[node]; len(got) != 250 || slices.Max(got) > time.Second {
+				t.Errorf("%s: %d tasks, the last after %v", node, len(got), slices.Max(got))
+			}
+		}
+		// The frozen node costs each batch its bound, one after the other.
+		bound := tasks[0].Timeout()
+		if got := sent["frozen"]; len(got) != 250 || slices.Min(got) < bound || slices.Max(got) < 3*bound {
+			t.Errorf("frozen: %d tasks within %v to %v", len(got), slices.Min(got), slices.Max(got))
+		}
+	})
+}
+
+func TestASlowLookupDelaysNoOther(t *testing.T) {
+	for _, slow := range []int{1, maxRouters - 1} {
+		t.Run(fmt.Sprint(slow), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				var sent, failed atomic.Int32
+				s := New(&fakeSender{
+					node: func(ctx context.Context, key string) (string, error) {
+						if key == "slow" {
+							<-ctx.Done()
+							return "", ctx.Err()
+						}
+						return key, nil
+					},
+					send: func(_ context.Context, _ string, batch []Task) {
+						sent.Add(int32(len(batch)))
+						if late := time.Since(start); late > time.Second {
+							t.Errorf("sent after %v", late)
+						}
+					},
+					fail: func(task Task, err error) {
+						failed.Add(1)
+						if took := time.Since(start) - time.Second; !errors.Is(err, context.DeadlineExceeded) || took > task.Timeout() {
+							t.Errorf("failed after %v with %v", took, err)
+						}
+					},
+				})
+				defer s.Close()
+				together(s, append(slices.Repeat([]string{"slow"}, slow), slices.Repeat([]string{"a"}, 500)...)...)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if sent.Load() != 500 || failed.Load() != int32(slow) {
+					t.Errorf("%d sent, %d failed", sent.Load(), failed.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestManySlowLookups: beyond the limit lookups take turns, and all are answered.
+func TestManySlowLookups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waiting, most, failed atomic.Int32
+		s := New(&fakeSender{
+			node: func(ctx context.Context, _ string) (string, error) {
+				if n := waiting.Add(1); n > most.Load() {
+					most.Store(n)
+				}
+				defer waiting.Add(-1)
+				time.Sleep(time.Second)
+				return "", errors.New("no cluster")
+			},
+			fail: func(Task, error) { failed.Add(1) },
+		})
+		defer s.Close()
+		together(s, slices.Repeat([]string{"a"}, 10*maxRouters)...)
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		if failed.Load() != 10*maxRouters || most.Load() != maxRouters {
+			t.Errorf("%d failed, at most %d lookups at once", failed.Load(), most.Load())
+		}
+	})
+}
+
+func TestAFailedLookupFailsOnlyItsTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errDown := errors.New("cluster is down")
+		var mu sync.Mutex
+		outcome := make(map[string]int)
+		s := New(&fakeSender{
+			node: func(_ context.Context, key string) (string, error) {
+				if key == "lost" {
+					return "", errDown
+				}
+				return "a", nil
+			},
+			send: func(_ context.Context, _ string, batch []Task) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, task := range batch {
+					outcome["sent "+task.Key()]++
+				}
+			},
+			fail: func(task Task, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if !errors.Is(err, errDown) {
+					t.Errorf("failed with %v", err)
+				}
+				outcome["failed "+task.Key()]++
+			},
+		})
+		defer s.Close()
+		together(s, "x", "lost", "y", "lost", "x")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(outcome) != 3 || outcome["sent x"] != 2 || outcome["sent y"] != 1 || outcome["failed lost"] != 2 {
+			t.Errorf("outcome %v", outcome)
+		}
+	})
+}
+
+func TestABatchIsBoundByItsShortestTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var bounds []time.Duration
+		s := New(&fakeSender{send: func(ctx context.Context, _ string, batch []Task) {
+			shortest := batch[0].Timeout()
+			for _, task := range batch {
+				shortest = min(shortest, task.Timeout())
+			}
+			began := time.Now()
+			<-ctx.Done()
+			if took := time.Since(began); took != shortest {
+				t.Errorf("bound %v, shortest timeout %v", took, shortest)
+			}
+			bounds = append(bounds, shortest)
+		}})
+		defer s.Close()
+		at := time.Now().Add(time.Second)
+		for i := range 3 * MaxBatch {
+			s.Schedule(&fakeTask{timeout: time.Duration(1000-i) * time.Millisecond, tick: renewOnce}, at)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(bounds) < 3 {
+			t.Errorf("%d batches", len(bounds))
+		}
+	})
+}
+
+func TestALookupIsBoundByTheTaskTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bound
+		defer b.end()
+		for _, timeout := range []time.Duration{5 * time.Second, 5 * time.Second, time.Second, 6 * time.Second, 20 * time.Millisecond} {
+			ctx := b.context(t.Context(), timeout)
+			ends, ok := ctx.Deadline()
+			if left := time.Until(ends); !ok || ctx.Err() != nil || left > timeout || left < timeout-Resolution {
+				t.Errorf("bound by %v, want %v", left, timeout)
+			}
+			time.Sleep(Resolution / 2)
+		}
+	})
+}
+
+func TestCloseEndsAHangingSend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent, failed int // one node: one goroutine
+		s := New(&fakeSender{
+			send: func(ctx context.Context, _ string, batch []Task) {
+				sent += len(batch)
+				<-ctx.Done()
+				time.Sleep(time.Second) // Close waits for that, too
+				if !errors.Is(context.Cause(ctx), ErrClosed) {
+					t.Errorf("ended by %v", context.Cause(ctx))
+				}
+			},
+			fail: func(_ Task, err error) {
+				failed++
+				if !errors.Is(err, ErrClosed) {
+					t.Errorf("failed with %v", err)
+				}
+			},
+		})
+		tasks := together(s, slices.Repeat([]string{"a"}, 450)...)
+		time.Sleep(time.Second)
+		synctest.Wait()
+
+		began := time.Now()
+		s.Close()
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("Close took %v, want the second that Send needed", took)
+		}
+		if sent == 0 || sent > MaxBatch || sent+failed != len(tasks) {
+			t.Errorf("%d sent, %d failed of %d", sent, failed, len(tasks))
+		}
+	})
+}
+
+func TestCloseEndsAHangingLookup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var failed atomic.Int32
+		s := New(&fakeSender{
+			node: func(ctx context.Context, _ string) (string, error) {
+				<-ctx.Done()
+				return "", context.Cause(ctx)
+			},
+			fail: func(_ Task, err error) {
+				failed.Add(1)
+				if !errors.Is(err, ErrClosed) {
+					t.Errorf("failed with %v", err)
+				}
+			},
+		})
+		together(s, slices.Repeat([]string{"a"}, 450)...)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		began := time.Now()
+		s.Close()
+		if took := time.Since(began); took != 0 || failed.Load() != 450 {
+			t.Errorf("Close took %v, %d failed", took, failed.Load())
+		}
+	})
+}
+
+// TestARemovedTaskIsStillAnswered: removing a task while it asks for its renewal leaves
+// the answer to Send, which knows whether it is still wanted.
+func TestARemovedTaskIsStillAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent atomic.Int32
+		s := New(&fakeSender{send: func(_ context.Context, _ string, batch []Task) { sent.Add(int32(len(batch))) }})
+		defer s.Close()
+		proceed := make(chan struct{})
+		c := newCalls(func(_ int32, now time.Time) (time.Time, bool) {
+			<-proceed
+			return now.Add(time.Second), true
+		})
+		s.Schedule(c, time.Now())
+		synctest.Wait()
+		s.Remove(c)
+		close(proceed)
+		time.Sleep(time.Hour)
+		c.check(t, 1, 0)
+		if sent.Load() != 1 {
+			t.Errorf("sent %d times, want once", sent.Load())
+		}
+	})
+}
+
+func TestIdleGoroutinesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(&fakeSender{})
+		defer s.Close()
+		together(s, "a", "b", "c")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		s.out.mu.Lock()
+		defer s.out.mu.Unlock()
+		if s.out.routers != 0 || s.out.free != 0 || len(s.out.lanes) != 0 || len(s.out.idle) == 0 || len(s.out.idle) > 3 {
+			t.Errorf("%d routers, %d free, %d lanes, %d kept", s.out.routers, s.out.free, len(s.out.lanes), len(s.out.idle))
+		}
+	})
+}

@@ -1,0 +1,42 @@
+// What one lock's worth of telemetry costs: off, and with each half on.
+
+package telemetry_test
+
+import (
+	"context"
+	"testing"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+func BenchmarkLock(b *testing.B) {
+	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	// No processor: spans are made and filled in, and go nowhere.
+	sampled := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.AlwaysSample()))
+	dropped := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))
+
+	b.Run("off", func(b *testing.B) { benchmarkLock(b, nil) })
+	b.Run("metrics", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, nil, meters)) })
+	b.Run("spans dropped", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, dropped, nil)) })
+	b.Run("spans sampled", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, sampled, nil)) })
+	b.Run("both", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, sampled, meters)) })
+}
+
+// benchmarkLock records an uncontended lock and its release.
+func benchmarkLock(b *testing.B, tel *telemetry.Telemetry) {
+	ctx := context.Background()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			_, a := tel.Acquire(ctx, kind, "orders:42")
+			a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired, Attempts: 1, Token: 7})
+			tel.Active(kind, 1)
+			tel.Active(kind, -1)
+			_, r := tel.Release(ctx, kind, "orders:42")
+			r.End(telemetry.OutcomeReleased, 1, nil)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+// Attribute sets of the metrics, built once for each combination that occurs.
+
+package telemetry
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Attributes that metrics carry. Spans have them too, under the same keys.
+const (
+	keyKind      = attribute.Key("holdfast.kind")
+	keyOutcome   = attribute.Key("holdfast.outcome")
+	keyReason    = attribute.Key("holdfast.reason")
+	keyReentrant = attribute.Key("holdfast.reentrant")
+	keyErrorType = attribute.Key("error.type")
+)
+
+// labels is one combination of attributes; what is zero is left out of the set.
+type labels struct {
+	kind      string
+	outcome   Outcome
+	reentrant bool
+	reason    string
+	errorType string
+}
+
+// options is a set as the instruments take it. The slices are kept whole,
+// because a variadic call through an interface would allocate them each time.
+type options struct {
+	add    []metric.AddOption
+	record []metric.RecordOption
+}
+
+func (l labels) options() options {
+	kvs := make([]attribute.KeyValue, 0, 5)
+	if l.kind != "" {
+		kvs = append(kvs, keyKind.String(l.kind))
+	}
+	if l.outcome != 0 {
+		kvs = append(kvs, keyOutcome.String(l.outcome.String()))
+	}
+	if l.reentrant {
+		kvs = append(kvs, keyReentrant.Bool(true))
+	}
+	if l.reason != "" {
+		kvs = append(kvs, keyReason.String(l.reason))
+	}
+	if l.errorType != "" {
+		kvs = append(kvs, keyErrorType.String(l.errorType))
+	}
+	set := metric.WithAttributeSet(attribute.NewSet(kvs...))
+	return options{add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
+}
+
+// optionCache maps labels to options. Its readers take no lock: the map is
+// replaced, never written, and after the first minutes of a process it no longer
+// changes, because every field of labels has few values. Its zero value is empty.
+type optionCache struct {
+	known atomic.Pointer[map[labels]options]
+	mu    sync.Mutex // held by the one that replaces the map
+}
+
+func (c *optionCache) get(l labels) options {
+	if known := c.known.Load(); known != nil {
+		if o, ok := (*known)[l]; ok {
+			return o
+		}
+	}
+	return c.add(l)
+}
+
+func (c *optionCache) add(l labels) options {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := make(map[labels]options)
+	if known := c.known.Load(); known != nil {
+		// Another caller may have added l since get looked.
+		if o, ok := (*known)[l]; ok {
+			return o
+		}
+		maps.Copy(next, *known)
+	}
+	o := l.options()
+	next[l] = o
+	c.known.Store(&next)
+	return o
+}

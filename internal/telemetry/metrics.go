@@ -1,0 +1,221 @@
+// The instruments, and the methods that count into them.
+
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+)
+
+// Why a hold ended without being released: the reason given to Lost.
+const (
+	LostServer   = "server"   // a reply said that the hold is not there any more
+	LostDeadline = "deadline" // no reply came before the local deadline
+	LostClosed   = "closed"   // the Client was closed under it
+	LostMaxHold  = "max_hold" // it outlived the longest hold allowed
+)
+
+// What ended a waiter's nap: the reason given to Woken.
+const (
+	WokenMessage = "message" // a message, or a (re)subscription that may have missed one
+	WokenTimer   = "timer"   // the holder's expiry or the bound on the poll
+	WokenTurn    = "turn"    // a waiter of this process handed its turn over
+)
+
+// Bucket boundaries, in seconds. A lock that is free costs a round trip, and one
+// that is not may be waited for as long as a request lives; a hold lasts from a
+// few commands to a whole batch job. The defaults of OpenTelemetry, made for
+// milliseconds, would put the former all in one bucket.
+var (
+	acquireBounds = []float64{
+		50e-6, 100e-6, 250e-6, 500e-6,
+		1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
+		1, 2.5, 5, 10, 30, 60,
+	}
+	holdBounds = []float64{
+		500e-6, 1e-3, 5e-3, 10e-3, 50e-3, 100e-3, 500e-3,
+		1, 5, 10, 30, 60, 300, 1800, 3600,
+	}
+	renewalBounds = []float64{
+		100e-6, 250e-6, 500e-6,
+		1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
+		1, 2.5, 5, 10,
+	}
+	batchBounds = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}
+)
+
+// metrics are the instruments of one meter. The nil *metrics records nothing.
+type metrics struct {
+	acquire   metric.Float64Histogram
+	hold      metric.Float64Histogram
+	renewal   metric.Float64Histogram
+	batchSize metric.Int64Histogram
+
+	active  metric.Int64UpDownCounter
+	waiting metric.Int64UpDownCounter
+
+	renewals   metric.Int64Counter
+	lost       metric.Int64Counter
+	wakeups    metric.Int64Counter
+	reconnects metric.Int64Counter
+
+	options optionCache
+}
+
+func newMetrics(meter metric.Meter) (*metrics, error) {
+	b := builder{meter: meter}
+	m := &metrics{
+		acquire: b.seconds("holdfast.acquire.duration", acquireBounds,
+			"Time from asking for a lock to having it or giving up."),
+		hold: b.seconds("holdfast.hold.duration", holdBounds,
+			"Time from the grant of a lock to its release."),
+		renewal: b.seconds("holdfast.renewal.duration", renewalBounds,
+			"Time from sending one batch of renewals to its last reply."),
+		batchSize: b.sizes("holdfast.renewal.batch.size", "{renewal}", batchBounds,
+			"Renewals sent in one batch."),
+		active: b.level("holdfast.lock.active", "{lock}",
+			"Locks that this process holds."),
+		waiting: b.level("holdfast.waiter.active", "{waiter}",
+			"Callers in this process that wait for a lock."),
+		renewals: b.count("holdfast.renewals", "{renewal}",
+			"Renewals of a lease, by how they ended."),
+		lost: b.count("holdfast.lost", "{lock}",
+			"Locks that ended without being released."),
+		wakeups: b.count("holdfast.wakeups", "{wakeup}",
+			"Times a waiter woke to try again, by what woke it."),
+		reconnects: b.count("holdfast.pubsub.reconnects", "{reconnect}",
+			"Subscription connections rebuilt after a failure."),
+	}
+	if err := errors.Join(b.errs...); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *metrics) acquired(ctx context.Context, kind string, o Acquired, took time.Duration) {
+	if m == nil {
+		return
+	}
+	l := labels{kind: kind, outcome: o.Outcome, reentrant: o.Reentrant}
+	if o.Outcome.failure() {
+		l.errorType = errorType(o.Err)
+	}
+	m.acquire.Record(ctx, took.Seconds(), m.options.get(l).record...)
+}
+
+func (m *metrics) held(ctx context.Context, kind string, outcome Outcome, held time.Duration, err error) {
+	if m == nil {
+		return
+	}
+	l := labels{kind: kind, outcome: outcome}
+	if outcome.failure() {
+		l.errorType = errorType(err)
+	}
+	m.hold.Record(ctx, held.Seconds(), m.options.get(l).record...)
+}
+
+// Active counts holds of that kind that began (+1) and ended (-1) in this
+// process; a nested acquisition is not one.
+func (t *Telemetry) Active(kind string, delta int64) {
+	if t == nil || t.metrics == nil {
+		return
+	}
+	m := t.metrics
+	m.active.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
+}
+
+// Waiting counts callers that began (+1) and stopped (-1) waiting behind another
+// holder. A caller that is granted at its first try never waits.
+func (t *Telemetry) Waiting(kind string, delta int64) {
+	if t == nil || t.metrics == nil {
+		return
+	}
+	m := t.metrics
+	m.waiting.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
+}
+
+// Renewed counts n renewals of that kind that ended alike: OutcomeRenewed,
+// OutcomeGone or OutcomeFailed.
+func (t *Telemetry) Renewed(kind string, outcome Outcome, n int64) {
+	if t == nil || t.metrics == nil || n <= 0 {
+		return
+	}
+	m := t.metrics
+	m.renewals.Add(context.Background(), n, m.options.get(labels{kind: kind, outcome: outcome}).add...)
+}
+
+// RenewalBatch records one batch of n renewals, of whatever kinds, sent to one
+// node: d passed between sending it and its last reply, or giving it up.
+func (t *Telemetry) RenewalBatch(d time.Duration, n int) {
+	if t == nil || t.metrics == nil {
+		return
+	}
+	t.metrics.renewal.Record(context.Background(), d.Seconds())
+	t.metrics.batchSize.Record(context.Background(), int64(n))
+}
+
+// Lost counts a hold that ended without being released. reason is one of
+// LostServer, LostDeadline, LostClosed and LostMaxHold.
+func (t *Telemetry) Lost(kind, reason string) {
+	if t == nil || t.metrics == nil {
+		return
+	}
+	m := t.metrics
+	m.lost.Add(context.Background(), 1, m.options.get(labels{kind: kind, reason: reason}).add...)
+}
+
+// Woken counts a waiter's waking up. reason is one of WokenMessage, WokenTimer
+// and WokenTurn.
+func (t *Telemetry) Woken(kind, reason string) {
+	if t == nil || t.metrics == nil {
+		return
+	}
+	m := t.metrics
+	m.wakeups.Add(context.Background(), 1, m.options.get(labels{kind: kind, reason: reason}).add...)
+}
+
+// Reconnected counts a subscription connection that failed and stands again.
+func (t *Telemetry) Reconnected() {
+	if t == nil || t.metrics == nil {
+		return
+	}
+	t.metrics.reconnects.Add(context.Background(), 1)
+}
+
+// builder makes instruments and keeps every error, so that New can tell them all.
+type builder struct {
+	meter metric.Meter
+	errs  []error
+}
+
+func (b *builder) seconds(name string, bounds []float64, description string) metric.Float64Histogram {
+	h, err := b.meter.Float64Histogram(name, metric.WithUnit("s"),
+		metric.WithDescription(description), metric.WithExplicitBucketBoundaries(bounds...))
+	return kept(b, h, err)
+}
+
+func (b *builder) sizes(name, unit string, bounds []float64, description string) metric.Int64Histogram {
+	h, err := b.meter.Int64Histogram(name, metric.WithUnit(unit),
+		metric.WithDescription(description), metric.WithExplicitBucketBoundaries(bounds...))
+	return kept(b, h, err)
+}
+
+func (b *builder) count(name, unit, description string) metric.Int64Counter {
+	c, err := b.meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	return kept(b, c, err)
+}
+
+func (b *builder) level(name, unit, description string) metric.Int64UpDownCounter {
+	c, err := b.meter.Int64UpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(description))
+	return kept(b, c, err)
+}
+
+func kept[I any](b *builder, instrument I, err error) I {
+	if err != nil {
+		b.errs = append(b.errs, err)
+	}
+	return instrument
+}

@@ -1,0 +1,98 @@
+// How an operation ended, in the few words that spans and metrics use for it.
+
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// Outcome is how an acquisition, a release or a renewal ended. Its String is the
+// value of the attribute holdfast.outcome.
+type Outcome uint8
+
+// The zero Outcome is none of these and prints "unknown".
+const (
+	OutcomeAcquired  Outcome = iota + 1 // acquire: granted
+	OutcomeBusy                         // acquire: a try found it held
+	OutcomeTimeout                      // acquire: it was held until the deadline of the caller's ctx
+	OutcomeCancelled                    // acquire: the caller's ctx was cancelled
+	OutcomeClosed                       // acquire, release: the Client was closed first
+	OutcomeReleased                     // release: given back, or one nesting less
+	OutcomeRepeated                     // release: this lease was released before; nothing was sent
+	OutcomeLost                         // acquire, release: the lease had already ended by itself
+	OutcomeRenewed                      // renewal: the server moved the expiry
+	OutcomeGone                         // renewal: the server no longer knows the hold
+	OutcomeFailed                       // renewal: no usable answer; it is tried again until the local deadline
+	OutcomeError                        // acquire, release: anything else that went wrong
+)
+
+var outcomeNames = [...]string{
+	OutcomeAcquired:  "acquired",
+	OutcomeBusy:      "busy",
+	OutcomeTimeout:   "timeout",
+	OutcomeCancelled: "cancelled",
+	OutcomeClosed:    "closed",
+	OutcomeReleased:  "released",
+	OutcomeRepeated:  "repeated",
+	OutcomeLost:      "lost",
+	OutcomeRenewed:   "renewed",
+	OutcomeGone:      "gone",
+	OutcomeFailed:    "failed",
+	OutcomeError:     "error",
+}
+
+// String returns the lower-case word of o.
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) && outcomeNames[o] != "" {
+		return outcomeNames[o]
+	}
+	return "unknown"
+}
+
+// failure tells an operation that failed from one that merely answered no.
+//
+// OpenTelemetry leaves it to the context whether a negative answer is an error.
+// Here busy answers a question, and a timeout or a cancellation is the end that
+// the caller set to its own wait, as is a Close: counted as errors they would
+// make every contended lock look like an outage. A lost lease is a failure even
+// though nothing malfunctioned, because work may have run unprotected.
+func (o Outcome) failure() bool {
+	switch o {
+	case OutcomeError, OutcomeLost:
+		return true
+	default:
+		return false
+	}
+}
+
+// OutcomeOf returns the outcome of an acquisition or a release that ended with
+// err; success is the outcome for nil.
+//
+// A deadline that passes without Redis ever having said "held" is no timeout of
+// the wait but an error: otherwise a server that answers nobody would show up
+// as contention. A second release is no failure, because a deferred one after an
+// explicit one is good style; an acquisition through a lease that was released
+// is a mistake of the caller, and an error.
+func OutcomeOf(err error, success Outcome) Outcome {
+	switch {
+	case err == nil:
+		return success
+	case errors.Is(err, errs.Lost), errors.Is(err, errs.MaxHold):
+		return OutcomeLost
+	case errors.Is(err, errs.Released) && success == OutcomeReleased:
+		return OutcomeRepeated
+	case errors.Is(err, errs.Closed):
+		return OutcomeClosed
+	case errors.Is(err, context.Canceled):
+		return OutcomeCancelled
+	case errors.Is(err, errs.Busy) && errors.Is(err, context.DeadlineExceeded):
+		return OutcomeTimeout
+	case errors.Is(err, errs.Busy):
+		return OutcomeBusy
+	default:
+		return OutcomeError
+	}
+}

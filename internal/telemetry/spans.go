@@ -1,0 +1,158 @@
+// The two operations that have a span of their own: acquiring and releasing.
+
+package telemetry
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+const (
+	spanAcquire = "holdfast.lock.acquire"
+	spanRelease = "holdfast.lock.release"
+)
+
+// Attributes that only spans carry: each has a value of its own per operation.
+const (
+	keyName     = attribute.Key("holdfast.name")
+	keyAttempts = attribute.Key("holdfast.attempts")
+	keyWaited   = attribute.Key("holdfast.wait.duration")
+	keyHeld     = attribute.Key("holdfast.hold.duration")
+	keyToken    = attribute.Key("holdfast.token")
+)
+
+// Acquisition is one acquisition under way. Its zero value records nothing.
+type Acquisition struct {
+	operation
+	start time.Time
+}
+
+// Acquired is how an acquisition ended.
+type Acquired struct {
+	Outcome   Outcome
+	Attempts  int           // scripts that asked for the lock, among them those sent again
+	Waited    time.Duration // the part of it spent parked behind other holders
+	Reentrant bool          // the caller held it already
+	Token     int64         // fencing number of the grant; 0 if there is none
+	Err       error         // what the caller is given; used for failures only
+}
+
+// Acquire starts the span holdfast.lock.acquire as a child of the span in ctx,
+// and the clock of holdfast.acquire.duration. The ctx it returns carries the
+// span; the Acquisition must be ended, once. kind comes from a short list that
+// the caller knows ("mutex", "rwlock.read"); name may be any bytes.
+func (t *Telemetry) Acquire(ctx context.Context, kind, name string) (context.Context, Acquisition) {
+	if t == nil {
+		return ctx, Acquisition{}
+	}
+	op := t.begin(ctx, spanAcquire, kind, name)
+	return op.ctx, Acquisition{operation: op, start: time.Now()}
+}
+
+// End ends the span and records the duration, both with what o says.
+func (a Acquisition) End(o Acquired) {
+	if a.t == nil {
+		return
+	}
+	a.t.metrics.acquired(a.ctx, a.kind, o, time.Since(a.start))
+	if a.recording() {
+		a.span.SetAttributes(
+			keyReentrant.Bool(o.Reentrant),
+			keyAttempts.Int(o.Attempts),
+			keyWaited.Float64(o.Waited.Seconds()),
+		)
+		if o.Token != 0 {
+			a.span.SetAttributes(keyToken.Int64(o.Token))
+		}
+	}
+	a.end(o.Outcome, o.Err)
+}
+
+// Releasing is one release under way. Its zero value records nothing.
+type Releasing struct{ operation }
+
+// StillHeld is given to Releasing.End in place of a duration when the release
+// was not the hold's last: it took one nesting back.
+const StillHeld time.Duration = -1
+
+// Release starts the span holdfast.lock.release as a child of the span in ctx.
+// The ctx it returns carries the span; the Releasing must be ended, once.
+func (t *Telemetry) Release(ctx context.Context, kind, name string) (context.Context, Releasing) {
+	if t == nil {
+		return ctx, Releasing{}
+	}
+	op := t.begin(ctx, spanRelease, kind, name)
+	return op.ctx, Releasing{op}
+}
+
+// End ends the span. held is how long the hold lasted, from grant to release or
+// loss, and is recorded as holdfast.hold.duration unless it is StillHeld. err is
+// what the caller is given; it is used for failures only.
+func (r Releasing) End(outcome Outcome, held time.Duration, err error) {
+	if r.t == nil {
+		return
+	}
+	if held >= 0 {
+		r.t.metrics.held(r.ctx, r.kind, outcome, held, err)
+		if r.recording() {
+			r.span.SetAttributes(keyHeld.Float64(held.Seconds()))
+		}
+	}
+	r.end(outcome, err)
+}
+
+// operation is what both have in common. It keeps its ctx, against the usual
+// advice, because a measurement finds its exemplar, the span, only there; no
+// operation outlives the call that it describes.
+type operation struct {
+	t    *Telemetry
+	ctx  context.Context
+	span trace.Span // nil without a TracerProvider
+	kind string
+}
+
+// begin leaves ctx alone without a tracer: a no-op span in it would hide the
+// caller's own span from whatever runs below.
+func (t *Telemetry) begin(ctx context.Context, span, kind, name string) operation {
+	op := operation{t: t, ctx: ctx, kind: kind}
+	if t.tracer != nil {
+		op.ctx, op.span = t.tracer.Start(ctx, span,
+			trace.WithSpanKind(trace.SpanKindInternal),
+			trace.WithAttributes(keyKind.String(kind), keyName.String(printable(name))))
+	}
+	return op
+}
+
+func (op operation) recording() bool { return op.span != nil && op.span.IsRecording() }
+
+// end leaves the status of everything but a failure unset, as the conventions
+// ask; the outcome says what happened.
+func (op operation) end(outcome Outcome, err error) {
+	if op.span == nil {
+		return
+	}
+	if op.span.IsRecording() {
+		op.span.SetAttributes(keyOutcome.String(outcome.String()))
+		if outcome.failure() {
+			op.span.SetAttributes(keyErrorType.String(errorType(err)))
+			op.span.SetStatus(codes.Error, message(err))
+		}
+	}
+	op.span.End()
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return printable(err.Error())
+}
+
+// printable makes valid UTF-8 of the bytes that a lock may be named by: OTLP
+// refuses a whole export for one string that is not.
+func printable(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

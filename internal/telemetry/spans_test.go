@@ -1,0 +1,209 @@
+// The spans: names, attributes, status, parents.
+
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// only returns the one span that ended.
+func (o *observed) only(t *testing.T) sdktrace.ReadOnlySpan {
+	t.Helper()
+	ended := o.spans.Ended()
+	if len(ended) != 1 {
+		t.Fatalf("%d spans ended, want 1", len(ended))
+	}
+	return ended[0]
+}
+
+func attributes(span sdktrace.ReadOnlySpan) map[string]any {
+	m := make(map[string]any)
+	for _, kv := range span.Attributes() {
+		m[string(kv.Key)] = kv.Value.AsInterface()
+	}
+	return m
+}
+
+func TestAcquireSpan(t *testing.T) {
+	o := observe(t)
+	_, a := o.Acquire(t.Context(), kind, "orders:42")
+	a.End(telemetry.Acquired{
+		Outcome: telemetry.OutcomeAcquired, Attempts: 3, Waited: 1500 * time.Millisecond, Token: 1_700_000_000_000_001,
+	})
+
+	span := o.only(t)
+	if span.Name() != "holdfast.lock.acquire" || span.SpanKind() != trace.SpanKindInternal {
+		t.Errorf("span %q of kind %v", span.Name(), span.SpanKind())
+	}
+	if scope := span.InstrumentationScope(); scope.Name != telemetry.ScopeName || scope.Version != telemetry.Version {
+		t.Errorf("scope %s %s", scope.Name, scope.Version)
+	}
+	if span.Status().Code != codes.Unset {
+		t.Errorf("status %v, want unset", span.Status())
+	}
+	want := map[string]any{
+		"holdfast.kind":          "mutex",
+		"holdfast.name":          "orders:42",
+		"holdfast.outcome":       "acquired",
+		"holdfast.reentrant":     false,
+		"holdfast.attempts":      int64(3),
+		"holdfast.wait.duration": 1.5,
+		"holdfast.token":         int64(1_700_000_000_000_001),
+	}
+	if got := attributes(span); !maps.Equal(got, want) {
+		t.Errorf("attributes\n got %v\nwant %v", got, want)
+	}
+}
+
+func TestReleaseSpan(t *testing.T) {
+	o := observe(t)
+	_, r := o.Release(t.Context(), kind, "orders:42")
+	r.End(telemetry.OutcomeReleased, 250*time.Millisecond, nil)
+
+	span := o.only(t)
+	if span.Name() != "holdfast.lock.release" || span.SpanKind() != trace.SpanKindInternal {
+		t.Errorf("span %q of kind %v", span.Name(), span.SpanKind())
+	}
+	want := map[string]any{
+		"holdfast.kind":          "mutex",
+		"holdfast.name":          "orders:42",
+		"holdfast.outcome":       "released",
+		"holdfast.hold.duration": 0.25,
+	}
+	if got := attributes(span); !maps.Equal(got, want) {
+		t.Errorf("attributes\n got %v\nwant %v", got, want)
+	}
+}
+
+func TestKindAndNameAreThereForTheSampler(t *testing.T) {
+	var seen []attribute.KeyValue
+	tp := sdktrace.NewTracerProvider(sdktrace.WithSampler(samplerFunc(func(p sdktrace.SamplingParameters) {
+		seen = p.Attributes
+	})))
+	_, a := newTelemetry(t, tp, nil).Acquire(t.Context(), kind, "orders:42")
+	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
+	if len(seen) != 2 {
+		t.Errorf("the sampler saw %v", seen)
+	}
+}
+
+type samplerFunc func(sdktrace.SamplingParameters)
+
+func (f samplerFunc) ShouldSample(p sdktrace.SamplingParameters) sdktrace.SamplingResult {
+	f(p)
+	return sdktrace.SamplingResult{Decision: sdktrace.Drop}
+}
+
+func (samplerFunc) Description() string { return "samplerFunc" }
+
+func TestSpanIsAChildOfTheCallersAndAParentOfWhatRunsBelow(t *testing.T) {
+	o := observe(t)
+	ctx, caller := o.tp.Tracer("caller").Start(t.Context(), "request")
+	acquiring, a := o.Acquire(ctx, kind, "orders:42")
+	below := trace.SpanFromContext(acquiring)
+	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
+	caller.End()
+
+	span := o.spans.Ended()[0]
+	if span.Parent().SpanID() != caller.SpanContext().SpanID() {
+		t.Error("not a child of the caller's span")
+	}
+	if span.SpanContext().SpanID() != below.SpanContext().SpanID() {
+		t.Error("not the current span of the context returned")
+	}
+}
+
+// Which outcomes are failures is a decision; each side of it is pinned here.
+func TestOnlyFailuresSetTheStatus(t *testing.T) {
+	text := fmt.Errorf("rlock: lock %q: %w", "orders:42", errs.WrongType)
+	for _, tc := range []struct {
+		outcome telemetry.Outcome
+		err     error
+		errType any
+	}{
+		{telemetry.OutcomeAcquired, nil, nil},
+		{telemetry.OutcomeBusy, errs.Busy, nil},
+		{telemetry.OutcomeTimeout, context.DeadlineExceeded, nil},
+		{telemetry.OutcomeCancelled, context.Canceled, nil},
+		{telemetry.OutcomeClosed, errs.Closed, nil},
+		{telemetry.OutcomeRepeated, errs.Released, nil},
+		{telemetry.OutcomeLost, errs.Lost, "lost"},
+		{telemetry.OutcomeError, text, "wrong_type"},
+		{telemetry.OutcomeError, nil, "_OTHER"},
+	} {
+		t.Run(tc.outcome.String(), func(t *testing.T) {
+			o := observe(t)
+			_, a := o.Acquire(t.Context(), kind, "orders:42")
+			a.End(telemetry.Acquired{Outcome: tc.outcome, Err: tc.err})
+
+			span := o.only(t)
+			if got := attributes(span)["error.type"]; got != tc.errType {
+				t.Errorf("error.type = %v, want %v", got, tc.errType)
+			}
+			want := sdktrace.Status{}
+			if tc.errType != nil {
+				want.Code = codes.Error
+				if tc.err != nil {
+					want.Description = tc.err.Error()
+				}
+			}
+			if span.Status() != want {
+				t.Errorf("status %+v, want %+v", span.Status(), want)
+			}
+		})
+	}
+}
+
+func TestNoTokenNoAttribute(t *testing.T) {
+	o := observe(t)
+	_, a := o.Acquire(t.Context(), "semaphore", "slots")
+	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
+	if _, ok := attributes(o.only(t))["holdfast.token"]; ok {
+		t.Error("a grant without a token has holdfast.token")
+	}
+}
+
+func TestInnerReleaseEndsNoHold(t *testing.T) {
+	o := observe(t)
+	_, r := o.Release(t.Context(), kind, "orders:42")
+	r.End(telemetry.OutcomeReleased, telemetry.StillHeld, nil)
+	if _, ok := attributes(o.only(t))["holdfast.hold.duration"]; ok {
+		t.Error("an inner release has holdfast.hold.duration")
+	}
+	if _, ok := o.collect(t)["holdfast.hold.duration"]; ok {
+		t.Error("an inner release was recorded as the end of a hold")
+	}
+}
+
+func TestNamesOfAnyBytesAreExportable(t *testing.T) {
+	o := observe(t)
+	_, a := o.Acquire(t.Context(), kind, "orders:\xff\xfe42")
+	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeError, Err: errors.New("lock \xff: refused")})
+
+	span := o.only(t)
+	if got := attributes(span)["holdfast.name"]; got != "orders:\uFFFD42" {
+		t.Errorf("holdfast.name = %q", got)
+	}
+	if got := span.Status().Description; !utf8.ValidString(got) {
+		t.Errorf("status %q is not UTF-8", got)
+	}
+}
+
+func TestZeroValuesRecordNothing(t *testing.T) {
+	telemetry.Acquisition{}.End(telemetry.Acquired{Outcome: telemetry.OutcomeError})
+	telemetry.Releasing{}.End(telemetry.OutcomeError, time.Second, errs.Lost)
+}

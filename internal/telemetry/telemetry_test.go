@@ -1,0 +1,171 @@
+// What New gives, and that nothing configured means nothing done.
+
+package telemetry_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// kind stands for whatever a primitive calls itself.
+const kind = "mutex"
+
+// observed is a Telemetry together with what it recorded.
+type observed struct {
+	*telemetry.Telemetry
+	spans  *tracetest.SpanRecorder
+	reader *sdkmetric.ManualReader
+	tp     trace.TracerProvider
+}
+
+func observe(tb testing.TB) *observed {
+	tb.Helper()
+	o := &observed{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
+	o.tp = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(o.spans))
+	o.Telemetry = newTelemetry(tb, o.tp, sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader)))
+	return o
+}
+
+func newTelemetry(tb testing.TB, tp trace.TracerProvider, mp metric.MeterProvider) *telemetry.Telemetry {
+	tb.Helper()
+	tel, err := telemetry.New(tp, mp)
+	if err != nil {
+		tb.Fatalf("New: %v", err)
+	}
+	return tel
+}
+
+// collect returns everything recorded so far, by name of the instrument.
+func (o *observed) collect(t *testing.T) map[string]metricdata.Metrics {
+	t.Helper()
+	var rm metricdata.ResourceMetrics
+	if err := o.reader.Collect(t.Context(), &rm); err != nil {
+		t.Fatalf("Collect: %v", err)
+	}
+	byName := make(map[string]metricdata.Metrics)
+	for _, scope := range rm.ScopeMetrics {
+		if scope.Scope.Name != telemetry.ScopeName || scope.Scope.Version != telemetry.Version {
+			t.Errorf("scope = %s %s", scope.Scope.Name, scope.Scope.Version)
+		}
+		for _, m := range scope.Metrics {
+			byName[m.Name] = m
+		}
+	}
+	return byName
+}
+
+// everything calls each method once, in the order of a lock's life.
+func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
+	_, a := tel.Acquire(ctx, kind, "orders:42")
+	tel.Waiting(kind, 1)
+	tel.Woken(kind, telemetry.WokenMessage)
+	tel.Waiting(kind, -1)
+	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired, Attempts: 2, Waited: time.Second, Token: 7})
+	tel.Active(kind, 1)
+	tel.Renewed(kind, telemetry.OutcomeRenewed, 1)
+	tel.RenewalBatch(time.Millisecond, 1)
+	tel.Reconnected()
+	tel.Lost(kind, telemetry.LostServer)
+	tel.Active(kind, -1)
+	_, r := tel.Release(ctx, kind, "orders:42")
+	r.End(telemetry.OutcomeError, time.Second, err)
+}
+
+func TestNothingConfiguredIsNil(t *testing.T) {
+	tel, err := telemetry.New(nil, nil)
+	if tel != nil || err != nil {
+		t.Fatalf("New(nil, nil) = %v, %v, want nil, nil", tel, err)
+	}
+}
+
+func TestNothingConfiguredLeavesTheContextAlone(t *testing.T) {
+	var off *telemetry.Telemetry
+	ctx := t.Context()
+	acquiring, _ := off.Acquire(ctx, kind, "orders:42")
+	releasing, _ := off.Release(ctx, kind, "orders:42")
+	if acquiring != ctx || releasing != ctx {
+		t.Error("a nil Telemetry returned another context than it was given")
+	}
+}
+
+func TestNothingConfiguredAllocatesNothing(t *testing.T) {
+	var off *telemetry.Telemetry
+	ctx, err := t.Context(), errors.New("refused")
+	if n := testing.AllocsPerRun(1000, func() { everything(ctx, off, err) }); n != 0 {
+		t.Errorf("%v allocations per lock, want 0", n)
+	}
+}
+
+// With a meter of OpenTelemetry's own that drops everything, what is left is
+// what this package costs: building option slices anew would show here.
+func TestMetricsAllocateNothingOfTheirOwn(t *testing.T) {
+	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider())
+	ctx, err := t.Context(), errors.New("refused")
+	if n := testing.AllocsPerRun(1000, func() { everything(ctx, tel, err) }); n != 0 {
+		t.Errorf("%v allocations per lock, want 0", n)
+	}
+}
+
+func TestOneProviderAloneWorks(t *testing.T) {
+	t.Run("traces", func(t *testing.T) {
+		spans := tracetest.NewSpanRecorder()
+		tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
+		everything(t.Context(), newTelemetry(t, tp, nil), nil)
+		if n := len(spans.Ended()); n != 2 {
+			t.Errorf("%d spans, want 2", n)
+		}
+	})
+	t.Run("metrics", func(t *testing.T) {
+		o := &observed{reader: sdkmetric.NewManualReader()}
+		mp := sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader))
+		everything(t.Context(), newTelemetry(t, nil, mp), nil)
+		if n := len(o.collect(t)); n != 10 {
+			t.Errorf("%d metrics, want 10", n)
+		}
+	})
+}
+
+// Without a tracer of its own Holdfast must not put a no-op span between the
+// caller's span and whatever runs below.
+func TestWithoutTracerTheCallersSpanStaysCurrent(t *testing.T) {
+	tp := sdktrace.NewTracerProvider()
+	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider())
+	ctx, span := tp.Tracer("caller").Start(t.Context(), "request")
+	defer span.End()
+	acquiring, _ := tel.Acquire(ctx, kind, "orders:42")
+	if trace.SpanFromContext(acquiring) != span {
+		t.Error("the caller's span is hidden")
+	}
+}
+
+// refusing is a meter that cannot make counters.
+type refusing struct{ metricnoop.Meter }
+
+var errRefused = errors.New("no counters here")
+
+func (refusing) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return nil, errRefused
+}
+
+type refusingProvider struct{ metricnoop.MeterProvider }
+
+func (refusingProvider) Meter(string, ...metric.MeterOption) metric.Meter { return refusing{} }
+
+func TestRefusedInstrumentIsAnErrorAndNoTelemetry(t *testing.T) {
+	tel, err := telemetry.New(nil, refusingProvider{})
+	if tel != nil || !errors.Is(err, errRefused) {
+		t.Errorf("New = %v, %v, want nil and the meter's error", tel, err)
+	}
+}

@@ -1,0 +1,211 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// Lock waits until r is granted to a new owner, or re-enters the hold on r that
+// ctx carries. It is Locker.Lock for the packages of the synchronizers.
+func Lock(ctx context.Context, e *engine.Engine, r Resource, s Settings) (*Lease, error) {
+	return acquire(ctx, e, r, s, "lock", true)
+}
+
+// TryLock is Lock without the wait.
+func TryLock(ctx context.Context, e *engine.Engine, r Resource, s Settings) (*Lease, error) {
+	return acquire(ctx, e, r, s, "try lock", false)
+}
+
+func acquire(ctx context.Context, e *engine.Engine, r Resource, s Settings, op string, wait bool) (*Lease, error) {
+	if err := s.check(); err != nil {
+		return nil, opError(op, r, err)
+	}
+	ctx, span := e.Telemetry.Acquire(ctx, r.Kind(), r.Name())
+	a := acquisition{engine: e, resource: r, settings: s}
+	var l *Lease
+	var err error
+	if outer := Carried(ctx, e, r); outer != nil {
+		a.reentrant = true
+		l, err = outer.hold.enter(ctx, outer, &a)
+	} else {
+		l, err = a.fresh(ctx, wait)
+	}
+	if err != nil {
+		err = opError(op, r, err)
+	}
+	span.End(telemetry.Acquired{
+		Outcome:   telemetry.OutcomeOf(err, telemetry.OutcomeAcquired),
+		Attempts:  a.attempts,
+		Waited:    a.waited,
+		Reentrant: a.reentrant,
+		Token:     l.token(),
+		Err:       err,
+	})
+	return l, err
+}
+
+// token is Token of a lease that may not have been granted.
+func (l *Lease) token() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.hold.token
+}
+
+// acquisition is one Lock or TryLock under way.
+type acquisition struct {
+	engine   *engine.Engine
+	resource Resource
+	settings Settings
+	owner    Owner
+
+	grant     *conn.Call // the call that was granted
+	lateUntil int64      // the not-after of requests whose answer was never heard
+	attempts  int
+	waited    time.Duration
+	reentrant bool
+}
+
+// fresh acquires for a new owner.
+func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	a.owner = NewOwner(a.engine.NewOwner())
+	if err := a.granted(ctx, wait); err != nil {
+		if a.lateUntil != 0 {
+			a.undo()
+		}
+		return nil, err
+	}
+	return a.begin()
+}
+
+// granted returns nil when the thing has been granted.
+func (a *acquisition) granted(ctx context.Context, wait bool) error {
+	if !wait {
+		v, err := a.try(ctx)
+		if err == nil && !v.Granted {
+			return errs.Busy
+		}
+		return err
+	}
+	started := time.Now()
+	waited, err := a.engine.Wait(ctx, engine.Waiting{
+		Kind:    a.resource.Kind(),
+		Key:     a.resource.Key(),
+		Channel: a.resource.Channel(),
+		Try:     a.try,
+	})
+	if waited {
+		a.waited = time.Since(started)
+	}
+	if errors.Is(err, errs.Busy) && a.engine.Holds(a.resource.Key()) {
+		return fmt.Errorf("%w (the holder is this same Client: a lease that is not released, or whose context was not passed on?)", err)
+	}
+	return err
+}
+
+// try asks for it once.
+func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
+	call := a.resource.Acquire(a.owner, a.settings.length)
+	err := a.engine.Conn.Run(ctx, call)
+	a.attempts += call.Attempts
+	if notAfter, unheard := call.Outstanding(); unheard {
+		a.lateUntil = max(a.lateUntil, notAfter)
+	}
+	if err != nil {
+		return engine.Verdict{}, err
+	}
+	v := engine.Verdict{Granted: call.Status() == Granted, For: ttlOf(call)}
+	if v.Granted {
+		a.grant = call
+	}
+	return v, nil
+}
+
+// undo takes back, in the background, what requests that were not heard of may
+// have done or may still do.
+func (a *acquisition) undo() {
+	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
+}
+
+// giveUp releases in the background what owner may have of r, until a release is
+// answered after notAfter. By then, and past what is left of the lease, there is
+// nothing to give up any more.
+func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
+	e.Settle(notAfter, max(left, 0)+2*conn.Window, func(ctx context.Context) (*conn.Call, error) {
+		call := releaseCall(ctx, e, r, owner)
+		return call, e.Conn.Run(ctx, call)
+	})
+}
+
+// begin makes the hold and its first lease of what was granted.
+func (a *acquisition) begin() (*Lease, error) {
+	h := &hold{
+		engine:    a.engine,
+		resource:  a.resource,
+		owner:     a.owner,
+		token:     a.grant.Int(3),
+		granted:   a.grant.Sent,
+		lateUntil: a.lateUntil,
+		deadline:  endOf(a.grant, ttlOf(a.grant)),
+	}
+	l := h.add(&h.first, a)
+	if !time.Now().Before(l.end()) || a.engine.Closing().Err() != nil {
+		return nil, a.tooLate()
+	}
+	a.engine.Register(a.resource.Key(), h)
+	a.engine.Renewals.Schedule(h, h.next())
+	a.engine.Telemetry.Active(a.resource.Kind(), 1)
+	if a.engine.Closing().Err() != nil {
+		h.End(errs.Closed) // Close may have looked before we were there
+	}
+	return l, nil
+}
+
+// tooLate gives back what was granted, when the answer came so late that the
+// lease is over, or the Client is closing.
+func (a *acquisition) tooLate() error {
+	a.undo()
+	if a.engine.Closing().Err() != nil {
+		return errs.Closed
+	}
+	return fmt.Errorf("granted, but the answer came after the lease was over: %w", errs.Lost)
+}
+
+// add puts a lease on the hold that the acquisition's call has granted.
+func (h *hold) add(l *Lease, a *acquisition) *Lease {
+	s := a.settings
+	l.hold, l.fixed, l.length = h, s.fixed, s.length
+	if s.fixed {
+		l.deadline = endOf(a.grant, s.length)
+	} else if due := a.grant.Sent.Add(s.length / 3); h.leases == nil || due.Before(h.renewAt) || h.length() == 0 {
+		h.renewAt = due
+	}
+	if s.maxHold > 0 {
+		l.maxHold = a.grant.Sent.Add(s.maxHold)
+	}
+	l.next, h.leases = h.leases, l
+	h.count++
+	return l
+}
+
+// releaseCall returns the call by which owner gives r up. Where Redis cannot say
+// how to tell the waiters, their polls must do.
+func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner) *conn.Call {
+	publish, err := e.Conn.PublishCommand(ctx)
+	if err != nil {
+		publish = "PUBLISH"
+	}
+	call := r.Release(owner, publish)
+	call.Cleanup = true
+	return call
+}

@@ -1,0 +1,82 @@
+package lease
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+)
+
+// held is a context that carries a lease.
+type held struct {
+	context.Context
+	lease *Lease
+}
+
+// carriage asks a context for the lease it carries on one thing of one Client.
+type carriage struct {
+	engine    *engine.Engine
+	kind, key string
+}
+
+func (h held) Value(key any) any {
+	if c, ok := key.(carriage); ok && h.lease.is(c) {
+		return h.lease
+	}
+	return h.Context.Value(key)
+}
+
+// Carried returns the lease on the resource that ctx carries, or nil. It may
+// have ended. It is for the packages of the synchronizers.
+func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
+	l, _ := ctx.Value(carriage{e, r.Kind(), r.Key()}).(*Lease)
+	return l
+}
+
+func (l *Lease) is(c carriage) bool {
+	h := l.hold
+	return h.engine == c.engine && h.resource.Key() == c.key && h.resource.Kind() == c.kind
+}
+
+// child is one context made by Lease.Context.
+type child struct {
+	cancel context.CancelCauseFunc
+	forget func() bool // stops watching the parent
+}
+
+// Context returns a context for the work that the lease protects: parent, but
+// cancelled when the lease ends, with a cause that says why (ErrLost,
+// ErrReleased, ErrMaxHold or ErrClosed). Locking the same name with it, or with
+// a context made from it, re-enters this hold in place of waiting for it.
+//
+// It may be called any number of times. What it returned is freed when parent
+// ends or the lease does.
+func (l *Lease) Context(parent context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(held{parent, l})
+	c := &child{cancel: cancel}
+
+	h := l.hold
+	h.mu.Lock()
+	ended := l.ended
+	if ended == nil {
+		if l.children == nil {
+			l.children = make(map[*child]struct{})
+		}
+		l.children[c] = struct{}{}
+		if parent.Done() != nil {
+			c.forget = context.AfterFunc(parent, func() { l.forget(c) })
+		}
+	}
+	h.mu.Unlock()
+
+	if ended != nil {
+		cancel(l.error(ended))
+	}
+	return ctx
+}
+
+// forget drops a child whose parent has ended.
+func (l *Lease) forget(c *child) {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	delete(l.children, c)
+}

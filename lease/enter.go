@@ -1,0 +1,76 @@
+package lease
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// enter adds a lease to the hold, on behalf of a context that carries outer. The
+// count in Redis is set to what it will be, so that a repeated request counts
+// once. It never makes a hold: one that Redis does not have is lost.
+func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease, error) {
+	if ended := outer.cause(); ended != nil {
+		return nil, outer.error(ended)
+	}
+	if err := h.take(ctx); err != nil {
+		return nil, err
+	}
+	defer h.give()
+
+	h.mu.Lock()
+	ended := outer.ended
+	h.entering = ended == nil
+	count := h.count + 1
+	h.mu.Unlock()
+	if ended != nil {
+		return nil, outer.error(ended)
+	}
+
+	call := h.resource.Recount(h.owner, count, a.settings.length)
+	err := h.engine.Conn.Run(ctx, call)
+	a.attempts, a.grant = call.Attempts, call
+	switch {
+	case err != nil:
+		h.notEntered(call)
+		return nil, err
+	case call.Status() != Granted:
+		h.endAll(errs.Lost, telemetry.LostServer)
+		return nil, errs.Lost
+	}
+	return h.entered(a)
+}
+
+// entered adds the lease that was granted.
+func (h *hold) entered(a *acquisition) (*Lease, error) {
+	h.mu.Lock()
+	h.entering = false
+	if h.gone {
+		h.mu.Unlock()
+		return nil, errs.Lost
+	}
+	l := h.add(new(Lease), a)
+	h.deadline = later(h.deadline, endOf(a.grant, ttlOf(a.grant)))
+	h.reschedule()
+	return l, nil
+}
+
+// notEntered undoes what an entry that failed may have done: the count is set
+// right, and if the last lease was released meanwhile the hold is too.
+func (h *hold) notEntered(call *conn.Call) {
+	notAfter, unheard := call.Outstanding()
+	h.mu.Lock()
+	h.entering = false
+	abandoned := h.count == 0 && !h.gone
+	h.gone = h.gone || abandoned
+	h.mu.Unlock()
+	switch {
+	case abandoned:
+		h.leave()
+		h.settle(notAfter)
+	case unheard:
+		h.correct(notAfter)
+	}
+}

@@ -1,0 +1,67 @@
+package lease
+
+import (
+	"fmt"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// The errors of Holdfast, one for each fact. What is returned wraps one of them
+// and names the operation and the key: compare with errors.Is.
+var (
+	// ErrBusy says that a try, or a wait until its context ended, found the
+	// thing held by another. After a wait the error matches the context's error
+	// too.
+	ErrBusy = errs.Busy
+
+	// ErrLost says that the lease ended by itself: Redis no longer has the hold,
+	// or could not be reached before the lease was over.
+	ErrLost = errs.Lost
+
+	// ErrReleased says that the lease was released before.
+	ErrReleased = errs.Released
+
+	// ErrMaxHold says that the lease was ended because it was held for longer
+	// than MaxHold allows.
+	ErrMaxHold = errs.MaxHold
+
+	// ErrClosed says that the Client was closed.
+	ErrClosed = errs.Closed
+
+	// ErrWrongType says that the key holds something that is no lock. It was
+	// left as it is.
+	ErrWrongType = errs.WrongType
+
+	// ErrOutOfMemory says that Redis has reached its maxmemory and refuses to
+	// grant anything new. Releases and renewals still work.
+	ErrOutOfMemory = errs.OutOfMemory
+
+	// ErrDenied says that Redis refused for want of rights: no password, a wrong
+	// one, or an ACL rule.
+	ErrDenied = errs.Denied
+
+	// ErrBadArgument says that the call could not be made sense of. Nothing was
+	// sent.
+	ErrBadArgument = errs.BadArgument
+)
+
+// opError adds to err what was being done to what.
+func opError(op string, r Resource, err error) error {
+	return fmt.Errorf("holdfast: %s %s %s: %w", op, r.Kind(), Quote(r.Name()), err)
+}
+
+// OpError adds to err what was being done to what. It is for the packages of the
+// synchronizers.
+func OpError(op string, r Resource, err error) error { return opError(op, r, err) }
+
+// quoted is how much of a name an error shows.
+const quoted = 64
+
+// Quote returns the name of a synchronizer as errors show it: quoted, and cut
+// if it is very long.
+func Quote(name string) string {
+	if len(name) > quoted {
+		return fmt.Sprintf("%q… (%d bytes)", name[:quoted], len(name))
+	}
+	return fmt.Sprintf("%q", name)
+}

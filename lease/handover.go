@@ -1,0 +1,140 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// Detach ends the lease here without releasing what it holds, and returns the
+// Owner with which Attach, in this process or another, takes the hold over. The
+// hold keeps its time to live, a whole lease if it was renewed, and is not
+// renewed until it is attached.
+//
+// It must be the only lease on its hold; otherwise the error matches
+// ErrBadArgument. On any error the lease goes on, or has ended as the error says.
+// After success the lease counts as released.
+func (l *Lease) Detach(ctx context.Context) (Owner, error) {
+	owner, err := l.detach(ctx)
+	if err != nil {
+		return Owner{}, opError("detach", l.hold.resource, err)
+	}
+	return owner, nil
+}
+
+func (l *Lease) detach(ctx context.Context) (Owner, error) {
+	h := l.hold
+	if err := h.take(ctx); err != nil {
+		return Owner{}, err
+	}
+	defer h.give()
+	if err := l.refresh(ctx); err != nil {
+		return Owner{}, err
+	}
+
+	h.mu.Lock()
+	if l.ended != nil || h.count > 1 {
+		ended := l.ended
+		h.mu.Unlock()
+		if ended == nil {
+			ended = fmt.Errorf("other leases are on the same hold: %w", errs.BadArgument)
+		}
+		return Owner{}, ended
+	}
+	e := h.finish(l, errs.Released)
+	h.gone = true
+	h.mu.Unlock()
+	h.leave()
+	e.tell()
+	return h.owner, nil
+}
+
+// refresh renews the hold once more, and waits until no late request can make it
+// anew after it has been handed over.
+func (l *Lease) refresh(ctx context.Context) error {
+	h := l.hold
+	for {
+		h.mu.Lock()
+		ended, length := l.ended, h.length()
+		h.mu.Unlock()
+		if ended != nil {
+			return ended
+		}
+		call := h.resource.Renew(h.owner, length)
+		if err := h.engine.Conn.Run(ctx, call); err != nil {
+			return err
+		}
+		if call.Status() != Granted {
+			h.End(errs.Lost)
+			return errs.Lost
+		}
+		left := time.Duration(h.lateUntil-call.ServerTime()) * time.Microsecond
+		if left < 0 {
+			return nil
+		}
+		if err := engine.Sleep(ctx, left+time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// Movable is a Resource whose hold can pass from one owner to another.
+type Movable interface {
+	Resource
+	// Move passes the hold from one owner to the other, with one lease on it, and
+	// makes its time to live no less than length: Granted with the time to live
+	// in ms and the token, also if it had moved before; Refused if neither holds
+	// it.
+	Move(from, to Owner, length time.Duration) *conn.Call
+}
+
+// Attach takes over the hold that Detach left under that owner, and returns a
+// lease on it. It is for the packages of the synchronizers.
+//
+// The hold moves to a new owner, so that only one of several that attach gets
+// it; the others find it lost.
+func Attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Settings) (*Lease, error) {
+	l, err := attach(ctx, e, r, from, s)
+	if err != nil {
+		return nil, opError("attach", r, err)
+	}
+	return l, nil
+}
+
+func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Settings) (*Lease, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if from.IsZero() {
+		return nil, fmt.Errorf("no owner: %w", errs.BadArgument)
+	}
+	to := NewOwner(e.NewOwner())
+	call := r.Move(from, to, s.length)
+	err := e.Conn.Run(ctx, call)
+	notAfter, unheard := call.Outstanding()
+	switch {
+	case err != nil && unheard:
+		moveBack(e, r, to, from, notAfter, s.length)
+		return nil, err
+	case err != nil:
+		return nil, err
+	case call.Status() != Granted:
+		return nil, fmt.Errorf("owner %s: %w", from.Short(), errs.Lost)
+	}
+	// A sending that is still on its way finds that the hold has moved.
+	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: call}
+	return a.begin()
+}
+
+// moveBack undoes an Attach that was given up, so that another can be made.
+func moveBack(e *engine.Engine, r Movable, from, to Owner, notAfter int64, length time.Duration) {
+	e.Settle(notAfter, length+2*conn.Window, func(ctx context.Context) (*conn.Call, error) {
+		call := r.Move(from, to, 0)
+		call.Cleanup = true
+		return call, e.Conn.Run(ctx, call)
+	})
+}

@@ -1,0 +1,195 @@
+package lease
+
+import (
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/renewal"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// hold is what Redis knows: one owner's possession of one thing, with one time to
+// live, under one or more leases. It is the task that the scheduler renews.
+//
+// Its deadline is the local instant at which it counts as lost: the sending of
+// the request that was answered last, plus the time to live that the answer
+// gave, minus the margin for drifting clocks. Redis cannot give the thing to
+// another before that.
+type hold struct {
+	entry    renewal.Entry
+	member   engine.Member
+	engine   *engine.Engine
+	resource Resource
+	owner    Owner
+	token    int64
+	granted  time.Time
+	// lateUntil is the not-after of requests that could still make this hold
+	// anew, and of which the answer was never heard; 0 if there are none.
+	lateUntil int64
+
+	mu       sync.Mutex // guards what follows, and the leases' own state
+	deadline time.Time
+	renewAt  time.Time
+	leases   *Lease // those that have not ended, the last granted first
+	count    int    // how many
+	gone     bool   // it has ended for good: no lease can be added
+	renewing bool   // the scheduler has asked for a renewal that is not answered yet
+	suspect  bool   // the wall clock says that it may be over: ask
+	entering bool   // a nested acquisition is on its way
+	changing bool   // a change of the count is on its way; only one is at a time
+	changed  chan struct{}
+
+	first Lease // the lease that began it, here to save an allocation
+}
+
+// Entry implements renewal.Task.
+func (h *hold) Entry() *renewal.Entry { return &h.entry }
+
+// Key implements renewal.Task.
+func (h *hold) Key() string { return h.resource.Key() }
+
+// Member implements engine.Held.
+func (h *hold) Member() *engine.Member { return &h.member }
+
+// Timeout implements renewal.Task: a sixth of the lease, so that several tries
+// fit between the first and the deadline.
+func (h *hold) Timeout() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return max(h.length(), MinLease) / 6
+}
+
+// length returns what the hold is renewed to, 0 if no lease on it is renewed.
+func (h *hold) length() time.Duration {
+	var d time.Duration
+	for l := h.leases; l != nil; l = l.next {
+		if !l.fixed {
+			d = max(d, l.length)
+		}
+	}
+	return d
+}
+
+// next returns when something of the hold is due: its deadline, a lease's own
+// end, or a renewal.
+func (h *hold) next() time.Time {
+	due := h.deadline
+	renewed := false
+	for l := h.leases; l != nil; l = l.next {
+		due = earlier(due, l.end())
+		renewed = renewed || !l.fixed
+	}
+	if renewed && !h.renewing {
+		due = earlier(due, h.renewAt)
+	}
+	return due
+}
+
+// Tick implements renewal.Task.
+func (h *hold) Tick(now time.Time) (next time.Time, renew bool) {
+	h.mu.Lock()
+	over, gone := h.expire(now)
+	if !h.gone {
+		renew = !h.renewing && h.length() > 0 && !now.Before(h.renewAt)
+		h.renewing = h.renewing || renew
+		next = h.next()
+	}
+	h.mu.Unlock()
+	h.announce(over, gone, telemetry.LostDeadline)
+	return next, renew
+}
+
+// Suspect implements renewal.Task. The machine may have slept, and the lease with
+// it; or the clock was set, which changes nothing. The server knows.
+func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
+	h.mu.Lock()
+	if renew = !h.renewing && !h.gone; renew {
+		h.renewing = true
+	}
+	h.suspect = true
+	h.mu.Unlock()
+	next, _ = h.Tick(now)
+	return next, renew
+}
+
+// Renewal implements engine.Renewable. A hold that is only suspected is asked
+// for, with a length of 0, which changes nothing.
+func (h *hold) Renewal() *conn.Call {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone {
+		h.renewing = false
+		return nil
+	}
+	call := h.resource.Renew(h.owner, h.length())
+	call.Until = h.deadline // executed later than that it would revive what was given up
+	return call
+}
+
+// Renewed implements engine.Renewable.
+func (h *hold) Renewed(call *conn.Call, err error) {
+	kind := h.resource.Kind()
+	switch {
+	case err != nil:
+		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
+		h.renewalFailed()
+	case call.Status() != Granted:
+		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeGone, 1)
+		h.endAll(errs.Lost, telemetry.LostServer)
+	default:
+		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeRenewed, 1)
+		h.prolong(call)
+	}
+}
+
+// prolong takes in a renewal that was answered.
+func (h *hold) prolong(call *conn.Call) {
+	h.mu.Lock()
+	h.renewing, h.suspect = false, false
+	deadline := endOf(call, ttlOf(call))
+	if length := h.length(); length > 0 {
+		h.deadline = deadline
+		h.renewAt = call.Sent.Add(length / 3)
+	} else {
+		h.deadline = earlier(h.deadline, deadline)
+	}
+	h.reschedule()
+}
+
+// renewalFailed has the renewal tried again soon. A hold that the wall clock says
+// is over, and that Redis cannot vouch for, is over.
+func (h *hold) renewalFailed() {
+	now := time.Now()
+	h.mu.Lock()
+	h.renewing = false
+	h.renewAt = now.Add(max(h.length()/60, 10*time.Millisecond))
+	if h.suspect && !now.Round(0).Before(h.deadline.Round(0)) {
+		h.mu.Unlock()
+		h.endAll(errs.Lost, telemetry.LostDeadline)
+		return
+	}
+	h.reschedule()
+}
+
+// reschedule sets when the hold is due and gives the mutex back.
+func (h *hold) reschedule() {
+	gone, next := h.gone, h.next()
+	h.mu.Unlock()
+	if !gone {
+		h.engine.Renewals.Schedule(h, next)
+	}
+}
+
+// ttlOf returns the time to live in a Granted reply.
+func ttlOf(call *conn.Call) time.Duration {
+	return time.Duration(call.Int(2)) * time.Millisecond
+}
+
+// endOf returns when a lease of that length ends here that was granted by that
+// call: counted from its sending, since the server counts from no earlier.
+func endOf(call *conn.Call, length time.Duration) time.Time {
+	return call.Sent.Add(length - margin(length))
+}

@@ -1,0 +1,170 @@
+// Package lease is the vocabulary that every synchronizer of Holdfast shares:
+// the Lease that is returned for what was granted, the Owner it is held under,
+// how it is to be held, and the errors.
+//
+// A Lease is one acquisition. Leases of one owner on one thing (a lock and what
+// re-entered it) make up a hold, which is what Redis knows: it begins with the
+// first of them and ends with the last, in whatever order they are released.
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// Lease is one acquisition of something. It is valid until it is released or
+// lost; its methods may be called from any goroutine.
+type Lease struct {
+	hold *hold
+
+	fixed    bool
+	length   time.Duration
+	deadline time.Time // of a fixed lease: its own end, which may come before the hold's
+	maxHold  time.Time // when MaxHold ends it, or zero
+
+	// Guarded by hold.mu.
+	next     *Lease // the other leases on the hold that have not ended
+	ended    error  // the sentinel that says why; nil while it lasts
+	done     chan struct{}
+	children map[*child]struct{}
+}
+
+// Token returns the fencing token of the hold: a number greater than that of
+// every earlier hold of the same name, for the protected resource to refuse
+// writes of holders that have been overtaken. Leases of one hold share it.
+func (l *Lease) Token() int64 { return l.hold.token }
+
+// Owner returns the id under which the thing is held.
+func (l *Lease) Owner() Owner { return l.hold.owner }
+
+// Done returns a channel that is closed when the lease has ended, however it
+// ended.
+func (l *Lease) Done() <-chan struct{} {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	if l.done == nil {
+		l.done = make(chan struct{})
+		if l.ended != nil {
+			close(l.done)
+		}
+	}
+	return l.done
+}
+
+// Err returns nil while the lease lasts, and then why it ended: an error that
+// matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
+func (l *Lease) Err() error {
+	l.hold.mu.Lock()
+	ended := l.ended
+	l.hold.mu.Unlock()
+	if ended == nil {
+		return nil
+	}
+	return l.error(ended)
+}
+
+// Deadline returns when the lease ends if it is not renewed or extended before:
+// the local instant by which its holder is told, somewhat ahead of the server.
+func (l *Lease) Deadline() time.Time {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	return l.end()
+}
+
+// end is Deadline under the mutex.
+func (l *Lease) end() time.Time {
+	end := l.hold.deadline
+	if l.fixed {
+		end = earlier(end, l.deadline)
+	}
+	return earlier(end, l.maxHold)
+}
+
+// Extend makes the lease last at least d from now, whether it is fixed or
+// renewed; it never shortens it. It returns an error that matches why the lease
+// ended if it has, ErrLost if Redis no longer has the hold, ErrBadArgument if d
+// is shorter than MinLease, or ctx's error; then the lease lasts as long as it
+// did.
+func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
+	if d < MinLease {
+		return opError("extend", l.hold.resource, errs.BadArgument)
+	}
+	if err := l.extend(ctx, d); err != nil {
+		return opError("extend", l.hold.resource, err)
+	}
+	return nil
+}
+
+func (l *Lease) extend(ctx context.Context, d time.Duration) error {
+	h := l.hold
+	if ended := l.cause(); ended != nil {
+		return ended
+	}
+	call := h.resource.Renew(h.owner, d)
+	if err := h.engine.Conn.Run(ctx, call); err != nil {
+		return err
+	}
+	if call.Status() != Granted {
+		h.End(errs.Lost)
+		return errs.Lost
+	}
+	h.mu.Lock()
+	if l.ended == nil {
+		h.deadline = later(h.deadline, endOf(call, ttlOf(call)))
+		l.deadline = later(l.deadline, endOf(call, d))
+	}
+	ended, next := l.ended, h.next()
+	h.mu.Unlock()
+	if ended == nil {
+		h.engine.Renewals.Schedule(h, next)
+	}
+	return ended
+}
+
+// Release ends the lease. With the last lease of a hold the thing is free for
+// others when it returns nil.
+//
+// It goes on when ctx is cancelled, within a limit of its own (5 s, and no longer
+// than the lease), so that a deferred Release is always right. It returns
+// ErrReleased, and does nothing, if the lease was released before; ErrLost if it
+// was lost, whoever holds the thing now; ErrMaxHold or ErrClosed if that ended
+// it. If Redis cannot be reached it returns an error, goes on trying in the
+// background, and the thing is free at the end of the lease at the latest.
+func (l *Lease) Release(ctx context.Context) error {
+	h := l.hold
+	ctx, span := h.engine.Telemetry.Release(ctx, h.resource.Kind(), h.resource.Name())
+	held, err := l.release(ctx)
+	span.End(telemetry.OutcomeOf(err, telemetry.OutcomeReleased), held, err)
+	return err
+}
+
+// cause returns the sentinel that says why the lease ended, or nil.
+func (l *Lease) cause() error {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	return l.ended
+}
+
+// error is what is told of a lease that ended so.
+func (l *Lease) error(ended error) error {
+	return opError("lease on", l.hold.resource, ended)
+}
+
+// earlier returns the earlier of two times, of which the zero one does not count.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

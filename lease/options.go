@@ -1,0 +1,86 @@
+package lease
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/renewal"
+)
+
+// DefaultLease is the lease of a lock for which nothing else is said, renewed
+// every 10 s. It is Redisson's lockWatchdogTimeout.
+const DefaultLease = 30 * time.Second
+
+// MinLease is the shortest lease there may be.
+const MinLease = renewal.MinLease
+
+// Option says how something is to be held. Given to New by WithDefaults it
+// holds for a whole Client, given to a factory method for one synchronizer.
+type Option func(*Settings)
+
+// Renewed has the lease renewed every third of d until it is released or lost.
+// If the process dies the lock is free after d at the latest. The default is
+// Renewed(DefaultLease).
+func Renewed(d time.Duration) Option {
+	return func(s *Settings) { s.length, s.fixed = d, false }
+}
+
+// Fixed has the lease end d after it was granted, and never renewed.
+func Fixed(d time.Duration) Option {
+	return func(s *Settings) { s.length, s.fixed = d, true }
+}
+
+// MaxHold ends a renewed lease with ErrMaxHold when it has been held for d, as a
+// net under a forgotten release. It is off by default, and with 0.
+func MaxHold(d time.Duration) Option {
+	return func(s *Settings) { s.maxHold = d }
+}
+
+// JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock:
+// the token's key gets no expiry. Without it the key of a token that nobody has
+// asked for in a week goes away; the next token is greater all the same.
+func JavaTokens() Option {
+	return func(s *Settings) { s.javaTokens = true }
+}
+
+// Settings is what options set.
+type Settings struct {
+	length     time.Duration
+	fixed      bool
+	maxHold    time.Duration
+	javaTokens bool
+}
+
+// NewSettings applies the options in their order to the defaults.
+func NewSettings(options ...[]Option) Settings {
+	s := Settings{length: DefaultLease}
+	for _, some := range options {
+		for _, o := range some {
+			if o != nil {
+				o(&s)
+			}
+		}
+	}
+	return s
+}
+
+// JavaTokens reports whether the token's key is to have no expiry.
+func (s Settings) JavaTokens() bool { return s.javaTokens }
+
+// check says what is wrong with the settings, if anything is.
+func (s Settings) check() error {
+	if s.length < MinLease {
+		return fmt.Errorf("a lease of %v is shorter than %v: %w", s.length, time.Duration(MinLease), errs.BadArgument)
+	}
+	if s.maxHold < 0 {
+		return fmt.Errorf("a longest hold of %v: %w", s.maxHold, errs.BadArgument)
+	}
+	return nil
+}
+
+// margin is by how much a lease is taken to end earlier here than in Redis: the
+// most that two clocks may drift apart over it.
+func margin(d time.Duration) time.Duration {
+	return max(d/100, 2*time.Millisecond)
+}

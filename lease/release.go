@@ -1,0 +1,171 @@
+package lease
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// releaseLimit is how long Release tries before it leaves the rest to the
+// background.
+const releaseLimit = 5 * time.Second
+
+// release is Release, and tells how long the hold has lasted if it is over.
+func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
+	h := l.hold
+	h.mu.Lock()
+	if l.ended != nil {
+		ended := l.ended
+		h.mu.Unlock()
+		return telemetry.StillHeld, opError("release", h.resource, ended)
+	}
+	e := h.finish(l, errs.Released)
+	last := h.count == 0 && !h.entering
+	h.gone = last
+	h.mu.Unlock()
+
+	if last {
+		h.leave() // nothing is renewed from here on
+	}
+	e.tell()
+
+	held = telemetry.StillHeld
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.patience())
+	defer cancel()
+	switch {
+	case last:
+		held = time.Since(h.granted)
+		err = h.free(ctx)
+	default:
+		err = h.recount(ctx)
+	}
+	if err != nil {
+		return held, opError("release", h.resource, err)
+	}
+	return held, nil
+}
+
+// patience is how long a release tries: past the deadline there is nothing left
+// to release.
+func (h *hold) patience() time.Duration {
+	return min(releaseLimit, max(time.Until(h.until()), MinLease))
+}
+
+func (h *hold) until() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deadline
+}
+
+// free gives the thing up in Redis.
+func (h *hold) free(ctx context.Context) error {
+	call := releaseCall(ctx, h.engine, h.resource, h.owner)
+	if err := h.engine.Conn.Run(ctx, call); err != nil {
+		h.settle(0)
+		return err
+	}
+	if call.ServerTime() <= h.lateUntil {
+		h.settle(h.lateUntil) // a late request could take it again
+	}
+	if call.Status() == Granted {
+		return nil
+	}
+	if _, unheard := call.Outstanding(); unheard {
+		return nil // an earlier sending of this call did it
+	}
+	return errs.Lost
+}
+
+// settle goes on releasing in the background, until a release is answered after
+// notAfter.
+func (h *hold) settle(notAfter int64) {
+	giveUp(h.engine, h.resource, h.owner, notAfter, time.Until(h.until()))
+}
+
+// recount tells Redis how many leases are on the hold, when one of several was
+// released.
+func (h *hold) recount(ctx context.Context) error {
+	if err := h.take(ctx); err != nil {
+		h.correct(0)
+		return err
+	}
+	defer h.give()
+	count := h.countNow()
+	if count == 0 {
+		return nil // whoever ended the rest sees to it
+	}
+	call := h.resource.Recount(h.owner, count, 0)
+	if err := h.engine.Conn.Run(ctx, call); err != nil {
+		notAfter, _ := call.Outstanding()
+		h.correct(notAfter)
+		return err
+	}
+	if call.Status() != Granted && h.countNow() > 0 {
+		h.endAll(errs.Lost, telemetry.LostServer)
+		return errs.Lost
+	}
+	return nil
+}
+
+// correct sets the count right in the background, once no request that is still
+// on its way can set it wrong again.
+func (h *hold) correct(notAfter int64) {
+	limit := max(time.Until(h.until()), 0) + 2*conn.Window
+	h.engine.Settle(notAfter, limit, func(ctx context.Context) (*conn.Call, error) {
+		if err := h.take(ctx); err != nil {
+			return nil, err
+		}
+		defer h.give()
+		count := h.countNow()
+		if count == 0 {
+			return nil, nil
+		}
+		call := h.resource.Recount(h.owner, count, 0)
+		call.Cleanup = true
+		return call, h.engine.Conn.Run(ctx, call)
+	})
+}
+
+func (h *hold) countNow() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count
+}
+
+// take waits for the turn to change the count in Redis. Counts are set
+// absolutely, so two changes at once could arrive in the wrong order.
+func (h *hold) take(ctx context.Context) error {
+	for {
+		h.mu.Lock()
+		if !h.changing {
+			h.changing = true
+			h.mu.Unlock()
+			return nil
+		}
+		if h.changed == nil {
+			h.changed = make(chan struct{})
+		}
+		changed := h.changed
+		h.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// give gives the turn back.
+func (h *hold) give() {
+	h.mu.Lock()
+	h.changing = false
+	changed := h.changed
+	h.changed = nil
+	h.mu.Unlock()
+	if changed != nil {
+		close(changed)
+	}
+}

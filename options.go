@@ -1,0 +1,74 @@
+package holdfast
+
+import (
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Option sets something of a Client.
+type Option func(*config)
+
+// config is what options set.
+type config struct {
+	defaults []lease.Option
+	mapName  func(string) string
+	log      *slog.Logger
+	tracers  trace.TracerProvider
+	meters   metric.MeterProvider
+}
+
+// WithDefaults sets how things are held for which the factory method says
+// nothing else. The default is Renewed(30 * time.Second).
+func WithDefaults(options ...lease.Option) Option {
+	return func(c *config) { c.defaults = append(c.defaults, options...) }
+}
+
+// WithNameMapper sets how the names that the program uses become names in Redis,
+// for example by a prefix. It must be pure: all processes that are to exclude
+// each other must map alike. The default leaves names as they are. It is
+// Redisson's nameMapper.
+func WithNameMapper(mapName func(name string) string) Option {
+	return func(c *config) { c.mapName = mapName }
+}
+
+// WithLogger sets where Holdfast logs what nobody is told otherwise: a lease
+// lost, Redis out of reach, a clean-up given up. The default is not at all. No
+// line holds a whole owner id or a password.
+func WithLogger(log *slog.Logger) Option {
+	return func(c *config) { c.log = log }
+}
+
+// WithTracerProvider has acquisitions and releases traced. The default is not at
+// all: the global provider is not used.
+func WithTracerProvider(tp trace.TracerProvider) Option {
+	return func(c *config) { c.tracers = tp }
+}
+
+// WithMeterProvider has metrics recorded. The default is not at all: the global
+// provider is not used.
+func WithMeterProvider(mp metric.MeterProvider) Option {
+	return func(c *config) { c.meters = mp }
+}
+
+// LeaseOption says how something is held. It is lease.Option.
+type LeaseOption = lease.Option
+
+// Renewed has a lease renewed every third of d until it is released or lost: the
+// default, with 30 s. See lease.Renewed.
+func Renewed(d time.Duration) LeaseOption { return lease.Renewed(d) }
+
+// Fixed has a lease end d after it was granted. See lease.Fixed.
+func Fixed(d time.Duration) LeaseOption { return lease.Fixed(d) }
+
+// MaxHold ends a lease that has been held for d; off by default. See
+// lease.MaxHold.
+func MaxHold(d time.Duration) LeaseOption { return lease.MaxHold(d) }
+
+// JavaTokens shares the tokens of a name with Redisson's RFencedLock. See
+// lease.JavaTokens.
+func JavaTokens() LeaseOption { return lease.JavaTokens() }

@@ -1,0 +1,51 @@
+-- Grants the lock to a new owner.
+--
+-- KEYS[1] the lock: a hash {holder: count} with an expiry
+-- KEYS[2] the last token given
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the holder that asks
+-- ARGV[3] the lease, in ms
+-- ARGV[4] how long the token is kept, in ms; 0: for ever
+--
+-- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending
+--         {0, time, time to live in ms}         another holds it; -1: without end
+--         {-1, time}                            late: nothing was done
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[1]) then
+  return {-1, now}
+end
+
+local ttl = redis.call('PTTL', KEYS[1])
+local held = ttl ~= -2
+if held and redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
+  return {0, now, ttl}
+end
+
+-- The token is written before the lock, so that no lock stands without one.
+local kept = redis.call('PTTL', KEYS[2])
+local token = tonumber(redis.call('GET', KEYS[2]) or 0)
+if not held or token == 0 then
+  token = math.max(token + 1, now)
+  local text = string.format('%.0f', token)
+  if kept == -1 or ARGV[4] == '0' then
+    redis.call('SET', KEYS[2], text)
+  else
+    redis.call('SET', KEYS[2], text, 'PX', ARGV[4])
+  end
+end
+
+if not held then
+  redis.call('HSET', KEYS[1], ARGV[2], 1)
+end
+local lease = tonumber(ARGV[3])
+if ttl < lease then
+  local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
+  if type(expiry) == 'table' then
+    -- A lock must never stand without an expiry.
+    redis.call('HDEL', KEYS[1], ARGV[2])
+    return expiry
+  end
+  ttl = lease
+end
+return {1, now, ttl, token}

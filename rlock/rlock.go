@@ -1,0 +1,85 @@
+// Package rlock is the reentrant lock, in the layout of Redisson's RLock: at the
+// lock's name a hash {holder: count} that expires with the lease, so that Go and
+// Java processes exclude each other.
+//
+// Programs make a Mutex with Client.Mutex.
+package rlock
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Mutex is a lock that is shared by whoever names it. It holds no state: a value
+// may be used by any number of goroutines, and what differs from holder to
+// holder is in the Lease that each Lock returns.
+type Mutex struct {
+	engine   *engine.Engine
+	resource resource
+	settings lease.Settings
+	err      error // why it cannot be used
+}
+
+var _ lease.Locker = (*Mutex)(nil)
+
+// New returns the lock of that name, which stands at key in Redis. It does no
+// I/O; what is wrong with the arguments, each call says.
+func New(e *engine.Engine, name, key string, settings lease.Settings) *Mutex {
+	m := &Mutex{engine: e, settings: settings, resource: resource{name: name}}
+	m.resource.at, m.err = keys.ForLock(key)
+	if !settings.JavaTokens() {
+		m.resource.tokenLife = tokenLife.Milliseconds()
+	}
+	return m
+}
+
+// Broken returns a lock of which every call fails with err.
+func Broken(name string, err error) *Mutex {
+	return &Mutex{resource: resource{name: name}, err: err}
+}
+
+// Name returns the name that the lock was made with.
+func (m *Mutex) Name() string { return m.resource.name }
+
+// Lock waits until the lock is granted and returns the Lease, which the caller
+// must release. A context made by Lease.Context of a lease on this same lock
+// re-enters it: that returns at once, with a Lease of its own.
+//
+// It waits as long as ctx allows. When ctx ends first the error matches ctx's
+// and, if the lock was found held, ErrBusy; nothing is left behind, and nobody
+// else's hold is touched. Errors of Redis that pass are retried until ctx ends;
+// ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at
+// once. The lease of an ended hold, carried by ctx, gives its own error.
+func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
+	if m.err != nil {
+		return nil, m.fail("lock", m.err)
+	}
+	return lease.Lock(ctx, m.engine, &m.resource, m.settings)
+}
+
+// TryLock is Lock without the wait: one request, no subscription. If another
+// holds the lock the error matches ErrBusy.
+func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
+	if m.err != nil {
+		return nil, m.fail("try lock", m.err)
+	}
+	return lease.TryLock(ctx, m.engine, &m.resource, m.settings)
+}
+
+// Attach takes over the hold that Lease.Detach left under that owner, in this
+// process or another, and returns a Lease on it, with the hold's token and an
+// Owner of its own. Of several that attach one gets it; for the others, and
+// after the hold has run out, the error matches ErrLost.
+func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, error) {
+	if m.err != nil {
+		return nil, m.fail("attach", m.err)
+	}
+	return lease.Attach(ctx, m.engine, &m.resource, owner, m.settings)
+}
+
+func (m *Mutex) fail(op string, err error) error {
+	return lease.OpError(op, &m.resource, err)
+}

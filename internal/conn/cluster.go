@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
@@ -28,7 +29,9 @@ type cluster struct {
 	template *redis.Options // a node's options, for servers that the table does not have yet
 	closed   bool
 
+	loaded atomic.Bool  // there is a table
 	pubsub atomic.Int32 // unprobed, classicPubSub or shardedPubSub
+	asking sync.WaitGroup
 }
 
 // relocation is what a MOVED said.
@@ -81,11 +84,48 @@ func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
 	if addr, ok := c.relocated(keys.Slot(key)); ok {
 		return c.at(addr), nil
 	}
+	if err := c.load(ctx); err != nil {
+		return nil, err
+	}
 	node, err := c.client.MasterForKey(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	return c.at(node.Options().Addr), nil
+}
+
+// load waits until there is a table. Only the first load does I/O that its
+// callers wait for; later ones go on in the background.
+func (c *cluster) load(ctx context.Context) error {
+	if c.loaded.Load() {
+		return nil
+	}
+	return c.await(ctx, func(ctx context.Context) error {
+		_, err := c.client.MasterForKey(ctx, "")
+		if err == nil {
+			c.loaded.Store(true)
+		}
+		return err
+	})
+}
+
+// await runs f, which does I/O through go-redis and so does not look at its
+// context while it reads, and leaves it behind when ctx ends.
+func (c *cluster) await(ctx context.Context, f func(context.Context) error) error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return unsent{errs.Closed}
+	}
+	done := make(chan error, 1)
+	c.asking.Go(func() { done <- f(ctx) })
+	c.mu.Unlock()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // relocated returns where a MOVED has sent the slot lately.
@@ -143,19 +183,35 @@ func (c *cluster) sharded(ctx context.Context) (bool, error) {
 	case shardedPubSub:
 		return true, nil
 	}
-	node, err := c.client.MasterForKey(ctx, "")
-	if err != nil {
-		return false, err
-	}
-	switch err := node.PubSubShardNumSub(ctx).Err(); {
-	case err == nil:
-		c.pubsub.Store(shardedPubSub)
-	case isReply(err) && judge(err) == final:
-		c.pubsub.Store(classicPubSub)
-	default:
-		return false, err
-	}
-	return c.pubsub.Load() == shardedPubSub, nil
+	err := c.await(ctx, func(ctx context.Context) error {
+		node, err := c.client.MasterForKey(ctx, "")
+		if err != nil {
+			return err
+		}
+		switch err := node.PubSubShardNumSub(ctx).Err(); {
+		case err == nil:
+			c.pubsub.Store(shardedPubSub)
+		case isReply(err) && judge(err) == final:
+			c.pubsub.Store(classicPubSub)
+		default:
+			return err
+		}
+		return nil
+	})
+	return c.pubsub.Load() == shardedPubSub, err
+}
+
+func (c *cluster) masters(ctx context.Context) ([]string, error) {
+	var mu sync.Mutex
+	var addrs []string
+	err := c.client.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		addrs = append(addrs, node.Options().Addr)
+		return nil
+	})
+	slices.Sort(addrs)
+	return addrs, err
 }
 
 func (c *cluster) lanes() []*lane {
@@ -172,4 +228,5 @@ func (c *cluster) close() {
 		l.close()
 	}
 	_ = c.client.Close()
+	c.asking.Wait()
 }

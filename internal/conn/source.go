@@ -19,8 +19,13 @@ func (m *Manager) Home(ctx context.Context, channel string) (string, error) {
 	return m.Node(ctx, channel)
 }
 
-// Dial returns a new client for subscriptions on that server. The caller closes
-// it.
+// Masters returns the addresses of all masters.
+func (m *Manager) Masters(ctx context.Context) ([]string, error) {
+	return m.topology.masters(ctx)
+}
+
+// Dial returns a new client on that server, for what is no script: subscriptions
+// and questions about the server. The caller closes it.
 func (m *Manager) Dial(home string) (*redis.Client, error) {
 	options := *m.topology.at(home).options
 	return redis.NewClient(&options), nil

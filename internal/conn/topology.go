@@ -23,6 +23,8 @@ type topology interface {
 	failed(l *lane)
 	// sharded reports whether channels belong to slots. It may do I/O.
 	sharded(ctx context.Context) (bool, error)
+	// masters returns the addresses of all masters. It may do I/O.
+	masters(ctx context.Context) ([]string, error)
 	// lanes returns all there are.
 	lanes() []*lane
 	close()
@@ -93,5 +95,6 @@ func (s single) at(string) *lane                             { return s.only }
 func (s single) moved(string, string)                        {}
 func (s single) failed(*lane)                                {}
 func (s single) sharded(context.Context) (bool, error)       { return false, nil }
+func (s single) masters(context.Context) ([]string, error)   { return []string{s.only.addr}, nil }
 func (s single) lanes() []*lane                              { return []*lane{s.only} }
 func (s single) close()                                      { s.only.close() }

@@ -110,3 +110,20 @@ func (p *place) await(ctx, closing context.Context) error {
 		return context.Cause(closing)
 	}
 }
+
+// quiet returns for how long the new head need not ask. If the head before it
+// got the thing, nothing is free before the line hears of it. If the new head
+// has just asked by itself, the answer holds until then. Otherwise it asks now:
+// the head before it may have left with a message that it never acted on.
+func (q *line) quiet(first Verdict) time.Duration {
+	heldUntil := q.heldUntil
+	q.heldUntil = time.Time{}
+	switch {
+	case !heldUntil.IsZero():
+		return max(0, nap(time.Until(heldUntil)))
+	case first.For != 0:
+		return nap(first.For)
+	default:
+		return 0
+	}
+}

@@ -39,9 +39,10 @@ type Waiting struct {
 // wait that ctx ended matches ctx's error, and errs.Busy if the thing was found
 // held. It reports whether it had to wait.
 func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
+	first := Verdict{}
 	if e.lines.empty(w.Key) {
-		v, err := w.Try(ctx)
-		if err != nil || v.Granted {
+		first, err = w.Try(ctx)
+		if err != nil || first.Granted {
 			return false, err
 		}
 	}
@@ -53,19 +54,16 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	if err := place.await(ctx, e.closing); err != nil {
 		return true, busy(err)
 	}
-	return true, e.waitAsHead(ctx, w, place.line)
+	return true, e.waitAsHead(ctx, w, place.line, first)
 }
 
-// waitAsHead is Wait for the first in line.
-func (e *Engine) waitAsHead(ctx context.Context, w Waiting, q *line) error {
+// waitAsHead is Wait for the first in line, who may have tried once already.
+func (e *Engine) waitAsHead(ctx context.Context, w Waiting, q *line, first Verdict) error {
+	timer := time.NewTimer(q.quiet(first))
+	defer timer.Stop()
 	if q.sub == nil {
 		q.sub = e.subs.Subscribe(w.Channel)
 	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	// The one before us got it and this line has listened since: what would
-	// free it will wake us.
-	timer.Reset(until(q.heldUntil))
 	for {
 		reason, err := e.park(ctx, q, timer)
 		if err != nil {
@@ -99,14 +97,6 @@ func (e *Engine) park(ctx context.Context, q *line, timer *time.Timer) (reason s
 	case <-e.closing.Done():
 		return "", context.Cause(e.closing)
 	}
-}
-
-// until returns how long to sleep when the thing is held until t.
-func until(t time.Time) time.Duration {
-	if t.IsZero() {
-		return 0
-	}
-	return max(0, nap(time.Until(t)))
 }
 
 // nap returns how long to sleep when the holder has left: no longer than

@@ -35,6 +35,7 @@ type Engine struct {
 	owners atomic.Int64
 
 	lines    lines
+	passing  passing
 	registry registry
 
 	closing context.Context // ends with errs.Closed when Close begins

@@ -32,7 +32,10 @@ type place struct {
 	line *line
 	prev *place
 	next *place
-	turn chan struct{} // closed when the place is the head
+	turn chan struct{} // closed when the place is the head, or granted
+
+	granted bool      // written before turn is closed: what a head got is this one's too
+	since   time.Time // when it joined
 }
 
 // empty reports whether nobody waits for key.
@@ -49,7 +52,7 @@ func (l *lines) join(key string) *place {
 	if l.byKey == nil {
 		l.byKey = make(map[string]*line)
 	}
-	p := &place{turn: make(chan struct{})}
+	p := &place{turn: make(chan struct{}), since: time.Now()}
 	q := l.byKey[key]
 	if q == nil {
 		q = &line{key: key}
@@ -66,8 +69,22 @@ func (l *lines) join(key string) *place {
 	return p
 }
 
+// grantAll lets everybody behind the head go with what the head was granted.
+func (l *lines) grantAll(q *line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p := q.head.next; p != nil; p = p.next {
+		p.granted = true
+		close(p.turn)
+	}
+	q.head.next, q.tail = nil, q.head
+}
+
 // leave takes p out of its line; if it was the head, the next one is.
 func (l *lines) leave(p *place) {
+	if p.granted {
+		return // it was taken out already
+	}
 	l.mu.Lock()
 	q := p.line
 	if p.prev != nil {
@@ -94,20 +111,20 @@ func (l *lines) leave(p *place) {
 	}
 }
 
-// await waits until p is the head.
-func (p *place) await(ctx, closing context.Context) error {
+// await waits until p is the head. It reports whether it was so at once.
+func (p *place) await(ctx, closing context.Context) (atOnce bool, err error) {
 	select {
 	case <-p.turn:
-		return nil
+		return true, nil
 	default:
 	}
 	select {
 	case <-p.turn:
-		return nil
+		return false, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	case <-closing.Done():
-		return context.Cause(closing)
+		return false, context.Cause(closing)
 	}
 }
 

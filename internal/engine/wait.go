@@ -28,7 +28,25 @@ type Waiting struct {
 	Key     string // the local queue's
 	Channel string // where a release is told
 	Try     func(ctx context.Context) (Verdict, error)
+	Grant   Grant
+	// Weight is how much of it is asked for, where that differs from waiter to
+	// waiter: see passing. 0 where it does not.
+	Weight int
+	// Group is what those who ask for different weights have in common.
+	Group string
 }
+
+// Grant says what a grant to the head of a line means for those behind it.
+type Grant int
+
+const (
+	// Exclusive: it is gone until it is released. The next one waits to be told.
+	Exclusive Grant = iota
+	// Shared: there may be more. The next one tries at once.
+	Shared
+	// Common: it is everybody's. All who wait have it.
+	Common
+)
 
 // Wait tries until the grant is given, the try fails, ctx ends or the Client
 // closes. It is the one loop in which Holdfast waits: try; subscribe; try again
@@ -40,7 +58,7 @@ type Waiting struct {
 // held. It reports whether it had to wait.
 func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	first := Verdict{}
-	if e.lines.empty(w.Key) {
+	if e.lines.empty(w.Key) && e.passing.ahead(w) == nil {
 		first, err = w.Try(ctx)
 		if err != nil || first.Granted {
 			return false, err
@@ -51,21 +69,35 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 
 	place := e.lines.join(w.Key)
 	defer e.lines.leave(place)
-	if err := place.await(ctx, e.closing); err != nil {
+	atOnce, err := place.await(ctx, e.closing)
+	if err != nil {
 		return true, busy(err)
 	}
-	return true, e.waitAsHead(ctx, w, place.line, first)
+	if place.granted {
+		return true, nil
+	}
+	if !atOnce {
+		first = Verdict{} // too old to rely on
+	}
+	return true, e.waitAsHead(ctx, w, place, first)
 }
 
 // waitAsHead is Wait for the first in line, who may have tried once already.
-func (e *Engine) waitAsHead(ctx context.Context, w Waiting, q *line, first Verdict) error {
+func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verdict) error {
+	q := p.line
 	timer := time.NewTimer(q.quiet(first))
 	defer timer.Stop()
 	if q.sub == nil {
 		q.sub = e.subs.Subscribe(w.Channel)
 	}
+	if w.Weight > 0 {
+		defer e.passing.arrive(w, p.since)()
+	}
 	for {
 		reason, err := e.park(ctx, q, timer)
+		if err == nil {
+			err = e.giveWay(ctx, w)
+		}
 		if err != nil {
 			return busy(err)
 		}
@@ -78,10 +110,21 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, q *line, first Verdi
 			return err
 		}
 		if v.Granted {
-			q.heldUntil = time.Now().Add(v.For)
+			e.pass(w, p, v)
 			return nil
 		}
 		timer.Reset(nap(v.For))
+	}
+}
+
+// pass tells those behind the head what its grant means for them.
+func (e *Engine) pass(w Waiting, p *place, v Verdict) {
+	switch w.Grant {
+	case Exclusive:
+		p.line.heldUntil = time.Now().Add(v.For)
+	case Common:
+		e.lines.grantAll(p.line)
+	case Shared:
 	}
 }
 

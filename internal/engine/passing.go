@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// patience is how long one who asks for more lets others pass who ask for less.
+// After that nobody of this process passes, so that it gets its turn.
+const patience = time.Second
+
+// passing keeps the order among lines that ask for different weights of one
+// thing, such as permits of one semaphore. Who asks for less may pass, since
+// what is free may be enough for it alone, but not for ever.
+type passing struct {
+	mu     sync.Mutex
+	groups map[string][]*heavy
+}
+
+// heavy is the head of a line that waits for some weight.
+type heavy struct {
+	weight int
+	since  time.Time
+	gone   chan struct{}
+}
+
+// arrive notes that the head of a line waits, since that time. The func it
+// returns notes that it does no more.
+func (p *passing) arrive(w Waiting, since time.Time) (leave func()) {
+	h := &heavy{weight: w.Weight, since: since, gone: make(chan struct{})}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.groups == nil {
+		p.groups = make(map[string][]*heavy)
+	}
+	p.groups[w.Group] = append(p.groups[w.Group], h)
+	return func() { p.depart(w.Group, h) }
+}
+
+func (p *passing) depart(group string, h *heavy) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(h.gone)
+	left := slices.DeleteFunc(p.groups[group], func(other *heavy) bool { return other == h })
+	if len(left) == 0 {
+		delete(p.groups, group)
+	} else {
+		p.groups[group] = left
+	}
+}
+
+// ahead returns one whom w may not pass, if there is one.
+func (p *passing) ahead(w Waiting) *heavy {
+	if w.Weight == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.groups[w.Group] {
+		if h.weight > w.Weight && time.Since(h.since) > patience {
+			return h
+		}
+	}
+	return nil
+}
+
+// giveWay waits until there is nobody whom w may not pass.
+func (e *Engine) giveWay(ctx context.Context, w Waiting) error {
+	for {
+		h := e.passing.ahead(w)
+		if h == nil {
+			return nil
+		}
+		select {
+		case <-h.gone:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-e.closing.Done():
+			return context.Cause(e.closing)
+		}
+	}
+}

@@ -12,33 +12,35 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Lock waits until r is granted to a new owner, or re-enters the hold on r that
-// ctx carries. It is Locker.Lock for the packages of the synchronizers.
-func Lock(ctx context.Context, e *engine.Engine, r Resource, s Settings) (*Lease, error) {
-	return acquire(ctx, e, r, s, "lock", true)
+// Request asks for a lease. It is for the packages of the synchronizers.
+type Request struct {
+	Engine   *engine.Engine
+	Resource Resource
+	Settings Settings
+	// Try asks once and does not wait.
+	Try bool
+	// As is the owner that asks, where it holds something already on which the
+	// grant depends: the write side of the same lock. The default is a new one.
+	As Owner
+	// Afresh never re-enters a hold that the context carries.
+	Afresh bool
 }
 
-// TryLock is Lock without the wait.
-func TryLock(ctx context.Context, e *engine.Engine, r Resource, s Settings) (*Lease, error) {
-	return acquire(ctx, e, r, s, "try lock", false)
-}
-
-func acquire(ctx context.Context, e *engine.Engine, r Resource, s Settings, op string, wait bool) (*Lease, error) {
-	if err := s.check(); err != nil {
-		return nil, opError(op, r, err)
+// Acquire waits until the resource is granted, or re-enters the hold on it that
+// ctx carries. The errors are those of Locker.
+func (q Request) Acquire(ctx context.Context) (*Lease, error) {
+	op := "lock"
+	if q.Try {
+		op = "try lock"
 	}
-	ctx, span := e.Telemetry.Acquire(ctx, r.Kind(), r.Name())
-	a := acquisition{engine: e, resource: r, settings: s}
-	var l *Lease
-	var err error
-	if outer := Carried(ctx, e, r); outer != nil {
-		a.reentrant = true
-		l, err = outer.hold.enter(ctx, outer, &a)
-	} else {
-		l, err = a.fresh(ctx, wait)
+	if err := q.Settings.check(); err != nil {
+		return nil, opError(op, q.Resource, err)
 	}
+	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
+	a := acquisition{engine: q.Engine, resource: q.Resource, settings: q.Settings, owner: q.As}
+	l, err := a.run(ctx, q)
 	if err != nil {
-		err = opError(op, r, err)
+		err = opError(op, q.Resource, err)
 	}
 	span.End(telemetry.Acquired{
 		Outcome:   telemetry.OutcomeOf(err, telemetry.OutcomeAcquired),
@@ -51,6 +53,16 @@ func acquire(ctx context.Context, e *engine.Engine, r Resource, s Settings, op s
 	return l, err
 }
 
+func (a *acquisition) run(ctx context.Context, q Request) (*Lease, error) {
+	if !q.Afresh {
+		if outer := Carried(ctx, q.Engine, q.Resource); outer != nil {
+			a.reentrant = true
+			return outer.hold.enter(ctx, outer, a)
+		}
+	}
+	return a.fresh(ctx, !q.Try)
+}
+
 // token is Token of a lease that may not have been granted.
 func (l *Lease) token() int64 {
 	if l == nil {
@@ -59,7 +71,7 @@ func (l *Lease) token() int64 {
 	return l.hold.token
 }
 
-// acquisition is one Lock or TryLock under way.
+// acquisition is one Request under way.
 type acquisition struct {
 	engine   *engine.Engine
 	resource Resource
@@ -73,12 +85,14 @@ type acquisition struct {
 	reentrant bool
 }
 
-// fresh acquires for a new owner.
+// fresh acquires what its owner does not have yet.
 func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	a.owner = NewOwner(a.engine.NewOwner())
+	if a.owner.IsZero() {
+		a.owner = NewOwner(a.engine.NewOwner())
+	}
 	if err := a.granted(ctx, wait); err != nil {
 		if a.lateUntil != 0 {
 			a.undo()
@@ -98,12 +112,9 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 		return err
 	}
 	started := time.Now()
-	waited, err := a.engine.Wait(ctx, engine.Waiting{
-		Kind:    a.resource.Kind(),
-		Key:     a.resource.Key(),
-		Channel: a.resource.Channel(),
-		Try:     a.try,
-	})
+	w := a.resource.Waiting()
+	w.Kind, w.Try = a.resource.Kind(), a.try
+	waited, err := a.engine.Wait(ctx, w)
 	if waited {
 		a.waited = time.Since(started)
 	}

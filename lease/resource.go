@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
 // Locker is what can be held: each call that succeeds returns a Lease of its own.
@@ -20,10 +21,11 @@ type Locker interface {
 // the calls that change it. Each method returns a call that is safe to repeat.
 // It is for the packages of the synchronizers.
 type Resource interface {
-	Kind() string    // "mutex", for errors, spans and metrics
-	Name() string    // as the user gave it
-	Key() string     // the key in Redis that stands for it
-	Channel() string // where its release is told
+	Kind() string // "mutex", for errors, spans and metrics
+	Name() string // as the user gave it
+	Key() string  // the key in Redis that stands for it
+	// Waiting says how to wait for it: all but Kind and Try.
+	Waiting() engine.Waiting
 
 	// Acquire asks for it: Granted with the time to live in ms and the token,
 	// or Refused with the time to live of what is in the way.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -20,10 +21,13 @@ type resource struct {
 	tokenLife int64 // ms, 0 for ever
 }
 
-func (r *resource) Kind() string    { return "mutex" }
-func (r *resource) Name() string    { return r.name }
-func (r *resource) Key() string     { return r.at.Hash }
-func (r *resource) Channel() string { return r.at.Channel }
+func (r *resource) Kind() string { return "mutex" }
+func (r *resource) Name() string { return r.name }
+func (r *resource) Key() string  { return r.at.Hash }
+
+func (r *resource) Waiting() engine.Waiting {
+	return engine.Waiting{Key: r.at.Hash, Channel: r.at.Channel}
+}
 
 func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{

@@ -57,7 +57,7 @@ func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 	if m.err != nil {
 		return nil, m.fail("lock", m.err)
 	}
-	return lease.Lock(ctx, m.engine, &m.resource, m.settings)
+	return m.request().Acquire(ctx)
 }
 
 // TryLock is Lock without the wait: one request, no subscription. If another
@@ -66,7 +66,9 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	if m.err != nil {
 		return nil, m.fail("try lock", m.err)
 	}
-	return lease.TryLock(ctx, m.engine, &m.resource, m.settings)
+	q := m.request()
+	q.Try = true
+	return q.Acquire(ctx)
 }
 
 // Attach takes over the hold that Lease.Detach left under that owner, in this
@@ -78,6 +80,10 @@ func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, er
 		return nil, m.fail("attach", m.err)
 	}
 	return lease.Attach(ctx, m.engine, &m.resource, owner, m.settings)
+}
+
+func (m *Mutex) request() lease.Request {
+	return lease.Request{Engine: m.engine, Resource: &m.resource, Settings: m.settings}
 }
 
 func (m *Mutex) fail(op string, err error) error {

@@ -82,10 +82,11 @@ func (l *lines) grantAll(q *line) {
 
 // leave takes p out of its line; if it was the head, the next one is.
 func (l *lines) leave(p *place) {
-	if p.granted {
-		return // it was taken out already
-	}
 	l.mu.Lock()
+	if p.granted { // it was taken out already
+		l.mu.Unlock()
+		return
+	}
 	q := p.line
 	if p.prev != nil {
 		p.prev.next = p.next

@@ -227,6 +227,14 @@ func TestDeniedChannel(t *testing.T) {
 			t.Errorf("Moved called for %v: rights say nothing of the topology", got)
 		}
 
+		r.last().Close()
+		for _, sub := range allowed {
+			signalledWithin(t, sub, s.cfg.MinBackoff)
+		}
+		if got := len(r.got("SUBSCRIBE")); got != 1 {
+			t.Errorf("the allowed channels took %d commands after a reconnection, want 1 again", got)
+		}
+
 		r.setRefuse(nil)
 		signalledWithin(t, denied, s.cfg.DeniedBackoff)
 	})

@@ -90,7 +90,7 @@ func (n *node) confirm(name string, now time.Time) (restored bool, err error) {
 	restored = ch.lost && !n.restored
 	n.restored = n.restored || restored
 	ch.stage, ch.liveSince = live, now
-	ch.lost, ch.denied = false, false
+	ch.lost, ch.denied, ch.alone = false, false, false
 	ch.signal()
 	return restored, nil
 }

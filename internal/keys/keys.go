@@ -61,7 +61,8 @@ func ForLock(name string) (Lock, error) {
 	if err := Check(name); err != nil {
 		return Lock{}, err
 	}
-	if token := neighbour(tokenPrefix, name); Slot(token) == Slot(name) {
+	// Not by slot numbers: two may be the same by chance, for one prefix only.
+	if token := neighbour(tokenPrefix, name); hashed(token) == hashed(name) {
 		return Lock{Hash: name, Token: token, Channel: neighbour(channelPrefix, name)}, nil
 	}
 	tag := slotTag(Slot(name))

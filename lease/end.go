@@ -97,7 +97,7 @@ func (h *hold) endAll(cause error, reason string) {
 }
 
 // announce tells of leases that ended by themselves, and of the hold if it has
-// ended with them.
+// ended with them. If it has not, Redis counts them still.
 func (h *hold) announce(over []ending, gone bool, reason string) {
 	for _, e := range over {
 		e.tell()
@@ -106,6 +106,9 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 		}
 	}
 	if !gone {
+		if len(over) > 0 {
+			h.correct(0)
+		}
 		return
 	}
 	h.leave()

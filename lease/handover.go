@@ -21,7 +21,7 @@ import (
 func (l *Lease) Detach(ctx context.Context) (Owner, error) {
 	owner, err := l.detach(ctx)
 	if err != nil {
-		return Owner{}, opError("detach", l.hold.resource, err)
+		return Owner{}, l.hold.error("detach", err)
 	}
 	return owner, nil
 }

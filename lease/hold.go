@@ -51,6 +51,9 @@ func (h *hold) Entry() *renewal.Entry { return &h.entry }
 // Key implements renewal.Task.
 func (h *hold) Key() string { return h.resource.Key() }
 
+// Holder implements engine.Held.
+func (h *hold) Holder() string { return h.owner.String() }
+
 // Member implements engine.Held.
 func (h *hold) Member() *engine.Member { return &h.member }
 

@@ -9,6 +9,7 @@ package lease
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -90,10 +91,10 @@ func (l *Lease) end() time.Time {
 // did.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	if d < MinLease {
-		return opError("extend", l.hold.resource, errs.BadArgument)
+		return l.hold.error("extend", errs.BadArgument)
 	}
 	if err := l.extend(ctx, d); err != nil {
-		return opError("extend", l.hold.resource, err)
+		return l.hold.error("extend", err)
 	}
 	return nil
 }
@@ -149,8 +150,11 @@ func (l *Lease) cause() error {
 }
 
 // error is what is told of a lease that ended so.
-func (l *Lease) error(ended error) error {
-	return opError("lease on", l.hold.resource, ended)
+func (l *Lease) error(ended error) error { return l.hold.error("lease on", ended) }
+
+// error adds to err what was being done to what, and for whom.
+func (h *hold) error(op string, err error) error {
+	return opError(op, h.resource, fmt.Errorf("owner %s: %w", h.owner.Short(), err))
 }
 
 // earlier returns the earlier of two times, of which the zero one does not count.

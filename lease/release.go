@@ -20,7 +20,7 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 	if l.ended != nil {
 		ended := l.ended
 		h.mu.Unlock()
-		return telemetry.StillHeld, opError("release", h.resource, ended)
+		return telemetry.StillHeld, h.error("release", ended)
 	}
 	e := h.finish(l, errs.Released)
 	last := h.count == 0 && !h.entering
@@ -43,7 +43,7 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 		err = h.recount(ctx)
 	}
 	if err != nil {
-		return held, opError("release", h.resource, err)
+		return held, h.error("release", err)
 	}
 	return held, nil
 }

@@ -79,8 +79,8 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 		if err := m.engine.Conn.Run(ctx, m.resource.release(h.id, publish)); err != nil {
 			return false, m.fail("force release", err)
 		}
+		m.engine.EndHeld(m.resource.Key(), h.id, errs.Lost)
 	}
-	m.engine.EndAll(m.resource.Key(), errs.Lost)
 	return true, nil
 }
 

@@ -6,6 +6,8 @@ import "sync"
 type Held interface {
 	// Member returns the hold's place in the registry.
 	Member() *Member
+	// Holder returns the owner's id.
+	Holder() string
 	// End ends the hold locally with that cause.
 	End(cause error)
 }
@@ -64,10 +66,13 @@ func (e *Engine) Holds(key string) bool {
 	return e.registry.byKey[key] != nil
 }
 
-// EndAll ends every hold of this Client under key with that cause.
-func (e *Engine) EndAll(key string, cause error) {
+// EndHeld ends the holds of this Client under key that holder has, with that
+// cause. Another owner of this Client may have got the thing meanwhile.
+func (e *Engine) EndHeld(key, holder string, cause error) {
 	for _, h := range e.registry.under(key) {
-		h.End(cause)
+		if h.Holder() == holder {
+			h.End(cause)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package conn
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Window is how long after its sending a request may still change something:
 // its not-after. A request that a frozen server or a slow network holds back
@@ -67,18 +70,21 @@ func (c *Call) Outstanding() (notAfter int64, ok bool) { return c.notAfter, c.ou
 
 // absorb takes in what became of a request that was answered or that failed.
 func (c *Call) absorb(r *request) {
-	c.Attempts++
-	if r.err == nil {
+	switch {
+	case r.err == nil:
+		c.Attempts++
 		c.Reply, c.Sent = r.reply(), r.sent
-		return
-	}
-	if mayHaveRun(r.err) {
+	case errors.As(r.err, new(unsent)):
+	case mayHaveRun(r.err):
 		c.remember(r)
+	default:
+		c.Attempts++
 	}
 }
 
 // remember notes that a request was sent of which no answer will be heard.
 func (c *Call) remember(r *request) {
+	c.Attempts++
 	c.outstanding = true
 	c.notAfter = max(c.notAfter, r.notAfter)
 }

@@ -66,7 +66,9 @@ func wireOptions(o redis.Options) *redis.Options {
 	o.WriteTimeout = shorter(o.WriteTimeout, ioTimeout)
 	o.ContextTimeoutEnabled = true
 
-	o.PoolSize, o.MaxConcurrentDials = 1, 1
+	// Two, though there is never more than one: go-redis dials by itself, from a
+	// goroutine of its own, once as many dials have failed as the pool has places.
+	o.PoolSize, o.MaxConcurrentDials = 2, 1
 	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 0, 0, 0
 	o.PipelinePoolSize = -1
 	o.ConnMaxIdleTime = -1

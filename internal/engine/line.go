@@ -36,7 +36,19 @@ type place struct {
 
 	granted bool      // written before turn is closed: what a head got is this one's too
 	since   time.Time // when it joined
+
+	ticket *Ticket       // nil where Redis keeps no queue
+	nudged chan struct{} // holds one signal: what the head was told concerns this one
 }
+
+// stage is what a place's waiter is to do.
+type stage int
+
+const (
+	leading stage = iota // it is the head
+	granted              // it has what it waits for
+	nudged               // it is to try, and then to go on waiting
+)
 
 // empty reports whether nobody waits for key.
 func (l *lines) empty(key string) bool {
@@ -45,28 +57,45 @@ func (l *lines) empty(key string) bool {
 	return l.byKey[key] == nil
 }
 
-// join puts the caller at the end of key's line.
-func (l *lines) join(key string) *place {
+// join puts the caller at the end of key's line, or, with a ticket, where the
+// ticket belongs: behind those that Redis has put before it.
+func (l *lines) join(key string, t *Ticket) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey == nil {
 		l.byKey = make(map[string]*line)
 	}
-	p := &place{turn: make(chan struct{}), since: time.Now()}
+	p := &place{turn: make(chan struct{}), since: time.Now(), ticket: t}
 	q := l.byKey[key]
 	if q == nil {
 		q = &line{key: key}
 		l.byKey[key] = q
 	}
 	p.line, p.prev = q, q.tail
-	if q.tail == nil {
-		q.head = p
-		close(p.turn)
-	} else {
-		q.tail.next = p
+	if t != nil {
+		p.nudged = make(chan struct{}, 1)
+		// Never before the head, who has the line's subscription in its hands.
+		for p.prev != nil && p.prev != q.head && t.Seq < p.prev.ticket.Seq {
+			p.prev = p.prev.prev
+		}
 	}
-	q.tail = p
+	q.insert(p)
 	return p
+}
+
+// insert links p in behind p.prev.
+func (q *line) insert(p *place) {
+	if p.prev == nil {
+		q.head, q.tail = p, p
+		close(p.turn)
+		return
+	}
+	p.next, p.prev.next = p.prev.next, p
+	if p.next != nil {
+		p.next.prev = p
+	} else {
+		q.tail = p
+	}
 }
 
 // grantAll lets everybody behind the head go with what the head was granted.
@@ -112,21 +141,38 @@ func (l *lines) leave(p *place) {
 	}
 }
 
-// await waits until p is the head. It reports whether it was so at once.
-func (p *place) await(ctx, closing context.Context) (atOnce bool, err error) {
+// leads reports whether p is the head, or has been granted what it waits for.
+func (p *place) leads() bool {
 	select {
 	case <-p.turn:
-		return true, nil
+		return true
 	default:
+		return false
+	}
+}
+
+// await waits until there is something for p's waiter to do.
+func (p *place) await(ctx, closing context.Context) (stage, error) {
+	if p.leads() {
+		return p.arrived(), nil
 	}
 	select {
 	case <-p.turn:
-		return false, nil
+		return p.arrived(), nil
+	case <-p.nudged:
+		return nudged, nil
 	case <-ctx.Done():
-		return false, ctx.Err()
+		return 0, ctx.Err()
 	case <-closing.Done():
-		return false, context.Cause(closing)
+		return 0, context.Cause(closing)
 	}
+}
+
+func (p *place) arrived() stage {
+	if p.granted {
+		return granted
+	}
+	return leading
 }
 
 // quiet returns for how long the new head need not ask. If the head before it

@@ -34,6 +34,9 @@ type Waiting struct {
 	Weight int
 	// Group is what those who ask for different weights have in common.
 	Group string
+	// Ticket is the waiter's place in a queue that Redis keeps, where it keeps
+	// one: see Ticket.
+	Ticket *Ticket
 }
 
 // Grant says what a grant to the head of a line means for those behind it.
@@ -58,7 +61,7 @@ const (
 // held. It reports whether it had to wait.
 func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	first := Verdict{}
-	if e.lines.empty(w.Key) && e.passing.ahead(w) == nil {
+	if w.Ticket != nil || e.lines.empty(w.Key) && e.passing.ahead(w) == nil {
 		first, err = w.Try(ctx)
 		if err != nil || first.Granted {
 			return false, err
@@ -67,19 +70,26 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	e.Telemetry.Waiting(w.Kind, 1)
 	defer e.Telemetry.Waiting(w.Kind, -1)
 
-	place := e.lines.join(w.Key)
-	defer e.lines.leave(place)
-	atOnce, err := place.await(ctx, e.closing)
-	if err != nil {
-		return true, busy(err)
+	p := e.lines.join(w.Key, w.Ticket)
+	defer e.lines.leave(p)
+	if !p.leads() {
+		first = Verdict{} // too old to rely on by the time it does
 	}
-	if place.granted {
-		return true, nil
+	for {
+		stage, err := p.await(ctx, e.closing)
+		switch {
+		case err != nil:
+			return true, busy(err)
+		case stage == granted:
+			return true, nil
+		case stage == leading:
+			return true, e.waitAsHead(ctx, w, p, first)
+		}
+		v, err := e.try(ctx, w)
+		if err != nil || v.Granted {
+			return true, err
+		}
 	}
-	if !atOnce {
-		first = Verdict{} // too old to rely on
-	}
-	return true, e.waitAsHead(ctx, w, place, first)
 }
 
 // waitAsHead is Wait for the first in line, who may have tried once already.
@@ -102,19 +112,27 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 			return busy(err)
 		}
 		e.Telemetry.Woken(w.Kind, reason)
-		v, err := w.Try(ctx)
+		e.lines.gather(p)
+		v, err := e.try(ctx, w)
 		if err != nil {
-			if ctx.Err() != nil && !errors.Is(err, errs.Busy) {
-				return busy(err)
-			}
 			return err
 		}
 		if v.Granted {
 			e.pass(w, p, v)
 			return nil
 		}
+		e.lines.nudge(p)
 		timer.Reset(nap(v.For))
 	}
+}
+
+// try is w.Try for one who has been told before that the thing is held.
+func (e *Engine) try(ctx context.Context, w Waiting) (Verdict, error) {
+	v, err := w.Try(ctx)
+	if err != nil && ctx.Err() != nil && !errors.Is(err, errs.Busy) {
+		return v, busy(err)
+	}
+	return v, err
 }
 
 // pass tells those behind the head what its grant means for them.

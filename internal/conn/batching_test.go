@@ -1,0 +1,294 @@
+// What goes over the wire: one command for a lone caller, pipelines for many.
+
+package conn_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestLoneCallerSendsOneCommand(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		mustLoad(t, b.server.Client(), count)
+		first := record(b.proxy)
+		mustRun(t, b.Manager, newCount("k"))
+		if got, want := first.String(), "HELLO TIME EVALSHA"; got != want {
+			t.Errorf("the first call sent %q, want %q", got, want)
+		}
+		next := record(b.proxy)
+		for range 5 {
+			mustRun(t, b.Manager, newCount("k"))
+			time.Sleep(time.Hour)
+		}
+		if got, want := next.String(), strings.TrimSpace(strings.Repeat("EVALSHA ", 5)); got != want {
+			t.Errorf("5 calls sent %q", got)
+		}
+		if b.proxy.Conns() != 1 {
+			t.Errorf("%d connections for one caller", b.proxy.Conns())
+		}
+	})
+}
+
+func TestLoneCallerSendsOneCommandToARealServer(t *testing.T) {
+	server := redistest.Server(t)
+	mustLoad(t, server.Admin(), count)
+	proxy := redistest.Proxy(t, server.Addr())
+	m := newManager(t, proxy.Client(t))
+	sent := record(proxy)
+	for range 3 {
+		mustRun(t, m, newCount("k"))
+	}
+	if got, want := sent.String(), "HELLO TIME EVALSHA EVALSHA EVALSHA"; got != want {
+		t.Errorf("3 calls sent %q, want %q", got, want)
+	}
+}
+
+// The proxy answers after a millisecond, so callers meet. A round trip is a
+// write: go-redis writes a pipeline at once.
+func TestConcurrentCallersShareRoundTrips(t *testing.T) {
+	const callers, each, latency = 256, 10, time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		var writes atomic.Int64
+		m := newManager(t, server.Client(func(o *redis.Options) {
+			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				c, err := server.Dial(ctx, network, addr)
+				return &slowConn{Conn: c, latency: latency, writes: &writes}, err
+			}
+		}))
+		mustRun(t, m, newCount("warm"))
+		writes.Store(0)
+
+		started := time.Now()
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() {
+				for range each {
+					mustRun(t, m, newCount(fmt.Sprint("k", i)))
+				}
+			})
+		}
+		wg.Wait()
+		if got, limit := int(writes.Load()), callers*each/20; got > limit {
+			t.Errorf("%d commands in %d round trips, want at most %d", callers*each, got, limit)
+		}
+		if took, limit := time.Since(started), callers*each*latency/80; took > limit {
+			t.Errorf("%d commands took %v at a latency of %v, want at most %v", callers*each, took, latency, limit)
+		}
+		for i := range callers {
+			if got, _ := server.Get(fmt.Sprint("k", i)); got != fmt.Sprint(each) {
+				t.Errorf("caller %d: %s executions, want %d", i, got, each)
+			}
+		}
+	})
+}
+
+// slowConn takes a while for every write, and counts them.
+type slowConn struct {
+	net.Conn
+	latency time.Duration
+	writes  *atomic.Int64
+}
+
+func (c *slowConn) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	time.Sleep(c.latency)
+	return c.Conn.Write(p)
+}
+
+func TestConcurrentCallersShareRoundTripsToARealServer(t *testing.T) {
+	const callers, each = 256, 20
+	server := redistest.Server(t)
+	mustLoad(t, server.Admin(), count)
+	var writes atomic.Int64
+	m := newManager(t, server.Client(t, func(o *redis.Options) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return &slowConn{Conn: c, writes: &writes}, err
+		}
+	}))
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for range each {
+				mustRun(t, m, newCount(fmt.Sprint("k", i)))
+			}
+		})
+	}
+	wg.Wait()
+	if got, limit := int(writes.Load()), callers*each/4; got > limit {
+		t.Errorf("%d commands in %d writes, want at most %d", callers*each, got, limit)
+	}
+	for i := range callers {
+		if got, err := server.Admin().Get(t.Context(), fmt.Sprint("k", i)).Int(); got != each || err != nil {
+			t.Errorf("caller %d: %d executions (%v), want %d", i, got, err, each)
+		}
+	}
+}
+
+// Whatever has queued goes out in the order it came, in pipelines that leave
+// room for other clients of the server.
+func TestQueueGoesOutInOrder(t *testing.T) {
+	const callers, maxBatch = 300, 128
+	largest := new(atomic.Int64)
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		release := b.occupy(t)
+		calls := make([]*started, callers)
+		for i := range calls {
+			calls[i] = start(b.Manager, newCount(fmt.Sprintf("k%03d", i)))
+			synctest.Wait()
+		}
+		var mu sync.Mutex
+		came := make(map[int64][]string) // by connection
+		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			came[c.Conn] = append(came[c.Conn], c.Args[2])
+			return redistest.Pass
+		})
+		largest.Store(0)
+		release()
+		for _, c := range calls {
+			if err := c.wait(t, time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for conn, keys := range came {
+			if !slices.IsSorted(keys) {
+				t.Errorf("connection %d: %v", conn, keys)
+			}
+		}
+		if got := largest.Load(); got < 2 || got > maxBatch {
+			t.Errorf("the largest pipeline had %d commands, want 2 to %d", got, maxBatch)
+		}
+	}, func(o *redis.Options) {
+		dial := o.Dialer
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := dial(ctx, network, addr)
+			return &pipelineConn{Conn: c, largest: largest}, err
+		}
+	})
+}
+
+// pipelineConn notes the most commands that one write had.
+type pipelineConn struct {
+	net.Conn
+	largest *atomic.Int64
+}
+
+func (c *pipelineConn) Write(p []byte) (int, error) {
+	n := int64(bytes.Count(p, []byte("evalsha")))
+	if n > c.largest.Load() {
+		c.largest.Store(n)
+	}
+	return c.Conn.Write(p)
+}
+
+// Requests that share a pipeline share nothing else.
+func TestOneFailureInAPipelineIsItsOwn(t *testing.T) {
+	const callers = 40
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		if _, err := b.server.Lpush("wrong", "x"); err != nil {
+			t.Fatal(err)
+		}
+		release := b.occupy(t)
+		calls := make([]*started, callers)
+		for i := range calls {
+			key := fmt.Sprint("k", i)
+			if i%4 == 1 {
+				key = "wrong"
+			}
+			calls[i] = start(b.Manager, newCount(key))
+		}
+		synctest.Wait()
+		release()
+		for i, c := range calls {
+			err := c.wait(t, time.Second)
+			if i%4 == 1 {
+				mustMatch(t, err, errs.WrongType)
+			} else if err != nil || c.Int(2) != 1 || c.Attempts != 1 {
+				t.Errorf("caller %d, a neighbour of failures: %v, reply %v, %d attempts", i, err, c.Reply, c.Attempts)
+			}
+		}
+	})
+}
+
+func TestScriptsAreLoadedWhereMissing(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		flush := func() {
+			t.Helper()
+			if err := b.server.Client().ScriptFlush(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.warm(t)
+
+		flush()
+		c := newCount("alone")
+		mustRun(t, b.Manager, c)
+		if c.Int(2) != 1 || c.Attempts != 2 {
+			t.Errorf("alone: reply %v, %d attempts, want one execution in 2 attempts", c.Reply, c.Attempts)
+		}
+		if _, unheard := c.Outstanding(); unheard {
+			t.Error("alone: an answered NOSCRIPT is outstanding")
+		}
+
+		release := b.occupy(t)
+		calls := make([]*started, 20)
+		for i := range calls {
+			calls[i] = start(b.Manager, newCount(fmt.Sprint("queued", i)))
+		}
+		synctest.Wait()
+		flush()
+		release()
+		for i, c := range calls {
+			if err := c.wait(t, time.Second); err != nil || c.Int(2) != 1 {
+				t.Errorf("queued %d: %v, reply %v", i, err, c.Reply)
+			}
+		}
+
+		flush()
+		node, err := b.Node(t.Context(), "batch")
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := make([]*conn.Call, 20)
+		for i := range batch {
+			batch[i] = newCount(fmt.Sprint("batch", i))
+		}
+		for i, err := range b.RunBatch(t.Context(), node, batch) {
+			if err != nil || batch[i].Int(2) != 1 {
+				t.Errorf("batch %d: %v, reply %v", i, err, batch[i].Reply)
+			}
+		}
+	})
+}
+
+// mustLoad makes the server know the script by its hash.
+func mustLoad(t testing.TB, rdb *redis.Client, s *conn.Script) {
+	t.Helper()
+	m, err := conn.New(rdb, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	mustRun(t, m, &conn.Call{Script: s, Keys: []string{"loading"}})
+}

@@ -1,0 +1,229 @@
+// What the tests share: scripts that keep the contract of Script, Managers on
+// servers in a bubble and on real ones, and a log of what passes a proxy.
+
+package conn_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// count counts its executions at KEYS[1]. Replies {1, now, executions}.
+var count = conn.NewScript("count", `
+local t = redis.call('time')
+local now = t[1] * 1000000 + t[2]
+if now > tonumber(ARGV[1]) then
+	return {-1, now}
+end
+return {1, now, redis.call('incr', KEYS[1])}`)
+
+// pair sets both its keys. Replies {1, now}.
+var pair = conn.NewScript("pair", `
+local t = redis.call('time')
+local now = t[1] * 1000000 + t[2]
+redis.call('set', KEYS[1], ARGV[2])
+redis.call('set', KEYS[2], ARGV[2])
+return {1, now}`)
+
+// late is always too late.
+var late = conn.NewScript("late", `
+local t = redis.call('time')
+return {-1, t[1] * 1000000 + t[2]}`)
+
+// newCount returns a call of count on key.
+func newCount(key string) *conn.Call {
+	return &conn.Call{Script: count, Keys: []string{key}}
+}
+
+// newManager returns a Manager on the Redis of rdb that is closed when t ends.
+func newManager(t testing.TB, rdb redis.UniversalClient) *conn.Manager {
+	t.Helper()
+	m, err := conn.New(rdb, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// bubble is a Manager behind a proxy before an embedded server, in virtual time.
+type bubble struct {
+	*conn.Manager
+	server *redistest.MiniServer
+	proxy  *redistest.FaultProxy
+}
+
+// inBubble runs test in virtual time. No sleep in it takes real time, and no
+// wait is longer than the clock says.
+func inBubble(t *testing.T, test func(t *testing.T, b *bubble), opts ...func(*redis.Options)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		proxy := server.Proxy()
+		m := newManager(t, proxy.Client(t, opts...))
+		test(t, &bubble{Manager: m, server: server, proxy: proxy})
+	})
+}
+
+// executions returns how often count has run on key.
+func (b *bubble) executions(t *testing.T, key string) int {
+	t.Helper()
+	n, err := b.server.Client().Get(t.Context(), key).Int()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// warm connects, so that the server's clock and the script are known.
+func (b *bubble) warm(t *testing.T) {
+	t.Helper()
+	mustRun(t, b.Manager, newCount("warm"))
+}
+
+// occupy holds the answer of a call on each of the Manager's connections until
+// release is called: what is sent meanwhile queues. It takes the proxy's rule.
+func (b *bubble) occupy(t *testing.T) (release func()) {
+	t.Helper()
+	held := make(chan struct{})
+	b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+		if isScript(c) && slices.Contains(c.Args, "occupied") {
+			return redistest.HoldReply(held)
+		}
+		return redistest.Pass
+	})
+	var wg sync.WaitGroup
+	for range connections {
+		wg.Go(func() {
+			if err := b.Run(context.Background(), newCount("occupied")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	synctest.Wait()
+	return func() {
+		close(held)
+		wg.Wait()
+	}
+}
+
+// connections is how many a Manager opens to a server for its callers.
+const connections = 4
+
+// started is a call that runs on a goroutine of its own.
+type started struct {
+	*conn.Call
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error
+	ended  time.Time
+}
+
+// start runs c and returns.
+func start(m *conn.Manager, c *conn.Call) *started {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &started{Call: c, cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		s.err = m.Run(ctx, c)
+		s.ended = time.Now()
+	}()
+	return s
+}
+
+// wait returns the call's error, and fails t if it takes longer than within.
+func (s *started) wait(t *testing.T, within time.Duration) error {
+	t.Helper()
+	select {
+	case <-s.done:
+		return s.err
+	case <-time.After(within):
+		t.Errorf("the call has not returned within %v", within)
+		<-s.done
+		return s.err
+	}
+}
+
+func mustRun(t testing.TB, m *conn.Manager, c *conn.Call) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := m.Run(ctx, c); err != nil {
+		t.Fatalf("%s on %q: %v", c.Script.Name(), c.Keys, err)
+	}
+}
+
+func mustMatch(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want what matches %v", err, want)
+	}
+}
+
+func isScript(c redistest.Command) bool { return c.Name == "EVALSHA" || c.Name == "EVAL" }
+
+// onScripts returns a rule that gives all scripts the fault.
+func onScripts(f redistest.Fault) func(redistest.Command) redistest.Fault {
+	return onCommands(f, "EVAL", "EVALSHA")
+}
+
+// onCommands returns a rule that gives the commands of these names the fault.
+func onCommands(f redistest.Fault, names ...string) func(redistest.Command) redistest.Fault {
+	return func(c redistest.Command) redistest.Fault {
+		if slices.Contains(names, c.Name) {
+			return f
+		}
+		return redistest.Pass
+	}
+}
+
+// firstScripts returns a rule that gives the first n scripts the fault.
+func firstScripts(n int, f redistest.Fault) func(redistest.Command) redistest.Fault {
+	var mu sync.Mutex
+	return func(c redistest.Command) redistest.Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if !isScript(c) || n == 0 {
+			return redistest.Pass
+		}
+		n--
+		return f
+	}
+}
+
+// record notes the names of the commands that pass the proxy from now on.
+func record(p *redistest.FaultProxy) *log {
+	l := new(log)
+	p.OnCommand(func(c redistest.Command) redistest.Fault {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.names = append(l.names, c.Name)
+		return redistest.Pass
+	})
+	return l
+}
+
+type log struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.names, " ")
+}

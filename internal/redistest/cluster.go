@@ -1,0 +1,311 @@
+// A Redis Cluster of plain processes, formed from Go.
+
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const slots = 16384
+
+// ClusterSet is a cluster of masters, each with its replicas. Its methods fail
+// the test and so belong to the test's own goroutine.
+type ClusterSet struct {
+	t     testing.TB
+	nodes []*clusterNode
+}
+
+// clusterNode is a process and its identity, which it keeps for life.
+type clusterNode struct {
+	*Proc
+	id string
+}
+
+// Cluster starts masters nodes that share the slots evenly, each with replicas
+// replicas, and returns when every node finds the cluster ok and every replica
+// is in sync, about 2 s. A node that does not answer for 1 s counts as failed,
+// unless args, which are options of all nodes, set another time.
+func Cluster(t testing.TB, masters, replicas int, args ...string) *ClusterSet {
+	t.Helper()
+	args = append(withDefaults(args,
+		"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
+		"--cluster-node-timeout", "1000",
+		"--cluster-replica-validity-factor", "0"), // a replica may always stand, however late it is
+		// A node that was never met does not know its own address.
+		"--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
+	c := &ClusterSet{t: t}
+	for range masters * (1 + replicas) {
+		c.nodes = append(c.nodes, &clusterNode{Proc: startServer(t, true, args)})
+	}
+	c.form(masters)
+	return c
+}
+
+// form gives the first nodes the slots, introduces all nodes to each other and
+// lets the rest follow the first in turn.
+func (c *ClusterSet) form(masters int) {
+	c.t.Helper()
+	for i, n := range c.nodes {
+		n.id = c.do(n, "CLUSTER", "MYID").(string)
+		c.do(n, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		if i < masters {
+			c.do(n, addSlots(i*slots/masters, (i+1)*slots/masters)...)
+		}
+	}
+	for _, a := range c.nodes {
+		for _, b := range c.nodes {
+			if a != b {
+				c.do(a, "CLUSTER", "MEET", "127.0.0.1", b.port)
+			}
+		}
+	}
+	Eventually(c.t, patience, "all nodes know each other", func() error {
+		return c.everyNode(func(n *clusterNode) error { return c.knowsAll(n, 0) })
+	})
+	for i, n := range c.nodes[masters:] {
+		c.do(n, "CLUSTER", "REPLICATE", c.nodes[i%masters].id)
+	}
+	Eventually(c.t, patience, "cluster ok", func() error {
+		return c.everyNode(func(n *clusterNode) error { return c.ready(n, len(c.nodes)-masters) })
+	})
+}
+
+// addSlots names slots one by one: ranges came with Redis 7.
+func addSlots(from, to int) []any {
+	args := []any{"CLUSTER", "ADDSLOTS"}
+	for slot := from; slot < to; slot++ {
+		args = append(args, slot)
+	}
+	return args
+}
+
+// do runs a command on one node and fails the test on an error.
+func (c *ClusterSet) do(n *clusterNode, args ...any) any {
+	c.t.Helper()
+	reply, err := n.try(args...)
+	if err != nil {
+		c.t.Fatalf("redistest: %s: %v: %v", n.Addr(), args[:min(len(args), 4)], err)
+	}
+	return reply
+}
+
+// try bounds the command, as the node may be frozen by the test at any time.
+func (n *clusterNode) try(args ...any) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return n.Admin().Do(ctx, args...).Result()
+}
+
+// everyNode returns the first error of f among the running nodes.
+func (c *ClusterSet) everyNode(f func(*clusterNode) error) error {
+	for _, n := range c.nodes {
+		if !n.Running() {
+			continue
+		}
+		if err := f(n); err != nil {
+			return fmt.Errorf("%s: %w", n.Addr(), err)
+		}
+	}
+	return nil
+}
+
+func (c *ClusterSet) knowsAll(n *clusterNode, replicas int) error {
+	view, err := n.view()
+	if err != nil {
+		return err
+	}
+	slaves := 0
+	for _, e := range view {
+		if e.has("handshake") || e.has("fail") || e.has("fail?") {
+			return fmt.Errorf("sees %s as %s", e.id, e.flags)
+		}
+		if e.has("slave") {
+			slaves++
+		}
+	}
+	if len(view) != len(c.nodes) || slaves != replicas {
+		return fmt.Errorf("knows %d of %d nodes and %d of %d replicas", len(view), len(c.nodes), slaves, replicas)
+	}
+	return nil
+}
+
+func (c *ClusterSet) ready(n *clusterNode, replicas int) error {
+	if err := c.knowsAll(n, replicas); err != nil {
+		return err
+	}
+	state, err := n.try("CLUSTER", "INFO")
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(state.(string), "cluster_state:ok") {
+		return fmt.Errorf("cluster state is not ok")
+	}
+	info, err := infoOf(n.Proc, "replication")
+	if err == nil && strings.Contains(info, "role:slave") && !strings.Contains(info, "master_link_status:up") {
+		return fmt.Errorf("replica is not in sync")
+	}
+	return err
+}
+
+// Client returns a cluster client with go-redis's defaults, except that
+// maintenance notifications are off, as changed by opts. t.Cleanup closes it.
+func (c *ClusterSet) Client(t testing.TB, opts ...func(*redis.ClusterOptions)) *redis.ClusterClient {
+	t.Helper()
+	o := &redis.ClusterOptions{Addrs: c.Addrs(), MaintNotificationsConfig: quiet()}
+	for _, opt := range opts {
+		opt(o)
+	}
+	client := redis.NewClusterClient(o)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// Addrs returns the addresses of all nodes.
+func (c *ClusterSet) Addrs() []string {
+	var addrs []string
+	for _, n := range c.nodes {
+		addrs = append(addrs, n.Addr())
+	}
+	return addrs
+}
+
+// Nodes returns all nodes, running or not.
+func (c *ClusterSet) Nodes() []*Proc {
+	var procs []*Proc
+	for _, n := range c.nodes {
+		procs = append(procs, n.Proc)
+	}
+	return procs
+}
+
+// MasterOf returns the running node that serves key's slot. It waits for a
+// failover under way to end.
+func (c *ClusterSet) MasterOf(key string) *Proc {
+	c.t.Helper()
+	return c.masterOf(c.slot(key)).Proc
+}
+
+// slot asks a node rather than hash here: its rule for braces is what counts.
+func (c *ClusterSet) slot(key string) int {
+	c.t.Helper()
+	for _, n := range c.nodes {
+		if n.Running() {
+			return int(c.do(n, "CLUSTER", "KEYSLOT", key).(int64))
+		}
+	}
+	c.t.Fatalf("redistest: no cluster node runs")
+	return 0
+}
+
+func (c *ClusterSet) masterOf(slot int) *clusterNode {
+	c.t.Helper()
+	var owner *clusterNode
+	Eventually(c.t, patience, fmt.Sprintf("a running master of slot %d", slot), func() error {
+		owner = c.owner(slot)
+		if owner == nil {
+			return fmt.Errorf("no running node serves it")
+		}
+		return nil
+	})
+	return owner
+}
+
+// owner asks each node about itself: others may not know yet. Of two that
+// claim the slot, as after the thaw of an old master, the later epoch is right.
+func (c *ClusterSet) owner(slot int) *clusterNode {
+	var owner *clusterNode
+	last := -1
+	for _, n := range c.nodes {
+		if !n.Running() {
+			continue
+		}
+		view, err := n.view()
+		if err != nil {
+			continue
+		}
+		for _, e := range view {
+			if e.has("myself") && e.has("master") && e.serves(slot) && e.epoch > last {
+				owner, last = n, e.epoch
+			}
+		}
+	}
+	return owner
+}
+
+// Failover makes a replica of key's master the master by plan, losing nothing,
+// and returns it when all running nodes know and the old master follows it.
+func (c *ClusterSet) Failover(key string) *Proc {
+	c.t.Helper()
+	slot := c.slot(key)
+	old := c.masterOf(slot)
+	replica := c.replicaOf(old)
+	Eventually(c.t, 2*patience, "planned failover", func() error {
+		// An error says that it is master already or not in sync yet; a vote
+		// may also fail without a word, so ask again after a while.
+		_, failoverErr := replica.try("CLUSTER", "FAILOVER")
+		return poll(10*time.Second, func() error {
+			if c.owner(slot) != replica {
+				return fmt.Errorf("%s is not the master yet (CLUSTER FAILOVER: %v)", replica.Addr(), failoverErr)
+			}
+			return c.agree(slot, replica)
+		})
+	})
+	return replica.Proc
+}
+
+func (c *ClusterSet) replicaOf(master *clusterNode) *clusterNode {
+	c.t.Helper()
+	var replica *clusterNode
+	Eventually(c.t, patience, "a running replica of "+master.Addr(), func() error {
+		view, err := master.view()
+		if err != nil {
+			return err
+		}
+		for _, e := range view {
+			i := slices.IndexFunc(c.nodes, func(n *clusterNode) bool { return n.id == e.id })
+			if e.has("slave") && e.master == master.id && i >= 0 && c.nodes[i].Running() {
+				replica = c.nodes[i]
+				return nil
+			}
+		}
+		return fmt.Errorf("it has none")
+	})
+	return replica
+}
+
+// agree returns nil when every running node takes owner for the slot's master
+// and every replica of owner is in sync.
+func (c *ClusterSet) agree(slot int, owner *clusterNode) error {
+	return c.everyNode(func(n *clusterNode) error {
+		view, err := n.view()
+		if err != nil {
+			return err
+		}
+		for _, e := range view {
+			if e.serves(slot) && e.id != owner.id {
+				return fmt.Errorf("takes %s for the master of slot %d", e.id, slot)
+			}
+		}
+		info, err := infoOf(n.Proc, "replication")
+		if err == nil && strings.Contains(info, "role:slave") && !strings.Contains(info, "master_link_status:up") {
+			return fmt.Errorf("replica is not in sync")
+		}
+		return err
+	})
+}
+
+// KillMasterOf kills the master of key's slot with SIGKILL and returns it.
+// [ClusterSet.MasterOf] then waits for its successor.
+func (c *ClusterSet) KillMasterOf(key string) *Proc {
+	c.t.Helper()
+	master := c.MasterOf(key)
+	master.Kill()
+	return master
+}

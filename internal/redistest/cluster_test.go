@@ -1,0 +1,89 @@
+package redistest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestClusterFailsOver(t *testing.T) {
+	c := Cluster(t, 3, 1)
+	rdb := c.Client(t, func(o *redis.ClusterOptions) { o.ClusterStateReloadInterval = time.Second })
+	ctx := testContext(t)
+	for i := range 50 {
+		if err := rdb.Set(ctx, fmt.Sprint("k", i), "v", 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := c.MasterOf("k1")
+	second := c.Failover("k1")
+	if second == first || c.MasterOf("k1") != second {
+		t.Fatal("a planned failover did not change the master")
+	}
+	if killed := c.KillMasterOf("k1"); killed != second {
+		t.Error("killed another than the master")
+	}
+	if third := c.MasterOf("k1"); third != first {
+		t.Error("the master's only replica was not promoted")
+	}
+	Eventually(t, patience, "the client finds the new master", func() error {
+		return rdb.Set(ctx, "k1", "v2", 0).Err()
+	})
+}
+
+func TestClusterMovesASlot(t *testing.T) {
+	c := Cluster(t, 3, 0)
+	rdb := c.Client(t)
+	ctx := testContext(t)
+	keys := []string{"{tag}a", "{tag}b", "{tag}c"}
+	for _, key := range keys {
+		if err := rdb.Set(ctx, key, key, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	move := c.OpenSlot("{tag}a")
+	if move.From == move.To || c.MasterOf("{tag}b") != move.From {
+		t.Fatal("an open slot has changed its owner already")
+	}
+	move.MoveKeys("{tag}a")
+	if got := len(move.Keys()); got != 2 {
+		t.Errorf("the old owner has %d keys, want 2", got)
+	}
+	from := move.From.Client(t)
+	if err := from.Get(ctx, "{tag}a").Err(); !redis.HasErrorPrefix(err, "ASK") {
+		t.Errorf("a moved key: %v, want ASK", err)
+	}
+	if err := from.MGet(ctx, "{tag}a", "{tag}b").Err(); !redis.HasErrorPrefix(err, "TRYAGAIN") {
+		t.Errorf("keys on both sides: %v, want TRYAGAIN", err)
+	}
+	if owner := move.Finish(); owner != move.To || c.MasterOf("{tag}a") != owner {
+		t.Error("the slot is not where it was to go")
+	}
+	if err := from.Get(ctx, "{tag}a").Err(); !redis.HasErrorPrefix(err, "MOVED") {
+		t.Errorf("the old owner: %v, want MOVED", err)
+	}
+	visited := map[*Proc]bool{c.MasterOf("{tag}a"): true}
+	for range 2 {
+		visited[c.MoveSlot("{tag}a")] = true
+	}
+	if len(visited) != 3 {
+		t.Errorf("three moves visited %d masters", len(visited))
+	}
+	for _, key := range keys {
+		if got, err := rdb.Get(ctx, key).Result(); got != key || err != nil {
+			t.Errorf("%s = %q, %v", key, got, err)
+		}
+	}
+}
+
+func TestClusterOfOneMaster(t *testing.T) {
+	c := Cluster(t, 1, 0, "--cluster-node-timeout", "500")
+	rdb := c.Client(t)
+	if err := rdb.Set(testContext(t), "k", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	LeftBehind(t, rdb, "k")
+}

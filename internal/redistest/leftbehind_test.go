@@ -1,0 +1,72 @@
+package redistest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestLeftBehindSeesWhatIsLeft(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		leave func(t *testing.T, m *MiniServer)
+		want  string
+	}{
+		{"nothing", func(t *testing.T, m *MiniServer) {}, ""},
+		{"an allowed key", func(t *testing.T, m *MiniServer) { m.Set("token:x", "1") }, ""},
+		{"a key", func(t *testing.T, m *MiniServer) { m.Set("x", "1") }, "1 keys"},
+		{"a channel", func(t *testing.T, m *MiniServer) {
+			ps := m.Client().Subscribe(context.Background(), "ch")
+			t.Cleanup(func() { ps.Close() })
+			receive(t, ps)
+		}, "1 channels"},
+		{"a key for 5 s more", func(t *testing.T, m *MiniServer) {
+			m.Client().Set(context.Background(), "x", "1", 5*time.Second)
+		}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := Mini(t)
+				tc.leave(t, m)
+				w := &witness{TB: t}
+				LeftBehind(w, m.Client(), "token:")
+				if got := strings.Join(w.errors, " "); (got == "") != (tc.want == "") || !strings.Contains(got, tc.want) {
+					t.Errorf("reported %q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestLeftBehindCountsConnections(t *testing.T) {
+	s := Server(t)
+	rdb := s.Client(t)
+	s.Admin().Ping(testContext(t))
+	LeftBehind(t, rdb)
+	other := s.Client(t)
+	if err := other.Ping(testContext(t)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := leftConnections(testContext(t), rdb); err == nil {
+		t.Error("another client's connection was not seen")
+	}
+	other.Close()
+	LeftBehind(t, rdb)
+}
+
+func TestSnapshotOfARealServer(t *testing.T) {
+	s := Server(t)
+	c := s.Client(t)
+	c.HSet(testContext(t), "h", "f", "1")
+	c.Expire(testContext(t), "h", time.Hour)
+	before := Snapshot(t, c)
+	if !strings.Contains(before, `"h" hash pexpiretime=`) || Snapshot(t, c) != before {
+		t.Errorf("snapshot %q then %q", before, Snapshot(t, c))
+	}
+	c.HIncrBy(testContext(t), "h", "f", 1)
+	if Snapshot(t, c) == before {
+		t.Error("a change was not seen")
+	}
+}

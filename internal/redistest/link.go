@@ -1,0 +1,283 @@
+// One connection through a FaultProxy: requests one way, replies the other,
+// and the queue between them that says which reply belongs to which command.
+
+package redistest
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+)
+
+// link is one client connection with its own connection to the server. Two
+// goroutines work on it, requests and replies; run waits for both.
+//
+// The queue's head belongs to the goroutine that works on it: to replies, or,
+// when requests appends to an empty queue an entry that the server never sees,
+// to requests. It is taken off only when it is dealt with, so neither
+// overtakes the other in writing to the client.
+type link struct {
+	id     int64
+	proxy  *FaultProxy
+	client net.Conn
+	server net.Conn
+
+	mu       sync.Mutex
+	queue    []*pending
+	channels map[string]map[string]bool // subscriptions by kind: "", "P", "S"
+	pushes   bool                       // the connection has seen RESP3 push frames
+	silent   bool                       // nothing is delivered to the client any more
+	hole     bool                       // and nothing to the server either
+}
+
+// pending is a command whose reply is still to come.
+type pending struct {
+	plan
+	name    string
+	args    int
+	frames  int  // reply frames still to come; 0 until the first is seen
+	local   bool // never sent to the server
+	swallow bool // the reply is not for the client
+}
+
+func (l *link) run() {
+	var wg sync.WaitGroup
+	wg.Go(l.requests)
+	wg.Go(l.replies)
+	wg.Wait()
+	l.close()
+}
+
+func (l *link) close() {
+	l.client.Close()
+	l.server.Close()
+}
+
+// requests reads commands until the client is gone.
+func (l *link) requests() {
+	r := bufio.NewReader(l.client)
+	for {
+		f, err := readFrame(r, -1)
+		if err != nil {
+			l.malformed(err)
+			break
+		}
+		if len(f.words) == 0 {
+			continue // an empty line
+		}
+		if !l.request(f) {
+			// Read on, so that the client's closing is noticed.
+			io.Copy(io.Discard, r)
+			break
+		}
+	}
+	if !l.isHole() {
+		// A FIN, not a reset: the server shall run what was sent before it.
+		closeWrite(l.server)
+	}
+}
+
+// request deals with one command and says whether those behind it count.
+func (l *link) request(f frame) bool {
+	e := &pending{name: strings.ToUpper(f.words[0]), args: len(f.words) - 1}
+	e.plan = l.proxy.decide(l.id, e.name, f.words[1:])
+	if !l.hold(e.plan) {
+		return false
+	}
+	if e.outcome == DropBefore || e.outcome == answer {
+		e.local = true
+		l.expectLocal(e)
+		return !e.outcome.ends()
+	}
+	if e.outcome == Duplicate {
+		l.forward(&pending{name: e.name, args: e.args, swallow: true}, f.raw)
+	}
+	l.forward(e, f.raw)
+	return !e.outcome.ends()
+}
+
+// hold waits as the plan says; it returns false if the proxy closes first.
+func (l *link) hold(p plan) bool {
+	if p.delay > 0 {
+		timer := time.NewTimer(p.delay)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-l.proxy.done:
+			return false
+		}
+	}
+	return l.awaitChannel(p.request)
+}
+
+func (l *link) awaitChannel(ch <-chan struct{}) bool {
+	if ch == nil {
+		return true
+	}
+	select {
+	case <-ch:
+		return true
+	case <-l.proxy.done:
+		return false
+	}
+}
+
+// forward sends the command, and queues it first: the reply may be quick.
+func (l *link) forward(e *pending, raw []byte) {
+	l.mu.Lock()
+	l.queue = append(l.queue, e)
+	hole := l.hole
+	l.mu.Unlock()
+	if !hole {
+		// A failure needs no handling: replies sees the same connection end.
+		l.server.Write(raw)
+	}
+}
+
+// expectLocal queues a command that the server never sees. With nothing before
+// it, its turn is now.
+func (l *link) expectLocal(e *pending) {
+	l.mu.Lock()
+	l.queue = append(l.queue, e)
+	first := len(l.queue) == 1
+	l.mu.Unlock()
+	if first {
+		l.settle(e)
+		l.next()
+	}
+}
+
+// settle does what a local entry is for.
+func (l *link) settle(e *pending) {
+	if e.outcome == DropBefore {
+		l.close()
+		return
+	}
+	l.deliver([]byte("-" + e.message + "\r\n"))
+}
+
+// next takes off the head and settles the local entries that come to the front.
+func (l *link) next() {
+	for {
+		l.mu.Lock()
+		l.queue = l.queue[1:]
+		head := l.head()
+		l.mu.Unlock()
+		if head == nil || !head.local {
+			return
+		}
+		l.settle(head)
+	}
+}
+
+// head is called with mu held.
+func (l *link) head() *pending {
+	if len(l.queue) == 0 {
+		return nil
+	}
+	return l.queue[0]
+}
+
+// replies reads frames until the server is gone.
+func (l *link) replies() {
+	r := bufio.NewReader(l.server)
+	for {
+		f, err := readFrame(r, 2)
+		if err != nil {
+			l.malformed(err)
+			break
+		}
+		l.reply(f)
+	}
+	if !l.isSilent() {
+		l.client.Close()
+	}
+}
+
+func (l *link) reply(f frame) {
+	l.mu.Lock()
+	head := l.head()
+	if head != nil && head.outcome == Silence {
+		l.silent = true
+	}
+	if l.silent {
+		l.mu.Unlock()
+		return
+	}
+	l.pushes = l.pushes || f.kind == '>'
+	if head == nil || head.local || l.unsolicited(f, head) {
+		l.mu.Unlock()
+		l.deliver(f.raw)
+		return
+	}
+	complete := l.count(f, head)
+	l.mu.Unlock()
+	l.conclude(f, head, complete)
+	if complete {
+		l.next()
+	}
+}
+
+// conclude hands one frame of the head's reply on, as its plan says.
+func (l *link) conclude(f frame, head *pending, complete bool) {
+	switch {
+	case head.outcome == HalfReply:
+		l.deliver(f.raw[:len(f.raw)/2])
+		l.close()
+	case head.outcome == CloseAfterExec:
+		if complete {
+			l.close()
+		}
+	case !head.swallow && l.awaitChannel(head.reply):
+		l.deliver(f.raw)
+	}
+}
+
+// deliver writes to the client. When that fails the client is gone, but the
+// server's replies are still read, so that it runs what is under way.
+func (l *link) deliver(raw []byte) {
+	if l.isSilent() {
+		return
+	}
+	if _, err := l.client.Write(raw); err != nil {
+		l.setSilence(false)
+	}
+}
+
+func (l *link) isSilent() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.silent
+}
+
+func (l *link) isHole() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hole
+}
+
+func (l *link) setSilence(bothWays bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silent = true
+	l.hole = l.hole || bothWays
+}
+
+// malformed fails the test if the bytes could not be cut; a connection that
+// merely ended is not an error.
+func (l *link) malformed(err error) {
+	if errors.Is(err, errProtocol) {
+		l.proxy.t.Errorf("redistest: connection %d: %v", l.id, err)
+	}
+}
+
+// closeWrite ends one direction; both kinds of connection that are used can.
+func closeWrite(c net.Conn) {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		half.CloseWrite()
+	}
+}

@@ -1,0 +1,84 @@
+// The TestMain of every package: children first, then the tests, the goroutine
+// leak check, and the notice of what was left out.
+
+package redistest
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// leakPatience bounds how long goroutines may take to end after the last test.
+const leakPatience = 10 * time.Second
+
+// Main runs a package's tests and exits: func TestMain(m *testing.M) {
+// redistest.Main(m) }. It fails the package if a goroutine is left when all
+// tests have passed, and prints one line if tests were left out for want of a
+// server. In a process that [Start] started it runs that child instead.
+//
+// go test keeps the output of a passing package to itself when it is given a
+// list of packages. On Linux the line therefore goes to the standard error of
+// the go command where that is a terminal, a pipe or a file opened for
+// appending, and otherwise to the test's own, which shows with -v. A cached
+// result prints nothing.
+func Main(m *testing.M, children ...ChildFunc) {
+	if name := os.Getenv(envChild); name != "" {
+		os.Exit(runChild(name, children))
+	}
+	code := m.Run()
+	if code == 0 {
+		if err := findLeaks(); err != nil {
+			fmt.Fprintf(os.Stderr, "redistest: after the last test: %v\n", err)
+			code = 1
+		}
+	}
+	if n, reason := leftOut.report(); n > 0 {
+		tell(notice(n, packageName(), reason))
+	}
+	os.Exit(code)
+}
+
+// findLeaks ignores nothing beyond what goleak itself does, the testing
+// package's own goroutines: whatever a test opens it closes.
+func findLeaks() error {
+	return poll(leakPatience, func() error { return goleak.Find() })
+}
+
+func notice(n int, pkg, reason string) string {
+	tests := "tests"
+	if n == 1 {
+		tests = "test"
+	}
+	return fmt.Sprintf("holdfast: %d real-server %s left out in %s: %s; apt-get install redis-server, or set %s; %s=1 makes this a failure\n",
+		n, tests, pkg, reason, envServer, envRequire)
+}
+
+// packageName returns the tested package's path within its module.
+func packageName() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "this package"
+	}
+	path := strings.TrimSuffix(info.Path, ".test")
+	if path == info.Main.Path {
+		return "the root package"
+	}
+	return strings.TrimPrefix(path, info.Main.Path+"/")
+}
+
+// tell writes the line where the person who runs the tests sees it.
+func tell(line string) {
+	if w := goCommandStderr(); w != nil {
+		defer w.Close()
+		if _, err := w.WriteString(line); err == nil {
+			return
+		}
+	}
+	fmt.Fprint(os.Stderr, line)
+}

@@ -1,0 +1,193 @@
+// An embedded server without sockets, for virtual time in a synctest bubble.
+
+package redistest
+
+import (
+	"context"
+	"net"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+)
+
+// MiniServer is a miniredis that is reached in memory only, whose TTLs follow
+// time.Now and which also knows SPUBLISH, SSUBSCRIBE, SUNSUBSCRIBE and
+// READONLY. A sharded message reads as a plain one. The pre-hook of its
+// Server belongs to FailInside and FailCommand.
+type MiniServer struct {
+	*miniredis.Miniredis
+
+	t testing.TB
+
+	mu      sync.Mutex
+	failure *scriptFailure
+}
+
+// Mini starts an embedded server. Called inside a synctest bubble, everything
+// of it lives there, and time is the bubble's. It closes when t ends, after
+// the clients that came from it.
+func Mini(t testing.TB) *MiniServer {
+	t.Helper()
+	m := &MiniServer{Miniredis: miniredis.NewMiniRedis(), t: t}
+	m.ClockTTL(true)
+	// The first connection starts the server; ours are made by Dial below.
+	first, err := m.Miniredis.Dial()
+	if err != nil {
+		t.Fatalf("redistest: start the embedded server: %v", err)
+	}
+	first.Close()
+	t.Cleanup(m.Close)
+	if err := registerShardedPubSub(m.Server()); err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
+	m.Server().SetPreHook(m.preHook)
+	return m
+}
+
+func registerShardedPubSub(s *server.Server) error {
+	for sharded, plain := range map[string]string{
+		"SPUBLISH": "PUBLISH", "SSUBSCRIBE": "SUBSCRIBE", "SUNSUBSCRIBE": "UNSUBSCRIBE",
+	} {
+		err := s.Register(sharded, func(c *server.Peer, _ string, args []string) {
+			s.Dispatch(c, append([]string{plain}, args...))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.Register("READONLY", func(c *server.Peer, _ string, _ []string) { c.WriteOK() })
+}
+
+// Dial connects in memory. It is a redis.Options.Dialer; network and address
+// are ignored.
+func (m *MiniServer) Dial(context.Context, string, string) (net.Conn, error) {
+	client, conn := memPipe()
+	s := m.Server()
+	if s == nil {
+		return nil, net.ErrClosed
+	}
+	s.ServeConn(conn)
+	return client, nil
+}
+
+// Client returns a new client of the server, as [Proc.Client].
+func (m *MiniServer) Client(opts ...func(*redis.Options)) *redis.Client {
+	m.t.Helper()
+	return newClient(m.t, &redis.Options{Dialer: m.Dial}, opts)
+}
+
+// Proxy returns a proxy in front of the server that is reached in memory, by
+// its Dial and Client: the faults of [Proxy] in a synctest bubble.
+func (m *MiniServer) Proxy() *FaultProxy {
+	m.t.Helper()
+	return newProxy(m.t, func() (net.Conn, error) { return m.Dial(context.Background(), "", "") })
+}
+
+// Snapshot returns all keys of database 0 with type, remaining time to live in
+// ms (-1 is none) and value, as sorted text: equal texts are equal states.
+func (m *MiniServer) Snapshot() string {
+	m.t.Helper()
+	c := redis.NewClient(&redis.Options{Dialer: m.Dial, MaintNotificationsConfig: quiet()})
+	defer c.Close()
+	return snapshot(m.t, c, "pttl")
+}
+
+// scriptFailure is an armed failure inside a script.
+type scriptFailure struct {
+	name  string // "" is any command
+	k     int
+	seen  int
+	last  *server.Peer
+	fired bool
+}
+
+// FailInside arms a failure: in the next script the k-th command that it
+// issues, counted from 1, is not run and answers with an error. The returned
+// function disarms it and says whether it fired, which is false when the
+// script issued fewer commands:
+//
+//	for k, fired := 1, true; fired; k++ {
+//		disarm := m.FailInside(k)
+//		... run the script, look at the state it leaves ...
+//		fired = disarm()
+//	}
+//
+// One failure is armed at a time. The count starts again with each EVAL or
+// EVALSHA, so only one connection should run scripts meanwhile.
+func (m *MiniServer) FailInside(k int) (disarm func() (fired bool)) {
+	return m.arm(&scriptFailure{k: k})
+}
+
+// FailCommand is FailInside that counts only the commands called name.
+func (m *MiniServer) FailCommand(name string, k int) (disarm func() (fired bool)) {
+	return m.arm(&scriptFailure{name: strings.ToUpper(name), k: k})
+}
+
+func (m *MiniServer) arm(f *scriptFailure) func() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failure = f
+	return func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if m.failure == f {
+			m.failure = nil
+		}
+		return f.fired
+	}
+}
+
+// InjectedError is the error that a command failed by FailInside answers.
+const InjectedError = "ERR injected failure"
+
+// preHook runs before every command, also those that a script issues. It
+// returns true when the command is dealt with.
+func (m *MiniServer) preHook(peer *server.Peer, name string, _ ...string) bool {
+	if !m.fails(peer, name) {
+		return false
+	}
+	peer.WriteError(InjectedError)
+	return true
+}
+
+func (m *MiniServer) fails(peer *server.Peer, name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := m.failure
+	if f == nil || f.fired {
+		return false
+	}
+	if !insideScript(peer) {
+		if strings.HasPrefix(name, "EVAL") {
+			f.seen = 0
+		}
+		return false
+	}
+	// Each redis.call has a peer of its own; the same one again is SPUBLISH
+	// dispatching its PUBLISH.
+	if peer == f.last {
+		return false
+	}
+	f.last = peer
+	if f.name == "" || f.name == name {
+		f.seen++
+	}
+	f.fired = f.seen == f.k && (f.name == "" || f.name == name)
+	return f.fired
+}
+
+// insideScript reads miniredis's own mark of a command issued by a script.
+// There is no public one, and guessing by the EVAL before it would take the
+// commands of other connections for the script's.
+func insideScript(peer *server.Peer) bool {
+	if peer.Ctx == nil {
+		return false
+	}
+	nested := reflect.Indirect(reflect.ValueOf(peer.Ctx)).FieldByName("nested")
+	return nested.IsValid() && nested.Bool()
+}

@@ -1,0 +1,175 @@
+package redistest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestMiniLivesInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := Mini(t)
+		c := m.Client()
+		ctx := t.Context()
+		c.Set(ctx, "k", "v", 10*time.Second)
+		if got := m.Snapshot(); got != "\"k\" string pttl=10000\n  \"v\"\n" {
+			t.Errorf("snapshot %q", got)
+		}
+		time.Sleep(10*time.Second - time.Millisecond)
+		if got := strings.Join(m.Keys(), " "); got != "k" {
+			t.Errorf("keys %q 1 ms before expiry", got)
+		}
+		time.Sleep(time.Millisecond)
+		if got := m.Keys(); len(got) != 0 {
+			t.Errorf("keys %q at expiry", got)
+		}
+		LeftBehind(t, c)
+	})
+}
+
+func TestMiniWorksOutsideABubble(t *testing.T) {
+	if err := Mini(t).Client().Ping(t.Context()).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMiniSnapshotShowsEveryType(t *testing.T) {
+	m := Mini(t)
+	c := m.Client()
+	ctx := t.Context()
+	c.HSet(ctx, "h", "b", "2", "a", "1")
+	c.ZAdd(ctx, "z", redis.Z{Score: 2, Member: "y"}, redis.Z{Score: 1, Member: "x"})
+	c.RPush(ctx, "l", "2", "1")
+	c.SAdd(ctx, "s", "b", "a")
+	want := `"h" hash pttl=-1
+  "a" = "1"
+  "b" = "2"
+"l" list pttl=-1
+  "2"
+  "1"
+"s" set pttl=-1
+  "a"
+  "b"
+"z" zset pttl=-1
+  1 "x"
+  2 "y"
+`
+	if got := m.Snapshot(); got != want {
+		t.Errorf("snapshot:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestMiniShardedPubSub(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := Mini(t)
+		c := m.Client()
+		ctx := context.Background()
+		ps := c.SSubscribe(ctx, "ch")
+		defer ps.Close()
+		expectMessages(t, ps, "subscribe ch")
+		if err := c.Eval(ctx, "return redis.call('SPUBLISH', 'ch', 'hello')", nil).Err(); err != nil {
+			t.Fatal(err)
+		}
+		expectMessages(t, ps, "message ch hello")
+	})
+}
+
+// A pipeline beyond every buffer deadlocks over net.Pipe.
+func TestMiniTakesLargePipelines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := Mini(t).Client(once)
+		value := strings.Repeat("x", 10_000)
+		_, err := c.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
+			for range 100 {
+				pipe.Set(t.Context(), "k", value, 0)
+				pipe.Get(t.Context(), "k")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+const threeWrites = `
+redis.call('SET', KEYS[1], '1')
+redis.pcall('SET', KEYS[2], '2')
+return redis.call('SPUBLISH', 'ch', 'x')`
+
+func TestMiniFailsEachCommandInsideAScript(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := Mini(t)
+		c := m.Client()
+		script := redis.NewScript(threeWrites)
+		want := []struct {
+			keys   string
+			failed bool
+		}{{"", true}, {"a", false}, {"a b", true}, {"a b", false}} // the pcall swallows its error
+		for k := 1; ; k++ {
+			m.FlushAll()
+			disarm := m.FailInside(k)
+			c.Ping(t.Context()) // a command outside does not count
+			err := script.Run(t.Context(), c, []string{"a", "b"}).Err()
+			fired := disarm()
+			if got := strings.Join(m.Keys(), " "); got != want[k-1].keys || (err != nil) != want[k-1].failed {
+				t.Errorf("k=%d: keys %q, err %v", k, got, err)
+			}
+			if fired != (k <= 3) {
+				t.Errorf("k=%d: fired %v", k, fired)
+			}
+			if !fired {
+				return
+			}
+		}
+	})
+}
+
+func TestMiniFailsACommandByName(t *testing.T) {
+	m := Mini(t)
+	c := m.Client()
+	disarm := m.FailCommand("set", 2)
+	c.Set(t.Context(), "outside", "1", 0)
+	c.Eval(t.Context(), threeWrites, []string{"a", "b"})
+	if got := strings.Join(m.Keys(), " "); !disarm() || got != "a outside" {
+		t.Errorf("keys %q", got)
+	}
+}
+
+func TestMiniProxyInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := Mini(t)
+		p := m.Proxy()
+		c := p.Client(t, once)
+		ctx := context.Background()
+		p.OnCommand(Nth("INCR", 1, Delay(time.Hour)))
+		start := time.Now()
+		if err := c.Incr(ctx, "n").Err(); !isTimeout(err) {
+			t.Errorf("err = %v, want a timeout", err)
+		}
+		if waited := time.Since(start); waited > 10*time.Second {
+			t.Errorf("the client waited %v", waited)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got, _ := m.Get("n"); got != "1" {
+			t.Errorf("n = %q after the delay, want 1", got)
+		}
+		p.OnCommand(Nth("INCR", 1, CloseAfterExec))
+		if err := c.Incr(ctx, "n").Err(); err == nil {
+			t.Error("the reply was delivered")
+		}
+		p.Refuse(true)
+		p.Cut()
+		if err := c.Incr(ctx, "n").Err(); err == nil {
+			t.Error("connected while refused")
+		}
+		if got, _ := m.Get("n"); got != "2" {
+			t.Errorf("n = %q, want 2", got)
+		}
+	})
+}

@@ -1,0 +1,36 @@
+// Waiting for another process: polls with a deadline, never a bare sleep.
+
+package redistest
+
+import (
+	"testing"
+	"time"
+)
+
+// patience bounds every wait for a server process. It is long because it only
+// ever runs out on a defect, while a loaded machine can be very slow.
+const patience = 60 * time.Second
+
+// Eventually polls cond until it returns nil and fails t with cond's last
+// error if that takes longer than within. It polls every few milliseconds, so
+// it suits real processes; inside a synctest bubble wait for the event instead.
+func Eventually(t testing.TB, within time.Duration, what string, cond func() error) {
+	t.Helper()
+	if err := poll(within, cond); err != nil {
+		t.Fatalf("redistest: %s: not within %v: %v", what, within, err)
+	}
+}
+
+// poll returns nil as soon as cond does, or cond's last error after within.
+func poll(within time.Duration, cond func() error) error {
+	deadline := time.Now().Add(within)
+	pause := time.Millisecond
+	for {
+		err := cond()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 20*time.Millisecond)
+	}
+}

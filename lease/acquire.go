@@ -36,6 +36,10 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 	if err := q.Settings.check(); err != nil {
 		return nil, opError(op, q.Resource, err)
 	}
+	if err := q.Engine.Begin(); err != nil {
+		return nil, opError(op, q.Resource, err)
+	}
+	defer q.Engine.Done()
 	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
 	a := acquisition{engine: q.Engine, resource: q.Resource, settings: q.Settings, owner: q.As}
 	l, err := a.run(ctx, q)
@@ -105,6 +109,9 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 // granted returns nil when the thing has been granted.
 func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	if !wait {
+		if a.engine.Overtakes(a.resource.Waiting()) {
+			return errs.Busy
+		}
 		v, err := a.try(ctx)
 		if err == nil && !v.Granted {
 			return errs.Busy
@@ -118,7 +125,7 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	if waited {
 		a.waited = time.Since(started)
 	}
-	if errors.Is(err, errs.Busy) && a.engine.Holds(a.resource.Key()) {
+	if w.Grant == engine.Exclusive && errors.Is(err, errs.Busy) && a.engine.Holds(a.resource.Key()) {
 		return fmt.Errorf("%w (the holder is this same Client: a lease that is not released, or whose context was not passed on?)", err)
 	}
 	return err

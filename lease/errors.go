@@ -43,11 +43,29 @@ var (
 	// ErrBadArgument says that the call could not be made sense of. Nothing was
 	// sent.
 	ErrBadArgument = errs.BadArgument
+
+	// ErrNoPermits says that there are no such permits: more were asked for than
+	// the semaphore has in all, or none of that id is taken.
+	ErrNoPermits = errs.NoPermits
+
+	// ErrDeleted says that what was waited for has been deleted, or has run out.
+	ErrDeleted = errs.Deleted
+
+	// ErrUnknown says that a call which changes something was not answered, and
+	// that it may have taken effect, or may still do so once. Calls of which
+	// nothing is left when they fail never return it.
+	ErrUnknown = errs.Unknown
 )
 
 // opError adds to err what was being done to what.
 func opError(op string, r Resource, err error) error {
-	return fmt.Errorf("holdfast: %s %s %s: %w", op, r.Kind(), Quote(r.Name()), err)
+	return CallError(op, r.Kind(), r.Name(), err)
+}
+
+// CallError adds to err what was being done to what. It is for the packages of
+// the synchronizers that lease nothing.
+func CallError(op, kind, name string, err error) error {
+	return fmt.Errorf("holdfast: %s %s %s: %w", op, kind, Quote(name), err)
 }
 
 // OpError adds to err what was being done to what. It is for the packages of the

@@ -112,6 +112,10 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 	if from.IsZero() {
 		return nil, fmt.Errorf("no owner: %w", errs.BadArgument)
 	}
+	if err := e.Begin(); err != nil {
+		return nil, err
+	}
+	defer e.Done()
 	to := NewOwner(e.NewOwner())
 	call := r.Move(from, to, s.length)
 	err := e.Conn.Run(ctx, call)

@@ -136,6 +136,9 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 // background, and the thing is free at the end of the lease at the latest.
 func (l *Lease) Release(ctx context.Context) error {
 	h := l.hold
+	if h.engine.Begin() == nil {
+		defer h.engine.Done()
+	}
 	ctx, span := h.engine.Telemetry.Release(ctx, h.resource.Kind(), h.resource.Name())
 	held, err := l.release(ctx)
 	span.End(telemetry.OutcomeOf(err, telemetry.OutcomeReleased), held, err)

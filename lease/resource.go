@@ -41,6 +41,10 @@ type Resource interface {
 	Release(owner Owner, publish string) *conn.Call
 }
 
+// ResourceOf returns what the lease is on. It is for the packages of the
+// synchronizers.
+func ResourceOf(l *Lease) Resource { return l.hold.resource }
+
 // Statuses of a Resource's calls.
 const (
 	Refused = 0

@@ -59,22 +59,33 @@ func judge(err error) verdict {
 // typed gives a server's error its sentinel.
 func typed(err error) error {
 	for _, t := range []struct {
-		code     string
 		sentinel error
+		codes    []string
 	}{
-		{"WRONGTYPE ", errs.WrongType},
-		{"OOM ", errs.OutOfMemory},
-		{"NOPERM ", errs.Denied},
-		{"NOAUTH ", errs.Denied},
-		{"WRONGPASS ", errs.Denied},
-		{"ERR AUTH ", errs.Denied},
-		{"ERR invalid password", errs.Denied},
+		{errs.WrongType, []string{"WRONGTYPE "}},
+		{errs.NoPermits, []string{"NOPERMITS "}}, // of our own scripts
+		{errs.OutOfMemory, []string{"OOM "}},
+		{errs.Denied, []string{"NOPERM ", "NOAUTH ", "WRONGPASS ", "ERR AUTH ", "ERR invalid password"}},
 	} {
-		if hasCode(err, t.code) {
-			return fmt.Errorf("%w: %w", t.sentinel, err)
+		for _, code := range t.codes {
+			if hasCode(err, code) {
+				return fmt.Errorf("%w: %w", t.sentinel, err)
+			}
 		}
 	}
+	if deniedInside(err) {
+		return fmt.Errorf("%w: %w", errs.Denied, err)
+	}
 	return err
+}
+
+// deniedInside reports whether a script was refused something for want of
+// rights. That error has no code; these are the words of Redis 6 and 7.0, and of
+// 7.2 and later.
+func deniedInside(err error) bool {
+	text := err.Error()
+	return isReply(err) && (strings.Contains(text, "The user executing the script can't ") ||
+		strings.Contains(text, "ACL failure in script: "))
 }
 
 // hasCode reports whether a server's error is of that code. Redis 7 puts the

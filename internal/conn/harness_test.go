@@ -227,3 +227,12 @@ func (l *log) String() string {
 	defer l.mu.Unlock()
 	return strings.Join(l.names, " ")
 }
+
+func (s *started) isDone() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}

@@ -165,6 +165,8 @@ func TestPermanentErrorsAreToldAtOnce(t *testing.T) {
 		{"ERR The user executing the script can't run this command or subcommand script: f00, on @user_script:1.", errs.Denied},
 		{"ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: f00, on @user_script:1.", errs.Denied},
 		{"ERR The user executing the script can't publish to the channel mentioned in the command script: f00, on @user_script:1.", errs.Denied},
+		{"ERR Error running script (call to f_f00): @user_script:1: @user_script: 1: The user executing the script can't run this command or subcommand", errs.Denied},
+		{"ERR ACL failure in script: User u has no permissions to run the 'incr' command script: f00, on @user_script:1.", errs.Denied},
 		{"NOAUTH Authentication required.", errs.Denied},
 		{"WRONGPASS invalid username-password pair or user is disabled.", errs.Denied},
 		{"ERR invalid password", errs.Denied},

@@ -34,6 +34,7 @@ type Engine struct {
 	client string // this Client's part of its owner ids
 	owners atomic.Int64
 
+	lanes    lanes
 	lines    lines
 	passing  passing
 	registry registry
@@ -43,9 +44,9 @@ type Engine struct {
 	once    sync.Once
 	closed  chan struct{} // closed when Close is done
 
-	cleanups sync.WaitGroup
-	mu       sync.Mutex // guards stopped, so that no cleanup begins once Close waits for them
-	stopped  bool
+	work    sync.WaitGroup // calls that may need a clean-up, and the clean-ups
+	mu      sync.Mutex     // guards what follows, and that closing begins only once
+	stopped bool           // no clean-up begins any more
 }
 
 // New returns the Engine on the Redis behind rdb. It does no I/O. The error
@@ -75,6 +76,22 @@ func (e *Engine) NewOwner() (client string, id int64) { return e.client, e.owner
 // Closing ends when the Client begins to close.
 func (e *Engine) Closing() context.Context { return e.closing }
 
+// Begin notes that a call has begun that may need a clean-up, for which Close
+// then waits; Done must follow. Once the Client closes no call begins, and the
+// error is errs.Closed.
+func (e *Engine) Begin() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closing.Err() != nil {
+		return errs.Closed
+	}
+	e.work.Add(1)
+	return nil
+}
+
+// Done notes that a call has ended.
+func (e *Engine) Done() { e.work.Done() }
+
 // closeGrace is how long Close waits for the clean-up of cancelled calls: as
 // long as a request may come late, and a little more.
 const closeGrace = conn.Window + 500*time.Millisecond
@@ -86,14 +103,17 @@ const closeGrace = conn.Window + 500*time.Millisecond
 func (e *Engine) Close() error {
 	e.once.Do(func() {
 		defer close(e.closed)
+		e.mu.Lock()
 		e.end(errs.Closed)
+		e.mu.Unlock()
+
 		e.registry.end(errs.Closed)
 		e.Renewals.Close()
 		e.Conn.Interrupt()
-		e.waitForCleanups()
+		e.windUp()
 		err := e.subs.Close()
 		e.Conn.Close()
-		e.cleanups.Wait()
+		e.work.Wait()
 		if err != nil {
 			e.Log.Warn("holdfast: closing the subscriptions failed", "error", err)
 		}
@@ -102,14 +122,12 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-func (e *Engine) waitForCleanups() {
-	e.mu.Lock()
-	e.stopped = true
-	e.mu.Unlock()
-
+// windUp waits, within a bound, for the calls that were interrupted and for the
+// clean-ups that they have asked for.
+func (e *Engine) windUp() {
 	done := make(chan struct{})
 	go func() {
-		e.cleanups.Wait()
+		e.work.Wait()
 		close(done)
 	}()
 	grace := time.NewTimer(closeGrace)
@@ -118,4 +136,7 @@ func (e *Engine) waitForCleanups() {
 	case <-done:
 	case <-grace.C:
 	}
+	e.mu.Lock()
+	e.stopped = true
+	e.mu.Unlock()
 }

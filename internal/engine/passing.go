@@ -66,6 +66,9 @@ func (p *passing) ahead(w Waiting) *heavy {
 	return nil
 }
 
+// Overtakes reports whether a try of w would pass one whom it may not pass.
+func (e *Engine) Overtakes(w Waiting) bool { return e.passing.ahead(w) != nil }
+
 // giveWay waits until there is nobody whom w may not pass.
 func (e *Engine) giveWay(ctx context.Context, w Waiting) error {
 	for {

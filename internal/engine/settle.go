@@ -15,7 +15,7 @@ func (e *Engine) Background(f func()) bool {
 	if e.stopped {
 		return false
 	}
-	e.cleanups.Go(f)
+	e.work.Go(f)
 	return true
 }
 

@@ -1,0 +1,283 @@
+// A real cluster: slots that move and masters that change are not seen by
+// callers.
+
+package conn_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// oneCluster is shared by the tests in TestCluster: it takes seconds to form.
+func TestCluster(t *testing.T) {
+	c := redistest.Cluster(t, 3, 1)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, *redistest.ClusterSet)
+	}{
+		{"scripts are loaded node by node", clusterLoadsScripts},
+		{"an open slot", clusterOpenSlot},
+		{"a slot moves under load", clusterSlotMoves},
+		{"a batch follows a slot", clusterBatchFollows},
+		{"a frozen master delays nobody else", clusterFrozenMaster},
+		{"a planned failover", clusterPlannedFailover},
+		{"a killed master", clusterKilledMaster}, // the last: it leaves a node less
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
+	}
+}
+
+// keyOnEach returns a key for each master.
+func keyOnEach(c *redistest.ClusterSet, prefix string) []string {
+	found := make(map[*redistest.Proc]string)
+	for i := 0; len(found) < 3; i++ {
+		key := fmt.Sprint(prefix, i)
+		found[c.MasterOf(key)] = key
+	}
+	all := make([]string, 0, len(found))
+	for _, key := range found {
+		all = append(all, key)
+	}
+	return all
+}
+
+func clusterLoadsScripts(t *testing.T, c *redistest.ClusterSet) {
+	m := newManager(t, c.Client(t))
+	for _, key := range keyOnEach(c, "load") {
+		first, next := newCount(key), newCount(key)
+		mustRun(t, m, first)
+		mustRun(t, m, next)
+		if first.Attempts != 2 || next.Attempts != 1 {
+			t.Errorf("%s: %d and %d attempts, want 2 and 1", key, first.Attempts, next.Attempts)
+		}
+		c.MasterOf(key).FlushScripts()
+		calls := []*conn.Call{newCount(key), newCount(key)}
+		for i, err := range m.RunBatch(t.Context(), nodeOf(t, m, key), calls) {
+			if err != nil || calls[i].Status() != 1 {
+				t.Errorf("%s: batch %d: %v", key, i, err)
+			}
+		}
+	}
+	masters, err := m.Masters(t.Context())
+	if err != nil || len(masters) != 3 {
+		t.Errorf("the masters are %q, %v", masters, err)
+	}
+	if sharded, err := m.Sharded(t.Context()); !sharded || err != nil {
+		t.Errorf("sharded: %v, %v", sharded, err)
+	}
+}
+
+func clusterOpenSlot(t *testing.T, c *redistest.ClusterSet) {
+	m := newManager(t, c.Client(t))
+	mustRun(t, m, newCount("{open}there"))
+	move := c.OpenSlot("{open}")
+
+	// One key: where it is, or where new ones go.
+	for i, key := range []string{"{open}there", "{open}new", "{open}new"} {
+		call := newCount(key)
+		mustRun(t, m, call)
+		if want := []int64{2, 1, 2}[i]; call.Int(2) != want {
+			t.Errorf("%s: %d executions, want %d", key, call.Int(2), want)
+		}
+	}
+	node := nodeOf(t, m, "{open}")
+	batch := []*conn.Call{newCount("{open}there"), newCount("{open}new"), newCount("{open}newer")}
+	for i, err := range m.RunBatch(t.Context(), node, batch) {
+		if err != nil || batch[i].Status() != 1 {
+			t.Errorf("batch %d: %v", i, err)
+		}
+	}
+
+	// Two keys, one on each side: TRYAGAIN until the slot has moved.
+	both := start(m, &conn.Call{Script: pair, Keys: []string{"{open}there", "{open}new"}, Args: []any{"v"}})
+	select {
+	case <-both.done:
+		t.Errorf("keys on both sides: %v, %v", both.Reply, both.err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	move.Finish()
+	if err := both.wait(t, 10*time.Second); err != nil {
+		t.Errorf("keys on both sides: %v", err)
+	}
+	rdb := c.Client(t)
+	for _, key := range []string{"{open}there", "{open}new"} {
+		if got := rdb.Get(t.Context(), key).Val(); got != "v" {
+			t.Errorf("%s = %q", key, got)
+		}
+	}
+}
+
+// load runs calls on all the keys until stop is called, which fails t if there
+// was an error, or a call that took longer than limit, or one that was executed
+// more or less often than known.
+func load(t *testing.T, m *conn.Manager, c *redistest.ClusterSet, limit time.Duration, keys ...string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	var longest atomic.Int64
+	least, most := make([]int, len(keys)), make([]int, len(keys))
+	for i, key := range keys {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				begun, call := time.Now(), newCount(key)
+				if err := m.Run(context.Background(), call); err != nil {
+					t.Errorf("%s: %v", key, err)
+					return
+				}
+				least[i]++
+				most[i] += call.Attempts
+				longest.Store(max(longest.Load(), int64(time.Since(begun))))
+			}
+		})
+	}
+	return func() {
+		cancel()
+		wg.Wait()
+		took := time.Duration(longest.Load())
+		if took > limit {
+			t.Errorf("a call took %v, want at most %v", took, limit)
+		}
+		t.Logf("%v calls, the longest took %v", least, took)
+		rdb := c.Client(t)
+		for i, key := range keys {
+			got, err := rdb.Get(t.Context(), key).Int()
+			if err != nil || got < least[i] || got > most[i] {
+				t.Errorf("%s: %d executions (%v), want %d to %d", key, got, err, least[i], most[i])
+			}
+		}
+	}
+}
+
+func clusterSlotMoves(t *testing.T, c *redistest.ClusterSet) {
+	m := newManager(t, c.Client(t))
+	stop := load(t, m, c, 2*time.Second, "{moving}a", "{moving}b", "{moving}c")
+	for range 4 {
+		move := c.OpenSlot("{moving}")
+		move.MoveKeys("{moving}a")
+		time.Sleep(20 * time.Millisecond)
+		move.Finish()
+	}
+	stop()
+}
+
+func clusterBatchFollows(t *testing.T, c *redistest.ClusterSet) {
+	m := newManager(t, c.Client(t))
+	mustRun(t, m, newCount("{batch}a"))
+	node := nodeOf(t, m, "{batch}")
+	stays := keyOn(t, m, node, keys.Slot("{batch}"))
+	c.MoveSlot("{batch}")
+	batch := []*conn.Call{newCount("{batch}a"), newCount(stays), newCount("{batch}b")}
+	for i, err := range m.RunBatch(t.Context(), node, batch) {
+		if err != nil || batch[i].Status() != 1 {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	if now := nodeOf(t, m, "{batch}"); now == node {
+		t.Errorf("the slot is still looked for at %s", node)
+	}
+	if batch[0].Int(2) != 2 {
+		t.Errorf("%d executions, want 2", batch[0].Int(2))
+	}
+}
+
+// keyOn returns a key of that node in another slot.
+func keyOn(t *testing.T, m *conn.Manager, node string, not int) string {
+	t.Helper()
+	for i := 0; ; i++ {
+		key := fmt.Sprint("stays", i)
+		if keys.Slot(key) != not && nodeOf(t, m, key) == node {
+			return key
+		}
+	}
+}
+
+func clusterFrozenMaster(t *testing.T, c *redistest.ClusterSet) {
+	const limit = 500 * time.Millisecond // below every timeout
+	m := newManager(t, c.Client(t))
+	on := keyOnEach(c, "frozen")
+	for _, key := range on {
+		mustRun(t, m, newCount(key))
+	}
+	frozen := c.MasterOf(on[0])
+	nodes := []string{nodeOf(t, m, on[1]), nodeOf(t, m, on[2])}
+	frozen.Freeze()
+	defer frozen.Thaw()
+	stuck := make([]*started, 3*connections)
+	for i := range stuck {
+		stuck[i] = start(m, newCount(on[0]))
+	}
+	// Less than it takes the cluster to find the master failed, which stops all
+	// of it for a moment.
+	for begun := time.Now(); time.Since(begun) < 600*time.Millisecond; {
+		for i, key := range on[1:] {
+			at := time.Now()
+			mustRun(t, m, newCount(key))
+			if err := m.RunBatch(t.Context(), nodes[i], []*conn.Call{newCount(key)})[0]; err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(at); took > limit {
+				t.Errorf("a call to a healthy master took %v", took)
+			}
+		}
+	}
+	frozen.Thaw()
+	for _, s := range stuck {
+		if err := s.wait(t, 20*time.Second); err != nil {
+			t.Error(err)
+		}
+	}
+	c.MasterOf(on[0]) // if it has failed over all the same, let that end
+}
+
+func clusterPlannedFailover(t *testing.T, c *redistest.ClusterSet) {
+	m := newManager(t, c.Client(t))
+	stop := load(t, m, c, 3*time.Second, "{planned}a", "{planned}b")
+	c.Failover("{planned}")
+	time.Sleep(100 * time.Millisecond)
+	stop()
+}
+
+func clusterKilledMaster(t *testing.T, c *redistest.ClusterSet) {
+	// go-redis itself looks for a new table every minute only.
+	m := newManager(t, c.Client(t, func(o *redis.ClusterOptions) { o.ClusterStateReloadInterval = time.Minute }))
+	mustRun(t, m, newCount("{killed}"))
+	c.KillMasterOf("{killed}")
+	call := start(m, newCount("{killed}"))
+	c.MasterOf("{killed}")
+	promoted := time.Now()
+	if err := call.wait(t, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("answered %v after the promotion was seen", call.ended.Sub(promoted))
+	if took := call.ended.Sub(promoted); took > 3*time.Second {
+		t.Errorf("answered %v after the promotion, want at most 3s", took)
+	}
+	mustRun(t, m, newCount("{killed}"))
+}
+
+// Sentinel: the one server is whichever master it names.
+func TestSentinelFailover(t *testing.T) {
+	s := redistest.Sentinel(t)
+	m := newManager(t, s.Client(t))
+	mustRun(t, m, newCount("k"))
+	s.KillMaster()
+	call := start(m, newCount("k"))
+	s.Master()
+	promoted := time.Now()
+	if err := call.wait(t, 20*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if took := call.ended.Sub(promoted); took > 3*time.Second {
+		t.Errorf("answered %v after the promotion, want at most 3s", took)
+	}
+}

@@ -1,0 +1,176 @@
+// What a Manager takes over from the client it is given.
+
+package conn
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+func TestNewRefusesWhatItCannotServe(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer ring.Close()
+	for name, rdb := range map[string]redis.UniversalClient{
+		"nil":                  nil,
+		"nil *Client":          (*redis.Client)(nil),
+		"nil *ClusterClient":   (*redis.ClusterClient)(nil),
+		"*Ring":                ring,
+		"a type of somebody's": struct{ redis.UniversalClient }{},
+	} {
+		m, err := New(rdb, slog.New(slog.DiscardHandler))
+		if m != nil || !errors.Is(err, errs.BadArgument) {
+			t.Errorf("%s: %v, %v, want errs.BadArgument", name, m, err)
+		}
+	}
+}
+
+// New does no I/O, whatever it is given.
+func TestNewDoesNoIO(t *testing.T) {
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		t.Error("dialled")
+		return nil, net.ErrClosed
+	}
+	for _, rdb := range []redis.UniversalClient{
+		redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: dial}),
+		redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, Dialer: dial}),
+		redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}, Dialer: dial}),
+	} {
+		m, err := New(rdb, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatalf("%T: %v", rdb, err)
+		}
+		m.Close()
+		rdb.Close()
+	}
+}
+
+// users are options of which every one is set to something that is nobody's
+// default.
+func users() redis.Options {
+	return redis.Options{
+		Network:    "tcp",
+		Addr:       "10.1.2.3:6379",
+		ClientName: "orders",
+		Dialer:     func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed },
+		OnConnect:  func(context.Context, *redis.Conn) error { return nil },
+		Protocol:   2,
+		Username:   "u",
+		Password:   "p",
+		CredentialsProvider: func() (string, string) {
+			return "u", "p"
+		},
+		CredentialsProviderContext: func(context.Context) (string, string, error) {
+			return "u", "p", nil
+		},
+		DB:                    7,
+		TLSConfig:             &tls.Config{ServerName: "redis"},
+		ReadBufferSize:        1 << 16,
+		WriteBufferSize:       1 << 17,
+		ConnMaxLifetime:       time.Hour,
+		UnstableResp3:         true,
+		MaxRetries:            5,
+		DialerRetries:         6,
+		DialTimeout:           time.Minute,
+		ReadTimeout:           time.Minute,
+		WriteTimeout:          time.Minute,
+		PoolSize:              50,
+		MaxConcurrentDials:    51,
+		MinIdleConns:          52,
+		MaxIdleConns:          53,
+		MaxActiveConns:        54,
+		PipelinePoolSize:      55,
+		ConnMaxIdleTime:       time.Hour,
+		DisableIdentity:       false,
+		ClientSideCacheConfig: &redis.ClientSideCacheConfig{},
+		AutoPipelineOptions:   &redis.AutoPipelineOptions{},
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeEnabled,
+		},
+	}
+}
+
+func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
+	user := users()
+	got := wireOptions(user)
+	for _, field := range []string{
+		"Network", "Addr", "ClientName", "Dialer", "OnConnect", "Protocol", "Username", "Password",
+		"CredentialsProvider", "CredentialsProviderContext", "StreamingCredentialsProvider", "DB", "TLSConfig",
+		"ReadBufferSize", "WriteBufferSize", "ConnMaxLifetime", "UnstableResp3",
+	} {
+		want, have := reflect.ValueOf(user).FieldByName(field), reflect.ValueOf(*got).FieldByName(field)
+		if want.Kind() == reflect.Func {
+			if want.Pointer() != have.Pointer() {
+				t.Errorf("%s was not kept", field)
+			}
+			continue
+		}
+		if !reflect.DeepEqual(want.Interface(), have.Interface()) {
+			t.Errorf("%s: %v, want the user's %v", field, have, want)
+		}
+	}
+}
+
+func TestWireOptionsOverrideHowItIsReached(t *testing.T) {
+	user := users()
+	before := user
+	got := wireOptions(user)
+	for name, ok := range map[string]bool{
+		"no retries":                 got.MaxRetries == -1,
+		"one dial":                   got.DialerRetries == 1,
+		"dial timeout":               got.DialTimeout == dialTimeout,
+		"read timeout":               got.ReadTimeout == ioTimeout,
+		"write timeout":              got.WriteTimeout == ioTimeout,
+		"deadlines of contexts":      got.ContextTimeoutEnabled,
+		"a small pool":               got.PoolSize <= 2 && got.MaxConcurrentDials == 1,
+		"no idle connections":        got.MinIdleConns == 0 && got.MaxIdleConns == 0 && got.MaxActiveConns == 0,
+		"no pool for pipelines":      got.PipelinePoolSize == -1,
+		"no idle timeout":            got.ConnMaxIdleTime == -1,
+		"no CLIENT SETINFO":          got.DisableIdentity,
+		"no maintenance":             got.MaintNotificationsConfig.Mode == maintnotifications.ModeDisabled,
+		"no client side cache":       got.ClientSideCache == nil && got.ClientSideCacheConfig == nil,
+		"no automatic pipelines":     got.AutoPipelineOptions == nil,
+		"the user's options as were": reflect.DeepEqual(user.PoolSize, before.PoolSize) && user.MaintNotificationsConfig.Mode == maintnotifications.ModeEnabled,
+	} {
+		if !ok {
+			t.Errorf("%s: not so: %+v", name, got)
+		}
+	}
+}
+
+func TestWireTimeoutsAreTheShorter(t *testing.T) {
+	for _, tc := range []struct{ users, want time.Duration }{
+		{100 * time.Millisecond, 100 * time.Millisecond},
+		{ioTimeout, ioTimeout},
+		{time.Minute, ioTimeout},
+		{0, ioTimeout},  // none
+		{-1, ioTimeout}, // no deadlines at all
+	} {
+		got := wireOptions(redis.Options{ReadTimeout: tc.users, WriteTimeout: tc.users, DialTimeout: tc.users})
+		if got.ReadTimeout != tc.want || got.WriteTimeout != tc.want {
+			t.Errorf("the user's %v became %v and %v, want %v", tc.users, got.ReadTimeout, got.WriteTimeout, tc.want)
+		}
+		if want := min(max(tc.users, 0), dialTimeout); got.DialTimeout != want && tc.users > 0 {
+			t.Errorf("the user's %v became a dial timeout of %v, want %v", tc.users, got.DialTimeout, want)
+		}
+	}
+}
+
+// A field that go-redis adds is either kept or overridden on purpose: this fails
+// when there is a new one, so that somebody decides.
+func TestWireOptionsKnowEveryOption(t *testing.T) {
+	const known = 57
+	if n := reflect.TypeFor[redis.Options]().NumField(); n != known {
+		t.Errorf("redis.Options has %d fields, this test knows %d: look at wireOptions, then here", n, known)
+	}
+}

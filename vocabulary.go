@@ -25,6 +25,10 @@ var (
 	ErrOutOfMemory = lease.ErrOutOfMemory
 	ErrDenied      = lease.ErrDenied
 	ErrBadArgument = lease.ErrBadArgument
+	ErrUpgrade     = lease.ErrUpgrade
+	ErrNoPermits   = lease.ErrNoPermits
+	ErrDeleted     = lease.ErrDeleted
+	ErrUnknown     = lease.ErrUnknown
 )
 
 // ParseOwner parses what Owner.String returned: lease.ParseOwner.

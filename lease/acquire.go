@@ -82,8 +82,10 @@ type acquisition struct {
 	settings Settings
 	owner    Owner
 
-	grant     *conn.Call // the call that was granted
-	lateUntil int64      // the not-after of requests whose answer was never heard
+	ticket    *engine.Ticket // nil where there is no queue, or no wait
+	grant     *conn.Call     // the call that was granted
+	lateUntil int64          // the not-after of requests whose answer was never heard
+	marked    bool           // a refused try may have left something in Redis
 	attempts  int
 	waited    time.Duration
 	reentrant bool
@@ -98,7 +100,7 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
 	if err := a.granted(ctx, wait); err != nil {
-		if a.lateUntil != 0 {
+		if a.lateUntil != 0 || a.marked {
 			a.undo()
 		}
 		return nil, err
@@ -120,7 +122,7 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	}
 	started := time.Now()
 	w := a.resource.Waiting()
-	w.Kind, w.Try = a.resource.Kind(), a.try
+	w.Kind, w.Try, w.Ticket = a.resource.Kind(), a.try, a.queue()
 	waited, err := a.engine.Wait(ctx, w)
 	if waited {
 		a.waited = time.Since(started)
@@ -133,7 +135,7 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 
 // try asks for it once.
 func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
-	call := a.resource.Acquire(a.owner, a.settings.length)
+	call := a.ask()
 	err := a.engine.Conn.Run(ctx, call)
 	a.attempts += call.Attempts
 	if notAfter, unheard := call.Outstanding(); unheard {
@@ -142,15 +144,18 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	if err != nil {
 		return engine.Verdict{}, err
 	}
+	a.placed(call)
 	v := engine.Verdict{Granted: call.Status() == Granted, For: ttlOf(call)}
 	if v.Granted {
 		a.grant = call
+	} else {
+		a.marked = a.ticket != nil || a.resource.Waiting().Marks
 	}
 	return v, nil
 }
 
 // undo takes back, in the background, what requests that were not heard of may
-// have done or may still do.
+// have done or may still do, and what refused ones have left.
 func (a *acquisition) undo() {
 	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
 }
@@ -180,8 +185,9 @@ func (a *acquisition) begin() (*Lease, error) {
 	if !time.Now().Before(l.end()) || a.engine.Closing().Err() != nil {
 		return nil, a.tooLate()
 	}
-	a.engine.Register(a.resource.Key(), h)
-	a.engine.Renewals.Schedule(h, h.next())
+	next := h.next()
+	a.engine.Register(a.resource.Key(), h) // from here on others may end it
+	a.engine.Renewals.Schedule(h, next)
 	a.engine.Telemetry.Active(a.resource.Kind(), 1)
 	if a.engine.Closing().Err() != nil {
 		h.End(errs.Closed) // Close may have looked before we were there

@@ -68,6 +68,9 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 		l = next
 	}
 	h.gone = lost || h.count == 0 && !h.entering
+	if h.gone {
+		h.lost = errs.Lost
+	}
 	return over, h.gone
 }
 
@@ -87,7 +90,7 @@ func (h *hold) endAll(cause error, reason string) {
 		h.mu.Unlock()
 		return
 	}
-	h.gone = true
+	h.gone, h.lost = true, cause
 	var over []ending
 	for h.leases != nil {
 		over = append(over, h.finish(h.leases, cause))
@@ -112,6 +115,9 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 		return
 	}
 	h.leave()
+	if h.lateUntil != 0 && reason != telemetry.LostClosed {
+		h.settle(h.lateUntil) // a late request could take it again, for nobody
+	}
 	h.engine.Telemetry.Lost(h.resource.Kind(), reason)
 	if reason != telemetry.LostClosed {
 		h.engine.Log.Warn("holdfast: lost", "kind", h.resource.Kind(), "name", Quote(h.resource.Name()),

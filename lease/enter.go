@@ -29,7 +29,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 		return nil, outer.error(ended)
 	}
 
-	call := h.resource.Recount(h.owner, count, a.settings.length)
+	call := h.prolonging(h.resource.Recount(h.owner, count, a.settings.length))
 	err := h.engine.Conn.Run(ctx, call)
 	a.attempts, a.grant = call.Attempts, call
 	switch {
@@ -40,6 +40,9 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 		h.endAll(errs.Lost, telemetry.LostServer)
 		return nil, errs.Lost
 	}
+	if notAfter, unheard := call.Outstanding(); unheard {
+		h.correct(notAfter) // an earlier sending sets an old count when it comes late
+	}
 	return h.entered(a)
 }
 
@@ -48,8 +51,10 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 	h.mu.Lock()
 	h.entering = false
 	if h.gone {
+		lost := h.lost
 		h.mu.Unlock()
-		return nil, errs.Lost
+		h.givenUp()
+		return nil, lost
 	}
 	l := h.add(new(Lease), a)
 	h.deadline = later(h.deadline, endOf(a.grant, ttlOf(a.grant)))
@@ -58,16 +63,17 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 }
 
 // notEntered undoes what an entry that failed may have done: the count is set
-// right, and if the last lease was released meanwhile the hold is too.
+// right. If the last lease was released meanwhile, the hold ends with the entry,
+// and whoever released that lease waits for it.
 func (h *hold) notEntered(call *conn.Call) {
 	notAfter, unheard := call.Outstanding()
 	h.mu.Lock()
 	h.entering = false
-	abandoned := h.count == 0 && !h.gone
-	h.gone = h.gone || abandoned
+	over := h.count == 0 && !h.gone
+	h.gone = h.gone || over
 	h.mu.Unlock()
 	switch {
-	case abandoned:
+	case over:
 		h.leave()
 		h.settle(notAfter)
 	case unheard:

@@ -44,6 +44,11 @@ var (
 	// sent.
 	ErrBadArgument = errs.BadArgument
 
+	// ErrUpgrade says that a reader asked for the write side of the lock that it
+	// holds. It would wait for itself. Release the read lease first, and look
+	// again at what was read once the write lease is there.
+	ErrUpgrade = errs.Upgrade
+
 	// ErrNoPermits says that there are no such permits: more were asked for than
 	// the semaphore has in all, or none of that id is taken.
 	ErrNoPermits = errs.NoPermits

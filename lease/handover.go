@@ -64,7 +64,7 @@ func (l *Lease) refresh(ctx context.Context) error {
 		if ended != nil {
 			return ended
 		}
-		call := h.resource.Renew(h.owner, length)
+		call := h.prolonging(h.resource.Renew(h.owner, length))
 		if err := h.engine.Conn.Run(ctx, call); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type hold struct {
 	leases   *Lease // those that have not ended, the last granted first
 	count    int    // how many
 	gone     bool   // it has ended for good: no lease can be added
+	lost     error  // why, unless it was released
 	renewing bool   // the scheduler has asked for a renewal that is not answered yet
 	suspect  bool   // the wall clock says that it may be over: ask
 	entering bool   // a nested acquisition is on its way
@@ -119,7 +121,8 @@ func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 }
 
 // Renewal implements engine.Renewable. A hold that is only suspected is asked
-// for, with a length of 0, which changes nothing.
+// for, with a length of 0, which changes nothing. Executed after the deadline a
+// renewal would revive what was given up.
 func (h *hold) Renewal() *conn.Call {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +131,7 @@ func (h *hold) Renewal() *conn.Call {
 		return nil
 	}
 	call := h.resource.Renew(h.owner, h.length())
-	call.Until = h.deadline // executed later than that it would revive what was given up
+	call.Until, call.AnyTime = h.deadline, true
 	return call
 }
 
@@ -152,12 +155,12 @@ func (h *hold) Renewed(call *conn.Call, err error) {
 func (h *hold) prolong(call *conn.Call) {
 	h.mu.Lock()
 	h.renewing, h.suspect = false, false
-	deadline := endOf(call, ttlOf(call))
-	if length := h.length(); length > 0 {
-		h.deadline = deadline
+	switch length := h.length(); {
+	case length > 0:
+		h.deadline = endOf(call, ttlOf(call))
 		h.renewAt = call.Sent.Add(length / 3)
-	} else {
-		h.deadline = earlier(h.deadline, deadline)
+	case ttlOf(call) >= 0: // it has an end
+		h.deadline = earlier(h.deadline, endOf(call, ttlOf(call)))
 	}
 	h.reschedule()
 }
@@ -183,6 +186,23 @@ func (h *hold) reschedule() {
 	h.mu.Unlock()
 	if !gone {
 		h.engine.Renewals.Schedule(h, next)
+	}
+}
+
+// prolonging returns the call as one that prolongs the hold, and so may take no
+// effect once the hold has ended.
+func (h *hold) prolonging(call *conn.Call) *conn.Call {
+	call.Until = h.until()
+	return call
+}
+
+// givenUp releases what a call has prolonged for a hold that ended meanwhile.
+func (h *hold) givenUp() {
+	h.mu.Lock()
+	lost := h.lost
+	h.mu.Unlock()
+	if errors.Is(lost, errs.Lost) || errors.Is(lost, errs.MaxHold) {
+		h.settle(0)
 	}
 }
 

@@ -104,7 +104,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	if ended := l.cause(); ended != nil {
 		return ended
 	}
-	call := h.resource.Renew(h.owner, d)
+	call := h.prolonging(h.resource.Renew(h.owner, d))
 	if err := h.engine.Conn.Run(ctx, call); err != nil {
 		return err
 	}
@@ -119,10 +119,12 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	}
 	ended, next := l.ended, h.next()
 	h.mu.Unlock()
-	if ended == nil {
-		h.engine.Renewals.Schedule(h, next)
+	if ended != nil {
+		h.givenUp()
+		return ended
 	}
-	return ended
+	h.engine.Renewals.Schedule(h, next)
+	return nil
 }
 
 // Release ends the lease. With the last lease of a hold the thing is free for

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -23,6 +24,7 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 		return telemetry.StillHeld, h.error("release", ended)
 	}
 	e := h.finish(l, errs.Released)
+	entered := h.count == 0 && h.entering
 	last := h.count == 0 && !h.entering
 	h.gone = last
 	h.mu.Unlock()
@@ -39,6 +41,8 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 	case last:
 		held = time.Since(h.granted)
 		err = h.free(ctx)
+	case entered:
+		err = h.afterEntry(ctx)
 	default:
 		err = h.recount(ctx)
 	}
@@ -64,7 +68,7 @@ func (h *hold) until() time.Time {
 func (h *hold) free(ctx context.Context) error {
 	call := releaseCall(ctx, h.engine, h.resource, h.owner)
 	if err := h.engine.Conn.Run(ctx, call); err != nil {
-		h.settle(0)
+		h.settle(h.lateUntil)
 		return err
 	}
 	if call.ServerTime() <= h.lateUntil {
@@ -77,6 +81,25 @@ func (h *hold) free(ctx context.Context) error {
 		return nil // an earlier sending of this call did it
 	}
 	return errs.Lost
+}
+
+// afterEntry is the release of the last lease while a nested acquisition is on
+// its way. If that succeeds the hold goes on; if not, the hold ends here.
+func (h *hold) afterEntry(ctx context.Context) error {
+	if err := h.take(ctx); err != nil {
+		return err // the entry, when it fails, releases
+	}
+	defer h.give()
+	h.mu.Lock()
+	gone, lost := h.gone, h.lost
+	h.mu.Unlock()
+	if !gone || lost != nil {
+		return lost
+	}
+	if err := h.free(ctx); err != nil && !errors.Is(err, errs.Lost) {
+		return err
+	}
+	return nil // also if the entry's own clean-up was first
 }
 
 // settle goes on releasing in the background, until a release is answered after
@@ -106,6 +129,9 @@ func (h *hold) recount(ctx context.Context) error {
 	if call.Status() != Granted && h.countNow() > 0 {
 		h.endAll(errs.Lost, telemetry.LostServer)
 		return errs.Lost
+	}
+	if notAfter, unheard := call.Outstanding(); unheard {
+		h.correct(notAfter) // an earlier sending sets an old count when it comes late
 	}
 	return nil
 }

@@ -17,14 +17,14 @@ const probeLife = time.Second
 // Probe does once, with a lock at a key of its own, all that a Mutex does to
 // Redis, and returns the first error. It is for Client.Check.
 func Probe(ctx context.Context, e *engine.Engine, at keys.Lock) error {
-	r := &resource{name: at.Hash, at: at, tokenLife: probeLife.Milliseconds()}
+	r := newResource(at.Hash, at, probeLife)
 	owner, next := lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner())
 	for _, call := range []*conn.Call{
 		r.Acquire(owner, probeLife),
 		r.Recount(owner, 2, probeLife),
 		r.Renew(owner, 2*probeLife),
 		r.Move(owner, next, probeLife),
-		r.call(stateScript),
+		r.State(),
 		r.Release(next, "PUBLISH"),
 	} {
 		if err := e.Conn.Run(ctx, call); err != nil {

@@ -6,19 +6,25 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// tokenLife is how long the token of a name is kept that nobody locks. It is
-// longer than any lease; without it the keys of names used once would stay for
-// ever.
-const tokenLife = 7 * 24 * time.Hour
-
 // resource is the lock as package lease sees it.
 type resource struct {
+	lockhash.Hash
 	name      string
 	at        keys.Lock
 	tokenLife int64 // ms, 0 for ever
+}
+
+func newResource(name string, at keys.Lock, tokenLife time.Duration) resource {
+	return resource{
+		Hash:      lockhash.Hash{Key: at.Hash, Token: at.Token},
+		name:      name,
+		at:        at,
+		tokenLife: tokenLife.Milliseconds(),
+	}
 }
 
 func (r *resource) Kind() string { return "mutex" }
@@ -37,33 +43,16 @@ func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	}
 }
 
-func (r *resource) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {
-	return r.call(recountScript, owner.String(), leases, length.Milliseconds())
-}
-
-func (r *resource) Renew(owner lease.Owner, length time.Duration) *conn.Call {
-	return r.call(renewScript, owner.String(), length.Milliseconds())
-}
-
 func (r *resource) Release(owner lease.Owner, publish string) *conn.Call {
 	return r.release(owner.String(), publish)
 }
 
-// release is Release for any holder, also one that is no Owner.
+// release is Release for any holder, also one that is no Owner. It is on the
+// lock's own key alone: it goes on in a slot that is on the move.
 func (r *resource) release(holder, publish string) *conn.Call {
-	return r.call(releaseScript, holder, publish, r.at.Channel)
-}
-
-func (r *resource) Move(from, to lease.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
-		Script: moveScript,
-		Keys:   []string{r.at.Hash, r.at.Token},
-		Args:   []any{from.String(), to.String(), length.Milliseconds()},
+		Script: releaseScript,
+		Keys:   []string{r.at.Hash},
+		Args:   []any{holder, publish, r.at.Channel},
 	}
-}
-
-// call is a run of a script on the lock's own key alone: it goes on in a slot
-// that is on the move.
-func (r *resource) call(s *conn.Script, args ...any) *conn.Call {
-	return &conn.Call{Script: s, Keys: []string{r.at.Hash}, Args: args}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -28,12 +29,12 @@ var _ lease.Locker = (*Mutex)(nil)
 // New returns the lock of that name, which stands at key in Redis. It does no
 // I/O; what is wrong with the arguments, each call says.
 func New(e *engine.Engine, name, key string, settings lease.Settings) *Mutex {
-	m := &Mutex{engine: e, settings: settings, resource: resource{name: name}}
-	m.resource.at, m.err = keys.ForLock(key)
-	if !settings.JavaTokens() {
-		m.resource.tokenLife = tokenLife.Milliseconds()
+	at, err := keys.ForLock(key)
+	tokenLife := lockhash.TokenLife
+	if settings.JavaTokens() {
+		tokenLife = 0
 	}
-	return m
+	return &Mutex{engine: e, settings: settings, resource: newResource(name, at, tokenLife), err: err}
 }
 
 // Broken returns a lock of which every call fails with err.

@@ -17,10 +17,16 @@ type Call struct {
 	Keys   []string // the first decides the node
 	Args   []any    // ARGV[2] and on
 
-	// Until, where set, is the local instant up to which the call may take
-	// effect, in place of Window after its sending. Renewals use it: a renewal
-	// is of use until its lease is over.
+	// Until, where set, is the local instant at which the lease ends that the
+	// call prolongs: it takes no effect after that, and is then given up with
+	// errs.Lost.
 	Until time.Time
+	// AnyTime has the call take effect at any time up to Until, not only within
+	// Window after its sending: for renewals, which are of use until then.
+	AnyTime bool
+	// Enough, where set, is how many of the keys do where Redis refuses a call
+	// with all of them, because their slot is on the move.
+	Enough int
 
 	// Cleanup marks a call that undoes or ends something: it goes on while the
 	// Client closes.
@@ -35,6 +41,21 @@ type Call struct {
 
 	outstanding bool
 	notAfter    int64
+}
+
+// over reports whether the call is of no use any more.
+func (c *Call) over(now time.Time) bool { return !c.Until.IsZero() && !now.Before(c.Until) }
+
+// deadline returns until when a request of the call that is sent now may
+// take effect.
+func (c *Call) deadline(now time.Time) time.Time {
+	if c.AnyTime {
+		return c.Until
+	}
+	if window := now.Add(Window); c.Until.IsZero() || window.Before(c.Until) {
+		return window
+	}
+	return c.Until
 }
 
 // Status returns the first element of the reply.

@@ -27,7 +27,10 @@ type cluster struct {
 	byAddr   map[string]*lane
 	overlay  map[int]relocation
 	template *redis.Options // a node's options, for servers that the table does not have yet
+	closing  bool
 	closed   bool
+
+	interrupted chan struct{} // closed by interrupt
 
 	loaded atomic.Bool  // there is a table
 	pubsub atomic.Int32 // unprobed, classicPubSub or shardedPubSub
@@ -51,7 +54,11 @@ const (
 )
 
 func newCluster(o redis.ClusterOptions) *cluster {
-	c := &cluster{byAddr: make(map[string]*lane), overlay: make(map[int]relocation)}
+	c := &cluster{
+		byAddr:      make(map[string]*lane),
+		overlay:     make(map[int]relocation),
+		interrupted: make(chan struct{}),
+	}
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.MaxRetries, o.MaxRedirects = -1, 1
 	o.DialerRetries = 1
@@ -113,7 +120,7 @@ func (c *cluster) load(ctx context.Context) error {
 // context while it reads, and leaves it behind when ctx ends.
 func (c *cluster) await(ctx context.Context, f func(context.Context) error) error {
 	c.mu.Lock()
-	if c.closed {
+	if c.closing {
 		c.mu.Unlock()
 		return unsent{errs.Closed}
 	}
@@ -125,6 +132,8 @@ func (c *cluster) await(ctx context.Context, f func(context.Context) error) erro
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-c.interrupted:
+		return unsent{errs.Closed}
 	}
 }
 
@@ -148,9 +157,7 @@ func (c *cluster) at(addr string) *lane {
 		options := *c.template
 		options.Addr, options.NodeAddress = addr, addr
 		l = newLane(addr, &options)
-		if c.closed {
-			l.closed = true
-		}
+		l.closing, l.closed = c.closing, c.closed
 		c.byAddr[addr] = l
 	}
 	return l
@@ -214,13 +221,23 @@ func (c *cluster) masters(ctx context.Context) ([]string, error) {
 	return addrs, err
 }
 
-func (c *cluster) lanes() []*lane {
+func (c *cluster) follows() bool { return true }
+
+func (c *cluster) interrupt() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Collect(maps.Values(c.byAddr))
+	first := !c.closing
+	c.closing = true
+	c.mu.Unlock()
+	if first {
+		close(c.interrupted)
+	}
+	for _, l := range c.lanes() {
+		l.interrupt()
+	}
 }
 
 func (c *cluster) close() {
+	c.interrupt()
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -229,4 +246,10 @@ func (c *cluster) close() {
 	}
 	_ = c.client.Close()
 	c.asking.Wait()
+}
+
+func (c *cluster) lanes() []*lane {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.byAddr))
 }

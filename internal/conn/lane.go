@@ -33,11 +33,12 @@ type lane struct {
 
 	renewals wire // for renewals alone, which never stand behind callers; one user at a time
 
-	mu     sync.Mutex // guards what follows
-	queue  []*request
-	free   []*wire
-	wires  []*wire // all that were made
-	closed bool
+	mu      sync.Mutex // guards what follows
+	queue   []*request
+	free    []*wire
+	wires   []*wire // all that were made
+	closing bool    // only clean-ups are taken
+	closed  bool
 
 	flushers sync.WaitGroup
 }
@@ -70,13 +71,14 @@ func (l *lane) do(ctx context.Context, r *request) bool {
 func (l *lane) board(r *request) *wire {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed && len(l.queue) == 0 {
+	refused := l.closed || l.closing && !r.call.Cleanup
+	if !refused && len(l.queue) == 0 {
 		if w := l.freeWire(); w != nil {
 			return w
 		}
 	}
 	r.done = make(chan struct{})
-	if l.closed {
+	if refused {
 		r.fail(unsent{errs.Closed})
 	} else {
 		l.queue = append(l.queue, r)
@@ -146,9 +148,10 @@ func (l *lane) nextBatch(w *wire) []*request {
 }
 
 // interrupt fails what is queued and cuts every connection, so that all callers
-// return. The lane stays usable.
+// return. From then on the lane takes clean-ups only.
 func (l *lane) interrupt() {
 	l.mu.Lock()
+	l.closing = true
 	queue, wires := l.queue, slices.Clone(l.wires)
 	l.queue = nil
 	l.mu.Unlock()

@@ -55,9 +55,7 @@ func New(rdb redis.UniversalClient, log *slog.Logger) (*Manager, error) {
 // on until Close.
 func (m *Manager) Interrupt() {
 	m.close(errs.Closed)
-	for _, l := range m.topology.lanes() {
-		l.interrupt()
-	}
+	m.topology.interrupt()
 }
 
 // Close ends every call with errs.Closed and closes all connections.

@@ -12,6 +12,7 @@ import (
 type request struct {
 	call   *Call
 	full   bool // send the source, not its hash: the server does not have it
+	fewer  bool // send the keys that are enough
 	asking bool // the slot is on its way to this server
 
 	state atomic.Int32
@@ -36,21 +37,21 @@ const (
 // withdrawn the request.
 func (r *request) prepare(clock *clock) bool {
 	now := time.Now()
-	until := r.call.Until
-	if until.IsZero() {
-		until = now.Add(Window)
-	}
-	r.sent, r.notAfter = now, clock.at(until)
+	r.sent, r.notAfter = now, clock.at(r.call.deadline(now))
 
 	c := r.call
-	args := make([]any, 0, 4+len(c.Keys)+len(c.Args))
+	keys := c.Keys
+	if r.fewer {
+		keys = keys[:c.Enough]
+	}
+	args := make([]any, 0, 4+len(keys)+len(c.Args))
 	if r.full {
 		args = append(args, "eval", c.Script.source)
 	} else {
 		args = append(args, "evalsha", c.Script.sha)
 	}
-	args = append(args, len(c.Keys))
-	for _, key := range c.Keys {
+	args = append(args, len(keys))
+	for _, key := range keys {
 		args = append(args, key)
 	}
 	args = append(args, r.notAfter)

@@ -41,6 +41,9 @@ func (m *Manager) over(ctx context.Context, c *Call) error {
 	if m.life(c).Err() != nil {
 		return errs.Closed
 	}
+	if c.over(time.Now()) {
+		return fmt.Errorf("the lease was over before the request could take effect: %w", errs.Lost)
+	}
 	return ctx.Err()
 }
 
@@ -59,6 +62,7 @@ type attempt struct {
 	call *Call
 
 	full     bool  // send the source
+	fewer    bool  // send the keys that are enough
 	detour   *lane // where ASK sent us, for the next request only
 	failures int   // in a row, for the backoff
 	last     error // for the caller's error
@@ -72,7 +76,7 @@ const answered time.Duration = -1
 // try sends one request. It returns how long to wait before the next, or
 // answered, or an error that ends the call.
 func (t *attempt) try(ctx context.Context) (time.Duration, error) {
-	r := &request{call: t.call, full: t.full, asking: t.detour != nil}
+	r := &request{call: t.call, full: t.full, fewer: t.fewer, asking: t.detour != nil}
 	l := t.detour
 	t.detour = nil
 	if l == nil {
@@ -106,13 +110,13 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 	case unknown:
 		t.full = true
 		return t.later(), nil
-	case moved:
-		t.m.topology.moved(t.call.Keys[0], redirection(err, l.addr))
-		return t.later(), nil
-	case redirected:
-		t.detour = t.m.topology.at(redirection(err, l.addr))
-		return t.later(), nil
+	case moved, redirected:
+		return t.follow(l, err)
 	case again:
+		if hasCode(err, "TRYAGAIN ") && t.call.Enough > 0 && !t.fewer {
+			t.fewer = true
+			return t.later(), nil
+		}
 		if l != nil {
 			t.m.topology.failed(l)
 		}
@@ -122,6 +126,20 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 	default:
 		return 0, typed(err)
 	}
+}
+
+// follow goes where a MOVED or ASK points.
+func (t *attempt) follow(l *lane, err error) (time.Duration, error) {
+	if !t.m.topology.follows() {
+		return 0, fmt.Errorf("the server belongs to a cluster, which takes a *redis.ClusterClient: %w: %w", errs.BadArgument, err)
+	}
+	addr := redirection(err, l.addr)
+	if judge(err) == moved {
+		t.m.topology.moved(t.call.Keys[0], addr)
+	} else {
+		t.detour = t.m.topology.at(addr)
+	}
+	return t.later(), nil
 }
 
 // later waits only if the like has happened before: the next request is expected

@@ -29,3 +29,6 @@ func NewScript(name, source string) *Script {
 
 // Name returns the script's name, for errors and logs.
 func (s *Script) Name() string { return s.name }
+
+// Source returns the script's text.
+func (s *Script) Source() string { return s.source }

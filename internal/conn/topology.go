@@ -25,8 +25,10 @@ type topology interface {
 	sharded(ctx context.Context) (bool, error)
 	// masters returns the addresses of all masters. It may do I/O.
 	masters(ctx context.Context) ([]string, error)
-	// lanes returns all there are.
-	lanes() []*lane
+	// follows reports whether MOVED and ASK lead anywhere.
+	follows() bool
+	// interrupt ends what callers wait for; only clean-ups go on.
+	interrupt()
 	close()
 }
 
@@ -98,5 +100,6 @@ func (s single) moved(string, string)                        {}
 func (s single) failed(*lane)                                {}
 func (s single) sharded(context.Context) (bool, error)       { return false, nil }
 func (s single) masters(context.Context) ([]string, error)   { return []string{s.only.addr}, nil }
-func (s single) lanes() []*lane                              { return []*lane{s.only} }
+func (s single) follows() bool                               { return false }
+func (s single) interrupt()                                  { s.only.interrupt() }
 func (s single) close()                                      { s.only.close() }

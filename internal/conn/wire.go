@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,12 +19,14 @@ type wire struct {
 	options *redis.Options // as tuned by wireOptions
 	clock   *clock
 
-	rdb *redis.Client // nil before the first use and after a reset
+	rdb   *redis.Client // nil before the first use and after a reset
+	ready atomic.Bool   // the connection is through its handshake: what fails now may have been sent
 
-	mu   sync.Mutex // guards what follows
-	conn net.Conn
-	life int  // counts resets, so that a late hangUp does not cut a later connection
-	cut  bool // this life's connection is cut, or will be when it is dialled
+	mu      sync.Mutex // guards what follows
+	conn    net.Conn
+	dialing context.CancelFunc // ends the dial that is under way
+	life    int                // counts resets, so that what is late does not touch a later connection
+	cut     bool               // this life's connection is cut, or will be when it is dialled
 }
 
 // detached is what requests on a wire run under when no caller's context
@@ -69,8 +72,13 @@ func (w *wire) send(ctx context.Context, batch []*request) {
 	}
 	err := exchange(ctx, rdb, live)
 	received := time.Now()
+	sent := w.ready.Load()
 	for _, r := range live {
-		r.answer(w.clock, received)
+		if failure := r.cmd.Err(); failure != nil && !sent {
+			r.fail(unsent{failure})
+		} else {
+			r.answer(w.clock, received)
+		}
 	}
 	if stale(live) || err != nil && !isReply(err) {
 		w.clock.forget() // the next connection may lead to another server
@@ -124,29 +132,51 @@ func (w *wire) client() *redis.Client {
 		return w.rdb
 	}
 	options := *w.options
-	dial := options.Dialer
+	life, dial, onConnect := w.lifeNow(), options.Dialer, options.OnConnect
 	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
+		return w.dial(ctx, life, network, addr, dial)
+	}
+	options.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
+		if onConnect != nil {
+			if err := onConnect(ctx, cn); err != nil {
+				return err
+			}
 		}
-		return w.attach(conn)
+		w.ready.Store(true)
+		return nil
 	}
 	w.rdb = redis.NewClient(&options)
 	return w.rdb
 }
 
-// attach notes the connection that the wire now runs on.
-func (w *wire) attach(conn net.Conn) (net.Conn, error) {
+// dial dials for one life of the wire, and ends with it: go-redis dials on a
+// goroutine of its own, which outlives the caller that it dials for.
+func (w *wire) dial(ctx context.Context, life int, network, addr string, dial dialer) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.mu.Lock()
+	if w.life != life || w.cut {
+		w.mu.Unlock()
+		return nil, net.ErrClosed
+	}
+	w.dialing = cancel
+	w.mu.Unlock()
+
+	conn, err := dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cut {
+	if w.life != life || w.cut {
 		_ = conn.Close()
 		return nil, net.ErrClosed
 	}
-	w.conn = conn
+	w.conn, w.dialing = conn, nil
 	return conn, nil
 }
+
+type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // hangUp cuts the connection under whoever uses it, if the wire is still in that
 // life. It may be called from any goroutine; the wire is of no use until it is
@@ -157,9 +187,32 @@ func (w *wire) hangUp(life int) {
 		w.mu.Unlock()
 		return
 	}
-	conn := w.conn
 	w.cut = true
+	conn, dialing := w.conn, w.dialing
 	w.mu.Unlock()
+	drop(conn, dialing)
+}
+
+// reset drops the connection, so that the next request goes out on a new one,
+// perhaps to another server. Only the wire's user calls it.
+func (w *wire) reset() {
+	w.mu.Lock()
+	conn, dialing := w.conn, w.dialing
+	w.conn, w.dialing, w.cut = nil, nil, false
+	w.life++
+	w.mu.Unlock()
+	drop(conn, dialing)
+	if w.rdb != nil {
+		_ = w.rdb.Close()
+		w.rdb = nil
+	}
+	w.ready.Store(false)
+}
+
+func drop(conn net.Conn, dialing context.CancelFunc) {
+	if dialing != nil {
+		dialing()
+	}
 	if conn != nil {
 		_ = conn.Close()
 	}
@@ -169,17 +222,4 @@ func (w *wire) lifeNow() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.life
-}
-
-// reset drops the connection, so that the next request goes out on a new one,
-// perhaps to another server. Only the wire's user calls it.
-func (w *wire) reset() {
-	if w.rdb != nil {
-		_ = w.rdb.Close()
-		w.rdb = nil
-	}
-	w.mu.Lock()
-	w.conn, w.cut = nil, false
-	w.life++
-	w.mu.Unlock()
 }

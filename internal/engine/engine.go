@@ -73,6 +73,9 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 // that "is my field there?" answers "did my request run?".
 func (e *Engine) NewOwner() (client string, id int64) { return e.client, e.owners.Add(1) }
 
+// Client returns the part of its owner ids that is this Client's.
+func (e *Engine) Client() string { return e.client }
+
 // Closing ends when the Client begins to close.
 func (e *Engine) Closing() context.Context { return e.closing }
 

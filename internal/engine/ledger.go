@@ -49,6 +49,16 @@ type Once struct {
 	Args   []any    // ARGV[5] and on
 }
 
+// Publish returns the command that tells a channel's subscribers. Where Redis
+// cannot say which it is, the waiters' polls must do.
+func (e *Engine) Publish(ctx context.Context) string {
+	command, err := e.Conn.PublishCommand(ctx)
+	if err != nil {
+		return "PUBLISH"
+	}
+	return command
+}
+
 // Ledger returns the ledger whose key begins so.
 func (e *Engine) Ledger(prefix string) Ledger {
 	return Ledger{engine: e, key: prefix + ":" + e.client}
@@ -92,21 +102,25 @@ func (l Ledger) Try(ctx context.Context, o, undo Once) (*conn.Call, error) {
 
 // Finish is Run for a call that must not be left undone. It goes on when ctx is
 // cancelled, and after finishLimit in the background, where the caller has an
-// error that matches errs.Unknown.
-func (l Ledger) Finish(ctx context.Context, o Once) (*conn.Call, error) {
+// error that matches errs.Unknown. make is given the publish command.
+func (l Ledger) Finish(ctx context.Context, make func(publish string) Once) (*conn.Call, error) {
 	if l.engine.Begin() == nil {
 		defer l.engine.Done()
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
+	o := make(l.engine.Publish(bounded))
 	lane := l.engine.lanes.take(l)
 	call, err := lane.run(bounded, o, true)
 	if err == nil || bounded.Err() == nil && !errors.Is(err, errs.Closed) {
 		lane.free() // answered, if only by a refusal
 		return call, err
 	}
-	lane.settle(o)
-	return call, fmt.Errorf("%w: %w", errs.Unknown, err)
+	goesOn := lane.settle(o)
+	if _, unheard := call.Outstanding(); goesOn || unheard {
+		err = fmt.Errorf("%w: %w", errs.Unknown, err)
+	}
+	return call, err
 }
 
 // lanes hands out the lanes of all ledgers.
@@ -183,8 +197,9 @@ func (l lane) run(ctx context.Context, o Once, cleanup bool) (*conn.Call, error)
 	}
 }
 
-// settle runs the call on the lane in the background, until it is answered.
-func (l lane) settle(o Once) {
+// settle runs the call on the lane in the background, until it is answered. It
+// reports false where the Client has closed.
+func (l lane) settle(o Once) bool {
 	e := l.ledger.engine
 	started := e.Background(func() {
 		defer l.free()
@@ -199,6 +214,7 @@ func (l lane) settle(o Once) {
 	if !started {
 		l.free()
 	}
+	return started
 }
 
 // once is the call as the lane sends it.

@@ -25,6 +25,8 @@ type line struct {
 	// What one head hands to the next. Only the head touches it.
 	sub       *pubsub.Subscription // from the first busy answer on
 	heldUntil time.Time            // the last grant went to this process, and lasts at most until then
+	due       []string             // whose places in Redis's queue are to be kept alive still
+	beaten    time.Time            // when they were looked up
 }
 
 // place is one goroutine's place in a line.

@@ -1,6 +1,6 @@
 package engine
 
-import "slices"
+import "time"
 
 // Ticket is a waiter's place in a queue that Redis keeps, such as a fair lock's.
 //
@@ -16,25 +16,49 @@ type Ticket struct {
 	// Seq is the waiter's number in the queue. Try sets it once, from the first
 	// answer; a place that was lost is taken again with it.
 	Seq int64
-	// Behind are the tickets whose places Try is to keep alive with its own.
-	Behind []*Ticket
-	// Nudge is set by Try to those of Behind who must ask by themselves: the
+	// Follows says that others of this process wait already, so that this one is
+	// not to get what it finds free: their places may be lost for the moment.
+	Follows bool
+	// Behind are the IDs of those whose places Try is to keep alive with its own.
+	Behind []string
+	// Nudge is set by Try to the IDs of those who must ask by themselves: the
 	// grant went to them, or their place is gone.
-	Nudge []*Ticket
+	Nudge []string
 }
 
-// gather collects for the head's ticket those behind it.
-func (l *lines) gather(p *place) {
-	if p.ticket == nil {
-		return
+// beat is how often the places behind the head are kept alive. It is shorter
+// than any poll, so that each poll does.
+const beat = 3 * PollBound / 4
+
+// beats is how many places one request keeps alive at the most, so that Redis
+// is not kept from others for long.
+const beats = 1000
+
+// gather sets whose places the head's next request keeps alive: nobody's, most
+// of the time. It reports whether more are due.
+func (l *lines) gather(p *place) (more bool) {
+	t, q := p.ticket, p.line
+	if t == nil {
+		return false
 	}
+	t.Follows, t.Nudge = false, nil
+	if now := time.Now(); len(q.due) == 0 && now.Sub(q.beaten) >= beat {
+		q.due, q.beaten = l.behind(p), now
+	}
+	n := min(len(q.due), beats)
+	t.Behind, q.due = q.due[:n], q.due[n:]
+	return len(q.due) > 0
+}
+
+// behind returns the IDs of those behind p.
+func (l *lines) behind(p *place) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := p.ticket
-	t.Nudge, t.Behind = nil, t.Behind[:0]
+	var ids []string
 	for at := p.next; at != nil; at = at.next {
-		t.Behind = append(t.Behind, at.ticket)
+		ids = append(ids, at.ticket.ID)
 	}
+	return ids
 }
 
 // nudge tells those behind the head to try who must.
@@ -42,10 +66,14 @@ func (l *lines) nudge(p *place) {
 	if p.ticket == nil || len(p.ticket.Nudge) == 0 {
 		return
 	}
+	ids := make(map[string]bool, len(p.ticket.Nudge))
+	for _, id := range p.ticket.Nudge {
+		ids[id] = true
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for at := p.next; at != nil; at = at.next {
-		if slices.Contains(p.ticket.Nudge, at.ticket) {
+		if ids[at.ticket.ID] {
 			select {
 			case at.nudged <- struct{}{}:
 			default:

@@ -37,6 +37,9 @@ type Waiting struct {
 	// Ticket is the waiter's place in a queue that Redis keeps, where it keeps
 	// one: see Ticket.
 	Ticket *Ticket
+	// Marks says that a refused try leaves something in Redis, which a waiter who
+	// leaves must take away: releasing does.
+	Marks bool
 }
 
 // Grant says what a grant to the head of a line means for those behind it.
@@ -61,6 +64,9 @@ const (
 // held. It reports whether it had to wait.
 func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	first := Verdict{}
+	if w.Ticket != nil {
+		w.Ticket.Follows = !e.lines.empty(w.Key)
+	}
 	if w.Ticket != nil || e.lines.empty(w.Key) && e.passing.ahead(w) == nil {
 		first, err = w.Try(ctx)
 		if err != nil || first.Granted {
@@ -112,16 +118,19 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 			return busy(err)
 		}
 		e.Telemetry.Woken(w.Kind, reason)
-		e.lines.gather(p)
+		more := e.lines.gather(p)
 		v, err := e.try(ctx, w)
 		if err != nil {
 			return err
 		}
+		e.lines.nudge(p)
 		if v.Granted {
 			e.pass(w, p, v)
 			return nil
 		}
-		e.lines.nudge(p)
+		if more {
+			v.For = 0
+		}
 		timer.Reset(nap(v.For))
 	}
 }

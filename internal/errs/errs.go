@@ -15,4 +15,8 @@ var (
 	OutOfMemory = errors.New("redis is out of memory")
 	Denied      = errors.New("denied by redis")
 	BadArgument = errors.New("bad argument")
+	Upgrade     = errors.New("upgrade refused")
+	NoPermits   = errors.New("no such permits")
+	Deleted     = errors.New("deleted")
+	Unknown     = errors.New("outcome unknown")
 )

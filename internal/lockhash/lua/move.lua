@@ -15,19 +15,32 @@ local now = time[1] * 1000000 + time[2]
 if now > tonumber(ARGV[1]) then
   return {-1, now}
 end
-local passed = redis.call('HEXISTS', KEYS[1], ARGV[3]) == 1
-if not passed and redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
+local gives = redis.call('HEXISTS', KEYS[1], ARGV[2])
+local takes = redis.call('HEXISTS', KEYS[1], ARGV[3])
+if gives == 0 and takes == 0 then
   return {0, now}
 end
 
-local token = tonumber(redis.call('GET', KEYS[2]) or 0)
+-- A token that has gone out of use is made up for: later ones are greater.
+local token = tonumber(redis.call('GET', KEYS[2]) or now)
+-- PEXPIRE comes first: it is allowed when memory is short, and after a first
+-- write HSET is too.
 local ttl, lease = redis.call('PTTL', KEYS[1]), tonumber(ARGV[4])
-if ttl < lease then
-  redis.call('PEXPIRE', KEYS[1], ARGV[4])
-  ttl = lease
+if lease > 0 then
+  ttl = math.max(ttl, lease)
 end
-if not passed then
+if ttl > 0 then
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+end
+if takes == 0 then
   redis.call('HSET', KEYS[1], ARGV[3], 1)
-  redis.call('HDEL', KEYS[1], ARGV[2])
+end
+if gives == 1 then
+  local given = redis.pcall('HDEL', KEYS[1], ARGV[2])
+  if type(given) == 'table' then
+    -- Never two holders.
+    redis.pcall('HDEL', KEYS[1], ARGV[3])
+    return given
+  end
 end
 return {1, now, ttl, token}

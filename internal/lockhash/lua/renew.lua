@@ -18,7 +18,7 @@ if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
 end
 
 local ttl, lease = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
-if ttl < lease then
+if lease > 0 and ttl < lease then
   redis.call('PEXPIRE', KEYS[1], ARGV[3])
   ttl = lease
 end

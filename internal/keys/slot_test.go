@@ -1,0 +1,116 @@
+// Slot against the specification, and against a server.
+
+package keys_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func TestSlot(t *testing.T) {
+	for _, tc := range []struct {
+		key  string
+		slot int
+	}{
+		{"", 0},
+		{"123456789", 0x31C3 % keys.Slots}, // the check value of CRC-16/XMODEM
+		{"foo", 12182},
+		{"{foo}bar", 12182},
+		{"bar{foo}", 12182},
+		{"{foo}{bar}", 12182},
+		{"{foo", keys.Slot("{foo")},
+	} {
+		if got := keys.Slot(tc.key); got != tc.slot {
+			t.Errorf("Slot(%q) = %d, want %d", tc.key, got, tc.slot)
+		}
+	}
+	for _, same := range [][2]string{
+		{"{user1000}.following", "{user1000}.followers"},
+		{"foo{{bar}}zap", "{bar"},
+		{"foo{bar}{zap}", "bar"},
+	} {
+		if keys.Slot(same[0]) != keys.Slot(same[1]) {
+			t.Errorf("%q and %q are in different slots", same[0], same[1])
+		}
+	}
+	for _, whole := range []string{"foo{}{bar}", "foo{", "foo}", "}foo{"} {
+		if keys.Slot(whole) == keys.Slot("bar") {
+			t.Errorf("%q has no tag", whole)
+		}
+	}
+}
+
+func TestSlotIsTheServers(t *testing.T) {
+	node := redistest.Cluster(t, 1, 0).Nodes()[0].Admin()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+
+	random := rand.New(rand.NewPCG(1, 2))
+	names := make([]string, redistest.Count(t, 20_000))
+	for i := range names {
+		names[i] = randomName(random)
+	}
+	replies := make([]*redis.IntCmd, len(names))
+	_, err := node.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, name := range names {
+			replies[i] = p.ClusterKeySlot(ctx, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range names {
+		if got := keys.Slot(name); int64(got) != replies[i].Val() {
+			t.Fatalf("Slot(%q) = %d, the server says %d", name, got, replies[i].Val())
+		}
+	}
+}
+
+// randomName has odd braces in about every second name.
+func randomName(random *rand.Rand) string {
+	name := make([]byte, random.IntN(24))
+	for i := range name {
+		switch random.IntN(12) {
+		case 0:
+			name[i] = '{'
+		case 1:
+			name[i] = '}'
+		default:
+			name[i] = byte(random.IntN(256))
+		}
+	}
+	return string(name)
+}
+
+// A cluster serves the scripts of a lock whatever its name: no CROSSSLOT.
+func TestAnyNameIsServedByACluster(t *testing.T) {
+	c := redistest.Cluster(t, 1, 0)
+	node := c.Nodes()[0].Admin()
+	random := rand.New(rand.NewPCG(3, 4))
+	for i := range 500 {
+		k, err := keys.ForLock(fmt.Sprint(randomName(random), i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := node.Exists(t.Context(), k.Hash, k.Token).Err(); err != nil {
+			t.Fatalf("%q: %v", k, err)
+		}
+		if err := node.SPublish(t.Context(), k.Channel, "0").Err(); err != nil {
+			t.Fatalf("%q: %v", k, err)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package lockhash
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// NoExpiry is what is left of a lock that Redis holds without an expiry.
+const NoExpiry time.Duration = -1
+
+// State is what Redis says of a lock.
+type State struct {
+	Locked    bool
+	Remaining time.Duration // 0 if it is not locked
+	Holders   []Holder
+}
+
+// Holder is one field of the hash.
+type Holder struct {
+	ID    string // an Owner's, or what another program has put there
+	Count int
+}
+
+// ParseState returns what a call made by State was answered.
+func ParseState(call *conn.Call) State {
+	var s State
+	switch ttl := call.Int(2); ttl {
+	case -2:
+		return s
+	case -1:
+		s.Remaining = NoExpiry
+	default:
+		s.Remaining = time.Duration(ttl) * time.Millisecond
+	}
+	s.Locked = true
+	for i := 3; i+1 < len(call.Reply); i += 2 {
+		count, _ := strconv.Atoi(call.Text(i + 1))
+		s.Holders = append(s.Holders, Holder{ID: call.Text(i), Count: count})
+	}
+	return s
+}
+
+// Count returns how many leases that owner has on the lock.
+func (s State) Count(owner lease.Owner) int {
+	for _, h := range s.Holders {
+		if h.ID == owner.String() {
+			return h.Count
+		}
+	}
+	return 0
+}
+
+// Holder returns who holds the lock, or the zero Owner.
+func (s State) Holder() (lease.Owner, error) {
+	if len(s.Holders) == 0 {
+		return lease.Owner{}, nil
+	}
+	return lease.ParseOwner(s.Holders[0].ID)
+}
+
+// Query asks for the state.
+func (h Hash) Query(ctx context.Context, e *engine.Engine) (State, error) {
+	call := h.State()
+	if err := e.Conn.Run(ctx, call); err != nil {
+		return State{}, err
+	}
+	return ParseState(call), nil
+}
+
+// ForceRelease takes the lock from whoever holds it, by the lock's own release,
+// and ends the leases of this Client on it. It reports whether anybody held it.
+func (h Hash) ForceRelease(ctx context.Context, e *engine.Engine, release func(holder, publish string) *conn.Call) (bool, error) {
+	s, err := h.Query(ctx, e)
+	if err != nil || !s.Locked {
+		return false, err
+	}
+	publish, err := e.Conn.PublishCommand(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, holder := range s.Holders {
+		// By its id: if the reply is lost and the call sent again, whoever got
+		// the lock meanwhile keeps it.
+		if err := e.Conn.Run(ctx, release(holder.ID, publish)); err != nil {
+			return false, err
+		}
+		e.EndHeld(h.Key, holder.ID, errs.Lost)
+	}
+	return true, nil
+}

@@ -1,0 +1,184 @@
+// Contexts of a lease: when they end, with what cause, and that they are freed.
+
+package lease
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// thing is a Resource that is only asked what it is.
+type thing struct {
+	Resource
+	kind, key string
+}
+
+func (r thing) Kind() string { return r.kind }
+func (r thing) Name() string { return r.key }
+func (r thing) Key() string  { return r.key }
+
+// someLease returns a lease that is held locally, and what ends it.
+func someLease(e *engine.Engine, r Resource) (l *Lease, end func(cause error)) {
+	h := &hold{engine: e, resource: r, count: 1}
+	l = &h.first
+	l.hold, h.leases = h, l
+	return l, func(cause error) {
+		h.mu.Lock()
+		ending := h.finish(l, cause)
+		h.mu.Unlock()
+		ending.tell()
+	}
+}
+
+func (l *Lease) contexts() int {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	return len(l.children)
+}
+
+func TestContextEndsWithTheLease(t *testing.T) {
+	for _, cause := range []error{errs.Lost, errs.Released, errs.MaxHold, errs.Closed} {
+		l, end := someLease(nil, thing{nil, "mutex", "a"})
+		before := l.Context(t.Context())
+		deeper, cancel := context.WithCancel(before)
+		defer cancel()
+		if before.Err() != nil || l.Err() != nil {
+			t.Errorf("ended already: %v, %v", context.Cause(before), l.Err())
+		}
+		early := l.Done()
+		end(cause)
+		after := l.Context(t.Context())
+		for _, ctx := range []context.Context{before, deeper, after} {
+			if !errors.Is(ctx.Err(), context.Canceled) || !errors.Is(context.Cause(ctx), cause) {
+				t.Errorf("%v: ended with %v, cause %v", cause, ctx.Err(), context.Cause(ctx))
+			}
+		}
+		<-early
+		<-l.Done()
+		if !errors.Is(l.Err(), cause) {
+			t.Errorf("%v: Err says %v", cause, l.Err())
+		}
+		if n := l.contexts(); n != 0 {
+			t.Errorf("%d contexts are kept", n)
+		}
+	}
+}
+
+func TestContextEndsWithItsParent(t *testing.T) {
+	l, end := someLease(nil, thing{nil, "mutex", "a"})
+	mine := errors.New("the parent's own")
+	parent, cancel := context.WithCancelCause(t.Context())
+	ctx := l.Context(parent)
+	cancel(mine)
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), mine) {
+		t.Errorf("cause %v", context.Cause(ctx))
+	}
+	end(errs.Released)
+}
+
+func TestContextKeepsDeadlineAndValues(t *testing.T) {
+	type key struct{}
+	parent, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "value"), time.Now().Add(time.Hour))
+	defer cancel()
+	l, end := someLease(nil, thing{nil, "mutex", "a"})
+	defer end(errs.Released)
+	ctx := l.Context(parent)
+	want, _ := parent.Deadline()
+	if got, ok := ctx.Deadline(); !ok || got != want {
+		t.Errorf("deadline %v, want %v", got, want)
+	}
+	if got := ctx.Value(key{}); got != "value" {
+		t.Errorf("value %v", got)
+	}
+}
+
+// A loop that makes a context for each round, of a parent that ends with the
+// round, does not accumulate them.
+func TestContextIsFreedWithItsParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, end := someLease(nil, thing{nil, "mutex", "a"})
+		for range 1000 {
+			parent, cancel := context.WithCancel(context.Background())
+			ctx := l.Context(parent)
+			cancel()
+			<-ctx.Done()
+			synctest.Wait()
+			if n := l.contexts(); n != 0 {
+				t.Fatalf("%d contexts are kept", n)
+			}
+		}
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		if ctx := l.Context(ended); ctx.Err() == nil {
+			t.Error("the context of a parent that has ended lives")
+		}
+		synctest.Wait()
+		if n := l.contexts(); n != 0 {
+			t.Errorf("%d contexts are kept", n)
+		}
+		end(errs.Released)
+	})
+}
+
+// A parent and the lease that end at the same instant end the context once, and
+// leave no goroutine.
+func TestContextEndsOnce(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			l, end := someLease(nil, thing{nil, "mutex", "a"})
+			parent, cancel := context.WithCancel(context.Background())
+			ctx := l.Context(parent)
+			go cancel()
+			go end(errs.Lost)
+			<-ctx.Done()
+			synctest.Wait()
+			if n := l.contexts(); n != 0 {
+				t.Errorf("%d contexts are kept", n)
+			}
+		})
+	}
+}
+
+func TestCarried(t *testing.T) {
+	one, two := new(engine.Engine), new(engine.Engine)
+	a, b := thing{nil, "mutex", "a"}, thing{nil, "mutex", "b"}
+	la, endA := someLease(one, a)
+	lb, endB := someLease(one, b)
+	ctx := lb.Context(la.Context(t.Context()))
+	for _, tc := range []struct {
+		what   string
+		engine *engine.Engine
+		r      Resource
+		want   *Lease
+	}{
+		{"the outer", one, a, la},
+		{"the inner", one, b, lb},
+		{"another key", one, thing{nil, "mutex", "c"}, nil},
+		{"another kind", one, thing{nil, "semaphore", "a"}, nil},
+		{"another Client", two, a, nil},
+	} {
+		if got := Carried(ctx, tc.engine, tc.r); got != tc.want {
+			t.Errorf("%s: %p, want %p", tc.what, got, tc.want)
+		}
+	}
+	again, endAgain := someLease(one, a)
+	if got := Carried(again.Context(ctx), one, a); got != again {
+		t.Error("the nearest lease is not the one that counts")
+	}
+	if got := Carried(t.Context(), one, a); got != nil {
+		t.Error("a plain context carries a lease")
+	}
+	endAgain(errs.Released)
+	endB(errs.Released)
+	endA(errs.Lost)
+	if got := Carried(ctx, one, a); got != la {
+		t.Error("an ended lease is not carried, so that its context would be a new owner")
+	}
+}

@@ -1,0 +1,81 @@
+// Owners as text: what parses, and that it prints the same again.
+
+package lease
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+const someClient = "6e0e2d3c-1b2a-4c3d-8e4f-001122334455"
+
+func TestOwnerRoundTrip(t *testing.T) {
+	for _, id := range []int64{1, 37, 0, -1, math.MaxInt64, math.MinInt64} {
+		o := NewOwner(someClient, id)
+		got, err := ParseOwner(o.String())
+		if err != nil || got != o {
+			t.Errorf("%s: parsed %v, %v", o, got, err)
+		}
+	}
+	if o := NewOwner(uuid.NewString(), 1); o == NewOwner(uuid.NewString(), 1) || o.IsZero() {
+		t.Errorf("owner %v", o)
+	}
+}
+
+func TestParseOwnerRefuses(t *testing.T) {
+	for _, s := range []string{
+		"", ":", "1", someClient, someClient + ":", someClient + ":x", someClient + ":1 ", someClient + ":+1",
+		someClient + ":01", someClient + ":-0", someClient + ":1:2", someClient + ":9223372036854775808",
+		":" + someClient, someClient[1:] + ":1", "{" + someClient + "}:1", "urn:uuid:" + someClient + ":1",
+		strings.ReplaceAll(someClient, "-", "") + ":1", strings.Repeat("x", 36) + ":1", someClient + ":1\n",
+	} {
+		o, err := ParseOwner(s)
+		if !errors.Is(err, errs.BadArgument) || !o.IsZero() {
+			t.Errorf("%q: %v, %v", s, o, err)
+		}
+		if err != nil && len(s) > 8 && strings.Contains(err.Error(), s) {
+			t.Errorf("%q tells what may be a secret", err)
+		}
+	}
+}
+
+func TestOwnerShort(t *testing.T) {
+	o := NewOwner(someClient, 37)
+	if got := o.Short(); got != "6e0e2d3c…:37" {
+		t.Errorf("short %q", got)
+	}
+	if _, err := ParseOwner(o.Short()); err == nil {
+		t.Error("the short form parses")
+	}
+	var nobody Owner
+	if nobody.String() != "" || nobody.Short() != "nobody" || !nobody.IsZero() {
+		t.Errorf("nobody is %q, %q", nobody.String(), nobody.Short())
+	}
+}
+
+func FuzzParseOwner(f *testing.F) {
+	for _, s := range []string{"", someClient + ":1", someClient + ":-9223372036854775808", someClient + ":01", strings.ToUpper(someClient) + ":7"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		o, err := ParseOwner(s)
+		if err != nil {
+			if !errors.Is(err, errs.BadArgument) || !o.IsZero() {
+				t.Errorf("%q: %v, %v", s, o, err)
+			}
+			return
+		}
+		if o.String() != s || o.IsZero() {
+			t.Errorf("%q prints as %q", s, o)
+		}
+		if again, err := ParseOwner(o.String()); err != nil || again != o {
+			t.Errorf("%q: %v, %v", s, again, err)
+		}
+	})
+}

@@ -1,0 +1,320 @@
+// Each script in each state: what it replies, what it leaves, and that running
+// it twice leaves the same.
+
+package rlock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+const (
+	lockKey  = "{n}"
+	tokenKey = "token:{n}"
+	channel  = "channel:{n}"
+	mine     = "6e0e2d3c-0000-4000-8000-000000000001:1"
+	other    = "6e0e2d3c-0000-4000-8000-000000000002:1"
+	third    = "6e0e2d3c-0000-4000-8000-000000000003:1"
+)
+
+// epoch is the time of a bubble's beginning on the server's clock.
+const epoch int64 = 946684800000000
+
+// Not-afters, as of that time.
+const (
+	future = epoch + 3600_000_000
+	past   = epoch - 1
+)
+
+// some is a lock, whose calls run the scripts.
+var some resource
+
+// setup sets up Redis. The clock stands at epoch.
+type setup func(ctx context.Context, rdb redis.UniversalClient)
+
+func absent(context.Context, redis.UniversalClient) {}
+
+// held is the lock in the hands of holder, with that count and time to live, and
+// the token 7.
+func held(holder string, count int, ttl time.Duration) setup {
+	return func(ctx context.Context, rdb redis.UniversalClient) {
+		rdb.HSet(ctx, lockKey, holder, count)
+		if ttl > 0 {
+			rdb.PExpire(ctx, lockKey, ttl)
+		}
+		rdb.Set(ctx, tokenKey, 7, time.Minute)
+	}
+}
+
+// expired is a lock that ran out.
+func expired(ctx context.Context, rdb redis.UniversalClient) {
+	held(mine, 1, time.Millisecond)(ctx, rdb)
+	time.Sleep(2 * time.Millisecond)
+}
+
+func wrongType(ctx context.Context, rdb redis.UniversalClient) {
+	rdb.Set(ctx, lockKey, "precious", time.Minute)
+}
+
+// lockIs is what is wanted at the lock's key.
+type lockIs struct {
+	fields map[string]string
+	ttl    time.Duration // -2: no key, -1: no expiry
+}
+
+var (
+	nothing = lockIs{fields: map[string]string{}, ttl: -2}
+	kept    = lockIs{} // as before
+)
+
+func by(holder string, count int, ttl time.Duration) lockIs {
+	return lockIs{map[string]string{holder: fmt.Sprint(count)}, ttl}
+}
+
+// row is one state of one script's table.
+type row struct {
+	what  string
+	setup setup
+	args  []any // after the keys: not-after first
+	reply string
+	after lockIs
+	twice string // the reply of a second run; "": the same
+}
+
+func TestLockScript(t *testing.T) {
+	args := []any{future, mine, 30_000, 604_800_000}
+	runTable(t, lockSource, []string{lockKey, tokenKey}, []row{
+		{"absent", absent, args, "[1 now 30000 now]", by(mine, 1, 30*time.Second), ""},
+		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000 7]", by(mine, 2, 30*time.Second), ""},
+		{"mine, more left", held(mine, 1, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},
+		{"mine, without end", held(mine, 1, 0), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
+		{"another's", held(other, 1, 10*time.Second), args, "[0 now 10000]", kept, ""},
+		{"another's, without end", held(other, 1, 0), args, "[0 now -1]", kept, ""},
+		{"expired", expired, args, "[1 now 30000 now]", by(mine, 1, 30*time.Second), ""},
+		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
+		{"late", absent, []any{past, mine, 30_000, 0}, "[-1 now]", nothing, ""},
+		{"late, mine", held(mine, 1, 10*time.Second), []any{past, mine, 30_000, 0}, "[-1 now]", kept, ""},
+		{"in time", absent, []any{epoch + 4_000_000, mine, 30_000, 0}, "[1 now 30000 now]", by(mine, 1, 30*time.Second), ""},
+	})
+}
+
+// The token's own rules: greater than the last, not behind the clock, and its
+// expiry.
+func TestLockScriptTokens(t *testing.T) {
+	for _, tc := range []struct {
+		what  string
+		last  string
+		life  time.Duration // of the last; 0: for ever
+		keep  int           // ARGV
+		token string
+		ttl   time.Duration
+	}{
+		{"the first", "", 0, 604_800_000, fmt.Sprint(epoch), 7 * 24 * time.Hour},
+		{"the first, for ever", "", 0, 0, fmt.Sprint(epoch), -1},
+		{"after an old one", "12", time.Minute, 604_800_000, fmt.Sprint(epoch), 7 * 24 * time.Hour},
+		{"after one of the same microsecond", fmt.Sprint(epoch), time.Minute, 604_800_000, fmt.Sprint(epoch + 1), 7 * 24 * time.Hour},
+		{"after one from the future", fmt.Sprint(future), time.Minute, 604_800_000, fmt.Sprint(future + 1), 7 * 24 * time.Hour},
+		{"where Java keeps it for ever", "12", 0, 604_800_000, fmt.Sprint(epoch), -1},
+		{"for ever from now on", "12", time.Minute, 0, fmt.Sprint(epoch), -1},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rdb := redistest.Mini(t).Client()
+				if tc.last != "" {
+					rdb.Set(t.Context(), tokenKey, tc.last, tc.life)
+				}
+				reply, err := rdb.Eval(t.Context(), lockSource, []string{lockKey, tokenKey}, future, mine, 30_000, tc.keep).Result()
+				if want := fmt.Sprintf("[1 %d 30000 %s]", epoch, tc.token); fmt.Sprint(reply) != want {
+					t.Errorf("reply %v (%v), want %s", reply, err, want)
+				}
+				if got := rdb.Get(t.Context(), tokenKey).Val(); got != tc.token {
+					t.Errorf("token %s, want %s", got, tc.token)
+				}
+				if got := rdb.PTTL(t.Context(), tokenKey).Val(); got != tc.ttl {
+					t.Errorf("its time to live %v, want %v", got, tc.ttl)
+				}
+			})
+		})
+	}
+}
+
+func TestRecountScript(t *testing.T) {
+	args := []any{future, mine, 3, 30_000}
+	same := []any{future, mine, 3, 0}
+	runTable(t, some.Recount(lease.Owner{}, 0, 0).Script.Source(), []string{lockKey}, []row{
+		{"absent", absent, args, "[0 now]", nothing, ""},
+		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 3, 30*time.Second), ""},
+		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 3, time.Minute), ""},
+		{"mine, life as it is", held(mine, 4, 10*time.Second), same, "[1 now 10000]", by(mine, 3, 10*time.Second), ""},
+		{"mine, without end", held(mine, 2, 0), args, "[1 now 30000]", by(mine, 3, 30*time.Second), ""},
+		{"another's", held(other, 1, 10*time.Second), args, "[0 now]", kept, ""},
+		{"expired", expired, args, "[0 now]", nothing, ""},
+		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
+		{"late", held(mine, 2, 10*time.Second), []any{past, mine, 3, 30_000}, "[-1 now]", kept, ""},
+	})
+}
+
+func TestRenewScript(t *testing.T) {
+	args := []any{future, mine, 30_000}
+	runTable(t, some.Renew(lease.Owner{}, 0).Script.Source(), []string{lockKey}, []row{
+		{"absent", absent, args, "[0 now]", nothing, ""},
+		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 2, 30*time.Second), ""},
+		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 2, time.Minute), ""},
+		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{future, mine, 0}, "[1 now 10000]", kept, ""},
+		{"mine, without end, only looked at", held(mine, 1, 0), []any{future, mine, 0}, "[1 now -1]", by(mine, 1, -1), ""},
+		{"mine, without end", held(mine, 1, 0), args, "[1 now 30000]", by(mine, 1, 30*time.Second), ""},
+		{"another's", held(other, 1, 10*time.Second), args, "[0 now]", kept, ""},
+		{"expired", expired, args, "[0 now]", nothing, ""},
+		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
+		{"late", held(mine, 2, 10*time.Second), []any{past, mine, 30_000}, "[-1 now]", kept, ""},
+	})
+}
+
+func TestReleaseScript(t *testing.T) {
+	args := []any{past, mine, "PUBLISH", channel} // a release is never late
+	runTable(t, releaseSource, []string{lockKey}, []row{
+		{"absent", absent, args, "[0 now]", nothing, ""},
+		{"mine", held(mine, 1, 10*time.Second), args, "[1 now]", nothing, "[0 now]"},
+		{"mine, counted", held(mine, 3, 10*time.Second), args, "[1 now]", nothing, "[0 now]"},
+		{"mine, without end", held(mine, 1, 0), args, "[1 now]", nothing, "[0 now]"},
+		{"another's", held(other, 1, 10*time.Second), args, "[0 now]", kept, ""},
+		{"expired", expired, args, "[0 now]", nothing, ""},
+		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
+		{"no such command", held(mine, 1, 10*time.Second), []any{past, mine, "NOPUBLISH", channel}, "[1 now]", nothing, "[0 now]"},
+	})
+}
+
+func TestMoveScript(t *testing.T) {
+	args := []any{future, other, mine, 30_000}
+	runTable(t, some.Move(lease.Owner{}, lease.Owner{}, 0).Script.Source(), []string{lockKey, tokenKey}, []row{
+		{"absent", absent, args, "[0 now]", nothing, ""},
+		{"the giver's", held(other, 1, 10*time.Second), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
+		{"the giver's, more left", held(other, 1, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},
+		{"the giver's, counted", held(other, 4, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},
+		{"the giver's, life as it is", held(other, 1, 10*time.Second), []any{future, other, mine, 0}, "[1 now 10000 7]", by(mine, 1, 10*time.Second), ""},
+		{"the giver's, without end, life as it is", held(other, 1, 0), []any{future, other, mine, 0}, "[1 now -1 7]", by(mine, 1, -1), ""},
+		{"passed before", held(mine, 1, 10*time.Second), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
+		{"a third's", held(third, 1, 10*time.Second), args, "[0 now]", kept, ""},
+		{"expired", expired, []any{future, mine, other, 30_000}, "[0 now]", nothing, ""},
+		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
+		{"late", held(other, 1, 10*time.Second), []any{past, other, mine, 30_000}, "[-1 now]", kept, ""},
+	})
+}
+
+func TestStateScript(t *testing.T) {
+	runTable(t, some.State().Script.Source(), []string{lockKey}, []row{
+		{"absent", absent, []any{past}, "[1 now -2]", nothing, ""},
+		{"held", held(other, 2, 10*time.Second), []any{past}, "[1 now 10000 " + other + " 2]", kept, ""},
+		{"held without end", held(other, 2, 0), []any{past}, "[1 now -1 " + other + " 2]", kept, ""},
+		{"expired", expired, []any{past}, "[1 now -2]", nothing, ""},
+		{"wrong type", wrongType, []any{past}, "WRONGTYPE", kept, ""},
+	})
+}
+
+// runTable runs each row twice: on the embedded server on virtual time, and, if
+// there is one, on a real server.
+func runTable(t *testing.T, source string, keys []string, rows []row) {
+	for _, tc := range rows {
+		t.Run(tc.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tc.run(t, redistest.Mini(t).Client(), source, keys, 0)
+			})
+		})
+	}
+	t.Run("on a real server", func(t *testing.T) {
+		rdb := redistest.Server(t).Client(t)
+		for _, tc := range rows {
+			t.Run(tc.what, func(t *testing.T) {
+				rdb.FlushAll(t.Context())
+				tc.run(t, rdb, source, keys, 5*time.Second)
+			})
+		}
+	})
+}
+
+// run runs one row twice. Times to live may be short of what is wanted by slack.
+func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string, slack time.Duration) {
+	ctx := t.Context()
+	tc.setup(ctx, rdb)
+	want := tc.after
+	if reflect.DeepEqual(want, kept) {
+		want = lockNow(ctx, rdb)
+	}
+	for i, reply := range []string{tc.reply, cmp.Or(tc.twice, tc.reply)} {
+		started := rdb.Time(ctx).Val().UnixMicro()
+		got, err := rdb.Eval(ctx, source, keys, tc.argsAt(started)...).Result()
+		ended := rdb.Time(ctx).Val().UnixMicro()
+		if values, ok := got.([]any); !ok || err != nil {
+			if err == nil || !strings.Contains(err.Error(), reply) {
+				t.Errorf("run %d: reply %v (%v), want %s", i+1, got, err, reply)
+			}
+		} else if !matches(values, reply, started, ended, slack) {
+			t.Errorf("run %d: reply %v, want %s", i+1, got, reply)
+		}
+		if left := lockNow(ctx, rdb); !left.like(want, slack) {
+			t.Errorf("run %d: left %+v, want %+v", i+1, left, want)
+		}
+	}
+}
+
+// argsAt returns the row's arguments with its not-after counted from now.
+func (tc row) argsAt(now int64) []any {
+	args := slices.Clone(tc.args)
+	args[0] = args[0].(int64) - epoch + now
+	return args
+}
+
+// matches reports whether a reply is as wanted: "now" is a time from started to
+// ended, or the token of a grant in that time or just before.
+func matches(reply []any, want string, started, ended int64, slack time.Duration) bool {
+	words := strings.Fields(strings.Trim(want, "[]"))
+	if len(words) != len(reply) {
+		return false
+	}
+	for i, word := range words {
+		n, isNumber := reply[i].(int64)
+		wanted, err := strconv.ParseInt(word, 10, 64)
+		switch {
+		case word == "now":
+			if !isNumber || n > ended || n < started-slack.Microseconds() {
+				return false
+			}
+		case isNumber && err == nil:
+			if n > wanted || n < wanted && (wanted < 1000 || n < wanted-slack.Milliseconds()) {
+				return false
+			}
+		case fmt.Sprint(reply[i]) != word:
+			return false
+		}
+	}
+	return true
+}
+
+// lockNow returns what is at the lock's key.
+func lockNow(ctx context.Context, rdb *redis.Client) lockIs {
+	fields := rdb.HGetAll(ctx, lockKey).Val()
+	if text := rdb.Get(ctx, lockKey).Val(); text != "" {
+		fields = map[string]string{"": text}
+	}
+	return lockIs{fields, rdb.PTTL(ctx, lockKey).Val()}
+}
+
+// like reports whether l is as wanted, but for a time to live that is short by
+// slack.
+func (l lockIs) like(want lockIs, slack time.Duration) bool {
+	return maps.Equal(l.fields, want.fields) && (l.ttl == want.ttl || l.ttl > 0 && l.ttl < want.ttl && l.ttl > want.ttl-slack)
+}

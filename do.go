@@ -25,7 +25,9 @@ func Do(ctx context.Context, locker Locker, work func(ctx context.Context) error
 // SyncLocker returns locker as a sync.Locker, for sync.Cond and for code that
 // takes one. Its Lock waits as long as ctx allows and panics if it fails, which
 // a sync.Locker has no other way to say: prefer Locker where you can. Its Unlock
-// panics if the lock is not held, or was lost meanwhile.
+// ends the oldest Lock that was not unlocked yet, and panics if there is none or
+// if it was lost meanwhile; so one goroutine's late Unlock never frees what
+// another has locked since.
 func SyncLocker(ctx context.Context, locker Locker) sync.Locker {
 	return &syncLocker{ctx: ctx, locker: locker}
 }
@@ -34,8 +36,8 @@ type syncLocker struct {
 	ctx    context.Context
 	locker Locker
 
-	mu    sync.Mutex // guards lease
-	lease *Lease     // of whoever has locked
+	mu     sync.Mutex // guards leases
+	leases []*Lease   // not unlocked yet, the oldest first
 }
 
 func (s *syncLocker) Lock() {
@@ -44,19 +46,23 @@ func (s *syncLocker) Lock() {
 		panic(err)
 	}
 	s.mu.Lock()
-	s.lease = l
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.leases = append(s.leases, l)
 }
 
 func (s *syncLocker) Unlock() {
-	s.mu.Lock()
-	l := s.lease
-	s.lease = nil
-	s.mu.Unlock()
-	if l == nil {
-		panic("holdfast: Unlock of a sync.Locker that is not locked")
-	}
-	if err := l.Release(s.ctx); err != nil {
+	if err := s.oldest().Release(s.ctx); err != nil {
 		panic(err)
 	}
+}
+
+func (s *syncLocker) oldest() *Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.leases) == 0 {
+		panic("holdfast: Unlock of a sync.Locker that is not locked")
+	}
+	l := s.leases[0]
+	s.leases = s.leases[1:]
+	return l
 }

@@ -105,7 +105,11 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		}
 		return nil, err
 	}
-	return a.begin()
+	l, err := a.begin()
+	if err != nil {
+		a.undo()
+	}
+	return l, err
 }
 
 // granted returns nil when the thing has been granted.
@@ -170,7 +174,8 @@ func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time
 	})
 }
 
-// begin makes the hold and its first lease of what was granted.
+// begin makes the hold and its first lease of what was granted. On an error the
+// caller gives the grant back.
 func (a *acquisition) begin() (*Lease, error) {
 	h := &hold{
 		engine:    a.engine,
@@ -195,10 +200,9 @@ func (a *acquisition) begin() (*Lease, error) {
 	return l, nil
 }
 
-// tooLate gives back what was granted, when the answer came so late that the
-// lease is over, or the Client is closing.
+// tooLate says why what was granted is not kept: the answer came so late that
+// the lease is over, or the Client is closing.
 func (a *acquisition) tooLate() error {
-	a.undo()
 	if a.engine.Closing().Err() != nil {
 		return errs.Closed
 	}

@@ -52,23 +52,24 @@ type child struct {
 // ends or the lease does.
 func (l *Lease) Context(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(held{parent, l})
-	c := &child{cancel: cancel}
+	c := &child{cancel: cancel, forget: func() bool { return true }}
+	if parent.Done() != nil {
+		c.forget = context.AfterFunc(parent, func() { l.forget(c) })
+	}
 
 	h := l.hold
 	h.mu.Lock()
 	ended := l.ended
-	if ended == nil {
+	if ended == nil && parent.Err() == nil {
 		if l.children == nil {
 			l.children = make(map[*child]struct{})
 		}
 		l.children[c] = struct{}{}
-		if parent.Done() != nil {
-			c.forget = context.AfterFunc(parent, func() { l.forget(c) })
-		}
 	}
 	h.mu.Unlock()
 
 	if ended != nil {
+		c.forget()
 		cancel(l.error(ended))
 	}
 	return ctx

@@ -43,9 +43,7 @@ func (e ending) tell() {
 	}
 	err := e.lease.error(e.cause)
 	for c := range e.children {
-		if c.forget != nil {
-			c.forget()
-		}
+		c.forget()
 		c.cancel(err)
 	}
 }
@@ -118,6 +116,12 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 	if h.lateUntil != 0 && reason != telemetry.LostClosed {
 		h.settle(h.lateUntil) // a late request could take it again, for nobody
 	}
+	h.engine.Report(func() { h.report(reason) })
+}
+
+// report logs and counts that the hold was lost.
+func (h *hold) report(reason string) {
+	h.engine.Telemetry.Active(h.resource.Kind(), -1)
 	h.engine.Telemetry.Lost(h.resource.Kind(), reason)
 	if reason != telemetry.LostClosed {
 		h.engine.Log.Warn("holdfast: lost", "kind", h.resource.Kind(), "name", Quote(h.resource.Name()),
@@ -129,5 +133,4 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 func (h *hold) leave() {
 	h.engine.Renewals.Remove(h)
 	h.engine.Unregister(h.resource.Key(), h)
-	h.engine.Telemetry.Active(h.resource.Kind(), -1)
 }

@@ -75,6 +75,7 @@ func (h *hold) notEntered(call *conn.Call) {
 	switch {
 	case over:
 		h.leave()
+		h.engine.Telemetry.Active(h.resource.Kind(), -1)
 		h.settle(notAfter)
 	case unheard:
 		h.correct(notAfter)

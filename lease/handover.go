@@ -49,6 +49,7 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 	h.gone = true
 	h.mu.Unlock()
 	h.leave()
+	h.engine.Telemetry.Active(h.resource.Kind(), -1)
 	e.tell()
 	return h.owner, nil
 }
@@ -131,7 +132,11 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 	}
 	// A sending that is still on its way finds that the hold has moved.
 	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: call}
-	return a.begin()
+	l, err := a.begin()
+	if err != nil {
+		moveBack(e, r, to, from, notAfter, s.length) // the work goes on elsewhere
+	}
+	return l, err
 }
 
 // moveBack undoes an Attach that was given up, so that another can be made.

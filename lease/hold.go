@@ -38,6 +38,7 @@ type hold struct {
 	count    int    // how many
 	gone     bool   // it has ended for good: no lease can be added
 	lost     error  // why, unless it was released
+	freed    bool   // lost, and given up in Redis all the same
 	renewing bool   // the scheduler has asked for a renewal that is not answered yet
 	suspect  bool   // the wall clock says that it may be over: ask
 	entering bool   // a nested acquisition is on its way
@@ -60,11 +61,29 @@ func (h *hold) Holder() string { return h.owner.String() }
 func (h *hold) Member() *engine.Member { return &h.member }
 
 // Timeout implements renewal.Task: a sixth of the lease, so that several tries
-// fit between the first and the deadline.
+// fit between the first and the deadline. When the wall clock says that the lease
+// is over there is no time left: the holder must be told.
 func (h *hold) Timeout() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return max(h.length(), MinLease) / 6
+	if h.suspect && h.overByWallClock(time.Now()) {
+		return suspectTimeout
+	}
+	longest := MinLease
+	for l := h.leases; l != nil; l = l.next {
+		longest = max(longest, l.length)
+	}
+	return longest / 6
+}
+
+// suspectTimeout is how long Redis is asked whether a hold is still there that
+// the wall clock takes for over.
+const suspectTimeout = 50 * time.Millisecond
+
+// overByWallClock reports whether the hold's deadline has passed by the wall
+// clock, which goes on while the machine sleeps.
+func (h *hold) overByWallClock(now time.Time) bool {
+	return !now.Round(0).Before(h.deadline.Round(0))
 }
 
 // length returns what the hold is renewed to, 0 if no lease on it is renewed.
@@ -172,7 +191,7 @@ func (h *hold) renewalFailed() {
 	h.mu.Lock()
 	h.renewing = false
 	h.renewAt = now.Add(max(h.length()/60, 10*time.Millisecond))
-	if h.suspect && !now.Round(0).Before(h.deadline.Round(0)) {
+	if h.suspect && h.overByWallClock(now) {
 		h.mu.Unlock()
 		h.endAll(errs.Lost, telemetry.LostDeadline)
 		return

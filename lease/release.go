@@ -19,8 +19,12 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 	h := l.hold
 	h.mu.Lock()
 	if l.ended != nil {
-		ended := l.ended
+		ended, left := l.ended, h.gone && h.lost != nil && !h.freed && time.Now().Before(h.deadline)
+		h.freed = h.freed || left
 		h.mu.Unlock()
+		if left && !errors.Is(ended, errs.Closed) {
+			h.settle(h.lateUntil) // its own end came before the key's
+		}
 		return telemetry.StillHeld, h.error("release", ended)
 	}
 	e := h.finish(l, errs.Released)
@@ -31,6 +35,7 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 
 	if last {
 		h.leave() // nothing is renewed from here on
+		h.engine.Telemetry.Active(h.resource.Kind(), -1)
 	}
 	e.tell()
 
@@ -93,8 +98,11 @@ func (h *hold) afterEntry(ctx context.Context) error {
 	h.mu.Lock()
 	gone, lost := h.gone, h.lost
 	h.mu.Unlock()
-	if !gone || lost != nil {
+	switch {
+	case lost != nil:
 		return lost
+	case !gone:
+		return h.writeCount(ctx)
 	}
 	if err := h.free(ctx); err != nil && !errors.Is(err, errs.Lost) {
 		return err
@@ -116,6 +124,11 @@ func (h *hold) recount(ctx context.Context) error {
 		return err
 	}
 	defer h.give()
+	return h.writeCount(ctx)
+}
+
+// writeCount is recount for who has the turn.
+func (h *hold) writeCount(ctx context.Context) error {
 	count := h.countNow()
 	if count == 0 {
 		return nil // whoever ended the rest sees to it

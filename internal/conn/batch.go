@@ -7,22 +7,57 @@ import (
 )
 
 // RunBatch sends the calls to one server in a pipeline, once, on a connection
-// kept for renewals, and returns what became of each: nil where the script has
-// answered, an error otherwise. ctx bounds the try. The caller decides about
-// another try; the next one goes out on a new connection if this one failed.
+// kept for renewals, and has answer called with what became of each: nil where
+// the script has answered, an error otherwise. ctx bounds the try. The caller
+// decides about another; that goes out on a new connection if this one failed.
 //
 // For one server only one batch may be under way at a time.
-func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call) []error {
-	outcomes := make([]error, len(calls))
+func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answer func(i int, err error)) {
 	l := m.topology.at(node)
-	missing := l.sendBatch(ctx, calls, outcomes, nil)
-	if len(missing) > 0 {
+	outcomes := make([]error, len(calls))
+	if missing := l.sendBatch(ctx, calls, outcomes, nil); len(missing) > 0 {
 		l.sendBatch(ctx, calls, outcomes, missing)
 	}
+	var elsewhere []int
 	for i, err := range outcomes {
-		outcomes[i] = m.settle(ctx, l, calls[i], err)
+		if m.leadsOn(calls[i], err) {
+			elsewhere = append(elsewhere, i)
+			continue
+		}
+		answer(i, m.told(l, err))
 	}
-	return outcomes
+	for _, i := range elsewhere { // after the others, who need not wait for it
+		answer(i, m.Run(ctx, calls[i]))
+	}
+}
+
+// leadsOn reports whether a call is to be sent once more, on the path of all
+// calls: its key is on another server, or the server's clock was misjudged.
+func (m *Manager) leadsOn(c *Call, err error) bool {
+	if err == nil {
+		return c.Status() == Late
+	}
+	switch judge(err) {
+	case moved, redirected, anew:
+		return true
+	default:
+		return false
+	}
+}
+
+// told is what the caller is told of a call that failed.
+func (m *Manager) told(l *lane, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case m.closing.Err() != nil:
+		return errs.Closed
+	case judge(err) == again:
+		m.topology.failed(l)
+		return err
+	default:
+		return typed(err)
+	}
 }
 
 // sendBatch sends the calls, or those of them that only names, with their
@@ -52,27 +87,4 @@ func (l *lane) sendBatch(ctx context.Context, calls []*Call, outcomes []error, o
 		}
 	}
 	return missing
-}
-
-// settle follows a call whose key is, or is on its way to, another server, and
-// types the error of one that failed.
-func (m *Manager) settle(ctx context.Context, l *lane, c *Call, err error) error {
-	if err == nil {
-		if c.Status() == Late {
-			return m.Run(ctx, c)
-		}
-		return nil
-	}
-	switch judge(err) {
-	case moved, redirected:
-		return m.Run(ctx, c)
-	case again:
-		if m.closing.Err() != nil {
-			return errs.Closed
-		}
-		m.topology.failed(l)
-		return err
-	default:
-		return typed(err)
-	}
 }

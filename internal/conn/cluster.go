@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -29,6 +30,8 @@ type cluster struct {
 	template *redis.Options // a node's options, for servers that the table does not have yet
 	closing  bool
 	closed   bool
+
+	loading *loading // the first load of the table, while it is under way
 
 	interrupted chan struct{} // closed by interrupt
 
@@ -77,14 +80,15 @@ func newCluster(o redis.ClusterOptions) *cluster {
 }
 
 // newNode is how the table's client makes its nodes. It is where we see their
-// options.
+// options, complete only once go-redis has made a client of them.
 func (c *cluster) newNode(o *redis.Options) *redis.Client {
+	node := redis.NewClient(o)
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.template == nil {
-		c.template = wireOptions(*o)
+		c.template = wireOptions(*node.Options())
 	}
-	c.mu.Unlock()
-	return redis.NewClient(o)
+	return node
 }
 
 func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
@@ -102,18 +106,47 @@ func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
 }
 
 // load waits until there is a table. Only the first load does I/O that its
-// callers wait for; later ones go on in the background.
+// callers wait for, all for the same; later ones go on in the background.
 func (c *cluster) load(ctx context.Context) error {
 	if c.loaded.Load() {
 		return nil
 	}
-	return c.await(ctx, func(ctx context.Context) error {
-		_, err := c.client.MasterForKey(ctx, "")
-		if err == nil {
-			c.loaded.Store(true)
-		}
-		return err
-	})
+	c.mu.Lock()
+	l := c.loading
+	if l == nil && !c.closing {
+		l = &loading{done: make(chan struct{})}
+		c.loading = l
+		c.asking.Go(func() { c.loadTable(l) })
+	}
+	c.mu.Unlock()
+	if l == nil {
+		return unsent{errs.Closed}
+	}
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.interrupted:
+		return unsent{errs.Closed}
+	}
+}
+
+// loading is a first load under way.
+type loading struct {
+	done chan struct{} // closed when err is set
+	err  error
+}
+
+func (c *cluster) loadTable(l *loading) {
+	_, l.err = c.client.MasterForKey(context.Background(), "")
+	if l.err == nil {
+		c.loaded.Store(true)
+	}
+	c.mu.Lock()
+	c.loading = nil
+	c.mu.Unlock()
+	close(l.done)
 }
 
 // await runs f, which does I/O through go-redis and so does not look at its
@@ -198,6 +231,8 @@ func (c *cluster) sharded(ctx context.Context) (bool, error) {
 		switch err := node.PubSubShardNumSub(ctx).Err(); {
 		case err == nil:
 			c.pubsub.Store(shardedPubSub)
+		case errors.Is(typed(err), errs.Denied):
+			// It says nothing of the server: classic for now.
 		case isReply(err) && judge(err) == final:
 			c.pubsub.Store(classicPubSub)
 		default:

@@ -23,6 +23,7 @@ type verdict int
 const (
 	final      verdict = iota // the caller must know
 	again                     // the server or the network may recover: retry with backoff
+	anew                      // the connection had gone: retry on a new one
 	unknown                   // NOSCRIPT: the server does not have the script
 	moved                     // MOVED: another server has the slot
 	redirected                // ASK: another server has the key, this once
@@ -39,6 +40,8 @@ func judge(err error) verdict {
 	switch {
 	case errors.Is(err, errs.Closed):
 		return final
+	case errors.Is(err, errSpent):
+		return anew
 	case !isReply(err):
 		return again
 	case hasCode(err, "NOSCRIPT "):
@@ -100,7 +103,11 @@ func hasCode(err error, code string) bool {
 		strings.HasPrefix(text, "ERR Error ") && strings.Contains(text, "-"+code)
 }
 
-func isReadOnly(err error) bool { return hasCode(err, "READONLY ") }
+// isNoMaster reports whether the server answered as one that is not the master,
+// or not yet or no longer a server of anything.
+func isNoMaster(err error) bool {
+	return hasCode(err, "READONLY ") || hasCode(err, "MASTERDOWN ") || hasCode(err, "LOADING ")
+}
 
 // isReply reports whether err is a server's answer, so that the connection is
 // whole and the request did not take effect.

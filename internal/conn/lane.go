@@ -5,7 +5,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -29,7 +28,6 @@ const (
 type lane struct {
 	addr    string
 	options *redis.Options
-	clock   clock
 
 	renewals wire // for renewals alone, which never stand behind callers; one user at a time
 
@@ -44,14 +42,11 @@ type lane struct {
 }
 
 func newLane(addr string, options *redis.Options) *lane {
-	l := &lane{addr: addr, options: options}
-	l.clock.epoch = time.Now()
-	l.renewals = wire{options: options, clock: &l.clock}
-	return l
+	return &lane{addr: addr, options: options, renewals: wire{options: options}}
 }
 
 // do sends r and waits for its answer. It reports false if ctx ended first: then
-// r may still be in the queue, or on its way.
+// r has been taken back, or is on its way.
 func (l *lane) do(ctx context.Context, r *request) bool {
 	w := l.board(r)
 	if w != nil {
@@ -63,8 +58,19 @@ func (l *lane) do(ctx context.Context, r *request) bool {
 	case <-r.done:
 		return true
 	case <-ctx.Done():
+		l.takeBack(r)
 		return false
 	}
+}
+
+// takeBack takes r out of the queue if it is still there.
+func (l *lane) takeBack(r *request) {
+	if !r.withdraw() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue = slices.DeleteFunc(l.queue, func(other *request) bool { return other == r })
 }
 
 // board gives the caller a wire of its own, or queues the request.
@@ -97,7 +103,7 @@ func (l *lane) freeWire() *wire {
 	if len(l.wires) == maxWires {
 		return nil
 	}
-	w := &wire{options: l.options, clock: &l.clock}
+	w := &wire{options: l.options}
 	l.wires = append(l.wires, w)
 	return w
 }
@@ -106,40 +112,38 @@ func (l *lane) freeWire() *wire {
 // it over, so that the caller goes on with its own work.
 func (l *lane) release(w *wire) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	closed := l.closed
 	switch {
-	case l.closed:
-		w.reset()
+	case closed:
 	case len(l.queue) == 0:
 		l.free = append(l.free, w)
 	default:
 		l.flushers.Go(func() { l.flush(w) })
+	}
+	l.mu.Unlock()
+	if closed {
+		w.reset()
 	}
 }
 
 // flush sends what has queued, batch after batch, until the queue is empty.
 func (l *lane) flush(w *wire) {
 	for {
-		batch := l.nextBatch(w)
+		batch := l.nextBatch()
 		if batch == nil {
-			return
+			break
 		}
 		w.run(detached, batch...)
 	}
+	l.release(w)
 }
 
-// nextBatch takes the head of the queue. It gives the wire back and returns nil
-// when there is none.
-func (l *lane) nextBatch(w *wire) []*request {
+// nextBatch takes the head of the queue; nil if there is none.
+func (l *lane) nextBatch() []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		w.reset()
-		return nil
-	}
 	n := min(len(l.queue), maxBatch)
 	if n == 0 {
-		l.free = append(l.free, w)
 		return nil
 	}
 	batch := slices.Clone(l.queue[:n])

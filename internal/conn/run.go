@@ -11,7 +11,7 @@ import (
 
 const (
 	minBackoff = 5 * time.Millisecond
-	maxBackoff = 250 * time.Millisecond
+	maxBackoff = 150 * time.Millisecond
 	// patience is how long a call is retried before the log says so.
 	patience = time.Second
 )
@@ -86,8 +86,8 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	if !l.do(ctx, r) {
-		if !r.withdraw() {
-			t.call.remember(r) // it is on its way, and nobody will hear the answer
+		if r.state.Load() == sent {
+			t.call.remember(r) // nobody will hear the answer
 		}
 		return 0, t.because(ctx.Err())
 	}
@@ -109,6 +109,8 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 	switch t.last = err; judge(err) {
 	case unknown:
 		t.full = true
+		return t.later(), nil
+	case anew:
 		return t.later(), nil
 	case moved, redirected:
 		return t.follow(l, err)

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -17,9 +18,9 @@ import (
 // it, and no other.
 type wire struct {
 	options *redis.Options // as tuned by wireOptions
-	clock   *clock
 
 	rdb   *redis.Client // nil before the first use and after a reset
+	clock clock         // of the server at the other end
 	ready atomic.Bool   // the connection is through its handshake: what fails now may have been sent
 
 	mu      sync.Mutex // guards what follows
@@ -27,7 +28,13 @@ type wire struct {
 	dialing context.CancelFunc // ends the dial that is under way
 	life    int                // counts resets, so that what is late does not touch a later connection
 	cut     bool               // this life's connection is cut, or will be when it is dialled
+	spent   bool               // this life has dialled
 }
+
+// errSpent says that the connection of a wire has gone while nobody used it.
+// go-redis would dial anew on the same client; but the next connection may lead
+// to another server, with another clock, so it begins a new life of the wire.
+var errSpent = errors.New("the connection was closed")
 
 // detached is what requests on a wire run under when no caller's context
 // bounds them: the wire's own timeouts do.
@@ -63,7 +70,7 @@ func (w *wire) send(ctx context.Context, batch []*request) {
 
 	live := batch[:0]
 	for _, r := range batch {
-		if r.prepare(w.clock) {
+		if r.prepare(&w.clock) {
 			live = append(live, r)
 		}
 	}
@@ -77,11 +84,10 @@ func (w *wire) send(ctx context.Context, batch []*request) {
 		if failure := r.cmd.Err(); failure != nil && !sent {
 			r.fail(unsent{failure})
 		} else {
-			r.answer(w.clock, received)
+			r.answer(&w.clock, received)
 		}
 	}
 	if stale(live) || err != nil && !isReply(err) {
-		w.clock.forget() // the next connection may lead to another server
 		w.reset()
 	}
 }
@@ -104,7 +110,7 @@ func exchange(ctx context.Context, rdb *redis.Client, batch []*request) error {
 
 // learnTime asks for the server's time where it is not known.
 func (w *wire) learnTime(ctx context.Context, rdb *redis.Client) error {
-	if w.clock.known.Load() {
+	if w.clock.known {
 		return nil
 	}
 	t, err := rdb.Time(ctx).Result()
@@ -119,7 +125,7 @@ func (w *wire) learnTime(ctx context.Context, rdb *redis.Client) error {
 // yet, the master.
 func stale(batch []*request) bool {
 	for _, r := range batch {
-		if r.err != nil && isReadOnly(r.err) {
+		if r.err != nil && isNoMaster(r.err) {
 			return true
 		}
 	}
@@ -133,6 +139,7 @@ func (w *wire) client() *redis.Client {
 	}
 	options := *w.options
 	life, dial, onConnect := w.lifeNow(), options.Dialer, options.OnConnect
+	w.clock.epoch = time.Now()
 	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return w.dial(ctx, life, network, addr, dial)
 	}
@@ -149,31 +156,64 @@ func (w *wire) client() *redis.Client {
 	return w.rdb
 }
 
-// dial dials for one life of the wire, and ends with it: go-redis dials on a
-// goroutine of its own, which outlives the caller that it dials for.
+// dial dials for one life of the wire, once, and ends with it: go-redis dials on
+// a goroutine of its own, which outlives the caller that it dials for.
 func (w *wire) dial(ctx context.Context, life int, network, addr string, dial dialer) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.mu.Lock()
-	if w.life != life || w.cut {
-		w.mu.Unlock()
-		return nil, net.ErrClosed
-	}
+	gone, spent := w.life != life || w.cut, w.spent
+	w.spent = w.spent || !gone
 	w.dialing = cancel
 	w.mu.Unlock()
+	switch {
+	case gone:
+		return nil, net.ErrClosed
+	case spent:
+		return nil, errSpent
+	}
 
-	conn, err := dial(ctx, network, addr)
+	conn, err := within(ctx, network, addr, dial)
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.life != life || w.cut {
-		_ = conn.Close()
+	gone = w.life != life || w.cut
+	if !gone {
+		w.conn, w.dialing = conn, nil
+	}
+	w.mu.Unlock()
+	if gone {
+		drop(conn, nil)
 		return nil, net.ErrClosed
 	}
-	w.conn, w.dialing = conn, nil
 	return conn, nil
+}
+
+// within dials, and leaves the dial behind when ctx ends: not every dialer looks
+// at its context, go-redis's own for TLS among them. What is left behind ends by
+// the dialer's own timeout.
+func within(ctx context.Context, network, addr string, dial dialer) (net.Conn, error) {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		conn, err := dial(ctx, network, addr)
+		done <- result{conn, err}
+	}()
+	select {
+	case r := <-done:
+		return r.conn, r.err
+	case <-ctx.Done():
+		go func() {
+			if r := <-done; r.conn != nil {
+				drop(r.conn, nil)
+			}
+		}()
+		return nil, ctx.Err()
+	}
 }
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -198,10 +238,11 @@ func (w *wire) hangUp(life int) {
 func (w *wire) reset() {
 	w.mu.Lock()
 	conn, dialing := w.conn, w.dialing
-	w.conn, w.dialing, w.cut = nil, nil, false
+	w.conn, w.dialing, w.cut, w.spent = nil, nil, false, false
 	w.life++
 	w.mu.Unlock()
 	drop(conn, dialing)
+	w.clock.known = false
 	if w.rdb != nil {
 		_ = w.rdb.Close()
 		w.rdb = nil
@@ -213,9 +254,13 @@ func drop(conn net.Conn, dialing context.CancelFunc) {
 	if dialing != nil {
 		dialing()
 	}
-	if conn != nil {
-		_ = conn.Close()
+	if conn == nil {
+		return
 	}
+	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secured.NetConn() // TLS would first write a farewell, and wait for that
+	}
+	_ = conn.Close()
 }
 
 func (w *wire) lifeNow() int {

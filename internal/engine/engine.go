@@ -38,15 +38,14 @@ type Engine struct {
 	lines    lines
 	passing  passing
 	registry registry
+	reports  reports
 
 	closing context.Context // ends with errs.Closed when Close begins
 	end     context.CancelCauseFunc
 	once    sync.Once
 	closed  chan struct{} // closed when Close is done
 
-	work    sync.WaitGroup // calls that may need a clean-up, and the clean-ups
-	mu      sync.Mutex     // guards what follows, and that closing begins only once
-	stopped bool           // no clean-up begins any more
+	work work // calls that may need a clean-up, the clean-ups, and reports
 }
 
 // New returns the Engine on the Redis behind rdb. It does no I/O. The error
@@ -83,17 +82,14 @@ func (e *Engine) Closing() context.Context { return e.closing }
 // then waits; Done must follow. Once the Client closes no call begins, and the
 // error is errs.Closed.
 func (e *Engine) Begin() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closing.Err() != nil {
+	if !e.work.begin(false) {
 		return errs.Closed
 	}
-	e.work.Add(1)
 	return nil
 }
 
 // Done notes that a call has ended.
-func (e *Engine) Done() { e.work.Done() }
+func (e *Engine) Done() { e.work.done() }
 
 // closeGrace is how long Close waits for the clean-up of cancelled calls: as
 // long as a request may come late, and a little more.
@@ -106,40 +102,19 @@ const closeGrace = conn.Window + 500*time.Millisecond
 func (e *Engine) Close() error {
 	e.once.Do(func() {
 		defer close(e.closed)
-		e.mu.Lock()
+		e.work.close()
 		e.end(errs.Closed)
-		e.mu.Unlock()
-
 		e.registry.end(errs.Closed)
 		e.Renewals.Close()
 		e.Conn.Interrupt()
-		e.windUp()
+		e.work.windUp(closeGrace)
 		err := e.subs.Close()
 		e.Conn.Close()
-		e.work.Wait()
+		e.work.wait()
 		if err != nil {
 			e.Log.Warn("holdfast: closing the subscriptions failed", "error", err)
 		}
 	})
 	<-e.closed
 	return nil
-}
-
-// windUp waits, within a bound, for the calls that were interrupted and for the
-// clean-ups that they have asked for.
-func (e *Engine) windUp() {
-	done := make(chan struct{})
-	go func() {
-		e.work.Wait()
-		close(done)
-	}()
-	grace := time.NewTimer(closeGrace)
-	defer grace.Stop()
-	select {
-	case <-done:
-	case <-grace.C:
-	}
-	e.mu.Lock()
-	e.stopped = true
-	e.mu.Unlock()
 }

@@ -37,12 +37,13 @@ func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
 	if len(calls) == 0 {
 		return
 	}
-	started := time.Now()
-	outcomes := s.e.Conn.RunBatch(ctx, node, calls)
-	s.e.Telemetry.RenewalBatch(time.Since(started), len(calls))
-	for i, task := range tasks {
-		task.Renewed(calls[i], outcomes[i])
-	}
+	started, left := time.Now(), len(calls)
+	s.e.Conn.RunBatch(ctx, node, calls, func(i int, err error) {
+		if left--; left == 0 {
+			s.e.Telemetry.RenewalBatch(time.Since(started), len(calls))
+		}
+		tasks[i].Renewed(calls[i], err)
+	})
 }
 
 func (s sender) Fail(t renewal.Task, err error) { t.(Renewable).Renewed(nil, err) }

@@ -10,12 +10,13 @@ import (
 // Background runs f on a goroutine that Close waits for. It reports false, and
 // does not run f, when the Client has closed.
 func (e *Engine) Background(f func()) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopped {
+	if !e.work.begin(true) {
 		return false
 	}
-	e.work.Go(f)
+	go func() {
+		defer e.work.done()
+		f()
+	}()
 	return true
 }
 

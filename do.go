@@ -3,66 +3,85 @@ package holdfast
 import (
 	"context"
 	"errors"
-	"sync"
 )
 
+// Lockable is what Do can hold: any Locker, and a MultiLock or Quorum, whose
+// Lock returns a handle of their own.
+type Lockable[H Handle] interface {
+	Lock(ctx context.Context) (H, error)
+}
+
+// Handle is what Do needs of a hold.
+type Handle interface {
+	Context(parent context.Context) context.Context
+	Release(ctx context.Context) error
+}
+
 // Do runs work while it holds what locker locks. It waits for it as long as ctx
-// allows, gives work a context that is cancelled if the lease is lost, and
+// allows, gives work a context that is cancelled if the hold is lost, and
 // releases when work returns or panics.
 //
-// If the lock was not got work is not run, and the error says why. Otherwise
-// work's error is returned; if the lease ended while work ran, or the release
-// failed, that is joined to it, so that errors.Is finds either.
-func Do(ctx context.Context, locker Locker, work func(ctx context.Context) error) (err error) {
+// If the lock was not got work is not run, and the error says why: ErrBusy if
+// it was held until ctx ended. Otherwise work's error is returned; if the hold
+// was lost while work ran, or the release failed, that is joined to it, so that
+// errors.Is finds either.
+func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context.Context) error, options ...DoOption) error {
+	_, err := DoValue(ctx, locker, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, work(ctx)
+	}, options...)
+	return err
+}
+
+// DoValue is Do for work that returns a value. The value is returned with
+// whatever error there is: it is for the caller to say whether it counts when
+// the hold was lost.
+func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func(ctx context.Context) (T, error), options ...DoOption) (value T, err error) {
+	var d doing
+	for _, o := range options {
+		o(&d)
+	}
 	l, err := locker.Lock(ctx)
 	if err != nil {
-		return err
+		return value, err
 	}
-	defer func() { err = errors.Join(err, l.Release(ctx)) }()
-	return work(l.Context(ctx))
-}
-
-// SyncLocker returns locker as a sync.Locker, for sync.Cond and for code that
-// takes one. Its Lock waits as long as ctx allows and panics if it fails, which
-// a sync.Locker has no other way to say: prefer Locker where you can. Its Unlock
-// ends the oldest Lock that was not unlocked yet, and panics if there is none or
-// if it was lost meanwhile; so one goroutine's late Unlock never frees what
-// another has locked since.
-func SyncLocker(ctx context.Context, locker Locker) sync.Locker {
-	return &syncLocker{ctx: ctx, locker: locker}
-}
-
-type syncLocker struct {
-	ctx    context.Context
-	locker Locker
-
-	mu     sync.Mutex // guards leases
-	leases []*Lease   // not unlocked yet, the oldest first
-}
-
-func (s *syncLocker) Lock() {
-	l, err := s.locker.Lock(s.ctx)
-	if err != nil {
-		panic(err)
+	held := l.Context(ctx)
+	returned := false
+	defer func() {
+		if !returned {
+			err = errUnfinished // and the panic, or Goexit, goes on after this
+		}
+		err = errors.Join(err, l.Release(ctx))
+		if d.onExit != nil {
+			d.onExit(ctx, err)
+		}
+	}()
+	if d.onAcquire != nil {
+		d.onAcquire(held)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.leases = append(s.leases, l)
+	value, err = work(held)
+	returned = true
+	return value, err
 }
 
-func (s *syncLocker) Unlock() {
-	if err := s.oldest().Release(s.ctx); err != nil {
-		panic(err)
-	}
+// errUnfinished is what an exit hook is told of work that did not return.
+var errUnfinished = errors.New("holdfast: do: work panicked or ended its goroutine")
+
+// DoOption adds something to what Do does.
+type DoOption func(*doing)
+
+type doing struct {
+	onAcquire func(ctx context.Context)
+	onExit    func(ctx context.Context, err error)
 }
 
-func (s *syncLocker) oldest() *Lease {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.leases) == 0 {
-		panic("holdfast: Unlock of a sync.Locker that is not locked")
-	}
-	l := s.leases[0]
-	s.leases = s.leases[1:]
-	return l
+// OnAcquire has Do call hook when it holds the lock, before work, with work's
+// context. If hook panics work is not run and the lock is released.
+func OnAcquire(hook func(ctx context.Context)) DoOption {
+	return func(d *doing) { d.onAcquire = hook }
+}
+
+// OnExit has Do call hook when it has released the lock, with the error that Do
+// returns: also when work failed or panicked, but not when the lock was not got.
+func OnExit(hook func(ctx context.Context, err error)) DoOption {
+	return func(d *doing) { d.onExit = hook }
 }

@@ -144,6 +144,9 @@ func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error
 	if err != nil {
 		return nil, err
 	}
+	// A server that does not take writes would be asked until it does.
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
 	var findings []Finding
 	tries := map[string]error{
 		"lock and release":      rlock.Probe(ctx, c.engine, at),
@@ -155,6 +158,9 @@ func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error
 		case denied(err):
 			findings = append(findings, Finding{server, Rights,
 				fmt.Sprintf("cannot %s names like %s: %v", what, lease.Quote(name), err)})
+		case ctx.Err() != nil:
+			findings = append(findings, Finding{server, Replication,
+				fmt.Sprintf("could not %s within %v: %v", what, probeTimeout, err)})
 		default:
 			return nil, err
 		}
@@ -186,7 +192,7 @@ func (c *Client) probeChannel(ctx context.Context, server, channel string) error
 	return publish(ctx, channel, "0").Err()
 }
 
-// probeTimeout bounds how long the answer to a subscription is waited for.
+// probeTimeout bounds how long one name is tried out.
 const probeTimeout = 2 * time.Second
 
 // denied reports whether Redis refused for want of rights.

@@ -51,7 +51,7 @@ func TestBatchOutcomesAreEachTheirOwn(t *testing.T) {
 		for i, key := range keys {
 			batch[i] = newCount(key)
 		}
-		outcomes := m.RunBatch(t.Context(), node, batch)
+		outcomes := runBatch(t.Context(), t, m, node, batch)
 		if len(outcomes) != len(batch) {
 			t.Fatalf("%d outcomes for %d calls", len(outcomes), len(batch))
 		}
@@ -103,7 +103,7 @@ func TestBatchIsBoundedByItsContext(t *testing.T) {
 				started := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				lost := batch("a", "b")
-				outcomes := b.RunBatch(ctx, node, lost)
+				outcomes := runBatch(ctx, t, b.Manager, node, lost)
 				cancel()
 				if took := time.Since(started); took != limit {
 					t.Errorf("returned after %v, want %v", took, limit)
@@ -122,7 +122,7 @@ func TestBatchIsBoundedByItsContext(t *testing.T) {
 				b.proxy.OnCommand(nil)
 				again := batch("c", "d")
 				started = time.Now()
-				for i, err := range b.RunBatch(t.Context(), node, again) {
+				for i, err := range runBatch(t.Context(), t, b.Manager, node, again) {
 					if err != nil || again[i].Status() != 1 {
 						t.Errorf("the next batch, call %d: %v", i, err)
 					}
@@ -142,7 +142,7 @@ func TestBatchToASilentServerEnds(t *testing.T) {
 		node := nodeOf(t, b.Manager, "k")
 		b.proxy.OnCommand(onScripts(redistest.Silence))
 		started := time.Now()
-		if err := b.RunBatch(context.Background(), node, []*conn.Call{newCount("k")})[0]; err == nil {
+		if err := runBatch(context.Background(), t, b.Manager, node, []*conn.Call{newCount("k")})[0]; err == nil {
 			t.Error("no error")
 		}
 		if took := time.Since(started); took != time.Second {
@@ -163,7 +163,7 @@ func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 		}
 		c := newCount("k")
 		begun := time.Now()
-		if err := b.RunBatch(t.Context(), node, []*conn.Call{c})[0]; err != nil || time.Since(begun) != 0 {
+		if err := runBatch(t.Context(), t, b.Manager, node, []*conn.Call{c})[0]; err != nil || time.Since(begun) != 0 {
 			t.Errorf("%v after %v", err, time.Since(begun))
 		}
 		release()
@@ -171,6 +171,36 @@ func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 			if err := q.wait(t, time.Second); err != nil {
 				t.Error(err)
 			}
+		}
+	})
+}
+
+// A lost connection is a lost connection, whatever else the batch met: the next
+// one may lead to another server, whose clock is another.
+func TestLostConnectionIsNoticedBehindAFailure(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		if _, err := b.server.Lpush("wrong", "x"); err != nil {
+			t.Fatal(err)
+		}
+		b.warm(t)
+		node := nodeOf(t, b.Manager, "k")
+		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+			if isScript(c) && c.Args[2] == "lost" {
+				return redistest.CloseAfterExec
+			}
+			return redistest.Pass
+		})
+		outcomes := runBatch(t.Context(), t, b.Manager, node, []*conn.Call{newCount("wrong"), newCount("lost")})
+		mustMatch(t, outcomes[0], errs.WrongType)
+		if outcomes[1] == nil {
+			t.Error("the lost call has no error")
+		}
+		next := record(b.proxy)
+		if err := runBatch(t.Context(), t, b.Manager, node, []*conn.Call{newCount("k")})[0]; err != nil {
+			t.Fatal(err)
+		}
+		if got, want := next.String(), "HELLO TIME EVALSHA"; got != want {
+			t.Errorf("the next batch sent %q, want %q", got, want)
 		}
 	})
 }

@@ -274,7 +274,7 @@ func TestScriptsAreLoadedWhereMissing(t *testing.T) {
 		for i := range batch {
 			batch[i] = newCount(fmt.Sprint("batch", i))
 		}
-		for i, err := range b.RunBatch(t.Context(), node, batch) {
+		for i, err := range runBatch(t.Context(), t, b.Manager, node, batch) {
 			if err != nil || batch[i].Int(2) != 1 {
 				t.Errorf("batch %d: %v, reply %v", i, err, batch[i].Reply)
 			}

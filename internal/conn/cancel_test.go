@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
@@ -278,50 +279,80 @@ func TestCancelLeavesTheNeighboursAlone(t *testing.T) {
 
 // A request that comes after its not-after changes nothing.
 func TestNotAfterBoundsALateRequest(t *testing.T) {
+	const ms = time.Millisecond
 	for _, tc := range []struct {
-		name  string
-		until time.Duration // of the call; 0 for the default
-		held  time.Duration
-		runs  bool
+		name    string
+		until   time.Duration // of the call; 0 for none
+		anyTime bool
+		bound   time.Duration
 	}{
-		{"in time", 0, conn.Window - time.Millisecond, true},
-		{"too late", 0, conn.Window + time.Millisecond, false},
-		{"in time for longer", 10 * time.Second, 10*time.Second - time.Millisecond, true},
-		{"too late for longer", 10 * time.Second, 10*time.Second + time.Millisecond, false},
-		{"too late for less", 100 * time.Millisecond, 101 * time.Millisecond, false},
+		{"by default", 0, false, conn.Window},
+		{"of a lease that ends later", 10 * time.Second, false, conn.Window},
+		{"of a lease that ends sooner", 100 * ms, false, 100 * ms},
+		{"of a renewal", 10 * time.Second, true, 10 * time.Second},
+		{"of a renewal of a lease that ends soon", 100 * ms, true, 100 * ms},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				b.warm(t)
-				released := make(chan struct{})
-				b.proxy.OnCommand(firstScripts(1, redistest.HoldUntil(released)))
-				call := newCount("k")
-				sent := time.Now()
-				if tc.until != 0 {
-					call.Until = sent.Add(tc.until)
-				}
-				c := start(b.Manager, call)
-				synctest.Wait()
-				c.cancel()
-				<-c.done
-				notAfter, unheard := c.Outstanding()
-				window := tc.until
-				if window == 0 {
-					window = conn.Window
-				}
-				if want := sent.Add(window).UnixMicro(); !unheard || notAfter != want {
-					t.Errorf("outstanding %v until %d, want until %d", unheard, notAfter, want)
-				}
+		for _, in := range []struct {
+			name string
+			held time.Duration
+			runs bool
+		}{
+			{"in time", tc.bound - ms, true},
+			{"too late", tc.bound + ms, false},
+		} {
+			t.Run(tc.name+"/"+in.name, func(t *testing.T) {
+				inBubble(t, func(t *testing.T, b *bubble) {
+					b.warm(t)
+					released := make(chan struct{})
+					b.proxy.OnCommand(firstScripts(1, redistest.HoldUntil(released)))
+					call, sent := newCount("k"), time.Now()
+					if tc.until != 0 {
+						call.Until, call.AnyTime = sent.Add(tc.until), tc.anyTime
+					}
+					c := start(b.Manager, call)
+					synctest.Wait()
+					c.cancel()
+					<-c.done
+					notAfter, unheard := c.Outstanding()
+					if want := sent.Add(tc.bound).UnixMicro(); !unheard || notAfter != want {
+						t.Errorf("outstanding %v until %d, want until %d", unheard, notAfter, want)
+					}
 
-				time.Sleep(tc.held)
-				close(released)
-				synctest.Wait()
-				if ran := b.executions(t, "k") == 1; ran != tc.runs {
-					t.Errorf("held for %v it has run: %v, want %v", tc.held, ran, tc.runs)
-				}
+					time.Sleep(in.held)
+					close(released)
+					synctest.Wait()
+					if ran := b.executions(t, "k") == 1; ran != in.runs {
+						t.Errorf("held for %v it has run: %v, want %v", in.held, ran, in.runs)
+					}
+				})
 			})
-		})
+		}
 	}
+}
+
+// What prolongs a lease is given up when that lease is over.
+func TestCallForALeaseThatIsOverIsGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		sent := record(b.proxy)
+		over := newCount("k")
+		over.Until = time.Now()
+		mustMatch(t, b.Run(t.Context(), over), errs.Lost)
+		if sent.String() != "" || over.Attempts != 0 {
+			t.Errorf("sent %q in %d attempts", sent, over.Attempts)
+		}
+
+		b.proxy.OnCommand(onScripts(redistest.ReplyError("LOADING Redis is loading the dataset in memory")))
+		for _, anyTime := range []bool{false, true} {
+			c := newCount("k")
+			begun := time.Now()
+			c.Until, c.AnyTime = begun.Add(3*time.Second), anyTime
+			mustMatch(t, b.Run(t.Context(), c), errs.Lost)
+			if took := time.Since(begun); took < 3*time.Second || took > 3250*time.Millisecond {
+				t.Errorf("given up after %v, want 3s and at most a backoff", took)
+			}
+		}
+	})
 }
 
 // The request is held in front of a real server, whose clock is its own.
@@ -419,4 +450,33 @@ func TestDialThatEndsLateIsNotTakenForAnother(t *testing.T) {
 			t.Errorf("returned %v after it was cancelled", took)
 		}
 	})
+}
+
+// A connection that died idle is dialled anew within the call: what fails then
+// was never sent.
+func TestRedialOfADeadConnectionSendsNothing(t *testing.T) {
+	server := redistest.Server(t)
+	var hanging atomic.Bool
+	m := newManager(t, server.Client(t, func(o *redis.Options) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if hanging.Load() {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		}
+	}))
+	mustRun(t, m, newCount("k"))
+	hanging.Store(true)
+	if n, err := server.Admin().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Result(); n == 0 || err != nil {
+		t.Fatalf("killed %d connections, %v", n, err)
+	}
+	time.Sleep(20 * time.Millisecond) // the FIN arrives
+	c := start(m, newCount("k"))
+	time.Sleep(50 * time.Millisecond)
+	c.cancel()
+	mustMatch(t, c.wait(t, 500*time.Millisecond), context.Canceled)
+	if _, unheard := c.Outstanding(); unheard || c.Attempts != 0 {
+		t.Errorf("outstanding %v, %d attempts", unheard, c.Attempts)
+	}
 }

@@ -62,7 +62,7 @@ func clusterLoadsScripts(t *testing.T, c *redistest.ClusterSet) {
 		}
 		c.MasterOf(key).FlushScripts()
 		calls := []*conn.Call{newCount(key), newCount(key)}
-		for i, err := range m.RunBatch(t.Context(), nodeOf(t, m, key), calls) {
+		for i, err := range runBatch(t.Context(), t, m, nodeOf(t, m, key), calls) {
 			if err != nil || calls[i].Status() != 1 {
 				t.Errorf("%s: batch %d: %v", key, i, err)
 			}
@@ -92,7 +92,7 @@ func clusterOpenSlot(t *testing.T, c *redistest.ClusterSet) {
 	}
 	node := nodeOf(t, m, "{open}")
 	batch := []*conn.Call{newCount("{open}there"), newCount("{open}new"), newCount("{open}newer")}
-	for i, err := range m.RunBatch(t.Context(), node, batch) {
+	for i, err := range runBatch(t.Context(), t, m, node, batch) {
 		if err != nil || batch[i].Status() != 1 {
 			t.Errorf("batch %d: %v", i, err)
 		}
@@ -104,6 +104,12 @@ func clusterOpenSlot(t *testing.T, c *redistest.ClusterSet) {
 	case <-both.done:
 		t.Errorf("keys on both sides: %v, %v", both.Reply, both.err)
 	case <-time.After(200 * time.Millisecond):
+	}
+	// Unless fewer keys are enough.
+	enough := &conn.Call{Script: lenient, Keys: []string{"{open}there", "{open}new"}, Enough: 1}
+	mustRun(t, m, enough)
+	if got := enough.Int(2); got != 1 {
+		t.Errorf("the script was given %d keys, want those that are enough", got)
 	}
 	move.Finish()
 	if err := both.wait(t, 10*time.Second); err != nil {
@@ -118,8 +124,8 @@ func clusterOpenSlot(t *testing.T, c *redistest.ClusterSet) {
 }
 
 // load runs calls on all the keys until stop is called, which fails t if there
-// was an error, or a call that took longer than limit, or one that was executed
-// more or less often than known.
+// was an error, a call that took longer than limit, or a key whose calls were
+// executed more or less often than their callers know of.
 func load(t *testing.T, m *conn.Manager, c *redistest.ClusterSet, limit time.Duration, keys ...string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -130,16 +136,24 @@ func load(t *testing.T, m *conn.Manager, c *redistest.ClusterSet, limit time.Dur
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				begun, call := time.Now(), newCount(key)
-				if err := m.Run(context.Background(), call); err != nil {
+				err := m.Run(ctx, call)
+				most[i] += call.Attempts
+				if ctx.Err() != nil {
+					return
+				}
+				if err != nil {
 					t.Errorf("%s: %v", key, err)
 					return
 				}
 				least[i]++
-				most[i] += call.Attempts
 				longest.Store(max(longest.Load(), int64(time.Since(begun))))
 			}
 		})
 	}
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
 	return func() {
 		cancel()
 		wg.Wait()
@@ -177,7 +191,7 @@ func clusterBatchFollows(t *testing.T, c *redistest.ClusterSet) {
 	stays := keyOn(t, m, node, keys.Slot("{batch}"))
 	c.MoveSlot("{batch}")
 	batch := []*conn.Call{newCount("{batch}a"), newCount(stays), newCount("{batch}b")}
-	for i, err := range m.RunBatch(t.Context(), node, batch) {
+	for i, err := range runBatch(t.Context(), t, m, node, batch) {
 		if err != nil || batch[i].Status() != 1 {
 			t.Errorf("call %d: %v", i, err)
 		}
@@ -222,7 +236,7 @@ func clusterFrozenMaster(t *testing.T, c *redistest.ClusterSet) {
 		for i, key := range on[1:] {
 			at := time.Now()
 			mustRun(t, m, newCount(key))
-			if err := m.RunBatch(t.Context(), nodes[i], []*conn.Call{newCount(key)})[0]; err != nil {
+			if err := runBatch(t.Context(), t, m, nodes[i], []*conn.Call{newCount(key)})[0]; err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(at); took > limit {

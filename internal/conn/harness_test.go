@@ -39,6 +39,14 @@ redis.call('set', KEYS[1], ARGV[2])
 redis.call('set', KEYS[2], ARGV[2])
 return {1, now}`)
 
+// lenient does with any number of keys. Replies {1, now, number of keys}.
+var lenient = conn.NewScript("lenient", `
+local t = redis.call('time')
+for _, key in ipairs(KEYS) do
+	redis.call('exists', key)
+end
+return {1, t[1] * 1000000 + t[2], #KEYS}`)
+
 // late is always too late.
 var late = conn.NewScript("late", `
 local t = redis.call('time')
@@ -165,6 +173,22 @@ func mustRun(t testing.TB, m *conn.Manager, c *conn.Call) {
 	if err := m.Run(ctx, c); err != nil {
 		t.Fatalf("%s on %q: %v", c.Script.Name(), c.Keys, err)
 	}
+}
+
+// runBatch returns what became of each call.
+func runBatch(ctx context.Context, t testing.TB, m *conn.Manager, node string, calls []*conn.Call) []error {
+	t.Helper()
+	outcomes, answers := make([]error, len(calls)), make([]int, len(calls))
+	m.RunBatch(ctx, node, calls, func(i int, err error) {
+		outcomes[i] = err
+		answers[i]++
+	})
+	for i, n := range answers {
+		if n != 1 {
+			t.Errorf("call %d of a batch was answered %d times", i, n)
+		}
+	}
+	return outcomes
 }
 
 func mustMatch(t testing.TB, err, want error) {

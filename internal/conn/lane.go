@@ -35,6 +35,7 @@ type lane struct {
 	queue   []*request
 	free    []*wire
 	wires   []*wire // all that were made
+	era     int     // counts failures: a wire of an earlier era is of doubtful use
 	closing bool    // only clean-ups are taken
 	closed  bool
 
@@ -42,7 +43,9 @@ type lane struct {
 }
 
 func newLane(addr string, options *redis.Options) *lane {
-	return &lane{addr: addr, options: options, renewals: wire{options: options}}
+	l := &lane{addr: addr, options: options}
+	l.renewals = wire{options: options, lane: l}
+	return l
 }
 
 // do sends r and waits for its answer. It reports false if ctx ended first: then
@@ -103,9 +106,24 @@ func (l *lane) freeWire() *wire {
 	if len(l.wires) == maxWires {
 		return nil
 	}
-	w := &wire{options: l.options}
+	w := &wire{options: l.options, lane: l}
 	l.wires = append(l.wires, w)
 	return w
+}
+
+// doubt has every connection that was made up to now dropped before it is used
+// again. One of them has failed, so the others may lead to a server that was
+// master and, thawed, takes itself for it still.
+func (l *lane) doubt() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.era++
+}
+
+func (l *lane) eraNow() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.era
 }
 
 // release gives a wire back. If requests have queued meanwhile a flusher takes
@@ -174,6 +192,7 @@ func (l *lane) interrupt() {
 // their own return as their connection is cut.
 func (l *lane) close() {
 	l.mu.Lock()
+	again := l.closed
 	l.closed = true
 	free := l.free
 	l.free = nil
@@ -184,5 +203,7 @@ func (l *lane) close() {
 		w.reset()
 	}
 	l.flushers.Wait()
-	l.renewals.reset()
+	if !again {
+		l.renewals.reset()
+	}
 }

@@ -37,7 +37,7 @@ func TestServerClockSteppedForwardCostsOneAttempt(t *testing.T) {
 		node := nodeOf(t, b.Manager, "k")
 		b.server.SetTime(time.Now().Add(time.Hour))
 		batch := []*conn.Call{newCount("k"), newCount("k"), newCount("k")}
-		for i, err := range b.RunBatch(t.Context(), node, batch) {
+		for i, err := range runBatch(t.Context(), t, b.Manager, node, batch) {
 			if err != nil || batch[i].Status() != 1 {
 				t.Errorf("batch %d: %v, reply %v", i, err, batch[i].Reply)
 			}
@@ -78,7 +78,7 @@ func outstandingOf(t *testing.T, b *bubble, key string) int64 {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	c := newCount(key)
-	if err := b.RunBatch(ctx, node, []*conn.Call{c})[0]; err == nil {
+	if err := runBatch(ctx, t, b.Manager, node, []*conn.Call{c})[0]; err == nil {
 		t.Fatal("answered, though its request was held")
 	}
 	close(held)

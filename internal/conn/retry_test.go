@@ -93,6 +93,26 @@ func TestTransientErrorsAreRetriedUntilTheContextEnds(t *testing.T) {
 
 func TestRefusedConnectionsAreRetried(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		b.proxy.Refuse(true)
+		b.proxy.Cut()
+		time.Sleep(time.Second) // so that the wire has noticed
+		c := start(b.Manager, newCount("k"))
+		time.Sleep(5 * time.Second)
+		b.proxy.Refuse(false)
+		if err := c.wait(t, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		// The first went into the connection that was gone already.
+		if c.Attempts != 2 {
+			t.Errorf("%d attempts, want 2: only requests that were sent count", c.Attempts)
+		}
+	})
+}
+
+func TestNothingToConnectToIsRetried(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		mustLoad(t, b.server.Client(), count)
 		b.proxy.Refuse(true)
 		c := start(b.Manager, newCount("k"))
 		time.Sleep(5 * time.Second)
@@ -100,11 +120,8 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 		if err := c.wait(t, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		if _, unheard := c.Outstanding(); unheard {
-			t.Error("what could not be sent is outstanding")
-		}
-		if c.Attempts != 1 {
-			t.Errorf("%d attempts, want 1: only requests that were sent count", c.Attempts)
+		if _, unheard := c.Outstanding(); unheard || c.Attempts != 1 {
+			t.Errorf("outstanding %v, %d attempts, want 1: only requests that were sent count", unheard, c.Attempts)
 		}
 	})
 }
@@ -247,7 +264,7 @@ func TestPermanentErrorsOfARealServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			mustMatch(t, m.RunBatch(ctx, node, []*conn.Call{newCount(tc.key)})[0], tc.want)
+			mustMatch(t, runBatch(ctx, t, m, node, []*conn.Call{newCount(tc.key)})[0], tc.want)
 		})
 	}
 	t.Run("out of memory", func(t *testing.T) {
@@ -284,7 +301,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 				c = newCount("batch")
 				b.proxy.OnCommand(firstScripts(1, tc.fault))
 				node, _ := b.Node(t.Context(), "batch")
-				if err := b.RunBatch(t.Context(), node, []*conn.Call{c})[0]; err == nil {
+				if err := runBatch(t.Context(), t, b.Manager, node, []*conn.Call{c})[0]; err == nil {
 					t.Error("a batch whose answer was lost has no error")
 				}
 				if _, unheard := c.Outstanding(); !unheard {

@@ -18,6 +18,8 @@ import (
 // it, and no other.
 type wire struct {
 	options *redis.Options // as tuned by wireOptions
+	lane    *lane
+	era     int // of the lane, when this life began
 
 	rdb   *redis.Client // nil before the first use and after a reset
 	clock clock         // of the server at the other end
@@ -59,12 +61,15 @@ func (w *wire) run(ctx context.Context, batch ...*request) {
 // send writes the requests in one pipeline, reads every reply, and answers each
 // request. ctx bounds the I/O by its deadline.
 func (w *wire) send(ctx context.Context, batch []*request) {
+	if w.rdb != nil && w.era != w.lane.eraNow() {
+		w.reset()
+	}
 	rdb := w.client()
 	if err := w.learnTime(ctx, rdb); err != nil {
 		for _, r := range batch {
 			r.fail(unsent{err})
 		}
-		w.reset()
+		w.failed(ctx)
 		return
 	}
 
@@ -81,15 +86,24 @@ func (w *wire) send(ctx context.Context, batch []*request) {
 	received := time.Now()
 	sent := w.ready.Load()
 	for _, r := range live {
-		if failure := r.cmd.Err(); failure != nil && !sent {
+		if failure := r.cmd.Err(); failure != nil && (!sent || errors.Is(failure, errSpent)) {
 			r.fail(unsent{failure})
 		} else {
 			r.answer(&w.clock, received)
 		}
 	}
 	if stale(live) || err != nil && !isReply(err) {
-		w.reset()
+		w.failed(ctx)
 	}
+}
+
+// failed drops the connection, and puts the lane's others in doubt unless it was
+// the caller's context that ended.
+func (w *wire) failed(ctx context.Context) {
+	if ctx.Err() == nil {
+		w.lane.doubt()
+	}
+	w.reset()
 }
 
 // exchange sends the commands of the batch and reads their replies.
@@ -140,6 +154,7 @@ func (w *wire) client() *redis.Client {
 	options := *w.options
 	life, dial, onConnect := w.lifeNow(), options.Dialer, options.OnConnect
 	w.clock.epoch = time.Now()
+	w.era = w.lane.eraNow()
 	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return w.dial(ctx, life, network, addr, dial)
 	}
@@ -163,8 +178,9 @@ func (w *wire) dial(ctx context.Context, life int, network, addr string, dial di
 	defer cancel()
 	w.mu.Lock()
 	gone, spent := w.life != life || w.cut, w.spent
-	w.spent = w.spent || !gone
-	w.dialing = cancel
+	if !gone && !spent {
+		w.spent, w.dialing = true, cancel
+	}
 	w.mu.Unlock()
 	switch {
 	case gone:

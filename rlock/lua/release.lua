@@ -12,10 +12,13 @@
 --         {0, time}  the holder does not hold it; nothing was done
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+-- Asked before, not after: in a slot that is on the move a key that is gone is
+-- another server's to answer for.
+local last = redis.call('HLEN', KEYS[1]) == 1
 if redis.call('HDEL', KEYS[1], ARGV[2]) == 0 then
   return {0, now}
 end
-if redis.call('EXISTS', KEYS[1]) == 0 then
+if last then
   -- Last, and never the release's failure: who may not publish still releases,
   -- and waiters poll.
   redis.pcall(ARGV[3], ARGV[4], '0')

@@ -1,0 +1,87 @@
+// What the documents say about files of this repository, kept by a test.
+
+package holdfast_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	linkTarget  = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`) // no URLs
+	sourceNamed = regexp.MustCompile("`((?:[a-z_]+/)*[a-z_]+\\.go|(?:[a-z_]+/)+lua)`")
+	goBlock     = regexp.MustCompile("(?s)```go\n(.*?)```")
+)
+
+// documents returns the paths of README.md and of every page in docs.
+func documents(t *testing.T) []string {
+	t.Helper()
+	pages := []string{"README.md", "CONTRIBUTING.md"}
+	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".md") {
+			pages = append(pages, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pages
+}
+
+func TestLinksBetweenDocumentsLead(t *testing.T) {
+	for _, page := range documents(t) {
+		for _, link := range linkTarget.FindAllStringSubmatch(readDocument(t, page), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1])); err != nil {
+				t.Errorf("%s links to %s, which is not there", page, link[1])
+			}
+		}
+	}
+}
+
+func TestFilesThatDocumentsNameExist(t *testing.T) {
+	for _, page := range documents(t) {
+		for _, named := range sourceNamed.FindAllStringSubmatch(readDocument(t, page), -1) {
+			if _, err := os.Stat(named[1]); err != nil {
+				t.Errorf("%s names %s, which is not there", page, named[1])
+			}
+		}
+	}
+}
+
+// The programs of that page are compiled as examples.
+func TestProgramsOfConnectingCompile(t *testing.T) {
+	const page, examples = "docs/connecting.md", "example_connecting_test.go"
+	compiled := flat(readDocument(t, examples))
+	blocks := goBlock.FindAllStringSubmatch(readDocument(t, page), -1)
+	if len(blocks) == 0 {
+		t.Fatalf("%s has no programs", page)
+	}
+	for _, block := range blocks {
+		if !strings.Contains(compiled, flat(block[1])) {
+			t.Errorf("%s has a program that is not in %s:\n%s", page, examples, block[1])
+		}
+	}
+}
+
+// flat returns text without its indentation.
+func flat(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimSpace(line) + "\n")
+	}
+	return b.String()
+}
+
+func readDocument(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,243 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// embeddedRedis stands in for your Redis:
+//
+//	rdb := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+func embeddedRedis() (rdb *redis.Client, stop func()) {
+	server := miniredis.NewMiniRedis()
+	server.ClockTTL(true) // leases run out as time passes
+	if err := server.Start(); err != nil {
+		panic(err)
+	}
+	rdb = redis.NewClient(&redis.Options{Addr: server.Addr()})
+	return rdb, func() {
+		_ = rdb.Close()
+		server.Close()
+	}
+}
+
+func Example() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+
+	client := holdfast.New(rdb)
+	defer client.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	l, err := client.Mutex("orders:42").Lock(ctx) // ctx bounds the wait
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx) // right even when ctx is already cancelled
+
+	held := l.Context(ctx) // cancelled if the lock is lost
+	fmt.Println("charging, held:", held.Err() == nil, "token:", l.Token() > 0)
+	// Output: charging, held: true token: true
+}
+
+func ExampleDo() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+
+	err := holdfast.Do(context.Background(), client.Mutex("orders:42"), func(ctx context.Context) error {
+		fmt.Println("charging") // with ctx: it is cancelled if the lock is lost
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// charging
+	// <nil>
+}
+
+// A context that carries a lease re-enters it: a function that locks can be
+// called by one that has locked already.
+func ExampleDo_reentry() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	account := client.Mutex("account:7")
+
+	withdraw := func(ctx context.Context) error {
+		return holdfast.Do(ctx, account, func(context.Context) error {
+			fmt.Println("withdraw")
+			return nil
+		})
+	}
+	err := holdfast.Do(context.Background(), account, func(ctx context.Context) error {
+		return errors.Join(withdraw(ctx), withdraw(ctx))
+	})
+	fmt.Println(err)
+	// Output:
+	// withdraw
+	// withdraw
+	// <nil>
+}
+
+// Who does not get the lock in time does something else.
+func ExampleDo_busy() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	m := client.Mutex("daily-report")
+	ctx := context.Background()
+
+	other, err := m.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer other.Release(ctx)
+
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	err = holdfast.Do(short, m, func(context.Context) error { return nil })
+	switch {
+	case errors.Is(err, holdfast.ErrBusy):
+		fmt.Println("yesterday's report will do")
+	case err != nil:
+		fmt.Println(err)
+	}
+	// Output: yesterday's report will do
+}
+
+// The context of a lease ends with it, and its cause says why.
+func ExampleLease_Context() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	ctx := context.Background()
+
+	// Not renewed, so that it is lost while the work goes on.
+	l, err := client.Mutex("import", holdfast.Fixed(200*time.Millisecond)).Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+
+	held := l.Context(ctx)
+	<-held.Done() // the work notices, and stops
+	fmt.Println("lost:", errors.Is(context.Cause(held), holdfast.ErrLost))
+	// Output: lost: true
+}
+
+// TryLock asks once.
+func ExampleClient_Mutex_tryLock() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	ctx := context.Background()
+	nightly := client.Mutex("nightly")
+
+	for range 2 {
+		l, err := nightly.TryLock(ctx)
+		switch {
+		case errors.Is(err, holdfast.ErrBusy):
+			fmt.Println("another does it")
+		case err != nil:
+			fmt.Println(err)
+		default:
+			defer l.Release(ctx)
+			fmt.Println("mine")
+		}
+	}
+	// Output:
+	// mine
+	// another does it
+}
+
+// A hold is begun in one process and ended in another.
+func ExampleLease_Detach() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	ctx := context.Background()
+	here, there := holdfast.New(rdb), holdfast.New(rdb) // two processes
+	defer here.Close()
+	defer there.Close()
+
+	l, err := here.Mutex("migration").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	owner, err := l.Detach(ctx) // no longer renewed, and not released
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text := owner.String() // to be handed over, and to nobody else
+
+	owner, err = holdfast.ParseOwner(text)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	taken, err := there.Mutex("migration").Attach(ctx, owner)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("the same hold:", taken.Token() == l.Token())
+	fmt.Println(taken.Release(ctx))
+	// Output:
+	// the same hold: true
+	// <nil>
+}
+
+// A resource that remembers the greatest token it has seen refuses a holder that
+// has been overtaken.
+func ExampleLease_Token() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	ctx := context.Background()
+	m := client.Mutex("account:8", holdfast.Fixed(100*time.Millisecond))
+
+	var greatest int64
+	write := func(who string, token int64) {
+		if token < greatest { // UPDATE ... WHERE token <= $1
+			fmt.Println(who, "is refused")
+			return
+		}
+		greatest = token
+		fmt.Println(who, "writes")
+	}
+
+	slow, err := m.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	next, err := m.Lock(ctx) // once the lease of the slow one is over
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer next.Release(ctx)
+	write("the next", next.Token())
+	write("the slow one", slow.Token())
+	// Output:
+	// the next writes
+	// the slow one is refused
+}

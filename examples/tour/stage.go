@@ -1,0 +1,178 @@
+// The stage is what a scene has in hand: the two processes, a look into Redis,
+// something to say it with, and the checks.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// scene is one part of the tour.
+type scene struct {
+	title string
+	run   func(ctx context.Context, s *stage) error
+}
+
+// stage is one scene being played.
+type stage struct {
+	A, B  *holdfast.Client // two processes
+	Redis *redis.Client    // to look at what is stored
+
+	alone  bool   // the server is embedded: nobody else is on it
+	prefix string // of names that no other tour on the server uses
+	shared string // of names that every tour on the server uses
+
+	mu     sync.Mutex // guards what follows: A and B speak at the same time
+	out    io.Writer
+	began  time.Time
+	failed []string
+}
+
+func (t *theatre) stage(out io.Writer) *stage {
+	return &stage{
+		A: t.a, B: t.b, Redis: t.rdb,
+		alone: t.server != nil, prefix: t.prefix, shared: t.shared,
+		out: out, began: time.Now(),
+	}
+}
+
+// play plays the scene and returns what did not go as it claims.
+func (s *stage) play(ctx context.Context, sc scene) []string {
+	bounded, cancel := context.WithTimeout(ctx, time.Minute) // nothing here takes as long
+	defer cancel()
+	if err := sc.run(bounded, s); err != nil && ctx.Err() == nil {
+		s.check("the scene reaches its end: "+err.Error(), false)
+	}
+	return s.failed
+}
+
+// name makes a name in Redis that no other tour on the server uses.
+func (s *stage) name(name string) string { return s.prefix + name }
+
+// note prints an explanation.
+func (s *stage) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	printf(s.out, "   "+format+"\n", args...)
+}
+
+// says prints what someone does, and when.
+func (s *stage) says(who, format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	printf(s.out, "   %5d ms  %-5s  %s\n", time.Since(s.began).Milliseconds(), who, fmt.Sprintf(format, args...))
+}
+
+// check prints a claim and whether it held.
+func (s *stage) check(claim string, held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verdict := "ok  "
+	if !held {
+		verdict = "FAIL"
+		s.failed = append(s.failed, claim)
+	}
+	printf(s.out, "   %s  %s\n", verdict, claim)
+}
+
+// state is what Redis has at a lock's name.
+type state struct {
+	holders map[string]string // holder: count
+	ttl     time.Duration     // negative where there is no key
+}
+
+// look asks Redis for the state of the lock.
+func (s *stage) look(ctx context.Context, name string) (state, error) {
+	holders, err := s.Redis.HGetAll(ctx, name).Result()
+	if err != nil {
+		return state{}, err
+	}
+	ttl, err := s.Redis.PTTL(ctx, name).Result()
+	return state{holders, ttl}, err
+}
+
+// show is look, and prints what it saw.
+func (s *stage) show(ctx context.Context, name string) (state, error) {
+	now, err := s.look(ctx, name)
+	if err != nil {
+		return now, err
+	}
+	if len(now.holders) == 0 {
+		s.says("redis", "no key %s: the lock is free", name)
+		return now, nil
+	}
+	for holder, count := range now.holders {
+		s.says("redis", "HGETALL %s   %s = %s", name, holder, count)
+	}
+	s.says("redis", "PTTL %s   %d ms", name, now.ttl.Milliseconds())
+	return now, nil
+}
+
+// waiters waits until a Client listens for the release of the lock.
+func (s *stage) waiters(ctx context.Context, name string) error {
+	channel := "redisson_lock__channel:{" + name + "}"
+	for {
+		listening, err := s.Redis.PubSubNumSub(ctx, channel).Result()
+		if err != nil || listening[channel] > 0 {
+			return err
+		}
+		if err := sleep(ctx, 5*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// locking is a Lock, or what does the same.
+type locking func(ctx context.Context) (*holdfast.Lease, error)
+
+// granted is what came of a lock that was waited for in the background.
+type granted struct {
+	lease *holdfast.Lease
+	at    time.Time
+	err   error
+}
+
+// later locks in the background, and tells on the channel what came of it.
+func later(ctx context.Context, lock locking) <-chan granted {
+	came := make(chan granted, 1)
+	go func() {
+		l, err := lock(ctx)
+		came <- granted{l, time.Now(), err}
+	}()
+	return came
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// printf prints. A tour whose output is closed goes on: its status counts.
+func printf(out io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(out, format, args...)
+}
+
+// median returns the middle one of an odd number of durations.
+func median(of []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(of))
+	return sorted[len(sorted)/2]
+}
+
+// ms prints a duration in milliseconds.
+func ms(d time.Duration) string {
+	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+}

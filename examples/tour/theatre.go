@@ -1,0 +1,100 @@
+// The theatre is the server that the scenes play on, and the two processes.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// theatre is one Redis and two Clients on it. Each of them has its own part in
+// the owner ids, its own connections and its own renewals, so that two Clients in
+// one process meet only in Redis, as two processes do.
+type theatre struct {
+	rdb    *redis.Client
+	server *miniredis.Miniredis // nil on a server that was given
+	shared string               // the beginning of names that every tour there uses
+	prefix string               // the beginning of all others
+	a, b   *holdfast.Client
+}
+
+// open starts an embedded server, or connects to the one at url.
+func open(ctx context.Context, url string) (*theatre, error) {
+	t := new(theatre)
+	if url == "" {
+		t.server = miniredis.NewMiniRedis()
+		t.server.ClockTTL(true) // leases run out as time passes
+		if err := t.server.Start(); err != nil {
+			return nil, err
+		}
+		t.rdb = redis.NewClient(&redis.Options{Addr: t.server.Addr()})
+	} else {
+		options, err := redis.ParseURL(url)
+		if err != nil {
+			return nil, fmt.Errorf("REDIS_URL: %w", err)
+		}
+		t.shared = "holdfast-tour:"
+		t.prefix = t.shared + uuid.NewString()[:8] + ":"
+		t.rdb = redis.NewClient(options)
+		if err := t.rdb.Ping(ctx).Err(); err != nil {
+			return nil, errors.Join(fmt.Errorf("REDIS_URL: %w", err), t.rdb.Close())
+		}
+	}
+	t.a, t.b = holdfast.New(t.rdb), holdfast.New(t.rdb)
+	return t, nil
+}
+
+// introduce says what there is on stage.
+func (t *theatre) introduce(out io.Writer) {
+	where := "an embedded server, miniredis; REDIS_URL names another"
+	if t.server == nil {
+		where = fmt.Sprintf("the Redis at %s; keys begin with %q and are removed at the end", t.rdb.Options().Addr, t.prefix)
+	}
+	printf(out, "A tour of Holdfast on %s.\n", where)
+	printf(out, "A and B are two Clients and stand for two processes. A lease lasts 30 s unless you\n")
+	printf(out, "say otherwise; here most last about a second, so that you need not wait.\n")
+}
+
+// close ends everything, and removes the keys from a server that was given.
+func (t *theatre) close() error {
+	err := errors.Join(t.a.Close(), t.b.Close())
+	if t.server != nil {
+		err = errors.Join(err, t.rdb.Close())
+		t.server.Close()
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return errors.Join(err, t.sweep(ctx), t.rdb.Close())
+}
+
+// sweep removes the keys of this tour. The lock that all tours share goes by
+// itself; its token goes with the last tour that is there.
+func (t *theatre) sweep(ctx context.Context) error {
+	for _, pattern := range []string{t.prefix + "*", "redisson_lock_token:{" + t.prefix + "*"} {
+		found := t.rdb.Scan(ctx, 0, pattern, 1000).Iterator()
+		for found.Next(ctx) {
+			if err := t.rdb.Del(ctx, found.Val()).Err(); err != nil {
+				return err
+			}
+		}
+		if err := found.Err(); err != nil {
+			return err
+		}
+	}
+	lock := t.shared + "resource:x"
+	held, err := t.rdb.Exists(ctx, lock).Result()
+	if err != nil || held > 0 {
+		return err
+	}
+	return t.rdb.Del(ctx, "redisson_lock_token:{"+lock+"}").Err()
+}

@@ -12,8 +12,8 @@ import (
 const (
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 150 * time.Millisecond
-	// patience is how long a call is retried before the log says so.
-	patience = time.Second
+	// complainAfter is how long a call is retried before the log says so.
+	complainAfter = time.Second
 )
 
 // Run runs the call until it is answered. It returns nil when the script has
@@ -173,7 +173,7 @@ func (t *attempt) because(end error) error {
 
 // complain logs, once a call, that Redis has not answered for a while.
 func (t *attempt) complain() {
-	if t.warned || time.Since(t.started) < patience {
+	if t.warned || time.Since(t.started) < complainAfter {
 		return
 	}
 	t.warned = true

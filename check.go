@@ -1,3 +1,5 @@
+// What of a Redis voids the promises.
+
 package holdfast
 
 import (

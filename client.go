@@ -1,3 +1,5 @@
+// The Client: what its synchronizers share.
+
 package holdfast
 
 import (

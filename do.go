@@ -1,3 +1,5 @@
+// Work under a lock.
+
 package holdfast
 
 import (

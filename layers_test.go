@@ -22,8 +22,9 @@ const module = "github.com/holdfast-go/holdfast"
 var layers = [][]string{
 	{"."}, // the only package most users import
 	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "multilock"}, // primitives, unknown to each other
-	{"lease"},           // the public vocabulary they share
-	{"internal/engine"}, // the wait loop, put together from the row below
+	{"internal/lockhash"}, // what the locks that keep a hash of holders share
+	{"lease"},             // the public vocabulary they share
+	{"internal/engine"},   // the wait loop, put together from the row below
 	{"internal/conn", "internal/pubsub", "internal/renewal", "internal/telemetry"}, // machinery, each usable without the others
 	{"internal/keys"},
 	{"internal/errs"},

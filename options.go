@@ -1,3 +1,5 @@
+// The options of a Client.
+
 package holdfast
 
 import (

@@ -1,3 +1,5 @@
+// A Locker as a sync.Locker.
+
 package holdfast
 
 import (

@@ -1,3 +1,5 @@
+// The names of package lease that are typed most.
+
 package holdfast
 
 import "github.com/holdfast-go/holdfast/lease"

@@ -1,3 +1,5 @@
+// Acquiring: from a request to a lease on a hold.
+
 package lease
 
 import (

@@ -1,3 +1,5 @@
+// Contexts that carry a lease and end with it.
+
 package lease
 
 import (

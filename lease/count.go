@@ -1,6 +1,6 @@
-package lease
-
 // How many leases a hold has, as Redis counts them.
+
+package lease
 
 import (
 	"context"

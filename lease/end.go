@@ -1,3 +1,5 @@
+// How leases and holds end, and who is told.
+
 package lease
 
 import (

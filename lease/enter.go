@@ -1,3 +1,5 @@
+// Re-entry: one more lease on a hold that is there.
+
 package lease
 
 import (

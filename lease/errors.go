@@ -1,3 +1,5 @@
+// The errors of Holdfast.
+
 package lease
 
 import (

@@ -1,3 +1,5 @@
+// Handing a hold to another process: Detach and Attach.
+
 package lease
 
 import (

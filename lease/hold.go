@@ -1,3 +1,5 @@
+// The hold: what Redis knows, and how it is kept alive.
+
 package lease
 
 import (

@@ -1,3 +1,5 @@
+// How something is to be held.
+
 package lease
 
 import (

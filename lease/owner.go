@@ -1,3 +1,5 @@
+// Who holds something.
+
 package lease
 
 import (

@@ -1,3 +1,5 @@
+// Releasing.
+
 package lease
 
 import (

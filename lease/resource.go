@@ -1,3 +1,5 @@
+// What a synchronizer brings.
+
 package lease
 
 import (

@@ -1,3 +1,5 @@
+// Trying out the rights that the lock needs.
+
 package rlock
 
 import (

@@ -1,3 +1,5 @@
+// Questions about the lock, and taking it by force.
+
 package rlock
 
 import (

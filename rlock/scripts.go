@@ -1,3 +1,5 @@
+// The lock's scripts.
+
 package rlock
 
 import (

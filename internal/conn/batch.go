@@ -1,3 +1,5 @@
+// Batches of renewals: one pipeline, once, each call with its own outcome.
+
 package conn
 
 import (

@@ -1,3 +1,5 @@
+// A call: one run of one script, and what is known of its outcome.
+
 package conn
 
 import (

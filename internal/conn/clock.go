@@ -1,3 +1,5 @@
+// The estimate of a server's clock, from which not-afters are made.
+
 package conn
 
 import "time"

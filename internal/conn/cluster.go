@@ -1,3 +1,5 @@
+// The topology of a Redis Cluster: which master has which slot.
+
 package conn
 
 import (

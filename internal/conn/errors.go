@@ -1,3 +1,5 @@
+// What the errors of servers and networks ask for.
+
 package conn
 
 import (

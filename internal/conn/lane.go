@@ -1,3 +1,5 @@
+// A lane: all requests for one server, by group commit.
+
 package conn
 
 import (

@@ -1,3 +1,5 @@
+// A request: one sending of a call.
+
 package conn
 
 import (

@@ -1,3 +1,5 @@
+// The retrying of a call, until it is answered or its context ends.
+
 package conn
 
 import (

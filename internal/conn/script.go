@@ -1,3 +1,5 @@
+// Scripts and what all of them have in common.
+
 package conn
 
 import (

@@ -1,3 +1,5 @@
+// What the subscription service needs to know of the servers.
+
 package conn
 
 import (

@@ -1,3 +1,5 @@
+// The topology behind a go-redis client, and the options of our own connections.
+
 package conn
 
 import (

@@ -1,3 +1,5 @@
+// A wire: one connection, which can be cut under a caller who leaves.
+
 package conn
 
 import (

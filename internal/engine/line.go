@@ -1,3 +1,5 @@
+// The local queue: the waiters of one process for one name.
+
 package engine
 
 import (

@@ -1,3 +1,5 @@
+// Who may pass whom among those who ask for different amounts.
+
 package engine
 
 import (

@@ -1,3 +1,5 @@
+// What this Client holds, by key.
+
 package engine
 
 import "sync"

@@ -1,3 +1,5 @@
+// Logging and counting for goroutines that must not wait for it.
+
 package engine
 
 import "sync"

@@ -1,3 +1,5 @@
+// From the renewal scheduler to the connection manager.
+
 package engine
 
 import (

@@ -1,3 +1,5 @@
+// Clean-up in the background after requests that were never answered.
+
 package engine
 
 import (

@@ -1,3 +1,5 @@
+// A place in a queue that Redis keeps.
+
 package engine
 
 import "time"

@@ -1,3 +1,5 @@
+// The one loop in which Holdfast waits.
+
 package engine
 
 import (

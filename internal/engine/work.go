@@ -1,3 +1,5 @@
+// The count of what Close waits for.
+
 package engine
 
 import (

@@ -1,3 +1,5 @@
+// The hash slots of Redis Cluster.
+
 package keys
 
 import "strings"

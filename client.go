@@ -69,6 +69,16 @@ func (c *Client) Mutex(name string, options ...lease.Option) *rlock.Mutex {
 	return rlock.New(c.engine, name, c.mapped(name), lease.NewSettings(c.config.defaults, options))
 }
 
+// Striped returns the n locks that the name is cut into, for many keys that need
+// not all exclude each other: segment locks. It does no I/O, and the value may be
+// kept and shared. See rlock.Striped for how keys are spread.
+func (c *Client) Striped(name string, n int, options ...lease.Option) *rlock.Striped {
+	if c.err != nil {
+		return rlock.BrokenStriped(name, c.err)
+	}
+	return rlock.NewStriped(c.engine, name, n, c.mapped, lease.NewSettings(c.config.defaults, options))
+}
+
 // mapped returns the name in Redis of a name in the program.
 func (c *Client) mapped(name string) string {
 	if c.config.mapName == nil || name == "" {

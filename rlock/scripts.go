@@ -15,7 +15,10 @@ var (
 	lockSource string
 	//go:embed lua/release.lua
 	releaseSource string
+	//go:embed lua/stripes.lua
+	stripesSource string
 
 	lockScript    = conn.NewScript("mutex/lock", lockSource)
 	releaseScript = conn.NewScript("mutex/release", releaseSource)
+	stripesScript = conn.NewScript("mutex/stripes", stripesSource)
 )

@@ -73,6 +73,12 @@ func ForLock(name string) (Lock, error) {
 	}, nil
 }
 
+// ForStripes returns the key at which the number of a name's stripes stands. Its
+// slot does not matter.
+func ForStripes(name string) (string, error) {
+	return "holdfast_stripes:" + name, Check(name)
+}
+
 // Check says whether name can be the name of a synchronizer.
 func Check(name string) error {
 	if name == "" {

@@ -1,0 +1,84 @@
+// Where semaphores and latches live: Redisson's rule, and what holds for any name.
+
+package keys_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/keys"
+)
+
+func TestSemaphoreAndLatchKeysAreRedissons(t *testing.T) {
+	for _, tc := range []struct{ name, channel, taken, latch, sharded, generations, calls string }{
+		{
+			"orders", "redisson_sc:{orders}", "{orders}:timeout",
+			"redisson_countdownlatch__channel__{orders}", "redisson_countdownlatch__channel__{orders}",
+			"holdfast_latch:{orders}", "holdfast_calls:{orders}",
+		},
+		{
+			"{user7}:cart", "redisson_sc:{user7}:cart", "{user7}:cart:timeout",
+			"redisson_countdownlatch__channel__{{user7}:cart}", "holdfast_latch_channel:{12467}:{user7}:cart",
+			"holdfast_latch:{12467}:{user7}:cart", "holdfast_calls:{12467}:{user7}:cart",
+		},
+		{
+			"a}b", "holdfast_sc:{2453}:a}b", "holdfast_timeout:{2453}:a}b",
+			"redisson_countdownlatch__channel__{a}b}", "holdfast_latch_channel:{2453}:a}b",
+			"holdfast_latch:{2453}:a}b", "holdfast_calls:{2453}:a}b",
+		},
+	} {
+		p, err := keys.ForPermits(tc.name)
+		if want := (keys.Permits{Available: tc.name, Taken: tc.taken, Calls: tc.calls, Channel: tc.channel}); p != want || err != nil {
+			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, p, err, want)
+		}
+		s, err := keys.ForSemaphore(tc.name)
+		if want := (keys.Semaphore{Permits: tc.name, Calls: tc.calls, Channel: tc.channel}); s != want || err != nil {
+			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, s, err, want)
+		}
+		l, err := keys.ForLatch(tc.name)
+		if want := (keys.Latch{Count: tc.name, Generations: tc.generations, Calls: tc.calls, Channel: tc.latch, Sharded: tc.sharded}); l != want || err != nil {
+			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, l, err, want)
+		}
+	}
+	for _, name := range []string{"", "holdfast_calls:{orders}"} {
+		_, s := keys.ForSemaphore(name)
+		_, p := keys.ForPermits(name)
+		_, l := keys.ForLatch(name)
+		for _, err := range []error{s, p, l} {
+			if !errors.Is(err, errs.BadArgument) {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+	}
+}
+
+// Whatever the name, all of it is in one slot, and what only Holdfast knows is no
+// other name's.
+func TestSemaphoresAndLatchesStayInTheSlot(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	seen := make(map[string]string)
+	for range 20_000 {
+		name := randomName(random)
+		p, err := keys.ForPermits(name)
+		if err != nil {
+			continue
+		}
+		l, err := keys.ForLatch(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{p.Available, p.Taken, p.Calls, p.Channel, l.Generations, l.Calls, l.Sharded} {
+			if keys.Slot(key) != keys.Slot(name) {
+				t.Errorf("%q: %q is in another slot", name, key)
+			}
+		}
+		for _, key := range []string{p.Calls, l.Generations} {
+			if other, ok := seen[key]; ok && other != name {
+				t.Errorf("%q and %q share %q", name, other, key)
+			}
+			seen[key] = name
+		}
+	}
+}

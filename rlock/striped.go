@@ -1,0 +1,122 @@
+// Stripes: one name cut into a fixed number of locks, and keys spread over them.
+
+package rlock
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// MaxStripes is the largest number of stripes a name may be cut into.
+const MaxStripes = 1 << 16
+
+// Striped is one name cut into a fixed number of locks, for many keys that need
+// not all exclude each other: two keys do only if they fall on the same stripe.
+//
+// Stripe i of the name "stock" is the lock of the name "stock:<i>", as Mutex
+// would make it. A key falls on the stripe FNV-1a(key) mod n, with the 64-bit
+// FNV-1a of the key's bytes, in every process alike. The number of stripes is
+// stored in Redis on first use; with another number every call fails with
+// lease.ErrBadArgument, since the same key would be two locks.
+type Striped struct {
+	engine  *engine.Engine
+	name    string
+	stripes []*Mutex
+	record  string // the key at which the number stands
+	agreed  atomic.Bool
+	err     error
+}
+
+// NewStriped returns the n stripes of that name. mapped maps the names of the
+// stripes to names in Redis. It does no I/O; what is wrong with the arguments,
+// each call says.
+func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string, settings lease.Settings) *Striped {
+	s := &Striped{engine: e, name: name}
+	if n < 1 || n > MaxStripes {
+		return BrokenStriped(name, fmt.Errorf("%d stripes, want 1 to %d: %w", n, MaxStripes, errs.BadArgument))
+	}
+	if s.record, s.err = keys.ForStripes(mapped(name)); s.err != nil {
+		return BrokenStriped(name, s.err)
+	}
+	s.stripes = make([]*Mutex, n)
+	for i := range s.stripes {
+		stripe := name + ":" + strconv.Itoa(i)
+		s.stripes[i] = New(e, stripe, mapped(stripe), settings)
+	}
+	return s
+}
+
+// BrokenStriped returns stripes of which every call fails with err.
+func BrokenStriped(name string, err error) *Striped {
+	return &Striped{name: name, stripes: []*Mutex{Broken(name, err)}, err: err}
+}
+
+// For returns the stripe that key falls on.
+func (s *Striped) For(key string) *Stripe {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(key))
+	return s.At(int(hash.Sum64() % uint64(len(s.stripes))))
+}
+
+// At returns stripe i, counted from 0, for programs that spread their keys by a
+// rule of their own, such as id % 16, which a Java program shares. It panics if
+// there is no such stripe.
+func (s *Striped) At(i int) *Stripe {
+	if s.err != nil {
+		i = 0
+	}
+	return &Stripe{striped: s, Mutex: s.stripes[i]}
+}
+
+// Len returns the number of stripes.
+func (s *Striped) Len() int { return len(s.stripes) }
+
+// Stripe is one lock of a Striped. It is a Mutex, but for the check of the
+// number of stripes that comes before its first Lock.
+type Stripe struct {
+	*Mutex
+	striped *Striped
+}
+
+var _ lease.Locker = (*Stripe)(nil)
+
+// Lock is Mutex.Lock.
+func (s *Stripe) Lock(ctx context.Context) (*lease.Lease, error) {
+	if err := s.striped.agree(ctx); err != nil {
+		return nil, s.fail("lock", err)
+	}
+	return s.Mutex.Lock(ctx)
+}
+
+// TryLock is Mutex.TryLock.
+func (s *Stripe) TryLock(ctx context.Context) (*lease.Lease, error) {
+	if err := s.striped.agree(ctx); err != nil {
+		return nil, s.fail("try lock", err)
+	}
+	return s.Mutex.TryLock(ctx)
+}
+
+// agree sees to it that all processes mean the same number of stripes.
+func (s *Striped) agree(ctx context.Context) error {
+	if s.err != nil || s.agreed.Load() {
+		return s.err
+	}
+	call := &conn.Call{Script: stripesScript, Keys: []string{s.record}, Args: []any{len(s.stripes)}}
+	if err := s.engine.Conn.Run(ctx, call); err != nil {
+		return err
+	}
+	if stored := call.Int(2); stored != int64(len(s.stripes)) {
+		return fmt.Errorf("%d stripes, but %s is cut into %d: %w", len(s.stripes), lease.Quote(s.name), stored, errs.BadArgument)
+	}
+	s.agreed.Store(true)
+	return nil
+}

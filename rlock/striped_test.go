@@ -1,0 +1,113 @@
+package rlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// striped runs f on a Client of an embedded server, in a bubble.
+func striped(t *testing.T, f func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client)) {
+	synctest.Test(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		client := holdfast.New(mini.Client())
+		defer client.Close()
+		f(t, mini, client)
+	})
+}
+
+// The rule from key to stripe is FNV-1a of 64 bits, mod n, in every process: these
+// are the published vectors of that hash.
+func TestBehaviour25_TheRuleOfStripes(t *testing.T) {
+	striped(t, func(t *testing.T, _ *redistest.MiniServer, client *holdfast.Client) {
+		for key, hash := range map[string]uint64{
+			"":       0xcbf29ce484222325,
+			"a":      0xaf63dc4c8601ec8c,
+			"foobar": 0x85944171f73967e8,
+		} {
+			for _, n := range []int{1, 7, 16, 1000} {
+				want := fmt.Sprintf("stock:%d", hash%uint64(n))
+				if got := client.Striped("stock", n).For(key).Name(); got != want {
+					t.Errorf("%q of %d stripes: %s, want %s", key, n, got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestBehaviour25_StripesExclude(t *testing.T) {
+	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
+		ctx := t.Context()
+		stock := client.Striped("stock", 16)
+		l, err := stock.At(3).Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mini.Exists("stock:3") {
+			t.Error("stripe 3 is not the lock stock:3")
+		}
+		if _, err := stock.At(3).TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("the same stripe: %v", err)
+		}
+		if _, err := client.Mutex("stock:3").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("the lock of that name: %v", err)
+		}
+		other, err := stock.At(4).TryLock(ctx)
+		if err != nil {
+			t.Fatalf("another stripe: %v", err)
+		}
+		again, err := stock.At(3).Lock(l.Context(ctx))
+		if err != nil {
+			t.Fatalf("re-entry: %v", err)
+		}
+		for _, l := range []*holdfast.Lease{again, other, l} {
+			if err := l.Release(ctx); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestBehaviour25_AnotherNumberOfStripes(t *testing.T) {
+	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
+		ctx := t.Context()
+		if err := holdfast.Do(ctx, client.Striped("stock", 16).For("x"), func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		before := mini.Snapshot()
+		for _, n := range []int{8, 17} {
+			_, err := client.Striped("stock", n).For("x").Lock(ctx)
+			_, try := client.Striped("stock", n).At(0).TryLock(ctx)
+			if !errors.Is(err, holdfast.ErrBadArgument) || !errors.Is(try, holdfast.ErrBadArgument) {
+				t.Errorf("%d stripes: %v, %v", n, err, try)
+			}
+		}
+		if after := mini.Snapshot(); after != before {
+			t.Errorf("changed\n%s\nto\n%s", before, after)
+		}
+		if err := holdfast.Do(ctx, client.Striped("stock", 16).For("x"), func(context.Context) error { return nil }); err != nil {
+			t.Errorf("the number agreed on: %v", err)
+		}
+	})
+}
+
+func TestBehaviour25_BadStripes(t *testing.T) {
+	striped(t, func(t *testing.T, _ *redistest.MiniServer, client *holdfast.Client) {
+		for _, s := range []struct {
+			name string
+			n    int
+		}{{"stock", 0}, {"stock", -1}, {"stock", 1 << 20}, {"", 16}, {"holdfast_x", 16}} {
+			if _, err := client.Striped(s.name, s.n).For("x").Lock(t.Context()); !errors.Is(err, holdfast.ErrBadArgument) {
+				t.Errorf("%+v: %v", s, err)
+			}
+		}
+	})
+	if _, err := holdfast.New(nil).Striped("stock", 16).At(7).TryLock(t.Context()); !errors.Is(err, holdfast.ErrBadArgument) {
+		t.Errorf("a broken client: %v", err)
+	}
+}

@@ -20,13 +20,13 @@ func TestSemaphoreAndLatchKeysAreRedissons(t *testing.T) {
 		},
 		{
 			"{user7}:cart", "redisson_sc:{user7}:cart", "{user7}:cart:timeout",
-			"redisson_countdownlatch__channel__{{user7}:cart}", "holdfast_latch_channel:{12467}:{user7}:cart",
-			"holdfast_latch:{12467}:{user7}:cart", "holdfast_calls:{12467}:{user7}:cart",
+			"redisson_countdownlatch__channel__{{user7}:cart}", "holdfast_latch_channel:{3328}:{user7}:cart",
+			"holdfast_latch:{3328}:{user7}:cart", "holdfast_calls:{3328}:{user7}:cart",
 		},
 		{
-			"a}b", "holdfast_sc:{2453}:a}b", "holdfast_timeout:{2453}:a}b",
-			"redisson_countdownlatch__channel__{a}b}", "holdfast_latch_channel:{2453}:a}b",
-			"holdfast_latch:{2453}:a}b", "holdfast_calls:{2453}:a}b",
+			"a}b", "holdfast_sc:{20658}:a}b", "holdfast_timeout:{20658}:a}b",
+			"redisson_countdownlatch__channel__{a}b}", "holdfast_latch_channel:{20658}:a}b",
+			"holdfast_latch:{20658}:a}b", "holdfast_calls:{20658}:a}b",
 		},
 	} {
 		p, err := keys.ForPermits(tc.name)

@@ -55,7 +55,7 @@ func (h Hash) Move(from, to lease.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: moveScript,
 		Keys:   []string{h.Key, h.Token},
-		Args:   []any{from.String(), to.String(), length.Milliseconds()},
+		Args:   []any{from.String(), to.String(), length.Milliseconds(), TokenLife.Milliseconds()},
 	}
 }
 

@@ -1,0 +1,353 @@
+// How long a lock is held: behaviours 5 to 7, 17 and 18.
+
+package holdfast_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+func TestBehaviour05_Watchdog(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := w.lock(t.Context(), p.mutex)
+		w.at(10*time.Second - 20*time.Millisecond)
+		w.wantTTL(20*time.Second + 20*time.Millisecond)
+		for _, due := range []time.Duration{10 * time.Second, 20 * time.Second} {
+			w.at(due + 100*time.Millisecond)
+			// Renewals come up to one step of the wheel early, never late.
+			within(t, "PTTL after the renewal", w.pttl(name), 29_890*time.Millisecond, 29_900*time.Millisecond)
+		}
+		w.at(25 * time.Second)
+		w.release(l)
+		w.wantFree()
+		w.at(100 * time.Second)
+		times := p.times(renewRun)
+		if len(times) != 2 {
+			t.Errorf("renewals at %v, want 2", times)
+		}
+		for i, at := range times {
+			due := time.Duration(i+1) * 10 * time.Second
+			within(t, "renewal", at, due-time.Duration(i+1)*5*time.Millisecond, due)
+		}
+	})
+}
+
+func TestBehaviour05_HeldFor100Seconds(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := w.lock(t.Context(), p.mutex)
+		ctx := l.Context(t.Context())
+		for w.now() < 100*time.Second {
+			w.at(w.now() + 250*time.Millisecond)
+			if w.pttl(name) < 19_900*time.Millisecond {
+				t.Fatalf("at %v: PTTL %v", w.now(), w.pttl(name))
+			}
+		}
+		wantEnd(t, ctx, nil)
+		w.release(l)
+	})
+}
+
+func TestBehaviour05_LeaseOf60Seconds(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process(holdfast.WithDefaults(holdfast.Renewed(60 * time.Second)))
+		l := w.lock(t.Context(), p.mutex)
+		w.wantTTL(60 * time.Second)
+		w.at(65 * time.Second)
+		times := p.times(renewRun)
+		if len(times) != 3 {
+			t.Fatalf("renewals at %v, want every 20 s", times)
+		}
+		for i, at := range times {
+			within(t, "renewal", at, time.Duration(i+1)*(20*time.Second-5*time.Millisecond), time.Duration(i+1)*20*time.Second)
+		}
+		w.release(l)
+	})
+}
+
+func TestBehaviour05_OneRenewalPerHold(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		leases := []*lease.Lease{w.lock(t.Context(), p.mutex)}
+		for range 4 {
+			leases = append(leases, w.lock(leases[0].Context(t.Context()), p.mutex))
+		}
+		w.at(35 * time.Second)
+		if n := p.runs(renewRun); n != 3 {
+			t.Errorf("%d renewals of a hold with 5 leases in 35 s, want 3", n)
+		}
+		for _, l := range leases {
+			w.release(l)
+		}
+	})
+}
+
+func TestBehaviour06_FixedLease(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q := w.process(), w.process()
+		l := w.lock(t.Context(), p.Mutex(name, holdfast.Fixed(10*time.Second)))
+		ctx := l.Context(t.Context())
+		within(t, "deadline", l.Deadline().Sub(w.start), 9_900*time.Millisecond, 10*time.Second)
+
+		w.at(9_890 * time.Millisecond)
+		wantEnd(t, ctx, nil)
+		w.at(10*time.Second - time.Millisecond)
+		wantEnd(t, ctx, holdfast.ErrLost)
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		w.wantTTL(time.Millisecond)
+		w.at(10 * time.Second)
+		w.wantFree()
+		if n := p.runs(renewRun); n != 0 {
+			t.Errorf("%d renewals", n)
+		}
+
+		next := w.lock(t.Context(), q.mutex)
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+		w.at(11 * time.Second)
+		before := w.mini.Snapshot()
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		if after := w.mini.Snapshot(); after != before {
+			t.Errorf("the late release changed\n%s to\n%s", before, after)
+		}
+		w.release(next)
+	})
+}
+
+// gone makes the server lose the lock, in each way it may.
+var gone = map[string]func(w *world){
+	"deleted": func(w *world) { w.mini.Del(name) },
+	"flushed": func(w *world) { w.mini.FlushAll() },
+	"taken by another": func(w *world) {
+		w.mini.Del(name)
+		w.rdb.HSet(w.t.Context(), name, "6e0e2d3c-0000-4000-8000-000000000000:1", 1)
+		w.rdb.PExpire(w.t.Context(), name, 15*time.Second)
+	},
+}
+
+func TestBehaviour07_RenewalOfWhatIsGone(t *testing.T) {
+	for how, lose := range gone {
+		t.Run(how, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p := w.process()
+				l := w.lock(t.Context(), p.mutex)
+				ctx := l.Context(t.Context())
+				w.at(12 * time.Second) // past the first renewal
+				lose(w)
+				before := w.holders(name)
+				<-ctx.Done()
+				wantEnd(t, ctx, holdfast.ErrLost)
+				within(t, "told at", w.now(), 19_900*time.Millisecond, 20_100*time.Millisecond)
+				if after := w.holders(name); !slices.Equal(before, after) {
+					t.Errorf("the renewal made %q of %q", after, before)
+				}
+				renewals := p.runs(renewRun)
+				w.at(60 * time.Second)
+				if n := p.runs(renewRun); n != renewals {
+					t.Errorf("%d renewals after the loss", n-renewals)
+				}
+				wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+			})
+		})
+	}
+}
+
+func TestBehaviour07_UnreachableRedisIsLossAtTheDeadline(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := w.lock(t.Context(), p.mutex)
+		ctx := l.Context(t.Context())
+		w.at(15 * time.Second) // renewed at 10 s
+		p.unplug(true)
+		<-ctx.Done()
+		wantEnd(t, ctx, holdfast.ErrLost)
+		within(t, "told at", w.now(), 39_600*time.Millisecond, 39_990*time.Millisecond)
+		if left := w.pttl(name); left <= 0 {
+			t.Errorf("told when Redis had given the lock up (PTTL %v)", left)
+		}
+		p.unplug(false)
+		w.at(41 * time.Second)
+		w.wantFree()
+	})
+}
+
+func TestBehaviour07_RenewalsGoOnAfterAnOutage(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := w.lock(t.Context(), p.mutex)
+		w.at(9 * time.Second)
+		p.unplug(true)
+		w.at(28 * time.Second)
+		p.unplug(false)
+		w.at(29 * time.Second)
+		if got := w.pttl(name); got < 29*time.Second {
+			t.Errorf("PTTL %v a second after the outage", got)
+		}
+		w.release(l)
+	})
+}
+
+// What a nesting does to the time to live, and what an inner release leaves.
+func TestBehaviour17_Nesting(t *testing.T) {
+	for _, tc := range []struct {
+		what         string
+		outer, inner lease.Option
+		entered      time.Duration // PTTL after the nested Lock, 1 s after the first
+		left         time.Duration // PTTL after its release, 1 s later
+		renewed      bool          // whether the outer lease is renewed after that
+		outlived     time.Duration // when the outer lease ends by itself; 0: never
+	}{
+		{"renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(30 * time.Second),
+			30 * time.Second, 29 * time.Second, true, 0},
+		{"shorter renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(9 * time.Second),
+			29 * time.Second, 28 * time.Second, true, 0},
+		{"longer renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(90 * time.Second),
+			90 * time.Second, 89 * time.Second, true, 0},
+		{"fixed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Fixed(10 * time.Second),
+			29 * time.Second, 28 * time.Second, true, 0},
+		{"longer fixed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Fixed(60 * time.Second),
+			60 * time.Second, 59 * time.Second, true, 0},
+		{"renewed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Renewed(30 * time.Second),
+			30 * time.Second, 29 * time.Second, false, 10 * time.Second},
+		{"fixed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Fixed(5 * time.Second),
+			9 * time.Second, 8 * time.Second, false, 10 * time.Second},
+		{"longer fixed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Fixed(20 * time.Second),
+			20 * time.Second, 19 * time.Second, false, 10 * time.Second},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p := w.process()
+				outer := w.lock(t.Context(), p.Mutex(name, tc.outer))
+				ctx := outer.Context(t.Context())
+				w.at(time.Second)
+				inner := w.lock(ctx, p.Mutex(name, tc.inner))
+				w.wantTTL(tc.entered)
+				w.wantHolder(outer.Owner(), 2)
+				w.at(2 * time.Second)
+				w.release(inner)
+				w.wantTTL(tc.left)
+				w.wantHolder(outer.Owner(), 1)
+
+				w.at(9500 * time.Millisecond)
+				wantEnd(t, ctx, nil)
+				if tc.renewed {
+					w.at(200 * time.Second)
+					wantEnd(t, ctx, nil)
+					w.release(outer)
+					w.wantFree()
+					return
+				}
+				<-ctx.Done()
+				wantEnd(t, ctx, holdfast.ErrLost)
+				within(t, "ended at", w.now(), tc.outlived*98/100, tc.outlived)
+				w.at(100 * time.Second)
+				w.wantFree()
+			})
+		})
+	}
+}
+
+// A fixed lease that runs out inside a renewed hold ends alone.
+func TestBehaviour17_FixedRunsOutInsideRenewed(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		outer := w.lock(t.Context(), p.mutex)
+		outerCtx := outer.Context(t.Context())
+		inner := w.lock(outerCtx, p.Mutex(name, holdfast.Fixed(5*time.Second)))
+		innerCtx := inner.Context(t.Context())
+		<-innerCtx.Done()
+		wantEnd(t, innerCtx, holdfast.ErrLost)
+		within(t, "ended at", w.now(), 4900*time.Millisecond, 5*time.Second)
+		wantErr(t, inner.Release(t.Context()), holdfast.ErrLost)
+		w.at(60 * time.Second)
+		wantEnd(t, outerCtx, nil)
+		w.wantHolder(outer.Owner(), 1)
+		w.release(outer)
+		w.wantFree()
+	})
+}
+
+func TestBehaviour17_Extend(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := w.lock(t.Context(), p.Mutex(name, holdfast.Fixed(10*time.Second)))
+		ctx := l.Context(t.Context())
+		w.at(5 * time.Second)
+		if err := l.Extend(t.Context(), 3*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		w.wantTTL(5 * time.Second) // never shorter
+		if err := l.Extend(t.Context(), 20*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		w.wantTTL(20 * time.Second)
+		w.at(24 * time.Second)
+		wantEnd(t, ctx, nil)
+		<-ctx.Done()
+		within(t, "ended at", w.now(), 24_790*time.Millisecond, 25*time.Second)
+		wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLost)
+		w.at(25 * time.Second)
+		w.wantFree()
+		wantErr(t, l.Extend(t.Context(), time.Millisecond), holdfast.ErrBadArgument)
+	})
+}
+
+func TestBehaviour18_MaxHold(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := w.lock(t.Context(), p.Mutex(name, holdfast.MaxHold(time.Minute)))
+		ctx := l.Context(t.Context())
+		w.at(59 * time.Second)
+		wantEnd(t, ctx, nil)
+		<-ctx.Done()
+		wantEnd(t, ctx, holdfast.ErrMaxHold)
+		within(t, "ended at", w.now(), time.Minute-5*time.Millisecond, time.Minute)
+		renewals := p.runs(renewRun)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+		w.at(90 * time.Second)
+		if n := p.runs(renewRun); n != renewals {
+			t.Errorf("%d renewals after the end", n-renewals)
+		}
+		w.wantFree() // at the end of the last renewed lease at the latest
+	})
+}
+
+func TestBehaviour18_MaxHoldIsOffByDefault(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := w.lock(t.Context(), p.mutex)
+		zero := w.lock(t.Context(), p.Mutex("other", holdfast.MaxHold(0)))
+		time.Sleep(10 * time.Minute)
+		w.release(l)
+		w.release(zero)
+	})
+}
+
+func TestBehaviour18_HintThatTheHolderIsThisClient(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q := w.process(), w.process()
+		l := w.lock(t.Context(), p.mutex)
+		hinted := func(p *process) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := p.mutex.Lock(ctx)
+			wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+			return strings.Contains(err.Error(), "this same Client")
+		}
+		if !hinted(p) {
+			t.Error("the holder's own Client is not told")
+		}
+		if hinted(q) {
+			t.Error("another Client is told that it holds the lock")
+		}
+		w.release(l)
+	})
+}

@@ -1,0 +1,408 @@
+// The world in which the behaviour tests play: one Redis on virtual time, any
+// number of processes that use it, and somebody who looks on.
+
+package holdfast_test
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/rlock"
+)
+
+// The scripts of the mutex, as sendings name them.
+const (
+	lockRun    = "lock"
+	recountRun = "recount"
+	renewRun   = "renew"
+	releaseRun = "release"
+	moveRun    = "move"
+	stateRun   = "state"
+)
+
+// name is the lock that most tests are about, and its neighbours in Redis.
+const (
+	name      = "myLock"
+	tokenKey  = "redisson_lock_token:{myLock}"
+	channel   = "redisson_lock__channel:{myLock}"
+	allTokens = "redisson_lock_token:"
+)
+
+// world is one Redis in a synctest bubble. Its scripts are loaded, so that every
+// call is one EVALSHA.
+type world struct {
+	t       *testing.T
+	mini    *redistest.MiniServer
+	rdb     *redis.Client // the onlooker's
+	start   time.Time
+	scripts map[string]string // sha or source to name
+
+	processes []*process
+}
+
+// play runs scene in a world of its own, on virtual time. When it returns, no
+// key but tokens and no channel may be left, once every process has closed.
+func play(t *testing.T, scene func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, mini: redistest.Mini(t), start: time.Now(), scripts: make(map[string]string)}
+		w.rdb = w.mini.Client()
+		w.load()
+		scene(t, w)
+		for _, p := range w.processes {
+			p.Close()
+		}
+		redistest.LeftBehind(t, w.rdb, allTokens)
+	})
+}
+
+// load loads every script, and learns its name.
+func (w *world) load() {
+	w.t.Helper()
+	var files []string
+	for _, pattern := range []string{"rlock/lua/*.lua", "internal/lockhash/lua/*.lua"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			w.t.Fatalf("no scripts %s: %v", pattern, err)
+		}
+		files = append(files, found...)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		script := strings.TrimSuffix(filepath.Base(file), ".lua")
+		sum := sha1.Sum(source)
+		w.scripts[hex.EncodeToString(sum[:])] = script
+		w.scripts[string(source)] = script
+		if err := w.rdb.ScriptLoad(w.t.Context(), string(source)).Err(); err != nil {
+			w.t.Fatalf("load %s: %v", script, err)
+		}
+	}
+}
+
+// at sleeps until d after the beginning.
+func (w *world) at(d time.Duration) {
+	w.t.Helper()
+	if late := w.now() - d; late > 0 {
+		w.t.Fatalf("it is %v already, %v later than the test wants", w.now(), late)
+	}
+	time.Sleep(d - w.now())
+	synctest.Wait()
+}
+
+// now returns how long the world stands.
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+// pttl returns a key's time to live; -2 ns: no key, -1 ns: without end.
+func (w *world) pttl(key string) time.Duration {
+	w.t.Helper()
+	d, err := w.rdb.PTTL(w.t.Context(), key).Result()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+// holders returns the lock's hash, sorted: "holder=count".
+func (w *world) holders(key string) []string {
+	w.t.Helper()
+	fields, err := w.rdb.HGetAll(w.t.Context(), key).Result()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var all []string
+	for holder, count := range fields {
+		all = append(all, holder+"="+count)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// wantTTL fails the test unless the lock's time to live is exactly d.
+func (w *world) wantTTL(d time.Duration) {
+	w.t.Helper()
+	if got := w.pttl(name); got != d {
+		w.t.Errorf("at %v: PTTL %v, want %v", w.now(), got, d)
+	}
+}
+
+// wantHolder fails the test unless the lock is held by that owner alone, with
+// that count.
+func (w *world) wantHolder(owner lease.Owner, count int) {
+	w.t.Helper()
+	want := []string{fmt.Sprintf("%s=%d", owner, count)}
+	if got := w.holders(name); !slices.Equal(got, want) {
+		w.t.Errorf("at %v: held by %q, want %q", w.now(), got, want)
+	}
+}
+
+// wantFree fails the test if anything stands at the lock's key.
+func (w *world) wantFree() {
+	w.t.Helper()
+	if got := w.pttl(name); got != -2 {
+		w.t.Errorf("at %v: still held by %q for %v", w.now(), w.holders(name), got)
+	}
+}
+
+// messages subscribes to the channel and returns a function that ends the
+// subscription and returns what came, with the instants.
+func (w *world) messages(channel string) func() []string {
+	w.t.Helper()
+	ps := w.rdb.Subscribe(context.Background(), channel)
+	if _, err := ps.Receive(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+	var got []string
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			m, err := ps.ReceiveMessage(context.Background())
+			if err != nil {
+				return
+			}
+			got = append(got, fmt.Sprintf("%v %s", w.now(), m.Payload))
+		}
+	})
+	return func() []string {
+		synctest.Wait()
+		ps.Close()
+		done.Wait()
+		return got
+	}
+}
+
+// process is one process of the world: a Client behind a network of its own.
+type process struct {
+	*holdfast.Client
+	w     *world
+	net   *redistest.FaultProxy
+	mutex *rlock.Mutex // on name
+
+	mu    sync.Mutex
+	sent  []sending
+	rule  func(sending) redistest.Fault
+	conns []net.Conn // the process's ends
+}
+
+// sending is one run of a script on its way to Redis.
+type sending struct {
+	script string
+	n      int           // the how manieth of that script, from 1
+	at     time.Duration // since the beginning
+	conn   int64
+}
+
+// process starts a process.
+func (w *world) process(options ...holdfast.Option) *process {
+	w.t.Helper()
+	p := &process{w: w, net: w.mini.Proxy()}
+	p.net.OnCommand(p.observe)
+	p.Client = holdfast.New(p.net.Client(w.t, func(o *redis.Options) { o.Dialer = p.dial }), options...)
+	p.mutex = p.Mutex(name)
+	w.processes = append(w.processes, p)
+	w.t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// observe notes a run of a script, and asks the rule what is to happen to it.
+func (p *process) observe(c redistest.Command) redistest.Fault {
+	if len(c.Args) == 0 {
+		return redistest.Pass
+	}
+	script := p.w.scripts[c.Args[0]]
+	if script == "" {
+		return redistest.Pass
+	}
+	p.mu.Lock()
+	s := sending{script: script, n: 1, at: p.w.now(), conn: c.Conn}
+	for _, earlier := range p.sent {
+		if earlier.script == script {
+			s.n++
+		}
+	}
+	p.sent = append(p.sent, s)
+	rule := p.rule
+	p.mu.Unlock()
+	if rule == nil {
+		return redistest.Pass
+	}
+	return rule(s)
+}
+
+// on sets what is to happen to the n-th run of a script, counted from now; the
+// rest passes.
+func (p *process) on(script string, n int, fault redistest.Fault) {
+	before := p.runs(script)
+	p.each(func(s sending) redistest.Fault {
+		if s.script == script && s.n == before+n {
+			return fault
+		}
+		return redistest.Pass
+	})
+}
+
+// each sets the rule that decides about each run of a script; nil: all pass.
+func (p *process) each(rule func(sending) redistest.Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rule = rule
+}
+
+// runs counts how often a script was sent; "" counts all.
+func (p *process) runs(script string) int { return len(p.times(script)) }
+
+// times returns when a script was sent.
+func (p *process) times(script string) []time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []time.Duration
+	for _, s := range p.sent {
+		if script == "" || s.script == script {
+			all = append(all, s.at)
+		}
+	}
+	return all
+}
+
+// dial connects the process.
+func (p *process) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := p.net.Dial(ctx, network, addr)
+	if err == nil {
+		p.mu.Lock()
+		p.conns = append(p.conns, conn)
+		p.mu.Unlock()
+	}
+	return conn, err
+}
+
+// hangUp closes the process's ends of its connections. What it has sent still
+// arrives, and no answer is heard.
+func (p *process) hangUp() {
+	p.mu.Lock()
+	conns := p.conns
+	p.conns = nil
+	p.mu.Unlock()
+	for _, conn := range conns {
+		conn.Close()
+	}
+}
+
+// unplug takes the process off the network, or puts it back on.
+func (p *process) unplug(off bool) {
+	p.net.Refuse(off)
+	if off {
+		p.net.Cut()
+	}
+}
+
+// lock locks a mutex or fails the test.
+func (w *world) lock(ctx context.Context, m lease.Locker) *lease.Lease {
+	w.t.Helper()
+	l, err := m.Lock(ctx)
+	if err != nil {
+		w.t.Fatalf("at %v: %v", w.now(), err)
+	}
+	return l
+}
+
+// release releases a lease or fails the test.
+func (w *world) release(l *lease.Lease) {
+	w.t.Helper()
+	if err := l.Release(w.t.Context()); err != nil {
+		w.t.Errorf("at %v: %v", w.now(), err)
+	}
+}
+
+// attempt is a call under way on a goroutine of its own.
+type attempt struct {
+	done  chan struct{}
+	lease *lease.Lease
+	err   error
+	at    time.Duration // when it returned
+}
+
+// goLock locks on a goroutine of its own.
+func (w *world) goLock(ctx context.Context, m lease.Locker) *attempt {
+	return w.try(func() (*lease.Lease, error) { return m.Lock(ctx) })
+}
+
+// try calls f on a goroutine of its own.
+func (w *world) try(f func() (*lease.Lease, error)) *attempt {
+	a := &attempt{done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.lease, a.err = f()
+		a.at = w.now()
+	}()
+	return a
+}
+
+// result waits for an attempt.
+func (a *attempt) result() (*lease.Lease, error) {
+	<-a.done
+	return a.lease, a.err
+}
+
+// pending says whether an attempt has not returned yet.
+func (a *attempt) pending() bool {
+	synctest.Wait()
+	select {
+	case <-a.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// wantErr fails the test unless err matches each target.
+func wantErr(t *testing.T, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Errorf("error %v, want one that matches %q", err, target)
+		}
+	}
+}
+
+// wantEnd fails the test unless ctx ended with that cause.
+func wantEnd(t *testing.T, ctx context.Context, cause error) {
+	t.Helper()
+	if cause == nil {
+		if ctx.Err() != nil {
+			t.Errorf("the context has ended: %v", context.Cause(ctx))
+		}
+		return
+	}
+	if ctx.Err() == nil {
+		t.Errorf("the context has not ended, want %v", cause)
+		return
+	}
+	wantErr(t, context.Cause(ctx), cause)
+}
+
+// within fails the test unless d is from least to most.
+func within(t *testing.T, what string, d, least, most time.Duration) {
+	t.Helper()
+	if d < least || d > most {
+		t.Errorf("%s: %v, want from %v to %v", what, d, least, most)
+	}
+}

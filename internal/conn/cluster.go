@@ -4,7 +4,6 @@ package conn
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -36,6 +35,7 @@ type cluster struct {
 	loading *loading // the first load of the table, while it is under way
 
 	interrupted chan struct{} // closed by interrupt
+	probed      chan struct{} // closed when pubsub is known
 
 	loaded atomic.Bool  // there is a table
 	pubsub atomic.Int32 // unprobed, classicPubSub or shardedPubSub
@@ -63,6 +63,7 @@ func newCluster(o redis.ClusterOptions) *cluster {
 		byAddr:      make(map[string]*lane),
 		overlay:     make(map[int]relocation),
 		interrupted: make(chan struct{}),
+		probed:      make(chan struct{}),
 	}
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.MaxRetries, o.MaxRedirects = -1, 1
@@ -142,34 +143,13 @@ type loading struct {
 
 func (c *cluster) loadTable(l *loading) {
 	_, l.err = c.client.MasterForKey(context.Background(), "")
-	if l.err == nil {
-		c.loaded.Store(true)
+	if l.err == nil && c.loaded.CompareAndSwap(false, true) {
+		c.asking.Go(c.probe)
 	}
 	c.mu.Lock()
 	c.loading = nil
 	c.mu.Unlock()
 	close(l.done)
-}
-
-// await runs f, which does I/O through go-redis and so does not look at its
-// context while it reads, and leaves it behind when ctx ends.
-func (c *cluster) await(ctx context.Context, f func(context.Context) error) error {
-	c.mu.Lock()
-	if c.closing {
-		c.mu.Unlock()
-		return unsent{errs.Closed}
-	}
-	done := make(chan error, 1)
-	c.asking.Go(func() { done <- f(ctx) })
-	c.mu.Unlock()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.interrupted:
-		return unsent{errs.Closed}
-	}
 }
 
 // relocated returns where a MOVED has sent the slot lately.
@@ -219,30 +199,51 @@ func (c *cluster) failed(l *lane) {
 }
 
 func (c *cluster) sharded(ctx context.Context) (bool, error) {
-	switch c.pubsub.Load() {
-	case classicPubSub:
-		return false, nil
-	case shardedPubSub:
-		return true, nil
+	if c.pubsub.Load() == unprobed {
+		if err := c.load(ctx); err != nil { // with the table comes the probe
+			return false, err
+		}
+		select {
+		case <-c.probed:
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-c.interrupted:
+			return false, unsent{errs.Closed}
+		}
 	}
-	err := c.await(ctx, func(ctx context.Context) error {
-		node, err := c.client.MasterForKey(ctx, "")
-		if err != nil {
-			return err
+	return c.pubsub.Load() == shardedPubSub, nil
+}
+
+// probe finds out whether the servers have sharded channels: from the master that
+// answers first, since one may be frozen.
+func (c *cluster) probe() {
+	for {
+		_ = c.client.ForEachMaster(context.Background(), func(ctx context.Context, node *redis.Client) error {
+			c.learn(node.PubSubShardNumSub(ctx).Err())
+			return nil
+		})
+		select {
+		case <-c.probed:
+			return
+		case <-c.interrupted:
+			return
+		case <-time.After(maxBackoff):
 		}
-		switch err := node.PubSubShardNumSub(ctx).Err(); {
-		case err == nil:
-			c.pubsub.Store(shardedPubSub)
-		case errors.Is(typed(err), errs.Denied):
-			// It says nothing of the server: classic for now.
-		case isReply(err) && judge(err) == final:
-			c.pubsub.Store(classicPubSub)
-		default:
-			return err
-		}
-		return nil
-	})
-	return c.pubsub.Load() == shardedPubSub, err
+	}
+}
+
+// learn takes in what one master answered to the probe. No right to ask is taken
+// for no: then only the wake-up of others is lost.
+func (c *cluster) learn(err error) {
+	answer := classicPubSub
+	if err == nil {
+		answer = shardedPubSub
+	} else if !isReply(err) || judge(err) != final {
+		return
+	}
+	if c.pubsub.CompareAndSwap(unprobed, answer) {
+		close(c.probed)
+	}
 }
 
 func (c *cluster) masters(ctx context.Context) ([]string, error) {

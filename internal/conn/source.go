@@ -16,7 +16,7 @@ func (m *Manager) Home(ctx context.Context, channel string) (string, error) {
 		return "", err
 	}
 	if !sharded {
-		channel = "" // one server for all
+		channel = "holdfast" // any one server, but the same for all
 	}
 	return m.Node(ctx, channel)
 }

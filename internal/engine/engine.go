@@ -9,7 +9,6 @@ package engine
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,8 +41,11 @@ type Engine struct {
 
 	closing context.Context // ends with errs.Closed when Close begins
 	end     context.CancelCauseFunc
-	once    sync.Once
+	begun   atomic.Bool   // Close has begun
 	closed  chan struct{} // closed when Close is done
+
+	cleaning context.Context // ends when Close waits for clean-ups no longer
+	giveUp   context.CancelFunc
 
 	work work // calls that may need a clean-up, the clean-ups, and reports
 }
@@ -63,6 +65,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 		closed:    make(chan struct{}),
 	}
 	e.closing, e.end = context.WithCancelCause(context.Background())
+	e.cleaning, e.giveUp = context.WithCancel(context.Background())
 	e.subs = pubsub.New(manager, pubsub.Config{Logger: log, Reconnected: tel.Reconnected})
 	e.Renewals = renewal.New(sender{e})
 	return e, nil
@@ -100,7 +103,7 @@ const closeGrace = conn.Window + 500*time.Millisecond
 // What is held stays in Redis until its lease runs out: work may still be going
 // on under it. It is safe to call twice, and concurrently.
 func (e *Engine) Close() error {
-	e.once.Do(func() {
+	if e.begun.CompareAndSwap(false, true) {
 		defer close(e.closed)
 		e.work.close()
 		e.end(errs.Closed)
@@ -108,13 +111,15 @@ func (e *Engine) Close() error {
 		e.Renewals.Close()
 		e.Conn.Interrupt()
 		e.work.windUp(closeGrace)
+		e.giveUp()
 		err := e.subs.Close()
 		e.Conn.Close()
 		e.work.wait()
 		if err != nil {
 			e.Log.Warn("holdfast: closing the subscriptions failed", "error", err)
 		}
-	})
+		return nil
+	}
 	<-e.closed
 	return nil
 }

@@ -188,7 +188,10 @@ func (q *line) quiet(first Verdict) time.Duration {
 	q.heldUntil = time.Time{}
 	switch {
 	case !heldUntil.IsZero():
-		return max(0, nap(time.Until(heldUntil)))
+		if left := time.Until(heldUntil); left > 0 {
+			return nap(left)
+		}
+		return 0
 	case first.For != 0:
 		return nap(first.For)
 	default:

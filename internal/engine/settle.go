@@ -30,7 +30,7 @@ func (e *Engine) Background(f func()) bool {
 // whole; past it the lease that may have been left has run out by itself.
 func (e *Engine) Settle(notAfter int64, limit time.Duration, undo func(context.Context) (*conn.Call, error)) {
 	e.Background(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		ctx, cancel := context.WithTimeout(e.cleaning, limit)
 		defer cancel()
 		for {
 			call, err := undo(ctx)

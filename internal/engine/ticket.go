@@ -18,8 +18,8 @@ type Ticket struct {
 	// Seq is the waiter's number in the queue. Try sets it once, from the first
 	// answer; a place that was lost is taken again with it.
 	Seq int64
-	// Follows says that others of this process wait already, so that this one is
-	// not to get what it finds free: their places may be lost for the moment.
+	// Follows says that others of this process wait before this one, so that it
+	// is not to get what it finds free: their places may be lost for the moment.
 	Follows bool
 	// Behind are the IDs of those whose places Try is to keep alive with its own.
 	Behind []string

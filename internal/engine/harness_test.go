@@ -1,0 +1,185 @@
+// What the tests share: an Engine in virtual time, and a thing to wait for that
+// needs no Redis.
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// inBubble runs test in virtual time, with an Engine on an embedded server, and
+// checks that Close leaves no line behind.
+func inBubble(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.MiniServer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := redistest.Mini(t)
+		e, err := New(s.Client(), nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, e, s)
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		synctest.Wait()
+		e.lines.mu.Lock()
+		defer e.lines.mu.Unlock()
+		if n := len(e.lines.byKey); n != 0 {
+			t.Errorf("%d lines are left", n)
+		}
+	})
+}
+
+// thing is what fake tries ask for: held until an instant, or for good.
+type thing struct {
+	mu    sync.Mutex
+	held  bool
+	until time.Time // zero: no end
+	tries int
+}
+
+// channel is where a test's releases are told.
+const channel = "released"
+
+// try is a Waiting.Try. A grant lasts for lease; negative has no end.
+func (x *thing) try(lease time.Duration) func(context.Context) (Verdict, error) {
+	return func(ctx context.Context) (Verdict, error) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.tries++
+		if err := ctx.Err(); err != nil {
+			return Verdict{}, err
+		}
+		left := time.Duration(-1)
+		if !x.until.IsZero() {
+			left = time.Until(x.until)
+		}
+		if x.held && (x.until.IsZero() || left > 0) {
+			return Verdict{For: left}, nil
+		}
+		x.held, x.until = true, time.Time{}
+		if lease >= 0 {
+			x.until = time.Now().Add(lease)
+		}
+		return Verdict{Granted: true, For: lease}, nil
+	}
+}
+
+// take has somebody else hold it until an instant, or for good.
+func (x *thing) take(until time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.held, x.until = true, until
+}
+
+// free releases it without telling anybody.
+func (x *thing) free() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.held = false
+}
+
+// release frees it and tells.
+func (x *thing) release(s *redistest.MiniServer) {
+	x.free()
+	s.Publish(channel, "0")
+}
+
+func (x *thing) tried() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tries
+}
+
+// waiter is a Wait on a goroutine of its own.
+type waiter struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	waited bool
+	err    error
+	ended  time.Time
+}
+
+func wait(e *Engine, w Waiting) *waiter {
+	ctx, cancel := context.WithCancel(context.Background())
+	x := &waiter{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(x.done)
+		x.waited, x.err = e.Wait(ctx, w)
+		x.ended = time.Now()
+	}()
+	return x
+}
+
+// waiting is a Waiting for x under the key "k".
+func waiting(x *thing, lease time.Duration) Waiting {
+	return Waiting{Kind: "test", Key: "k", Channel: channel, Try: x.try(lease)}
+}
+
+// queue starts n waits, in order.
+func queue(e *Engine, n int, w Waiting) []*waiter {
+	all := make([]*waiter, n)
+	for i := range all {
+		all[i] = wait(e, w)
+		synctest.Wait()
+	}
+	return all
+}
+
+func (w *waiter) isDone() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave cancels the wait and fails t unless it ends at once, as one that found
+// the thing held.
+func (w *waiter) leave(t *testing.T) {
+	t.Helper()
+	begun := time.Now()
+	w.cancel()
+	<-w.done
+	mustMatch(t, w.err, context.Canceled)
+	mustMatch(t, w.err, errs.Busy)
+	if took := w.ended.Sub(begun); took != 0 {
+		t.Errorf("returned %v after it was cancelled", took)
+	}
+}
+
+// mustBeNext fails t unless w, and none of the rest, has been granted.
+func mustBeNext(t *testing.T, w *waiter, rest ...*waiter) {
+	t.Helper()
+	synctest.Wait()
+	if !w.isDone() {
+		t.Fatal("the next one has not been granted")
+	}
+	if w.err != nil || !w.waited {
+		t.Errorf("waited %v, %v", w.waited, w.err)
+	}
+	for i, other := range rest {
+		if other.isDone() {
+			t.Errorf("%d behind the next one was granted as well, or failed: %v", i+1, other.err)
+		}
+	}
+}
+
+func mustMatch(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want what matches %v", err, want)
+	}
+}

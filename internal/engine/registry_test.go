@@ -1,0 +1,180 @@
+// The registry of what this Client holds.
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+// fakeHold is a Held that leaves the registry when it is ended, as holds do.
+type fakeHold struct {
+	member Member
+	e      *Engine
+	key    string
+	holder string
+
+	mu    sync.Mutex
+	ended []error
+}
+
+func (h *fakeHold) Member() *Member { return &h.member }
+func (h *fakeHold) Holder() string  { return h.holder }
+
+func (h *fakeHold) End(cause error) {
+	h.e.Unregister(h.key, h)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = append(h.ended, cause)
+}
+
+func (h *fakeHold) times() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.ended)
+}
+
+func hold(e *Engine, key string) *fakeHold {
+	_, id := e.NewOwner()
+	h := &fakeHold{e: e, key: key, holder: fmt.Sprint(e.Client(), ":", id)}
+	e.Register(key, h)
+	return h
+}
+
+// Several holds stand under one key, when an old one has not noticed that it was
+// lost.
+func TestRegistryKeepsSeveralHoldsOfAKey(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
+		for leaver := range 3 { // the first, the middle, the last
+			all := []*fakeHold{hold(e, "k"), hold(e, "k"), hold(e, "k")}
+			other := hold(e, "j")
+			e.Unregister("k", all[leaver])
+			e.Unregister("k", all[leaver]) // twice is as good
+			if !e.Holds("k") {
+				t.Fatal("two are held, and Holds says no")
+			}
+			cause := errors.New("cause")
+			e.EndHeld("k", "nobody", cause)
+			for _, h := range all {
+				e.EndHeld("j", h.holder, cause)
+				if h.times() != 0 {
+					t.Error("ended for another holder or key")
+				}
+				e.EndHeld("k", h.holder, cause)
+				e.EndHeld("k", h.holder, cause)
+			}
+			for i, h := range all {
+				if want := map[bool]int{true: 0, false: 1}[i == leaver]; h.times() != want {
+					t.Errorf("%d left, %d was ended %d times, want %d", leaver, i, h.times(), want)
+				}
+				for _, got := range h.ended {
+					mustMatch(t, got, cause)
+				}
+			}
+			if e.Holds("k") || !e.Holds("j") || other.times() != 0 {
+				t.Error("another key's hold was touched, or one is left")
+			}
+			e.Unregister("j", other)
+			e.EndHeld("k", other.holder, cause)
+			if e.Holds("j") || len(e.registry.byKey) != 0 {
+				t.Errorf("left: %v", e.registry.byKey)
+			}
+		}
+	})
+}
+
+func TestCloseEndsEveryHold(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
+		all := []*fakeHold{hold(e, "k"), hold(e, "k"), hold(e, "j")}
+		e.Close()
+		for i, h := range all {
+			if h.times() != 1 {
+				t.Fatalf("%d was ended %d times", i, h.times())
+			}
+			mustMatch(t, h.ended[0], errs.Closed)
+		}
+	})
+}
+
+func TestRegistryUnderLoad(t *testing.T) {
+	server := redistest.Server(t)
+	e, err := New(server.Client(t), nil, discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			key := string(rune('a' + i%3))
+			for n := range 1000 {
+				h := hold(e, key)
+				if !e.Holds(key) && h.times() == 0 {
+					t.Error("held, and Holds says no")
+				}
+				if n%10 == 0 {
+					e.EndHeld(key, h.holder, errs.Lost)
+				} else {
+					e.Unregister(key, h)
+				}
+				e.Unregister(key, h)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(e.registry.byKey); n != 0 {
+		t.Errorf("%d keys are left", n)
+	}
+	e.Close()
+}
+
+// No two owners share an id; two Clients share none either.
+func TestOwnersAreUnique(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		other, err := New(s.Client(), nil, discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		if other.Client() == e.Client() {
+			t.Error("two Clients have one id")
+		}
+		if _, err := uuid.Parse(e.Client()); err != nil || len(e.Client()) != 36 {
+			t.Errorf("%q is no uuid of 36 characters: %v", e.Client(), err)
+		}
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		seen := make(map[int64]bool)
+		for range 8 {
+			wg.Go(func() {
+				for range 100 {
+					client, id := e.NewOwner()
+					mu.Lock()
+					if seen[id] || client != e.Client() {
+						t.Errorf("%s:%d again", client, id)
+					}
+					seen[id] = true
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestNewRefusesWhatConnRefuses(t *testing.T) {
+	e, err := New(nil, nil, discard)
+	if e != nil {
+		t.Error("an Engine on nothing")
+	}
+	mustMatch(t, err, errs.BadArgument)
+}

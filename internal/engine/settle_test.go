@@ -1,0 +1,191 @@
+// Clean-up in the background: until nothing can come late any more, within a
+// bound, and not beyond Close.
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+var clockScript = conn.NewScript("clock", `
+local t = redis.call('time')
+redis.call('incr', KEYS[1])
+return {1, t[1] * 1000000 + t[2]}`)
+
+// undoing is an undo that a server answers.
+type undoing struct {
+	e     *Engine
+	calls atomic.Int64
+	last  atomic.Int64 // the server's time in the last answer
+}
+
+func (u *undoing) undo(ctx context.Context) (*conn.Call, error) {
+	c := &conn.Call{Script: clockScript, Keys: []string{"undone"}, Cleanup: true}
+	if err := u.e.Conn.Run(ctx, c); err != nil {
+		return nil, err
+	}
+	u.calls.Add(1)
+	u.last.Store(c.ServerTime())
+	return c, nil
+}
+
+func TestSettleGoesOnUntilNothingCanComeLate(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Second, 0, time.Millisecond, conn.Window} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+				u := &undoing{e: e}
+				notAfter := time.Now().Add(ahead).UnixMicro()
+				e.Settle(notAfter, time.Minute, u.undo)
+				time.Sleep(10 * time.Second)
+				want := int64(2) // at once, and past the not-after
+				if ahead < 0 {
+					want = 1
+				}
+				if got := u.calls.Load(); got != want {
+					t.Errorf("%d calls, want %d", got, want)
+				}
+				if u.last.Load() <= notAfter {
+					t.Errorf("the last one at %d, want past %d", u.last.Load(), notAfter)
+				}
+			})
+		})
+	}
+}
+
+// The server's clock decides, also where it steps.
+func TestSettleFollowsTheServersClock(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		u := &undoing{e: e}
+		begun := time.Now()
+		s.SetTime(begun.Add(-time.Hour))
+		e.Settle(begun.Add(-time.Hour).Add(conn.Window).UnixMicro(), time.Minute, u.undo)
+		time.Sleep(5 * time.Second)
+		if u.calls.Load() < 2 || u.last.Load() != begun.Add(-time.Hour).UnixMicro() {
+			t.Fatalf("%d calls, the last at %d: the server's clock stands still", u.calls.Load(), u.last.Load())
+		}
+		s.SetTime(begun)
+		time.Sleep(5 * time.Second)
+		after := u.calls.Load()
+		time.Sleep(5 * time.Second)
+		if u.calls.Load() != after {
+			t.Error("goes on past the not-after")
+		}
+	})
+}
+
+func TestSettleIsBounded(t *testing.T) {
+	const limit = 5 * time.Second
+	for name, undo := range map[string]func(ctx context.Context) (*conn.Call, error){
+		"undo that hangs": func(ctx context.Context) (*conn.Call, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+		"not-after that never comes": func(context.Context) (*conn.Call, error) {
+			return &conn.Call{Reply: []any{int64(1), time.Now().Add(-time.Hour).UnixMicro()}}, nil
+		},
+		"undo that fails":    func(context.Context) (*conn.Call, error) { return nil, errors.New("boom") },
+		"nothing left to do": func(context.Context) (*conn.Call, error) { return nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+				var ended atomic.Bool
+				e.Settle(time.Now().Add(conn.Window).UnixMicro(), limit, func(ctx context.Context) (*conn.Call, error) {
+					context.AfterFunc(ctx, func() { ended.Store(true) }) // Settle's context ends with it
+					return undo(ctx)
+				})
+				time.Sleep(limit + time.Millisecond)
+				synctest.Wait()
+				if !ended.Load() {
+					t.Errorf("goes on after %v", limit)
+				}
+			})
+		})
+	}
+}
+
+// Close lets a clean-up end that is about to, and no other.
+func TestCloseWaitsForCleanupsWithinItsGrace(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		notAfter time.Duration
+		hangs    bool
+		silent   bool
+		want     time.Duration
+	}{
+		{name: "that is done", notAfter: -time.Second, want: 0},
+		{name: "that ends in time", notAfter: conn.Window, want: conn.Window + time.Millisecond},
+		{name: "that waits for long", notAfter: 20 * time.Second, want: closeGrace},
+		{name: "whose server is silent", notAfter: conn.Window, silent: true, want: closeGrace},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := redistest.Mini(t)
+				proxy := s.Proxy()
+				e, err := New(proxy.Client(t), nil, discard)
+				if err != nil {
+					t.Fatal(err)
+				}
+				u := &undoing{e: e}
+				if _, err := u.undo(t.Context()); err != nil { // connected
+					t.Fatal(err)
+				}
+				if tc.silent {
+					proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
+				}
+				notAfter := time.Now().Add(tc.notAfter).UnixMicro()
+				e.Settle(notAfter, time.Minute, u.undo)
+				synctest.Wait()
+				begun := time.Now()
+				e.Close()
+				// Closing cuts connections; a clean-up under way is sent again after a backoff.
+				if took := time.Since(begun); took < tc.want || took > tc.want+50*time.Millisecond {
+					t.Errorf("Close took %v, want %v", took, tc.want)
+				}
+				if tc.want < closeGrace && u.last.Load() <= notAfter {
+					t.Error("Close has cut a clean-up short")
+				}
+				if e.Background(func() { t.Error("begun after Close") }) {
+					t.Error("Background after Close says that it runs")
+				}
+				e.Settle(0, time.Minute, func(context.Context) (*conn.Call, error) {
+					t.Error("a clean-up has begun after Close")
+					return nil, nil
+				})
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+func TestCloseTwiceAndAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		u := &undoing{e: e}
+		e.Settle(time.Now().Add(500*time.Millisecond).UnixMicro(), time.Minute, u.undo)
+		done := make(chan time.Time)
+		begun := time.Now()
+		for range 3 {
+			go func() {
+				e.Close()
+				done <- time.Now()
+			}()
+		}
+		for range 3 {
+			if took := (<-done).Sub(begun); took < 501*time.Millisecond || took > 551*time.Millisecond {
+				t.Errorf("a Close took %v: each waits until all is over", took)
+			}
+		}
+		begun = time.Now()
+		e.Close()
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("one more took %v", took)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+// The local line of a queue that Redis keeps.
+
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// ids returns whom the line has, from its head.
+func ids(l *lines, key string) []string {
+	var all []string
+	for p := l.byKey[key].head; p != nil; p = p.next {
+		all = append(all, p.ticket.ID)
+	}
+	return all
+}
+
+// Places stand in Redis's order, whatever the order in which its answers came;
+// but nobody is put before the head.
+func TestLineFollowsRedissOrder(t *testing.T) {
+	var l lines
+	for _, seq := range []int64{5, 9, 7, 3, 8, 10, 4} {
+		l.join("k", &Ticket{ID: fmt.Sprint(seq), Seq: seq})
+	}
+	if got, want := ids(&l, "k"), []string{"5", "3", "4", "7", "8", "9", "10"}; !slices.Equal(got, want) {
+		t.Errorf("the line is %v, want %v", got, want)
+	}
+	for p := l.byKey["k"].tail; p.prev != nil; p = p.prev {
+		if p.prev.next != p {
+			t.Fatalf("the line is broken at %s", p.ticket.ID)
+		}
+	}
+}
+
+// The head's requests keep alive the places behind it: all within a beat, and no
+// more at a time than Redis has room for.
+func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
+	var l lines
+	const behind = 2*beats + 10
+	head := l.join("k", &Ticket{ID: "head"})
+	for i := range behind {
+		l.join("k", &Ticket{ID: fmt.Sprint(i), Seq: int64(i)})
+	}
+	kept := make(map[string]int)
+	for _, want := range []struct {
+		n    int
+		more bool
+	}{{beats, true}, {beats, true}, {10, false}, {0, false}} {
+		head.ticket.Nudge = []string{"old"}
+		if more := l.gather(head); more != want.more || len(head.ticket.Behind) != want.n {
+			t.Errorf("%d at a time, more %v, want %d, %v", len(head.ticket.Behind), more, want.n, want.more)
+		}
+		if len(head.ticket.Nudge) != 0 {
+			t.Error("an old answer was kept")
+		}
+		for _, id := range head.ticket.Behind {
+			kept[id]++
+		}
+	}
+	if len(kept) != behind {
+		t.Errorf("%d of %d were kept alive", len(kept), behind)
+	}
+	for id, n := range kept {
+		if n != 1 {
+			t.Errorf("%s was kept alive %d times within a beat", id, n)
+		}
+	}
+	l.byKey["k"].beaten = time.Now().Add(-beat)
+	if l.gather(head); len(head.ticket.Behind) != beats {
+		t.Errorf("after a beat %d are kept alive, want %d", len(head.ticket.Behind), beats)
+	}
+}
+
+// Who must ask by himself is told, and nobody else.
+func TestNudge(t *testing.T) {
+	var l lines
+	places := make([]*place, 5)
+	for i := range places {
+		places[i] = l.join("k", &Ticket{ID: fmt.Sprint(i), Seq: int64(i)})
+	}
+	head := places[0]
+	l.gather(head)
+	head.ticket.Nudge = []string{"1", "3", "gone"}
+	l.nudge(head)
+	l.nudge(head) // they coalesce
+	for i, p := range places[1:] {
+		stage, want := leading, i+1 == 1 || i+1 == 3
+		select {
+		case <-p.nudged:
+			stage = nudged
+		default:
+		}
+		if (stage == nudged) != want {
+			t.Errorf("%d was nudged: %v, want %v", i+1, stage == nudged, want)
+		}
+		if len(p.nudged) != 0 {
+			t.Errorf("%d was nudged twice", i+1)
+		}
+	}
+}

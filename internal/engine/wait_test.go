@@ -1,0 +1,462 @@
+// The wait loop and the local line.
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestFreeThingIsGrantedWithoutWaiting(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		x := new(thing)
+		waited, err := e.Wait(t.Context(), waiting(x, time.Minute))
+		if waited || err != nil || x.tried() != 1 {
+			t.Errorf("waited %v, %v, %d tries, want one try and no wait", waited, err, x.tried())
+		}
+		if channels := s.PubSubChannels(""); len(channels) != 0 {
+			t.Errorf("subscribed %q for nothing", channels)
+		}
+	})
+}
+
+// However many wait, the head asks; and it asks no more than it must.
+func TestOnlyTheHeadTries(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		x := new(thing)
+		x.take(time.Time{})
+		all := queue(e, 20, waiting(x, -1))
+		before := x.tried()
+		if before > 2 { // as it came, and when its subscription was live
+			t.Errorf("%d tries by 20 who came, want 2", before)
+		}
+		const polls = 10
+		time.Sleep(polls * PollBound)
+		if got := x.tried() - before; got < polls || got > polls*10/9+1 {
+			t.Errorf("%d tries in %d polls", got, polls)
+		}
+		for _, w := range all {
+			w.leave(t)
+		}
+	})
+}
+
+func TestWaitersAreServedInOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		x := new(thing)
+		x.take(time.Time{})
+		all := queue(e, 10, waiting(x, -1))
+		for i, w := range all {
+			begun := time.Now()
+			x.release(s)
+			mustBeNext(t, w, all[i+1:]...)
+			if took := w.ended.Sub(begun); took != 0 {
+				t.Errorf("%d was granted %v after the release", i, took)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// One who leaves, wherever he stands, leaves the order of the others as it was.
+func TestWhoLeavesHandsOn(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		x := new(thing)
+		x.take(time.Time{})
+		all := queue(e, 8, waiting(x, -1))
+		all[0].leave(t) // the head
+		all[3].leave(t) // in the middle
+		all[4].leave(t) // and the one behind
+		all[7].leave(t) // the tail
+		all[1].leave(t) // the head after the first
+		late := queue(e, 1, waiting(x, -1))[0]
+		rest := []*waiter{all[2], all[5], all[6], late}
+		for i, next := range rest {
+			x.release(s)
+			mustBeNext(t, next, rest[i+1:]...)
+		}
+		// The line has ended; a new one begins.
+		again := queue(e, 2, waiting(x, -1))
+		x.release(s)
+		mustBeNext(t, again[0], again[1])
+		x.release(s)
+		mustBeNext(t, again[1])
+	})
+}
+
+// The head takes the message of a release, and leaves before it has acted on it.
+// There will be no second message.
+func TestSignalOfOneWhoLeavesIsNotLost(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		ahead int // grants within this process before
+	}{{"to the first head", 0}, {"to a head behind a holder of this process", 1}, {"to a later head", 3}} {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+				x := new(thing)
+				x.take(time.Time{})
+				all := queue(e, tc.ahead, waiting(x, time.Hour))
+				// The leaver asks as he is cancelled.
+				leaver := waiting(x, time.Hour)
+				ctx, cancel := context.WithCancel(t.Context())
+				armed := false
+				leaver.Try = func(context.Context) (Verdict, error) {
+					if armed {
+						cancel()
+						return Verdict{}, ctx.Err()
+					}
+					return x.try(time.Hour)(ctx)
+				}
+				left := make(chan error, 1)
+				go func() {
+					_, err := e.Wait(ctx, leaver)
+					left <- err
+				}()
+				synctest.Wait()
+				next := wait(e, waiting(x, time.Hour))
+				synctest.Wait()
+				for _, w := range all {
+					x.release(s)
+					mustBeNext(t, w, next)
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(10 * time.Millisecond)
+
+				armed = true
+				begun := time.Now()
+				x.release(s)
+				mustMatch(t, <-left, context.Canceled)
+				<-next.done
+				if took := next.ended.Sub(begun); next.err != nil || took != 0 {
+					t.Errorf("the next one was granted %v after the release (%v)", took, next.err)
+				}
+			})
+		})
+	}
+}
+
+// A message that nobody sends is made up for by the poll.
+func TestPollWithoutMessages(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		for _, end := range []time.Duration{-1, time.Hour} {
+			x := new(thing)
+			x.take(time.Time{})
+			if end > 0 {
+				x.take(time.Now().Add(end))
+			}
+			w := wait(e, waiting(x, -1))
+			synctest.Wait()
+			for range 20 {
+				before, begun := x.tried(), time.Now()
+				for x.tried() == before {
+					time.Sleep(time.Millisecond)
+				}
+				if gap := time.Since(begun); gap > PollBound || gap < PollBound*8/10 {
+					t.Errorf("asked after %v, want %v less a tenth at random", gap, PollBound)
+				}
+			}
+			w.leave(t)
+		}
+	})
+}
+
+// Nor does it matter how much longer the holder might have had.
+func TestPollFindsAnUntoldRelease(t *testing.T) {
+	for _, end := range []time.Duration{-1, PollBound + time.Millisecond, 5 * PollBound / 2, time.Hour} {
+		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+			x := new(thing)
+			x.take(time.Time{})
+			if end > 0 {
+				x.take(time.Now().Add(end))
+			}
+			w := wait(e, waiting(x, -1))
+			time.Sleep(time.Millisecond)
+			begun := time.Now()
+			x.free()
+			<-w.done
+			if took := w.ended.Sub(begun); w.err != nil || took > PollBound {
+				t.Errorf("holder for %v: granted %v after an untold release (%v), want at most %v", end, took, w.err, PollBound)
+			}
+		})
+	}
+}
+
+// A lease that runs out is told by nobody; its end is known to the millisecond.
+func TestWakesWhenTheHoldersLeaseEnds(t *testing.T) {
+	const ms = time.Millisecond
+	for _, left := range []time.Duration{ms, 5 * ms, 123 * ms, 700 * ms, 5*time.Second + 17*ms} {
+		t.Run(left.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+				x := new(thing)
+				begun := time.Now()
+				x.take(begun.Add(left))
+				all := queue(e, 3, waiting(x, left))
+				for i, w := range all { // the next ones behind holders of this process
+					<-w.done
+					want := begun.Add(time.Duration(i+1) * left)
+					if late := w.ended.Sub(want); w.err != nil || late < 0 || late > ms {
+						t.Errorf("%d was granted %v after the end of the lease (%v)", i, late, w.err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The head that had learnt when the lease ends leaves; the next one must know it
+// as well.
+func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		x := new(thing)
+		begun := time.Now()
+		x.take(begun.Add(300 * time.Millisecond))
+		all := queue(e, 3, waiting(x, 200*time.Millisecond))
+		<-all[0].done // granted at 300 ms, for 200 ms
+		time.Sleep(50 * time.Millisecond)
+		x.take(begun.Add(700 * time.Millisecond)) // renewed, or taken by another, untold
+		time.Sleep(200 * time.Millisecond)
+		all[1].leave(t)
+		<-all[2].done
+		if late := all[2].ended.Sub(begun.Add(700 * time.Millisecond)); late < 0 || late > time.Millisecond {
+			t.Errorf("granted %v after the end of the lease", late)
+		}
+	})
+}
+
+// A holder whose time to live rounds to nothing, for ever.
+func TestWaitingIsNeverHot(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		tries := 0
+		w := wait(e, Waiting{Kind: "test", Key: "k", Channel: channel, Try: func(context.Context) (Verdict, error) {
+			tries++
+			return Verdict{For: 0}, nil
+		}})
+		time.Sleep(time.Second)
+		w.leave(t)
+		if tries > 1010 {
+			t.Errorf("%d tries in a second", tries)
+		}
+	})
+}
+
+func TestCancelledWaitSaysThatItWasBusy(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		x := new(thing)
+		x.take(time.Time{})
+		for _, behind := range []bool{false, true} {
+			if behind {
+				defer queue(e, 1, waiting(x, -1))[0].leave(t)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
+			begun := time.Now()
+			waited, err := e.Wait(ctx, waiting(x, -1))
+			cancel()
+			mustMatch(t, err, context.DeadlineExceeded)
+			mustMatch(t, err, errs.Busy)
+			if took := time.Since(begun); took != 250*time.Millisecond || !waited {
+				t.Errorf("waited %v for %v", waited, took)
+			}
+		}
+	})
+}
+
+// An error of a try ends that wait and no other.
+func TestFailedTryIsItsOwn(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		x := new(thing)
+		x.take(time.Time{})
+		boom := errors.New("boom")
+		fail := false
+		failing := waiting(x, -1)
+		failing.Try = func(ctx context.Context) (Verdict, error) {
+			if fail {
+				return Verdict{}, boom
+			}
+			return x.try(-1)(ctx)
+		}
+		first := wait(e, failing)
+		synctest.Wait()
+		second := wait(e, waiting(x, -1))
+		synctest.Wait()
+		fail = true
+		x.release(s)
+		mustBeNext(t, second)
+		mustMatch(t, first.err, boom)
+		if errors.Is(first.err, errs.Busy) {
+			t.Errorf("%v matches errs.Busy", first.err)
+		}
+	})
+}
+
+func TestCloseEndsEveryWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		x := new(thing)
+		x.take(time.Time{})
+		all := queue(e, 5, waiting(x, -1))
+		begun := time.Now()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		for i, w := range all {
+			<-w.done
+			mustMatch(t, w.err, errs.Closed)
+			if took := w.ended.Sub(begun); took != 0 {
+				t.Errorf("%d returned after %v", i, took)
+			}
+		}
+		_, err := e.Wait(t.Context(), waiting(x, -1))
+		mustMatch(t, err, errs.Closed)
+	})
+}
+
+// What a grant means for those behind.
+func TestSharedAndCommonGrants(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		var mu sync.Mutex
+		left, tries := 0, 0
+		set := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			left, tries = n, 0
+		}
+		take := func(context.Context) (Verdict, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			tries++
+			if left == 0 {
+				return Verdict{For: -1}, nil
+			}
+			left--
+			return Verdict{Granted: true, For: -1}, nil
+		}
+		// Three of five permits are freed with one message: three go in.
+		w := Waiting{Kind: "test", Key: "k", Channel: channel, Try: take, Grant: Shared}
+		all := queue(e, 5, w)
+		set(3)
+		s.Publish(channel, "0")
+		synctest.Wait()
+		for i, one := range all {
+			if one.isDone() != (i < 3) {
+				t.Errorf("shared: %d is done: %v", i, one.isDone())
+			}
+		}
+		for _, one := range all[3:] {
+			one.leave(t)
+		}
+
+		// A latch opens: one asks, all go.
+		set(0)
+		w.Grant = Common
+		all = queue(e, 5, w)
+		set(1)
+		s.Publish(channel, "0")
+		synctest.Wait()
+		for i, one := range all {
+			if !one.isDone() || one.err != nil {
+				t.Errorf("common: %d is done: %v, %v", i, one.isDone(), one.err)
+			}
+		}
+		if tries != 1 {
+			t.Errorf("common: %d tries for one message", tries)
+		}
+	})
+}
+
+// Who asks for less passes, until who asks for more has waited long enough.
+func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		free := new(thing)
+		light := Waiting{Kind: "test", Key: "k/1", Group: "k", Channel: channel, Try: free.try(-1), Grant: Shared, Weight: 1}
+		big := new(thing)
+		big.take(time.Time{})
+		heavy := Waiting{Kind: "test", Key: "k/5", Group: "k", Channel: channel, Try: big.try(-1), Grant: Shared, Weight: 5}
+		other := light
+		other.Key, other.Group = "j/1", "j"
+
+		waits := wait(e, heavy)
+		synctest.Wait()
+		if waited, err := e.Wait(t.Context(), light); waited || err != nil {
+			t.Errorf("at once: waited %v, %v", waited, err)
+		}
+		time.Sleep(patience + time.Millisecond)
+		free.free()
+		stopped := wait(e, light)
+		time.Sleep(10 * time.Second)
+		if stopped.isDone() {
+			t.Error("passed one who has waited long")
+		}
+		if waited, err := e.Wait(t.Context(), other); waited || err != nil {
+			t.Errorf("of another group: waited %v, %v", waited, err)
+		}
+		free.free()
+		begun := time.Now()
+		waits.leave(t)
+		<-stopped.done
+		if took := stopped.ended.Sub(begun); stopped.err != nil || took != 0 {
+			t.Errorf("went on %v after the heavy one had left (%v)", took, stopped.err)
+		}
+	})
+}
+
+// Many come, wait, leave and get it, at random; it has one holder at a time,
+// everybody returns, and nothing is left.
+func TestWaitUnderLoad(t *testing.T) {
+	for seed := range uint64(redistest.Count(t, 50)) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+				random := rand.New(rand.NewPCG(seed, 1))
+				things := []*thing{new(thing), new(thing), new(thing)}
+				var wg sync.WaitGroup
+				var mu sync.Mutex
+				holders, granted, gone := make([]int, len(things)), 0, 0
+				for range 100 {
+					at := random.IntN(len(things))
+					arrives := time.Duration(random.Int64N(int64(3 * time.Second)))
+					patience := time.Duration(random.Int64N(int64(4 * time.Second)))
+					works := time.Duration(random.Int64N(int64(100 * time.Millisecond)))
+					told := random.IntN(4) > 0
+					wg.Go(func() {
+						time.Sleep(arrives)
+						ctx, cancel := context.WithTimeout(context.Background(), patience)
+						defer cancel()
+						w := Waiting{Kind: "test", Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Try: things[at].try(-1)}
+						_, err := e.Wait(ctx, w)
+						mu.Lock()
+						if err != nil {
+							gone++
+							mu.Unlock()
+							mustMatch(t, err, context.DeadlineExceeded)
+							return
+						}
+						granted++
+						if holders[at]++; holders[at] > 1 {
+							t.Errorf("%d has %d holders", at, holders[at])
+						}
+						mu.Unlock()
+						time.Sleep(works)
+						mu.Lock()
+						holders[at]--
+						mu.Unlock()
+						things[at].free()
+						if told {
+							s.Publish(fmt.Sprint(channel, at), "0")
+						}
+					})
+				}
+				wg.Wait()
+				if granted == 0 || granted+gone != 100 {
+					t.Errorf("%d were granted, %d left", granted, gone)
+				}
+			})
+		})
+	}
+}

@@ -21,8 +21,8 @@ type Request struct {
 	Settings Settings
 	// Try asks once and does not wait.
 	Try bool
-	// As is the owner that asks, where it holds something already on which the
-	// grant depends: the write side of the same lock. The default is a new one.
+	// As is the owner that asks, where it is known to others already by a place in
+	// a queue. The default is a new one.
 	As Owner
 	// Afresh never re-enters a hold that the context carries.
 	Afresh bool

@@ -17,8 +17,8 @@ import (
 // hold keeps its time to live, a whole lease if it was renewed, and is not
 // renewed until it is attached.
 //
-// It must be the only lease on its hold; otherwise the error matches
-// ErrBadArgument. On any error the lease goes on, or has ended as the error says.
+// It must be the only lease on its hold, and on something that can be attached
+// to; otherwise the error matches ErrBadArgument. On any error the lease goes on, or has ended as the error says.
 // After success the lease counts as released.
 func (l *Lease) Detach(ctx context.Context) (Owner, error) {
 	owner, err := l.detach(ctx)
@@ -30,6 +30,9 @@ func (l *Lease) Detach(ctx context.Context) (Owner, error) {
 
 func (l *Lease) detach(ctx context.Context) (Owner, error) {
 	h := l.hold
+	if _, ok := h.resource.(Movable); !ok {
+		return Owner{}, fmt.Errorf("this kind cannot be attached to: %w", errs.BadArgument)
+	}
 	if err := h.take(ctx); err != nil {
 		return Owner{}, err
 	}

@@ -1,0 +1,269 @@
+// What callers see, on virtual time.
+
+package latch
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// world is one Redis on virtual time: one process behind a network, one near.
+type world struct {
+	t         *testing.T
+	ctx       context.Context
+	mini      *redistest.MiniServer
+	net       *redistest.FaultProxy
+	e         *engine.Engine
+	far, near *Latch
+}
+
+func play(t *testing.T, scene func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, ctx: t.Context(), mini: redistest.Mini(t)}
+		w.net = w.mini.Proxy()
+		w.e = newEngine(t, w.net.Client(t))
+		near := newEngine(t, w.mini.Client())
+		w.far, w.near = New(w.e, "l", "l"), New(near, "l", "l")
+		scene(w)
+		w.net.Refuse(false)
+		w.e.Close()
+		near.Close()
+		redistest.LeftBehind(t, w.mini.Client(), "holdfast_calls:{l}", "holdfast_latch:{l}")
+	})
+}
+
+func (w *world) set(n int64, options ...Option) {
+	w.t.Helper()
+	if set, err := w.near.TrySetCount(w.ctx, n, options...); !set || err != nil {
+		w.t.Fatal(set, err)
+	}
+}
+
+func (w *world) countDown(l *Latch, want int64) {
+	w.t.Helper()
+	if left, err := l.CountDown(w.ctx); left != want || err != nil {
+		w.t.Errorf("%d left, %v; want %d", left, err, want)
+	}
+}
+
+// wait waits on goroutines of their own, and returns when they park.
+func (w *world) wait(l *Latch, n int) <-chan error {
+	done := make(chan error, n)
+	for range n {
+		go func() { done <- l.Wait(w.ctx) }()
+	}
+	time.Sleep(10 * time.Millisecond)
+	synctest.Wait()
+	return done
+}
+
+// all fails the test unless n waits end now, each with that error.
+func (w *world) all(done <-chan error, n int, want error) {
+	w.t.Helper()
+	time.Sleep(10 * time.Millisecond)
+	synctest.Wait()
+	for range n {
+		select {
+		case err := <-done:
+			if !errors.Is(err, want) {
+				w.t.Errorf("waited: %v, want %v", err, want)
+			}
+		default:
+			w.t.Fatal("still waiting")
+		}
+	}
+}
+
+// none fails the test if a wait has ended.
+func (w *world) none(done <-chan error) {
+	w.t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-done:
+		w.t.Errorf("it waits no more: %v", err)
+	default:
+	}
+}
+
+func TestCountsToZero(t *testing.T) {
+	play(t, func(w *world) {
+		w.all(w.wait(w.far, 1), 1, nil) // not set: at once
+		w.set(2)
+		if set, err := w.far.TrySetCount(w.ctx, 5); set || err != nil {
+			t.Errorf("set again: %v, %v", set, err)
+		}
+		done := w.wait(w.far, 100)
+		w.countDown(w.near, 1)
+		w.none(done)
+		if n, err := w.far.Count(w.ctx); n != 1 || err != nil {
+			t.Errorf("count %d, %v", n, err)
+		}
+		w.countDown(w.near, 0)
+		w.all(done, 100, nil)
+		w.countDown(w.near, 0) // nothing there
+		if n, err := w.far.Count(w.ctx); n != 0 || err != nil {
+			t.Errorf("count %d, %v", n, err)
+		}
+		w.set(1) // another generation
+		w.countDown(w.far, 0)
+	})
+}
+
+func TestDeleteWakesWithAnError(t *testing.T) {
+	play(t, func(w *world) {
+		if was, err := w.near.Delete(w.ctx); was || err != nil {
+			t.Errorf("%v, %v", was, err)
+		}
+		w.set(2)
+		done := w.wait(w.far, 50)
+		if was, err := w.near.Delete(w.ctx); !was || err != nil {
+			t.Errorf("%v, %v", was, err)
+		}
+		w.all(done, 50, errs.Deleted)
+		w.all(w.wait(w.far, 1), 1, nil)
+	})
+}
+
+func TestRunsOut(t *testing.T) {
+	play(t, func(w *world) {
+		w.set(2, ExpiresIn(5*time.Second))
+		done := w.wait(w.far, 10)
+		time.Sleep(4900 * time.Millisecond)
+		w.none(done)
+		time.Sleep(100 * time.Millisecond)
+		w.all(done, 10, errs.Deleted)
+
+		w.set(1, ExpiresIn(5*time.Second)) // and one that does not run out
+		done = w.wait(w.far, 10)
+		w.countDown(w.near, 0)
+		w.all(done, 10, nil)
+	})
+}
+
+// A waiter that hears nothing of its generation's end knows it all the same, though
+// other generations have come and gone.
+func TestGenerationsAreToldApart(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(w *world)
+		want error
+	}{
+		"zero": {func(w *world) { w.countDown(w.near, 0) }, nil},
+		"deleted": {func(w *world) {
+			if _, err := w.near.Delete(w.ctx); err != nil {
+				w.t.Error(err)
+			}
+		}, errs.Deleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(w *world) {
+				w.set(1)
+				first := w.wait(w.far, 3)
+				w.net.Refuse(true)
+				w.net.Cut()
+				tc.end(w)
+				w.set(1)
+				w.countDown(w.near, 0)
+				w.set(2)
+				second := w.wait(w.near, 3)
+				w.net.Refuse(false)
+				time.Sleep(3 * time.Second)
+				w.all(first, 3, tc.want)
+				w.none(second)
+				third := w.wait(w.far, 3) // with the first's Client, and not confused by it
+				w.none(third)
+				w.countDown(w.near, 1)
+				w.countDown(w.far, 0)
+				w.all(second, 3, nil)
+				w.all(third, 3, nil)
+			})
+		})
+	}
+}
+
+// One in the same process that waits for the new generation is not let go with
+// those who wait for the old one.
+func TestANewWaiterIsNotSharedTheOldEnd(t *testing.T) {
+	play(t, func(w *world) {
+		w.set(1)
+		first := w.wait(w.far, 3)
+		disarm := w.mini.FailCommand("PUBLISH", 1) // nobody is told
+		w.countDown(w.near, 0)
+		disarm()
+		disarm = w.mini.FailCommand("PUBLISH", 1) // nobody is told
+		w.set(1)
+		disarm()
+		second := w.wait(w.far, 3)
+		time.Sleep(2 * time.Second)
+		w.all(first, 3, nil)
+		w.none(second)
+		w.countDown(w.near, 0)
+		w.all(second, 3, nil)
+	})
+}
+
+// A count-down goes on when its context is cancelled, counts once when its reply is
+// lost, and goes on in the background when Redis cannot be reached.
+func TestCountDownCountsOnce(t *testing.T) {
+	play(t, func(w *world) {
+		w.set(4)
+		cancelled, cancel := context.WithCancel(w.ctx)
+		cancel()
+		if left, err := w.far.CountDown(cancelled); left != 3 || err != nil {
+			t.Errorf("%d, %v", left, err)
+		}
+		w.net.OnCommand(redistest.Nth("EVALSHA", int64(w.net.Count("EVALSHA"))+1, redistest.CloseAfterExec))
+		w.countDown(w.far, 2)
+
+		w.net.Refuse(true)
+		w.net.Cut()
+		began := time.Now()
+		if _, err := w.far.CountDown(w.ctx); !errors.Is(err, errs.Unknown) {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("it had its caller wait for %v", took)
+		}
+		w.net.Refuse(false)
+		time.Sleep(time.Second)
+		if n, err := w.near.Count(w.ctx); n != 1 || err != nil {
+			t.Errorf("count %d, %v", n, err)
+		}
+		w.countDown(w.near, 0)
+	})
+}
+
+func TestClosedClient(t *testing.T) {
+	play(t, func(w *world) {
+		w.set(1)
+		done := w.wait(w.far, 2)
+		w.e.Close()
+		w.all(done, 2, errs.Closed)
+		if _, err := w.far.CountDown(w.ctx); !errors.Is(err, errs.Closed) || errors.Is(err, errs.Unknown) {
+			t.Errorf("%v", err)
+		}
+		w.countDown(w.near, 0)
+	})
+}
+
+func TestArguments(t *testing.T) {
+	play(t, func(w *world) {
+		_, zero := w.near.TrySetCount(w.ctx, 0)
+		_, never := w.near.TrySetCount(w.ctx, 1, ExpiresIn(0))
+		_, name := New(w.e, "", "").Count(w.ctx)
+		for i, err := range []error{zero, never, name, Broken("x", errs.BadArgument).Wait(w.ctx)} {
+			if !errors.Is(err, errs.BadArgument) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		if keys := w.mini.Keys(); len(keys) > 0 {
+			t.Errorf("left behind: %q", keys)
+		}
+	})
+}

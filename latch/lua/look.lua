@@ -1,0 +1,48 @@
+-- Tells a waiter how its generation of a latch stands. It follows read.lua and
+-- generations.lua.
+--
+-- KEYS[1] the count
+-- KEYS[2] the record of generations
+-- ARGV[2] the generation; 0: whichever there is now
+--
+-- Returns {0, time, generation, ms}  it is open, and runs out then; -1: never; one
+--                                    that Redisson has set is recorded
+--         {1, time}                  it ended at zero, or there is none
+--         {2, time}                  it was deleted, or ran out
+--         {3, time}                  it has ended, and how is not known any more
+local open = number > 0
+local left = redis.call('PTTL', KEYS[1])
+
+if ARGV[2] == '0' then
+  if not open then
+    return {1, now}
+  end
+  local failure
+  if last.state ~= 'o' then
+    last, failure = begin(0)
+  else
+    failure = keep(last.ends)
+  end
+  return failure or {0, now, last.id, left}
+end
+
+local mine = parse(redis.call('ZRANGEBYSCORE', record, ARGV[2], ARGV[2]))
+local state = mine.state
+if state == 'o' then
+  if open and last.id == mine.id then
+    keep(mine.ends)
+    return {0, now, mine.id, left}
+  end
+  state = ended(mine)
+end
+if state == 'd' then
+  return {2, now}
+elseif state == 'z' then
+  return {1, now}
+elseif last.state then
+  return {3, now}
+elseif open then
+  -- The whole record is gone, and with it what could tell generations apart.
+  return {0, now, tonumber(ARGV[2]), left}
+end
+return {1, now}

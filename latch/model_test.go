@@ -1,0 +1,111 @@
+// Random sequences of scripts against a plain model. More of them with
+// -rapid.checks=100000.
+
+package latch
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// model is what a latch is, in so many words: a count, and how each generation
+// ended.
+type model struct {
+	count int
+	ends  []string       // of the generations: what a waiter is told, "0" while open
+	calls map[int]string // what each call that took effect was answered
+	last  map[int]int    // the last call on each lane
+}
+
+// send is one sending of a call, and returns what it is to be answered.
+func (m *model) send(op string, lane, number, n int) string {
+	switch {
+	case m.last[lane] > number:
+		return "0"
+	case m.last[lane] == number:
+		return m.calls[number]
+	}
+	reply := "0 0"
+	switch op {
+	case "set":
+		if m.count == 0 {
+			m.count, reply = n, "1 0"
+			m.ends = append(m.ends, "0")
+		}
+	case "countdown":
+		if m.count == 1 {
+			m.ends[len(m.ends)-1] = "1"
+		}
+		m.count = max(m.count-1, 0)
+		reply = "1 " + itoa(m.count)
+	case "delete":
+		if m.count > 0 {
+			m.count, reply = 0, "1 0"
+			m.ends[len(m.ends)-1] = "2"
+		}
+	}
+	m.last[lane], m.calls[number] = number, reply
+	return reply
+}
+
+func TestModel(t *testing.T) {
+	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
+		if err := f.Value.Set("1000"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
+	}
+	rdb := redistest.Mini(t).Client()
+	rapid.Check(t, func(rt *rapid.T) {
+		rdb.FlushAll(t.Context())
+		a := asker{t, rdb}
+		m := &model{calls: make(map[int]string), last: make(map[int]int)}
+		type sending struct {
+			op              string
+			lane, number, n int
+		}
+		var sent []sending
+		var generations []string // by their numbers
+		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
+			s := sending{
+				op:     rapid.SampledFrom([]string{"set", "set", "countdown", "countdown", "countdown", "delete"}).Draw(rt, "op"),
+				lane:   rapid.IntRange(0, 2).Draw(rt, "lane"),
+				number: len(sent) + 1,
+				n:      rapid.IntRange(1, 3).Draw(rt, "n"),
+			}
+			if len(sent) > 0 && rapid.IntRange(0, 2).Draw(rt, "again") == 0 {
+				s = rapid.SampledFrom(sent).Draw(rt, "which") // sent again, perhaps late
+			} else {
+				sent = append(sent, s)
+			}
+			lane := itoa(s.lane) + " " + itoa(s.number)
+			run := map[string]step{
+				"set": set(lane, s.n, 0, "", ""), "countdown": countDown(lane, "", ""), "delete": remove(lane, "", ""),
+			}[s.op]
+			want := m.send(s.op, s.lane, s.number, s.n)
+			if got := a.ask(time.Minute, run); got != want {
+				rt.Fatalf("%+v: %q, want %q", s, got, want)
+			}
+			if len(m.ends) > len(generations) {
+				generations = append(generations, a.newest())
+			}
+			for i, number := range generations {
+				want := m.ends[i]
+				if want == "0" {
+					want = "0 gen -1"
+				}
+				if got := a.ask(time.Minute, look(number, "", "")); got != want {
+					rt.Fatalf("%+v: a waiter for generation %d is told %q, want %q", s, i, got, want)
+				}
+			}
+			if count, _ := rdb.Get(t.Context(), "l").Int(); count != m.count {
+				rt.Fatalf("%+v leaves %d, want %d", s, count, m.count)
+			}
+		}
+	})
+}

@@ -1,0 +1,295 @@
+// The scripts, each on its own: what it answers and what it leaves, where there is
+// nothing, something set, counted, over, foreign; late, without memory, and failing
+// midway.
+
+package latch
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+const tenMinutes = 600_000
+
+// step is one run of a script, and what is to come of it.
+type step struct {
+	script string
+	lane   string // "lane call" of a call that counts once
+	args   []any
+	reply  string
+	state  string // afterwards
+}
+
+// sources are the scripts by name.
+var sources = map[string]string{
+	"set":       engine.OnceSource(generationsSource + setSource),
+	"countdown": engine.OnceSource(generationsSource + countDownSource),
+	"delete":    engine.OnceSource(generationsSource + deleteSource),
+	"look":      readSource + generationsSource + lookSource,
+	"count":     readSource + countSource,
+}
+
+func keysOf(script string) []string {
+	switch script {
+	case "look":
+		return []string{"l", "generations"}
+	case "count":
+		return []string{"l"}
+	default:
+		return []string{"l", "calls", "generations"}
+	}
+}
+
+func argsOf(s step) []any {
+	if s.lane == "" {
+		return s.args
+	}
+	lane, call, _ := strings.Cut(s.lane, " ")
+	return append([]any{lane, call, tenMinutes}, s.args...)
+}
+
+func set(lane string, n, life int, reply, state string) step {
+	return step{"set", lane, []any{n, life, "PUBLISH", "c"}, reply, state}
+}
+
+func countDown(lane, reply, state string) step {
+	return step{"countdown", lane, []any{"PUBLISH", "c"}, reply, state}
+}
+
+func remove(lane, reply, state string) step {
+	return step{"delete", lane, []any{"PUBLISH", "c"}, reply, state}
+}
+
+func look(generation, reply, state string) step {
+	return step{"look", "", []any{generation}, reply, state}
+}
+
+func TestScripts(t *testing.T) {
+	onServers(t, func(t *testing.T, rdb *redis.Client) {
+		for _, tc := range []struct {
+			name  string
+			given []string
+			steps []step
+		}{
+			{"nothing there", nil, []step{
+				look("0", "1", "-  map[]"),
+				look("7", "1", "-  map[]"),
+				{"count", "", nil, "1 0", "-  map[]"},
+				countDown("0 1", "1 0", "-  map[0:1 1 0]"),
+				remove("0 2", "0 0", "-  map[0:2 0 0]"),
+			}},
+			{"to zero", nil, []step{
+				set("0 1", 2, 0, "1 0", "2 o map[0:1 1 0]"),
+				set("0 1", 2, 0, "1 0", "2 o map[0:1 1 0]"),
+				set("0 2", 3, 0, "0 0", "2 o map[0:2 0 0]"),
+				{"count", "", nil, "1 2", "2 o map[0:2 0 0]"},
+				look("0", "0 gen -1", "2 o map[0:2 0 0]"),
+				countDown("0 3", "1 1", "1 o map[0:3 1 1]"),
+				countDown("0 3", "1 1", "1 o map[0:3 1 1]"),
+				look("newest", "0 gen -1", "1 o map[0:3 1 1]"),
+				countDown("1 4", "1 0", "- z map[0:3 1 1 1:4 1 0]"),
+				countDown("0 2", "0", "- z map[0:3 1 1 1:4 1 0]"), // overtaken
+				look("newest", "1", "- z map[0:3 1 1 1:4 1 0]"),
+				look("0", "1", "- z map[0:3 1 1 1:4 1 0]"),
+			}},
+			{"deleted", nil, []step{
+				set("0 1", 2, 0, "1 0", "2 o map[0:1 1 0]"),
+				remove("0 2", "1 0", "- d map[0:2 1 0]"),
+				remove("0 2", "1 0", "- d map[0:2 1 0]"),
+				look("newest", "2", "- d map[0:2 1 0]"),
+				look("0", "1", "- d map[0:2 1 0]"),
+				set("0 3", 1, 0, "1 0", "1 do map[0:3 1 0]"),
+				remove("0 2", "0", "1 do map[0:3 1 0]"), // overtaken
+				countDown("0 4", "1 0", "- dz map[0:4 1 0]"),
+			}},
+			{"set by Redisson", []string{"SET l 2"}, []step{
+				look("0", "0 gen -1", "2 o map[]"),
+				look("0", "0 gen -1", "2 o map[]"),
+				set("0 1", 2, 0, "0 0", "2 o map[0:1 0 0]"),
+				remove("0 2", "1 0", "- d map[0:2 1 0]"),
+				look("newest", "2", "- d map[0:2 1 0]"),
+			}},
+			{"set by Redisson, nobody looks", []string{"SET l 2"}, []step{
+				countDown("0 1", "1 1", "1  map[0:1 1 1]"),
+				countDown("0 2", "1 0", "-  map[0:2 1 0]"),
+			}},
+			{"zero and less by Redisson", []string{"SET l -4"}, []step{
+				look("0", "1", "-4  map[]"),
+				{"count", "", nil, "1 0", "-4  map[]"},
+				countDown("0 1", "1 0", "-  map[0:1 1 0]"),
+			}},
+			{"with an end", nil, []step{
+				set("0 1", 2, 60_000, "1 0", "2 o map[0:1 1 0]"),
+				countDown("0 2", "1 1", "1 o map[0:2 1 1]"),
+				countDown("0 3", "1 0", "- z map[0:3 1 0]"),
+			}},
+			{"foreign type", []string{"HSET l f v"}, []step{
+				set("0 1", 2, 0, "WRONGTYPE", "-  map[]"),
+				countDown("0 2", "WRONGTYPE", "-  map[]"),
+				remove("0 3", "WRONGTYPE", "-  map[]"),
+				look("0", "WRONGTYPE", "-  map[]"),
+				{"count", "", nil, "WRONGTYPE", "-  map[]"},
+			}},
+			{"foreign value", []string{"SET l x"}, []step{
+				set("0 1", 2, 0, "WRONGTYPE", "x  map[]"),
+				countDown("0 2", "WRONGTYPE", "x  map[]"),
+				remove("0 3", "WRONGTYPE", "x  map[]"),
+				look("0", "WRONGTYPE", "x  map[]"),
+				{"count", "", nil, "WRONGTYPE", "x  map[]"},
+			}},
+		} {
+			t.Run(tc.name, func(t *testing.T) {
+				a := asker{t, rdb}
+				given(t, rdb, tc.given)
+				a.play(tc.steps)
+			})
+		}
+	})
+}
+
+func given(t testing.TB, rdb *redis.Client, commands []string) {
+	t.Helper()
+	rdb.FlushAll(t.Context())
+	for _, c := range commands {
+		var args []any
+		for _, f := range strings.Fields(c) {
+			args = append(args, strings.ReplaceAll(f, "~", " "))
+		}
+		if err := rdb.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (a asker) play(steps []step) {
+	a.t.Helper()
+	for i, s := range steps {
+		if s.script == "look" && s.args[0] == "newest" {
+			s.args = []any{a.newest()}
+		}
+		if got := a.ask(time.Minute, s); got != s.reply {
+			a.t.Errorf("step %d, %s %s %v: %q, want %q", i, s.script, s.lane, s.args, got, s.reply)
+		}
+		if got := a.state(); got != s.state {
+			a.t.Errorf("step %d, %s %s %v leaves %q, want %q", i, s.script, s.lane, s.args, got, s.state)
+		}
+	}
+}
+
+// A generation is known by its number as long as a hundred others have not ended.
+func TestGenerationsAreForgottenInOrder(t *testing.T) {
+	onServers(t, func(t *testing.T, rdb *redis.Client) {
+		a := asker{t, rdb}
+		var numbers []string
+		for i := range 103 {
+			a.ask(time.Minute, set("0 "+itoa(3*i+1), 1, 0, "", ""))
+			numbers = append(numbers, a.newest())
+			if i%2 == 0 {
+				a.ask(time.Minute, countDown("0 "+itoa(3*i+2), "", ""))
+			} else {
+				a.ask(time.Minute, remove("0 "+itoa(3*i+2), "", ""))
+			}
+		}
+		for i, number := range numbers {
+			want := []string{"1", "2"}[i%2]
+			if i < 3 {
+				want = "3"
+			}
+			if got := a.ask(time.Minute, look(number, "", "")); got != want {
+				t.Errorf("generation %d: %q, want %q", i, got, want)
+			}
+		}
+	})
+}
+
+func TestLateScriptsDoNothing(t *testing.T) {
+	onServers(t, func(t *testing.T, rdb *redis.Client) {
+		a := asker{t, rdb}
+		for _, commands := range [][]string{nil, {"SET l 1"}} {
+			given(t, rdb, commands)
+			before := a.state()
+			for _, s := range []step{set("0 1", 2, 0, "", ""), countDown("0 1", "", ""), remove("0 1", "", ""), look("0", "", "")} {
+				if got := a.ask(-time.Millisecond, s); got != "-1" {
+					t.Errorf("%s, late: %q", s.script, got)
+				}
+				if got := a.state(); got != before {
+					t.Errorf("%s, late, leaves %q, want %q", s.script, got, before)
+				}
+			}
+		}
+	})
+}
+
+// When memory is short a latch cannot be set, but counted down and deleted.
+func TestOutOfMemory(t *testing.T) {
+	rdb := redistest.Server(t).Client(t)
+	a := asker{t, rdb}
+	a.play([]step{set("0 1", 2, 0, "1 0", "2 o map[0:1 1 0]")})
+	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	a.play([]step{
+		look("0", "0 gen -1", "2 o map[0:1 1 0]"),
+		countDown("0 2", "1 1", "1 o map[0:2 1 1]"),
+		remove("0 3", "1 0", "- d map[0:3 1 0]"),
+		set("0 4", 2, 0, "OOM", "- d map[0:3 1 0]"),
+		countDown("0 5", "1 0", "- d map[0:5 1 0]"),
+		look("newest", "2", "- d map[0:5 1 0]"),
+	})
+}
+
+// What fails midway is not done at all, or done but for its record; whichever
+// command fails, no key is left without an expiry but the count.
+func TestFailingMidway(t *testing.T) {
+	m := redistest.Mini(t)
+	rdb := m.Client()
+	a := asker{t, rdb}
+	open := []string{"ZADD generations 7 o:7:0", "PEXPIRE generations 90000"}
+	for _, tc := range []struct {
+		given []string
+		step  step
+	}{
+		{nil, set("0 2", 2, 0, "", "")},
+		{append([]string{"HSET calls 0 1~1~0", "PEXPIRE calls 600000"}, open...), set("0 2", 2, 60_000, "", "")},
+		{append([]string{"SET l 2"}, open...), countDown("0 2", "", "")},
+		{append([]string{"SET l 1"}, open...), countDown("0 2", "", "")},
+		{append([]string{"SET l 1"}, open...), remove("0 2", "", "")},
+		{[]string{"SET l 1"}, look("0", "", "")},
+	} {
+		given(t, rdb, tc.given)
+		before := a.outcome()
+		a.ask(time.Minute, tc.step)
+		after := a.outcome()
+		for k, fired := 1, true; fired; k++ {
+			given(t, rdb, tc.given)
+			disarm := m.FailInside(k)
+			_, err := rdb.Eval(context.Background(), sources[tc.step.script], keysOf(tc.step.script),
+				append([]any{int64(1) << 52}, argsOf(tc.step)...)...).Slice()
+			fired = disarm()
+			got := a.outcome()
+			a.state() // no expiry is missing
+			want := after
+			if err != nil {
+				want = before
+			}
+			if got != want {
+				t.Errorf("%v, then %s: command %d fails (%v) and leaves %q, want %q", tc.given, tc.step.script, k, err, got, want)
+			}
+		}
+	}
+}
+
+// outcome is the count, the record of the call, and how a waiter of generation 7
+// would be answered.
+func (a asker) outcome() string {
+	ctx := context.Background()
+	return a.rdb.Get(ctx, "l").Val() + ", " + a.rdb.HGet(ctx, "calls", "0").Val() + ", " +
+		a.ask(time.Minute, look("7", "", ""))
+}

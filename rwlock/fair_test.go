@@ -1,0 +1,292 @@
+// Who goes first: in order across processes, nobody starved, and nobody kept out
+// by a waiter that is gone.
+
+package rwlock_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// tries fails the test unless a try gives ErrBusy.
+func (w *world) tries(f func(context.Context) (*lease.Lease, error)) {
+	w.Helper()
+	l, err := f(w.Context())
+	w.refused(l, err, holdfast.ErrBusy)
+}
+
+func TestAWaitingWriterHoldsBackNewReaders(t *testing.T) {
+	play(t, func(w *world) {
+		p1, p2, p3 := w.process(), w.process(), w.process()
+		r := w.got(p1.RLock(w.Context()))
+		w.at(time.Millisecond)
+		writer := w.begin(p2.Lock)
+		w.wantMarks(0, 1)
+		w.at(2 * time.Millisecond)
+		w.tries(p1.TryRLock)
+		w.tries(p2.TryRLock) // of the writer's own process too
+		w.tries(p3.TryRLock)
+		w.wantMarks(0, 1)
+		late := w.begin(p3.RLock)
+		w.wantMarks(1, 1)
+		again := w.got(p1.RLock(r.Context(w.Context()))) // re-entry is no newcomer
+		w.at(10 * time.Second)
+		w.wantPending(true, writer, late) // they refresh their marks
+		w.wantMarks(1, 1)
+		w.release(again, r)
+		l := w.result(writer)
+		if writer.at != 10*time.Second {
+			t.Errorf("the writer was in at %v", writer.at)
+		}
+		w.wantPending(true, late)
+		w.wantMarks(1, 0)
+		w.release(l)
+		w.release(w.result(late))
+		w.wantMarks(0, 0)
+	})
+}
+
+// Each waits in a process of its own; the order in which they come is the
+// order of the letters.
+func TestTheOrderAcrossProcesses(t *testing.T) {
+	for _, tc := range []struct {
+		come string   // behind a writer that is in
+		in   []string // who is in after each release of all that are in
+	}{
+		{"rw", []string{"r0", "w1"}},
+		{"wr", []string{"w0", "r1"}},
+		{"ww", []string{"w0", "w1"}},
+		{"wrw", []string{"w0", "r1", "w2"}},
+		{"rrwr", []string{"r0 r1", "w2", "r3"}},
+		// A reader lets one writer go first that came before it, and no second.
+		{"wwr", []string{"w0", "r2", "w1"}},
+		{"wwrwrr", []string{"w0", "r2 r4 r5", "w1", "w3"}},
+	} {
+		t.Run(tc.come, func(t *testing.T) {
+			play(t, func(w *world) {
+				first := w.got(w.process().Lock(w.Context()))
+				var calls []*call
+				for _, side := range tc.come {
+					w.at(w.now() + 10*time.Millisecond)
+					if side == 'r' {
+						calls = append(calls, w.begin(w.process().RLock))
+					} else {
+						calls = append(calls, w.begin(w.process().Lock))
+					}
+				}
+				w.at(w.now() + 10*time.Millisecond)
+				w.wantPending(true, calls...)
+				w.release(first)
+				done := make(map[int]bool)
+				for _, want := range tc.in {
+					w.at(w.now() + time.Second) // also where a message came before a mark
+					got, now := "", []*lease.Lease{}
+					for i, c := range calls {
+						if !done[i] && !c.pending() {
+							done[i] = true
+							if got != "" {
+								got += " "
+							}
+							got += tc.come[i:i+1] + string(rune('0'+i))
+							now = append(now, w.result(c))
+						}
+					}
+					if got != want {
+						t.Fatalf("in: %q, want %q", got, want)
+					}
+					w.release(now...)
+				}
+			})
+		})
+	}
+}
+
+func TestReadersAndWritersOfOneProcessStandInOneLine(t *testing.T) {
+	play(t, func(w *world) {
+		m := w.process()
+		first := w.got(m.RLock(w.Context()))
+		writer := w.begin(m.Lock)
+		r1, r2, r3 := w.begin(m.RLock), w.begin(m.RLock), w.begin(m.RLock)
+		w2 := w.begin(m.Lock)
+		w.wantPending(true, writer, r1, r2, r3, w2)
+		w.release(first)
+		l := w.result(writer)
+		w.wantPending(true, r1, r2, r3, w2)
+		w.release(l)
+		in := []*lease.Lease{w.result(r1), w.result(r2), w.result(r3)}
+		w.wantPending(true, w2)
+		w.release(in...)
+		w.release(w.result(w2))
+	})
+}
+
+func TestAWaitThatEndsLeavesNoMark(t *testing.T) {
+	play(t, func(w *world) {
+		p1, p2, p3 := w.process(), w.process(), w.process()
+		r := w.got(p1.RLock(w.Context()))
+		w.at(time.Millisecond)
+		ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
+		defer cancel()
+		writer := w.beginWith(ctx, p2.Lock)
+		w.at(2 * time.Millisecond)
+		reader := w.begin(p3.RLock)
+		w.wantMarks(1, 1)
+		w.at(499 * time.Millisecond)
+		w.wantPending(true, reader)
+		<-writer.done
+		w.refused(writer.lease, writer.err, holdfast.ErrBusy, context.DeadlineExceeded)
+		in := w.result(reader) // told at once
+		if reader.at != 501*time.Millisecond {
+			t.Errorf("the reader was in at %v", reader.at)
+		}
+		w.wantMarks(0, 0)
+		w.release(r, in)
+	})
+}
+
+func TestTheMarkOfADeadWaiterCountsForSecondsOnly(t *testing.T) {
+	play(t, func(w *world) {
+		net := w.mini.Proxy()
+		p1, dead, p3 := w.process(), w.behind(net.Client(t)), w.process()
+		r := w.got(p1.RLock(w.Context()))
+		w.at(time.Millisecond)
+		ctx, cancel := context.WithCancel(w.Context())
+		writer := w.beginWith(ctx, dead.Lock)
+		w.at(1500 * time.Millisecond)
+		w.wantMarks(0, 1)
+		net.Refuse(true)
+		net.Cut()
+		reader := w.begin(p3.RLock)
+		w.wantPending(true, reader)
+		in := w.result(reader)
+		if waited := reader.at - 1500*time.Millisecond; waited > 3*time.Second+time.Millisecond {
+			t.Errorf("the reader waited %v for a dead writer", waited)
+		}
+		w.release(r, in)
+		cancel()
+		<-writer.done
+		net.Refuse(false)
+		w.at(10 * time.Second)
+		w.wantTTL(waiting, gone)
+	})
+}
+
+func TestATryDoesNotOvertake(t *testing.T) {
+	play(t, func(w *world) {
+		m := w.process()
+		mark := func(side string) {
+			w.rdb.FlushAll(w.Context())
+			ms := float64(time.Now().UnixMilli())
+			w.rdb.ZAdd(w.Context(), side, z(ms, "another:1"))
+			w.rdb.ZAdd(w.Context(), waiting, z(ms+1000, "another:1"))
+		}
+		mark(readers)
+		w.tries(m.TryLock)
+		w.release(w.got(m.TryRLock(w.Context())))
+		mark(writers)
+		w.tries(m.TryLock)
+		w.tries(m.TryRLock)
+		w.at(time.Second) // from now on it is dead
+		w.release(w.got(m.TryLock(w.Context())))
+		w.wantMarks(0, 0)
+	})
+}
+
+func TestWithoutMessagesThePollFinds(t *testing.T) {
+	play(t, func(w *world) {
+		m, other := w.process(), w.process()
+		r := w.got(m.RLock(w.Context()))
+		w.at(time.Millisecond)
+		writer := w.begin(other.Lock)
+		w.at(100 * time.Millisecond)
+		w.rdb.Del(w.Context(), name) // nobody tells
+		l := w.result(writer)
+		if writer.at > 1100*time.Millisecond {
+			t.Errorf("in at %v", writer.at)
+		}
+		w.release(l)
+		w.refused(nil, r.Release(w.Context()), holdfast.ErrLost)
+	})
+}
+
+// A crashed reader's field stays while others live; its timeout key does not.
+func TestACrashedReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
+	play(t, func(w *world) {
+		net := w.mini.Proxy()
+		crashed, p2, p3 := w.behind(net.Client(t), holdfast.Renewed(5*time.Second)), w.process(), w.process()
+		dead := w.got(crashed.RLock(w.Context()))
+		w.at(time.Second)
+		net.Refuse(true)
+		net.Cut()
+		live := w.got(p2.RLock(w.Context()))
+		w.at(2 * time.Second)
+		writer := w.begin(p3.Lock)
+		w.at(4 * time.Second)
+		w.release(live)
+		l := w.result(writer)
+		if writer.at < 5*time.Second || writer.at > 5*time.Second+10*time.Millisecond {
+			t.Errorf("the writer was in at %v, want 5s", writer.at)
+		}
+		w.wantFields("mode=write", l.Owner().String()+":write=1")
+		w.release(l)
+		w.refused(nil, dead.Err(), holdfast.ErrLost)
+		net.Refuse(false)
+
+		// And the other way round: the live one stays for longer.
+		net2 := w.mini.Proxy()
+		crashed = w.behind(net2.Client(t), holdfast.Renewed(5*time.Second))
+		w.got(crashed.RLock(w.Context()))
+		live = w.got(p2.RLock(w.Context()))
+		net2.Refuse(true)
+		net2.Cut()
+		w.at(60 * time.Second)
+		writer = w.begin(p3.Lock)
+		w.at(70 * time.Second)
+		w.release(live)
+		w.release(w.result(writer))
+		if writer.at != 70*time.Second {
+			t.Errorf("the writer was in at %v, want 70s", writer.at)
+		}
+		net2.Refuse(false)
+	})
+}
+
+// The reply to the try is lost, and the caller gives up: what it may have got is
+// released, its mark included.
+func TestALostReplyLeavesNothing(t *testing.T) {
+	for _, side := range []string{"read", "write"} {
+		for _, held := range []bool{false, true} {
+			t.Run(side, func(t *testing.T) {
+				play(t, func(w *world) {
+					net := w.mini.Proxy()
+					m, other := w.behind(net.Client(t)), w.process()
+					f := m.Lock
+					if side == "read" {
+						f = m.RLock
+					}
+					w.release(w.got(f(w.Context()))) // the scripts are loaded
+					var l *lease.Lease
+					if held {
+						l = w.got(other.Lock(w.Context()))
+					}
+					net.OnCommand(redistest.Nth("EVALSHA", 1, redistest.Silence))
+					ctx, cancel := context.WithTimeout(w.Context(), 200*time.Millisecond)
+					defer cancel()
+					got, err := f(ctx)
+					w.refused(got, err, context.DeadlineExceeded)
+					w.at(5 * time.Second)
+					w.wantMarks(0, 0)
+					if held {
+						w.release(l)
+					}
+					w.wantTTL(name, gone)
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,417 @@
+// What the lock looks like in Redis, field by field, and how both sides are
+// entered again and given back.
+
+package rwlock_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/rwlock"
+)
+
+func TestAWriterInRedis(t *testing.T) {
+	play(t, func(w *world) {
+		m := w.process()
+		told := w.messages()
+		l := w.got(m.Lock(w.Context()))
+		w.wantFields("mode=write", l.Owner().String()+":write=1")
+		w.wantTTL(name, 30*time.Second)
+		if got := w.rdb.Get(w.Context(), tokenKey).Val(); got == "" || l.Token() == 0 {
+			t.Errorf("token %d, key %q", l.Token(), got)
+		}
+
+		w.at(5 * time.Second)
+		inner := w.got(m.Lock(l.Context(w.Context())))
+		w.wantFields("mode=write", l.Owner().String()+":write=2")
+		w.wantTTL(name, 30*time.Second)
+		if inner.Token() != l.Token() || inner.Owner() != l.Owner() {
+			t.Errorf("re-entry: token %d and owner %v, want %d and %v", inner.Token(), inner.Owner(), l.Token(), l.Owner())
+		}
+		w.release(l)
+		w.wantFields("mode=write", l.Owner().String()+":write=1")
+		w.release(inner)
+		w.wantTTL(name, gone)
+		w.refused(nil, inner.Release(w.Context()), holdfast.ErrReleased)
+		if got := told(); !slices.Equal(got, []string{"5s 1"}) {
+			t.Errorf("messages %q, want one, at 5s", got)
+		}
+	})
+}
+
+func TestReadersInRedis(t *testing.T) {
+	play(t, func(w *world) {
+		m, other := w.process(), w.process(holdfast.Fixed(40*time.Second))
+		told := w.messages()
+		a := w.got(m.RLock(w.Context()))
+		w.wantFields("mode=read", a.Owner().String()+"=1")
+		w.wantTTL(name, 30*time.Second)
+		w.wantTTL(timeout(a, 1), 30*time.Second)
+		if got := w.rdb.Get(w.Context(), timeout(a, 1)).Val(); got != "1" {
+			t.Errorf("timeout key holds %q", got)
+		}
+
+		w.at(2 * time.Second)
+		b := w.got(other.RLock(w.Context()))
+		inner := w.got(m.RLock(a.Context(w.Context())))
+		w.wantFields("mode=read", a.Owner().String()+"=2", b.Owner().String()+"=1")
+		w.wantTTL(name, 40*time.Second) // the longest of what its holds need
+		w.wantTTL(timeout(a, 1), 30*time.Second)
+		w.wantTTL(timeout(a, 2), 30*time.Second)
+		w.wantTTL(timeout(b, 1), 40*time.Second)
+
+		w.release(a) // any order
+		w.wantFields("mode=read", a.Owner().String()+"=1", b.Owner().String()+"=1")
+		w.wantTTL(timeout(a, 1), 30*time.Second)
+		w.wantTTL(timeout(a, 2), gone)
+		w.release(b)
+		w.wantFields("mode=read", a.Owner().String()+"=1")
+		w.wantTTL(timeout(b, 1), gone)
+		w.wantTTL(name, 40*time.Second) // never shortened
+		w.at(3 * time.Second)
+		w.release(inner)
+		w.wantTTL(name, gone)
+		w.wantTTL(timeout(a, 1), gone)
+		if got := told(); !slices.Equal(got, []string{"3s 1"}) {
+			t.Errorf("messages %q, want one, at 3s", got)
+		}
+	})
+}
+
+func TestAReaderIsRenewedAloneAndALostOneIsTold(t *testing.T) {
+	play(t, func(w *world) {
+		m, fixed := w.process(), w.process(holdfast.Fixed(15*time.Second))
+		a := w.got(m.RLock(w.Context()))
+		b := w.got(fixed.RLock(w.Context()))
+		w.at(11 * time.Second)
+		w.wantTTL(name, 29*time.Second)
+		w.wantTTL(timeout(a, 1), 29*time.Second)
+		w.wantTTL(timeout(b, 1), 4*time.Second)
+		w.at(16 * time.Second)
+		w.refused(nil, b.Err(), holdfast.ErrLost)
+
+		// Its timeout key is what the hold hangs on.
+		w.rdb.Del(w.Context(), timeout(a, 1))
+		w.at(20*time.Second + 100*time.Millisecond)
+		w.refused(nil, a.Err(), holdfast.ErrLost)
+		l := w.got(w.process().TryLock(w.Context())) // both fields are zombies
+		w.wantFields("mode=write", l.Owner().String()+":write=1")
+		w.wantTTL(name, 30*time.Second)
+		w.release(l)
+	})
+}
+
+func TestTheTokenIsTheLastWriters(t *testing.T) {
+	play(t, func(w *world) {
+		m := w.process()
+		r := w.got(m.RLock(w.Context()))
+		if r.Token() != 0 {
+			t.Errorf("token of a reader before any writer: %d", r.Token())
+		}
+		w.release(r)
+		first := w.got(m.Lock(w.Context()))
+		w.release(first)
+		r = w.got(m.RLock(w.Context()))
+		if r.Token() != first.Token() {
+			t.Errorf("token of a reader %d, want the last writer's, %d", r.Token(), first.Token())
+		}
+		w.release(r)
+		w.rdb.FlushAll(w.Context())
+		second := w.got(m.Lock(w.Context()))
+		if second.Token() < first.Token() {
+			t.Errorf("token %d after %d", second.Token(), first.Token())
+		}
+		w.release(second)
+	})
+}
+
+func TestAReadHoldUnderAWriteHold(t *testing.T) {
+	for _, tc := range []struct {
+		what       string
+		writeFirst bool
+	}{{"read released first", false}, {"downgrade", true}} {
+		t.Run(tc.what, func(t *testing.T) {
+			play(t, func(w *world) {
+				m := w.process()
+				l := w.got(m.Lock(w.Context()))
+				held := l.Context(w.Context())
+				r := w.got(m.RLock(held))
+				w.wantFields("mode=write", l.Owner().String()+":write=1", r.Owner().String()+"=1")
+				if r.Token() != l.Token() {
+					t.Errorf("token %d, want %d", r.Token(), l.Token())
+				}
+				second := w.got(m.TryRLock(held)) // not through r's context: a hold of its own
+				w.release(second)
+				w.wantFields("mode=write", l.Owner().String()+":write=1", r.Owner().String()+"=1")
+				w.refused(nil, func() error { _, err := w.process().TryRLock(w.Context()); return err }(), holdfast.ErrBusy)
+
+				inner := w.got(m.Lock(r.Context(held))) // the write lease is in there too
+				w.release(inner)
+
+				if tc.writeFirst {
+					w.release(l)
+					w.wantFields("mode=read", r.Owner().String()+"=1")
+					w.wantTTL(timeout(r, 1), 30*time.Second)
+					together := w.got(w.process().TryRLock(w.Context()))
+					w.refused(nil, func() error { _, err := w.process().TryLock(w.Context()); return err }(), holdfast.ErrBusy)
+					w.release(together)
+					w.at(100 * time.Second) // the reader's renewal goes on
+					w.wantFields("mode=read", r.Owner().String()+"=1")
+					w.release(r)
+				} else {
+					w.release(r)
+					w.wantFields("mode=write", l.Owner().String()+":write=1")
+					w.at(100 * time.Second) // the writer's renewal goes on
+					w.wantFields("mode=write", l.Owner().String()+":write=1")
+					w.release(l)
+				}
+				w.wantTTL(name, gone)
+			})
+		})
+	}
+}
+
+func TestAReadReleasedUnderAWriteDoesNotShortenIt(t *testing.T) {
+	play(t, func(w *world) {
+		long := w.process(holdfast.Fixed(time.Minute))
+		l := w.got(long.Lock(w.Context()))
+		short := w.clients[0].RWMutex(name, holdfast.Fixed(2*time.Second))
+		r := w.got(short.RLock(l.Context(w.Context())))
+		w.wantTTL(name, time.Minute)
+		w.at(time.Second)
+		w.release(r)
+		w.wantTTL(name, 59*time.Second)
+		again := w.got(short.Lock(l.Context(w.Context()))) // max, not sum
+		w.wantTTL(name, 59*time.Second)
+		w.release(again, l)
+	})
+}
+
+func TestADowngradeWakesTheReadersThatWait(t *testing.T) {
+	play(t, func(w *world) {
+		m, other := w.process(), w.process()
+		l := w.got(m.Lock(w.Context()))
+		r := w.got(m.RLock(l.Context(w.Context())))
+		var waits []*call
+		for range 20 {
+			waits = append(waits, w.begin(other.RLock), w.begin(m.RLock))
+		}
+		w.wantPending(true, waits...)
+		w.at(10*time.Second + 300*time.Millisecond)
+		w.release(l)
+		for _, c := range waits {
+			got := w.result(c)
+			if c.at != w.now() {
+				t.Errorf("a reader was in at %v, want %v", c.at, w.now())
+			}
+			w.release(got)
+		}
+		w.release(r)
+	})
+}
+
+func TestAReaderIsRefusedTheWriteSide(t *testing.T) {
+	play(t, func(w *world) {
+		m := w.process()
+		r := w.got(m.RLock(w.Context()))
+		held := r.Context(w.Context())
+		before := w.mini.Snapshot()
+		for _, f := range []func(context.Context) (*lease.Lease, error){m.Lock, m.TryLock, m.WLocker().Lock} {
+			l, err := f(held)
+			w.refused(l, err, holdfast.ErrUpgrade)
+			if !containsAll(err.Error(), "lock", "rwlock.write", `"myLock"`) {
+				t.Errorf("error %q", err)
+			}
+		}
+		if after := w.mini.Snapshot(); after != before || w.now() != 0 {
+			t.Errorf("after %v:\n%s\nwas\n%s", w.now(), after, before)
+		}
+		w.release(r)
+		w.refused(nil, func() error { _, err := m.Lock(held); return err }(), holdfast.ErrReleased)
+		w.release(w.got(m.Lock(w.Context())))
+	})
+}
+
+func TestALostWriteHoldGrantsNoReadHold(t *testing.T) {
+	play(t, func(w *world) {
+		m := w.process()
+		l := w.got(m.Lock(w.Context()))
+		held := context.WithoutCancel(l.Context(w.Context()))
+		w.rdb.Del(w.Context(), name)
+		_, err := m.RLock(held)
+		w.refused(nil, err, holdfast.ErrLost)
+		w.refused(nil, l.Err(), holdfast.ErrLost)
+		_, err = m.RLock(held)
+		w.refused(nil, err, holdfast.ErrLost)
+	})
+}
+
+func TestTheSidesAsLockers(t *testing.T) {
+	play(t, func(w *world) {
+		m := w.process()
+		r := w.got(m.RLocker().Lock(w.Context()))
+		again := w.got(m.RLocker().TryLock(w.Context()))
+		w.refused(nil, func() error { _, err := m.WLocker().TryLock(w.Context()); return err }(), holdfast.ErrBusy)
+		w.release(r, again)
+		w.release(w.got(m.WLocker().Lock(w.Context())))
+		if m.Name() != name {
+			t.Errorf("name %q", m.Name())
+		}
+	})
+}
+
+func TestQueries(t *testing.T) {
+	type answers struct {
+		locked, rlocked  bool
+		reads, holds     int
+		rholds, rholders int
+		remaining        time.Duration
+	}
+	ask := func(w *world, m *rwlock.RWMutex, writer, reader lease.Owner) (a answers) {
+		w.Helper()
+		ctx := w.Context()
+		var errs [9]error
+		var by, rby bool
+		var holder lease.Owner
+		var holders []lease.Owner
+		a.locked, errs[0] = m.Locked(ctx)
+		a.rlocked, errs[1] = m.RLocked(ctx)
+		a.reads, errs[2] = m.ReadHolds(ctx)
+		a.holds, errs[3] = m.HoldCount(ctx, writer)
+		a.rholds, errs[4] = m.RHoldCount(ctx, reader)
+		a.remaining, errs[5] = m.Remaining(ctx)
+		by, errs[6] = m.HeldBy(ctx, writer)
+		rby, errs[7] = m.RHeldBy(ctx, reader)
+		holders, errs[8] = m.RHolders(ctx)
+		a.rholders = len(holders)
+		if err := errors.Join(errs[:]...); err != nil {
+			w.Error(err)
+		}
+		holder, err := m.Holder(ctx)
+		if err != nil || by != (a.holds > 0) || rby != (a.rholds > 0) || (holder == writer) != by {
+			w.Errorf("held by %v, %v; holder %v, %v", by, rby, holder, err)
+		}
+		return a
+	}
+	play(t, func(w *world) {
+		m, other := w.process(), w.process(holdfast.Fixed(10*time.Second))
+		nobody := lease.NewOwner("00000000-0000-0000-0000-000000000000", 1)
+		want := func(m *rwlock.RWMutex, writer, reader lease.Owner, want answers) {
+			w.Helper()
+			if got := ask(w, m, writer, reader); got != want {
+				w.Errorf("at %v:\n got %+v\nwant %+v", w.now(), got, want)
+			}
+		}
+		want(m, nobody, nobody, answers{})
+		l := w.got(m.Lock(w.Context()))
+		r := w.got(m.RLock(l.Context(w.Context())))
+		rr := w.got(m.RLock(r.Context(w.Context())))
+		want(other, l.Owner(), r.Owner(), answers{true, true, 2, 1, 2, 1, 30 * time.Second})
+		w.release(l)
+		b := w.got(other.RLock(w.Context()))
+		want(other, nobody, b.Owner(), answers{false, true, 3, 0, 1, 2, 30 * time.Second})
+		w.release(rr, r)
+		want(m, nobody, b.Owner(), answers{false, true, 1, 0, 1, 1, 10 * time.Second})
+		w.release(b)
+		want(m, nobody, nobody, answers{})
+	})
+}
+
+func TestForceRelease(t *testing.T) {
+	play(t, func(w *world) {
+		m, other := w.process(), w.process()
+		l := w.got(m.Lock(w.Context()))
+		r := w.got(m.RLock(l.Context(w.Context())))
+		waits := w.begin(other.RLock)
+		force := func(f func(context.Context) (bool, error), want bool) {
+			w.Helper()
+			if got, err := f(w.Context()); err != nil || got != want {
+				w.Errorf("forced: %v, %v, want %v", got, err, want)
+			}
+		}
+		force(other.ForceRelease, true)
+		force(other.ForceRelease, false)
+		b := w.result(waits) // the reader under the write hold has stayed, and is joined
+		w.wantFields("mode=read", r.Owner().String()+"=1", b.Owner().String()+"=1")
+		w.at(10*time.Second + 100*time.Millisecond)
+		w.refused(nil, l.Err(), holdfast.ErrLost) // by its renewal
+		if err := r.Err(); err != nil {
+			t.Errorf("the reader: %v", err)
+		}
+
+		writer := w.begin(other.Lock)
+		w.wantPending(true, writer)
+		force(m.RForceRelease, true)
+		w.refused(nil, r.Err(), holdfast.ErrLost) // at once: of the same Client
+		w.release(w.result(writer))
+		force(m.RForceRelease, false)
+		w.at(25 * time.Second)
+		w.refused(nil, b.Err(), holdfast.ErrLost)
+	})
+}
+
+func TestForceReleaseOfReadersLeavesTheWriterIn(t *testing.T) {
+	play(t, func(w *world) {
+		m := w.process()
+		l := w.got(m.Lock(w.Context()))
+		r := w.got(m.RLock(l.Context(w.Context())))
+		if ok, err := m.RForceRelease(w.Context()); !ok || err != nil {
+			t.Errorf("%v, %v", ok, err)
+		}
+		w.refused(nil, r.Err(), holdfast.ErrLost)
+		w.wantFields("mode=write", l.Owner().String()+":write=1")
+		w.release(l)
+	})
+}
+
+func TestBadInput(t *testing.T) {
+	play(t, func(w *world) {
+		w.process()
+		c := w.clients[0]
+		for _, bad := range []*rwlock.RWMutex{
+			c.RWMutex(""), c.RWMutex("a}b"), c.RWMutex("a{"), c.RWMutex("a{}b"), c.RWMutex("holdfast_x"),
+			c.RWMutex("x", holdfast.Fixed(0)), holdfast.New(nil).RWMutex("x"),
+		} {
+			for _, f := range []func(context.Context) (*lease.Lease, error){bad.Lock, bad.TryLock, bad.RLock, bad.TryRLock} {
+				l, err := f(w.Context())
+				w.refused(l, err, holdfast.ErrBadArgument)
+			}
+		}
+		w.rdb.Set(w.Context(), name, "a string", 0)
+		m := c.RWMutex(name)
+		for _, f := range []func(context.Context) (*lease.Lease, error){m.Lock, m.TryLock, m.RLock, m.TryRLock} {
+			l, err := f(w.Context())
+			w.refused(l, err, holdfast.ErrWrongType)
+		}
+		if _, err := m.Locked(w.Context()); !errors.Is(err, holdfast.ErrWrongType) {
+			t.Error(err)
+		}
+		if got := w.rdb.Get(w.Context(), name).Val(); got != "a string" {
+			t.Errorf("the foreign value is %q", got)
+		}
+		w.rdb.Del(w.Context(), name)
+	})
+}
+
+// A plain lock of the same name has no mode.
+func TestAMutexOfTheSameNameExcludes(t *testing.T) {
+	play(t, func(w *world) {
+		m := w.process()
+		mutex := w.clients[0].Mutex(name)
+		l := w.got(mutex.Lock(w.Context()))
+		w.refused(nil, func() error { _, err := m.TryLock(w.Context()); return err }(), holdfast.ErrBusy)
+		w.refused(nil, func() error { _, err := m.TryRLock(w.Context()); return err }(), holdfast.ErrBusy)
+		w.wantFields(l.Owner().String() + "=1")
+		w.release(l)
+		for _, f := range []func(context.Context) (*lease.Lease, error){m.Lock, m.RLock} {
+			l := w.got(f(w.Context()))
+			w.refused(nil, func() error { _, err := mutex.TryLock(w.Context()); return err }(), holdfast.ErrBusy)
+			w.release(l)
+		}
+	})
+}

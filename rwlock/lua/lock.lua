@@ -1,0 +1,95 @@
+-- Grants the write side to a new owner.
+--
+-- KEYS[1] the lock: a hash {mode, holder: reads, holder:write: writes} with an expiry
+-- KEYS[2] the last token given
+-- KEYS[3] the waiting readers, KEYS[4] the waiting writers, KEYS[5] all that wait
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the owner that asks
+-- ARGV[3] the lease, in ms
+-- ARGV[4] how long the token is kept, in ms; 0: for ever
+-- ARGV[5] what the timeout keys begin with
+-- ARGV[6] for how long it has waited, in ms; -1: it only tries
+-- ARGV[7] how long a mark counts, in ms
+--
+-- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending
+--         {0, time, ms}                         others hold it, or go first, that long;
+--                                               -1: without end
+--         {-1, time}                            late: nothing was done
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[1]) then
+  return {-1, now}
+end
+
+local writer = ARGV[2] .. ':write'
+local mine = redis.call('HEXISTS', KEYS[1], writer) == 1
+local ttl = redis.call('PTTL', KEYS[1])
+local token, kept = tonumber(redis.call('GET', KEYS[2]) or 0), redis.call('PTTL', KEYS[2])
+
+local at = {readers = KEYS[3], writers = KEYS[4], waiting = KEYS[5]}
+local marks = redis.call('EXISTS', at.waiting) == 1
+if not mine then
+  local ms, waited = math.floor(now / 1000), tonumber(ARGV[6])
+  local since, process = place(at.writers, ARGV[2], waited, ms)
+  local wait
+  if ttl ~= -2 then
+    wait = ttl
+    if redis.call('HGET', KEYS[1], 'mode') == 'read' then
+      wait = others(KEYS[1], ARGV[5], '')
+      if not wait then
+        redis.call('DEL', KEYS[1])
+        ttl = -2
+      end
+    end
+  end
+  if not wait and marks then
+    purge(at, ms)
+    -- First those that came first, and readers that a writer was let in before.
+    local first, counts = oldest(at, at.writers, process, ms)
+    if first and first < since then
+      wait = counts
+    else
+      first, counts = oldest(at, at.readers, process, ms)
+      if first and (first < since or first * 1000 < token) then
+        wait = counts
+      end
+    end
+  end
+  if wait then
+    if waited >= 0 then
+      mark(at, at.writers, ARGV[2], since, ms, tonumber(ARGV[7]))
+    end
+    return {0, now, wait}
+  end
+end
+
+-- The token is written before the lock, so that no lock stands without one.
+if not mine or token == 0 then
+  token = math.max(token + 1, now)
+  local text = string.format('%.0f', token)
+  if kept == -1 or ARGV[4] == '0' then
+    redis.call('SET', KEYS[2], text)
+  else
+    redis.call('SET', KEYS[2], text, 'PX', ARGV[4])
+  end
+end
+
+if not mine then
+  redis.call('HSET', KEYS[1], 'mode', 'write', writer, 1)
+end
+local lease = tonumber(ARGV[3])
+if ttl < lease then
+  local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
+  if type(expiry) == 'table' then
+    -- A lock must never stand without an expiry.
+    if not mine then
+      redis.call('DEL', KEYS[1])
+    end
+    return expiry
+  end
+  ttl = lease
+end
+if marks then
+  unmark(at, ARGV[2])
+end
+return {1, now, ttl, token}

@@ -1,0 +1,30 @@
+-- Sets how many leases the writer has on the lock. Counts are absolute, so that a
+-- repeated call counts once. It never makes a holder.
+--
+-- KEYS[1] the lock
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the owner
+-- ARGV[3] the count
+-- ARGV[4] the least time to live that the lock is to have, in ms; 0: as it is
+--
+-- Returns {1, time, time to live in ms}  done
+--         {0, time}                      the owner does not hold the write side
+--         {-1, time}                     late: nothing was done
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[1]) then
+  return {-1, now}
+end
+local writer = ARGV[2] .. ':write'
+if redis.call('HEXISTS', KEYS[1], writer) == 0 then
+  return {0, now}
+end
+
+-- PEXPIRE comes first even where it changes nothing: it is allowed when memory
+-- is short, and after a first write HSET is too.
+local ttl = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[4]))
+if ttl > 0 then
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+end
+redis.call('HSET', KEYS[1], writer, ARGV[3])
+return {1, now, ttl}

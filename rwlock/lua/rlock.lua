@@ -1,0 +1,89 @@
+-- Grants the read side to a new owner.
+--
+-- KEYS[1] the lock: a hash {mode, holder: reads, holder:write: writes} with an expiry
+-- KEYS[2] the last token given
+-- KEYS[3] the waiting readers, KEYS[4] the waiting writers, KEYS[5] all that wait
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the owner that asks
+-- ARGV[3] the lease, in ms
+-- ARGV[4] the owner of the write side under which it asks; '': it asks by itself
+-- ARGV[5] what the timeout keys begin with
+-- ARGV[6] for how long it has waited, in ms; -1: it only tries
+-- ARGV[7] how long a mark counts, in ms
+--
+-- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending,
+--                                               with the last writer's token, or 0
+--         {0, time, ms}                         a writer holds it, or goes first, that
+--                                               long; -1: without end. Under a write
+--                                               hold: that is gone
+--         {-1, time}                            late: nothing was done
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[1]) then
+  return {-1, now}
+end
+
+local mine = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
+local ttl = redis.call('PTTL', KEYS[1])
+local token = tonumber(redis.call('GET', KEYS[2]) or 0)
+
+local at = {readers = KEYS[3], writers = KEYS[4], waiting = KEYS[5]}
+local marks = redis.call('EXISTS', at.waiting) == 1
+if not mine then
+  local ms, waited = math.floor(now / 1000), tonumber(ARGV[6])
+  local wait
+  if ARGV[4] ~= '' then
+    if redis.call('HEXISTS', KEYS[1], ARGV[4] .. ':write') == 0 then
+      return {0, now, math.max(ttl, 1)}
+    end
+  elseif ttl ~= -2 and redis.call('HGET', KEYS[1], 'mode') ~= 'read' then
+    wait = ttl
+  elseif marks then
+    local since, process = place(at.readers, ARGV[2], waited, ms)
+    purge(at, ms)
+    -- First a writer that came first, unless one was let in since the reader came.
+    local first, counts = oldest(at, at.writers, process, ms)
+    if first and first < since and since * 1000 >= token then
+      wait = counts
+    end
+  end
+  if wait then
+    if waited >= 0 then
+      mark(at, at.readers, ARGV[2], ms - waited, ms, tonumber(ARGV[7]))
+    end
+    return {0, now, wait}
+  end
+end
+
+-- The timeout key comes first: it has its expiry from the start, and by itself it
+-- says nothing.
+local lease = tonumber(ARGV[3])
+local timeout = ARGV[5] .. ARGV[2] .. ':rwlock_timeout:1'
+local lasts = redis.call('PTTL', timeout)
+if lasts < lease then
+  redis.call('SET', timeout, '1', 'PX', ARGV[3])
+  lasts = lease
+end
+if not mine then
+  if ttl == -2 then
+    redis.call('HSET', KEYS[1], 'mode', 'read', ARGV[2], 1)
+  else
+    redis.call('HSET', KEYS[1], ARGV[2], 1)
+  end
+end
+if ttl < lease then
+  local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
+  if type(expiry) == 'table' then
+    -- A lock must never stand without an expiry.
+    if ttl == -2 then
+      redis.call('DEL', KEYS[1])
+    elseif not mine then
+      redis.call('HDEL', KEYS[1], ARGV[2])
+    end
+    return expiry
+  end
+end
+if marks then
+  unmark(at, ARGV[2])
+end
+return {1, now, lasts, token}

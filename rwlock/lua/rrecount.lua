@@ -1,0 +1,44 @@
+-- Sets how many leases a reader has on the lock: its count, and the timeout keys
+-- 1 to count, all of which last as long as the hold. Counts are absolute, so that
+-- a repeated call counts once. It never makes a holder.
+--
+-- KEYS[1] the lock
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the owner
+-- ARGV[3] the count
+-- ARGV[4] the least time to live that the hold is to have, in ms; 0: as it is
+-- ARGV[5] what the timeout keys begin with
+--
+-- Returns {1, time, time to live of the hold in ms}  done
+--         {0, time}                                  the owner holds no read side
+--         {-1, time}                                 late: nothing was done
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[1]) then
+  return {-1, now}
+end
+local before = tonumber(redis.call('HGET', KEYS[1], ARGV[2]) or 0)
+local lasts = left(ARGV[5], ARGV[2], before)
+if lasts == -2 then
+  return {0, now}
+end
+
+-- PEXPIRE comes first even where it changes nothing: it is allowed when memory
+-- is short, and after a first write SET and HSET are too.
+lasts = math.max(lasts, tonumber(ARGV[4]))
+local ttl = math.max(redis.call('PTTL', KEYS[1]), lasts)
+if ttl > 0 then
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+end
+local count, px = tonumber(ARGV[3]), string.format('%.0f', math.max(lasts, 1))
+for i = 1, count do
+  local timeout = ARGV[5] .. ARGV[2] .. ':rwlock_timeout:' .. i
+  if redis.call('PTTL', timeout) < lasts then
+    redis.call('SET', timeout, '1', 'PX', px)
+  end
+end
+redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])
+for i = count + 1, before do
+  redis.call('DEL', ARGV[5] .. ARGV[2] .. ':rwlock_timeout:' .. i)
+end
+return {1, now, lasts}

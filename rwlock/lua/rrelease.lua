@@ -1,0 +1,43 @@
+-- Releases one reader, whatever its count, takes its mark away if it waited, and
+-- tells the waiters if nobody else is in. It never shortens the lock's time to
+-- live, on which others rely. An owner is never used again, so this may run late
+-- and any number of times.
+--
+-- KEYS[1] the lock
+-- ARGV[1] not-after: not looked at
+-- ARGV[2] the owner
+-- ARGV[3] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[4] the channel; like the marks it is no key, see release.lua
+-- ARGV[5] what the timeout keys begin with
+-- ARGV[6] the waiting readers, ARGV[7] the waiting writers, ARGV[8] all that wait
+--
+-- Returns {1, time}  released
+--         {0, time}  the owner holds no read side; at the most its mark went
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+local count = redis.call('HGET', KEYS[1], ARGV[2])
+local tell = false
+if count then
+  local stay = others(KEYS[1], ARGV[5], ARGV[2])
+  if stay then
+    redis.call('HDEL', KEYS[1], ARGV[2])
+    tell = stay == 1 -- perhaps only zombies stay: a writer sweeps on
+  else
+    redis.call('DEL', KEYS[1])
+    tell = true
+  end
+end
+-- The first one in any case: a grant that failed midway may have left it.
+for i = 1, tonumber(count) or 1 do
+  redis.pcall('DEL', ARGV[5] .. ARGV[2] .. ':rwlock_timeout:' .. i)
+end
+if unmark({readers = ARGV[6], writers = ARGV[7], waiting = ARGV[8]}, ARGV[2]) then
+  tell = true
+end
+if tell then
+  -- Last, and never the release's failure: who may not publish still releases,
+  -- and waiters poll. 1 wakes all that wait, in Java too.
+  redis.pcall(ARGV[3], ARGV[4], '1')
+end
+return {count and 1 or 0, now}

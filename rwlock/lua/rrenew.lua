@@ -1,0 +1,35 @@
+-- Renews the lock for one reader: its own timeout keys, and the lock as far as
+-- they need it. It never shortens a time to live.
+--
+-- KEYS[1] the lock
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the owner
+-- ARGV[3] the least time to live that the hold is to have, in ms; 0: only look
+-- ARGV[4] what the timeout keys begin with
+--
+-- Returns {1, time, time to live of the hold in ms}  the owner holds a read side
+--         {0, time}                                  it does not
+--         {-1, time}                                 late: nothing was done
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[1]) then
+  return {-1, now}
+end
+local count = redis.call('HGET', KEYS[1], ARGV[2])
+local lasts = left(ARGV[4], ARGV[2], count)
+if lasts == -2 then
+  return {0, now}
+end
+
+-- The lock comes first: a reader must not outlast it.
+local lease = tonumber(ARGV[3])
+if redis.call('PTTL', KEYS[1]) < lease then
+  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+end
+if lasts < lease then
+  for i = 1, tonumber(count) do
+    redis.call('PEXPIRE', ARGV[4] .. ARGV[2] .. ':rwlock_timeout:' .. i, ARGV[3])
+  end
+  lasts = lease
+end
+return {1, now, lasts}

@@ -1,0 +1,11 @@
+package rwlock_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	redistest.Main(m, redistest.Child("worker", runWorker), redistest.Child("reader", runReader))
+}

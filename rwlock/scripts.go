@@ -1,0 +1,49 @@
+package rwlock
+
+import (
+	_ "embed"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+)
+
+// The transitions of the lock. Each file opens with its contract; what begins
+// with r is the read side's. holders and marks are what several of them share.
+var (
+	//go:embed lua/holders.lua
+	holders string
+	//go:embed lua/marks.lua
+	marks string
+
+	//go:embed lua/lock.lua
+	lockSource string
+	//go:embed lua/recount.lua
+	recountSource string
+	//go:embed lua/renew.lua
+	renewSource string
+	//go:embed lua/release.lua
+	releaseSource string
+
+	//go:embed lua/rlock.lua
+	rlockSource string
+	//go:embed lua/rrecount.lua
+	rrecountSource string
+	//go:embed lua/rrenew.lua
+	rrenewSource string
+	//go:embed lua/rrelease.lua
+	rreleaseSource string
+
+	//go:embed lua/state.lua
+	stateSource string
+
+	lockScript    = conn.NewScript("rwlock/lock", holders+marks+lockSource)
+	recountScript = conn.NewScript("rwlock/recount", recountSource)
+	renewScript   = conn.NewScript("rwlock/renew", renewSource)
+	releaseScript = conn.NewScript("rwlock/release", holders+marks+releaseSource)
+
+	rlockScript    = conn.NewScript("rwlock/rlock", marks+rlockSource)
+	rrecountScript = conn.NewScript("rwlock/rrecount", holders+rrecountSource)
+	rrenewScript   = conn.NewScript("rwlock/rrenew", holders+rrenewSource)
+	rreleaseScript = conn.NewScript("rwlock/rrelease", holders+marks+rreleaseSource)
+
+	stateScript = conn.NewScript("rwlock/state", holders+stateSource)
+)

@@ -1,0 +1,436 @@
+// Each script by itself: what it answers and leaves in each state of the lock,
+// and that a failure inside it leaves nothing without an expiry or an owner.
+
+package rwlock_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+const (
+	never = "9000000000000000" // a not-after that does not come
+	me    = "11111111-1111-1111-1111-111111111111:1"
+	other = "22222222-2222-2222-2222-222222222222:2"
+)
+
+// script is one script as the tests run it, for the owner me.
+type script struct {
+	name string
+	keys []string
+	args []any // from ARGV[2] on
+}
+
+var (
+	five    = []string{name, tokenKey, readers, writers, waiting}
+	release = []any{me, "PUBLISH", channel, prefix, readers, writers, waiting}
+
+	lockRun     = script{"lock", five, []any{me, 10000, 60000, prefix, 5, 3000}}
+	rlockRun    = script{"rlock", five, []any{me, 10000, "", prefix, 5, 3000}}
+	underRun    = script{"rlock", five, []any{me, 10000, other, prefix, -1, 3000}}
+	recountRun  = script{"recount", five[:1], []any{me, 3, 20000}}
+	rrecountRun = script{"rrecount", five[:1], []any{me, 3, 20000, prefix}}
+	renewRun    = script{"renew", five[:1], []any{me, 20000}}
+	rrenewRun   = script{"rrenew", five[:1], []any{me, 20000, prefix}}
+	releaseRun  = script{"release", five[:1], release}
+	rreleaseRun = script{"rrelease", five[:1], release}
+	stateRun    = script{"state", five[:1], []any{prefix}}
+)
+
+var everyScript = []script{
+	lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun, releaseRun, rreleaseRun, stateRun,
+}
+
+// source puts together what scripts.go does.
+func source(t testing.TB, name string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, part := range []string{"holders", "marks", name} {
+		text, err := os.ReadFile("lua/" + part + ".lua")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+func (s script) run(t testing.TB, rdb redis.UniversalClient, notAfter string) ([]any, error) {
+	t.Helper()
+	return rdb.Eval(context.Background(), source(t, s.name), s.keys, append([]any{notAfter}, s.args...)...).Slice()
+}
+
+// later is an hour after a bubble's beginning, in ms.
+const later = 946688400000
+
+// A state of the lock: commands that make it.
+type commands [][]any
+
+var (
+	absent      = commands{}
+	myWrite     = commands{{"HSET", name, "mode", "write", me + ":write", 1}, {"PEXPIRE", name, 5000}}
+	othersWrite = commands{{"HSET", name, "mode", "write", other + ":write", 1}, {"PEXPIRE", name, 5000}}
+	myRead      = commands{
+		{"HSET", name, "mode", "read", me, 2}, {"PEXPIRE", name, 5000},
+		{"SET", key(me, 1), 1, "PX", 4000}, {"SET", key(me, 2), 1, "PX", 4000},
+	}
+	othersRead = commands{
+		{"HSET", name, "mode", "read", other, 1}, {"PEXPIRE", name, 5000}, {"SET", key(other, 1), 1, "PX", 4000},
+	}
+	zombies = commands{{"HSET", name, "mode", "read", me, 1, other, 3}, {"PEXPIRE", name, 5000}}
+	foreign = commands{{"SET", name, "a string", "PX", 5000}}
+	plain   = commands{{"HSET", name, other, 1}, {"PEXPIRE", name, 5000}}
+	marked  = commands{{"ZADD", writers, 1, other}, {"ZADD", waiting, later, other}, {"PEXPIRE", writers, 3000}, {"PEXPIRE", waiting, 3000}}
+	both    = append(append(commands{}, myRead...), commands{{"HSET", name, other, 1}, {"SET", key(other, 1), 1, "PX", 4000}}...)
+	beside  = append(append(commands{}, othersWrite...), commands{{"HSET", name, me, 2}, {"SET", key(me, 1), 1, "PX", 4000}, {"SET", key(me, 2), 1, "PX", 4000}}...)
+	mineTwo = append(append(commands{}, myWrite...), commands{{"HSET", name, other, 1}, {"SET", key(other, 1), 1, "PX", 4000}}...)
+)
+
+func key(owner string, i int) string { return fmt.Sprintf("%s%s:rwlock_timeout:%d", prefix, owner, i) }
+
+func (c commands) make(t testing.TB, rdb redis.UniversalClient) {
+	t.Helper()
+	rdb.FlushAll(context.Background())
+	for _, command := range c {
+		if err := rdb.Do(context.Background(), command...).Err(); err != nil {
+			t.Fatalf("%v: %v", command, err)
+		}
+	}
+}
+
+// same says that a call changes nothing.
+const same = "same"
+
+func TestScripts(t *testing.T) {
+	read := func(holders ...string) string { return "mode=read " + strings.Join(holders, " ") }
+	for _, tc := range []struct {
+		what   string
+		script script
+		state  commands
+		reply  string // without the time and the token
+		fields string // of the lock: "", same, or sorted
+		ttl    int64  // of the lock after it
+	}{
+		{"absent", lockRun, absent, "1 10000", "mode=write " + me + ":write=1", 10000},
+		{"mine", lockRun, myWrite, "1 10000", "mode=write " + me + ":write=1", 10000},
+		{"another's", lockRun, othersWrite, "0 5000", same, 5000},
+		{"a reader's", lockRun, othersRead, "0 4000", same, 5000},
+		{"my own read", lockRun, myRead, "0 4000", same, 5000},
+		{"zombies'", lockRun, zombies, "1 10000", "mode=write " + me + ":write=1", 10000},
+		{"a plain lock's", lockRun, plain, "0 5000", same, 5000},
+
+		{"absent", rlockRun, absent, "1 10000", read(me + "=1"), 10000},
+		{"mine", rlockRun, myRead, "1 10000", read(me + "=2"), 10000},
+		{"a writer's", rlockRun, othersWrite, "0 5000", same, 5000},
+		{"another reader's", rlockRun, othersRead, "1 10000", read(me+"=1", other+"=1"), 10000},
+		{"a plain lock's", rlockRun, plain, "0 5000", same, 5000},
+		{"under a write hold that is gone", underRun, absent, "0 1", "", -2},
+		{"under a write hold", underRun, othersWrite, "1 10000", me + "=1 " + other + ":write=1 mode=write", 10000},
+		{"a writer waits", underRun, append(append(commands{}, othersWrite...), marked...), "1 10000", me + "=1 " + other + ":write=1 mode=write", 10000},
+
+		{"absent", recountRun, absent, "0", "", -2},
+		{"mine", recountRun, myWrite, "1 20000", "mode=write " + me + ":write=3", 20000},
+		{"another's", recountRun, othersWrite, "0", same, 5000},
+		{"my own read", recountRun, myRead, "0", same, 5000},
+		{"absent", rrecountRun, absent, "0", "", -2},
+		{"mine", rrecountRun, both, "1 20000", read(me+"=3", other+"=1"), 20000},
+		{"another's", rrecountRun, othersRead, "0", same, 5000},
+		{"run out", rrecountRun, zombies, "0", same, 5000},
+
+		{"absent", renewRun, absent, "0", "", -2},
+		{"mine", renewRun, myWrite, "1 20000", same, 20000},
+		{"another's", renewRun, othersWrite, "0", same, 5000},
+		{"absent", rrenewRun, absent, "0", "", -2},
+		{"mine", rrenewRun, both, "1 20000", same, 20000},
+		{"another's", rrenewRun, othersRead, "0", same, 5000},
+		{"run out", rrenewRun, zombies, "0", same, 5000},
+
+		{"absent", releaseRun, absent, "0", "", -2},
+		{"mine", releaseRun, myWrite, "1", "", -2},
+		{"mine, with a reader under it", releaseRun, mineTwo, "1", read(other + "=1"), 5000},
+		{"another's", releaseRun, othersWrite, "0", same, 5000},
+		{"a reader's", releaseRun, othersRead, "0", same, 5000},
+		{"absent", rreleaseRun, absent, "0", "", -2},
+		{"mine", rreleaseRun, myRead, "1", "", -2},
+		{"mine and another's", rreleaseRun, both, "1", read(other + "=1"), 5000},
+		{"under a write hold", rreleaseRun, beside, "1", other + ":write=1 mode=write", 5000},
+		{"run out, like the other", rreleaseRun, zombies, "1", "", -2},
+		{"another's", rreleaseRun, othersRead, "0", same, 5000},
+
+		{"absent", stateRun, absent, "1 -2 ", "", -2},
+		{"a writer", stateRun, myWrite, "1 5000 write " + me + ":write 1 5000", same, 5000},
+		{"a reader", stateRun, myRead, "1 5000 read " + me + " 2 4000", same, 5000},
+	} {
+		t.Run(tc.script.name+"/"+tc.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rdb := redistest.Mini(t).Client()
+				defer rdb.Close()
+				tc.state.make(t, rdb)
+				before := fields(t, rdb)
+				for _, again := range []bool{false, true} { // every script is safe to run twice
+					reply, err := tc.script.run(t, rdb, never)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if strings.HasPrefix(tc.script.name, "r") && strings.HasSuffix(tc.script.name, "release") || tc.script.name == "release" {
+						if again {
+							tc.reply = "0"
+						}
+					}
+					if got := words(tc.script, reply); got != tc.reply {
+						t.Errorf("again %v: reply %q, want %q", again, got, tc.reply)
+					}
+					want := tc.fields
+					if want == same {
+						want = before
+					}
+					if got := fields(t, rdb); got != sorted(want) {
+						t.Errorf("again %v: fields %q, want %q", again, got, want)
+					}
+					if got := rdb.Do(t.Context(), "PTTL", name).Val(); got != tc.ttl {
+						t.Errorf("again %v: PTTL %v, want %v", again, got, tc.ttl)
+					}
+				}
+			})
+		})
+	}
+}
+
+// words is a reply without the time, and without the token.
+func words(s script, reply []any) string {
+	if (s.name == "lock" || s.name == "rlock") && len(reply) > 3 {
+		reply = reply[:3]
+	}
+	text := fmt.Sprint(reply[0])
+	for _, element := range reply[2:] {
+		text += fmt.Sprint(" ", element)
+	}
+	return text
+}
+
+func fields(t testing.TB, rdb redis.UniversalClient) string {
+	t.Helper()
+	if rdb.Type(context.Background(), name).Val() != "hash" {
+		return ""
+	}
+	var all []string
+	for field, value := range rdb.HGetAll(context.Background(), name).Val() {
+		all = append(all, field+"="+value)
+	}
+	return sorted(strings.Join(all, " "))
+}
+
+func TestScriptsThatComeLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		defer rdb.Close()
+		for _, s := range []script{lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun} {
+			for _, state := range []commands{absent, myWrite, myRead, othersWrite, othersRead, marked, foreign} {
+				state.make(t, rdb)
+				before := mini.Snapshot()
+				reply, err := s.run(t, rdb, "1")
+				if err != nil || reply[0] != int64(-1) || mini.Snapshot() != before {
+					t.Errorf("%s: %v, %v, after it\n%s\nwas\n%s", s.name, reply, err, mini.Snapshot(), before)
+				}
+			}
+		}
+	})
+}
+
+func TestScriptsOnAnotherTypeOfValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		defer rdb.Close()
+		for _, s := range everyScript {
+			foreign.make(t, rdb)
+			before := mini.Snapshot()
+			if reply, err := s.run(t, rdb, never); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+				t.Errorf("%s: %v, %v", s.name, reply, err)
+			}
+			if after := mini.Snapshot(); after != before {
+				t.Errorf("%s left\n%s\nwas\n%s", s.name, after, before)
+			}
+		}
+	})
+}
+
+// Whatever command of a script fails: nothing stands without an expiry, no
+// reader without its timeout key, and when it is run again all is as it should
+// be.
+func TestScriptsThatFailMidway(t *testing.T) {
+	waited := append(append(commands{}, othersRead...), commands{{"ZADD", writers, 1, me}, {"ZADD", waiting, later, me}, {"PEXPIRE", writers, 3000}, {"PEXPIRE", waiting, 3000}}...)
+	synctest.Test(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		defer rdb.Close()
+		for _, s := range everyScript {
+			for i, state := range []commands{absent, myWrite, myRead, othersWrite, othersRead, both, beside, mineTwo, zombies, marked, waited} {
+				state.make(t, rdb)
+				if _, err := s.run(t, rdb, never); err != nil {
+					t.Fatal(err)
+				}
+				want := fields(t, rdb)
+				for k, fired := 1, true; fired; k++ {
+					state.make(t, rdb)
+					disarm := mini.FailInside(k)
+					_, err := s.run(t, rdb, never)
+					fired = disarm()
+					sound(t, rdb, fmt.Sprintf("%s in state %d, command %d failed (%v)", s.name, i, k, err))
+					if _, err := s.run(t, rdb, never); err != nil {
+						t.Fatal(err)
+					}
+					if strings.HasSuffix(s.name, "release") {
+						continue // at the most zombies stay, for a writer to sweep
+					}
+					if got := fields(t, rdb); got != want {
+						t.Errorf("%s in state %d, run again after command %d failed: %q, want %q", s.name, i, k, got, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// sound fails the test if a key has no expiry, or what is listed no owner.
+func sound(t *testing.T, rdb redis.UniversalClient, what string) {
+	t.Helper()
+	for _, key := range rdb.Keys(t.Context(), "*").Val() {
+		if rdb.PTTL(t.Context(), key).Val() == -1 {
+			t.Errorf("%s: %s has no expiry", what, key)
+		}
+	}
+	for _, side := range []string{readers, writers} {
+		for _, owner := range rdb.ZRange(t.Context(), side, 0, -1).Val() {
+			if rdb.ZScore(t.Context(), waiting, owner).Err() != nil {
+				t.Errorf("%s: the mark of %s counts for ever", what, owner)
+			}
+		}
+	}
+}
+
+// A request that was long on its way must not make its owner younger than its
+// own mark: the others wait for that.
+func TestAMarkThatStandsDecides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rdb := redistest.Mini(t).Client()
+		defer rdb.Close()
+		ms := time.Now().UnixMilli()
+		for _, s := range []script{lockRun, rlockRun} {
+			mine := map[string]string{"lock": writers, "rlock": readers}[s.name]
+			commands{
+				{"ZADD", mine, ms - 5000, me}, {"ZADD", writers, ms - 4000, other},
+				{"ZADD", waiting, later, me, later, other},
+			}.make(t, rdb)
+			if reply, err := s.run(t, rdb, never); err != nil || reply[0] != int64(1) {
+				t.Errorf("%s: %v, %v", s.name, reply, err)
+			}
+		}
+	})
+}
+
+func TestManyZombiesAreSweptInBoundedSteps(t *testing.T) {
+	s := redistest.Server(t)
+	rdb := s.Admin()
+	const dead = 20_000
+	pipe := rdb.Pipeline()
+	for i := range dead {
+		pipe.HSet(t.Context(), name, fmt.Sprintf("%s%d", other, i), 1)
+	}
+	pipe.HSet(t.Context(), name, "mode", "read")
+	pipe.PExpire(t.Context(), name, time.Hour)
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rdb.ConfigResetStat(t.Context())
+	c := holdfast.New(s.Client(t))
+	defer c.Close()
+	started := time.Now()
+	l, err := c.RWMutex(name).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("figure: %d zombies swept in %v", dead, time.Since(started))
+	if err := l.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if tries := calls(t, rdb, "evalsha"); tries < 10 {
+		t.Errorf("%d runs of scripts for %d zombies", tries, dead)
+	}
+}
+
+// calls returns how often a command was called since the statistics were reset.
+func calls(t *testing.T, rdb *redis.Client, command string) int {
+	t.Helper()
+	info := rdb.Info(t.Context(), "commandstats").Val()
+	_, after, _ := strings.Cut(info, "cmdstat_"+command+":calls=")
+	var n int
+	fmt.Sscanf(after, "%d", &n)
+	return n
+}
+
+func TestOutOfMemory(t *testing.T) {
+	s := redistest.Server(t)
+	c := holdfast.New(s.Client(t))
+	defer c.Close()
+	m := c.RWMutex(name)
+	must := func(l *lease.Lease, err error) *lease.Lease {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	w := must(m.Lock(t.Context()))
+	r := must(m.RLock(w.Context(t.Context())))
+	s.Admin().ConfigSet(t.Context(), "maxmemory", "1")
+	for _, f := range []func(context.Context) (*lease.Lease, error){c.RWMutex("x").Lock, c.RWMutex("x").RLock} {
+		if _, err := f(t.Context()); !isAny(err, holdfast.ErrOutOfMemory) {
+			t.Errorf("in want of memory: %v", err)
+		}
+	}
+	// What is there goes on: nested leases, renewals, releases, the downgrade.
+	nested := must(m.Lock(w.Context(t.Context())))
+	rnested := must(m.RLock(r.Context(t.Context())))
+	for _, l := range []*lease.Lease{w, r} {
+		if err := l.Extend(t.Context(), time.Minute); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, l := range []*lease.Lease{nested, w, rnested, r} {
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := s.Admin().Exists(t.Context(), name).Val(); n != 0 {
+		t.Error("the lock is still there")
+	}
+}
+
+func TestDenied(t *testing.T) {
+	s := redistest.Server(t)
+	s.Admin().Do(t.Context(), "ACL", "SETUSER", "app", "on", ">secret", "+@all", "&*", "~"+name, "~*_token:*", "~holdfast_rw_*")
+	c := holdfast.New(s.Client(t, func(o *redis.Options) { o.Username, o.Password = "app", "secret" }))
+	defer c.Close()
+	if _, err := c.RWMutex("elsewhere").Lock(t.Context()); !isAny(err, holdfast.ErrDenied) {
+		t.Errorf("a key without rights: %v", err)
+	}
+	if _, err := c.RWMutex(name).RLock(t.Context()); !isAny(err, holdfast.ErrDenied) {
+		t.Errorf("no rights to the timeout keys: %v", err)
+	}
+	if got := s.Admin().Keys(t.Context(), "*").Val(); len(got) != 0 {
+		t.Errorf("left: %q", got)
+	}
+}

@@ -1,0 +1,371 @@
+// What callers see, on virtual time.
+
+package semaphore
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// world is one Redis on virtual time, and a process on it behind a network.
+type world struct {
+	t    *testing.T
+	mini *redistest.MiniServer
+	net  *redistest.FaultProxy
+	e    *engine.Engine // behind net
+	near *engine.Engine // straight at the server
+}
+
+func play(t *testing.T, scene func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, mini: redistest.Mini(t)}
+		w.net = w.mini.Proxy()
+		w.e, w.near = newEngine(t, w.net.Client(t)), newEngine(t, w.mini.Client())
+		scene(w)
+		w.net.OnCommand(nil)
+		w.e.Close()
+		w.near.Close()
+	})
+}
+
+// on gives the n-th script from now a fault.
+func (w *world) on(n int64, f redistest.Fault) {
+	seen := int64(0)
+	w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+		if c.Name != "EVALSHA" && c.Name != "EVAL" {
+			return redistest.Pass
+		}
+		if seen++; seen == n {
+			return f
+		}
+		return redistest.Pass
+	})
+}
+
+func (w *world) ok(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) is(err error, targets ...error) {
+	w.t.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			w.t.Errorf("error %v, want one that matches %q", err, target)
+		}
+	}
+}
+
+// free fails the test unless so many permits are free.
+func (w *world) free(s *Semaphore, want int) {
+	w.t.Helper()
+	if n, err := s.Available(w.t.Context()); n != want || err != nil {
+		w.t.Errorf("%d are free, %v; want %d", n, err, want)
+	}
+}
+
+// set makes a semaphore of n permits, seen by the process behind the network.
+func (w *world) set(n int) *Semaphore {
+	w.t.Helper()
+	set, err := New(w.near, "s", "s").TrySetPermits(w.t.Context(), n)
+	if !set || err != nil {
+		w.t.Fatal(set, err)
+	}
+	s := New(w.e, "s", "s")
+	_, err = s.Available(w.t.Context())
+	w.ok(err)
+	w.ok(s.Acquire(w.t.Context(), 1)) // its script is loaded
+	w.ok(s.Release(w.t.Context(), 1))
+	return s
+}
+
+// A cancelled Acquire takes nothing, whether its request ran, runs late or never
+// comes.
+func TestCancelledAcquireTakesNothing(t *testing.T) {
+	for name, fault := range map[string]redistest.Fault{
+		"the reply is lost":           redistest.Silence,
+		"the request comes late":      redistest.Delay(500 * time.Millisecond),
+		"the request comes very late": redistest.Delay(5 * time.Second),
+		"the request is lost":         redistest.DropBefore,
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(w *world) {
+				s := w.set(3)
+				w.on(1, fault)
+				ctx, cancel := context.WithTimeout(w.t.Context(), 100*time.Millisecond)
+				defer cancel()
+				began := time.Now()
+				err := s.Acquire(ctx, 2)
+				if err != nil { // a request that was lost is sent again in time
+					w.is(err, context.DeadlineExceeded)
+					if took := time.Since(began); took > 110*time.Millisecond {
+						t.Errorf("it took %v to give up", took)
+					}
+					time.Sleep(10 * time.Second)
+					w.free(s, 3)
+					return
+				}
+				w.ok(s.Release(w.t.Context(), 2))
+				w.free(s, 3)
+			})
+		})
+	}
+}
+
+// A refusal that was heard only at the second sending must not be followed by a
+// grant of the first.
+func TestLateSendingAfterARefusal(t *testing.T) {
+	play(t, func(w *world) {
+		s := w.set(1)
+		w.ok(s.Acquire(w.t.Context(), 1))
+		w.on(1, redistest.Delay(900*time.Millisecond)) // its answer is waited for no longer than until the next line
+		ctx, cancel := context.WithTimeout(w.t.Context(), 50*time.Millisecond)
+		defer cancel()
+		w.is(s.TryAcquire(ctx, 1), context.DeadlineExceeded)
+		time.Sleep(100 * time.Millisecond)
+		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 1))
+		time.Sleep(3 * time.Second)
+		w.free(s, 1)
+	})
+}
+
+// Release goes on when its context is cancelled, and in the background when Redis
+// cannot be reached, and counts once.
+func TestReleaseGoesOn(t *testing.T) {
+	play(t, func(w *world) {
+		s := w.set(1)
+		w.ok(s.Acquire(w.t.Context(), 1))
+		cancelled, cancel := context.WithCancel(w.t.Context())
+		cancel()
+		w.ok(s.Release(cancelled, 1))
+		w.free(s, 1)
+
+		w.ok(s.Acquire(w.t.Context(), 1))
+		w.on(1, redistest.CloseAfterExec) // it runs, and is sent again
+		w.ok(s.Release(w.t.Context(), 1))
+		w.free(s, 1)
+
+		w.ok(s.Acquire(w.t.Context(), 1))
+		w.net.Refuse(true)
+		w.net.Cut()
+		began := time.Now()
+		w.is(s.Release(w.t.Context(), 1), errs.Unknown)
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("it had its caller wait for %v", took)
+		}
+		w.net.Refuse(false)
+		time.Sleep(time.Second)
+		w.free(s, 1)
+	})
+}
+
+// A call in doubt is given up before its record is.
+func TestDoubtIsGivenUp(t *testing.T) {
+	play(t, func(w *world) {
+		s := w.set(1)
+		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name == "EVALSHA" {
+				w.net.Refuse(true)
+				return redistest.CloseAfterExec
+			}
+			return redistest.Pass
+		})
+		began := time.Now()
+		w.is(s.AddPermits(w.t.Context(), 1), errs.Unknown)
+		if took := time.Since(began); took != 5*time.Minute {
+			t.Errorf("given up after %v", took)
+		}
+		w.net.Refuse(false)
+		w.net.OnCommand(nil)
+		time.Sleep(time.Second)
+		w.free(s, 2)
+	})
+}
+
+func TestClosedClient(t *testing.T) {
+	play(t, func(w *world) {
+		s := w.set(1)
+		w.ok(s.Acquire(w.t.Context(), 1))
+		waiting := make(chan error)
+		go func() { waiting <- s.Acquire(w.t.Context(), 1) }()
+		synctest.Wait()
+		w.e.Close()
+		w.is(<-waiting, errs.Closed)
+		w.is(s.Acquire(w.t.Context(), 1), errs.Closed)
+		err := s.Release(w.t.Context(), 1)
+		w.is(err, errs.Closed)
+		if errors.Is(err, errs.Unknown) {
+			t.Errorf("nothing was sent, and yet: %v", err)
+		}
+	})
+}
+
+// A release of 1 wakes who needs 1, though one who needs 5 has waited for longer.
+func TestWeightsWake(t *testing.T) {
+	play(t, func(w *world) {
+		s := w.set(1)
+		w.ok(s.Acquire(w.t.Context(), 1))
+		began := time.Now()
+		got := make(chan int, 3)
+		for _, n := range []int{5, 1} {
+			go func() {
+				if s.Acquire(w.t.Context(), n) == nil {
+					got <- n
+				}
+			}()
+			time.Sleep(10 * time.Millisecond)
+		}
+		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 1))
+		synctest.Wait()
+		if n := <-got; n != 1 || time.Since(began) > 30*time.Millisecond {
+			t.Errorf("%d was granted after %v", n, time.Since(began))
+		}
+
+		// Once the larger has waited for a second nobody of its process passes.
+		time.Sleep(1500 * time.Millisecond)
+		go func() {
+			if s.Acquire(w.t.Context(), 1) == nil {
+				got <- 1
+			}
+		}()
+		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 4))
+		time.Sleep(2 * time.Second)
+		w.is(s.TryAcquire(w.t.Context(), 1), errs.Busy)
+		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 2))
+		time.Sleep(time.Second)
+		if first, second := <-got, <-got; first != 5 || second != 1 {
+			t.Errorf("%d, then %d were granted", first, second)
+		}
+	})
+}
+
+func TestArguments(t *testing.T) {
+	play(t, func(w *world) {
+		ctx := w.t.Context()
+		s, p := New(w.e, "s", "s"), NewPermits(w.e, "p", "p", lease.NewSettings())
+		_, negative := s.TrySetPermits(ctx, -1)
+		_, none := p.Acquire(ctx, 0)
+		_, many := p.TryAcquire(ctx, 1001)
+		_, short := NewPermits(w.e, "p", "p", lease.NewSettings([]lease.Option{lease.Fixed(0)})).Acquire(ctx, 1)
+		_, name := New(w.e, "", "").Available(ctx)
+		_, odd := p.Remaining(ctx, "xyz")
+		for i, err := range []error{
+			s.Acquire(ctx, -1), s.TryAcquire(ctx, -1), s.Release(ctx, -1), negative, none, many, short, name, odd,
+			p.SetPermits(ctx, -1), p.ReleaseID(ctx, "00"), p.UpdateLease(ctx, "00112233445566778899aabbccddeeff", 0),
+			Broken("x", errs.BadArgument).Acquire(ctx, 1), BrokenPermits("x", errs.BadArgument).ReleaseID(ctx, "00112233445566778899aabbccddeeff"),
+		} {
+			if !errors.Is(err, errs.BadArgument) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		w.ok(s.Acquire(ctx, 0))
+		w.ok(s.Release(ctx, 0))
+		if keys := w.mini.Keys(); len(keys) > 0 {
+			t.Errorf("left behind: %q", keys)
+		}
+	})
+}
+
+// Permits of who is cut off come back, and it is told before.
+func TestPermitsAreLeased(t *testing.T) {
+	play(t, func(w *world) {
+		ctx := w.t.Context()
+		p, near := NewPermits(w.e, "p", "p", lease.NewSettings()), NewPermits(w.near, "p", "p", lease.NewSettings())
+		_, err := p.Acquire(ctx, 1)
+		w.is(err, errs.NoPermits) // not set yet: there are none
+		w.ok(near.SetPermits(ctx, 3))
+		_, err = p.Acquire(ctx, 4)
+		w.is(err, errs.NoPermits)
+
+		l, err := p.Acquire(ctx, 2)
+		w.ok(err)
+		if l.Token() != 0 || len(p.IDs(l)) != 2 {
+			t.Errorf("token %d, ids %q", l.Token(), p.IDs(l))
+		}
+		time.Sleep(100 * time.Second)
+		w.ok(l.Err())
+		if left, err := near.Remaining(ctx, p.IDs(l)[0]); left < 20*time.Second || err != nil {
+			t.Errorf("%v left, %v", left, err)
+		}
+		_, err = near.TryAcquire(ctx, 2)
+		w.is(err, errs.Busy)
+
+		w.net.Refuse(true)
+		w.net.Cut()
+		other, err := near.Acquire(ctx, 2) // wakes at the nearest expiry
+		w.ok(err)
+		w.is(l.Err(), errs.Lost)
+		w.net.Refuse(false)
+		w.is(l.Release(ctx), errs.Lost)
+		if n, err := near.Available(ctx); n != 1 || err != nil {
+			t.Errorf("%d are free, %v", n, err)
+		}
+		w.ok(other.Release(ctx))
+		w.is(other.Release(ctx), errs.Released)
+		if n, err := near.Available(ctx); n != 3 || err != nil {
+			t.Errorf("%d are free, %v", n, err)
+		}
+	})
+}
+
+func TestFixedPermitsRunOut(t *testing.T) {
+	play(t, func(w *world) {
+		ctx := w.t.Context()
+		p := NewPermits(w.e, "p", "p", lease.NewSettings([]lease.Option{lease.Fixed(2 * time.Second)}))
+		w.ok(p.SetPermits(ctx, 1))
+		l, err := p.Acquire(ctx, 1)
+		w.ok(err)
+		began := time.Now()
+		next, err := p.Acquire(l.Context(ctx), 1) // never re-entered
+		w.is(err, context.Canceled, errs.Busy)    // the lease ran out
+		if next != nil || time.Since(began) > 2*time.Second {
+			t.Errorf("%v after %v", next, time.Since(began))
+		}
+		next, err = p.Acquire(ctx, 1)
+		w.ok(err)
+		if took := time.Since(began); took < 2*time.Second || took > 2010*time.Millisecond {
+			t.Errorf("granted after %v", took)
+		}
+		w.ok(next.Release(ctx))
+	})
+}
+
+// A permit that is released or shortened by its id is lost to its holder.
+func TestByID(t *testing.T) {
+	play(t, func(w *world) {
+		ctx := w.t.Context()
+		p := NewPermits(w.e, "p", "p", lease.NewSettings())
+		w.ok(p.SetPermits(ctx, 2))
+		l, err := p.Acquire(ctx, 2)
+		w.ok(err)
+		ids := p.IDs(l)
+		w.ok(p.ReleaseID(ctx, ids[0]))
+		w.is(p.ReleaseID(ctx, ids[0]), errs.NoPermits)
+		_, err = p.Remaining(ctx, ids[0])
+		w.is(err, errs.NoPermits)
+		w.is(p.UpdateLease(ctx, ids[0], time.Second), errs.NoPermits)
+		time.Sleep(11 * time.Second) // its next renewal
+		w.is(l.Err(), errs.Lost)
+		w.ok(p.UpdateLease(ctx, ids[1], time.Minute))
+		if left, err := p.Remaining(ctx, ids[1]); left != time.Minute || err != nil {
+			t.Errorf("%v left, %v", left, err)
+		}
+		if n, err := p.Acquired(ctx); n != 1 || err != nil {
+			t.Errorf("%d are taken, %v", n, err)
+		}
+		time.Sleep(time.Minute)
+		if n, err := p.Available(ctx); n != 2 || err != nil {
+			t.Errorf("%d are free, %v", n, err)
+		}
+	})
+}

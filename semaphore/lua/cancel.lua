@@ -1,0 +1,25 @@
+-- Cancels a call of take.lua, with its lane and its number: what it took is given
+-- back, and if it comes later it takes nothing. It follows once.lua.
+--
+-- KEYS[1] how many permits are free
+-- KEYS[2] the ledger
+-- ARGV[5] how many it was to take
+-- ARGV[6] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[7] the channel
+--
+-- Returns {0, time, 0}  cancelled, now or by an earlier sending
+if again and status == '0' then
+  return earlier()
+end
+-- Who has deleted the semaphore meanwhile gets nothing back.
+local back = again and value
+local reply = once(0, 0, true, function()
+  if back then
+    return failed(redis.pcall('INCRBY', KEYS[1], ARGV[5]))
+  end
+end)
+local free = number + tonumber(ARGV[5])
+if reply[1] and back and free > 0 then
+  redis.pcall(ARGV[6], ARGV[7], text(free))
+end
+return reply

@@ -1,0 +1,12 @@
+-- Tells how many permits of a semaphore are free.
+--
+-- KEYS[1] how many permits are free
+-- ARGV[1] not-after: not looked at
+--
+-- Returns {1, time, how many; may be negative}
+local time = redis.call('TIME')
+local value = redis.call('GET', KEYS[1])
+if value and not string.match(value, '^%-?%d+$') then
+  return redis.error_reply('WRONGTYPE the key holds no whole number')
+end
+return {1, time[1] * 1000000 + time[2], tonumber(value or 0)}

@@ -1,0 +1,114 @@
+-- Leases permits to a new owner, and takes back on the way some of those whose
+-- leases are over.
+--
+-- KEYS[1] how many permits are free
+-- KEYS[2] the permits that are taken: a sorted set of ids by the ms of their expiry
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the lease, in ms
+-- ARGV[3] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[4] the channel
+-- ARGV[5] and on: the ids of the permits, which are the owner's alone
+--
+-- Returns {1, time, time to live in ms}  granted, now or by an earlier sending
+--         {0, time, ms}                  too few are free; how long until the next
+--                                        lease is over; -1: none will be
+--         {-1, time}                     late: nothing was done
+--         the error NOPERMITS            there are not as many in all
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[1]) then
+  return {-1, now}
+end
+local function text(n)
+  return string.format('%.0f', n)
+end
+local function failed(reply)
+  return type(reply) == 'table' and reply.err
+end
+
+local ms = math.floor(now / 1000)
+local expiry = ms + tonumber(ARGV[2])
+local ids, pairs, mine, live = {}, {}, {}, 0
+for i = 5, #ARGV do
+  ids[#ids + 1] = ARGV[i]
+  pairs[#pairs + 1] = text(expiry)
+  pairs[#pairs + 1] = ARGV[i]
+  local score = redis.call('ZSCORE', KEYS[2], ARGV[i])
+  if score then
+    mine[#mine + 1] = ARGV[i]
+    if tonumber(score) > ms then
+      live = live + 1
+    end
+  end
+end
+local value = redis.call('GET', KEYS[1])
+if value and not string.match(value, '^%-?%d+$') then
+  return redis.error_reply('WRONGTYPE the key holds no whole number')
+end
+if live == #ids then
+  -- Granted before. The lease begins anew, as the owner will count it from the
+  -- sending that is answered.
+  redis.call('ZADD', KEYS[2], 'XX', unpack(pairs))
+  return {1, now, expiry - ms}
+end
+local life = redis.call('PTTL', KEYS[1])
+local free = tonumber(value or 0)
+if value and #mine > 0 then
+  -- What is left of an earlier sending whose lease is over: it is asked for anew.
+  redis.call('INCRBY', KEYS[1], #mine)
+  local reply = redis.pcall('ZREM', KEYS[2], unpack(mine))
+  if failed(reply) then
+    redis.call('DECRBY', KEYS[1], #mine)
+    return reply
+  end
+  free = free + #mine
+end
+
+-- A bounded part of what is over, but as many as are asked for. What is free is
+-- raised before the ids go, and lowered again if they do not, so that neither a
+-- failure nor memory that is short makes the two differ.
+local over = value and redis.call('ZCOUNT', KEYS[2], '-inf', text(ms)) or 0
+local back = math.min(over, math.max(1000, #ids))
+if back > 0 then
+  redis.call('INCRBY', KEYS[1], back)
+  local reply = redis.pcall('ZREMRANGEBYRANK', KEYS[2], 0, back - 1)
+  if failed(reply) then
+    redis.call('DECRBY', KEYS[1], back)
+    return reply
+  end
+  free = free + back
+end
+
+-- tell tells the others what came free and is left.
+local function tell()
+  if back > 0 and free > 0 then
+    redis.pcall(ARGV[3], ARGV[4], text(free))
+  end
+end
+
+if free < #ids then
+  tell()
+  if not value or free + redis.call('ZCARD', KEYS[2]) < #ids then
+    return redis.error_reply('NOPERMITS more than there are in all')
+  end
+  local next = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2]
+  if not next or tonumber(next) >= 922337203685477 then -- Redisson's "never"
+    return {0, now, -1}
+  end
+  return {0, now, math.max(tonumber(next) - ms, 0)}
+end
+
+-- The ids are written before the permits are taken, so that none is gone without
+-- one that holds it.
+redis.call('ZADD', KEYS[2], unpack(pairs))
+local reply = redis.pcall('DECRBY', KEYS[1], #ids)
+if failed(reply) then
+  redis.call('ZREM', KEYS[2], unpack(ids))
+  return reply
+end
+if life > 0 then
+  redis.pcall('PEXPIRE', KEYS[2], text(life)) -- as long as the semaphore itself
+end
+free = free - #ids
+tell()
+return {1, now, expiry - ms}

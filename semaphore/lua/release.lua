@@ -1,0 +1,51 @@
+-- Gives permits back, each once, and tells the waiters. Ids are never used again,
+-- so this may run late and any number of times.
+--
+-- KEYS[1] how many permits are free
+-- KEYS[2] the permits that are taken: a sorted set of ids by the ms of their expiry
+-- ARGV[1] not-after: not looked at
+-- ARGV[2] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[3] the channel
+-- ARGV[4] and on: the ids
+--
+-- Returns {1, time}  all were taken, and are free
+--         {0, time}  one was not, or its lease was over; the others are free
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local ms = math.floor(now / 1000)
+local value = redis.call('GET', KEYS[1])
+if value and not string.match(value, '^%-?%d+$') then
+  return redis.error_reply('WRONGTYPE the key holds no whole number')
+end
+
+local ids, pairs, live = {}, {}, 0
+for i = 4, #ARGV do
+  local score = redis.call('ZSCORE', KEYS[2], ARGV[i])
+  if score then
+    ids[#ids + 1] = ARGV[i]
+    pairs[#pairs + 1] = score
+    pairs[#pairs + 1] = ARGV[i]
+    if tonumber(score) > ms then
+      live = live + 1
+    end
+  end
+end
+if #ids == 0 then
+  return {0, now}
+end
+
+-- ZREM first: it is allowed when memory is short, and after a first write INCRBY
+-- is too.
+redis.call('ZREM', KEYS[2], unpack(ids))
+if value then
+  local reply = redis.pcall('INCRBY', KEYS[1], #ids)
+  if type(reply) == 'table' and reply.err then
+    redis.call('ZADD', KEYS[2], unpack(pairs))
+    return reply
+  end
+  local free = tonumber(value) + #ids
+  if free > 0 then
+    redis.pcall(ARGV[2], ARGV[3], string.format('%.0f', free))
+  end
+end
+return {live == #ARGV - 3 and 1 or 0, now}

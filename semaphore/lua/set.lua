@@ -1,0 +1,31 @@
+-- Sets how many permits there are in all, taken ones included. It follows
+-- once.lua.
+--
+-- KEYS[1] how many permits are free
+-- KEYS[2] the ledger
+-- KEYS[3] the permits that are taken, where that is known: a sorted set
+-- ARGV[5] how many there are to be
+-- ARGV[6] 1: only if there is no such semaphore yet
+-- ARGV[7] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[8] the channel
+--
+-- Returns {1, time, how many are free now}  set
+--         {0, time, 0}                      there is such a semaphore already
+if again then
+  return earlier()
+end
+local taken = 0
+if KEYS[3] then
+  taken = redis.call('ZCARD', KEYS[3])
+end
+if value and ARGV[6] == '1' then
+  return once(0, 0, true)
+end
+local free = tonumber(ARGV[5]) - taken
+local reply = once(1, free, false, function()
+  return failed(redis.pcall('INCRBY', KEYS[1], text(free - number)))
+end)
+if reply[1] and free > 0 and free > number then
+  redis.pcall(ARGV[7], ARGV[8], text(free))
+end
+return reply

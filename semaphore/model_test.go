@@ -1,0 +1,286 @@
+// Random sequences of scripts against plain models. More of them with
+// -rapid.checks=100000.
+
+package semaphore
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// thousand has a thousand sequences run, unless the flag says otherwise.
+func thousand(t *testing.T) {
+	t.Helper()
+	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
+		if err := f.Value.Set("1000"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
+	}
+}
+
+// call is one call on a lane, as its Client knows it.
+type call struct {
+	number int
+	op     string
+	args   []any
+	reply  string // "" until it has taken effect
+}
+
+// counting is what a semaphore is, in so many words.
+type counting struct {
+	exists bool
+	free   int
+	lanes  map[int]call // the last call that took effect
+}
+
+// send is one sending of a call, and returns what it is to be answered.
+func (m *counting) send(lane int, c call) string {
+	last, ok := m.lanes[lane]
+	switch {
+	case ok && last.number > c.number:
+		return "0"
+	case ok && last.number == c.number && c.op != "cancel":
+		return last.reply
+	case ok && last.number == c.number && last.reply == "0 0":
+		return "0 0"
+	}
+	n := 0
+	if len(c.args) > 0 {
+		n = c.args[0].(int)
+	}
+	switch c.op {
+	case "take":
+		if m.free < n {
+			return "0" // and it is not recorded
+		}
+		m.free -= n
+		c.reply = "1 0"
+	case "cancel":
+		if ok && last.number == c.number && m.exists {
+			m.free += n
+		}
+		c.reply = "0 0"
+	case "add":
+		m.free += n
+		m.exists = true
+		c.reply = fmt.Sprintf("1 %d", m.free)
+	case "set":
+		if m.exists && c.args[1] == 1 {
+			c.reply = "0 0"
+			break
+		}
+		m.free, m.exists = n, true
+		c.reply = fmt.Sprintf("1 %d", n)
+	case "drain":
+		taken := max(m.free, 0)
+		m.free -= taken
+		c.reply = fmt.Sprintf("1 %d", taken)
+	}
+	m.lanes[lane] = c
+	return c.reply
+}
+
+func TestCountingModel(t *testing.T) {
+	thousand(t)
+	rdb := redistest.Mini(t).Client()
+	rapid.Check(t, func(rt *rapid.T) {
+		rdb.FlushAll(t.Context())
+		a := asker{t, rdb}
+		m := &counting{lanes: make(map[int]call)}
+		var sent []struct {
+			lane int
+			call call
+		}
+		numbers := 0
+		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
+			lane := rapid.IntRange(0, 2).Draw(rt, "lane")
+			var c call
+			switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
+			case kind < 3 && len(sent) > 0: // an earlier call is sent again, perhaps late
+				again := rapid.SampledFrom(sent).Draw(rt, "again")
+				lane, c = again.lane, again.call
+			case kind < 5 && len(sent) > 0: // a take is cancelled
+				again := rapid.SampledFrom(sent).Draw(rt, "cancelled")
+				if again.call.op != "take" {
+					continue
+				}
+				lane, c = again.lane, again.call
+				c.op, c.args = "cancel", []any{c.args[0], "PUBLISH", "c"}
+			default:
+				numbers++
+				c = call{number: numbers}
+				n := rapid.IntRange(0, 5).Draw(rt, "n")
+				c.op = rapid.SampledFrom([]string{"take", "take", "take", "add", "set", "drain"}).Draw(rt, "op")
+				switch c.op {
+				case "take":
+					c.args = []any{n + 1}
+				case "add":
+					c.args = []any{n - 2, "PUBLISH", "c"}
+				case "set":
+					c.args = []any{n, rapid.IntRange(0, 1).Draw(rt, "only new"), "PUBLISH", "c"}
+				}
+				sent = append(sent, struct {
+					lane int
+					call call
+				}{lane, c})
+			}
+			want := m.send(lane, c)
+			got := a.ask(sources[c.op], keysOf(c.op)[:2], append([]any{lane, c.number, tenMinutes}, c.args...)...)
+			if got != want {
+				rt.Fatalf("%s %d on lane %d %v: %q, want %q", c.op, c.number, lane, c.args, got, want)
+			}
+			free, err := rdb.Get(t.Context(), "s").Int()
+			if m.exists != (err == nil) || free != m.free {
+				rt.Fatalf("%s leaves %d permits (%v), want %d (%v)", c.op, free, err, m.free, m.exists)
+			}
+		}
+	})
+}
+
+// leasing is what leased permits are, in so many words: so many, and who has some
+// until when.
+type leasing struct {
+	all   int
+	now   time.Time
+	until map[string]time.Time
+}
+
+func (m *leasing) live(id string) bool { return m.until[id].After(m.now) }
+
+func (m *leasing) taken() (n int) {
+	for id := range m.until {
+		if m.live(id) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestLeasingModel(t *testing.T) {
+	thousand(t)
+	mini := redistest.Mini(t)
+	rdb := mini.Client()
+	rapid.Check(t, func(rt *rapid.T) { leasingSequence(rt, t, mini, rdb) })
+}
+
+func leasingSequence(rt *rapid.T, t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+	m := &leasing{now: time.UnixMilli(1_700_000_000_000), until: make(map[string]time.Time)}
+	mini.SetTime(m.now)
+	rdb.FlushAll(t.Context())
+	a := asker{t, rdb}
+	numbers := 0
+	set := func(n int) string {
+		numbers++
+		m.all = n
+		return a.ask(sources["set"], settled, 0, numbers, tenMinutes, n, 0, "PUBLISH", "c")
+	}
+	set(rapid.IntRange(0, 6).Draw(rt, "permits"))
+	for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+		owner := rapid.IntRange(0, 3).Draw(rt, "owner")
+		ids := make([]any, 1+owner%3)
+		live, known := 0, 0
+		for i := range ids {
+			id := fmt.Sprintf("%d:%d", owner, i)
+			ids[i] = id
+			if m.live(id) {
+				live++
+			}
+			if _, ok := m.until[id]; ok {
+				known++
+			}
+		}
+		length := rapid.IntRange(1, 50).Draw(rt, "ms")
+		until := m.now.Add(time.Duration(length) * time.Millisecond)
+		var op, got, want string
+		switch op = rapid.SampledFrom([]string{"lease", "lease", "renew", "release", "tick", "set", "update"}).Draw(rt, "op"); op {
+		case "lease":
+			want = "1 " + strconv.Itoa(length)
+			free := m.all - m.taken()
+			switch {
+			case live == len(ids): // sent again
+			case live > 0:
+				continue // no owner asks anew for what it has in part
+			case len(ids) > m.all:
+				want = "NOPERMITS"
+			case len(ids) > free:
+				want = "0 " + strconv.FormatInt(m.nearest().Sub(m.now).Milliseconds(), 10)
+			}
+			got = a.ask(sources[op], leased, append([]any{length, "PUBLISH", "c"}, ids...)...)
+			if want[0] == '1' {
+				m.give(ids, until)
+			}
+		case "renew":
+			got = a.ask(sources[op], keysOf(op), append([]any{length}, ids...)...)
+			want = "0"
+			if live == len(ids) {
+				least := time.Duration(1 << 62)
+				for _, id := range ids {
+					if m.until[id.(string)].Before(until) {
+						m.until[id.(string)] = until
+					}
+					least = min(least, m.until[id.(string)].Sub(m.now))
+				}
+				want = "1 " + strconv.FormatInt(least.Milliseconds(), 10)
+			}
+		case "release":
+			got = a.ask(sources[op], leased, append([]any{"PUBLISH", "c"}, ids...)...)
+			want = "0"
+			if live == len(ids) {
+				want = "1"
+			}
+			for _, id := range ids {
+				delete(m.until, id.(string))
+			}
+		case "update":
+			got = a.ask(sources[op], keysOf(op), length, ids[0])
+			want = "0"
+			if m.live(ids[0].(string)) {
+				m.until[ids[0].(string)] = until
+				want = "1"
+			}
+		case "tick":
+			m.now = until
+			mini.SetTime(m.now)
+		case "set":
+			set(rapid.IntRange(0, 6).Draw(rt, "permits"))
+		}
+		if got != want {
+			rt.Fatalf("%s %v for %d ms: %q, want %q (known %d, live %d, all %d)", op, ids, length, got, want, known, live, m.all)
+		}
+		if state, want := a.ask(sources["state"], leased), fmt.Sprintf("1 %d %d", m.all-m.taken(), m.taken()); state != want {
+			rt.Fatalf("%s %v leaves %q, want %q", op, ids, state, want)
+		}
+		free, _ := rdb.Get(t.Context(), "s").Int()
+		if sum := free + int(rdb.ZCard(t.Context(), "taken").Val()); sum != m.all {
+			rt.Fatalf("%s leaves %d in all, want %d", op, sum, m.all)
+		}
+	}
+}
+
+func (m *leasing) give(ids []any, until time.Time) {
+	for _, id := range ids {
+		m.until[id.(string)] = until
+	}
+}
+
+// nearest returns when the next lease is over.
+func (m *leasing) nearest() time.Time {
+	var live []time.Time
+	for _, id := range slices.Sorted(maps.Keys(m.until)) {
+		if m.live(id) {
+			live = append(live, m.until[id])
+		}
+	}
+	return slices.MinFunc(live, time.Time.Compare)
+}

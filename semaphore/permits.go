@@ -1,0 +1,325 @@
+package semaphore
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+const (
+	permitsKind = "permits" // for errors, spans and metrics
+
+	// mostLeased is the most permits that one lease may have: each has an id of its
+	// own in Redis, and a script names them all.
+	mostLeased = 1000
+)
+
+// NoExpiry is what Remaining returns for a permit that Redisson has taken for
+// ever. Holdfast never takes one so.
+const NoExpiry time.Duration = -1
+
+// PermitSemaphore is a number of permits, shared by whoever names it, that are
+// leased: if a holder dies its permits are free again after its lease, and a
+// holder that is cut off learns of it.
+//
+// It holds no state: a value may be used by any number of goroutines, and what
+// differs from holder to holder is in the Lease that each Acquire returns.
+type PermitSemaphore struct {
+	engine   *engine.Engine
+	name     string
+	at       keys.Permits
+	calls    engine.Ledger
+	settings lease.Settings
+	err      error // why it cannot be used
+}
+
+// NewPermits returns the semaphore of that name, which stands at key in Redis. It
+// does no I/O; what is wrong with the arguments, each call says.
+func NewPermits(e *engine.Engine, name, key string, settings lease.Settings) *PermitSemaphore {
+	s := &PermitSemaphore{engine: e, name: name, settings: settings}
+	s.at, s.err = keys.ForPermits(key)
+	s.calls = e.Ledger(s.at.Calls)
+	return s
+}
+
+// BrokenPermits returns a semaphore of which every call fails with err.
+func BrokenPermits(name string, err error) *PermitSemaphore {
+	return &PermitSemaphore{name: name, err: err}
+}
+
+// Name returns the name that the semaphore was made with.
+func (s *PermitSemaphore) Name() string { return s.name }
+
+// Acquire waits until n permits, at least 1 and at most 1000, are free at once,
+// and returns one Lease for all of them, which the caller must release. It is
+// renewed or fixed as the semaphore's options say. Its Token is 0; the permits'
+// ids are told by IDs. A context made by Lease.Context does not re-enter anything:
+// each Acquire takes permits of its own.
+//
+// Who asks for less may pass who asks for more, but in one process not any more
+// when that one has waited for a second.
+//
+// It waits as long as ctx allows. When ctx ends first the error matches ctx's and,
+// if there were too few permits, ErrBusy; and nothing is taken. If there are not n
+// permits in all, of a semaphore that has not been set not one, the error matches
+// ErrNoPermits at once. Errors of Redis that pass are retried until ctx ends;
+// ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at once.
+func (s *PermitSemaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
+	return s.request(ctx, n, "acquire", false)
+}
+
+// TryAcquire is Acquire without the wait: one request, no subscription. If there
+// are too few permits, or a larger request of this process has waited for more
+// than a second, the error matches ErrBusy.
+func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, error) {
+	return s.request(ctx, n, "try acquire", true)
+}
+
+func (s *PermitSemaphore) request(ctx context.Context, n int, op string, try bool) (*lease.Lease, error) {
+	if s.err != nil {
+		return nil, s.fail(op, s.err)
+	}
+	if n < 1 || n > mostLeased {
+		return nil, s.fail(op, fmt.Errorf("%d permits, want 1 to %d: %w", n, mostLeased, errs.BadArgument))
+	}
+	return lease.Request{
+		Engine:   s.engine,
+		Resource: &resource{name: s.name, at: s.at, n: n, publish: s.engine.Publish(ctx)},
+		Settings: s.settings,
+		Try:      try,
+		Afresh:   true,
+	}.Acquire(ctx)
+}
+
+// Locker returns n permits of the semaphore as a Locker, for Do and whatever else
+// takes one: Lock is Acquire of n, TryLock is TryAcquire of n.
+func (s *PermitSemaphore) Locker(n int) lease.Locker { return locker{s, n} }
+
+type locker struct {
+	semaphore *PermitSemaphore
+	n         int
+}
+
+func (l locker) Lock(ctx context.Context) (*lease.Lease, error) {
+	return l.semaphore.Acquire(ctx, l.n)
+}
+
+func (l locker) TryLock(ctx context.Context) (*lease.Lease, error) {
+	return l.semaphore.TryAcquire(ctx, l.n)
+}
+
+// TrySetPermits sets how many permits there are in all, if the semaphore has not
+// been set before. It reports whether it did.
+//
+// If ctx ends before Redis has answered, the error matches ctx's and, if it may
+// have been set or may still be, ErrUnknown; so it is with SetPermits and
+// AddPermits.
+func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
+	call, err := s.set(ctx, n, 1)
+	if err != nil {
+		return false, s.fail("set", err)
+	}
+	return call.Status() == engine.Done, nil
+}
+
+// SetPermits sets how many permits there are in all. If more than that are taken
+// they stay with their holders, and fewer than none are free until enough are
+// back.
+func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
+	if _, err := s.set(ctx, n, 0); err != nil {
+		return s.fail("set", err)
+	}
+	return nil
+}
+
+func (s *PermitSemaphore) set(ctx context.Context, n, onlyNew int) (*conn.Call, error) {
+	return s.change(ctx, n, func(publish string) engine.Once {
+		return engine.Once{
+			Script: setScript,
+			Key:    s.at.Available,
+			Keys:   []string{s.at.Taken},
+			Args:   []any{n, onlyNew, publish, s.at.Channel},
+		}
+	})
+}
+
+// AddPermits changes how many permits there are in all by delta, which may be
+// negative: then fewer than none may be free, until enough are back.
+func (s *PermitSemaphore) AddPermits(ctx context.Context, delta int) error {
+	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
+		return engine.Once{Script: addScript, Key: s.at.Available, Args: []any{delta, publish, s.at.Channel}}
+	})
+	if err != nil {
+		return s.fail("add", err)
+	}
+	return nil
+}
+
+// change runs a call that counts once and that ctx bounds.
+func (s *PermitSemaphore) change(ctx context.Context, n int, call func(publish string) engine.Once) (*conn.Call, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	if err := checkCount(n); err != nil {
+		return nil, err
+	}
+	publish, err := s.engine.Conn.PublishCommand(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.calls.Run(ctx, call(publish))
+}
+
+// Available returns how many permits are free, those whose lease is over among
+// them; 0 if the semaphore has not been set. It may be negative, after SetPermits
+// or AddPermits. All queries ask the master.
+func (s *PermitSemaphore) Available(ctx context.Context) (int, error) {
+	available, _, err := s.state(ctx)
+	return available, err
+}
+
+// Acquired returns how many permits are taken.
+func (s *PermitSemaphore) Acquired(ctx context.Context) (int, error) {
+	_, acquired, err := s.state(ctx)
+	return acquired, err
+}
+
+// Permits returns how many permits there are in all.
+func (s *PermitSemaphore) Permits(ctx context.Context) (int, error) {
+	available, acquired, err := s.state(ctx)
+	return available + acquired, err
+}
+
+func (s *PermitSemaphore) state(ctx context.Context) (available, acquired int, err error) {
+	call := &conn.Call{Script: stateScript, Keys: []string{s.at.Available, s.at.Taken}}
+	if err := s.run(ctx, call); err != nil {
+		return 0, 0, s.fail("query", err)
+	}
+	return int(call.Int(2)), int(call.Int(3)), nil
+}
+
+// IDs returns the ids of the permits that the lease is on, 32 hexadecimal digits
+// each, as Redisson has them; nil if it is not a lease of a PermitSemaphore.
+func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
+	r, ok := lease.ResourceOf(l).(*resource)
+	if !ok {
+		return nil
+	}
+	ids := make([]string, r.n)
+	for i := range ids {
+		ids[i] = hex.EncodeToString(id(l.Owner(), i))
+	}
+	return ids
+}
+
+// ReleaseID gives back the permit of that id, be it of this process, of another or
+// of Redisson. If no such permit is taken, or its lease is over, the error matches
+// ErrNoPermits. A Lease on it is lost with its next renewal; release a Lease of
+// your own by itself.
+func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
+	raw, err := parseID(id)
+	if err != nil {
+		return s.fail("release", err)
+	}
+	call := release(s.at, []any{s.publish(ctx), s.at.Channel, raw})
+	err = s.run(ctx, call)
+	_, unheard := call.Outstanding() // an earlier sending may have done it
+	if err == nil && call.Status() != lease.Granted && !unheard {
+		err = missing(id)
+	}
+	if err != nil {
+		return s.fail("release", err)
+	}
+	return nil
+}
+
+// UpdateLease has the lease of the permit of that id end d from now, be that sooner
+// or later than it would. If no such permit is taken, or its lease is over, the
+// error matches ErrNoPermits.
+//
+// It is for permits of Redisson, and for people. The Lease of a holder is
+// prolonged by Lease.Extend; shortened behind its back, it does not notice before
+// its next renewal.
+func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Duration) error {
+	raw, err := parseID(id)
+	if err == nil && d < lease.MinLease {
+		err = fmt.Errorf("a lease of %v is shorter than %v: %w", d, time.Duration(lease.MinLease), errs.BadArgument)
+	}
+	if err == nil {
+		err = s.ask(ctx, id, &conn.Call{
+			Script: updateScript,
+			Keys:   []string{s.at.Taken},
+			Args:   []any{d.Milliseconds(), raw},
+		})
+	}
+	if err != nil {
+		return s.fail("update", err)
+	}
+	return nil
+}
+
+// Remaining returns how long the permit of that id stays taken if it is neither
+// renewed nor released; NoExpiry if that has no end. If no such permit is taken,
+// or its lease is over, the error matches ErrNoPermits.
+func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Duration, error) {
+	raw, err := parseID(id)
+	call := &conn.Call{Script: lookScript, Keys: []string{s.at.Taken}, Args: []any{raw}}
+	if err == nil {
+		err = s.ask(ctx, id, call)
+	}
+	if err != nil {
+		return 0, s.fail("query", err)
+	}
+	if call.Int(2) < 0 {
+		return NoExpiry, nil
+	}
+	return time.Duration(call.Int(2)) * time.Millisecond, nil
+}
+
+// ask runs a call on one permit, which may not be taken.
+func (s *PermitSemaphore) ask(ctx context.Context, id string, call *conn.Call) error {
+	err := s.run(ctx, call)
+	if err == nil && call.Status() != lease.Granted {
+		return missing(id)
+	}
+	return err
+}
+
+func (s *PermitSemaphore) run(ctx context.Context, call *conn.Call) error {
+	if s.err != nil {
+		return s.err
+	}
+	return s.engine.Conn.Run(ctx, call)
+}
+
+// publish is the command that tells, also of a semaphore that cannot be used.
+func (s *PermitSemaphore) publish(ctx context.Context) string {
+	if s.err != nil {
+		return ""
+	}
+	return s.engine.Publish(ctx)
+}
+
+// parseID returns the bytes of an id.
+func parseID(id string) (string, error) {
+	raw, err := hex.DecodeString(id)
+	if err != nil || len(raw) != idSize {
+		return "", fmt.Errorf("a permit's id of %d bytes: want %d hexadecimal digits: %w", len(id), 2*idSize, errs.BadArgument)
+	}
+	return string(raw), nil
+}
+
+func missing(id string) error {
+	return fmt.Errorf("permit %s is not taken: %w", id, errs.NoPermits)
+}
+
+func (s *PermitSemaphore) fail(op string, err error) error {
+	return lease.CallError(op, permitsKind, s.name, err)
+}

@@ -1,0 +1,83 @@
+package semaphore
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// resource is some permits of one semaphore as package lease sees them.
+type resource struct {
+	name    string
+	at      keys.Permits
+	n       int    // how many
+	publish string // the command that tells, where a grant finds permits to spare
+}
+
+func (r *resource) Kind() string { return permitsKind }
+func (r *resource) Name() string { return r.name }
+func (r *resource) Key() string  { return r.at.Available }
+
+func (r *resource) Waiting() engine.Waiting {
+	return waiting(permitsKind, r.at.Available, r.at.Channel, r.n)
+}
+
+func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
+	return &conn.Call{
+		Script: leaseScript,
+		Keys:   []string{r.at.Available, r.at.Taken},
+		Args:   r.ids(owner, length.Milliseconds(), r.publish, r.at.Channel),
+	}
+}
+
+// Recount is Renew: permits are never entered again, so that there is no more
+// than one lease on them.
+func (r *resource) Recount(owner lease.Owner, _ int, length time.Duration) *conn.Call {
+	return r.Renew(owner, length)
+}
+
+// Renew needs the one key alone: it goes on in a slot that is on the move.
+func (r *resource) Renew(owner lease.Owner, length time.Duration) *conn.Call {
+	return &conn.Call{
+		Script: renewScript,
+		Keys:   []string{r.at.Taken},
+		Args:   r.ids(owner, length.Milliseconds()),
+	}
+}
+
+func (r *resource) Release(owner lease.Owner, publish string) *conn.Call {
+	return release(r.at, r.ids(owner, publish, r.at.Channel))
+}
+
+// release gives back the permits that are named after the first two arguments.
+func release(at keys.Permits, args []any) *conn.Call {
+	return &conn.Call{
+		Script: releaseScript,
+		Keys:   []string{at.Available, at.Taken},
+		Args:   args,
+	}
+}
+
+// ids returns args and then the ids of the owner's permits.
+func (r *resource) ids(owner lease.Owner, args ...any) []any {
+	for i := range r.n {
+		args = append(args, string(id(owner, i)))
+	}
+	return args
+}
+
+// idSize is how long Redisson's ids are.
+const idSize = 16
+
+// id returns the id of an owner's i-th permit. It follows from the owner, so that
+// a request that is sent again asks for the same permits.
+func id(owner lease.Owner, i int) []byte {
+	text := append([]byte(owner.String()), ':')
+	sum := sha256.Sum256(strconv.AppendInt(text, int64(i), 10))
+	return sum[:idSize]
+}

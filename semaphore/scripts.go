@@ -1,0 +1,59 @@
+package semaphore
+
+import (
+	_ "embed"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+)
+
+// The transitions of both semaphores. Each file opens with its contract.
+var (
+	//go:embed lua/take.lua
+	takeSource string
+	//go:embed lua/cancel.lua
+	cancelSource string
+	//go:embed lua/add.lua
+	addSource string
+	//go:embed lua/set.lua
+	setSource string
+	//go:embed lua/drain.lua
+	drainSource string
+	//go:embed lua/free.lua
+	freeSource string
+
+	takeScript   = once("take", takeSource)
+	cancelScript = once("cancel", cancelSource)
+	addScript    = once("add", addSource)
+	setScript    = once("set", setSource)
+	drainScript  = once("drain", drainSource)
+	freeScript   = conn.NewScript("semaphore/free", freeSource)
+)
+
+// The transitions of leased permits.
+var (
+	//go:embed lua/lease.lua
+	leaseSource string
+	//go:embed lua/renew.lua
+	renewSource string
+	//go:embed lua/release.lua
+	releaseSource string
+	//go:embed lua/update.lua
+	updateSource string
+	//go:embed lua/look.lua
+	lookSource string
+	//go:embed lua/state.lua
+	stateSource string
+
+	leaseScript   = conn.NewScript("permits/lease", leaseSource)
+	renewScript   = conn.NewScript("permits/renew", renewSource)
+	releaseScript = conn.NewScript("permits/release", releaseSource)
+	updateScript  = conn.NewScript("permits/update", updateSource)
+	lookScript    = conn.NewScript("permits/look", lookSource)
+	stateScript   = conn.NewScript("permits/state", stateSource)
+)
+
+// once is a script whose calls count once.
+func once(name, body string) *conn.Script {
+	return conn.NewScript("semaphore/"+name, engine.OnceSource(body))
+}

@@ -1,0 +1,400 @@
+// The scripts, each on its own: what it answers and what it leaves, where there is
+// nothing, something of the caller's, of another's, over, foreign; late, without
+// memory, without rights, and failing midway.
+
+package semaphore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+const tenMinutes = 600_000
+
+// step is one run of a script, and what is to come of it.
+type step struct {
+	script string
+	lane   string // "lane call" of a call that counts once
+	args   []any
+	reply  string
+	state  string // afterwards
+}
+
+// sources are the scripts by name.
+var sources = map[string]string{
+	"take": engine.OnceSource(takeSource), "cancel": engine.OnceSource(cancelSource),
+	"add": engine.OnceSource(addSource), "set": engine.OnceSource(setSource),
+	"drain": engine.OnceSource(drainSource), "free": freeSource,
+	"lease": leaseSource, "renew": renewSource, "release": releaseSource,
+	"update": updateSource, "look": lookSource, "state": stateSource,
+}
+
+// counted has the keys of a counting semaphore, leased those of permits.
+var (
+	counted = []string{"s", "calls"}
+	settled = []string{"s", "calls", "taken"}
+	leased  = []string{"s", "taken"}
+)
+
+func keysOf(script string) []string {
+	switch script {
+	case "take", "cancel", "add", "drain":
+		return counted
+	case "set":
+		return settled
+	case "free":
+		return []string{"s"}
+	case "renew", "update", "look":
+		return []string{"taken"}
+	default:
+		return leased
+	}
+}
+
+func argsOf(s step) []any {
+	if s.lane == "" {
+		return s.args
+	}
+	lane, call, _ := strings.Cut(s.lane, " ")
+	return append([]any{lane, call, tenMinutes}, s.args...)
+}
+
+func TestCountingScripts(t *testing.T) {
+	onServers(t, func(t *testing.T, rdb *redis.Client) {
+		a := asker{t, rdb}
+		for _, tc := range []struct {
+			name  string
+			given []string // commands
+			steps []step
+		}{
+			{"nothing there", nil, []step{
+				{"take", "0 1", []any{1}, "0", ""},
+				{"free", "", nil, "1 0", ""},
+				{"drain", "0 2", nil, "1 0", "calls=map[0:2 1 0] for 10m0s"},
+				{"add", "0 3", []any{2, "PUBLISH", "c"}, "1 2", "s=2 | calls=map[0:3 1 2] for 10m0s"},
+			}},
+			{"set once", nil, []step{
+				{"set", "0 1", []any{3, 1, "PUBLISH", "c"}, "1 3", "s=3 | calls=map[0:1 1 3] for 10m0s"},
+				{"set", "0 1", []any{3, 1, "PUBLISH", "c"}, "1 3", "s=3 | calls=map[0:1 1 3] for 10m0s"},
+				{"set", "0 2", []any{4, 1, "PUBLISH", "c"}, "0 0", "s=3 | calls=map[0:2 0 0] for 10m0s"},
+				{"set", "0 3", []any{4, 0, "PUBLISH", "c"}, "1 4", "s=4 | calls=map[0:3 1 4] for 10m0s"},
+			}},
+			{"take twice by one call", []string{"SET s 3"}, []step{
+				{"take", "0 7", []any{2}, "1 0", "s=1 | calls=map[0:7 1 0] for 10m0s"},
+				{"take", "0 7", []any{2}, "1 0", "s=1 | calls=map[0:7 1 0] for 10m0s"},
+				{"take", "1 8", []any{2}, "0", "s=1 | calls=map[0:7 1 0] for 10m0s"},
+				{"take", "0 6", []any{1}, "0", "s=1 | calls=map[0:7 1 0] for 10m0s"}, // overtaken
+				{"take", "1 9", []any{1}, "1 0", "s=0 | calls=map[0:7 1 0 1:9 1 0] for 10m0s"},
+			}},
+			{"cancel what was taken", []string{"SET s 3"}, []step{
+				{"take", "0 7", []any{2}, "1 0", "s=1 | calls=map[0:7 1 0] for 10m0s"},
+				{"cancel", "0 7", []any{2, "PUBLISH", "c"}, "0 0", "s=3 | calls=map[0:7 0 0] for 10m0s"},
+				{"cancel", "0 7", []any{2, "PUBLISH", "c"}, "0 0", "s=3 | calls=map[0:7 0 0] for 10m0s"},
+				{"take", "0 7", []any{2}, "0 0", "s=3 | calls=map[0:7 0 0] for 10m0s"},
+			}},
+			{"cancel what is still to come", []string{"SET s 3"}, []step{
+				{"cancel", "0 7", []any{2, "PUBLISH", "c"}, "0 0", "s=3 | calls=map[0:7 0 0] for 10m0s"},
+				{"take", "0 7", []any{2}, "0 0", "s=3 | calls=map[0:7 0 0] for 10m0s"},
+				{"take", "0 8", []any{2}, "1 0", "s=1 | calls=map[0:8 1 0] for 10m0s"},
+				{"cancel", "0 7", []any{2, "PUBLISH", "c"}, "0", "s=1 | calls=map[0:8 1 0] for 10m0s"}, // overtaken
+			}},
+			{"cancel where the semaphore is gone", []string{"SET s 3"}, []step{
+				{"take", "0 7", []any{3}, "1 0", "s=0 | calls=map[0:7 1 0] for 10m0s"},
+				{"drain", "1 8", nil, "1 0", "s=0 | calls=map[0:7 1 0 1:8 1 0] for 10m0s"},
+			}},
+			{"time to live is kept", []string{"SET s 3 PX 60000"}, []step{
+				{"take", "0 1", []any{1}, "1 0", "s=2 for 1m0s | calls=map[0:1 1 0] for 10m0s"},
+				{"add", "0 2", []any{5, "PUBLISH", "c"}, "1 7", "s=7 for 1m0s | calls=map[0:2 1 7] for 10m0s"},
+				{"drain", "0 3", nil, "1 7", "s=0 for 1m0s | calls=map[0:3 1 7] for 10m0s"},
+				{"set", "0 4", []any{2, 0, "PUBLISH", "c"}, "1 2", "s=2 for 1m0s | calls=map[0:4 1 2] for 10m0s"},
+			}},
+			{"fewer than none", []string{"SET s 1"}, []step{
+				{"add", "0 1", []any{-3, "PUBLISH", "c"}, "1 -2", "s=-2 | calls=map[0:1 1 -2] for 10m0s"},
+				{"take", "0 2", []any{1}, "0", "s=-2 | calls=map[0:1 1 -2] for 10m0s"},
+				{"drain", "0 3", nil, "1 0", "s=-2 | calls=map[0:3 1 0] for 10m0s"},
+				{"add", "0 4", []any{3, "PUBLISH", "c"}, "1 1", "s=1 | calls=map[0:4 1 1] for 10m0s"},
+			}},
+			{"foreign type", []string{"HSET s f v"}, []step{
+				{"take", "0 1", []any{1}, "WRONGTYPE", "s=map[f:v]"},
+				{"cancel", "0 2", []any{1, "PUBLISH", "c"}, "WRONGTYPE", "s=map[f:v]"},
+				{"add", "0 3", []any{1, "PUBLISH", "c"}, "WRONGTYPE", "s=map[f:v]"},
+				{"set", "0 4", []any{1, 0, "PUBLISH", "c"}, "WRONGTYPE", "s=map[f:v]"},
+				{"drain", "0 5", nil, "WRONGTYPE", "s=map[f:v]"},
+				{"free", "", nil, "WRONGTYPE", "s=map[f:v]"},
+			}},
+			{"foreign value", []string{"SET s 1.5 PX 60000"}, []step{
+				{"take", "0 1", []any{1}, "WRONGTYPE", "s=1.5 for 1m0s"},
+				{"cancel", "0 2", []any{1, "PUBLISH", "c"}, "WRONGTYPE", "s=1.5 for 1m0s"},
+				{"add", "0 3", []any{1, "PUBLISH", "c"}, "WRONGTYPE", "s=1.5 for 1m0s"},
+				{"set", "0 4", []any{1, 0, "PUBLISH", "c"}, "WRONGTYPE", "s=1.5 for 1m0s"},
+				{"drain", "0 5", nil, "WRONGTYPE", "s=1.5 for 1m0s"},
+				{"free", "", nil, "WRONGTYPE", "s=1.5 for 1m0s"},
+			}},
+		} {
+			t.Run(tc.name, func(t *testing.T) {
+				a := asker{t, rdb}
+				given(t, rdb, tc.given)
+				a.play(tc.steps)
+			})
+		}
+		t.Run("late", func(t *testing.T) { a.late(t, []string{"SET s 3", "ZADD taken 99999999999999 x"}) })
+	})
+}
+
+// given makes what a test begins with.
+func given(t testing.TB, rdb *redis.Client, commands []string) {
+	t.Helper()
+	rdb.FlushAll(t.Context())
+	for _, c := range commands {
+		var args []any
+		for _, f := range strings.Fields(c) {
+			args = append(args, f)
+		}
+		if err := rdb.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (a asker) play(steps []step) {
+	a.t.Helper()
+	for i, s := range steps {
+		if got := a.ask(sources[s.script], keysOf(s.script), argsOf(s)...); got != s.reply {
+			a.t.Errorf("step %d, %s %s %v: %q, want %q", i, s.script, s.lane, s.args, got, s.reply)
+		}
+		if got := a.state(settled...); got != s.state {
+			a.t.Errorf("step %d, %s %s %v leaves\n     %q\nwant %q", i, s.script, s.lane, s.args, got, s.state)
+		}
+	}
+}
+
+// late runs each script after its not-after.
+func (a asker) late(t *testing.T, commands []string) {
+	given(t, a.rdb.(*redis.Client), commands)
+	before := a.state(settled...)
+	for _, s := range []step{
+		{"take", "0 1", []any{1}, "", ""},
+		{"cancel", "0 1", []any{1, "PUBLISH", "c"}, "", ""},
+		{"add", "0 1", []any{1, "PUBLISH", "c"}, "", ""},
+		{"set", "0 1", []any{1, 0, "PUBLISH", "c"}, "", ""},
+		{"drain", "0 1", nil, "", ""},
+		{"lease", "", []any{1000, "PUBLISH", "c", "id"}, "", ""},
+		{"renew", "", []any{1000, "x"}, "", ""},
+		{"update", "", []any{1000, "x"}, "", ""},
+	} {
+		if got := a.askBy(-time.Millisecond, sources[s.script], keysOf(s.script), argsOf(s)...); got != "-1" {
+			t.Errorf("%s, late: %q", s.script, got)
+		}
+		if got := a.state(settled...); got != before {
+			t.Errorf("%s, late, leaves %q, want %q", s.script, got, before)
+		}
+	}
+}
+
+// in returns the ms that is d from now on the server's clock, within a minute.
+func (a asker) in(d time.Duration) string {
+	return fmt.Sprint((a.now() + d.Microseconds()) / 1000)
+}
+
+func TestLeasingScripts(t *testing.T) {
+	const never = "922337203685477"
+	onServers(t, func(t *testing.T, rdb *redis.Client) {
+		a := asker{t, rdb}
+		soon, past := a.in(time.Hour), a.in(-time.Hour)
+		for _, tc := range []struct {
+			name  string
+			given []string
+			steps []step
+		}{
+			{"nothing there", nil, []step{
+				{"lease", "", []any{1000, "PUBLISH", "c", "a"}, "NOPERMITS", ""},
+				{"renew", "", []any{1000, "a"}, "0", ""},
+				{"release", "", []any{"PUBLISH", "c", "a"}, "0", ""},
+				{"update", "", []any{1000, "a"}, "0", ""},
+				{"look", "", []any{"a"}, "0", ""},
+				{"state", "", nil, "1 0 0", ""},
+			}},
+			{"granted", []string{"SET s 3"}, []step{
+				{"lease", "", []any{9000, "PUBLISH", "c", "a", "b"}, "1 9000", "s=1 | taken=[a b]"},
+				{"lease", "", []any{9000, "PUBLISH", "c", "a", "b"}, "1 9000", "s=1 | taken=[a b]"},
+				{"renew", "", []any{20000, "a", "b"}, "1 20000", "s=1 | taken=[a b]"},
+				{"state", "", nil, "1 1 2", "s=1 | taken=[a b]"},
+				{"release", "", []any{"PUBLISH", "c", "a", "b"}, "1", "s=3"},
+				{"release", "", []any{"PUBLISH", "c", "a", "b"}, "0", "s=3"},
+				{"renew", "", []any{20000, "a", "b"}, "0", "s=3"},
+			}},
+			{"another's", []string{"SET s 1", "ZADD taken " + soon + " x"}, []step{
+				{"lease", "", []any{9000, "PUBLISH", "c", "a", "b", "d"}, "NOPERMITS", "s=1 | taken=[x]"},
+				{"renew", "", []any{9000, "a"}, "0", "s=1 | taken=[x]"},
+				{"release", "", []any{"PUBLISH", "c", "a"}, "0", "s=1 | taken=[x]"},
+				{"update", "", []any{1000, "a"}, "0", "s=1 | taken=[x]"},
+				{"look", "", []any{"a"}, "0", "s=1 | taken=[x]"},
+			}},
+			{"taken for ever", []string{"SET s 0", "ZADD taken " + never + " x"}, []step{
+				{"lease", "", []any{9000, "PUBLISH", "c", "a"}, "0 -1", "s=0 | taken=[x]"},
+				{"look", "", []any{"x"}, "1 -1", "s=0 | taken=[x]"},
+				{"renew", "", []any{9000, "x"}, "1 1000000000000", "s=0 | taken=[x]"},
+				{"state", "", nil, "1 0 1", "s=0 | taken=[x]"},
+				{"release", "", []any{"PUBLISH", "c", "x"}, "1", "s=1"},
+			}},
+			{"over", []string{"SET s 0", "ZADD taken " + past + " x " + past + " y"}, []step{
+				{"state", "", nil, "1 2 0", "s=0 | taken=[x y]"},
+				{"renew", "", []any{9000, "x"}, "0", "s=0 | taken=[x y]"},
+				{"update", "", []any{9000, "x"}, "0", "s=0 | taken=[x y]"},
+				{"look", "", []any{"x"}, "0", "s=0 | taken=[x y]"},
+				{"release", "", []any{"PUBLISH", "c", "x"}, "0", "s=1 | taken=[y]"},
+				{"lease", "", []any{9000, "PUBLISH", "c", "a", "b"}, "1 9000", "s=0 | taken=[a b]"},
+			}},
+			{"over, partly taken back", []string{"SET s 2", "ZADD taken " + past + " a"}, []step{
+				{"lease", "", []any{9000, "PUBLISH", "c", "a", "b"}, "1 9000", "s=1 | taken=[a b]"},
+			}},
+			{"partly released", []string{"SET s 1", "ZADD taken " + soon + " a"}, []step{
+				{"renew", "", []any{9000, "a", "b"}, "0", "s=1 | taken=[a]"},
+				{"release", "", []any{"PUBLISH", "c", "a", "b"}, "0", "s=2"},
+			}},
+			{"count gone", []string{"ZADD taken " + soon + " a"}, []step{
+				{"lease", "", []any{9000, "PUBLISH", "c", "b"}, "NOPERMITS", "taken=[a]"},
+				{"set", "0 1", []any{3, 1, "PUBLISH", "c"}, "1 2", "s=2 | calls=map[0:1 1 2] for 10m0s | taken=[a]"},
+				{"release", "", []any{"PUBLISH", "c", "a"}, "1", "s=3 | calls=map[0:1 1 2] for 10m0s"},
+			}},
+			{"released where the count is gone", []string{"ZADD taken " + soon + " a"}, []step{
+				{"release", "", []any{"PUBLISH", "c", "a"}, "1", ""},
+			}},
+			{"fewer than are taken", []string{"SET s 1", "ZADD taken " + soon + " a " + soon + " b"}, []step{
+				{"set", "0 1", []any{1, 0, "PUBLISH", "c"}, "1 -1", "s=-1 | calls=map[0:1 1 -1] for 10m0s | taken=[a b]"},
+				{"release", "", []any{"PUBLISH", "c", "a"}, "1", "s=0 | calls=map[0:1 1 -1] for 10m0s | taken=[b]"},
+				{"lease", "", []any{9000, "PUBLISH", "c", "d", "e"}, "NOPERMITS", "s=0 | calls=map[0:1 1 -1] for 10m0s | taken=[b]"},
+			}},
+			{"with a time to live", []string{"SET s 3 PX 60000"}, []step{
+				{"lease", "", []any{9000, "PUBLISH", "c", "a"}, "1 9000", "s=2 for 1m0s | taken=[a] for 1m0s"},
+				{"update", "", []any{20000, "a"}, "1", "s=2 for 1m0s | taken=[a] for 1m0s"},
+				{"release", "", []any{"PUBLISH", "c", "a"}, "1", "s=3 for 1m0s"},
+			}},
+			{"foreign type", []string{"HSET s f v"}, []step{
+				{"lease", "", []any{9000, "PUBLISH", "c", "a"}, "WRONGTYPE", "s=map[f:v]"},
+				{"release", "", []any{"PUBLISH", "c", "a"}, "WRONGTYPE", "s=map[f:v]"},
+				{"state", "", nil, "WRONGTYPE", "s=map[f:v]"},
+			}},
+			{"foreign value", []string{"SET s x"}, []step{
+				{"lease", "", []any{9000, "PUBLISH", "c", "a"}, "WRONGTYPE", "s=x"},
+				{"release", "", []any{"PUBLISH", "c", "a"}, "WRONGTYPE", "s=x"},
+				{"state", "", nil, "WRONGTYPE", "s=x"},
+			}},
+			{"foreign type beside it", []string{"SET s 3", "SET taken x"}, []step{
+				{"lease", "", []any{9000, "PUBLISH", "c", "a"}, "WRONGTYPE", "s=3 | taken=x"},
+				{"renew", "", []any{9000, "a"}, "WRONGTYPE", "s=3 | taken=x"},
+				{"release", "", []any{"PUBLISH", "c", "a"}, "WRONGTYPE", "s=3 | taken=x"},
+				{"update", "", []any{9000, "a"}, "WRONGTYPE", "s=3 | taken=x"},
+				{"look", "", []any{"a"}, "WRONGTYPE", "s=3 | taken=x"},
+				{"state", "", nil, "WRONGTYPE", "s=3 | taken=x"},
+				{"set", "0 1", []any{3, 0, "PUBLISH", "c"}, "WRONGTYPE", "s=3 | taken=x"},
+			}},
+		} {
+			t.Run(tc.name, func(t *testing.T) {
+				a := asker{t, rdb}
+				given(t, rdb, tc.given)
+				a.play(tc.steps)
+			})
+		}
+	})
+}
+
+// When memory is short nothing new is granted, and what is held can be renewed and
+// given back.
+func TestOutOfMemory(t *testing.T) {
+	rdb := redistest.Server(t).Client(t)
+	a := asker{t, rdb}
+	given(t, rdb, []string{"SET s 3", "ZADD taken " + a.in(time.Hour) + " a"})
+	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	a.play([]step{
+		{"take", "0 1", []any{1}, "OOM", "s=3 | taken=[a]"},
+		{"set", "0 2", []any{9, 0, "PUBLISH", "c"}, "OOM", "s=3 | taken=[a]"},
+		{"lease", "", []any{9000, "PUBLISH", "c", "b"}, "OOM", "s=3 | taken=[a]"},
+		{"renew", "", []any{9000_000, "a"}, "1 9000000", "s=3 | taken=[a]"},
+		{"update", "", []any{9000_000, "a"}, "1", "s=3 | taken=[a]"},
+		{"free", "", nil, "1 3", "s=3 | taken=[a]"},
+		{"state", "", nil, "1 3 1", "s=3 | taken=[a]"},
+		{"release", "", []any{"PUBLISH", "c", "a"}, "1", "s=4"},
+		{"cancel", "0 3", []any{1, "PUBLISH", "c"}, "0 0", "s=4 | calls=map[0:3 0 0] for 10m0s"},
+		{"add", "0 4", []any{1, "PUBLISH", "c"}, "1 5", "s=5 | calls=map[0:4 1 5] for 10m0s"},
+		{"drain", "0 5", nil, "1 5", "s=0 | calls=map[0:5 1 5] for 10m0s"},
+	})
+}
+
+// What fails midway is not done at all, whichever command fails.
+func TestFailingMidway(t *testing.T) {
+	m := redistest.Mini(t)
+	rdb := m.Client()
+	a := asker{t, rdb}
+	for _, tc := range []struct {
+		given []string
+		step  step
+	}{
+		{[]string{"SET s 3"}, step{script: "take", lane: "0 2", args: []any{2}}},
+		{[]string{"SET s 3", "HSET calls 0 1~1~0", "PEXPIRE calls 600000"}, step{script: "take", lane: "0 2", args: []any{2}}},
+		{[]string{"SET s 1", "HSET calls 0 2~1~0", "PEXPIRE calls 600000"}, step{script: "cancel", lane: "0 2", args: []any{2, "PUBLISH", "c"}}},
+		{nil, step{script: "cancel", lane: "0 2", args: []any{2, "PUBLISH", "c"}}},
+		{[]string{"SET s 1"}, step{script: "add", lane: "0 2", args: []any{2, "PUBLISH", "c"}}},
+		{nil, step{script: "set", lane: "0 2", args: []any{2, 1, "PUBLISH", "c"}}},
+		{[]string{"SET s 5"}, step{script: "drain", lane: "0 2"}},
+		{[]string{"SET s 5"}, step{script: "lease", args: []any{9000, "PUBLISH", "c", "a", "b"}}},
+		{[]string{"SET s 0", "ZADD taken 5 x 5 y"}, step{script: "lease", args: []any{9000, "PUBLISH", "c", "a"}}},
+		{[]string{"SET s 0", "ZADD taken 5 a 5 y"}, step{script: "lease", args: []any{9000, "PUBLISH", "c", "a", "b"}}},
+		{[]string{"SET s 1", "ZADD taken 99999999999999 a 99999999999999 b"}, step{script: "release", args: []any{"PUBLISH", "c", "a", "b"}}},
+		{[]string{"SET s 1", "ZADD taken " + a.in(time.Minute) + " a"}, step{script: "renew", args: []any{600_000, "a"}}},
+	} {
+		prepare := func() {
+			given(t, rdb, tc.given)
+			if lane, err := rdb.HGet(t.Context(), "calls", "0").Result(); err == nil {
+				rdb.HSet(t.Context(), "calls", "0", strings.ReplaceAll(lane, "~", " "))
+			}
+		}
+		prepare()
+		before := a.sum()
+		want := a.ask(sources[tc.step.script], keysOf(tc.step.script), argsOf(tc.step)...)
+		after := a.sum()
+		for k, fired := 1, true; fired; k++ {
+			prepare()
+			disarm := m.FailInside(k)
+			reply, err := rdb.Eval(context.Background(), sources[tc.step.script], keysOf(tc.step.script),
+				append([]any{int64(1) << 52}, argsOf(tc.step)...)...).Slice()
+			fired = disarm()
+			got := a.sum()
+			switch {
+			case err != nil && got != before:
+				t.Errorf("%v, then %s: command %d fails (%v) and leaves %q, want %q", tc.given, tc.step.script, k, err, got, before)
+			case err == nil && got != after:
+				t.Errorf("%v, then %s: command %d fails unnoticed (%v) and leaves %q, want %q", tc.given, tc.step.script, k, reply, got, after)
+			}
+			if ttl := rdb.PTTL(t.Context(), "calls").Val(); ttl == -1 {
+				t.Errorf("%v, then %s: command %d fails and the ledger stands without an expiry", tc.given, tc.step.script, k)
+			}
+		}
+		if strings.HasPrefix(want, "ERR") {
+			t.Errorf("%s: %s", tc.step.script, want)
+		}
+	}
+}
+
+// sum returns the permits that there are in all, taken or free, whether a is taken,
+// and the record of the call.
+func (a asker) sum() string {
+	ctx := context.Background()
+	free, _ := a.rdb.Get(ctx, "s").Int64()
+	taken := a.rdb.ZCard(ctx, "taken").Val()
+	return fmt.Sprintf("%d in all, a %v, call %q", free+taken,
+		a.rdb.ZScore(ctx, "taken", "a").Val() > 5, a.rdb.HGet(ctx, "calls", "0").Val())
+}

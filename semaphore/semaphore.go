@@ -1,0 +1,282 @@
+// Package semaphore is permits, in the layouts of Redisson: Semaphore as
+// RSemaphore, which counts, and PermitSemaphore as RPermitExpirableSemaphore,
+// whose permits are leased and come back when their holder dies. Go and Java
+// processes share the permits and wake each other.
+//
+// Programs make them with Client.Semaphore and Client.PermitSemaphore.
+package semaphore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+const (
+	kind = "semaphore" // for errors, spans and metrics
+
+	// most is the most permits there may be: the scripts count in doubles.
+	most = 1 << 53
+)
+
+// Semaphore is a number of permits that is shared by whoever names it. Nobody owns
+// a permit: who dies with one keeps it from the others for good, and anybody may
+// release any number. Where that matters take a PermitSemaphore.
+//
+// It holds no state: a value may be used by any number of goroutines. Each call
+// counts once, however often it had to be sent.
+type Semaphore struct {
+	engine *engine.Engine
+	name   string
+	at     keys.Semaphore
+	calls  engine.Ledger
+	err    error // why it cannot be used
+}
+
+// New returns the semaphore of that name, which stands at key in Redis. It does no
+// I/O; what is wrong with the arguments, each call says.
+func New(e *engine.Engine, name, key string) *Semaphore {
+	s := &Semaphore{engine: e, name: name}
+	s.at, s.err = keys.ForSemaphore(key)
+	s.calls = e.Ledger(s.at.Calls)
+	return s
+}
+
+// Broken returns a semaphore of which every call fails with err.
+func Broken(name string, err error) *Semaphore {
+	return &Semaphore{name: name, err: err}
+}
+
+// Name returns the name that the semaphore was made with.
+func (s *Semaphore) Name() string { return s.name }
+
+// Acquire waits until n permits are free at once and takes them. Who asks for
+// less may pass who asks for more, but in one process not any more when that one
+// has waited for a second. With n = 0 it returns at once.
+//
+// It waits as long as ctx allows, also for a semaphore that has not been set yet.
+// When ctx ends first the error matches ctx's and, if there were too few permits,
+// ErrBusy; and nothing is taken: a request that is still on its way is cancelled in
+// the background, exactly once. Errors of Redis that pass are retried until ctx
+// ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument (n < 0) are
+// returned at once.
+func (s *Semaphore) Acquire(ctx context.Context, n int) error {
+	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
+		started := time.Now()
+		waited, err := s.engine.Wait(ctx, a.waiting())
+		if waited {
+			a.waited = time.Since(started)
+		}
+		return err
+	})
+}
+
+// TryAcquire is Acquire without the wait: one request, no subscription. If there
+// are too few permits, or a larger request of this process has waited for more
+// than a second, the error matches ErrBusy.
+func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
+	return s.acquire(ctx, "try acquire", n, func(ctx context.Context, a *acquisition) error {
+		if s.engine.Overtakes(a.waiting()) {
+			return errs.Busy
+		}
+		v, err := a.try(ctx)
+		if err == nil && !v.Granted {
+			return errs.Busy
+		}
+		return err
+	})
+}
+
+func (s *Semaphore) acquire(ctx context.Context, op string, n int, how func(context.Context, *acquisition) error) error {
+	if err := s.check(n); err != nil {
+		return s.fail(op, err)
+	}
+	if n == 0 {
+		return nil
+	}
+	ctx, span := s.engine.Telemetry.Acquire(ctx, kind, s.name)
+	a := &acquisition{semaphore: s, n: n}
+	err := a.prepare(ctx)
+	if err == nil {
+		err = how(ctx, a)
+	}
+	if err != nil {
+		err = s.fail(op, err)
+	}
+	span.End(telemetry.Acquired{
+		Outcome:  telemetry.OutcomeOf(err, telemetry.OutcomeAcquired),
+		Attempts: a.attempts,
+		Waited:   a.waited,
+		Err:      err,
+	})
+	return err
+}
+
+// acquisition is one Acquire under way.
+type acquisition struct {
+	semaphore *Semaphore
+	n         int
+	undo      engine.Once
+
+	attempts int
+	waited   time.Duration
+}
+
+// prepare has ready what undoes a try.
+func (a *acquisition) prepare(ctx context.Context) error {
+	s := a.semaphore
+	publish, err := s.engine.Conn.PublishCommand(ctx)
+	a.undo = s.call(cancelScript, a.n, publish, s.at.Channel)
+	return err
+}
+
+func (a *acquisition) waiting() engine.Waiting {
+	s := a.semaphore
+	w := waiting(kind, s.at.Permits, s.at.Channel, a.n)
+	w.Try = a.try
+	return w
+}
+
+// try asks once.
+func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
+	s := a.semaphore
+	call, err := s.calls.Try(ctx, s.call(takeScript, a.n), a.undo)
+	a.attempts += call.Attempts
+	return engine.Verdict{Granted: err == nil && call.Status() == engine.Done, For: -1}, err
+}
+
+// Release gives n permits back, or adds them: nobody looks whose they were. With
+// n = 0 it does nothing.
+//
+// It goes on when ctx is cancelled, so that a deferred Release is always right. If
+// it is not answered within 5 s it returns an error that matches ErrUnknown and
+// goes on in the background, for up to 5 minutes: it must not be repeated.
+func (s *Semaphore) Release(ctx context.Context, n int) error {
+	if err := s.check(n); err != nil {
+		return s.fail("release", err)
+	}
+	if n == 0 {
+		return nil
+	}
+	ctx, span := s.engine.Telemetry.Release(ctx, kind, s.name)
+	err := s.release(ctx, n)
+	if err != nil {
+		err = s.fail("release", err)
+	}
+	span.End(telemetry.OutcomeOf(err, telemetry.OutcomeReleased), telemetry.StillHeld, err)
+	return err
+}
+
+func (s *Semaphore) release(ctx context.Context, n int) error {
+	_, err := s.calls.Finish(ctx, func(publish string) engine.Once {
+		return s.call(addScript, n, publish, s.at.Channel)
+	})
+	return err
+}
+
+// TrySetPermits sets how many permits there are, if the semaphore has not been set
+// before. It reports whether it did.
+//
+// If ctx ends before Redis has answered, the error matches ctx's and, if it may
+// have been set or may still be, ErrUnknown; so it is with AddPermits and Drain.
+func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
+	call, err := s.change(ctx, n, func(publish string) engine.Once {
+		return s.call(setScript, n, 1, publish, s.at.Channel)
+	})
+	if err != nil {
+		return false, s.fail("set", err)
+	}
+	return call.Status() == engine.Done, nil
+}
+
+// AddPermits changes how many permits there are by delta, which may be negative:
+// then there may be fewer than none, until enough are released.
+func (s *Semaphore) AddPermits(ctx context.Context, delta int) error {
+	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
+		return s.call(addScript, delta, publish, s.at.Channel)
+	})
+	if err != nil {
+		return s.fail("add", err)
+	}
+	return nil
+}
+
+// Drain takes all permits that are free and returns how many.
+func (s *Semaphore) Drain(ctx context.Context) (int, error) {
+	call, err := s.change(ctx, 0, func(string) engine.Once { return s.call(drainScript) })
+	if err != nil {
+		return 0, s.fail("drain", err)
+	}
+	return int(call.Int(2)), nil
+}
+
+// change runs a call that counts once and that ctx bounds.
+func (s *Semaphore) change(ctx context.Context, n int, call func(publish string) engine.Once) (*conn.Call, error) {
+	if err := s.check(n); err != nil {
+		return nil, err
+	}
+	publish, err := s.engine.Conn.PublishCommand(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.calls.Run(ctx, call(publish))
+}
+
+// Available returns how many permits are free; 0 if the semaphore has not been
+// set. It may be negative, after AddPermits. The master is asked.
+func (s *Semaphore) Available(ctx context.Context) (int, error) {
+	if s.err != nil {
+		return 0, s.fail("query", s.err)
+	}
+	call := &conn.Call{Script: freeScript, Keys: []string{s.at.Permits}}
+	if err := s.engine.Conn.Run(ctx, call); err != nil {
+		return 0, s.fail("query", err)
+	}
+	return int(call.Int(2)), nil
+}
+
+// check says what is wrong with a call for n permits, if anything is.
+func (s *Semaphore) check(n int) error {
+	if s.err != nil {
+		return s.err
+	}
+	return checkCount(n)
+}
+
+func checkCount(n int) error {
+	if n < 0 || n > most {
+		return fmt.Errorf("%d permits: %w", n, errs.BadArgument)
+	}
+	return nil
+}
+
+func (s *Semaphore) call(script *conn.Script, args ...any) engine.Once {
+	return engine.Once{Script: script, Key: s.at.Permits, Args: args}
+}
+
+func (s *Semaphore) fail(op string, err error) error {
+	return lease.CallError(op, kind, s.name, err)
+}
+
+// waiting says how to wait for n permits: in one line with those who ask for as
+// many, so that a permit that is enough for one line does not wake another in
+// vain.
+func waiting(kind, key, channel string, n int) engine.Waiting {
+	group := "holdfast_" + kind + ":" + key // no name begins so
+	return engine.Waiting{
+		Kind:    kind,
+		Key:     group + "\x00" + strconv.Itoa(n),
+		Channel: channel,
+		Grant:   engine.Shared,
+		Weight:  n,
+		Group:   group,
+	}
+}

@@ -30,6 +30,9 @@ func WithDefaults(options ...lease.Option) Option {
 	return func(c *config) { c.defaults = append(c.defaults, options...) }
 }
 
+// WithReplicas is WithDefaults(Replicas(n)).
+func WithReplicas(n int) Option { return WithDefaults(lease.Replicas(n)) }
+
 // WithNameMapper sets how the names that the program uses become names in Redis,
 // for example by a prefix. It must be pure: all processes that are to exclude
 // each other must map alike. The default leaves names as they are. It is
@@ -70,6 +73,10 @@ func Fixed(d time.Duration) LeaseOption { return lease.Fixed(d) }
 // MaxHold ends a lease that has been held for d; off by default. See
 // lease.MaxHold.
 func MaxHold(d time.Duration) LeaseOption { return lease.MaxHold(d) }
+
+// Replicas has grants and renewals count only once n replicas have them. See
+// lease.Replicas.
+func Replicas(n int) LeaseOption { return lease.Replicas(n) }
 
 // JavaTokens shares the tokens of a name with Redisson's RFencedLock. See
 // lease.JavaTokens.

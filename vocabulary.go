@@ -18,19 +18,20 @@ type (
 // The errors, one for each fact; compare with errors.Is. Package lease documents
 // each.
 var (
-	ErrBusy        = lease.ErrBusy
-	ErrLost        = lease.ErrLost
-	ErrReleased    = lease.ErrReleased
-	ErrMaxHold     = lease.ErrMaxHold
-	ErrClosed      = lease.ErrClosed
-	ErrWrongType   = lease.ErrWrongType
-	ErrOutOfMemory = lease.ErrOutOfMemory
-	ErrDenied      = lease.ErrDenied
-	ErrBadArgument = lease.ErrBadArgument
-	ErrUpgrade     = lease.ErrUpgrade
-	ErrNoPermits   = lease.ErrNoPermits
-	ErrDeleted     = lease.ErrDeleted
-	ErrUnknown     = lease.ErrUnknown
+	ErrBusy          = lease.ErrBusy
+	ErrLost          = lease.ErrLost
+	ErrReleased      = lease.ErrReleased
+	ErrMaxHold       = lease.ErrMaxHold
+	ErrClosed        = lease.ErrClosed
+	ErrWrongType     = lease.ErrWrongType
+	ErrOutOfMemory   = lease.ErrOutOfMemory
+	ErrDenied        = lease.ErrDenied
+	ErrNotReplicated = lease.ErrNotReplicated
+	ErrBadArgument   = lease.ErrBadArgument
+	ErrUpgrade       = lease.ErrUpgrade
+	ErrNoPermits     = lease.ErrNoPermits
+	ErrDeleted       = lease.ErrDeleted
+	ErrUnknown       = lease.ErrUnknown
 )
 
 // ParseOwner parses what Owner.String returned: lease.ParseOwner.

@@ -142,6 +142,7 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 // try asks for it once.
 func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	call := a.ask()
+	call.Replicas = a.settings.replicas
 	err := a.engine.Conn.Run(ctx, call)
 	a.attempts += call.Attempts
 	if notAfter, unheard := call.Outstanding(); unheard {
@@ -152,9 +153,13 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	}
 	a.placed(call)
 	v := engine.Verdict{Granted: call.Status() == Granted, For: ttlOf(call)}
-	if v.Granted {
+	switch {
+	case v.Granted && call.Short():
+		a.marked = true
+		return engine.Verdict{}, errs.NotReplicated
+	case v.Granted:
 		a.grant = call
-	} else {
+	default:
 		a.marked = a.ticket != nil || a.resource.Waiting().Marks
 	}
 	return v, nil
@@ -186,6 +191,7 @@ func (a *acquisition) begin() (*Lease, error) {
 		token:     a.grant.Int(3),
 		granted:   a.grant.Sent,
 		lateUntil: a.lateUntil,
+		replicas:  a.settings.replicas,
 		deadline:  endOf(a.grant, ttlOf(a.grant)),
 	}
 	l := h.add(&h.first, a)

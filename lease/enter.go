@@ -42,6 +42,11 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 		h.endAll(errs.Lost, telemetry.LostServer)
 		return nil, errs.Lost
 	}
+	if call.Short() {
+		h.notEntered(call)
+		h.correct(0)
+		return nil, errs.NotReplicated
+	}
 	if notAfter, unheard := call.Outstanding(); unheard {
 		h.correct(notAfter) // an earlier sending sets an old count when it comes late
 	}

@@ -58,6 +58,10 @@ var (
 	// ErrDeleted says that what was waited for has been deleted, or has run out.
 	ErrDeleted = errs.Deleted
 
+	// ErrNotReplicated says that a grant was taken back because fewer replicas
+	// than Replicas asks for had acknowledged it in time.
+	ErrNotReplicated = errs.NotReplicated
+
 	// ErrUnknown says that a call which changes something was not answered, and
 	// that it may have taken effect, or may still do so once. Calls of which
 	// nothing is left when they fail never return it.

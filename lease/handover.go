@@ -124,6 +124,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 	defer e.Done()
 	to := NewOwner(e.NewOwner())
 	call := r.Move(from, to, s.length)
+	call.Replicas = s.replicas
 	err := e.Conn.Run(ctx, call)
 	notAfter, unheard := call.Outstanding()
 	switch {
@@ -134,6 +135,9 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		return nil, err
 	case call.Status() != Granted:
 		return nil, fmt.Errorf("owner %s: %w", from.Short(), errs.Lost)
+	case call.Short():
+		moveBack(e, r, to, from, notAfter, s.length)
+		return nil, errs.NotReplicated
 	}
 	// A sending that is still on its way finds that the hold has moved.
 	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: call}

@@ -29,6 +29,7 @@ type hold struct {
 	owner    Owner
 	token    int64
 	granted  time.Time
+	replicas int // how many must acknowledge what prolongs it
 	// lateUntil is the not-after of requests that could still make this hold
 	// anew, and of which the answer was never heard; 0 if there are none.
 	lateUntil int64
@@ -152,7 +153,7 @@ func (h *hold) Renewal() *conn.Call {
 		return nil
 	}
 	call := h.resource.Renew(h.owner, h.length())
-	call.Until, call.AnyTime = h.deadline, true
+	call.Until, call.AnyTime, call.Replicas = h.deadline, true, h.replicas
 	return call
 }
 
@@ -166,6 +167,9 @@ func (h *hold) Renewed(call *conn.Call, err error) {
 	case call.Status() != Granted:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeGone, 1)
 		h.endAll(errs.Lost, telemetry.LostServer)
+	case call.Short():
+		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
+		h.renewalFailed()
 	default:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeRenewed, 1)
 		h.prolong(call)
@@ -213,7 +217,7 @@ func (h *hold) reschedule() {
 // prolonging returns the call as one that prolongs the hold, and so may take no
 // effect once the hold has ended.
 func (h *hold) prolonging(call *conn.Call) *conn.Call {
-	call.Until = h.until()
+	call.Until, call.Replicas = h.until(), h.replicas
 	return call
 }
 

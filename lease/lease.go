@@ -112,6 +112,9 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 		h.End(errs.Lost)
 		return errs.Lost
 	}
+	if call.Short() {
+		return errs.NotReplicated
+	}
 	h.mu.Lock()
 	if l.ended == nil {
 		h.deadline = later(h.deadline, endOf(call, ttlOf(call)))

@@ -39,6 +39,16 @@ func MaxHold(d time.Duration) Option {
 	return func(s *Settings) { s.maxHold = d }
 }
 
+// Replicas has a grant count only once n replicas of the master have
+// acknowledged it, within half a second; otherwise it is taken back, and the
+// error matches ErrNotReplicated. A renewal that fewer acknowledge does not
+// prolong the lease here, and is tried again until the lease is over. So a grant
+// survives the failure of the master, if a replica that has it is promoted. The
+// default is 0: it is not waited for. See docs/guarantees.md.
+func Replicas(n int) Option {
+	return func(s *Settings) { s.replicas = n }
+}
+
 // JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock:
 // the token's key gets no expiry. Without it the key of a token that nobody has
 // asked for in a week goes away; the next token is greater all the same.
@@ -51,6 +61,7 @@ type Settings struct {
 	length     time.Duration
 	fixed      bool
 	maxHold    time.Duration
+	replicas   int
 	javaTokens bool
 }
 
@@ -77,6 +88,9 @@ func (s Settings) check() error {
 	}
 	if s.maxHold < 0 {
 		return fmt.Errorf("a longest hold of %v: %w", s.maxHold, errs.BadArgument)
+	}
+	if s.replicas < 0 {
+		return fmt.Errorf("%d replicas: %w", s.replicas, errs.BadArgument)
 	}
 	return nil
 }

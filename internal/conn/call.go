@@ -30,6 +30,9 @@ type Call struct {
 	// with all of them, because their slot is on the move.
 	Enough int
 
+	// Replicas is how many replicas must have acknowledged what the call did:
+	// see Short.
+	Replicas int
 	// Cleanup marks a call that undoes or ends something: it goes on while the
 	// Client closes.
 	Cleanup bool
@@ -43,6 +46,7 @@ type Call struct {
 
 	outstanding bool
 	notAfter    int64
+	replicated  int // how many replicas have acknowledged
 }
 
 // over reports whether the call is of no use any more.
@@ -86,6 +90,10 @@ func (c *Call) Text(i int) string {
 	return s
 }
 
+// Short reports whether what the call did has reached fewer replicas than it
+// asked for, as far as is known. It was done on the master all the same.
+func (c *Call) Short() bool { return c.replicated < c.Replicas }
+
 // Outstanding reports whether a request of the call that was never answered may
 // have run or may still run, and until when on the server's clock, in
 // microseconds.
@@ -96,7 +104,7 @@ func (c *Call) absorb(r *request) {
 	switch {
 	case r.err == nil:
 		c.Attempts++
-		c.Reply, c.Sent = r.reply(), r.sent
+		c.Reply, c.Sent, c.replicated = r.reply(), r.sent, r.replicated
 	case errors.As(r.err, new(unsent)):
 	case mayHaveRun(r.err):
 		c.remember(r)

@@ -173,6 +173,7 @@ func (c *cluster) at(addr string) *lane {
 		options.Addr, options.NodeAddress = addr, addr
 		l = newLane(addr, &options)
 		l.closing, l.closed = c.closing, c.closed
+		l.replicated.closing, l.replicated.closed = c.closing, c.closed
 		c.byAddr[addr] = l
 	}
 	return l

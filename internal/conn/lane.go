@@ -32,6 +32,9 @@ type lane struct {
 	options *redis.Options
 
 	renewals wire // for renewals alone, which never stand behind callers; one user at a time
+	// replicated carries the calls that wait for replicas, so that no other does;
+	// nil on a lane that is one itself.
+	replicated *lane
 
 	mu      sync.Mutex // guards what follows
 	queue   []*request
@@ -47,6 +50,15 @@ type lane struct {
 func newLane(addr string, options *redis.Options) *lane {
 	l := &lane{addr: addr, options: options}
 	l.renewals = wire{options: options, lane: l}
+	l.replicated = &lane{addr: addr, options: options}
+	return l
+}
+
+// forCall returns the lane on which the call goes to this one's server.
+func (l *lane) forCall(c *Call) *lane {
+	if c.Replicas > 0 {
+		return l.replicated
+	}
 	return l
 }
 
@@ -188,6 +200,9 @@ func (l *lane) interrupt() {
 	for _, w := range wires {
 		w.hangUp(w.lifeNow())
 	}
+	if l.replicated != nil {
+		l.replicated.interrupt()
+	}
 }
 
 // close ends the lane for good and waits for its flushers. Callers on a wire of
@@ -205,6 +220,10 @@ func (l *lane) close() {
 		w.reset()
 	}
 	l.flushers.Wait()
+	if l.replicated == nil {
+		return
+	}
+	l.replicated.close()
 	if !again {
 		l.renewals.reset()
 	}

@@ -78,7 +78,6 @@ func users() redis.Options {
 		ReadBufferSize:        1 << 16,
 		WriteBufferSize:       1 << 17,
 		ConnMaxLifetime:       time.Hour,
-		UnstableResp3:         true,
 		MaxRetries:            5,
 		DialerRetries:         6,
 		DialTimeout:           time.Minute,
@@ -106,7 +105,7 @@ func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
 	for _, field := range []string{
 		"Network", "Addr", "ClientName", "Dialer", "OnConnect", "Protocol", "Username", "Password",
 		"CredentialsProvider", "CredentialsProviderContext", "StreamingCredentialsProvider", "DB", "TLSConfig",
-		"ReadBufferSize", "WriteBufferSize", "ConnMaxLifetime", "UnstableResp3",
+		"ReadBufferSize", "WriteBufferSize", "ConnMaxLifetime",
 	} {
 		want, have := reflect.ValueOf(user).FieldByName(field), reflect.ValueOf(*got).FieldByName(field)
 		if want.Kind() == reflect.Func {

@@ -26,7 +26,8 @@ type request struct {
 	notAfter int64
 
 	// Written before done is closed.
-	err error
+	err        error
+	replicated int // how many replicas have what was written before, and by, this
 }
 
 const (

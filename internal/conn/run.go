@@ -87,7 +87,7 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 			return t.failed(ctx, nil, unsent{err})
 		}
 	}
-	if !l.do(ctx, r) {
+	if !l.forCall(t.call).do(ctx, r) {
 		if r.state.Load() == sent {
 			t.call.remember(r) // nobody will hear the answer
 		}
@@ -125,7 +125,9 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 			t.m.topology.failed(l)
 		}
 		t.complain()
-		t.failures++
+		if t.failures++; t.failures == 1 && !isReply(err) {
+			return 0, nil // a lost connection: the next one may do
+		}
 		return t.backoff(), nil
 	default:
 		return 0, typed(err)

@@ -108,9 +108,15 @@ func (w *wire) failed(ctx context.Context) {
 	w.reset()
 }
 
-// exchange sends the commands of the batch and reads their replies.
+// exchange sends the commands of the batch and reads their replies. If any is to
+// be replicated, it waits for the replicas on the same connection, once for all:
+// WAIT counts what its own connection has written.
 func exchange(ctx context.Context, rdb *redis.Client, batch []*request) error {
-	if len(batch) == 1 && !batch[0].asking {
+	replicas := 0
+	for _, r := range batch {
+		replicas = max(replicas, r.call.Replicas)
+	}
+	if len(batch) == 1 && !batch[0].asking && replicas == 0 {
 		return rdb.Process(ctx, batch[0].cmd)
 	}
 	pipe := rdb.Pipeline()
@@ -120,9 +126,22 @@ func exchange(ctx context.Context, rdb *redis.Client, batch []*request) error {
 		}
 		_ = pipe.Process(ctx, r.cmd)
 	}
+	var acknowledged *redis.IntCmd
+	if replicas > 0 {
+		acknowledged = redis.NewIntCmd(ctx, "wait", replicas, replicaTimeout.Milliseconds())
+		_ = pipe.Process(ctx, acknowledged)
+	}
 	_, err := pipe.Exec(ctx)
+	if acknowledged != nil {
+		for _, r := range batch {
+			r.replicated = int(acknowledged.Val())
+		}
+	}
 	return err
 }
+
+// replicaTimeout is how long replicas are waited for, within ioTimeout.
+const replicaTimeout = ioTimeout / 2
 
 // learnTime asks for the server's time where it is not known.
 func (w *wire) learnTime(ctx context.Context, rdb *redis.Client) error {

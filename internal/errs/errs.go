@@ -19,4 +19,6 @@ var (
 	NoPermits   = errors.New("no such permits")
 	Deleted     = errors.New("deleted")
 	Unknown     = errors.New("outcome unknown")
+
+	NotReplicated = errors.New("too few replicas have it")
 )

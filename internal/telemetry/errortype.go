@@ -26,6 +26,7 @@ var errorTypes = [...]struct {
 	{errs.NoPermits, "no_permits"},
 	{errs.Deleted, "deleted"},
 	{errs.Unknown, "unknown"},
+	{errs.NotReplicated, "not_replicated"},
 	{errs.WrongType, "wrong_type"},
 	{errs.OutOfMemory, "out_of_memory"},
 	{errs.Denied, "denied"},

@@ -123,8 +123,9 @@ func TestEverySentinelHasAClass(t *testing.T) {
 		"Busy": errs.Busy, "Lost": errs.Lost, "Released": errs.Released, "MaxHold": errs.MaxHold,
 		"Closed": errs.Closed, "WrongType": errs.WrongType, "OutOfMemory": errs.OutOfMemory,
 		"Denied": errs.Denied, "BadArgument": errs.BadArgument,
-		"Upgrade": errs.Upgrade,
+		"Upgrade":   errs.Upgrade,
 		"NoPermits": errs.NoPermits, "Deleted": errs.Deleted, "Unknown": errs.Unknown,
+		"NotReplicated": errs.NotReplicated,
 	}
 	for _, name := range sentinels(t) {
 		err, ok := classified[name]

@@ -1,0 +1,226 @@
+// The replicated tier, on a real master with a real replica.
+
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// withReplica starts a master and its replica, in sync.
+func withReplica(t *testing.T) (master, replica *redistest.Proc) {
+	t.Helper()
+	master = redistest.Server(t, "--repl-diskless-sync-delay", "0")
+	host, port, err := net.SplitHostPort(master.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica = redistest.Server(t, "--replicaof", host+" "+port)
+	inSync(t, master)
+	return master, replica
+}
+
+// cut ends replication. (A frozen replica would find what it missed in its
+// socket.)
+func cut(t *testing.T, replica *redistest.Proc) {
+	t.Helper()
+	if err := replica.Admin().Do(t.Context(), "replicaof", "127.0.0.1", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mend lets the replica follow the master again.
+func mend(t *testing.T, master, replica *redistest.Proc) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(master.Addr())
+	if err == nil {
+		err = replica.Admin().Do(t.Context(), "replicaof", host, port).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	inSync(t, master)
+}
+
+func inSync(t *testing.T, master *redistest.Proc) {
+	t.Helper()
+	redistest.Eventually(t, 20*time.Second, "the replica is in sync", func() error {
+		n, err := master.Admin().Wait(t.Context(), 1, 100*time.Millisecond).Result()
+		if err == nil && n < 1 {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+}
+
+func TestBehaviour23_GrantedAndRenewedWithAReplica(t *testing.T) {
+	t.Parallel()
+	master, replica := withReplica(t)
+	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
+	defer client.Close()
+	l, err := client.Mutex("m", holdfast.Renewed(600*time.Millisecond)).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := replica.Admin().Exists(t.Context(), "m").Result(); n != 1 || err != nil {
+		t.Errorf("the replica has it %d times when Lock returns, %v", n, err)
+	}
+	select {
+	case <-l.Done():
+		t.Fatalf("not kept: %v", l.Err())
+	case <-time.After(2 * time.Second):
+	}
+	if err := l.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBehaviour23_NotReplicated(t *testing.T) {
+	t.Parallel()
+	master, replica := withReplica(t)
+	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
+	defer client.Close()
+	ctx := t.Context()
+	// Found out before the cut: the same Client goes on without a replica.
+	if err := holdfast.Do(ctx, client.Mutex("before"), func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	cut(t, replica)
+	for what, lock := range map[string]func(context.Context) (*holdfast.Lease, error){
+		"Lock":    client.Mutex("m").Lock,
+		"TryLock": client.Mutex("m").TryLock,
+	} {
+		if l, err := lock(ctx); !errors.Is(err, holdfast.ErrNotReplicated) || l != nil {
+			t.Fatalf("%s: %v, %v", what, l, err)
+		}
+		redistest.Eventually(t, time.Second, "the key is gone", func() error {
+			n, err := master.Admin().Exists(ctx, "m").Result()
+			if err == nil && n != 0 {
+				err = errors.New("it is there")
+			}
+			return err
+		})
+	}
+	mend(t, master, replica)
+	if err := holdfast.Do(ctx, client.Mutex("m"), func(context.Context) error { return nil }); err != nil {
+		t.Errorf("with the replica back: %v", err)
+	}
+}
+
+func TestBehaviour23_ARenewalThatIsNotReplicatedDoesNotCount(t *testing.T) {
+	t.Parallel()
+	master, replica := withReplica(t)
+	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
+	defer client.Close()
+	const length = time.Second
+	l, err := client.Mutex("m", holdfast.Renewed(length)).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica.Freeze()
+	deadline := time.Now().Add(length)
+	select {
+	case <-l.Done():
+	case <-time.After(10 * length):
+		t.Fatal("held on the word of the master alone")
+	}
+	if !errors.Is(l.Err(), holdfast.ErrLost) {
+		t.Errorf("ended with %v", l.Err())
+	}
+	if late := time.Since(deadline); late > 500*time.Millisecond {
+		t.Errorf("told %v late", late)
+	}
+}
+
+// A master that has granted fails before its replica has the grant.
+func TestFailover_WithoutATierTheFenceRefuses(t *testing.T) {
+	t.Parallel()
+	a, b, resource := failover(t)
+	tokenA, errA := resource.write(a)
+	if errA != nil {
+		t.Fatal(errA)
+	}
+	master, replica := resource.master, resource.replica
+	promote(t, master, replica)
+	tokenB, errB := resource.write(b)
+	if errB != nil {
+		t.Fatalf("the lock was lost with the master, and yet: %v", errB)
+	}
+	if tokenB <= tokenA {
+		t.Errorf("the token went from %d to %d", tokenA, tokenB)
+	}
+	if resource.accepts(tokenA) {
+		t.Error("the resource takes writes of a holder that has been overtaken")
+	}
+}
+
+func TestFailover_WithReplicasTheGrantIsRefused(t *testing.T) {
+	t.Parallel()
+	a, b, resource := failover(t, holdfast.WithReplicas(1))
+	if _, err := resource.write(a); !errors.Is(err, holdfast.ErrNotReplicated) {
+		t.Fatalf("granted by the master alone: %v", err)
+	}
+	promote(t, resource.master, resource.replica)
+	// The new master has no replica of its own: B asks for none.
+	b = holdfast.New(resource.replica.Client(t))
+	defer b.Close()
+	if _, err := resource.write(b); err != nil {
+		t.Errorf("nobody holds it, and yet: %v", err)
+	}
+}
+
+// fenced is a resource that takes no write with a token less than the greatest
+// it has seen.
+type fenced struct {
+	t               *testing.T
+	master, replica *redistest.Proc
+	highest         int64
+}
+
+func (f *fenced) accepts(token int64) bool {
+	if token < f.highest {
+		return false
+	}
+	f.highest = token
+	return true
+}
+
+// write takes the lock and writes under it. It does not release: its work goes
+// on.
+func (f *fenced) write(client *holdfast.Client) (token int64, err error) {
+	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
+	defer cancel()
+	l, err := client.Mutex("m").Lock(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if !f.accepts(l.Token()) {
+		f.t.Errorf("token %d is refused after %d", l.Token(), f.highest)
+	}
+	return l.Token(), nil
+}
+
+// failover returns a Client of the master, one of the replica, and what they
+// write to, with replication cut.
+func failover(t *testing.T, options ...holdfast.Option) (a, b *holdfast.Client, resource *fenced) {
+	master, replica := withReplica(t)
+	a, b = holdfast.New(master.Client(t), options...), holdfast.New(replica.Client(t), options...)
+	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
+	cut(t, replica)
+	return a, b, &fenced{t: t, master: master, replica: replica}
+}
+
+// promote kills the master and makes the replica one.
+func promote(t *testing.T, master, replica *redistest.Proc) {
+	t.Helper()
+	master.Kill()
+	redistest.Eventually(t, 10*time.Second, "the replica is promoted", func() error {
+		return replica.Admin().Do(t.Context(), "replicaof", "no", "one").Err()
+	})
+}

@@ -1,0 +1,321 @@
+// Client.Check says what of a server voids the promises; and everything works
+// over every kind of connection.
+
+package holdfast_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// problems returns the kinds of what Check finds.
+func problems(t testing.TB, c *holdfast.Client, names ...string) []holdfast.Problem {
+	t.Helper()
+	findings, err := c.Check(generous(t), names...)
+	if err != nil {
+		t.Errorf("Check: %v", err)
+	}
+	var kinds []holdfast.Problem
+	for _, f := range findings {
+		t.Log(f)
+		if f.Detail == "" || f.Server == "" {
+			t.Errorf("a finding without words: %+v", f)
+		}
+		kinds = append(kinds, f.Problem)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+func TestCheckServers(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		args []string
+		want []holdfast.Problem
+	}{
+		{"as it should be", []string{"--appendonly", "yes"}, nil},
+		{"without persistence", nil, []holdfast.Problem{holdfast.Persistence}},
+		{"snapshots only", []string{"--save", "60 1"}, []holdfast.Problem{holdfast.Persistence}},
+		{"evicting", []string{"--appendonly", "yes", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}, []holdfast.Problem{holdfast.Eviction}},
+		{"evicting what expires", []string{"--appendonly", "yes", "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"}, []holdfast.Problem{holdfast.Eviction}},
+		{"bounded", []string{"--appendonly", "yes", "--maxmemory", "100mb", "--maxmemory-policy", "noeviction"}, nil},
+		{"policy without a bound", []string{"--appendonly", "yes", "--maxmemory-policy", "allkeys-lru"}, nil},
+		{"evicting, forgetful", []string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-random"}, []holdfast.Problem{holdfast.Eviction, holdfast.Persistence}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := redistest.Server(t, tc.args...)
+			leaveNothing(t, s.Admin())
+			if got := problems(t, openClient(t, s.Client(t))); !slices.Equal(got, tc.want) {
+				t.Errorf("Check found %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestCheckReplicated(t *testing.T) {
+	t.Parallel()
+	master := redistest.Server(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+	host, port, _ := net.SplitHostPort(master.Addr())
+	replica := redistest.Server(t, "--appendonly", "yes", "--replicaof", host+" "+port)
+	redistest.Eventually(t, 20*time.Second, "the replica is in sync", func() error {
+		n, err := master.Admin().Do(t.Context(), "WAIT", 1, 100).Int()
+		if err == nil && n != 1 {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+	if got := problems(t, openClient(t, master.Client(t))); !slices.Equal(got, []holdfast.Problem{holdfast.Replication}) {
+		t.Errorf("Check of a master found %q, want replication", got)
+	}
+	// A replica says so at once: it cannot lock, whoever asks.
+	p := feelPulse(t)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	findings, err := openClient(t, replica.Client(t)).Check(ctx)
+	if !slices.ContainsFunc(findings, func(f holdfast.Finding) bool { return f.Problem == holdfast.Replication }) {
+		t.Errorf("Check of a replica found %v, %v, want replication", findings, err)
+	}
+	p.within(t, "Check of a replica", began, 5*time.Second)
+}
+
+func TestCheckCluster(t *testing.T) {
+	t.Parallel()
+	s := redistest.Cluster(t, 3, 0, "--appendonly", "yes")
+	rdb := s.Client(t)
+	leaveNothing(t, rdb)
+	if got := problems(t, openClient(t, s.Client(t)), "a", "b", "c{d}", "e}f"); len(got) != 0 {
+		t.Errorf("Check found %q", got)
+	}
+	if err := s.MasterOf("a").Admin().ConfigSet(t.Context(), "appendonly", "no").Err(); err != nil {
+		t.Fatal(err)
+	}
+	findings, err := openClient(t, s.Client(t)).Check(generous(t))
+	if err != nil || len(findings) != 1 || findings[0].Problem != holdfast.Persistence || findings[0].Server != s.MasterOf("a").Addr() {
+		t.Errorf("Check found %v, %v, want persistence of %s", findings, err, s.MasterOf("a").Addr())
+	}
+}
+
+func TestCheckRights(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t, "--appendonly", "yes")
+	leaveNothing(t, s.Admin())
+	// The least that docs/connecting.md asks for.
+	tokens := "~redisson_lock_token:*"
+	channels := "&redisson_lock__channel:*"
+	commands := []string{"+@connection", "+@scripting", "+@pubsub", "+info", "+time", "+pttl", "+pexpire", "+exists", "+hset", "+hlen", "+hexists", "+hdel", "+hgetall", "+get", "+set"}
+	all := func(more ...string) []string { return append(slices.Clone(commands), more...) }
+	for _, tc := range []struct {
+		name   string
+		rules  []string
+		names  []string
+		rights int // findings of that kind
+	}{
+		{"enough", all("~orders:*", tokens, channels), []string{"orders:"}, 0},
+		{"everything", []string{"~*", "&*", "+@all"}, nil, 0},
+		{"other names", all("~orders:*", tokens, channels), []string{"orders:", "stock:"}, 1},
+		{"no tokens", all("~orders:*", channels), []string{"orders:"}, 1},
+		{"no channels", all("~orders:*", tokens, "resetchannels"), []string{"orders:"}, 1},
+		{"no scripts", all("~orders:*", tokens, channels, "-evalsha", "-eval"), []string{"orders:"}, 1},
+		{"no hset", all("~orders:*", tokens, channels, "-hset"), []string{"orders:"}, 1},
+		{"no hdel", all("~orders:*", tokens, channels, "-hdel"), []string{"orders:"}, 1},
+		{"no publish", all("~orders:*", tokens, channels, "-publish"), []string{"orders:"}, 1},
+		{"no subscribe", all("~orders:*", tokens, channels, "-subscribe"), []string{"orders:"}, 1},
+		{"no info", all("~orders:*", tokens, channels, "-info"), []string{"orders:"}, 1},
+		{"nothing but a connection", []string{"+@connection"}, []string{"orders:"}, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := openClient(t, s.Client(t, user(t, s, "checked", tc.rules...)))
+			got := problems(t, c, tc.names...)
+			if len(got) != tc.rights || slices.ContainsFunc(got, func(p holdfast.Problem) bool { return p != holdfast.Rights }) {
+				t.Errorf("Check found %q, want rights %d times", got, tc.rights)
+			}
+		})
+	}
+}
+
+func TestCheckOfAServerThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	c := openClient(t, s.Client(t))
+	s.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	p := feelPulse(t)
+	began := time.Now()
+	if findings, err := c.Check(ctx); err == nil {
+		t.Errorf("Check found %v and no error", findings)
+	}
+	p.within(t, "Check", began, 550*time.Millisecond)
+
+	frozen := redistest.Server(t)
+	c = openClient(t, frozen.Client(t))
+	frozen.Freeze()
+	ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	began = time.Now()
+	if findings, err := c.Check(ctx); err == nil {
+		t.Errorf("Check found %v and no error", findings)
+	}
+	p.within(t, "Check of a frozen server", began, 550*time.Millisecond)
+	frozen.Thaw()
+}
+
+// certificate makes one for 127.0.0.1, signed by itself, and returns the files
+// and who trusts it.
+func certificate(t testing.TB) (cert, key string, trust *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "holdfast test"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
+	public, err := x509.CreateCertificate(crand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(file, kind string, data []byte) string {
+		path := filepath.Join(t.TempDir(), file)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	trust = x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.AddCert(parsed)
+	return write("cert.pem", "CERTIFICATE", public), write("key.pem", "EC PRIVATE KEY", secret), trust
+}
+
+// spare returns a port that nobody listens on.
+func spare(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func TestKindsOfConnection(t *testing.T) {
+	t.Parallel()
+	cert, key, trust := certificate(t)
+	tlsPort := spare(t)
+	dir, err := os.MkdirTemp("", "holdfast") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "redis.sock")
+	s := redistest.Server(t, "--appendonly", "yes", "--unixsocket", socket,
+		"--tls-port", fmt.Sprint(tlsPort), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
+	leaveNothing(t, s.Admin())
+	secret := user(t, s, "app", "~*", "&*", "+@all")
+	overTLS := func(o *redis.Options) {
+		o.Addr, o.TLSConfig = fmt.Sprintf("127.0.0.1:%d", tlsPort), &tls.Config{RootCAs: trust}
+	}
+	overUnix := func(o *redis.Options) { o.Network, o.Addr = "unix", socket }
+	for _, tc := range []struct {
+		name string
+		opts []func(*redis.Options)
+	}{
+		{"plain", nil},
+		{"ACL user", []func(*redis.Options){secret}},
+		{"TLS", []func(*redis.Options){overTLS}},
+		{"TLS and ACL user", []func(*redis.Options){overTLS, secret}},
+		{"unix socket", []func(*redis.Options){overUnix}},
+		{"another database", []func(*redis.Options){func(o *redis.Options) { o.DB = 7 }}},
+	} {
+		for _, protocol := range []int{2, 3} {
+			t.Run(fmt.Sprintf("%s RESP%d", tc.name, protocol), func(t *testing.T) {
+				opts := append(slices.Clone(tc.opts), func(o *redis.Options) { o.Protocol = protocol })
+				useAll(t, s.Client(t, opts...), s.Client(t, opts...))
+			})
+		}
+	}
+}
+
+// useAll does once all that goes over a connection: grants, refusals,
+// re-entry, renewal, a message, a cancelled wait, Check.
+func useAll(t *testing.T, one, two *redis.Client) {
+	const name, length = "conformance", time.Second
+	p := feelPulse(t)
+	a, b := openClient(t, one), openClient(t, two)
+	if got := problems(t, a); len(got) != 0 {
+		t.Errorf("Check found %q", got)
+	}
+	m := a.Mutex(name, holdfast.Renewed(length))
+	l := grab(t, m)
+	inner, err := m.Lock(l.Context(generous(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Mutex(name).TryLock(generous(t)); !errors.Is(err, holdfast.ErrBusy) {
+		t.Errorf("TryLock = %v, want ErrBusy", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := b.Mutex(name).Lock(ctx); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, holdfast.ErrBusy) {
+		t.Errorf("Lock = %v, want ErrBusy and the context's error", err)
+	}
+	granted := make(chan time.Time, 1)
+	go func() {
+		next := grab(t, b.Mutex(name))
+		granted <- time.Now()
+		giveBack(t, next)
+		granted <- time.Now()
+	}()
+	before := l.Deadline()
+	redistest.Eventually(t, length, "a renewal", func() error {
+		if !l.Deadline().After(before) {
+			return errors.New("none yet")
+		}
+		return nil
+	})
+	stillHeld(t, one, name, l)
+	giveBack(t, inner)
+	released := time.Now()
+	giveBack(t, l)
+	at := <-granted
+	if d := at.Sub(released); d > 500*time.Millisecond+p.slack(released, at) {
+		t.Errorf("the waiter had it %v after the release: not by message", d)
+	}
+	<-granted
+}

@@ -1,0 +1,355 @@
+// Masters die, stand still or are replaced, and slots move, under held and
+// contended locks.
+
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// load is callers that lock and release a few names, over and over, until it is
+// stopped.
+type load struct {
+	t       testing.TB
+	mutual  bool // overlaps are failures
+	mu      sync.Mutex
+	grants  int
+	lost    int       // leases that a failover has lost, as it may
+	last    time.Time // of the last grant
+	longest time.Duration
+	inside  []atomic.Int32
+	stop    chan struct{}
+	wg      sync.WaitGroup
+}
+
+// run starts callers on each name through the clients in turn.
+func (d *load) run(names []string, callers int, clients ...*holdfast.Client) {
+	d.stop = make(chan struct{})
+	d.inside = make([]atomic.Int32, len(names))
+	for i, name := range names {
+		for k := range callers {
+			m := clients[k%len(clients)].Mutex(name)
+			d.wg.Go(func() {
+				for d.going() {
+					d.turn(m, &d.inside[i])
+				}
+			})
+		}
+	}
+}
+
+func (d *load) going() bool {
+	select {
+	case <-d.stop:
+		return false
+	default:
+		return true
+	}
+}
+
+func (d *load) turn(m holdfast.Locker, inside *atomic.Int32) {
+	asked := time.Now()
+	l, err := m.Lock(generous(d.t))
+	if err != nil {
+		d.t.Errorf("Lock: %v", err)
+		return
+	}
+	n := inside.Add(1)
+	now := time.Now()
+	d.mu.Lock()
+	d.grants++
+	d.last, d.longest = now, max(d.longest, now.Sub(asked))
+	d.mu.Unlock()
+	if d.mutual && n != 1 && l.Err() == nil {
+		d.t.Errorf("overlap: %d are inside", n)
+	}
+	time.Sleep(time.Millisecond)
+	inside.Add(-1)
+	switch err := l.Release(generous(d.t)); {
+	case errors.Is(err, holdfast.ErrLost) && !d.mutual:
+		d.mu.Lock()
+		d.lost++
+		d.mu.Unlock()
+	case err != nil:
+		d.t.Errorf("Release: %v", err)
+	}
+}
+
+func (d *load) end() {
+	close(d.stop)
+	d.wg.Wait()
+}
+
+// awaitGrant returns when something has been granted after the instant given.
+func (d *load) awaitGrant(after time.Time) time.Time {
+	var at time.Time
+	redistest.Eventually(d.t, 30*time.Second, "a grant", func() error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if at = d.last; !at.After(after) {
+			return errors.New("none yet")
+		}
+		return nil
+	})
+	return at
+}
+
+// check fails the test if anybody waited for much longer than the outage lasted.
+func (d *load) check(p *pulse, failed, promoted time.Time) {
+	d.t.Helper()
+	bound := promoted.Sub(failed) + usableBound
+	if slack := p.slack(failed, time.Now()); d.longest > bound+slack {
+		d.t.Errorf("somebody waited for %v, want at most %v (starved for %v)", d.longest, bound, slack)
+	}
+}
+
+// usableBound is how soon after a promotion locks are granted again.
+const usableBound = 3 * time.Second
+
+// failoverLease is one that outlives a failover.
+const failoverLease = 15 * time.Second
+
+// replicated waits until n replicas have what the master has.
+func replicated(t testing.TB, master *redistest.Proc, n int) {
+	t.Helper()
+	got, err := master.Admin().Do(t.Context(), "WAIT", n, 10_000).Int()
+	if err != nil || got < n {
+		t.Fatalf("WAIT %d: %d, %v", n, got, err)
+	}
+}
+
+// vouched asks Redis for each lease, which must have survived.
+func vouched(t testing.TB, leases map[string]*holdfast.Lease, length time.Duration) {
+	t.Helper()
+	for name, l := range leases {
+		if err := l.Extend(generous(t), length); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSentinelFailover(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		fail func(*redistest.SentinelSet) (frozen *redistest.Proc)
+	}{
+		{"planned", func(s *redistest.SentinelSet) *redistest.Proc { s.Failover(); return nil }},
+		{"killed", func(s *redistest.SentinelSet) *redistest.Proc { s.KillMaster(); return nil }},
+		{"frozen", (*redistest.SentinelSet).FreezeMaster}, // takes itself for the master when it thaws
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Sentinel(t)
+			p := feelPulse(t)
+			a, b := openClient(t, s.Client(t)), openClient(t, s.Client(t))
+			leases := grabMany(t, a, "failover", 20, holdfast.Renewed(failoverLease))
+			replicated(t, s.Master(), 2)
+			d := &load{t: t}
+			d.run([]string{"contended"}, 4, a, b)
+			d.awaitGrant(time.Now())
+
+			failed := time.Now()
+			frozen := tc.fail(s)
+			s.Master()
+			promoted := time.Now()
+			again := d.awaitGrant(promoted)
+			p.within(t, "a grant after the promotion", promoted, usableBound)
+			vouched(t, leases, failoverLease)
+			if frozen != nil {
+				frozen.Thaw()
+			}
+			time.Sleep(failoverLease/3 + time.Second) // a renewal by itself
+			d.end()
+			d.check(p, failed, promoted)
+			vouched(t, leases, failoverLease)
+			giveBackAll(t, leases)
+			figure(t, "Sentinel, master %s: promotion seen after %v, a grant %v after that; 20 of 20 holds of %v kept; longest wait %v; %d grants, %d lost with the master",
+				tc.name, promoted.Sub(failed).Round(time.Millisecond), again.Sub(promoted).Round(time.Millisecond), failoverLease, d.longest.Round(time.Millisecond), d.grants, d.lost)
+		})
+	}
+}
+
+func TestClusterFailover(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		fail func(*redistest.ClusterSet)
+	}{
+		{"planned", func(s *redistest.ClusterSet) { s.Failover("contended") }},
+		{"killed", func(s *redistest.ClusterSet) { s.KillMasterOf("contended") }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Cluster(t, 3, 1)
+			p := feelPulse(t)
+			a, b := openClient(t, s.Client(t)), openClient(t, s.Client(t))
+			leases := grabMany(t, a, "failover{contended}", 20, holdfast.Renewed(failoverLease))
+			replicated(t, s.MasterOf("contended"), 1)
+			d := &load{t: t}
+			d.run([]string{"contended"}, 4, a, b)
+			d.awaitGrant(time.Now())
+
+			failed := time.Now()
+			tc.fail(s)
+			s.MasterOf("contended")
+			promoted := time.Now()
+			again := d.awaitGrant(promoted)
+			p.within(t, "a grant after the promotion", promoted, usableBound)
+			vouched(t, leases, failoverLease)
+			time.Sleep(failoverLease/3 + time.Second)
+			d.end()
+			d.check(p, failed, promoted)
+			vouched(t, leases, failoverLease)
+			giveBackAll(t, leases)
+			figure(t, "Cluster, master %s: promotion seen after %v, a grant %v after that; 20 of 20 holds of %v kept; longest wait %v; %d grants, %d lost with the master",
+				tc.name, promoted.Sub(failed).Round(time.Millisecond), again.Sub(promoted).Round(time.Millisecond), failoverLease, d.longest.Round(time.Millisecond), d.grants, d.lost)
+		})
+	}
+}
+
+// forgetMigrations ends, when t does, the connections that nodes keep for a while
+// to those they have moved keys to.
+func forgetMigrations(t testing.TB, s *redistest.ClusterSet) {
+	t.Cleanup(func() {
+		for _, node := range s.Nodes() {
+			list, err := node.Admin().ClientList(context.Background()).Result()
+			if err != nil {
+				t.Error(err)
+			}
+			for line := range strings.Lines(list) {
+				var id int64
+				if _, err := fmt.Sscanf(line, "id=%d", &id); err == nil && strings.Contains(line, "cmd=restore-asking") {
+					node.Admin().ClientKillByFilter(context.Background(), "ID", fmt.Sprint(id))
+				}
+			}
+		}
+	})
+}
+
+// Slots move to and fro under load, some of them slowly, with the lock on the one
+// side and its token on the other.
+func TestSlotsMove(t *testing.T) {
+	t.Parallel()
+	s := redistest.Cluster(t, 3, 0)
+	leaveNothing(t, s.Client(t))
+	forgetMigrations(t, s)
+	a, b := openClient(t, s.Client(t)), openClient(t, s.Client(t))
+	var on []string
+	for i := range 4 {
+		on = append(on, fmt.Sprintf("moving%d{slot}", i))
+	}
+	leases := grabMany(t, a, "held{slot}", 20, holdfast.Renewed(time.Second))
+	d := &load{t: t, mutual: true}
+	d.run(on, 4, a, b)
+	moves := redistest.Count(t, 1000)
+	began := time.Now()
+	for i := range moves {
+		move := s.OpenSlot("{slot}")
+		if i%4 == 0 {
+			keys := move.Keys()
+			for _, key := range keys[:len(keys)/2] {
+				move.MoveKeys(key)
+			}
+			time.Sleep(upTo(20 * time.Millisecond))
+		}
+		move.Finish()
+		d.awaitGrant(time.Now())
+	}
+	took := time.Since(began)
+	d.end()
+	for name, l := range leases {
+		if err := l.Err(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	vouched(t, leases, time.Second)
+	giveBackAll(t, leases)
+	figure(t, "%d slot moves in %v under %d grants: 0 errors, 0 overlaps, 20 held leases of 1 s kept, longest wait %v",
+		moves, took.Round(time.Millisecond), d.grants, d.longest.Round(time.Millisecond))
+}
+
+// A slot may stay open for long. What is held is renewed and released there; what
+// is new has to wait, as long as its context lets it.
+func TestSlotStaysOpen(t *testing.T) {
+	t.Parallel()
+	s := redistest.Cluster(t, 3, 0)
+	rdb := s.Client(t)
+	leaveNothing(t, rdb)
+	forgetMigrations(t, s)
+	c := openClient(t, s.Client(t))
+	leases := grabMany(t, c, "open{slot}", 20, holdfast.Renewed(time.Second))
+	released := grabMany(t, c, "released{slot}", 20, holdfast.Renewed(time.Second))
+	split := grab(t, c.Mutex("split{slot}"))
+	giveBack(t, split)
+
+	move := s.OpenSlot("{slot}")
+	keys := move.Keys()
+	move.MoveKeys(keys[:len(keys)/2]...)
+	var took spread
+	for name, l := range released {
+		began := time.Now()
+		if err := l.Release(generous(t)); err != nil {
+			t.Errorf("Release of %s in an open slot: %v", name, err)
+		}
+		took.add(time.Since(began))
+	}
+	waiting := make(chan error, 1)
+	go func() {
+		l, err := c.Mutex("new{slot}").Lock(generous(t))
+		if err == nil {
+			err = l.Release(generous(t))
+		}
+		waiting <- err
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	for name := range leases {
+		if _, err := c.Mutex(name).Lock(ctx); err == nil {
+			t.Errorf("%s was granted twice", name)
+		}
+	}
+	time.Sleep(2500 * time.Millisecond)
+	vouched(t, leases, time.Second)
+	move.Finish()
+	if err := <-waiting; err != nil {
+		t.Errorf("a Lock that waited for the slot to close: %v", err)
+	}
+	vouched(t, leases, time.Second)
+	giveBackAll(t, leases)
+	figure(t, "slot open for 2.5 s: 20 holds of 1 s kept; releases in it took %v", &took)
+}
+
+// Waiters listen on the master of the slot. When the slot has moved they listen
+// there, and meanwhile they poll.
+func TestWaitersOfASlotThatMoved(t *testing.T) {
+	t.Parallel()
+	s := redistest.Cluster(t, 3, 0)
+	leaveNothing(t, s.Client(t))
+	forgetMigrations(t, s)
+	c := crowd{t, feelPulse(t), openClient(t, s.Client(t)), openClient(t, s.Client(t)), "moved{slot}", 20}
+	subscribed := func() error {
+		channels, err := s.MasterOf("{slot}").Admin().PubSubShardChannels(t.Context(), "*").Result()
+		if err == nil && len(channels) < c.n {
+			err = fmt.Errorf("%d of %d channels", len(channels), c.n)
+		}
+		return err
+	}
+	var atOnce, settled spread
+	for range redistest.Count(t, 50) {
+		c.round(&atOnce, subscribed, func() { s.MoveSlot("{slot}") })
+		c.round(&settled, subscribed, func() {
+			s.MoveSlot("{slot}")
+			redistest.Eventually(t, 10*time.Second, "the waiters listen on the new master", subscribed)
+		})
+	}
+	figure(t, "slot moved under 20 waiters: granted after the release, made at once, within %v; made when they listen again, %v", &atOnce, &settled)
+}

@@ -1,0 +1,458 @@
+// Redis refuses: for good, which callers are told at once, or for a while, which
+// they wait out.
+
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin())
+	ctx := generous(t)
+	c := openClient(t, s.Client(t))
+	m := c.Mutex("full", holdfast.Renewed(600*time.Millisecond))
+	outer := grab(t, m)
+	inner, err := m.Lock(outer.Context(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	innermost, err := m.Lock(inner.Context(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed := grab(t, c.Mutex("full too", holdfast.Fixed(10*time.Second)))
+	if err := s.Admin().ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+
+	refusals := redistest.Count(t, 1000)
+	for i := range refusals {
+		name := fmt.Sprintf("refused%d", i%10)
+		if _, err := c.Mutex(name).Lock(ctx); !errors.Is(err, holdfast.ErrOutOfMemory) {
+			t.Fatalf("Lock = %v, want ErrOutOfMemory", err)
+		}
+		if n := s.Admin().Exists(ctx, name, "redisson_lock_token:{"+name+"}").Val(); n != 0 {
+			t.Fatalf("a Lock that was refused left %d keys", n)
+		}
+	}
+	steps := redistest.Count(t, 1000)
+	for i := range steps {
+		if err := fixed.Extend(ctx, 10*time.Second+time.Duration(i)*time.Second); err != nil {
+			t.Fatalf("Extend: %v", err)
+		}
+		s.FlushScripts() // so that the whole source is sent
+		if err := fixed.Extend(ctx, 20*time.Second); err != nil {
+			t.Fatalf("Extend after SCRIPT FLUSH: %v", err)
+		}
+	}
+	time.Sleep(time.Second)
+	stillHeld(t, s.Admin(), "full", outer)
+	giveBack(t, innermost)
+	if n, err := m.HoldCount(ctx, outer.Owner()); err != nil || n != 2 {
+		t.Errorf("HoldCount = %d, %v, want 2", n, err)
+	}
+	giveBack(t, outer, inner, fixed)
+	if err := s.Admin().ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	figure(t, "out of memory: %d Locks refused with nothing left, %d Extends, renewals and releases went on", refusals, 2*steps)
+}
+
+func TestKeyOfAnotherType(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin(), "taken")
+	p := feelPulse(t)
+	c := openClient(t, s.Client(t))
+	ctx := generous(t)
+	s.Admin().Set(ctx, "taken by a string", "value", time.Hour)
+	s.Admin().SAdd(ctx, "taken by a set", "member")
+	s.Admin().RPush(ctx, "taken by a list", "element")
+	before := redistest.Snapshot(t, s.Admin())
+	for _, name := range []string{"taken by a string", "taken by a set", "taken by a list"} {
+		if _, err := c.Mutex(name).Lock(ctx); !errors.Is(err, holdfast.ErrWrongType) {
+			t.Errorf("Lock = %v, want ErrWrongType", err)
+		}
+		if _, err := c.Mutex(name).TryLock(ctx); !errors.Is(err, holdfast.ErrWrongType) {
+			t.Errorf("TryLock = %v, want ErrWrongType", err)
+		}
+	}
+	if after := redistest.Snapshot(t, s.Admin()); after != before {
+		t.Errorf("the keys changed:\n%s\nwere\n%s", after, before)
+	}
+
+	// Taken from under a holder.
+	l := grab(t, c.Mutex("taken later", holdfast.Renewed(600*time.Millisecond)))
+	s.Admin().Set(ctx, "taken later", "value", time.Hour)
+	value := s.Admin().Dump(ctx, "taken later").Val()
+	lostBy(t, p, l, l.Deadline())
+	if err := l.Release(ctx); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("Release = %v, want ErrLost", err)
+	}
+	if got := s.Admin().Dump(ctx, "taken later").Val(); got != value {
+		t.Errorf("the holder changed the foreign key")
+	}
+}
+
+// user gives the server a user and returns the client's options for it.
+func user(t testing.TB, s *redistest.Proc, name string, rules ...string) func(*redis.Options) {
+	t.Helper()
+	args := []any{"ACL", "SETUSER", name, "reset", "on", ">secret"}
+	for _, rule := range rules {
+		args = append(args, rule)
+	}
+	if err := s.Admin().Do(t.Context(), args...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return func(o *redis.Options) { o.Username, o.Password = name, "secret" }
+}
+
+func TestDenied(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin())
+	for _, tc := range []struct {
+		name  string
+		rules []string
+	}{
+		{"noscripts", []string{"~*", "&*", "+@all", "-@scripting"}},
+		{"nohset", []string{"~*", "&*", "+@all", "-hset"}},
+		{"nopexpire", []string{"~*", "&*", "+@all", "-pexpire"}},
+		{"nokey", []string{"~other:*", "&*", "+@all"}},
+		{"notoken", []string{"~denied*", "&*", "+@all"}},
+		{"noget", []string{"~*", "&*", "+@all", "-get"}},
+		{"nothing", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := openClient(t, s.Client(t, user(t, s, tc.name, tc.rules...)))
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if _, err := c.Mutex("denied").Lock(ctx); !errors.Is(err, holdfast.ErrDenied) {
+				t.Errorf("Lock = %v, want ErrDenied", err)
+			}
+			if n := s.Admin().Exists(ctx, "denied").Val(); n != 0 {
+				t.Error("a lock stands that was denied")
+			}
+		})
+	}
+}
+
+// Who may neither publish nor subscribe locks, waits and releases all the same.
+func TestDeniedChannels(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin())
+	p := feelPulse(t)
+	for _, tc := range []struct {
+		name  string
+		rules []string
+	}{
+		{"nochannels", []string{"~*", "resetchannels", "+@all"}},
+		{"nopublish", []string{"~*", "&*", "+@all", "-publish", "-subscribe"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			as := user(t, s, tc.name, tc.rules...)
+			a, b := openClient(t, s.Client(t, as)), openClient(t, s.Client(t, as))
+			l := grab(t, a.Mutex("quiet"))
+			var wg sync.WaitGroup
+			granted := make(chan time.Time, 1)
+			wg.Go(func() {
+				l, err := b.Mutex("quiet").Lock(generous(t))
+				granted <- time.Now()
+				if err != nil {
+					t.Errorf("Lock: %v", err)
+					return
+				}
+				giveBack(t, l)
+			})
+			time.Sleep(100*time.Millisecond + upTo(time.Second))
+			released := time.Now()
+			giveBack(t, l)
+			if l.Err() == nil {
+				t.Error("a released lease has no error")
+			}
+			if n := s.Admin().HExists(t.Context(), "quiet", l.Owner().String()).Val(); n {
+				t.Error("Release says that it released, and the lock is held")
+			}
+			at := <-granted
+			if d := at.Sub(released); d > pollBound+p.slack(released, at) {
+				t.Errorf("granted %v after the release", d)
+			}
+			wg.Wait()
+		})
+	}
+}
+
+func TestNoPassword(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t, "--requirepass", "secret")
+	for _, tc := range []struct{ name, username, password string }{
+		{"none", "", ""},
+		{"wrong", "", "guess"},
+		{"unknown user", "nobody", "guess"},
+	} {
+		for _, protocol := range []int{2, 3} {
+			t.Run(fmt.Sprintf("%s RESP%d", tc.name, protocol), func(t *testing.T) {
+				c := openClient(t, s.Client(t, func(o *redis.Options) {
+					o.Username, o.Password, o.Protocol = tc.username, tc.password, protocol
+				}))
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				if _, err := c.Mutex("locked out").Lock(ctx); !errors.Is(err, holdfast.ErrDenied) {
+					t.Errorf("Lock = %v, want ErrDenied", err)
+				}
+			})
+		}
+	}
+}
+
+// While Redis cannot serve for a while, holders keep what they hold, callers wait,
+// and those who give up return at once.
+func TestOutages(t *testing.T) {
+	const length = 2 * time.Second
+	for _, tc := range []struct {
+		name     string
+		args     []string
+		recovery time.Duration // within which a waiting Lock is granted afterwards
+		outage   func(t *testing.T, s *redistest.Proc)
+	}{
+		{"read only", nil, time.Second, func(t *testing.T, s *redistest.Proc) {
+			do(t, s, "REPLICAOF", "127.0.0.1", "1") // nobody is there, so it keeps its data
+			time.Sleep(600 * time.Millisecond)
+			do(t, s, "REPLICAOF", "NO", "ONE")
+		}},
+		{"loading", []string{"--key-load-delay", "200", "--loading-process-events-interval-bytes", "1024"}, 500 * time.Millisecond,
+			func(t *testing.T, s *redistest.Proc) { s.Restart(true) }},
+		{"busy script", []string{"--busy-reply-threshold", "100"}, 500 * time.Millisecond, func(t *testing.T, s *redistest.Proc) {
+			var wg sync.WaitGroup
+			busy := s.Client(t)
+			wg.Go(func() { _ = busy.Eval(context.Background(), "while true do end", nil).Err() })
+			time.Sleep(600 * time.Millisecond)
+			killScript(t, s)
+			wg.Wait()
+			_ = busy.Close()
+		}},
+		{"paused", nil, 500 * time.Millisecond, func(t *testing.T, s *redistest.Proc) {
+			do(t, s, "CLIENT", "PAUSE", "600", "ALL")
+			time.Sleep(600 * time.Millisecond)
+		}},
+		{"writes paused", nil, 500 * time.Millisecond, func(t *testing.T, s *redistest.Proc) {
+			do(t, s, "CLIENT", "PAUSE", "600", "WRITE")
+			time.Sleep(600 * time.Millisecond)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Server(t, tc.args...)
+			leaveNothing(t, s.Admin(), "filler")
+			fill(t, s, 1500)
+			p := feelPulse(t)
+			c, other := openClient(t, s.Client(t)), openClient(t, s.Client(t))
+			giveBack(t, grab(t, other.Mutex("warm up")))
+			var recovered, cancelled spread
+			counted := 0
+			for range redistest.Count(t, 20) {
+				leases := grabMany(t, c, "through", 10, holdfast.Renewed(length))
+				taken := grab(t, c.Mutex("taken"))
+				time.Sleep(upTo(length / 3))
+				began := time.Now()
+				var over time.Time
+				var wg sync.WaitGroup
+				granted := make(chan time.Time, 1)
+				wg.Go(func() {
+					time.Sleep(150 * time.Millisecond) // into the outage
+					if _, err := other.Mutex("taken").TryLock(generous(t)); !errors.Is(err, holdfast.ErrBusy) {
+						t.Errorf("TryLock of what is held = %v, want ErrBusy", err)
+					}
+				})
+				for range 5 {
+					wg.Go(func() {
+						time.Sleep(200 * time.Millisecond)
+						giveUp := &canceller{t: t, client: other, pulse: p, keep: true}
+						giveUp.try(fmt.Sprintf("given up%d", upTo(1<<40)), 50*time.Millisecond+upTo(250*time.Millisecond))
+						for _, d := range giveUp.returns.all {
+							cancelled.add(d)
+						}
+						giveBack(t, giveUp.kept...)
+					})
+				}
+				wg.Go(func() {
+					time.Sleep(200 * time.Millisecond)
+					l, err := other.Mutex("free").Lock(generous(t))
+					granted <- time.Now()
+					if err != nil {
+						t.Errorf("Lock through the outage: %v", err)
+						return
+					}
+					giveBack(t, l)
+				})
+				tc.outage(t, s)
+				over = time.Now()
+				at := <-granted
+				if at.After(over) {
+					recovered.add(at.Sub(over))
+				}
+				if d := at.Sub(over); d > tc.recovery+p.slack(over, at) {
+					t.Errorf("granted %v after the end of the outage", d)
+				}
+				wg.Wait()
+				time.Sleep(length / 2)
+				if lasted := over.Sub(began); lasted > length*6/10 {
+					t.Logf("the outage lasted %v: a round that does not count", lasted)
+					releaseAnyway(t, leases)
+					_ = taken.Release(t.Context())
+					continue
+				}
+				for name, l := range leases {
+					stillHeld(t, s.Admin(), name, l)
+				}
+				giveBackAll(t, leases)
+				giveBack(t, taken)
+				counted++
+			}
+			if counted == 0 {
+				t.Skip("every outage lasted too long for its leases")
+			}
+			figure(t, "%s for 0.6 s: holds of 2 s kept, cancelled Locks return after %v, a waiting Lock granted %v after the end",
+				tc.name, &cancelled, &recovered)
+		})
+	}
+}
+
+// releaseAnyway releases leases that may have been lost.
+func releaseAnyway(t testing.TB, leases map[string]*holdfast.Lease) {
+	for _, l := range leases {
+		if err := l.Release(t.Context()); err != nil && !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("Release: %v", err)
+		}
+	}
+}
+
+// do runs a command of the administrator's.
+func do(t testing.TB, s *redistest.Proc, args ...any) {
+	t.Helper()
+	if err := s.Admin().Do(context.Background(), args...).Err(); err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+}
+
+// killScript ends a busy script. A go-redis client cannot: it opens connections
+// with commands that a busy server refuses.
+func killScript(t testing.TB, s *redistest.Proc) {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	reply := make([]byte, 100)
+	_, err = conn.Write([]byte("SCRIPT KILL\r\n"))
+	if err == nil {
+		var n int
+		n, err = conn.Read(reply)
+		reply = reply[:n]
+	}
+	if err != nil || string(reply) != "+OK\r\n" {
+		t.Fatalf("SCRIPT KILL: %q, %v", reply, err)
+	}
+}
+
+// fill gives the server n keys to load.
+func fill(t testing.TB, s *redistest.Proc, n int) {
+	t.Helper()
+	_, err := s.Admin().Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		for i := range n {
+			p.Set(t.Context(), fmt.Sprintf("filler%d", i), "some value to load", 0)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// No new connection is let in; those that renew are there already.
+func TestNoConnectionsLeft(t *testing.T) {
+	t.Parallel()
+	const length = 600 * time.Millisecond
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin())
+	c, other := openClient(t, s.Client(t)), openClient(t, s.Client(t))
+	leases := grabMany(t, c, "storm", 20, holdfast.Renewed(length))
+	time.Sleep(length / 2) // they have been renewed once
+	list, err := s.Admin().ClientList(t.Context()).Result()
+	if err != nil || list == "" {
+		t.Fatal(err)
+	}
+	do(t, s, "CONFIG", "SET", "maxclients", 1)
+	granted := make(chan error, 1)
+	go func() {
+		l, err := other.Mutex("late").Lock(generous(t))
+		if err == nil {
+			err = l.Release(generous(t))
+		}
+		granted <- err
+	}()
+	time.Sleep(4 * length)
+	for name, l := range leases {
+		stillHeld(t, s.Admin(), name, l)
+	}
+	select {
+	case err := <-granted:
+		t.Errorf("Lock without a connection returned %v", err)
+	default:
+	}
+	do(t, s, "CONFIG", "SET", "maxclients", 1000)
+	if err := <-granted; err != nil {
+		t.Errorf("Lock when connections are let in again: %v", err)
+	}
+	giveBackAll(t, leases)
+}
+
+// The user's own pool is of no concern to the locks.
+func TestUsersPoolExhausted(t *testing.T) {
+	t.Parallel()
+	const length = 600 * time.Millisecond
+	s := redistest.Server(t)
+	rdb := s.Client(t, func(o *redis.Options) { o.PoolSize, o.MaxRetries = 1, -1 })
+	leaveNothing(t, s.Admin())
+	var blocked sync.WaitGroup
+	for range 3 {
+		blocked.Go(func() { _ = rdb.BLPop(context.Background(), 0, "nothing comes here").Err() })
+	}
+	t.Cleanup(blocked.Wait)
+	t.Cleanup(func() { _ = rdb.Close() })
+	redistest.Eventually(t, 10*time.Second, "the pool is exhausted", func() error {
+		if stats := rdb.PoolStats(); stats.TotalConns != 1 || stats.IdleConns != 0 {
+			return fmt.Errorf("%+v", stats)
+		}
+		return nil
+	})
+	c := openClient(t, rdb)
+	asked := time.Now()
+	leases := grabMany(t, c, "pool", 20, holdfast.Renewed(length))
+	if took := time.Since(asked); took > 2*time.Second {
+		t.Errorf("the locks took %v", took)
+	}
+	time.Sleep(4 * length)
+	for name, l := range leases {
+		stillHeld(t, s.Admin(), name, l)
+	}
+	giveBackAll(t, leases)
+	do(t, s, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") // lets the pool's owner go
+}

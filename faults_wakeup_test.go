@@ -1,0 +1,214 @@
+// Messages are lost: waiters go on all the same, only later.
+
+package holdfast_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// pollBound is the longest that a waiter goes without asking, and what it then
+// takes at most.
+const pollBound = time.Second + 50*time.Millisecond
+
+// crowd is a holder of many locks with one waiter for each, in another process.
+type crowd struct {
+	t       *testing.T
+	pulse   *pulse
+	holder  *holdfast.Client
+	waiters *holdfast.Client
+	prefix  string
+	n       int
+}
+
+// round locks every name, lets a waiter wait for each, and releases all of them
+// after disturb. It returns how long after the release each waiter had it. After
+// a disturbance no waiter may take longer than the poll bound.
+func (c crowd) round(took *spread, waiting func() error, disturb func()) {
+	c.t.Helper()
+	leases := grabMany(c.t, c.holder, c.prefix, c.n)
+	var released sync.Map
+	var wg sync.WaitGroup
+	for name := range leases {
+		wg.Go(func() {
+			l, err := c.waiters.Mutex(name).Lock(generous(c.t))
+			now := time.Now()
+			if err != nil {
+				c.t.Errorf("Lock: %v", err)
+				return
+			}
+			from, ok := released.Load(name)
+			if !ok {
+				c.t.Errorf("%s was granted before it was released", name)
+				return
+			}
+			d := now.Sub(from.(time.Time))
+			if slack := c.pulse.slack(from.(time.Time), now); d > pollBound+slack {
+				c.t.Errorf("%s was granted %v after its release (starved for %v)", name, d, slack)
+			}
+			took.add(d)
+			giveBack(c.t, l)
+		})
+	}
+	redistest.Eventually(c.t, 10*time.Second, "all wait", waiting)
+	if disturb != nil {
+		disturb()
+	}
+	for name, l := range leases {
+		released.Store(name, time.Now())
+		giveBack(c.t, l)
+	}
+	wg.Wait()
+}
+
+// subscribed returns a check that so many channels have a subscriber.
+func subscribed(t *testing.T, s *redistest.Proc, n int) func() error {
+	return func() error {
+		channels, err := s.Admin().PubSubChannels(t.Context(), "*").Result()
+		if err == nil && len(channels) < n {
+			err = fmt.Errorf("%d of %d channels", len(channels), n)
+		}
+		return err
+	}
+}
+
+func TestWakeUpByMessage(t *testing.T) {
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin())
+	c := crowd{t, feelPulse(t), openClient(t, s.Client(t)), openClient(t, s.Client(t)), "woken", 1}
+	var took spread
+	for range redistest.Count(t, 1000) {
+		c.round(&took, func() error {
+			time.Sleep(2 * time.Millisecond) // the channel lingers: it is no sign that one waits
+			return subscribed(t, s, 1)()
+		}, nil)
+	}
+	figure(t, "woken by message after the release: %v", &took)
+	if half := took.at(50); half > 5*time.Millisecond {
+		t.Errorf("half of the waiters took %v or longer after the release", half)
+	}
+}
+
+func TestSubscriptionsKilled(t *testing.T) {
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin())
+	c := crowd{t, feelPulse(t), openClient(t, s.Client(t)), openClient(t, s.Client(t)), "killed", 20}
+	var took spread
+	for range redistest.Count(t, 50) {
+		c.round(&took, subscribed(t, s, c.n), func() {
+			if err := s.Admin().ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	figure(t, "subscription connection killed just before the release: granted after %v", &took)
+}
+
+// The connection that carries the messages falls silent and stays open.
+func TestSubscriptionBlackHoled(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin())
+	proxy := redistest.Proxy(t, s.Addr())
+	c := crowd{t, feelPulse(t), openClient(t, s.Client(t)), openClient(t, proxy.Client(t)), "silent", 20}
+
+	// From the moment that another channel is subscribed on the same connection,
+	// nothing comes any more. A new connection passes.
+	var hole atomic.Bool
+	proxy.OnCommand(func(cmd redistest.Command) redistest.Fault {
+		if cmd.Name == "SUBSCRIBE" && hole.CompareAndSwap(true, false) {
+			return redistest.Silence
+		}
+		return redistest.Pass
+	})
+	var took spread
+	for i := range redistest.Count(t, 20) {
+		var bait *holdfast.Lease
+		c.round(&took, subscribed(t, s, c.n), func() {
+			name := fmt.Sprintf("bait%d", i)
+			bait = grab(t, c.holder.Mutex(name))
+			hole.Store(true)
+			go func() {
+				if l, err := c.waiters.Mutex(name).Lock(generous(t)); err == nil {
+					giveBack(t, l)
+				}
+			}()
+			redistest.Eventually(t, 10*time.Second, "the connection is silent", func() error {
+				if hole.Load() {
+					return fmt.Errorf("nothing was subscribed")
+				}
+				return nil
+			})
+		})
+		giveBack(t, bait)
+	}
+	redistest.Eventually(t, 10*time.Second, "the baits are taken and released", func() error {
+		n, err := s.Admin().DBSize(t.Context()).Result()
+		tokens, _ := s.Admin().Keys(t.Context(), "redisson_lock_token:*").Result()
+		if err == nil && int(n) > len(tokens) {
+			err = fmt.Errorf("%d keys that are no tokens", int(n)-len(tokens))
+		}
+		return err
+	})
+	figure(t, "subscription connection silent: granted after %v", &took)
+}
+
+func TestEveryMessageLost(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin())
+	proxy := redistest.Proxy(t, s.Addr())
+	c := crowd{t, feelPulse(t), openClient(t, s.Client(t)), openClient(t, proxy.Client(t)), "deaf", 20}
+	proxy.OnCommand(func(cmd redistest.Command) redistest.Fault {
+		if cmd.Name == "SUBSCRIBE" {
+			return redistest.Silence
+		}
+		return redistest.Pass
+	})
+	var took spread
+	for range redistest.Count(t, 50) {
+		c.round(&took, func() error { return nil }, func() {
+			time.Sleep(upTo(time.Second))
+		})
+	}
+	figure(t, "every message lost: granted after %v", &took)
+}
+
+// A key that an administrator deletes is told by nobody.
+func TestLockDeletedUnderWaiters(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	leaveNothing(t, s.Admin())
+	p := feelPulse(t)
+	holder, waiters := openClient(t, s.Client(t)), openClient(t, s.Client(t))
+	leases := grabMany(t, holder, "deleted", 20, holdfast.Renewed(1500*time.Millisecond))
+	var wg sync.WaitGroup
+	var deleted atomic.Pointer[time.Time]
+	for name := range leases {
+		wg.Go(func() {
+			l, err := waiters.Mutex(name).Lock(generous(t))
+			if err != nil {
+				t.Errorf("Lock: %v", err)
+				return
+			}
+			p.within(t, "the grant after the key was deleted", *deleted.Load(), pollBound)
+			giveBack(t, l)
+		})
+	}
+	redistest.Eventually(t, 10*time.Second, "all wait", subscribed(t, s, len(leases)))
+	now := time.Now()
+	deleted.Store(&now)
+	if err := s.Admin().Del(t.Context(), names(leases)...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range leases {
+		lostBy(t, p, l, now.Add(500*time.Millisecond+100*time.Millisecond))
+	}
+	wg.Wait()
+}

@@ -1,0 +1,288 @@
+// What the fault tests have in common: the children they run as processes, the
+// bounds they measure against, and short ways to lock and release.
+
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// faultChildren are the processes of the fault tests, for TestMain.
+var faultChildren = []redistest.ChildFunc{
+	redistest.Child("contender", runContender),
+	redistest.Child("holder", runHolder),
+}
+
+// figure logs something measured, for docs/testing.md. Of a test that has failed
+// nothing is to be quoted.
+func figure(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	t.Logf("figure: "+format, args...)
+}
+
+// leaveNothing checks, when what is opened after it has closed, that rdb's
+// servers have nothing left but tokens, which are meant to stay.
+func leaveNothing(t testing.TB, rdb redis.UniversalClient, allowed ...string) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			return // the first failure says more than what it left
+		}
+		redistest.LeftBehind(t, rdb, append(allowed, "redisson_lock_token:", "holdfast_lock_token:")...)
+	})
+}
+
+// openClient returns a Client that is closed when t ends.
+func openClient(t testing.TB, rdb redis.UniversalClient, options ...holdfast.Option) *holdfast.Client {
+	t.Helper()
+	c := holdfast.New(rdb, options...)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// generous is a context that ends only on a defect.
+func generous(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// grab locks and fails the test if that fails.
+func grab(t testing.TB, m holdfast.Locker) *holdfast.Lease {
+	t.Helper()
+	l, err := m.Lock(generous(t))
+	if err != nil {
+		t.Fatalf("Lock: %v", err)
+	}
+	return l
+}
+
+// grabMany locks n names and returns the leases by name.
+func grabMany(t testing.TB, c *holdfast.Client, prefix string, n int, options ...holdfast.LeaseOption) map[string]*holdfast.Lease {
+	t.Helper()
+	leases := make(map[string]*holdfast.Lease, n)
+	var mu sync.Mutex
+	each(n, 64, func(i int) {
+		name := fmt.Sprintf("%s%d", prefix, i)
+		l, err := c.Mutex(name, options...).Lock(generous(t))
+		if err != nil {
+			t.Errorf("Lock %s: %v", name, err)
+			return
+		}
+		mu.Lock()
+		leases[name] = l
+		mu.Unlock()
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return leases
+}
+
+// giveBack releases and fails the test if that fails.
+func giveBack(t testing.TB, leases ...*holdfast.Lease) {
+	t.Helper()
+	for _, l := range leases {
+		if err := l.Release(generous(t)); err != nil {
+			t.Errorf("Release: %v", err)
+		}
+	}
+}
+
+// giveBackAll is giveBack for what grabMany returned.
+func giveBackAll(t testing.TB, leases map[string]*holdfast.Lease) {
+	t.Helper()
+	var all []*holdfast.Lease
+	for _, l := range leases {
+		all = append(all, l)
+	}
+	each(len(all), 64, func(i int) { giveBack(t, all[i]) })
+}
+
+// each calls f with 0 to n-1, on so many goroutines.
+func each(n, goroutines int, f func(i int)) {
+	todo := make(chan int)
+	var wg sync.WaitGroup
+	for range min(n, goroutines) {
+		wg.Go(func() {
+			for i := range todo {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		todo <- i
+	}
+	close(todo)
+	wg.Wait()
+}
+
+// upTo returns a random duration below d.
+func upTo(d time.Duration) time.Duration { return rand.N(d) }
+
+// heldInRedis fails the test unless the owner of l holds name.
+func heldInRedis(t testing.TB, rdb redis.UniversalClient, name string, l *holdfast.Lease) {
+	t.Helper()
+	if ok, err := rdb.HExists(generous(t), name, l.Owner().String()).Result(); err != nil || !ok {
+		t.Errorf("%s is not held in Redis any more (%v)", name, err)
+	}
+}
+
+// stillHeld fails the test unless the lease lasts, in Redis too.
+func stillHeld(t testing.TB, rdb redis.UniversalClient, name string, l *holdfast.Lease) {
+	t.Helper()
+	if err := l.Err(); err != nil {
+		t.Errorf("%s: %v", name, err)
+		return
+	}
+	heldInRedis(t, rdb, name, l)
+}
+
+// lostBy waits for the end of the lease and fails the test unless it was lost,
+// and told by the instant given. It returns when it was told.
+func lostBy(t testing.TB, p *pulse, l *holdfast.Lease, by time.Time) time.Time {
+	t.Helper()
+	select {
+	case <-l.Done():
+	case <-time.After(time.Minute):
+		t.Error("the lease has not ended within a minute")
+		return time.Now()
+	}
+	told := time.Now()
+	if !errors.Is(l.Err(), holdfast.ErrLost) {
+		t.Errorf("the lease ended with %v, want ErrLost", l.Err())
+	}
+	if over := told.Sub(by); over > p.slack(by, told) {
+		t.Errorf("told %v late (starved for %v of it)", over, p.slack(by, told))
+	}
+	return told
+}
+
+// within fails the test if what took from start took longer than bound, by more
+// than this process was starved of the processor meanwhile.
+func (p *pulse) within(t testing.TB, what string, start time.Time, bound time.Duration) {
+	t.Helper()
+	end := time.Now()
+	if took := end.Sub(start); took > bound+p.slack(start, end) {
+		t.Errorf("%s took %v, want at most %v (starved for %v)", what, took, bound, p.slack(start, end))
+	}
+}
+
+// pulse shows when this process did not get the processor: a goroutine that
+// sleeps a little, over and over, and notes when it woke up late. A bound in
+// real time is stretched by that much and no more.
+type pulse struct {
+	mu     sync.Mutex
+	gaps   []gap
+	beaten time.Time
+}
+
+// gap is a sleep that took too long.
+type gap struct {
+	end  time.Time
+	late time.Duration
+}
+
+const (
+	pulseBeat = 2 * time.Millisecond
+	// pulseGrain is what a sleep may be late on an idle machine.
+	pulseGrain = 2 * time.Millisecond
+)
+
+// feelPulse starts the pulse; it stops when t ends.
+func feelPulse(t testing.TB) *pulse {
+	p := &pulse{beaten: time.Now()}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			before := time.Now()
+			time.Sleep(pulseBeat)
+			p.beat(before, time.Now())
+		}
+	})
+	t.Cleanup(func() {
+		close(stop)
+		wg.Wait()
+	})
+	return p
+}
+
+func (p *pulse) beat(before, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beaten = now
+	if late := now.Sub(before) - pulseBeat; late > pulseGrain {
+		p.gaps = append(p.gaps, gap{now, late})
+	}
+}
+
+// slack returns by how much what ran between the two instants may be late: the
+// grain, and all that the process was starved for.
+func (p *pulse) slack(from, to time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	slack := pulseGrain
+	// The sleep under way may be late too.
+	if late := to.Sub(p.beaten) - pulseBeat; late > pulseGrain {
+		slack += late
+	}
+	for _, g := range slices.Backward(p.gaps) {
+		if g.end.Before(from) {
+			break
+		}
+		if g.end.Add(-g.late).Before(to) {
+			slack += g.late
+		}
+	}
+	return slack
+}
+
+// spread is a set of durations, of which percentiles are told.
+type spread struct {
+	mu  sync.Mutex
+	all []time.Duration
+}
+
+func (s *spread) add(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, d)
+}
+
+// at returns the percentile, 100 for the worst.
+func (s *spread) at(percentile float64) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.all) == 0 {
+		return 0
+	}
+	slices.Sort(s.all)
+	i := int(percentile / 100 * float64(len(s.all)))
+	return s.all[min(i, len(s.all)-1)]
+}
+
+func (s *spread) String() string {
+	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
+	n := len(s.all)
+	return fmt.Sprintf("p50 %v, p99 %v, worst %v of %d", round(s.at(50)), round(s.at(99)), round(s.at(100)), n)
+}

@@ -84,7 +84,7 @@ func (a asker) generations() string {
 
 // newest returns the number of the newest generation.
 func (a asker) newest() string {
-	members := a.rdb.ZRevRange(context.Background(), "generations", 0, 0).Val()
+	members := a.rdb.ZRange(context.Background(), "generations", -1, -1).Val()
 	if len(members) == 0 {
 		return "0"
 	}

@@ -45,6 +45,9 @@ func Broken(name string, err error) *Mutex {
 // Name returns the name that the lock was made with.
 func (m *Mutex) Name() string { return m.resource.name }
 
+// Place implements lease.Placed.
+func (m *Mutex) Place() string { return lease.PlaceOf(m.engine, m.resource.Key()) }
+
 // Lock waits until the lock is granted and returns the Lease, which the caller
 // must release. A context made by Lease.Context of a lease on this same lock
 // re-enters it: that returns at once, with a Lease of its own.

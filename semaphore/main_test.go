@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
@@ -108,13 +107,4 @@ func newEngine(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
 	}
 	t.Cleanup(func() { e.Close() })
 	return e
-}
-
-// run runs a call and returns its status.
-func run(t testing.TB, e *engine.Engine, c *conn.Call) int64 {
-	t.Helper()
-	if err := e.Conn.Run(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	return c.Status()
 }

@@ -80,6 +80,9 @@ type writing struct {
 func (w *writing) Kind() string            { return "rwlock.write" }
 func (w *writing) Waiting() engine.Waiting { return w.waiting(w.place, engine.Exclusive) }
 
+// TokenKey is lease.Fenced's.
+func (w *writing) TokenKey() string { return w.at.Token }
+
 func (w *writing) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	return w.acquire(lockScript, owner.String(), length.Milliseconds(), w.tokenLife, w.at.Timeouts,
 		w.waited(), markLife.Milliseconds())

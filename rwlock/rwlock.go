@@ -53,6 +53,9 @@ func Broken(name string, err error) *RWMutex {
 // Name returns the name that the lock was made with.
 func (m *RWMutex) Name() string { return m.place.name }
 
+// Place implements lease.Placed.
+func (m *RWMutex) Place() string { return lease.PlaceOf(m.engine, m.place.Key()) }
+
 // Lock waits until nobody else holds the lock, and returns the Lease of a writer,
 // which the caller must release. Its token is greater than that of every writer
 // before. A context made by Lease.Context of a write lease on this same lock
@@ -105,6 +108,7 @@ type rlocker struct{ m *RWMutex }
 
 func (r rlocker) Lock(ctx context.Context) (*lease.Lease, error)    { return r.m.RLock(ctx) }
 func (r rlocker) TryLock(ctx context.Context) (*lease.Lease, error) { return r.m.TryRLock(ctx) }
+func (r rlocker) Place() string                                     { return r.m.Place() }
 
 func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*lease.Lease, error) {
 	if m.err != nil {

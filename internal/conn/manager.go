@@ -30,6 +30,7 @@ import (
 // Manager runs scripts on the Redis behind one go-redis client.
 type Manager struct {
 	topology topology
+	address  string
 	log      *slog.Logger
 
 	closing context.Context // ends at Interrupt, and with it all calls but Cleanup
@@ -45,7 +46,7 @@ func New(rdb redis.UniversalClient, log *slog.Logger) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{topology: t, log: log}
+	m := &Manager{topology: t, address: addressOf(rdb), log: log}
 	m.closing, m.close = context.WithCancelCause(context.Background())
 	m.closed, m.shut = context.WithCancelCause(context.Background())
 	return m, nil

@@ -24,7 +24,8 @@ type Ticket struct {
 	// Behind are the IDs of those whose places Try is to keep alive with its own.
 	Behind []string
 	// Nudge is set by Try to the IDs of those who must ask by themselves: the
-	// grant went to them, or their place is gone.
+	// grant went to them, or their place is gone. If the head's own was gone, its
+	// ID is among them, and all are told.
 	Nudge []string
 }
 
@@ -74,8 +75,9 @@ func (l *lines) nudge(p *place) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	all := ids[p.ticket.ID]
 	for at := p.next; at != nil; at = at.next {
-		if ids[at.ticket.ID] {
+		if all || ids[at.ticket.ID] {
 			select {
 			case at.nudged <- struct{}{}:
 			default:

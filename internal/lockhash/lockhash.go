@@ -59,6 +59,9 @@ func (h Hash) Move(from, to lease.Owner, length time.Duration) *conn.Call {
 	}
 }
 
+// TokenKey is lease.Fenced's.
+func (h Hash) TokenKey() string { return h.Token }
+
 // State asks for what ParseState understands.
 func (h Hash) State() *conn.Call { return h.call(stateScript) }
 

@@ -1,0 +1,104 @@
+// Package fairlock is the reentrant lock that is granted in the order of
+// arrival, across processes. Its lock is the plain one's, in the layout of
+// Redisson's RLock, so that the two exclude each other and Java; its queue is
+// Holdfast's own: sorted sets in the order of the server's clock.
+//
+// Programs make a Mutex with Client.FairMutex.
+package fairlock
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/lockhash"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Mutex is a fair lock that is shared by whoever names it. It holds no state: a
+// value may be used by any number of goroutines, and what differs from holder to
+// holder is in the Lease that each Lock returns.
+type Mutex struct {
+	engine   *engine.Engine
+	resource resource
+	settings lease.Settings
+	err      error // why it cannot be used
+}
+
+var _ lease.Locker = (*Mutex)(nil)
+
+// New returns the fair lock of that name, which stands at key in Redis. It does
+// no I/O; what is wrong with the arguments, each call says.
+func New(e *engine.Engine, name, key string, settings lease.Settings) *Mutex {
+	at, err := keys.ForFairLock(key)
+	tokenLife := lockhash.TokenLife
+	if settings.JavaTokens() {
+		tokenLife = 0
+	}
+	return &Mutex{engine: e, settings: settings, resource: newResource(name, e.Client(), at, tokenLife), err: err}
+}
+
+// Broken returns a lock of which every call fails with err.
+func Broken(name string, err error) *Mutex {
+	return &Mutex{resource: resource{name: name}, err: err}
+}
+
+// Name returns the name that the lock was made with.
+func (m *Mutex) Name() string { return m.resource.name }
+
+// Place implements lease.Placed.
+func (m *Mutex) Place() string { return lease.PlaceOf(m.engine, m.resource.Key()) }
+
+// Lock waits until the lock is granted and returns the Lease, which the caller
+// must release. A context made by Lease.Context of a lease on this same lock
+// re-enters it: that returns at once, with a Lease of its own.
+//
+// Those who wait are served in the order in which Redis heard of them. A release
+// hands the lock to the next one. One whose process died is passed over when
+// nothing has been heard of it for 5 s; so is one whose process was cut off for
+// that long, but it takes its old place again when it is back. A Mutex, or Java,
+// that waits for the same name is outside the queue: it gets in when nobody
+// waits in it, and after its release the queue goes on within 1 s.
+//
+// Lock waits as long as ctx allows. When ctx ends first the error matches ctx's
+// and, if the lock was found held, ErrBusy; the place in the queue is given up,
+// and nobody else's hold is touched. Errors of Redis that pass are retried until
+// ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are
+// returned at once. The lease of an ended hold, carried by ctx, gives its own
+// error.
+func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
+	if m.err != nil {
+		return nil, m.fail("lock", m.err)
+	}
+	return m.request().Acquire(ctx)
+}
+
+// TryLock is Lock without the wait: one request, no place in the queue. If
+// another holds the lock, or waits for it, the error matches ErrBusy.
+func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
+	if m.err != nil {
+		return nil, m.fail("try lock", m.err)
+	}
+	q := m.request()
+	q.Try = true
+	return q.Acquire(ctx)
+}
+
+// Attach takes over the hold that Lease.Detach left under that owner, in this
+// process or another, and returns a Lease on it, with the hold's token and an
+// Owner of its own. Of several that attach one gets it; for the others, and
+// after the hold has run out, the error matches ErrLost.
+func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, error) {
+	if m.err != nil {
+		return nil, m.fail("attach", m.err)
+	}
+	return lease.Attach(ctx, m.engine, &m.resource, owner, m.settings)
+}
+
+func (m *Mutex) request() lease.Request {
+	return lease.Request{Engine: m.engine, Resource: &m.resource, Settings: m.settings}
+}
+
+func (m *Mutex) fail(op string, err error) error {
+	return lease.OpError(op, &m.resource, err)
+}

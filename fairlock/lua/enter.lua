@@ -1,0 +1,178 @@
+-- Grants the lock to a new owner whose turn it is, or keeps its place in the
+-- queue, and those of others of its process.
+--
+-- KEYS[1] the lock: a hash {holder: count} with an expiry. A count of 0: handed
+--         to a waiter that has not come for it yet
+-- KEYS[2] the last token given
+-- KEYS[3] the queue: a sorted set {owner: number}
+-- KEYS[4] a sorted set {owner: until when its place is kept, in ms}
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the owner that asks
+-- ARGV[3] the lease, in ms
+-- ARGV[4] how long the token is kept, in ms; 0: for ever
+-- ARGV[5] how long the places are kept, in ms; 0: take none, only try
+-- ARGV[6] the owner's number, if its place was lost; 0: it has none yet
+-- ARGV[7] 1: others of its process wait before it, so take a place at the most
+-- ARGV[8] and on: owners whose places are kept too, if they still have one
+--
+-- Returns {1, time, time to live in ms, token, owner...}  granted, now or by an earlier sending
+--         {0, time, hint in ms, number, owner...}         not its turn: the lock may be free
+--                                                         after the hint; -1: nobody knows when
+--         {-1, time}                                      late: nothing was done
+-- The owners are those of this process who must ask by themselves: the lock was
+-- handed to them, or they have lost their place. The owner itself is among them if
+-- it had lost its place, as others of its process may have.
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[1]) then
+  return {-1, now}
+end
+local me, keep = ARGV[2], tonumber(ARGV[5])
+local ms = math.floor(now / 1000)
+
+-- What of another type stands in the way shows before anything is written.
+local ttl = redis.call('PTTL', KEYS[1])
+local count = redis.call('HGET', KEYS[1], me)
+local token = tonumber(redis.call('GET', KEYS[2]) or 0)
+local place = redis.call('ZSCORE', KEYS[3], me)
+redis.call('ZCARD', KEYS[4])
+
+-- Nothing is left behind by processes that are gone.
+local life = string.format('%.0f', 6 * keep)
+
+local function expires(key, member)
+  local expiry = redis.pcall('PEXPIRE', key, life)
+  if type(expiry) == 'table' then
+    redis.call('ZREM', key, member)
+  end
+  return expiry
+end
+
+local function leave(owner)
+  -- In this order: who is in the queue without being kept is passed over.
+  redis.call('ZREM', KEYS[4], owner)
+  redis.call('ZREM', KEYS[3], owner)
+end
+
+-- Adds to the reply who must ask, and keeps the other places.
+local function tended(reply)
+  if not place and ARGV[6] ~= '0' and (not count or count == '0') then
+    reply[#reply + 1] = me
+  end
+  if #ARGV >= 8 then
+    redis.call('PEXPIRE', KEYS[3], life)
+    redis.call('PEXPIRE', KEYS[4], life)
+  end
+  for i = 8, #ARGV do
+    if redis.call('ZSCORE', KEYS[4], ARGV[i]) then
+      redis.call('ZADD', KEYS[4], 'XX', string.format('%.0f', ms + keep), ARGV[i])
+    else
+      reply[#reply + 1] = ARGV[i]
+    end
+  end
+  return reply
+end
+
+local function grant()
+  local lease = tonumber(ARGV[3])
+  if count and ttl < lease then
+    -- First, because it is allowed when memory is short, and after it the rest
+    -- is too.
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    ttl = lease
+  end
+  -- The token is written before the lock, so that nobody holds it without one.
+  if not count or count == '0' or token == 0 then
+    token = math.max(token + 1, now)
+    local text = string.format('%.0f', token)
+    if ARGV[4] == '0' or redis.call('PTTL', KEYS[2]) == -1 then
+      redis.call('SET', KEYS[2], text)
+    else
+      redis.call('SET', KEYS[2], text, 'PX', ARGV[4])
+    end
+  end
+  if not count then
+    redis.call('HSET', KEYS[1], me, 1)
+    local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
+    if type(expiry) == 'table' then
+      -- A lock must never stand without an expiry.
+      redis.call('HDEL', KEYS[1], me)
+      return expiry
+    end
+    ttl = lease
+  elseif count == '0' then
+    redis.call('HSET', KEYS[1], me, 1)
+  end
+  leave(me)
+  return tended({1, now, ttl, token})
+end
+
+if count then
+  return grant()
+end
+
+-- The first in the queue whose place is kept, once the dead before it are gone:
+-- a bounded number of them, the next call goes on.
+local head, left
+for _ = 1, 64 do
+  head = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+  left = 0
+  if not head or head == me then
+    break
+  end
+  left = tonumber(redis.call('ZSCORE', KEYS[4], head) or 0) - ms
+  if left > 0 then
+    break
+  end
+  leave(head)
+end
+
+local number = tonumber(place or ARGV[6])
+if ttl == -2 and ARGV[7] ~= '1' then
+  local mine = not head or head == me
+  if not mine and left > 0 and number > 0 and not place then
+    mine = number < tonumber(redis.call('ZSCORE', KEYS[3], head))
+  end
+  if mine then
+    return grant()
+  end
+end
+if ttl == -2 then
+  ttl = math.max(left, 1)
+end
+if keep == 0 then
+  return {0, now, ttl, 0}
+end
+
+if place then
+  -- First again for want of memory: who waits already may go on.
+  redis.call('PEXPIRE', KEYS[4], life)
+else
+  if number == 0 then
+    local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
+    number = math.max(tonumber(last or 0) + 1, now)
+    if number % 10 == 0 then
+      -- Some servers write 1700000000000000 as 1.7e+15, and not every Lua reads
+      -- that.
+      number = number + 1
+    end
+  end
+  redis.call('ZADD', KEYS[3], string.format('%.0f', number), me)
+end
+local expiry = expires(KEYS[3], me)
+if type(expiry) == 'table' then
+  return expiry
+end
+redis.call('ZADD', KEYS[4], string.format('%.0f', ms + keep), me)
+expiry = expires(KEYS[4], me)
+if type(expiry) == 'table' then
+  return expiry
+end
+
+local reply = {0, now, ttl, number}
+-- The lock may have been handed to another of this process.
+local holder = redis.call('HGETALL', KEYS[1])
+if holder[2] == '0' and string.sub(holder[1], 1, 36) == string.sub(me, 1, 36) then
+  reply[5] = holder[1]
+end
+return tended(reply)

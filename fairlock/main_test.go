@@ -1,0 +1,14 @@
+package fairlock_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis tells of every connection that a test refuses
+	redistest.Main(m, redistest.Child("taker", taker), redistest.Child("waiter", waiter))
+}

@@ -1,0 +1,501 @@
+// Who gets the lock when.
+
+package fairlock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+func isErr(err, target error) bool { return errors.Is(err, target) }
+
+// TestGrantedInTheOrderOfArrival: BEHAVIOUR 1.22.
+func TestGrantedInTheOrderOfArrival(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		const waiters = 200
+		processes := make([]*process, 8)
+		for i := range processes {
+			processes[i] = w.process()
+		}
+		first := w.lock(t.Context(), processes[0])
+
+		var mu sync.Mutex
+		var order []int
+		var tokens []int64
+		var all sync.WaitGroup
+		for i := range waiters {
+			all.Go(func() {
+				time.Sleep(time.Duration(i+1) * 7 * time.Millisecond)
+				l, err := processes[i*5%8].Lock(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order, tokens = append(order, i), append(tokens, l.Token())
+				mu.Unlock()
+				time.Sleep(3 * time.Millisecond)
+				w.release(l)
+			})
+		}
+		w.at(1450 * time.Millisecond)
+		w.wantQueue(waiters)
+		if n, err := processes[3].QueueLength(t.Context()); n != waiters || err != nil {
+			t.Errorf("queue length %d (%v)", n, err)
+		}
+		w.release(first)
+		all.Wait()
+		w.wantOrder(order, waiters)
+		last := first.Token()
+		for i, token := range tokens {
+			if token <= last {
+				t.Errorf("grant %d has token %d after %d", i, token, last)
+			}
+			last = token
+		}
+		w.within("all", w.now(), 2*time.Second, 2200*time.Millisecond)
+	})
+}
+
+func TestTryLockDoesNotBarge(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b, c := w.process(), w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		waits := w.goLock(t.Context(), b)
+		_, err := c.TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+
+		// Free, but somebody waits: for a moment nobody holds it.
+		if _, err := w.rdb.Del(t.Context(), name).Result(); err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		w.wantQueue(1)
+		next := w.granted(waits)
+		w.within("after a deleted key", w.now(), 0, pollBound)
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		w.release(next)
+		l, err = c.TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.release(l)
+	})
+}
+
+// TestAWaiterThatGivesUpLeavesNoPlace: by its context, and by Close.
+func TestAWaiterThatGivesUpLeavesNoPlace(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b, c := w.process(), w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		short, cancelShort := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancelShort()
+
+		gone := []*attempt{w.goLock(ctx, b), w.goLock(ctx, b), w.goLock(short, b), w.goLock(ctx, c)}
+		stays := w.goLock(t.Context(), a)
+		closed := w.goLock(t.Context(), c)
+		w.wantQueue(6)
+		w.at(500 * time.Millisecond)
+		w.wantQueue(5)
+		wantErr(t, gone[2].err, holdfast.ErrBusy, context.DeadlineExceeded)
+
+		cancel()
+		synctest.Wait()
+		w.wantQueue(2)
+		for _, a := range []*attempt{gone[0], gone[1], gone[3]} {
+			if a.pending() {
+				t.Error("a cancelled wait goes on")
+			}
+			wantErr(t, a.err, holdfast.ErrBusy, context.Canceled)
+		}
+		c.Close()
+		<-closed.done
+		wantErr(t, closed.err, holdfast.ErrClosed)
+		w.wantQueue(1)
+
+		w.release(l)
+		w.release(w.granted(stays))
+		w.wantQueue(0)
+	})
+}
+
+// TestHandedToOneThatGivesUp: BEHAVIOUR 5, the hand-over meets a waiter that
+// leaves at that instant.
+func TestHandedToOneThatGivesUp(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b, c := w.process(), w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		ctx, cancel := context.WithCancel(t.Context())
+		gone := w.goLock(ctx, b)
+		stays := w.goLock(t.Context(), c)
+
+		// From here on b's requests take 300 ms, so that it is still on its way
+		// to confirm when it gives up.
+		b.net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name == "EVALSHA" {
+				return redistest.Delay(300 * time.Millisecond)
+			}
+			return redistest.Pass
+		})
+		w.release(l)
+		if fields := w.rdb.HVals(t.Context(), name).Val(); len(fields) != 1 || fields[0] != "0" {
+			t.Errorf("handed over as %q", fields)
+		}
+		cancel()
+		<-gone.done
+		wantErr(t, gone.err, context.Canceled)
+		next := w.granted(stays)
+		w.within("the next", w.now(), 0, 700*time.Millisecond)
+		w.release(next)
+		w.at(3 * time.Second)
+		w.wantQueue(0)
+	})
+}
+
+// TestAGrantWhoseMessageWasLost: BEHAVIOUR 5.
+func TestAGrantWhoseMessageWasLost(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b := w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		waits := []*attempt{w.goLock(t.Context(), b), w.goLock(t.Context(), b)}
+		w.at(2 * time.Second)
+		w.rdb.PubSubChannels(t.Context(), "*")
+		b.net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name == "PING" || c.Name == "SUBSCRIBE" {
+				return redistest.Silence
+			}
+			return redistest.Pass
+		})
+		// The channel's connection is silent from its next PING on: all that comes
+		// is what polls find.
+		w.at(12 * time.Second)
+		for i, a := range waits {
+			released := w.now()
+			w.release(l)
+			l = w.granted(a)
+			w.within("taken", w.now()-released, 0, pollBound)
+			if i == 0 && waits[1].pending() == false {
+				t.Error("two hold it")
+			}
+		}
+		w.release(l)
+	})
+}
+
+// TestTheDeadAreSkipped: a process is cut off; who comes after it gets the lock
+// when its place has run out.
+func TestTheDeadAreSkipped(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, dead, c := w.process(), w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		ctx, cancel := context.WithCancel(t.Context())
+		lost := []*attempt{w.goLock(ctx, dead), w.goLock(ctx, dead)}
+		stays := []*attempt{w.goLock(t.Context(), c), w.goLock(t.Context(), c)}
+		w.at(10 * time.Second)
+		w.wantQueue(4)
+		dead.net.Refuse(true)
+		dead.net.BlackHole()
+		w.at(11 * time.Second)
+		w.release(l) // to a dead one
+		l = w.granted(stays[0])
+		w.within("the next", w.now(), 13*time.Second, 15100*time.Millisecond)
+		w.release(l)
+		l = w.granted(stays[1])
+		w.release(l)
+		w.wantQueue(0)
+		dead.net.Cut()
+		cancel()
+		for _, a := range lost {
+			<-a.done
+			wantErr(t, a.err, context.Canceled)
+		}
+	})
+}
+
+// TestAPlaceThatWasLostIsTakenAgain: a process is cut off for longer than its
+// places are kept.
+func TestAPlaceThatWasLostIsTakenAgain(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b, c := w.process(), w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		var early, late []*attempt
+		for range 5 {
+			early = append(early, w.goLock(t.Context(), b))
+		}
+		for range 3 {
+			late = append(late, w.goLock(t.Context(), c))
+		}
+		before := w.waiters()
+		b.net.Refuse(true)
+		b.net.Cut()
+		w.at(8 * time.Second)
+		w.wantQueue(3)
+		b.net.Refuse(false)
+		w.at(12 * time.Second)
+		w.wantQueue(8)
+		if after := w.waiters(); !equal(before, after) {
+			t.Errorf("the order was\n%q and is\n%q", before, after)
+		}
+		for _, a := range append(early, late...) {
+			w.release(l)
+			l = w.granted(a)
+		}
+		w.release(l)
+	})
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// TestAfterDataLoss: everything is gone; those who wait stand in their order
+// again, before any newcomer of theirs.
+func TestAfterDataLoss(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b := w.process(), w.process()
+		w.lock(t.Context(), a)
+		var waits []*attempt
+		for range 6 {
+			waits = append(waits, w.goLock(t.Context(), b))
+		}
+		w.at(1500 * time.Millisecond)
+		w.rdb.FlushAll(t.Context())
+		newcomer := w.goLock(t.Context(), b)
+		if !newcomer.pending() {
+			t.Error("a newcomer passed those who wait")
+		}
+		for _, a := range append(waits, newcomer) {
+			l := w.granted(a)
+			time.Sleep(10 * time.Millisecond) // those who lost their places are told at the first grant
+			w.release(l)
+		}
+		w.within("all", w.now(), 0, 1500*time.Millisecond+8*pollBound)
+		w.at(w.now() + 30*time.Second)
+	})
+}
+
+// TestOpenReleases: who is outside the queue, Java or a Mutex, is told when
+// nobody waits in it, and the queue goes on after their release by its polls.
+func TestOpenReleases(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b := w.process(), w.process()
+		plain := b.Client.Mutex(name)
+		l := w.lock(t.Context(), plain)
+		fair := w.goLock(t.Context(), a)
+		other := w.goLock(t.Context(), plain)
+		_, err := a.TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		w.release(l)
+		l = w.granted(other)
+		w.at(2 * time.Second)
+		w.release(l)
+		l = w.granted(fair)
+		w.within("the queue", w.now(), 2*time.Second, 2*time.Second+pollBound)
+
+		other = w.goLock(t.Context(), plain)
+		w.at(5500 * time.Millisecond)
+		w.release(l)
+		w.release(w.granted(other))
+		w.within("the other", w.now(), 5500*time.Millisecond, 5600*time.Millisecond)
+	})
+}
+
+// TestLeases: re-entry, renewal, fixed leases, Detach and Attach are the mutex's.
+func TestLeases(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b := w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		inner := w.lock(l.Context(t.Context()), a)
+		if inner.Token() != l.Token() || inner.Owner() != l.Owner() {
+			t.Error("a nested lease is on another hold")
+		}
+		if n, err := b.HoldCount(t.Context(), l.Owner()); n != 2 || err != nil {
+			t.Errorf("hold count %d (%v)", n, err)
+		}
+		w.release(inner)
+		w.at(100 * time.Second)
+		if held, err := b.HeldBy(t.Context(), l.Owner()); !held || err != nil {
+			t.Errorf("held: %v (%v)", held, err)
+		}
+		owner, err := l.Detach(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved, err := b.Attach(t.Context(), owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if moved.Token() != l.Token() {
+			t.Errorf("token %d, was %d", moved.Token(), l.Token())
+		}
+		waits := w.goLock(t.Context(), a)
+		w.release(moved)
+		l = w.granted(waits)
+		w.release(l)
+
+		start := w.now()
+		fixed := w.lock(t.Context(), a.FairMutex(name, holdfast.Fixed(10*time.Second)))
+		waits = w.goLock(t.Context(), b)
+		<-fixed.Done()
+		wantErr(t, fixed.Err(), holdfast.ErrLost)
+		l = w.granted(waits)
+		w.within("after a fixed lease", w.now()-start, 10*time.Second, 10*time.Second+100*time.Millisecond)
+		wantErr(t, fixed.Release(t.Context()), holdfast.ErrLost)
+		if held, err := a.HeldBy(t.Context(), l.Owner()); !held || err != nil {
+			t.Errorf("held: %v (%v)", held, err)
+		}
+		w.release(l)
+	})
+}
+
+// TestQueries: who waits, and where.
+func TestQueries(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b := w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		var tickets []*ticketed
+		for range 4 {
+			ticket := b.Ticket()
+			tickets = append(tickets, &ticketed{ticket.Owner(), w.goLock(t.Context(), ticket)})
+			time.Sleep(time.Millisecond)
+		}
+		waiters, err := a.Waiters(t.Context())
+		if err != nil || len(waiters) != 4 {
+			t.Fatalf("waiters %v (%v)", waiters, err)
+		}
+		for i, ticket := range tickets {
+			if waiters[i] != ticket.owner {
+				t.Errorf("waiter %d is %v, want %v", i, waiters[i], ticket.owner)
+			}
+			ahead, waits, err := a.Position(t.Context(), ticket.owner)
+			if ahead != i || !waits || err != nil {
+				t.Errorf("waiter %d has %d ahead, %v (%v)", i, ahead, waits, err)
+			}
+		}
+		if _, waits, err := a.Position(t.Context(), l.Owner()); waits || err != nil {
+			t.Errorf("the holder waits: %v (%v)", waits, err)
+		}
+		used := b.Ticket()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, err = used.Lock(ctx)
+		wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+		_, err = used.Lock(t.Context())
+		wantErr(t, err, holdfast.ErrBadArgument)
+
+		w.release(l)
+		for _, ticket := range tickets {
+			l := w.granted(ticket.attempt)
+			if l.Owner() != ticket.owner {
+				t.Errorf("granted to %v, want %v", l.Owner(), ticket.owner)
+			}
+			w.release(l)
+		}
+		if n, err := a.QueueLength(t.Context()); n != 0 || err != nil {
+			t.Errorf("queue length %d (%v)", n, err)
+		}
+	})
+}
+
+type ticketed struct {
+	owner   lease.Owner
+	attempt *attempt
+}
+
+// TestForceRelease: the next in the queue gets the lock at once.
+func TestForceRelease(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b := w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		waits := w.goLock(t.Context(), b)
+		start := w.now()
+		if held, err := a.ForceRelease(t.Context()); !held || err != nil {
+			t.Errorf("force release: %v (%v)", held, err)
+		}
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		next := w.granted(waits)
+		w.within("the next", w.now()-start, 0, 100*time.Millisecond)
+		w.release(next)
+		if held, err := a.ForceRelease(t.Context()); held || err != nil {
+			t.Errorf("force release of a free lock: %v (%v)", held, err)
+		}
+	})
+}
+
+// TestNobodyAsksInALoop: nobody asks more than by its poll.
+func TestNobodyAsksInALoop(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, dead, c := w.process(), w.process(), w.process()
+		w.lock(t.Context(), a)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		lost := w.goLock(ctx, dead)
+		stays := w.goLock(t.Context(), c)
+		w.at(time.Second)
+		dead.net.Refuse(true)
+		dead.net.BlackHole()
+		a.net.Refuse(true)
+		a.net.BlackHole() // the lock runs out too, and the first in the queue does not come
+		before := c.net.Count("EVALSHA")
+		w.release(w.granted(stays))
+		asked := c.net.Count("EVALSHA") - before
+		if most := int(w.now()/time.Second) + 15; asked > most {
+			t.Errorf("%d requests in %v", asked, w.now())
+		}
+		w.within("granted", w.now(), 25*time.Second, 31*time.Second+100*time.Millisecond)
+		dead.net.Cut()
+		a.net.Cut()
+		cancel()
+		<-lost.done
+	})
+}
+
+// TestManyWaitersOfOneProcess: many more than one request takes.
+func TestManyWaitersOfOneProcess(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		const waiters = 300
+		a, b := w.process(), w.process()
+		l := w.lock(t.Context(), a)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range waiters {
+			all.Go(func() {
+				if _, err := b.Lock(ctx); err == nil {
+					t.Error("granted")
+				}
+			})
+		}
+		w.at(20 * time.Second)
+		w.wantQueue(waiters)
+		if n, err := a.QueueLength(t.Context()); n != waiters || err != nil {
+			t.Errorf("queue length %d (%v)", n, err)
+		}
+		cancel()
+		all.Wait()
+		synctest.Wait()
+		w.wantQueue(0)
+		w.release(l)
+	})
+}

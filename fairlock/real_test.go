@@ -1,0 +1,386 @@
+// On real servers: many processes, killed ones, frozen servers, a slot on the
+// move, memory and rights that are short.
+
+package fairlock_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// section is what each holder does: it compares itself with whom the holder
+// before it saw first in the queue, notes who is first now, and counts.
+var section = redis.NewScript(`
+local expected = redis.call('GET', 'check:expected')
+if expected and expected ~= '' and expected ~= ARGV[1] then
+  redis.call('INCR', 'check:inversions')
+end
+if tonumber(ARGV[2]) <= tonumber(redis.call('GET', 'check:token') or 0) then
+  redis.call('INCR', 'check:tokens')
+end
+redis.call('SET', 'check:token', ARGV[2])
+redis.call('SET', 'check:expected', redis.call('ZRANGE', KEYS[1], 0, 0)[1] or '')
+return redis.call('INCR', 'check:grants')`)
+
+// taker is a process whose goroutines lock and unlock until there are enough
+// grants in all.
+func taker(c *redistest.ChildContext) {
+	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("ADDR")})
+	defer rdb.Close()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	grants, _ := strconv.Atoi(os.Getenv("GRANTS"))
+	m := client.FairMutex(name)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for {
+				l, err := m.Lock(c)
+				if err != nil {
+					c.Say("failed: %v", err)
+					return
+				}
+				n, err := section.Run(c, rdb, []string{queueKey}, l.Owner().String(), l.Token()).Int()
+				if err == nil {
+					err = l.Release(c)
+				}
+				if err != nil {
+					c.Say("failed: %v", err)
+					return
+				}
+				if n >= grants {
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	c.Say("done")
+}
+
+// waiter is a process that locks once, and unlocks when it is told.
+func waiter(c *redistest.ChildContext) {
+	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("ADDR")})
+	defer rdb.Close()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	l, err := client.FairMutex(name).Lock(c)
+	if err != nil {
+		c.Say("failed: %v", err)
+		return
+	}
+	c.Say("granted %d", l.Token())
+	c.Next()
+	if err := l.Release(c); err != nil {
+		c.Say("failed: %v", err)
+	}
+	c.Say("released")
+}
+
+// TestNoInversions: whoever is first in the queue while the lock is held is the
+// next to get it, over eight processes.
+func TestNoInversions(t *testing.T) {
+	server := redistest.Server(t)
+	grants := redistest.Count(t, 100_000)
+	env := map[string]string{"ADDR": server.Addr(), "GRANTS": strconv.Itoa(grants)}
+	var takers []*redistest.ChildProc
+	started := time.Now()
+	for range 8 {
+		takers = append(takers, redistest.Start(t, "taker", env))
+	}
+	for _, c := range takers {
+		c.Expect("done")
+		if err := c.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	took := time.Since(started)
+	rdb := server.Admin()
+	if n := rdb.Get(t.Context(), "check:grants").Val(); n == "" {
+		t.Fatal("no grants")
+	} else {
+		t.Logf("%s grants in %v", n, took)
+	}
+	for _, key := range []string{"check:inversions", "check:tokens"} {
+		if n := rdb.Get(t.Context(), key).Val(); n != "" {
+			t.Errorf("%s: %s", key, n)
+		}
+	}
+	redistest.LeftBehind(t, rdb, allTokens, "check:")
+}
+
+// TestTheFirstIsKilled: fault 25.
+func TestTheFirstIsKilled(t *testing.T) {
+	server := redistest.Server(t)
+	client := holdfast.New(server.Client(t))
+	defer client.Close()
+	m := client.FairMutex(name)
+	l, err := m.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var waiters []*redistest.ChildProc
+	for i := range 4 {
+		waiters = append(waiters, redistest.Start(t, "waiter", map[string]string{"ADDR": server.Addr()}))
+		waitFor(t, server, i+1)
+	}
+	waiters[0].Kill()
+	killed := time.Now()
+	waiters[2].Freeze()
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waiters[1].Expect("granted")
+	if after := time.Since(killed); after > queueLease+100*time.Millisecond {
+		t.Errorf("the next was granted %v after", after)
+	}
+	time.Sleep(time.Until(killed.Add(queueLease + 200*time.Millisecond)))
+	waiters[1].Send("go on")
+	waiters[3].Expect("granted") // the third does not answer
+	waiters[3].Send("go on")
+	waiters[3].Expect("released")
+	waiters[2].Thaw()
+	waiters[2].Expect("granted")
+	waiters[2].Send("go on")
+	waiters[2].Expect("released")
+}
+
+// waitFor waits until so many are in the queue.
+func waitFor(t *testing.T, server *redistest.Proc, n int) {
+	t.Helper()
+	redistest.Eventually(t, 30*time.Second, "the queue", func() error {
+		if got := server.Admin().ZCard(context.Background(), queueKey).Val(); got != int64(n) {
+			return fmt.Errorf("%d in the queue, want %d", got, n)
+		}
+		return nil
+	})
+}
+
+// TestTheServerStandsStill for longer than places are kept: BEHAVIOUR 5.
+func TestTheServerStandsStill(t *testing.T) {
+	server := redistest.Server(t)
+	a, b := holdfast.New(server.Client(t)), holdfast.New(server.Client(t))
+	defer a.Close()
+	defer b.Close()
+	l, err := a.FairMutex(name).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const waiters = 20
+	var mu sync.Mutex
+	var order []int
+	var all sync.WaitGroup
+	wait := func(i int) {
+		l, err := b.FairMutex(name).Lock(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		mu.Lock()
+		order = append(order, i)
+		mu.Unlock()
+		time.Sleep(20 * time.Millisecond)
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range waiters {
+		all.Go(func() { wait(i) })
+		waitFor(t, server, i+1)
+	}
+	server.Freeze()
+	time.Sleep(queueLease + time.Second)
+	all.Go(func() { wait(waiters) }) // a newcomer, who asks as soon as anybody
+	time.Sleep(500 * time.Millisecond)
+	server.Thaw()
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if !slices.IsSorted(order) || len(order) != waiters+1 {
+		t.Errorf("granted in the order %v", order)
+	}
+}
+
+// TestServerTime: what an acquisition costs the server does not depend on how
+// many wait.
+func TestServerTime(t *testing.T) {
+	server := redistest.Server(t)
+	few := usecPerCall(t, server, 10)
+	many := usecPerCall(t, server, 5000)
+	t.Logf("10 waiters: %.1f us a call, 5 000: %.1f us", few, many)
+	if many > 3*few {
+		t.Errorf("10 waiters: %.1f us a call, 5 000: %.1f us", few, many)
+	}
+}
+
+// usecPerCall returns the server's time per script while so many wait, and each
+// goes to the end of the queue after its turn.
+func usecPerCall(t *testing.T, server *redistest.Proc, waiters int) float64 {
+	rdb := server.Client(t)
+	client := holdfast.New(rdb)
+	defer client.Close()
+	m := client.FairMutex(name)
+	l, err := m.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	turns := make(chan struct{})
+	var all sync.WaitGroup
+	for range waiters {
+		all.Go(func() {
+			for {
+				l, err := m.Lock(ctx)
+				if err != nil {
+					return
+				}
+				select {
+				case turns <- struct{}{}:
+				case <-ctx.Done():
+				}
+				_ = l.Release(t.Context())
+			}
+		})
+	}
+	waitFor(t, server, waiters)
+	server.Admin().ConfigResetStat(t.Context())
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 {
+		<-turns
+	}
+	stats := server.Admin().InfoMap(t.Context(), "commandstats").Val()["Commandstats"]["cmdstat_evalsha"]
+	cancel()
+	all.Wait()
+	_, text, _ := strings.Cut(stats, "usec_per_call=")
+	text, _, _ = strings.Cut(text, ",")
+	usec, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		t.Fatalf("%q: %v", stats, err)
+	}
+	return usec
+}
+
+// TestASlotOnTheMove: where the lock is in one server and the queue in the
+// other, a release goes on, and the queue does when the move is done.
+func TestASlotOnTheMove(t *testing.T) {
+	cluster := redistest.Cluster(t, 2, 0)
+	rdb := cluster.Client(t)
+	client := holdfast.New(rdb)
+	defer client.Close()
+	m := client.FairMutex(name)
+	l, err := m.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	granted := make(chan *lease.Lease, 1)
+	go func() {
+		l, err := m.Lock(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- l
+	}()
+	redistest.Eventually(t, 10*time.Second, "the queue", func() error {
+		if n, err := m.QueueLength(t.Context()); n != 1 {
+			return fmt.Errorf("%d in the queue (%v)", n, err)
+		}
+		return nil
+	})
+	move := cluster.OpenSlot(name)
+	move.MoveKeys(name)
+	started := time.Now()
+	if err := l.Release(t.Context()); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	if took := time.Since(started); took > time.Second {
+		t.Errorf("the release took %v", took)
+	}
+	if n := rdb.Exists(t.Context(), name).Val(); n != 0 {
+		t.Error("the lock is there still")
+	}
+	move.Finish()
+	next := <-granted
+	if next == nil {
+		return
+	}
+	if err := next.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOutOfMemory: who waits goes on, and the lock passes; a newcomer is told.
+func TestOutOfMemory(t *testing.T) {
+	server := redistest.Server(t)
+	client := holdfast.New(server.Client(t))
+	defer client.Close()
+	m := client.FairMutex(name)
+	l, err := m.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		l, err := m.Lock(t.Context())
+		if err == nil {
+			err = l.Release(t.Context())
+		}
+		done <- err
+	}()
+	waitFor(t, server, 1)
+	server.Admin().ConfigSet(t.Context(), "maxmemory", "1")
+	_, err = m.Lock(t.Context())
+	wantErr(t, err, holdfast.ErrOutOfMemory)
+	_, err = m.TryLock(t.Context())
+	wantErr(t, err, holdfast.ErrBusy)
+	time.Sleep(3 * time.Second) // polls
+	if err := l.Release(t.Context()); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the waiter: %v", err)
+	}
+	_, err = m.TryLock(t.Context())
+	wantErr(t, err, holdfast.ErrOutOfMemory)
+	redistest.Eventually(t, time.Second, "free", func() error {
+		if n := server.Admin().Exists(t.Context(), name, queueKey, aliveKey).Val(); n != 0 {
+			return fmt.Errorf("%d keys are left", n)
+		}
+		return nil
+	})
+}
+
+// TestDenied: who has no rights on the queue is told.
+func TestDenied(t *testing.T) {
+	server := redistest.Server(t)
+	admin := server.Admin()
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "poor", "on", ">pw", "~desk", "~redisson_*", "&*", "+@all").Err(); err != nil {
+		t.Fatal(err)
+	}
+	client := holdfast.New(server.Client(t, func(o *redis.Options) { o.Username, o.Password = "poor", "pw" }))
+	defer client.Close()
+	_, err := client.FairMutex(name).Lock(t.Context())
+	wantErr(t, err, holdfast.ErrDenied)
+	redistest.Eventually(t, 5*time.Second, "nothing left", func() error {
+		if n := admin.DBSize(t.Context()).Val(); n != 0 {
+			return fmt.Errorf("%d keys are left", n)
+		}
+		return nil
+	})
+}

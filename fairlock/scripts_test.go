@@ -1,0 +1,346 @@
+// Each script in each state: what it replies, what it leaves, and that running
+// it twice is safe.
+
+package fairlock
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+const (
+	lockKey  = "{n}"
+	tokenKey = "token:{n}"
+	queueKey = "queue:{n}"
+	aliveKey = "alive:{n}"
+
+	clientA = "6e0e2d3c-0000-4000-8000-000000000001"
+	clientB = "6e0e2d3c-0000-4000-8000-000000000002"
+
+	mine   = clientA + ":1"
+	mine2  = clientA + ":2"
+	others = clientB + ":1"
+	third  = clientB + ":2"
+)
+
+// state is what is in Redis. Times are ms from now.
+type state struct {
+	holder string // "" nobody
+	count  int
+	ttl    int64 // of the lock; -1 without end
+	token  int64
+	queue  []place // in their order
+}
+
+type place struct {
+	owner  string
+	number int64
+	kept   int64 // ms from now; below 0: over
+}
+
+// free is the lock that nobody holds, with these in the queue.
+func free(queue ...place) state { return state{queue: queue} }
+
+// held is the lock in the hands of holder, with the token 7.
+func held(holder string, count int, ttl int64, queue ...place) state {
+	return state{holder, count, ttl, 7, queue}
+}
+
+func (s state) set(ctx context.Context, rdb *redis.Client) {
+	now := rdb.Time(ctx).Val().UnixMilli()
+	if s.holder != "" {
+		rdb.HSet(ctx, lockKey, s.holder, s.count)
+		if s.ttl > 0 {
+			rdb.PExpire(ctx, lockKey, time.Duration(s.ttl)*time.Millisecond)
+		}
+	}
+	if s.token != 0 {
+		rdb.Set(ctx, tokenKey, s.token, time.Minute)
+	}
+	for _, p := range s.queue {
+		rdb.ZAdd(ctx, queueKey, redis.Z{Member: p.owner, Score: float64(p.number)})
+		rdb.ZAdd(ctx, aliveKey, redis.Z{Member: p.owner, Score: float64(now + p.kept)})
+		rdb.PExpire(ctx, queueKey, 30*time.Second)
+		rdb.PExpire(ctx, aliveKey, 30*time.Second)
+	}
+}
+
+// look returns what is in Redis as text: "holder=count ttl | owner kept, ...",
+// with times to the nearest 500 ms. It fails the test if something has no expiry
+// that should.
+func look(t *testing.T, rdb *redis.Client) string {
+	t.Helper()
+	ctx := t.Context()
+	now := rdb.Time(ctx).Val().UnixMilli()
+	var b strings.Builder
+	for holder, count := range rdb.HGetAll(ctx, lockKey).Val() {
+		ttl := rdb.PTTL(ctx, lockKey).Val()
+		if ttl > 0 {
+			ttl = ttl.Round(500 * time.Millisecond)
+		}
+		fmt.Fprintf(&b, "%s=%s %d", short(holder), count, ttl.Milliseconds())
+		if ttl == -1 {
+			b.WriteString("-1")
+		}
+	}
+	b.WriteString(" |")
+	for _, owner := range rdb.ZRange(ctx, queueKey, 0, -1).Val() {
+		kept := time.Duration(int64(rdb.ZScore(ctx, aliveKey, owner).Val())-now) * time.Millisecond
+		fmt.Fprintf(&b, " %s %d", short(owner), kept.Round(500*time.Millisecond).Milliseconds())
+	}
+	if q, a := rdb.ZCard(ctx, queueKey).Val(), rdb.ZCard(ctx, aliveKey).Val(); q != a {
+		t.Errorf("%d in the queue, %d kept", q, a)
+	}
+	for _, key := range []string{queueKey, aliveKey} {
+		if rdb.PTTL(ctx, key).Val() == -1 {
+			t.Errorf("%s has no expiry", key)
+		}
+	}
+	return b.String()
+}
+
+func short(owner string) string {
+	return map[string]string{mine: "mine", mine2: "mine2", others: "others", third: "third"}[owner]
+}
+
+// row is one state of one script's table. The reply is as fmt.Sprint shows it,
+// with "now" for what is the server's time or a token or number made of it.
+type row struct {
+	what         string
+	before       state
+	args         []any // "now+1" and "now-1" for a not-after
+	reply, after string
+	reply2       string // of a second run; "": the same
+	after2       string
+}
+
+func TestEnterScript(t *testing.T) {
+	wait := func(owner string, behind ...any) []any {
+		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, 0, 0}, behind...)
+	}
+	again := func(owner string, number int64, behind ...any) []any {
+		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, number, 0}, behind...)
+	}
+	follow := []any{"now+1", mine, 30_000, 604_800_000, 5_000, 0, 1}
+	try := []any{"now+1", mine, 30_000, 604_800_000, 0, 0, 0}
+	runTable(t, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey}, []row{
+		{"absent", free(), wait(mine), "[1 now 30000 now]", "mine=1 30000 |", "", ""},
+		{"absent, try", free(), try, "[1 now 30000 now]", "mine=1 30000 |", "", ""},
+		{"absent, others wait", free(place{others, 11, 3000}), wait(mine), "[0 now 3000 now]", " | others 3000 mine 5000", "", ""},
+		{"absent, others wait, try", free(place{others, 11, 3000}), try, "[0 now 3000 0]", " | others 3000", "", ""},
+		{"absent, the dead wait", free(place{others, 11, -1}, place{third, 12, -1}), wait(mine), "[1 now 30000 now]", "mine=1 30000 |", "", ""},
+		{"absent, the dead wait, try", free(place{others, 11, -1}), try, "[1 now 30000 now]", "mine=1 30000 |", "", ""},
+		{"absent, dead and living wait", free(place{others, 11, -1}, place{third, 12, 2000}), wait(mine), "[0 now 2000 now]", " | third 2000 mine 5000", "", ""},
+		{"absent, I am first", free(place{mine, 11, 1000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now]", "mine=1 30000 | others 3000", "", ""},
+		{"absent, I am first and dead", free(place{mine, 11, -1}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now]", "mine=1 30000 | others 3000", "", ""},
+		{"absent, I am second", free(place{others, 11, 3000}, place{mine, 12, 1000}), again(mine, 12), "[0 now 3000 12]", " | others 3000 mine 5000", "", ""},
+		{"absent, I was first", free(place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now mine]", "mine=1 30000 | others 3000", "[1 now 30000 now]", ""},
+		{"absent, I was second", free(place{others, 11, 3000}), again(mine, 12), "[0 now 3000 12 mine]", " | others 3000 mine 5000", "[0 now 3000 12]", ""},
+		{"absent, some of mine before me", free(), follow, "[0 now 1 now]", " | mine 5000", "", ""},
+		{"absent, keeping others", free(place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[1 now 30000 now third]", "mine=1 30000 | mine2 5000", "", ""},
+		{"mine", held(mine, 1, 10_000), wait(mine), "[1 now 30000 7]", "mine=1 30000 |", "", ""},
+		{"mine, counted", held(mine, 3, 60_000), wait(mine), "[1 now 60000 7]", "mine=3 60000 |", "", ""},
+		{"mine, try", held(mine, 1, 10_000), try, "[1 now 30000 7]", "mine=1 30000 |", "", ""},
+		{"handed to me", held(mine, 0, 3_000, place{mine, 11, 3000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now]", "mine=1 30000 | others 3000", "", ""},
+		{"handed to me, my place lost", held(mine, 0, 3_000), again(mine, 11), "[1 now 30000 now mine]", "mine=1 30000 |", "[1 now 30000 now]", ""},
+		{"handed to me, some of mine before me", held(mine, 0, 3_000, place{mine, 11, 3000}), follow, "[1 now 30000 now]", "mine=1 30000 |", "", ""},
+		{"handed to one of mine", held(mine2, 0, 3_000, place{mine2, 11, 3000}), wait(mine), "[0 now 3000 now mine2]", "mine2=0 3000 | mine2 3000 mine 5000", "", ""},
+		{"handed to another", held(others, 0, 3_000, place{others, 11, 3000}), wait(mine), "[0 now 3000 now]", "others=0 3000 | others 3000 mine 5000", "", ""},
+		{"another's", held(others, 1, 10_000), wait(mine), "[0 now 10000 now]", "others=1 10000 | mine 5000", "", ""},
+		{"another's, try", held(others, 1, 10_000), try, "[0 now 10000 0]", "others=1 10000 |", "", ""},
+		{"another's, without end", held(others, 1, -1), wait(mine), "[0 now -1 now]", "others=1 0-1 | mine 5000", "", ""},
+		{"another's, keeping others", held(others, 1, 10_000, place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[0 now 10000 11 third]", "others=1 10000 | mine 5000 mine2 5000", "", ""},
+		{"after one from the future", held(others, 1, 10_000, place{third, 4_000_000_000_000_001, 1000}), wait(mine), "[0 now 10000 4000000000000002]", "others=1 10000 | third 1000 mine 5000", "", ""},
+		{"no number ends in 0", held(others, 1, 10_000, place{third, 4_000_000_000_000_009, 1000}), wait(mine), "[0 now 10000 4000000000000011]", "others=1 10000 | third 1000 mine 5000", "", ""},
+		{"late", free(), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", " |", "", ""},
+		{"late, handed to me", held(mine, 0, 3_000, place{mine, 11, 3000}), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", "mine=0 3000 | mine 3000", "", ""},
+	})
+}
+
+func TestLeaveScript(t *testing.T) {
+	args := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}"}
+	silent := []any{0, mine, "NOPUBLISH", "open:{n}", "grant:{n}"}
+	three := []string{lockKey, queueKey, aliveKey}
+	runTable(t, leaveSource, three, []row{
+		{"absent", free(), args, "[0 now]", " |", "", ""},
+		{"mine", held(mine, 1, 10_000), args, "[1 now]", " |", "[0 now]", ""},
+		{"mine, counted", held(mine, 5, 10_000), args, "[1 now]", " |", "[0 now]", ""},
+		{"mine, others wait", held(mine, 1, 10_000, place{others, 11, 3000}, place{third, 12, 4000}), args, "[1 now]", "others=0 3000 | others 3000 third 4000", "[0 now]", ""},
+		{"mine, dead and living wait", held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 4000}), args, "[1 now]", "third=0 4000 | third 4000", "[0 now]", ""},
+		{"mine, the dead wait", held(mine, 1, 10_000, place{others, 11, -1}), args, "[1 now]", " |", "[0 now]", ""},
+		{"mine, others wait, no right to publish", held(mine, 1, 10_000, place{others, 11, 3000}), silent, "[1 now]", "others=0 3000 | others 3000", "[0 now]", ""},
+		{"mine, no right to publish", held(mine, 1, 10_000), silent, "[1 now]", " |", "[0 now]", ""},
+		{"handed to me", held(mine, 0, 3_000, place{mine, 11, 3000}, place{third, 12, 4000}), args, "[1 now]", "third=0 4000 | third 4000", "[0 now]", ""},
+		{"waiting", held(others, 1, 10_000, place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "others=1 10000 | third 4000", "", ""},
+		{"waiting, and the lock ran out", free(place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "third=0 4000 | third 4000", "", ""},
+		{"another's", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", "", ""},
+	})
+	runTable(t, leaveSource, []string{lockKey}, []row{
+		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 now]", " | others 3000", "[0 now]", ""},
+		{"one key, another's", held(others, 1, 10_000, place{mine, 11, 3000}), args, "[0 now]", "others=1 10000 | mine 3000", "", ""},
+	})
+}
+
+func TestQueueScripts(t *testing.T) {
+	keys := []string{queueKey, aliveKey}
+	some := held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 2000}, place{mine2, 13, 2000})
+	same := "mine=1 10000 | others 0 third 2000 mine2 2000"
+	runTable(t, queueSource, keys, []row{
+		{"empty", free(), []any{0}, "[1 now]", " |", "", ""},
+		{"some", some, []any{0}, "[1 now third mine2]", same, "", ""},
+	})
+	runTable(t, placeSource, keys, []row{
+		{"empty", free(), []any{0, mine}, "[1 now 0 -1]", " |", "", ""},
+		{"some", some, []any{0, mine2}, "[1 now 2 2]", same, "", ""},
+		{"not waiting", some, []any{0, mine}, "[1 now 2 -1]", same, "", ""},
+	})
+}
+
+// A key of another type is an error, and left as it is; but a release frees the
+// lock whatever its queue is.
+func TestWrongTypes(t *testing.T) {
+	enter := []any{int64(1) << 60, mine, 30_000, 0, 5_000, 0, 0}
+	all := []string{lockKey, tokenKey, queueKey, aliveKey}
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		for _, key := range all {
+			rdb.FlushAll(t.Context())
+			if key == tokenKey {
+				rdb.HSet(t.Context(), key, "a", "b")
+			} else {
+				rdb.Set(t.Context(), key, "precious", 0)
+			}
+			_, err := rdb.Eval(t.Context(), enterSource, all, enter...).Result()
+			if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+				t.Errorf("%s: error %v", key, err)
+			}
+			if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 1 {
+				t.Errorf("%s: left %q", key, keys)
+			}
+		}
+		rdb.FlushAll(t.Context())
+		rdb.Set(t.Context(), queueKey, "precious", 0)
+		held(mine, 1, 1000).set(t.Context(), rdb)
+		reply, err := rdb.Eval(t.Context(), leaveSource, []string{lockKey, queueKey, aliveKey}, 0, mine, "PUBLISH", "c", "g").Slice()
+		if err != nil || reply[0] != int64(1) || rdb.Exists(t.Context(), lockKey).Val() != 0 {
+			t.Errorf("leave: %v (%v)", reply, err)
+		}
+	})
+}
+
+// Whatever command inside a script fails, nothing is left without an expiry, and
+// the next run makes good.
+func TestScriptsThatFailMidway(t *testing.T) {
+	all := []string{lockKey, tokenKey, queueKey, aliveKey}
+	future := int64(1) << 60
+	for _, tc := range []struct {
+		what   string
+		before state
+		source string
+		keys   []string
+		args   []any
+	}{
+		{"grant", free(), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0}},
+		{"wait", held(others, 1, 10_000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, mine2}},
+		{"confirm", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0}},
+		{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), leaveSource,
+			[]string{lockKey, queueKey, aliveKey}, []any{0, mine, "PUBLISH", "c", "g"}},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mini := redistest.Mini(t)
+				rdb := mini.Client(func(o *redis.Options) { o.MaxRetries = -1 })
+				for k, fired := 1, true; fired; k++ {
+					rdb.FlushAll(t.Context())
+					tc.before.set(t.Context(), rdb)
+					disarm := mini.FailInside(k)
+					rdb.Eval(t.Context(), tc.source, tc.keys, tc.args...)
+					fired = disarm()
+					for _, key := range rdb.Keys(t.Context(), "*").Val() {
+						if rdb.PTTL(t.Context(), key).Val() < 0 {
+							t.Errorf("failure %d: %s has no expiry", k, key)
+						}
+					}
+					if err := rdb.Eval(t.Context(), tc.source, tc.keys, tc.args...).Err(); err != nil {
+						t.Errorf("failure %d: the next run: %v", k, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func runTable(t *testing.T, source string, keys []string, rows []row) {
+	t.Helper()
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		for _, tc := range rows {
+			t.Run(tc.what, func(t *testing.T) { tc.run(t, rdb, source, keys) })
+		}
+	})
+}
+
+// onBoth runs f on the embedded server and on a real one.
+func onBoth(t *testing.T, f func(t *testing.T, rdb *redis.Client)) {
+	t.Helper()
+	t.Run("embedded", func(t *testing.T) { f(t, redistest.Mini(t).Client()) })
+	t.Run("on a real server", func(t *testing.T) { f(t, redistest.Server(t).Client(t)) })
+}
+
+func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string) {
+	ctx := t.Context()
+	rdb.FlushAll(ctx)
+	tc.before.set(ctx, rdb)
+	want := []string{tc.reply, cmp.Or(tc.reply2, tc.reply)}
+	after := []string{tc.after, cmp.Or(tc.after2, tc.after)}
+	for i := range want {
+		now := rdb.Time(ctx).Val().UnixMicro()
+		args := slices.Clone(tc.args)
+		switch args[0] {
+		case "now+1":
+			args[0] = now + time.Minute.Microseconds()
+		case "now-1":
+			args[0] = now - 1
+		}
+		reply, err := rdb.Eval(ctx, source, keys, args...).Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := readable(reply, now); got != want[i] {
+			t.Errorf("run %d: reply %s, want %s", i+1, got, want[i])
+		}
+		if got := look(t, rdb); got != after[i] {
+			t.Errorf("run %d: left %q, want %q", i+1, got, after[i])
+		}
+	}
+}
+
+// readable shows a reply with "now" for a time, short owners, and times in ms to
+// the nearest 500.
+func readable(reply []any, now int64) string {
+	words := make([]string, len(reply))
+	for i, v := range reply {
+		switch v := v.(type) {
+		case int64:
+			switch near := v - now; {
+			case near > -time.Second.Microseconds() && near < time.Minute.Microseconds():
+				words[i] = "now"
+			case i == 2 && v >= 250 && v < 1_000_000:
+				words[i] = fmt.Sprint((v + 250) / 500 * 500)
+			default:
+				words[i] = fmt.Sprint(v)
+			}
+		case string:
+			words[i] = short(v)
+		}
+	}
+	return fmt.Sprint(words)
+}

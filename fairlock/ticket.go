@@ -1,0 +1,49 @@
+package fairlock
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Ticket is one wait for the lock that can be watched while it lasts: its owner
+// is known from the start.
+type Ticket struct {
+	mutex *Mutex
+	owner lease.Owner
+	used  atomic.Bool
+}
+
+// Ticket returns a ticket for one Lock. It does no I/O, and takes no place yet.
+func (m *Mutex) Ticket() *Ticket {
+	t := &Ticket{mutex: m}
+	if m.err == nil {
+		t.owner = lease.NewOwner(m.engine.NewOwner())
+	}
+	return t
+}
+
+// Owner returns the id under which the ticket's Lock waits and holds.
+func (t *Ticket) Owner() lease.Owner { return t.owner }
+
+// Lock is Mutex.Lock, as the ticket's owner, without re-entry. It can be called
+// once; after that the error matches ErrBadArgument.
+func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
+	m := t.mutex
+	switch {
+	case m.err != nil:
+		return nil, m.fail("lock", m.err)
+	case t.used.Swap(true):
+		return nil, m.fail("lock with a used ticket on", errs.BadArgument)
+	}
+	q := m.request()
+	q.As, q.Afresh = t.owner, true
+	return q.Acquire(ctx)
+}
+
+// Position returns Mutex.Position of the ticket's owner.
+func (t *Ticket) Position(ctx context.Context) (ahead int, waits bool, err error) {
+	return t.mutex.Position(ctx, t.owner)
+}

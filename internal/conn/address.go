@@ -1,0 +1,28 @@
+// Which Redis it is.
+
+package conn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Address says which Redis the Manager serves, by the options of the client that
+// it was made from: the same in every process that is configured alike. Servers
+// behind Sentinels cannot be told apart by it.
+func (m *Manager) Address() string { return m.address }
+
+func addressOf(rdb redis.UniversalClient) string {
+	switch c := rdb.(type) {
+	case *redis.Client:
+		o := c.Options()
+		return fmt.Sprintf("%s/%d", o.Addr, o.DB)
+	case *redis.ClusterClient:
+		return strings.Join(slices.Sorted(slices.Values(c.Options().Addrs)), ",")
+	default:
+		return ""
+	}
+}

@@ -130,8 +130,11 @@ func (l *lane) freeWire() *wire {
 // master and, thawed, takes itself for it still.
 func (l *lane) doubt() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.era++
+	l.mu.Unlock()
+	if l.replicated != nil {
+		l.replicated.doubt()
+	}
 }
 
 func (l *lane) eraNow() int {

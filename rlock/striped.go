@@ -105,9 +105,10 @@ func (s *Stripe) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return s.Mutex.TryLock(ctx)
 }
 
-// agree sees to it that all processes mean the same number of stripes.
+// agree sees to it that all processes mean the same number of stripes. With a
+// context that has ended there is nothing to agree on: Lock says why.
 func (s *Striped) agree(ctx context.Context) error {
-	if s.err != nil || s.agreed.Load() {
+	if s.err != nil || s.agreed.Load() || ctx.Err() != nil {
 		return s.err
 	}
 	call := &conn.Call{Script: stripesScript, Keys: []string{s.record}, Args: []any{len(s.stripes)}}

@@ -15,6 +15,17 @@
 //
 // Or, shorter and harder to get wrong, [Do].
 //
+// # Choose
+//
+//   - [Client.Mutex]: one at a time. [Client.FairMutex]: in the order of arrival.
+//   - [Client.RWMutex]: readers together, or one writer.
+//   - [Client.PermitSemaphore]: n at a time, leased. [Client.Semaphore]: counted only.
+//   - [Client.Latch]: wait until n things are done.
+//   - [Client.Striped]: n locks for any number of keys.
+//   - [NewMultiLock]: several at once. [NewQuorum]: one, on most of several servers.
+//
+// docs/choosing.md says more.
+//
 // # Hold
 //
 // What is granted is a [Lease]. By default it is renewed until it is released,
@@ -30,11 +41,13 @@
 //
 // A lease can be lost: Redis forgets it, an operator takes it, the process or
 // the network stands still for too long. Then its context is cancelled with
-// cause [ErrLost], before Redis can give the lock to another. What the work does
-// after that, only the protected resource can refuse, by [Lease.Token].
+// cause [ErrLost]: before the lease runs out in Redis, also when Redis cannot be
+// reached; and where Redis has forgotten it, by the next renewal. What the work
+// does after that, only the protected resource can refuse, by [Lease.Token].
 //
 // # What is promised
 //
 // It depends on the Redis behind it; docs/guarantees.md says what. [Client.Check]
-// tells what of a given Redis voids it.
+// tells what of a given Redis voids it. [Replicas] has grants count only once
+// replicas have them.
 package holdfast

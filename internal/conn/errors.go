@@ -140,3 +140,6 @@ func redirection(err error, from string) string {
 	}
 	return addr
 }
+
+// Typed gives an error of a client made by Dial its sentinel, as Run does.
+func Typed(err error) error { return typed(err) }

@@ -84,7 +84,7 @@ func (w *wire) send(ctx context.Context, batch []*request) {
 	if len(live) == 0 {
 		return
 	}
-	err := exchange(ctx, rdb, live)
+	err := w.exchange(ctx, rdb, live)
 	received := time.Now()
 	sent := w.ready.Load()
 	for _, r := range live {
@@ -110,8 +110,9 @@ func (w *wire) failed(ctx context.Context) {
 
 // exchange sends the commands of the batch and reads their replies. If any is to
 // be replicated, it waits for the replicas on the same connection, once for all:
-// WAIT counts what its own connection has written.
-func exchange(ctx context.Context, rdb *redis.Client, batch []*request) error {
+// WAIT counts what its own connection has written. It waits for half of the time
+// in which a reply must come.
+func (w *wire) exchange(ctx context.Context, rdb *redis.Client, batch []*request) error {
 	replicas := 0
 	for _, r := range batch {
 		replicas = max(replicas, r.call.Replicas)
@@ -128,7 +129,7 @@ func exchange(ctx context.Context, rdb *redis.Client, batch []*request) error {
 	}
 	var acknowledged *redis.IntCmd
 	if replicas > 0 {
-		acknowledged = redis.NewIntCmd(ctx, "wait", replicas, replicaTimeout.Milliseconds())
+		acknowledged = redis.NewIntCmd(ctx, "wait", replicas, (w.options.ReadTimeout / 2).Milliseconds())
 		_ = pipe.Process(ctx, acknowledged)
 	}
 	_, err := pipe.Exec(ctx)
@@ -139,9 +140,6 @@ func exchange(ctx context.Context, rdb *redis.Client, batch []*request) error {
 	}
 	return err
 }
-
-// replicaTimeout is how long replicas are waited for, within ioTimeout.
-const replicaTimeout = ioTimeout / 2
 
 // learnTime asks for the server's time where it is not known.
 func (w *wire) learnTime(ctx context.Context, rdb *redis.Client) error {

@@ -22,6 +22,7 @@ const module = "github.com/holdfast-go/holdfast"
 var layers = [][]string{
 	{"."}, // the only package most users import
 	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "multilock"}, // primitives, unknown to each other
+	{"internal/inspect"},  // what stands at a name, whichever of them made it
 	{"internal/lockhash"}, // what the locks that keep a hash of holders share
 	{"lease"},             // the public vocabulary they share
 	{"internal/engine"},   // the wait loop, put together from the row below

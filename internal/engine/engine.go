@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -61,7 +60,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 		Conn:      manager,
 		Telemetry: tel,
 		Log:       log,
-		client:    uuid.NewString(),
+		client:    newClient(),
 		closed:    make(chan struct{}),
 	}
 	e.closing, e.end = context.WithCancelCause(context.Background())

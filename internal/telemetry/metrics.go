@@ -61,6 +61,7 @@ type metrics struct {
 	lost       metric.Int64Counter
 	wakeups    metric.Int64Counter
 	reconnects metric.Int64Counter
+	longHeld   metric.Int64Counter
 
 	options optionCache
 }
@@ -88,6 +89,8 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 			"Times a waiter woke to try again, by what woke it."),
 		reconnects: b.count("holdfast.pubsub.reconnects", "{reconnect}",
 			"Subscription connections rebuilt after a failure."),
+		longHeld: b.count("holdfast.lock.long_held", "{lock}",
+			"Times a monitor found a lock held for longer than its threshold."),
 	}
 	if err := errors.Join(b.errs...); err != nil {
 		return nil, err
@@ -183,6 +186,15 @@ func (t *Telemetry) Reconnected() {
 		return
 	}
 	t.metrics.reconnects.Add(context.Background(), 1)
+}
+
+// LongHeld counts a lock of that kind that a monitor found held for too long.
+func (t *Telemetry) LongHeld(kind string) {
+	if t == nil || t.metrics == nil {
+		return
+	}
+	m := t.metrics
+	m.longHeld.Add(context.Background(), 1, m.options.get(labels{kind: kind}).add...)
 }
 
 // builder makes instruments and keeps every error, so that New can tell them all.

@@ -66,6 +66,7 @@ func TestEveryMetricHasItsNameAndUnit(t *testing.T) {
 		"holdfast.lost":               "{lock}",
 		"holdfast.wakeups":            "{wakeup}",
 		"holdfast.pubsub.reconnects":  "{reconnect}",
+		"holdfast.lock.long_held":     "{lock}",
 	}
 	got := o.collect(t)
 	for name, unit := range want {
@@ -198,6 +199,7 @@ func TestCountersByReasonAndOutcome(t *testing.T) {
 	o.Woken("fair", telemetry.WokenTurn)
 	o.Reconnected()
 	o.Reconnected()
+	o.LongHeld("rwlock")
 
 	got := o.collect(t)
 	for name, want := range map[string]map[attribute.Distinct]int64{
@@ -214,6 +216,7 @@ func TestCountersByReasonAndOutcome(t *testing.T) {
 			set("holdfast.kind", "fair", "holdfast.reason", "turn"): 1,
 		},
 		"holdfast.pubsub.reconnects": {set(): 2},
+		"holdfast.lock.long_held":    {set("holdfast.kind", "rwlock"): 1},
 	} {
 		points := sums(t, got[name])
 		if len(points) != len(want) {

@@ -77,6 +77,7 @@ func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
 	tel.Renewed(kind, telemetry.OutcomeRenewed, 1)
 	tel.RenewalBatch(time.Millisecond, 1)
 	tel.Reconnected()
+	tel.LongHeld("mutex")
 	tel.Lost(kind, telemetry.LostServer)
 	tel.Active(kind, -1)
 	_, r := tel.Release(ctx, kind, "orders:42")
@@ -131,8 +132,8 @@ func TestOneProviderAloneWorks(t *testing.T) {
 		o := &observed{reader: sdkmetric.NewManualReader()}
 		mp := sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader))
 		everything(t.Context(), newTelemetry(t, nil, mp), nil)
-		if n := len(o.collect(t)); n != 10 {
-			t.Errorf("%d metrics, want 10", n)
+		if n := len(o.collect(t)); n != 11 {
+			t.Errorf("%d metrics, want 11", n)
 		}
 	})
 }

@@ -1,0 +1,160 @@
+// Package inspect tells what stands at a name in Redis, whatever synchronizer made
+// it, and finds the names of those that are there.
+package inspect
+
+import (
+	_ "embed"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/lockhash"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+//go:embed lua/inspect.lua
+var source string
+
+var script = conn.NewScript("inspect", source)
+
+// The kinds that are spoken of here; lua/inspect.lua has all.
+const (
+	rwLock  = "rwlock"
+	unknown = "unknown"
+)
+
+// State is what stands at a name.
+type State struct {
+	Kind      string
+	At        time.Time     // when, on the server's clock
+	Since     time.Time     // when the exclusive hold began, on that clock; zero if not known
+	Remaining time.Duration // lockhash.NoExpiry: without end
+	Waiters   int           // -1: not known
+	Value     int64         // of permits: how many are free
+	Taken     int           // of permits
+	Holders   []Holder
+}
+
+// Holder is one field of a lock.
+type Holder struct {
+	Owner     lease.Owner // zero if the field is no Owner
+	Count     int
+	Write     bool
+	Remaining time.Duration
+}
+
+// Ask returns the call that Parse understands.
+func Ask(name string) (*conn.Call, error) {
+	fair, err := keys.ForFairLock(name)
+	if err != nil {
+		return nil, err
+	}
+	rw, _ := keys.ForRW(name) // it has no keys where no read/write lock can be
+	permits, err := keys.ForPermits(name)
+	if err != nil {
+		return nil, err
+	}
+	latch, err := keys.ForLatch(name)
+	if err != nil {
+		return nil, err
+	}
+	return &conn.Call{
+		Script: script,
+		Keys:   []string{name},
+		Args:   []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, permits.Taken, latch.Generations},
+	}, nil
+}
+
+// Parse returns what a call made by Ask was answered.
+func Parse(call *conn.Call) State {
+	s := State{
+		Kind:      call.Text(2),
+		At:        time.UnixMicro(call.ServerTime()),
+		Remaining: lasts(call.Int(3)),
+		Waiters:   int(call.Int(4)),
+		Taken:     int(call.Int(8)),
+	}
+	if text := call.Text(7); text != "" {
+		value, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			s.Kind = unknown
+		}
+		s.Value = value
+	}
+	for i := 9; i+2 < len(call.Reply); i += 3 {
+		s.Holders = append(s.Holders, holder(call, i, s.Remaining))
+	}
+	if h, ok := s.exclusive(); ok && ofHoldfast(h) {
+		s.Since = since(s.At, call.Text(5), call.Int(6))
+	}
+	return s
+}
+
+// holder parses the holder that begins at i.
+func holder(call *conn.Call, i int, remaining time.Duration) Holder {
+	id, write := strings.CutSuffix(call.Text(i), ":write")
+	h := Holder{Write: write, Remaining: remaining}
+	h.Owner, _ = lease.ParseOwner(id)
+	h.Count, _ = strconv.Atoi(call.Text(i + 1))
+	if _, known := call.Reply[i+2].(int64); known {
+		h.Remaining = lasts(call.Int(i + 2))
+	}
+	return h
+}
+
+// lasts turns a PTTL into a duration.
+func lasts(ms int64) time.Duration {
+	switch ms {
+	case -1:
+		return lockhash.NoExpiry
+	case -2: // it ran out while it was looked at
+		return 0
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// exclusive returns who holds the lock alone, and has come for it: a count of 0
+// says that a fair lock was handed over, with the last hold's token still.
+func (s State) exclusive() (Holder, bool) {
+	for _, h := range s.Holders {
+		if (h.Write || len(s.Holders) == 1 && s.Kind != rwLock) && h.Count > 0 {
+			return h, true
+		}
+	}
+	return Holder{}, false
+}
+
+// ofHoldfast reports whether a Client of Holdfast gave the owner its id. Whoever
+// else locks writes no token, and leaves the last one standing.
+func ofHoldfast(h Holder) bool {
+	client, _, _ := strings.Cut(h.Owner.String(), ":")
+	return engine.IsClient(client)
+}
+
+// slack is by how much the two instants that a token tells may differ.
+const slack = time.Second
+
+// since returns when the hold began whose token that is. The token is the
+// server's time at the grant, unless the last one was ahead of that: of a clock set
+// back, or of another server's. Then it does not agree with the expiry of its key,
+// and nothing is known.
+func since(at time.Time, token string, ttl int64) time.Time {
+	micros, err := strconv.ParseInt(token, 10, 64)
+	if err != nil || micros <= 0 {
+		return time.Time{}
+	}
+	given := time.UnixMicro(micros)
+	if given.After(at) {
+		return time.Time{}
+	}
+	if ttl >= 0 {
+		written := at.Add(time.Duration(ttl)*time.Millisecond - lockhash.TokenLife)
+		if written.Sub(given).Abs() > slack {
+			return time.Time{}
+		}
+	}
+	return given
+}

@@ -1,0 +1,67 @@
+// When a token tells since when, and which names are looked at.
+
+package inspect
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/lockhash"
+)
+
+func TestSince(t *testing.T) {
+	now := time.UnixMicro(1_700_000_000_000_000)
+	const life = lockhash.TokenLife
+	for _, tc := range []struct {
+		what    string
+		token   int64         // its age in ms
+		left    time.Duration // of its key
+		isKnown bool
+	}{
+		{"written with its expiry", 5000, life - 5*time.Second, true},
+		{"just now", 0, life, true},
+		{"without expiry", 5000, -1, true},
+		{"ahead of the clock", -5000, life, false},
+		{"ahead, without expiry", -5000, -1, false},
+		{"last and one, after the clock was set back", 5000, life - 15*time.Second, false},
+		{"another server's", 5000, life - 2*time.Second, false},
+		{"another program's expiry", 5000, time.Minute, false},
+	} {
+		given := now.Add(-time.Duration(tc.token) * time.Millisecond)
+		ttl := tc.left.Milliseconds()
+		if tc.left < 0 {
+			ttl = -1
+		}
+		got := since(now, fmt.Sprint(given.UnixMicro()), ttl)
+		if got.IsZero() == tc.isKnown || tc.isKnown && !got.Equal(given) {
+			t.Errorf("%s: %v, want known %v", tc.what, got, tc.isKnown)
+		}
+	}
+	for _, token := range []string{"", "0", "-1", "x", "1e16"} {
+		if got := since(now, token, -1); !got.IsZero() {
+			t.Errorf("token %q: %v", token, got)
+		}
+	}
+	// A counter of Redisson's fenced lock, were it under a holder of ours.
+	if got := since(now, "17", int64(life/time.Millisecond)); !got.IsZero() {
+		t.Errorf("token 17: %v", got)
+	}
+}
+
+func TestCandidates(t *testing.T) {
+	for name, want := range map[string]bool{
+		"orders:42":               true,
+		"{user}:x":                true,
+		"a}b":                     true,
+		"x:rwlock_timeout:y":      true,
+		"redisson_lock_token:{x}": false,
+		"holdfast_calls:{x}:y":    false,
+		"{x}:ac9cf787-2d1c-4486-8727-ea2f2f26e3ba:5:rwlock_timeout:1": false,
+		"": false,
+	} {
+		if candidate(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}

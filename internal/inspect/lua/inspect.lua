@@ -1,0 +1,182 @@
+-- Tells what stands at a name, and who holds it. It only reads.
+--
+-- KEYS[1] the name
+-- ARGV[1] not-after: not looked at
+-- What may stand beside it; '' where nothing can. These are no keys of the call, so
+-- that it goes on in a slot on the move and for who has no rights on them: what cannot
+-- be read is not known.
+-- ARGV[2] the last token given
+-- ARGV[3] fair lock: until when the places of its waiters are kept
+-- ARGV[4] read/write lock: until when the marks of its waiters count
+-- ARGV[5] read/write lock: what the timeout keys of its readers begin with
+-- ARGV[6] permits: those that are taken
+-- ARGV[7] latch: its generations
+--
+-- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken,
+--          holder, count, ms, holder, count, ms, ...}
+--         kind: free, mutex, fair, rwlock, permits, latch, count, unknown: a string
+--         ms: a time to live; -1: without end; the holder's: '' if not known
+--         waiters: -1: not known
+--         token: '' if there is none; value: '' likewise
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local ms = string.format('%.0f', math.floor(now / 1000))
+
+local function beside(command, key, ...)
+  if key == '' then
+    return nil
+  end
+  local answer = redis.pcall(command, key, ...)
+  if type(answer) == 'table' and answer.err then
+    return nil
+  end
+  return answer
+end
+
+local function counting(key)
+  return beside('ZCOUNT', key, '(' .. ms, '+inf') or -1
+end
+
+local function told(kind, ttl, waiters, value, taken, holders)
+  local token, kept = '', -2
+  if #holders > 0 then
+    token = beside('GET', ARGV[2]) or ''
+    kept = beside('PTTL', ARGV[2]) or -2
+  end
+  local reply = {1, now, kind, ttl, waiters, token, kept, value, taken}
+  for _, part in ipairs(holders) do
+    reply[#reply + 1] = part
+  end
+  return reply
+end
+
+-- taken returns how many permits are taken, how many of those still listed are
+-- over, and how long the last one lasts.
+local function taken()
+  local all = beside('ZCARD', ARGV[6]) or 0
+  if all == 0 then
+    return nil
+  end
+  local over = all - counting(ARGV[6])
+  local left = 0
+  if over < all then
+    left = tonumber(beside('ZRANGE', ARGV[6], -1, -1, 'WITHSCORES')[2]) - tonumber(ms)
+    if left > 1e12 then
+      left = -1
+    end
+  end
+  return all - over, over, left
+end
+
+local kind = redis.call('TYPE', KEYS[1])
+if type(kind) == 'table' then
+  kind = kind.ok
+end
+local ttl = redis.call('PTTL', KEYS[1])
+
+if kind == 'none' then
+  local n, _, left = taken()
+  if n and n > 0 then
+    return told('permits', left, -1, '', n, {})
+  end
+  local fair, rw = counting(ARGV[3]), counting(ARGV[4])
+  if fair > 0 then
+    return told('fair', 0, fair, '', 0, {})
+  elseif rw > 0 then
+    return told('rwlock', 0, rw, '', 0, {})
+  end
+  return told('free', 0, -1, '', 0, {})
+end
+
+if kind == 'string' then
+  local value = ''
+  if redis.call('STRLEN', KEYS[1]) <= 20 then
+    value = redis.call('GET', KEYS[1]) or ''
+  end
+  if not string.match(value, '^%-?%d+$') then
+    return told('unknown', ttl, -1, '', 0, {})
+  end
+  local n, over, left = taken()
+  if n then
+    return told('permits', left, -1, string.format('%.0f', tonumber(value) + over), n, {})
+  end
+  if (beside('ZCARD', ARGV[7]) or 0) > 0 then
+    return told('latch', ttl, -1, value, 0, {})
+  end
+  return told('count', ttl, -1, value, 0, {})
+end
+
+if kind ~= 'hash' then
+  return told('unknown', ttl, -1, '', 0, {})
+end
+
+local mode = redis.call('HGET', KEYS[1], 'mode')
+if mode ~= 'read' and mode ~= 'write' then
+  mode = nil
+end
+
+-- ours says whether the fields are all those of a lock.
+local function ours(fields)
+  for i = 1, #fields, 2 do
+    local field, count = fields[i], fields[i + 1]
+    if mode and string.sub(field, -6) == ':write' then
+      field = string.sub(field, 1, -7)
+    end
+    local holder = #field <= 64 and #count <= 15 and string.match(count, '^%d+$') and
+      string.match(field, '^%x+%-%x+%-%x+%-%x+%-%x+:%-?%d+$')
+    if not holder and not (mode and field == 'mode') then
+      return false
+    end
+  end
+  return true
+end
+
+-- A few first: another program's hash may be large.
+local size = redis.call('HLEN', KEYS[1])
+if mode then
+  size = size - 1
+end
+local fields
+if size > 0 and ours(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 16)[2]) then
+  fields = redis.call('HGETALL', KEYS[1])
+end
+if not fields or not ours(fields) then
+  return told('unknown', ttl, -1, '', 0, {})
+end
+
+-- left returns how long a reader holds; '' if that is not known; -2: its keys have
+-- all run out, and only its field is left.
+local function left(holder, count)
+  local most = -2
+  for i = 1, math.min(tonumber(count), 1024) do
+    local lasts = beside('PTTL', ARGV[5] ~= '' and ARGV[5] .. holder .. ':rwlock_timeout:' .. i or '')
+    if not lasts then
+      return ''
+    end
+    most = math.max(most, lasts)
+  end
+  return most
+end
+
+local holders = {}
+for i = 1, #fields, 2 do
+  local lasts = ttl
+  if fields[i] == 'mode' then
+    lasts = -2
+  elseif mode and string.sub(fields[i], -6) ~= ':write' then
+    lasts = left(fields[i], fields[i + 1])
+  end
+  if lasts ~= -2 then
+    holders[#holders + 1] = fields[i]
+    holders[#holders + 1] = fields[i + 1]
+    holders[#holders + 1] = lasts
+  end
+end
+if mode then
+  return told('rwlock', ttl, counting(ARGV[4]), '', 0, holders)
+end
+local fair = counting(ARGV[3])
+if fair > 0 then
+  return told('fair', ttl, fair, '', 0, holders)
+end
+return told('mutex', ttl, -1, '', 0, holders)

@@ -1,0 +1,187 @@
+// Locks that are held for too long.
+
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// MonitorOptions says what Monitor looks for.
+type MonitorOptions struct {
+	// Pattern is that of the names, as they stand in Redis, in the syntax of
+	// SCAN. The default is all.
+	Pattern string
+	// Threshold is how long a lock may be held before it is reported. It must be
+	// given.
+	Threshold time.Duration
+	// Every is the period: how often all locks are looked at, and how often one
+	// that goes on being held is reported. The default is 10 s.
+	Every time.Duration
+	// OnHeld is called for each lock that is held for longer than Threshold, once
+	// in each period. Without it there is only the metric.
+	OnHeld func(HeldLong)
+	// OnError is called with what could not be looked at this time. Without it,
+	// it is logged.
+	OnError func(error)
+}
+
+// HeldLong is a lock that is held for longer than the threshold.
+type HeldLong struct {
+	Inspection // of the lock
+
+	// Holder is the one of its holders that has held it the longest.
+	Holder Holder
+	// Age is how long that holder has held it.
+	Age time.Duration
+	// AgeKnown says that Age counts from the grant. Otherwise, as for Java and for
+	// readers, it counts from when the Monitor first saw that holder, which may be
+	// long after the grant; or, if the same holder (in Java: the same thread)
+	// released and locked again between two looks, before it.
+	AgeKnown bool
+}
+
+// String returns the report as one line, with shortened owners.
+func (h HeldLong) String() string {
+	about := "for"
+	if !h.AgeKnown {
+		about = "seen for"
+	}
+	return fmt.Sprintf("%s, %s %v by %v", h.Inspection, about, h.Age.Round(time.Millisecond), h.Holder)
+}
+
+// defaultEvery is MonitorOptions.Every where it is not given.
+const defaultEvery = 10 * time.Second
+
+// Monitor looks at all locks that match (mutexes, fair and read/write locks,
+// Java's too) once in each period, and reports those that have been held for
+// longer than the threshold: to OnHeld, and to the metric
+// holdfast.lock.long_held. A lock that is free is never reported.
+//
+// It runs in the caller's goroutine, which also calls OnHeld and OnError, until
+// ctx ends or the Client closes; it returns an error that matches ctx's or
+// ErrClosed. It returns early if it may not look at the keys at all (ErrDenied),
+// or if the options make no sense (ErrBadArgument).
+//
+// One for each Redis will do: it goes over all keys in each period.
+func (c *Client) Monitor(ctx context.Context, options MonitorOptions) error {
+	if c.err != nil {
+		return fmt.Errorf("holdfast: monitor: %w", c.err)
+	}
+	if options.Every == 0 {
+		options.Every = defaultEvery
+	}
+	if options.Threshold <= 0 || options.Every < 0 {
+		return fmt.Errorf("holdfast: monitor: a threshold of %v, every %v: %w", options.Threshold, options.Every, ErrBadArgument)
+	}
+	ctx, cancel := c.untilClosed(ctx)
+	defer cancel()
+	m := monitor{client: c, options: options, sightings: make(map[sighting]time.Time)}
+	turns := time.NewTicker(options.Every)
+	defer turns.Stop()
+	for {
+		if err := m.look(ctx); err != nil {
+			return fmt.Errorf("holdfast: monitor: %w", err)
+		}
+		select {
+		case <-turns.C:
+		case <-ctx.Done():
+			return fmt.Errorf("holdfast: monitor: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// monitor is one Monitor that runs.
+type monitor struct {
+	client    *Client
+	options   MonitorOptions
+	sightings map[sighting]time.Time // since when each is seen, for those whose age is not known
+}
+
+// sighting is a holder of a lock.
+type sighting struct {
+	name  string
+	owner Owner
+	write bool
+}
+
+// look goes over all locks once. It returns an error if there is no use in going
+// on.
+func (m *monitor) look(ctx context.Context) error {
+	seen, whole := make(map[sighting]time.Time), true
+	for i, err := range m.client.InspectAll(ctx, m.options.Pattern) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			if i.Name == "" && lastingly(err) {
+				return err
+			}
+			whole = false
+			m.failed(err)
+			continue
+		}
+		m.judge(i, seen)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !whole {
+		// Who was not seen may have been where nothing could be seen.
+		for s, since := range m.sightings {
+			if _, ok := seen[s]; !ok {
+				seen[s] = since
+			}
+		}
+	}
+	m.sightings = seen
+	return nil
+}
+
+// judge reports a lock if it is held for too long, and notes its holders.
+func (m *monitor) judge(i Inspection, seen map[sighting]time.Time) {
+	var longest HeldLong
+	for _, h := range i.Holders {
+		first := m.since(sighting{i.Name, h.Owner, h.Write}, seen)
+		held := HeldLong{Inspection: i, Holder: h, Age: time.Since(first)}
+		if exclusive := h.Write || i.Kind != KindRWLock; exclusive && !i.HeldSince.IsZero() {
+			held.Age, held.AgeKnown = i.At.Sub(i.HeldSince), true
+		}
+		if held.Age > longest.Age {
+			longest = held
+		}
+	}
+	if longest.Age <= m.options.Threshold {
+		return
+	}
+	m.client.engine.Telemetry.LongHeld(string(i.Kind))
+	if m.options.OnHeld != nil {
+		m.options.OnHeld(longest)
+	}
+}
+
+// since returns when that holder was seen first.
+func (m *monitor) since(s sighting, seen map[sighting]time.Time) time.Time {
+	first, ok := m.sightings[s]
+	if !ok {
+		first = time.Now()
+	}
+	seen[s] = first
+	return first
+}
+
+func (m *monitor) failed(err error) {
+	if m.options.OnError != nil {
+		m.options.OnError(err)
+		return
+	}
+	m.client.engine.Log.Warn("holdfast: the monitor could not look at everything", "error", err)
+}
+
+// lastingly reports whether an error of InspectAll is one that asking again does
+// not mend.
+func lastingly(err error) bool {
+	return errors.Is(err, ErrDenied) || errors.Is(err, ErrBadArgument) || errors.Is(err, ErrClosed)
+}

@@ -1,0 +1,303 @@
+// Every kind of lock over every topology: the suite of internal/lockertest.
+
+package holdfast_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/lockertest"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// staying are the prefixes of what stays in Redis of any kind.
+var staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "orders:permit:"}
+
+var conformanceKinds = []lockertest.Kind{
+	{
+		Name: "mutex", Telemetry: "mutex", Fenced: true, Reentrant: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.Mutex(name, options...)
+		},
+	},
+	{
+		Name: "fair", Telemetry: "fairmutex", Fenced: true, Reentrant: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.FairMutex(name, options...)
+		},
+	},
+	{
+		Name: "write", Telemetry: "rwlock.write", Fenced: true, Reentrant: true,
+		Locker: writeSide,
+	},
+	{
+		Name: "read", Telemetry: "rwlock.read", Reentrant: true, Shared: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.RWMutex(name, options...).RLocker()
+		},
+		Rival: writeSide,
+	},
+	{
+		Name: "permit", Telemetry: "permits",
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.PermitSemaphore(name, options...).Locker(1)
+		},
+		Prepare: func(ctx context.Context, c *holdfast.Client, name string) error {
+			_, err := c.PermitSemaphore(name).TrySetPermits(ctx, 1)
+			return err
+		},
+	},
+	{
+		Name: "stripe", Telemetry: "mutex", Fenced: true, Reentrant: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.Striped(name, 4, options...).For("customer 17")
+		},
+	},
+}
+
+func writeSide(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+	return c.RWMutex(name, options...)
+}
+
+// conform runs the suite on all kinds at the same time. open makes what a Redis
+// is to one kind; it is called on a goroutine of the kind's test.
+func conform(t *testing.T, slots int, open func(t *testing.T, kind string) lockertest.Redis) {
+	t.Helper()
+	var (
+		running sync.WaitGroup
+		places  = make(chan struct{}, slots)
+	)
+	for _, kind := range conformanceKinds {
+		kind.Keeps = staying
+		running.Go(func() {
+			t.Run(kind.Name, func(t *testing.T) {
+				r := open(t, kind.Name)
+				r.Slots = places
+				lockertest.Run(t, lockertest.Subject{Kind: kind, Redis: r})
+			})
+		})
+	}
+	running.Wait()
+}
+
+// realSlots is how many cases run at a time on real servers: they wait most of
+// the time, but some of them look at the clock.
+const realSlots = 16
+
+// reached is a Redis of processes that is reached by clients that dial makes.
+func reached(onlooker redis.UniversalClient, dial func(t *testing.T) redis.UniversalClient, always ...holdfast.Option) lockertest.Redis {
+	return lockertest.Redis{Open: func(t *testing.T) lockertest.Site {
+		return lockertest.Site{
+			Onlooker: onlooker,
+			Process: func(options ...holdfast.Option) *holdfast.Client {
+				return holdfast.New(dial(t), append(always, options...)...)
+			},
+		}
+	}}
+}
+
+// conformReal runs the suite on servers, all of which must be as they were then.
+func conformReal(t *testing.T, onlooker redis.UniversalClient, dial func(t *testing.T) redis.UniversalClient, always ...holdfast.Option) {
+	t.Helper()
+	r := reached(onlooker, dial, always...)
+	conform(t, realSlots, func(*testing.T, string) lockertest.Redis { return r })
+	if !t.Failed() {
+		redistest.LeftBehind(t, onlooker, staying...)
+	}
+}
+
+func TestConformance_Embedded(t *testing.T) {
+	t.Parallel()
+	conform(t, 4, func(*testing.T, string) lockertest.Redis {
+		return lockertest.Redis{Virtual: true, Open: func(t *testing.T) lockertest.Site {
+			mini := redistest.Mini(t)
+			return lockertest.Site{
+				Onlooker: mini.Client(),
+				Process: func(options ...holdfast.Option) *holdfast.Client {
+					return holdfast.New(mini.Client(), options...)
+				},
+			}
+		}}
+	})
+}
+
+func TestConformance_Standalone(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	for _, protocol := range []int{3, 2} {
+		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+			conformReal(t, s.Admin(), func(t *testing.T) redis.UniversalClient {
+				return s.Client(t, func(o *redis.Options) { o.Protocol = protocol })
+			})
+		})
+	}
+}
+
+func TestConformance_Replicated(t *testing.T) {
+	t.Parallel()
+	master := redistest.Server(t, "--repl-diskless-sync-delay", "0")
+	host, port, err := net.SplitHostPort(master.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		redistest.Server(t, "--replicaof", host+" "+port)
+	}
+	redistest.Eventually(t, 20*time.Second, "both replicas are in sync", func() error {
+		n, err := master.Admin().Wait(t.Context(), 2, 100*time.Millisecond).Result()
+		if err == nil && n < 2 {
+			err = fmt.Errorf("%d are", n)
+		}
+		return err
+	})
+	conformReal(t, master.Admin(), func(t *testing.T) redis.UniversalClient { return master.Client(t) },
+		holdfast.WithReplicas(1))
+}
+
+func TestConformance_Sentinel(t *testing.T) {
+	t.Parallel()
+	s := redistest.Sentinel(t)
+	conformReal(t, s.Master().Admin(), func(t *testing.T) redis.UniversalClient { return s.Client(t) })
+}
+
+func TestConformance_Cluster(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 3, 3)
+	onlooker := cluster.Client(t)
+	for _, tc := range []struct {
+		name string
+		opt  func(*redis.ClusterOptions)
+	}{
+		{"sharded", func(*redis.ClusterOptions) {}},
+		{"ReadOnly", func(o *redis.ClusterOptions) { o.ReadOnly = true }},
+		{"RouteByLatency", func(o *redis.ClusterOptions) { o.RouteByLatency = true }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			forget(t, cluster)
+			conformReal(t, onlooker, func(t *testing.T) redis.UniversalClient { return cluster.Client(t, tc.opt) })
+			onlyMastersAsked(t, cluster)
+		})
+	}
+}
+
+// forget has the servers begin to count commands anew.
+func forget(t *testing.T, cluster *redistest.ClusterSet) {
+	t.Helper()
+	for _, node := range cluster.Nodes() {
+		if err := node.Admin().ConfigResetStat(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// onlyMastersAsked fails the test if a script was sent to a replica, or if a
+// message was told to the whole cluster where it could go to one shard.
+func onlyMastersAsked(t *testing.T, cluster *redistest.ClusterSet) {
+	t.Helper()
+	var masters, shards int
+	for _, node := range cluster.Nodes() {
+		role, err := node.Admin().Info(t.Context(), "replication").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stats, err := node.Admin().Info(t.Context(), "commandstats").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := strings.Contains(stats, "cmdstat_eval")
+		if strings.Contains(role, "role:master") {
+			if asked {
+				masters++
+			}
+			if strings.Contains(stats, "cmdstat_spublish") {
+				shards++
+			}
+		} else if asked {
+			t.Errorf("a replica was sent scripts:\n%s", stats)
+		}
+		if strings.Contains(stats, "cmdstat_publish:") {
+			t.Errorf("PUBLISH, where there is SPUBLISH:\n%s", stats)
+		}
+	}
+	if masters != 3 || shards != 3 {
+		t.Errorf("%d masters were sent scripts, %d had messages to tell; want 3", masters, shards)
+	}
+}
+
+// rowOf names the row of docs/connecting.md that tells the rights of a kind.
+var rowOf = map[string]string{
+	"mutex": "Mutex", "stripe": "Striped", "fair": "FairMutex", "write": "RWMutex", "read": "RWMutex", "permit": "PermitSemaphore",
+}
+
+func TestConformance_TLSWithFewRights(t *testing.T) {
+	t.Parallel()
+	every, of := documentedRights(t)
+	cert, key, trust := certificate(t)
+	port := spare(t)
+	s := redistest.Server(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", cert, "--tls-key-file", key,
+		"--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
+	conform(t, realSlots, func(t *testing.T, kind string) lockertest.Redis {
+		rules := of[rowOf[kind]]
+		if len(rules) == 0 {
+			t.Fatalf("docs/connecting.md tells no rights of %s", rowOf[kind])
+		}
+		as := user(t, s, kind, slices.Concat(every, rules)...)
+		return reached(s.Admin(), func(t *testing.T) redis.UniversalClient {
+			return s.Client(t, as, func(o *redis.Options) {
+				o.Addr, o.TLSConfig = fmt.Sprintf("127.0.0.1:%d", port), &tls.Config{RootCAs: trust}
+			})
+		})
+	})
+	denied, err := s.Admin().Do(t.Context(), "acl", "log").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log, _ := denied.([]any); len(log) > 0 {
+		t.Errorf("denied: %v", log)
+	}
+	if !t.Failed() {
+		redistest.LeftBehind(t, s.Admin(), staying...)
+	}
+}
+
+var (
+	rightsOfEvery = regexp.MustCompile("(?s)```\nACL SETUSER holdfast on >secret(.*?)```")
+	rightsOfKind  = regexp.MustCompile(`(?m)^\| ([A-Z][A-Za-z, ]+) \| (.*) \| (.*) \|$`)
+	right         = regexp.MustCompile("[~&+][^ `\n]+")
+	rightsOfOther = regexp.MustCompile(`those of ([A-Z][A-Za-z]+)`)
+)
+
+// documentedRights returns the rights that docs/connecting.md has a user given:
+// those for every kind, and those of each kind.
+func documentedRights(t *testing.T) (every []string, of map[string][]string) {
+	t.Helper()
+	const page = "docs/connecting.md"
+	text := readDocument(t, page)
+	block := rightsOfEvery.FindStringSubmatch(text)
+	if block == nil {
+		t.Fatalf("%s has no rights for every kind", page)
+	}
+	every = right.FindAllString(block[1], -1)
+	of = make(map[string][]string)
+	for _, row := range rightsOfKind.FindAllStringSubmatch(text, -1) {
+		rules := right.FindAllString(row[2]+" "+row[3], -1)
+		for _, other := range rightsOfOther.FindAllStringSubmatch(row[2]+" "+row[3], -1) {
+			rules = append(rules, of[other[1]]...) // which stands above
+		}
+		for kind := range strings.SplitSeq(row[1], ", ") {
+			of[kind] = rules
+		}
+	}
+	return every, of
+}

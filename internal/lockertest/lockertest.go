@@ -1,0 +1,143 @@
+// Package lockertest is what every lock must do, whatever its kind and whatever
+// Redis is behind it: one suite of tests, run on each of the kinds over each of
+// the topologies. It is imported by _test.go files only.
+//
+// A case sees no more than lease.Locker, a few processes and the clock. What one
+// kind promises beyond that belongs to the tests of its package.
+package lockertest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Subject is a kind of lock on a Redis.
+type Subject struct {
+	Kind
+	Redis
+}
+
+// Kind is a kind of lock.
+type Kind struct {
+	// Name is how the tests are called, and how the names of the locks begin.
+	Name string
+	// Telemetry is the value of holdfast.kind.
+	Telemetry string
+	// Locker makes the lock of that name in that process.
+	Locker func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
+	// Rival makes what excludes the lock where the lock does not exclude itself:
+	// for the read side of a lock its write side. The default is Locker.
+	Rival func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
+	// Prepare does once what a name needs before it can be locked; may be nil.
+	Prepare func(ctx context.Context, c *holdfast.Client, name string) error
+	// Keeps are the prefixes of what stays in Redis when nobody holds or waits.
+	Keeps []string
+
+	Fenced    bool // tokens grow from hold to hold
+	Reentrant bool // the context of a lease re-enters
+	Shared    bool // held by many at a time; then there is a Rival
+}
+
+// Redis is a topology. Many kinds may share it, at the same time.
+type Redis struct {
+	// Virtual says that each case runs in a synctest bubble.
+	Virtual bool
+	// Slots bounds how many cases run at a time; nil: one.
+	Slots chan struct{}
+	// Open is called by each case, in its bubble if there is one.
+	Open func(t *testing.T) Site
+}
+
+// Site is a Redis as one case sees it.
+type Site struct {
+	// Process makes a Client on a go-redis client of its own. The suite closes it.
+	Process func(options ...holdfast.Option) *holdfast.Client
+	// Onlooker reaches the same Redis, with all rights.
+	Onlooker redis.UniversalClient
+}
+
+// Run runs each case of the suite as a subtest.
+func Run(t *testing.T, s Subject) {
+	if s.Slots == nil {
+		s.Slots = make(chan struct{}, 1)
+	}
+	// Most of a case is waiting, so more of them run at a time than t.Parallel
+	// would let: t.Run may be called concurrently.
+	var running sync.WaitGroup
+	for _, c := range cases {
+		if c.of != nil && !c.of(s.Kind) {
+			continue
+		}
+		s.Slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-s.Slots }()
+			t.Run(c.name, func(t *testing.T) { s.play(t, c) })
+		})
+	}
+	running.Wait()
+}
+
+// play runs one case, with a name of its own.
+func (s Subject) play(t *testing.T, c testCase) {
+	if s.Virtual {
+		synctest.Test(t, func(t *testing.T) { s.scene(t, c) })
+		return
+	}
+	s.scene(t, c)
+}
+
+func (s Subject) scene(t *testing.T, c testCase) {
+	w := &world{T: t, s: s, site: s.Open(t), name: "orders:" + s.Kind.Name + ":" + strings.ReplaceAll(c.name, " ", "-")}
+	defer w.nothingLeft() // runs last, and also after a Fatal
+	defer w.closeAll()
+	w.prepare(w.name)
+	c.run(w)
+}
+
+// testCase is one thing that every lock must do, or every lock of a sort.
+type testCase struct {
+	name string
+	of   func(Kind) bool // nil: all
+	run  func(w *world)
+}
+
+func fenced(k Kind) bool       { return k.Fenced }
+func reentrant(k Kind) bool    { return k.Reentrant }
+func notReentrant(k Kind) bool { return !k.Reentrant }
+func shared(k Kind) bool       { return k.Shared }
+
+var cases = []testCase{
+	{"excludes another process", nil, excludesAnotherProcess},
+	{"excludes another goroutine", nil, excludesAnotherGoroutine},
+	{"is shared", shared, isShared},
+	{"counter outside", nil, counterOutside},
+	{"counter outside by tries", nil, counterOutsideByTries},
+	{"release wakes", nil, releaseWakes},
+	{"wait ends with its deadline", nil, waitEndsWithItsDeadline},
+	{"wait is cancelled", nil, waitIsCancelled},
+	{"context that has ended", nil, contextThatHasEnded},
+	{"re-entry", reentrant, reEntry},
+	{"no re-entry", notReentrant, noReEntry},
+	{"renewed outlives its lease", nil, renewedOutlivesItsLease},
+	{"fixed ends before the key", nil, fixedEndsBeforeTheKey},
+	{"released twice", nil, releasedTwice},
+	{"release after loss", nil, releaseAfterLoss},
+	{"release with an ended context", nil, releaseWithAnEndedContext},
+	{"tokens grow", fenced, tokensGrow},
+	{"causes", nil, causes},
+	{"extend", nil, extend},
+	{"max hold", nil, maxHold},
+	{"close", nil, closing},
+	{"broken arguments", nil, brokenArguments},
+	{"Do", nil, do},
+	{"Do that loses", nil, doThatLoses},
+	{"SyncLocker", nil, syncLocker},
+	{"telemetry", nil, telemetry},
+}

@@ -1,0 +1,112 @@
+// Cases about what takes a Locker: Do and SyncLocker.
+
+package lockertest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func do(w *world) {
+	a, b := w.process(), w.process()
+	failed := errors.New("work failed")
+	var seen []string
+	err := holdfast.Do(w.patient(), w.locker(a), func(ctx context.Context) error {
+		seen = append(seen, "work")
+		w.busy(w.rival(b))
+		if err := ctx.Err(); err != nil {
+			w.Errorf("work's context has ended: %v", err)
+		}
+		return failed
+	}, holdfast.OnAcquire(func(context.Context) { seen = append(seen, "acquired") }),
+		holdfast.OnExit(func(_ context.Context, err error) {
+			seen = append(seen, "exit")
+			w.matches("exit hook", err, failed)
+			w.free(w.rival(b))
+		}))
+	w.matches("Do", err, failed)
+	if len(seen) != 3 || seen[0] != "acquired" || seen[1] != "work" || seen[2] != "exit" {
+		w.Errorf("run: %q", seen)
+	}
+	value, err := holdfast.DoValue(w.patient(), w.locker(a), func(context.Context) (int, error) { return 42, nil })
+	if value != 42 || err != nil {
+		w.Errorf("DoValue = %d, %v", value, err)
+	}
+
+	r := w.lock(w.rival(b))
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	err = holdfast.Do(ctx, w.locker(a), func(context.Context) error {
+		w.Error("work is run without the lock")
+		return nil
+	})
+	w.matches("Do in vain", err, holdfast.ErrBusy, context.DeadlineExceeded)
+	w.release(r)
+}
+
+func doThatLoses(w *world) {
+	c := w.process()
+	stopped := errors.New("work stopped")
+	err := holdfast.Do(w.patient(), w.locker(c, holdfast.Fixed(200*time.Millisecond)), func(ctx context.Context) error {
+		<-ctx.Done()
+		w.matches("cause", context.Cause(ctx), holdfast.ErrLost)
+		return stopped
+	})
+	w.matches("Do", err, stopped, holdfast.ErrLost)
+	w.soonFree(w.rival(c))
+}
+
+func syncLocker(w *world) {
+	const rounds = 5
+	var (
+		book    ledger
+		workers sync.WaitGroup
+	)
+	for range 2 {
+		c := w.process()
+		writers := holdfast.SyncLocker(w.patient(), w.rival(c))
+		readers := holdfast.SyncLocker(w.patient(), w.locker(c))
+		for range 2 {
+			workers.Go(func() {
+				for range rounds {
+					writers.Lock()
+					book.write(w)
+					writers.Unlock()
+					if w.s.Shared {
+						readers.Lock()
+						book.read(w)
+						readers.Unlock()
+					}
+				}
+			})
+		}
+	}
+	workers.Wait()
+	if got := book.sum.Load(); got != 4*rounds {
+		w.Errorf("%d of %d steps count: two were inside", got, 4*rounds)
+	}
+
+	locker := holdfast.SyncLocker(w.patient(), w.locker(w.process()))
+	w.panics("Unlock of what is not locked", nil, locker.Unlock)
+	locker.Lock()
+	locker.Unlock()
+	w.panics("Unlock, again", nil, locker.Unlock)
+	w.panics("Lock with a bad argument", holdfast.ErrBadArgument, holdfast.SyncLocker(w.patient(), w.s.Locker(w.process(), "")).Lock)
+}
+
+// panics fails the test unless f panics, with an error that matches want.
+func (w *world) panics(what string, want error, f func()) {
+	w.Helper()
+	defer func() {
+		w.Helper()
+		r := recover()
+		if err, _ := r.(error); r == nil || want != nil && !errors.Is(err, want) {
+			w.Errorf("%s: recovered %v, want %v", what, r, want)
+		}
+	}()
+	f()
+}

@@ -162,13 +162,13 @@ func TestFailover_WithoutATierTheFenceRefuses(t *testing.T) {
 
 func TestFailover_WithReplicasTheGrantIsRefused(t *testing.T) {
 	t.Parallel()
-	a, b, resource := failover(t, holdfast.WithReplicas(1))
+	a, _, resource := failover(t, holdfast.WithReplicas(1))
 	if _, err := resource.write(a); !errors.Is(err, holdfast.ErrNotReplicated) {
 		t.Fatalf("granted by the master alone: %v", err)
 	}
 	promote(t, resource.master, resource.replica)
 	// The new master has no replica of its own: B asks for none.
-	b = holdfast.New(resource.replica.Client(t))
+	b := holdfast.New(resource.replica.Client(t))
 	defer b.Close()
 	if _, err := resource.write(b); err != nil {
 		t.Errorf("nobody holds it, and yet: %v", err)

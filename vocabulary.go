@@ -32,6 +32,7 @@ var (
 	ErrNoPermits     = lease.ErrNoPermits
 	ErrDeleted       = lease.ErrDeleted
 	ErrUnknown       = lease.ErrUnknown
+	ErrNoQuorum      = lease.ErrNoQuorum
 )
 
 // ParseOwner parses what Owner.String returned: lease.ParseOwner.

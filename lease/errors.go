@@ -66,6 +66,10 @@ var (
 	// that it may have taken effect, or may still do so once. Calls of which
 	// nothing is left when they fail never return it.
 	ErrUnknown = errs.Unknown
+
+	// ErrNoQuorum says that fewer than a majority of a Quorum's servers could be
+	// asked, or count at present. It does not say that another holds the lock.
+	ErrNoQuorum = errs.NoQuorum
 )
 
 // opError adds to err what was being done to what.

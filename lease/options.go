@@ -78,6 +78,9 @@ func NewSettings(options ...[]Option) Settings {
 	return s
 }
 
+// Length returns how long the lease is.
+func (s Settings) Length() time.Duration { return s.length }
+
 // JavaTokens reports whether the token's key is to have no expiry.
 func (s Settings) JavaTokens() bool { return s.javaTokens }
 

@@ -19,6 +19,7 @@ var (
 	NoPermits   = errors.New("no such permits")
 	Deleted     = errors.New("deleted")
 	Unknown     = errors.New("outcome unknown")
+	NoQuorum    = errors.New("no majority of the servers")
 
 	NotReplicated = errors.New("too few replicas have it")
 )

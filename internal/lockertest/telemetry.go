@@ -77,7 +77,7 @@ func (w *world) spanText(span sdktrace.ReadOnlySpan) string {
 	attributes := attribute.NewSet(span.Attributes()...)
 	text := func(key attribute.Key) string {
 		v, _ := attributes.Value(key)
-		return v.Emit()
+		return v.String()
 	}
 	outcome := text("holdfast.outcome")
 	if kind, name := text("holdfast.kind"), text("holdfast.name"); kind != w.s.Telemetry || name == "" {

@@ -27,6 +27,7 @@ var errorTypes = [...]struct {
 	{errs.Deleted, "deleted"},
 	{errs.Unknown, "unknown"},
 	{errs.NotReplicated, "not_replicated"},
+	{errs.NoQuorum, "no_quorum"},
 	{errs.WrongType, "wrong_type"},
 	{errs.OutOfMemory, "out_of_memory"},
 	{errs.Denied, "denied"},

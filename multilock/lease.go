@@ -1,0 +1,89 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Lease is one acquisition of all locks of a MultiLock. It ends when it is
+// released, or with the first of them that is lost; the others are then held
+// until it is released.
+type Lease struct {
+	leases []*lease.Lease // in the order in which the locks were given
+	alive  context.Context
+}
+
+// lease makes the Lease of what was taken, in the order of m.members.
+func (m *MultiLock) lease(taken []*lease.Lease) *Lease {
+	l := &Lease{leases: make([]*lease.Lease, len(taken))}
+	for i, one := range taken {
+		l.leases[m.members[i].given] = one
+	}
+	l.alive = l.Context(context.Background())
+	return l
+}
+
+// Context returns a context for the work that the locks protect: parent, but
+// cancelled when the first of them ends, with the cause of that one. Locking the
+// MultiLock, or one of its locks, with it re-enters.
+func (l *Lease) Context(parent context.Context) context.Context {
+	for _, one := range l.leases {
+		parent = one.Context(parent)
+	}
+	return parent
+}
+
+// Done returns a channel that is closed when the lease has ended, however it
+// ended.
+func (l *Lease) Done() <-chan struct{} { return l.alive.Done() }
+
+// Err returns nil while the lease lasts, and then why the first of the locks
+// ended: an error that matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
+func (l *Lease) Err() error {
+	if l.alive.Err() == nil {
+		return nil
+	}
+	return context.Cause(l.alive)
+}
+
+// Deadline returns when the lease ends if it is not renewed before: the earliest
+// deadline of all.
+func (l *Lease) Deadline() time.Time {
+	earliest := l.leases[0].Deadline()
+	for _, one := range l.leases[1:] {
+		if d := one.Deadline(); d.Before(earliest) {
+			earliest = d
+		}
+	}
+	return earliest
+}
+
+// Tokens returns the fencing token of each lock, in the order in which they were
+// given to NewMultiLock.
+func (l *Lease) Tokens() []int64 {
+	tokens := make([]int64, len(l.leases))
+	for i, one := range l.leases {
+		tokens[i] = one.Token()
+	}
+	return tokens
+}
+
+// Release releases every lock, all at the same time, whatever becomes of the
+// others, and returns the errors of those that failed, joined. Each is that of
+// lease.Lease.Release.
+func (l *Lease) Release(ctx context.Context) error {
+	var failed []error
+	for _, done := range startRelease(ctx, l.leases) {
+		if err := <-done; err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if failed == nil {
+		return nil
+	}
+	return fmt.Errorf("holdfast: release all of %d: %w", len(l.leases), errors.Join(failed...))
+}

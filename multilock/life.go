@@ -1,0 +1,76 @@
+// The end of a lease, and the contexts that end with it.
+
+package multilock
+
+import (
+	"context"
+	"sync"
+)
+
+// life is a lease's, from grant to end.
+type life struct {
+	done chan struct{}
+
+	mu       sync.Mutex
+	ended    error // why it ended
+	children map[*child]struct{}
+}
+
+// child is one context that ends with the life.
+type child struct {
+	cancel context.CancelCauseFunc
+	forget func() bool // stops watching the parent
+}
+
+func newLife() *life {
+	return &life{done: make(chan struct{}), children: make(map[*child]struct{})}
+}
+
+// end ends it. It may be called once.
+func (l *life) end(cause error) {
+	l.mu.Lock()
+	l.ended = cause
+	children := l.children
+	l.children = nil
+	l.mu.Unlock()
+	close(l.done)
+	for c := range children {
+		c.forget()
+		c.cancel(cause)
+	}
+}
+
+func (l *life) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
+}
+
+// wait returns why it has ended, or is about to.
+func (l *life) wait() error {
+	<-l.done
+	return l.err()
+}
+
+// context returns ctx, which is parent with something added, as a context that
+// ends with the life too. It is freed when parent ends.
+func (l *life) context(parent, ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &child{cancel: cancel}
+	c.forget = context.AfterFunc(parent, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.children, c)
+	})
+	l.mu.Lock()
+	ended := l.ended
+	if ended == nil && parent.Err() == nil {
+		l.children[c] = struct{}{}
+	}
+	l.mu.Unlock()
+	if ended != nil {
+		c.forget()
+		cancel(ended)
+	}
+	return ctx
+}

@@ -1,0 +1,20 @@
+-- Tells whether this server is known to have kept its data, by its marker.
+--
+-- KEYS[1] the marker: "<new or lost>:<server's time, in microseconds>"
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] what to write if there is no marker: "new": a quorum begins with this
+--         server; "lost": it has lost its data; "": nothing
+--
+-- Returns {1, time, the marker}  a string; "" if there is none
+--         {-1, time}             late: nothing was done
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[1]) then
+  return {-1, now}
+end
+local marker = redis.call('GET', KEYS[1]) or ''
+if marker == '' and ARGV[2] ~= '' then
+  marker = ARGV[2] .. ':' .. string.format('%.0f', now)
+  redis.call('SET', KEYS[1], marker)
+end
+return {1, now, marker}

@@ -1,0 +1,120 @@
+// One server of a quorum: its lock, its marker, its token.
+
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Member is one server of a Quorum, and the lock on it.
+type Member struct {
+	Engine *engine.Engine
+	Locker lease.Locker
+}
+
+// answer is what a member said when it was asked for its lock.
+type answer struct {
+	lease  *lease.Lease // nil if it was not granted
+	marker marker
+	err    error // why it was not granted, or why it does not count
+}
+
+// ask asks a member for its lock, and then for its marker. In that order: a
+// server that lost its data between the two has lost the marker as well.
+func (q *Quorum) ask(ctx context.Context, m Member) (a answer) {
+	a.lease, a.err = m.Locker.TryLock(ctx)
+	if a.err != nil && !errors.Is(a.err, errs.Busy) {
+		return a
+	}
+	var err error
+	if a.marker, err = m.mark(ctx, ""); err != nil && a.err == nil {
+		a.err = err
+	}
+	if a.lease != nil && time.Until(a.lease.Deadline()) > q.longest {
+		a.err = fmt.Errorf("a lease longer than %v, the longest there is to be: %w", q.longest, errs.BadArgument)
+	}
+	if a.err == nil && !a.marker.counts(q.longest) {
+		a.err = errQuarantine
+	}
+	return a
+}
+
+// errQuarantine is why a server that answers does not count.
+var errQuarantine = errors.New("the server has lost its data, and does not count until the longest lease is over")
+
+// counts reports whether the member's grant counts.
+func (a answer) counts() bool { return a.lease != nil && a.err == nil }
+
+// marker is what a server's marker says. The zero marker is that of a server
+// that has not been asked.
+type marker struct {
+	asked bool
+	since origin
+	age   time.Duration // since it was written, by the server's clock
+}
+
+// origin is with what the time begins for which a server has kept its data.
+type origin string
+
+const (
+	missing origin = ""     // there is no marker: it has just begun
+	fresh   origin = "new"  // with the quorum
+	lost    origin = "lost" // with a loss, of which it was found out at the marker's age
+)
+
+// mark asks for the server's marker, which it first writes if it is missing and
+// write says how.
+func (m Member) mark(ctx context.Context, write origin) (marker, error) {
+	call := &conn.Call{Script: markScript, Keys: []string{keys.QuorumMarker}, Args: []any{string(write)}}
+	if err := m.Engine.Conn.Run(ctx, call); err != nil {
+		return marker{}, err
+	}
+	since, at, _ := strings.Cut(call.Text(2), ":")
+	micros, err := strconv.ParseInt(at, 10, 64)
+	if since != "" && err != nil {
+		return marker{}, fmt.Errorf("the key %s holds no marker: %w", keys.QuorumMarker, errs.WrongType)
+	}
+	age := time.Duration(call.ServerTime()-micros) * time.Microsecond
+	return marker{asked: true, since: origin(since), age: age}, nil
+}
+
+// counts reports whether every lease of at most that length which the server may
+// have forgotten is over.
+func (m marker) counts(longest time.Duration) bool {
+	switch m.since {
+	case fresh:
+		return true
+	case lost:
+		return m.age >= longest
+	default:
+		return false
+	}
+}
+
+// raise raises the member's token to at least that of the whole.
+func (m Member) raise(ctx context.Context, l *lease.Lease, token int64) error {
+	fenced, ok := lease.ResourceOf(l).(lease.Fenced)
+	if !ok || l.Token() == token {
+		return nil
+	}
+	return m.Engine.Conn.Run(ctx, &conn.Call{
+		Script: raiseScript,
+		Keys:   []string{fenced.TokenKey()},
+		Args:   []any{strconv.FormatInt(token, 10), tokenLife.Milliseconds()},
+	})
+}
+
+// tokenLife is how long the token of a name is kept that nobody locks. It is
+// longer than any lease.
+const tokenLife = 7 * 24 * time.Hour

@@ -1,0 +1,155 @@
+// Package multilock holds several locks as one: all of them (MultiLock), or one
+// lock on a majority of independent servers (Quorum, known as Redlock).
+//
+// Programs make them with holdfast.NewMultiLock and holdfast.NewQuorum.
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// MultiLock is several locks that are held together or not at all. They may be
+// of any kind, and of different Clients. It holds no state: a value may be used
+// by any number of goroutines.
+//
+// The locks are taken one after another, in an order that does not depend on how
+// they were given: by their keys in Redis, and locks of the same key on different
+// servers by the addresses that the Clients were given. So two callers that want
+// the same locks never wait for each other in a circle, in whatever order they
+// name them. Processes must therefore use the same addresses where they lock one
+// name on several servers, and none may lock one of several alone and then ask
+// for the rest.
+type MultiLock struct {
+	members []member // in the order in which they are taken
+	err     error    // why it cannot be used
+}
+
+// member is one of the locks.
+type member struct {
+	locker lease.Locker
+	place  string
+	given  int // the how-manieth it was
+}
+
+// New returns all of the locks as one. It does no I/O; what is wrong with the
+// arguments, each call says: none at all, one that is given twice, one that is no
+// lease.Placed.
+func New(lockers ...lease.Locker) *MultiLock {
+	if len(lockers) == 0 {
+		return &MultiLock{err: fmt.Errorf("no locks were given: %w", errs.BadArgument)}
+	}
+	m := new(MultiLock)
+	for i, locker := range lockers {
+		placed, ok := locker.(lease.Placed)
+		if !ok {
+			return &MultiLock{err: fmt.Errorf("a lock of type %T does not say where it stands: %w", locker, errs.BadArgument)}
+		}
+		m.members = append(m.members, member{locker, placed.Place(), i})
+	}
+	slices.SortFunc(m.members, func(a, b member) int { return strings.Compare(a.place, b.place) })
+	for i := 1; i < len(m.members); i++ {
+		a, b := m.members[i-1], m.members[i]
+		if a.place == b.place && a.place != "" {
+			key, address, _ := strings.Cut(a.place, "\x00")
+			m.err = fmt.Errorf("locks %d and %d are both %s at %s, or cannot be told apart: %w",
+				min(a.given, b.given), max(a.given, b.given), lease.Quote(key), address, errs.BadArgument)
+		}
+	}
+	return m
+}
+
+// Lock waits until all of the locks are granted and returns the Lease on them,
+// which the caller must release. A context made by Lease.Context re-enters all of
+// them, and each by itself.
+//
+// It waits as long as ctx allows, for one lock after another; those that it has
+// are renewed, or run out, as they were told to. When one of them is lost while
+// it waits for another it begins again. On failure what was taken is released,
+// before it returns or, if ctx has ended, in the background. The errors are those
+// of the lock that failed.
+func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
+	for {
+		l, err := m.take(ctx, "lock", lease.Locker.Lock)
+		if !errors.Is(err, errAgain) {
+			return l, err
+		}
+	}
+}
+
+// TryLock is Lock without the wait: one request for each lock, up to the first
+// that is refused. If another holds one of them the error matches ErrBusy.
+func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
+	return m.take(ctx, "try lock", lease.Locker.TryLock)
+}
+
+// errAgain says that a lock was lost while another was waited for. It is not
+// shown: TryLock does not wait.
+var errAgain = fmt.Errorf("lost while another was waited for: %w", errs.Lost)
+
+// take takes every lock, or none.
+func (m *MultiLock) take(ctx context.Context, op string, lock func(lease.Locker, context.Context) (*lease.Lease, error)) (*Lease, error) {
+	if m.err != nil {
+		return nil, fmt.Errorf("holdfast: %s multilock: %w", op, m.err)
+	}
+	taken := make([]*lease.Lease, 0, len(m.members))
+	// The wait for a lock ends, too, when one that was taken before is lost.
+	held := ctx
+	for _, one := range m.members {
+		l, err := lock(one.locker, held)
+		if err == nil {
+			taken = append(taken, l)
+			held = l.Context(held)
+			continue
+		}
+		if over := ended(taken); over != nil && ctx.Err() == nil {
+			err = over
+		}
+		giveBack(ctx, taken)
+		return nil, fmt.Errorf("holdfast: %s all of %d: %w", op, len(m.members), err)
+	}
+	if over := ended(taken); over != nil {
+		giveBack(ctx, taken)
+		return nil, fmt.Errorf("holdfast: %s all of %d: %w", op, len(m.members), over)
+	}
+	return m.lease(taken), nil
+}
+
+// ended returns why a lease on one of the locks has ended, if one has.
+func ended(taken []*lease.Lease) error {
+	for _, l := range taken {
+		switch err := l.Err(); {
+		case errors.Is(err, errs.Lost):
+			return fmt.Errorf("%w: %w", errAgain, err)
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// giveBack releases what was taken. It waits for that as long as ctx allows.
+func giveBack(ctx context.Context, taken []*lease.Lease) {
+	for _, done := range startRelease(ctx, taken) {
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// startRelease releases the leases, all at the same time, so that a server that
+// does not answer holds up no other's.
+func startRelease(ctx context.Context, leases []*lease.Lease) []<-chan error {
+	released := make([]<-chan error, len(leases))
+	for i, l := range leases {
+		released[i] = lease.GiveBack(ctx, l)
+	}
+	return released
+}

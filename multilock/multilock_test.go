@@ -1,0 +1,353 @@
+// All of several locks, on virtual time.
+
+package multilock_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/multilock"
+)
+
+func TestMultiLock(t *testing.T) {
+	play(t, 2, func(t *testing.T, w *world) {
+		p := w.process()
+		b, a := p.clients[1].Mutex("b"), p.clients[0].Mutex("a")
+		fair, rw := p.clients[0].FairMutex("f"), p.clients[0].RWMutex("rw")
+		m := holdfast.NewMultiLock(b, a, fair, rw.RLocker())
+
+		l, err := m.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := l.Context(t.Context())
+		wantLive(t, l, ctx)
+		for i, key := range []string{"a", "f", "rw"} {
+			if !w.servers[0].Exists(key) {
+				t.Errorf("lock %d is not held", i)
+			}
+		}
+		if !w.servers[1].Exists("b") {
+			t.Error("b is not held")
+		}
+		if tokens := l.Tokens(); len(tokens) != 4 || tokens[0] == 0 || tokens[3] != 0 {
+			t.Errorf("tokens %d, want those of a writer, a writer, a fair writer and a reader", tokens)
+		}
+		if left := time.Until(l.Deadline()); left < 29*time.Second || left > 30*time.Second {
+			t.Errorf("%v left", left)
+		}
+		if _, err := m.TryLock(t.Context()); err == nil {
+			t.Error("granted twice")
+		} else {
+			wantErr(t, err, holdfast.ErrBusy)
+		}
+
+		inner, err := m.Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(inner.Tokens(), l.Tokens()) {
+			t.Errorf("re-entered with the tokens %d, had %d", inner.Tokens(), l.Tokens())
+		}
+		one, err := a.Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := one.Release(ctx); err != nil {
+			t.Error(err)
+		}
+		release(t, inner)
+		wantLive(t, l, ctx)
+		time.Sleep(100 * time.Second) // all of them are renewed
+		wantLive(t, l, ctx)
+		release(t, l)
+		wantEnded(t, l, ctx, holdfast.ErrReleased)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
+		for i, s := range w.servers {
+			if s.Exists("a") || s.Exists("b") || s.Exists("f") {
+				t.Errorf("server %d: %q", i, s.Keys())
+			}
+		}
+	})
+}
+
+func TestMultiLock_Do(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		c := w.process().clients[0]
+		m := holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("b"))
+		ran := false
+		err := holdfast.Do(t.Context(), m, func(ctx context.Context) error {
+			ran = true
+			return holdfast.Do(ctx, m, func(context.Context) error { return nil })
+		})
+		if err != nil || !ran {
+			t.Errorf("%v, ran %v", err, ran)
+		}
+	})
+}
+
+func TestMultiLock_TryLeavesNothing(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		c, other := w.process().clients[0], w.process().clients[0]
+		taken, err := other.Mutex("b").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = holdfast.NewMultiLock(c.Mutex("c"), c.Mutex("b"), c.Mutex("a")).TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		if w.servers[0].Exists("a") || w.servers[0].Exists("c") {
+			t.Errorf("left behind: %q", w.servers[0].Keys())
+		}
+		taken.Release(t.Context())
+	})
+}
+
+// A wait ends with its context, and what was taken is free again at once.
+func TestMultiLock_WaitEnds(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		c, other := w.process().clients[0], w.process().clients[0]
+		taken, err := other.Mutex("b").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err = holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("b")).Lock(ctx)
+		wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+		if w.now() != 500*time.Millisecond {
+			t.Errorf("it took %v", w.now())
+		}
+		synctest.Wait()
+		if w.servers[0].Exists("a") {
+			t.Error("a is still held")
+		}
+		taken.Release(t.Context())
+	})
+}
+
+// The loss of one lock is the loss of all.
+func TestMultiLock_Lost(t *testing.T) {
+	play(t, 2, func(t *testing.T, w *world) {
+		p := w.process()
+		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
+		for _, lost := range []string{"a", "b"} {
+			l, err := m.Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := l.Context(t.Context())
+			for _, s := range w.servers {
+				s.Del(lost)
+			}
+			time.Sleep(10*time.Second + 100*time.Millisecond)
+			wantEnded(t, l, ctx, holdfast.ErrLost)
+			wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+			if w.servers[0].Exists("a") || w.servers[1].Exists("b") {
+				t.Error("the other is still held")
+			}
+		}
+	})
+}
+
+// A lock whose lease runs out while another is waited for is taken again.
+func TestMultiLock_LostWhileWaiting(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		c, other := w.process().clients[0], w.process().clients[0]
+		taken, err := other.Mutex("b").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(1500*time.Millisecond, func() { taken.Release(context.Background()) })
+		l, err := holdfast.NewMultiLock(c.Mutex("a", holdfast.Fixed(time.Second)), c.Mutex("b")).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.now() > 1600*time.Millisecond {
+			t.Errorf("granted after %v", w.now())
+		}
+		wantLive(t, l, t.Context())
+		if left := time.Until(l.Deadline()); left <= 0 {
+			t.Errorf("%v left", left)
+		}
+		release(t, l)
+	})
+}
+
+func TestMultiLock_AFailingReleaseFreesTheRest(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.process()
+		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"), p.clients[2].Mutex("c"))
+		l, err := m.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.unplug(1)
+		released := make(chan error)
+		go func() { released <- l.Release(t.Context()) }()
+		time.Sleep(10 * time.Millisecond)
+		if w.servers[0].Exists("a") || w.servers[2].Exists("c") || !w.servers[1].Exists("b") {
+			t.Error("not just b is held")
+		}
+		if err := <-released; err == nil {
+			t.Error("no error")
+		}
+		p.plug(1)
+		time.Sleep(time.Second)
+		if w.servers[1].Exists("b") {
+			t.Error("b was not released in the background")
+		}
+	})
+}
+
+func TestMultiLock_Close(t *testing.T) {
+	play(t, 2, func(t *testing.T, w *world) {
+		p := w.process()
+		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
+		l, err := m.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := l.Context(t.Context())
+		p.clients[1].Close()
+		wantEnded(t, l, ctx, holdfast.ErrClosed)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+		_, err = m.Lock(t.Context())
+		wantErr(t, err, holdfast.ErrClosed)
+		time.Sleep(31 * time.Second)
+	})
+}
+
+// A lock that ends by itself for good while another is waited for ends the wait.
+func TestMultiLock_MaxHoldWhileWaiting(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		c, other := w.process().clients[0], w.process().clients[0]
+		taken, err := other.Mutex("b").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = holdfast.NewMultiLock(c.Mutex("a", holdfast.MaxHold(time.Second)), c.Mutex("b")).Lock(t.Context())
+		wantErr(t, err, holdfast.ErrMaxHold)
+		if w.now() > 1100*time.Millisecond {
+			t.Errorf("it took %v", w.now())
+		}
+		synctest.Wait()
+		if w.servers[0].Exists("a") {
+			t.Error("a is still held")
+		}
+		taken.Release(t.Context())
+	})
+}
+
+func TestMultiLock_BadArguments(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		c, same := w.process().clients[0], w.process().clients[0]
+		striped := holdfast.NewMultiLock(c.Striped("s", 4).At(1), c.Mutex("a")) // a stripe says where it stands
+		if l, err := striped.TryLock(t.Context()); err != nil {
+			t.Error(err)
+		} else {
+			release(t, l)
+			w.rdbs[0].Del(t.Context(), "holdfast_stripes:s")
+		}
+		for what, m := range map[string]interface {
+			Lock(context.Context) (*multilock.Lease, error)
+		}{
+			"none":                 holdfast.NewMultiLock(),
+			"nil":                  holdfast.NewMultiLock(holdfast.Locker(nil)),
+			"twice":                holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("b"), c.Mutex("a")),
+			"twice, two kinds":     holdfast.NewMultiLock(c.Mutex("a"), c.FairMutex("a")),
+			"twice, two Clients":   holdfast.NewMultiLock(c.Mutex("a"), same.Mutex("a")),
+			"both sides":           holdfast.NewMultiLock(c.RWMutex("a"), c.RWMutex("a").RLocker()),
+			"no place":             holdfast.NewMultiLock(struct{ lease.Locker }{c.Mutex("a")}),
+			"a name that is none":  holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("")),
+			"a Client that cannot": holdfast.NewMultiLock(c.Mutex("a"), holdfast.New(nil).Mutex("a"), holdfast.New(nil).Mutex("b")),
+		} {
+			_, err := m.Lock(t.Context())
+			if t.Logf("%s: %v", what, err); err == nil {
+				t.Error(what)
+			}
+			wantErr(t, err, holdfast.ErrBadArgument)
+		}
+		if w.heldOn() != 0 || w.servers[0].Exists("a") {
+			t.Error("something is held")
+		}
+	})
+}
+
+// In whatever order callers name the locks, they never wait in a circle, also for
+// locks of one name on several servers.
+func TestMultiLock_OppositeOrders(t *testing.T) {
+	play(t, 2, func(t *testing.T, w *world) {
+		rounds := redistest.Count(t, 4000)
+		inside, overlaps := 0, 0
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i := range 4 {
+			p := w.process()
+			lockers := []holdfast.Locker{p.clients[0].Mutex("x"), p.clients[1].Mutex("x"), p.clients[0].Mutex("y"), p.clients[1].Mutex("z")}
+			random := rand.New(rand.NewPCG(uint64(i), 1))
+			wg.Go(func() {
+				for range rounds / 4 {
+					random.Shuffle(len(lockers), func(a, b int) { lockers[a], lockers[b] = lockers[b], lockers[a] })
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					l, err := holdfast.NewMultiLock(lockers...).Lock(ctx)
+					cancel()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					if inside++; inside > 1 {
+						overlaps++
+					}
+					mu.Unlock()
+					time.Sleep(time.Duration(random.IntN(2)) * time.Millisecond)
+					mu.Lock()
+					inside--
+					mu.Unlock()
+					release(t, l)
+				}
+			})
+		}
+		wg.Wait()
+		if overlaps > 0 {
+			t.Errorf("%d overlaps", overlaps)
+		}
+	})
+}
+
+// TestMultiLock_Masks takes every set of servers to be down.
+func TestMultiLock_Masks(t *testing.T) {
+	for mask := range 8 {
+		t.Run(fmt.Sprintf("%03b", mask), func(t *testing.T) {
+			play(t, 3, func(t *testing.T, w *world) {
+				p := w.process()
+				lockers := make([]holdfast.Locker, 3)
+				for i, c := range p.clients {
+					lockers[i] = c.Mutex(name)
+					if mask&(1<<i) == 0 {
+						p.unplug(i)
+					}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				defer cancel()
+				l, err := holdfast.NewMultiLock(lockers...).Lock(ctx)
+				if (err == nil) != (mask == 7) {
+					t.Errorf("%v", err)
+				}
+				if err == nil {
+					release(t, l)
+				}
+				w.wantHeldOn(0)
+			})
+		})
+	}
+}

@@ -1,0 +1,626 @@
+// A lock on a majority of servers, on virtual time.
+
+package multilock_test
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/multilock"
+)
+
+// began begins a quorum, as its very first lock does.
+func (w *world) began() *process {
+	w.t.Helper()
+	p := w.process()
+	release(w.t, w.lock(p.quorum()))
+	return p
+}
+
+func (p *process) quorum(options ...holdfast.LeaseOption) *multilock.Quorum {
+	return holdfast.NewQuorum(name, p.clients, options...)
+}
+
+func (w *world) lock(q *multilock.Quorum) *multilock.QuorumLease {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
+	defer cancel()
+	l, err := q.Lock(ctx)
+	if err != nil {
+		w.t.Fatalf("at %v: %v", w.now(), err)
+	}
+	return l
+}
+
+// token returns the last token that a server has given.
+func (w *world) token(i int) int64 {
+	text, _ := w.servers[i].Get(tokenKey)
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+func TestQuorum(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *world) {
+		p := w.process()
+		q := p.quorum()
+		l := w.lock(q)
+		ctx := l.Context(t.Context())
+		wantLive(t, l, ctx)
+		w.wantHeldOn(5)
+		if left := time.Until(l.Deadline()); left < 29*time.Second || left > 30*time.Second {
+			t.Errorf("%v left", left)
+		}
+		if l.Token() != slices.Max(l.Tokens()) || len(l.Tokens()) != 5 {
+			t.Errorf("token %d of %d", l.Token(), l.Tokens())
+		}
+		for _, other := range []*multilock.Quorum{q, w.process().quorum()} {
+			_, err := other.TryLock(t.Context())
+			wantErr(t, err, holdfast.ErrBusy)
+		}
+
+		inner, err := p.quorum().TryLock(ctx) // another value, the same lock
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inner.Token() != l.Token() {
+			t.Errorf("re-entered with the token %d", inner.Token())
+		}
+		release(t, l)
+		wantEnded(t, l, ctx, holdfast.ErrReleased)
+		wantLive(t, inner, inner.Context(t.Context()))
+		_, err = q.Lock(ctx)
+		wantErr(t, err, holdfast.ErrReleased)
+		time.Sleep(100 * time.Second) // every member is renewed
+		w.wantHeldOn(5)
+		release(t, inner)
+		w.wantHeldOn(0)
+		wantErr(t, inner.Release(t.Context()), holdfast.ErrReleased)
+	})
+}
+
+func TestQuorum_Do(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		q := w.process().quorum()
+		err := holdfast.Do(t.Context(), q, func(ctx context.Context) error {
+			return holdfast.Do(ctx, q, func(context.Context) error { return nil })
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		w.wantHeldOn(0)
+	})
+}
+
+// Granted exactly when a majority is up; what was taken is free again.
+func TestQuorum_Masks(t *testing.T) {
+	for mask := range 32 {
+		t.Run(fmt.Sprintf("%05b", mask), func(t *testing.T) {
+			play(t, 5, func(t *testing.T, w *world) {
+				p := w.began()
+				for i := range p.clients {
+					if mask&(1<<i) == 0 {
+						p.unplug(i)
+					}
+				}
+				up := bits.OnesCount(uint(mask))
+				asked := w.now()
+				l, err := p.quorum().TryLock(t.Context())
+				if (err == nil) != (up >= 3) {
+					t.Errorf("%d up: %v", up, err)
+				}
+				if took := w.now() - asked; took > 600*time.Millisecond || err == nil && took > 10*time.Millisecond {
+					t.Errorf("it took %v", took)
+				}
+				if err == nil {
+					w.wantHeldOn(up)
+					release(t, l)
+				} else {
+					wantErr(t, err, holdfast.ErrNoQuorum)
+				}
+				w.wantHeldOn(0)
+			})
+		})
+	}
+}
+
+func TestQuorum_WaitEnds(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p, other := w.began(), w.process()
+		l := w.lock(other.quorum())
+		began := w.now()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := p.quorum().Lock(ctx)
+		wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+		if took := w.now() - began; took != 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		release(t, l)
+		p.unplug(0)
+		p.unplug(1)
+		ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err = p.quorum().Lock(ctx)
+		wantErr(t, err, holdfast.ErrNoQuorum, context.DeadlineExceeded)
+		w.wantHeldOn(0)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = p.quorum().Lock(ended)
+		wantErr(t, err, context.Canceled)
+	})
+}
+
+// A waiter is in soon after the release.
+func TestQuorum_Waits(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p, other := w.began(), w.process()
+		l := w.lock(p.quorum())
+		time.AfterFunc(20*time.Second, func() { l.Release(context.Background()) })
+		began := w.now()
+		next := w.lock(other.quorum())
+		if took := w.now() - began; took < 20*time.Second || took > 20*time.Second+250*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+		release(t, next)
+	})
+}
+
+// Members may be lost one by one, until no majority is left.
+func TestQuorum_Lost(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *world) {
+		p := w.began()
+		l := w.lock(p.quorum())
+		ctx := l.Context(t.Context())
+		for i := range 2 {
+			w.servers[i].Del(name)
+			time.Sleep(11 * time.Second)
+			wantLive(t, l, ctx)
+		}
+		w.servers[2].Del(name)
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		wantEnded(t, l, ctx, holdfast.ErrLost)
+		w.wantHeldOn(0) // what was left is given back
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		if !l.Deadline().IsZero() {
+			t.Error("it has a deadline")
+		}
+		_, err := p.quorum().Lock(ctx)
+		wantErr(t, err, holdfast.ErrLost)
+	})
+}
+
+// A loss that was not noticed before is told by the release.
+func TestQuorum_LostUnnoticed(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		l := w.lock(p.quorum())
+		w.servers[0].Del(name)
+		release(t, l)
+		l = w.lock(p.quorum())
+		w.servers[0].Del(name)
+		w.servers[1].Del(name)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		w.wantHeldOn(0)
+	})
+}
+
+// A holder that is cut off from a majority is told before anybody else is in.
+func TestQuorum_CutOff(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *world) {
+		p, other := w.began(), w.process()
+		l := w.lock(p.quorum())
+		ctx := l.Context(t.Context())
+		var told time.Duration
+		go func() { <-ctx.Done(); told = w.now() }()
+		time.Sleep(12 * time.Second)
+		for i := range 3 {
+			p.unplug(i)
+		}
+		next := w.lock(other.quorum())
+		synctest.Wait()
+		if told == 0 || told >= w.now() {
+			t.Errorf("told at %v, the next was in at %v", told, w.now())
+		}
+		wantEnded(t, l, ctx, holdfast.ErrLost)
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+		release(t, next)
+	})
+}
+
+// A fixed lease ends when too few members are valid.
+func TestQuorum_Fixed(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		l := w.lock(p.quorum(holdfast.Fixed(5 * time.Second)))
+		granted := w.now()
+		<-l.Done()
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		if took := w.now() - granted; took > 5*time.Second || took < 4900*time.Millisecond {
+			t.Errorf("it lasted %v", took)
+		}
+	})
+}
+
+func TestQuorum_Close(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		q := p.quorum()
+		l := w.lock(q)
+		ctx := l.Context(t.Context())
+		p.clients[0].Close()
+		synctest.Wait()
+		wantLive(t, l, ctx) // two are a majority
+		p.clients[1].Close()
+		synctest.Wait()
+		wantEnded(t, l, ctx, holdfast.ErrClosed)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+		_, err := q.Lock(t.Context())
+		wantErr(t, err, holdfast.ErrClosed)
+		p.clients[2].Close()
+		time.Sleep(31 * time.Second)
+	})
+}
+
+func TestQuorum_MaxHold(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		l := w.lock(p.quorum(holdfast.MaxHold(3 * time.Second)))
+		ctx := l.Context(t.Context())
+		time.Sleep(3*time.Second + 100*time.Millisecond)
+		wantEnded(t, l, ctx, holdfast.ErrMaxHold)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+		time.Sleep(30 * time.Second) // the key stays, as that of any lock
+	})
+}
+
+// A release that reaches a majority of the servers frees the lock.
+func TestQuorum_ReleaseWithoutAll(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *world) {
+		p, other := w.began(), w.process()
+		l := w.lock(p.quorum())
+		p.unplug(0)
+		p.unplug(1)
+		began := w.now()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // a deferred release goes on all the same
+		if err := l.Release(ctx); err != nil {
+			t.Error(err)
+		}
+		if took := w.now() - began; took > 20*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		l = w.lock(other.quorum())
+		w.wantHeldOn(5) // two are still the first one's
+		release(t, l)
+		p.plug(0)
+		p.plug(1)
+		w.wantHeldOn(0)
+
+		l = w.lock(p.quorum())
+		for i := range 3 {
+			p.unplug(i)
+		}
+		if err := l.Release(t.Context()); err == nil {
+			t.Error("released without a majority")
+		}
+		for i := range 3 {
+			p.plug(i)
+		}
+		w.wantHeldOn(0)
+	})
+}
+
+// The token grows whatever majority grants it, also where the servers' clocks are
+// far apart.
+func TestQuorum_TokenGrowsOverMajorities(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *world) {
+		p := w.began()
+		ahead := time.Now().Add(48 * time.Hour).UnixMicro()
+		w.servers[0].Set(tokenKey, strconv.FormatInt(ahead, 10)) // as if its clock had been there
+		last := int64(0)
+		for _, majority := range [][]int{{0, 1, 2}, {2, 3, 4}, {1, 3, 4}, {0, 2, 4}, {1, 2, 3}} {
+			for i := range p.clients {
+				if slices.Contains(majority, i) {
+					p.plug(i)
+				} else {
+					p.unplug(i)
+				}
+			}
+			l := w.lock(p.quorum())
+			if l.Token() <= last || l.Token() <= ahead {
+				t.Errorf("by %v: token %d after %d", majority, l.Token(), last)
+			}
+			last = l.Token()
+			known := 0
+			for i := range w.servers {
+				if w.token(i) >= last {
+					known++
+				}
+			}
+			if known < 3 {
+				t.Errorf("by %v: %d servers know it", majority, known)
+			}
+			if ttl := w.servers[majority[0]].TTL(tokenKey); majority[0] != 0 && ttl < 7*24*time.Hour-time.Second {
+				t.Errorf("it is kept for %v", ttl)
+			}
+			release(t, l)
+		}
+	})
+}
+
+// A lock whose token could not be written to a majority is not granted.
+func TestQuorum_TokenNotWritten(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		w.servers[0].Set(tokenKey, strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10))
+		for i := 1; i < 3; i++ {
+			p.nets[i].OnCommand(func(c redistest.Command) redistest.Fault {
+				if len(c.Args) > 2 && c.Args[2] == tokenKey {
+					return redistest.ReplyError("NOPERM no")
+				}
+				return redistest.Pass
+			})
+		}
+		_, err := p.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrNoQuorum)
+		w.wantHeldOn(0)
+	})
+}
+
+// A server that comes back without its data does not count until the longest
+// lease is over: otherwise B would be in with A.
+func TestQuorum_Amnesia(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		a, b := w.began(), w.process()
+		a.unplug(2) // A holds on two of three
+		l := w.lock(a.quorum())
+		w.wantHeldOn(2)
+		held := l.Context(t.Context())
+
+		time.Sleep(15 * time.Second)
+		w.restartEmpty(1)
+		restarted := w.now()
+		_, err := b.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		if text, _ := w.servers[1].Get(markerKey); !strings.HasPrefix(text, "lost:") {
+			t.Errorf("the marker is %q", text)
+		}
+		if ttl := w.servers[1].TTL(markerKey); ttl != 0 {
+			t.Errorf("the marker goes away after %v", ttl)
+		}
+		var told time.Duration
+		go func() { <-held.Done(); told = w.now() }()
+		next := w.lock(b.quorum())
+		synctest.Wait()
+		if told == 0 || told > w.now() {
+			t.Errorf("A was told at %v, B was in at %v", told, w.now())
+		}
+		// A gave the first server back when it was told, and the third never was
+		// A's: so B need not wait for the second.
+		if told-restarted > 10*time.Second+100*time.Millisecond {
+			t.Errorf("A was told %v later", told-restarted)
+		}
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		w.wantHeldOn(2) // not on the one that does not count
+		release(t, next)
+
+		b.unplug(2)
+		began := w.now()
+		release(t, w.lock(b.quorum()))
+		if since := w.now() - restarted; since < 30*time.Second || began-restarted > 29*time.Second {
+			t.Errorf("it counts again after %v", since)
+		}
+	})
+}
+
+// A member that was down when the quorum began is taken for one that lost its
+// data; the others go on.
+func TestQuorum_BeginsWithoutOne(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.process()
+		p.unplug(0)
+		_, err := p.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrNoQuorum)
+		began := w.now()
+		release(t, w.lock(p.quorum())) // it cannot be told from one that lost two servers' data
+		if took := w.now() - began; took < 29*time.Second || took > 32*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Many begin the same quorum at once.
+func TestQuorum_BeginTogether(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *world) {
+		var wg sync.WaitGroup
+		for range 10 {
+			p := w.process()
+			wg.Go(func() { release(t, w.lock(p.quorum())) })
+		}
+		wg.Wait()
+		if w.now() > 20*time.Second {
+			t.Errorf("it took %v", w.now())
+		}
+		for i := range w.servers {
+			if text, _ := w.servers[i].Get(markerKey); !strings.HasPrefix(text, "new:") {
+				t.Errorf("the marker of %d is %q", i, text)
+			}
+		}
+	})
+}
+
+// Losers give back what they took, and one of them is in soon.
+func TestQuorum_Contention(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *world) {
+		w.began()
+		const contenders = 8
+		each := redistest.Count(t, 200)
+		inside, overlaps := 0, 0
+		var tokens []int64
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for range contenders {
+			p := w.process()
+			wg.Go(func() {
+				for range each {
+					l := w.lock(p.quorum())
+					mu.Lock()
+					if inside++; inside > 1 {
+						overlaps++
+					}
+					tokens = append(tokens, l.Token())
+					mu.Unlock()
+					time.Sleep(time.Millisecond)
+					mu.Lock()
+					inside--
+					mu.Unlock()
+					release(t, l)
+				}
+			})
+		}
+		wg.Wait()
+		if overlaps > 0 {
+			t.Errorf("%d overlaps", overlaps)
+		}
+		if !slices.IsSorted(tokens) || len(slices.Compact(tokens)) != contenders*each {
+			t.Error("the tokens do not grow")
+		}
+		t.Logf("%d grants in %v", contenders*each, w.now())
+	})
+}
+
+// What a server does not allow is told once it keeps a majority from granting.
+func TestQuorum_Refused(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		w.servers[0].Set(name, "a string")
+		release(t, w.lock(p.quorum()))
+		w.servers[1].Set(name, "a string")
+		_, err := p.quorum().Lock(t.Context())
+		wantErr(t, err, holdfast.ErrWrongType)
+		w.servers[0].Del(name)
+		w.servers[1].Del(name)
+		for i := range 2 {
+			w.servers[i].Set(markerKey, "none of ours")
+		}
+		_, err = p.quorum().Lock(t.Context())
+		wantErr(t, err, holdfast.ErrWrongType)
+		w.wantHeldOn(0)
+	})
+}
+
+// Members may be any Locker: here readers share, and a writer is alone.
+func TestQuorum_OfReadersAndWriters(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		side := func(p *process, write bool) *multilock.Quorum {
+			return holdfast.NewQuorumOf(name, p.clients, lease.DefaultLease, func(c *holdfast.Client) holdfast.Locker {
+				if write {
+					return c.RWMutex(name)
+				}
+				return c.RWMutex(name).RLocker()
+			})
+		}
+		p, other := w.process(), w.process()
+		first := w.lock(side(p, false))
+		second := w.lock(side(other, false))
+		_, err := side(other, true).TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		// A reader's context does not re-enter the write side.
+		_, err = side(p, true).TryLock(first.Context(t.Context()))
+		wantErr(t, err, holdfast.ErrBusy)
+		release(t, first)
+		release(t, second)
+		writer := w.lock(side(p, true))
+		_, err = side(other, false).TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		release(t, writer)
+		reader := w.lock(side(other, false))
+		if reader.Token() != writer.Token() {
+			t.Errorf("the readers' token is %d, the writer's was %d", reader.Token(), writer.Token())
+		}
+		release(t, reader)
+	})
+}
+
+func TestQuorum_BadArguments(t *testing.T) {
+	play(t, 2, func(t *testing.T, w *world) {
+		c := w.process().clients
+		short := holdfast.NewQuorumOf(name, c, time.Second, func(c *holdfast.Client) holdfast.Locker { return c.Mutex(name) })
+		for what, q := range map[string]*multilock.Quorum{
+			"none":                 holdfast.NewQuorum(name, nil),
+			"nil":                  holdfast.NewQuorum(name, []*holdfast.Client{c[0], nil}),
+			"twice":                holdfast.NewQuorum(name, []*holdfast.Client{c[0], c[1], c[0]}),
+			"a Client that cannot": holdfast.NewQuorum(name, []*holdfast.Client{c[0], holdfast.New(nil)}),
+			"no name":              holdfast.NewQuorum("", c),
+			"a lease too short":    holdfast.NewQuorum(name, c, holdfast.Renewed(time.Millisecond)),
+			"longer than longest":  short,
+		} {
+			_, err := q.Lock(t.Context())
+			if t.Logf("%s: %v", what, err); err == nil {
+				t.Error(what)
+			}
+			wantErr(t, err, holdfast.ErrBadArgument)
+		}
+		w.wantHeldOn(0)
+	})
+}
+
+// Contexts are freed with their parents, and end with the lease.
+func TestQuorum_Contexts(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		l := w.lock(w.process().quorum())
+		parent, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for range 1000 {
+			one, end := context.WithCancel(parent)
+			ctx := l.Context(one)
+			end()
+			if ctx.Err() == nil {
+				t.Fatal("it outlives its parent")
+			}
+		}
+		ctx := l.Context(parent)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if ctx.Err() != context.DeadlineExceeded {
+			t.Error(ctx.Err())
+		}
+		release(t, l)
+		wantErr(t, context.Cause(l.Context(t.Context())), holdfast.ErrReleased)
+	})
+}
+
+// Two releases at once: one of them does it.
+func TestQuorum_ReleaseTwiceAtOnce(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		l := w.lock(w.process().quorum())
+		errs := make(chan error)
+		for range 2 {
+			go func() { errs <- l.Release(t.Context()) }()
+		}
+		a, b := <-errs, <-errs
+		if a == nil {
+			a, b = b, a
+		}
+		wantErr(t, a, holdfast.ErrReleased)
+		if b != nil {
+			t.Error(b)
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package multilock
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// QuorumLease is one acquisition of a Quorum. It lasts until it is released, or
+// until no majority of the servers vouches for it any more: those that it has are
+// renewed, each by its own Client, and one that was lost is not asked again.
+type QuorumLease struct {
+	hold *hold
+	life *life
+}
+
+// carriage asks a context for the lease that it carries on one quorum.
+type carriage struct {
+	identity any // the quorum's
+}
+
+// carrier is a context that carries a lease.
+type carrier struct {
+	context.Context
+	lease *QuorumLease
+}
+
+func (c carrier) Value(key any) any {
+	if key == (carriage{c.lease.hold.quorum.identity}) {
+		return c.lease
+	}
+	return c.Context.Value(key)
+}
+
+// Token returns the fencing token: the greatest of the servers' tokens. It has
+// been written to a majority of them, so that the next one, whatever majority
+// grants it, is greater.
+func (l *QuorumLease) Token() int64 { return l.hold.token }
+
+// Tokens returns the tokens of the servers that granted the lock, in the order of
+// the Clients; the greatest is Token.
+func (l *QuorumLease) Tokens() []int64 {
+	tokens := make([]int64, len(l.hold.members))
+	for i, m := range l.hold.members {
+		tokens[i] = m.Token()
+	}
+	return tokens
+}
+
+// Context returns a context for the work that the lease protects: parent, but
+// cancelled when the lease ends, with a cause that says why (ErrLost,
+// ErrReleased, ErrMaxHold or ErrClosed). Locking the Quorum with it re-enters. It
+// is freed when parent ends or the lease does.
+func (l *QuorumLease) Context(parent context.Context) context.Context {
+	return l.life.context(parent, carrier{parent, l})
+}
+
+// Done returns a channel that is closed when the lease has ended, however it
+// ended.
+func (l *QuorumLease) Done() <-chan struct{} { return l.life.done }
+
+// Err returns nil while the lease lasts, and then why it ended: an error that
+// matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
+func (l *QuorumLease) Err() error { return l.life.err() }
+
+// Deadline returns when the lease ends if it is not renewed before: the first
+// instant at which fewer than a majority of the servers vouch for it, by the
+// local deadline of each; the zero time if that is now.
+func (l *QuorumLease) Deadline() time.Time { return l.hold.deadline() }
+
+// Release ends the lease, and with the last lease of the hold the lock. It
+// returns nil when a majority of the servers is free, so that another can be
+// granted the lock; the rest are released in the background.
+//
+// It goes on when ctx is cancelled, and asks each server for half a second before
+// it leaves it to the background. It returns ErrReleased, and does nothing, if the
+// lease was released before, ErrLost if it was lost, ErrMaxHold or ErrClosed if
+// that ended it, and otherwise the errors of the servers that could not be
+// released.
+func (l *QuorumLease) Release(ctx context.Context) error {
+	ctx, span := l.hold.quorum.telemetry().Release(ctx, kind, l.hold.quorum.name)
+	held, err := l.hold.release(ctx, l)
+	span.End(telemetry.OutcomeOf(err, telemetry.OutcomeReleased), held, err)
+	return err
+}

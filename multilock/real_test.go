@@ -1,0 +1,401 @@
+// What is promised when servers are stopped, on real ones.
+
+package multilock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/multilock"
+)
+
+// fleet is some independent servers.
+type fleet struct {
+	t       *testing.T
+	servers []*redistest.Proc
+	rdbs    []*redis.Client // the onlooker's
+}
+
+// newFleet starts n servers. When the test ends nothing may be left on those that
+// run but tokens and markers.
+func newFleet(t *testing.T, n int) *fleet {
+	t.Helper()
+	f := &fleet{t: t}
+	for range n {
+		s := redistest.Server(t)
+		f.servers, f.rdbs = append(f.servers, s), append(f.rdbs, s.Client(t))
+	}
+	t.Cleanup(func() {
+		for i, s := range f.servers {
+			if s.Running() {
+				redistest.LeftBehind(t, f.rdbs[i], allTokens, markerKey)
+			}
+		}
+	})
+	return f
+}
+
+// clients returns a Client for each server, as one process has them.
+func (f *fleet) clients() []*holdfast.Client {
+	f.t.Helper()
+	var clients []*holdfast.Client
+	for _, s := range f.servers {
+		rdb := redis.NewClient(&redis.Options{Addr: s.Addr()})
+		c := holdfast.New(rdb)
+		f.t.Cleanup(func() { c.Close(); rdb.Close() })
+		clients = append(clients, c)
+	}
+	return clients
+}
+
+// wantFree fails the test unless name is free, within a second, on every server
+// that runs.
+func (f *fleet) wantFree() {
+	f.t.Helper()
+	redistest.Eventually(f.t, time.Second, "free", func() error {
+		for i, s := range f.servers {
+			if !s.Running() {
+				continue
+			}
+			if held, err := f.rdbs[i].Exists(f.t.Context(), name).Result(); err != nil || held > 0 {
+				return fmt.Errorf("held on server %d, %v", i, err)
+			}
+		}
+		return nil
+	})
+}
+
+func TestReal_MultiLockMasks(t *testing.T) {
+	f := newFleet(t, 3)
+	var lockers []holdfast.Locker
+	for _, c := range f.clients() {
+		lockers = append(lockers, c.Mutex(name))
+	}
+	m := holdfast.NewMultiLock(lockers...)
+	for mask := range 8 {
+		for i, s := range f.servers {
+			if mask&(1<<i) == 0 {
+				s.Freeze()
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		l, err := m.Lock(ctx)
+		cancel()
+		if (err == nil) != (mask == 7) {
+			t.Errorf("%03b: %v", mask, err)
+		}
+		if err == nil {
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		f.wantFree()
+		for _, s := range f.servers {
+			s.Thaw()
+		}
+		f.wantFree()
+	}
+}
+
+func TestReal_OppositeOrders(t *testing.T) {
+	f := newFleet(t, 2)
+	var inside, overlaps atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 2 {
+		c := f.clients()
+		lockers := []holdfast.Locker{c[0].Mutex(name), c[1].Mutex(name), c[0].Mutex("another")}
+		if i == 1 {
+			lockers[0], lockers[2] = lockers[2], lockers[0]
+		}
+		wg.Go(func() {
+			for range redistest.Count(t, 10_000) {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				l, err := holdfast.NewMultiLock(lockers...).Lock(ctx)
+				cancel()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if inside.Add(1) > 1 {
+					overlaps.Add(1)
+				}
+				inside.Add(-1)
+				if err := l.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := overlaps.Load(); n > 0 {
+		t.Errorf("%d overlaps", n)
+	}
+}
+
+func TestReal_AFailingReleaseFreesTheRest(t *testing.T) {
+	f := newFleet(t, 3)
+	var lockers []holdfast.Locker
+	for _, c := range f.clients() {
+		lockers = append(lockers, c.Mutex(name, holdfast.Renewed(3*time.Second)))
+	}
+	l, err := holdfast.NewMultiLock(lockers...).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.servers[1].Freeze()
+	done := make(chan error)
+	go func() { done <- l.Release(t.Context()) }()
+	f.wantFree()
+	if err := <-done; err == nil {
+		t.Error("no error")
+	}
+	f.servers[1].Thaw()
+	time.Sleep(100 * time.Millisecond)
+	f.wantFree()
+}
+
+func TestReal_QuorumMasks(t *testing.T) {
+	f := newFleet(t, 5)
+	q := holdfast.NewQuorum(name, f.clients())
+	if l, err := q.Lock(t.Context()); err != nil {
+		t.Fatal(err)
+	} else {
+		release(t, l)
+	}
+	last := int64(0)
+	for mask := range 32 {
+		for i, s := range f.servers {
+			if mask&(1<<i) == 0 {
+				s.Freeze()
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		began := time.Now()
+		lock := q.Lock
+		if bits.OnesCount(uint(mask)) < 3 {
+			lock = q.TryLock // there is nothing to wait for
+		}
+		l, err := lock(ctx)
+		cancel()
+		if (err == nil) != (bits.OnesCount(uint(mask)) >= 3) {
+			t.Errorf("%05b: %v after %v", mask, err, time.Since(began))
+		}
+		if err != nil {
+			wantErr(t, err, holdfast.ErrNoQuorum)
+		} else {
+			if l.Token() <= last {
+				t.Errorf("%05b: token %d after %d", mask, l.Token(), last)
+			}
+			last = l.Token()
+			release(t, l)
+		}
+		f.wantFree()
+		for _, s := range f.servers {
+			s.Thaw()
+		}
+		f.wantFree()
+	}
+}
+
+func TestReal_QuorumOfKilledServers(t *testing.T) {
+	f := newFleet(t, 5)
+	q := holdfast.NewQuorum(name, f.clients())
+	for up := 5; up >= 1; up-- {
+		l, err := q.TryLock(t.Context())
+		if (err == nil) != (up >= 3) {
+			t.Errorf("%d up: %v", up, err)
+		}
+		if err == nil {
+			release(t, l)
+		}
+		f.wantFree()
+		f.servers[up-1].Kill()
+	}
+}
+
+// A holder whose majority dies is told before its lease can be over anywhere.
+func TestReal_QuorumMajorityDies(t *testing.T) {
+	const length = 1500 * time.Millisecond
+	for _, tc := range []struct {
+		how  string
+		down func(*redistest.Proc)
+	}{{"killed", (*redistest.Proc).Kill}, {"frozen", (*redistest.Proc).Freeze}} {
+		t.Run(tc.how, func(t *testing.T) {
+			f := newFleet(t, 5)
+			l, err := holdfast.NewQuorum(name, f.clients(), holdfast.Renewed(length)).Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := l.Context(t.Context())
+			tc.down(f.servers[0])
+			tc.down(f.servers[1])
+			time.Sleep(2 * length)
+			wantLive(t, l, ctx)
+			tc.down(f.servers[2])
+			died := time.Now()
+			select {
+			case <-ctx.Done():
+			case <-time.After(2 * length):
+			}
+			if told := time.Since(died); told > length {
+				t.Errorf("told after %v", told)
+			}
+			wantEnded(t, l, ctx, holdfast.ErrLost)
+			f.wantFree()
+		})
+	}
+}
+
+// belief is who believes to hold the lock.
+type belief struct {
+	mu       sync.Mutex
+	holder   *multilock.QuorumLease
+	last     int64
+	grants   int
+	overlaps []string
+}
+
+// enter notes a grant. Who was told of a loss does not believe any more.
+func (b *belief) enter(l *multilock.QuorumLease) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holder != nil && b.holder.Err() == nil {
+		b.overlaps = append(b.overlaps, fmt.Sprintf("%d with %d", l.Token(), b.holder.Token()))
+	}
+	if l.Token() <= b.last {
+		b.overlaps = append(b.overlaps, fmt.Sprintf("token %d after %d", l.Token(), b.last))
+	}
+	b.holder, b.last = l, l.Token()
+	b.grants++
+}
+
+func (b *belief) leave(l *multilock.QuorumLease) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.holder == l {
+		b.holder = nil
+	}
+}
+
+// contend has some processes take turns until stop, and returns what they saw.
+func (f *fleet) contend(processes int, length, work time.Duration, during func()) *belief {
+	b := new(belief)
+	ctx, stop := context.WithCancel(f.t.Context())
+	var wg sync.WaitGroup
+	for range processes {
+		q := holdfast.NewQuorum(name, f.clients(), holdfast.Renewed(length))
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				l, err := q.Lock(ctx)
+				if err != nil {
+					if ctx.Err() == nil {
+						f.t.Error(err)
+					}
+					continue
+				}
+				b.enter(l)
+				select {
+				case <-time.After(rand.N(work)):
+				case <-l.Done():
+				}
+				b.leave(l)
+				if err := l.Release(context.Background()); err != nil && !errors.Is(err, holdfast.ErrLost) {
+					f.t.Log(err)
+				}
+			}
+		})
+	}
+	during()
+	stop()
+	wg.Wait()
+	return b
+}
+
+func TestReal_QuorumContention(t *testing.T) {
+	f := newFleet(t, 5)
+	b := f.contend(6, 10*time.Second, 4*time.Millisecond, func() {
+		time.Sleep(time.Duration(redistest.Count(t, 20_000)) * time.Millisecond)
+	})
+	f.wantFree()
+	if len(b.overlaps) > 0 {
+		t.Errorf("overlaps: %q", b.overlaps)
+	}
+	if b.grants < 20 {
+		t.Errorf("only %d grants", b.grants)
+	}
+	t.Logf("%d grants", b.grants)
+}
+
+// A restarted empty member never lets a second holder in.
+func TestReal_QuorumAmnesia(t *testing.T) {
+	const length = time.Second
+	f := newFleet(t, 3)
+	b := f.contend(4, length, 2*length/3, func() {
+		time.Sleep(3 * time.Second) // it has begun
+		for i := range redistest.Count(t, 40) {
+			f.servers[i%3].Restart(false)
+			time.Sleep(length + length/2 + rand.N(length/2)) // no more than one at a time
+		}
+	})
+	if len(b.overlaps) > 0 {
+		t.Errorf("overlaps: %q", b.overlaps)
+	}
+	if b.grants < 5 {
+		t.Errorf("only %d grants", b.grants)
+	}
+	t.Logf("%d grants", b.grants)
+}
+
+// A holds on two of three; one of them comes back empty, and the third is back.
+// B finds a majority without A's lock, and must not be in while A is.
+func TestReal_QuorumRestartedEmptyMember(t *testing.T) {
+	const length = 3 * time.Second
+	f := newFleet(t, 3)
+	a := holdfast.NewQuorum(name, f.clients(), holdfast.Renewed(length))
+	b := holdfast.NewQuorum(name, f.clients(), holdfast.Renewed(length))
+	first, err := a.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release(t, first)
+	time.Sleep(2 * time.Second) // it has begun
+	f.servers[2].Freeze()
+	held, err := a.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.servers[1].Restart(false)
+	f.servers[2].Thaw()
+	restarted, tries := time.Now(), 0
+	for {
+		next, err := b.TryLock(t.Context())
+		lost := held.Err()
+		if err == nil {
+			if lost == nil {
+				t.Errorf("B is in with A, %v after the restart", time.Since(restarted))
+			}
+			if next.Token() <= held.Token() {
+				t.Errorf("token %d after %d", next.Token(), held.Token())
+			}
+			release(t, next)
+			break
+		}
+		if tries++; time.Since(restarted) > 2*length {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	wantErr(t, held.Release(t.Context()), holdfast.ErrLost)
+	t.Logf("B is in %v after the restart, at the %dth try", time.Since(restarted), tries+1)
+}

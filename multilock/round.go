@@ -1,0 +1,234 @@
+// One round: every server is asked at once, and then it is a grant or it is not.
+
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+const (
+	// longestTry is the longest that a server is waited for in a round. It is less
+	// where leases are short: a tenth of the longest.
+	longestTry = 500 * time.Millisecond
+	// grace is how long, at the least, the rest are waited for when the round is
+	// decided: in less time than that a healthy server has answered, and each
+	// member that is held can make up for one that is lost later.
+	grace = 10 * time.Millisecond
+)
+
+// errBegun says that a round found a quorum that had not begun, and began it.
+var errBegun = errors.New("the quorum has just begun")
+
+// round asks every member once. It returns what was granted, or gives back what
+// was and says why it is not enough.
+func (q *Quorum) round(ctx context.Context) (*hold, error) {
+	granted, busy := 0, 0
+	answers := each(ctx, q.members, q.patience(), q.ask, func(a answer) bool {
+		switch {
+		case a.counts():
+			granted++
+		case errors.Is(a.err, errs.Busy):
+			busy++
+		}
+		return granted >= q.majority() || busy > len(q.members)-q.majority()
+	})
+	begun, err := q.look(ctx, answers)
+	switch {
+	case err != nil:
+	case begun:
+		err = errBegun
+	case granted < q.majority():
+		err = q.refusal(answers)
+	}
+	if err == nil {
+		h, failure := q.grant(ctx, answers)
+		if failure == nil {
+			return h, nil
+		}
+		err = failure
+	}
+	q.giveBack(ctx, answers)
+	return nil, err
+}
+
+// look sees to the markers that are missing: the quorum begins where all are, and
+// otherwise those servers have lost their data. It reports whether the quorum has
+// begun.
+func (q *Quorum) look(ctx context.Context, answers []answer) (begun bool, err error) {
+	var without []Member
+	beginning := false
+	for i, a := range answers {
+		if a.marker.asked && a.marker.since == missing {
+			without = append(without, q.members[i])
+		}
+		// Others may be about to mark the rest as new.
+		beginning = beginning || a.marker.since == fresh && a.marker.age < beginLimit
+	}
+	write := lost
+	switch {
+	case len(without) == 0:
+		return false, nil
+	case len(without) == len(q.members):
+		write = fresh
+	case beginning:
+		return false, nil
+	}
+	failures := each(ctx, without, q.patience(), func(ctx context.Context, m Member) error {
+		_, err := m.mark(ctx, write)
+		return err
+	}, func(error) bool { return false })
+	if write == fresh && !slices.Contains(failures, nil) {
+		return false, fmt.Errorf("the quorum cannot begin: %w", errors.Join(failures...))
+	}
+	return write == fresh, nil
+}
+
+// beginLimit is how long after the first marker of a new quorum the last one may
+// still be on its way: a request does nothing after conn.Window.
+const beginLimit = 2 * time.Second
+
+// grant makes the hold of a majority that was granted: its token is made known to
+// a majority, and after that it must still be valid.
+func (q *Quorum) grant(ctx context.Context, answers []answer) (*hold, error) {
+	h := &hold{quorum: q, granted: time.Now()}
+	var held []heldAt
+	var spare []*lease.Lease
+	for i, a := range answers {
+		switch {
+		case a.counts():
+			held = append(held, heldAt{q.members[i], a.lease})
+			h.members = append(h.members, a.lease)
+			h.token = max(h.token, a.lease.Token())
+		case a.lease != nil:
+			spare = append(spare, a.lease)
+		}
+	}
+	raised := 0
+	each(ctx, held, q.patience(), func(ctx context.Context, at heldAt) error {
+		return at.member.raise(ctx, at.lease, h.token)
+	}, func(err error) bool {
+		if err == nil {
+			raised++
+		}
+		return raised >= q.majority()
+	})
+	if raised < q.majority() {
+		return nil, fmt.Errorf("the token was written to %d of %d: %w", raised, len(q.members), errs.NoQuorum)
+	}
+	if !time.Now().Before(h.deadline()) {
+		return nil, fmt.Errorf("granted, but too late: %w", errs.NoQuorum)
+	}
+	startRelease(ctx, spare) // granted by servers that do not count
+	return h, nil
+}
+
+// heldAt is a member and the lease on it.
+type heldAt struct {
+	member Member
+	lease  *lease.Lease
+}
+
+// refusal says why the answers are no grant.
+func (q *Quorum) refusal(answers []answer) error {
+	granted, busy := 0, 0
+	var finals, others []error
+	for _, a := range answers {
+		switch {
+		case a.counts():
+			granted++
+		case errors.Is(a.err, errs.Busy):
+			busy++
+		case final(a.err):
+			finals = append(finals, a.err)
+		default:
+			others = append(others, a.err)
+		}
+	}
+	n := len(answers)
+	switch {
+	case len(finals) > n-q.majority():
+		return fmt.Errorf("%d of %d servers refuse: %w", len(finals), n, errors.Join(finals...))
+	case busy > 0 && granted+busy >= q.majority():
+		return fmt.Errorf("%d of %d granted, %d busy: %w", granted, n, busy, errs.Busy)
+	default:
+		// Not as errors: that of a try that took too long would match as the caller's.
+		return fmt.Errorf("%d of %d granted, %d busy: %w: %v", granted, n, busy, errs.NoQuorum, errors.Join(append(finals, others...)...))
+	}
+}
+
+// final reports whether asking again would get the same error.
+func final(err error) bool {
+	for _, kind := range []error{errs.Closed, errs.WrongType, errs.OutOfMemory, errs.Denied, errs.BadArgument, errs.Upgrade, errs.Released} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// giveBack releases what was granted, in the background: a server that does not
+// answer is waited for no more than in a round.
+func (q *Quorum) giveBack(ctx context.Context, answers []answer) {
+	var leases []*lease.Lease
+	for _, a := range answers {
+		if a.lease != nil {
+			leases = append(leases, a.lease)
+		}
+	}
+	q.release(ctx, leases, func(error) bool { return false })
+}
+
+// release releases leases on members in the background, and waits until decided
+// says so, or as long as a round does. An error of nil says that one is free, and
+// errPending that no answer came in time.
+func (q *Quorum) release(ctx context.Context, leases []*lease.Lease, decided func(error) bool) []error {
+	return each(ctx, leases, q.patience(), func(ctx context.Context, l *lease.Lease) error {
+		select {
+		case err := <-lease.GiveBack(ctx, l):
+			return err
+		case <-ctx.Done():
+			return errPending
+		}
+	}, decided)
+}
+
+var errPending = errors.New("not answered yet")
+
+// patience is how long one round waits for a server.
+func (q *Quorum) patience() time.Duration { return min(q.longest/10, longestTry) }
+
+// each does something with each of some things at the same time, and returns what
+// came of each when all are done. When decided says of what has come up to then
+// that it is enough, or patience is over, the rest are told so by their context,
+// after a moment of grace.
+func each[A, B any](ctx context.Context, of []A, patience time.Duration, do func(context.Context, A) B, decided func(B) bool) []B {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	type result struct {
+		i int
+		b B
+	}
+	began, results := time.Now(), make(chan result, len(of))
+	for i, a := range of {
+		go func() { results <- result{i, do(ctx, a)} }()
+	}
+	all := make([]B, len(of))
+	enough := false
+	for range of {
+		r := <-results
+		all[r.i] = r.b
+		if !enough && decided(r.b) {
+			enough = true
+			stop := time.AfterFunc(max(grace, time.Since(began)), cancel)
+			defer stop.Stop()
+		}
+	}
+	return all
+}

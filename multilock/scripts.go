@@ -1,0 +1,20 @@
+// The scripts of a quorum. All else is the members' own.
+
+package multilock
+
+import (
+	_ "embed"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+)
+
+// Each file opens with its contract.
+var (
+	//go:embed lua/mark.lua
+	markSource string
+	//go:embed lua/raise.lua
+	raiseSource string
+
+	markScript  = conn.NewScript("quorum/mark", markSource)
+	raiseScript = conn.NewScript("quorum/raise", raiseSource)
+)

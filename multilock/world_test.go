@@ -1,0 +1,166 @@
+// Several independent Redises on virtual time, and processes that use them.
+
+package multilock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+const (
+	name      = "orders"
+	tokenKey  = "redisson_lock_token:{orders}"
+	markerKey = "holdfast_quorum"
+	allTokens = "redisson_lock_token:"
+)
+
+// world is some servers in a synctest bubble.
+type world struct {
+	t         *testing.T
+	servers   []*redistest.MiniServer
+	rdbs      []*redis.Client // the onlooker's
+	start     time.Time
+	processes []*process
+}
+
+// process is a Client for each server, each behind a network of its own.
+type process struct {
+	nets    []*redistest.FaultProxy
+	clients []*holdfast.Client
+}
+
+// play runs scene with n servers. When it returns, no key but tokens and markers,
+// and no channel, may be left on any of them once every process has closed.
+func play(t *testing.T, n int, scene func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, start: time.Now()}
+		for range n {
+			server := redistest.Mini(t)
+			w.servers = append(w.servers, server)
+			w.rdbs = append(w.rdbs, server.Client())
+		}
+		scene(t, w)
+		for _, p := range w.processes {
+			for i, c := range p.clients {
+				p.plug(i)
+				c.Close()
+			}
+		}
+		for _, rdb := range w.rdbs {
+			redistest.LeftBehind(t, rdb, allTokens, markerKey)
+		}
+	})
+}
+
+func (w *world) process(options ...holdfast.Option) *process {
+	w.t.Helper()
+	p := new(process)
+	for i, server := range w.servers {
+		net := server.Proxy()
+		rdb := net.Client(w.t, func(o *redis.Options) { o.Addr = fmt.Sprintf("server%d:6379", i) })
+		c := holdfast.New(rdb, options...)
+		w.t.Cleanup(func() { c.Close() })
+		p.nets, p.clients = append(p.nets, net), append(p.clients, c)
+	}
+	w.processes = append(w.processes, p)
+	return p
+}
+
+// unplug cuts the process off from a server; plug ends that.
+func (p *process) unplug(i int) {
+	p.nets[i].Refuse(true)
+	p.nets[i].Cut()
+}
+
+func (p *process) plug(i int) { p.nets[i].Refuse(false) }
+
+func (w *world) now() time.Duration { return time.Since(w.start) }
+
+// heldOn returns on how many servers the lock of the quorum is held.
+func (w *world) heldOn() int {
+	n := 0
+	for _, s := range w.servers {
+		if s.Exists(name) {
+			n++
+		}
+	}
+	return n
+}
+
+// wantHeldOn fails the test unless the lock is held on so many servers within a
+// second.
+func (w *world) wantHeldOn(want int) {
+	w.t.Helper()
+	redistest.Eventually(w.t, time.Second, "held", func() error {
+		if n := w.heldOn(); n != want {
+			return fmt.Errorf("held on %d servers, want %d", n, want)
+		}
+		return nil
+	})
+}
+
+// restartEmpty is what a server does that restarts without its data.
+func (w *world) restartEmpty(i int) { w.servers[i].FlushAll() }
+
+// handle is what all leases have in common.
+type handle interface {
+	Context(context.Context) context.Context
+	Done() <-chan struct{}
+	Err() error
+	Release(context.Context) error
+	Deadline() time.Time
+	Tokens() []int64
+}
+
+func wantErr(t *testing.T, err error, targets ...error) {
+	t.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			t.Errorf("error %v, want one that matches %q", err, target)
+		}
+	}
+}
+
+func wantLive(t *testing.T, h handle, ctx context.Context) {
+	t.Helper()
+	select {
+	case <-h.Done():
+		t.Errorf("done: %v", h.Err())
+	default:
+	}
+	if h.Err() != nil || ctx.Err() != nil {
+		t.Errorf("ended: %v, context %v", h.Err(), context.Cause(ctx))
+	}
+}
+
+// wantEnded fails the test unless all of the lease says that it ended so.
+func wantEnded(t *testing.T, h handle, ctx context.Context, cause error) {
+	t.Helper()
+	select {
+	case <-h.Done():
+	default:
+		t.Error("not done")
+	}
+	wantErr(t, h.Err(), cause)
+	if ctx.Err() == nil {
+		t.Error("the context lasts")
+	}
+	wantErr(t, context.Cause(ctx), cause)
+}
+
+func release(t *testing.T, h handle) {
+	t.Helper()
+	if err := h.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

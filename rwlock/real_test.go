@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -172,6 +173,20 @@ func pause(d time.Duration) { <-time.After(d) }
 func reading(c *holdfast.Client) locking { return c.RWMutex(name).RLock }
 func writing(c *holdfast.Client) locking { return c.RWMutex(name).Lock }
 
+// writerWaits reports whether a writer has left its mark.
+func writerWaits(t *testing.T, s *redistest.Proc) bool {
+	t.Helper()
+	at, err := keys.ForRW(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := s.Admin().ZCard(t.Context(), at.Writers).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n > 0
+}
+
 func TestAWriterAmongLoopingReaders(t *testing.T) {
 	s := redistest.Server(t)
 	cs := clients(t, s, 6)
@@ -181,10 +196,22 @@ func TestAWriterAmongLoopingReaders(t *testing.T) {
 	worst := int64(0)
 	for range redistest.Count(t, 200) {
 		pause(20 * time.Millisecond)
+		granted := make(chan *holdfast.Lease, 1)
+		go func() {
+			l, err := cs[5].RWMutex(name).Lock(context.Background())
+			if err != nil {
+				t.Error(err)
+			}
+			granted <- l
+		}()
+		// It waits from when its mark stands, not from when it is about to ask.
+		for len(granted) == 0 && !writerWaits(t, s) {
+			pause(time.Millisecond)
+		}
 		before := begun.Load()
-		l, err := cs[5].RWMutex(name).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		l := <-granted
+		if l == nil {
+			return
 		}
 		worst = max(worst, begun.Load()-before)
 		if err := l.Release(t.Context()); err != nil {

@@ -188,7 +188,9 @@ func TestServerFrozenForLongerThanTheLease(t *testing.T) {
 				t.Errorf("the cause is %v, want ErrLost", cause)
 			}
 			by := l.Deadline()
-			if over := lost.at.Sub(by); over > p.slack(by, lost.at) {
+			// What counts is Redis's expiry. Its own deadline is ahead of that; a few
+			// ms pass until this goroutine has run.
+			if over := lost.at.Sub(by); over > p.slack(by, lost.at)+20*time.Millisecond {
 				t.Errorf("told %v after its own deadline", over)
 			}
 			if ends := expiry[lost.name]; !ends.IsZero() {

@@ -53,9 +53,9 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 			errs <- err
 		})
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	patience, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	err := ready.Wait(ctx)
+	err := ready.Wait(patience)
 	all.Wait()
 	for range workers {
 		if err == nil {

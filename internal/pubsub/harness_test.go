@@ -18,10 +18,11 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 // redisServer is a miniredis reached by pipes, with sharded pub/sub and a log of
 // the subscription commands it got.

@@ -18,15 +18,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 // startRedis runs a redis-server on a free port for as long as the test.
 func startRedis(t *testing.T, args ...string) (rdb *redis.Client, server *exec.Cmd) {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("redis-server is not installed")
-	}
+	path := redistest.Needs(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -179,9 +177,6 @@ func TestRealFrozenServer(t *testing.T) {
 
 // A slot moves from one master to another while its channel is waited on.
 func TestRealSlotMoves(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a cluster takes two seconds to form")
-	}
 	a, _ := startCluster(t)
 	b, _ := startCluster(t)
 	host, port, _ := net.SplitHostPort(b.Options().Addr)

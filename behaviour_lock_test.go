@@ -156,7 +156,7 @@ func TestBehaviour03_HowLongAWaiterParks(t *testing.T) {
 				a := w.goLock(ctx, q.mutex)
 				l, err := a.result()
 				next := a.at
-				for _, at := range q.times(lockRun) {
+				for _, at := range append(q.times(lockRun), q.times(enterRun)...) {
 					if at > 0 {
 						next = at
 						break

@@ -138,7 +138,7 @@ func parseInfo(text string) map[string]string {
 // checkRights does with a name of its own what Holdfast does with name.
 func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error) {
 	probe := c.mapped(name) + ":check:" + uuid.NewString()
-	at, err := keys.ForLock(probe)
+	at, err := keys.ForFairLock(probe)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +151,11 @@ func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error
 	defer cancel()
 	var findings []Finding
 	tries := map[string]error{
-		"lock and release":      rlock.Probe(ctx, c.engine, at),
-		"subscribe and publish": c.probeChannel(ctx, server, at.Channel),
+		"lock and release": rlock.Probe(ctx, c.engine, at),
+		"subscribe and publish": errors.Join(
+			c.probeChannel(ctx, server, at.Channel),
+			c.probeChannel(ctx, server, at.GrantTo(c.engine.Client())),
+		),
 	}
 	for _, what := range slices.Sorted(maps.Keys(tries)) {
 		switch err := tries[what]; {

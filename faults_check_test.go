@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,10 +123,10 @@ func TestCheckRights(t *testing.T) {
 	s := redistest.Server(t, "--appendonly", "yes")
 	leaveNothing(t, s.Admin())
 	// The least that docs/connecting.md asks for.
-	tokens := "~redisson_lock_token:*"
-	channels := "&redisson_lock__channel:*"
-	commands := []string{"+@connection", "+@scripting", "+@pubsub", "+info", "+time", "+pttl", "+pexpire", "+exists", "+hset", "+hlen", "+hexists", "+hdel", "+hgetall", "+get", "+set"}
-	all := func(more ...string) []string { return append(slices.Clone(commands), more...) }
+	tokens, queues := "~redisson_lock_token:*", "~holdfast_lock_*"
+	channels := "&redisson_lock__channel:* &holdfast_lock_grant:*"
+	commands := []string{"+@connection", "+@scripting", "+@pubsub", "+info", "+time", "+pttl", "+pexpire", "+hset", "+hget", "+hlen", "+hexists", "+hdel", "+hgetall", "+get", "+set", "+zadd", "+zrem", "+zcard", "+zscore", "+zrange", queues}
+	all := func(more ...string) []string { return strings.Fields(strings.Join(append(commands, more...), " ")) }
 	for _, tc := range []struct {
 		name   string
 		rules  []string
@@ -136,6 +137,7 @@ func TestCheckRights(t *testing.T) {
 		{"everything", []string{"~*", "&*", "+@all"}, nil, 0},
 		{"other names", all("~orders:*", tokens, channels), []string{"orders:", "stock:"}, 1},
 		{"no tokens", all("~orders:*", channels), []string{"orders:"}, 1},
+		{"no queues", slices.DeleteFunc(all("~orders:*", tokens, channels), func(rule string) bool { return rule == queues }), []string{"orders:"}, 1},
 		{"no channels", all("~orders:*", tokens, "resetchannels"), []string{"orders:"}, 1},
 		{"no scripts", all("~orders:*", tokens, channels, "-evalsha", "-eval"), []string{"orders:"}, 1},
 		{"no hset", all("~orders:*", tokens, channels, "-hset"), []string{"orders:"}, 1},

@@ -24,11 +24,9 @@ const (
 	// KindFree: nobody holds anything there. A free lock leaves no trace of what
 	// it is.
 	KindFree Kind = "free"
-	// KindMutex: a lock that is held. A fair lock for which nobody waits looks the
-	// same: it is the same lock.
+	// KindMutex: a lock that is held or waited for. Mutex and FairMutex are one
+	// lock in Redis.
 	KindMutex Kind = "mutex"
-	// KindFair: a fair lock for which somebody waits.
-	KindFair Kind = "fair"
 	// KindRWLock: a read/write lock that is held or waited for.
 	KindRWLock Kind = "rwlock"
 	// KindPermits: a semaphore with leased permits, of which some are taken.
@@ -55,7 +53,7 @@ type Inspection struct {
 	// At is the instant, on the server's clock.
 	At time.Time
 
-	// Holders are those who hold a mutex, a fair or a read/write lock. Readers
+	// Holders are those who hold a mutex or a read/write lock. Readers
 	// whose lease is over are not among them. Of semaphores and latches Redis
 	// does not know who holds them.
 	Holders []Holder
@@ -63,17 +61,18 @@ type Inspection struct {
 	// on the server's clock; zero if that is not known. It is known if the holder
 	// is a Client of Holdfast and its fencing token agrees with the time at
 	// which that was written. It is not known for Java, which leaves no token;
-	// for readers; for a fair lock in the moment between its being handed over
-	// and being confirmed; and after a clock was set back. A renewed lock that
+	// for readers; for a mutex in the moment between its being handed over and
+	// being confirmed; and after a clock was set back. A renewed lock that
 	// has been held for more than 7 days is no longer known either, and one that
 	// is then passed on by Detach and Attach counts from there.
 	HeldSince time.Time
 	// Remaining is how long it stays as it is if nobody renews or releases; 0 if
 	// it is free. For permits it is until the last one taken runs out.
 	Remaining time.Duration
-	// Waiters is how many wait: in the queue of a fair lock, or for a read/write
-	// lock, with Holdfast; Java's waiters are not seen. It is -1 if it is not
-	// known, as for any other kind.
+	// Waiters is how many wait with Holdfast; Java's waiters are not seen. For a
+	// mutex it is all who wait for it as a FairMutex, and one for each process in
+	// which somebody waits for it as a Mutex. It is -1 if it is not known, as for
+	// any other kind than locks.
 	Waiters int
 
 	// Value is the number of a KindCount, the count of a latch, or how many
@@ -87,7 +86,7 @@ type Inspection struct {
 type Holder struct {
 	// Owner is whose hold it is. Its String is a secret, its Short is not.
 	Owner Owner
-	// Count is how many leases are on the hold. It is 0 while a fair lock has been
+	// Count is how many leases are on the hold. It is 0 while a mutex has been
 	// handed to a waiter that has not confirmed it yet.
 	Count int
 	// Write says that it holds the write side of a read/write lock.

@@ -29,7 +29,8 @@ import (
 
 // The scripts of the mutex, as sendings name them.
 const (
-	lockRun    = "lock"
+	lockRun    = "lock"  // by one who does not wait
+	enterRun   = "enter" // by one who does
 	recountRun = "recount"
 	renewRun   = "renew"
 	releaseRun = "release"

@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -31,11 +30,7 @@ var _ lease.Locker = (*Mutex)(nil)
 // no I/O; what is wrong with the arguments, each call says.
 func New(e *engine.Engine, name, key string, settings lease.Settings) *Mutex {
 	at, err := keys.ForFairLock(key)
-	tokenLife := lockhash.TokenLife
-	if settings.JavaTokens() {
-		tokenLife = 0
-	}
-	return &Mutex{engine: e, settings: settings, resource: newResource(name, e.Client(), at, tokenLife), err: err}
+	return &Mutex{engine: e, settings: settings, resource: newResource(name, e.Client(), at, settings), err: err}
 }
 
 // Broken returns a lock of which every call fails with err.
@@ -56,9 +51,8 @@ func (m *Mutex) Place() string { return lease.PlaceOf(m.engine, m.resource.Key()
 // Those who wait are served in the order in which Redis heard of them. A release
 // hands the lock to the next one. One whose process died is passed over when
 // nothing has been heard of it for 5 s; so is one whose process was cut off for
-// that long, but it takes its old place again when it is back. A Mutex, or Java,
-// that waits for the same name is outside the queue: it gets in when nobody
-// waits in it, and after its release the queue goes on within 1 s.
+// that long, but it takes its old place again when it is back. Java that waits for
+// the same name is outside the queue: it gets in when nobody waits in it.
 //
 // Lock waits as long as ctx allows. When ctx ends first the error matches ctx's
 // and, if the lock was found held, ErrBusy; the place in the queue is given up,

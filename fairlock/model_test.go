@@ -5,7 +5,6 @@ package fairlock
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -19,8 +18,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
-
-var sequences = flag.Int("sequences", 0, "how many sequences the model test runs; 0: 1 000, or a tenth of it")
 
 const modelLease = 8 * time.Second
 
@@ -173,13 +170,7 @@ func (m *model) check(t *rapid.T, rdb *redis.Client, at keys.FairLock) {
 // TestModel: whatever is asked in whatever order, the lock is where the model
 // has it, and tokens grow.
 func TestModel(t *testing.T) {
-	n := *sequences
-	if n == 0 {
-		n = redistest.Count(t, 1000)
-	}
-	if err := flag.Set("rapid.checks", fmt.Sprint(n)); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Sequences(t)
 	mini := redistest.Mini(t)
 	rdb := mini.Client()
 	start := time.Now().Truncate(time.Second)
@@ -194,7 +185,7 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newResource("n", clientA, at, time.Hour)
+	r := newResource("n", clientA, at, lease.Settings{})
 	m := &model{now: start.UnixMilli()}
 	var owners []lease.Owner
 	numbers := make(map[string]int64)

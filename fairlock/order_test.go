@@ -5,6 +5,7 @@ package fairlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -296,29 +297,44 @@ func TestAfterDataLoss(t *testing.T) {
 	})
 }
 
-// TestOpenReleases: who is outside the queue, Java or a Mutex, is told when
-// nobody waits in it, and the queue goes on after their release by its polls.
-func TestOpenReleases(t *testing.T) {
+// TestOneQueue: a Mutex of the name waits in the same queue, as one for each
+// process, and both hand the lock to each other; but the Mutex takes it openly when
+// it finds it free.
+func TestOneQueue(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b := w.process(), w.process()
 		plain := b.Client.Mutex(name)
 		l := w.lock(t.Context(), plain)
-		fair := w.goLock(t.Context(), a)
-		other := w.goLock(t.Context(), plain)
+		first := w.goLock(t.Context(), a)
+		second := w.goLock(t.Context(), plain)
+		third := w.goLock(t.Context(), plain)
+		w.wantQueue(2) // of b, only its first
 		_, err := a.TryLock(t.Context())
 		wantErr(t, err, holdfast.ErrBusy)
-		w.release(l)
-		l = w.granted(other)
-		w.at(2 * time.Second)
-		w.release(l)
-		l = w.granted(fair)
-		w.within("the queue", w.now(), 2*time.Second, 2*time.Second+pollBound)
 
-		other = w.goLock(t.Context(), plain)
-		w.at(5500 * time.Millisecond)
+		fourth := w.goLock(t.Context(), a)
+		for i, next := range []*attempt{first, second, fourth, third} {
+			w.release(l)
+			l = w.granted(next)
+			w.within(fmt.Sprint(i), w.now(), 0, 0)
+		}
 		w.release(l)
-		w.release(w.granted(other))
-		w.within("the other", w.now(), 5500*time.Millisecond, 5600*time.Millisecond)
+		w.wantQueue(0)
+	})
+}
+
+// TestJavaReleases: the queue hears of a release by one who knows of no queue.
+func TestJavaReleases(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a := w.process()
+		w.rdb.HSet(t.Context(), name, "java:1", 1)
+		w.rdb.PExpire(t.Context(), name, time.Minute)
+		fair := w.goLock(t.Context(), a)
+		w.at(2500 * time.Millisecond)
+		w.rdb.Del(t.Context(), name)
+		w.rdb.Publish(t.Context(), channel, "0")
+		w.release(w.granted(fair))
+		w.within("the queue", w.now(), 2500*time.Millisecond, 2500*time.Millisecond)
 	})
 }
 

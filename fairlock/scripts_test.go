@@ -15,7 +15,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
 )
 
 const (
@@ -31,6 +33,12 @@ const (
 	mine2  = clientA + ":2"
 	others = clientB + ":1"
 	third  = clientB + ":2"
+)
+
+// The scripts, which all locks with a queue share.
+var (
+	enterSource   = (&resource{}).Enter(lease.Owner{}, 0, &engine.Ticket{}).Script.Source()
+	releaseSource = (&resource{}).ReleaseOf("", "").Script.Source()
 )
 
 // state is what is in Redis. Times are ms from now.
@@ -167,11 +175,12 @@ func TestEnterScript(t *testing.T) {
 	})
 }
 
-func TestLeaveScript(t *testing.T) {
-	args := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}"}
-	silent := []any{0, mine, "NOPUBLISH", "open:{n}", "grant:{n}"}
+func TestReleaseScript(t *testing.T) {
+	args := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 0}
+	silent := []any{0, mine, "NOPUBLISH", "open:{n}", "grant:{n}", 0}
+	open := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1}
 	three := []string{lockKey, queueKey, aliveKey}
-	runTable(t, leaveSource, three, []row{
+	runTable(t, releaseSource, three, []row{
 		{"absent", free(), args, "[0 now]", " |", "", ""},
 		{"mine", held(mine, 1, 10_000), args, "[1 now]", " |", "[0 now]", ""},
 		{"mine, counted", held(mine, 5, 10_000), args, "[1 now]", " |", "[0 now]", ""},
@@ -184,8 +193,10 @@ func TestLeaveScript(t *testing.T) {
 		{"waiting", held(others, 1, 10_000, place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "others=1 10000 | third 4000", "", ""},
 		{"waiting, and the lock ran out", free(place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "third=0 4000 | third 4000", "", ""},
 		{"another's", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", "", ""},
+		{"mine, openly, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), open, "[1 now]", " | others 3000", "[0 now]", "others=0 3000 | others 3000"},
+		{"mine, openly", held(mine, 1, 10_000), open, "[1 now]", " |", "[0 now]", ""},
 	})
-	runTable(t, leaveSource, []string{lockKey}, []row{
+	runTable(t, releaseSource, []string{lockKey}, []row{
 		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 now]", " | others 3000", "[0 now]", ""},
 		{"one key, another's", held(others, 1, 10_000, place{mine, 11, 3000}), args, "[0 now]", "others=1 10000 | mine 3000", "", ""},
 	})
@@ -230,7 +241,7 @@ func TestWrongTypes(t *testing.T) {
 		rdb.FlushAll(t.Context())
 		rdb.Set(t.Context(), queueKey, "precious", 0)
 		held(mine, 1, 1000).set(t.Context(), rdb)
-		reply, err := rdb.Eval(t.Context(), leaveSource, []string{lockKey, queueKey, aliveKey}, 0, mine, "PUBLISH", "c", "g").Slice()
+		reply, err := rdb.Eval(t.Context(), releaseSource, []string{lockKey, queueKey, aliveKey}, 0, mine, "PUBLISH", "c", "g", 0).Slice()
 		if err != nil || reply[0] != int64(1) || rdb.Exists(t.Context(), lockKey).Val() != 0 {
 			t.Errorf("leave: %v (%v)", reply, err)
 		}
@@ -252,8 +263,8 @@ func TestScriptsThatFailMidway(t *testing.T) {
 		{"grant", free(), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0}},
 		{"wait", held(others, 1, 10_000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, mine2}},
 		{"confirm", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0}},
-		{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), leaveSource,
-			[]string{lockKey, queueKey, aliveKey}, []any{0, mine, "PUBLISH", "c", "g"}},
+		{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), releaseSource,
+			[]string{lockKey, queueKey, aliveKey}, []any{0, mine, "PUBLISH", "c", "g", 0}},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -84,7 +84,8 @@ type acquisition struct {
 	settings Settings
 	owner    Owner
 
-	ticket    *engine.Ticket // nil where there is no queue, or no wait
+	place     engine.Ticket
+	ticket    *engine.Ticket // the place, or nil where there is no queue, or no wait
 	grant     *conn.Call     // the call that was granted
 	lateUntil int64          // the not-after of requests whose answer was never heard
 	marked    bool           // a refused try may have left something in Redis
@@ -160,7 +161,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	case v.Granted:
 		a.grant = call
 	default:
-		a.marked = a.ticket != nil || a.resource.Waiting().Marks
+		a.marked = a.stands()
 	}
 	return v, nil
 }

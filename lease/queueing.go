@@ -12,6 +12,8 @@ import (
 // gives it up. It is for the packages of the synchronizers.
 type Queueing interface {
 	Resource
+	// Grain says who has a place.
+	Grain() engine.Grain
 	// Enter is Acquire for one who waits with that ticket. Granted has behind the
 	// token, and Refused behind the number of the place, the owners that are to be
 	// nudged: see engine.Ticket.
@@ -20,10 +22,22 @@ type Queueing interface {
 
 // queue gives the acquisition a ticket if its resource has places.
 func (a *acquisition) queue() *engine.Ticket {
-	if _, ok := a.resource.(Queueing); ok {
-		a.ticket = &engine.Ticket{ID: a.owner.String()}
+	if q, ok := a.resource.(Queueing); ok {
+		a.ticket = &a.place
+		a.place.Grain = q.Grain()
+		if a.place.Grain == engine.PerWaiter {
+			a.place.ID = a.owner.String()
+		}
 	}
 	return a.ticket
+}
+
+// stands reports whether a refused try may have taken a place, or left a mark.
+func (a *acquisition) stands() bool {
+	if a.ticket == nil {
+		return a.resource.Waiting().Marks
+	}
+	return a.ticket.Grain == engine.PerWaiter || a.ticket.Leads
 }
 
 // ask is the call of one try.
@@ -37,7 +51,7 @@ func (a *acquisition) ask() *conn.Call {
 // placed takes in what the answer says of the queue.
 func (a *acquisition) placed(call *conn.Call) {
 	t := a.ticket
-	if t == nil {
+	if t == nil || !a.stands() {
 		return
 	}
 	if t.Seq == 0 && call.Status() == Refused {

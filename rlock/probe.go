@@ -18,16 +18,19 @@ const probeLife = time.Second
 
 // Probe does once, with a lock at a key of its own, all that a Mutex does to
 // Redis, and returns the first error. It is for Client.Check.
-func Probe(ctx context.Context, e *engine.Engine, at keys.Lock) error {
-	r := newResource(at.Hash, at, probeLife)
-	owner, next := lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner())
+func Probe(ctx context.Context, e *engine.Engine, at keys.FairLock) error {
+	r := newResource(at.Hash, e.Client(), at, lease.Settings{})
+	r.TokenLife, r.Place = probeLife, probeLife
+	owner, next, waiter := lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner())
 	for _, call := range []*conn.Call{
 		r.Acquire(owner, probeLife),
+		r.Enter(waiter, probeLife, &engine.Ticket{Grain: engine.PerProcess, Leads: true}),
 		r.Recount(owner, 2, probeLife),
 		r.Renew(owner, 2*probeLife),
 		r.Move(owner, next, probeLife),
 		r.State(),
 		r.Release(next, "PUBLISH"),
+		r.Release(waiter, "PUBLISH"),
 	} {
 		if err := e.Conn.Run(ctx, call); err != nil {
 			return err

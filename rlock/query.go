@@ -63,7 +63,7 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 	if m.err != nil {
 		return false, m.fail("force release", m.err)
 	}
-	held, err := m.resource.ForceRelease(ctx, m.engine, m.resource.release)
+	held, err := m.resource.ForceRelease(ctx, m.engine, m.resource.ReleaseOf)
 	if err != nil {
 		return false, m.fail("force release", err)
 	}

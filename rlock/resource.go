@@ -12,49 +12,61 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
+// queueLease is how long a process keeps its place in the queue without being
+// heard of: it asks every second. Should it have died, the lock is kept for it that
+// long at the most.
+const queueLease = 2 * engine.PollBound
+
+// openly is one release in how many tells all who wait, those outside the queue
+// too, rather than to hand the lock to the next in it. A prime keeps no step with
+// releases at round times.
+const openly = 17
+
 // resource is the lock as package lease sees it.
 type resource struct {
-	lockhash.Hash
-	name      string
-	at        keys.Lock
-	tokenLife int64 // ms, 0 for ever
+	lockhash.Queue
+	name string
 }
 
-func newResource(name string, at keys.Lock, tokenLife time.Duration) resource {
-	return resource{
-		Hash:      lockhash.Hash{Key: at.Hash, Token: at.Token},
-		name:      name,
-		at:        at,
-		tokenLife: tokenLife.Milliseconds(),
+var (
+	_ lease.Queueing = (*resource)(nil)
+	_ lease.Movable  = (*resource)(nil)
+)
+
+func newResource(name, client string, at keys.FairLock, settings lease.Settings) resource {
+	r := resource{name: name, Queue: lockhash.Of(at, client)}
+	r.Place, r.Openly = queueLease, openly
+	if settings.JavaTokens() {
+		r.TokenLife = 0
 	}
+	return r
 }
 
 func (r *resource) Kind() string { return "mutex" }
 func (r *resource) Name() string { return r.name }
-func (r *resource) Key() string  { return r.at.Hash }
+func (r *resource) Key() string  { return r.At.Hash }
+
+// Grain implements lease.Queueing.
+func (r *resource) Grain() engine.Grain { return engine.PerProcess }
 
 func (r *resource) Waiting() engine.Waiting {
-	return engine.Waiting{Key: r.at.Hash, Channel: r.at.Channel}
+	return engine.Waiting{Key: r.At.Hash, Channel: r.At.Channel, Own: r.Own}
 }
 
+// Acquire asks without taking a place, and does not look at the queue: a lock that
+// is free is for whoever asks.
 func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: lockScript,
-		Keys:   []string{r.at.Hash, r.at.Token},
-		Args:   []any{owner.String(), length.Milliseconds(), r.tokenLife},
+		Keys:   []string{r.At.Hash, r.At.Token},
+		Args:   []any{owner.String(), length.Milliseconds(), r.TokenLife.Milliseconds()},
 	}
 }
 
-func (r *resource) Release(owner lease.Owner, publish string) *conn.Call {
-	return r.release(owner.String(), publish)
-}
-
-// release is Release for any holder, also one that is no Owner. It is on the
-// lock's own key alone: it goes on in a slot that is on the move.
-func (r *resource) release(holder, publish string) *conn.Call {
-	return &conn.Call{
-		Script: releaseScript,
-		Keys:   []string{r.at.Hash},
-		Args:   []any{holder, publish, r.at.Channel},
+// Enter implements lease.Queueing.
+func (r *resource) Enter(owner lease.Owner, length time.Duration, t *engine.Ticket) *conn.Call {
+	if !t.Leads {
+		return r.Acquire(owner, length)
 	}
+	return r.Queue.Enter(owner, length, lockhash.OutOfTurn, t)
 }

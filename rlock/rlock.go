@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -29,12 +28,8 @@ var _ lease.Locker = (*Mutex)(nil)
 // New returns the lock of that name, which stands at key in Redis. It does no
 // I/O; what is wrong with the arguments, each call says.
 func New(e *engine.Engine, name, key string, settings lease.Settings) *Mutex {
-	at, err := keys.ForLock(key)
-	tokenLife := lockhash.TokenLife
-	if settings.JavaTokens() {
-		tokenLife = 0
-	}
-	return &Mutex{engine: e, settings: settings, resource: newResource(name, at, tokenLife), err: err}
+	at, err := keys.ForFairLock(key)
+	return &Mutex{engine: e, settings: settings, resource: newResource(name, e.Client(), at, settings), err: err}
 }
 
 // Broken returns a lock of which every call fails with err.

@@ -185,8 +185,8 @@ func TestRenewScript(t *testing.T) {
 }
 
 func TestReleaseScript(t *testing.T) {
-	args := []any{past, mine, "PUBLISH", channel} // a release is never late
-	runTable(t, releaseSource, []string{lockKey}, []row{
+	args := []any{past, mine, "PUBLISH", channel, "grant:{n}", openly} // a release is never late
+	runTable(t, some.ReleaseOf("", "").Script.Source(), []string{lockKey, "queue:{n}", "alive:{n}"}, []row{
 		{"absent", absent, args, "[0 now]", nothing, ""},
 		{"mine", held(mine, 1, 10*time.Second), args, "[1 now]", nothing, "[0 now]"},
 		{"mine, counted", held(mine, 3, 10*time.Second), args, "[1 now]", nothing, "[0 now]"},
@@ -194,7 +194,7 @@ func TestReleaseScript(t *testing.T) {
 		{"another's", held(other, 1, 10*time.Second), args, "[0 now]", kept, ""},
 		{"expired", expired, args, "[0 now]", nothing, ""},
 		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
-		{"no such command", held(mine, 1, 10*time.Second), []any{past, mine, "NOPUBLISH", channel}, "[1 now]", nothing, "[0 now]"},
+		{"no such command", held(mine, 1, 10*time.Second), []any{past, mine, "NOPUBLISH", channel, "grant:{n}", openly}, "[1 now]", nothing, "[0 now]"},
 	})
 }
 

@@ -182,11 +182,14 @@ func (p *place) arrived() stage {
 // quiet returns for how long the new head need not ask. If the head before it
 // got the thing, nothing is free before the line hears of it. If the new head
 // has just asked by itself, the answer holds until then. Otherwise it asks now:
-// the head before it may have left with a message that it never acted on.
-func (q *line) quiet(first Verdict) time.Duration {
-	heldUntil := q.heldUntil
-	q.heldUntil = time.Time{}
+// the head before it may have left with a message that it never acted on, or it
+// has its place in Redis's queue still to take.
+func (p *place) quiet(first Verdict) time.Duration {
+	heldUntil := p.line.heldUntil
+	p.line.heldUntil = time.Time{}
 	switch {
+	case p.ticket != nil && p.ticket.Grain == PerProcess && first.For == 0:
+		return 0
 	case !heldUntil.IsZero():
 		if left := time.Until(heldUntil); left > 0 {
 			return nap(left)

@@ -4,17 +4,30 @@ package engine
 
 import "time"
 
-// Ticket is a waiter's place in a queue that Redis keeps, such as a fair lock's.
-//
-// Every waiter asks once when it arrives, which gives it its place. From then on
-// only the first of a process asks, and its requests keep alive the places of
-// those behind it, so that a process sends one heartbeat for all its waiters. A
+// Grain is who has a place in a queue that Redis keeps.
+type Grain int
+
+const (
+	// PerWaiter: everybody who waits. Each asks once when it arrives, which gives it
+	// its place. From then on only the first of a process asks, and its requests
+	// keep alive the places of those behind it, so that a process sends one heartbeat
+	// for all its waiters.
+	PerWaiter Grain = iota
+	// PerProcess: of each process, the one whose turn it is there. The others ask
+	// for nothing.
+	PerProcess
+)
+
+// Ticket is a waiter's place in a queue that Redis keeps, such as a lock's. A
 // place that is not kept alive, because the process died, is passed over.
 //
-// The head never takes a place for another, who may just be leaving: one behind
-// it whose place is gone is told to ask by itself.
+// The head of a process never takes a place for another, who may just be leaving:
+// one behind it whose place is gone is told to ask by itself.
 type Ticket struct {
-	ID string
+	Grain Grain
+	ID    string // where each waiter has a place
+	// Leads says that the waiter is the first of its process.
+	Leads bool
 	// Seq is the waiter's number in the queue. Try sets it once, from the first
 	// answer; a place that was lost is taken again with it.
 	Seq int64
@@ -44,7 +57,10 @@ func (l *lines) gather(p *place) (more bool) {
 	if t == nil {
 		return false
 	}
-	t.Follows, t.Nudge = false, nil
+	t.Leads, t.Follows, t.Nudge = true, false, nil
+	if t.Grain == PerProcess {
+		return false
+	}
 	if now := time.Now(); len(q.due) == 0 && now.Sub(q.beaten) >= beat {
 		q.due, q.beaten = l.behind(p), now
 	}

@@ -29,6 +29,7 @@ type Waiting struct {
 	Kind    string // for metrics
 	Key     string // the local queue's
 	Channel string // where a release is told
+	Own     string // where this Client alone is told that it is its turn; "": nowhere
 	Try     func(ctx context.Context) (Verdict, error)
 	Grant   Grant
 	// Weight is how much of it is asked for, where that differs from waiter to
@@ -66,10 +67,11 @@ const (
 // held. It reports whether it had to wait.
 func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	first := Verdict{}
-	if w.Ticket != nil {
+	each := w.Ticket != nil && w.Ticket.Grain == PerWaiter
+	if each {
 		w.Ticket.Follows = !e.lines.empty(w.Key)
 	}
-	if w.Ticket != nil || e.lines.empty(w.Key) && e.passing.ahead(w) == nil {
+	if each || e.lines.empty(w.Key) && e.passing.ahead(w) == nil {
 		first, err = w.Try(ctx)
 		if err != nil || first.Granted {
 			return false, err
@@ -104,10 +106,10 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 // waitAsHead is Wait for the first in line, who may have tried once already.
 func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verdict) error {
 	q := p.line
-	timer := time.NewTimer(q.quiet(first))
+	timer := time.NewTimer(p.quiet(first))
 	defer timer.Stop()
 	if q.sub == nil {
-		q.sub = e.subs.Subscribe(w.Channel)
+		q.sub = e.subs.Subscribe(w.channels()...)
 	}
 	if w.Weight > 0 {
 		defer e.passing.arrive(w, p.since)()
@@ -136,6 +138,13 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 		}
 		timer.Reset(nap(v.For))
 	}
+}
+
+func (w *Waiting) channels() []string {
+	if w.Own == "" {
+		return []string{w.Channel}
+	}
+	return []string{w.Channel, w.Own}
 }
 
 // try is w.Try for one who has been told before that the thing is held.

@@ -117,7 +117,7 @@ func lasts(ms int64) time.Duration {
 }
 
 // exclusive returns who holds the lock alone, and has come for it: a count of 0
-// says that a fair lock was handed over, with the last hold's token still.
+// says that it was handed over, with the last hold's token still.
 func (s State) exclusive() (Holder, bool) {
 	for _, h := range s.Holders {
 		if (h.Write || len(s.Holders) == 1 && s.Kind != rwLock) && h.Count > 0 {

@@ -23,11 +23,11 @@ const (
 // channel is guarded by Service.mu.
 type channel struct {
 	name  string
-	subs  []*Subscription
+	seats []*seat // who listens
 	stage stage
 	node  *node // set when queued, asked or live
 
-	idleSince time.Time // when the last of subs was closed
+	idleSince time.Time // when the last seat was given up
 	retryAt   time.Time // when unplaced: not to be routed before
 	liveSince time.Time // when live
 	failures  int       // in a row
@@ -52,28 +52,28 @@ func (s *Service) channel(name string) *channel {
 	return ch
 }
 
-func (ch *channel) idle() bool { return len(ch.subs) == 0 }
+func (ch *channel) idle() bool { return len(ch.seats) == 0 }
 
 func (ch *channel) add(sub *Subscription) {
-	sub.channel, sub.index = ch, len(ch.subs)
-	ch.subs = append(ch.subs, sub)
+	at := &seat{sub: sub, channel: ch, index: len(ch.seats)}
+	ch.seats = append(ch.seats, at)
+	sub.seats = append(sub.seats, at)
 	if ch.stage == live {
 		poke(sub.signal)
 	}
 }
 
-func (ch *channel) remove(sub *Subscription) {
-	last := len(ch.subs) - 1
-	ch.subs[sub.index] = ch.subs[last]
-	ch.subs[sub.index].index = sub.index
-	ch.subs[last] = nil
-	ch.subs = ch.subs[:last]
-	sub.channel = nil
+func (ch *channel) remove(at *seat) {
+	last := len(ch.seats) - 1
+	ch.seats[at.index] = ch.seats[last]
+	ch.seats[at.index].index = at.index
+	ch.seats[last] = nil
+	ch.seats = ch.seats[:last]
 }
 
 func (ch *channel) signal() {
-	for _, sub := range ch.subs {
-		poke(sub.signal)
+	for _, at := range ch.seats {
+		poke(at.sub.signal)
 	}
 }
 

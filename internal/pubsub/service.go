@@ -6,10 +6,10 @@
 //
 // A Subscription is a wake-up, not a stream. Its C is signalled
 //
-//   - once its channel is confirmed live after Subscribe, so an owner that
-//     checks after that signal has missed nothing (subscribe, then check);
-//   - at each message on the channel;
-//   - each time the channel is confirmed again after its connection was lost or
+//   - once each of its channels is confirmed live after Subscribe, so an owner
+//     that checks after that signal has missed nothing (subscribe, then check);
+//   - at each message on one of them;
+//   - each time one is confirmed again after its connection was lost or
 //     its slot has moved, since whatever was published in between is lost.
 //
 // Signals coalesce: C holds one, whatever number of messages it stands for, and
@@ -174,11 +174,11 @@ func New(src Source, cfg Config) *Service {
 	return s
 }
 
-// Subscribe returns a new Subscription of channel, to be closed by its owner.
-// It neither blocks nor does I/O. All Subscriptions of a channel share one
-// subscription in Redis; if that is live, the new one is signalled at once.
+// Subscribe returns a new Subscription of the channels, to be closed by its
+// owner. It neither blocks nor does I/O. All Subscriptions of a channel share
+// one subscription in Redis; if that is live, the new one is signalled at once.
 // After Close it returns a Subscription that is never signalled.
-func (s *Service) Subscribe(channel string) *Subscription {
+func (s *Service) Subscribe(channels ...string) *Subscription {
 	sub := &Subscription{service: s, signal: make(chan struct{}, 1)}
 
 	s.mu.Lock()
@@ -190,7 +190,9 @@ func (s *Service) Subscribe(channel string) *Subscription {
 		s.started = true
 		s.running.Go(s.route)
 	}
-	s.channel(channel).add(sub)
+	for _, name := range channels {
+		s.channel(name).add(sub)
+	}
 	return sub
 }
 

@@ -1,24 +1,29 @@
-// A Subscription is one owner's wake-up on a channel.
+// A Subscription is one owner's wake-up.
 
 package pubsub
 
 import "time"
 
-// Subscription wakes its owner when something may have happened on a channel.
+// Subscription wakes its owner when something may have happened on one of its
+// channels.
 type Subscription struct {
 	service *Service
 	signal  chan struct{}
+	seats   []*seat // guarded by Service.mu; nil once closed
+}
 
-	// Guarded by Service.mu.
-	channel *channel // nil once closed
-	index   int      // in channel.subs
+// seat is a Subscription's place in one channel. It is guarded by Service.mu.
+type seat struct {
+	sub     *Subscription
+	channel *channel
+	index   int // in channel.seats
 }
 
 // C returns the channel that carries the wake-ups: at most one is pending,
 // whatever it stands for. It is never closed.
 func (sub *Subscription) C() <-chan struct{} { return sub.signal }
 
-// Close ends the Subscription: it is not signalled any more. The channel stays
+// Close ends the Subscription: it is not signalled any more. A channel stays
 // subscribed for the linger when this was its last one. A second Close does
 // nothing.
 func (sub *Subscription) Close() {
@@ -26,13 +31,13 @@ func (sub *Subscription) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	ch := sub.channel
-	if ch == nil {
-		return
+	for _, at := range sub.seats {
+		ch := at.channel
+		ch.remove(at)
+		if ch.idle() && !s.closed {
+			ch.idleSince = time.Now()
+			s.arm(ch, ch.idleSince.Add(s.cfg.Linger))
+		}
 	}
-	ch.remove(sub)
-	if ch.idle() && !s.closed {
-		ch.idleSince = time.Now()
-		s.arm(ch, ch.idleSince.Add(s.cfg.Linger))
-	}
+	sub.seats = nil
 }

@@ -6,7 +6,7 @@
 -- that it goes on in a slot on the move and for who has no rights on them: what cannot
 -- be read is not known.
 -- ARGV[2] the last token given
--- ARGV[3] fair lock: until when the places of its waiters are kept
+-- ARGV[3] lock: until when the places in its queue are kept
 -- ARGV[4] read/write lock: until when the marks of its waiters count
 -- ARGV[5] read/write lock: what the timeout keys of its readers begin with
 -- ARGV[6] permits: those that are taken
@@ -14,7 +14,7 @@
 --
 -- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken,
 --          holder, count, ms, holder, count, ms, ...}
---         kind: free, mutex, fair, rwlock, permits, latch, count, unknown: a string
+--         kind: free, mutex, rwlock, permits, latch, count, unknown: a string
 --         ms: a time to live; -1: without end; the holder's: '' if not known
 --         waiters: -1: not known
 --         token: '' if there is none; value: '' likewise
@@ -79,9 +79,9 @@ if kind == 'none' then
   if n and n > 0 then
     return told('permits', left, -1, '', n, {})
   end
-  local fair, rw = counting(ARGV[3]), counting(ARGV[4])
-  if fair > 0 then
-    return told('fair', 0, fair, '', 0, {})
+  local lock, rw = counting(ARGV[3]), counting(ARGV[4])
+  if lock > 0 then
+    return told('mutex', 0, lock, '', 0, {})
   elseif rw > 0 then
     return told('rwlock', 0, rw, '', 0, {})
   end
@@ -175,8 +175,4 @@ end
 if mode then
   return told('rwlock', ttl, counting(ARGV[4]), '', 0, holders)
 end
-local fair = counting(ARGV[3])
-if fair > 0 then
-  return told('fair', ttl, fair, '', 0, holders)
-end
-return told('mutex', ttl, -1, '', 0, holders)
+return told('mutex', ttl, counting(ARGV[3]), '', 0, holders)

@@ -12,7 +12,8 @@
 -- ARGV[4] how long the token is kept, in ms; 0: for ever
 -- ARGV[5] how long the places are kept, in ms; 0: take none, only try
 -- ARGV[6] the owner's number, if its place was lost; 0: it has none yet
--- ARGV[7] 1: others of its process wait before it, so take a place at the most
+-- ARGV[7] what to do with a lock that is free. 0: take it in turn. 1: take a place
+--         at the most, since others of its process wait before it. 2: take it
 -- ARGV[8] and on: owners whose places are kept too, if they still have one
 --
 -- Returns {1, time, time to live in ms, token, owner...}  granted, now or by an earlier sending
@@ -129,7 +130,7 @@ end
 
 local number = tonumber(place or ARGV[6])
 if ttl == -2 and ARGV[7] ~= '1' then
-  local mine = not head or head == me
+  local mine = not head or head == me or ARGV[7] == '2'
   if not mine and left > 0 and number > 0 and not place then
     mine = number < tonumber(redis.call('ZSCORE', KEYS[3], head))
   end

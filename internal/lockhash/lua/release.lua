@@ -13,8 +13,9 @@
 -- ARGV[1] not-after: not looked at
 -- ARGV[2] the owner
 -- ARGV[3] the command that tells: PUBLISH or SPUBLISH
--- ARGV[4] the channel where it is told if nobody waits
+-- ARGV[4] the channel where it is told if it is handed to nobody
 -- ARGV[5] what the waiters' channels begin with
+-- ARGV[6] one release in how many hands it to nobody, though somebody waits; 0: none
 --
 -- Returns {1, time}  released
 --         {0, time}  the owner does not hold it
@@ -22,15 +23,21 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ms = math.floor(now / 1000)
 
--- A queue that is broken must not keep the lock from being released.
-local queue = KEYS[3]
-  and type(redis.pcall('ZCARD', KEYS[2])) == 'number'
+-- A queue that is broken must not keep the lock from being released, nor need one
+-- that is empty be looked at again.
+local waiting = KEYS[3] and redis.pcall('ZCARD', KEYS[2])
+local queue = type(waiting) == 'number' and waiting > 0
   and type(redis.pcall('ZCARD', KEYS[3])) == 'number'
+
+-- Which releases are open is left to the clock: so nothing need be counted.
+local every = tonumber(ARGV[6])
+local openly = every > 0 and math.floor(now / 8) % every == 0
 
 -- Asked before, not after: in a slot that is on the move a key that is gone is
 -- another server's to answer for.
 local size = redis.call('HLEN', KEYS[1])
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
+openly = openly and released == 1
 
 local function leave(owner)
   redis.call('ZREM', KEYS[3], owner)
@@ -60,7 +67,7 @@ end
 if size > released then
   return {released, now}
 end
-if queue then
+if queue and not openly then
   local head, left = first()
   if head then
     local handed = redis.pcall('HSET', KEYS[1], head, 0)

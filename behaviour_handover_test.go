@@ -1,0 +1,232 @@
+// How the mutex passes from process to process: each has one place in the queue,
+// and a release hands the lock to the next.
+
+package holdfast_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+const queueKey = "holdfast_lock_queue:{myLock}"
+
+// queued returns how many processes have a place.
+func (w *world) queued() int {
+	w.t.Helper()
+	n, err := w.rdb.ZCard(w.t.Context(), queueKey).Result()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return int(n)
+}
+
+// Of each process one waits in the queue, and the lock goes round the processes.
+func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		const processes, waiters = 3, 4
+		first := w.process()
+		held := w.lock(t.Context(), first.mutex)
+		turns := make(chan int)
+		for i := range processes {
+			p := w.process()
+			for range waiters {
+				go func() {
+					l := w.lock(t.Context(), p.mutex)
+					turns <- i
+					w.release(l)
+				}()
+			}
+			synctest.Wait()
+		}
+		w.at(100 * time.Millisecond)
+		if n := w.queued(); n != processes {
+			t.Errorf("%d in the queue, want one for each of %d processes", n, processes)
+		}
+		w.release(held)
+		var order []int
+		for range processes * waiters {
+			order = append(order, <-turns)
+			time.Sleep(3 * time.Millisecond)
+		}
+		for i := range order {
+			if i >= processes && order[i] != order[i-processes] {
+				t.Errorf("granted to %v, want the processes in turn", order)
+				break
+			}
+		}
+	})
+}
+
+// A release wakes the process whose turn it is and no other.
+func TestHandOver_WakesOneProcess(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q, r := w.process(), w.process(), w.process()
+		held := w.lock(t.Context(), p.mutex)
+		next := w.goLock(t.Context(), q.mutex)
+		synctest.Wait()
+		last := w.goLock(t.Context(), r.mutex)
+		w.at(100 * time.Millisecond)
+		asked, messages := r.runs(""), w.messages(channel)
+		w.release(held)
+		l, err := next.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := r.runs("") - asked; n != 0 {
+			t.Errorf("a process asked %d times though it was another's turn", n)
+		}
+		if got := messages(); len(got) != 0 {
+			t.Errorf("told all: %q", got)
+		}
+		w.release(l)
+		l, err = last.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.release(l)
+		within(t, "both", w.now(), 100*time.Millisecond, 100*time.Millisecond)
+	})
+}
+
+// A process that died in the queue may be handed the lock; it goes on when its
+// place is over, and at once if the holder died with it.
+func TestHandOver_ToTheDead(t *testing.T) {
+	for _, tc := range []struct {
+		what        string
+		holderDies  bool
+		least, most time.Duration // after the release, or the end of the lease
+	}{
+		{"the first in the queue", false, time.Second, 2 * time.Second},
+		{"the holder too", true, 0, 100 * time.Millisecond},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p, q, r := w.process(), w.process(), w.process()
+				held := w.lock(t.Context(), p.Mutex(name, holdfast.Renewed(3*time.Second)))
+				dying, die := context.WithCancel(t.Context())
+				dead := w.goLock(dying, q.mutex)
+				synctest.Wait()
+				next := w.goLock(t.Context(), r.mutex)
+				w.at(2500 * time.Millisecond)
+				q.unplug(true)
+				from := w.now()
+				if tc.holderDies {
+					p.unplug(true)
+					from = w.now() + w.pttl(name)
+				} else {
+					w.release(held)
+				}
+				l, err := next.result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				within(t, "the next", w.now()-from, tc.least, tc.most)
+				die()
+				wantErr(t, second(dead.result()), context.Canceled)
+				w.release(l)
+				q.unplug(false)
+				p.unplug(false)
+				w.at(15 * time.Second)
+			})
+		})
+	}
+}
+
+func second(_ *holdfast.Lease, err error) error { return err }
+
+// Who gives up leaves the queue; if the lock was handed to it at that instant, it
+// is handed on.
+func TestHandOver_ToOneThatGivesUp(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q, r := w.process(), w.process(), w.process()
+		held := w.lock(t.Context(), p.mutex)
+		leaving, leave := context.WithCancel(t.Context())
+		gone := w.goLock(leaving, q.mutex)
+		synctest.Wait()
+		next := w.goLock(t.Context(), r.mutex)
+		w.at(100 * time.Millisecond)
+		q.each(nil)
+		leave()
+		w.release(held) // hands it to the one that is leaving, or finds it gone
+		wantErr(t, second(gone.result()), context.Canceled, holdfast.ErrBusy)
+		l, err := next.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, "the next", w.now(), 100*time.Millisecond, 150*time.Millisecond)
+		if n := w.queued(); n != 0 {
+			t.Errorf("%d left in the queue", n)
+		}
+		w.release(l)
+	})
+}
+
+// A hand-over whose message is lost is found by the next poll.
+func TestHandOver_MessageLost(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q := w.process(), w.process()
+		held := w.lock(t.Context(), p.mutex)
+		next := w.goLock(t.Context(), q.mutex)
+		w.at(2500 * time.Millisecond)
+		if err := w.rdb.HSet(t.Context(), name, fmt.Sprint(held.Owner()), 1).Err(); err != nil {
+			t.Fatal(err)
+		}
+		// What a release does, but for the message.
+		waiter := w.rdb.ZRange(t.Context(), queueKey, 0, 0).Val()
+		if len(waiter) != 1 {
+			t.Fatalf("in the queue: %q", waiter)
+		}
+		w.rdb.HDel(t.Context(), name, fmt.Sprint(held.Owner()))
+		w.rdb.HSet(t.Context(), name, waiter[0], 0)
+		w.rdb.PExpire(t.Context(), name, 2*time.Second)
+		l, err := next.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, "granted", w.now(), 2500*time.Millisecond, 3500*time.Millisecond)
+		w.wantHolder(l.Owner(), 1)
+		w.release(l)
+		wantErr(t, held.Release(t.Context()), holdfast.ErrLost)
+	})
+}
+
+// One release in 17 is told to all, so that those outside the queue, such as Java,
+// have their chance; and no release is ever more than a poll from the next grant.
+func TestHandOver_SomeReleasesAreOpen(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		const grants = 170
+		p, q := w.process(), w.process()
+		messages := w.messages(channel)
+		turns := make(chan *process)
+		for _, each := range []*process{p, q} {
+			go func() {
+				for range grants / 2 {
+					l := w.lock(t.Context(), each.mutex)
+					turns <- each
+					time.Sleep(time.Millisecond)
+					w.release(l)
+				}
+			}()
+		}
+		var order []*process
+		for range grants {
+			order = append(order, <-turns)
+		}
+		synctest.Wait()
+		w.at(w.now() + 10*time.Millisecond)
+		if n := len(messages()); n < grants/17/2 || n > grants/17*2+2 {
+			t.Errorf("%d of %d releases were open", n, grants)
+		}
+		within(t, "all", w.now(), grants*time.Millisecond, grants*time.Millisecond+time.Second)
+		if half := order[:grants/2]; !slices.Contains(half, p) || !slices.Contains(half, q) {
+			t.Error("one process had all the turns of the first half")
+		}
+	})
+}

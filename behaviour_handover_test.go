@@ -197,11 +197,11 @@ func TestHandOver_MessageLost(t *testing.T) {
 	})
 }
 
-// One release in 17 is told to all, so that those outside the queue, such as Java,
-// have their chance; and no release is ever more than a poll from the next grant.
+// One release in 7 is told to all and leaves the lock for a moment to those outside
+// the queue, such as Java, if there are any.
 func TestHandOver_SomeReleasesAreOpen(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
-		const grants = 170
+		const grants = 140
 		p, q := w.process(), w.process()
 		messages := w.messages(channel)
 		turns := make(chan *process)
@@ -221,10 +221,10 @@ func TestHandOver_SomeReleasesAreOpen(t *testing.T) {
 		}
 		synctest.Wait()
 		w.at(w.now() + 10*time.Millisecond)
-		if n := len(messages()); n < grants/17/2 || n > grants/17*2+2 {
+		if n := len(messages()); n < grants/7/2 || n > grants/7*2+2 {
 			t.Errorf("%d of %d releases were open", n, grants)
 		}
-		within(t, "all", w.now(), grants*time.Millisecond, grants*time.Millisecond+time.Second)
+		within(t, "all", w.now(), grants*time.Millisecond, 2*grants*time.Millisecond)
 		if half := order[:grants/2]; !slices.Contains(half, p) || !slices.Contains(half, q) {
 			t.Error("one process had all the turns of the first half")
 		}

@@ -25,6 +25,7 @@ const (
 	tokenKey = "token:{n}"
 	queueKey = "queue:{n}"
 	aliveKey = "alive:{n}"
+	openKey  = "opened:{n}"
 
 	clientA = "6e0e2d3c-0000-4000-8000-000000000001"
 	clientB = "6e0e2d3c-0000-4000-8000-000000000002"
@@ -141,7 +142,7 @@ func TestEnterScript(t *testing.T) {
 	}
 	follow := []any{"now+1", mine, 30_000, 604_800_000, 5_000, 0, 1}
 	try := []any{"now+1", mine, 30_000, 604_800_000, 0, 0, 0}
-	runTable(t, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey}, []row{
+	runTable(t, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, []row{
 		{"absent", free(), wait(mine), "[1 now 30000 now]", "mine=1 30000 |", "", ""},
 		{"absent, try", free(), try, "[1 now 30000 now]", "mine=1 30000 |", "", ""},
 		{"absent, others wait", free(place{others, 11, 3000}), wait(mine), "[0 now 3000 now]", " | others 3000 mine 5000", "", ""},
@@ -179,8 +180,8 @@ func TestReleaseScript(t *testing.T) {
 	args := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 0}
 	silent := []any{0, mine, "NOPUBLISH", "open:{n}", "grant:{n}", 0}
 	open := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1}
-	three := []string{lockKey, queueKey, aliveKey}
-	runTable(t, releaseSource, three, []row{
+	four := []string{lockKey, queueKey, aliveKey, openKey}
+	runTable(t, releaseSource, four, []row{
 		{"absent", free(), args, "[0 now]", " |", "", ""},
 		{"mine", held(mine, 1, 10_000), args, "[1 now]", " |", "[0 now]", ""},
 		{"mine, counted", held(mine, 5, 10_000), args, "[1 now]", " |", "[0 now]", ""},
@@ -193,12 +194,58 @@ func TestReleaseScript(t *testing.T) {
 		{"waiting", held(others, 1, 10_000, place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "others=1 10000 | third 4000", "", ""},
 		{"waiting, and the lock ran out", free(place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "third=0 4000 | third 4000", "", ""},
 		{"another's", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", "", ""},
-		{"mine, openly, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), open, "[1 now]", " | others 3000", "[0 now]", "others=0 3000 | others 3000"},
-		{"mine, openly", held(mine, 1, 10_000), open, "[1 now]", " |", "[0 now]", ""},
+		{"mine, in the open, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), open, "[1 now]", "others=0 3000 | others 3000", "[0 now]", ""},
+		{"mine, in the open", held(mine, 1, 10_000), open, "[1 now]", " |", "[0 now]", ""},
 	})
 	runTable(t, releaseSource, []string{lockKey}, []row{
 		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 now]", " | others 3000", "[0 now]", ""},
 		{"one key, another's", held(others, 1, 10_000, place{mine, 11, 3000}), args, "[0 now]", "others=1 10000 | mine 3000", "", ""},
+	})
+}
+
+// A release in the open leaves the lock to those who listen outside the queue, for
+// a moment. Those in the queue, and the one that releases, are not among them.
+func TestOpenRelease(t *testing.T) {
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		future := rdb.Time(ctx).Val().Add(time.Hour).UnixMicro()
+		enter := func() []any {
+			reply, err := rdb.Eval(ctx, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey},
+				future, others, 30_000, 0, 5_000, 0, 2).Slice()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return reply
+		}
+		for outsiders := range 2 {
+			rdb.FlushAll(ctx)
+			held(mine, 1, 10_000, place{others, 11, 3000}).set(ctx, rdb)
+			var listeners []*redis.PubSub
+			for range outsiders + 2 { // mine, others
+				sub := rdb.Subscribe(ctx, "open:{n}")
+				if _, err := sub.Receive(ctx); err != nil {
+					t.Fatal(err)
+				}
+				listeners = append(listeners, sub)
+			}
+			if err := rdb.Eval(ctx, releaseSource, []string{lockKey, queueKey, aliveKey, openKey},
+				0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1).Err(); err != nil {
+				t.Fatal(err)
+			}
+			left, free := rdb.PTTL(ctx, openKey).Val(), rdb.Exists(ctx, lockKey).Val() == 0
+			if open := left > 0; open && left > 3*time.Millisecond || free != (outsiders > 0) {
+				t.Errorf("%d outsiders: free %v, open for %v", outsiders, free, left)
+			}
+			for reply := enter(); reply[0] != int64(1); reply = enter() {
+				if hint := reply[2].(int64); hint < 1 || hint > 3 {
+					t.Fatalf("%d outsiders: asked to come again in %d ms", outsiders, hint)
+				}
+				time.Sleep(time.Millisecond)
+			}
+			for _, sub := range listeners {
+				sub.Close()
+			}
+		}
 	})
 }
 
@@ -221,9 +268,9 @@ func TestQueueScripts(t *testing.T) {
 // lock whatever its queue is.
 func TestWrongTypes(t *testing.T) {
 	enter := []any{int64(1) << 60, mine, 30_000, 0, 5_000, 0, 0}
-	all := []string{lockKey, tokenKey, queueKey, aliveKey}
+	all := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
 	onBoth(t, func(t *testing.T, rdb *redis.Client) {
-		for _, key := range all {
+		for _, key := range all[:4] {
 			rdb.FlushAll(t.Context())
 			if key == tokenKey {
 				rdb.HSet(t.Context(), key, "a", "b")
@@ -241,7 +288,7 @@ func TestWrongTypes(t *testing.T) {
 		rdb.FlushAll(t.Context())
 		rdb.Set(t.Context(), queueKey, "precious", 0)
 		held(mine, 1, 1000).set(t.Context(), rdb)
-		reply, err := rdb.Eval(t.Context(), releaseSource, []string{lockKey, queueKey, aliveKey}, 0, mine, "PUBLISH", "c", "g", 0).Slice()
+		reply, err := rdb.Eval(t.Context(), releaseSource, []string{lockKey, queueKey, aliveKey, openKey}, 0, mine, "PUBLISH", "c", "g", 0).Slice()
 		if err != nil || reply[0] != int64(1) || rdb.Exists(t.Context(), lockKey).Val() != 0 {
 			t.Errorf("leave: %v (%v)", reply, err)
 		}
@@ -251,7 +298,7 @@ func TestWrongTypes(t *testing.T) {
 // Whatever command inside a script fails, nothing is left without an expiry, and
 // the next run makes good.
 func TestScriptsThatFailMidway(t *testing.T) {
-	all := []string{lockKey, tokenKey, queueKey, aliveKey}
+	all := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
 	future := int64(1) << 60
 	for _, tc := range []struct {
 		what   string
@@ -264,7 +311,7 @@ func TestScriptsThatFailMidway(t *testing.T) {
 		{"wait", held(others, 1, 10_000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, mine2}},
 		{"confirm", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0}},
 		{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), releaseSource,
-			[]string{lockKey, queueKey, aliveKey}, []any{0, mine, "PUBLISH", "c", "g", 0}},
+			[]string{lockKey, queueKey, aliveKey, openKey}, []any{0, mine, "PUBLISH", "c", "g", 0}},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -17,10 +17,9 @@ import (
 // long at the most.
 const queueLease = 2 * engine.PollBound
 
-// openly is one release in how many tells all who wait, those outside the queue
-// too, rather than to hand the lock to the next in it. A prime keeps no step with
-// releases at round times.
-const openly = 17
+// openly is one release in how many is left to those outside the queue, if there
+// are any. A prime keeps no step with releases at round times.
+const openly = 7
 
 // resource is the lock as package lease sees it.
 type resource struct {

@@ -186,7 +186,7 @@ func TestRenewScript(t *testing.T) {
 
 func TestReleaseScript(t *testing.T) {
 	args := []any{past, mine, "PUBLISH", channel, "grant:{n}", openly} // a release is never late
-	runTable(t, some.ReleaseOf("", "").Script.Source(), []string{lockKey, "queue:{n}", "alive:{n}"}, []row{
+	runTable(t, some.ReleaseOf("", "").Script.Source(), []string{lockKey, "queue:{n}", "alive:{n}", "opened:{n}"}, []row{
 		{"absent", absent, args, "[0 now]", nothing, ""},
 		{"mine", held(mine, 1, 10*time.Second), args, "[1 now]", nothing, "[0 now]"},
 		{"mine, counted", held(mine, 3, 10*time.Second), args, "[1 now]", nothing, "[0 now]"},

@@ -6,6 +6,7 @@ package keys
 const (
 	queuePrefix = "holdfast_lock_queue"
 	alivePrefix = "holdfast_lock_alive"
+	openPrefix  = "holdfast_lock_open"
 	grantPrefix = "holdfast_lock_grant"
 )
 
@@ -15,6 +16,7 @@ type FairLock struct {
 	Lock
 	Queue string // who waits: a sorted set of owners by their number
 	Alive string // until when each counts as waiting: a sorted set of owners by ms
+	Open  string // stands while the lock is left to those outside the queue
 	Grant string // what the channel of each Client begins with, on which it hears of its grants
 }
 
@@ -29,6 +31,7 @@ func ForFairLock(name string) (FairLock, error) {
 		Lock:  at,
 		Queue: own(queuePrefix, name),
 		Alive: own(alivePrefix, name),
+		Open:  own(openPrefix, name),
 		Grant: own(grantPrefix, name),
 	}, nil
 }

@@ -19,7 +19,7 @@ func TestForFairLock(t *testing.T) {
 		if plain, _ := ForLock(name); at.Lock != plain {
 			t.Errorf("%q: the lock is %v, the plain one %v", name, at.Lock, plain)
 		}
-		for _, key := range []string{at.Queue, at.Alive, at.GrantTo("6e0e2d3c-0000-4000-8000-000000000001")} {
+		for _, key := range []string{at.Queue, at.Alive, at.Open, at.GrantTo("6e0e2d3c-0000-4000-8000-000000000001")} {
 			if Slot(key) != Slot(name) {
 				t.Errorf("%q: %q is in another slot", name, key)
 			}

@@ -46,9 +46,8 @@ type Queue struct {
 	TokenLife time.Duration
 	// Place is how long a place is kept without being heard of.
 	Place time.Duration
-	// Openly is one release in how many hands the lock to nobody, but tells all:
-	// those outside the queue, such as Java, have their chance then. 0: none does,
-	// unless nobody waits.
+	// Openly is one release in how many is left to those outside the queue, such as
+	// Java, if there are any. 0: none is.
 	Openly int
 }
 
@@ -74,7 +73,7 @@ func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *eng
 	}
 	return &conn.Call{
 		Script: enterScript,
-		Keys:   []string{q.At.Hash, q.At.Token, q.At.Queue, q.At.Alive},
+		Keys:   []string{q.At.Hash, q.At.Token, q.At.Queue, q.At.Alive, q.At.Open},
 		Args:   args,
 	}
 }
@@ -88,7 +87,7 @@ func (q *Queue) Release(owner lease.Owner, publish string) *conn.Call {
 func (q *Queue) ReleaseOf(holder, publish string) *conn.Call {
 	return &conn.Call{
 		Script: releaseScript,
-		Keys:   []string{q.At.Hash, q.At.Queue, q.At.Alive},
+		Keys:   []string{q.At.Hash, q.At.Queue, q.At.Alive, q.At.Open},
 		Enough: 1,
 		Args:   []any{holder, publish, q.At.Channel, q.At.Grant, q.Openly},
 	}

@@ -6,6 +6,7 @@
 -- KEYS[2] the last token given
 -- KEYS[3] the queue: a sorted set {owner: number}
 -- KEYS[4] a sorted set {owner: until when its place is kept, in ms}
+-- KEYS[5] stands while the lock is left to those outside the queue
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the owner that asks
 -- ARGV[3] the lease, in ms
@@ -129,7 +130,8 @@ for _ = 1, 64 do
 end
 
 local number = tonumber(place or ARGV[6])
-if ttl == -2 and ARGV[7] ~= '1' then
+local left_open = ttl == -2 and redis.call('PTTL', KEYS[5]) or -2
+if ttl == -2 and left_open < 0 and ARGV[7] ~= '1' then
   local mine = not head or head == me or ARGV[7] == '2'
   if not mine and left > 0 and number > 0 and not place then
     mine = number < tonumber(redis.call('ZSCORE', KEYS[3], head))
@@ -138,7 +140,9 @@ if ttl == -2 and ARGV[7] ~= '1' then
     return grant()
   end
 end
-if ttl == -2 then
+if left_open >= 0 then
+  ttl = math.max(left_open, 1)
+elseif ttl == -2 then
   ttl = math.max(left, 1)
 end
 if keep == 0 then

@@ -8,6 +8,7 @@
 -- KEYS[1] the lock
 -- KEYS[2] the queue
 -- KEYS[3] until when the places in it are kept
+-- KEYS[4] stands while the lock is left to those outside the queue
 --         In a slot on the move, where a call with several keys would be told to
 --         try again, the first alone: waiters poll.
 -- ARGV[1] not-after: not looked at
@@ -15,7 +16,8 @@
 -- ARGV[3] the command that tells: PUBLISH or SPUBLISH
 -- ARGV[4] the channel where it is told if it is handed to nobody
 -- ARGV[5] what the waiters' channels begin with
--- ARGV[6] one release in how many hands it to nobody, though somebody waits; 0: none
+-- ARGV[6] one release in how many is left to those outside the queue, such as Java,
+--         if there are any; 0: none
 --
 -- Returns {1, time}  released
 --         {0, time}  the owner does not hold it
@@ -29,15 +31,10 @@ local waiting = KEYS[3] and redis.pcall('ZCARD', KEYS[2])
 local queue = type(waiting) == 'number' and waiting > 0
   and type(redis.pcall('ZCARD', KEYS[3])) == 'number'
 
--- Which releases are open is left to the clock: so nothing need be counted.
-local every = tonumber(ARGV[6])
-local openly = every > 0 and math.floor(now / 8) % every == 0
-
 -- Asked before, not after: in a slot that is on the move a key that is gone is
 -- another server's to answer for.
 local size = redis.call('HLEN', KEYS[1])
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
-openly = openly and released == 1
 
 local function leave(owner)
   redis.call('ZREM', KEYS[3], owner)
@@ -61,13 +58,37 @@ local function first()
   end
 end
 
+-- Returns whether anybody listens for the release but the Clients of those in the
+-- queue, and the one that releases, whose next waiter may be on its way.
+local function outsiders()
+  local count = ARGV[3] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
+  local listen = redis.pcall('PUBSUB', count, ARGV[4])[2]
+  local clients, known = {[string.sub(ARGV[2], 1, 36)] = true}, 1
+  for _, owner in ipairs(redis.call('ZRANGE', KEYS[2], 0, 99)) do
+    local client = string.sub(owner, 1, 36)
+    if not clients[client] then
+      clients[client], known = true, known + 1
+    end
+  end
+  return not listen or listen > known
+end
+
+-- Those outside are slower to come than those in the queue, so the lock is left to
+-- them for a moment. Which releases do so is left to the clock: nothing need be
+-- counted.
+local function openly()
+  local every = tonumber(ARGV[6])
+  return released == 1 and every > 0 and math.floor(now / 8) % every == 0
+    and outsiders() and redis.pcall('SET', KEYS[4], '', 'PX', 3).ok
+end
+
 if queue then
   leave(ARGV[2])
 end
 if size > released then
   return {released, now}
 end
-if queue and not openly then
+if queue and not openly() then
   local head, left = first()
   if head then
     local handed = redis.pcall('HSET', KEYS[1], head, 0)

@@ -4,6 +4,7 @@ package conn
 
 import (
 	"context"
+	"sync"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
@@ -28,9 +29,20 @@ func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answ
 		}
 		answer(i, m.told(l, err))
 	}
-	for _, i := range elsewhere { // after the others, who need not wait for it
-		answer(i, m.Run(ctx, calls[i]))
+	m.runAll(ctx, calls, elsewhere, outcomes) // after the others, who need not wait for it
+	for _, i := range elsewhere {
+		answer(i, outcomes[i])
 	}
+}
+
+// runAll runs those of the calls that only names, all at once: when slots have
+// moved they are most of a batch, and one after the other would take too long.
+func (m *Manager) runAll(ctx context.Context, calls []*Call, only []int, outcomes []error) {
+	var all sync.WaitGroup
+	for _, i := range only {
+		all.Go(func() { outcomes[i] = m.Run(ctx, calls[i]) })
+	}
+	all.Wait()
 }
 
 // leadsOn reports whether a call is to be sent once more, on the path of all

@@ -19,6 +19,11 @@ type unsent struct{ error }
 
 func (u unsent) Unwrap() error { return u.error }
 
+// errGarbled says that a reply is not what any script answers: what came was for
+// another request, or from something else than Redis. The connection is given up,
+// as after half a reply, and nothing is known of what the request did.
+var errGarbled = errors.New("the reply makes no sense")
+
 // verdict is what an error asks the runner to do.
 type verdict int
 

@@ -70,13 +70,27 @@ func (r *request) withdraw() bool { return r.state.CompareAndSwap(queued, withdr
 // answer takes in the reply and tells the caller.
 func (r *request) answer(clock *clock, received time.Time) {
 	if r.err = r.cmd.Err(); r.err == nil {
-		if reply := r.reply(); len(reply) > 1 {
-			if micros, ok := reply[1].(int64); ok {
-				clock.observe(micros, received)
-			}
+		if micros, ok := r.time(); ok {
+			clock.observe(micros, received)
+		} else {
+			r.err = errGarbled
 		}
 	}
 	r.finish()
+}
+
+// time returns the server's clock in the reply. Every script answers with a status
+// and that, and then with what it has to say.
+func (r *request) time() (micros int64, ok bool) {
+	reply := r.reply()
+	if len(reply) < 2 {
+		return 0, false
+	}
+	if _, ok = reply[0].(int64); !ok {
+		return 0, false
+	}
+	micros, ok = reply[1].(int64)
+	return micros, ok && micros > 0
 }
 
 // fail tells the caller that the request came to nothing.

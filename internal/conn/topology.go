@@ -39,6 +39,9 @@ func newTopology(rdb redis.UniversalClient) (topology, error) {
 	case *redis.Client:
 		if c != nil {
 			options := wireOptions(*c.Options())
+			if options.Addr == sentinelAddr {
+				return newFailover(options), nil
+			}
 			return single{newLane(options.Addr, options)}, nil
 		}
 	case *redis.ClusterClient:
@@ -92,8 +95,7 @@ func shorter(users, ours time.Duration) time.Duration {
 	return ours
 }
 
-// single is one server at a time: standalone, or whichever master Sentinel
-// names, which the dialer finds anew for every connection.
+// single is one server.
 type single struct{ only *lane }
 
 func (s single) lane(context.Context, string) (*lane, error) { return s.only, nil }

@@ -155,10 +155,10 @@ func (w *wire) learnTime(ctx context.Context, rdb *redis.Client) error {
 }
 
 // stale reports whether the server answered as one that is no longer, or not
-// yet, the master.
+// yet, the master, or as none at all.
 func stale(batch []*request) bool {
 	for _, r := range batch {
-		if r.err != nil && isNoMaster(r.err) {
+		if r.err != nil && (isNoMaster(r.err) || errors.Is(r.err, errGarbled)) {
 			return true
 		}
 	}

@@ -1,0 +1,171 @@
+// Replies of any bytes: an error that says so, and never a panic or an answer that
+// no script has given.
+
+package conn_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+)
+
+// parrot is a server that answers every script with the same bytes and then hangs
+// up. It knows no other command but TIME.
+type parrot struct {
+	reply   []byte
+	serving sync.WaitGroup
+}
+
+func (p *parrot) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	p.serving.Go(func() {
+		defer server.Close()
+		p.serve(server)
+	})
+	return client, nil
+}
+
+func (p *parrot) serve(server net.Conn) {
+	commands := bufio.NewReader(server)
+	for {
+		name, err := readCommand(commands)
+		if err != nil {
+			return
+		}
+		reply := []byte("-ERR unknown command\r\n")
+		switch name {
+		case "eval", "evalsha":
+			_, _ = server.Write(p.reply)
+			return
+		case "time":
+			reply = []byte("*2\r\n$1\r\n1\r\n$1\r\n0\r\n")
+		}
+		if _, err := server.Write(reply); err != nil {
+			return
+		}
+	}
+}
+
+// readCommand reads one command and returns its name.
+func readCommand(r *bufio.Reader) (name string, err error) {
+	var words, size int
+	if _, err := fmt.Fscanf(r, "*%d\r\n", &words); err != nil {
+		return "", err
+	}
+	for i := range words {
+		if _, err := fmt.Fscanf(r, "$%d\r\n", &size); err != nil {
+			return "", err
+		}
+		word := make([]byte, size+2)
+		if _, err := io.ReadFull(r, word); err != nil {
+			return "", err
+		}
+		if i == 0 {
+			name = strings.ToLower(string(word[:size]))
+		}
+	}
+	return name, nil
+}
+
+var announcesMuch = regexp.MustCompile(`[^:0-9-][0-9]{6}|[^:]-[0-9]{6}`)
+
+func FuzzReplies(f *testing.F) {
+	for _, reply := range []string{
+		"*4\r\n:1\r\n:1700000000000000\r\n:30000\r\n:1700000000000000\r\n",
+		"*3\r\n:0\r\n:1700000000000000\r\n:-1\r\n",
+		"*2\r\n:-1\r\n:1700000000000000\r\n",
+		"*2\r\n:1\r\n:-5\r\n",
+		"*1\r\n:1\r\n",
+		"*0\r\n",
+		"*-1\r\n",
+		"$-1\r\n",
+		"_\r\n",
+		":1\r\n",
+		"+OK\r\n",
+		"*2\r\n$1\r\n1\r\n:1\r\n",
+		"*2\r\n:1\r\n$1\r\n1\r\n",
+		"*2\r\n*1\r\n:1\r\n:1\r\n",
+		"%1\r\n:1\r\n:2\r\n",
+		"~2\r\n:1\r\n:2\r\n",
+		">2\r\n+message\r\n:2\r\n",
+		"*3\r\n:1\r\n:17000000",
+		"$99999\r\n1\r\n",
+		"-ERR no\r\n",
+		"-NOSCRIPT no\r\n",
+		"-MOVED 1 \r\n",
+		"-MOVED\r\n",
+		"-ASK 1 :1\r\n",
+		"-LOADING yes\r\n",
+		"-\r\n",
+		"\r\n",
+		"",
+	} {
+		f.Add([]byte(reply))
+	}
+	f.Fuzz(func(t *testing.T, reply []byte) {
+		if len(reply) > 4096 || announcesMuch.Match(reply) {
+			t.Skip("go-redis makes room for whatever is announced")
+		}
+		server := &parrot{reply: reply}
+		defer server.serving.Wait()
+		rdb := redis.NewClient(&redis.Options{Addr: "parrot:1", Dialer: server.dial, Protocol: 2})
+		defer rdb.Close()
+		m, err := conn.New(rdb, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		call := newCount("k")
+		m.RunBatch(ctx, "parrot:1", []*conn.Call{call}, func(_ int, err error) {
+			if err != nil {
+				return
+			}
+			if len(call.Reply) < 2 {
+				t.Fatalf("%q was taken for an answer: %v", reply, call.Reply)
+			}
+			for _, element := range call.Reply[:2] {
+				if _, ok := element.(int64); !ok {
+					t.Fatalf("%q was taken for an answer: %v", reply, call.Reply)
+				}
+			}
+			if call.ServerTime() <= 0 {
+				t.Fatalf("%q was taken for an answer at %d", reply, call.ServerTime())
+			}
+		})
+	})
+}
+
+// What makes no sense is asked for once more, on another connection, and may have
+// run.
+func TestGarbledReplyIsNoAnswer(t *testing.T) {
+	for _, reply := range []string{"*1\r\n:1\r\n", "*0\r\n", ":1\r\n", "+OK\r\n", "*2\r\n$1\r\n1\r\n:1\r\n", "*3\r\n:1\r\n:0\r\n:30000\r\n"} {
+		server := &parrot{reply: []byte(reply)}
+		rdb := redis.NewClient(&redis.Options{Addr: "parrot:1", Dialer: server.dial, Protocol: 2})
+		m := newManager(t, rdb)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		call := newCount("k")
+		err := m.Run(ctx, call)
+		cancel()
+		mustMatch(t, err, context.DeadlineExceeded)
+		if _, unheard := call.Outstanding(); !unheard || call.Attempts < 2 || call.Reply != nil {
+			t.Errorf("%q: %d attempts, outstanding %v, reply %v", reply, call.Attempts, unheard, call.Reply)
+		}
+		m.Close()
+		rdb.Close()
+		server.serving.Wait()
+	}
+}

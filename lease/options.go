@@ -99,7 +99,7 @@ func (s Settings) check() error {
 }
 
 // margin is by how much a lease is taken to end earlier here than in Redis: the
-// most that two clocks may drift apart over it.
+// most that two clocks may drift apart over it, and the time that it takes to tell.
 func margin(d time.Duration) time.Duration {
-	return max(d/100, 2*time.Millisecond)
+	return d/100 + 5*time.Millisecond
 }

@@ -52,11 +52,11 @@ func TestSettingsRefused(t *testing.T) {
 // The margin is never so large that a lease has no time of its own.
 func TestMargin(t *testing.T) {
 	for d, want := range map[time.Duration]time.Duration{
-		MinLease:               2 * time.Millisecond,
-		200 * time.Millisecond: 2 * time.Millisecond,
-		time.Second:            10 * time.Millisecond,
-		30 * time.Second:       300 * time.Millisecond,
-		time.Hour:              36 * time.Second,
+		MinLease:               6 * time.Millisecond,
+		200 * time.Millisecond: 7 * time.Millisecond,
+		time.Second:            15 * time.Millisecond,
+		30 * time.Second:       305 * time.Millisecond,
+		time.Hour:              36*time.Second + 5*time.Millisecond,
 	} {
 		if got := margin(d); got != want {
 			t.Errorf("of %v: %v, want %v", d, got, want)

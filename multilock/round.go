@@ -3,6 +3,7 @@
 package multilock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -199,7 +200,13 @@ func (q *Quorum) release(ctx context.Context, leases []*lease.Lease, decided fun
 	}, decided)
 }
 
-var errPending = errors.New("not answered yet")
+var errPending = fmt.Errorf("not answered yet: %w", context.DeadlineExceeded)
+
+// together joins errors, and says but once what they have in common.
+func together(all []error) error {
+	slices.SortFunc(all, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	return errors.Join(slices.CompactFunc(all, func(a, b error) bool { return a.Error() == b.Error() })...)
+}
 
 // patience is how long one round waits for a server.
 func (q *Quorum) patience() time.Duration { return min(q.longest/10, longestTry) }

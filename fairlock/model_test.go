@@ -103,8 +103,12 @@ func (m *model) enter(owner string, number int64, wait, follows bool, behind []s
 		})
 	}
 	m.life = m.now + 6*queueLease.Milliseconds()
-	if m.holder != "" && !m.came && m.holder[:36] == owner[:36] {
-		nudge = append([]string{m.holder}, nudge...)
+	turn := m.holder
+	if m.holder == "" {
+		turn = m.queue[0].owner
+	}
+	if (m.holder == "" || !m.came) && turn != owner && turn[:36] == owner[:36] {
+		nudge = append([]string{turn}, nudge...)
 	}
 	return false, append(nudge, m.tend(behind)...)
 }

@@ -18,8 +18,8 @@ import (
 
 func isErr(err, target error) bool { return errors.Is(err, target) }
 
-// TestGrantedInTheOrderOfArrival: BEHAVIOUR 1.22.
-func TestGrantedInTheOrderOfArrival(t *testing.T) {
+// TestBehaviour22_GrantedInTheOrderOfArrival: BEHAVIOUR 1.22.
+func TestBehaviour22_GrantedInTheOrderOfArrival(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const waiters = 200
 		processes := make([]*process, 8)
@@ -66,7 +66,7 @@ func TestGrantedInTheOrderOfArrival(t *testing.T) {
 	})
 }
 
-func TestTryLockDoesNotBarge(t *testing.T) {
+func TestBehaviour22_TryLockDoesNotBarge(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b, c := w.process(), w.process(), w.process()
 		l := w.lock(t.Context(), a)
@@ -513,5 +513,37 @@ func TestManyWaitersOfOneProcess(t *testing.T) {
 		synctest.Wait()
 		w.wantQueue(0)
 		w.release(l)
+	})
+}
+
+// TestTheFirstOfTheLineIsNotTheFirstOfTheQueue: of two of one process that come at
+// once, the one that Redis heard of first is the second to hear of it. When the lock
+// comes free without a release, it is that one's all the same.
+func TestTheFirstOfTheLineIsNotTheFirstOfTheQueue(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a := w.process()
+		w.release(w.lock(t.Context(), a)) // the scripts are loaded
+		w.rdb.HSet(t.Context(), name, "another:1", 1)
+		w.rdb.PExpire(t.Context(), name, 3*time.Second)
+		held := false
+		a.net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name == "EVALSHA" && len(c.Args) > 1 && c.Args[1] == "5" && !held {
+				held = true
+				return redistest.HoldReply(func() <-chan struct{} {
+					late := make(chan struct{})
+					time.AfterFunc(5*time.Millisecond, func() { close(late) })
+					return late
+				}())
+			}
+			return redistest.Pass
+		})
+		first := make(chan *attempt)
+		go func() { first <- w.goLock(t.Context(), a) }()
+		time.Sleep(time.Millisecond)
+		second := w.goLock(t.Context(), a)
+		l := w.granted(<-first)
+		w.within("the first", w.now(), 3*time.Second, 3*time.Second+pollBound)
+		w.release(l)
+		w.release(w.granted(second))
 	})
 }

@@ -37,7 +37,7 @@ type Ticket struct {
 	// Behind are the IDs of those whose places Try is to keep alive with its own.
 	Behind []string
 	// Nudge is set by Try to the IDs of those who must ask by themselves: the
-	// grant went to them, or their place is gone. If the head's own was gone, its
+	// grant went to them, or is theirs to take, or their place is gone. If the head's own was gone, its
 	// ID is among them, and all are told.
 	Nudge []string
 }
@@ -78,6 +78,16 @@ func (l *lines) behind(p *place) []string {
 		ids = append(ids, at.ticket.ID)
 	}
 	return ids
+}
+
+// follows reports whether the head of p's line is before it in Redis's queue too.
+// Of two that came at once, the one that Redis heard of first may be the second
+// to join the line.
+func (l *lines) follows(p *place) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	head := p.line.head.ticket
+	return head == p.ticket || head.Seq <= p.ticket.Seq
 }
 
 // nudge tells those behind the head to try who must.

@@ -95,7 +95,7 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 		case stage == leading:
 			return true, e.waitAsHead(ctx, w, p, first)
 		}
-		w.Ticket.Follows = true
+		w.Ticket.Follows = e.lines.follows(p)
 		v, err := e.try(ctx, w)
 		if err != nil || v.Granted {
 			return true, err

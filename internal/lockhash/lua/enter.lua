@@ -22,7 +22,7 @@
 --                                                         after the hint; -1: nobody knows when
 --         {-1, time}                                      late: nothing was done
 -- The owners are those of this process who must ask by themselves: the lock was
--- handed to them, or they have lost their place. The owner itself is among them if
+-- handed to them, or is free and it is their turn, or they have lost their place. The owner itself is among them if
 -- it had lost its place, as others of its process may have.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -175,9 +175,15 @@ if type(expiry) == 'table' then
 end
 
 local reply = {0, now, ttl, number}
--- The lock may have been handed to another of this process.
+-- The lock may have been handed to another of this process, or be free for it.
+local turn
 local holder = redis.call('HGETALL', KEYS[1])
-if holder[2] == '0' and string.sub(holder[1], 1, 36) == string.sub(me, 1, 36) then
-  reply[5] = holder[1]
+if holder[2] == '0' then
+  turn = holder[1]
+elseif not holder[1] then
+  turn = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
+end
+if turn and turn ~= me and string.sub(turn, 1, 36) == string.sub(me, 1, 36) then
+  reply[5] = turn
 end
 return tended(reply)

@@ -1,0 +1,28 @@
+package fairlock_test
+
+import (
+	"testing"
+	"time"
+)
+
+// Tokens grow also where time stands still, and where the data are lost.
+func TestTokens(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		a, b := w.process(), w.process()
+		var last int64
+		for i := range 20 { // all in one microsecond
+			if i == 10 {
+				w.at(time.Millisecond) // no token is ahead of the clock by as much
+				w.mini.FlushAll()
+			}
+			for _, p := range []*process{a, b} {
+				l := w.lock(t.Context(), p)
+				if l.Token() <= last {
+					t.Errorf("token %d after %d", l.Token(), last)
+				}
+				last = l.Token()
+				w.release(l)
+			}
+		}
+	})
+}

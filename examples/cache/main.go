@@ -12,27 +12,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"sync"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 	"github.com/holdfast-go/holdfast/rwlock"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, os.Getenv("REDIS_URL"))
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "cache:", err)
-		os.Exit(1)
-	}
-}
+func main() { embedded.Main(run) }
 
 // cacheKeys are the two halves of the cache, which must be of one version.
 const (
@@ -47,12 +37,7 @@ type cache struct {
 }
 
 // run has some readers use the cache while it is rebuilt a few times.
-func run(ctx context.Context, out io.Writer, url string) (err error) {
-	rdb, closeRedis, err := connect(url)
-	if err != nil {
-		return err
-	}
-	defer closeRedis()
+func run(ctx context.Context, rdb *redis.Client, out io.Writer) (err error) {
 	client := holdfast.New(rdb)
 	defer func() { err = errors.Join(err, client.Close()) }()
 
@@ -140,25 +125,4 @@ func (c cache) write(ctx context.Context, version int) error {
 		return context.Cause(ctx)
 	}
 	return c.rdb.Set(ctx, taxesKey, version, time.Hour).Err()
-}
-
-// connect returns a client of the Redis at url, or of an embedded one.
-func connect(url string) (rdb *redis.Client, done func(), err error) {
-	if url != "" {
-		o, err := redis.ParseURL(url)
-		if err != nil {
-			return nil, nil, err
-		}
-		rdb = redis.NewClient(o)
-		return rdb, func() { _ = rdb.Close() }, nil
-	}
-	server, err := miniredis.Run()
-	if err != nil {
-		return nil, nil, err
-	}
-	rdb = redis.NewClient(&redis.Options{Addr: server.Addr()})
-	return rdb, func() {
-		_ = rdb.Close()
-		server.Close()
-	}, nil
 }

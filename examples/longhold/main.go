@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"os"
 	"strings"
 	"time"
 
@@ -21,18 +19,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 )
 
-func main() {
-	rdb, closeAll, err := connect()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer closeAll()
-	if err := run(context.Background(), rdb, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { embedded.Main(run) }
 
 func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	client := holdfast.New(rdb)
@@ -44,7 +34,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	defer rdb.Del(ctx, prefix+"hanging")
 
 	// The alarm, until it has rung for both.
-	watch, cancel := context.WithTimeout(ctx, 10*time.Second)
+	watch, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	rung := make(map[string]bool)
 	err := client.Monitor(watch, holdfast.MonitorOptions{

@@ -1,19 +1,17 @@
 package main
 
 import (
-	"bytes"
-	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/examples/internal/exampletest"
 )
 
 func TestRun(t *testing.T) {
-	var out bytes.Buffer
-	if err := run(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{"booked all three", "held by another", "not booked", "room held: false, driver held: false"} {
-		if !strings.Contains(out.String(), line) {
-			t.Errorf("nothing says %q:\n%s", line, out.String())
-		}
-	}
+	exampletest.RunOn(t, 3, run,
+		`booked all three`,
+		`another booker: .*held by another`,
+		`not booked`,
+		`the driver is free for others`,
+		`back: booked`,
+	)
 }

@@ -10,26 +10,16 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
-	"os"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 )
 
-func main() {
-	rdb, closeAll, err := connect()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer closeAll()
-	if err := run(context.Background(), rdb, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { embedded.Main(run) }
 
 func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	name := "permits:" + uuid.NewString()

@@ -1,19 +1,17 @@
 package main
 
 import (
-	"bytes"
-	"strings"
 	"testing"
+
+	"github.com/holdfast-go/holdfast/examples/internal/exampletest"
 )
 
 func TestRun(t *testing.T) {
-	var out bytes.Buffer
-	if err := run(t.Context(), &out); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
-	for _, line := range []string{"granted by 5 of 5", "granted by 3 of 5, with a greater token: true", "the holder is told after", "nobody is granted it now: true", "one is back"} {
-		if !strings.Contains(out.String(), line) {
-			t.Errorf("nothing says %q:\n%s", line, out.String())
-		}
-	}
+	exampletest.RunOn(t, 5, run,
+		`all up: granted by [345] of 5`,
+		`two stopped: granted by 3 of 5, with a greater token: true`,
+		`three stopped: the holder is told after .*: true`,
+		`nobody is granted it now: true`,
+		`one is back, with its data: granted by 3 of 5`,
+	)
 }

@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -22,19 +20,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 	"github.com/holdfast-go/holdfast/fairlock"
 )
 
-func main() {
-	rdb, closeAll, err := connect()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer closeAll()
-	if err := run(context.Background(), rdb, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { embedded.Main(run) }
 
 const (
 	customers = 8
@@ -53,11 +43,17 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 		return err
 	}
 	d := &desk{out: out}
+	short, leave := context.WithCancel(ctx)
+	defer leave()
 	var all sync.WaitGroup
 	for i := range customers {
 		entrance := []*holdfast.Client{east, west}[i%2]
 		ticket := entrance.FairMutex(name).Ticket()
-		all.Go(func() { d.customer(ctx, i, ticket) })
+		patience := ctx
+		if i == impatient {
+			patience = short
+		}
+		all.Go(func() { d.customer(patience, i, ticket) })
 		if err := arrived(ctx, ticket); err != nil {
 			return err
 		}
@@ -67,8 +63,8 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 		}
 		d.say("customer %d comes, %d before it", i, ahead)
 	}
-	time.Sleep(300 * time.Millisecond) // customer 3 has no more time
-	n, err := east.FairMutex(name).QueueLength(ctx)
+	leave()
+	n, err := shorter(ctx, east.FairMutex(name))
 	if err != nil {
 		return err
 	}
@@ -91,6 +87,14 @@ func arrived(ctx context.Context, ticket *fairlock.Ticket) error {
 	}
 }
 
+// shorter waits until somebody has left the queue, and returns how many are in it.
+func shorter(ctx context.Context, m *fairlock.Mutex) (n int, err error) {
+	for n = customers; n == customers && err == nil; time.Sleep(time.Millisecond) {
+		n, err = m.QueueLength(ctx)
+	}
+	return n, err
+}
+
 // desk notes who was served.
 type desk struct {
 	mu     sync.Mutex
@@ -100,13 +104,8 @@ type desk struct {
 }
 
 func (d *desk) customer(ctx context.Context, i int, ticket *fairlock.Ticket) {
-	if i == impatient {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 200*time.Millisecond)
-		defer cancel()
-	}
 	turn, err := ticket.Lock(ctx)
-	if i == impatient && errors.Is(err, context.DeadlineExceeded) {
+	if i == impatient && errors.Is(err, context.Canceled) {
 		d.say("customer %d leaves", i)
 		return
 	}

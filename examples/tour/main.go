@@ -7,7 +7,8 @@
 //	REDIS_URL=redis://localhost:6379 go run ./examples/tour -scene 1
 //
 // With REDIS_URL it runs on that server. Start it in two terminals, and the two
-// take turns in scene 1.
+// take turns in scene 1. Scenes that need several servers, and stop them, have
+// embedded ones all the same.
 //
 // It exits with status 0 if every check held.
 package main

@@ -70,8 +70,8 @@ func (s *stage) checkCount(ctx context.Context, name string, owner holdfast.Owne
 }
 
 func watchdog(ctx context.Context, s *stage) error {
-	const length = 900 * time.Millisecond
-	s.note("The lease is 900 ms here, for 30 s by default, and renewed every 300 ms, a third of")
+	const length = 1200 * time.Millisecond
+	s.note("The lease is 1.2 s here, for 30 s by default, and renewed every 400 ms, a third of")
 	s.note("it. A works for three leases and a bit, and does nothing to keep the lock.")
 	name := s.name("import")
 	a, err := s.A.Mutex(name, holdfast.Renewed(length)).Lock(ctx)
@@ -107,7 +107,7 @@ func watchdog(ctx context.Context, s *stage) error {
 		return err
 	}
 	defer b.Release(ctx)
-	s.says("A", "released; B locks it once, for 900 ms, without renewal")
+	s.says("A", "released; B locks it once, for 1.2 s, without renewal")
 	rose, before := false, length
 	for {
 		now, err := s.look(ctx, name)
@@ -164,11 +164,11 @@ func runOut(ctx context.Context, s *stage) error {
 }
 
 func vanish(ctx context.Context, s *stage) error {
-	s.note("C is a third process, with a lease of 1 s. It dies without releasing; B waits.")
+	s.note("C is a third process, with a lease of 1.5 s. It dies without releasing; B waits.")
 	name := s.name("leader")
 	c := holdfast.New(s.Redis)
 	defer c.Close()
-	if _, err := c.Mutex(name, holdfast.Renewed(time.Second)).Lock(ctx); err != nil {
+	if _, err := c.Mutex(name, holdfast.Renewed(1500*time.Millisecond)).Lock(ctx); err != nil {
 		return err
 	}
 	next := later(ctx, s.B.Mutex(name).Lock)

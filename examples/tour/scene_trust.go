@@ -20,7 +20,7 @@ func force(ctx context.Context, s *stage) error {
 	s.note("Only who has the Lease can release it. An id that is made up is nobody's. But an")
 	s.note("operator who knows that the holder hangs can take the lock from it.")
 	name := s.name("deploy")
-	a, err := s.A.Mutex(name, holdfast.Renewed(600*time.Millisecond)).Lock(ctx)
+	a, err := s.A.Mutex(name, holdfast.Renewed(time.Second)).Lock(ctx)
 	if err != nil {
 		return err
 	}

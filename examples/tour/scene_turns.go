@@ -23,7 +23,7 @@ func takeTurns(ctx context.Context, s *stage) error {
 		s.note("it uses the same name, %q, and takes turns with this one.", name)
 	}
 
-	s.note("Which of them is next is not promised; that is what a fair lock will be for.")
+	s.note("Which of them is next is not promised; that is what a fair lock is for.")
 
 	var mu sync.Mutex // guards tokens; the lock under test guards the rest
 	var tokens []int64
@@ -84,9 +84,10 @@ func increasing(tokens []int64) bool {
 }
 
 func giveUp(ctx context.Context, s *stage) error {
-	s.note("A holds for 800 ms. B waits for 500 ms at most: the context says so.")
+	s.note("A works for 800 ms under a lease of 1 s. B waits for 500 ms at most: the context")
+	s.note("says so.")
 	name := s.name("report")
-	a, err := s.A.Mutex(name, holdfast.Fixed(time.Second)).Lock(ctx)
+	a, err := s.A.Mutex(name, holdfast.Renewed(time.Second)).Lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,11 +132,11 @@ func wakeUp(ctx context.Context, s *stage) error {
 	var told, asked []time.Duration
 	for i := range 5 {
 		hold := time.Duration(10+20*i) * time.Millisecond
-		byMessage, err := s.wakeAfter(ctx, name, hold, m.Lock)
+		byMessage, err := s.wakeAfter(ctx, name, hold, m.Lock, s.waiters)
 		if err != nil {
 			return err
 		}
-		byPoll, err := s.wakeAfter(ctx, name, hold, askEvery(100*time.Millisecond, m))
+		byPoll, err := s.wakeAfter(ctx, name, hold, askEvery(100*time.Millisecond, m), nobodyListens)
 		if err != nil {
 			return err
 		}
@@ -147,15 +148,17 @@ func wakeUp(ctx context.Context, s *stage) error {
 	return nil
 }
 
-// wakeAfter measures how long after A's release B has the lock.
-func (s *stage) wakeAfter(ctx context.Context, name string, hold time.Duration, lock locking) (time.Duration, error) {
+// wakeAfter measures how long after A's release B has the lock. A holds it for some
+// time from when B waits.
+func (s *stage) wakeAfter(ctx context.Context, name string, hold time.Duration, lock locking,
+	waits func(context.Context, string) error) (time.Duration, error) {
 	a, err := s.A.Mutex(name).Lock(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer a.Release(ctx)
 	b := later(ctx, lock)
-	if err := errors.Join(s.waiters(ctx, name), sleep(ctx, hold)); err != nil {
+	if err := errors.Join(waits(ctx, name), sleep(ctx, hold)); err != nil {
 		return 0, err
 	}
 	released := time.Now()
@@ -168,6 +171,8 @@ func (s *stage) wakeAfter(ctx context.Context, name string, hold time.Duration, 
 	}
 	return came.at.Sub(released), came.lease.Release(ctx)
 }
+
+func nobodyListens(context.Context, string) error { return nil }
 
 // askEvery locks as one does who is not told.
 func askEvery(pause time.Duration, m holdfast.Locker) locking {

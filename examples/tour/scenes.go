@@ -1,7 +1,8 @@
+// The list of scenes.
+
 package main
 
-// scenes are the parts of the tour, in order. A new synchronizer adds its own
-// here, in a file of its own.
+// scenes are the parts of the tour, in order.
 var scenes = []scene{
 	{"A and B take turns", takeTurns},
 	{"A wait has an end: B gives up after 500 ms", giveUp},
@@ -11,8 +12,19 @@ var scenes = []scene{
 	{"A holder vanishes: the waiter follows when the lease is over", vanish},
 	{"A stranger's release is refused, a forced one works", force},
 	{"Woken by a message, beside a poll every 100 ms", wakeUp},
+	{"Do: lock, work, release, with hooks; and what to do when it is busy", doOrElse},
 	{"The fence: a writer that overslept its lease is refused", fence},
-	{"Do: lock, work, release; and what to do when it is busy", doOrElse},
 	{"Detach in A, attach in B", handOver},
+	{"A fair queue: order in is order out, beside a lock that promises none", fairQueue},
+	{"Readers together, a writer alone, and a downgrade", readWrite},
+	{"Ten workers on three permits", threePermits},
+	{"A permit that expires", permitExpires},
+	{"A holder dies, and its permits come back", permitsComeBack},
+	{"A latch of five", latchOfFive},
+	{"All of three locks on three servers, one of them stopped", allOfThree},
+	{"A quorum of five servers, two and then three of them stopped", quorumOfFive},
+	{"16 segments against one lock", segments},
+	{"A stock of 100, with and without a lock", stock},
+	{"An alarm for a lock that is held for long", alarm},
 	{"The spans of one lock", spans},
 }

@@ -5,15 +5,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 )
 
 // scene is one part of the tour.
@@ -40,7 +44,7 @@ type stage struct {
 func (t *theatre) stage(out io.Writer) *stage {
 	return &stage{
 		A: t.a, B: t.b, Redis: t.rdb,
-		alone: t.server != nil, prefix: t.prefix, shared: t.shared,
+		alone: len(t.embedded) > 0, prefix: t.prefix, shared: t.shared,
 		out: out, began: time.Now(),
 	}
 }
@@ -69,7 +73,8 @@ func (s *stage) note(format string, args ...any) {
 func (s *stage) says(who, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	printf(s.out, "   %5d ms  %-5s  %s\n", time.Since(s.began).Milliseconds(), who, fmt.Sprintf(format, args...))
+	said := strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ") // joined errors
+	printf(s.out, "   %5d ms  %-5s  %s\n", time.Since(s.began).Milliseconds(), who, said)
 }
 
 // check prints a claim and whether it held.
@@ -86,7 +91,7 @@ func (s *stage) check(claim string, held bool) {
 
 // state is what Redis has at a lock's name.
 type state struct {
-	holders map[string]string // holder: count
+	holders map[string]string // holder: count; of a read/write lock the mode as well
 	ttl     time.Duration     // negative where there is no key
 }
 
@@ -110,8 +115,8 @@ func (s *stage) show(ctx context.Context, name string) (state, error) {
 		s.says("redis", "no key %s: the lock is free", name)
 		return now, nil
 	}
-	for holder, count := range now.holders {
-		s.says("redis", "HGETALL %s   %s = %s", name, holder, count)
+	for _, field := range slices.Sorted(maps.Keys(now.holders)) {
+		s.says("redis", "HGETALL %s   %s = %s", name, field, now.holders[field])
 	}
 	s.says("redis", "PTTL %s   %d ms", name, now.ttl.Milliseconds())
 	return now, nil
@@ -129,6 +134,68 @@ func (s *stage) waiters(ctx context.Context, name string) error {
 			return err
 		}
 	}
+}
+
+// several starts embedded servers for one scene, with a Client on each. close ends
+// them.
+func (s *stage) several(n int) (servers []*embedded.Server, clients []*holdfast.Client, close func(), err error) {
+	if servers, err = embedded.Start(n); err != nil {
+		return nil, nil, nil, err
+	}
+	for _, server := range servers {
+		clients = append(clients, holdfast.New(server.Redis))
+	}
+	return servers, clients, func() {
+		for _, client := range clients {
+			_ = client.Close()
+		}
+		embedded.Close(servers)
+	}, nil
+}
+
+// everyone runs work n times at the same time, and returns when all are done.
+func everyone(n int, work func(i int) error) error {
+	errs := make(chan error, n)
+	for i := range n {
+		go func() { errs <- work(i) }()
+	}
+	return all(errs, n)
+}
+
+// all waits for n to be done, and returns what failed.
+func all(done <-chan error, n int) (err error) {
+	for range n {
+		err = errors.Join(err, <-done)
+	}
+	return err
+}
+
+// crowd counts who is inside at the same time. Its most is read when all have left.
+type crowd struct {
+	mu           sync.Mutex // guards what follows
+	inside, most int
+}
+
+func (c *crowd) enter() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inside++
+	c.most = max(c.most, c.inside)
+	return c.inside
+}
+
+func (c *crowd) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inside--
+}
+
+// process returns A for an even number, B for an odd one.
+func (s *stage) process(i int) (who string, client *holdfast.Client) {
+	if i%2 == 0 {
+		return "A", s.A
+	}
+	return "B", s.B
 }
 
 // locking is a Lock, or what does the same.

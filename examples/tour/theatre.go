@@ -9,44 +9,37 @@ import (
 	"io"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 )
 
 // theatre is one Redis and two Clients on it. Each of them has its own part in
 // the owner ids, its own connections and its own renewals, so that two Clients in
 // one process meet only in Redis, as two processes do.
 type theatre struct {
-	rdb    *redis.Client
-	server *miniredis.Miniredis // nil on a server that was given
-	shared string               // the beginning of names that every tour there uses
-	prefix string               // the beginning of all others
-	a, b   *holdfast.Client
+	rdb      *redis.Client
+	embedded []*embedded.Server // none on a server that was given
+	shared   string             // the beginning of names that every tour there uses
+	prefix   string             // the beginning of all others
+	a, b     *holdfast.Client
 }
 
 // open starts an embedded server, or connects to the one at url.
-func open(ctx context.Context, url string) (*theatre, error) {
-	t := new(theatre)
+func open(ctx context.Context, url string) (t *theatre, err error) {
+	t = new(theatre)
 	if url == "" {
-		t.server = miniredis.NewMiniRedis()
-		t.server.ClockTTL(true) // leases run out as time passes
-		if err := t.server.Start(); err != nil {
+		if t.embedded, err = embedded.Start(1); err != nil {
 			return nil, err
 		}
-		t.rdb = redis.NewClient(&redis.Options{Addr: t.server.Addr()})
+		t.rdb = t.embedded[0].Redis
 	} else {
-		options, err := redis.ParseURL(url)
-		if err != nil {
-			return nil, fmt.Errorf("REDIS_URL: %w", err)
-		}
 		t.shared = "holdfast-tour:"
 		t.prefix = t.shared + uuid.NewString()[:8] + ":"
-		t.rdb = redis.NewClient(options)
-		if err := t.rdb.Ping(ctx).Err(); err != nil {
-			return nil, errors.Join(fmt.Errorf("REDIS_URL: %w", err), t.rdb.Close())
+		if t.rdb, err = embedded.Dial(ctx, url); err != nil {
+			return nil, err
 		}
 	}
 	t.a, t.b = holdfast.New(t.rdb), holdfast.New(t.rdb)
@@ -56,7 +49,7 @@ func open(ctx context.Context, url string) (*theatre, error) {
 // introduce says what there is on stage.
 func (t *theatre) introduce(out io.Writer) {
 	where := "an embedded server, miniredis; REDIS_URL names another"
-	if t.server == nil {
+	if len(t.embedded) == 0 {
 		where = fmt.Sprintf("the Redis at %s; keys begin with %q and are removed at the end", t.rdb.Options().Addr, t.prefix)
 	}
 	printf(out, "A tour of Holdfast on %s.\n", where)
@@ -67,9 +60,8 @@ func (t *theatre) introduce(out io.Writer) {
 // close ends everything, and removes the keys from a server that was given.
 func (t *theatre) close() error {
 	err := errors.Join(t.a.Close(), t.b.Close())
-	if t.server != nil {
-		err = errors.Join(err, t.rdb.Close())
-		t.server.Close()
+	if len(t.embedded) > 0 {
+		embedded.Close(t.embedded)
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -80,16 +72,15 @@ func (t *theatre) close() error {
 // sweep removes the keys of this tour. The lock that all tours share goes by
 // itself; its token goes with the last tour that is there.
 func (t *theatre) sweep(ctx context.Context) error {
-	for _, pattern := range []string{t.prefix + "*", "redisson_lock_token:{" + t.prefix + "*"} {
-		found := t.rdb.Scan(ctx, 0, pattern, 1000).Iterator()
-		for found.Next(ctx) {
-			if err := t.rdb.Del(ctx, found.Val()).Err(); err != nil {
-				return err
-			}
-		}
-		if err := found.Err(); err != nil {
+	// What stands beside a name, such as its token, has the name in its own.
+	found := t.rdb.Scan(ctx, 0, "*"+t.prefix+"*", 1000).Iterator()
+	for found.Next(ctx) {
+		if err := t.rdb.Del(ctx, found.Val()).Err(); err != nil {
 			return err
 		}
+	}
+	if err := found.Err(); err != nil {
+		return err
 	}
 	lock := t.shared + "resource:x"
 	held, err := t.rdb.Exists(ctx, lock).Result()

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 func TestEverySceneHolds(t *testing.T) {
 	for _, scene := range scenes {
@@ -37,6 +37,19 @@ func playAlone(t *testing.T, scene scene) []string {
 		}
 	}()
 	return theatre.stage(t.Output()).play(t.Context(), scene)
+}
+
+func TestTheTourOnAServerLeavesNothingThere(t *testing.T) {
+	t.Parallel()
+	server := redistest.Server(t)
+	var out bytes.Buffer
+	if err := run(t.Context(), &out, "redis://"+server.Addr(), nil); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	keys, err := server.Admin().Keys(t.Context(), "*").Result()
+	if err != nil || len(keys) > 0 {
+		t.Errorf("it leaves %q, %v", keys, err)
+	}
 }
 
 // A check that cannot fail would make a tour that cannot fail.

@@ -9,8 +9,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
-	"os"
 	"sync"
 	"time"
 
@@ -18,18 +16,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 )
 
-func main() {
-	rdb, closeAll, err := connect()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer closeAll()
-	if err := run(context.Background(), rdb, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { embedded.Main(run) }
 
 const workers = 5
 

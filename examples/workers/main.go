@@ -10,8 +10,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,18 +18,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 )
 
-func main() {
-	rdb, closeAll, err := connect()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer closeAll()
-	if err := run(context.Background(), rdb, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { embedded.Main(run) }
 
 const (
 	workers = 10

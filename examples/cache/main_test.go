@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/examples/internal/exampletest"
+)
+
+func TestRun(t *testing.T) {
+	exampletest.Run(t, run,
+		`version 5: alone`,
+	)
+}

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/examples/internal/exampletest"
+)
+
+func TestRun(t *testing.T) {
+	exampletest.Run(t, run,
+		`tick \d+: missed`,
+		`tick \d+: .* comes too late with it, and is refused`,
+		`\d+ ticks sent once, \d+ missed, \d+ refused`,
+	)
+}

@@ -6,6 +6,8 @@ GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 PKG   ?= ./...
 BENCH ?= .
 TIMEOUT ?= 15m
+TOPOLOGY ?= single
+SEED ?= 0
 
 .DEFAULT_GOAL := help
 
@@ -20,6 +22,10 @@ test: ## run the tests (PKG=./rlock/ for one package)
 .PHONY: race
 race: ## run the tests with the race detector, real servers required
 	HOLDFAST_REQUIRE_SERVERS=1 go test -race -timeout $(TIMEOUT) $(PKG)
+
+.PHONY: torture
+torture: ## contend under faults for a minute (TOPOLOGY=cluster SEED=7)
+	go run ./cmd/holdfast-torture -topology $(TOPOLOGY) -seed $(SEED)
 
 .PHONY: bench
 bench: ## run the benchmarks, no tests (BENCH=Lock for some)

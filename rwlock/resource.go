@@ -55,19 +55,27 @@ func (p *place) release(s *conn.Script, holder, publish string) *conn.Call {
 type asking struct {
 	since time.Time
 	waits bool
+	asked bool // once, so that it asks again as the first of its process
 }
 
-// waited is ARGV of the scripts that grant.
-func (a asking) waited() int64 {
+// marks returns what the scripts that grant are told of it: for how long it has
+// waited, and how long its mark is to count. Who asks for the first time leaves
+// none: it may come to stand behind others of its process, who would then wait for
+// one that waits for its mark, while it cannot ask.
+func (a *asking) marks() (waited, life int64) {
 	if !a.waits {
-		return -1
+		return -1, 0
 	}
-	return time.Since(a.since).Milliseconds()
+	if a.asked {
+		life = markLife.Milliseconds()
+	}
+	a.asked = true
+	return time.Since(a.since).Milliseconds(), life
 }
 
 // waiting puts readers and writers of one process in one line: whoever came
 // first is its head, and asks for its own side.
-func (a asking) waiting(p *place, grant engine.Grant) engine.Waiting {
+func (a *asking) waiting(p *place, grant engine.Grant) engine.Waiting {
 	return engine.Waiting{Key: p.at.Hash, Channel: p.at.Channel, Grant: grant, Marks: a.waits}
 }
 
@@ -80,12 +88,13 @@ type writing struct {
 func (w *writing) Kind() string            { return "rwlock.write" }
 func (w *writing) Waiting() engine.Waiting { return w.waiting(w.place, engine.Exclusive) }
 
-// TokenKey is lease.Fenced's.
-func (w *writing) TokenKey() string { return w.at.Token }
+// TokenKey is lease.Fenced's: readers show tokens too, and a quorum writes them back.
+func (p *place) TokenKey() string { return p.at.Token }
 
 func (w *writing) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
+	waited, life := w.marks()
 	return w.acquire(lockScript, owner.String(), length.Milliseconds(), w.tokenLife, w.at.Timeouts,
-		w.waited(), markLife.Milliseconds())
+		waited, life)
 }
 
 func (w *writing) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {
@@ -111,8 +120,9 @@ func (r *reading) Kind() string            { return "rwlock.read" }
 func (r *reading) Waiting() engine.Waiting { return r.waiting(r.place, engine.Shared) }
 
 func (r *reading) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
+	waited, life := r.marks()
 	return r.acquire(rlockScript, owner.String(), length.Milliseconds(), r.under.String(), r.at.Timeouts,
-		r.waited(), markLife.Milliseconds())
+		waited, life)
 }
 
 func (r *reading) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {

@@ -1,0 +1,223 @@
+// A contender: a process with one Client, and lanes that use it.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"go.uber.org/goleak"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+const (
+	// steady is how many of the contenders are never killed. Only they use what a
+	// dead process would keep from the others for good.
+	steady = 2
+	// lanesOfAKind is how many lanes each contender has for each kind.
+	lanesOfAKind = 2
+
+	childName = "contender"
+	envOrders = "HOLDFAST_TORTURE"
+)
+
+// orders is what a contender has to know.
+type orders struct {
+	Name     string // steady ones are called 0 and 1
+	Steady   bool
+	Leads    bool // sets the latches
+	Seed     uint64
+	Kinds    []string
+	Lease    time.Duration
+	Replicas int
+	Referee  string
+	Epoch    int64
+
+	Topology string
+	Addrs    []string          // of servers or, with Sentinel, of sentinels
+	Routes   map[string]string // server to the proxy in front of it
+}
+
+// contender is the child that the program starts copies of itself as.
+func contender() redistest.ChildFunc {
+	return redistest.Child(childName, func(c *redistest.ChildContext) {
+		leftAlone := goleak.IgnoreCurrent()
+		logging.Disable() // that Redis is out of reach is what this is about
+		var o orders
+		if err := json.Unmarshal([]byte(os.Getenv(envOrders)), &o); err != nil {
+			c.Say("error %v", err)
+			return
+		}
+		if err := o.obey(c); err != nil {
+			c.Say("error %v", err)
+		}
+		if err := leaked(leftAlone); err != nil {
+			c.Say("error goroutines are left: %v", err)
+		}
+		c.Say("bye")
+	})
+}
+
+// leaked waits a while for goroutines to end.
+func leaked(leftAlone goleak.Option) error {
+	var err error
+	for range 10 {
+		if err = goleak.Find(leftAlone); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// obey contends until the referee's process says so, and leaves nothing behind.
+func (o orders) obey(c *redistest.ChildContext) error {
+	rdbs := o.connect()
+	var clients []*holdfast.Client
+	for _, rdb := range rdbs {
+		clients = append(clients, holdfast.New(rdb, holdfast.WithReplicas(o.Replicas)))
+	}
+	ctx, stop := context.WithCancel(c)
+	var epoch atomic.Int64
+	epoch.Store(o.Epoch)
+	errs := make(chan error, 100)
+	var lanes sync.WaitGroup
+	begin := func(kind string, number int) {
+		l, err := o.lane(kind, number, clients, &epoch)
+		if err != nil {
+			errs <- err
+			return
+		}
+		lanes.Go(func() {
+			defer l.conn.Close()
+			run := l.run
+			if kind == "latch" {
+				run = func(ctx context.Context) error { return l.runLatches(ctx, o.Leads && number == 0) }
+			}
+			if err := run(ctx); err != nil && c.Err() == nil {
+				errs <- err
+			}
+		})
+	}
+	for _, kind := range o.Kinds {
+		if !rules[kind].owned && !o.Steady {
+			continue
+		}
+		for number := range lanesOfAKind {
+			begin(kind, number)
+		}
+	}
+	lanes.Go(func() { o.feelPulse(ctx) })
+	o.listen(c, &epoch)
+	stop()
+	lanes.Wait()
+	for _, client := range clients {
+		client.Close()
+	}
+	for _, rdb := range rdbs {
+		rdb.Close()
+	}
+	close(errs)
+	return <-errs // nil if there is none
+}
+
+// listen returns when the contender is to finish.
+func (o orders) listen(c *redistest.ChildContext, epoch *atomic.Int64) {
+	for {
+		line, ok := c.Next()
+		number, isEpoch := strings.CutPrefix(line, "epoch ")
+		if !ok || !isEpoch {
+			return
+		}
+		n, _ := strconv.ParseInt(number, 10, 64)
+		epoch.Store(n)
+	}
+}
+
+// lane makes a lane with a line to the referee.
+func (o orders) lane(kind string, number int, clients []*holdfast.Client, epoch *atomic.Int64) (*lane, error) {
+	conn, err := net.Dial("unix", o.Referee)
+	if err != nil {
+		return nil, err
+	}
+	name := fmt.Sprintf("%s.%s.%d", o.Name, kind, number)
+	return &lane{
+		line:  newLine(conn),
+		name:  name,
+		kind:  kind,
+		ways:  ways{clients: clients, lease: o.Lease},
+		rand:  newRand(o.Seed, name),
+		epoch: epoch,
+		ready: map[string]bool{},
+	}, nil
+}
+
+// newRand is a sequence of its own for each purpose.
+func newRand(seed uint64, purpose string) *rand.Rand {
+	second := uint64(14695981039346656037) // FNV-1a
+	for _, b := range []byte(purpose) {
+		second = (second ^ uint64(b)) * 1099511628211
+	}
+	return rand.New(rand.NewPCG(seed, second))
+}
+
+// connect makes the go-redis clients: one, or one for each server of a quorum.
+func (o orders) connect() []redis.UniversalClient {
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if by, ok := o.Routes[addr]; ok {
+			addr = by
+		}
+		return (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, network, addr)
+	}
+	switch o.Topology {
+	case "sentinel":
+		return []redis.UniversalClient{redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: redistest.MasterName, SentinelAddrs: o.Addrs, Dialer: dial,
+		})}
+	case "cluster":
+		return []redis.UniversalClient{redis.NewClusterClient(&redis.ClusterOptions{Addrs: o.Addrs, Dialer: dial})}
+	}
+	var all []redis.UniversalClient
+	for _, addr := range slices.Sorted(slices.Values(o.Addrs)) {
+		all = append(all, redis.NewClient(&redis.Options{Addr: addr, Dialer: dial}))
+	}
+	return all
+}
+
+// A tick that comes more than stallBound late is told to the referee: the process
+// was stopped, or got no time.
+const (
+	tick       = 5 * time.Millisecond
+	stallBound = 5 * time.Millisecond
+)
+
+// feelPulse tells the referee when the process did not run.
+func (o orders) feelPulse(ctx context.Context) {
+	conn, err := net.Dial("unix", o.Referee)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	l := newLine(conn)
+	for last := time.Now(); ctx.Err() == nil; {
+		time.Sleep(tick)
+		now := time.Now()
+		if now.Sub(last) > tick+stallBound {
+			_ = l.tell(note{Topic: stalled, Lane: o.Name + ".pulse", Call: stamp(last), At: stamp(now)})
+		}
+		last = now
+	}
+}

@@ -1,0 +1,296 @@
+// The judgement: all oracles on what the lanes have said.
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// handoverBound is how long something may be free while somebody waits for it and no
+// fault explains it: a lost message is made up for after a second, a request or its
+// reply that is lost without a word after another one, and either may happen twice.
+const handoverBound = 4 * time.Second
+
+// slowHandover is longer than a message ever takes: the waiter has asked by itself.
+const slowHandover = 500 * time.Millisecond
+
+// resumeBound is how soon after its process runs again a loss is told.
+const resumeBound = 50 * time.Millisecond
+
+// usableBound is how soon after an outage something is granted. Where all replicas
+// have to confirm, the outage lasts until they are back.
+const usableBound = 3 * time.Second
+
+// verdict gathers what the oracles find.
+type verdict struct {
+	*report
+	leases windows // in which something with a lease may be forgotten
+	counts windows // in which a semaphore may be
+	shadow windows
+
+	handovers []handover
+	signals   []lossSignal
+	histories []history
+}
+
+// judge runs the oracles and returns the report.
+func (s *soak) judge(problems []string) *report {
+	v := &verdict{report: s.newReport()}
+	v.Violations = problems
+	v.leases, v.counts, v.shadow = s.windows()
+	for _, name := range slices.Sorted(maps.Keys(s.referee.objects)) {
+		v.object(s.referee.objects[name], s)
+	}
+	v.losses(s.config.Lease)
+	v.wakeUps()
+	v.recoveries(s)
+	v.checkHistories()
+	v.enough(s)
+	for class, n := range s.referee.refused {
+		if strings.HasPrefix(class, unforeseen) {
+			v.violate("%d times: %s", n, class)
+		}
+	}
+	for class, n := range s.referee.endings {
+		if strings.HasPrefix(class, unforeseen) {
+			v.violate("%d releases: %s", n, class)
+		}
+	}
+	return v.report
+}
+
+func (v *verdict) violate(format string, args ...any) {
+	v.Violations = append(v.Violations, fmt.Sprintf(format, args...))
+}
+
+// windows returns the times in which Redis may have forgotten something, by tier,
+// and the shadows of faults.
+func (s *soak) windows() (leases, counts, shadow windows) {
+	lease := int64(s.config.Lease)
+	leases.lease, counts.lease = lease, lease
+	for _, w := range s.log.windows {
+		counts.spans = append(counts.spans, w.span)
+		if w.loss == everything || s.config.Replicas < replicasOf[s.config.Topology] {
+			leases.spans = append(leases.spans, w.span)
+		}
+	}
+	// A fault may still be felt when it is over: a hold taken meanwhile runs out, and
+	// connections are made again.
+	for _, f := range s.log.shadows {
+		shadow.spans = append(shadow.spans, span{f.from, f.to + lease + int64(2*time.Second)})
+	}
+	return leases, counts, shadow
+}
+
+// object judges what happened on one name.
+func (v *verdict) object(o *object, s *soak) {
+	if kindOf(o.name) == "latch" {
+		v.latch(o)
+		return
+	}
+	forgets := v.leases
+	if !o.rule.owned {
+		forgets = v.counts
+	}
+	v.Writes += o.writes
+	v.Fenced += o.fenced
+	v.StaleWrites += o.stale
+	if o.stale > 0 {
+		v.violate("%s: %d stale writes were taken", o.name, o.stale)
+	}
+	for _, f := range overlaps(o.name, o.rule.capacity, o.holds, forgets.excuse) {
+		if f.unpromised {
+			v.UnpromisedOverlaps++
+			v.kind(kindOf(o.name)).Unpromised++
+			continue
+		}
+		v.Overlaps++
+		v.violate("overlap on %v", f)
+	}
+	if o.rule.fenced {
+		v.Violations = append(v.Violations, disorder(o.name, o.rule.capacity, o.holds)...)
+	}
+	if o.rule.capacity == 1 {
+		v.handovers = append(v.handovers, handovers(o.name, o.holds, v.shadow)...)
+	}
+	v.signals = append(v.signals, signals(o.holds, s.referee.stalls)...)
+	certain := slices.DeleteFunc(slices.Clone(o.holds), func(h *hold) bool {
+		_, to := giving(h, o.rule, s.config.Lease)
+		return forgets.meet(h.enter-forgets.lease, to)
+	})
+	// What was forgotten begins anew: a reader then has no writer's token.
+	for _, part := range forgets.part(certain) {
+		v.histories = append(v.histories, histories(o.name, o.rule, part, s.config.Lease)...)
+	}
+	k := v.kind(kindOf(o.name))
+	k.Grants += len(o.holds)
+	for _, h := range o.holds {
+		if took := time.Duration(h.enter - h.call); took > k.WorstWait.d() {
+			k.WorstWait = duration(took)
+		}
+	}
+}
+
+// latch judges one latch.
+func (v *verdict) latch(o *object) {
+	k := v.kind("latch")
+	for _, c := range o.counts {
+		if v.counts.meet(c.call-v.counts.lease, c.at) {
+			return
+		}
+		if !c.wait {
+			k.Grants++
+		} else if took := time.Duration(c.at - c.call); took > k.WorstWait.d() {
+			k.WorstWait = duration(took)
+		}
+	}
+	v.histories = append(v.histories, latchHistory(o.name, latchLanes, o.counts))
+}
+
+// losses judges when losses were told.
+func (v *verdict) losses(lease time.Duration) {
+	m := margin(lease)
+	v.Losses.Told = len(v.signals)
+	v.Losses.Margin = duration(m)
+	for _, s := range v.signals {
+		v.Losses.Worst = max(v.Losses.Worst, duration(s.late))
+		switch {
+		case s.late < -m:
+			v.Losses.ByServer++
+		case s.late <= m:
+			v.Losses.InTime++
+		case s.late-s.starved <= m:
+			v.Losses.Starved++
+			v.Losses.AfterResume = max(v.Losses.AfterResume, duration(s.late-s.starved))
+		case s.starved > 0 && s.late-s.starved <= resumeBound:
+			v.Losses.Starved++
+			v.Losses.AfterResume = max(v.Losses.AfterResume, duration(s.late-s.starved))
+		default:
+			v.Losses.Late++
+			v.violate("%s was told of a loss %v after the deadline, and had not run for %v of it", s.lane, s.late, s.starved)
+		}
+	}
+}
+
+// wakeUps judges how long something was free while somebody waited.
+func (v *verdict) wakeUps() {
+	var clear, shadowed []time.Duration
+	for _, h := range v.handovers {
+		if h.shadow {
+			shadowed = append(shadowed, h.took)
+			continue
+		}
+		clear = append(clear, h.took)
+		k := v.kind(kindOf(h.object))
+		k.WorstHandover = max(k.WorstHandover, duration(h.took))
+		if h.took > slowHandover {
+			k.SlowHandovers++
+		}
+		if h.took > handoverBound {
+			v.LostWakeUps++
+			v.violate("%s was free for %v before %s, which waited, had it", h.object, h.took, h.lane)
+		}
+	}
+	v.Handovers = spread{
+		Count: len(clear), P50: duration(quantile(clear, 0.5)), P99: duration(quantile(clear, 0.99)), Worst: duration(quantile(clear, 1)),
+	}
+	v.HandoversInFaults = spread{
+		Count: len(shadowed), P50: duration(quantile(shadowed, 0.5)), P99: duration(quantile(shadowed, 0.99)), Worst: duration(quantile(shadowed, 1)),
+	}
+}
+
+// recoveries judges how soon after an outage of servers something was granted.
+func (v *verdict) recoveries(s *soak) {
+	var enters []int64
+	for _, o := range s.referee.objects {
+		for _, h := range o.holds {
+			enters = append(enters, h.enter)
+		}
+	}
+	slices.Sort(enters)
+	for _, r := range s.log.recoveries {
+		i, _ := slices.BinarySearch(enters, r.at)
+		if i == len(enters) {
+			continue // it was the last thing
+		}
+		took := time.Duration(enters[i] - r.at)
+		v.Recovery = max(v.Recovery, duration(took))
+		if took > usableBound {
+			v.violate("nothing was granted for %v after %q was over", took, r.class)
+		}
+	}
+}
+
+// checkHistories has Porcupine check all histories, on all processors.
+func (v *verdict) checkHistories() {
+	var (
+		mu      sync.Mutex
+		workers sync.WaitGroup
+		next    = make(chan history)
+	)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for h := range next {
+				result, why := h.check(), ""
+				if result == porcupine.Illegal {
+					why = h.explain()
+				}
+				mu.Lock()
+				v.Histories.Checked++
+				v.Histories.Operations += len(h.operations)
+				if result != porcupine.Ok {
+					v.violate("a history of %s, of %d operations, is %s%s", h.object, len(h.operations), strings.ToLower(string(result)), why)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, h := range v.histories {
+		next <- h
+	}
+	close(next)
+	workers.Wait()
+}
+
+// enough judges whether the run has tried what it was to try.
+func (v *verdict) enough(s *soak) {
+	took := s.ended.Sub(s.began)
+	if least := int(took.Seconds()) * leastGrants; v.Grants < least {
+		v.violate("%d grants in %v are too few to tell anything, want %d", v.Grants, took, least)
+	}
+	if rate := float64(s.warm.grants) / s.warming.Seconds(); rate < leastGrants {
+		v.violate("%.0f grants a second before the first fault are too few, want %d", rate, leastGrants)
+	}
+	for _, kind := range s.config.Kinds {
+		if v.kind(kind).Grants == 0 {
+			v.violate("no %s was ever granted", kind)
+		}
+	}
+	least := int(took.Seconds() * leastFaults)
+	if len(s.config.Faults) > 0 && v.Faults < least {
+		v.violate("%d faults are too few to tell anything, want %d", v.Faults, least)
+	}
+	// Each of the series begins with each class once.
+	if took < 90*time.Second {
+		return
+	}
+	for _, class := range s.config.Faults {
+		if v.FaultsByClass[class] == 0 {
+			v.violate("no fault of the class %q was injected", class)
+		}
+	}
+}
+
+// What a run must have had, by second. A run on two busy processors has ten times that.
+const (
+	leastGrants = 20
+	leastFaults = 1.0
+)

@@ -1,0 +1,130 @@
+// The command line.
+
+package main
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// config is what a run is to be.
+type config struct {
+	Topology string
+	Kinds    []string
+	Faults   []string // classes; all that the topology has if empty
+	For      time.Duration
+	Limit    time.Duration
+	Seed     uint64
+	Grants   int // go on until there are so many
+	Count    int // and so many faults
+
+	Replicas  int
+	Lease     time.Duration
+	Processes int
+
+	Report string // a directory, or empty
+	Quiet  bool
+}
+
+func main() { redistest.Main(program(os.Args[1:]), contender()) }
+
+// program is the command line without the name. Package redistest runs it as it runs
+// a package's tests: in a process that it started itself it runs a contender instead.
+type program []string
+
+// Run returns the status to exit with.
+func (p program) Run() int {
+	c, err := parse(p)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "holdfast-torture:", err)
+		return 2
+	}
+	logging.Disable() // go-redis tells of each failover, as it happens
+	var r *report
+	problems := onSite(func(t testing.TB) { r = run(t, c) })
+	if r == nil {
+		fmt.Fprintf(os.Stderr, "holdfast-torture: broke off:\n%s\n", strings.Join(problems, "\n"))
+		return 1
+	}
+	r.Violations = append(r.Violations, problems...)
+	if err := r.publish(os.Stdout, c.Report); err != nil {
+		fmt.Fprintln(os.Stderr, "holdfast-torture:", err)
+		return 1
+	}
+	if len(r.Violations) > 0 {
+		return 1
+	}
+	return 0
+}
+
+// parse reads the command line.
+func parse(args []string) (config, error) {
+	c := config{}
+	flags := flag.NewFlagSet("holdfast-torture", flag.ContinueOnError)
+	flags.StringVar(&c.Topology, "topology", "single", "single, sentinel, cluster or quorum")
+	kinds := flags.String("kinds", "all", "kinds of synchronizers, by commas; quorum has kinds of its own")
+	faults := flags.String("faults", "all", "classes of faults, by commas, or none; a wrong one lists them")
+	flags.DurationVar(&c.For, "for", time.Minute, "how long, at least")
+	flags.DurationVar(&c.Limit, "limit", 0, "give up after this; default 10 times -for")
+	flags.Uint64Var(&c.Seed, "seed", 0, "of the faults; 0 draws one")
+	flags.IntVar(&c.Grants, "grants", 0, "go on until there are so many grants")
+	flags.IntVar(&c.Count, "faults-count", 0, "and so many faults")
+	flags.IntVar(&c.Replicas, "replicas", -1, "of the tier on sentinel and cluster; default all of them: with fewer a failover is not promised to keep grants")
+	flags.DurationVar(&c.Lease, "lease", 2*time.Second, "of each hold")
+	flags.IntVar(&c.Processes, "processes", 4, "that contend, at least 2")
+	flags.StringVar(&c.Report, "report", "", "directory to write the report to, as JSON and Markdown")
+	flags.BoolVar(&c.Quiet, "quiet", false, "no progress line")
+	if err := flags.Parse(args); err != nil {
+		return c, err
+	}
+	c.Limit = cmp.Or(c.Limit, 10*c.For)
+	if c.Seed == 0 {
+		c.Seed = rand.Uint64()>>33 + 1 // short enough to type
+	}
+	if n := replicasOf[c.Topology]; c.Replicas < 0 || c.Replicas > n {
+		c.Replicas = n
+	}
+	if c.Processes < 2 {
+		return c, errors.New("-processes: at least 2")
+	}
+	var err error
+	if c.Kinds, err = chosen("kinds", *kinds, kindsOf(c.Topology)); err != nil {
+		return c, err
+	}
+	c.Faults, err = chosen("faults", *faults, classesOf(c.Topology))
+	return c, err
+}
+
+// chosen returns those of all that the flag names.
+func chosen(flag, names string, all []string) ([]string, error) {
+	switch {
+	case len(all) == 0:
+		return nil, errors.New("-topology: single, sentinel, cluster or quorum")
+	case names == "all":
+		return all, nil
+	case names == "none" && flag == "faults":
+		return nil, nil
+	}
+	list := strings.Split(names, ",")
+	for _, name := range list {
+		if !slices.Contains(all, name) {
+			return nil, fmt.Errorf("-%s: %q is none of %s", flag, name, strings.Join(all, ", "))
+		}
+	}
+	return list, nil
+}

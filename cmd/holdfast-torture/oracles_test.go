@@ -1,0 +1,252 @@
+// The oracles are alive: each is shown what it is for, and what it must let pass.
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// of is a hold of the only permit of a mutex, from and to in ms.
+func of(lane string, token, call, enter, last, end int64) *hold {
+	return &hold{
+		lane: lane, token: token, amount: 1, ending: released,
+		call: call * ms, enter: enter * ms, last: last * ms, releasing: last * ms, end: end * ms,
+	}
+}
+
+const (
+	ms        = int64(time.Millisecond)
+	testLease = 100 * time.Millisecond
+)
+
+func ending(how string, h *hold) *hold {
+	h.ending = how
+	return h
+}
+
+func amounting(amount int, h *hold) *hold {
+	h.amount = amount
+	return h
+}
+
+func TestOracles(t *testing.T) {
+	mutex, rw := rules["mutex"], rules["rw"]
+	for _, tc := range []struct {
+		name             string
+		rule             rule
+		holds            []*hold
+		overlaps, tokens int
+		legal            bool
+	}{
+		{
+			name:  "turns",
+			rule:  mutex,
+			holds: []*hold{of("a", 1, 0, 1, 5, 6), of("b", 2, 2, 6, 9, 10), of("a", 3, 8, 11, 12, 13)},
+			legal: true,
+		},
+		{
+			name:     "two are in at once",
+			rule:     mutex,
+			holds:    []*hold{of("a", 1, 0, 1, 5, 6), of("b", 2, 2, 4, 9, 10)},
+			overlaps: 1,
+		},
+		{
+			name: "a holder that was stopped claims nothing after its last look",
+			rule: mutex,
+			holds: []*hold{
+				ending(lost, of("a", 1, 0, 1, 2, 500)),
+				of("b", 2, 2, 300, 310, 311),
+			},
+			legal: true,
+		},
+		{
+			name: "a holder that was killed leaves its lock to the next, after its lease",
+			rule: mutex,
+			holds: []*hold{
+				ending(gone, of("a", 1, 0, 1, 2, 20)),
+				of("b", 2, 2, 110, 120, 121),
+				ending(unknown, of("c", 3, 2, 130, 131, 160)),
+				of("d", 4, 2, 200, 201, 202),
+			},
+			legal: true,
+		},
+		{
+			name: "a release that nobody answered may not have freed the lock before it was called",
+			rule: mutex,
+			holds: []*hold{
+				ending(unknown, of("a", 1, 0, 1, 50, 60)),
+				of("b", 2, 2, 40, 41, 42),
+			},
+			overlaps: 1,
+		},
+		{
+			name:   "a token is given twice",
+			rule:   mutex,
+			holds:  []*hold{of("a", 5, 0, 1, 2, 3), of("b", 5, 4, 5, 6, 7)},
+			tokens: 2,
+		},
+		{
+			name:   "a token goes back",
+			rule:   mutex,
+			holds:  []*hold{of("a", 5, 0, 1, 2, 3), of("b", 4, 4, 5, 6, 7)},
+			tokens: 1,
+		},
+		{
+			name: "readers are together, a writer is alone",
+			rule: rw,
+			holds: []*hold{
+				amounting(everybody, of("w", 7, 0, 1, 2, 3)),
+				of("a", 7, 0, 4, 9, 10), of("b", 7, 0, 5, 8, 9),
+				amounting(everybody, of("w", 8, 4, 11, 12, 13)),
+			},
+			legal: true,
+		},
+		{
+			name:     "a writer is in with a reader",
+			rule:     rw,
+			holds:    []*hold{of("a", 7, 0, 4, 9, 10), amounting(everybody, of("w", 8, 4, 6, 12, 13))},
+			overlaps: 1,
+		},
+		{
+			name:     "more permits than there are",
+			rule:     rules["permits"],
+			holds:    []*hold{amounting(2, of("a", 0, 0, 1, 9, 10)), amounting(2, of("b", 0, 0, 2, 9, 10))},
+			overlaps: 1,
+		},
+		{
+			name:  "as many permits as there are",
+			rule:  rules["permits"],
+			holds: []*hold{amounting(2, of("a", 0, 0, 1, 9, 10)), of("b", 0, 0, 2, 9, 10), amounting(2, of("c", 0, 0, 11, 12, 13))},
+			legal: true,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			never := func([]*hold) bool { return false }
+			if found := overlaps("o", tc.rule.capacity, tc.holds, never); len(found) != tc.overlaps {
+				t.Errorf("%d overlaps, want %d: %v", len(found), tc.overlaps, found)
+			}
+			if found := disorder("o", tc.rule.capacity, tc.holds); tc.rule.fenced && len(found) != tc.tokens {
+				t.Errorf("%d tokens out of order, want %d: %q", len(found), tc.tokens, found)
+			}
+			for _, h := range histories("o", tc.rule, tc.holds, testLease) {
+				if got := h.check(); (got == porcupine.Ok) != tc.legal {
+					t.Errorf("the history is %s%s", got, h.explain())
+				}
+			}
+		})
+	}
+}
+
+func TestAWindowExcusesOnlyWhatWasGrantedBeforeAndInIt(t *testing.T) {
+	w := windows{spans: []span{{1000 * ms, 1010 * ms}}, lease: 100 * ms}
+	for _, tc := range []struct {
+		name  string
+		holds []*hold
+		want  bool
+	}{
+		{"before it", []*hold{of("a", 1, 0, 500, 550, 0), of("b", 2, 0, 510, 550, 0)}, false},
+		{"across it", []*hold{of("a", 1, 0, 990, 1100, 0), of("b", 2, 0, 1020, 1100, 0)}, true},
+		{"after it", []*hold{of("a", 1, 0, 1200, 1300, 0), of("b", 2, 0, 1250, 1300, 0)}, false},
+	} {
+		if got := w.excuse(tc.holds); got != tc.want {
+			t.Errorf("two grants %s are excused: %v", tc.name, got)
+		}
+	}
+}
+
+func TestAReaderMayHaveNoTokenAfterALoss(t *testing.T) {
+	w := windows{spans: []span{{1000 * ms, 1010 * ms}}, lease: 100 * ms}
+	writer, reader := amounting(everybody, of("w", 7, 0, 1, 2, 3)), of("r", 0, 1200, 1201, 1202, 1203)
+	for _, part := range w.part([]*hold{writer, reader}) {
+		for _, h := range histories("o", rules["rw"], part, testLease) {
+			if got := h.check(); got != porcupine.Ok {
+				t.Errorf("a history is %s%s", got, h.explain())
+			}
+		}
+	}
+}
+
+func TestHistoriesAreCut(t *testing.T) {
+	var holds []*hold
+	for i := range int64(2*historyHolds + 10) {
+		holds = append(holds, of("a", i+1, 10*i, 10*i+1, 10*i+2, 10*i+3))
+	}
+	parts := histories("o", rules["mutex"], holds, testLease)
+	if len(parts) != 3 {
+		t.Fatalf("%d parts", len(parts))
+	}
+	for _, h := range parts {
+		if len(h.operations) > 2*historyHolds || h.check() != porcupine.Ok {
+			t.Errorf("a part of %d operations is %s", len(h.operations), h.check())
+		}
+	}
+	// A second holder right after the cut, while the last one before it has not left.
+	holds[historyHolds-1].last, holds[historyHolds-1].releasing, holds[historyHolds-1].end = 1<<60, 1<<60, 1<<60
+	if got := histories("o", rules["mutex"], holds, testLease)[1].check(); got != porcupine.Illegal {
+		t.Errorf("a hold across a cut is forgotten: %s", got)
+	}
+}
+
+func TestTheRegisterRefusesWhoWasOvertaken(t *testing.T) {
+	o := &object{rule: rules["mutex"]}
+	a, b := of("a", 1, 0, 1, 2, 3), of("b", 2, 0, 4, 5, 6)
+	read := o.enter(a)
+	if got := o.enter(b); got.Stale || got.Value != 0 {
+		t.Errorf("b reads %+v", got)
+	}
+	if got := o.write(a.token, read.Value+1); !got.Stale || o.fenced != 1 || o.stale != 0 {
+		t.Errorf("a, overtaken, writes: %+v", got)
+	}
+	if got := o.write(b.token, 1); got.Stale || o.stale != 0 {
+		t.Errorf("b writes: %+v", got)
+	}
+	// Two with the same token: the register cannot tell them apart, the oracle can.
+	if o.write(b.token, 1); o.stale != 1 {
+		t.Error("a lost update is not noticed")
+	}
+}
+
+func TestLatchHistories(t *testing.T) {
+	down := func(call, at, left int64) count { return count{call: call, at: at, left: left} }
+	pass := func(call, at int64) count { return count{call: call, at: at, wait: true} }
+	for _, tc := range []struct {
+		name   string
+		counts []count
+		want   porcupine.CheckResult
+	}{
+		{"exact", []count{down(1, 2, 1), down(1, 3, 0), pass(2, 4)}, porcupine.Ok},
+		{"one counted twice", []count{down(1, 2, 0), down(3, 4, 0), pass(5, 6)}, porcupine.Illegal},
+		{"passed before zero", []count{down(1, 2, 1), pass(2, 3), down(4, 5, 0)}, porcupine.Illegal},
+		{"one is not known", []count{{call: 1, at: 2, unknown: true}, down(3, 4, 0), pass(4, 5)}, porcupine.Ok},
+	} {
+		if got := latchHistory("l", 2, tc.counts).check(); got != tc.want {
+			t.Errorf("%s: %s", tc.name, got)
+		}
+	}
+}
+
+func TestHandovers(t *testing.T) {
+	holds := []*hold{
+		of("a", 1, 0, 1, 5, 6),
+		of("b", 2, 2, 9, 10, 11),                 // waited, and got it after 3 ms
+		ending(lost, of("c", 3, 20, 21, 22, 30)), // came when it was free
+		of("d", 4, 2, 200, 201, 202),             // after a loss: nothing to tell
+	}
+	got := handovers("o", holds, windows{})
+	if len(got) != 1 || got[0].took != 3*time.Millisecond || got[0].lane != "b" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestALossIsLateButForStarvation(t *testing.T) {
+	late := ending(lost, of("1.mutex.0", 1, 0, 1, 2, 3))
+	late.deadline, late.told = 1000*ms, 1500*ms
+	stalls := map[string][]span{"1": {{900 * ms, 1490 * ms}}, "2": {{0, 5000 * ms}}}
+	got := signals([]*hold{late}, stalls)
+	if len(got) != 1 || got[0].late != 500*time.Millisecond || got[0].starved != 490*time.Millisecond {
+		t.Errorf("%+v", got)
+	}
+}

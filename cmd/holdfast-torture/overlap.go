@@ -1,0 +1,83 @@
+// The first oracle: claims that exclude each other have no instant in common.
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// overlap is an instant at which more was held than there is.
+type overlap struct {
+	object     string
+	at         int64
+	holds      []*hold
+	unpromised bool
+}
+
+func (o overlap) String() string {
+	text := fmt.Sprintf("%s at %d:", o.object, o.at)
+	for _, h := range o.holds {
+		text += fmt.Sprintf(" [%s took %d, token %d, from %d to %d, asked %d, then %s]",
+			h.lane, h.amount, h.token, h.enter, h.last, h.call, h.ending)
+	}
+	return text
+}
+
+// overlaps returns the instants at which a hold came to others although there was
+// no room for it. excused says which of them were not promised away.
+func overlaps(name string, capacity int, holds []*hold, excused func([]*hold) bool) []overlap {
+	byEnter := slices.SortedFunc(slices.Values(holds), func(a, b *hold) int { return cmp.Compare(a.enter, b.enter) })
+	var found []overlap
+	var inside []*hold
+	for _, h := range byEnter {
+		inside = slices.DeleteFunc(inside, func(o *hold) bool { return o.last < h.enter })
+		inside = append(inside, h)
+		sum := 0
+		for _, o := range inside {
+			sum += o.amount
+		}
+		if sum > capacity {
+			all := slices.Clone(inside)
+			found = append(found, overlap{name, h.enter, all, excused(all)})
+		}
+	}
+	return found
+}
+
+// windows are the times in which something of one tier may be forgotten.
+type windows struct {
+	spans []span
+	lease int64 // a grant may be heard of that much later
+}
+
+// excuse says whether any of what Redis had granted by then may have been forgotten
+// between the first of the grants and the last.
+func (w windows) excuse(holds []*hold) bool {
+	first, last := holds[0].enter, holds[0].enter
+	for _, h := range holds {
+		first, last = min(first, h.enter), max(last, h.enter)
+	}
+	return w.meet(first-w.lease, last)
+}
+
+// meet says whether one of the windows has an instant in common with the time.
+func (w windows) meet(from, to int64) bool {
+	return slices.ContainsFunc(w.spans, func(s span) bool { return s.from <= to && from <= s.to })
+}
+
+// part parts holds into those between one window and the next.
+func (w windows) part(holds []*hold) [][]*hold {
+	parts := make([][]*hold, len(w.spans)+1)
+	for _, h := range holds {
+		before := 0
+		for _, s := range w.spans {
+			if s.to < h.enter {
+				before++
+			}
+		}
+		parts[before] = append(parts[before], h)
+	}
+	return parts
+}

@@ -1,0 +1,263 @@
+// The referee: it keeps the registers that the locks protect, and the record of
+// what the lanes say.
+
+package main
+
+import (
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// hold is one grant, as its lane told it. Instants are in ns of the wall clock.
+type hold struct {
+	lane   string
+	token  int64
+	amount int
+
+	call, enter int64 // Lock was called, and had returned
+	last        int64 // the last instant at which it is known to have lasted
+	ending      string
+	releasing   int64 // Release was called
+	end         int64 // the end was known: Release had returned, or the process was gone
+
+	told, deadline int64 // of a lease that was lost
+}
+
+// The ways a hold ends; others are classes of errors of Release.
+const (
+	released = "released"
+	lost     = "lost"
+	gone     = "process gone"
+)
+
+// object is one name, its register and its record.
+type object struct {
+	name string
+	rule rule
+
+	mu     sync.Mutex
+	seen   int64 // the greatest token shown
+	value  int64
+	stale  int // writes taken that were stale
+	fenced int // reads and writes refused
+	writes int
+	holds  []*hold
+	counts []count // of a latch
+}
+
+// count is one CountDown of a latch, or one Wait.
+type count struct {
+	call, at int64
+	left     int64 // after a CountDown that was answered
+	wait     bool
+	unknown  bool
+}
+
+// span is a time in which something was so.
+type span struct{ from, to int64 }
+
+// referee serves lanes on a socket.
+type referee struct {
+	listener net.Listener
+	wg       sync.WaitGroup
+
+	mu      sync.Mutex
+	conns   map[net.Conn]bool
+	objects map[string]*object
+	grants  int
+	endings map[string]int
+	refused map[string]int    // attempts without a grant, by class
+	stalls  map[string][]span // by process
+}
+
+func newReferee(t testing.TB) *referee {
+	t.Helper()
+	listener, err := net.Listen("unix", t.TempDir()+"/referee")
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	r := &referee{
+		listener: listener,
+		conns:    map[net.Conn]bool{},
+		objects:  map[string]*object{},
+		endings:  map[string]int{},
+		refused:  map[string]int{},
+		stalls:   map[string][]span{},
+	}
+	r.wg.Go(r.accept)
+	t.Cleanup(r.close)
+	return r
+}
+
+func (r *referee) addr() string { return r.listener.Addr().String() }
+
+// close ends all lines and waits for what they said.
+func (r *referee) close() {
+	r.listener.Close()
+	r.mu.Lock()
+	conns := slices.Collect(maps.Keys(r.conns))
+	r.mu.Unlock()
+	for _, conn := range conns {
+		conn.Close()
+	}
+	r.wg.Wait()
+}
+
+func (r *referee) accept() {
+	for {
+		conn, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		r.mu.Lock()
+		r.conns[conn] = true
+		r.mu.Unlock()
+		r.wg.Go(func() { r.serve(conn) })
+	}
+}
+
+// serve hears one lane until it is gone.
+func (r *referee) serve(conn net.Conn) {
+	l := newLine(conn)
+	var current *hold
+	var at *object
+	for {
+		var n note
+		if l.dec.Decode(&n) != nil {
+			break
+		}
+		switch n.Topic {
+		case granted:
+			at, current = r.object(n.Object), newHold(n)
+			r.count(func() { r.grants++ })
+			l.enc.Encode(at.enter(current))
+		case holding:
+			at.lasts(current, n.At)
+		case writing:
+			at.lasts(current, n.At)
+			l.enc.Encode(at.write(current.token, n.Value))
+		case ended:
+			at.end(current, n)
+			r.count(func() { r.endings[n.Ending]++ })
+			current = nil
+		case failed:
+			r.count(func() { r.refused[n.Ending]++ })
+		case countedDown, waited:
+			r.object(n.Object).counted(n)
+		case stalled:
+			process, _, _ := strings.Cut(n.Lane, ".")
+			r.count(func() { r.stalls[process] = append(r.stalls[process], span{n.Call, n.At}) })
+		}
+	}
+	if current != nil {
+		now := stamp(time.Now())
+		at.end(current, note{Ending: gone, Call: now, At: now})
+		r.count(func() { r.endings[gone]++ })
+	}
+	conn.Close()
+	r.count(func() { delete(r.conns, conn) })
+}
+
+func newHold(n note) *hold {
+	return &hold{lane: n.Lane, token: n.Token, amount: n.Amount, call: n.Call, enter: n.At, last: n.At}
+}
+
+func (r *referee) count(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
+func (r *referee) object(name string) *object {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.objects[name]
+	if o == nil {
+		o = &object{name: name, rule: ruleOf(name)}
+		r.objects[name] = o
+	}
+	return o
+}
+
+// enter records a hold and has it read the register.
+func (o *object) enter(h *hold) answer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.holds = append(o.holds, h)
+	if !o.rule.fenced {
+		return answer{}
+	}
+	if h.token < o.seen {
+		o.fenced++
+		return answer{Stale: true}
+	}
+	o.seen = h.token
+	return answer{Value: o.value}
+}
+
+// write is what a protected resource does: it refuses a token that is smaller than
+// the greatest it has seen. That a write it takes follows the last one is what
+// nobody but the lock sees to.
+func (o *object) write(token, value int64) answer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if token < o.seen {
+		o.fenced++
+		return answer{Stale: true}
+	}
+	o.writes++
+	if value != o.value+1 {
+		o.stale++
+	}
+	o.value = value
+	return answer{Value: value}
+}
+
+func (o *object) lasts(h *hold, at int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h.last = max(h.last, at)
+}
+
+func (o *object) end(h *hold, n note) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	h.ending, h.releasing, h.end = n.Ending, n.Call, n.At
+	h.told, h.deadline = n.Told, n.Deadline
+}
+
+func (o *object) counted(n note) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.counts = append(o.counts, count{
+		call: n.Call, at: n.At, left: n.Value, wait: n.Topic == waited, unknown: n.Ending != "",
+	})
+}
+
+// tally is what can be told while it goes on.
+type tally struct{ grants, stale, fenced, lost int }
+
+func (r *referee) tally() tally {
+	r.mu.Lock()
+	t := tally{grants: r.grants, lost: r.endings[lost]}
+	objects := slices.Collect(maps.Values(r.objects))
+	r.mu.Unlock()
+	for _, o := range objects {
+		o.mu.Lock()
+		t.stale += o.stale
+		t.fenced += o.fenced
+		o.mu.Unlock()
+	}
+	return t
+}
+
+func (o *object) untouched() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.holds) == 0
+}

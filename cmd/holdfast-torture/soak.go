@@ -1,0 +1,178 @@
+// A run from its beginning to its end.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// soak is a run.
+type soak struct {
+	t        testing.TB
+	config   config
+	topology topology
+	referee  *referee
+	crew     *crew
+	log      *log
+
+	began, ended time.Time
+	warm         tally         // what there was before the first fault
+	warming      time.Duration // and how long that took
+}
+
+// warmUp is how long contenders run before the first fault: they have to be at work.
+const warmUp = 2 * time.Second
+
+// run runs a soak and returns what came of it. Where the harness itself fails, t does.
+func run(t testing.TB, c config) *report {
+	s := &soak{t: t, config: c, log: newLog()}
+	s.topology = newTopology(t, c)
+	s.referee = newReferee(t)
+	s.began = time.Now()
+	s.crew = newCrew(t, c.Processes, orders{
+		Seed: c.Seed, Kinds: c.Kinds, Lease: c.Lease, Replicas: c.Replicas,
+		Referee: s.referee.addr(), Topology: c.Topology,
+		Addrs: s.topology.addrs(), Routes: s.topology.network().routes,
+	}, s.log)
+	s.contend()
+	problems := s.crew.dismiss()
+	s.ended = time.Now()
+	s.referee.close()
+	problems = append(problems, s.counts()...)
+	s.leftBehind()
+	return s.judge(problems)
+}
+
+// contend lets contenders run, and faults after a while, until it is enough.
+func (s *soak) contend() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	s.watch(ctx, func() bool { return time.Since(s.began) > warmUp })
+	s.warm, s.warming = s.referee.tally(), time.Since(s.began)
+
+	faulty, stopFaults := context.WithCancel(ctx)
+	over := s.startFaults(faulty)
+	s.watch(ctx, s.enough)
+	stopFaults()
+	over()
+	// What is left runs out; what is free is taken.
+	quiet := time.Now().Add(s.config.Lease)
+	s.watch(ctx, func() bool { return time.Now().After(quiet) })
+}
+
+// enough says whether the run may end.
+func (s *soak) enough() bool {
+	faults, _ := s.log.state()
+	return time.Since(s.began) > s.config.For && s.referee.tally().grants >= s.config.Grants && faults >= s.config.Count
+}
+
+// watch returns when done says so, the run has failed, takes too long or is
+// interrupted. It shows the progress, and sees to it that nobody sets the clock, by
+// which claims are compared.
+func (s *soak) watch(ctx context.Context, done func() bool) {
+	every := time.NewTicker(100 * time.Millisecond)
+	defer every.Stop()
+	last := time.Now()
+	for n := 1; !done() && !s.t.Failed(); n++ {
+		select {
+		case <-every.C:
+		case <-ctx.Done():
+			s.t.Errorf("interrupted")
+		}
+		now := time.Now()
+		if set := now.Round(0).Sub(last.Round(0)) - now.Sub(last); set.Abs() > 5*time.Millisecond {
+			s.t.Errorf("the machine's clock was set by %v meanwhile", set)
+		}
+		last = now
+		if time.Since(s.began) > s.config.Limit {
+			s.t.Errorf("not enough grants or faults after %v", s.config.Limit)
+		}
+		if n%20 == 0 {
+			s.progress()
+		}
+	}
+}
+
+func (s *soak) progress() {
+	if s.config.Quiet {
+		return
+	}
+	t := s.referee.tally()
+	faults, last := s.log.state()
+	took := time.Since(s.began)
+	fmt.Fprintf(os.Stderr, "%5.0f s  %s seed %d  %8d grants (%4.0f/s)  %5d faults  %d stale  %d fenced  %d lost  last: %s\n",
+		took.Seconds(), s.config.Topology, s.config.Seed, t.grants, float64(t.grants)/took.Seconds(), faults, t.stale, t.fenced, t.lost, last)
+}
+
+// counts compares the permits that are free, when nobody has any, with those
+// there are. Those of a semaphore without leases are exact in its last epoch.
+func (s *soak) counts() []string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var problems []string
+	for _, kind := range s.config.Kinds {
+		for n := range objectsOfAKind {
+			name := fmt.Sprintf("%s-%d", kind, n)
+			var available func(c *holdfast.Client) (int, error)
+			switch kind {
+			case "permits":
+				available = func(c *holdfast.Client) (int, error) { return c.PermitSemaphore(name).Available(ctx) }
+			case "sem":
+				name = fmt.Sprintf("%s.%d", name, s.crew.epoch)
+				available = func(c *holdfast.Client) (int, error) { return c.Semaphore(name).Available(ctx) }
+			default:
+				continue
+			}
+			if s.referee.object(name).untouched() {
+				continue // not used, so not set
+			}
+			if err := s.all(available); err != nil {
+				problems = append(problems, fmt.Sprintf("%s: %v", name, err))
+			}
+		}
+	}
+	return problems
+}
+
+// all waits until all permits are free: those of killed contenders run out, and what
+// was not answered is undone.
+func (s *soak) all(available func(c *holdfast.Client) (int, error)) error {
+	client := holdfast.New(s.topology.onlookers()[0])
+	defer client.Close()
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		n, err := available(client)
+		switch {
+		case err == nil && n == permits:
+			return nil
+		case time.Now().Before(until):
+		case err != nil:
+			return err
+		default:
+			return fmt.Errorf("%d of %d permits are free when nobody has any", n, permits)
+		}
+	}
+}
+
+// keeps are the prefixes of the keys that stay, or that nobody could remove: tokens,
+// records of calls, permits and latches that are set, permits of the dead.
+var keeps = []string{
+	"redisson_lock_token:", "holdfast_", "permits-", "{permits-", "sem-", "latch-",
+}
+
+// leftBehind fails the test if anything else is left.
+func (s *soak) leftBehind() {
+	for _, p := range s.topology.network().proxies {
+		p.Cut() // what is in a black hole does not learn that the contenders have gone
+	}
+	for _, rdb := range s.topology.onlookers() {
+		redistest.LeftBehind(s.t, rdb, keeps...)
+	}
+}

@@ -1,0 +1,245 @@
+// The topologies: the servers that contenders stand on, and what can happen to
+// them.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// topology is a Redis of processes.
+type topology interface {
+	addrs() []string // to give to a client
+	network() *network
+	masters() []*redistest.Proc // that run now
+	onlookers() []redis.UniversalClient
+
+	// strike injects a fault of a class and returns when all is well again. It
+	// tells the blow when that began to be usable.
+	strike(class string, b *blow)
+}
+
+// blow is one fault of a server while it lasts.
+type blow struct {
+	rand   *rand.Rand
+	usable func() // to be called when writes are possible again, if they were not
+}
+
+// between returns a duration from least to most.
+func (b *blow) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(b.rand.Int64N(int64(most-least)))
+}
+
+// loss is what a fault makes Redis forget that it had acknowledged.
+type loss int
+
+const (
+	nothing      loss = iota
+	unreplicated      // what no replica had
+	everything
+)
+
+// The faults of servers, by topology, and what each loses.
+var (
+	anyServer = map[string]loss{"scripts flushed": nothing, "subscribers killed": nothing}
+
+	serverClasses = map[string]map[string]loss{
+		"single":   {"server frozen": nothing, "server killed": nothing, "server emptied": everything},
+		"sentinel": {"failover planned": unreplicated, "master killed": unreplicated, "master frozen": unreplicated},
+		"cluster":  {"failover planned": nothing, "master killed": unreplicated, "master frozen": unreplicated, "slot moved": nothing},
+		"quorum":   {"server frozen": nothing, "server killed": nothing, "server emptied": nothing},
+	}
+)
+
+// replicasOf is how many replicas each master has. Where fewer have to confirm a grant
+// one without it may be promoted: while a failover is under way the former master
+// and a replica that has not been told yet go on confirming to each other.
+var replicasOf = map[string]int{"sentinel": 2, "cluster": 1}
+
+// aof has a server keep what it was told when it is killed.
+var aof = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+
+func newTopology(t testing.TB, c config) topology {
+	t.Helper()
+	switch c.Topology {
+	case "single":
+		s := redistest.Server(t, aof...)
+		return &servers{t: t, all: []*redistest.Proc{s}, net: newNetwork(t, s), lease: c.Lease}
+	case "quorum":
+		var all []*redistest.Proc
+		for range 5 {
+			all = append(all, redistest.Server(t, aof...))
+		}
+		return &servers{t: t, all: all, net: newNetwork(t, all...), lease: c.Lease}
+	case "sentinel":
+		s := redistest.Sentinel(t, aof...)
+		return &sentinel{t: t, set: s, net: newNetwork(t, append(s.Replicas(), s.Master())...)}
+	case "cluster":
+		s := redistest.Cluster(t, 3, 1, aof...)
+		return &cluster{t: t, set: s, net: newNetwork(t, s.Nodes()...)}
+	}
+	t.Fatalf("no topology is called %q", c.Topology)
+	return nil
+}
+
+// servers is one server, or some that know nothing of each other: a quorum.
+type servers struct {
+	t     testing.TB
+	all   []*redistest.Proc
+	net   *network
+	lease time.Duration
+}
+
+func (s *servers) network() *network          { return s.net }
+func (s *servers) masters() []*redistest.Proc { return s.all }
+
+func (s *servers) addrs() []string {
+	var addrs []string
+	for _, p := range s.all {
+		addrs = append(addrs, p.Addr())
+	}
+	return addrs
+}
+
+func (s *servers) onlookers() []redis.UniversalClient {
+	var all []redis.UniversalClient
+	for _, p := range s.all {
+		all = append(all, p.Admin())
+	}
+	return all
+}
+
+// strike meets fewer than half of the servers, or the only one.
+func (s *servers) strike(class string, b *blow) {
+	n := 1
+	if len(s.all) > 2 {
+		n += b.rand.IntN((len(s.all) - 1) / 2)
+	}
+	down := b.rand.Perm(len(s.all))[:n]
+	for _, i := range down {
+		if class == "server frozen" {
+			s.all[i].Freeze()
+		} else {
+			s.all[i].Kill()
+		}
+	}
+	time.Sleep(b.between(0, 3*s.lease/2))
+	for _, i := range down {
+		if class == "server frozen" {
+			s.all[i].Thaw()
+		} else {
+			s.all[i].Restart(class == "server killed")
+		}
+	}
+	b.usable()
+	if class == "server emptied" && len(s.all) > 1 {
+		time.Sleep(s.lease + time.Second) // until then it counts as down
+	}
+}
+
+// sentinel is a master with two replicas, watched by Sentinels.
+type sentinel struct {
+	t   testing.TB
+	set *redistest.SentinelSet
+	net *network
+}
+
+func (s *sentinel) network() *network          { return s.net }
+func (s *sentinel) addrs() []string            { return s.set.SentinelAddrs() }
+func (s *sentinel) masters() []*redistest.Proc { return []*redistest.Proc{s.set.Master()} }
+
+func (s *sentinel) onlookers() []redis.UniversalClient {
+	return []redis.UniversalClient{s.set.Client(s.t)}
+}
+
+func (s *sentinel) strike(class string, b *blow) {
+	switch class {
+	case "failover planned":
+		s.set.Failover()
+		b.usable()
+	case "master killed":
+		old := s.set.KillMaster()
+		s.set.Master()
+		b.usable()
+		time.Sleep(b.between(0, time.Second))
+		old.Restart(true)
+	case "master frozen":
+		old := s.set.FreezeMaster()
+		s.set.Master()
+		b.usable()
+		time.Sleep(b.between(0, 2*time.Second))
+		old.Thaw() // and takes itself for the master, for some seconds
+	}
+	s.set.Settle()
+}
+
+// cluster is three masters with a replica each.
+type cluster struct {
+	t   testing.TB
+	set *redistest.ClusterSet
+	net *network
+}
+
+func (s *cluster) network() *network { return s.net }
+func (s *cluster) addrs() []string   { return s.set.Addrs() }
+
+func (s *cluster) masters() []*redistest.Proc {
+	var masters []*redistest.Proc
+	for _, p := range s.set.Nodes() {
+		info, err := p.Admin().Info(context.Background(), "replication").Result()
+		if err == nil && strings.Contains(info, "role:master") {
+			masters = append(masters, p)
+		}
+	}
+	return masters
+}
+
+func (s *cluster) onlookers() []redis.UniversalClient {
+	return []redis.UniversalClient{s.set.Client(s.t)}
+}
+
+func (s *cluster) strike(class string, b *blow) {
+	kinds := kindsOf("cluster")
+	key := fmt.Sprintf("%s-%d", kinds[b.rand.IntN(len(kinds))], b.rand.IntN(objectsOfAKind))
+	switch class {
+	case "failover planned":
+		s.set.Failover(key)
+		b.usable()
+	case "master killed":
+		old := s.set.KillMasterOf(key)
+		s.set.MasterOf(key)
+		b.usable()
+		time.Sleep(b.between(0, time.Second))
+		old.Restart(true)
+	case "master frozen":
+		old := s.set.MasterOf(key)
+		old.Freeze()
+		s.set.MasterOf(key)
+		b.usable()
+		time.Sleep(b.between(0, 2*time.Second))
+		old.Thaw()
+	case "slot moved":
+		s.move(key, b)
+		return
+	}
+	s.set.Settle()
+}
+
+// move moves a slot, and stays for a while with some of its keys moved.
+func (s *cluster) move(key string, b *blow) {
+	m := s.set.OpenSlot(key)
+	if keys := m.Keys(); len(keys) > 0 && b.rand.IntN(2) == 0 {
+		m.MoveKeys(keys[b.rand.IntN(len(keys))])
+		time.Sleep(b.between(0, 200*time.Millisecond))
+	}
+	m.Finish()
+}

@@ -1,0 +1,75 @@
+// How long things took: hand-overs of what is free, losses until they were told,
+// grants after an outage.
+
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// handover is how long something was free before somebody who had waited for it
+// held it.
+type handover struct {
+	took   time.Duration
+	object string
+	lane   string
+	shadow bool // of a fault that may have held it up
+}
+
+// handovers looks at exclusive objects: from the return of Release, or from the call
+// of the next holder if that was later, to the return of that one's Lock.
+func handovers(name string, holds []*hold, shadows windows) []handover {
+	byEnter := slices.SortedFunc(slices.Values(holds), func(a, b *hold) int { return cmp.Compare(a.enter, b.enter) })
+	var all []handover
+	for i, next := range byEnter {
+		if i == 0 || byEnter[i-1].ending != released {
+			continue
+		}
+		free := byEnter[i-1].end
+		if took := next.enter - max(free, next.call); took > 0 && next.call < free {
+			all = append(all, handover{time.Duration(took), name, next.lane, shadows.meet(free, next.enter)})
+		}
+	}
+	return all
+}
+
+// lossSignal is how a loss was told: how long after the lease's local deadline (before
+// it, if negative), and for how much of that the process had not run.
+type lossSignal struct {
+	late, starved time.Duration
+	lane          string
+}
+
+// signals returns the losses that were told, with the stalls of their processes.
+func signals(holds []*hold, stalls map[string][]span) []lossSignal {
+	var all []lossSignal
+	for _, h := range holds {
+		if h.told == 0 {
+			continue
+		}
+		process, _, _ := strings.Cut(h.lane, ".")
+		s := lossSignal{late: time.Duration(h.told - h.deadline), lane: h.lane}
+		for _, stall := range stalls[process] {
+			if both := min(stall.to, h.told) - max(stall.from, h.deadline); both > 0 {
+				s.starved += time.Duration(both)
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// margin is how much earlier than Redis a lease ends here (docs/guarantees.md).
+func margin(lease time.Duration) time.Duration { return max(lease/100, 2*time.Millisecond) }
+
+// quantile of durations; 0 of none.
+func quantile(all []time.Duration, q float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[int(q*float64(len(sorted)-1))]
+}

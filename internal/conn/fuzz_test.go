@@ -21,6 +21,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
+// parrotAddr is a number, or go-redis would look for a name.
+const parrotAddr = "127.0.0.1:1"
+
 // parrot is a server that answers every script with the same bytes and then hangs
 // up. It knows no other command but TIME.
 type parrot struct {
@@ -120,7 +123,7 @@ func FuzzReplies(f *testing.F) {
 		}
 		server := &parrot{reply: reply}
 		defer server.serving.Wait()
-		rdb := redis.NewClient(&redis.Options{Addr: "parrot:1", Dialer: server.dial, Protocol: 2})
+		rdb := redis.NewClient(&redis.Options{Addr: parrotAddr, Dialer: server.dial, Protocol: 2})
 		defer rdb.Close()
 		m, err := conn.New(rdb, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -130,7 +133,7 @@ func FuzzReplies(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		call := newCount("k")
-		m.RunBatch(ctx, "parrot:1", []*conn.Call{call}, func(_ int, err error) {
+		m.RunBatch(ctx, parrotAddr, []*conn.Call{call}, func(_ int, err error) {
 			if err != nil {
 				return
 			}
@@ -154,7 +157,7 @@ func FuzzReplies(f *testing.F) {
 func TestGarbledReplyIsNoAnswer(t *testing.T) {
 	for _, reply := range []string{"*1\r\n:1\r\n", "*0\r\n", ":1\r\n", "+OK\r\n", "*2\r\n$1\r\n1\r\n:1\r\n", "*3\r\n:1\r\n:0\r\n:30000\r\n"} {
 		server := &parrot{reply: []byte(reply)}
-		rdb := redis.NewClient(&redis.Options{Addr: "parrot:1", Dialer: server.dial, Protocol: 2})
+		rdb := redis.NewClient(&redis.Options{Addr: parrotAddr, Dialer: server.dial, Protocol: 2})
 		m := newManager(t, rdb)
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		call := newCount("k")

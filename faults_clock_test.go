@@ -1,0 +1,160 @@
+// Clocks that run at different rates: a lease ends here before it does in Redis.
+
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// clockRate is the source of what is preloaded into a server whose clock is to run
+// at another rate. Into this process it would be no use: Go asks the kernel for the
+// time, not libc. It makes no difference whose clock it is that runs faster.
+const clockRate = "testdata/clockrate.c"
+
+// serverAtRate starts a server whose clock runs at that many times the rate of
+// this process's, which it checks.
+func serverAtRate(t *testing.T, rate float64) *redistest.Proc {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil || runtime.GOOS != "linux" {
+		redistest.LeaveOut(t, "no gcc on Linux to build "+clockRate)
+	}
+	library := filepath.Join(t.TempDir(), "clockrate.so")
+	if out, err := exec.Command(gcc, "-shared", "-fPIC", "-o", library, clockRate).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("LD_PRELOAD", library)
+	t.Setenv("CLOCK_RATE", fmt.Sprint(rate))
+	s := redistest.Server(t)
+	for _, name := range []string{"LD_PRELOAD", "CLOCK_RATE"} {
+		if err := os.Unsetenv(name); err != nil { // for this server alone
+			t.Fatal(err)
+		}
+	}
+	const span = time.Second
+	began, at := serverTime(t, s)
+	time.Sleep(span)
+	ended, then := serverTime(t, s)
+	if got := then.Sub(at).Seconds() / ended.Sub(began).Seconds(); math.Abs(got-rate) > 0.004 {
+		t.Fatalf("the server's clock runs at %.4f times the rate, want %v", got, rate)
+	}
+	return s
+}
+
+// serverTime asks for the server's clock. It showed that after asked.
+func serverTime(t *testing.T, s *redistest.Proc) (asked, shown time.Time) {
+	t.Helper()
+	asked = time.Now()
+	shown, err := s.Admin().Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return asked, shown
+}
+
+// endOf returns when, at the earliest and at the latest, the server ends the key's
+// life, whose clock runs at that rate: a round trip is between them.
+func endOf(t *testing.T, s *redistest.Proc, key string, rate float64) (earliest, latest time.Time) {
+	t.Helper()
+	asked := time.Now()
+	var now *redis.TimeCmd
+	var left *redis.DurationCmd
+	_, err := s.Admin().TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+		now, left = p.Time(t.Context()), p.PExpireTime(t.Context(), key)
+		return nil
+	})
+	if err != nil || left.Val() <= 0 {
+		t.Fatalf("PEXPIRETIME of %s = %v, %v", key, left.Val(), err)
+	}
+	took := time.Since(asked)
+	end := time.UnixMilli(left.Val().Milliseconds())
+	earliest = asked.Add(time.Duration(float64(end.Sub(now.Val())) / rate))
+	return earliest, earliest.Add(took)
+}
+
+func TestClocksOfDifferentRates(t *testing.T) {
+	const length = 2 * time.Second // of which 20 ms are put aside for such clocks
+	for _, rate := range []float64{1.01, 0.99} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			s := serverAtRate(t, rate)
+			leaveNothing(t, s.Admin())
+			p := feelPulse(t)
+			var ahead spread
+			doubtful := 0
+			for range redistest.Count(t, 10) {
+				doubtful += loseAll(t, s, p, rate, length, &ahead)
+			}
+			figure(t, "server's clock at %v times the rate, %d leases of %v, with a margin of %v: told ahead of Redis's expiry, least %v, median %v; %d in doubt",
+				rate, len(ahead.all), length, length/100, ahead.at(0), ahead.at(50), doubtful)
+		})
+	}
+}
+
+// loseAll takes fifty locks, half of them renewed until the network is gone, and
+// has all of them run out. It reports how many were perhaps told of it late, by no
+// more than the process may not have been running.
+func loseAll(t *testing.T, s *redistest.Proc, p *pulse, rate float64, length time.Duration, ahead *spread) (doubtful int) {
+	t.Helper()
+	proxy := redistest.Proxy(t, s.Addr())
+	client := holdfast.New(proxy.Client(t))
+	defer client.Close()
+	contexts := make(map[string]context.Context)
+	for i := range 50 {
+		name, option := fmt.Sprint("renewed", i), holdfast.Renewed(length)
+		if i%2 == 1 {
+			name, option = fmt.Sprint("fixed", i), holdfast.Fixed(length)
+		}
+		l := grab(t, client.Mutex(name, option))
+		contexts[name] = l.Context(t.Context())
+		time.Sleep(length / 100) // each in another phase between two renewals
+	}
+	proxy.Refuse(true)
+	proxy.Cut()
+	time.Sleep(10 * time.Millisecond) // what was on its way has arrived
+	type loss struct {
+		name string
+		at   time.Time
+	}
+	losses := make(chan loss, len(contexts))
+	ends, latest := make(map[string]time.Time), make(map[string]time.Time)
+	for name, ctx := range contexts {
+		ends[name], latest[name] = endOf(t, s, name, rate)
+		context.AfterFunc(ctx, func() { losses <- loss{name, time.Now()} })
+	}
+	for range contexts {
+		lost := <-losses
+		if cause := context.Cause(contexts[lost.name]); !errors.Is(cause, holdfast.ErrLost) {
+			t.Errorf("%s: the cause is %v, want ErrLost", lost.name, cause)
+		}
+		early := ends[lost.name].Sub(lost.at)
+		ahead.add(early)
+		switch {
+		case early >= 0:
+		case lost.at.Sub(latest[lost.name]) <= p.slack(ends[lost.name].Add(-length/100), lost.at):
+			doubtful++
+		default:
+			t.Errorf("%s: told %v after Redis's expiry", lost.name, lost.at.Sub(latest[lost.name]))
+		}
+	}
+	for name, end := range latest {
+		time.Sleep(time.Until(end.Add(20 * time.Millisecond)))
+		if n, err := s.Admin().Exists(t.Context(), name).Result(); n != 0 || err != nil {
+			t.Errorf("%s is there after its end (%v)", name, err)
+		}
+	}
+	return doubtful
+}

@@ -1,0 +1,110 @@
+// The claims: what the protocol keeps, and what each of its rules is for.
+
+package modeltest
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// one is three clients and one server.
+func one() rules {
+	return rules{clients: 3, members: 1, lease: 2, margin: 1, window: 1}
+}
+
+// three is two clients and a quorum of three.
+func three() rules {
+	return rules{clients: 2, members: 3, lease: 2, margin: 1, window: 1, prompt: true, fleeting: true}
+}
+
+// with returns the rules with a change.
+func (r rules) with(change func(r *rules)) rules {
+	change(&r)
+	return r
+}
+
+// long says whether there is time to go far.
+func long() bool { return os.Getenv("HOLDFAST_LONG") == "1" }
+
+// limit is more states than any exploration here has.
+const limit = 4_000_000
+
+// The protocol keeps what it promises, whatever happens in whatever order.
+func TestNothingGoesWrong(t *testing.T) {
+	bounds := map[string]rules{
+		"one server": one(),
+		"one server that loses its data: the fence": one().with(func(r *rules) {
+			r.crashes, r.overlaps, r.fleeting = 1, true, true
+		}),
+		"a quorum": three(),
+	}
+	if long() {
+		bounds["one server that gets requests twice"] = one().with(func(r *rules) { r.copies = 1 })
+		bounds["one server, longer leases and late replies"] = one().with(func(r *rules) {
+			r.lease, r.window, r.copies = 3, 2, 1
+		})
+		bounds["one server that loses its data under renewals: the fence"] = one().with(func(r *rules) {
+			r.crashes, r.overlaps = 1, true
+		})
+		bounds["a quorum, and a member that loses its data"] = three().with(func(r *rules) { r.crashes = 1 })
+	}
+	for name, r := range bounds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			f := r.explore(limit)
+			t.Logf("%d states in %.1f s", f.states, time.Since(began).Seconds())
+			if f.wrong != "" {
+				t.Fatalf("%s:\n%s", f.wrong, f.trace)
+			}
+		})
+	}
+}
+
+// Without any one of its rules it does not.
+func TestEachRuleIsNeeded(t *testing.T) {
+	const (
+		overlap = "two are inside"
+		stale   = "the resource has taken a write of a holder that has been overtaken"
+		leaked  = "a server holds the lock for a client whose clean-up is over"
+	)
+	for name, test := range map[string]struct {
+		of    rules
+		leave func(r *rules)
+		wrong string
+		far   bool
+	}{
+		"no fence":                             {one(), func(r *rules) { r.noFence = true }, stale, false},
+		"the deadline counts from the reply":   {one(), func(r *rules) { r.fromReply = true }, overlap, false},
+		"no look at the deadline at the grant": {one(), func(r *rules) { r.noRecheck = true }, overlap, false},
+		"no margin for clocks that drift":      {one(), func(r *rules) { r.noMargin = true }, overlap, false},
+		"no not-after":                         {one(), func(r *rules) { r.noNotAfter = true }, leaked, false},
+		"a clean-up that ends too early":       {one(), func(r *rules) { r.noSettling = true }, leaked, false},
+		"a release by whoever sends one":       {one(), func(r *rules) { r.noOwner = true }, overlap, false},
+		"tokens that are counted, and data lost": {one(), func(r *rules) {
+			r.counted, r.crashes, r.overlaps = true, 1, true
+		}, stale, false},
+		"data lost, and no promise of overlaps given up": {one(), func(r *rules) { r.crashes = 1 }, overlap, false},
+
+		"a quorum of less than a majority":        {three(), func(r *rules) { r.smallQuorum = true }, overlap, false},
+		"a quorum, no fence":                      {three(), func(r *rules) { r.noFence = true }, stale, false},
+		"a quorum, its token not written back":    {three(), func(r *rules) { r.noWriteBack = true }, stale, false},
+		"an empty member that counts at once":     {three(), func(r *rules) { r.noQuarantine, r.crashes = true, 1 }, overlap, false},
+		"an empty member, its clock far behind":   {three(), func(r *rules) { r.clocksApart, r.crashes = true, 1 }, stale, true},
+		"an empty member, and tokens are counted": {three(), func(r *rules) { r.counted, r.crashes = true, 1 }, stale, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.far && !long() {
+				t.Skip("too far to go: HOLDFAST_LONG=1 does")
+			}
+			r := test.of.with(test.leave)
+			f := r.explore(limit)
+			if f.wrong != test.wrong {
+				t.Fatalf("after %d states: %q, want %q\n%s", f.states, f.wrong, test.wrong, f.trace)
+			}
+			t.Logf("after %d states: %s\n%s", f.states, f.wrong, f.trace)
+		})
+	}
+}

@@ -1,0 +1,246 @@
+// The state of the model.
+
+package modeltest
+
+import "slices"
+
+// rules are what is explored: how many of what, what may happen, and which rules
+// of the protocol are left out.
+type rules struct {
+	clients int
+	members int // servers: 1, or a quorum of 3
+	lease   int // in ticks
+	margin  int // for drifting clocks; a client's loses at most one tick in a lease
+	window  int // for how long a request may be executed after its sending
+
+	copies   int  // how many requests the network may repeat
+	crashes  int  // how often a server may come back empty
+	prompt   bool // a reply is heard at once or never, so that there are fewer states
+	fleeting bool // nobody renews, likewise
+
+	// What is not promised, or on a condition that does not hold.
+	overlaps    bool // there may be overlaps: only the fence is promised
+	clocksApart bool // servers' clocks differ by more than the longest lease
+
+	// Rules that are left out.
+	noFence      bool // the resource takes every write
+	fromReply    bool // the deadline counts from the reply
+	noRecheck    bool // a grant is taken without a look at its deadline
+	noNotAfter   bool // a request may be executed at any time
+	noSettling   bool // the clean-up ends with its first answer
+	noOwner      bool // a release takes the lock from whoever has it
+	noMargin     bool // nothing is put aside for clocks that drift
+	noQuarantine bool // a member that has lost its data counts at once
+	noWriteBack  bool // the token of a quorum stays with those who gave it
+	counted      bool // tokens are counted, and begin anew with the data
+	smallQuorum  bool // one member less than a majority is enough
+}
+
+// quorum is how many members must grant.
+func (r *rules) quorum() int {
+	if r.smallQuorum {
+		return r.members / 2
+	}
+	return r.members/2 + 1
+}
+
+// valid is for how long a grant is relied on that was asked for just now.
+func (r *rules) valid() int8 {
+	if r.noMargin {
+		return int8(r.lease)
+	}
+	return int8(r.lease - r.margin)
+}
+
+const (
+	maxClients = 4
+	maxMembers = 3
+)
+
+// world is one state. Two are equal if nothing that follows can differ.
+type world struct {
+	clients [maxClients]client
+	members [maxMembers]member
+
+	fence  int8 // the resource's: the greatest token that it has seen
+	newest int8 // of the writes that it took, the order of the latest holder
+	orders int8 // how many grants there were
+
+	copies  int8 // how many requests may still be repeated
+	crashes int8 // how often a server may still lose its data
+}
+
+// phase is where a client stands. It comes in once.
+type phase int8
+
+const (
+	idle phase = iota
+	asking
+	inside
+	leaving // released, lost or given up: it cleans up
+)
+
+type client struct {
+	phase  phase
+	paused bool // it is inside, and stands still: it cannot be told
+	write  bool // a write of it is on its way to the resource
+	token  int8
+	order  int8 // of its grant among all; nobody in the model knows it
+	links  [maxMembers]link
+}
+
+// what is asked for, and what is answered.
+const (
+	nothing int8 = iota
+	acquire
+	renew
+)
+
+const (
+	granted int8 = iota + 1
+	refused
+)
+
+// link is what is between one client and one member.
+type link struct {
+	request  int8 // what is on its way to the member
+	notAfter int8 // for how long it may still be executed
+	reply    int8 // what is on its way back
+	token    int8 // in the reply, and after it
+	left     int8 // of the lease that was asked for, counted from the sending
+	slow     bool // the client's clock has lost a tick since then
+	granted  bool // the client has it from this member
+	valid    int8 // and may rely on it for so long
+	aged     bool // slow, of that
+	settled  bool // the clean-up is over
+	holds    bool // the member says that this client holds the lock
+}
+
+type member struct {
+	ttl        int8 // of the lock
+	token      int8 // the last one given or written back
+	clock      int8 // what the server's clock makes of tokens: no data loss sets it back
+	quarantine int8 // for how long it is kept out
+}
+
+// begin is the world in which nothing has happened. The clocks of the members
+// differ.
+func (r *rules) begin() world {
+	w := world{copies: int8(r.copies), crashes: int8(r.crashes)}
+	if r.members > 1 {
+		w.members[0].clock = 3
+	}
+	return w
+}
+
+// holder returns who holds the member's lock, -1 for nobody.
+func (w *world) holder(m int) int {
+	return slices.IndexFunc(w.clients[:], func(c client) bool { return c.links[m].holds })
+}
+
+// backing counts the members on which the client may rely.
+func (c *client) backing() (n int) {
+	for _, l := range c.links {
+		if l.granted && l.valid > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// grants counts the members that have granted, whether that is over or not.
+func (c *client) grants() (n int) {
+	for _, l := range c.links {
+		if l.granted {
+			n++
+		}
+	}
+	return n
+}
+
+// canonical returns the world without what makes no difference any more, and with
+// its members and clients in a fixed order: they are all alike, so that what can
+// follow is the same.
+func (w world) canonical(r *rules) world {
+	all := w.clients[:r.clients]
+	for c := range all {
+		all[c].forget()
+	}
+	for i := 1; i < r.members; i++ {
+		for k := i; k > 0 && w.weight(k) < w.weight(k-1); k-- {
+			w.members[k], w.members[k-1] = w.members[k-1], w.members[k]
+			for c := range all {
+				links := &all[c].links
+				links[k], links[k-1] = links[k-1], links[k]
+			}
+		}
+	}
+	for i := 1; i < len(all); i++ {
+		for k := i; k > 0 && less(&all[k], &all[k-1]); k-- {
+			all[k], all[k-1] = all[k-1], all[k]
+		}
+	}
+	return w
+}
+
+// weight is a number by which members are put in order. It does not depend on the
+// order of the clients.
+func (w *world) weight(m int) uint64 {
+	at := &w.members[m]
+	weight := pack(at.ttl, at.token, at.clock, at.quarantine)
+	for c := range w.clients {
+		weight += (w.clients[c].links[m].rank() + 1) * 0x9e3779b97f4a7c15
+	}
+	return weight
+}
+
+// forget drops what nobody asks a client for that has left.
+func (c *client) forget() {
+	if c.phase != leaving {
+		return
+	}
+	if !c.write {
+		c.token, c.order = 0, 0
+	}
+	for m := range c.links {
+		c.links[m].token = 0
+	}
+}
+
+func less(a, b *client) bool {
+	if x, y := a.rank(), b.rank(); x != y {
+		return x < y
+	}
+	for m := range a.links {
+		if x, y := a.links[m].rank(), b.links[m].rank(); x != y {
+			return x < y
+		}
+	}
+	return false
+}
+
+// rank is another number for every state of a client, its links aside.
+func (c *client) rank() uint64 {
+	return pack(int8(c.phase), bit(c.paused), bit(c.write), c.token, c.order)
+}
+
+// rank is another number for every state of a link.
+func (l *link) rank() uint64 {
+	return pack(l.request, l.notAfter, l.reply, l.token, l.left, bit(l.slow), bit(l.granted),
+		l.valid, bit(l.aged), bit(l.settled), bit(l.holds))
+}
+
+// pack puts small numbers side by side.
+func pack(numbers ...int8) (packed uint64) {
+	for _, n := range numbers {
+		packed = packed<<5 | uint64(n)
+	}
+	return packed
+}
+
+func bit(b bool) int8 {
+	if b {
+		return 1
+	}
+	return 0
+}

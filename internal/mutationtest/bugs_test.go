@@ -1,0 +1,376 @@
+// The bugs.
+
+package mutationtest
+
+var bugs = []bug{
+
+	// Leases: when one is over.
+
+	{
+		name: "a lease is not lost at its deadline while Redis is out of reach",
+		file: "lease/end.go",
+		old:  "lost := !now.Before(h.deadline)",
+		new:  "lost := !now.Before(h.deadline.Add(time.Minute))",
+		pkg:  ".", tests: []string{"TestBehaviour07_UnreachableRedisIsLossAtTheDeadline"},
+	},
+	{
+		name: "the deadline counts from the reply",
+		file: "lease/hold.go",
+		old:  "return call.Sent.Add(length - margin(length))",
+		new:  "return time.Now().Add(length - margin(length))",
+		pkg:  ".", tests: []string{"TestInterleaving_ResentAcquireAnsweredYours"},
+		quick: true,
+	},
+	{
+		name: "a grant whose lease is over already is returned",
+		file: "lease/acquire.go",
+		old:  "if !time.Now().Before(l.end()) || a.engine.Closing().Err() != nil {",
+		new:  "if a.engine.Closing().Err() != nil {",
+		pkg:  ".", tests: []string{"TestInterleaving_GrantAnsweredAfterItsLease"},
+	},
+	{
+		name: "a lease that was lost goes on being renewed",
+		file: "lease/hold.go",
+		old:  "call.Until, call.AnyTime, call.Replicas = h.deadline, true, h.replicas",
+		new:  "call.Replicas = h.replicas",
+		pkg:  ".", tests: []string{"TestInterleaving_RenewalExecutedAfterTheLocalLoss"},
+	},
+	{
+		name: "a fixed lease is renewed",
+		file: "lease/acquire.go",
+		old: `l.hold, l.fixed, l.length = h, s.fixed, s.length
+	if s.fixed {
+		l.deadline = endOf(a.grant, s.length)
+	} else if due`,
+		new: `l.hold, l.length = h, s.length
+	if s.fixed {
+		l.maxHold = a.grant.Sent.Add(s.length)
+	}
+	if due`,
+		pkg: ".", tests: []string{"TestBehaviour06_FixedLease"},
+	},
+	{
+		name: "a renewal that too few replicas have counts",
+		file: "lease/hold.go",
+		old:  "\tcase call.Short():\n\t\th.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)\n\t\th.renewalFailed()\n",
+		new:  "",
+		pkg:  ".", tests: []string{"TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount"},
+	},
+	{
+		name: "the time that the machine slept is not looked at",
+		file: "internal/renewal/clock.go",
+		old:  "return wall-monotonic > clockLead",
+		new:  "return false",
+		pkg:  "internal/renewal", tests: []string{"TestRanAhead"},
+	},
+
+	// Requests: lost, repeated, late.
+
+	{
+		name: "a request has no not-after",
+		file: "internal/conn/request.go",
+		old:  "r.sent, r.notAfter = now, clock.at(r.call.deadline(now))",
+		new:  "r.sent, r.notAfter = now, clock.at(r.call.deadline(now))+3600e6",
+		pkg:  "internal/conn", tests: []string{"TestNotAfterBoundsALateRequest"},
+	},
+	{
+		name: "a late acquire is executed",
+		file: "internal/lockhash/lua/enter.lua",
+		old:  "if now > tonumber(ARGV[1]) then",
+		new:  "if false then",
+		pkg:  "fairlock", tests: []string{"TestEnterScript"},
+	},
+	{
+		name: "a clean-up ends before the last not-after",
+		file: "internal/engine/settle.go",
+		old:  "if left < 0 || Sleep(ctx, left+time.Millisecond) != nil {",
+		new:  "if left < time.Hour {",
+		pkg:  "internal/engine", tests: []string{"TestSettleGoesOnUntilNothingCanComeLate"},
+		quick: true,
+	},
+	{
+		name: "a cancelled acquire is not cleaned up after",
+		file: "lease/acquire.go",
+		old:  "if a.lateUntil != 0 || a.marked {",
+		new:  "if a.marked {",
+		pkg:  ".", tests: []string{"TestInterleaving_AcquireExecutedAfterItsCleanUp"},
+	},
+	{
+		name: "a repeated call counts twice",
+		file: "internal/engine/lua/once.lua",
+		old:  "local again = last == ARGV[3]",
+		new:  "local again = false",
+		pkg:  "latch", tests: []string{"TestCountDownCountsOnce"},
+	},
+	{
+		name: "a call that has been overtaken counts",
+		file: "internal/engine/lua/once.lua",
+		old:  "if last and tonumber(last) > tonumber(ARGV[3]) then",
+		new:  "if false then",
+		pkg:  "semaphore", tests: []string{"TestCountingScripts"},
+	},
+	{
+		name: "a release whose reply was lost says that it was not held",
+		file: "lease/release.go",
+		old:  "if _, unheard := call.Outstanding(); unheard {\n\t\treturn nil",
+		new:  "if _, unheard := call.Outstanding(); unheard {\n\t\treturn errs.Lost",
+		pkg:  ".", tests: []string{"TestBehaviour12_ReplyLost"},
+	},
+	{
+		name: "a script that the server has forgotten is an error",
+		file: "internal/conn/errors.go",
+		old:  "return unknown",
+		new:  "return final",
+		pkg:  "internal/conn", tests: []string{"TestScriptsAreLoadedWhereMissing"},
+	},
+
+	// Holds: who has it, how often, with which token.
+
+	{
+		name: "a renewal revives what was gone",
+		file: "internal/lockhash/lua/renew.lua",
+		old:  "== 0 then\n  return {0, now}\nend",
+		new:  "== 0 then\n  redis.call('HSET', KEYS[1], ARGV[2], 1)\nend",
+		pkg:  "rlock", tests: []string{"TestRenewScript"},
+		quick: true,
+	},
+	{
+		name: "a renewal shortens the time to live",
+		file: "internal/lockhash/lua/renew.lua",
+		old:  "if lease > 0 and ttl < lease then",
+		new:  "if lease > 0 then",
+		pkg:  "rlock", tests: []string{"TestRenewScript"},
+	},
+	{
+		name: "a re-entry makes a hold",
+		file: "internal/lockhash/lua/recount.lua",
+		old:  "== 0 then\n  return {0, now}\nend",
+		new:  "== 0 then\n  redis.call('HSET', KEYS[1], ARGV[2], 1)\nend",
+		pkg:  "rlock", tests: []string{"TestRecountScript"},
+	},
+	{
+		name: "a re-entry shortens the time to live",
+		file: "internal/lockhash/lua/recount.lua",
+		old:  "local ttl = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[4]))",
+		new:  "local ttl = tonumber(ARGV[4])",
+		pkg:  "rlock", tests: []string{"TestRecountScript"},
+	},
+	{
+		name: "a re-entry is counted relatively",
+		file: "internal/lockhash/lua/recount.lua",
+		old:  "redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])",
+		new:  "redis.call('HINCRBY', KEYS[1], ARGV[2], 1)",
+		pkg:  "rlock", tests: []string{"TestRecountScript"},
+	},
+	{
+		name: "a try with the context of an ended lease makes a new owner",
+		file: "lease/acquire.go",
+		old:  "Carried(ctx, q.Engine, q.Resource); outer != nil {",
+		new:  "Carried(ctx, q.Engine, q.Resource); outer != nil && (outer.cause() == nil || !q.Try) {",
+		pkg:  ".", tests: []string{"TestInterleaving_StaleLeaseContext"},
+	},
+	{
+		name: "the token is taken outside the script, by the client's clock",
+		file: "lease/acquire.go",
+		old:  "token:     a.grant.Int(3),",
+		new:  "token:     time.Now().UnixMicro(),",
+		pkg:  ".", tests: []string{"TestTokens"},
+	},
+	{
+		name: "a token may repeat",
+		file: "internal/lockhash/lua/enter.lua",
+		old:  "token = math.max(token + 1, now)",
+		new:  "token = math.max(token, now)",
+		pkg:  "fairlock", tests: []string{"TestTokens"},
+	},
+	{
+		name: "tokens are counted, and begin anew when data are lost",
+		file: "rwlock/lua/lock.lua",
+		old:  "token = math.max(token + 1, now)",
+		new:  "token = token + 1",
+		pkg:  "rwlock", tests: []string{"TestTokens"},
+	},
+	{
+		name: "a hold stands without an expiry where that fails",
+		file: "internal/lockhash/lua/enter.lua",
+		old:  "redis.call('HDEL', KEYS[1], me)\n      return expiry",
+		new:  "return expiry",
+		pkg:  "fairlock", tests: []string{"TestScriptsThatFailMidway"},
+	},
+
+	// Releases.
+
+	{
+		name: "a release does not look at the owner",
+		file: "rwlock/lua/release.lua",
+		old:  "local held = redis.call('HEXISTS', KEYS[1], writer)",
+		new:  "local held = redis.call('EXISTS', KEYS[1])",
+		pkg:  "rwlock", tests: []string{"TestScripts"},
+	},
+	{
+		name: "a release is told before it is done, and fails with the telling",
+		file: "rwlock/lua/release.lua",
+		old:  "local held = redis.call('HEXISTS', KEYS[1], writer)",
+		new:  "local held = redis.call('HEXISTS', KEYS[1], writer)\nredis.call(ARGV[3], ARGV[4], '1')",
+		pkg:  "rwlock", tests: []string{"TestAReleaseThatCannotTellReleases"},
+	},
+	{
+		name: "renewal goes on until the release is answered",
+		file: "lease/release.go",
+		old:  "\th := l.hold\n\th.mu.Lock()\n\tif l.ended != nil {",
+		new: `	h := l.hold
+	h.mu.Lock()
+	if l.ended == nil && h.count == 1 && !h.entering {
+		h.mu.Unlock()
+		err := h.free(context.WithoutCancel(ctx))
+		h.mu.Lock()
+		e := h.finish(l, errs.Released)
+		h.gone = true
+		h.mu.Unlock()
+		h.leave()
+		e.tell()
+		return time.Since(h.granted), err
+	}
+	if l.ended != nil {`,
+		pkg: ".", tests: []string{"TestBehaviour12_RenewalStopsFirst"},
+	},
+	{
+		name: "Close releases what is held, under work that goes on",
+		file: "lease/end.go",
+		old:  "if h.lateUntil != 0 && reason != telemetry.LostClosed {",
+		new:  "if h.lateUntil != 0 || reason == telemetry.LostClosed {",
+		pkg:  ".", tests: []string{"TestBehaviour16_Close"},
+	},
+
+	// Waiting.
+
+	{
+		name: "who waits does not ask unless told",
+		file: "internal/engine/wait.go",
+		old:  "poll := PollBound - rand.N(PollBound/10)",
+		new:  "poll := time.Hour - rand.N(PollBound/10)",
+		pkg:  "internal/engine", tests: []string{"TestPollFindsAnUntoldRelease"},
+		quick: true,
+	},
+	{
+		name: "a subscription that is made anew wakes nobody",
+		file: "internal/pubsub/reader.go",
+		old:  "ch.lost, ch.denied, ch.alone = false, false, false\n\tch.signal()",
+		new:  "ch.lost, ch.denied, ch.alone = false, false, false",
+		pkg:  "internal/pubsub", tests: []string{"TestSignalOnceLive", "TestLostConnectionIsReplaced"},
+	},
+	{
+		name: "a dead subscription is not noticed",
+		file: "internal/pubsub/node.go",
+		old:  "return nil, 0, errSilent",
+		new:  "return nil, time.Hour, nil",
+		pkg:  "internal/pubsub", tests: []string{"TestBlackHole"},
+	},
+	{
+		name: "who asks for less passes for ever",
+		file: "internal/engine/passing.go",
+		old:  "time.Since(h.since) > patience",
+		new:  "time.Since(h.since) > 8*patience",
+		pkg:  "internal/engine", tests: []string{"TestHeavyWaiterIsNotPassedForEver"},
+	},
+	{
+		name: "a release of permits wakes nobody who waits for more than one",
+		file: "semaphore/lua/add.lua",
+		old:  "if reply[1] and free > 0 and free > number then",
+		new:  "if reply[1] and free > 0 and number <= 0 then",
+		pkg:  "semaphore", tests: []string{"TestAReleaseWakesWhoeverItIsEnoughFor"},
+	},
+
+	// Queues.
+
+	{
+		name: "a dead head of the queue is not skipped",
+		file: "internal/lockhash/lua/enter.lua",
+		old:  "  if left > 0 then\n    break\n  end\n  leave(head)",
+		new:  "  if left > -5000 then\n    break\n  end\n  leave(head)",
+		pkg:  "fairlock", tests: []string{"TestTheDeadAreSkipped"},
+	},
+	{
+		name: "a release hands over to the dead",
+		file: "internal/lockhash/lua/release.lua",
+		old:  "    if left > 0 then\n      return head, left\n    end\n    leave(head)",
+		new:  "    do\n      return head, math.max(left, 30000)\n    end",
+		pkg:  "fairlock", tests: []string{"TestTheDeadAreSkipped"},
+	},
+	{
+		name: "a try passes those who wait",
+		file: "internal/lockhash/lua/enter.lua",
+		old:  "local mine = not head or head == me",
+		new:  "local mine = keep == 0 or not head or head == me",
+		pkg:  "fairlock", tests: []string{"TestBehaviour22_TryLockDoesNotBarge"},
+	},
+	{
+		name: "readers pass a writer that waits",
+		file: "rwlock/lua/rlock.lua",
+		old:  "if first and first < since and since * 1000 >= token then",
+		new:  "if false then",
+		pkg:  "rwlock", tests: []string{"TestAWaitingWriterHoldsBackNewReaders"},
+	},
+	{
+		name: "a dead reader keeps writers out for as long as others read",
+		file: "rwlock/lua/holders.lua",
+		old:  "elseif ms ~= -2 then\n          return ms",
+		new:  "else\n          return math.max(ms, 1)",
+		pkg:  "rwlock", tests: []string{"TestACrashedReaderBlocksAWriterNoLongerThanItsLease"},
+	},
+
+	// Permits.
+
+	{
+		name: "permits are leased by the client's clock",
+		file: "semaphore/lua/lease.lua",
+		old:  "local ms = math.floor(now / 1000)",
+		new:  "local ms = math.floor(tonumber(ARGV[1]) / 1000)",
+		pkg:  "semaphore", tests: []string{"TestLeasingScripts"},
+	},
+	{
+		name: "a permit whose lease is over is given back twice",
+		file: "semaphore/lua/release.lua",
+		old:  "redis.call('ZREM', KEYS[2], unpack(ids))\n",
+		new:  "",
+		pkg:  "semaphore", tests: []string{"TestLeasingScripts"},
+	},
+
+	// Several locks, several servers.
+
+	{
+		name: "two of five are a quorum",
+		file: "multilock/quorum.go",
+		old:  "return len(q.members)/2 + 1",
+		new:  "return min(len(q.members)/2+1, 2)",
+		pkg:  "multilock", tests: []string{"TestQuorum_Masks"},
+	},
+	{
+		name: "a server that has lost its data counts",
+		file: "multilock/member.go",
+		old:  "return m.age >= longest",
+		new:  "return true",
+		pkg:  "multilock", tests: []string{"TestQuorum_Amnesia"},
+	},
+	{
+		name: "the token of a quorum is not made known to a majority",
+		file: "multilock/round.go",
+		old:  "return at.member.raise(ctx, at.lease, h.token)",
+		new:  "return nil",
+		pkg:  "multilock", tests: []string{"TestQuorum_TokenGrowsOverMajorities"},
+	},
+	{
+		name: "several locks that were not all granted are kept",
+		file: "multilock/multilock.go",
+		old:  "\t\tgiveBack(ctx, taken)\n\t\treturn nil, fmt.Errorf(\"holdfast: %s all of %d: %w\", op, len(m.members), err)",
+		new:  "\t\treturn nil, fmt.Errorf(\"holdfast: %s all of %d: %w\", op, len(m.members), err)",
+		pkg:  "multilock", tests: []string{"TestMultiLock_TryLeavesNothing"},
+	},
+	{
+		name: "several locks are taken in the order in which they were given",
+		file: "multilock/multilock.go",
+		old:  "slices.SortFunc(m.members, func(a, b member) int { return strings.Compare(a.place, b.place) })",
+		new:  "slices.SortFunc(m.members, func(a, b member) int { return 0 * strings.Compare(a.place, b.place) })",
+		pkg:  "multilock", tests: []string{"TestMultiLock_OppositeOrders"},
+	},
+}

@@ -1,0 +1,13 @@
+// Package mutationtest shows that the test suite is awake: it plants known bugs,
+// one at a time, and demands that the tests which are there for each fail.
+//
+// A bug is a small patch of one file, written down as data: bugs_test.go has them
+// all. None of them touches the checkout: the go command is given the patched copy
+// by -overlay, which it follows for embedded scripts as well.
+//
+//	go test ./internal/mutationtest                 each patch still fits
+//	go test ./internal/mutationtest -planted=quick  a sample is planted
+//	go test ./internal/mutationtest -planted=all    all are
+//
+// A bug that survives is a test that is missing.
+package mutationtest

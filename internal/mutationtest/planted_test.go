@@ -1,0 +1,145 @@
+// Planting: a bug is overlaid, and the tests that are there for it must fail.
+
+package mutationtest
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// root is the module's folder.
+const root = "../.."
+
+var planted = flag.String("planted", "none", "which bugs to plant: none, quick or all")
+
+// chosen returns the bugs that the flag asks for.
+func chosen(t *testing.T) []bug {
+	t.Helper()
+	switch *planted {
+	case "all":
+		return bugs
+	case "quick":
+		return slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool { return !b.quick })
+	case "none":
+		t.Skip("none are planted: -planted=quick or -planted=all")
+	default:
+		t.Fatalf("-planted=%s: want none, quick or all", *planted)
+	}
+	return nil
+}
+
+// Each bug is caught by the tests that are there for it.
+func TestEachPlantedBugIsCaught(t *testing.T) {
+	for _, b := range chosen(t) {
+		t.Run(b.name, func(t *testing.T) {
+			began := time.Now()
+			out, err := run(t, b.pkg, b.tests, map[string]string{b.file: b.patched(t)})
+			if err == nil {
+				t.Fatalf("%s: %v pass with it", b.file, b.tests)
+			}
+			caught := failed(out)
+			if len(caught) == 0 {
+				t.Fatalf("no test of %s has failed, but: %v\n%s", b.pkg, err, out)
+			}
+			t.Logf("caught in %.1f s by %s", time.Since(began).Seconds(), strings.Join(caught, ", "))
+		})
+	}
+}
+
+// The same tests pass when the same files are overlaid with nothing but one more
+// comment. So it is the bugs that they catch.
+func TestAnOverlayWithoutABugIsNotCaught(t *testing.T) {
+	tests := make(map[string][]string)
+	files := make(map[string]map[string]string)
+	for _, b := range chosen(t) {
+		tests[b.pkg] = append(tests[b.pkg], b.tests...)
+		if files[b.pkg] == nil {
+			files[b.pkg] = make(map[string]string)
+		}
+		files[b.pkg][b.file] = b.source(t) + comment(b.file)
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
+		t.Run(pkg, func(t *testing.T) {
+			if out, err := run(t, pkg, tests[pkg], files[pkg]); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// comment returns a comment in the language of the file.
+func comment(file string) string {
+	if filepath.Ext(file) == ".lua" {
+		return "\n-- harmless\n"
+	}
+	return "\n// harmless\n"
+}
+
+// run runs some tests of a package, with files of the module replaced by others.
+func run(t *testing.T, pkg string, tests []string, files map[string]string) (output string, err error) {
+	t.Helper()
+	tests = slices.Compact(slices.Sorted(slices.Values(tests)))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-timeout=1m",
+		"-overlay="+overlay(t, files), "-run=^("+strings.Join(tests, "|")+")$", "./"+pkg)
+	cmd.Dir = root
+	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), "HOLDFAST_LONG=") // a tenth does
+	out, err := cmd.CombinedOutput()
+	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "[no tests to run]") {
+		t.Fatalf("%s: %v\n%s", pkg, err, text)
+	}
+	return string(out), err
+}
+
+// overlay writes the files and returns the name of what tells the go command of
+// them.
+func overlay(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	replace := make(map[string]string)
+	for file, content := range files {
+		original, err := filepath.Abs(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(dir, fmt.Sprintf("%d%s", len(replace), filepath.Ext(file)))
+		if err := os.WriteFile(copied, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[original] = copied
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(name, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)|^panic: (.+)$`)
+
+// failed returns the names of the tests that have failed, and what ended the run
+// early, as a wait that never ends does.
+func failed(output string) []string {
+	var names []string
+	for _, match := range failure.FindAllStringSubmatch(output, -1) {
+		names = append(names, match[1]+match[2])
+	}
+	return names
+}

@@ -3,7 +3,12 @@
 package holdfast_test
 
 import (
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
@@ -94,4 +99,60 @@ func BenchmarkLockPath_TelemetryNoopProviders(b *testing.B) {
 	benchmarkLockPath(b,
 		holdfast.WithTracerProvider(tracenoop.NewTracerProvider()),
 		holdfast.WithMeterProvider(metricnoop.NewMeterProvider()))
+}
+
+// BenchmarkStripes has 64 workers of four Clients hold what they lock for a
+// millisecond: all of them one lock, or each time one of 16 stripes, by keys that
+// are used alike, and by keys of which a few have most of the use.
+func BenchmarkStripes(b *testing.B) {
+	const processes, workers, stripes, keys, work = 4, 64, 16, 10_000, time.Millisecond
+	even := func(r *rand.Rand) func() int { return func() int { return r.IntN(keys) } }
+	skewed := func(r *rand.Rand) func() int {
+		zipf := rand.NewZipf(r, 1.2, 1, keys-1)
+		return func() int { return int(zipf.Uint64()) }
+	}
+	for _, bc := range []struct {
+		name    string
+		stripes int
+		key     func(*rand.Rand) func() int
+	}{
+		{"one lock", 1, even}, {"16 stripes", stripes, even}, {"16 stripes, skewed keys", stripes, skewed},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			server := redistest.Server(b)
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var all sync.WaitGroup
+			clients := make([]*holdfast.Client, processes)
+			for i := range clients {
+				clients[i] = holdfast.New(server.Client(b))
+				defer clients[i].Close()
+			}
+			b.ResetTimer()
+			for i := range workers {
+				striped := clients[i%processes].Striped("stock", bc.stripes)
+				key := bc.key(rand.New(rand.NewPCG(uint64(i), 1)))
+				all.Go(func() {
+					for left.Add(-1) >= 0 {
+						hold(b, striped.For(strconv.Itoa(key())), work)
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "sections/s")
+		})
+	}
+}
+
+// hold locks for as long as the work takes.
+func hold(b *testing.B, m lease.Locker, work time.Duration) {
+	l, err := m.Lock(b.Context())
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	time.Sleep(work)
+	if err := l.Release(b.Context()); err != nil {
+		b.Error(err)
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +14,9 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/rights"
 	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
@@ -24,7 +24,11 @@ import (
 type Finding struct {
 	Server  string // its address
 	Problem Problem
-	Detail  string // in words
+	// Kind is, of Rights, what wants for them, as holdfast.kind names it in spans:
+	// "mutex", "fairmutex", "rwlock", "semaphore", "permits", "latch" or "quorum";
+	// "" where it is Check itself. Who uses some kinds only need not mind the rest.
+	Kind   string
+	Detail string // in words
 }
 
 // String returns the finding as one line.
@@ -53,10 +57,12 @@ const (
 // replication, missing rights. It returns no findings if there is nothing to
 // say, and an error if the question itself failed.
 //
-// Rights depend on the names in use. For each of names, or for "holdfast" if
-// there are none, Check locks and releases a name of its own that begins with it,
-// and subscribes to its channel. It is meant for the start of a program, and for
-// its operators.
+// Rights depend on the names in use, and on the kinds. For each of names, or for
+// "holdfast" if there are none, Check locks and releases a name of its own that
+// begins with it, tries out the commands, keys and channels of every other kind
+// there, and leaves nothing but for a second. What some kind may not do is a
+// finding of that Kind. It is meant for the start of a program, and for its
+// operators.
 func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) {
 	if c.err != nil {
 		return nil, fmt.Errorf("holdfast: check: %w", c.err)
@@ -96,7 +102,7 @@ func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, err
 	defer func() { _ = rdb.Close() }()
 	text, err := rdb.Info(ctx).Result()
 	if denied(err) {
-		return []Finding{{server, Rights, "INFO is refused, so memory, persistence and replication are not known: " + err.Error()}}, nil
+		return []Finding{{Server: server, Problem: Rights, Detail: "INFO is refused, so memory, persistence and replication are not known: " + err.Error()}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -108,7 +114,7 @@ func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, err
 func readInfo(server string, info map[string]string) []Finding {
 	var findings []Finding
 	add := func(p Problem, format string, args ...any) {
-		findings = append(findings, Finding{server, p, fmt.Sprintf(format, args...)})
+		findings = append(findings, Finding{Server: server, Problem: p, Detail: fmt.Sprintf(format, args...)})
 	}
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" && info["maxmemory"] != "0" {
 		add(Eviction, "maxmemory-policy is %s: want noeviction", policy)
@@ -149,23 +155,21 @@ func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error
 	// A server that does not take writes would be asked until it does.
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	var findings []Finding
-	tries := map[string]error{
-		"lock and release": rlock.Probe(ctx, c.engine, at),
-		"subscribe and publish": errors.Join(
-			c.probeChannel(ctx, server, at.Channel),
-			c.probeChannel(ctx, server, at.GrantTo(c.engine.Client())),
-		),
+	tries, err := c.tryKinds(ctx, probe, server, at)
+	if err != nil {
+		return nil, err
 	}
-	for _, what := range slices.Sorted(maps.Keys(tries)) {
-		switch err := tries[what]; {
+	var findings []Finding
+	for _, try := range tries {
+		switch err := try.err; {
 		case err == nil:
 		case denied(err):
-			findings = append(findings, Finding{server, Rights,
-				fmt.Sprintf("cannot %s names like %s: %v", what, lease.Quote(name), err)})
+			findings = append(findings, Finding{server, Rights, try.kind,
+				fmt.Sprintf("a %s cannot %s names like %s: %v", try.kind, try.what, lease.Quote(name), err)})
 		case ctx.Err() != nil:
-			findings = append(findings, Finding{server, Replication,
-				fmt.Sprintf("could not %s within %v: %v", what, probeTimeout, err)})
+			findings = append(findings, Finding{Server: server, Problem: Replication,
+				Detail: fmt.Sprintf("could not %s within %v: %v", try.what, probeTimeout, err)})
+			return findings, nil
 		default:
 			return nil, err
 		}
@@ -173,28 +177,65 @@ func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error
 	return findings, nil
 }
 
-// probeChannel subscribes to a channel and publishes on it.
-func (c *Client) probeChannel(ctx context.Context, server, channel string) error {
+// tried is what came of trying out what a kind does.
+type tried struct {
+	kind, what string
+	err        error
+}
+
+// tryKinds tries out all that each kind does, at a name that is nobody's.
+func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.FairLock) ([]tried, error) {
 	sharded, err := c.engine.Conn.Sharded(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rdb, err := c.engine.Conn.Dial(server)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = rdb.Close() }()
+	const scripts, channels = "lock and release", "subscribe to and publish on the channels of"
+	all := []tried{
+		{"mutex", scripts, rlock.Probe(ctx, c.engine, at)},
+		{"mutex", channels, probeChannels(ctx, rdb, sharded, at.Channel, at.GrantTo(c.engine.Client()))},
+	}
+	for _, need := range rights.Needs(probe, c.engine.Client(), sharded) {
+		all = append(all,
+			tried{need.Kind, "use", c.probeScripts(ctx, need)},
+			tried{need.Kind, channels, probeChannels(ctx, rdb, sharded, need.Channels...)})
+	}
+	return append(all, tried{"quorum", "read the marker beside", multilock.ProbeMarker(ctx, c.engine)}), nil
+}
 
+// probeScripts tries out the keys and the commands that a kind needs.
+func (c *Client) probeScripts(ctx context.Context, need rights.Need) error {
+	call := need.Probe()
+	if err := c.engine.Conn.Run(ctx, call); err != nil {
+		return err
+	}
+	if refused := rights.Refused(call); len(refused) > 0 {
+		return fmt.Errorf("%w: the commands %s", errs.Denied, strings.Join(refused, ", "))
+	}
+	return nil
+}
+
+// probeChannels subscribes to channels of one slot and publishes on them.
+func probeChannels(ctx context.Context, rdb *redis.Client, sharded bool, channels ...string) error {
 	subscribe, publish := rdb.Subscribe, rdb.Publish
 	if sharded {
 		subscribe, publish = rdb.SSubscribe, rdb.SPublish
 	}
-	sub := subscribe(ctx, channel)
+	sub := subscribe(ctx, channels...)
 	defer func() { _ = sub.Close() }()
 	if _, err := sub.ReceiveTimeout(ctx, probeTimeout); err != nil {
 		return err
 	}
-	return publish(ctx, channel, "0").Err()
+	for _, channel := range channels {
+		if err := publish(ctx, channel, "0").Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // probeTimeout bounds how long one name is tried out.

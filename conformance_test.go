@@ -88,6 +88,13 @@ func conform(t *testing.T, slots int, open func(t *testing.T, kind string) locke
 			})
 		})
 	}
+	running.Go(func() {
+		t.Run("multi", func(t *testing.T) {
+			r := open(t, "multi")
+			r.Slots = places
+			lockertest.Whole(t, r, staying)
+		})
+	})
 	running.Wait()
 }
 
@@ -238,6 +245,7 @@ func onlyMastersAsked(t *testing.T, cluster *redistest.ClusterSet) {
 // rowOf names the row of docs/connecting.md that tells the rights of a kind.
 var rowOf = map[string]string{
 	"mutex": "Mutex", "stripe": "Striped", "fair": "FairMutex", "write": "RWMutex", "read": "RWMutex", "permit": "PermitSemaphore",
+	"multi": "FairMutex", // and a Mutex, which needs less
 }
 
 func TestConformance_TLSWithFewRights(t *testing.T) {
@@ -296,7 +304,7 @@ func documentedRights(t *testing.T) (every []string, of map[string][]string) {
 			rules = append(rules, of[other[1]]...) // which stands above
 		}
 		for kind := range strings.SplitSeq(row[1], ", ") {
-			of[kind] = rules
+			of[kind] = append(of[kind], rules...) // it may have several lines
 		}
 	}
 	return every, of

@@ -15,6 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	redistest.Together(4) // they wait for messages, and for a cluster to stand
 	redistest.Main(m, redistest.Child("waiters", runWaiters))
 }
 

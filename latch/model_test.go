@@ -4,7 +4,6 @@
 package latch
 
 import (
-	"flag"
 	"testing"
 	"time"
 
@@ -54,12 +53,7 @@ func (m *model) send(op string, lane, number, n int) string {
 }
 
 func TestModel(t *testing.T) {
-	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
-		if err := f.Value.Set("1000"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
-	}
+	redistest.Sequences(t)
 	rdb := redistest.Mini(t).Client()
 	rapid.Check(t, func(rt *rapid.T) {
 		rdb.FlushAll(t.Context())

@@ -158,6 +158,7 @@ func TestAThousandWaitersInEightProcesses(t *testing.T) {
 
 // On a cluster with sharded channels, whatever the braces of the name.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	c := redistest.Cluster(t, 3, 0)
 	a, b := newEngine(t, c.Client(t)), newEngine(t, c.Client(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -184,6 +185,7 @@ func TestCluster(t *testing.T) {
 }
 
 func TestDenied(t *testing.T) {
+	t.Parallel()
 	server := redistest.Server(t)
 	rdb := server.Client(t)
 	if err := rdb.Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "~other", "&*", "+@all").Err(); err != nil {
@@ -203,6 +205,7 @@ func TestDenied(t *testing.T) {
 
 // What Redisson's scripts do is seen, and theirs see what Holdfast does.
 func TestBesideRedisson(t *testing.T) {
+	t.Parallel()
 	const (
 		javaSet       = `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[2]); redis.call(ARGV[3], KEYS[2], ARGV[1]); return 1 else return 0 end`
 		javaCountDown = `local v = redis.call('decr', KEYS[1]); if v <= 0 then redis.call('del', KEYS[1]) end; if v == 0 then redis.call(ARGV[2], KEYS[2], ARGV[1]) end`
@@ -287,6 +290,7 @@ func TestBesideRedisson(t *testing.T) {
 
 // A bounded wait says that it was the wait that ended.
 func TestWaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	rdb := redistest.Server(t).Client(t)
 	l := New(newEngine(t, rdb), "l", "l")
 	if set, err := l.TrySetCount(t.Context(), 1); !set || err != nil {

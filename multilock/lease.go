@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -13,17 +15,28 @@ import (
 // released, or with the first of them that is lost; the others are then held
 // until it is released.
 type Lease struct {
-	leases []*lease.Lease // in the order in which the locks were given
-	alive  context.Context
+	leases  []*lease.Lease // in the order in which the locks were given
+	alive   context.Context
+	account *account
+	counted atomic.Bool // its end, in the account
 }
 
-// lease makes the Lease of what was taken, in the order of m.members.
-func (m *MultiLock) lease(taken []*lease.Lease) *Lease {
+// begin makes the Lease of what was taken, in the order of m.members: on the hold
+// of outer, if that is what was re-entered.
+func (m *MultiLock) begin(taken []*lease.Lease, outer *Lease, told *telemetry.Telemetry) *Lease {
 	l := &Lease{leases: make([]*lease.Lease, len(taken))}
 	for i, one := range taken {
 		l.leases[m.members[i].given] = one
 	}
+	if outer == nil || !outer.account.add() {
+		l.account = newAccount(m, told)
+	} else {
+		l.account = outer.account
+	}
 	l.alive = l.Context(context.Background())
+	if told != nil {
+		context.AfterFunc(l.alive, l.over)
+	}
 	return l
 }
 
@@ -34,7 +47,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	for _, one := range l.leases {
 		parent = one.Context(parent)
 	}
-	return parent
+	return multiCarrier{parent, l}
 }
 
 // Done returns a channel that is closed when the lease has ended, however it
@@ -76,6 +89,18 @@ func (l *Lease) Tokens() []int64 {
 // others, and returns the errors of those that failed, joined. Each is that of
 // lease.Lease.Release.
 func (l *Lease) Release(ctx context.Context) error {
+	ctx, span := l.account.told.Release(ctx, kindMulti, l.account.name)
+	last := l.Err() == nil && l.count()
+	err := l.releaseAll(ctx)
+	held := telemetry.StillHeld
+	if last {
+		held = l.account.close(err)
+	}
+	span.End(telemetry.OutcomeOf(err, telemetry.OutcomeReleased), held, err)
+	return err
+}
+
+func (l *Lease) releaseAll(ctx context.Context) error {
 	var failed []error
 	for _, done := range startRelease(ctx, l.leases) {
 		if err := <-done; err != nil {

@@ -3,7 +3,13 @@ package multilock_test
 import (
 	"testing"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	logging.Disable()     // go-redis tells of every connection that a test refuses
+	redistest.Together(8) // those on real servers wait for these
+	redistest.Main(m)
+}

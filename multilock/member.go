@@ -89,6 +89,13 @@ func (m Member) mark(ctx context.Context, write origin) (marker, error) {
 	return marker{asked: true, since: origin(since), age: age}, nil
 }
 
+// ProbeMarker asks for the marker of one server, and returns the error. It is for
+// Client.Check.
+func ProbeMarker(ctx context.Context, e *engine.Engine) error {
+	_, err := Member{Engine: e}.mark(ctx, "")
+	return err
+}
+
 // counts reports whether every lease of at most that length which the server may
 // have forgotten is over.
 func (m marker) counts(longest time.Duration) bool {

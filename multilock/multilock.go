@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -28,7 +29,11 @@ import (
 // for the rest.
 type MultiLock struct {
 	members []member // in the order in which they are taken
+	name    string   // of all of them, for spans
 	err     error    // why it cannot be used
+
+	// identity is equal for values that are the same locks.
+	identity string
 }
 
 // member is one of the locks.
@@ -62,6 +67,7 @@ func New(lockers ...lease.Locker) *MultiLock {
 				min(a.given, b.given), max(a.given, b.given), lease.Quote(key), address, errs.BadArgument)
 		}
 	}
+	m.name, m.identity = nameOf(m.members), identify(m.members)
 	return m
 }
 
@@ -75,18 +81,38 @@ func New(lockers ...lease.Locker) *MultiLock {
 // before it returns or, if ctx has ended, in the background. The errors are those
 // of the lock that failed.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
-	for {
-		l, err := m.take(ctx, "lock", lease.Locker.Lock)
-		if !errors.Is(err, errAgain) {
-			return l, err
-		}
-	}
+	return m.acquire(ctx, "lock", lease.Locker.Lock)
 }
 
 // TryLock is Lock without the wait: one request for each lock, up to the first
 // that is refused. If another holds one of them the error matches ErrBusy.
 func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
-	return m.take(ctx, "try lock", lease.Locker.TryLock)
+	return m.acquire(ctx, "try lock", lease.Locker.TryLock)
+}
+
+// acquiring is how one of the locks is asked for.
+type acquiring = func(lease.Locker, context.Context) (*lease.Lease, error)
+
+// acquire takes all, and tells of it as of one acquisition.
+func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring) (*Lease, error) {
+	if m.err != nil {
+		return nil, fmt.Errorf("holdfast: %s multilock: %w", op, m.err)
+	}
+	outer := m.carriedBy(ctx)
+	a := telemetry.Acquired{Reentrant: outer != nil, Waited: telemetry.ToldByParts}
+	ctx, whole := telemetry.Together(ctx, kindMulti, m.name)
+	var taken []*lease.Lease
+	err := errAgain
+	for errors.Is(err, errAgain) {
+		a.Attempts++
+		taken, err = m.take(ctx, op, lock)
+	}
+	a.Outcome, a.Err = telemetry.OutcomeOf(err, telemetry.OutcomeAcquired), err
+	whole.End(a)
+	if err != nil {
+		return nil, err
+	}
+	return m.begin(taken, outer, whole.Telemetry()), nil
 }
 
 // errAgain says that a lock was lost while another was waited for. It is not
@@ -94,10 +120,7 @@ func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 var errAgain = fmt.Errorf("lost while another was waited for: %w", errs.Lost)
 
 // take takes every lock, or none.
-func (m *MultiLock) take(ctx context.Context, op string, lock func(lease.Locker, context.Context) (*lease.Lease, error)) (*Lease, error) {
-	if m.err != nil {
-		return nil, fmt.Errorf("holdfast: %s multilock: %w", op, m.err)
-	}
+func (m *MultiLock) take(ctx context.Context, op string, lock acquiring) ([]*lease.Lease, error) {
 	taken := make([]*lease.Lease, 0, len(m.members))
 	// The wait for a lock ends, too, when one that was taken before is lost.
 	held := ctx
@@ -118,7 +141,7 @@ func (m *MultiLock) take(ctx context.Context, op string, lock func(lease.Locker,
 		giveBack(ctx, taken)
 		return nil, fmt.Errorf("holdfast: %s all of %d: %w", op, len(m.members), over)
 	}
-	return m.lease(taken), nil
+	return taken, nil
 }
 
 // ended returns why a lease on one of the locks has ended, if one has.

@@ -286,7 +286,7 @@ func TestMultiLock_BadArguments(t *testing.T) {
 // locks of one name on several servers.
 func TestMultiLock_OppositeOrders(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *world) {
-		rounds := redistest.Count(t, 4000)
+		rounds := redistest.CountOfWork(t, 4000)
 		inside, overlaps := 0, 0
 		var mu sync.Mutex
 		var wg sync.WaitGroup

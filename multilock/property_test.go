@@ -5,8 +5,6 @@
 package multilock_test
 
 import (
-	"flag"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,15 +32,10 @@ type history struct {
 }
 
 func TestQuorum_Histories(t *testing.T) {
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := flag.Set("rapid.checks", strconv.Itoa(redistest.Count(t, 1000))); err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = flag.Set("rapid.checks", f.DefValue) }()
-	}
+	redistest.Sequences(t)
 	play(t, 3, func(t *testing.T, w *world) {
 		processes := [2]*process{w.began(), w.process()}
-		time.Sleep(10 * time.Second)
+		time.Sleep(lengthOf)
 		rapid.Check(timeless{t}, func(rt *rapid.T) {
 			h := &history{w: w, processes: processes}
 			defer h.over()
@@ -52,7 +45,7 @@ func TestQuorum_Histories(t *testing.T) {
 				"cut":     h.plug,
 				"wipe":    h.wipe,
 				"time": func(rt *rapid.T) {
-					time.Sleep(time.Duration(rapid.IntRange(1, 120).Draw(rt, "ds")) * 100 * time.Millisecond)
+					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "ds")) * 100 * time.Millisecond)
 				},
 				"": h.check,
 			})
@@ -67,7 +60,7 @@ func (h *history) try(rt *rapid.T) {
 	}
 	synctest.Wait()
 	other := h.holds[1-i]
-	l, err := h.processes[i].quorum().TryLock(h.w.t.Context())
+	l, err := h.processes[i].quorum(holdfast.Renewed(lengthOf)).TryLock(h.w.t.Context())
 	if err != nil {
 		if other == nil && h.quiet(i) {
 			rt.Fatalf("refused, with all of them up and free: %v", err)
@@ -149,7 +142,9 @@ func (h *history) check(rt *rapid.T) {
 	}
 }
 
-const lengthOf = 30 * time.Second
+// lengthOf is short, as rapid plays no more than a day: of a thousand histories
+// each ends with three leases of quiet.
+const lengthOf = 10 * time.Second
 
 // over ends the history: everything is up, free, and counts.
 func (h *history) over() {

@@ -76,7 +76,21 @@ func (f *fleet) wantFree() {
 	})
 }
 
-func TestReal_MultiLockMasks(t *testing.T) {
+// begun waits until the quorum has begun: every server has its marker.
+func (f *fleet) begun() {
+	f.t.Helper()
+	redistest.Eventually(f.t, 10*time.Second, "the markers", func() error {
+		for i, rdb := range f.rdbs {
+			if n, err := rdb.Exists(f.t.Context(), markerKey).Result(); n != 1 {
+				return fmt.Errorf("none on server %d, %v", i, err)
+			}
+		}
+		return nil
+	})
+}
+
+func TestBehaviour19_AllOfThreeServers(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 3)
 	var lockers []holdfast.Locker
 	for _, c := range f.clients() {
@@ -108,7 +122,7 @@ func TestReal_MultiLockMasks(t *testing.T) {
 	}
 }
 
-func TestReal_OppositeOrders(t *testing.T) {
+func TestBehaviour19_OppositeOrders(t *testing.T) {
 	f := newFleet(t, 2)
 	var inside, overlaps atomic.Int64
 	var wg sync.WaitGroup
@@ -119,7 +133,7 @@ func TestReal_OppositeOrders(t *testing.T) {
 			lockers[0], lockers[2] = lockers[2], lockers[0]
 		}
 		wg.Go(func() {
-			for range redistest.Count(t, 10_000) {
+			for range redistest.CountOfWork(t, 10_000) {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				l, err := holdfast.NewMultiLock(lockers...).Lock(ctx)
 				cancel()
@@ -143,7 +157,8 @@ func TestReal_OppositeOrders(t *testing.T) {
 	}
 }
 
-func TestReal_AFailingReleaseFreesTheRest(t *testing.T) {
+func TestBehaviour19_AFailingReleaseFreesTheRest(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 3)
 	var lockers []holdfast.Locker
 	for _, c := range f.clients() {
@@ -165,9 +180,11 @@ func TestReal_AFailingReleaseFreesTheRest(t *testing.T) {
 	f.wantFree()
 }
 
-func TestReal_QuorumMasks(t *testing.T) {
+func TestBehaviour19_MajorityOfFiveServers(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 5)
-	q := holdfast.NewQuorum(name, f.clients())
+	// A tenth of the lease is how long a server that does not answer is waited for.
+	q := holdfast.NewQuorum(name, f.clients(), holdfast.Renewed(3*time.Second))
 	if l, err := q.Lock(t.Context()); err != nil {
 		t.Fatal(err)
 	} else {
@@ -209,6 +226,7 @@ func TestReal_QuorumMasks(t *testing.T) {
 }
 
 func TestReal_QuorumOfKilledServers(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 5)
 	q := holdfast.NewQuorum(name, f.clients())
 	for up := 5; up >= 1; up-- {
@@ -226,12 +244,14 @@ func TestReal_QuorumOfKilledServers(t *testing.T) {
 
 // A holder whose majority dies is told before its lease can be over anywhere.
 func TestReal_QuorumMajorityDies(t *testing.T) {
+	t.Parallel()
 	const length = 1500 * time.Millisecond
 	for _, tc := range []struct {
 		how  string
 		down func(*redistest.Proc)
 	}{{"killed", (*redistest.Proc).Kill}, {"frozen", (*redistest.Proc).Freeze}} {
 		t.Run(tc.how, func(t *testing.T) {
+			t.Parallel()
 			f := newFleet(t, 5)
 			l, err := holdfast.NewQuorum(name, f.clients(), holdfast.Renewed(length)).Lock(t.Context())
 			if err != nil {
@@ -339,10 +359,11 @@ func TestReal_QuorumContention(t *testing.T) {
 
 // A restarted empty member never lets a second holder in.
 func TestReal_QuorumAmnesia(t *testing.T) {
+	t.Parallel()
 	const length = time.Second
 	f := newFleet(t, 3)
 	b := f.contend(4, length, 2*length/3, func() {
-		time.Sleep(3 * time.Second) // it has begun
+		f.begun()
 		for i := range redistest.Count(t, 40) {
 			f.servers[i%3].Restart(false)
 			time.Sleep(length + length/2 + rand.N(length/2)) // no more than one at a time
@@ -359,7 +380,8 @@ func TestReal_QuorumAmnesia(t *testing.T) {
 
 // A holds on two of three; one of them comes back empty, and the third is back.
 // B finds a majority without A's lock, and must not be in while A is.
-func TestReal_QuorumRestartedEmptyMember(t *testing.T) {
+func TestBehaviour19_AnEmptyMemberIsKeptOut(t *testing.T) {
+	t.Parallel()
 	const length = 3 * time.Second
 	f := newFleet(t, 3)
 	a := holdfast.NewQuorum(name, f.clients(), holdfast.Renewed(length))
@@ -369,7 +391,7 @@ func TestReal_QuorumRestartedEmptyMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	release(t, first)
-	time.Sleep(2 * time.Second) // it has begun
+	f.begun()
 	f.servers[2].Freeze()
 	held, err := a.Lock(t.Context())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/rwlock"
 )
 
-func TestAWriterInRedis(t *testing.T) {
+func TestBehaviour21_AWriterInRedis(t *testing.T) {
 	play(t, func(w *world) {
 		m := w.process()
 		told := w.messages()
@@ -38,13 +38,13 @@ func TestAWriterInRedis(t *testing.T) {
 		w.release(inner)
 		w.wantTTL(name, gone)
 		w.refused(nil, inner.Release(w.Context()), holdfast.ErrReleased)
-		if got := told(); !slices.Equal(got, []string{"5s 1"}) {
-			t.Errorf("messages %q, want one, at 5s", got)
+		if got := told(); !slices.Equal(got, []string{"5s 1", "5s 0"}) {
+			t.Errorf("messages %q, want one to all and one to one, at 5s", got)
 		}
 	})
 }
 
-func TestReadersInRedis(t *testing.T) {
+func TestBehaviour21_ReadersInRedis(t *testing.T) {
 	play(t, func(w *world) {
 		m, other := w.process(), w.process(holdfast.Fixed(40*time.Second))
 		told := w.messages()
@@ -77,8 +77,8 @@ func TestReadersInRedis(t *testing.T) {
 		w.release(inner)
 		w.wantTTL(name, gone)
 		w.wantTTL(timeout(a, 1), gone)
-		if got := told(); !slices.Equal(got, []string{"3s 1"}) {
-			t.Errorf("messages %q, want one, at 3s", got)
+		if got := told(); !slices.Equal(got, []string{"3s 1", "3s 0"}) {
+			t.Errorf("messages %q, want one to all and one to one, at 3s", got)
 		}
 	})
 }

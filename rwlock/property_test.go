@@ -5,7 +5,6 @@ package rwlock_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -56,12 +55,7 @@ type timeless struct{ testing.TB }
 const modelLease = 10 * time.Second
 
 func TestAgainstAModel(t *testing.T) {
-	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
-		if err := flag.Set("rapid.checks", strconv.Itoa(redistest.Count(t, 1000))); err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = flag.Set("rapid.checks", f.DefValue) }()
-	}
+	redistest.Sequences(t)
 	synctest.Test(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb := mini.Client()

@@ -86,7 +86,7 @@ func visit(ctx context.Context, rlock, lock locking, record redis.UniversalClien
 func TestNobodyIsInWithAWriter(t *testing.T) {
 	locks, record := redistest.Server(t), redistest.Server(t)
 	const processes = 4
-	share := redistest.Count(t, 100_000) / processes
+	share := redistest.CountOfWork(t, 100_000) / processes
 	var children []*redistest.ChildProc
 	for range processes {
 		children = append(children, redistest.Start(t, "worker", map[string]string{
@@ -263,6 +263,7 @@ func runReader(c *redistest.ChildContext) {
 }
 
 func TestAKilledReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
+	t.Parallel()
 	s := redistest.Server(t)
 	cs := clients(t, s, 3)
 	for range redistest.Count(t, 30) {
@@ -289,6 +290,7 @@ func TestAKilledReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 
 // Replies are lost on both sides, and what they were about happens once.
 func TestLostReplies(t *testing.T) {
+	t.Parallel()
 	s := redistest.Server(t)
 	proxy := redistest.Proxy(t, s.Addr())
 	c := holdfast.New(proxy.Client(t))
@@ -308,7 +310,7 @@ func TestLostReplies(t *testing.T) {
 	var inside atomic.Int64
 	var wg sync.WaitGroup
 	var left atomic.Int64
-	left.Store(int64(redistest.Count(t, 3000)))
+	left.Store(int64(redistest.CountOfWork(t, 3000)))
 	for range 8 {
 		wg.Go(func() {
 			for left.Add(-1) >= 0 {
@@ -355,6 +357,7 @@ func TestLostReplies(t *testing.T) {
 // In a cluster the timeout keys and the marks must be in the lock's slot, for
 // any name that is taken.
 func TestInACluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.Cluster(t, 3, 0)
 	c := holdfast.New(cluster.Client(t))
 	defer c.Close()

@@ -114,7 +114,7 @@ func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*lease.Lease,
 	if m.err != nil {
 		return nil, m.fail(op, m.err)
 	}
-	w := &writing{place: &m.place, asking: asking{time.Now(), wait}}
+	w := &writing{place: &m.place, asking: asking{since: time.Now(), waits: wait}}
 	if lease.Carried(ctx, m.engine, w) == nil {
 		if r := lease.Carried(ctx, m.engine, m.reading()); r != nil {
 			if err := r.Err(); err != nil {
@@ -127,7 +127,7 @@ func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*lease.Lease,
 }
 
 func (m *RWMutex) rlock(ctx context.Context, op string, wait bool) (*lease.Lease, error) {
-	r := &reading{place: &m.place, asking: asking{time.Now(), wait}}
+	r := &reading{place: &m.place, asking: asking{since: time.Now(), waits: wait}}
 	if m.err != nil {
 		return nil, lease.OpError(op, r, m.err)
 	}

@@ -5,8 +5,8 @@ package rwlock_test
 
 import (
 	"context"
+	"embed"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,12 +52,15 @@ var everyScript = []script{
 	lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun, releaseRun, rreleaseRun, stateRun,
 }
 
+//go:embed lua/*.lua
+var scripts embed.FS
+
 // source puts together what scripts.go does.
 func source(t testing.TB, name string) string {
 	t.Helper()
 	var all strings.Builder
 	for _, part := range []string{"holders", "marks", name} {
-		text, err := os.ReadFile("lua/" + part + ".lua")
+		text, err := scripts.ReadFile("lua/" + part + ".lua")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -433,4 +436,46 @@ func TestDenied(t *testing.T) {
 	if got := s.Admin().Keys(t.Context(), "*").Val(); len(got) != 0 {
 		t.Errorf("left: %q", got)
 	}
+}
+
+// Telling is the last and the least of a release: where it fails the lock is free.
+func TestAReleaseThatCannotTellReleases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		defer rdb.Close()
+		for s, state := range map[*script]commands{&releaseRun: myWrite, &rreleaseRun: myRead} {
+			state.make(t, rdb)
+			disarm := mini.FailCommand("PUBLISH", 1)
+			reply, err := s.run(t, rdb, never)
+			if !disarm() {
+				t.Errorf("%s: nothing was told", s.name)
+			}
+			if err != nil || reply[0] != int64(1) {
+				t.Errorf("%s: %v, %v", s.name, reply, err)
+			}
+			if left := rdb.Exists(t.Context(), name).Val(); left != 0 {
+				t.Errorf("%s: the lock is still held", s.name)
+			}
+		}
+	})
+}
+
+// Who asks for the first time may come to stand behind others of its process, and
+// then cannot ask: nobody may wait for it.
+func TestAFirstRequestLeavesNoMark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rdb := redistest.Mini(t).Client()
+		defer rdb.Close()
+		rdb.HSet(t.Context(), name, "mode", "write", other+":write", 1)
+		for _, s := range []script{lockRun, rlockRun} {
+			s.args = append(s.args[:len(s.args)-1:len(s.args)-1], 0)
+			if reply, err := s.run(t, rdb, never); err != nil || reply[0] != int64(0) {
+				t.Errorf("%s beside a writer: %v, %v", s.name, reply, err)
+			}
+			if n := rdb.Exists(t.Context(), readers, writers, waiting).Val(); n != 0 {
+				t.Errorf("%s: %d keys of marks", s.name, n)
+			}
+		}
+	})
 }

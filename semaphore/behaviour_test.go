@@ -369,3 +369,59 @@ func TestByID(t *testing.T) {
 		}
 	})
 }
+
+// A release is told whatever was free before: who waits for more than that is in
+// at once, and not only by its poll.
+func TestAReleaseWakesWhoeverItIsEnoughFor(t *testing.T) {
+	play(t, func(w *world) {
+		s := w.set(1)
+		granted := make(chan error)
+		go func() { granted <- s.Acquire(w.t.Context(), 3) }()
+		time.Sleep(100 * time.Millisecond)
+		released := time.Now()
+		w.ok(New(w.near, "s", "s").Release(w.t.Context(), 2))
+		w.ok(<-granted)
+		if late := time.Since(released); late > 10*time.Millisecond {
+			t.Errorf("granted %v after the release", late)
+		}
+	})
+}
+
+// Java's waiters hear, where they listen, how many are free.
+func TestBehaviour21_WhatIsGivenBackIsTold(t *testing.T) {
+	play(t, func(w *world) {
+		rdb := w.mini.Client()
+		messages := rdb.Subscribe(w.t.Context(), "redisson_sc:{s}", "redisson_sc:{p}")
+		defer messages.Close()
+		for range 2 {
+			_, err := messages.Receive(w.t.Context())
+			w.ok(err)
+		}
+		told := func(channel, payload string) {
+			w.t.Helper()
+			m, err := messages.ReceiveMessage(w.t.Context())
+			w.ok(err)
+			if m.Channel != channel || m.Payload != payload {
+				w.t.Errorf("told %v, want %s on %s", m, payload, channel)
+			}
+		}
+		s := New(w.near, "s", "s")
+		_, err := s.TrySetPermits(w.t.Context(), 3)
+		w.ok(err)
+		told("redisson_sc:{s}", "3")
+		w.ok(s.Acquire(w.t.Context(), 2))
+		w.ok(s.Release(w.t.Context(), 2))
+		told("redisson_sc:{s}", "3")
+
+		p := NewPermits(w.near, "p", "p", lease.NewSettings())
+		w.ok(p.SetPermits(w.t.Context(), 2))
+		told("redisson_sc:{p}", "2")
+		l, err := p.Acquire(w.t.Context(), 1)
+		w.ok(err)
+		w.ok(l.Release(w.t.Context()))
+		told("redisson_sc:{p}", "2")
+		if n, err := p.Acquired(w.t.Context()); n != 0 || err != nil {
+			w.t.Errorf("%d are taken, %v", n, err)
+		}
+	})
+}

@@ -14,6 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	redistest.Together(4) // they wait for processes, or for what was lost
 	redistest.Main(m, redistest.Child("worker", runWorker), redistest.Child("holder", runHolder))
 }
 

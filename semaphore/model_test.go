@@ -4,7 +4,6 @@
 package semaphore
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,17 +16,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
-
-// thousand has a thousand sequences run, unless the flag says otherwise.
-func thousand(t *testing.T) {
-	t.Helper()
-	if f := flag.Lookup("rapid.checks"); f != nil && f.Value.String() == f.DefValue {
-		if err := f.Value.Set("1000"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = f.Value.Set(f.DefValue) })
-	}
-}
 
 // call is one call on a lane, as its Client knows it.
 type call struct {
@@ -92,7 +80,7 @@ func (m *counting) send(lane int, c call) string {
 }
 
 func TestCountingModel(t *testing.T) {
-	thousand(t)
+	redistest.Sequences(t)
 	rdb := redistest.Mini(t).Client()
 	rapid.Check(t, func(rt *rapid.T) {
 		rdb.FlushAll(t.Context())
@@ -168,7 +156,7 @@ func (m *leasing) taken() (n int) {
 }
 
 func TestLeasingModel(t *testing.T) {
-	thousand(t)
+	redistest.Sequences(t)
 	mini := redistest.Mini(t)
 	rdb := mini.Client()
 	rapid.Check(t, func(rt *rapid.T) { leasingSequence(rt, t, mini, rdb) })

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,7 +93,7 @@ func TestNeverMoreThanThePermits(t *testing.T) {
 			} else if set, err := New(e, "s", "s").TrySetPermits(t.Context(), permits); !set || err != nil {
 				t.Fatalf("set: %v, %v", set, err)
 			}
-			acquires := redistest.Count(t, 100_000)
+			acquires := redistest.CountOfWork(t, 100_000)
 			const processes = 8
 			var children []*redistest.ChildProc
 			for range processes {
@@ -137,6 +138,7 @@ func runHolder(c *redistest.ChildContext) {
 }
 
 func TestPermitsOfAKilledHolderComeBack(t *testing.T) {
+	t.Parallel()
 	const length = 600 * time.Millisecond
 	server := redistest.Server(t)
 	e := newEngine(t, server.Client(t))
@@ -219,6 +221,7 @@ func TestHundredThousandExpiredPermits(t *testing.T) {
 
 // Replies are lost all the time, and each call counts once all the same.
 func TestLostReplies(t *testing.T) {
+	t.Parallel()
 	server := redistest.Server(t)
 	rdb := server.Client(t)
 	proxy := redistest.Proxy(t, server.Addr())
@@ -244,47 +247,57 @@ func TestLostReplies(t *testing.T) {
 			return redistest.Pass
 		}
 	})
-	taken := 0
-	for i := range redistest.Count(t, 1000) {
-		if err := s.Acquire(ctx, 2); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Release(ctx, 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.AddPermits(ctx, 1); err != nil {
-			t.Fatal(err)
-		}
-		l, err := p.Acquire(ctx, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i%3 > 0 {
-			err = l.Release(ctx)
-		} else {
-			for _, id := range p.IDs(l) {
-				err = errors.Join(err, p.ReleaseID(ctx, id))
+	rounds := redistest.Count(t, 1000)
+	var left atomic.Int64
+	left.Store(int64(rounds))
+	var callers sync.WaitGroup
+	for range 10 {
+		callers.Go(func() {
+			for i := left.Add(-1); i >= 0; i = left.Add(-1) {
+				if err := takeAndGiveBack(ctx, s, p, i%3 == 0); err != nil {
+					t.Error(err)
+					return
+				}
 			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		taken++
+		})
 	}
+	callers.Wait()
 	if proxy.Injected() == 0 {
 		t.Error("no reply was lost")
 	}
 	proxy.OnCommand(nil)
 	if free := rdb.Get(ctx, "s").Val(); free != "1000" {
-		t.Errorf("after %d rounds %s permits are free, want 1000", taken, free)
+		t.Errorf("after %d rounds %s permits are free, want 1000", rounds, free)
 	}
 	if n, err := p.Available(ctx); n != 1000 || err != nil {
-		t.Errorf("after %d rounds %d leased permits are free, %v", taken, n, err)
+		t.Errorf("after %d rounds %d leased permits are free, %v", rounds, n, err)
 	}
+}
+
+// takeAndGiveBack makes each kind of call, after which all is as it was.
+func takeAndGiveBack(ctx context.Context, s *Semaphore, p *PermitSemaphore, byID bool) error {
+	if err := s.Acquire(ctx, 2); err != nil {
+		return err
+	}
+	if err := errors.Join(s.Release(ctx, 1), s.AddPermits(ctx, 1)); err != nil {
+		return err
+	}
+	l, err := p.Acquire(ctx, 2)
+	if err != nil {
+		return err
+	}
+	if !byID {
+		return l.Release(ctx)
+	}
+	for _, id := range p.IDs(l) {
+		err = errors.Join(err, p.ReleaseID(ctx, id))
+	}
+	return err
 }
 
 // On a cluster with sharded channels, whatever the braces of the name.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	c := redistest.Cluster(t, 3, 0)
 	a, b := newEngine(t, c.Client(t)), newEngine(t, c.Client(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -329,6 +342,7 @@ func TestCluster(t *testing.T) {
 }
 
 func TestDenied(t *testing.T) {
+	t.Parallel()
 	server := redistest.Server(t)
 	rdb := server.Client(t)
 	if err := rdb.Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "~other", "&*", "+@all").Err(); err != nil {

@@ -43,6 +43,8 @@ type Kind struct {
 	Fenced    bool // tokens grow from hold to hold
 	Reentrant bool // the context of a lease re-enters
 	Shared    bool // held by many at a time; then there is a Rival
+
+	members []string // the kinds of what it is made of, which tell of themselves
 }
 
 // Redis is a topology. Many kinds may share it, at the same time.

@@ -18,8 +18,9 @@ const slots = 16384
 // ClusterSet is a cluster of masters, each with its replicas. Its methods fail
 // the test and so belong to the test's own goroutine.
 type ClusterSet struct {
-	t     testing.TB
-	nodes []*clusterNode
+	t       testing.TB
+	masters int
+	nodes   []*clusterNode
 }
 
 // clusterNode is a process and its identity, which it keeps for life.
@@ -40,7 +41,7 @@ func Cluster(t testing.TB, masters, replicas int, args ...string) *ClusterSet {
 		"--cluster-replica-validity-factor", "0"), // a replica may always stand, however late it is
 		// A node that was never met does not know its own address.
 		"--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
-	c := &ClusterSet{t: t}
+	c := &ClusterSet{t: t, masters: masters}
 	for range masters * (1 + replicas) {
 		c.nodes = append(c.nodes, &clusterNode{Proc: startServer(t, true, args)})
 	}
@@ -298,6 +299,15 @@ func (c *ClusterSet) agree(slot int, owner *clusterNode) error {
 			return fmt.Errorf("replica is not in sync")
 		}
 		return err
+	})
+}
+
+// Settle waits until all running nodes find the cluster ok, each other alive and
+// the replicas in sync. All nodes have to run: one that is not back counts as failed.
+func (c *ClusterSet) Settle() {
+	c.t.Helper()
+	Eventually(c.t, patience, "the cluster is whole again", func() error {
+		return c.everyNode(func(n *clusterNode) error { return c.ready(n, len(c.nodes)-c.masters) })
 	})
 }
 

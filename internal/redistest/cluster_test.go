@@ -9,6 +9,7 @@ import (
 )
 
 func TestClusterFailsOver(t *testing.T) {
+	t.Parallel()
 	c := Cluster(t, 3, 1)
 	rdb := c.Client(t, func(o *redis.ClusterOptions) { o.ClusterStateReloadInterval = time.Second })
 	ctx := testContext(t)
@@ -34,6 +35,7 @@ func TestClusterFailsOver(t *testing.T) {
 }
 
 func TestClusterMovesASlot(t *testing.T) {
+	t.Parallel()
 	c := Cluster(t, 3, 0)
 	rdb := c.Client(t)
 	ctx := testContext(t)
@@ -80,6 +82,7 @@ func TestClusterMovesASlot(t *testing.T) {
 }
 
 func TestClusterOfOneMaster(t *testing.T) {
+	t.Parallel()
 	c := Cluster(t, 1, 0, "--cluster-node-timeout", "500")
 	rdb := c.Client(t)
 	if err := rdb.Set(testContext(t), "k", "v", 0).Err(); err != nil {

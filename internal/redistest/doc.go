@@ -12,7 +12,7 @@
 //   - [Child] and [Start] run a piece of the test binary as a process of its
 //     own, so that a holder can be killed or stopped.
 //
-// It is imported by _test.go files and examples only.
+// It is imported by _test.go files, and by cmd/holdfast-torture, which is a test too.
 //
 // # Environment
 //

@@ -52,8 +52,34 @@ func TestLeftBehindCountsConnections(t *testing.T) {
 	if err := leftConnections(testContext(t), rdb); err == nil {
 		t.Error("another client's connection was not seen")
 	}
+	if err := leftConnections(testContext(t), s.Admin()); err == nil {
+		t.Error("a client's connection was taken for the harness's")
+	}
 	other.Close()
-	LeftBehind(t, rdb)
+	rdb.Close()
+	LeftBehind(t, s.Admin())
+}
+
+// A node keeps the connection that it moves keys through, to the receiver's account.
+func TestLeftBehindKnowsNodesThatMoveKeys(t *testing.T) {
+	t.Parallel()
+	c := Cluster(t, 2, 0)
+	rdb := c.Client(t)
+	if err := rdb.Set(testContext(t), "k", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	to := c.MoveSlot("k")
+	rdb.Close()
+	list := to.Admin().ClientList(testContext(t)).Val()
+	if !strings.Contains(list, "cmd=restore-asking") {
+		t.Fatalf("no node is connected to the new owner:\n%s", list)
+	}
+	Eventually(t, patience, "only nodes are connected", func() error {
+		return leftConnections(testContext(t), to.Admin())
+	})
+	if list := to.Admin().ClientList(testContext(t)).Val(); !strings.Contains(list, "cmd=restore-asking") {
+		t.Error("the node's connection was waited for")
+	}
 }
 
 func TestSnapshotOfARealServer(t *testing.T) {

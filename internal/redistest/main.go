@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	"testing"
 	"time"
 
 	"go.uber.org/goleak"
@@ -18,16 +17,17 @@ import (
 const leakPatience = 10 * time.Second
 
 // Main runs a package's tests and exits: func TestMain(m *testing.M) {
-// redistest.Main(m) }. It fails the package if a goroutine is left when all
-// tests have passed, and prints one line if tests were left out for want of a
-// server. In a process that [Start] started it runs that child instead.
+// redistest.Main(m) }. It fails the package if a goroutine is left when all tests
+// have passed, and prints one line if tests were left out for want of a server. In
+// a process that [Start] started it runs that child instead. A package that has
+// something to say after its tests gives it a Run of its own, which calls m's.
 //
 // go test keeps the output of a passing package to itself when it is given a
 // list of packages. On Linux the line therefore goes to the standard error of
 // the go command where that is a terminal, a pipe or a file opened for
 // appending, and otherwise to the test's own, which shows with -v. A cached
 // result prints nothing.
-func Main(m *testing.M, children ...ChildFunc) {
+func Main(m interface{ Run() int }, children ...ChildFunc) {
 	if name := os.Getenv(envChild); name != "" {
 		os.Exit(runChild(name, children))
 	}
@@ -39,7 +39,7 @@ func Main(m *testing.M, children ...ChildFunc) {
 		}
 	}
 	if n, reason := leftOut.report(); n > 0 {
-		tell(notice(n, packageName(), reason))
+		Tell(notice(n, packageName(), reason))
 	}
 	os.Exit(code)
 }
@@ -55,8 +55,8 @@ func notice(n int, pkg, reason string) string {
 	if n == 1 {
 		tests = "test"
 	}
-	return fmt.Sprintf("holdfast: %d real-server %s left out in %s: %s; apt-get install redis-server, or set %s; %s=1 makes this a failure\n",
-		n, tests, pkg, reason, envServer, envRequire)
+	return fmt.Sprintf("holdfast: %d real-server %s left out in %s: %s; %s=1 makes this a failure\n",
+		n, tests, pkg, reason, envRequire)
 }
 
 // packageName returns the tested package's path within its module.
@@ -72,13 +72,13 @@ func packageName() string {
 	return strings.TrimPrefix(path, info.Main.Path+"/")
 }
 
-// tell writes the line where the person who runs the tests sees it.
-func tell(line string) {
+// Tell writes lines where the person who runs the tests sees them: see [Main].
+func Tell(lines string) {
 	if w := goCommandStderr(); w != nil {
 		defer w.Close()
-		if _, err := w.WriteString(line); err == nil {
+		if _, err := w.WriteString(lines); err == nil {
 			return
 		}
 	}
-	fmt.Fprint(os.Stderr, line)
+	fmt.Fprint(os.Stderr, lines)
 }

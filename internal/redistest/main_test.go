@@ -9,7 +9,7 @@ import (
 )
 
 func TestNoticeIsOneLine(t *testing.T) {
-	got := notice(7, "internal/conn", "no redis-server found")
+	got := notice(7, "internal/conn", "no redis-server found; apt-get install redis-server, or set HOLDFAST_REDIS_SERVER")
 	want := "holdfast: 7 real-server tests left out in internal/conn: no redis-server found; apt-get install redis-server, " +
 		"or set HOLDFAST_REDIS_SERVER; HOLDFAST_REQUIRE_SERVERS=1 makes this a failure\n"
 	if got != want {

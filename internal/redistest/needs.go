@@ -25,13 +25,19 @@ func Needs(t testing.TB) string {
 	if err == nil {
 		return path
 	}
-	if os.Getenv(envRequire) == "1" {
-		t.Fatalf("%v, and %s=1 requires one: apt-get install redis-server, or set %s to a Redis or Valkey server binary",
-			err, envRequire, envServer)
-	}
-	leftOut.add(t.Name(), err.Error())
-	t.Skipf("%v: apt-get install redis-server, or set %s", err, envServer)
+	LeaveOut(t, fmt.Sprintf("%v; apt-get install redis-server, or set %s", err, envServer))
 	return ""
+}
+
+// LeaveOut skips t for want of something, and remembers it for the notice of
+// [Main]; with HOLDFAST_REQUIRE_SERVERS=1 it fails t instead.
+func LeaveOut(t testing.TB, reason string) {
+	t.Helper()
+	if os.Getenv(envRequire) == "1" {
+		t.Fatalf("%s; %s=1 requires it", reason, envRequire)
+	}
+	leftOut.add(t.Name(), reason)
+	t.Skip(reason)
 }
 
 func serverBinary() (string, error) {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	Together(6) // they wait for failovers
 	Main(m, Child("echo", echo), Child("exit-with-panic", func(*ChildContext) { panic("on purpose") }),
 		Child("with-server", withServer))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,6 +185,9 @@ func (s *SentinelSet) agreed() (*Proc, error) {
 	}
 	return nil, fmt.Errorf("the sentinels name the ports %v", named)
 }
+
+// Nodes returns the master and the replicas, running or not.
+func (s *SentinelSet) Nodes() []*Proc { return slices.Clone(s.nodes) }
 
 // Replicas returns the nodes that are not the master, running or not.
 func (s *SentinelSet) Replicas() []*Proc {

@@ -1,18 +1,28 @@
 package redistest
 
-import "testing"
+import (
+	"testing"
 
-func TestSentinelFailsOver(t *testing.T) {
+	"github.com/redis/go-redis/v9"
+)
+
+// deployment is a Sentinel deployment with a client that has written k.
+func deployment(t *testing.T) (*SentinelSet, *redis.Client) {
+	t.Helper()
 	s := Sentinel(t)
 	c := s.Client(t)
-	ctx := testContext(t)
-	if err := c.Set(ctx, "k", "v", 0).Err(); err != nil {
+	if err := c.Set(testContext(t), "k", "v", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
+	return s, c
+}
+
+func TestSentinelFailsOverByPlan(t *testing.T) {
+	t.Parallel()
+	s, _ := deployment(t)
 	if n := len(s.Replicas()); n != 2 {
 		t.Fatalf("%d replicas", n)
 	}
-
 	first := s.Master()
 	second := s.Failover()
 	if second == first || s.Master() != second {
@@ -20,30 +30,40 @@ func TestSentinelFailsOver(t *testing.T) {
 	}
 	wantValue(t, s.Master().Client(t), "k", "v")
 	s.Settle()
+}
 
-	if killed := s.KillMaster(); killed != second {
+func TestSentinelReplacesAKilledMaster(t *testing.T) {
+	t.Parallel()
+	s, c := deployment(t)
+	first := s.Master()
+	if killed := s.KillMaster(); killed != first {
 		t.Error("killed another than the master")
 	}
-	third := s.Master()
-	if third == second {
+	second := s.Master()
+	if second == first {
 		t.Fatal("the killed master is still named")
 	}
 	Eventually(t, patience, "the client finds the new master", func() error {
-		return c.Set(ctx, "k", "v2", 0).Err()
+		return c.Set(testContext(t), "k", "v2", 0).Err()
 	})
-	wantValue(t, third.Client(t), "k", "v2")
-
-	second.Restart(true)
+	wantValue(t, second.Client(t), "k", "v2")
+	first.Restart(true)
 	s.Settle()
-	if s.Master() != third {
+	if s.Master() != second {
 		t.Fatal("the master changed by itself")
 	}
-	if frozen := s.FreezeMaster(); frozen != third {
+}
+
+func TestSentinelReplacesAFrozenMaster(t *testing.T) {
+	t.Parallel()
+	s, _ := deployment(t)
+	first := s.Master()
+	if frozen := s.FreezeMaster(); frozen != first {
 		t.Error("froze another than the master")
 	}
-	if s.Master() == third {
+	if s.Master() == first {
 		t.Fatal("the frozen master is still named")
 	}
-	third.Thaw()
+	first.Thaw()
 	s.Settle()
 }

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -70,10 +71,16 @@ func startServer(t testing.TB, withBus bool, args []string) *Proc {
 			t.Cleanup(p.Kill)
 			return p
 		}
+		if errors.Is(err, errSilent) {
+			break // one that runs has its port
+		}
 	}
 	t.Fatalf("redistest: cannot start %s: %v", bin, err)
 	return nil
 }
+
+// errSilent says that a server runs and does not answer.
+var errSilent = errors.New("it runs and does not answer")
 
 // launch starts the process and waits until it, and not a stranger on its
 // port, answers. On failure nothing is left running.
@@ -95,7 +102,10 @@ func (p *Proc) launch() error {
 		}
 		return answers(p.Addr(), proc.pid())
 	})
-	if err == nil && !proc.alive() {
+	switch {
+	case err != nil && proc.alive():
+		err = fmt.Errorf("%w: %w", errSilent, err)
+	case !proc.alive():
 		err = fmt.Errorf("it exited (%v)", proc.err)
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ const (
 	LostDeadline = "deadline" // no reply came before the local deadline
 	LostClosed   = "closed"   // the Client was closed under it
 	LostMaxHold  = "max_hold" // it outlived the longest hold allowed
+	LostMember   = "member"   // one of those that it is made of was lost
 )
 
 // What ended a waiter's nap: the reason given to Woken.

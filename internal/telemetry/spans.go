@@ -36,11 +36,15 @@ type Acquisition struct {
 type Acquired struct {
 	Outcome   Outcome
 	Attempts  int           // scripts that asked for the lock, among them those sent again
-	Waited    time.Duration // the part of it spent parked behind other holders
+	Waited    time.Duration // the part of it spent parked behind other holders, or ToldByParts
 	Reentrant bool          // the caller held it already
 	Token     int64         // fencing number of the grant; 0 if there is none
 	Err       error         // what the caller is given; used for failures only
 }
+
+// ToldByParts is given in place of a time waited where the parts of a Whole tell
+// each its own.
+const ToldByParts time.Duration = -1
 
 // Acquire starts the span holdfast.lock.acquire as a child of the span in ctx,
 // and the clock of holdfast.acquire.duration. The ctx it returns carries the
@@ -50,7 +54,7 @@ func (t *Telemetry) Acquire(ctx context.Context, kind, name string) (context.Con
 	if t == nil {
 		return ctx, Acquisition{}
 	}
-	op := t.begin(ctx, spanAcquire, kind, name)
+	op := t.begin(t.partOf(ctx), spanAcquire, kind, name)
 	return op.ctx, Acquisition{operation: op, start: time.Now()}
 }
 
@@ -64,8 +68,10 @@ func (a Acquisition) End(o Acquired) {
 		a.span.SetAttributes(
 			keyReentrant.Bool(o.Reentrant),
 			keyAttempts.Int(o.Attempts),
-			keyWaited.Float64(o.Waited.Seconds()),
 		)
+		if o.Waited != ToldByParts {
+			a.span.SetAttributes(keyWaited.Float64(o.Waited.Seconds()))
+		}
 		if o.Token != 0 {
 			a.span.SetAttributes(keyToken.Int64(o.Token))
 		}
@@ -86,7 +92,7 @@ func (t *Telemetry) Release(ctx context.Context, kind, name string) (context.Con
 	if t == nil {
 		return ctx, Releasing{}
 	}
-	op := t.begin(ctx, spanRelease, kind, name)
+	op := t.begin(t.partOf(ctx), spanRelease, kind, name)
 	return op.ctx, Releasing{op}
 }
 
@@ -118,12 +124,12 @@ type operation struct {
 
 // begin leaves ctx alone without a tracer: a no-op span in it would hide the
 // caller's own span from whatever runs below.
-func (t *Telemetry) begin(ctx context.Context, span, kind, name string) operation {
+func (t *Telemetry) begin(ctx context.Context, span, kind, name string, more ...trace.SpanStartOption) operation {
 	op := operation{t: t, ctx: ctx, kind: kind}
 	if t.tracer != nil {
-		op.ctx, op.span = t.tracer.Start(ctx, span,
+		op.ctx, op.span = t.tracer.Start(ctx, span, append(more,
 			trace.WithSpanKind(trace.SpanKindInternal),
-			trace.WithAttributes(keyKind.String(kind), keyName.String(printable(name))))
+			trace.WithAttributes(keyKind.String(kind), keyName.String(printable(name))))...)
 	}
 	return op
 }

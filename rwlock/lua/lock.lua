@@ -9,7 +9,7 @@
 -- ARGV[4] how long the token is kept, in ms; 0: for ever
 -- ARGV[5] what the timeout keys begin with
 -- ARGV[6] for how long it has waited, in ms; -1: it only tries
--- ARGV[7] how long a mark counts, in ms
+-- ARGV[7] how long its mark counts, in ms; 0: it leaves none
 --
 -- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending
 --         {0, time, ms}                         others hold it, or go first, that long;
@@ -56,7 +56,7 @@ if not mine then
     end
   end
   if wait then
-    if waited >= 0 then
+    if waited >= 0 and tonumber(ARGV[7]) > 0 then
       mark(at, at.writers, ARGV[2], since, ms, tonumber(ARGV[7]))
     end
     return {0, now, wait}

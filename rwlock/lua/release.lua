@@ -30,7 +30,9 @@ end
 local marked = unmark({readers = ARGV[6], writers = ARGV[7], waiting = ARGV[8]}, ARGV[2])
 if held == 1 or marked then
   -- Last, and never the release's failure: who may not publish still releases,
-  -- and waiters poll. 1 wakes all that wait, in Java too.
+  -- and waiters poll. Redisson's 1 wakes all that sleep; its 0 wakes one, also one
+  -- that is just going to sleep, for whom 1 would be lost.
   redis.pcall(ARGV[3], ARGV[4], '1')
+  redis.pcall(ARGV[3], ARGV[4], '0')
 end
 return {held, now}

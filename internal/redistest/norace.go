@@ -1,0 +1,7 @@
+// Whether the race detector is on, which makes work ten times as long.
+
+//go:build !race
+
+package redistest
+
+const raceDetector = false

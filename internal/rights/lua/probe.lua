@@ -1,0 +1,46 @@
+-- Tries commands out, and tells which are refused for want of rights. What it makes
+-- is gone after a second; where an expiry is refused it makes nothing.
+--
+-- KEYS[1] a key that is nobody's
+-- KEYS[2..] others that are touched only by being named, which is checked too
+-- ARGV[1] not-after: not looked at
+-- ARGV[2..] the commands, in lower case
+--
+-- Returns {1, time, the commands that are refused, with spaces between}
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local key = KEYS[1]
+local arguments = {
+  get = {}, set = {'1', 'PX', 1000}, del = {}, exists = {}, pttl = {}, pexpire = {1000},
+  pexpireat = {string.format('%.0f', math.floor(now / 1000) + 1000)},
+  incrby = {1}, decrby = {1}, decr = {},
+  hset = {'f', '1'}, hget = {'f'}, hdel = {'f'}, hlen = {}, hexists = {'f'}, hgetall = {}, hscan = {0},
+  zadd = {1, 'm'}, zrem = {'m'}, zcard = {}, zscore = {'m'}, zrank = {'m'},
+  zcount = {0, 1}, zrange = {0, 0}, zrevrange = {0, 0}, zrangebyscore = {0, 1}, zremrangebyrank = {0, 0},
+}
+
+local function refused(command, ...)
+  local reply = redis.pcall(command, key, ...)
+  local text = type(reply) == 'table' and reply.err
+  -- The words of Redis 6 and 7.0, of 7.2 and later, and of who answers by a code.
+  return text and (string.find(text, 'NOPERM', 1, true)
+    or string.find(text, "can't run this command", 1, true)
+    or string.find(text, "can't access", 1, true)
+    or string.find(text, 'ACL failure', 1, true)) and true or false
+end
+
+local denied = {}
+local expires = not refused('pexpire', 1000)
+if not expires then
+  denied[1] = 'pexpire'
+end
+for i = 2, #ARGV do
+  local command = ARGV[i]
+  if expires and refused(command, unpack(arguments[command])) then
+    denied[#denied + 1] = command
+  end
+  if expires then
+    redis.pcall('pexpire', key, 1000)
+  end
+end
+return {1, now, table.concat(denied, ' ')}

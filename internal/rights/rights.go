@@ -1,0 +1,80 @@
+// Package rights knows what a user of Redis must be allowed to do for each kind of
+// synchronizer, and tries it out.
+package rights
+
+import (
+	_ "embed"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/keys"
+)
+
+//go:embed lua/probe.lua
+var source string
+
+var script = conn.NewScript("rights/probe", source)
+
+// Need is what one kind needs for one name.
+type Need struct {
+	Kind     string   // "fairmutex", as in spans
+	Keys     []string // the first is the name itself
+	Channels []string
+	Commands []string
+}
+
+// The commands that the scripts of each kind run.
+var (
+	ofQueries = strings.Fields("zcount zrank zrangebyscore") // of a FairMutex, which else is a Mutex
+	ofRW      = strings.Fields("get set del exists pttl pexpire hset hget hdel hlen hexists hgetall hscan " +
+		"zadd zrem zscore zrange zrangebyscore")
+	ofSemaphores = strings.Fields("get incrby decrby pexpire hset hget hdel")
+	ofPermits    = append(strings.Fields("pttl zadd zrem zcard zcount zscore zrange zremrangebyrank"), ofSemaphores...)
+	ofLatches    = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
+		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
+)
+
+// Needs returns what each kind needs for that name, as it stands in Redis, in a
+// Client that calls itself client. Kinds that cannot have such a name are left out,
+// and so is the Mutex, which tries itself out.
+func Needs(name, client string, sharded bool) []Need {
+	var all []Need
+	if at, err := keys.ForFairLock(name); err == nil {
+		all = append(all, Need{"fairmutex", []string{name, at.Token, at.Queue, at.Alive},
+			[]string{at.GrantTo(client)}, ofQueries})
+	}
+	if at, err := keys.ForRW(name); err == nil {
+		all = append(all, Need{"rwlock", []string{name, at.Token, at.Readers, at.Writers, at.Waiting, at.Timeouts + client + ":1:rwlock_timeout:1"},
+			[]string{at.Channel}, ofRW})
+	}
+	if at, err := keys.ForSemaphore(name); err == nil {
+		all = append(all, Need{"semaphore", []string{name, at.Calls + ":" + client},
+			[]string{at.Channel}, ofSemaphores})
+	}
+	if at, err := keys.ForPermits(name); err == nil {
+		all = append(all, Need{"permits", []string{name, at.Taken, at.Calls + ":" + client},
+			[]string{at.Channel}, ofPermits})
+	}
+	if at, err := keys.ForLatch(name); err == nil {
+		channel := at.Channel
+		if sharded {
+			channel = at.Sharded
+		}
+		all = append(all, Need{"latch", []string{name, at.Generations, at.Calls + ":" + client},
+			[]string{channel}, ofLatches})
+	}
+	return all
+}
+
+// Probe returns the call that tries the keys and the commands out. The name must be
+// nobody's: it is written to. Keys that are refused are an error of the call.
+func (n Need) Probe() *conn.Call {
+	args := make([]any, len(n.Commands))
+	for i, command := range n.Commands {
+		args[i] = command
+	}
+	return &conn.Call{Script: script, Keys: n.Keys, Args: args}
+}
+
+// Refused returns the commands that the answered call of Probe was refused.
+func Refused(call *conn.Call) []string { return strings.Fields(call.Text(2)) }

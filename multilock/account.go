@@ -1,0 +1,127 @@
+// What is told of a MultiLock as a whole; its members tell of themselves.
+
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+const kindMulti = "multi"
+
+// account is one hold of a MultiLock, for those who count holds: as long as there
+// are leases on it.
+type account struct {
+	told     *telemetry.Telemetry
+	name     string
+	identity string
+	granted  time.Time
+
+	mu     sync.Mutex
+	leases int
+}
+
+// newAccount opens the account of a new hold, with one lease.
+func newAccount(m *MultiLock, told *telemetry.Telemetry) *account {
+	told.Active(kindMulti, 1)
+	return &account{told: told, name: m.name, identity: m.identity, granted: time.Now(), leases: 1}
+}
+
+// add counts a lease more, unless there is none any more.
+func (a *account) add() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.leases == 0 {
+		return false
+	}
+	a.leases++
+	return true
+}
+
+// count counts the lease's end, once, and reports whether it was the last one.
+func (l *Lease) count() (last bool) {
+	if l.counted.Swap(true) {
+		return false
+	}
+	l.account.mu.Lock()
+	defer l.account.mu.Unlock()
+	l.account.leases--
+	return l.account.leases == 0
+}
+
+// over is called when a lease has ended in whatever way.
+func (l *Lease) over() {
+	if l.count() {
+		l.account.close(l.Err())
+	}
+}
+
+// close tells how the hold ended: err is nil if it was released. It returns how
+// long it lasted, or StillHeld if it was lost, which is counted as that.
+func (a *account) close(err error) time.Duration {
+	a.told.Active(kindMulti, -1)
+	switch {
+	case errors.Is(err, errs.Lost):
+		a.told.Lost(kindMulti, telemetry.LostMember)
+	case errors.Is(err, errs.MaxHold):
+		a.told.Lost(kindMulti, telemetry.LostMaxHold)
+	case errors.Is(err, errs.Closed):
+		a.told.Lost(kindMulti, telemetry.LostClosed)
+	default:
+		return time.Since(a.granted)
+	}
+	return telemetry.StillHeld
+}
+
+// nameOf returns the name of all of them: theirs, in the order of locking.
+func nameOf(members []member) string {
+	names := make([]string, len(members))
+	for i, one := range members {
+		names[i], _, _ = strings.Cut(one.place, "\x00")
+		if named, ok := one.locker.(interface{ Name() string }); ok {
+			names[i] = named.Name()
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// identify returns what is equal for values that are the same locks.
+func identify(members []member) string {
+	var id strings.Builder
+	for _, one := range members {
+		// Two sides of one lock differ by their type only.
+		fmt.Fprintf(&id, "%T %q ", one.locker, one.place)
+	}
+	return id.String()
+}
+
+// multiCarriage asks a context for the Lease that it carries on those locks.
+type multiCarriage struct{ identity string }
+
+// multiCarrier is a context that carries a Lease.
+type multiCarrier struct {
+	context.Context
+	lease *Lease
+}
+
+func (c multiCarrier) Value(key any) any {
+	if key == (multiCarriage{c.lease.account.identity}) {
+		return c.lease
+	}
+	return c.Context.Value(key)
+}
+
+// carriedBy returns the live Lease on these locks that ctx carries, or nil.
+func (m *MultiLock) carriedBy(ctx context.Context) *Lease {
+	if l, ok := ctx.Value(multiCarriage{m.identity}).(*Lease); ok && l.Err() == nil {
+		return l
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package rwlock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/rwlock"
+)
+
+// Tokens of writers grow also where time stands still, and where the data are lost.
+func TestTokens(t *testing.T) {
+	play(t, func(w *world) {
+		a, b := w.process(), w.process()
+		var last int64
+		for i := range 20 { // all in one microsecond
+			if i == 10 {
+				w.at(time.Millisecond) // no token is ahead of the clock by as much
+				w.rdb.FlushAll(w.Context())
+			}
+			for _, m := range []*rwlock.RWMutex{a, b} {
+				l := w.got(m.Lock(w.Context()))
+				if l.Token() <= last {
+					t.Errorf("token %d after %d", l.Token(), last)
+				}
+				last = l.Token()
+				w.release(l)
+			}
+		}
+	})
+}

@@ -57,6 +57,8 @@ need() {
 install_tools() {
 	need redis-server redis-server
 	need gcc gcc libc6-dev # the race detector links C
+	need javac openjdk-17-jdk-headless # interop/ runs Redisson
+	need mvn maven
 	redis-server --version
 	go version
 }

@@ -1,0 +1,100 @@
+// A cluster: messages go by sharded channels, in both languages.
+
+package interop
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// inCluster are the kinds that are contended for on a cluster.
+var inCluster = []string{"Mutex / RLock", "RWMutex / RReadWriteLock, writers", "Semaphore(3) / RSemaphore",
+	"PermitSemaphore(3) / RPermitExpirable..."}
+
+func TestExclusionOnACluster(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newClusterWorld(t, version)
+		for _, name := range inCluster {
+			for _, p := range pairs {
+				if p.name == name {
+					w.exclude(p, redistest.Count(t, 10_000)/2)
+				}
+			}
+		}
+	})
+}
+
+func TestAReleaseWakesTheOtherLanguageOnACluster(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newClusterWorld(t, version)
+		client, thread := w.holdfast(), w.redisson("r").Thread("t")
+		for _, c := range wakeUps {
+			if older(version, c.since) {
+				continue
+			}
+			if err := w.rdb.Del(w.ctx, "woken", "{woken}:timeout").Err(); err != nil {
+				t.Fatal(err)
+			}
+			if c.setUp != nil {
+				c.setUp(w, client, "woken")
+			}
+			rounds := redistest.Count(t, 300)
+			w.wokenInGo(c.name, c.hold, c.want, client, thread, rounds)
+			w.wokenInJava(c.name, c.hold, c.want, client, thread, rounds)
+		}
+	})
+}
+
+// TestALatchOnACluster: both wait, whoever counts last.
+func TestALatchOnACluster(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newClusterWorld(t, version)
+		w.latchRounds(redistest.Count(t, 300))
+	})
+}
+
+// TestClassicChannelsOnACluster: a Redisson that was told not to use sharded
+// channels still excludes, and is excluded. But neither hears the other: its waiters
+// wait for the end of a lease, those of Go's for a poll.
+func TestClassicChannelsOnACluster(t *testing.T) {
+	eachVersion(t, "3.29", func(t *testing.T, version string) {
+		w := newClusterWorld(t, version)
+		thread := w.redisson("r", "sharded=OFF").Thread("t")
+		m := w.holdfast(holdfast.WithDefaults(holdfast.Fixed(lease))).Mutex("deaf")
+		w.do(thread, "lock.lock", "deaf")
+		sleeps := w.asked(scripts, 2)
+		granted := make(chan error, 1)
+		var l *holdfast.Lease
+		go func() {
+			var err error
+			l, err = m.Lock(w.ctx)
+			granted <- err
+		}()
+		sleeps()
+		released := time.Now()
+		w.do(thread, "lock.unlock", "deaf")
+		if err := ended(t, "Go's grant", patience, granted); err != nil {
+			t.Fatal(err)
+		}
+		if after := time.Since(released); after > time.Second+late {
+			t.Errorf("Go was in after %v, want a poll at the most", after)
+		}
+
+		over := time.Now().Add(w.ttl("deaf"))
+		sleeps = w.asked(scripts, 2)
+		waiting := thread.Go("lock.lock", "deaf")
+		sleeps()
+		w.parked()
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.result(waiting)
+		if w.inWhenOver(waiting.At(), over); waiting.At().Before(over.Add(-lease / 2)) {
+			t.Error("Java heard a message: say so in docs/redisson-interop.md")
+		}
+		w.do(thread, "lock.unlock", "deaf")
+	})
+}

@@ -1,0 +1,185 @@
+// Exclusion: goroutines and Java threads that take turns are never in together.
+
+package interop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// clients are those of each language; each is as a process, with so many threads.
+const (
+	clients = 2
+	threads = 3
+)
+
+func TestGoAndJavaExcludeEachOther(t *testing.T) {
+	for _, p := range pairs {
+		t.Run(p.name, func(t *testing.T) {
+			eachVersion(t, p.since, func(t *testing.T, version string) {
+				w := newWorld(t, version)
+				turns := 10_000
+				if p.deaf {
+					turns = 400
+				}
+				w.exclude(p, redistest.Count(t, turns)/2)
+			})
+		})
+	}
+}
+
+// exclude has each language take that many turns.
+func (w *world) exclude(p pair, turns int) {
+	w.t.Helper()
+	g := newGuard(w.t)
+	w.contend(p, g, "contended-"+p.sides[0].java, contest{turns: turns, limit: 5 * patience, rest: 2 * time.Millisecond})
+	w.noOverlaps(p, g)
+	grants, _, _ := g.of(guardGo)
+	if javaGrants, _, _ := g.of(guardJava); int(grants) != turns || int(javaGrants) != turns {
+		w.t.Errorf("%d grants to Go and %d to Java, want %d each", grants, javaGrants, turns)
+	}
+}
+
+// noOverlaps checks the guard after all have gone, and notes its figures.
+func (w *world) noOverlaps(p pair, g *guard) {
+	w.t.Helper()
+	if inside := g.add(guardInside, 0); inside != 0 {
+		w.t.Errorf("a weight of %d is in after all have gone", inside)
+	}
+	for direction, language := range map[string]int{javaToGo: guardGo, goToJava: guardJava} {
+		grants, overlaps, crossings := g.of(language)
+		if overlaps != 0 {
+			w.t.Errorf("%s: %d overlaps in %d grants", direction, overlaps, grants)
+		}
+		measured.of(row{p.name, w.version, w.topology, direction}, func(v *values) {
+			v.acquisitions, v.overlaps, v.crossings = max(v.acquisitions, 0)+grants, v.overlaps+overlaps, v.crossings+crossings
+		})
+	}
+}
+
+// contest is how two languages contend: each has so many turns, or as many as there
+// are before the limit, and after each turn a rest.
+type contest struct {
+	turns int
+	limit time.Duration
+	rest  time.Duration // at the most
+
+	threads int // of each client
+}
+
+// contend has goroutines and Java threads contend for the pair's thing. It returns
+// the longest wait of each language.
+func (w *world) contend(p pair, g *guard, name string, c contest) (worstGo, worstJava time.Duration) {
+	w.t.Helper()
+	// Where nobody is told, waiters wait for ends of leases, which are short here.
+	var options []holdfast.Option
+	watchdog := "watchdog=30000"
+	if p.deaf {
+		options = append(options, holdfast.WithDefaults(holdfast.Renewed(time.Second)))
+		watchdog = "watchdog=1500"
+	}
+	c.threads = cmp.Or(p.threads, threads)
+	var processes [clients]struct {
+		client   *holdfast.Client
+		redisson *Redisson
+	}
+	for i := range processes {
+		processes[i].client = w.holdfast(options...)
+		processes[i].redisson = w.redisson(fmt.Sprintf("contender%d", i), watchdog)
+	}
+	if p.setUp != nil {
+		p.setUp(w, processes[0].client, name)
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, c.limit+patience)
+	defer cancel()
+	var work errgroup.Group
+	var waits [2]atomic.Int64
+	share := shares(c.turns, clients*len(p.sides))
+	for i, process := range processes {
+		for j, s := range p.sides {
+			part := c
+			part.turns = share[i*len(p.sides)+j]
+			work.Go(func() error {
+				return contendInGo(ctx, s, process.client, g, name, part, &waits[0])
+			})
+			work.Go(func() error {
+				return contendInJava(ctx, s, process.redisson, g, name, part, &waits[1])
+			})
+		}
+	}
+	if err := work.Wait(); err != nil {
+		w.t.Fatal(err)
+	}
+	return time.Duration(waits[0].Load()), time.Duration(waits[1].Load())
+}
+
+// shares cuts n into parts that differ by one at the most.
+func shares(n, parts int) []int {
+	all := make([]int, parts)
+	for i := range all {
+		all[i] = (n + i) / parts
+	}
+	return all
+}
+
+func contendInGo(ctx context.Context, s side, client *holdfast.Client, g *guard, name string, c contest, worst *atomic.Int64) error {
+	var work errgroup.Group
+	var left atomic.Int64
+	left.Store(int64(c.turns))
+	until := time.Now().Add(c.limit)
+	for range c.threads {
+		work.Go(func() error {
+			take := s.take(client, name)
+			for left.Add(-1) >= 0 && time.Now().Before(until) {
+				asked := time.Now()
+				giveBack, err := take(ctx)
+				if err != nil {
+					return err
+				}
+				raise(worst, int64(time.Since(asked)))
+				g.enter(s.weight, s.room)
+				time.Sleep(50 * time.Microsecond)
+				g.leave(s.weight)
+				if err := giveBack(ctx); err != nil {
+					return err
+				}
+				time.Sleep(rand.N(c.rest + 1))
+			}
+			return nil
+		})
+	}
+	return work.Wait()
+}
+
+func contendInJava(ctx context.Context, s side, redisson *Redisson, g *guard, name string, c contest, worst *atomic.Int64) error {
+	value, err := redisson.Thread("contend-"+s.java).Do(ctx, "contend", s.java, name, g.path, s.weight, s.room,
+		c.threads, c.turns, c.limit.Milliseconds(), c.rest.Microseconds())
+	if err != nil {
+		return err
+	}
+	var grants, micros int64
+	if _, err := fmt.Sscan(value, &grants, &micros); err != nil {
+		return fmt.Errorf("contend: %q: %w", value, err)
+	}
+	raise(worst, micros*int64(time.Microsecond))
+	return nil
+}
+
+// raise sets v to n if that is more.
+func raise(v *atomic.Int64, n int64) {
+	for old := v.Load(); n > old; old = v.Load() {
+		if v.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}

@@ -1,0 +1,351 @@
+// What the tests start: a server, a Java process on it, and clients of both
+// languages.
+
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// patience bounds everything that is to happen: it runs out on a defect alone.
+const patience = time.Minute
+
+// versions returns the versions of Redisson to test: those that HOLDFAST_REDISSON
+// names, or all at full counts, or the newest.
+func versions() []string {
+	switch {
+	case os.Getenv("HOLDFAST_REDISSON") != "":
+		return strings.Split(os.Getenv("HOLDFAST_REDISSON"), ",")
+	case os.Getenv("HOLDFAST_LONG") == "1":
+		return []string{Newest, Last3, Oldest}
+	default:
+		return []string{Newest}
+	}
+}
+
+// eachVersion runs a test with every version that is tested, from since on.
+func eachVersion(t *testing.T, since string, test func(t *testing.T, version string)) {
+	for _, version := range versions() {
+		if older(version, since) {
+			continue
+		}
+		t.Run("redisson-"+version, func(t *testing.T) { test(t, version) })
+	}
+}
+
+// older compares versions by their first two numbers.
+func older(a, b string) bool {
+	numbers := func(version string) []int {
+		var all []int
+		for _, part := range strings.Split(version, ".")[:2] {
+			n, _ := strconv.Atoi(part)
+			all = append(all, n)
+		}
+		return all
+	}
+	return slices.Compare(numbers(a), numbers(b)) < 0
+}
+
+// world is a server that both languages use. Its methods fail the test and so
+// belong to the test's own goroutine.
+type world struct {
+	t        *testing.T
+	ctx      context.Context
+	version  string
+	topology string // single or cluster
+	addrs    []string
+	rdb      redis.UniversalClient // the test's own
+	dial     func() redis.UniversalClient
+	java     *Java
+}
+
+// newWorld starts a server and a Java process.
+func newWorld(t *testing.T, version string) *world {
+	t.Helper()
+	w := &world{t: t, version: version, topology: "single"}
+	w.start()
+	server := redistest.Server(t)
+	w.addrs = []string{server.Addr()}
+	w.rdb = server.Admin()
+	w.dial = func() redis.UniversalClient { return server.Client(t) }
+	return w
+}
+
+// newClusterWorld starts a cluster of three masters, with sharded channels where
+// the server has them, and a Java process.
+func newClusterWorld(t *testing.T, version string) *world {
+	t.Helper()
+	w := &world{t: t, version: version, topology: "cluster"}
+	w.start()
+	cluster := redistest.Cluster(t, 3, 0)
+	w.addrs = cluster.Addrs()
+	w.rdb = cluster.Client(t)
+	w.dial = func() redis.UniversalClient { return cluster.Client(t) }
+	return w
+}
+
+// start finds the Java process that all tests of a version share.
+func (w *world) start() {
+	w.t.Helper()
+	redistest.Needs(w.t)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	w.t.Cleanup(cancel)
+	w.ctx = ctx
+	w.java = machines.of(w.t, w.version)
+}
+
+// ownJava gives the world a Java process of its own, for a test that kills it.
+func (w *world) ownJava() {
+	w.t.Helper()
+	java, err := startJava(w.t, w.version)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(java.Kill)
+	w.java = java
+}
+
+// startJava starts a Java process, of which nobody reads the complaints.
+func startJava(t *testing.T, version string) (*Java, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // Maven downloads
+	defer cancel()
+	java, err := Start(ctx, version, nil)
+	if errors.Is(err, ErrNoJava) {
+		redistest.LeaveOut(t, err.Error())
+	}
+	return java, err
+}
+
+// machines is package-level because a Java process takes a second to start, and
+// more until it runs fast: tests share it, and TestMain ends it.
+var machines javas
+
+// javas are the shared Java processes, by version.
+type javas struct {
+	mu      sync.Mutex
+	running map[string]*Java
+	clients int
+}
+
+func (j *javas) of(t *testing.T, version string) *Java {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.running[version] == nil {
+		java, err := startJava(t, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.running == nil {
+			j.running = make(map[string]*Java)
+		}
+		j.running[version] = java
+	}
+	return j.running[version]
+}
+
+// unique makes a client's name one that no other test uses.
+func (j *javas) unique(name string) string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.clients++
+	return fmt.Sprintf("%s-%d", name, j.clients)
+}
+
+func (j *javas) kill() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, java := range j.running {
+		java.Kill()
+	}
+}
+
+// redisson connects a Redisson client, which is closed when the test ends.
+func (w *world) redisson(name string, options ...string) *Redisson {
+	w.t.Helper()
+	words := append([]string{w.topology, strings.Join(w.addrs, ",")}, options...)
+	r, err := w.java.Connect(w.ctx, machines.unique(name), words...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := r.Close(ctx); err != nil && !errors.Is(err, ErrGone) {
+			w.t.Errorf("close Redisson: %v", err)
+		}
+	})
+	return r
+}
+
+// holdfast makes a Client of Holdfast on a client of Redis of its own.
+func (w *world) holdfast(options ...holdfast.Option) *holdfast.Client {
+	client := holdfast.New(w.dial(), options...)
+	w.t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// do has a Java thread do something that must come off, and returns its value.
+func (w *world) do(th Thread, command string, args ...any) string {
+	w.t.Helper()
+	return w.result(th.Go(command, args...))
+}
+
+// result waits for a Java call that must come off.
+func (w *world) result(call *Call) string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	value, err := call.Wait(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return value
+}
+
+// expect has a Java thread do something of which the value is known.
+func (w *world) expect(want string, th Thread, command string, args ...any) {
+	w.t.Helper()
+	if got := w.do(th, command, args...); got != want {
+		w.t.Errorf("Java: %s %v: %q, want %q", command, args, got, want)
+	}
+}
+
+// refused has a Java thread do something that must throw that.
+func (w *world) refused(class string, th Thread, command string, args ...any) {
+	w.t.Helper()
+	value, err := th.Do(w.ctx, command, args...)
+	var thrown *Exception
+	if !errors.As(err, &thrown) || thrown.Class != class {
+		w.t.Errorf("Java: %s %v: %q, %v; want %s", command, args, value, err, class)
+	}
+}
+
+// still fails the test if a call has ended that must not have.
+func still[T any](t *testing.T, what string, done <-chan T) {
+	t.Helper()
+	select {
+	case <-done:
+		t.Errorf("%s has ended", what)
+	default:
+	}
+}
+
+// ended waits for a channel to be closed or to give something, and returns it.
+func ended[T any](t *testing.T, what string, within time.Duration, done <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-done:
+		return got
+	case <-time.After(within):
+		t.Fatalf("%s: not within %v", what, within)
+		panic("unreachable")
+	}
+}
+
+// nodes returns a client of each master.
+func (w *world) nodes() []*redis.Client {
+	cluster, ok := w.rdb.(*redis.ClusterClient)
+	if !ok {
+		return []*redis.Client{w.rdb.(*redis.Client)}
+	}
+	var mu sync.Mutex
+	var all []*redis.Client
+	err := cluster.ForEachMaster(w.ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, node)
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// scripts are the commands that run one: by its hash or, in Redisson before 3.46,
+// whole.
+var scripts = []string{"evalsha", "eval"}
+
+// commands returns how often the servers have run commands, those that failed not
+// counted: a script that a server does not have yet is sent again.
+func (w *world) commands(names []string) int {
+	w.t.Helper()
+	total := 0
+	for _, node := range w.nodes() {
+		info, err := node.Info(w.ctx, "commandstats").Result()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, name := range names {
+			_, stats, _ := strings.Cut(info, "cmdstat_"+name+":")
+			stats, _, _ = strings.Cut(stats, "\r\n")
+			for field := range strings.SplitSeq(stats, ",") {
+				what, count, _ := strings.Cut(field, "=")
+				n, _ := strconv.Atoi(count)
+				switch what {
+				case "calls":
+					total += n
+				case "failed_calls":
+					total -= n
+				}
+			}
+		}
+	}
+	return total
+}
+
+// asked returns what waits until waiters have asked so many times more by commands:
+// one who has asked, subscribed and asked again now sleeps.
+func (w *world) asked(names []string, times int) (wait func()) {
+	w.t.Helper()
+	before := w.commands(names)
+	return func() {
+		w.t.Helper()
+		redistest.Eventually(w.t, patience, "the waiters sleep", func() error {
+			if now := w.commands(names); now < before+times {
+				return fmt.Errorf("they have asked %d times, of %d", now-before, times)
+			}
+			return nil
+		})
+	}
+}
+
+// parked waits a moment more, for what nobody can see from outside: the thread that
+// has asked, by the server's count, has its answer and sleeps.
+func (w *world) parked() { time.Sleep(20 * time.Millisecond) }
+
+// hash returns what stands in a hash.
+func (w *world) hash(key string) map[string]string {
+	w.t.Helper()
+	fields, err := w.rdb.HGetAll(w.ctx, key).Result()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return fields
+}
+
+// ttl returns a key's time to live.
+func (w *world) ttl(key string) time.Duration {
+	w.t.Helper()
+	left, err := w.rdb.PTTL(w.ctx, key).Result()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return left
+}

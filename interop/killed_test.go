@@ -1,0 +1,152 @@
+// Killed and frozen processes: the other language goes on at the end of the lease,
+// and who comes to again does no harm.
+
+package interop
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// runHolder is a Go process that holds the Mutex "held" of the server in ADDR until
+// it loses it or is told to go.
+func runHolder(c *redistest.ChildContext) {
+	addr, _ := c.Next()
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	defer rdb.Close()
+	client := holdfast.New(rdb, holdfast.WithDefaults(holdfast.Renewed(lease)))
+	defer client.Close()
+	l, err := client.Mutex("held").Lock(c)
+	if err != nil {
+		c.Say("failed %v", err)
+		return
+	}
+	c.Say("held")
+	<-l.Context(c).Done()
+	c.Say("ended %v", l.Err())
+	c.Say("released %v", l.Release(c))
+}
+
+// startHolder starts such a process, and returns when it holds.
+func (w *world) startHolder() *redistest.ChildProc {
+	w.t.Helper()
+	child := redistest.Start(w.t, "holder", nil)
+	child.Send("%s", w.addrs[0])
+	child.Expect("held")
+	return child
+}
+
+func TestAGoProcessIsKilled(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		child := w.startHolder()
+		sleeps := w.asked(scripts, 2)
+		waiting := thread.Go("lock.lock", "held")
+		sleeps()
+		child.Kill()
+		over := time.Now().Add(w.ttl("held"))
+		w.result(waiting)
+		w.inWhenOver(waiting.At(), over)
+		w.do(thread, "lock.unlock", "held")
+	})
+}
+
+func TestAJavaProcessIsKilled(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		w.ownJava()
+		m := w.holdfast().Mutex("held")
+		w.do(w.redisson("r", watchdog()).Thread("t"), "lock.lock", "held")
+		granted := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(w.ctx)
+			granted <- err
+		}()
+		w.renewed("held")
+		w.java.Kill()
+		over := time.Now().Add(w.ttl("held"))
+		if err := ended(t, "Go's grant", patience, granted); err != nil {
+			t.Fatal(err)
+		}
+		w.inWhenOver(time.Now(), over)
+	})
+}
+
+// TestAJavaWaiterIsKilled: it leaves nothing that anybody waits for.
+func TestAJavaWaiterIsKilled(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		w.ownJava()
+		m := w.holdfast().Mutex("held")
+		thread := w.redisson("r").Thread("t")
+		l, err := m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sleeps := w.asked(scripts, 2)
+		thread.Go("lock.lock", "held")
+		sleeps()
+		w.java.Kill()
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := m.Lock(w.ctx); err != nil || time.Since(began) > late {
+			t.Errorf("Lock() after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+// TestAJavaProcessIsFrozen: for longer than its lease. Nobody tells its holder when
+// it comes to again; its unlock throws, and Go's hold is untouched.
+func TestAJavaProcessIsFrozen(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		w.ownJava()
+		thread := w.redisson("r", watchdog()).Thread("t")
+		m := w.holdfast().Mutex("held")
+		w.do(thread, "lock.lock", "held")
+		if err := w.java.Freeze(); err != nil {
+			t.Fatal(err)
+		}
+		l, err := m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.java.Thaw(); err != nil {
+			t.Fatal(err)
+		}
+		w.expect("false", thread, "lock.mine", "held")
+		w.refused("IllegalMonitorStateException", thread, "lock.unlock", "held")
+		w.holds("held", map[string]string{l.Owner().String(): "1"})
+	})
+}
+
+// TestAGoProcessIsFrozen: the same the other way around. Its holder is told at once
+// when it comes to again, before it asks.
+func TestAGoProcessIsFrozen(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		child := w.startHolder()
+		child.Freeze()
+		w.do(thread, "lock.lock", "held")
+		before := w.hash("held")
+		child.Thaw()
+		line, ok := child.TryLine(late)
+		if !ok || !strings.HasPrefix(line, "ended ") {
+			t.Errorf("within %v the holder said %q", late, line)
+		}
+		if line := child.Expect("released"); !strings.Contains(line, holdfast.ErrLost.Error()) {
+			t.Errorf("its release: %q", line)
+		}
+		w.holds("held", before)
+	})
+}

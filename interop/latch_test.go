@@ -1,0 +1,119 @@
+// One latch, counted down and waited for by both languages.
+
+package interop
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/latch"
+)
+
+// TestALatchOfBothLanguages: both count, and whoever counts last wakes both.
+func TestALatchOfBothLanguages(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		newWorld(t, version).latchRounds(redistest.Count(t, 1000))
+	})
+}
+
+// latchRounds has both languages count, and both wait.
+func (w *world) latchRounds(rounds int) {
+	w.t.Helper()
+	redisson := w.redisson("r")
+	counter, waiter := redisson.Thread("counter"), redisson.Thread("waiter")
+	l := w.holdfast().Latch("ready")
+	for round := range rounds + warmUps {
+		byJava := round%2 == 0
+		w.set(byJava, counter, l)
+		sleepsInJava, sleepsInGo := w.asked([]string{"get"}, 2), w.asked(scripts, 2)
+		inJava := waiter.Go("latch.await", "ready")
+		inGo := make(chan error, 1)
+		at := make(chan time.Time, 1)
+		go func() {
+			err := l.Wait(w.ctx)
+			at <- time.Now()
+			inGo <- err
+		}()
+		sleepsInJava()
+		sleepsInGo()
+
+		counted, err := l.CountDown(w.ctx)
+		if err != nil || counted != 1 {
+			w.t.Fatalf("CountDown() = %d, %v", counted, err)
+		}
+		w.expect("1", counter, "latch.count", "ready")
+		still(w.t, "Java's await", inJava.Done())
+		still(w.t, "Go's Wait", inGo)
+		zero := time.Now()
+		if byJava {
+			w.do(counter, "latch.countDown", "ready")
+		} else if _, err := l.CountDown(w.ctx); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := ended(w.t, "Go's Wait", patience, inGo); err != nil {
+			w.t.Fatal(err)
+		}
+		w.result(inJava)
+		if byJava {
+			w.woken(latchPair, javaToGo, round, (<-at).Sub(zero))
+		} else {
+			w.woken(latchPair, goToJava, round, inJava.At().Sub(zero))
+		}
+	}
+	w.promptly(latchPair, javaToGo)
+	w.promptly(latchPair, goToJava)
+	w.expect("0", counter, "latch.count", "ready")
+	if n := w.rdb.Exists(w.ctx, "ready").Val(); n != 0 {
+		w.t.Error("the count is still there")
+	}
+}
+
+const latchPair = "Latch / RCountDownLatch"
+
+// set sets a latch of two, by Java or by Go; the other is told that it is set.
+func (w *world) set(byJava bool, thread Thread, l *latch.Latch) {
+	w.t.Helper()
+	if byJava {
+		w.expect("true", thread, "latch.set", l.Name(), 2)
+	}
+	set, err := l.TrySetCount(w.ctx, 2)
+	if err != nil || set == byJava {
+		w.t.Fatalf("TrySetCount() = %v, %v; set by Java: %v", set, err, byJava)
+	}
+	if !byJava {
+		w.expect("false", thread, "latch.set", l.Name(), 2)
+	}
+}
+
+// TestADeletedLatch: Go's waiters have an error. Redisson tells its waiters too, but
+// they take it for a latch that was set, and wait on for one that is not there.
+func TestADeletedLatch(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r")
+		counter, waiter := redisson.Thread("counter"), redisson.Thread("waiter")
+		l := w.holdfast().Latch("ready")
+		w.expect("true", counter, "latch.set", "ready", 1)
+		sleepsInJava, sleepsInGo := w.asked([]string{"get"}, 2), w.asked(scripts, 2)
+		inJava := waiter.Go("latch.await", "ready")
+		inGo := make(chan error, 1)
+		go func() { inGo <- l.Wait(w.ctx) }()
+		sleepsInJava()
+		sleepsInGo()
+		w.parked()
+		if deleted, err := l.Delete(w.ctx); err != nil || !deleted {
+			t.Fatalf("Delete() = %v, %v", deleted, err)
+		}
+		if err := ended(t, "Go's Wait", late, inGo); !errors.Is(err, holdfast.ErrDeleted) {
+			t.Errorf("Wait() = %v", err)
+		}
+		// What wakes Java's is a latch that is set again and comes to zero.
+		still(t, "Java's await for a latch that was deleted", inJava.Done())
+		w.expect("true", counter, "latch.set", "ready", 1)
+		w.do(counter, "latch.countDown", "ready")
+		w.result(inJava)
+	})
+}

@@ -1,0 +1,36 @@
+// Several locks at once: each language's multi-lock is as its locks.
+
+package interop
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func TestMultiLocksOfBothLanguages(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		client := w.holdfast()
+		both := holdfast.NewMultiLock(client.Mutex("b"), client.Mutex("a"))
+
+		w.do(thread, "multi.lock", "a,b")
+		if _, err := both.TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("TryLock() beside Java's = %v", err)
+		}
+		w.do(thread, "multi.unlock", "a,b")
+		l, err := both.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.expect("false", thread, "multi.tryLock", "a,b", 0, -1)
+		w.expect("false", thread, "lock.tryLock", "b", 0, -1)
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.expect("true", thread, "multi.tryLock", "a,b", 0, -1)
+		w.do(thread, "multi.unlock", "a,b")
+	})
+}

@@ -1,0 +1,105 @@
+// Names: what both languages find at one name, whatever it looks like.
+
+package interop
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// TestNamesWithBraces: where Redisson keeps a name's neighbours, Holdfast does.
+func TestNamesWithBraces(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		client := w.holdfast()
+		for _, name := range []string{"orders", "{user7}:cart", "a:b:c", "{t}{s}", "naïve-名前"} {
+			l, err := client.Mutex(name).Lock(w.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sleeps := w.asked(scripts, 2)
+			waiting := thread.Go("lock.lock", name)
+			sleeps()
+			if err := l.Release(w.ctx); err != nil {
+				t.Fatal(err)
+			}
+			w.result(waiting)
+			if _, err := client.Mutex(name).TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
+				t.Errorf("%q: TryLock() beside Java = %v", name, err)
+			}
+			w.do(thread, "lock.unlock", name)
+		}
+	})
+}
+
+// TestNamesWithOddBraces: where Redisson's rule leaves the slot, the lock still
+// excludes; only messages do not cross.
+func TestNamesWithOddBraces(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		client := w.holdfast()
+		for _, name := range []string{"a}b", "a{", "{}x"} {
+			w.do(thread, "lock.lock", name)
+			if _, err := client.Mutex(name).TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
+				t.Errorf("%q: TryLock() beside Java = %v", name, err)
+			}
+			w.do(thread, "lock.unlock", name)
+			l, err := client.Mutex(name).Lock(w.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.expect("false", thread, "lock.tryLock", name, 0, -1)
+			if err := l.Release(w.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// TestNameMappers: the same mapper on both sides is the same lock.
+func TestNameMappers(t *testing.T) {
+	eachVersion(t, "3.16", func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r", "prefix=shop:").Thread("t")
+		mapped := w.holdfast(holdfast.WithNameMapper(func(name string) string { return "shop:" + name }))
+		w.do(thread, "lock.lock", "orders")
+		if _, err := mapped.Mutex("orders").TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("TryLock() with the same mapper = %v", err)
+		}
+		if _, err := w.holdfast().Mutex("shop:orders").TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("TryLock() of the mapped name = %v", err)
+		}
+		if _, err := w.holdfast().Mutex("orders").TryLock(w.ctx); err != nil {
+			t.Errorf("TryLock() without the mapper = %v", err)
+		}
+	})
+}
+
+// TestTheCodecDoesNotMatter: locks, semaphores and latches do not use it.
+func TestTheCodecDoesNotMatter(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		client := w.holdfast()
+		for _, codec := range []string{"StringCodec", "LongCodec", "ByteArrayCodec"} {
+			thread := w.redisson("r", "codec=org.redisson.client.codec."+codec).Thread("t")
+			w.do(thread, "lock.lock", "orders")
+			if count, err := client.Mutex("orders").Holder(w.ctx); err != nil || count.IsZero() {
+				t.Errorf("%s: Holder() = %v, %v", codec, count, err)
+			}
+			w.do(thread, "lock.unlock", "orders")
+			w.do(thread, "semaphore.set", codec, 3)
+			if n, err := client.Semaphore(codec).Available(w.ctx); err != nil || n != 3 {
+				t.Errorf("%s: Available() = %d, %v", codec, n, err)
+			}
+			w.do(thread, "permits.set", "seats"+codec, 1)
+			id := w.do(thread, "permits.acquire", "seats"+codec, 60_000)
+			if err := client.PermitSemaphore("seats"+codec).ReleaseID(w.ctx, id); err != nil {
+				t.Errorf("%s: ReleaseID() = %v", codec, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,293 @@
+// Known pains of Redisson: each test says what happens to Java, and shows that a
+// process of Go's beside it stays right. One that fails because Redisson was mended
+// is good news for docs/redisson-interop.md.
+
+package interop
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// TestANestedLockOfJavaShortensTheLease: and below a third of the watchdog's time
+// nobody renews it in time. Go's never does.
+func TestANestedLockOfJavaShortensTheLease(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		w.do(thread, "lock.lock", "javas", 60_000)
+		w.do(thread, "lock.lock", "javas", 1_000)
+		if left := w.ttl("javas"); left > time.Second {
+			t.Errorf("Java's nested lock leaves %v", left)
+		}
+
+		client := w.holdfast()
+		outer, err := client.Mutex("gos", holdfast.Fixed(time.Minute)).Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.Mutex("gos", holdfast.Fixed(time.Second)).Lock(outer.Context(w.ctx)); err != nil {
+			t.Fatal(err)
+		}
+		if left := w.ttl("gos"); left < 50*time.Second {
+			t.Errorf("Go's nested lock leaves %v", left)
+		}
+	})
+}
+
+// TestAReadUnlockOfJavaEndsItsWriteWatchdog: a thread that holds both sides and
+// leaves the read side first loses the write side one lease later, unawares. In Go
+// the writer is renewed as long as it holds.
+func TestAReadUnlockOfJavaEndsItsWriteWatchdog(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		writer := w.redisson("r", watchdog()).Thread("writer")
+		client := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
+
+		w.do(writer, "write.lock", "javas")
+		w.do(writer, "read.lock", "javas")
+		w.do(writer, "read.unlock", "javas")
+		write, err := client.RWMutex("gos").Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := client.RWMutex("gos").RLock(write.Context(w.ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := read.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+
+		// Java's writer is not renewed, and Go gets in when its lease is over.
+		began := time.Now()
+		l, err := client.RWMutex("javas").Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("Go got the write side %v after Java's read unlock, of a lease of %v", time.Since(began), lease)
+		w.refused("IllegalMonitorStateException", writer, "write.unlock", "javas")
+		if err := l.Release(w.ctx); err != nil {
+			t.Error(err)
+		}
+
+		// By then Go's own would be over, too, had it not been renewed.
+		w.expect("false", writer, "write.tryLock", "gos", lease.Milliseconds(), -1)
+		if write.Err() != nil {
+			t.Errorf("Go's writer: %v", write.Err())
+		}
+		if err := write.Release(w.ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAReadUnlockOfJavaShortensTheHash: it then lives as long as the longest read
+// lease that is left. Go's reader renews, and is not lost by it.
+func TestAReadUnlockOfJavaShortensTheHash(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r")
+		reader, writer := redisson.Thread("reader"), redisson.Thread("writer")
+		m := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease))).RWMutex("doc")
+		l, err := m.RLock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.do(reader, "read.lock", "doc")
+		if left := w.ttl("doc"); left < 20*time.Second {
+			t.Errorf("with a reader of Java's %v are left", left)
+		}
+		w.do(reader, "read.unlock", "doc")
+		if left := w.ttl("doc"); left > lease {
+			t.Errorf("Java's read unlock leaves %v, more than Go's read lease", left)
+		}
+		w.expect("false", writer, "write.tryLock", "doc", (2 * lease).Milliseconds(), -1)
+		if l.Err() != nil {
+			t.Errorf("Go's reader: %v", l.Err())
+		}
+		if err := l.Release(w.ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestASpinLockTellsNobody: a goroutine waits for it by polls of a second at the
+// most. A thread that spins is in soon after Go has left.
+func TestASpinLockTellsNobody(t *testing.T) {
+	eachVersion(t, "3.15", func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		m := w.holdfast().Mutex("spun")
+		w.do(thread, "spin.lock", "spun")
+		sleeps := w.asked(scripts, 2)
+		granted := make(chan error, 1)
+		var l *holdfast.Lease
+		go func() {
+			var err error
+			l, err = m.Lock(w.ctx)
+			granted <- err
+		}()
+		sleeps()
+		released := time.Now()
+		w.do(thread, "spin.unlock", "spun")
+		if err := ended(t, "Go's grant", patience, granted); err != nil {
+			t.Fatal(err)
+		}
+		if after := time.Since(released); after > time.Second+late {
+			t.Errorf("Go was in after %v", after)
+		}
+		waiting := thread.Go("spin.lock", "spun")
+		sleeps = w.asked(scripts, 3)
+		sleeps()
+		released = time.Now()
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.result(waiting)
+		if after := waiting.At().Sub(released); after > 300*time.Millisecond {
+			t.Errorf("Java was in after %v, of sleeps of 128 ms and some more", after)
+		}
+	})
+}
+
+// TestDrainingInJavaDropsAnExpiry: and adding permits does. Go's keep it.
+func TestDrainingInJavaDropsAnExpiry(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		s := w.holdfast().Semaphore("tickets")
+		expiring := func() {
+			t.Helper()
+			if err := w.rdb.Set(w.ctx, "tickets", 5, time.Hour).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expiring()
+		if _, err := s.Drain(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.AddPermits(w.ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		if left := w.ttl("tickets"); left <= 0 {
+			t.Errorf("after Go's drain and add %v are left", left)
+		}
+		for _, command := range [][]any{{"semaphore.drain", "tickets"}, {"semaphore.add", "tickets", 1}} {
+			expiring()
+			w.do(thread, command[0].(string), command[1:]...)
+			if left := w.ttl("tickets"); left != -1 {
+				t.Errorf("after Java's %v: %v", command, left)
+			}
+		}
+	})
+}
+
+// TestATryForATokenInJavaWaits: tryLockAndGetToken() is documented not to. Go's
+// TryLock does not.
+func TestATryForATokenInJavaWaits(t *testing.T) {
+	eachVersion(t, "3.19", func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		m := w.holdfast().Mutex("account", holdfast.JavaTokens())
+		l, err := m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.holdfast().Mutex("account", holdfast.JavaTokens()).TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("TryLock() = %v", err)
+		}
+		sleeps := w.asked(scripts, 2)
+		trying := thread.Go("fenced.tryToken", "account")
+		sleeps()
+		w.parked()
+		still(t, "Java's try", trying.Done())
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if token, err := strconv.ParseInt(w.result(trying), 10, 64); err != nil || token <= l.Token() {
+			t.Errorf("token %d after %d, %v", token, l.Token(), err)
+		}
+	})
+}
+
+// TestADeadFairWaiterOfJava: Redisson keeps its place for five minutes, in which
+// threads of Java's wait although the lock is free. Go, whose queue is its own, is
+// in at once.
+func TestADeadFairWaiterOfJava(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		w.ownJava()
+		m := w.holdfast().FairMutex("desk")
+		l, err := m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sleeps := w.asked(scripts, 2)
+		w.redisson("dead").Thread("t").Go("fair.lock", "desk")
+		sleeps()
+		w.java.Kill()
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.ownJava()
+		thread := w.redisson("live").Thread("t")
+		w.expect("false", thread, "fair.tryLock", "desk", 1000, -1)
+		w.expect("false", thread, "fair.locked", "desk")
+		began := time.Now()
+		l, err = m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := time.Since(began); after > late {
+			t.Errorf("Go was in after %v", after)
+		}
+		if err := l.Release(w.ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestOverlappingReadersOfJavaKeepWritersOut: of both languages, for as long as
+// there is always one in. Nobody is in beside a writer for that, and Go's writer is
+// in when they pause.
+func TestOverlappingReadersOfJavaKeepWritersOut(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r")
+		m := w.holdfast().RWMutex("doc")
+		a, b := redisson.Thread("a"), redisson.Thread("b")
+		w.do(a, "read.lock", "doc")
+		granted := make(chan error, 1)
+		var l *holdfast.Lease
+		sleeps := w.asked(scripts, 2)
+		go func() {
+			var err error
+			l, err = m.Lock(w.ctx)
+			granted <- err
+		}()
+		sleeps()
+		for range redistest.Count(t, 500) {
+			w.do(b, "read.lock", "doc")
+			w.do(a, "read.unlock", "doc")
+			a, b = b, a
+		}
+		still(t, "Go's writer beside a reader of Java's", granted)
+		released := time.Now()
+		w.do(a, "read.unlock", "doc")
+		if err := ended(t, "Go's writer", patience, granted); err != nil {
+			t.Fatal(err)
+		}
+		if after := time.Since(released); after > wakeUpWithin {
+			t.Errorf("Go's writer was in after %v", after)
+		}
+		if err := l.Release(w.ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}

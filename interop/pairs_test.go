@@ -1,0 +1,136 @@
+// What is shared: a kind of Holdfast's beside one of Redisson's.
+
+package interop
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// taker takes something; what it returns gives it back.
+type taker func(ctx context.Context) (giveBack func(ctx context.Context) error, err error)
+
+// side is one way to hold a thing, in both languages.
+type side struct {
+	java string // the word of java/.../Commands.java
+	take func(client *holdfast.Client, name string) taker
+	// The turn's weight in the guard, and what may be in beside it.
+	weight, room int64
+}
+
+// pair is two kinds that share a layout.
+type pair struct {
+	name  string
+	since string // the version of Redisson that has it
+	sides []side // one, or readers and writers
+	setUp func(w *world, client *holdfast.Client, name string)
+	// Neither is told when the other releases: it asks again when a lease ends or
+	// a poll is due, so that there are fewer turns in a given time.
+	deaf bool
+	// Java stands outside of Go's queue, and is in when that is empty.
+	unshared bool
+	// The goroutines, and threads, of each client; 0: the usual number. Threads of Java
+	// that queue fairly ask without a pause while the first of them sleeps, and one
+	// that has failed stays in the queue for five minutes.
+	threads int
+	// The rest that readers must take for writers to have a chance: readers of Java
+	// that overlap without a gap keep out every writer, of Java too.
+	rest time.Duration
+}
+
+// A writer weighs more than all readers together.
+const (
+	writerWeight = 1 << 32
+	anyReaders   = writerWeight - 1
+)
+
+func leaseTaker(lock func(ctx context.Context) (*holdfast.Lease, error)) taker {
+	return func(ctx context.Context) (func(context.Context) error, error) {
+		l, err := lock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return l.Release, nil
+	}
+}
+
+func takeMutex(client *holdfast.Client, name string) taker {
+	return leaseTaker(client.Mutex(name).Lock)
+}
+
+func takeFencedMutex(client *holdfast.Client, name string) taker {
+	return leaseTaker(client.Mutex(name, holdfast.JavaTokens()).Lock)
+}
+
+func takeFairMutex(client *holdfast.Client, name string) taker {
+	return leaseTaker(client.FairMutex(name).Lock)
+}
+
+func takeRead(client *holdfast.Client, name string) taker {
+	return leaseTaker(client.RWMutex(name).RLock)
+}
+
+func takeWrite(client *holdfast.Client, name string) taker {
+	return leaseTaker(client.RWMutex(name).Lock)
+}
+
+func takePermit(client *holdfast.Client, name string) taker {
+	p := client.PermitSemaphore(name)
+	return leaseTaker(func(ctx context.Context) (*holdfast.Lease, error) { return p.Acquire(ctx, 1) })
+}
+
+func takeSemaphore(client *holdfast.Client, name string) taker {
+	s := client.Semaphore(name)
+	return func(ctx context.Context) (func(context.Context) error, error) {
+		if err := s.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) error { return s.Release(ctx, 1) }, nil
+	}
+}
+
+func exclusive(java string, take func(*holdfast.Client, string) taker) []side {
+	return []side{{java: java, take: take, weight: 1, room: 0}}
+}
+
+func setSemaphore(n int) func(*world, *holdfast.Client, string) {
+	return func(w *world, client *holdfast.Client, name string) {
+		if _, err := client.Semaphore(name).TrySetPermits(w.ctx, n); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func setPermits(n int) func(*world, *holdfast.Client, string) {
+	return func(w *world, client *holdfast.Client, name string) {
+		if _, err := client.PermitSemaphore(name).TrySetPermits(w.ctx, n); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+var mutexPair = pair{name: "Mutex / RLock", since: Oldest, sides: exclusive("lock", takeMutex)}
+
+// pairs are all that share a layout.
+var pairs = []pair{
+	mutexPair,
+	{name: "Mutex / RFencedLock", since: "3.19", sides: exclusive("fenced", takeFencedMutex)},
+	{name: "Mutex / RLock that is not reentrant", since: "4.4", sides: exclusive("nonreentrant", takeMutex)},
+	{name: "Mutex / RSpinLock", since: "3.15", sides: exclusive("spin", takeMutex), deaf: true},
+	{name: "Mutex / RFairLock", since: Last3, sides: exclusive("fair", takeMutex), deaf: true, threads: 1},
+	{name: "FairMutex / RLock", since: Last3, sides: exclusive("lock", takeFairMutex), unshared: true},
+	{name: "FairMutex / RFairLock", since: Last3, sides: exclusive("fair", takeFairMutex), deaf: true, threads: 1},
+	{name: "RWMutex / RReadWriteLock, writers", since: Last3, sides: exclusive("write", takeWrite)},
+	{name: "RWMutex / RReadWriteLock, both", since: Last3, rest: 100 * time.Millisecond, sides: []side{
+		{java: "read", take: takeRead, weight: 1, room: anyReaders},
+		{java: "write", take: takeWrite, weight: writerWeight, room: 0},
+	}},
+	{name: "Semaphore(1) / RSemaphore", since: Last3, sides: exclusive("semaphore", takeSemaphore), setUp: setSemaphore(1)},
+	{name: "Semaphore(3) / RSemaphore", since: Last3, setUp: setSemaphore(3),
+		sides: []side{{java: "semaphore", take: takeSemaphore, weight: 1, room: 2}}},
+	{name: "PermitSemaphore(1) / RPermitExpirable...", since: Last3, sides: exclusive("permits", takePermit), setUp: setPermits(1)},
+	{name: "PermitSemaphore(3) / RPermitExpirable...", since: Last3, setUp: setPermits(3),
+		sides: []side{{java: "permits", take: takePermit, weight: 1, room: 2}}},
+}

@@ -1,0 +1,150 @@
+// Permits with a lease: ids, expiries and counts of both languages in one set.
+
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func TestOneSetOfPermits(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		p := w.holdfast().PermitSemaphore("seats")
+		counts := func(free, taken int) {
+			t.Helper()
+			if n, err := p.Available(w.ctx); err != nil || n != free {
+				t.Errorf("Available() = %d, %v; want %d", n, err, free)
+			}
+			if n, err := p.Acquired(w.ctx); err != nil || n != taken {
+				t.Errorf("Acquired() = %d, %v; want %d", n, err, taken)
+			}
+			w.expect(fmt.Sprint(free), thread, "permits.available", "seats")
+			w.expect(fmt.Sprint(taken), thread, "permits.acquired", "seats")
+			w.expect(fmt.Sprint(free+taken), thread, "permits.all", "seats")
+		}
+
+		w.expect("true", thread, "permits.set", "seats", 3)
+		java := w.do(thread, "permits.acquire", "seats", 60_000)
+		l, err := p.Acquire(w.ctx, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inGo := p.IDs(l)[0]
+		counts(1, 2)
+
+		// Each reads and sets the lease of the other's permit.
+		if left, err := p.Remaining(w.ctx, java); err != nil || left <= 50*time.Second || left > time.Minute {
+			t.Errorf("Remaining(Java's) = %v, %v", left, err)
+		}
+		if ms, err := strconv.Atoi(w.do(thread, "permits.leaseOf", "seats", inGo)); err != nil || ms <= 20_000 || ms > 30_000 {
+			t.Errorf("getLeaseTime(Go's) = %d, %v", ms, err)
+		}
+		if err := p.UpdateLease(w.ctx, java, 2*time.Minute); err != nil {
+			t.Error(err)
+		}
+		w.expect("true", thread, "permits.update", "seats", inGo, 90_000)
+		if left, err := p.Remaining(w.ctx, inGo); err != nil || left <= 80*time.Second {
+			t.Errorf("Remaining(Go's), as Java set it = %v, %v", left, err)
+		}
+
+		// Each gives back the other's.
+		if err := p.ReleaseID(w.ctx, java); err != nil {
+			t.Error(err)
+		}
+		w.refused("IllegalArgumentException", thread, "permits.release", "seats", java)
+		w.do(thread, "permits.release", "seats", inGo)
+		if err := l.Release(w.ctx); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("Release() of a permit that Java gave back = %v", err)
+		}
+		counts(3, 0)
+
+		w.do(thread, "permits.setAll", "seats", 5)
+		counts(5, 0)
+		if err := p.AddPermits(w.ctx, -1); err != nil {
+			t.Fatal(err)
+		}
+		counts(4, 0)
+	})
+}
+
+// TestAPermitRunsOutForTheOther: taken by one, it is free for the other at the end
+// of its lease.
+func TestAPermitRunsOutForTheOther(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		p := w.holdfast(holdfast.WithDefaults(holdfast.Fixed(lease))).PermitSemaphore("seats")
+		w.do(thread, "permits.set", "seats", 1)
+		end := func() time.Time {
+			taken, err := w.rdb.ZRangeWithScores(w.ctx, "{seats}:timeout", 0, -1).Result()
+			if err != nil || len(taken) != 1 {
+				t.Fatalf("permits taken: %v, %v", taken, err)
+			}
+			return time.UnixMilli(int64(taken[0].Score))
+		}
+
+		java := w.do(thread, "permits.acquire", "seats", lease.Milliseconds())
+		over := end()
+		l, err := p.Acquire(w.ctx, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.inWhenOver(time.Now(), over)
+		w.expect("false", thread, "permits.tryRelease", "seats", java)
+
+		over = end()
+		waiting := thread.Go("permits.acquire", "seats", 60_000)
+		w.result(waiting)
+		w.inWhenOver(waiting.At(), over)
+		if err := l.Release(w.ctx); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("Release() = %v", err)
+		}
+		w.expect("0", thread, "permits.available", "seats")
+	})
+}
+
+// TestARenewedPermitIsKept: Java has no watchdog for permits; that of Go's keeps
+// Java out.
+func TestARenewedPermitIsKept(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		p := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease))).PermitSemaphore("seats")
+		w.do(thread, "permits.set", "seats", 1)
+		l, err := p.Acquire(w.ctx, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.expect("", thread, "permits.tryAcquire", "seats", (2 * lease).Milliseconds(), 60_000)
+		if err := l.Release(w.ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestPermitsOfJavaThatNeverEnd: Go reads them as such, and leaves them alone.
+func TestPermitsOfJavaThatNeverEnd(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		p := w.holdfast().PermitSemaphore("seats")
+		w.do(thread, "permits.set", "seats", 2)
+		id := w.do(thread, "permits.acquire", "seats", -1)
+		if left, err := p.Remaining(w.ctx, id); err != nil || left != -1 {
+			t.Errorf("Remaining() = %v, %v", left, err)
+		}
+		if _, err := p.TryAcquire(w.ctx, 2); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("TryAcquire(2) beside one that never ends = %v", err)
+		}
+		if err := p.ReleaseID(w.ctx, id); err != nil {
+			t.Error(err)
+		}
+	})
+}

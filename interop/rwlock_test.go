@@ -1,0 +1,255 @@
+// Readers and writers of both languages.
+
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// TestReadersOfBothLanguagesAreInTogether: one hash, with a field and a timeout key
+// for each; a writer of either is in when the last has left.
+func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r")
+		reader, writer := redisson.Thread("reader"), redisson.Thread("writer")
+		m := w.holdfast().RWMutex("doc")
+
+		w.do(reader, "read.lock", "doc")
+		w.do(reader, "read.lock", "doc") // nested
+		l, err := m.RLock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := w.hash("doc")
+		if fields["mode"] != "read" || fields[l.Owner().String()] != "1" || len(fields) != 3 {
+			t.Errorf("two readers: %v", fields)
+		}
+		if keys := w.rdb.Keys(w.ctx, "{doc}:*:rwlock_timeout:*").Val(); len(keys) != 3 {
+			t.Errorf("timeout keys of two holds of Java's and one of Go's: %q", keys)
+		}
+		w.expect("true", reader, "read.locked", "doc")
+		w.expect("2", reader, "read.count", "doc")
+		w.expect("false", writer, "write.locked", "doc")
+		if holders, err := m.RHolders(w.ctx); err != nil || len(holders) != 2 {
+			t.Errorf("RHolders() = %v, %v", holders, err)
+		}
+
+		w.expect("false", writer, "write.tryLock", "doc", 0, -1)
+		if _, err := m.TryLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("TryLock() = %v", err)
+		}
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.do(reader, "read.unlock", "doc")
+		w.expect("false", writer, "write.tryLock", "doc", 0, -1)
+		w.do(reader, "read.unlock", "doc")
+		w.holds("doc", nil)
+		w.expect("true", writer, "write.tryLock", "doc", 0, -1)
+		if _, err := m.TryRLock(w.ctx); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("TryRLock() = %v", err)
+		}
+		if owner, err := m.Holder(w.ctx); err != nil || w.hash("doc")[owner.String()+":write"] != "1" {
+			t.Errorf("Holder() = %v, %v", owner, err)
+		}
+		w.do(writer, "write.unlock", "doc")
+		w.holds("doc", nil)
+	})
+}
+
+// TestAWriterOfGoWakesAllReadersOfJava: not one in each process.
+func TestAWriterOfGoWakesAllReadersOfJava(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r")
+		l, err := w.holdfast().RWMutex("doc").Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const readers = 10
+		sleeps := w.asked(scripts, 2*readers)
+		var waiting []*Call
+		for i := range readers {
+			waiting = append(waiting, redisson.Thread(fmt.Sprint(i)).Go("read.lock", "doc"))
+		}
+		sleeps()
+		w.parked()
+		released := time.Now()
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		for i, call := range waiting {
+			w.result(call)
+			if after := call.At().Sub(released); after > wakeUpWithin {
+				t.Errorf("reader %d was in after %v", i, after)
+			}
+		}
+	})
+}
+
+// TestAWriterOfJavaWakesAllReadersOfGo: of two Clients.
+func TestAWriterOfJavaWakesAllReadersOfGo(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		writer := w.redisson("r").Thread("writer")
+		w.do(writer, "write.lock", "doc")
+		const readers = 5
+		granted := make(chan error, 2*readers)
+		sleeps := w.asked(scripts, 4)
+		for range 2 {
+			m := w.holdfast().RWMutex("doc")
+			for range readers {
+				go func() {
+					_, err := m.RLock(w.ctx)
+					granted <- err
+				}()
+			}
+		}
+		sleeps()
+		released := time.Now()
+		w.do(writer, "write.unlock", "doc")
+		for range 2 * readers {
+			if err := ended(t, "a reader of Go", patience, granted); err != nil {
+				t.Error(err)
+			}
+		}
+		if after := time.Since(released); after > wakeUpWithin {
+			t.Errorf("all readers were in after %v", after)
+		}
+	})
+}
+
+// TestDowngrading: a writer that has taken the read side too, and leaves the write
+// side. Redisson tells nobody then, so that readers of Java's wait for the lock's
+// end; those of Go's look again within a second. Holdfast tells all.
+func TestDowngrading(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r")
+		writer, reader := redisson.Thread("writer"), redisson.Thread("reader")
+		m := w.holdfast().RWMutex("doc")
+
+		w.do(writer, "write.lock", "doc")
+		w.do(writer, "read.lock", "doc")
+		sleeps := w.asked(scripts, 2)
+		granted := make(chan error, 1)
+		ctx, cancel := context.WithCancel(w.ctx)
+		defer cancel()
+		var l *holdfast.Lease
+		go func() {
+			var err error
+			l, err = m.RLock(ctx)
+			granted <- err
+		}()
+		sleeps()
+		downgraded := time.Now()
+		w.do(writer, "write.unlock", "doc")
+		if err := ended(t, "Go's reader after Java's downgrade", patience, granted); err != nil {
+			t.Fatal(err)
+		}
+		if after := time.Since(downgraded); after > time.Second+late {
+			t.Errorf("Go's reader was in after %v, want a poll at the most", after)
+		}
+		w.do(writer, "read.unlock", "doc")
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+
+		write, err := m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := m.RLock(write.Context(w.ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sleeps = w.asked(scripts, 2)
+		waiting := reader.Go("read.lock", "doc")
+		sleeps()
+		downgraded = time.Now()
+		if err := write.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.result(waiting)
+		if after := waiting.At().Sub(downgraded); after > wakeUpWithin {
+			t.Errorf("Java's reader was in %v after Go's downgrade", after)
+		}
+		w.do(reader, "read.unlock", "doc")
+		if err := read.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.holds("doc", nil)
+	})
+}
+
+// TestEachSideIsTakenByForce: by the language that does not hold it.
+func TestEachSideIsTakenByForce(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		m := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease))).RWMutex("doc")
+
+		w.do(thread, "write.lock", "doc")
+		if forced, err := m.ForceRelease(w.ctx); err != nil || !forced {
+			t.Errorf("ForceRelease() = %v, %v", forced, err)
+		}
+		w.refused("IllegalMonitorStateException", thread, "write.unlock", "doc")
+		w.do(thread, "read.lock", "doc")
+		if forced, err := m.RForceRelease(w.ctx); err != nil || !forced {
+			t.Errorf("RForceRelease() = %v, %v", forced, err)
+		}
+		w.holds("doc", nil)
+
+		for _, c := range []struct {
+			kind string
+			lock func(context.Context) (*holdfast.Lease, error)
+		}{{"write", m.Lock}, {"read", m.RLock}} {
+			l, err := c.lock(w.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := l.Context(w.ctx)
+			w.expect("true", thread, c.kind+".forceUnlock", "doc")
+			ended(t, "the context of a "+c.kind+" lease that was taken away", lease/3+late, held.Done())
+			if err := l.Release(w.ctx); !errors.Is(err, holdfast.ErrLost) {
+				t.Errorf("Release() = %v", err)
+			}
+			w.holds("doc", nil)
+		}
+	})
+}
+
+// TestADeadReaderOfGoKeepsNobodyOut: its read lease runs out although a reader of
+// Java's keeps the hash alive.
+func TestADeadReaderOfGoKeepsNobodyOut(t *testing.T) {
+	eachVersion(t, "4.4", func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r", watchdog())
+		reader, writer := redisson.Thread("reader"), redisson.Thread("writer")
+		w.do(reader, "read.lock", "doc")
+		dead := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
+		l, err := dead.RWMutex("doc").RLock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead.Close() // as if killed: what it holds is left to run out
+		over := time.Now().Add(w.ttl(fmt.Sprintf("{doc}:%s:rwlock_timeout:1", l.Owner())))
+		w.renewed("doc")
+		waiting := writer.Go("write.lock", "doc")
+		time.Sleep(time.Until(over) + late) // the dead reader's lease must pass, on the server's clock
+		still(t, "Java's writer", waiting.Done())
+		left := time.Now()
+		w.do(reader, "read.unlock", "doc")
+		w.result(waiting)
+		if after := waiting.At().Sub(left); after > wakeUpWithin {
+			t.Errorf("the writer was in %v after the last live reader had left", after)
+		}
+	})
+}

@@ -1,0 +1,133 @@
+// One count of permits for both languages.
+
+package interop
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func TestOneCountOfPermits(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		s := w.holdfast().Semaphore("tickets")
+		available := func(want int) {
+			t.Helper()
+			if n, err := s.Available(w.ctx); err != nil || n != want {
+				t.Errorf("Available() = %d, %v; want %d", n, err, want)
+			}
+			w.expect(fmt.Sprint(want), thread, "semaphore.available", "tickets")
+		}
+
+		w.expect("true", thread, "semaphore.set", "tickets", 5)
+		if set, err := s.TrySetPermits(w.ctx, 7); err != nil || set {
+			t.Errorf("TrySetPermits() = %v, %v", set, err)
+		}
+		w.do(thread, "semaphore.acquire", "tickets", 2)
+		if err := s.Acquire(w.ctx, 2); err != nil {
+			t.Fatal(err)
+		}
+		available(1)
+		w.expect("false", thread, "semaphore.tryAcquire", "tickets", 2, 0)
+		if err := s.TryAcquire(w.ctx, 2); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("TryAcquire() = %v", err)
+		}
+		// Nobody owns a permit: each may give back what the other took.
+		w.do(thread, "semaphore.release", "tickets", 2)
+		if err := s.Release(w.ctx, 2); err != nil {
+			t.Fatal(err)
+		}
+		available(5)
+		w.do(thread, "semaphore.add", "tickets", -7)
+		available(-2)
+		if err := s.AddPermits(w.ctx, 4); err != nil {
+			t.Fatal(err)
+		}
+		available(2)
+		if n, err := s.Drain(w.ctx); err != nil || n != 2 {
+			t.Errorf("Drain() = %d, %v", n, err)
+		}
+		w.expect("0", thread, "semaphore.drain", "tickets")
+		available(0)
+	})
+}
+
+// TestAReleaseOfManyWakesAsMany: threads of Java's and goroutines, for one release.
+func TestAReleaseOfManyWakesAsMany(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r")
+		releaser := redisson.Thread("releaser")
+		s := w.holdfast().Semaphore("tickets")
+		w.do(releaser, "semaphore.set", "tickets", 0)
+		const each = 5
+		for _, by := range []string{"Java", "Go"} {
+			sleeps := w.asked(scripts, 2*each+2)
+			var inJava []*Call
+			inGo := make(chan error, each)
+			for i := range each {
+				inJava = append(inJava, redisson.Thread(fmt.Sprint(i)).Go("semaphore.acquire", "tickets"))
+				go func() { inGo <- s.Acquire(w.ctx, 1) }()
+			}
+			sleeps()
+			w.parked()
+			released := time.Now()
+			if by == "Java" {
+				w.do(releaser, "semaphore.release", "tickets", 2*each)
+			} else if err := s.Release(w.ctx, 2*each); err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range inJava {
+				w.result(call)
+			}
+			for range each {
+				if err := ended(t, "a goroutine", patience, inGo); err != nil {
+					t.Error(err)
+				}
+			}
+			if after := time.Since(released); after > wakeUpWithin {
+				t.Errorf("released by %s: all were in after %v", by, after)
+			}
+			w.expect("0", releaser, "semaphore.available", "tickets")
+		}
+	})
+}
+
+// TestALostMessage: permits that come free without a message, as when one is lost.
+// A thread of Java's sleeps on for ever; a goroutine looks again within a second.
+func TestALostMessage(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r")
+		waiter := redisson.Thread("waiter")
+		s := w.holdfast().Semaphore("tickets")
+		w.do(waiter, "semaphore.set", "tickets", 0)
+		sleeps := w.asked(scripts, 4)
+		inJava := waiter.Go("semaphore.acquire", "tickets")
+		inGo := make(chan error, 1)
+		go func() { inGo <- s.Acquire(w.ctx, 1) }()
+		sleeps()
+		w.parked()
+		freed := time.Now()
+		if err := w.rdb.IncrBy(w.ctx, "tickets", 2).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := ended(t, "Go's waiter", patience, inGo); err != nil {
+			t.Fatal(err)
+		}
+		if after := time.Since(freed); after > time.Second+late {
+			t.Errorf("Go's waiter was in after %v", after)
+		}
+		still(t, "Java's waiter, whom nobody told", inJava.Done())
+		// Any release of Go's wakes it: Holdfast tells how many are free in all.
+		if err := s.Release(w.ctx, 1); err != nil {
+			t.Fatal(err)
+		}
+		w.result(inJava)
+	})
+}

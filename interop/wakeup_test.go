@@ -1,0 +1,225 @@
+// Wake-up: a waiter of one language is in as soon as the other's holder has left.
+
+package interop
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// wakeUpWithin bounds the wake-up in 99 of 100 cases. It is far below a poll and
+// any lease.
+const wakeUpWithin = 100 * time.Millisecond
+
+// wakeUps are what one holds and the other waits for.
+var wakeUps = []struct {
+	name       string
+	since      string
+	hold, want side
+	setUp      func(w *world, client *holdfast.Client, name string)
+}{
+	{name: "Mutex / RLock", since: Oldest, hold: mutexSide, want: mutexSide},
+	{name: "Mutex / RFencedLock", since: "3.19", hold: fencedSide, want: fencedSide},
+	{name: "Mutex / RLock that is not reentrant", since: "4.4", hold: onceSide, want: onceSide},
+	{name: "FairMutex / RLock", since: Last3, hold: fairSide, want: fairSide},
+	{name: "RWMutex / RReadWriteLock, writers", since: Last3, hold: writeSide, want: writeSide},
+	{name: "RWMutex / RReadWriteLock, reader waits", since: Last3, hold: writeSide, want: readSide},
+	{name: "RWMutex / RReadWriteLock, writer waits", since: Last3, hold: readSide, want: writeSide},
+	{name: "Semaphore(1) / RSemaphore", since: Last3, hold: semaphoreSide, want: semaphoreSide, setUp: setSemaphore(1)},
+	{name: "PermitSemaphore(1) / RPermitExpirable...", since: Last3, hold: permitSide, want: permitSide, setUp: setPermits(1)},
+}
+
+var (
+	mutexSide     = side{java: "lock", take: takeMutex}
+	fencedSide    = side{java: "fenced", take: takeFencedMutex}
+	onceSide      = side{java: "nonreentrant", take: takeMutex}
+	fairSide      = side{java: "lock", take: takeFairMutex}
+	readSide      = side{java: "read", take: takeRead}
+	writeSide     = side{java: "write", take: takeWrite}
+	semaphoreSide = side{java: "semaphore", take: takeSemaphore}
+	permitSide    = side{java: "permits", take: takePermit}
+)
+
+func TestAReleaseWakesTheOtherLanguage(t *testing.T) {
+	for _, c := range wakeUps {
+		t.Run(c.name, func(t *testing.T) {
+			eachVersion(t, c.since, func(t *testing.T, version string) {
+				w := newWorld(t, version)
+				client, thread := w.holdfast(), w.redisson("r").Thread("t")
+				if c.setUp != nil {
+					c.setUp(w, client, "woken")
+				}
+				rounds := redistest.Count(t, 1000)
+				w.wokenInGo(c.name, c.hold, c.want, client, thread, rounds)
+				w.wokenInJava(c.name, c.hold, c.want, client, thread, rounds)
+			})
+		})
+	}
+}
+
+// javaTake returns what a Java thread is told to take something of that kind.
+func javaTake(kind, name string) (command string, args []any) {
+	switch kind {
+	case "semaphore":
+		return "semaphore.acquire", []any{name}
+	case "permits":
+		return "permits.acquire", []any{name, 30_000}
+	default:
+		return kind + ".lock", []any{name}
+	}
+}
+
+// javaGiveBack returns what it is told to give it back, with the answer that it gave
+// when it took it.
+func javaGiveBack(kind, name, answer string) (command string, args []any) {
+	switch kind {
+	case "semaphore":
+		return "semaphore.release", []any{name}
+	case "permits":
+		return "permits.release", []any{name, answer}
+	default:
+		return kind + ".unlock", []any{name}
+	}
+}
+
+// wokenInGo has Java hold and Go wait.
+func (w *world) wokenInGo(pair string, hold, want side, client *holdfast.Client, thread Thread, rounds int) {
+	w.t.Helper()
+	type grant struct {
+		at       time.Time
+		giveBack func(context.Context) error
+		err      error
+	}
+	take := want.take(client, "woken")
+	for round := range rounds + warmUps {
+		command, args := javaTake(hold.java, "woken")
+		held := w.do(thread, command, args...)
+		sleeps := w.asked(scripts, 2)
+		granted := make(chan grant, 1)
+		go func() {
+			giveBack, err := take(w.ctx)
+			granted <- grant{time.Now(), giveBack, err}
+		}()
+		sleeps()
+		released := time.Now()
+		command, args = javaGiveBack(hold.java, "woken", held)
+		w.do(thread, command, args...)
+		g := ended(w.t, "the waiter's grant", patience, granted)
+		if g.err != nil {
+			w.t.Fatal(g.err)
+		}
+		w.woken(pair, javaToGo, round, g.at.Sub(released))
+		if err := g.giveBack(w.ctx); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.promptly(pair, javaToGo)
+}
+
+// wokenInJava has Go hold and Java wait.
+func (w *world) wokenInJava(pair string, hold, want side, client *holdfast.Client, thread Thread, rounds int) {
+	w.t.Helper()
+	take := hold.take(client, "woken")
+	for round := range rounds + warmUps {
+		giveBack, err := take(w.ctx)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		sleeps := w.asked(scripts, 2)
+		command, args := javaTake(want.java, "woken")
+		waiting := thread.Go(command, args...)
+		sleeps()
+		released := time.Now()
+		if err := giveBack(w.ctx); err != nil {
+			w.t.Fatal(err)
+		}
+		held := w.result(waiting)
+		w.woken(pair, goToJava, round, waiting.At().Sub(released))
+		command, args = javaGiveBack(want.java, "woken", held)
+		w.do(thread, command, args...)
+	}
+	w.promptly(pair, goToJava)
+}
+
+// warmUps are not counted: Java loads its classes, and scripts are not yet in the
+// servers.
+const warmUps = 5
+
+func (w *world) woken(pair, direction string, round int, after time.Duration) {
+	if round < warmUps {
+		return
+	}
+	measured.of(row{pair, w.version, w.topology, direction}, func(v *values) {
+		v.wakeUps = append(v.wakeUps, after)
+	})
+}
+
+// promptly fails the test if wake-ups took too long.
+func (w *world) promptly(pair, direction string) {
+	w.t.Helper()
+	measured.of(row{pair, w.version, w.topology, direction}, func(v *values) {
+		if p99 := percentile(v.wakeUps, 0.99); p99 > wakeUpWithin {
+			w.t.Errorf("%s: p99 of %d wake-ups %v, p50 %v; want %v", direction, len(v.wakeUps), p99,
+				percentile(v.wakeUps, 0.50), wakeUpWithin)
+		}
+	})
+}
+
+// TestANestedReleaseTellsNobody: one message for each time that the lock is free,
+// whichever language releases it.
+func TestANestedReleaseTellsNobody(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		m := w.holdfast().Mutex("nested")
+		messages := w.rdb.Subscribe(w.ctx, "redisson_lock__channel:{nested}")
+		defer messages.Close()
+		if _, err := messages.Receive(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+
+		outer, err := m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner, err := m.Lock(outer.Context(w.ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []*holdfast.Lease{inner, outer} {
+			if err := l.Release(w.ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.do(thread, "lock.lock", "nested")
+		w.do(thread, "lock.lock", "nested")
+		w.do(thread, "lock.unlock", "nested")
+		w.do(thread, "lock.unlock", "nested")
+
+		if err := w.rdb.Publish(w.ctx, "redisson_lock__channel:{nested}", "end").Err(); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for {
+			message, err := messages.ReceiveMessage(w.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += message.Payload + " "
+			if message.Payload == "end" {
+				break
+			}
+		}
+		if want := "0 0 end "; got != want {
+			t.Errorf("messages %q, want %q", got, want)
+		}
+		if fmt.Sprint(w.hash("nested")) != "map[]" {
+			t.Errorf("left: %v", w.hash("nested"))
+		}
+	})
+}

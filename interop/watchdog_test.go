@@ -1,0 +1,124 @@
+// Watchdogs and fixed leases: each language keeps what it renews, and loses what
+// it does not.
+
+package interop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// lease is what a watchdog keeps up; late is by how much later than the end of a
+// lease a waiter may be in.
+const (
+	lease = 1200 * time.Millisecond
+	late  = 100 * time.Millisecond
+)
+
+func watchdog() string { return fmt.Sprintf("watchdog=%d", lease.Milliseconds()) }
+
+// TestAWatchdogKeepsTheOtherLanguageOut: for three leases, on two locks at once.
+func TestAWatchdogKeepsTheOtherLanguageOut(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		redisson := w.redisson("r", watchdog())
+		holder, waiter := redisson.Thread("holder"), redisson.Thread("waiter")
+		client := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
+		w.do(holder, "lock.lock", "javas")
+		l, err := client.Mutex("gos").Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		inJava := waiter.Go("lock.tryLock", "gos", (3 * lease).Milliseconds(), -1)
+		ctx, cancel := context.WithTimeout(w.ctx, 3*lease)
+		defer cancel()
+		if _, err := client.Mutex("javas").Lock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("Go got in beside Java's watchdog: %v", err)
+		}
+		if got := w.result(inJava); got != "false" {
+			t.Errorf("Java got in beside Go's watchdog: %q", got)
+		}
+
+		if err := l.Release(w.ctx); err != nil {
+			t.Errorf("Go: %v", err)
+		}
+		w.do(holder, "lock.unlock", "javas")
+	})
+}
+
+// TestAFixedLeaseOfGoEnds: Java is in when it is over, and Go's release touches
+// nothing.
+func TestAFixedLeaseOfGoEnds(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		w.do(thread, "lock.lock", "warm")
+		l, err := w.holdfast().Mutex("fixed", holdfast.Fixed(lease)).Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := time.Now().Add(w.ttl("fixed"))
+		waiting := thread.Go("lock.lock", "fixed", 60_000)
+		w.result(waiting)
+		w.inWhenOver(waiting.At(), over)
+
+		before := w.hash("fixed")
+		if err := l.Release(w.ctx); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("Release() = %v, want ErrLost", err)
+		}
+		w.holds("fixed", before)
+		w.do(thread, "lock.unlock", "fixed")
+	})
+}
+
+// TestAFixedLeaseOfJavaEnds: Go is in when it is over, and Java's unlock throws.
+func TestAFixedLeaseOfJavaEnds(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		m := w.holdfast().Mutex("fixed")
+		w.do(thread, "lock.lock", "fixed", lease.Milliseconds())
+		over := time.Now().Add(w.ttl("fixed"))
+		l, err := m.Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.inWhenOver(time.Now(), over)
+
+		w.refused("IllegalMonitorStateException", thread, "lock.unlock", "fixed")
+		w.holds("fixed", map[string]string{l.Owner().String(): "1"})
+		if err := l.Release(w.ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// inWhenOver checks that a waiter was in when the lease was over.
+func (w *world) inWhenOver(in, over time.Time) {
+	w.t.Helper()
+	// The expiry was read a moment before or after it was written down.
+	if after := in.Sub(over); after < -20*time.Millisecond || after > late {
+		w.t.Errorf("in %v after the end of the lease, want at most %v", after, late)
+	}
+}
+
+// renewed waits until somebody has put off a key's expiry.
+func (w *world) renewed(key string) {
+	w.t.Helper()
+	last := w.ttl(key)
+	redistest.Eventually(w.t, patience, key+" is renewed", func() error {
+		now := w.ttl(key)
+		if now <= last {
+			last = now
+			return fmt.Errorf("%v left", now)
+		}
+		return nil
+	})
+}

@@ -804,3 +804,29 @@ func TestInterleaving_GrantWhoseMessageWasLost(t *testing.T) {
 		})
 	}
 }
+
+// A grant whose answer comes when its lease is over is none: another may be in.
+func TestInterleaving_GrantAnsweredAfterItsLease(t *testing.T) {
+	for kind, option := range map[string]holdfast.LeaseOption{
+		"fixed": holdfast.Fixed(500 * time.Millisecond), "renewed": holdfast.Renewed(500 * time.Millisecond),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p, q := w.process(), w.process()
+				w.release(w.lock(t.Context(), p.mutex))
+				p.on(lockRun, 1, redistest.HoldReply(after(800*time.Millisecond)))
+				a := w.goLock(t.Context(), p.Mutex(name, option))
+				w.at(600 * time.Millisecond)
+				next := w.lock(t.Context(), q.mutex)
+				l, err := a.result()
+				if l != nil {
+					t.Errorf("at %v: granted until %v", w.now(), l.Deadline().Sub(w.start))
+				}
+				wantErr(t, err, holdfast.ErrLost)
+				w.at(5 * time.Second)
+				w.wantHolder(next.Owner(), 1)
+				w.release(next)
+			})
+		})
+	}
+}

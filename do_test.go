@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-func TestDo(t *testing.T) {
+func TestBehaviour20_Do(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		ran := false
@@ -33,7 +33,7 @@ func TestDo(t *testing.T) {
 	})
 }
 
-func TestDo_Errors(t *testing.T) {
+func TestBehaviour20_Errors(t *testing.T) {
 	work := errors.New("work failed")
 	for _, tc := range []struct {
 		what    string
@@ -71,7 +71,7 @@ func TestDo_Errors(t *testing.T) {
 	}
 }
 
-func TestDo_ReleaseFails(t *testing.T) {
+func TestBehaviour20_ReleaseFails(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		work := errors.New("work failed")
@@ -84,7 +84,7 @@ func TestDo_ReleaseFails(t *testing.T) {
 	})
 }
 
-func TestDo_NotAcquired(t *testing.T) {
+func TestBehaviour20_NotAcquired(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -99,7 +99,7 @@ func TestDo_NotAcquired(t *testing.T) {
 	})
 }
 
-func TestDo_Panic(t *testing.T) {
+func TestBehaviour20_Panic(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		func() {
@@ -115,7 +115,7 @@ func TestDo_Panic(t *testing.T) {
 }
 
 // The context of the caller ends while work runs: the lock is released.
-func TestDo_Cancelled(t *testing.T) {
+func TestBehaviour20_Cancelled(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		ctx, cancel := context.WithCancel(t.Context())

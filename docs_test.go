@@ -12,9 +12,11 @@ import (
 )
 
 var (
-	linkTarget  = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`) // no URLs
-	sourceNamed = regexp.MustCompile("`((?:[a-z_]+/)*[a-z_]+\\.go|(?:[a-z_]+/)+lua)`")
-	goBlock     = regexp.MustCompile("(?s)```go\n(.*?)```")
+	linkTarget   = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`) // no URLs
+	sourceNamed  = regexp.MustCompile("`((?:[a-z_]+/)*[a-z_]+\\.go|(?:[a-z_]+/)+lua)`")
+	testNamed    = regexp.MustCompile("`((?:Test|Fuzz)[A-Z0-9]\\w*)`")
+	testDeclared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	goBlock      = regexp.MustCompile("(?s)```go\n(.*?)```")
 )
 
 // documents returns the paths of README.md and of every page in docs.
@@ -47,6 +49,28 @@ func TestFilesThatDocumentsNameExist(t *testing.T) {
 	for _, page := range documents(t) {
 		for _, named := range sourceNamed.FindAllStringSubmatch(readDocument(t, page), -1) {
 			if _, err := os.Stat(named[1]); err != nil {
+				t.Errorf("%s names %s, which is not there", page, named[1])
+			}
+		}
+	}
+}
+
+func TestTestsThatDocumentsNameExist(t *testing.T) {
+	there := make(map[string]bool)
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, "_test.go") {
+			for _, found := range testDeclared.FindAllStringSubmatch(readDocument(t, path), -1) {
+				there[found[1]] = true
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range documents(t) {
+		for _, named := range testNamed.FindAllStringSubmatch(readDocument(t, page), -1) {
+			if !there[named[1]] {
 				t.Errorf("%s names %s, which is not there", page, named[1])
 			}
 		}

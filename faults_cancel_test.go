@@ -65,11 +65,11 @@ func (c *canceller) try(name string, d time.Duration) {
 		return
 	}
 	at := <-cancelled
-	took := returned.Sub(at)
-	if slack := c.pulse.slack(at, returned); took > cancelBound+slack {
+	took, slack := returned.Sub(at), c.pulse.slack(at, returned)
+	if took > cancelBound+slack {
 		c.t.Errorf("Lock returned %v after its context had ended (starved for %v): %v", took, slack, err)
 	}
-	c.returns.add(took)
+	c.returns.addBeyond(took, slack)
 }
 
 // releaseKept releases what was granted while Redis could be reached.
@@ -84,7 +84,7 @@ func (c *canceller) awaitFree(rdb *redis.Client, name string, from time.Time) {
 		n, err := rdb.Exists(context.Background(), name).Result()
 		now := time.Now()
 		if err == nil && n == 0 {
-			c.frees.add(now.Sub(from))
+			c.frees.addBeyond(now.Sub(from), c.pulse.slack(from, now))
 			return
 		}
 		if now.Sub(from) > freeBound+c.pulse.slack(from, now) {

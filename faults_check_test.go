@@ -149,11 +149,58 @@ func TestCheckRights(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := openClient(t, s.Client(t, user(t, s, "checked", tc.rules...)))
-			got := problems(t, c, tc.names...)
-			if len(got) != tc.rights || slices.ContainsFunc(got, func(p holdfast.Problem) bool { return p != holdfast.Rights }) {
-				t.Errorf("Check found %q, want rights %d times", got, tc.rights)
+			if got := refusals(t, c, tc.names...); got["mutex"]+got[""] != tc.rights {
+				t.Errorf("Check found %v, want %d that concern a mutex", got, tc.rights)
 			}
 		})
+	}
+}
+
+// refusals counts what Check finds of rights, by kind, where it finds nothing else.
+func refusals(t *testing.T, c *holdfast.Client, names ...string) map[string]int {
+	t.Helper()
+	findings, err := c.Check(generous(t), names...)
+	if err != nil {
+		t.Errorf("Check: %v", err)
+	}
+	kinds := make(map[string]int)
+	for _, f := range findings {
+		if f.Problem != holdfast.Rights || f.Detail == "" || f.Server == "" {
+			t.Errorf("Check found %v", f)
+		}
+		kinds[f.Kind]++
+	}
+	return kinds
+}
+
+// Each kind's line in docs/connecting.md is enough for it, and none of it can be
+// spared.
+func TestCheckRightsOfEachKind(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t, "--appendonly", "yes")
+	leaveNothing(t, s.Admin())
+	every, of := documentedRights(t)
+	every = append(slices.DeleteFunc(every, func(rule string) bool { return rule[0] == '~' }), "+info")
+	for kind, row := range map[string]string{
+		"mutex": "Mutex", "rwlock": "RWMutex", "semaphore": "Semaphore", "permits": "PermitSemaphore",
+		"latch": "Latch", "quorum": "Quorum",
+	} {
+		rules := append([]string{"~orders:*"}, of[row]...)
+		without := func(spared string) map[string]int {
+			left := slices.DeleteFunc(slices.Concat(every, rules), func(rule string) bool { return rule == spared })
+			return refusals(t, openClient(t, s.Client(t, user(t, s, kind, left...))), "orders:")
+		}
+		if got := without(""); got[kind]+got[""] != 0 {
+			t.Errorf("%s: with the rights of docs/connecting.md Check found %v", kind, got)
+		}
+		if kind == "quorum" {
+			rules = []string{"~holdfast_quorum"} // else it is a Mutex
+		}
+		for _, rule := range rules {
+			if got := without(rule); got[kind] == 0 && rule != "+pubsub" { // without which a release tells more than it must
+				t.Errorf("%s: without %s Check found %v", kind, rule, got)
+			}
+		}
 	}
 }
 

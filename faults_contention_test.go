@@ -125,7 +125,7 @@ func runContender(c *redistest.ChildContext) {
 
 func TestContentionAcrossProcesses(t *testing.T) {
 	locks, record := redistest.Server(t), redistest.Server(t)
-	total := redistest.Count(t, 100_000)
+	total := redistest.CountOfWork(t, 100_000)
 	leaveNothing(t, locks.Admin())
 
 	var children []*redistest.ChildProc

@@ -68,7 +68,7 @@ func TestLostReplies(t *testing.T) {
 			c := openClient(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 250 * time.Millisecond }))
 			proxy.OnCommand(everyScript(tc.every, tc.faults...))
 
-			operations := redistest.Count(t, tc.full)
+			operations := redistest.CountOfWork(t, tc.full)
 			const locks = 40
 			records := make([]record, locks)
 			started := time.Now()

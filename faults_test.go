@@ -46,6 +46,36 @@ func leaveNothing(t testing.TB, rdb redis.UniversalClient, allowed ...string) {
 	})
 }
 
+// leaveNothingOn is leaveNothing for each of the nodes that runs then, also for
+// replicas and those that were masters once.
+func leaveNothingOn(t testing.TB, nodes []*redistest.Proc) {
+	for _, node := range nodes {
+		node.Admin() // opened before the check is registered, and so closed after it
+	}
+	t.Cleanup(func() {
+		for _, node := range nodes {
+			if node.Running() && !t.Failed() {
+				redistest.LeftBehind(t, node.Admin(), "redisson_lock_token:", "holdfast_lock_token:")
+			}
+		}
+	})
+}
+
+// attempts is how often a round is tried in which the machine may stand still for
+// too long to show anything.
+const attempts = 5
+
+// moreAttempts counts an attempt that showed nothing, and fails the test when
+// there have been more than enough of them for so many rounds.
+func moreAttempts(t testing.TB, failed *int, rounds int, format string, args ...any) {
+	t.Helper()
+	why := fmt.Sprintf(format, args...)
+	if *failed++; *failed > attempts*rounds {
+		t.Fatalf("the machine stood still in %d attempts; in the last, %s", *failed, why)
+	}
+	t.Logf("an attempt that does not count: %s", why)
+}
+
 // openClient returns a Client that is closed when t ends.
 func openClient(t testing.TB, rdb redis.UniversalClient, options ...holdfast.Option) *holdfast.Client {
 	t.Helper()
@@ -186,6 +216,9 @@ func (p *pulse) within(t testing.TB, what string, start time.Time, bound time.Du
 // sleeps a little, over and over, and notes when it woke up late. A bound in
 // real time is stretched by that much and no more.
 type pulse struct {
+	stop chan struct{}
+	wg   sync.WaitGroup
+
 	mu     sync.Mutex
 	gaps   []gap
 	beaten time.Time
@@ -203,15 +236,20 @@ const (
 	pulseGrain = 2 * time.Millisecond
 )
 
-// feelPulse starts the pulse; it stops when t ends.
+// feelPulse starts a pulse; it stops when t ends.
 func feelPulse(t testing.TB) *pulse {
-	p := &pulse{beaten: time.Now()}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
+	p := startPulse()
+	t.Cleanup(p.end)
+	return p
+}
+
+// startPulse starts a pulse, which goes on until end.
+func startPulse() *pulse {
+	p := &pulse{stop: make(chan struct{}), beaten: time.Now()}
+	p.wg.Go(func() {
 		for {
 			select {
-			case <-stop:
+			case <-p.stop:
 				return
 			default:
 			}
@@ -220,11 +258,12 @@ func feelPulse(t testing.TB) *pulse {
 			p.beat(before, time.Now())
 		}
 	})
-	t.Cleanup(func() {
-		close(stop)
-		wg.Wait()
-	})
 	return p
+}
+
+func (p *pulse) end() {
+	close(p.stop)
+	p.wg.Wait()
 }
 
 func (p *pulse) beat(before, now time.Time) {
@@ -237,22 +276,27 @@ func (p *pulse) beat(before, now time.Time) {
 }
 
 // slack returns by how much what ran between the two instants may be late: the
-// grain, and all that the process was starved for.
+// grain, and all that the process was starved for in that time.
 func (p *pulse) slack(from, to time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	slack := pulseGrain
 	// The sleep under way may be late too.
 	if late := to.Sub(p.beaten) - pulseBeat; late > pulseGrain {
-		slack += late
+		slack += min(late, to.Sub(from))
 	}
 	for _, g := range slices.Backward(p.gaps) {
 		if g.end.Before(from) {
 			break
 		}
-		if g.end.Add(-g.late).Before(to) {
-			slack += g.late
+		begin, end := g.end.Add(-g.late), g.end
+		if begin.Before(from) {
+			begin = from
 		}
+		if end.After(to) {
+			end = to
+		}
+		slack += max(0, end.Sub(begin))
 	}
 	return slack
 }
@@ -261,12 +305,25 @@ func (p *pulse) slack(from, to time.Time) time.Duration {
 type spread struct {
 	mu  sync.Mutex
 	all []time.Duration
+
+	starvable bool          // slack was taken of each
+	own       time.Duration // the longest when what was starved for is taken off
 }
 
 func (s *spread) add(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, d)
+}
+
+// addBeyond adds a duration for slack of which this process may have been starved,
+// so that a worst case that is the machine's can be told from one that is ours.
+func (s *spread) addBeyond(d, slack time.Duration) {
+	s.add(d)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starvable = true
+	s.own = max(s.own, d-slack)
 }
 
 // at returns the percentile, 100 for the worst.
@@ -284,5 +341,9 @@ func (s *spread) at(percentile float64) time.Duration {
 func (s *spread) String() string {
 	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 	n := len(s.all)
-	return fmt.Sprintf("p50 %v, p99 %v, worst %v of %d", round(s.at(50)), round(s.at(99)), round(s.at(100)), n)
+	text := fmt.Sprintf("p50 %v, p99 %v, worst %v of %d", round(s.at(50)), round(s.at(99)), round(s.at(100)), n)
+	if s.starvable {
+		text += fmt.Sprintf(" (beyond starvation at most %v)", round(s.own))
+	}
+	return text
 }

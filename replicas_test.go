@@ -5,12 +5,16 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/multilock"
 )
 
 // withReplica starts a master and its replica, in sync.
@@ -175,6 +179,164 @@ func TestFailover_WithReplicasTheGrantIsRefused(t *testing.T) {
 	}
 }
 
+// A holds a majority of three independent servers, one of which fails over to a
+// replica that does not know of it.
+func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
+	t.Parallel()
+	master, replica := withReplica(t)
+	others := []*redistest.Proc{redistest.Server(t), redistest.Server(t)}
+	a := quorumOf(t, append(others, master))
+	if l, err := a.Lock(t.Context()); err != nil { // its markers are written, on the replica too
+		t.Fatal(err)
+	} else if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	inSync(t, master)
+	cut(t, replica)
+	held, err := a.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	promote(t, master, replica)
+	b := quorumOf(t, append(others, replica))
+	for range 10 {
+		if _, err := b.TryLock(t.Context()); !errors.Is(err, holdfast.ErrBusy) {
+			t.Fatalf("B with A: %v", err)
+		}
+	}
+	if err := held.Err(); err != nil {
+		t.Errorf("one server of three failed, and A: %v", err)
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Errorf("A releases: %v", err)
+	}
+	next, err := b.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next.Token() <= held.Token() {
+		t.Errorf("the token went from %d to %d", held.Token(), next.Token())
+	}
+	if err := next.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// quorumOf is the lock "m" on these servers, as one process has it.
+func quorumOf(t *testing.T, servers []*redistest.Proc, options ...holdfast.Option) *multilock.Quorum {
+	t.Helper()
+	return holdfast.NewQuorum("m", clientsOf(t, servers, options...), holdfast.Renewed(3*time.Second))
+}
+
+func clientsOf(t *testing.T, servers []*redistest.Proc, options ...holdfast.Option) []*holdfast.Client {
+	t.Helper()
+	var clients []*holdfast.Client
+	for _, s := range servers {
+		c := holdfast.New(s.Client(t), options...)
+		t.Cleanup(func() { _ = c.Close() })
+		clients = append(clients, c)
+	}
+	return clients
+}
+
+// mirrored starts n masters, each with a replica.
+func mirrored(t *testing.T, n int) (masters, replicas []*redistest.Proc) {
+	t.Helper()
+	for range n {
+		master, replica := withReplica(t)
+		masters, replicas = append(masters, master), append(replicas, replica)
+	}
+	return masters, replicas
+}
+
+// freeOn fails the test unless "m" is free on all of them within a second.
+func freeOn(t *testing.T, masters []*redistest.Proc) {
+	t.Helper()
+	redistest.Eventually(t, time.Second, "what was taken is free", func() error {
+		for i, m := range masters {
+			if n, err := m.Admin().Exists(t.Context(), "m").Result(); n != 0 || err != nil {
+				return fmt.Errorf("held on server %d, %v", i, err)
+			}
+		}
+		return nil
+	})
+}
+
+// All of two, one of which has lost its replica, are not granted; and a hold on
+// both is lost with the replica of one.
+func TestReplicas_MultiLock(t *testing.T) {
+	t.Parallel()
+	masters, replicas := mirrored(t, 2)
+	clients := clientsOf(t, masters, holdfast.WithReplicas(1))
+	option := holdfast.Renewed(2 * time.Second)
+	both := holdfast.NewMultiLock(clients[0].Mutex("m", option), clients[1].Mutex("m", option))
+	held, err := both.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut(t, replicas[1])
+	select {
+	case <-held.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("held on the word of one master alone")
+	}
+	if !errors.Is(held.Err(), holdfast.ErrLost) {
+		t.Errorf("ended with %v", held.Err())
+	}
+	if err := held.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("Release: %v", err)
+	}
+	for what, lock := range map[string]func(context.Context) (*multilock.Lease, error){"Lock": both.Lock, "TryLock": both.TryLock} {
+		if _, err := lock(t.Context()); !errors.Is(err, holdfast.ErrNotReplicated) {
+			t.Errorf("%s: %v", what, err)
+		}
+		freeOn(t, masters)
+	}
+}
+
+// A server whose grant no replica has is one that has not granted.
+func TestReplicas_Quorum(t *testing.T) {
+	t.Parallel()
+	masters, replicas := mirrored(t, 3)
+	q := quorumOf(t, masters, holdfast.WithReplicas(1))
+	granted := func() {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		l, err := q.Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		freeOn(t, masters)
+	}
+	granted()
+	cut(t, replicas[0])
+	granted()
+	held, err := q.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut(t, replicas[1])
+	select {
+	case <-held.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("held though one server of three has a replica")
+	}
+	if !errors.Is(held.Err(), holdfast.ErrLost) {
+		t.Errorf("ended with %v", held.Err())
+	}
+	freeOn(t, masters)
+	if _, err := q.TryLock(t.Context()); !errors.Is(err, holdfast.ErrNoQuorum) {
+		t.Errorf("TryLock: %v", err)
+	}
+	freeOn(t, masters)
+	mend(t, masters[0], replicas[0])
+	granted()
+}
+
 // fenced is a resource that takes no write with a token less than the greatest
 // it has seen.
 type fenced struct {
@@ -223,4 +385,32 @@ func promote(t *testing.T, master, replica *redistest.Proc) {
 	redistest.Eventually(t, 10*time.Second, "the replica is promoted", func() error {
 		return replica.Admin().Do(t.Context(), "replicaof", "no", "one").Err()
 	})
+}
+
+// The master's word alone does not do either where the replicas' silence is
+// answered in time, by WAIT, and not by the end of the try.
+func TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
+	t.Parallel()
+	master, replica := withReplica(t)
+	quick := master.Client(t, func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond })
+	client := holdfast.New(quick, holdfast.WithReplicas(1))
+	defer client.Close()
+	const length = 2 * time.Second
+	l, err := client.Mutex("m", holdfast.Renewed(length)).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica.Freeze()
+	deadline := l.Deadline().Add(length / 2) // at the most one renewal was under way
+	select {
+	case <-l.Done():
+	case <-time.After(10 * length):
+		t.Fatal("held on the word of the master alone")
+	}
+	if !errors.Is(l.Err(), holdfast.ErrLost) {
+		t.Errorf("ended with %v", l.Err())
+	}
+	if late := time.Since(deadline); late > 0 {
+		t.Errorf("told %v late", late)
+	}
 }

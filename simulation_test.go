@@ -27,7 +27,7 @@ func TestSimulation(t *testing.T) {
 		play(t, func(t *testing.T, w *world) { simulate(t, w, *seed) })
 		return
 	}
-	for n := range uint64(redistest.Count(t, 500)) {
+	for n := range uint64(redistest.CountOfWork(t, 500)) {
 		t.Run(fmt.Sprint("seed ", n+1), func(t *testing.T) {
 			play(t, func(t *testing.T, w *world) { simulate(t, w, n+1) })
 		})

@@ -254,6 +254,7 @@ func TestSuspectAsksEveryTaskOnce(t *testing.T) {
 		s.Schedule(removed, at)
 		s.Schedule(moved, at)
 
+		synctest.Wait() // the goroutine sleeps, or it might ask before the next two lines
 		s.recall()
 		s.Remove(removed)
 		s.Schedule(moved, at) // is about to be asked all the same

@@ -94,9 +94,9 @@ func TestBehaviour06_FixedLease(t *testing.T) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.Mutex(name, holdfast.Fixed(10*time.Second)))
 		ctx := l.Context(t.Context())
-		within(t, "deadline", l.Deadline().Sub(w.start), 9_900*time.Millisecond, 10*time.Second)
+		within(t, "deadline", l.Deadline().Sub(w.start), 9_890*time.Millisecond, 10*time.Second)
 
-		w.at(9_890 * time.Millisecond)
+		w.at(9_880 * time.Millisecond)
 		wantEnd(t, ctx, nil)
 		w.at(10*time.Second - time.Millisecond)
 		wantEnd(t, ctx, holdfast.ErrLost)

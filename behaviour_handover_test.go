@@ -39,6 +39,7 @@ func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
 				go func() {
 					l := w.lock(t.Context(), p.mutex)
 					turns <- i
+					time.Sleep(time.Millisecond) // the next of the process takes its place
 					w.release(l)
 				}()
 			}

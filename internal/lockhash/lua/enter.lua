@@ -22,8 +22,9 @@
 --                                                         after the hint; -1: nobody knows when
 --         {-1, time}                                      late: nothing was done
 -- The owners are those of this process who must ask by themselves: the lock was
--- handed to them, or is free and it is their turn, or they have lost their place. The owner itself is among them if
--- it had lost its place, as others of its process may have.
+-- handed to them, or is free and it is their turn, or they have lost their place.
+-- The owner itself is among them if it had lost its place, as others of its process
+-- may have.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now > tonumber(ARGV[1]) then

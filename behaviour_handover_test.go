@@ -37,7 +37,7 @@ func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
 			p := w.process()
 			for range waiters {
 				go func() {
-					l := w.lock(t.Context(), p.mutex)
+					l := w.lock(t.Context(), p.Mutex(name, holdfast.Cohort(0, 0)))
 					turns <- i
 					time.Sleep(time.Millisecond) // the next of the process takes its place
 					w.release(l)

@@ -20,7 +20,8 @@ import (
 type Client struct {
 	engine *engine.Engine
 	config config
-	err    error // why it cannot be used; each call returns it
+	common lease.Settings // of what is made without options of its own
+	err    error          // why it cannot be used; each call returns it
 }
 
 // New returns a Client on the Redis of a go-redis client: *redis.Client, also
@@ -37,6 +38,7 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 			o(&c.config)
 		}
 	}
+	c.common = lease.NewSettings(c.config.defaults)
 	tel, err := telemetry.New(c.config.tracers, c.config.meters)
 	if err != nil {
 		c.config.log.Warn("holdfast: no metrics", "error", err)
@@ -66,7 +68,7 @@ func (c *Client) Mutex(name string, options ...lease.Option) *rlock.Mutex {
 	if c.err != nil {
 		return rlock.Broken(name, c.err)
 	}
-	return rlock.New(c.engine, name, c.mapped(name), lease.NewSettings(c.config.defaults, options))
+	return rlock.New(c.engine, name, c.mapped(name), c.settings(options))
 }
 
 // Striped returns the n locks that the name is cut into, for many keys that need
@@ -76,7 +78,16 @@ func (c *Client) Striped(name string, n int, options ...lease.Option) *rlock.Str
 	if c.err != nil {
 		return rlock.BrokenStriped(name, c.err)
 	}
-	return rlock.NewStriped(c.engine, name, n, c.mapped, lease.NewSettings(c.config.defaults, options))
+	return rlock.NewStriped(c.engine, name, n, c.mapped, c.settings(options))
+}
+
+// settings returns the settings of what is made with those options.
+func (c *Client) settings(options []lease.Option) *lease.Settings {
+	if len(options) == 0 {
+		return &c.common
+	}
+	s := lease.NewSettings(c.config.defaults, options)
+	return &s
 }
 
 // mapped returns the name in Redis of a name in the program.

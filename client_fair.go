@@ -17,5 +17,5 @@ func (c *Client) FairMutex(name string, options ...lease.Option) *fairlock.Mutex
 	if c.err != nil {
 		return fairlock.Broken(name, c.err)
 	}
-	return fairlock.New(c.engine, name, c.mapped(name), lease.NewSettings(c.config.defaults, options))
+	return fairlock.New(c.engine, name, c.mapped(name), c.settings(options))
 }

@@ -189,7 +189,7 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newResource("n", clientA, at, lease.Settings{})
+	r := newResource(new(engine.Engine), "n", "n", new(lease.Settings))
 	m := &model{now: start.UnixMilli()}
 	var owners []lease.Owner
 	numbers := make(map[string]int64)
@@ -229,7 +229,11 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 		if (reply[0] == int64(1)) != granted {
 			t.Fatalf("reply %v, granted %v", reply, granted)
 		}
-		if got, want := fmt.Sprint(reply[4:]), fmt.Sprint(nudge); wait && got != want {
+		told := reply[min(4, len(reply)):]
+		if granted {
+			told = reply[6:]
+		}
+		if got, want := fmt.Sprint(told), fmt.Sprint(nudge); wait && got != want {
 			t.Fatalf("nudged %s, want %s", got, want)
 		}
 		switch number := reply[3].(int64); {

@@ -55,7 +55,7 @@ func (m *Mutex) look(ctx context.Context, call *conn.Call) (*conn.Call, error) {
 	if m.err != nil {
 		return nil, m.fail("query", m.err)
 	}
-	if err := m.engine.Conn.Run(ctx, call); err != nil {
+	if err := m.resource.Engine.Conn.Run(ctx, call); err != nil {
 		return nil, m.fail("query", err)
 	}
 	return call, nil
@@ -109,7 +109,7 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 	if m.err != nil {
 		return false, m.fail("force release", m.err)
 	}
-	held, err := m.resource.ForceRelease(ctx, m.engine, m.resource.ReleaseOf)
+	held, err := m.resource.ForceRelease(ctx, m.resource.Engine, m.resource.ReleaseOf)
 	if err != nil {
 		return false, m.fail("force release", err)
 	}
@@ -120,7 +120,7 @@ func (m *Mutex) state(ctx context.Context) (lockhash.State, error) {
 	if m.err != nil {
 		return lockhash.State{}, m.fail("query", m.err)
 	}
-	s, err := m.resource.Query(ctx, m.engine)
+	s, err := m.resource.Query(ctx, m.resource.Engine)
 	if err != nil {
 		return lockhash.State{}, m.fail("query", err)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -25,25 +24,29 @@ var (
 	_ lease.Movable  = (*resource)(nil)
 )
 
-func newResource(name, client string, at keys.FairLock, settings lease.Settings) resource {
-	r := resource{name: name, Queue: lockhash.Of(at, client)}
-	r.Place = queueLease
+// Tokens that Java shares are kept for ever.
+var (
+	rules     = lockhash.Rules{Place: queueLease, TokenLife: lockhash.TokenLife}
+	javaRules = lockhash.Rules{Place: queueLease}
+)
+
+func newResource(e *engine.Engine, name, key string, settings *lease.Settings) resource {
+	r := resource{name: name, Queue: lockhash.Queue{Hash: lockhash.Hash(key), Engine: e, Rules: &rules}}
 	if settings.JavaTokens() {
-		r.TokenLife = 0
+		r.Rules = &javaRules
 	}
 	return r
 }
 
 func (r *resource) Kind() string { return "fairmutex" }
 func (r *resource) Name() string { return r.name }
-func (r *resource) Key() string  { return r.At.Hash }
 
 // Grain implements lease.Queueing.
 func (r *resource) Grain() engine.Grain { return engine.PerWaiter }
 
 // Waiting listens for the releases of those, too, who know of no queue.
 func (r *resource) Waiting() engine.Waiting {
-	return engine.Waiting{Key: r.At.Queue, Channel: r.At.Channel, Own: r.Own}
+	return engine.Waiting{Key: r.At().Queue, Told: r}
 }
 
 // Acquire asks without taking a place.
@@ -62,5 +65,6 @@ func (r *resource) Enter(owner lease.Owner, length time.Duration, t *engine.Tick
 
 // look is a call that looks at the queue.
 func (r *resource) look(s *conn.Script, args ...any) *conn.Call {
-	return &conn.Call{Script: s, Keys: []string{r.At.Queue, r.At.Alive}, Args: args}
+	at := r.At()
+	return &conn.Call{Script: s, Keys: []string{at.Queue, at.Alive}, Args: args}
 }

@@ -38,8 +38,9 @@ const (
 
 // The scripts, which all locks with a queue share.
 var (
-	enterSource   = (&resource{}).Enter(lease.Owner{}, 0, &engine.Ticket{}).Script.Source()
-	releaseSource = (&resource{}).ReleaseOf("", "").Script.Source()
+	some          = newResource(new(engine.Engine), "n", "n", new(lease.Settings))
+	enterSource   = some.Enter(lease.Owner{}, 0, &engine.Ticket{}).Script.Source()
+	releaseSource = some.ReleaseOf("", "").Script.Source()
 )
 
 // state is what is in Redis. Times are ms from now.
@@ -135,34 +136,37 @@ type row struct {
 
 func TestEnterScript(t *testing.T) {
 	wait := func(owner string, behind ...any) []any {
-		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, 0, 0}, behind...)
+		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, 0, 0, 0, ""}, behind...)
 	}
 	again := func(owner string, number int64, behind ...any) []any {
-		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, number, 0}, behind...)
+		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, number, 0, 0, ""}, behind...)
 	}
-	follow := []any{"now+1", mine, 30_000, 604_800_000, 5_000, 0, 1}
-	try := []any{"now+1", mine, 30_000, 604_800_000, 0, 0, 0}
+	next := func(owner, successor string) []any {
+		return []any{"now+1", owner, 30_000, 604_800_000, 5_000, 11, 2, 0, successor}
+	}
+	follow := []any{"now+1", mine, 30_000, 604_800_000, 5_000, 0, 1, 0, ""}
+	try := []any{"now+1", mine, 30_000, 604_800_000, 0, 0, 0, 0, ""}
 	runTable(t, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, []row{
-		{"absent", free(), wait(mine), "[1 now 30000 now]", "mine=1 30000 |", "", ""},
-		{"absent, try", free(), try, "[1 now 30000 now]", "mine=1 30000 |", "", ""},
+		{"absent", free(), wait(mine), "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
+		{"absent, try", free(), try, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
 		{"absent, others wait", free(place{others, 11, 3000}), wait(mine), "[0 now 3000 now]", " | others 3000 mine 5000", "", ""},
 		{"absent, others wait, try", free(place{others, 11, 3000}), try, "[0 now 3000 0]", " | others 3000", "", ""},
-		{"absent, the dead wait", free(place{others, 11, -1}, place{third, 12, -1}), wait(mine), "[1 now 30000 now]", "mine=1 30000 |", "", ""},
-		{"absent, the dead wait, try", free(place{others, 11, -1}), try, "[1 now 30000 now]", "mine=1 30000 |", "", ""},
+		{"absent, the dead wait", free(place{others, 11, -1}, place{third, 12, -1}), wait(mine), "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
+		{"absent, the dead wait, try", free(place{others, 11, -1}), try, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
 		{"absent, dead and living wait", free(place{others, 11, -1}, place{third, 12, 2000}), wait(mine), "[0 now 2000 now]", " | third 2000 mine 5000", "", ""},
-		{"absent, I am first", free(place{mine, 11, 1000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now]", "mine=1 30000 | others 3000", "", ""},
-		{"absent, I am first and dead", free(place{mine, 11, -1}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now]", "mine=1 30000 | others 3000", "", ""},
+		{"absent, I am first", free(place{mine, 11, 1000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
+		{"absent, I am first and dead", free(place{mine, 11, -1}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
 		{"absent, I am second", free(place{others, 11, 3000}, place{mine, 12, 1000}), again(mine, 12), "[0 now 3000 12]", " | others 3000 mine 5000", "", ""},
-		{"absent, I was first", free(place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now mine]", "mine=1 30000 | others 3000", "[1 now 30000 now]", ""},
+		{"absent, I was first", free(place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0 mine]", "mine=1 30000 | others 3000", "[1 now 30000 now 0 0]", ""},
 		{"absent, I was second", free(place{others, 11, 3000}), again(mine, 12), "[0 now 3000 12 mine]", " | others 3000 mine 5000", "[0 now 3000 12]", ""},
 		{"absent, some of mine before me", free(), follow, "[0 now 1 now]", " | mine 5000", "", ""},
-		{"absent, keeping others", free(place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[1 now 30000 now third]", "mine=1 30000 | mine2 5000", "", ""},
-		{"mine", held(mine, 1, 10_000), wait(mine), "[1 now 30000 7]", "mine=1 30000 |", "", ""},
-		{"mine, counted", held(mine, 3, 60_000), wait(mine), "[1 now 60000 7]", "mine=3 60000 |", "", ""},
-		{"mine, try", held(mine, 1, 10_000), try, "[1 now 30000 7]", "mine=1 30000 |", "", ""},
-		{"handed to me", held(mine, 0, 3_000, place{mine, 11, 3000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now]", "mine=1 30000 | others 3000", "", ""},
-		{"handed to me, my place lost", held(mine, 0, 3_000), again(mine, 11), "[1 now 30000 now mine]", "mine=1 30000 |", "[1 now 30000 now]", ""},
-		{"handed to me, some of mine before me", held(mine, 0, 3_000, place{mine, 11, 3000}), follow, "[1 now 30000 now]", "mine=1 30000 |", "", ""},
+		{"absent, keeping others", free(place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[1 now 30000 now 0 0 third]", "mine=1 30000 | mine2 5000", "", ""},
+		{"mine", held(mine, 1, 10_000), wait(mine), "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
+		{"mine, counted", held(mine, 3, 60_000), wait(mine), "[1 now 60000 7 0 0]", "mine=3 60000 |", "", ""},
+		{"mine, try", held(mine, 1, 10_000), try, "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
+		{"handed to me", held(mine, 0, 3_000, place{mine, 11, 3000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
+		{"handed to me, my place lost", held(mine, 0, 3_000), again(mine, 11), "[1 now 30000 now 0 0 mine]", "mine=1 30000 |", "[1 now 30000 now 0 0]", ""},
+		{"handed to me, some of mine before me", held(mine, 0, 3_000, place{mine, 11, 3000}), follow, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
 		{"handed to one of mine", held(mine2, 0, 3_000, place{mine2, 11, 3000}), wait(mine), "[0 now 3000 now mine2]", "mine2=0 3000 | mine2 3000 mine 5000", "", ""},
 		{"handed to another", held(others, 0, 3_000, place{others, 11, 3000}), wait(mine), "[0 now 3000 now]", "others=0 3000 | others 3000 mine 5000", "", ""},
 		{"another's", held(others, 1, 10_000), wait(mine), "[0 now 10000 now]", "others=1 10000 | mine 5000", "", ""},
@@ -171,21 +175,27 @@ func TestEnterScript(t *testing.T) {
 		{"another's, keeping others", held(others, 1, 10_000, place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[0 now 10000 11 third]", "others=1 10000 | mine 5000 mine2 5000", "", ""},
 		{"after one from the future", held(others, 1, 10_000, place{third, 4_000_000_000_000_001, 1000}), wait(mine), "[0 now 10000 4000000000000002]", "others=1 10000 | third 1000 mine 5000", "", ""},
 		{"no number ends in 0", held(others, 1, 10_000, place{third, 4_000_000_000_000_009, 1000}), wait(mine), "[0 now 10000 4000000000000011]", "others=1 10000 | third 1000 mine 5000", "", ""},
+		{"absent, with a successor", free(place{mine, 11, 3000}, place{others, 12, 3000}), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | others 3000 mine2 5000", "", ""},
+		{"handed to me, with a successor", held(mine, 0, 3_000, place{mine, 11, 3000}), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | mine2 5000", "", ""},
+		{"mine, with a successor that has left", held(mine, 1, 10_000), next(mine, mine2), "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
+		{"another's, with a successor", held(others, 1, 10_000, place{mine, 11, 1000}), next(mine, mine2), "[0 now 10000 11]", "others=1 10000 | mine 5000", "", ""},
 		{"late", free(), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", " |", "", ""},
 		{"late, handed to me", held(mine, 0, 3_000, place{mine, 11, 3000}), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", "mine=0 3000 | mine 3000", "", ""},
 	})
 }
 
 func TestReleaseScript(t *testing.T) {
-	args := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 0}
-	silent := []any{0, mine, "NOPUBLISH", "open:{n}", "grant:{n}", 0}
-	open := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1}
+	args := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 0, ""}
+	silent := []any{0, mine, "NOPUBLISH", "open:{n}", "grant:{n}", 0, ""}
+	both := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 0, mine2}
+	open := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1, ""}
 	four := []string{lockKey, queueKey, aliveKey, openKey}
 	runTable(t, releaseSource, four, []row{
 		{"absent", free(), args, "[0 now]", " |", "", ""},
 		{"mine", held(mine, 1, 10_000), args, "[1 now]", " |", "[0 now]", ""},
 		{"mine, counted", held(mine, 5, 10_000), args, "[1 now]", " |", "[0 now]", ""},
 		{"mine, others wait", held(mine, 1, 10_000, place{others, 11, 3000}, place{third, 12, 4000}), args, "[1 now]", "others=0 3000 | others 3000 third 4000", "[0 now]", ""},
+		{"mine, another of mine leaves too", held(mine, 1, 10_000, place{mine2, 11, 3000}, place{third, 12, 4000}), both, "[1 now]", "third=0 4000 | third 4000", "[0 now]", ""},
 		{"mine, dead and living wait", held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 4000}), args, "[1 now]", "third=0 4000 | third 4000", "[0 now]", ""},
 		{"mine, the dead wait", held(mine, 1, 10_000, place{others, 11, -1}), args, "[1 now]", " |", "[0 now]", ""},
 		{"mine, others wait, no right to publish", held(mine, 1, 10_000, place{others, 11, 3000}), silent, "[1 now]", "others=0 3000 | others 3000", "[0 now]", ""},
@@ -211,7 +221,7 @@ func TestOpenRelease(t *testing.T) {
 		future := rdb.Time(ctx).Val().Add(time.Hour).UnixMicro()
 		enter := func() []any {
 			reply, err := rdb.Eval(ctx, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey},
-				future, others, 30_000, 0, 5_000, 0, 2).Slice()
+				future, others, 30_000, 0, 5_000, 0, 2, 0, "").Slice()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +239,7 @@ func TestOpenRelease(t *testing.T) {
 				listeners = append(listeners, sub)
 			}
 			if err := rdb.Eval(ctx, releaseSource, []string{lockKey, queueKey, aliveKey, openKey},
-				0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1).Err(); err != nil {
+				0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1, "").Err(); err != nil {
 				t.Fatal(err)
 			}
 			left, free := rdb.PTTL(ctx, openKey).Val(), rdb.Exists(ctx, lockKey).Val() == 0
@@ -267,7 +277,7 @@ func TestQueueScripts(t *testing.T) {
 // A key of another type is an error, and left as it is; but a release frees the
 // lock whatever its queue is.
 func TestWrongTypes(t *testing.T) {
-	enter := []any{int64(1) << 60, mine, 30_000, 0, 5_000, 0, 0}
+	enter := []any{int64(1) << 60, mine, 30_000, 0, 5_000, 0, 0, 0, ""}
 	all := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
 	onBoth(t, func(t *testing.T, rdb *redis.Client) {
 		for _, key := range all[:4] {
@@ -288,7 +298,7 @@ func TestWrongTypes(t *testing.T) {
 		rdb.FlushAll(t.Context())
 		rdb.Set(t.Context(), queueKey, "precious", 0)
 		held(mine, 1, 1000).set(t.Context(), rdb)
-		reply, err := rdb.Eval(t.Context(), releaseSource, []string{lockKey, queueKey, aliveKey, openKey}, 0, mine, "PUBLISH", "c", "g", 0).Slice()
+		reply, err := rdb.Eval(t.Context(), releaseSource, []string{lockKey, queueKey, aliveKey, openKey}, 0, mine, "PUBLISH", "c", "g", 0, "").Slice()
 		if err != nil || reply[0] != int64(1) || rdb.Exists(t.Context(), lockKey).Val() != 0 {
 			t.Errorf("leave: %v (%v)", reply, err)
 		}
@@ -307,11 +317,12 @@ func TestScriptsThatFailMidway(t *testing.T) {
 		keys   []string
 		args   []any
 	}{
-		{"grant", free(), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0}},
-		{"wait", held(others, 1, 10_000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, mine2}},
-		{"confirm", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0}},
+		{"grant", free(), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, ""}},
+		{"wait", held(others, 1, 10_000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, "", mine2}},
+		{"confirm", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0, 0, ""}},
+		{"confirm, with a successor", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 2, 64, mine2}},
 		{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), releaseSource,
-			[]string{lockKey, queueKey, aliveKey, openKey}, []any{0, mine, "PUBLISH", "c", "g", 0}},
+			[]string{lockKey, queueKey, aliveKey, openKey}, []any{0, mine, "PUBLISH", "c", "g", 0, ""}},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

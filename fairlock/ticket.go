@@ -20,7 +20,7 @@ type Ticket struct {
 func (m *Mutex) Ticket() *Ticket {
 	t := &Ticket{mutex: m}
 	if m.err == nil {
-		t.owner = lease.NewOwner(m.engine.NewOwner())
+		t.owner = lease.NewOwner(m.resource.Engine.NewOwner())
 	}
 	return t
 }

@@ -122,10 +122,15 @@ func (w *world) goLock(ctx context.Context, m interface {
 	return a
 }
 
-// granted waits for the attempt's lease.
+// granted waits for the attempt's lease, which who holds it renewed would keep from it
+// for ever.
 func (w *world) granted(a *attempt) *lease.Lease {
 	w.t.Helper()
-	<-a.done
+	select {
+	case <-a.done:
+	case <-time.After(time.Hour):
+		w.t.Fatalf("at %v: waits still", w.now())
+	}
 	if a.err != nil {
 		w.t.Fatalf("at %v: %v", w.now(), a.err)
 	}

@@ -53,7 +53,7 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 		Attempts:  a.attempts,
 		Waited:    a.waited,
 		Reentrant: a.reentrant,
-		Token:     l.token(),
+		Token:     tokenOf(l),
 		Err:       err,
 	})
 	return l, err
@@ -69,12 +69,12 @@ func (a *acquisition) run(ctx context.Context, q Request) (*Lease, error) {
 	return a.fresh(ctx, !q.Try)
 }
 
-// token is Token of a lease that may not have been granted.
-func (l *Lease) token() int64 {
+// tokenOf returns the token of a lease that may not have been granted.
+func tokenOf(l *Lease) int64 {
 	if l == nil {
 		return 0
 	}
-	return l.hold.token
+	return l.token
 }
 
 // acquisition is one Request under way.
@@ -102,15 +102,18 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 	if a.owner.IsZero() {
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
-	if err := a.granted(ctx, wait); err != nil {
+	err := a.granted(ctx, wait)
+	if l := a.inherited(); l != nil || err != nil {
+		a.vacate()
 		if a.lateUntil != 0 || a.marked {
 			a.undo()
 		}
-		return nil, err
+		return l, err
 	}
 	l, err := a.begin()
 	if err != nil {
 		a.undo()
+		giveUpSeat(a.engine, a.resource, a.engine.Abandon(a.resource.Key()))
 	}
 	return l, err
 }
@@ -131,6 +134,10 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	w := a.resource.Waiting()
 	w.Kind, w.Try, w.Ticket = a.resource.Kind(), a.try, a.queue()
 	waited, err := a.engine.Wait(ctx, w)
+	for a.lostInheritance() {
+		w.Ticket = a.queue()
+		_, err = a.engine.Wait(ctx, w)
+	}
 	if waited {
 		a.waited = time.Since(started)
 	}
@@ -147,7 +154,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	err := a.engine.Conn.Run(ctx, call)
 	a.attempts += call.Attempts
 	if notAfter, unheard := call.Outstanding(); unheard {
-		a.lateUntil = max(a.lateUntil, notAfter)
+		a.lateUntil, a.place.Doubt = max(a.lateUntil, notAfter), true
 	}
 	if err != nil {
 		return engine.Verdict{}, err
@@ -156,7 +163,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	v := engine.Verdict{Granted: call.Status() == Granted, For: ttlOf(call)}
 	switch {
 	case v.Granted && call.Short():
-		a.marked = true
+		a.marked, a.place.Doubt = true, true
 		return engine.Verdict{}, errs.NotReplicated
 	case v.Granted:
 		a.grant = call
@@ -170,6 +177,9 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 // have done or may still do, and what refused ones have left.
 func (a *acquisition) undo() {
 	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
+	if a.place.Doubt && a.place.Next != 0 {
+		giveUp(a.engine, a.resource, NewOwner(a.owner.client, a.place.Next), a.lateUntil, 0)
+	}
 }
 
 // giveUp releases in the background what owner may have of r, until a release is
@@ -177,7 +187,7 @@ func (a *acquisition) undo() {
 // nothing to give up any more.
 func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
 	e.Settle(notAfter, max(left, 0)+2*conn.Window, func(ctx context.Context) (*conn.Call, error) {
-		call := releaseCall(ctx, e, r, owner)
+		call := releaseCall(ctx, e, r, owner, 0)
 		return call, e.Conn.Run(ctx, call)
 	})
 }
@@ -188,13 +198,14 @@ func (a *acquisition) begin() (*Lease, error) {
 	h := &hold{
 		engine:    a.engine,
 		resource:  a.resource,
-		owner:     a.owner,
+		number:    a.owner.id,
 		token:     a.grant.Int(3),
-		granted:   a.grant.Sent,
+		granted:   a.engine.AgeAt(a.grant.Sent),
 		lateUntil: a.lateUntil,
-		replicas:  a.settings.replicas,
+		replicas:  int32(a.settings.replicas),
 		deadline:  endOf(a.grant, ttlOf(a.grant)),
 	}
+	h.join(a)
 	l := h.add(&h.first, a)
 	if !time.Now().Before(l.end()) || a.engine.Closing().Err() != nil {
 		return nil, a.tooLate()
@@ -221,28 +232,31 @@ func (a *acquisition) tooLate() error {
 // add puts a lease on the hold that the acquisition's call has granted.
 func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	s := a.settings
-	l.hold, l.fixed, l.length = h, s.fixed, s.length
+	l.hold, l.fixed, l.length, l.token = h, s.fixed, s.length, h.token
 	if s.fixed {
-		l.deadline = endOf(a.grant, s.length)
-	} else if due := a.grant.Sent.Add(s.length / 3); h.leases == nil || due.Before(h.renewAt) || h.length() == 0 {
+		l.rarely().deadline = endOf(a.grant, s.length)
+	} else if due := h.engine.AgeAt(a.grant.Sent) + s.length/3; h.leases == nil || due < h.renewAt || h.length() == 0 {
 		h.renewAt = due
 	}
 	if s.maxHold > 0 {
-		l.maxHold = a.grant.Sent.Add(s.maxHold)
+		l.rarely().maxHold = a.grant.Sent.Add(s.maxHold)
 	}
 	l.next, h.leases = h.leases, l
 	h.count++
 	return l
 }
 
-// releaseCall returns the call by which owner gives r up. Where Redis cannot say
-// how to tell the waiters, their polls must do.
-func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner) *conn.Call {
-	publish, err := e.Conn.PublishCommand(ctx)
-	if err != nil {
-		publish = "PUBLISH"
+// releaseCall returns the call by which owner gives r up, and the owner of that seat
+// its place, if there is one. Where Redis cannot say how to tell the waiters, their
+// polls must do.
+func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner, seat int64) *conn.Call {
+	publish := e.Publish(ctx)
+	var call *conn.Call
+	if seat == 0 {
+		call = r.Release(owner, publish)
+	} else {
+		call = r.(Queueing).ReleaseAnd(owner, NewOwner(e.Client(), seat), publish)
 	}
-	call := r.Release(owner, publish)
 	call.Cleanup = true
 	return call
 }

@@ -62,17 +62,18 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	h := l.hold
 	h.mu.Lock()
 	ended := l.ended
-	if ended == nil && parent.Err() == nil {
-		if l.children == nil {
-			l.children = make(map[*child]struct{})
+	if ended == notYet && parent.Err() == nil {
+		r := l.rarely()
+		if r.children == nil {
+			r.children = make(map[*child]struct{})
 		}
-		l.children[c] = struct{}{}
+		r.children[c] = struct{}{}
 	}
 	h.mu.Unlock()
 
-	if ended != nil {
+	if ended != notYet {
 		c.forget()
-		cancel(l.error(ended))
+		cancel(l.error(ended.err()))
 	}
 	return ctx
 }
@@ -81,5 +82,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 func (l *Lease) forget(c *child) {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
-	delete(l.children, c)
+	if l.rare != nil {
+		delete(l.rare.children, c)
+	}
 }

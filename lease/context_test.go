@@ -24,13 +24,13 @@ func (r thing) Name() string { return r.key }
 func (r thing) Key() string  { return r.key }
 
 // someLease returns a lease that is held locally, and what ends it.
-func someLease(e *engine.Engine, r Resource) (l *Lease, end func(cause error)) {
+func someLease(e *engine.Engine, r Resource) (l *Lease, endIt func(how end)) {
 	h := &hold{engine: e, resource: r, count: 1}
 	l = &h.first
 	l.hold, h.leases = h, l
-	return l, func(cause error) {
+	return l, func(how end) {
 		h.mu.Lock()
-		ending := h.finish(l, cause)
+		ending := h.finish(l, how)
 		h.mu.Unlock()
 		ending.tell()
 	}
@@ -39,12 +39,15 @@ func someLease(e *engine.Engine, r Resource) (l *Lease, end func(cause error)) {
 func (l *Lease) contexts() int {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
-	return len(l.children)
+	if l.rare == nil {
+		return 0
+	}
+	return len(l.rare.children)
 }
 
 func TestContextEndsWithTheLease(t *testing.T) {
-	for _, cause := range []error{errs.Lost, errs.Released, errs.MaxHold, errs.Closed} {
-		l, end := someLease(nil, thing{nil, "mutex", "a"})
+	for how, cause := range map[end]error{byLoss: errs.Lost, byRelease: errs.Released, byMaxHold: errs.MaxHold, byClose: errs.Closed} {
+		l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
 		before := l.Context(t.Context())
 		deeper, cancel := context.WithCancel(before)
 		defer cancel()
@@ -52,7 +55,7 @@ func TestContextEndsWithTheLease(t *testing.T) {
 			t.Errorf("ended already: %v, %v", context.Cause(before), l.Err())
 		}
 		early := l.Done()
-		end(cause)
+		end(how)
 		after := l.Context(t.Context())
 		for _, ctx := range []context.Context{before, deeper, after} {
 			if !errors.Is(ctx.Err(), context.Canceled) || !errors.Is(context.Cause(ctx), cause) {
@@ -71,7 +74,7 @@ func TestContextEndsWithTheLease(t *testing.T) {
 }
 
 func TestContextEndsWithItsParent(t *testing.T) {
-	l, end := someLease(nil, thing{nil, "mutex", "a"})
+	l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
 	mine := errors.New("the parent's own")
 	parent, cancel := context.WithCancelCause(t.Context())
 	ctx := l.Context(parent)
@@ -80,15 +83,15 @@ func TestContextEndsWithItsParent(t *testing.T) {
 	if !errors.Is(context.Cause(ctx), mine) {
 		t.Errorf("cause %v", context.Cause(ctx))
 	}
-	end(errs.Released)
+	end(byRelease)
 }
 
 func TestContextKeepsDeadlineAndValues(t *testing.T) {
 	type key struct{}
 	parent, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "value"), time.Now().Add(time.Hour))
 	defer cancel()
-	l, end := someLease(nil, thing{nil, "mutex", "a"})
-	defer end(errs.Released)
+	l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
+	defer end(byRelease)
 	ctx := l.Context(parent)
 	want, _ := parent.Deadline()
 	if got, ok := ctx.Deadline(); !ok || got != want {
@@ -103,7 +106,7 @@ func TestContextKeepsDeadlineAndValues(t *testing.T) {
 // round, does not accumulate them.
 func TestContextIsFreedWithItsParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, end := someLease(nil, thing{nil, "mutex", "a"})
+		l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
 		for range 1000 {
 			parent, cancel := context.WithCancel(context.Background())
 			ctx := l.Context(parent)
@@ -123,7 +126,7 @@ func TestContextIsFreedWithItsParent(t *testing.T) {
 		if n := l.contexts(); n != 0 {
 			t.Errorf("%d contexts are kept", n)
 		}
-		end(errs.Released)
+		end(byRelease)
 	})
 }
 
@@ -132,11 +135,11 @@ func TestContextIsFreedWithItsParent(t *testing.T) {
 func TestContextEndsOnce(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
-			l, end := someLease(nil, thing{nil, "mutex", "a"})
+			l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
 			parent, cancel := context.WithCancel(context.Background())
 			ctx := l.Context(parent)
 			go cancel()
-			go end(errs.Lost)
+			go end(byLoss)
 			<-ctx.Done()
 			synctest.Wait()
 			if n := l.contexts(); n != 0 {
@@ -175,9 +178,9 @@ func TestCarried(t *testing.T) {
 	if got := Carried(t.Context(), one, a); got != nil {
 		t.Error("a plain context carries a lease")
 	}
-	endAgain(errs.Released)
-	endB(errs.Released)
-	endA(errs.Lost)
+	endAgain(byRelease)
+	endB(byRelease)
+	endA(byLoss)
 	if got := Carried(ctx, one, a); got != la {
 		t.Error("an ended lease is not carried, so that its context would be a new owner")
 	}

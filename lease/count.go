@@ -28,14 +28,14 @@ func (h *hold) writeCount(ctx context.Context) error {
 	if count == 0 {
 		return nil // whoever ended the rest sees to it
 	}
-	call := h.resource.Recount(h.owner, count, 0)
+	call := h.resource.Recount(h.owner(), count, 0)
 	if err := h.engine.Conn.Run(ctx, call); err != nil {
 		notAfter, _ := call.Outstanding()
 		h.correct(notAfter)
 		return err
 	}
 	if call.Status() != Granted && h.countNow() > 0 {
-		h.endAll(errs.Lost, telemetry.LostServer)
+		h.endAll(byLoss, telemetry.LostServer)
 		return errs.Lost
 	}
 	if notAfter, unheard := call.Outstanding(); unheard {
@@ -57,7 +57,7 @@ func (h *hold) correct(notAfter int64) {
 		if count == 0 {
 			return nil, nil
 		}
-		call := h.resource.Recount(h.owner, count, 0)
+		call := h.resource.Recount(h.owner(), count, 0)
 		call.Cleanup = true
 		return call, h.engine.Conn.Run(ctx, call)
 	})
@@ -66,7 +66,7 @@ func (h *hold) correct(notAfter int64) {
 func (h *hold) countNow() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.count
+	return int(h.count)
 }
 
 // take waits for the turn to change the count in Redis. Counts are set

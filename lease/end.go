@@ -10,17 +10,44 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
+// end is how a lease or a hold has ended, and by which error that is told.
+type end uint8
+
+const (
+	notYet end = iota
+	byRelease
+	byLoss
+	byMaxHold
+	byClose
+)
+
+// err returns the sentinel, or nil for what has not ended.
+func (e end) err() error {
+	switch e {
+	case byRelease:
+		return errs.Released
+	case byLoss:
+		return errs.Lost
+	case byMaxHold:
+		return errs.MaxHold
+	case byClose:
+		return errs.Closed
+	default:
+		return nil
+	}
+}
+
 // ending is what remains to be told of a lease that has ended, once the hold's
 // mutex is given back.
 type ending struct {
 	lease    *Lease
-	cause    error
+	how      end
 	done     chan struct{}
 	children map[*child]struct{}
 }
 
 // finish ends one lease under the mutex.
-func (h *hold) finish(l *Lease, cause error) ending {
+func (h *hold) finish(l *Lease, how end) ending {
 	for at := &h.leases; *at != nil; at = &(*at).next {
 		if *at == l {
 			*at = l.next
@@ -28,9 +55,12 @@ func (h *hold) finish(l *Lease, cause error) ending {
 		}
 	}
 	h.count--
-	l.next, l.ended = nil, cause
-	e := ending{lease: l, cause: cause, done: l.done, children: l.children}
-	l.children = nil
+	l.next, l.ended = nil, how
+	e := ending{lease: l, how: how}
+	if l.rare != nil {
+		e.done, e.children = l.rare.done, l.rare.children
+		l.rare.children = nil
+	}
 	return e
 }
 
@@ -43,7 +73,7 @@ func (e ending) tell() {
 	if len(e.children) == 0 {
 		return
 	}
-	err := e.lease.error(e.cause)
+	err := e.lease.error(e.how.err())
 	for c := range e.children {
 		c.forget()
 		c.cancel(err)
@@ -60,40 +90,40 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 	for l := h.leases; l != nil; {
 		next := l.next
 		switch {
-		case lost, l.fixed && !now.Before(l.deadline):
-			over = append(over, h.finish(l, errs.Lost))
-		case !l.maxHold.IsZero() && !now.Before(l.maxHold):
-			over = append(over, h.finish(l, errs.MaxHold))
+		case lost, l.fixed && !now.Before(l.rare.deadline):
+			over = append(over, h.finish(l, byLoss))
+		case l.rare != nil && !l.rare.maxHold.IsZero() && !now.Before(l.rare.maxHold):
+			over = append(over, h.finish(l, byMaxHold))
 		}
 		l = next
 	}
 	h.gone = lost || h.count == 0 && !h.entering
 	if h.gone {
-		h.lost = errs.Lost
+		h.lost = byLoss
 	}
 	return over, h.gone
 }
 
 // End implements engine.Held.
 func (h *hold) End(cause error) {
-	reason := telemetry.LostServer
 	if errors.Is(cause, errs.Closed) {
-		reason = telemetry.LostClosed
+		h.endAll(byClose, telemetry.LostClosed)
+	} else {
+		h.endAll(byLoss, telemetry.LostServer)
 	}
-	h.endAll(cause, reason)
 }
 
 // endAll ends the hold and every lease on it.
-func (h *hold) endAll(cause error, reason string) {
+func (h *hold) endAll(how end, reason string) {
 	h.mu.Lock()
 	if h.gone {
 		h.mu.Unlock()
 		return
 	}
-	h.gone, h.lost = true, cause
+	h.gone, h.lost = true, how
 	var over []ending
 	for h.leases != nil {
-		over = append(over, h.finish(h.leases, cause))
+		over = append(over, h.finish(h.leases, how))
 	}
 	h.mu.Unlock()
 	h.announce(over, true, reason)
@@ -104,7 +134,7 @@ func (h *hold) endAll(cause error, reason string) {
 func (h *hold) announce(over []ending, gone bool, reason string) {
 	for _, e := range over {
 		e.tell()
-		if errors.Is(e.cause, errs.MaxHold) {
+		if e.how == byMaxHold {
 			reason = telemetry.LostMaxHold
 		}
 	}
@@ -114,7 +144,7 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 		}
 		return
 	}
-	h.leave()
+	giveUpSeat(h.engine, h.resource, h.leave())
 	if h.lateUntil != 0 && reason != telemetry.LostClosed {
 		h.settle(h.lateUntil) // a late request could take it again, for nobody
 	}
@@ -127,12 +157,14 @@ func (h *hold) report(reason string) {
 	h.engine.Telemetry.Lost(h.resource.Kind(), reason)
 	if reason != telemetry.LostClosed {
 		h.engine.Log.Warn("holdfast: lost", "kind", h.resource.Kind(), "name", Quote(h.resource.Name()),
-			"owner", h.owner.Short(), "reason", reason, "held", time.Since(h.granted))
+			"owner", h.owner().Short(), "reason", reason, "held", h.engine.Age()-h.granted)
 	}
 }
 
-// leave takes the hold off the scheduler and the registry.
-func (h *hold) leave() {
+// leave takes the hold off the scheduler and the registry. It returns the seat that
+// its process does not need any more: see engine.Engine.Abandon.
+func (h *hold) leave() (seat int64) {
 	h.engine.Renewals.Remove(h)
 	h.engine.Unregister(h.resource.Key(), h)
+	return h.engine.Abandon(h.resource.Key())
 }

@@ -24,14 +24,14 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 
 	h.mu.Lock()
 	ended := outer.ended
-	h.entering = ended == nil
-	count := h.count + 1
+	h.entering = ended == notYet
+	count := int(h.count) + 1
 	h.mu.Unlock()
-	if ended != nil {
-		return nil, outer.error(ended)
+	if ended != notYet {
+		return nil, outer.error(ended.err())
 	}
 
-	call := h.prolonging(h.resource.Recount(h.owner, count, a.settings.length))
+	call := h.prolonging(h.resource.Recount(h.owner(), count, a.settings.length))
 	err := h.engine.Conn.Run(ctx, call)
 	a.attempts, a.grant = call.Attempts, call
 	switch {
@@ -39,7 +39,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 		h.notEntered(call)
 		return nil, err
 	case call.Status() != Granted:
-		h.endAll(errs.Lost, telemetry.LostServer)
+		h.endAll(byLoss, telemetry.LostServer)
 		return nil, errs.Lost
 	}
 	if call.Short() {
@@ -61,7 +61,7 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 		lost := h.lost
 		h.mu.Unlock()
 		h.givenUp()
-		return nil, lost
+		return nil, lost.err()
 	}
 	l := h.add(new(Lease), a)
 	h.deadline = later(h.deadline, endOf(a.grant, ttlOf(a.grant)))
@@ -81,7 +81,7 @@ func (h *hold) notEntered(call *conn.Call) {
 	h.mu.Unlock()
 	switch {
 	case over:
-		h.leave()
+		giveUpSeat(h.engine, h.resource, h.leave())
 		h.engine.Telemetry.Active(h.resource.Kind(), -1)
 		h.settle(notAfter)
 	case unheard:

@@ -42,21 +42,21 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 	}
 
 	h.mu.Lock()
-	if l.ended != nil || h.count > 1 {
-		ended := l.ended
+	if l.ended != notYet || h.count > 1 {
+		ended := l.ended.err()
 		h.mu.Unlock()
 		if ended == nil {
 			ended = fmt.Errorf("other leases are on the same hold: %w", errs.BadArgument)
 		}
 		return Owner{}, ended
 	}
-	e := h.finish(l, errs.Released)
+	e := h.finish(l, byRelease)
 	h.gone = true
 	h.mu.Unlock()
-	h.leave()
+	giveUpSeat(h.engine, h.resource, h.leave())
 	h.engine.Telemetry.Active(h.resource.Kind(), -1)
 	e.tell()
-	return h.owner, nil
+	return h.owner(), nil
 }
 
 // refresh renews the hold once more, and waits until no late request can make it
@@ -67,10 +67,10 @@ func (l *Lease) refresh(ctx context.Context) error {
 		h.mu.Lock()
 		ended, length := l.ended, h.length()
 		h.mu.Unlock()
-		if ended != nil {
-			return ended
+		if ended != notYet {
+			return ended.err()
 		}
-		call := h.prolonging(h.resource.Renew(h.owner, length))
+		call := h.prolonging(h.resource.Renew(h.owner(), length))
 		if err := h.engine.Conn.Run(ctx, call); err != nil {
 			return err
 		}

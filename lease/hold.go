@@ -3,13 +3,11 @@
 package lease
 
 import (
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/renewal"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
@@ -26,30 +24,34 @@ type hold struct {
 	member   engine.Member
 	engine   *engine.Engine
 	resource Resource
-	owner    Owner
-	token    int64
-	granted  time.Time
-	replicas int // how many must acknowledge what prolongs it
+	number   int64 // the owner's, which is always one of this Client's
 	// lateUntil is the not-after of requests that could still make this hold
 	// anew, and of which the answer was never heard; 0 if there are none.
 	lateUntil int64
+	replicas  int32 // how many must acknowledge what prolongs it
 
-	mu       sync.Mutex // guards what follows, and the leases' own state
-	deadline time.Time
-	renewAt  time.Time
-	leases   *Lease // those that have not ended, the last granted first
-	count    int    // how many
-	gone     bool   // it has ended for good: no lease can be added
-	lost     error  // why, unless it was released
-	freed    bool   // lost, and given up in Redis all the same
-	renewing bool   // the scheduler has asked for a renewal that is not answered yet
-	suspect  bool   // the wall clock says that it may be over: ask
-	entering bool   // a nested acquisition is on its way
-	changing bool   // a change of the count is on its way; only one is at a time
-	changed  chan struct{}
+	mu       sync.Mutex    // guards what follows, and the leases' own state
+	count    int32         // how many leases there are
+	token    int64         // the last given
+	granted  time.Duration // when its first lease was, by the Client's age
+	cohort   *cohort       // how far it may be passed on; nil: not at all
+	deadline time.Time     // with its wall time, for the day that the machine sleeps
+	renewAt  time.Duration // by the Client's age
+	leases   *Lease        // those that have not ended, the last granted first
+	changed  chan struct{} // closed when the count can be changed again; nil if nobody waits
+	lost     end           // why it is gone, unless it was released
+	gone     bool          // it has ended for good: no lease can be added
+	freed    bool          // lost, and given up in Redis all the same
+	renewing bool          // the scheduler has asked for a renewal that is not answered yet
+	suspect  bool          // the wall clock says that it may be over: ask
+	entering bool          // a nested acquisition is on its way
+	changing bool          // a change of the count is on its way; only one is at a time
 
 	first Lease // the lease that began it, here to save an allocation
 }
+
+// owner is under whom Redis knows the hold.
+func (h *hold) owner() Owner { return NewOwner(h.engine.Client(), h.number) }
 
 // Entry implements renewal.Task.
 func (h *hold) Entry() *renewal.Entry { return &h.entry }
@@ -58,7 +60,7 @@ func (h *hold) Entry() *renewal.Entry { return &h.entry }
 func (h *hold) Key() string { return h.resource.Key() }
 
 // Holder implements engine.Held.
-func (h *hold) Holder() string { return h.owner.String() }
+func (h *hold) Holder() string { return h.owner().String() }
 
 // Member implements engine.Held.
 func (h *hold) Member() *engine.Member { return &h.member }
@@ -110,7 +112,7 @@ func (h *hold) next() time.Time {
 		renewed = renewed || !l.fixed
 	}
 	if renewed && !h.renewing {
-		due = earlier(due, h.renewAt)
+		due = earlier(due, h.engine.AtAge(h.renewAt))
 	}
 	return due
 }
@@ -120,7 +122,7 @@ func (h *hold) Tick(now time.Time) (next time.Time, renew bool) {
 	h.mu.Lock()
 	over, gone := h.expire(now)
 	if !h.gone {
-		renew = !h.renewing && h.length() > 0 && !now.Before(h.renewAt)
+		renew = !h.renewing && h.length() > 0 && h.engine.AgeAt(now) >= h.renewAt
 		h.renewing = h.renewing || renew
 		next = h.next()
 	}
@@ -152,8 +154,8 @@ func (h *hold) Renewal() *conn.Call {
 		h.renewing = false
 		return nil
 	}
-	call := h.resource.Renew(h.owner, h.length())
-	call.Until, call.AnyTime, call.Replicas = h.deadline, true, h.replicas
+	call := h.resource.Renew(h.owner(), h.length())
+	call.Until, call.AnyTime, call.Replicas = h.deadline, true, int(h.replicas)
 	return call
 }
 
@@ -166,7 +168,7 @@ func (h *hold) Renewed(call *conn.Call, err error) {
 		h.renewalFailed()
 	case call.Status() != Granted:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeGone, 1)
-		h.endAll(errs.Lost, telemetry.LostServer)
+		h.endAll(byLoss, telemetry.LostServer)
 	case call.Short():
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
 		h.renewalFailed()
@@ -183,7 +185,7 @@ func (h *hold) prolong(call *conn.Call) {
 	switch length := h.length(); {
 	case length > 0:
 		h.deadline = endOf(call, ttlOf(call))
-		h.renewAt = call.Sent.Add(length / 3)
+		h.renewAt = h.engine.AgeAt(call.Sent) + length/3
 	case ttlOf(call) >= 0: // it has an end
 		h.deadline = earlier(h.deadline, endOf(call, ttlOf(call)))
 	}
@@ -196,10 +198,10 @@ func (h *hold) renewalFailed() {
 	now := time.Now()
 	h.mu.Lock()
 	h.renewing = false
-	h.renewAt = now.Add(max(h.length()/60, 10*time.Millisecond))
+	h.renewAt = h.engine.AgeAt(now) + max(h.length()/60, 10*time.Millisecond)
 	if h.suspect && h.overByWallClock(now) {
 		h.mu.Unlock()
-		h.endAll(errs.Lost, telemetry.LostDeadline)
+		h.endAll(byLoss, telemetry.LostDeadline)
 		return
 	}
 	h.reschedule()
@@ -217,7 +219,7 @@ func (h *hold) reschedule() {
 // prolonging returns the call as one that prolongs the hold, and so may take no
 // effect once the hold has ended.
 func (h *hold) prolonging(call *conn.Call) *conn.Call {
-	call.Until, call.Replicas = h.until(), h.replicas
+	call.Until, call.Replicas = h.until(), int(h.replicas)
 	return call
 }
 
@@ -226,7 +228,7 @@ func (h *hold) givenUp() {
 	h.mu.Lock()
 	lost := h.lost
 	h.mu.Unlock()
-	if errors.Is(lost, errs.Lost) || errors.Is(lost, errs.MaxHold) {
+	if lost == byLoss || lost == byMaxHold {
 		h.settle(0)
 	}
 }

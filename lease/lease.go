@@ -21,46 +21,62 @@ import (
 type Lease struct {
 	hold *hold
 
-	fixed    bool
-	length   time.Duration
+	length time.Duration
+	token  int64
+
+	// Guarded by hold.mu, but for fixed.
+	next  *Lease // the other leases on the hold that have not ended
+	rare  *rare  // what most leases never have; nil without
+	ended end
+	fixed bool
+}
+
+// rare is what a lease has beside its length if it was asked for. It stands apart
+// because a process may hold very many leases.
+type rare struct {
 	deadline time.Time // of a fixed lease: its own end, which may come before the hold's
 	maxHold  time.Time // when MaxHold ends it, or zero
-
-	// Guarded by hold.mu.
-	next     *Lease // the other leases on the hold that have not ended
-	ended    error  // the sentinel that says why; nil while it lasts
 	done     chan struct{}
 	children map[*child]struct{}
 }
 
+// rarely returns the lease's rare things for writing, under the mutex.
+func (l *Lease) rarely() *rare {
+	if l.rare == nil {
+		l.rare = new(rare)
+	}
+	return l.rare
+}
+
 // Token returns the fencing token of the hold: a number greater than that of
 // every earlier hold of the same name, for the protected resource to refuse
-// writes of holders that have been overtaken. Leases of one hold share it.
-func (l *Lease) Token() int64 { return l.hold.token }
+// writes of holders that have been overtaken. A lease and those that re-enter it
+// share it.
+func (l *Lease) Token() int64 { return l.token }
 
-// Owner returns the id under which the thing is held.
-func (l *Lease) Owner() Owner { return l.hold.owner }
+// Owner returns the id under which the thing is held. Leases that were passed on
+// within a process share it: see Cohort.
+func (l *Lease) Owner() Owner { return l.hold.owner() }
 
 // Done returns a channel that is closed when the lease has ended, however it
 // ended.
 func (l *Lease) Done() <-chan struct{} {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
-	if l.done == nil {
-		l.done = make(chan struct{})
-		if l.ended != nil {
-			close(l.done)
+	r := l.rarely()
+	if r.done == nil {
+		r.done = make(chan struct{})
+		if l.ended != notYet {
+			close(r.done)
 		}
 	}
-	return l.done
+	return r.done
 }
 
 // Err returns nil while the lease lasts, and then why it ended: an error that
 // matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
 func (l *Lease) Err() error {
-	l.hold.mu.Lock()
-	ended := l.ended
-	l.hold.mu.Unlock()
+	ended := l.cause()
 	if ended == nil {
 		return nil
 	}
@@ -78,10 +94,13 @@ func (l *Lease) Deadline() time.Time {
 // end is Deadline under the mutex.
 func (l *Lease) end() time.Time {
 	end := l.hold.deadline
-	if l.fixed {
-		end = earlier(end, l.deadline)
+	if l.rare == nil {
+		return end
 	}
-	return earlier(end, l.maxHold)
+	if l.fixed {
+		end = earlier(end, l.rare.deadline)
+	}
+	return earlier(end, l.rare.maxHold)
 }
 
 // Extend makes the lease last at least d from now, whether it is fixed or
@@ -104,7 +123,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	if ended := l.cause(); ended != nil {
 		return ended
 	}
-	call := h.prolonging(h.resource.Renew(h.owner, d))
+	call := h.prolonging(h.resource.Renew(h.owner(), d))
 	if err := h.engine.Conn.Run(ctx, call); err != nil {
 		return err
 	}
@@ -116,22 +135,24 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 		return errs.NotReplicated
 	}
 	h.mu.Lock()
-	if l.ended == nil {
+	if l.ended == notYet {
 		h.deadline = later(h.deadline, endOf(call, ttlOf(call)))
-		l.deadline = later(l.deadline, endOf(call, d))
+		if l.fixed {
+			l.rare.deadline = later(l.rare.deadline, endOf(call, d))
+		}
 	}
 	ended, next := l.ended, h.next()
 	h.mu.Unlock()
-	if ended != nil {
+	if ended != notYet {
 		h.givenUp()
-		return ended
+		return ended.err()
 	}
 	h.engine.Renewals.Schedule(h, next)
 	return nil
 }
 
 // Release ends the lease. With the last lease of a hold the thing is free for
-// others when it returns nil.
+// others when it returns nil, or passed on to one who waits: see Cohort.
 //
 // It goes on when ctx is cancelled, within a limit of its own (5 s, and no longer
 // than the lease), so that a deferred Release is always right. It returns
@@ -154,7 +175,7 @@ func (l *Lease) Release(ctx context.Context) error {
 func (l *Lease) cause() error {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
-	return l.ended
+	return l.ended.err()
 }
 
 // error is what is told of a lease that ended so.
@@ -162,7 +183,7 @@ func (l *Lease) error(ended error) error { return l.hold.error("lease on", ended
 
 // error adds to err what was being done to what, and for whom.
 func (h *hold) error(op string, err error) error {
-	return opError(op, h.resource, fmt.Errorf("owner %s: %w", h.owner.Short(), err))
+	return opError(op, h.resource, fmt.Errorf("owner %s: %w", h.owner().Short(), err))
 }
 
 // earlier returns the earlier of two times, of which the zero one does not count.

@@ -12,20 +12,20 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	defaults := []Option{Renewed(time.Minute), MaxHold(time.Hour)}
+	defaults := []Option{Renewed(time.Minute), MaxHold(time.Hour), Cohort(0, 0)}
 	for _, tc := range []struct {
 		what string
 		got  Settings
 		want Settings
 	}{
-		{"nothing said", NewSettings(), Settings{length: 30 * time.Second}},
-		{"nil options", NewSettings(nil, []Option{nil}), Settings{length: 30 * time.Second}},
+		{"nothing said", NewSettings(), Settings{length: 30 * time.Second, handOvers: 64, cohortTime: 10 * time.Millisecond}},
+		{"nil options", NewSettings([]Option{Cohort(0, 0)}, []Option{nil}), Settings{length: 30 * time.Second}},
 		{"the client's", NewSettings(defaults), Settings{length: time.Minute, maxHold: time.Hour}},
 		{"the lock's own win", NewSettings(defaults, []Option{Fixed(time.Second)}),
 			Settings{length: time.Second, fixed: true, maxHold: time.Hour}},
 		{"switched off again", NewSettings(defaults, []Option{MaxHold(0)}), Settings{length: time.Minute}},
-		{"the last wins", NewSettings(nil, []Option{Fixed(time.Second), Renewed(2 * time.Second)}), Settings{length: 2 * time.Second}},
-		{"java's tokens", NewSettings(nil, []Option{JavaTokens()}), Settings{length: 30 * time.Second, javaTokens: true}},
+		{"the last wins", NewSettings([]Option{Cohort(0, 0)}, []Option{Fixed(time.Second), Renewed(2 * time.Second)}), Settings{length: 2 * time.Second}},
+		{"java's tokens", NewSettings([]Option{Cohort(0, 0)}, []Option{JavaTokens()}), Settings{length: 30 * time.Second, javaTokens: true}},
 	} {
 		if tc.got != tc.want {
 			t.Errorf("%s: %+v, want %+v", tc.what, tc.got, tc.want)
@@ -42,6 +42,7 @@ func TestSettings(t *testing.T) {
 func TestSettingsRefused(t *testing.T) {
 	for what, option := range map[string]Option{
 		"no lease": Renewed(0), "negative": Fixed(-time.Second), "too short": Fixed(MinLease - 1), "negative longest": MaxHold(-1),
+		"a negative cohort": Cohort(-1, time.Second), "one in negative time": Cohort(1, -1), "too large a cohort": Cohort(MaxHandOvers+1, time.Second),
 	} {
 		if err := NewSettings([]Option{option}).check(); !errors.Is(err, errs.BadArgument) {
 			t.Errorf("%s: %v", what, err)

@@ -53,10 +53,14 @@ func (o Owner) String() string {
 	if o == (Owner{}) {
 		return ""
 	}
-	id := make([]byte, 0, len(o.client)+1+20)
-	id = append(id, o.client...)
-	id = append(id, ':')
-	return string(strconv.AppendInt(id, o.id, 10))
+	var digits [20]byte
+	number := strconv.AppendInt(digits[:0], o.id, 10)
+	var id strings.Builder
+	id.Grow(len(o.client) + 1 + len(number))
+	id.WriteString(o.client)
+	id.WriteByte(':')
+	id.Write(number)
+	return id.String()
 }
 
 // Short returns enough of the id to tell owners apart in a log, and too little

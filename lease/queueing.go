@@ -15,50 +15,100 @@ type Queueing interface {
 	// Grain says who has a place.
 	Grain() engine.Grain
 	// Enter is Acquire for one who waits with that ticket. Granted has behind the
-	// token, and Refused behind the number of the place, the owners that are to be
-	// nudged: see engine.Ticket.
+	// token how many more are reserved and the number of the next seat's place, 0 for
+	// none; Refused has the number of the place; and then come, in both, the owners
+	// that are to be nudged: see engine.Ticket.
 	Enter(owner Owner, length time.Duration, ticket *engine.Ticket) *conn.Call
+	// ReleaseAnd is Release, and another owner gives up its place.
+	ReleaseAnd(owner, leaves Owner, publish string) *conn.Call
 }
 
 // queue gives the acquisition a ticket if its resource has places.
 func (a *acquisition) queue() *engine.Ticket {
-	if q, ok := a.resource.(Queueing); ok {
-		a.ticket = &a.place
-		a.place.Grain = q.Grain()
-		if a.place.Grain == engine.PerWaiter {
-			a.place.ID = a.owner.String()
-		}
+	q, ok := a.resource.(Queueing)
+	if !ok {
+		return nil
+	}
+	a.ticket, a.place = &a.place, engine.Ticket{Grain: q.Grain(), Doubt: a.lateUntil != 0}
+	if a.place.Grain == engine.PerWaiter {
+		a.place.ID = a.owner.String()
+		return a.ticket
+	}
+	a.place.Owner, a.place.Terms = a.owner.id, a.settings.terms()
+	if a.place.Terms != (engine.Terms{}) {
+		a.place.Reserve = a.settings.handOvers
 	}
 	return a.ticket
 }
 
-// stands reports whether a refused try may have taken a place, or left a mark.
+// stands reports whether a refused try may have taken a place of this
+// acquisition's own, or left a mark.
 func (a *acquisition) stands() bool {
 	if a.ticket == nil {
 		return a.resource.Waiting().Marks
 	}
-	return a.ticket.Grain == engine.PerWaiter || a.ticket.Leads
+	return a.ticket.Grain == engine.PerWaiter
 }
 
 // ask is the call of one try.
 func (a *acquisition) ask() *conn.Call {
-	if a.ticket == nil {
+	t := a.ticket
+	if t == nil {
 		return a.resource.Acquire(a.owner, a.settings.length)
 	}
-	return a.resource.(Queueing).Enter(a.owner, a.settings.length, a.ticket)
+	if t.Leads && t.Grain == engine.PerProcess {
+		a.become(t.Owner)
+	}
+	return a.resource.(Queueing).Enter(a.owner, a.settings.length, t)
+}
+
+// become has the acquisition go on as the owner with that number. What the one
+// before may have, or get, is given up.
+func (a *acquisition) become(number int64) {
+	if number == a.owner.id {
+		return
+	}
+	if a.lateUntil != 0 {
+		giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
+		a.lateUntil, a.place.Doubt = 0, false
+	}
+	a.owner.id = number
+}
+
+// vacate sees to the seat that the acquisition is to give up when it ends without a
+// hold of its own.
+func (a *acquisition) vacate() {
+	if orphan := a.place.Orphan; orphan != 0 {
+		a.become(orphan)
+		a.marked = true
+	}
 }
 
 // placed takes in what the answer says of the queue.
 func (a *acquisition) placed(call *conn.Call) {
 	t := a.ticket
-	if t == nil || !a.stands() {
+	if t == nil || t.Grain == engine.PerProcess && !t.Leads {
 		return
 	}
-	if t.Seq == 0 && call.Status() == Refused {
+	nudge := 4
+	if call.Status() == Granted {
+		t.Seq, nudge = call.Int(5), 6
+		if t.Seq == 0 {
+			t.Next = 0
+		}
+	} else if t.Seq == 0 {
 		t.Seq = call.Int(3)
 	}
 	t.Nudge = nil
-	for i := 4; i < len(call.Reply); i++ {
+	for i := nudge; i < len(call.Reply); i++ {
 		t.Nudge = append(t.Nudge, call.Text(i))
 	}
+}
+
+// reserved returns how many tokens the grant has reserved.
+func (a *acquisition) reserved() int64 {
+	if a.ticket == nil || !a.ticket.Leads {
+		return 0
+	}
+	return a.grant.Int(4)
 }

@@ -19,34 +19,43 @@ const releaseLimit = 5 * time.Second
 func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 	h := l.hold
 	h.mu.Lock()
-	if l.ended != nil {
-		ended, left := l.ended, h.gone && h.lost != nil && !h.freed && time.Now().Before(h.deadline)
+	if l.ended != notYet {
+		ended, left := l.ended, h.gone && h.lost != notYet && !h.freed && time.Now().Before(h.deadline)
 		h.freed = h.freed || left
 		h.mu.Unlock()
-		if left && !errors.Is(ended, errs.Closed) {
+		if left && ended != byClose {
 			h.settle(h.lateUntil) // its own end came before the key's
 		}
-		return telemetry.StillHeld, h.error("release", ended)
+		return telemetry.StillHeld, h.error("release", ended.err())
 	}
-	e := h.finish(l, errs.Released)
+	e, begun := h.finish(l, byRelease), h.granted
+	heir := h.heir()
 	last := h.count == 0 && !h.entering
 	entering := h.count == 0 && h.entering
 	h.gone = last
 	h.mu.Unlock()
 
-	if last {
-		h.leave() // nothing is renewed from here on
-		h.engine.Telemetry.Active(h.resource.Kind(), -1)
-	}
-	e.tell()
+	e.tell() // before another can hold it
 
+	if heir != nil {
+		passed, err := h.pass(heir)
+		if passed || err != nil {
+			return h.engine.Age() - begun, err
+		}
+		last = true
+	}
+	var seat int64
 	held = telemetry.StillHeld
+	if last {
+		seat = h.leave() // nothing is renewed from here on
+		h.engine.Telemetry.Active(h.resource.Kind(), -1)
+		held = h.engine.Age() - begun
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.releaseTime())
 	defer cancel()
 	switch {
 	case last:
-		held = time.Since(h.granted)
-		err = h.free(ctx)
+		err = h.free(ctx, seat)
 	case entering:
 		err = h.afterEntry(ctx)
 	default:
@@ -70,11 +79,13 @@ func (h *hold) until() time.Time {
 	return h.deadline
 }
 
-// free gives the thing up in Redis.
-func (h *hold) free(ctx context.Context) error {
-	call := releaseCall(ctx, h.engine, h.resource, h.owner)
+// free gives the thing up in Redis, and the seat that its process does not need any
+// more.
+func (h *hold) free(ctx context.Context, seat int64) error {
+	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat)
 	if err := h.engine.Conn.Run(ctx, call); err != nil {
 		h.settle(h.lateUntil)
+		giveUpSeat(h.engine, h.resource, seat)
 		return err
 	}
 	if call.ServerTime() <= h.lateUntil {
@@ -100,12 +111,12 @@ func (h *hold) afterEntry(ctx context.Context) error {
 	gone, lost := h.gone, h.lost
 	h.mu.Unlock()
 	switch {
-	case lost != nil:
-		return lost
+	case lost != notYet:
+		return lost.err()
 	case !gone:
 		return h.writeCount(ctx)
 	}
-	if err := h.free(ctx); err != nil && !errors.Is(err, errs.Lost) {
+	if err := h.free(ctx, 0); err != nil && !errors.Is(err, errs.Lost) {
 		return err
 	}
 	return nil // also if the entry's own clean-up was first
@@ -114,5 +125,5 @@ func (h *hold) afterEntry(ctx context.Context) error {
 // settle goes on releasing in the background, until a release is answered after
 // notAfter.
 func (h *hold) settle(notAfter int64) {
-	giveUp(h.engine, h.resource, h.owner, notAfter, time.Until(h.until()))
+	giveUp(h.engine, h.resource, h.owner(), notAfter, time.Until(h.until()))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -19,8 +20,8 @@ const probeLife = time.Second
 // Probe does once, with a lock at a key of its own, all that a Mutex does to
 // Redis, and returns the first error. It is for Client.Check.
 func Probe(ctx context.Context, e *engine.Engine, at keys.FairLock) error {
-	r := newResource(at.Hash, e.Client(), at, lease.Settings{})
-	r.TokenLife, r.Place = probeLife, probeLife
+	r := newResource(e, at.Hash, at.Hash, new(lease.Settings))
+	r.Rules = &lockhash.Rules{TokenLife: probeLife, Place: probeLife}
 	owner, next, waiter := lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner())
 	for _, call := range []*conn.Call{
 		r.Acquire(owner, probeLife),

@@ -63,7 +63,7 @@ func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 	if m.err != nil {
 		return false, m.fail("force release", m.err)
 	}
-	held, err := m.resource.ForceRelease(ctx, m.engine, m.resource.ReleaseOf)
+	held, err := m.resource.ForceRelease(ctx, m.resource.Engine, m.resource.ReleaseOf)
 	if err != nil {
 		return false, m.fail("force release", err)
 	}
@@ -74,7 +74,7 @@ func (m *Mutex) state(ctx context.Context, op string) (lockhash.State, error) {
 	if m.err != nil {
 		return lockhash.State{}, m.fail(op, m.err)
 	}
-	s, err := m.resource.Query(ctx, m.engine)
+	s, err := m.resource.Query(ctx, m.resource.Engine)
 	if err != nil {
 		return lockhash.State{}, m.fail(op, err)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -32,24 +31,28 @@ var (
 	_ lease.Movable  = (*resource)(nil)
 )
 
-func newResource(name, client string, at keys.FairLock, settings lease.Settings) resource {
-	r := resource{name: name, Queue: lockhash.Of(at, client)}
-	r.Place, r.Openly = queueLease, openly
+// Tokens that Java shares are kept for ever.
+var (
+	rules     = lockhash.Rules{Place: queueLease, Openly: openly, TokenLife: lockhash.TokenLife}
+	javaRules = lockhash.Rules{Place: queueLease, Openly: openly}
+)
+
+func newResource(e *engine.Engine, name, key string, settings *lease.Settings) resource {
+	r := resource{name: name, Queue: lockhash.Queue{Hash: lockhash.Hash(key), Engine: e, Rules: &rules}}
 	if settings.JavaTokens() {
-		r.TokenLife = 0
+		r.Rules = &javaRules
 	}
 	return r
 }
 
 func (r *resource) Kind() string { return "mutex" }
 func (r *resource) Name() string { return r.name }
-func (r *resource) Key() string  { return r.At.Hash }
 
 // Grain implements lease.Queueing.
 func (r *resource) Grain() engine.Grain { return engine.PerProcess }
 
 func (r *resource) Waiting() engine.Waiting {
-	return engine.Waiting{Key: r.At.Hash, Channel: r.At.Channel, Own: r.Own}
+	return engine.Waiting{Key: r.Key(), Told: r}
 }
 
 // Acquire asks without taking a place, and does not look at the queue: a lock that
@@ -57,7 +60,7 @@ func (r *resource) Waiting() engine.Waiting {
 func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: lockScript,
-		Keys:   []string{r.At.Hash, r.At.Token},
+		Keys:   []string{r.Key(), r.TokenKey()},
 		Args:   []any{owner.String(), length.Milliseconds(), r.TokenLife.Milliseconds()},
 	}
 }

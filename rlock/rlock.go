@@ -17,19 +17,17 @@ import (
 // may be used by any number of goroutines, and what differs from holder to
 // holder is in the Lease that each Lock returns.
 type Mutex struct {
-	engine   *engine.Engine
 	resource resource
-	settings lease.Settings
-	err      error // why it cannot be used
+	settings *lease.Settings // of the Client, or its own
+	err      error           // why it cannot be used
 }
 
 var _ lease.Locker = (*Mutex)(nil)
 
 // New returns the lock of that name, which stands at key in Redis. It does no
 // I/O; what is wrong with the arguments, each call says.
-func New(e *engine.Engine, name, key string, settings lease.Settings) *Mutex {
-	at, err := keys.ForFairLock(key)
-	return &Mutex{engine: e, settings: settings, resource: newResource(name, e.Client(), at, settings), err: err}
+func New(e *engine.Engine, name, key string, settings *lease.Settings) *Mutex {
+	return &Mutex{resource: newResource(e, name, key, settings), settings: settings, err: keys.Check(key)}
 }
 
 // Broken returns a lock of which every call fails with err.
@@ -41,7 +39,7 @@ func Broken(name string, err error) *Mutex {
 func (m *Mutex) Name() string { return m.resource.name }
 
 // Place implements lease.Placed.
-func (m *Mutex) Place() string { return lease.PlaceOf(m.engine, m.resource.Key()) }
+func (m *Mutex) Place() string { return lease.PlaceOf(m.resource.Engine, m.resource.Key()) }
 
 // Lock waits until the lock is granted and returns the Lease, which the caller
 // must release. A context made by Lease.Context of a lease on this same lock
@@ -78,11 +76,11 @@ func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, er
 	if m.err != nil {
 		return nil, m.fail("attach", m.err)
 	}
-	return lease.Attach(ctx, m.engine, &m.resource, owner, m.settings)
+	return lease.Attach(ctx, m.resource.Engine, &m.resource, owner, *m.settings)
 }
 
 func (m *Mutex) request() lease.Request {
-	return lease.Request{Engine: m.engine, Resource: &m.resource, Settings: m.settings}
+	return lease.Request{Engine: m.resource.Engine, Resource: &m.resource, Settings: *m.settings}
 }
 
 func (m *Mutex) fail(op string, err error) error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -41,7 +42,7 @@ const (
 )
 
 // some is a lock, whose calls run the scripts.
-var some resource
+var some = newResource(new(engine.Engine), "n", lockKey, new(lease.Settings))
 
 // setup sets up Redis. The clock stands at epoch.
 type setup func(ctx context.Context, rdb redis.UniversalClient)
@@ -185,7 +186,7 @@ func TestRenewScript(t *testing.T) {
 }
 
 func TestReleaseScript(t *testing.T) {
-	args := []any{past, mine, "PUBLISH", channel, "grant:{n}", openly} // a release is never late
+	args := []any{past, mine, "PUBLISH", channel, "grant:{n}", openly, ""} // a release is never late
 	runTable(t, some.ReleaseOf("", "").Script.Source(), []string{lockKey, "queue:{n}", "alive:{n}", "opened:{n}"}, []row{
 		{"absent", absent, args, "[0 now]", nothing, ""},
 		{"mine", held(mine, 1, 10*time.Second), args, "[1 now]", nothing, "[0 now]"},
@@ -194,7 +195,7 @@ func TestReleaseScript(t *testing.T) {
 		{"another's", held(other, 1, 10*time.Second), args, "[0 now]", kept, ""},
 		{"expired", expired, args, "[0 now]", nothing, ""},
 		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
-		{"no such command", held(mine, 1, 10*time.Second), []any{past, mine, "NOPUBLISH", channel, "grant:{n}", openly}, "[1 now]", nothing, "[0 now]"},
+		{"no such command", held(mine, 1, 10*time.Second), []any{past, mine, "NOPUBLISH", channel, "grant:{n}", openly, ""}, "[1 now]", nothing, "[0 now]"},
 	})
 }
 

@@ -39,7 +39,7 @@ type Striped struct {
 // NewStriped returns the n stripes of that name. mapped maps the names of the
 // stripes to names in Redis. It does no I/O; what is wrong with the arguments,
 // each call says.
-func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string, settings lease.Settings) *Striped {
+func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string, settings *lease.Settings) *Striped {
 	s := &Striped{engine: e, name: name}
 	if n < 1 || n > MaxStripes {
 		return BrokenStriped(name, fmt.Errorf("%d stripes, want 1 to %d: %w", n, MaxStripes, errs.BadArgument))

@@ -48,16 +48,17 @@ func (r *request) prepare(clock *clock) bool {
 		keys = keys[:c.Enough]
 	}
 	args := make([]any, 0, 4+len(keys)+len(c.Args))
+	// By pointers, where a value would be copied to the heap to become an any.
 	if r.full {
-		args = append(args, "eval", c.Script.source)
+		args = append(args, "eval", &c.Script.source)
 	} else {
-		args = append(args, "evalsha", c.Script.sha)
+		args = append(args, "evalsha", &c.Script.sha)
 	}
 	args = append(args, len(keys))
-	for _, key := range keys {
-		args = append(args, key)
+	for i := range keys {
+		args = append(args, &keys[i])
 	}
-	args = append(args, r.notAfter)
+	args = append(args, &r.notAfter)
 	args = append(args, c.Args...)
 	r.cmd = redis.NewCmd(detached, args...)
 	return r.state.CompareAndSwap(queued, sent)

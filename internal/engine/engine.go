@@ -38,6 +38,8 @@ type Engine struct {
 	registry registry
 	reports  reports
 
+	start time.Time // when the Client was made
+
 	closing context.Context // ends with errs.Closed when Close begins
 	end     context.CancelCauseFunc
 	begun   atomic.Bool   // Close has begun
@@ -61,6 +63,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 		Telemetry: tel,
 		Log:       log,
 		client:    newClient(),
+		start:     time.Now(),
 		closed:    make(chan struct{}),
 	}
 	e.closing, e.end = context.WithCancelCause(context.Background())
@@ -76,6 +79,16 @@ func (e *Engine) NewOwner() (client string, id int64) { return e.client, e.owner
 
 // Client returns the part of its owner ids that is this Client's.
 func (e *Engine) Client() string { return e.client }
+
+// Age returns how old the Client is, by the monotonic clock. Holds keep times as
+// ages, which take a third of a time.Time.
+func (e *Engine) Age() time.Duration { return time.Since(e.start) }
+
+// AgeAt returns how old the Client is at the time t, which has a monotonic reading.
+func (e *Engine) AgeAt(t time.Time) time.Duration { return t.Sub(e.start) }
+
+// AtAge returns when the Client is that old. Only its monotonic reading counts.
+func (e *Engine) AtAge(d time.Duration) time.Time { return e.start.Add(d) }
 
 // Closing ends when the Client begins to close.
 func (e *Engine) Closing() context.Context { return e.closing }

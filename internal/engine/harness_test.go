@@ -28,16 +28,18 @@ func inBubble(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.Mini
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() { // after a t.Fatal too, or who waits would poll for ever
+			if err := e.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			synctest.Wait()
+			e.lines.mu.Lock()
+			defer e.lines.mu.Unlock()
+			if n := len(e.lines.byKey); n != 0 {
+				t.Errorf("%d lines are left", n)
+			}
+		}()
 		test(t, e, s)
-		if err := e.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-		synctest.Wait()
-		e.lines.mu.Lock()
-		defer e.lines.mu.Unlock()
-		if n := len(e.lines.byKey); n != 0 {
-			t.Errorf("%d lines are left", n)
-		}
 	})
 }
 

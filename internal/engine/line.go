@@ -12,7 +12,8 @@ import (
 
 // lines are the local queues: one for each name that more than one goroutine of
 // this process waits for, or one goroutine in vain. Only the head of a line
-// talks to Redis.
+// talks to Redis. A line without any waiter stands only as long as this process
+// holds the thing and has a seat for it: see Abandon.
 type lines struct {
 	mu    sync.Mutex
 	byKey map[string]*line
@@ -21,7 +22,7 @@ type lines struct {
 // line is the queue of one name.
 type line struct {
 	key  string
-	head *place // who talks to Redis; nil never, while the line exists
+	head *place // who talks to Redis
 	tail *place
 
 	// What one head hands to the next. Only the head touches it.
@@ -29,6 +30,8 @@ type line struct {
 	heldUntil time.Time            // the last grant went to this process, and lasts at most until then
 	due       []string             // whose places in Redis's queue are to be kept alive still
 	beaten    time.Time            // when they were looked up
+
+	seat seat // guarded by lines.mu
 }
 
 // place is one goroutine's place in a line.
@@ -37,12 +40,16 @@ type place struct {
 	prev *place
 	next *place
 	turn chan struct{} // closed when the place is the head, or granted
+	out  bool          // it is no longer in the line
 
 	granted bool      // written before turn is closed: what a head got is this one's too
 	since   time.Time // when it joined
 
 	ticket *Ticket       // nil where Redis keeps no queue
 	nudged chan struct{} // holds one signal: what the head was told concerns this one
+	passed chan struct{} // closed when Ticket.Passed is set
+	asking bool          // the head asks Redis: nothing may be passed to it
+	got    bool          // the head was granted the thing by Redis
 }
 
 // stage is what a place's waiter is to do.
@@ -77,7 +84,9 @@ func (l *lines) join(key string, t *Ticket) *place {
 	}
 	p.line, p.prev = q, q.tail
 	if t != nil {
-		p.nudged = make(chan struct{}, 1)
+		if p.nudged = make(chan struct{}, 1); t.Terms != (Terms{}) {
+			p.passed = make(chan struct{})
+		}
 		// Never before the head, who has the line's subscription in its hands.
 		for p.prev != nil && p.prev != q.head && t.Seq < p.prev.ticket.Seq {
 			p.prev = p.prev.prev
@@ -107,20 +116,33 @@ func (l *lines) grantAll(q *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for p := q.head.next; p != nil; p = p.next {
-		p.granted = true
+		p.granted, p.out = true, true
 		close(p.turn)
 	}
 	q.head.next, q.tail = nil, q.head
 }
 
-// leave takes p out of its line; if it was the head, the next one is.
-func (l *lines) leave(p *place) {
+// leave takes p out of its line. It reports whether p has been passed what it
+// waited for.
+func (l *lines) leave(p *place) (passed bool) {
 	l.mu.Lock()
-	if p.granted { // it was taken out already
-		l.mu.Unlock()
-		return
+	var ended *pubsub.Subscription
+	if !p.out {
+		ended = l.remove(p)
 	}
+	passed = p.ticket != nil && p.ticket.Passed != nil
+	l.mu.Unlock()
+	if ended != nil {
+		ended.Close()
+	}
+	return passed
+}
+
+// remove takes p out of its line under the mutex; if it was the head, the next one
+// is. It returns the subscription of a line that has ended, which is to be closed.
+func (l *lines) remove(p *place) (ended *pubsub.Subscription) {
 	q := p.line
+	p.out = true
 	if p.prev != nil {
 		p.prev.next = p.next
 	}
@@ -130,19 +152,19 @@ func (l *lines) leave(p *place) {
 	if q.tail == p {
 		q.tail = p.prev
 	}
-	if q.head == p {
-		q.head = p.next
-		if q.head != nil {
-			close(q.head.turn)
-		} else {
-			delete(l.byKey, q.key)
-		}
+	if q.head != p {
+		return nil
 	}
-	ended := q.head == nil
-	l.mu.Unlock()
-	if ended && q.sub != nil {
-		q.sub.Close()
+	q.head = p.next
+	q.unseat(p)
+	switch {
+	case q.head != nil:
+		close(q.head.turn)
+	case q.seat.owner == 0:
+		delete(l.byKey, q.key)
+		return q.sub
 	}
+	return nil
 }
 
 // leads reports whether p is the head, or has been granted what it waits for.
@@ -163,6 +185,8 @@ func (p *place) await(ctx, closing context.Context) (stage, error) {
 	select {
 	case <-p.turn:
 		return p.arrived(), nil
+	case <-p.passed:
+		return granted, nil
 	case <-p.nudged:
 		return nudged, nil
 	case <-ctx.Done():
@@ -179,7 +203,8 @@ func (p *place) arrived() stage {
 	return leading
 }
 
-// quiet returns for how long the new head need not ask. If the head before it
+// quiet returns for how long the new head need not ask. If the process has its
+// seat, Redis must hear of that. If the head before it
 // got the thing, nothing is free before the line hears of it. If the new head
 // has just asked by itself, the answer holds until then. Otherwise it asks now:
 // the head before it may have left with a message that it never acted on, or it
@@ -188,6 +213,8 @@ func (p *place) quiet(first Verdict) time.Duration {
 	heldUntil := p.line.heldUntil
 	p.line.heldUntil = time.Time{}
 	switch {
+	case p.line.seat.owner != 0:
+		return max(0, time.Until(p.line.seat.heard.Add(PollBound)))
 	case p.ticket != nil && p.ticket.Grain == PerProcess && first.For == 0:
 		return 0
 	case !heldUntil.IsZero():

@@ -13,8 +13,8 @@ const (
 	// keep alive the places of those behind it, so that a process sends one heartbeat
 	// for all its waiters.
 	PerWaiter Grain = iota
-	// PerProcess: of each process, the one whose turn it is there. The others ask
-	// for nothing.
+	// PerProcess: each process has one, its seat, whoever of its waiters leads. The
+	// others ask for nothing.
 	PerProcess
 )
 
@@ -40,6 +40,27 @@ type Ticket struct {
 	// grant went to them, or is theirs to take, or their place is gone. If the head's own was gone, its
 	// ID is among them, and all are told.
 	Nudge []string
+
+	// What follows is of the grain PerProcess. Owner is the number of the owner that
+	// the waiter asks as: its own, or, where it leads, that of the seat.
+	Owner int64
+	// Next is the number of the owner that is to have the seat once Owner is granted
+	// the thing: others wait. 0: nobody does. A Try that is granted sets it to 0 if
+	// that one got no place, and Seq to the place's number if it did.
+	Next int64
+	// Doubt is set by Try when a request was not answered that may still change
+	// something for Owner or Next.
+	Doubt bool
+	// Orphan, after Wait, is the owner of a seat that is to be given up; 0: of none.
+	Orphan int64
+	// Terms are the waiter's.
+	Terms Terms
+	// Reserve is how many tokens a grant is to reserve for those of this process that
+	// the thing is passed on to.
+	Reserve int
+	// Passed is what a holder of this process has passed on to the waiter; nil where
+	// it was Redis that granted.
+	Passed any
 }
 
 // beat is how often the places behind the head are kept alive. It is shorter

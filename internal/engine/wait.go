@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/pubsub"
 )
 
 // PollBound is the longest that a waiter goes without asking. Messages only make
@@ -29,7 +30,7 @@ type Waiting struct {
 	Kind    string // for metrics
 	Key     string // the local queue's
 	Channel string // where a release is told
-	Own     string // where this Client alone is told that it is its turn; "": nowhere
+	Told    Told   // where set, asked for the channels in place of Channel, once they are needed
 	Try     func(ctx context.Context) (Verdict, error)
 	Grant   Grant
 	// Weight is how much of it is asked for, where that differs from waiter to
@@ -43,6 +44,13 @@ type Waiting struct {
 	// Marks says that a refused try leaves something in Redis, which a waiter who
 	// leaves must take away: releasing does.
 	Marks bool
+}
+
+// Told knows where it is told that something changed.
+type Told interface {
+	// Channels returns where a release is told, and where this Client alone is told
+	// that it is its turn.
+	Channels() (all, own string)
 }
 
 // Grant says what a grant to the head of a line means for those behind it.
@@ -71,7 +79,10 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	if each {
 		w.Ticket.Follows = !e.lines.empty(w.Key)
 	}
-	if each || e.lines.empty(w.Key) && e.passing.ahead(w) == nil {
+	switch {
+	case w.Ticket != nil && !each && e.Holds(w.Key):
+		first.For = -1 // this Client knows what Redis would say
+	case each || e.lines.empty(w.Key) && e.passing.ahead(w) == nil:
 		first, err = w.Try(ctx)
 		if err != nil || first.Granted {
 			return false, err
@@ -81,7 +92,16 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	defer e.Telemetry.Waiting(w.Kind, -1)
 
 	p := e.lines.join(w.Key, w.Ticket)
-	defer e.lines.leave(p)
+	err = e.waitInLine(ctx, w, p, first)
+	if e.lines.leave(p) {
+		err = nil // though it may have given up in the same moment
+		e.Telemetry.Woken(w.Kind, "turn")
+	}
+	return true, err
+}
+
+// waitInLine is Wait for one who has its place.
+func (e *Engine) waitInLine(ctx context.Context, w Waiting, p *place, first Verdict) error {
 	if !p.leads() {
 		first = Verdict{} // too old to rely on by the time it does
 	}
@@ -89,42 +109,46 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 		stage, err := p.await(ctx, e.closing)
 		switch {
 		case err != nil:
-			return true, busy(err)
+			return busy(err)
 		case stage == granted:
-			return true, nil
+			return nil
 		case stage == leading:
-			return true, e.waitAsHead(ctx, w, p, first)
+			return e.waitAsHead(ctx, w, p, first)
 		}
 		w.Ticket.Follows = e.lines.follows(p)
 		v, err := e.try(ctx, w)
 		if err != nil || v.Granted {
-			return true, err
+			return err
 		}
 	}
 }
 
 // waitAsHead is Wait for the first in line, who may have tried once already.
 func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verdict) error {
-	q := p.line
-	timer := time.NewTimer(p.quiet(first))
-	defer timer.Stop()
-	if q.sub == nil {
-		q.sub = e.subs.Subscribe(w.channels()...)
+	sub, quiet := e.lead(w, p, first)
+	if sub == nil {
+		return nil // it was passed the thing already
 	}
+	timer := time.NewTimer(quiet)
+	defer timer.Stop()
 	if w.Weight > 0 {
 		defer e.passing.arrive(w, p.since)()
 	}
 	for {
-		reason, err := e.park(ctx, q, timer)
+		reason, err := e.park(ctx, p, sub, timer)
 		if err == nil {
 			err = e.giveWay(ctx, w)
 		}
 		if err != nil {
 			return busy(err)
 		}
+		if !e.ask(p) {
+			return nil
+		}
 		e.Telemetry.Woken(w.Kind, reason)
 		more := e.lines.gather(p)
 		v, err := e.try(ctx, w)
+		e.lines.answered(p, v, err)
 		if err != nil {
 			return err
 		}
@@ -140,11 +164,35 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 	}
 }
 
+// lead has the head listen for its line, and returns for how long it need not ask;
+// nil if it has been passed the thing. While it subscribes nothing is passed to it,
+// so that nobody else leads.
+func (e *Engine) lead(w Waiting, p *place, first Verdict) (*pubsub.Subscription, time.Duration) {
+	l, q := &e.lines, p.line
+	l.mu.Lock()
+	if p.out {
+		l.mu.Unlock()
+		return nil, 0
+	}
+	sub, quiet := q.sub, p.quiet(first)
+	p.asking = sub == nil
+	l.mu.Unlock()
+	if sub != nil {
+		return sub, quiet
+	}
+	sub = e.subs.Subscribe(w.channels()...)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q.sub, p.asking = sub, false
+	return sub, quiet
+}
+
 func (w *Waiting) channels() []string {
-	if w.Own == "" {
+	if w.Told == nil {
 		return []string{w.Channel}
 	}
-	return []string{w.Channel, w.Own}
+	all, own := w.Told.Channels()
+	return []string{all, own}
 }
 
 // try is w.Try for one who has been told before that the thing is held.
@@ -168,12 +216,14 @@ func (e *Engine) pass(w Waiting, p *place, v Verdict) {
 }
 
 // park waits for whatever may have changed something.
-func (e *Engine) park(ctx context.Context, q *line, timer *time.Timer) (reason string, err error) {
+func (e *Engine) park(ctx context.Context, p *place, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
 	select {
-	case <-q.sub.C():
+	case <-sub.C():
 		return "message", nil
 	case <-timer.C:
 		return "timer", nil
+	case <-p.passed:
+		return "", nil
 	case <-ctx.Done():
 		return "", ctx.Err()
 	case <-e.closing.Done():

@@ -392,7 +392,7 @@ func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 		stopped := wait(e, light)
 		time.Sleep(10 * time.Second)
 		if stopped.isDone() {
-			t.Error("passed one who has waited long")
+			t.Fatal("passed one who has waited long")
 		}
 		if waited, err := e.Wait(t.Context(), other); waited || err != nil {
 			t.Errorf("of another group: waited %v, %v", waited, err)

@@ -104,7 +104,7 @@ func beside(name, redissons, odd string) string {
 // own returns a key, in the slot of name, for what only Holdfast knows. No two
 // names share it.
 func own(prefix, name string) string {
-	if strings.ContainsAny(name, "{}") {
+	if braced(name) {
 		return prefix + ":{" + slotTag(Slot(name)) + "}:" + name
 	}
 	return prefix + ":{" + name + "}"

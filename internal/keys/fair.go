@@ -1,5 +1,7 @@
 package keys
 
+import "strings"
+
 // What belongs to a fair lock beside what any lock has. It is Holdfast's own:
 // the queue that Redisson's fair lock keeps is another one, which nobody of
 // Holdfast looks at.
@@ -23,17 +25,55 @@ type FairLock struct {
 // ForFairLock returns where the fair lock of that name lives. It takes the names
 // that ForLock takes.
 func ForFairLock(name string) (FairLock, error) {
-	at, err := ForLock(name)
-	if err != nil {
+	if err := Check(name); err != nil {
 		return FairLock{}, err
 	}
+	return FairLockAt(name), nil
+}
+
+// FairLockAt is ForFairLock for a name that has been checked. It is cheap, so that
+// a lock need not keep all of them: a process may have very many.
+func FairLockAt(name string) FairLock {
+	if braced(name) {
+		return FairLock{
+			Lock:  lockAt(name),
+			Queue: own(queuePrefix, name),
+			Alive: own(alivePrefix, name),
+			Open:  own(openPrefix, name),
+			Grant: own(grantPrefix, name),
+		}
+	}
+	at := besides(name, tokenPrefix, channelPrefix, queuePrefix, alivePrefix, openPrefix, grantPrefix)
 	return FairLock{
-		Lock:  at,
-		Queue: own(queuePrefix, name),
-		Alive: own(alivePrefix, name),
-		Open:  own(openPrefix, name),
-		Grant: own(grantPrefix, name),
-	}, nil
+		Lock:  Lock{Hash: name, Token: at[0], Channel: at[1]},
+		Queue: at[2],
+		Alive: at[3],
+		Open:  at[4],
+		Grant: at[5],
+	}
+}
+
+// besides returns what stands beside a name without braces under those prefixes,
+// all cut from one string.
+func besides(name string, prefixes ...string) (keys [6]string) {
+	size := 0
+	for _, prefix := range prefixes {
+		size += len(prefix) + len(":{}") + len(name)
+	}
+	var all strings.Builder
+	all.Grow(size)
+	for _, prefix := range prefixes {
+		all.WriteString(prefix)
+		all.WriteString(":{")
+		all.WriteString(name)
+		all.WriteString("}")
+	}
+	left := all.String()
+	for i, prefix := range prefixes {
+		n := len(prefix) + len(":{}") + len(name)
+		keys[i], left = left[:n], left[n:]
+	}
+	return keys
 }
 
 // GrantTo returns the channel on which that client hears of its grants.

@@ -61,17 +61,35 @@ func ForLock(name string) (Lock, error) {
 	if err := Check(name); err != nil {
 		return Lock{}, err
 	}
+	return lockAt(name), nil
+}
+
+// TokenAt returns where the token of the lock of that name is. The name has been
+// checked.
+func TokenAt(name string) string {
+	if braced(name) {
+		return lockAt(name).Token
+	}
+	return neighbour(tokenPrefix, name)
+}
+
+// lockAt is ForLock for a name that has been checked.
+func lockAt(name string) Lock {
 	// Not by slot numbers: two may be the same by chance, for one prefix only.
 	if token := neighbour(tokenPrefix, name); hashed(token) == hashed(name) {
-		return Lock{Hash: name, Token: token, Channel: neighbour(channelPrefix, name)}, nil
+		return Lock{Hash: name, Token: token, Channel: neighbour(channelPrefix, name)}
 	}
 	tag := slotTag(Slot(name))
 	return Lock{
 		Hash:    name,
 		Token:   oddTokenPrefix + ":{" + tag + "}:" + name,
 		Channel: oddChannelPrefix + ":{" + tag + "}:" + name,
-	}, nil
+	}
 }
+
+// braced reports whether there are braces in the name, which say, or seem to say,
+// what its slot is.
+func braced(name string) bool { return strings.ContainsAny(name, "{}") }
 
 // ForStripes returns the key at which the number of a name's stripes stands. Its
 // slot does not matter.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -33,12 +34,9 @@ var (
 // ever.
 const TokenLife = 7 * 24 * time.Hour
 
-// Hash is where one lock's hold stands. All calls but Move are on the lock's own
-// key alone: they go on in a slot that is on the move.
-type Hash struct {
-	Key   string // the lock
-	Token string // the last token given
-}
+// Hash is the key where one lock's hold stands. All calls but Move are on that key
+// alone: they go on in a slot that is on the move.
+type Hash string
 
 // Recount is lease.Resource's.
 func (h Hash) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {
@@ -54,17 +52,20 @@ func (h Hash) Renew(owner lease.Owner, length time.Duration) *conn.Call {
 func (h Hash) Move(from, to lease.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: moveScript,
-		Keys:   []string{h.Key, h.Token},
+		Keys:   []string{string(h), h.TokenKey()},
 		Args:   []any{from.String(), to.String(), length.Milliseconds(), TokenLife.Milliseconds()},
 	}
 }
 
+// Key is lease.Resource's.
+func (h Hash) Key() string { return string(h) }
+
 // TokenKey is lease.Fenced's.
-func (h Hash) TokenKey() string { return h.Token }
+func (h Hash) TokenKey() string { return keys.TokenAt(string(h)) }
 
 // State asks for what ParseState understands.
 func (h Hash) State() *conn.Call { return h.call(stateScript) }
 
 func (h Hash) call(s *conn.Script, args ...any) *conn.Call {
-	return &conn.Call{Script: s, Keys: []string{h.Key}, Args: args}
+	return &conn.Call{Script: s, Keys: []string{string(h)}, Args: args}
 }

@@ -36,12 +36,16 @@ const (
 )
 
 // Queue is a lock with a queue. Plain locks and fair ones share it: it is one
-// lock, and whoever releases it hands it to the next, of either kind.
+// lock, and whoever releases it hands it to the next, of either kind. What stands
+// beside the lock it works out each time: who holds many locks keeps many of these.
 type Queue struct {
 	Hash
-	At keys.FairLock
-	// Own is the channel on which this Client hears that the lock was handed to it.
-	Own string
+	Engine *engine.Engine
+	*Rules
+}
+
+// Rules are how a queue is kept. Locks share them.
+type Rules struct {
 	// TokenLife is how long the token is kept that nobody asks for; 0: for ever.
 	TokenLife time.Duration
 	// Place is how long a place is kept without being heard of.
@@ -51,44 +55,63 @@ type Queue struct {
 	Openly int
 }
 
-// Of returns where that Client finds the lock at those keys.
-func Of(at keys.FairLock, client string) Queue {
-	return Queue{Hash: Hash{Key: at.Hash, Token: at.Token}, At: at, Own: at.GrantTo(client), TokenLife: TokenLife}
+// At returns where everything is.
+func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
+
+// Channels implements engine.Told.
+func (q *Queue) Channels() (all, own string) {
+	at := q.At()
+	return at.Channel, at.GrantTo(q.Engine.Client())
 }
 
 // Enter asks for the lock, and takes a place in the queue if it is not to be had;
 // without a ticket none.
 func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *engine.Ticket) *conn.Call {
-	var number int64
-	var behind []string
-	place := time.Duration(0)
-	if t != nil {
-		place, number, behind = q.Place, t.Seq, t.Behind
+	var place time.Duration
+	if t == nil {
+		t = new(engine.Ticket)
+	} else {
+		place = q.Place
 	}
-	args := make([]any, 0, 6+len(behind))
+	next := ""
+	if t.Next != 0 {
+		next = lease.NewOwner(q.Engine.Client(), t.Next).String()
+	}
+	args := make([]any, 0, 8+len(t.Behind))
 	args = append(args, owner.String(), length.Milliseconds(), q.TokenLife.Milliseconds(),
-		place.Milliseconds(), number, int(turn))
-	for _, id := range behind {
+		place.Milliseconds(), t.Seq, int(turn), t.Reserve, next)
+	for _, id := range t.Behind {
 		args = append(args, id)
 	}
+	at := q.At()
 	return &conn.Call{
 		Script: enterScript,
-		Keys:   []string{q.At.Hash, q.At.Token, q.At.Queue, q.At.Alive, q.At.Open},
+		Keys:   []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},
 		Args:   args,
 	}
 }
 
 // Release is lease.Resource's: it releases the lock, or leaves the queue.
 func (q *Queue) Release(owner lease.Owner, publish string) *conn.Call {
-	return q.ReleaseOf(owner.String(), publish)
+	return q.release(owner.String(), "", publish)
+}
+
+// ReleaseAnd is lease.Queueing's: Release, and another owner leaves the queue.
+func (q *Queue) ReleaseAnd(owner, leaves lease.Owner, publish string) *conn.Call {
+	return q.release(owner.String(), leaves.String(), publish)
 }
 
 // ReleaseOf is Release for any holder, also one that is no Owner.
 func (q *Queue) ReleaseOf(holder, publish string) *conn.Call {
+	return q.release(holder, "", publish)
+}
+
+func (q *Queue) release(holder, leaves, publish string) *conn.Call {
+	at := q.At()
 	return &conn.Call{
 		Script: releaseScript,
-		Keys:   []string{q.At.Hash, q.At.Queue, q.At.Alive, q.At.Open},
+		Keys:   []string{at.Hash, at.Queue, at.Alive, at.Open},
 		Enough: 1,
-		Args:   []any{holder, publish, q.At.Channel, q.At.Grant, q.Openly},
+		Args:   []any{holder, publish, at.Channel, at.Grant, q.Openly, leaves},
 	}
 }

@@ -90,7 +90,7 @@ func (h Hash) ForceRelease(ctx context.Context, e *engine.Engine, release func(h
 		if err := e.Conn.Run(ctx, release(holder.ID, publish)); err != nil {
 			return false, err
 		}
-		e.EndHeld(h.Key, holder.ID, errs.Lost)
+		e.EndHeld(h.Key(), holder.ID, errs.Lost)
 	}
 	return true, nil
 }

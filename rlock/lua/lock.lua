@@ -38,14 +38,13 @@ end
 if not held then
   redis.call('HSET', KEYS[1], ARGV[2], 1)
 end
-local lease = tonumber(ARGV[3])
-if ttl < lease then
-  local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
-  if type(expiry) == 'table' then
-    -- A lock must never stand without an expiry.
-    redis.call('HDEL', KEYS[1], ARGV[2])
-    return expiry
-  end
-  ttl = lease
+-- Also where that changes nothing: a WAIT that follows on a new connection, as
+-- after an answer that was lost, counts from what that connection has written.
+ttl = math.max(ttl, tonumber(ARGV[3]))
+local expiry = redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+if type(expiry) == 'table' then
+  -- A lock must never stand without an expiry.
+  redis.call('HDEL', KEYS[1], ARGV[2])
+  return expiry
 end
 return {1, now, ttl, token}

@@ -15,16 +15,25 @@
 -- ARGV[6] the owner's number, if its place was lost; 0: it has none yet
 -- ARGV[7] what to do with a lock that is free. 0: take it in turn. 1: take a place
 --         at the most, since others of its process wait before it. 2: take it
--- ARGV[8] and on: owners whose places are kept too, if they still have one
+-- ARGV[8] how many tokens more to reserve, for those that the lock is passed on to
+-- ARGV[9] the owner that takes a place, at the end, when this one gets the lock;
+--         '': nobody
+-- ARGV[10] and on: owners whose places are kept too, if they still have one
 --
--- Returns {1, time, time to live in ms, token, owner...}  granted, now or by an earlier sending
---         {0, time, hint in ms, number, owner...}         not its turn: the lock may be free
---                                                         after the hint; -1: nobody knows when
---         {-1, time}                                      late: nothing was done
+-- Returns {1, time, time to live in ms, token, reserved, number, owner...}
+--             granted, now or by an earlier sending; the number is that of ARGV[9],
+--             0: it has no place
+--         {0, time, hint in ms, number, owner...}
+--             not its turn: the lock may be free after the hint; -1: nobody knows when
+--         {-1, time}
+--             late: nothing was done
 -- The owners are those of this process who must ask by themselves: the lock was
 -- handed to them, or is free and it is their turn, or they have lost their place.
 -- The owner itself is among them if it had lost its place, as others of its process
 -- may have.
+-- As many tokens are reserved, of those that follow, as there are between the last
+-- given and the clock: none is ahead of it, so that a server that has lost its data
+-- gives greater ones.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now > tonumber(ARGV[1]) then
@@ -43,18 +52,57 @@ redis.call('ZCARD', KEYS[4])
 -- Nothing is left behind by processes that are gone.
 local life = string.format('%.0f', 6 * keep)
 
-local function expires(key, member)
-  local expiry = redis.pcall('PEXPIRE', key, life)
-  if type(expiry) == 'table' then
-    redis.call('ZREM', key, member)
-  end
-  return expiry
-end
-
 local function leave(owner)
   -- In this order: who is in the queue without being kept is passed over.
   redis.call('ZREM', KEYS[4], owner)
   redis.call('ZREM', KEYS[3], owner)
+end
+
+-- Returns the number of one who comes now.
+local function coming()
+  local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
+  local number = math.max(tonumber(last or 0) + 1, now)
+  if number % 10 == 0 then
+    -- Some servers write 1700000000000000 as 1.7e+15, and not every Lua reads
+    -- that.
+    number = number + 1
+  end
+  return number
+end
+
+-- Adds the owner to one of the queue's two keys. It returns the error, if there is
+-- one.
+local function add(key, score, owner)
+  local done = redis.pcall('ZADD', key, string.format('%.0f', score), owner)
+  if type(done) ~= 'table' then
+    done = redis.pcall('PEXPIRE', key, life)
+    if type(done) == 'table' then
+      redis.call('ZREM', key, owner)
+    end
+  end
+  return type(done) == 'table' and done or nil
+end
+
+-- Gives the owner a place. It returns the error, if there is one.
+local function join(owner, number)
+  return add(KEYS[3], number, owner) or add(KEYS[4], ms + keep, owner)
+end
+
+-- Returns the number of the owner that takes a place with this grant. One that has
+-- lost its place, or left, since the grant was made does not take another.
+local function successor(fresh)
+  if ARGV[9] == '' then
+    return 0
+  end
+  local number = tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]) or 0)
+  if number == 0 and fresh then
+    number = coming()
+    if join(ARGV[9], number) then
+      -- The lock is granted all the same: that must be heard.
+      number = 0
+    end
+  end
+  return number
 end
 
 -- Adds to the reply who must ask, and keeps the other places.
@@ -62,11 +110,11 @@ local function tended(reply)
   if not place and ARGV[6] ~= '0' and (not count or count == '0') then
     reply[#reply + 1] = me
   end
-  if #ARGV >= 8 then
+  if #ARGV >= 10 then
     redis.call('PEXPIRE', KEYS[3], life)
     redis.call('PEXPIRE', KEYS[4], life)
   end
-  for i = 8, #ARGV do
+  for i = 10, #ARGV do
     if redis.call('ZSCORE', KEYS[4], ARGV[i]) then
       redis.call('ZADD', KEYS[4], 'XX', string.format('%.0f', ms + keep), ARGV[i])
     else
@@ -78,16 +126,21 @@ end
 
 local function grant()
   local lease = tonumber(ARGV[3])
-  if count and ttl < lease then
+  if count then
     -- First, because it is allowed when memory is short, and after it the rest
-    -- is too.
-    redis.call('PEXPIRE', KEYS[1], ARGV[3])
-    ttl = lease
+    -- is too. Also where it changes nothing: a WAIT that follows on a new
+    -- connection, as after an answer that was lost, counts from what that
+    -- connection has written.
+    ttl = math.max(ttl, lease)
+    redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
   end
   -- The token is written before the lock, so that nobody holds it without one.
-  if not count or count == '0' or token == 0 then
-    token = math.max(token + 1, now)
-    local text = string.format('%.0f', token)
+  local fresh, reserved = not count or count == '0', 0
+  if fresh or token == 0 then
+    local wanted = token > 0 and tonumber(ARGV[8]) or 0
+    token = math.max(token + 1, now - wanted)
+    reserved = math.max(0, math.min(wanted, now - token))
+    local text = string.format('%.0f', token + reserved)
     if ARGV[4] == '0' or redis.call('PTTL', KEYS[2]) == -1 then
       redis.call('SET', KEYS[2], text)
     else
@@ -107,7 +160,7 @@ local function grant()
     redis.call('HSET', KEYS[1], me, 1)
   end
   leave(me)
-  return tended({1, now, ttl, token})
+  return tended({1, now, ttl, token, reserved, successor(fresh)})
 end
 
 if count then
@@ -153,26 +206,18 @@ end
 if place then
   -- First again for want of memory: who waits already may go on.
   redis.call('PEXPIRE', KEYS[4], life)
+elseif number == 0 then
+  number = coming()
+end
+local failed
+if place then
+  failed = add(KEYS[4], ms + keep, me)
+  redis.call('PEXPIRE', KEYS[3], life)
 else
-  if number == 0 then
-    local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
-    number = math.max(tonumber(last or 0) + 1, now)
-    if number % 10 == 0 then
-      -- Some servers write 1700000000000000 as 1.7e+15, and not every Lua reads
-      -- that.
-      number = number + 1
-    end
-  end
-  redis.call('ZADD', KEYS[3], string.format('%.0f', number), me)
+  failed = join(me, number)
 end
-local expiry = expires(KEYS[3], me)
-if type(expiry) == 'table' then
-  return expiry
-end
-redis.call('ZADD', KEYS[4], string.format('%.0f', ms + keep), me)
-expiry = expires(KEYS[4], me)
-if type(expiry) == 'table' then
-  return expiry
+if failed then
+  return failed
 end
 
 local reply = {0, now, ttl, number}

@@ -18,6 +18,7 @@
 -- ARGV[5] what the waiters' channels begin with
 -- ARGV[6] one release in how many is left to those outside the queue, such as Java,
 --         if there are any; 0: none
+-- ARGV[7] one more that gives up its place; '': nobody
 --
 -- Returns {1, time}  released
 --         {0, time}  the owner does not hold it
@@ -84,6 +85,9 @@ end
 
 if queue then
   leave(ARGV[2])
+  if ARGV[7] ~= '' then
+    leave(ARGV[7])
+  end
 end
 if size > released then
   return {released, now}

@@ -1,0 +1,313 @@
+// How the mutex is passed on within a process, without a word to Redis.
+
+package holdfast_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// cohort has n waiters of p, and p's process on a hold that Redis granted to one of
+// them, which may be passed on: the test has that lease. done are the turns of the
+// others, each of them a lease in the order of the grants.
+func (p *process) cohort(n int, options ...holdfast.LeaseOption) (first *holdfast.Lease, turns <-chan *holdfast.Lease) {
+	w, m := p.w, p.Mutex(name, options...)
+	w.t.Helper()
+	w.release(w.lock(w.t.Context(), m)) // a token, before which some can be reserved
+	other := w.process()
+	held := w.lock(w.t.Context(), other.mutex)
+	all := make(chan *holdfast.Lease)
+	for range n + 1 {
+		waiter := w.goLock(w.t.Context(), m)
+		go func() {
+			if l, err := waiter.result(); err == nil {
+				all <- l
+			}
+		}()
+		synctest.Wait()
+	}
+	w.at(w.now() + 100*time.Millisecond)
+	w.release(held)
+	return <-all, all
+}
+
+// A release passes the lock to the next of the process. Each has a lease and a
+// greater token of its own; Redis hears of nothing, and sees one holder.
+func TestCohort_PassesWithoutRedis(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l, turns := p.cohort(5)
+		owner, sent := l.Owner(), p.runs("")
+		for range 5 {
+			ctx := l.Context(t.Context())
+			w.release(l)
+			next := <-turns
+			wantEnd(t, ctx, holdfast.ErrReleased)
+			wantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
+			if next.Token() <= l.Token() || next.Token() > time.Now().UnixMicro() {
+				t.Errorf("token %d after %d, at %d", next.Token(), l.Token(), time.Now().UnixMicro())
+			}
+			w.wantHolder(owner, 1)
+			if next.Err() != nil || next.Owner() != owner {
+				t.Errorf("passed on: %v, owner %v of %v", next.Err(), next.Owner(), owner)
+			}
+			l = next
+		}
+		if n := p.runs("") - sent; n != 0 {
+			t.Errorf("%d requests for 5 grants", n)
+		}
+		w.release(l)
+		w.wantFree()
+		if n := w.queued(); n != 0 {
+			t.Errorf("%d places are left in the queue", n)
+		}
+		again := w.lock(t.Context(), p.mutex)
+		if again.Token() <= l.Token() {
+			t.Errorf("token %d after %d", again.Token(), l.Token())
+		}
+		w.release(again)
+	})
+}
+
+// A lease that was passed on can be entered, extended, lost and renewed as any.
+func TestCohort_AHoldLikeAnyOther(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l, turns := p.cohort(1)
+		w.release(l)
+		l = <-turns
+		inner := w.lock(l.Context(t.Context()), p.mutex)
+		if inner.Token() != l.Token() {
+			t.Errorf("token %d within %d", inner.Token(), l.Token())
+		}
+		w.wantHolder(l.Owner(), 2)
+		w.release(inner)
+		w.wantHolder(l.Owner(), 1)
+		w.at(w.now() + time.Minute)
+		if err := l.Err(); err != nil {
+			t.Fatalf("not renewed: %v", err)
+		}
+		w.mini.Del(name)
+		w.at(w.now() + 11*time.Second)
+		wantErr(t, l.Err(), holdfast.ErrLost)
+	})
+}
+
+// The lock goes through Redis once it was passed on often enough, or for long
+// enough, so that others get their turn.
+func TestCohort_Bounds(t *testing.T) {
+	for _, tc := range []struct {
+		what   string
+		option holdfast.LeaseOption
+		work   time.Duration
+		passed int // of 6
+	}{
+		{"by default", nil, 0, 6},
+		{"three times", holdfast.Cohort(3, time.Hour), 0, 3},
+		{"for 10 ms", nil, 3 * time.Millisecond, 3},
+		{"for as long as it is told", holdfast.Cohort(64, 100*time.Millisecond), 20 * time.Millisecond, 5},
+		{"off", holdfast.Cohort(0, time.Second), 0, 0},
+		{"off, by time", holdfast.Cohort(64, 0), 0, 0},
+		{"a fixed lease", holdfast.Fixed(time.Minute), 0, 0},
+		{"less than half of the lease is left", holdfast.Renewed(100 * time.Millisecond), 0, 6},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p := w.process()
+				l, turns := p.cohort(6, tc.option)
+				passed := 0
+				for range 6 {
+					time.Sleep(tc.work)
+					owner := l.Owner()
+					w.release(l)
+					if l = <-turns; l.Owner() == owner {
+						passed++
+					} else {
+						break
+					}
+				}
+				w.release(l)
+				if passed != tc.passed {
+					t.Errorf("passed on %d times, want %d", passed, tc.passed)
+				}
+				for range 6 - passed - 1 {
+					w.release(<-turns)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// Who waits on other terms is not passed anything: a lease is what its options say.
+func TestCohort_OtherOptions(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l, turns := p.cohort(0)
+		next := w.goLock(t.Context(), p.Mutex(name, holdfast.Renewed(time.Minute)))
+		w.at(w.now() + 5*time.Millisecond)
+		w.release(l)
+		other, err := next.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other.Owner() == l.Owner() {
+			t.Error("a hold of 30 s was passed on to one who wants a minute")
+		}
+		w.wantTTL(time.Minute)
+		w.release(other)
+		_ = turns
+	})
+}
+
+// MaxHold counts from when the lease was passed on.
+func TestCohort_MaxHold(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l, turns := p.cohort(1, holdfast.MaxHold(time.Second))
+		time.Sleep(5 * time.Millisecond)
+		w.release(l)
+		l = <-turns
+		begun := w.now()
+		<-l.Done()
+		within(t, "held", w.now()-begun, time.Second, 1100*time.Millisecond)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+	})
+}
+
+// Nothing is passed on of what was lost, and a waiter of the process goes on
+// waiting for the lock itself.
+func TestCohort_ForcedOpen(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q := w.process(), w.process()
+		l, turns := p.cohort(2)
+		if _, err := q.mutex.ForceRelease(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		second := <-turns // the lock was handed to the process' place, as by any release
+		if second.Owner() == l.Owner() || second.Token() <= l.Token() {
+			t.Errorf("owner %v, token %d, after %v, %d", second.Owner(), second.Token(), l.Owner(), l.Token())
+		}
+		w.at(w.now() + 11*time.Second)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		w.release(second)
+		third := <-turns
+		if third.Token() <= second.Token() {
+			t.Errorf("token %d after %d", third.Token(), second.Token())
+		}
+		w.release(third)
+	})
+}
+
+// A process that is closed in the middle of a cohort leaves nothing but its hold.
+func TestCohort_Closed(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l, _ := p.cohort(2)
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, l.Err(), holdfast.ErrClosed)
+		w.at(w.now() + time.Second)
+		if n := w.queued(); n != 0 {
+			t.Errorf("%d places are left in the queue", n)
+		}
+		w.at(w.now() + 31*time.Second)
+		w.wantFree()
+	})
+}
+
+// More than a million grants a second within a process, then Redis loses its data:
+// no token was ahead of the server's clock, so that the next is greater.
+func TestInterleaving_ManyLocalGrantsThenDataLoss(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, last := w.process(), int64(0)
+		for range 20 {
+			l, turns := p.cohort(100, holdfast.Cohort(1000, time.Second))
+			for i := range 100 { // no time passes
+				if l.Token() <= last || l.Token() > time.Now().UnixMicro() {
+					t.Fatalf("grant %d: token %d after %d, at %d", i, l.Token(), last, time.Now().UnixMicro())
+				}
+				last = l.Token()
+				w.release(l)
+				l = <-turns
+			}
+			last = l.Token()
+			w.mini.FlushAll()
+			next := w.lock(t.Context(), w.process().mutex)
+			if next.Token() <= last {
+				t.Fatalf("token %d after %d and the loss of all data", next.Token(), last)
+			}
+			last = next.Token()
+			w.release(next)
+			w.at(w.now() + 11*time.Second)
+			wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		}
+	})
+}
+
+// Cohorts of several processes on one lock, with waiters that give up at any
+// moment: one holder at a time, tokens that grow, and nothing left behind.
+func TestReal_CohortsWithCancels(t *testing.T) {
+	server := redistest.Server(t)
+	const processes, goroutines = 4, 12
+	grants := redistest.CountOfWork(t, 200_000)
+	var inside, token int64
+	var done sync.WaitGroup
+	var mu sync.Mutex
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	shares, clients := make([]int, processes), make([]*holdfast.Client, processes)
+	for i := range processes {
+		client := openClient(t, server.Client(t))
+		clients[i] = client
+		m := client.Mutex(name, holdfast.Cohort(8, time.Millisecond))
+		for k := range goroutines {
+			done.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					wait, cancel := context.WithTimeout(ctx, time.Duration(1+(n*7+k*13)%40)*time.Millisecond)
+					l, err := m.Lock(wait)
+					cancel()
+					if err != nil {
+						continue
+					}
+					mu.Lock()
+					inside++
+					if inside != 1 {
+						t.Errorf("%d inside", inside)
+					}
+					if l.Token() <= token {
+						t.Errorf("token %d after %d", l.Token(), token)
+					}
+					token = l.Token()
+					shares[i]++
+					grants--
+					if grants == 0 {
+						stop()
+					}
+					inside--
+					mu.Unlock()
+					if err := l.Release(t.Context()); err != nil {
+						t.Errorf("release: %v", err)
+					}
+				}
+			})
+		}
+	}
+	done.Wait()
+	t.Logf("grants of each process: %v", shares)
+	if least := slices.Min(shares); least == 0 {
+		t.Errorf("a process was starved: %v", shares)
+	}
+	for _, client := range clients {
+		client.Close()
+	}
+	redistest.LeftBehind(t, server.Client(t), allTokens)
+}

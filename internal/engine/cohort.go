@@ -1,0 +1,142 @@
+// Passing a thing on within the process, and the place in Redis's queue that the
+// process keeps meanwhile.
+
+package engine
+
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/pubsub"
+)
+
+// Terms are on what terms something is held, as far as one holder of this process
+// can pass it on to the next: theirs must be equal. The zero Terms are those of
+// holders that nothing is passed on to, nor from.
+type Terms struct {
+	Lease   time.Duration
+	MaxHold time.Duration
+}
+
+// seat is a process's place in a queue that Redis keeps. It is the line's, not its
+// head's, so that it stays when the thing is passed on, or when the head gives up.
+type seat struct {
+	owner int64     // the number of the owner that has it; 0: none has
+	seq   int64     // its number in the queue
+	heard time.Time // when Redis last heard of it
+}
+
+// Pass gives a waiter of key, if there is one on the same terms, what a holder of
+// this process has: Ticket.Passed. It reports whether it did. The waiter may be
+// just giving up; then it has it all the same.
+//
+// That is the first behind the head, and the head only if nobody is: the head
+// keeps the process's place in Redis's queue, and gets the thing from there when it
+// is no longer passed on. One that is just asking Redis is not passed anything.
+func (e *Engine) Pass(key string, terms Terms, what any) bool {
+	p, ended := e.lines.pass(key, terms, what)
+	if ended != nil {
+		ended.Close()
+	}
+	if p != nil {
+		close(p.passed)
+	}
+	return p != nil
+}
+
+// pass is Pass but for the telling.
+func (l *lines) pass(key string, terms Terms, what any) (to *place, ended *pubsub.Subscription) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.byKey[key]
+	if q == nil || q.head == nil {
+		return nil, nil
+	}
+	p := q.head
+	if p.next != nil {
+		p = p.next
+	}
+	t := p.ticket
+	if p.asking || t == nil || t.Terms != terms {
+		return nil, nil
+	}
+	t.Passed = what
+	return p, l.remove(p)
+}
+
+// Abandon returns the number of the owner that has this process's place in Redis's
+// queue for key, if nobody of this process waits for key any more; or 0. From then
+// on it is the caller's to give up. Whoever ends a hold must ask.
+func (e *Engine) Abandon(key string) int64 {
+	l := &e.lines
+	l.mu.Lock()
+	q := l.byKey[key]
+	if q == nil || q.head != nil {
+		l.mu.Unlock()
+		return 0
+	}
+	delete(l.byKey, key)
+	l.mu.Unlock()
+	if q.sub != nil {
+		q.sub.Close()
+	}
+	return q.seat.owner
+}
+
+// ask prepares the head's ticket for a request. It reports false if the thing has
+// been passed to the head meanwhile.
+func (e *Engine) ask(p *place) bool {
+	t, q := p.ticket, p.line
+	if t == nil || t.Grain != PerProcess {
+		return true
+	}
+	l := &e.lines
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.Passed != nil {
+		return false
+	}
+	p.asking = true
+	if q.seat.owner == 0 {
+		q.seat = seat{owner: t.Owner}
+	}
+	t.Owner, t.Seq = q.seat.owner, q.seat.seq
+	if p.next == nil {
+		t.Next = 0
+	} else if t.Next == 0 {
+		t.Next = e.owners.Add(1)
+	}
+	return true
+}
+
+// answered takes in what the head's ticket says after a request. A head that got
+// the thing, or fails, leaves, and is not passed anything any more.
+func (l *lines) answered(p *place, v Verdict, err error) {
+	t, q := p.ticket, p.line
+	if t == nil || t.Grain != PerProcess || err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q.seat.seq, q.seat.heard = t.Seq, time.Now()
+	if v.Granted {
+		q.seat.owner = t.Next
+	}
+	p.got, p.asking = v.Granted, v.Granted
+}
+
+// unseat sees to the seat of a line whose head leaves. It stays for whoever comes
+// next, but for one that requests of the head may still change, and one that nobody
+// is there for: the head is to give those up.
+func (q *line) unseat(p *place) {
+	t := p.ticket
+	if t == nil || t.Grain != PerProcess {
+		return
+	}
+	waited, holds := q.head != nil, p.got || t.Passed != nil
+	if q.seat.owner != 0 && (t.Doubt && !p.got || !waited && !holds) {
+		t.Orphan, q.seat = q.seat.owner, seat{}
+	}
+	if !holds {
+		q.seat.heard = time.Time{} // it may have been told something that it never acted on
+	}
+}

@@ -1,0 +1,225 @@
+// Passing on within the process, and the seat that stays meanwhile.
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// alike are the terms of all who take part in these tests.
+var alike = Terms{Lease: time.Minute}
+
+// server is Redis's queue, as far as one process sees it: which owner has a place,
+// and who asked last. Somebody else holds the thing until it is free.
+type server struct {
+	thing
+	seats map[int64]bool
+	asked []int64
+	doubt bool // the next answer is not heard
+}
+
+// waiting is a wait in it, of the owner with that number.
+func (x *server) waiting(owner int64, terms Terms) (Waiting, *Ticket) {
+	t := &Ticket{Grain: PerProcess, Owner: owner, Terms: terms}
+	held := x.try(time.Hour)
+	return Waiting{Key: "k", Channel: channel, Ticket: t, Try: func(ctx context.Context) (Verdict, error) {
+		v, err := held(ctx)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if x.doubt {
+			x.doubt, t.Doubt = false, true
+			return Verdict{}, context.DeadlineExceeded
+		}
+		if !t.Leads || err != nil {
+			return v, err
+		}
+		x.asked = append(x.asked, t.Owner)
+		if v.Granted {
+			delete(x.seats, t.Owner)
+			if t.Next != 0 {
+				x.seats[t.Next] = true
+			}
+		} else {
+			x.seats[t.Owner] = true
+		}
+		return v, err
+	}}, t
+}
+
+// inLine has n waiters wait for what somebody else holds, their owners numbered
+// from 101.
+func inLine(e *Engine, n int) (*server, []*waiter, []*Ticket) {
+	x := &server{seats: make(map[int64]bool)}
+	x.take(time.Time{})
+	waiters, tickets := make([]*waiter, n), make([]*Ticket, n)
+	for i := range n {
+		var w Waiting
+		w, tickets[i] = x.waiting(101+int64(i), alike)
+		waiters[i] = wait(e, w)
+		synctest.Wait()
+	}
+	time.Sleep(10 * time.Millisecond) // subscribed, and seated
+	return x, waiters, tickets
+}
+
+// What is passed on goes to those behind the head, in order, and to the head last.
+// Redis hears nothing of it, and the seat stays, for the holder to give up.
+func TestPassOn(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
+		x, waiters, tickets := inLine(e, 3)
+		before := x.tried()
+		for n, i := range []int{1, 2, 0} {
+			if !e.Pass("k", alike, n) {
+				t.Fatalf("pass %d failed", n)
+			}
+			if mustBeNext(t, waiters[i]); tickets[i].Passed != n {
+				t.Fatalf("pass %d: waiter %d was passed %v", n, i, tickets[i].Passed)
+			}
+			if tickets[i].Orphan != 0 {
+				t.Errorf("waiter %d is to give up the seat", i)
+			}
+		}
+		if e.Pass("k", alike, 3) {
+			t.Error("passed to nobody")
+		}
+		if after := x.tried(); after != before {
+			t.Errorf("Redis was asked %d times", after-before)
+		}
+		if owner := e.Abandon("k"); owner != 101 || !x.seats[owner] {
+			t.Errorf("the seat is %d's, Redis has %v", owner, x.seats)
+		}
+		if owner := e.Abandon("k"); owner != 0 {
+			t.Errorf("abandoned twice: %d", owner)
+		}
+	})
+}
+
+// Nothing is passed to who waits on other terms, nor past it.
+func TestPassOnEqualTermsOnly(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
+		_, waiters, _ := inLine(e, 2)
+		for _, terms := range []Terms{{}, {Lease: time.Second}, {Lease: time.Minute, MaxHold: time.Minute}} {
+			if e.Pass("k", terms, "it") {
+				t.Errorf("passed on %+v", terms)
+			}
+		}
+		for _, w := range waiters {
+			w.cancel()
+			<-w.done
+		}
+	})
+}
+
+// A waiter that comes while its process holds the thing and has a seat takes that,
+// and asks nobody before Redis must hear of the seat.
+func TestSeatIsInherited(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
+		x, _, _ := inLine(e, 1)
+		e.Pass("k", alike, "it")
+		before, started := x.tried(), time.Now()
+		w, ticket := x.waiting(7, alike)
+		second := wait(e, w)
+		time.Sleep(PollBound / 2)
+		if after := x.tried(); after != before {
+			t.Errorf("asked %d times in %v", after-before, time.Since(started))
+		}
+		time.Sleep(PollBound / 2)
+		synctest.Wait()
+		if after := x.tried(); after == before || x.asked[len(x.asked)-1] != 101 {
+			t.Errorf("asked %d times, as %v", after-before, x.asked)
+		}
+		if owner := e.Abandon("k"); owner != 0 {
+			t.Errorf("the seat of one who waits was abandoned: %d", owner)
+		}
+		second.cancel()
+		<-second.done
+		if ticket.Orphan != 101 {
+			t.Errorf("the last to leave gives up the seat of %d, want 101", ticket.Orphan)
+		}
+	})
+}
+
+// A head that gives up leaves the seat to the next, who asks at once; unless the
+// head's requests may still change something.
+func TestWhoGivesUpLeavesTheSeat(t *testing.T) {
+	for _, doubt := range []bool{false, true} {
+		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+			x, waiters, tickets := inLine(e, 2)
+			orphan, as := int64(0), int64(101)
+			if doubt {
+				orphan, as = 101, 102
+				x.mu.Lock()
+				x.doubt = true
+				x.mu.Unlock()
+				s.Publish(channel, "0")
+			} else {
+				waiters[0].cancel()
+			}
+			<-waiters[0].done
+			synctest.Wait()
+			if tickets[0].Orphan != orphan {
+				t.Errorf("doubt %v: the head gives up the seat of %d, want %d", doubt, tickets[0].Orphan, orphan)
+			}
+			if last := x.asked[len(x.asked)-1]; last != as {
+				t.Errorf("doubt %v: the next asked as %d, want %d", doubt, last, as)
+			}
+			waiters[1].cancel()
+			<-waiters[1].done
+			if tickets[1].Orphan != as {
+				t.Errorf("doubt %v: the last gives up the seat of %d, want %d", doubt, tickets[1].Orphan, as)
+			}
+		})
+	}
+}
+
+// The request that is granted takes the next seat, if somebody waits.
+func TestGrantTakesTheNextSeat(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		x, waiters, tickets := inLine(e, 2)
+		x.release(s)
+		<-waiters[0].done
+		next := tickets[0].Next
+		if next == 0 || !x.seats[next] || len(x.seats) != 1 {
+			t.Fatalf("the next seat is %d's, Redis has %v", next, x.seats)
+		}
+		before := x.tried()
+		time.Sleep(PollBound / 2)
+		if after := x.tried(); after != before {
+			t.Errorf("the next asked %d times though it has its seat", after-before)
+		}
+		x.release(s)
+		<-waiters[1].done
+		if last := x.asked[len(x.asked)-1]; last != next {
+			t.Errorf("the next asked as %d, want %d", last, next)
+		}
+		if tickets[1].Next != 0 || len(x.seats) != 0 {
+			t.Errorf("a seat is left for nobody: %d, %v", tickets[1].Next, x.seats)
+		}
+	})
+}
+
+// Who is cancelled in the moment in which it is passed the thing has it.
+func TestPassedToOneWhoGivesUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
+		for range 100 {
+			x, waiters, tickets := inLine(e, 1)
+			waiters[0].cancel()
+			passed := e.Pass("k", alike, "it")
+			<-waiters[0].done
+			switch {
+			case passed && (waiters[0].err != nil || tickets[0].Passed != "it" || e.Abandon("k") != 101):
+				t.Fatalf("it was passed on, and is lost: %v", waiters[0].err)
+			case !passed && (!errors.Is(waiters[0].err, errs.Busy) || tickets[0].Orphan != 101):
+				t.Fatalf("it was not passed on: %v, orphan %d", waiters[0].err, tickets[0].Orphan)
+			}
+			x.free()
+		}
+	})
+}

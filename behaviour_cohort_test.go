@@ -253,6 +253,44 @@ func TestInterleaving_ManyLocalGrantsThenDataLoss(t *testing.T) {
 	})
 }
 
+// The lock is passed on while a request of a waiter that was cancelled is on its way,
+// which then does nothing to whoever holds the lock, nor leaves a place.
+func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
+	for _, late := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
+		play(t, func(t *testing.T, w *world) {
+			p, option := w.process(), holdfast.Cohort(64, time.Minute)
+			l, _ := p.cohort(0, option)
+			ctx, cancel := context.WithCancel(t.Context())
+			head := w.goLock(ctx, p.Mutex(name, option))
+			synctest.Wait()
+			follower := w.goLock(t.Context(), p.Mutex(name, option))
+			w.at(w.now() + 10*time.Millisecond)
+			arrive, asked := make(chan struct{}), p.runs(enterRun)
+			p.on(enterRun, 1, redistest.HoldUntil(arrive))
+			for p.runs(enterRun) == asked {
+				time.Sleep(10 * time.Millisecond) // it asks each second
+			}
+			cancel()
+			wantErr(t, second(head.result()), context.Canceled)
+			synctest.Wait()
+			w.release(l)
+			next, err := follower.result()
+			if err != nil || next.Owner() != l.Owner() {
+				t.Fatalf("not passed on: %v", err)
+			}
+			w.at(w.now() + late)
+			close(arrive)
+			w.at(w.now() + 3*time.Second)
+			w.wantHolder(l.Owner(), 1)
+			w.release(next)
+			if n := w.queued(); n != 0 {
+				t.Errorf("%d places are left in the queue", n)
+			}
+			w.wantFree()
+		})
+	}
+}
+
 // Cohorts of several processes on one lock, with waiters that give up at any
 // moment: one holder at a time, tokens that grow, and nothing left behind.
 func TestReal_CohortsWithCancels(t *testing.T) {

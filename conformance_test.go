@@ -180,7 +180,7 @@ func TestConformance_Sentinel(t *testing.T) {
 
 func TestConformance_Cluster(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.Cluster(t, 3, 3)
+	cluster := redistest.Cluster(t, 3, 1)
 	onlooker := cluster.Client(t)
 	for _, tc := range []struct {
 		name string

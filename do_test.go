@@ -5,6 +5,7 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -93,7 +94,8 @@ func TestBehaviour20_NotAcquired(t *testing.T) {
 		err := holdfast.Do(ctx, q.mutex, func(context.Context) error {
 			t.Error("work has run")
 			return nil
-		})
+		}, holdfast.OnAcquire(func(context.Context) { t.Error("the hook of the grant has run") }),
+			holdfast.OnExit(func(context.Context, error) { t.Error("the hook of the exit has run") }))
 		wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
 		w.release(l)
 	})
@@ -102,15 +104,21 @@ func TestBehaviour20_NotAcquired(t *testing.T) {
 func TestBehaviour20_Panic(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
+		var seen []string
 		func() {
 			defer func() {
 				if r := recover(); r != "work panics" {
 					t.Errorf("recovered %v", r)
 				}
 			}()
-			_ = holdfast.Do(t.Context(), p.mutex, func(context.Context) error { panic("work panics") })
+			_ = holdfast.Do(t.Context(), p.mutex, func(context.Context) error { panic("work panics") },
+				holdfast.OnAcquire(func(context.Context) { seen = append(seen, "acquired") }),
+				holdfast.OnExit(func(context.Context, error) { seen = append(seen, "exit") }))
 		}()
 		w.wantFree()
+		if !slices.Equal(seen, []string{"acquired", "exit"}) {
+			t.Errorf("hooks %q", seen)
+		}
 	})
 }
 

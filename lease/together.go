@@ -9,7 +9,8 @@ import (
 )
 
 // Placed is a Locker that can be put in order with others, so that all who lock
-// several of them do so in the same order. Every Locker of Holdfast is.
+// several of them do so in the same order. A Mutex, a FairMutex, a stripe and both
+// sides of an RWMutex are; the permits of PermitSemaphore.Locker are not.
 type Placed interface {
 	Locker
 	// Place says where the thing stands: the same in every process that is

@@ -45,7 +45,7 @@ type member struct {
 
 // New returns all of the locks as one. It does no I/O; what is wrong with the
 // arguments, each call says: none at all, one that is given twice, one that is no
-// lease.Placed.
+// lease.Placed, such as the permits of a PermitSemaphore.
 func New(lockers ...lease.Locker) *MultiLock {
 	if len(lockers) == 0 {
 		return &MultiLock{err: fmt.Errorf("no locks were given: %w", errs.BadArgument)}

@@ -228,10 +228,15 @@ func (c *call) pending() bool {
 	}
 }
 
-// lease of a call that must have succeeded.
+// lease of a call that must have succeeded. Who holds it renewed would keep it waiting
+// for ever.
 func (w *world) result(c *call) *lease.Lease {
 	w.Helper()
-	<-c.done
+	select {
+	case <-c.done:
+	case <-time.After(time.Hour):
+		w.Fatalf("at %v: waits still", w.now())
+	}
 	return w.got(c.lease, c.err)
 }
 

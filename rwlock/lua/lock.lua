@@ -77,17 +77,16 @@ end
 if not mine then
   redis.call('HSET', KEYS[1], 'mode', 'write', writer, 1)
 end
-local lease = tonumber(ARGV[3])
-if ttl < lease then
-  local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
-  if type(expiry) == 'table' then
-    -- A lock must never stand without an expiry.
-    if not mine then
-      redis.call('DEL', KEYS[1])
-    end
-    return expiry
+-- Also where that changes nothing: a WAIT that follows on a new connection, as
+-- after an answer that was lost, counts from what that connection has written.
+ttl = math.max(ttl, tonumber(ARGV[3]))
+local expiry = redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+if type(expiry) == 'table' then
+  -- A lock must never stand without an expiry.
+  if not mine then
+    redis.call('DEL', KEYS[1])
   end
-  ttl = lease
+  return expiry
 end
 if marks then
   unmark(at, ARGV[2])

@@ -18,8 +18,10 @@ if redis.call('HEXISTS', KEYS[1], ARGV[2] .. ':write') == 0 then
 end
 
 local ttl, lease = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
-if ttl < lease then
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  ttl = lease
+if lease > 0 then
+  -- Also where it changes nothing: a WAIT that follows counts from what its
+  -- connection has written, and what is there may be on no replica.
+  ttl = math.max(ttl, lease)
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
 end
 return {1, now, ttl}

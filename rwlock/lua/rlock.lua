@@ -71,8 +71,11 @@ if not mine then
     redis.call('HSET', KEYS[1], ARGV[2], 1)
   end
 end
-if ttl < lease then
-  local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
+if mine or ttl < lease then
+  -- If mine, also where that changes nothing: a WAIT that follows on a new
+  -- connection, as after an answer that was lost, counts from what that connection
+  -- has written.
+  local expiry = redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ttl, lease)))
   if type(expiry) == 'table' then
     -- A lock must never stand without an expiry.
     if ttl == -2 then

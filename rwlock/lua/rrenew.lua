@@ -21,10 +21,13 @@ if lasts == -2 then
   return {0, now}
 end
 
--- The lock comes first: a reader must not outlast it.
+-- The lock comes first: a reader must not outlast it. And also where that changes
+-- nothing: a WAIT that follows counts from what its connection has written, and
+-- what is there may be on no replica.
 local lease = tonumber(ARGV[3])
-if redis.call('PTTL', KEYS[1]) < lease then
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
+if lease > 0 then
+  local ttl = math.max(redis.call('PTTL', KEYS[1]), lease)
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
 end
 if lasts < lease then
   for i = 1, tonumber(count) do

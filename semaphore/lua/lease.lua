@@ -47,7 +47,10 @@ if value and not string.match(value, '^%-?%d+$') then
 end
 if live == #ids then
   -- Granted before. The lease begins anew, as the owner will count it from the
-  -- sending that is answered.
+  -- sending that is answered. By way of a ms more, so that something is written in
+  -- the same ms too: a WAIT that follows on a new connection counts from what that
+  -- connection has written.
+  redis.call('ZADD', KEYS[2], 'XX', text(expiry + 1), ids[1])
   redis.call('ZADD', KEYS[2], 'XX', unpack(pairs))
   return {1, now, expiry - ms}
 end

@@ -28,6 +28,12 @@ for i = 3, #ARGV do
   end
   least = math.min(least, math.max(score, expiry))
 end
+if #longer == 0 and expiry > ms then
+  -- There and back, since something must be written: a WAIT that follows counts from
+  -- what its connection has written, and what is there may be on no replica.
+  local score = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[3]))
+  longer = {string.format('%.0f', score + 1), ARGV[3], string.format('%.0f', score), ARGV[3]}
+end
 if #longer > 0 then
   -- No id is empty: this only makes ZADD pass when memory is short, as anything
   -- does after a first write.

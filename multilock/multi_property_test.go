@@ -1,0 +1,169 @@
+// Random histories of MultiLocks that share locks, beside a plain model: one is
+// granted when all its locks are free, and one that is not has taken nothing.
+
+package multilock_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/multilock"
+)
+
+// multiHistory is who has which of the locks l0 to l3, of which two are on each
+// server.
+type multiHistory struct {
+	w         *world
+	processes [2]*process
+	holds     []multiHold
+	tokens    [4]int64
+}
+
+// multiHold is one grant, and the locks in the order in which they were given.
+type multiHold struct {
+	*multilock.Lease
+	locks []int
+}
+
+// lengthOfMulti is short, as rapid plays no more than a day.
+const lengthOfMulti = 3 * time.Second
+
+func TestMultiLock_Histories(t *testing.T) {
+	redistest.Sequences(t)
+	play(t, 2, func(t *testing.T, w *world) {
+		processes := [2]*process{w.process(), w.process()}
+		rapid.Check(timeless{t}, func(rt *rapid.T) {
+			h := &multiHistory{w: w, processes: processes}
+			defer h.over()
+			rt.Repeat(map[string]func(*rapid.T){
+				"try":     h.try,
+				"nested":  h.nested,
+				"release": h.release,
+				"lose":    h.lose,
+				"time": func(rt *rapid.T) {
+					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "ds")) * 100 * time.Millisecond)
+				},
+				"": h.check,
+			})
+		})
+	})
+}
+
+// of makes the MultiLock of those locks, as a process has it.
+func (h *multiHistory) of(p *process, locks []int) *multilock.MultiLock {
+	members := make([]holdfast.Locker, len(locks))
+	for i, n := range locks {
+		members[i] = p.clients[n%2].Mutex(fmt.Sprint("l", n), holdfast.Renewed(lengthOfMulti))
+	}
+	return holdfast.NewMultiLock(members...)
+}
+
+// taken reports whether somebody has one of the locks.
+func (h *multiHistory) taken(locks []int) bool {
+	return slices.ContainsFunc(h.holds, func(held multiHold) bool {
+		return slices.ContainsFunc(locks, func(n int) bool { return slices.Contains(held.locks, n) })
+	})
+}
+
+func (h *multiHistory) try(rt *rapid.T) {
+	locks := rapid.SliceOfNDistinct(rapid.IntRange(0, 3), 1, 4, rapid.ID[int]).Draw(rt, "locks")
+	p := h.processes[rapid.IntRange(0, 1).Draw(rt, "process")]
+	l, err := h.of(p, locks).TryLock(h.w.t.Context())
+	synctest.Wait()
+	switch busy := h.taken(locks); {
+	case busy && !errors.Is(err, holdfast.ErrBusy):
+		rt.Fatalf("one of %v is held, and: %v", locks, err)
+	case busy:
+		return
+	case err != nil:
+		rt.Fatalf("%v are free, and: %v", locks, err)
+	}
+	for i, token := range l.Tokens() {
+		if token <= h.tokens[locks[i]] {
+			rt.Fatalf("lock %d: token %d after %d", locks[i], token, h.tokens[locks[i]])
+		}
+		h.tokens[locks[i]] = token
+	}
+	h.holds = append(h.holds, multiHold{l, locks})
+}
+
+// nested enters what is held once more, and leaves again.
+func (h *multiHistory) nested(rt *rapid.T) {
+	held := h.any(rt)
+	for _, p := range h.processes {
+		inner, err := h.of(p, held.locks).TryLock(held.Context(h.w.t.Context()))
+		if err != nil {
+			if !errors.Is(err, holdfast.ErrBusy) {
+				rt.Fatalf("nested: %v", err)
+			}
+			continue // the other process
+		}
+		if !slices.Equal(inner.Tokens(), held.Tokens()) {
+			rt.Fatalf("tokens %v, nested %v", held.Tokens(), inner.Tokens())
+		}
+		if err := inner.Release(h.w.t.Context()); err != nil {
+			rt.Fatalf("the nested release: %v", err)
+		}
+	}
+}
+
+func (h *multiHistory) any(rt *rapid.T) multiHold {
+	if len(h.holds) == 0 {
+		rt.Skip()
+	}
+	return rapid.SampledFrom(h.holds).Draw(rt, "hold")
+}
+
+func (h *multiHistory) drop(held multiHold) {
+	h.holds = slices.DeleteFunc(h.holds, func(other multiHold) bool { return other.Lease == held.Lease })
+}
+
+func (h *multiHistory) release(rt *rapid.T) {
+	held := h.any(rt)
+	if err := held.Release(h.w.t.Context()); err != nil {
+		rt.Fatalf("release: %v", err)
+	}
+	h.drop(held)
+}
+
+// lose has a server forget one lock: the whole is lost, and released in full.
+func (h *multiHistory) lose(rt *rapid.T) {
+	held := h.any(rt)
+	n := rapid.SampledFrom(held.locks).Draw(rt, "lock")
+	h.w.servers[n%2].Del(fmt.Sprint("l", n))
+	<-held.Done()
+	if err := held.Release(h.w.t.Context()); !errors.Is(err, holdfast.ErrLost) {
+		rt.Fatalf("one of the locks was lost, and: %v", err)
+	}
+	h.drop(held)
+}
+
+// check compares what is held with what the servers have.
+func (h *multiHistory) check(rt *rapid.T) {
+	synctest.Wait()
+	for _, held := range h.holds {
+		if err := held.Err(); err != nil {
+			rt.Fatalf("ended: %v", err)
+		}
+	}
+	for n := range 4 {
+		if there := h.w.servers[n%2].Exists(fmt.Sprint("l", n)); there != h.taken([]int{n}) {
+			rt.Fatalf("lock %d stands: %v, held: %v", n, there, !there)
+		}
+	}
+}
+
+func (h *multiHistory) over() {
+	for _, held := range h.holds {
+		_ = held.Release(h.w.t.Context())
+	}
+	time.Sleep(lengthOfMulti)
+}

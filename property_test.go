@@ -1,0 +1,252 @@
+// Random histories of the mutex beside a plain model of it:
+// go test -run TestMutex_Histories -rapid.checks=100000 .
+
+package holdfast_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// timeless hides the test's deadline, which is not in the bubble's time.
+type timeless struct{ *testing.T }
+
+func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// The leases of the histories. Time passes in steps that never end within the
+// margin by which a lease ends earlier here than in Redis.
+const (
+	historyFixed   = 5 * time.Second
+	historyRenewed = 3 * time.Second
+	historyStep    = 700 * time.Millisecond
+)
+
+// mutexHistory is the mutex as it should be: who has which leases on it.
+type mutexHistory struct {
+	w         *world
+	processes []*process
+
+	of     int // the process that holds it
+	leases []modelLease
+	ended  []*holdfast.Lease // in whatever way
+	until  time.Duration     // the key may stand until then without a lease on it
+	tokens int64             // the last one
+}
+
+type modelLease struct {
+	*holdfast.Lease
+	ends time.Duration // 0: it is renewed
+}
+
+func TestMutex_Histories(t *testing.T) {
+	redistest.Sequences(t)
+	play(t, func(t *testing.T, w *world) {
+		processes := []*process{w.process(), w.process(), w.process()}
+		rapid.Check(timeless{t}, func(rt *rapid.T) {
+			h := &mutexHistory{w: w, processes: processes}
+			defer h.over(rt)
+			rt.Repeat(map[string]func(*rapid.T){
+				"try":     h.try,
+				"nested":  h.nested,
+				"release": h.release,
+				"again":   h.again,
+				"pass on": h.passOn,
+				"force":   h.force,
+				"delete":  h.delete,
+				"time": func(rt *rapid.T) {
+					h.pass(time.Duration(rapid.IntRange(1, 12).Draw(rt, "steps")) * historyStep)
+				},
+				"": h.check,
+			})
+		})
+	})
+}
+
+// option draws how the mutex is to be locked.
+func (h *mutexHistory) option(rt *rapid.T) (holdfast.LeaseOption, time.Duration) {
+	if rapid.Bool().Draw(rt, "fixed") {
+		return holdfast.Fixed(historyFixed), h.w.now() + historyFixed
+	}
+	return holdfast.Renewed(historyRenewed), 0
+}
+
+func (h *mutexHistory) held() bool { return len(h.leases) > 0 }
+
+// any draws one of the leases that last.
+func (h *mutexHistory) any(rt *rapid.T) int {
+	if !h.held() {
+		rt.Skip()
+	}
+	return rapid.IntRange(0, len(h.leases)-1).Draw(rt, "lease")
+}
+
+func (h *mutexHistory) try(rt *rapid.T) {
+	i := rapid.IntRange(0, len(h.processes)-1).Draw(rt, "process")
+	option, ends := h.option(rt)
+	l, err := h.processes[i].Mutex(name, option).TryLock(h.w.t.Context())
+	switch {
+	case err != nil && !h.held() && h.w.now() >= h.until:
+		rt.Fatalf("it is free, and refused: %v", err)
+	case err != nil:
+		return
+	case h.held():
+		rt.Fatalf("granted to two: %v beside %v", l.Owner(), h.leases[0].Owner())
+	case l.Token() <= h.tokens:
+		rt.Fatalf("token %d after %d", l.Token(), h.tokens)
+	}
+	h.of, h.tokens, h.until = i, l.Token(), 0
+	h.leases = []modelLease{{l, ends}}
+}
+
+func (h *mutexHistory) nested(rt *rapid.T) {
+	outer := h.leases[h.any(rt)]
+	option, ends := h.option(rt)
+	l, err := h.processes[h.of].Mutex(name, option).Lock(outer.Context(h.w.t.Context()))
+	if err != nil {
+		rt.Fatalf("a nested lock: %v", err)
+	}
+	if l.Owner() != outer.Owner() || l.Token() != outer.Token() {
+		rt.Fatalf("a nested lock is %v with token %d, the hold %v with %d", l.Owner(), l.Token(), outer.Owner(), outer.Token())
+	}
+	h.leases = append(h.leases, modelLease{l, ends})
+}
+
+func (h *mutexHistory) release(rt *rapid.T) {
+	i := h.any(rt)
+	l := h.leases[i]
+	if err := l.Release(h.w.t.Context()); err != nil {
+		rt.Fatalf("release of a lease that lasts: %v", err)
+	}
+	h.leases = slices.Delete(h.leases, i, i+1)
+	h.ended = append(h.ended, l.Lease)
+}
+
+// again releases what has ended.
+func (h *mutexHistory) again(rt *rapid.T) {
+	if len(h.ended) == 0 {
+		rt.Skip()
+	}
+	before := h.w.mini.Snapshot()
+	l := rapid.SampledFrom(h.ended).Draw(rt, "ended")
+	if err := l.Release(h.w.t.Context()); err == nil {
+		rt.Fatal("released twice")
+	}
+	if after := h.w.mini.Snapshot(); after != before {
+		rt.Fatalf("the second release changed\n%s to\n%s", before, after)
+	}
+}
+
+// passOn hands the hold to another process.
+func (h *mutexHistory) passOn(rt *rapid.T) {
+	l := h.leases[h.any(rt)]
+	owner, err := l.Detach(h.w.t.Context())
+	if len(h.leases) > 1 {
+		if err == nil {
+			rt.Fatal("one of several leases was detached")
+		}
+		return
+	}
+	if err != nil {
+		rt.Fatalf("Detach: %v", err)
+	}
+	h.ended, h.leases = append(h.ended, l.Lease), nil
+	i := rapid.IntRange(0, len(h.processes)-1).Draw(rt, "process")
+	attached, err := h.processes[i].Mutex(name, holdfast.Renewed(historyRenewed)).Attach(h.w.t.Context(), owner)
+	if err != nil {
+		rt.Fatalf("Attach: %v", err)
+	}
+	if attached.Token() != h.tokens {
+		rt.Fatalf("token %d, attached with %d", h.tokens, attached.Token())
+	}
+	h.of, h.leases = i, []modelLease{{attached, 0}}
+}
+
+// force takes the lock from its holder, by the holder's own Client.
+func (h *mutexHistory) force(rt *rapid.T) {
+	i := h.any(rt)
+	did, err := h.processes[h.of].mutex.ForceRelease(h.w.t.Context())
+	if err != nil || !did {
+		rt.Fatalf("force release: %v, %v", did, err)
+	}
+	h.lost(rt, h.leases[i])
+	h.until = 0
+}
+
+// delete has Redis lose the lock: the holder is told by its next renewal, or when
+// its lease is over.
+func (h *mutexHistory) delete(rt *rapid.T) {
+	l := h.leases[h.any(rt)]
+	h.w.mini.Del(name)
+	h.pass(8 * historyStep) // longer than any lease
+	h.lost(rt, l)
+	h.until = 0
+}
+
+// lost takes the hold away in the model.
+func (h *mutexHistory) lost(rt *rapid.T, l modelLease) {
+	if l.Err() == nil {
+		rt.Fatal("the lease outlives its loss")
+	}
+	for _, l := range h.leases {
+		h.ended = append(h.ended, l.Lease)
+	}
+	h.leases = nil
+}
+
+// pass has time go by. Fixed leases run out one by one; with the last of them the
+// hold ends, and the key at most a lease later.
+func (h *mutexHistory) pass(d time.Duration) {
+	h.w.at(h.w.now() + d)
+	ran := h.held()
+	h.leases = slices.DeleteFunc(h.leases, func(l modelLease) bool {
+		over := l.ends != 0 && l.ends <= h.w.now()
+		if over {
+			h.ended = append(h.ended, l.Lease)
+		}
+		return over
+	})
+	if ran && !h.held() {
+		h.until = h.w.now() + historyFixed
+	}
+}
+
+// check compares the model with what the leases say, and with Redis.
+func (h *mutexHistory) check(rt *rapid.T) {
+	for _, l := range h.leases {
+		if err := l.Err(); err != nil {
+			rt.Fatalf("a lease has ended: %v", err)
+		}
+	}
+	for _, l := range h.ended {
+		if l.Err() == nil {
+			rt.Fatal("a lease goes on that was released, or has run out")
+		}
+	}
+	if !h.held() {
+		return
+	}
+	held := h.leases[0].Lease
+	count, err := h.processes[0].mutex.HoldCount(h.w.t.Context(), held.Owner())
+	if err != nil || count != len(h.leases) {
+		rt.Fatalf("%d leases, and Redis counts %d, %v", len(h.leases), count, err)
+	}
+	if ttl := h.w.pttl(name); ttl <= 0 {
+		rt.Fatalf("held, with a time to live of %v", ttl)
+	}
+}
+
+// over ends the history with nothing held.
+func (h *mutexHistory) over(rt *rapid.T) {
+	for _, l := range h.leases {
+		_ = l.Release(context.Background())
+	}
+	h.w.at(h.w.now() + 20*historyStep)
+	h.w.wantFree()
+}

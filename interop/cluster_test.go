@@ -14,13 +14,26 @@ import (
 var inCluster = []string{"Mutex / RLock", "RWMutex / RReadWriteLock, writers", "Semaphore(3) / RSemaphore",
 	"PermitSemaphore(3) / RPermitExpirable..."}
 
-func TestExclusionOnACluster(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
+// TestExclusionOnAClusterWithoutShardedChannels: an old Redisson's lock excludes there
+// too, though neither language hears the other.
+func TestExclusionOnAClusterWithoutShardedChannels(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		if !older(version, sharding) {
+			t.Skip("it has sharded channels")
+		}
 		w := newClusterWorld(t, version)
+		p := mutexPair
+		p.deaf, p.lease = true, deafLease
+		w.exclude(p)
+	})
+}
+
+func TestExclusionOnACluster(t *testing.T) {
+	onACluster(t, Last3, func(t *testing.T, w *world) {
 		for _, name := range inCluster {
 			for _, p := range pairs {
 				if p.name == name {
-					w.exclude(p, redistest.Count(t, 10_000)/2)
+					w.exclude(p)
 				}
 			}
 		}
@@ -28,11 +41,10 @@ func TestExclusionOnACluster(t *testing.T) {
 }
 
 func TestAReleaseWakesTheOtherLanguageOnACluster(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newClusterWorld(t, version)
+	onACluster(t, Last3, func(t *testing.T, w *world) {
 		client, thread := w.holdfast(), w.redisson("r").Thread("t")
 		for _, c := range wakeUps {
-			if older(version, c.since) {
+			if older(w.version, c.since) {
 				continue
 			}
 			if err := w.rdb.Del(w.ctx, "woken", "{woken}:timeout").Err(); err != nil {
@@ -50,8 +62,7 @@ func TestAReleaseWakesTheOtherLanguageOnACluster(t *testing.T) {
 
 // TestALatchOnACluster: both wait, whoever counts last.
 func TestALatchOnACluster(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newClusterWorld(t, version)
+	onACluster(t, Last3, func(t *testing.T, w *world) {
 		w.latchRounds(redistest.Count(t, 300))
 	})
 }

@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -26,27 +25,39 @@ const (
 func TestGoAndJavaExcludeEachOther(t *testing.T) {
 	for _, p := range pairs {
 		t.Run(p.name, func(t *testing.T) {
-			eachVersion(t, p.since, func(t *testing.T, version string) {
-				w := newWorld(t, version)
-				turns := 10_000
-				if p.deaf {
-					turns = 400
-				}
-				w.exclude(p, redistest.Count(t, turns)/2)
-			})
+			everywhere(t, p.since, func(t *testing.T, w *world) { w.exclude(p) })
 		})
 	}
 }
 
-// exclude has each language take that many turns.
-func (w *world) exclude(p pair, turns int) {
+// exclude has both languages take 10 000 turns, half of them each.
+func (w *world) exclude(p pair) {
 	w.t.Helper()
+	c := contest{turns: redistest.Count(w.t, 10_000) / 2, limit: 25 * patience, rest: 2 * time.Millisecond}
+	// Where one language hears too little of the other, or comes after it, the lock must
+	// be free at times: else that one has its turns when the other has had all of its own.
+	switch {
+	case p.lease != 0 && long():
+		c.rest = 300 * time.Millisecond
+	case p.deaf && long():
+		c.rest = 100 * time.Millisecond
+	case p.deaf: // each time that they meet costs somebody a second
+		c.turns, c.rest = c.turns/10, 500*time.Millisecond
+	case p.unshared:
+		c.rest = 30 * time.Millisecond
+	}
 	g := newGuard(w.t)
-	w.contend(p, g, "contended-"+p.sides[0].java, contest{turns: turns, limit: 5 * patience, rest: 2 * time.Millisecond})
+	w.contend(p, g, "contended-"+p.sides[0].java, c)
 	w.noOverlaps(p, g)
-	grants, _, _ := g.of(guardGo)
-	if javaGrants, _, _ := g.of(guardJava); int(grants) != turns || int(javaGrants) != turns {
-		w.t.Errorf("%d grants to Go and %d to Java, want %d each", grants, javaGrants, turns)
+	for language, word := range map[string]int{"Go": guardGo, "Java": guardJava} {
+		grants, _, crossings := g.of(word)
+		if int(grants) != c.turns {
+			w.t.Errorf("%d grants to %s, want %d", grants, language, c.turns)
+		}
+		// Two who never meet do not overlap either.
+		if least := max(2, c.turns/100); int(crossings) < least {
+			w.t.Errorf("%d of %d grants to %s came after one to the other language, want %d", crossings, grants, language, least)
+		}
 	}
 }
 
@@ -68,7 +79,7 @@ func (w *world) noOverlaps(p pair, g *guard) {
 }
 
 // contest is how two languages contend: each has so many turns, or as many as there
-// are before the limit, and after each turn a rest.
+// are before the limit, and before each turn a rest.
 type contest struct {
 	turns int
 	limit time.Duration
@@ -81,21 +92,18 @@ type contest struct {
 // the longest wait of each language.
 func (w *world) contend(p pair, g *guard, name string, c contest) (worstGo, worstJava time.Duration) {
 	w.t.Helper()
-	// Where nobody is told, waiters wait for ends of leases, which are short here.
 	var options []holdfast.Option
-	watchdog := "watchdog=30000"
-	if p.deaf {
-		options = append(options, holdfast.WithDefaults(holdfast.Renewed(time.Second)))
-		watchdog = "watchdog=1500"
+	if p.lease != 0 {
+		options = append(options, holdfast.WithDefaults(holdfast.Renewed(p.lease)))
 	}
-	c.threads = cmp.Or(p.threads, threads)
+	c.threads = threads
 	var processes [clients]struct {
 		client   *holdfast.Client
 		redisson *Redisson
 	}
 	for i := range processes {
 		processes[i].client = w.holdfast(options...)
-		processes[i].redisson = w.redisson(fmt.Sprintf("contender%d", i), watchdog)
+		processes[i].redisson = w.redisson(fmt.Sprintf("contender%d", i))
 	}
 	if p.setUp != nil {
 		p.setUp(w, processes[0].client, name)
@@ -141,6 +149,7 @@ func contendInGo(ctx context.Context, s side, client *holdfast.Client, g *guard,
 		work.Go(func() error {
 			take := s.take(client, name)
 			for left.Add(-1) >= 0 && time.Now().Before(until) {
+				time.Sleep(rand.N(c.rest + 1))
 				asked := time.Now()
 				giveBack, err := take(ctx)
 				if err != nil {
@@ -153,7 +162,6 @@ func contendInGo(ctx context.Context, s side, client *holdfast.Client, g *guard,
 				if err := giveBack(ctx); err != nil {
 					return err
 				}
-				time.Sleep(rand.N(c.rest + 1))
 			}
 			return nil
 		})

@@ -13,8 +13,7 @@ import (
 // TestJavaTakesTheLockFromGo: Go's holder is told with its next renewal, and never
 // revives it; a waiter is in at once.
 func TestJavaTakesTheLockFromGo(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		waiter, other := redisson.Thread("waiter"), redisson.Thread("other")
 		l, err := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease))).Mutex("forced").Lock(w.ctx)
@@ -48,8 +47,7 @@ func TestJavaTakesTheLockFromGo(t *testing.T) {
 // TestGoTakesTheLockFromJava: Java's watchdog does not revive it, a waiter is in at
 // once, and Java's holder hears of it when it unlocks: not before.
 func TestGoTakesTheLockFromJava(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		redisson := w.redisson("r", watchdog())
 		holder, waiter := redisson.Thread("holder"), redisson.Thread("waiter")
 		client := w.holdfast()

@@ -30,7 +30,7 @@ func versions() []string {
 	switch {
 	case os.Getenv("HOLDFAST_REDISSON") != "":
 		return strings.Split(os.Getenv("HOLDFAST_REDISSON"), ",")
-	case os.Getenv("HOLDFAST_LONG") == "1":
+	case long():
 		return []string{Newest, Last3, Oldest}
 	default:
 		return []string{Newest}
@@ -46,6 +46,37 @@ func eachVersion(t *testing.T, since string, test func(t *testing.T, version str
 		t.Run("redisson-"+version, func(t *testing.T) { test(t, version) })
 	}
 }
+
+// everywhere runs a test with every version that is tested, from since on: on one
+// server and, at full counts, on a cluster with sharded channels.
+func everywhere(t *testing.T, since string, test func(t *testing.T, w *world)) {
+	eachVersion(t, since, func(t *testing.T, version string) {
+		t.Run("single", func(t *testing.T) { test(t, newWorld(t, version)) })
+		if long() && !older(version, sharding) {
+			t.Run("cluster", func(t *testing.T) { test(t, newClusterWorld(t, version)) })
+		}
+	})
+}
+
+// onACluster runs a test with every version that uses sharded channels. At full
+// counts everywhere runs what it is a part of.
+func onACluster(t *testing.T, since string, test func(t *testing.T, w *world)) {
+	if long() {
+		t.Skip("at full counts this is a part of the tests that run everywhere")
+	}
+	eachVersion(t, since, func(t *testing.T, version string) {
+		if !older(version, sharding) {
+			test(t, newClusterWorld(t, version))
+		}
+	})
+}
+
+// sharding is the first version that always finds out that a cluster has sharded
+// channels.
+const sharding = "3.28"
+
+// long says whether the counts are full ones.
+func long() bool { return os.Getenv("HOLDFAST_LONG") == "1" }
 
 // older compares versions by their first two numbers.
 func older(a, b string) bool {

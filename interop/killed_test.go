@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// runHolder is a Go process that holds the Mutex "held" of the server in ADDR until
-// it loses it or is told to go.
+// runHolder is a Go process that holds the Mutex "held" of one server, or of a cluster
+// if it is told several addresses, until it loses it.
 func runHolder(c *redistest.ChildContext) {
-	addr, _ := c.Next()
-	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	addrs, _ := c.Next()
+	rdb := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(addrs, ",")})
 	defer rdb.Close()
 	client := holdfast.New(rdb, holdfast.WithDefaults(holdfast.Renewed(lease)))
 	defer client.Close()
@@ -37,14 +37,13 @@ func runHolder(c *redistest.ChildContext) {
 func (w *world) startHolder() *redistest.ChildProc {
 	w.t.Helper()
 	child := redistest.Start(w.t, "holder", nil)
-	child.Send("%s", w.addrs[0])
+	child.Send("%s", strings.Join(w.addrs, ","))
 	child.Expect("held")
 	return child
 }
 
 func TestAGoProcessIsKilled(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		child := w.startHolder()
 		sleeps := w.asked(scripts, 2)
@@ -59,8 +58,7 @@ func TestAGoProcessIsKilled(t *testing.T) {
 }
 
 func TestAJavaProcessIsKilled(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		w.ownJava()
 		m := w.holdfast().Mutex("held")
 		w.do(w.redisson("r", watchdog()).Thread("t"), "lock.lock", "held")
@@ -79,10 +77,30 @@ func TestAJavaProcessIsKilled(t *testing.T) {
 	})
 }
 
+// TestAJavaReaderIsKilled: a writer of Go's is in when its read lease is over.
+func TestAJavaReaderIsKilled(t *testing.T) {
+	everywhere(t, Last3, func(t *testing.T, w *world) {
+		w.ownJava()
+		m := w.holdfast().RWMutex("doc")
+		w.do(w.redisson("r", watchdog()).Thread("t"), "read.lock", "doc")
+		granted := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(w.ctx)
+			granted <- err
+		}()
+		w.renewed("doc")
+		w.java.Kill()
+		over := time.Now().Add(w.ttl("doc"))
+		if err := ended(t, "Go's writer", patience, granted); err != nil {
+			t.Fatal(err)
+		}
+		w.inWhenOver(time.Now(), over)
+	})
+}
+
 // TestAJavaWaiterIsKilled: it leaves nothing that anybody waits for.
 func TestAJavaWaiterIsKilled(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		w.ownJava()
 		m := w.holdfast().Mutex("held")
 		thread := w.redisson("r").Thread("t")
@@ -107,8 +125,7 @@ func TestAJavaWaiterIsKilled(t *testing.T) {
 // TestAJavaProcessIsFrozen: for longer than its lease. Nobody tells its holder when
 // it comes to again; its unlock throws, and Go's hold is untouched.
 func TestAJavaProcessIsFrozen(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		w.ownJava()
 		thread := w.redisson("r", watchdog()).Thread("t")
 		m := w.holdfast().Mutex("held")
@@ -132,8 +149,7 @@ func TestAJavaProcessIsFrozen(t *testing.T) {
 // TestAGoProcessIsFrozen: the same the other way around. Its holder is told at once
 // when it comes to again, before it asks.
 func TestAGoProcessIsFrozen(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		child := w.startHolder()
 		child.Freeze()

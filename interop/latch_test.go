@@ -14,8 +14,8 @@ import (
 
 // TestALatchOfBothLanguages: both count, and whoever counts last wakes both.
 func TestALatchOfBothLanguages(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		newWorld(t, version).latchRounds(redistest.Count(t, 1000))
+	everywhere(t, Last3, func(t *testing.T, w *world) {
+		w.latchRounds(redistest.Count(t, 1000))
 	})
 }
 
@@ -91,19 +91,19 @@ func (w *world) set(byJava bool, thread Thread, l *latch.Latch) {
 // TestADeletedLatch: Go's waiters have an error. Redisson tells its waiters too, but
 // they take it for a latch that was set, and wait on for one that is not there.
 func TestADeletedLatch(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		counter, waiter := redisson.Thread("counter"), redisson.Thread("waiter")
 		l := w.holdfast().Latch("ready")
 		w.expect("true", counter, "latch.set", "ready", 1)
-		sleepsInJava, sleepsInGo := w.asked([]string{"get"}, 2), w.asked(scripts, 2)
+		sleeps := w.asked([]string{"get"}, 2) // those within scripts of Go's count, too
 		inJava := waiter.Go("latch.await", "ready")
+		sleeps()
+		w.parked()
+		sleeps = w.asked(scripts, 2)
 		inGo := make(chan error, 1)
 		go func() { inGo <- l.Wait(w.ctx) }()
-		sleepsInJava()
-		sleepsInGo()
-		w.parked()
+		sleeps()
 		if deleted, err := l.Delete(w.ctx); err != nil || !deleted {
 			t.Fatalf("Delete() = %v, %v", deleted, err)
 		}

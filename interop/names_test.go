@@ -11,8 +11,7 @@ import (
 
 // TestNamesWithBraces: where Redisson keeps a name's neighbours, Holdfast does.
 func TestNamesWithBraces(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		client := w.holdfast()
 		for _, name := range []string{"orders", "{user7}:cart", "a:b:c", "{t}{s}", "naïve-名前"} {
@@ -38,7 +37,7 @@ func TestNamesWithBraces(t *testing.T) {
 // TestNamesWithOddBraces: where Redisson's rule leaves the slot, the lock still
 // excludes; only messages do not cross.
 func TestNamesWithOddBraces(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) { // a cluster refuses them to Java
 		w := newWorld(t, version)
 		thread := w.redisson("r").Thread("t")
 		client := w.holdfast()
@@ -62,8 +61,7 @@ func TestNamesWithOddBraces(t *testing.T) {
 
 // TestNameMappers: the same mapper on both sides is the same lock.
 func TestNameMappers(t *testing.T) {
-	eachVersion(t, "3.16", func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, "3.16", func(t *testing.T, w *world) {
 		thread := w.redisson("r", "prefix=shop:").Thread("t")
 		mapped := w.holdfast(holdfast.WithNameMapper(func(name string) string { return "shop:" + name }))
 		w.do(thread, "lock.lock", "orders")
@@ -81,8 +79,7 @@ func TestNameMappers(t *testing.T) {
 
 // TestTheCodecDoesNotMatter: locks, semaphores and latches do not use it.
 func TestTheCodecDoesNotMatter(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		client := w.holdfast()
 		for _, codec := range []string{"StringCodec", "LongCodec", "ByteArrayCodec"} {
 			thread := w.redisson("r", "codec=org.redisson.client.codec."+codec).Thread("t")

@@ -29,16 +29,17 @@ type pair struct {
 	// Neither is told when the other releases: it asks again when a lease ends or
 	// a poll is due, so that there are fewer turns in a given time.
 	deaf bool
+	// Go's lease, where a thread of Java waits for its end; 0 is the default.
+	lease time.Duration
 	// Java stands outside of Go's queue, and is in when that is empty.
 	unshared bool
-	// The goroutines, and threads, of each client; 0: the usual number. Threads of Java
-	// that queue fairly ask without a pause while the first of them sleeps, and one
-	// that has failed stays in the queue for five minutes.
-	threads int
 	// The rest that readers must take for writers to have a chance: readers of Java
 	// that overlap without a gap keep out every writer, of Java too.
 	rest time.Duration
 }
+
+// deafLease is short, as each wait for its end takes as long.
+const deafLease = 2 * time.Second
 
 // A writer weighs more than all readers together.
 const (
@@ -119,9 +120,9 @@ var pairs = []pair{
 	{name: "Mutex / RFencedLock", since: "3.19", sides: exclusive("fenced", takeFencedMutex)},
 	{name: "Mutex / RLock that is not reentrant", since: "4.4", sides: exclusive("nonreentrant", takeMutex)},
 	{name: "Mutex / RSpinLock", since: "3.15", sides: exclusive("spin", takeMutex), deaf: true},
-	{name: "Mutex / RFairLock", since: Last3, sides: exclusive("fair", takeMutex), deaf: true, threads: 1},
+	{name: "Mutex / RFairLock", since: Last3, sides: exclusive("fair", takeMutex), deaf: true, lease: deafLease},
 	{name: "FairMutex / RLock", since: Last3, sides: exclusive("lock", takeFairMutex), unshared: true},
-	{name: "FairMutex / RFairLock", since: Last3, sides: exclusive("fair", takeFairMutex), deaf: true, threads: 1},
+	{name: "FairMutex / RFairLock", since: Last3, sides: exclusive("fair", takeFairMutex), deaf: true, lease: deafLease},
 	{name: "RWMutex / RReadWriteLock, writers", since: Last3, sides: exclusive("write", takeWrite)},
 	{name: "RWMutex / RReadWriteLock, both", since: Last3, rest: 100 * time.Millisecond, sides: []side{
 		{java: "read", take: takeRead, weight: 1, room: anyReaders},

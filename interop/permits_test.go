@@ -13,8 +13,7 @@ import (
 )
 
 func TestOneSetOfPermits(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		p := w.holdfast().PermitSemaphore("seats")
 		counts := func(free, taken int) {
@@ -77,8 +76,7 @@ func TestOneSetOfPermits(t *testing.T) {
 // TestAPermitRunsOutForTheOther: taken by one, it is free for the other at the end
 // of its lease.
 func TestAPermitRunsOutForTheOther(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		p := w.holdfast(holdfast.WithDefaults(holdfast.Fixed(lease))).PermitSemaphore("seats")
 		w.do(thread, "permits.set", "seats", 1)
@@ -113,8 +111,7 @@ func TestAPermitRunsOutForTheOther(t *testing.T) {
 // TestARenewedPermitIsKept: Java has no watchdog for permits; that of Go's keeps
 // Java out.
 func TestARenewedPermitIsKept(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		p := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease))).PermitSemaphore("seats")
 		w.do(thread, "permits.set", "seats", 1)
@@ -131,8 +128,7 @@ func TestARenewedPermitIsKept(t *testing.T) {
 
 // TestPermitsOfJavaThatNeverEnd: Go reads them as such, and leaves them alone.
 func TestPermitsOfJavaThatNeverEnd(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		p := w.holdfast().PermitSemaphore("seats")
 		w.do(thread, "permits.set", "seats", 2)

@@ -11,8 +11,7 @@ import (
 )
 
 func TestJavasCountsAreSeenInGo(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().Mutex("counted")
 		for _, step := range []struct {
@@ -38,8 +37,7 @@ func TestJavasCountsAreSeenInGo(t *testing.T) {
 }
 
 func TestGosCountsAreSeenInJava(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().Mutex("counted")
 		var leases []*holdfast.Lease
@@ -72,8 +70,7 @@ func TestGosCountsAreSeenInJava(t *testing.T) {
 
 // TestRemainingTimeIsTheSame: one expiry, which both read.
 func TestRemainingTimeIsTheSame(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		client := w.holdfast()
 		m := client.Mutex("timed", holdfast.Fixed(time.Minute))
@@ -100,8 +97,7 @@ func TestRemainingTimeIsTheSame(t *testing.T) {
 // TestALockThatIsNotReentrant: one more thread of Java's is no different from one
 // more acquisition of Go's; one thread that asks twice is refused.
 func TestALockThatIsNotReentrant(t *testing.T) {
-	eachVersion(t, "4.4", func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, "4.4", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().Mutex("once")
 		w.do(thread, "nonreentrant.lock", "once")

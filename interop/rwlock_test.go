@@ -15,8 +15,7 @@ import (
 // TestReadersOfBothLanguagesAreInTogether: one hash, with a field and a timeout key
 // for each; a writer of either is in when the last has left.
 func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		reader, writer := redisson.Thread("reader"), redisson.Thread("writer")
 		m := w.holdfast().RWMutex("doc")
@@ -31,7 +30,11 @@ func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
 		if fields["mode"] != "read" || fields[l.Owner().String()] != "1" || len(fields) != 3 {
 			t.Errorf("two readers: %v", fields)
 		}
-		if keys := w.rdb.Keys(w.ctx, "{doc}:*:rwlock_timeout:*").Val(); len(keys) != 3 {
+		keys := []string{}
+		for _, node := range w.nodes() {
+			keys = append(keys, node.Keys(w.ctx, "{doc}:*:rwlock_timeout:*").Val()...)
+		}
+		if len(keys) != 3 {
 			t.Errorf("timeout keys of two holds of Java's and one of Go's: %q", keys)
 		}
 		w.expect("true", reader, "read.locked", "doc")
@@ -66,8 +69,7 @@ func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
 
 // TestAWriterOfGoWakesAllReadersOfJava: not one in each process.
 func TestAWriterOfGoWakesAllReadersOfJava(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		l, err := w.holdfast().RWMutex("doc").Lock(w.ctx)
 		if err != nil {
@@ -87,7 +89,7 @@ func TestAWriterOfGoWakesAllReadersOfJava(t *testing.T) {
 		}
 		for i, call := range waiting {
 			w.result(call)
-			if after := call.At().Sub(released); after > wakeUpWithin {
+			if after := call.At().Sub(released); after > byMessage {
 				t.Errorf("reader %d was in after %v", i, after)
 			}
 		}
@@ -96,8 +98,7 @@ func TestAWriterOfGoWakesAllReadersOfJava(t *testing.T) {
 
 // TestAWriterOfJavaWakesAllReadersOfGo: of two Clients.
 func TestAWriterOfJavaWakesAllReadersOfGo(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		writer := w.redisson("r").Thread("writer")
 		w.do(writer, "write.lock", "doc")
 		const readers = 5
@@ -120,7 +121,7 @@ func TestAWriterOfJavaWakesAllReadersOfGo(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if after := time.Since(released); after > wakeUpWithin {
+		if after := time.Since(released); after > byMessage {
 			t.Errorf("all readers were in after %v", after)
 		}
 	})
@@ -130,8 +131,7 @@ func TestAWriterOfJavaWakesAllReadersOfGo(t *testing.T) {
 // side. Redisson tells nobody then, so that readers of Java's wait for the lock's
 // end; those of Go's look again within a second. Holdfast tells all.
 func TestDowngrading(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		writer, reader := redisson.Thread("writer"), redisson.Thread("reader")
 		m := w.holdfast().RWMutex("doc")
@@ -178,7 +178,7 @@ func TestDowngrading(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.result(waiting)
-		if after := waiting.At().Sub(downgraded); after > wakeUpWithin {
+		if after := waiting.At().Sub(downgraded); after > byMessage {
 			t.Errorf("Java's reader was in %v after Go's downgrade", after)
 		}
 		w.do(reader, "read.unlock", "doc")
@@ -191,8 +191,7 @@ func TestDowngrading(t *testing.T) {
 
 // TestEachSideIsTakenByForce: by the language that does not hold it.
 func TestEachSideIsTakenByForce(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease))).RWMutex("doc")
 
@@ -229,8 +228,7 @@ func TestEachSideIsTakenByForce(t *testing.T) {
 // TestADeadReaderOfGoKeepsNobodyOut: its read lease runs out although a reader of
 // Java's keeps the hash alive.
 func TestADeadReaderOfGoKeepsNobodyOut(t *testing.T) {
-	eachVersion(t, "4.4", func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, "4.4", func(t *testing.T, w *world) {
 		redisson := w.redisson("r", watchdog())
 		reader, writer := redisson.Thread("reader"), redisson.Thread("writer")
 		w.do(reader, "read.lock", "doc")
@@ -248,8 +246,38 @@ func TestADeadReaderOfGoKeepsNobodyOut(t *testing.T) {
 		left := time.Now()
 		w.do(reader, "read.unlock", "doc")
 		w.result(waiting)
-		if after := waiting.At().Sub(left); after > wakeUpWithin {
+		if after := waiting.At().Sub(left); after > byMessage {
 			t.Errorf("the writer was in %v after the last live reader had left", after)
 		}
+	})
+}
+
+// TestAnOldRedissonKeepsDeadReaders: before 4.4 its watchdog renews the readers of
+// others, too, for as long as it has one of its own. A writer is in soon after.
+func TestAnOldRedissonKeepsDeadReaders(t *testing.T) {
+	eachVersion(t, Last3, func(t *testing.T, version string) {
+		if !older(version, "4.4") {
+			t.Skip("it renews its own alone")
+		}
+		w := newWorld(t, version)
+		reader := w.redisson("r", watchdog()).Thread("reader")
+		w.do(reader, "read.lock", "doc")
+		dead := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
+		l, err := dead.RWMutex("doc").RLock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dead.Close() // as if killed
+		kept := fmt.Sprintf("{doc}:%s:rwlock_timeout:1", l.Owner())
+		time.Sleep(2 * lease) // on the server's clock
+		if w.ttl(kept) <= 0 {
+			t.Error("the dead reader's lease is over: say so in docs/redisson-interop.md")
+		}
+		w.do(reader, "read.unlock", "doc")
+		over := time.Now().Add(w.ttl(kept))
+		if _, err := w.holdfast().RWMutex("doc").Lock(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.inWhenOver(time.Now(), over)
 	})
 }

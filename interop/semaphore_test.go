@@ -12,8 +12,7 @@ import (
 )
 
 func TestOneCountOfPermits(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		s := w.holdfast().Semaphore("tickets")
 		available := func(want int) {
@@ -59,8 +58,7 @@ func TestOneCountOfPermits(t *testing.T) {
 
 // TestAReleaseOfManyWakesAsMany: threads of Java's and goroutines, for one release.
 func TestAReleaseOfManyWakesAsMany(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		releaser := redisson.Thread("releaser")
 		s := w.holdfast().Semaphore("tickets")
@@ -90,7 +88,7 @@ func TestAReleaseOfManyWakesAsMany(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if after := time.Since(released); after > wakeUpWithin {
+			if after := time.Since(released); after > byMessage {
 				t.Errorf("released by %s: all were in after %v", by, after)
 			}
 			w.expect("0", releaser, "semaphore.available", "tickets")
@@ -101,8 +99,7 @@ func TestAReleaseOfManyWakesAsMany(t *testing.T) {
 // TestALostMessage: permits that come free without a message, as when one is lost.
 // A thread of Java's sleeps on for ever; a goroutine looks again within a second.
 func TestALostMessage(t *testing.T) {
-	eachVersion(t, Last3, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		waiter := redisson.Thread("waiter")
 		s := w.holdfast().Semaphore("tickets")

@@ -22,8 +22,7 @@ func TestNeitherLanguageStarves(t *testing.T) {
 			continue // only who is told of a release, and may act on it, can come in time
 		}
 		t.Run(p.name, func(t *testing.T) {
-			eachVersion(t, p.since, func(t *testing.T, version string) {
-				w := newWorld(t, version)
+			everywhere(t, p.since, func(t *testing.T, w *world) {
 				g := newGuard(t)
 				limit := time.Duration(redistest.Count(t, int(contentionLasts)))
 				worstGo, worstJava := w.contend(p, g, "starved", contest{turns: 1 << 30, limit: limit, rest: p.rest})

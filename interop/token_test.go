@@ -12,8 +12,7 @@ import (
 )
 
 func TestTokensGrowAcrossLanguages(t *testing.T) {
-	eachVersion(t, "3.19", func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, "3.19", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().Mutex("account", holdfast.JavaTokens())
 		last := int64(0)
@@ -45,8 +44,7 @@ func TestTokensGrowAcrossLanguages(t *testing.T) {
 // TestATokenIsTheHoldsOwn: nesting in Java burns one, and the outer section then
 // has an old one; in Go all leases of a hold share it.
 func TestATokenIsTheHoldsOwn(t *testing.T) {
-	eachVersion(t, "3.19", func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, "3.19", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().Mutex("account", holdfast.JavaTokens())
 		outer, err := m.Lock(w.ctx)
@@ -78,8 +76,7 @@ func TestATokenIsTheHoldsOwn(t *testing.T) {
 // TestTokensGrowWhenJavaLosesThem: Redisson counts from what it finds. Where the
 // token's key is gone, it begins at 1; Go goes on from the time.
 func TestTokensGrowWhenJavaLosesThem(t *testing.T) {
-	eachVersion(t, "3.19", func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, "3.19", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().Mutex("account", holdfast.JavaTokens())
 		before, err := m.Lock(w.ctx)

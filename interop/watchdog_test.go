@@ -25,8 +25,7 @@ func watchdog() string { return fmt.Sprintf("watchdog=%d", lease.Milliseconds())
 
 // TestAWatchdogKeepsTheOtherLanguageOut: for three leases, on two locks at once.
 func TestAWatchdogKeepsTheOtherLanguageOut(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		redisson := w.redisson("r", watchdog())
 		holder, waiter := redisson.Thread("holder"), redisson.Thread("waiter")
 		client := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
@@ -56,8 +55,7 @@ func TestAWatchdogKeepsTheOtherLanguageOut(t *testing.T) {
 // TestAFixedLeaseOfGoEnds: Java is in when it is over, and Go's release touches
 // nothing.
 func TestAFixedLeaseOfGoEnds(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		w.do(thread, "lock.lock", "warm")
 		l, err := w.holdfast().Mutex("fixed", holdfast.Fixed(lease)).Lock(w.ctx)
@@ -80,8 +78,7 @@ func TestAFixedLeaseOfGoEnds(t *testing.T) {
 
 // TestAFixedLeaseOfJavaEnds: Go is in when it is over, and Java's unlock throws.
 func TestAFixedLeaseOfJavaEnds(t *testing.T) {
-	eachVersion(t, Oldest, func(t *testing.T, version string) {
-		w := newWorld(t, version)
+	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().Mutex("fixed")
 		w.do(thread, "lock.lock", "fixed", lease.Milliseconds())

@@ -5,43 +5,48 @@ package holdfast.interop;
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static java.util.concurrent.TimeUnit.NANOSECONDS;
 
+import java.io.EOFException;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
-import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicLongArray;
 import org.redisson.api.RCountDownLatch;
 import org.redisson.api.RLock;
 import org.redisson.api.RSemaphore;
 import org.redisson.api.RedissonClient;
 
 /**
- * Bench measures one thing and prints one line of JSON. Clients stand for processes:
- * they share no connection and no subscription.
+ * Bench measures one thing: it prints "ready" when it has connected, begins when its
+ * input says a line, and prints one line of JSON. Several of it may work at one name,
+ * and so begin together. Clients of one share no connection and no subscription.
  *
  * <pre>
- * ADDRESS pairs KIND THREADS MILLIS             lock and unlock, each thread its own name
- * ADDRESS handoff KIND MILLIS                   from unlock in one client to lock in another
- * ADDRESS contended KIND CLIENTS THREADS MILLIS one name, threads in all
- * ADDRESS semaphore PERMITS CLIENTS THREADS MILLIS
- * ADDRESS rw READS CLIENTS THREADS MILLIS       one name, READS of a hundred are reads
- * ADDRESS latch CLIENTS WAITERS ROUNDS          from the last count-down to the last waiter awake
+ * ADDRESS NAME pairs KIND THREADS MILLIS             lock and unlock, each thread its own name
+ * ADDRESS NAME handoff KIND MILLIS                   from unlock in one client to lock in another
+ * ADDRESS NAME contended KIND CLIENTS THREADS MILLIS one name, threads in all
+ * ADDRESS NAME semaphore PERMITS CLIENTS THREADS MILLIS
+ * ADDRESS NAME rw READS CLIENTS THREADS MILLIS       one name, READS of a hundred are reads
+ * ADDRESS NAME latch CLIENTS WAITERS ROUNDS          from the last count-down to the last waiter awake
  * </pre>
  *
- * The first quarter of the time warms up and is not counted.
+ * The first quarter of the time warms up and is not counted. What is left in Redis
+ * stays there.
  */
 final class Bench {
     private final String address;
     private final List<RedissonClient> clients = new ArrayList<>();
-    private final String name = "bench:" + UUID.randomUUID();
+    private final String name;
     private String fields = "";
 
-    private Bench(String address) {
+    private Bench(String address, String name) {
         this.address = address;
+        this.name = name;
     }
 
     /** Work is what each thread does over and over. */
@@ -55,14 +60,9 @@ final class Bench {
     }
 
     static void main(String[] args) throws Exception {
-        Bench bench = new Bench(args[0]);
-        try {
-            bench.run(args[1], Arrays.copyOfRange(args, 2, args.length));
-        } finally {
-            bench.clients.forEach(RedissonClient::shutdown);
-        }
-        System.out.printf(Locale.ROOT, "{\"bench\":\"%s\",\"args\":\"%s\",\"redisson\":\"%s\"%s}%n", args[1],
-            String.join(" ", Arrays.copyOfRange(args, 2, args.length)),
+        Bench bench = new Bench(args[0], args[1]);
+        bench.run(args[2], Arrays.copyOfRange(args, 3, args.length));
+        System.out.printf(Locale.ROOT, "{\"redisson\":\"%s\"%s}%n",
             RedissonClient.class.getPackage().getImplementationVersion(), bench.fields);
     }
 
@@ -110,7 +110,6 @@ final class Bench {
                 semaphore.release();
             };
         });
-        clients.get(0).getSemaphore(name).delete();
     }
 
     private void readWrite(int reads, int count, int threads, int millis) throws Exception {
@@ -200,10 +199,11 @@ final class Bench {
         long began = System.nanoTime();
         long from = began + MILLISECONDS.toNanos(millis) / 4;
         long until = began + MILLISECONDS.toNanos(millis);
-        AtomicLong done = new AtomicLong();
+        AtomicLongArray turns = new AtomicLongArray(threads);
         AtomicLong failed = new AtomicLong();
         List<Thread> all = new ArrayList<>();
         for (int i = 0; i < threads; i++) {
+            int mine = i;
             Work work = worker.of(i);
             Thread thread = new Thread(() -> {
                 for (long now = began; now < until; now = System.nanoTime()) {
@@ -211,7 +211,7 @@ final class Bench {
                         work.once();
                         long end = System.nanoTime();
                         if (end > from && end < until) {
-                            done.incrementAndGet();
+                            turns.incrementAndGet(mine);
                         }
                     } catch (Exception e) {
                         if (failed.getAndIncrement() == 0) {
@@ -225,7 +225,7 @@ final class Bench {
             thread.start();
         }
         Thread.sleep(NANOSECONDS.toMillis(until - System.nanoTime()) + 1);
-        long count = done.get();
+        String counted = turns.toString(); // as it is now: those who were still waiting do not count
         int stuck = 0;
         long patience = System.nanoTime() + MILLISECONDS.toNanos(30_000);
         for (Thread thread : all) {
@@ -235,8 +235,8 @@ final class Bench {
             }
         }
         double seconds = NANOSECONDS.toMicros(until - from) / 1e6;
-        fields += String.format(Locale.ROOT, ",\"done\":%d,\"perSecond\":%.1f,\"failed\":%d,\"stuck\":%d",
-            count, count / seconds, failed.get(), stuck);
+        fields += String.format(Locale.ROOT, ",\"seconds\":%.3f,\"turns\":%s,\"failed\":%d,\"stuck\":%d",
+            seconds, counted, failed.get(), stuck);
     }
 
     private void percentiles(List<Long> nanos) {
@@ -249,12 +249,16 @@ final class Bench {
         return sorted.get((int) Math.ceil(share * sorted.size()) - 1) / 1e3;
     }
 
-    /** Connects clients that have connections and channels enough for so many threads. */
-    private void connect(int count, int threads) throws ReflectiveOperationException {
+    /** Connects clients that have connections and channels enough for so many threads, and waits for the start. */
+    private void connect(int count, int threads) throws IOException, ReflectiveOperationException {
         int each = threads / count + 1;
         for (int i = 0; i < count; i++) {
             clients.add(Connection.open("single", address,
                 "pool=" + Math.max(16, Math.min(each, 256)), "subscriptions=" + Math.max(50, each / 5 + 10)));
+        }
+        System.out.println("ready");
+        if (System.in.read() < 0) {
+            throw new EOFException("nobody said that it begins");
         }
     }
 

@@ -90,6 +90,7 @@ final class Contention {
 
     private Void take() throws Exception {
         while (turns.getAndDecrement() > 0 && System.nanoTime() < until) {
+            LockSupport.parkNanos(ThreadLocalRandom.current().nextLong(rest + 1));
             long asked = System.nanoTime();
             Runnable giveBack = turn.take();
             long waited = System.nanoTime() - asked;
@@ -99,7 +100,6 @@ final class Contention {
             giveBack.run();
             granted.incrementAndGet();
             worst.accumulateAndGet(waited, Math::max);
-            LockSupport.parkNanos(ThreadLocalRandom.current().nextLong(rest + 1));
         }
         return null;
     }

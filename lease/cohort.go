@@ -11,7 +11,7 @@ import (
 const (
 	// DefaultHandOvers is how often a hold is passed on within a process before
 	// others get it, where Cohort says nothing else.
-	DefaultHandOvers = 64
+	DefaultHandOvers = 256
 	// DefaultCohortTime is for how long.
 	DefaultCohortTime = 10 * time.Millisecond
 	// MaxHandOvers is the most that Cohort takes: so many tokens are reserved, a

@@ -43,7 +43,7 @@ type place struct {
 	out  bool          // it is no longer in the line
 
 	granted bool      // written before turn is closed: what a head got is this one's too
-	since   time.Time // when it joined
+	since   time.Time // when it joined, where that counts: see passing
 
 	ticket *Ticket       // nil where Redis keeps no queue
 	nudged chan struct{} // holds one signal: what the head was told concerns this one
@@ -76,7 +76,7 @@ func (l *lines) join(key string, t *Ticket) *place {
 	if l.byKey == nil {
 		l.byKey = make(map[string]*line)
 	}
-	p := &place{turn: make(chan struct{}), since: time.Now(), ticket: t}
+	p := &place{turn: make(chan struct{}), ticket: t}
 	q := l.byKey[key]
 	if q == nil {
 		q = &line{key: key}
@@ -84,7 +84,10 @@ func (l *lines) join(key string, t *Ticket) *place {
 	}
 	p.line, p.prev = q, q.tail
 	if t != nil {
-		if p.nudged = make(chan struct{}, 1); t.Terms != (Terms{}) {
+		switch {
+		case t.Grain == PerWaiter:
+			p.nudged = make(chan struct{}, 1)
+		case t.Terms != (Terms{}):
 			p.passed = make(chan struct{})
 		}
 		// Never before the head, who has the line's subscription in its hands.

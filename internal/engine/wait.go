@@ -92,6 +92,9 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	defer e.Telemetry.Waiting(w.Kind, -1)
 
 	p := e.lines.join(w.Key, w.Ticket)
+	if w.Weight > 0 {
+		p.since = time.Now()
+	}
 	err = e.waitInLine(ctx, w, p, first)
 	if e.lines.leave(p) {
 		err = nil // though it may have given up in the same moment

@@ -31,20 +31,20 @@ var bugs = []bug{
 	{
 		name: "a lease that was lost goes on being renewed",
 		file: "lease/hold.go",
-		old:  "call.Until, call.AnyTime, call.Replicas = h.deadline, true, h.replicas",
-		new:  "call.Replicas = h.replicas",
+		old:  "call.Until, call.AnyTime, call.Replicas = h.deadline, true, int(h.replicas)",
+		new:  "call.Replicas = int(h.replicas)",
 		pkg:  ".", tests: []string{"TestInterleaving_RenewalExecutedAfterTheLocalLoss"},
 	},
 	{
 		name: "a fixed lease is renewed",
 		file: "lease/acquire.go",
-		old: `l.hold, l.fixed, l.length = h, s.fixed, s.length
+		old: `l.hold, l.fixed, l.length, l.token = h, s.fixed, s.length, h.token
 	if s.fixed {
-		l.deadline = endOf(a.grant, s.length)
+		l.rarely().deadline = endOf(a.grant, s.length)
 	} else if due`,
-		new: `l.hold, l.length = h, s.length
+		new: `l.hold, l.length, l.token = h, s.length, h.token
 	if s.fixed {
-		l.maxHold = a.grant.Sent.Add(s.length)
+		l.rarely().maxHold = a.grant.Sent.Add(s.length)
 	}
 	if due`,
 		pkg: ".", tests: []string{"TestBehaviour06_FixedLease"},
@@ -137,8 +137,8 @@ var bugs = []bug{
 	{
 		name: "a renewal shortens the time to live",
 		file: "internal/lockhash/lua/renew.lua",
-		old:  "if lease > 0 and ttl < lease then",
-		new:  "if lease > 0 then",
+		old:  "ttl = math.max(ttl, lease)",
+		new:  "ttl = lease",
 		pkg:  "rlock", tests: []string{"TestRenewScript"},
 	},
 	{
@@ -179,8 +179,8 @@ var bugs = []bug{
 	{
 		name: "a token may repeat",
 		file: "internal/lockhash/lua/enter.lua",
-		old:  "token = math.max(token + 1, now)",
-		new:  "token = math.max(token, now)",
+		old:  "token = math.max(token + 1, now - wanted)",
+		new:  "token = math.max(token, now - wanted)",
 		pkg:  "fairlock", tests: []string{"TestTokens"},
 	},
 	{
@@ -217,21 +217,22 @@ var bugs = []bug{
 	{
 		name: "renewal goes on until the release is answered",
 		file: "lease/release.go",
-		old:  "\th := l.hold\n\th.mu.Lock()\n\tif l.ended != nil {",
+		old:  "\th := l.hold\n\th.mu.Lock()\n\tif l.ended != notYet {\n\t\tended, left",
 		new: `	h := l.hold
 	h.mu.Lock()
-	if l.ended == nil && h.count == 1 && !h.entering {
+	if l.ended == notYet && h.count == 1 && !h.entering {
 		h.mu.Unlock()
-		err := h.free(context.WithoutCancel(ctx))
+		err := h.free(context.WithoutCancel(ctx), 0)
 		h.mu.Lock()
-		e := h.finish(l, errs.Released)
+		e, begun := h.finish(l, byRelease), h.granted
 		h.gone = true
 		h.mu.Unlock()
 		h.leave()
 		e.tell()
-		return time.Since(h.granted), err
+		return h.engine.Age() - begun, err
 	}
-	if l.ended != nil {`,
+	if l.ended != notYet {
+		ended, left`,
 		pkg: ".", tests: []string{"TestBehaviour12_RenewalStopsFirst"},
 	},
 	{
@@ -319,6 +320,37 @@ var bugs = []bug{
 		pkg:  "rwlock", tests: []string{"TestACrashedReaderBlocksAWriterNoLongerThanItsLease"},
 	},
 
+	// Cohorts: what is passed on within a process.
+
+	{
+		name: "a hold is passed on within its process for as long as anybody waits there",
+		file: "lease/cohort.go",
+		old:  "|| h.engine.AgeAt(now) > c.until {",
+		new:  "{",
+		pkg:  ".", tests: []string{"TestCohort_Bounds"},
+	},
+	{
+		name: "a hold is passed on more often than tokens were reserved",
+		file: "lease/cohort.go",
+		old:  "c == nil || c.spare == 0 ||",
+		new:  "c == nil ||",
+		pkg:  ".", tests: []string{"TestCohort_Bounds"},
+	},
+	{
+		name: "who is passed a hold has the token of the one before",
+		file: "lease/cohort.go",
+		old:  "\th.token++\n",
+		new:  "",
+		pkg:  ".", tests: []string{"TestCohort_PassesWithoutRedis"},
+	},
+	{
+		name: "a hold is passed on while a request for it is not answered",
+		file: "lease/cohort.go",
+		old:  "if h.lateUntil != 0 || h.entering",
+		new:  "if h.entering",
+		pkg:  ".", tests: []string{"TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered"},
+	},
+
 	// Permits.
 
 	{
@@ -372,5 +404,50 @@ var bugs = []bug{
 		old:  "slices.SortFunc(m.members, func(a, b member) int { return strings.Compare(a.place, b.place) })",
 		new:  "slices.SortFunc(m.members, func(a, b member) int { return 0 * strings.Compare(a.place, b.place) })",
 		pkg:  "multilock", tests: []string{"TestMultiLock_OppositeOrders"},
+	},
+
+	// The cohort: what is passed on within a process.
+
+	{
+		name: "a cohort has no end",
+		file: "lease/cohort.go",
+		old:  " || h.engine.AgeAt(now) > c.until {",
+		new:  " {",
+		pkg:  ".", tests: []string{"TestCohort_Bounds"},
+	},
+	{
+		name: "what is passed on has the token of the one before",
+		file: "lease/cohort.go",
+		old:  "\th.token++\n",
+		new:  "",
+		pkg:  ".", tests: []string{"TestCohort_PassesWithoutRedis"},
+	},
+	{
+		name: "tokens are reserved ahead of the clock",
+		file: "internal/lockhash/lua/enter.lua",
+		old:  "reserved = math.max(0, math.min(wanted, now - token))",
+		new:  "reserved = tonumber(ARGV[8])",
+		pkg:  ".", tests: []string{"TestInterleaving_ManyLocalGrantsThenDataLoss"},
+	},
+	{
+		name: "the lock is passed on to one who waits on other terms",
+		file: "internal/engine/cohort.go",
+		old:  "if p.asking || t == nil || t.Terms != terms {",
+		new:  "if p.asking || t == nil {",
+		pkg:  "internal/engine", tests: []string{"TestPassOnEqualTermsOnly"},
+	},
+	{
+		name: "a place in the queue is left by a process that is done",
+		file: "internal/engine/cohort.go",
+		old:  "\treturn q.seat.owner\n",
+		new:  "\treturn 0\n",
+		pkg:  ".", tests: []string{"TestCohort_PassesWithoutRedis"},
+	},
+	{
+		name: "a place that a late request may change is left to the next",
+		file: "internal/engine/cohort.go",
+		old:  "(t.Doubt && !p.got || !waited && !holds)",
+		new:  "(!waited && !holds)",
+		pkg:  "internal/engine", tests: []string{"TestWhoGivesUpLeavesTheSeat"},
 	},
 }

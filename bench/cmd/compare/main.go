@@ -1,0 +1,47 @@
+// The compare command measures Holdfast beside the libraries that a Go program might
+// use in its place, beside Redisson where Java is present, and beside what the server
+// itself can do. It writes docs/performance.md, its charts and the figures as JSON.
+//
+//	cd bench && go run ./cmd/compare          all of it: about 20 minutes
+//	cd bench && go run ./cmd/compare -quick   in 3 minutes, with larger errors
+//
+// A run of part of the workloads keeps what is there of the others.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+
+	"github.com/holdfast-go/holdfast/bench/internal/crew"
+)
+
+func main() {
+	crew.Child()
+	var o options
+	var only string
+	flag.StringVar(&only, "only", "", "run the workloads that this regular expression finds")
+	flag.IntVar(&o.rounds, "rounds", 0, "how many rounds (default 3, with -quick 1)")
+	flag.BoolVar(&o.quick, "quick", false, "measure for a shorter time")
+	flag.StringVar(&o.out, "out", "../docs", "the folder of performance.md and of performance/")
+	flag.BoolVar(&o.render, "render", false, "run nothing, write page and charts from the figures that are there")
+	flag.BoolVar(&o.list, "list", false, "list the workloads and their contenders")
+	flag.StringVar(&o.profiles, "profiles", "", "a folder for CPU profiles of each process")
+	flag.BoolVar(&o.java, "java", true, "measure Redisson too, where Java and Maven are present")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	if o.only, err = regexp.Compile(only); err == nil {
+		err = run(ctx, o)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,103 @@
+package crew
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/bench/internal/measure"
+	"github.com/holdfast-go/holdfast/bench/internal/peer"
+	"github.com/holdfast-go/holdfast/bench/internal/work"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	Child()
+	redistest.Main(m)
+}
+
+func TestTheFiguresOfARun(t *testing.T) {
+	parts := []measure.Part{
+		{Seconds: 2, Done: []int64{60, 60}, Usage: measure.Usage{CPU: time.Millisecond, Allocs: 400}, Figures: map[string]float64{"own": 1}},
+		{Seconds: 2, Done: []int64{40, 40}, Usage: measure.Usage{CPU: time.Millisecond, Allocs: 600}, Figures: map[string]float64{"own": 2}},
+	}
+	served := measure.Served{CPU: 4 * time.Millisecond, Commands: 300}
+	f, err := figures(work.Workload{}, parts, served)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]float64{
+		PerSecond: 100, CommandsPerOp: 1.5, ClientPerOp: 10, ServerPerOp: 20, AllocsPerOp: 5,
+		CommandsPerSecond: 150, LeastShare: 0.8, LargestShare: 1.2, Starved: 0, "own": 3,
+	} {
+		if f[name] != want {
+			t.Errorf("%s is %v, want %v", name, f[name], want)
+		}
+	}
+}
+
+func TestOneWhoDoesNothingHangs(t *testing.T) {
+	parts := []measure.Part{{Seconds: 1, Done: []int64{0}}}
+	if _, err := figures(work.Workload{}, parts, measure.Served{}); err == nil || !strings.HasPrefix(err.Error(), Hung) {
+		t.Errorf("nothing done: %v", err)
+	}
+	if _, err := figures(work.Workload{Idle: true}, parts, measure.Served{}); err != nil {
+		t.Errorf("nothing to do: %v", err)
+	}
+	parts[0].Failed = "broken"
+	if _, err := figures(work.Workload{}, parts, measure.Served{}); err == nil || err.Error() != "broken" {
+		t.Errorf("a process that failed: %v", err)
+	}
+}
+
+// TestARunInProcesses measures for a moment: a peer alone, a crowd in several
+// processes, and two processes that talk to each other.
+func TestARunInProcesses(t *testing.T) {
+	redistest.Needs(t)
+	server, err := measure.StartServer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	for _, run := range []struct{ workload, contender, figure string }{
+		{work.Pairs(1), peer.Holdfast, P50},
+		{work.Pairs(16), peer.RueidislockTuned, PerSecond},
+		{work.Pairs(16), peer.RedsyncTuned, PerSecond},
+		{work.Fair(10), peer.Holdfast, Jain},
+		{work.HandOff, peer.RedislockLinear, P50},
+		{work.Telemetry, work.TelemetrySDK, PerSecond},
+	} {
+		t.Run(run.workload+" "+run.contender, func(t *testing.T) {
+			w, err := work.Find(run.workload)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := Measure(context.Background(), server, Run{Workload: w, Contender: run.contender, Quick: true,
+				Warm: 50 * time.Millisecond, Window: 500 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f[run.figure] <= 0 || f[CommandsPerOp] < 1 {
+				t.Errorf("figures: %v", f)
+			}
+		})
+	}
+}
+
+func TestAProcessThatCannotBeginSaysWhy(t *testing.T) {
+	redistest.Needs(t)
+	server, err := measure.StartServer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	w, err := work.Find(work.Pairs(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Measure(t.Context(), server, Run{Workload: w, Contender: "nobody"})
+	if err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("a contender that there is not: %v", err)
+	}
+}

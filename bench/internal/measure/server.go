@@ -1,0 +1,143 @@
+// The Redis that everything is measured on.
+
+package measure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is a redis-server of its own, without persistence.
+type Server struct {
+	Addr string
+
+	cmd   *exec.Cmd
+	dir   string
+	admin *redis.Client
+}
+
+// StartServer starts one on a free port of the loopback. The binary is
+// redis-server, or what HOLDFAST_REDIS_SERVER names.
+func StartServer(ctx context.Context) (*Server, error) {
+	binary := os.Getenv("HOLDFAST_REDIS_SERVER")
+	if binary == "" {
+		binary = "redis-server"
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "holdfast-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Addr: "127.0.0.1:" + port, dir: dir}
+	s.cmd = exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--dir", dir,
+		"--save", "", "--appendonly", "no", "--maxclients", "20000")
+	if err := s.cmd.Start(); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	s.admin = redis.NewClient(&redis.Options{Addr: s.Addr})
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for s.admin.Ping(ctx).Err() != nil {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			s.Stop()
+			return nil, fmt.Errorf("redis-server does not answer: %w", ctx.Err())
+		}
+	}
+	return s, nil
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
+}
+
+// Stop ends the server and waits until it is gone.
+func (s *Server) Stop() {
+	s.admin.Close()
+	_ = s.cmd.Process.Kill() // it is gone already, then
+	_ = s.cmd.Wait()
+	os.RemoveAll(s.dir)
+}
+
+// Empty deletes all keys.
+func (s *Server) Empty(ctx context.Context) error {
+	return s.admin.FlushAll(ctx).Err()
+}
+
+// Version returns the server's.
+func (s *Server) Version(ctx context.Context) (string, error) {
+	info, err := s.admin.Info(ctx, "server").Result()
+	return field(info, "redis_version"), err
+}
+
+// Served is what the server has done since it began, or between two moments.
+type Served struct {
+	CPU      time.Duration // user and system
+	Commands float64       // that clients have sent; what scripts call is not among them
+}
+
+// Served returns what the server has done until now. Of the commands that scripts
+// also call those count that are named in sent: INFO does not tell who called.
+func (s *Server) Served(ctx context.Context, sent ...string) (Served, error) {
+	used, err1 := s.admin.Info(ctx, "cpu").Result()
+	stats, err2 := s.admin.Info(ctx, "commandstats").Result()
+	if err := errors.Join(err1, err2); err != nil {
+		return Served{}, err
+	}
+	return Served{CPU: serverCPU(used), Commands: commands(stats, sent)}, nil
+}
+
+// Since returns what was done from then on.
+func (s Served) Since(then Served) Served {
+	return Served{CPU: s.CPU - then.CPU, Commands: s.Commands - then.Commands}
+}
+
+func serverCPU(info string) time.Duration {
+	user, _ := strconv.ParseFloat(field(info, "used_cpu_user"), 64)
+	system, _ := strconv.ParseFloat(field(info, "used_cpu_sys"), 64)
+	return time.Duration((user + system) * float64(time.Second))
+}
+
+// neverInScripts are the commands that only clients send.
+var neverInScripts = []string{"eval", "evalsha", "ping", "script|load",
+	"subscribe", "unsubscribe", "ssubscribe", "sunsubscribe"}
+
+func commands(info string, sent []string) (calls float64) {
+	for _, name := range slices.Concat(neverInScripts, sent) {
+		stats := field(info, "cmdstat_"+name)
+		count, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
+		n, _ := strconv.ParseFloat(count, 64) // "": it was never called
+		calls += n
+	}
+	return calls
+}
+
+// field returns a field's value in what INFO answers, "" if it is not there.
+func field(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,44 @@
+// What this process has used.
+
+package measure
+
+import (
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// Usage is what a process has used since it began, or between two moments.
+type Usage struct {
+	CPU    time.Duration // user and system
+	Allocs uint64
+	Bytes  uint64 // allocated
+}
+
+// Used returns what this process has used until now. It stops the world for a moment.
+func Used() Usage {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return Usage{CPU: cpu(), Allocs: memory.Mallocs, Bytes: memory.TotalAlloc}
+}
+
+// Since returns what was used from then on.
+func (u Usage) Since(then Usage) Usage {
+	return Usage{CPU: u.CPU - then.CPU, Allocs: u.Allocs - then.Allocs, Bytes: u.Bytes - then.Bytes}
+}
+
+// HeapInUse returns the bytes of what is alive on the heap, after a collection.
+func HeapInUse() uint64 {
+	runtime.GC()
+	runtime.GC() // the first one may only have finished another
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return memory.HeapAlloc
+}
+
+func cpu() time.Duration {
+	var usage syscall.Rusage
+	// It fails for a bad argument only.
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

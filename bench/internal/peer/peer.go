@@ -1,0 +1,101 @@
+// Package peer has the locks that are compared: Holdfast and those that a Go program
+// might use in its place, each behind the same interface.
+package peer
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+)
+
+// Peer is one library, with its settings.
+type Peer struct {
+	Name     string
+	Settings string   // in words; "" where they are its defaults
+	Module   string   // of which the version is reported
+	Sends    []string // what it sends besides scripts
+
+	// Open makes what one process has of it.
+	Open func(addr string) (Process, error)
+}
+
+// Process is a peer in one process: connections, and what else its locks share.
+type Process interface {
+	// Lock returns the lock of that name for one goroutine.
+	Lock(name string) Lock
+	Close()
+}
+
+// Lock is one name's lock.
+type Lock interface {
+	// Pair acquires the lock, waiting for it until ctx ends, does the work under it
+	// if there is any, and releases it.
+	Pair(ctx context.Context, work func()) error
+}
+
+// All returns the peers, Holdfast first.
+func All() []Peer {
+	return []Peer{
+		{Name: Holdfast, Module: holdfastModule, Open: openHoldfast()},
+		{Name: HoldfastWithoutCohort, Settings: "no hand-over within a process", Module: holdfastModule,
+			Open: openHoldfast(withoutCohort())},
+		{Name: Redsync, Module: redsyncModule, Sends: []string{"set"}, Open: openRedsync()},
+		{Name: RedsyncTuned, Settings: "polls every 5 to 15 ms, without end; " + largePool, Module: redsyncModule,
+			Sends: []string{"set"}, Open: openRedsync(tunedRedsync()...)},
+		{Name: Redislock, Settings: "polls every 100 ms, as in its example", Module: redislockModule,
+			Open: openRedislock(linear(100), 0)},
+		{Name: RedislockLinear, Settings: "polls every 10 ms; " + largePool, Module: redislockModule,
+			Open: openRedislock(linear(10), poolSize)},
+		{Name: RedislockExponential, Settings: "polls after 16 ms, doubling to 512 ms; " + largePool, Module: redislockModule,
+			Open: openRedislock(exponential(16, 512), poolSize)},
+		{Name: Rueidislock, Settings: "", Module: rueidisModule, Open: openRueidislock(false)},
+		{Name: RueidislockTuned, Settings: "KeyMajority 1, NoLoopTracking", Module: rueidisModule, Open: openRueidislock(true)},
+	}
+}
+
+// The names, by which results are found again.
+const (
+	Holdfast              = "holdfast"
+	HoldfastWithoutCohort = "holdfast without cohort"
+	Redsync               = "redsync"
+	RedsyncTuned          = "redsync tuned"
+	Redislock             = "redislock"
+	RedislockLinear       = "redislock 10 ms"
+	RedislockExponential  = "redislock exponential"
+	Rueidislock           = "rueidislock"
+	RueidislockTuned      = "rueidislock tuned"
+)
+
+const (
+	holdfastModule  = "github.com/holdfast-go/holdfast"
+	redsyncModule   = "github.com/go-redsync/redsync/v4"
+	redislockModule = "github.com/bsm/redislock"
+	rueidisModule   = "github.com/redis/rueidis"
+)
+
+// Find returns the peer of that name.
+func Find(name string) (Peer, error) {
+	for _, p := range All() {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return Peer{}, fmt.Errorf("no peer is called %q", name)
+}
+
+// Version returns the version of the peer's module in this program.
+func (p Peer) Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range info.Deps {
+		if m.Path == p.Module {
+			if m.Replace != nil {
+				return "this checkout"
+			}
+			return m.Version
+		}
+	}
+	return ""
+}

@@ -1,0 +1,54 @@
+// One lock that everybody wants: lock, and release at once.
+
+package work
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/bench/internal/peer"
+	"github.com/holdfast-go/holdfast/interop"
+)
+
+// Contended is the name of the workload with so many processes and goroutines in each.
+func Contended(processes, goroutines int) string {
+	return fmt.Sprintf("one lock/%dx%d", processes, goroutines)
+}
+
+// Crowds are the processes, and the goroutines in each, that there are workloads for.
+var Crowds = [][2]int{{1, 16}, {1, 128}, {1, 1000}, {8, 125}}
+
+func contended() []Workload {
+	var all []Workload
+	for _, crowd := range Crowds {
+		processes, each := crowd[0], crowd[1]
+		w := Workload{
+			Name:      Contended(processes, each),
+			Title:     fmt.Sprintf("one lock, %d processes, %d goroutines in each", processes, each),
+			Processes: processes,
+			Contenders: []string{peer.Holdfast, peer.HoldfastWithoutCohort, peer.Redsync, peer.RedsyncTuned,
+				peer.Redislock, peer.RedislockExponential, peer.Rueidislock, peer.RueidislockTuned},
+			Run: func(ctx context.Context, s *Site) error {
+				p, err := s.Open()
+				if err != nil {
+					return err
+				}
+				defer p.Close()
+				return s.Locks(ctx, each, func(int) peer.Lock { return p.Lock(s.Name) }, nil)
+			},
+		}
+		if processes == 1 {
+			w.Title = fmt.Sprintf("one lock, one process, %d goroutines", each)
+		} else {
+			// Shares are as even as they get over ten seconds.
+			w.Window.Full = 10 * time.Second
+			w.Redisson = func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
+				b.Clients = processes
+				return b.Lock(ctx, processes*each, d)
+			}
+		}
+		all = append(all, w)
+	}
+	return all
+}

@@ -1,0 +1,134 @@
+// Hand-off: one process holds, one waits, and the time from the release in the one to
+// the grant in the other.
+
+package work
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-go/holdfast/bench/internal/peer"
+	"github.com/holdfast-go/holdfast/interop"
+)
+
+// HandOff is the name of the workload.
+const HandOff = "hand-off"
+
+func handOff() []Workload {
+	return []Workload{{
+		Name:      HandOff,
+		Title:     "hand-off from a holder to a waiter in another process",
+		Processes: 2,
+		Contenders: []string{peer.Holdfast, peer.Redsync, peer.RedsyncTuned, peer.Redislock, peer.RedislockLinear,
+			peer.Rueidislock, peer.RueidislockTuned},
+		Latency: true,
+		Window:  Window{Full: 4 * time.Second, Quick: time.Second},
+		Redisson: func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
+			return b.Handoff(ctx, d)
+		},
+		Run: func(ctx context.Context, s *Site) error {
+			p, err := s.Open()
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			other, err := s.meet(ctx)
+			if err != nil {
+				return err
+			}
+			defer other.Close()
+			defer context.AfterFunc(ctx, func() { other.Close() })()
+			if s.Process == 0 {
+				return give(ctx, s, p.Lock(s.Name), other)
+			}
+			return take(ctx, s, p.Lock(s.Name), other)
+		},
+	}}
+}
+
+// meet connects the two processes of the run.
+func (s *Site) meet(ctx context.Context) (net.Conn, error) {
+	address := filepath.Join(s.Dir, "meet")
+	if s.Process == 0 {
+		l, err := net.Listen("unix", address)
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		defer context.AfterFunc(ctx, func() { l.Close() })()
+		return l.Accept()
+	}
+	for {
+		conn, err := net.Dial("unix", address)
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(10 * time.Millisecond): // the other has not begun
+		}
+	}
+}
+
+// give takes the lock, tells the other process to wait for it, and releases it when
+// that has settled down to wait. The time is not the same each time, so that nobody
+// polls in step with it.
+func give(ctx context.Context, s *Site, lock peer.Lock, taker net.Conn) error {
+	answers := bufio.NewReader(taker)
+	return s.Loop(ctx, 1, func(int) Task {
+		return func(ctx context.Context) (int64, error) {
+			var released time.Time
+			err := lock.Pair(ctx, func() {
+				fmt.Fprintln(taker, "wait")
+				time.Sleep(15*time.Millisecond + rand.N(15*time.Millisecond))
+				released = time.Now()
+			})
+			if err != nil {
+				return 0, err
+			}
+			line, err := answers.ReadString('\n')
+			if err != nil {
+				return 0, gone(ctx)
+			}
+			taken, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+			s.Meter.Took(time.Unix(0, taken).Sub(released))
+			return 1, err
+		}
+	})
+}
+
+// take waits for the lock when it is told to, and says when it had it: both processes
+// are on one machine, with one clock.
+func take(ctx context.Context, s *Site, lock peer.Lock, giver net.Conn) error {
+	orders := bufio.NewReader(giver)
+	return s.Loop(ctx, 1, func(int) Task {
+		return func(ctx context.Context) (int64, error) {
+			if _, err := orders.ReadString('\n'); err != nil {
+				return 0, gone(ctx)
+			}
+			var taken time.Time
+			if err := lock.Pair(ctx, func() { taken = time.Now() }); err != nil {
+				return 0, err
+			}
+			if _, err := fmt.Fprintln(giver, taken.UnixNano()); err != nil {
+				return 0, gone(ctx)
+			}
+			return 0, nil
+		}
+	})
+}
+
+// gone returns at the end of the run: the other process does not answer any more, which
+// is because it has ended a little earlier, or says itself why.
+func gone(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}

@@ -1,0 +1,51 @@
+// A thousand who wait in vain: what that costs.
+
+package work
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/bench/internal/peer"
+)
+
+// Idle is the name of the workload, and IdleProcesses how many processes wait in it.
+const (
+	Idle          = "idle waiters"
+	IdleProcesses = 8
+)
+
+func idle() []Workload {
+	const waiters = 1000
+	return []Workload{{
+		Name:       Idle,
+		Title:      "1 000 waiters in 8 processes on one lock that is held",
+		Processes:  1 + IdleProcesses, // the first holds
+		Contenders: []string{peer.Holdfast, peer.Redislock, peer.RueidislockTuned},
+		Window:     Window{Warm: 2 * time.Second, Full: 30 * time.Second, Quick: 5 * time.Second, Once: true},
+		Idle:       true,
+		Run: func(ctx context.Context, s *Site) error {
+			p, err := s.Open()
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			lock := p.Lock(s.Name)
+			if s.Process == 0 {
+				s.Meter.Bystander()
+				return lock.Pair(ctx, func() {
+					s.Ready()
+					<-ctx.Done()
+				})
+			}
+			s.Ready()
+			var all sync.WaitGroup
+			for range waiters / IdleProcesses {
+				all.Go(func() { _ = p.Lock(s.Name).Pair(ctx, nil) }) // ctx ends it
+			}
+			all.Wait()
+			return nil
+		},
+	}}
+}

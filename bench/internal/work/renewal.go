@@ -1,0 +1,170 @@
+// A hundred thousand locks that are held and renewed: what they weigh, and what their
+// renewal costs, here and those who share the server.
+
+package work
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/bench/internal/measure"
+	"github.com/holdfast-go/holdfast/bench/internal/peer"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Renewal is the name of the workload, and Nothing the contender that holds no lock.
+const (
+	Renewal = "renewal"
+	Nothing = "nothing"
+)
+
+// The figures of its own.
+const (
+	GoroutinesPerLock = "goroutinesPerLock"
+	HeapPerLock       = "heapPerLock" // in bytes
+)
+
+func renewals() []Workload {
+	return []Workload{{
+		Name:       Renewal,
+		Title:      "100 000 held and renewed locks",
+		Processes:  2, // one of them holds, one sends PING
+		Contenders: []string{peer.Holdfast, peer.Redislock, Nothing},
+		// Each lock is renewed once in it.
+		Window: Window{Full: renewedEvery, Quick: renewedEvery, Once: true},
+		Idle:   true,
+		Run: func(ctx context.Context, s *Site) error {
+			if s.Process == 1 {
+				return ping(ctx, s)
+			}
+			held := 100_000
+			if s.Quick {
+				held = 20_000
+			}
+			switch s.Contender {
+			case peer.Holdfast:
+				return holdRenewed(ctx, s, held)
+			case peer.Redislock:
+				return refresh(ctx, s, held)
+			}
+			s.Ready()
+			<-ctx.Done()
+			return nil
+		},
+	}}
+}
+
+// renewedEvery is a third of the lease.
+const renewedEvery = lease.DefaultLease / 3
+
+// holdRenewed has Holdfast hold locks and renew them by itself.
+func holdRenewed(ctx context.Context, s *Site, held int) error {
+	client, closeAll := peer.NewClient(s.Addr)
+	defer closeAll()
+	leases := make([]*holdfast.Lease, held)
+	goroutines, heap := runtime.NumGoroutine(), measure.HeapInUse()
+	err := forAll(ctx, held, func(i int) (err error) {
+		leases[i], err = client.Mutex(fmt.Sprintf("%s:%d", s.Name, i)).Lock(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.Meter.Set(HeapPerLock, float64(measure.HeapInUse()-heap)/float64(held))
+	s.Meter.Set(GoroutinesPerLock, float64(runtime.NumGoroutine()-goroutines)/float64(held))
+	s.Ready()
+	countRenewals(ctx, s.Meter.Worker(), held)
+	for _, l := range leases {
+		if err := l.Err(); err != nil {
+			return fmt.Errorf("a lease was not kept: %w", err)
+		}
+	}
+	return nil
+}
+
+// countRenewals counts them by the clock: each lease is renewed once in that time.
+func countRenewals(ctx context.Context, worker *measure.Worker, held int) {
+	tick := time.NewTicker(renewedEvery / 100)
+	defer tick.Stop()
+	began, counted := time.Now(), int64(0)
+	for {
+		select {
+		case <-tick.C:
+			due := int64(float64(held) * time.Since(began).Seconds() / renewedEvery.Seconds())
+			worker.Did(due - counted)
+			counted = due
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// refresh has redislock hold locks, and refreshes them one after the other, by as many
+// goroutines as suit it, for as long as there is time.
+func refresh(ctx context.Context, s *Site, held int) error {
+	const goroutines = 64
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: goroutines})
+	defer rdb.Close()
+	client := redislock.New(rdb)
+	locks := make([]*redislock.Lock, held)
+	heap := measure.HeapInUse()
+	err := forAll(ctx, held, func(i int) (err error) {
+		locks[i], err = client.Obtain(ctx, fmt.Sprintf("%s:%d", s.Name, i), peer.LockLife, nil)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.Meter.Set(HeapPerLock, float64(measure.HeapInUse()-heap)/float64(held))
+	var next atomic.Int64
+	return s.Loop(ctx, goroutines, func(int) Task {
+		return func(ctx context.Context) (int64, error) {
+			lock := locks[next.Add(1)%int64(held)]
+			return 1, lock.Refresh(ctx, peer.LockLife, nil)
+		}
+	})
+}
+
+// forAll does something for each of 0 to n-1, some at a time, and returns the first
+// error.
+func forAll(ctx context.Context, n int, do func(i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range 256 {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := do(int(i)); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// ping is another client of the same server, which wants an answer each millisecond.
+func ping(ctx context.Context, s *Site) error {
+	s.Meter.Bystander()
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr})
+	defer rdb.Close()
+	return s.Loop(ctx, 1, func(int) Task {
+		return func(ctx context.Context) (int64, error) {
+			began := time.Now()
+			err := rdb.Ping(ctx).Err()
+			s.Meter.Took(time.Since(began))
+			time.Sleep(time.Millisecond)
+			return 0, err
+		}
+	})
+}

@@ -1,0 +1,37 @@
+package work
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/bench/internal/ceiling"
+	"github.com/holdfast-go/holdfast/bench/internal/peer"
+)
+
+func TestWorkloadsHaveNamesAndContenders(t *testing.T) {
+	variants := map[string]bool{ceiling.Name: true, Nothing: true, OneStripe: true, ManyStripes: true,
+		SkewedStripes: true, TelemetryOff: true, TelemetryNoop: true, TelemetrySDK: true}
+	seen := make(map[string]bool)
+	for _, w := range All() {
+		if w.Name == "" || w.Title == "" || seen[w.Name] || w.Processes < 1 || len(w.Contenders) == 0 {
+			t.Errorf("%+v", w)
+		}
+		seen[w.Name] = true
+		for _, name := range w.Contenders {
+			if _, err := peer.Find(name); err != nil && !variants[name] {
+				t.Errorf("%s: %v", w.Name, err)
+			}
+		}
+	}
+}
+
+func TestTheSharesOfAllProcessesAreTheWhole(t *testing.T) {
+	for _, n := range []int{1, 8, 10, 1000} {
+		sum := 0
+		for i := range processes {
+			sum += (&Site{Process: i, Processes: processes}).Share(n)
+		}
+		if sum != n {
+			t.Errorf("the shares of %d are %d", n, sum)
+		}
+	}
+}

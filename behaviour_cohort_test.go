@@ -167,6 +167,35 @@ func TestCohort_OtherOptions(t *testing.T) {
 	})
 }
 
+// Nothing is passed on of a hold that a request may still make anew for the owner:
+// only its own release clears that up.
+func TestCohort_NotWithAnUnansweredRequest(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		w.release(w.lock(t.Context(), p.mutex))
+		held := w.lock(t.Context(), w.process().mutex)
+		first := w.goLock(t.Context(), p.mutex)
+		synctest.Wait()
+		second := w.goLock(t.Context(), p.mutex)
+		w.at(w.now() + 100*time.Millisecond)
+		p.on(enterRun, 1, redistest.DropBefore) // it may have run, for all that p knows
+		w.release(held)
+		l, err := first.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.release(l)
+		next, err := second.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.Owner() == l.Owner() {
+			t.Error("a hold was passed on that a late request may make anew")
+		}
+		w.release(next)
+	})
+}
+
 // MaxHold counts from when the lease was passed on.
 func TestCohort_MaxHold(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {

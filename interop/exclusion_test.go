@@ -33,7 +33,7 @@ func TestGoAndJavaExcludeEachOther(t *testing.T) {
 // exclude has both languages take 10 000 turns, half of them each.
 func (w *world) exclude(p pair) {
 	w.t.Helper()
-	c := contest{turns: redistest.Count(w.t, 10_000) / 2, limit: 25 * patience, rest: 2 * time.Millisecond}
+	c := contest{turns: redistest.Count(w.t, 10_000) / 2, limit: 25 * patience, rest: 2 * time.Millisecond, mixed: true}
 	// Where one language hears too little of the other, or comes after it, the lock must
 	// be free at times: else that one has its turns when the other has had all of its own.
 	switch {
@@ -86,6 +86,8 @@ type contest struct {
 	rest  time.Duration // at the most
 
 	threads int // of each client
+
+	mixed bool // the languages are to take turns often, so Go passes little on to itself
 }
 
 // contend has goroutines and Java threads contend for the pair's thing. It returns
@@ -93,6 +95,9 @@ type contest struct {
 func (w *world) contend(p pair, g *guard, name string, c contest) (worstGo, worstJava time.Duration) {
 	w.t.Helper()
 	var options []holdfast.Option
+	if c.mixed {
+		options = append(options, holdfast.WithDefaults(holdfast.Cohort(2, time.Millisecond)))
+	}
 	if p.lease != 0 {
 		options = append(options, holdfast.WithDefaults(holdfast.Renewed(p.lease)))
 	}

@@ -100,9 +100,10 @@ func (e *Engine) ask(p *place) bool {
 		q.seat = seat{owner: t.Owner}
 	}
 	t.Owner, t.Seq = q.seat.owner, q.seat.seq
-	if p.next == nil {
+	switch {
+	case p.next == nil && !t.Doubt: // else a late request may take a place for it
 		t.Next = 0
-	} else if t.Next == 0 {
+	case p.next != nil && t.Next == 0:
 		t.Next = e.owners.Add(1)
 	}
 	return true

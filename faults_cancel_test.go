@@ -29,8 +29,9 @@ type canceller struct {
 	t       testing.TB
 	client  *holdfast.Client
 	pulse   *pulse
-	returns spread // how long after the cancel Lock returned
-	frees   spread // how long after that the key was free
+	returns spread        // how long after the cancel Lock returned
+	frees   spread        // how long after that the key was free
+	holds   time.Duration // for how long, at the most, what is granted is held
 
 	mu      sync.Mutex
 	granted int
@@ -60,6 +61,9 @@ func (c *canceller) try(name string, d time.Duration) {
 		}
 		c.mu.Unlock()
 		if !keep {
+			if c.holds > 0 {
+				time.Sleep(upTo(c.holds))
+			}
 			giveBack(c.t, l)
 		}
 		return
@@ -117,7 +121,7 @@ func TestCancelUncontended(t *testing.T) {
 func TestCancelContended(t *testing.T) {
 	s := redistest.Server(t)
 	leaveNothing(t, s.Admin())
-	c := &canceller{t: t, client: openClient(t, s.Client(t)), pulse: feelPulse(t)}
+	c := &canceller{t: t, client: openClient(t, s.Client(t)), pulse: feelPulse(t), holds: 3 * time.Millisecond}
 	other := openClient(t, s.Client(t)).Mutex("contended")
 	stop := make(chan struct{})
 	var wg sync.WaitGroup

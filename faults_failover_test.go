@@ -142,6 +142,14 @@ func vouched(t testing.TB, leases map[string]*holdfast.Lease, length time.Durati
 	}
 }
 
+// failovers is how often each kind of failover is made, one after the other.
+func failovers(t *testing.T, one func(t *testing.T)) {
+	t.Parallel()
+	for round := range redistest.Count(t, 10) {
+		t.Run(fmt.Sprint(round), one)
+	}
+}
+
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -157,35 +165,21 @@ func TestSentinelFailover(t *testing.T) {
 		{"frozen", nil, (*redistest.SentinelSet).FreezeMaster}, // takes itself for the master when it thaws
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Sentinel(t)
-			leaveNothingOn(t, s.Nodes())
-			p := feelPulse(t)
-			a, b := openClient(t, s.Client(t)), openClient(t, s.Client(t))
-			leases := grabMany(t, a, "failover", 20, holdfast.Renewed(failoverLease))
-			replicated(t, s.Master(), 2)
-			d := &load{t: t, options: tc.options}
-			d.run([]string{"contended"}, 4, a, b)
-			d.awaitGrant(time.Now())
-
-			failed := time.Now()
-			frozen := tc.fail(s)
-			s.Master()
-			promoted := time.Now()
-			again := d.awaitGrant(promoted)
-			p.within(t, "a grant after the promotion", promoted, usableBound)
-			vouched(t, leases, failoverLease)
-			if frozen != nil {
-				frozen.Thaw()
-			}
-			time.Sleep(failoverLease/3 + time.Second) // a renewal by itself
-			s.Settle()                                // a former master that runs forgets what it had
-			d.end()
-			d.check(p, failed, promoted)
-			vouched(t, leases, failoverLease)
-			giveBackAll(t, leases)
-			figure(t, "Sentinel, master %s: promotion seen after %v, a grant %v after that; 20 of 20 holds of %v kept; longest wait %v; %d grants, %d lost with the master",
-				tc.name, promoted.Sub(failed).Round(time.Millisecond), again.Sub(promoted).Round(time.Millisecond), failoverLease, d.longest.Round(time.Millisecond), d.grants, d.lost)
+			failovers(t, func(t *testing.T) {
+				s := redistest.Sentinel(t)
+				leaveNothingOn(t, s.Nodes())
+				f := failoverRun{what: "Sentinel, master " + tc.name, a: openClient(t, s.Client(t)), b: openClient(t, s.Client(t)), options: tc.options}
+				f.begin(t, "failover", func() { replicated(t, s.Master(), 2) })
+				frozen := tc.fail(s)
+				s.Master()
+				f.promoted(t)
+				if frozen != nil {
+					frozen.Thaw()
+				}
+				time.Sleep(failoverLease/3 + time.Second) // a renewal by itself
+				s.Settle()                                // a former master that runs forgets what it had
+				f.end(t)
+			})
 		})
 	}
 }
@@ -200,33 +194,64 @@ func TestClusterFailover(t *testing.T) {
 		{"killed", func(s *redistest.ClusterSet) { s.KillMasterOf("contended") }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			s := redistest.Cluster(t, 3, 1)
-			leaveNothingOn(t, s.Nodes())
-			p := feelPulse(t)
-			a, b := openClient(t, s.Client(t)), openClient(t, s.Client(t))
-			leases := grabMany(t, a, "failover{contended}", 20, holdfast.Renewed(failoverLease))
-			replicated(t, s.MasterOf("contended"), 1)
-			d := &load{t: t}
-			d.run([]string{"contended"}, 4, a, b)
-			d.awaitGrant(time.Now())
-
-			failed := time.Now()
-			tc.fail(s)
-			s.MasterOf("contended")
-			promoted := time.Now()
-			again := d.awaitGrant(promoted)
-			p.within(t, "a grant after the promotion", promoted, usableBound)
-			vouched(t, leases, failoverLease)
-			time.Sleep(failoverLease/3 + time.Second)
-			d.end()
-			d.check(p, failed, promoted)
-			vouched(t, leases, failoverLease)
-			giveBackAll(t, leases)
-			figure(t, "Cluster, master %s: promotion seen after %v, a grant %v after that; 20 of 20 holds of %v kept; longest wait %v; %d grants, %d lost with the master",
-				tc.name, promoted.Sub(failed).Round(time.Millisecond), again.Sub(promoted).Round(time.Millisecond), failoverLease, d.longest.Round(time.Millisecond), d.grants, d.lost)
+			failovers(t, func(t *testing.T) {
+				s := redistest.Cluster(t, 3, 1)
+				leaveNothingOn(t, s.Nodes())
+				f := failoverRun{what: "Cluster, master " + tc.name, a: openClient(t, s.Client(t)), b: openClient(t, s.Client(t))}
+				f.begin(t, "failover{contended}", func() { replicated(t, s.MasterOf("contended"), 1) })
+				tc.fail(s)
+				s.MasterOf("contended")
+				f.promoted(t)
+				time.Sleep(failoverLease/3 + time.Second)
+				f.end(t)
+			})
 		})
 	}
+}
+
+// failoverRun is one of them, under 20 renewed leases and a contended lock.
+type failoverRun struct {
+	what    string
+	a, b    *holdfast.Client
+	options []holdfast.LeaseOption // of the contended lock
+
+	leases    map[string]*holdfast.Lease
+	load      load
+	pulse     *pulse
+	failed    time.Time
+	promotion time.Time
+	granted   time.Time
+}
+
+// begin takes the leases, waits until replicas have them, and starts the load. The
+// failover is to follow.
+func (f *failoverRun) begin(t *testing.T, prefix string, replicated func()) {
+	f.pulse = feelPulse(t)
+	f.leases = grabMany(t, f.a, prefix, 20, holdfast.Renewed(failoverLease))
+	replicated()
+	f.load = load{t: t, options: f.options}
+	f.load.run([]string{"contended"}, 4, f.a, f.b)
+	f.load.awaitGrant(time.Now())
+	f.failed = time.Now()
+}
+
+// promoted is to be called when there is a new master.
+func (f *failoverRun) promoted(t *testing.T) {
+	f.promotion = time.Now()
+	f.granted = f.load.awaitGrant(f.promotion)
+	f.pulse.within(t, "a grant after the promotion", f.promotion, usableBound)
+	vouched(t, f.leases, failoverLease)
+}
+
+// end ends the load and sees to it that the leases were kept.
+func (f *failoverRun) end(t *testing.T) {
+	f.load.end()
+	f.load.check(f.pulse, f.failed, f.promotion)
+	vouched(t, f.leases, failoverLease)
+	giveBackAll(t, f.leases)
+	round := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
+	figure(t, "%s: promotion seen after %v, a grant %v after that; 20 of 20 holds of %v kept; longest wait %v; %d grants, %d lost with the master",
+		f.what, round(f.promotion.Sub(f.failed)), round(f.granted.Sub(f.promotion)), failoverLease, round(f.load.longest), f.load.grants, f.load.lost)
 }
 
 // movingLease is one that is renewed several times while slots move.
@@ -238,6 +263,7 @@ func TestSlotsMove(t *testing.T) {
 	t.Parallel()
 	s := redistest.Cluster(t, 3, 0)
 	leaveNothingOn(t, s.Nodes())
+	p := feelPulse(t)
 	a, b := openClient(t, s.Client(t)), openClient(t, s.Client(t))
 	var on []string
 	for i := range 4 {
@@ -264,7 +290,7 @@ func TestSlotsMove(t *testing.T) {
 	d.end()
 	for name, l := range leases {
 		if err := l.Err(); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v (this process was starved for %v in all)", name, err, p.slack(began, time.Now()))
 		}
 	}
 	vouched(t, leases, movingLease)

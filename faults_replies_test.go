@@ -117,11 +117,12 @@ func nestedPair(t testing.TB, c *holdfast.Client, direct *redis.Client, name str
 		}
 		return nil
 	}
-	outer, err := c.Mutex(name).Lock(ctx)
+	m := c.Mutex(name, holdfast.Cohort(0, 0)) // what is passed on keeps its count in Redis
+	outer, err := m.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	inner, err := c.Mutex(name).Lock(outer.Context(ctx))
+	inner, err := m.Lock(outer.Context(ctx))
 	if err != nil {
 		return errors.Join(err, outer.Release(ctx))
 	}

@@ -259,6 +259,46 @@ func TestOpenRelease(t *testing.T) {
 	})
 }
 
+// A grant reserves tokens out of those between the last given and the clock: none is
+// ahead of it, and all are greater than the last.
+func TestReservedTokens(t *testing.T) {
+	for _, tc := range []struct {
+		what        string
+		last        int64 // before now, in us; 0: none
+		reserve     int
+		token, more int64 // the token, before now, and how many more
+	}{
+		{"the first", 0, 64, 0, 0},
+		{"none wanted", 1_000, 0, 0, 0},
+		{"after an old one", 1_000_000, 64, 64, 64},
+		{"after one that is just old enough", 65, 64, 64, 64},
+		{"after a young one", 10, 64, 9, 9},
+		{"after one of the microsecond before", 1, 64, 0, 0},
+		{"after one ahead of the clock", -5, 64, -6, 0},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rdb, now := redistest.Mini(t).Client(), time.Now().UnixMicro()
+				if tc.last != 0 {
+					rdb.Set(t.Context(), tokenKey, now-tc.last, time.Minute)
+				}
+				keys := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
+				reply, err := rdb.Eval(t.Context(), enterSource, keys,
+					now+1, mine, 30_000, 604_800_000, 5_000, 0, 2, tc.reserve, "").Slice()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if token, more := reply[3].(int64), reply[4].(int64); token != now-tc.token || more != tc.more {
+					t.Errorf("token %d before now and %d more, want %d and %d", now-token, more, tc.token, tc.more)
+				}
+				if stored, _ := rdb.Get(t.Context(), tokenKey).Int64(); stored != now-tc.token+tc.more {
+					t.Errorf("the last given is %d before now, want %d", now-stored, tc.token-tc.more)
+				}
+			})
+		})
+	}
+}
+
 func TestQueueScripts(t *testing.T) {
 	keys := []string{queueKey, aliveKey}
 	some := held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 2000}, place{mine2, 13, 2000})

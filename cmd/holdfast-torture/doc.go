@@ -38,6 +38,12 @@
 // the server's expiry, nobody waits long for a lock that is free, and no key,
 // channel, connection or goroutine is left. A run with too few grants or faults fails.
 //
+// Who was killed or stopped keeps what it had, or was handed, until a lease or its place
+// in the queue has run out, and so the next one waits for reasons that are none of
+// Holdfast's. Therefore a lookout asks the servers themselves, 20 times a second,
+// whether the locks are held: a wake-up is lost if one was free for long
+// while somebody waited, and the report has the longest waits with what was in the way.
+//
 // # Promised and not
 //
 // A fault that loses what Redis has acknowledged (a restart with empty memory, a

@@ -180,6 +180,18 @@ func (h history) explain() string {
 	return text.String()
 }
 
+// judge returns what is wrong with the history, "" if nothing is.
+func (h history) judge() string {
+	switch result := h.check(); result {
+	case porcupine.Ok:
+		return ""
+	case porcupine.Illegal:
+		return "illegal" + h.explain()
+	default:
+		return strings.ToLower(string(result))
+	}
+}
+
 // check says whether the history has a sequential order that the model allows.
 func (h history) check() porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(h.model, h.operations, historyTime)

@@ -235,9 +235,112 @@ func TestHandovers(t *testing.T) {
 		ending(lost, of("c", 3, 20, 21, 22, 30)), // came when it was free
 		of("d", 4, 2, 200, 201, 202),             // after a loss: nothing to tell
 	}
-	got := handovers("o", holds, windows{})
+	got := handovers("o", holds, windows{}, nil)
 	if len(got) != 1 || got[0].took != 3*time.Millisecond || got[0].lane != "b" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestSights(t *testing.T) {
+	seen := changes{
+		{10, glimpse{standing, "a"}}, {20, glimpse{unheld, ""}}, {30, glimpse{reserved, "b"}},
+		{40, glimpse{unseen, ""}}, {50, glimpse{standing, "b"}}, {70, glimpse{standing, "c"}},
+	}
+	for _, tc := range []struct {
+		from, to int64
+		want     [sights]time.Duration
+		longest  time.Duration
+	}{
+		{0, 5, [sights]time.Duration{unseen: 5}, 0},
+		{15, 25, [sights]time.Duration{standing: 5, unheld: 5}, 5},
+		{0, 100, [sights]time.Duration{unseen: 20, unheld: 10, reserved: 10, standing: 60}, 40},
+		{60, 80, [sights]time.Duration{standing: 20}, 10},
+		{80, 95, [sights]time.Duration{standing: 15}, 15},
+	} {
+		if got := seen.during(tc.from, tc.to); got != tc.want {
+			t.Errorf("from %d to %d: %v, want %v", tc.from, tc.to, got, tc.want)
+		}
+		if got := seen.longest(tc.from, tc.to); got != tc.longest {
+			t.Errorf("from %d to %d: one owner for %v, want %v", tc.from, tc.to, got, tc.longest)
+		}
+	}
+	if got := changes(nil).during(3, 7); got[unseen] != 4 {
+		t.Errorf("without a look: %v", got)
+	}
+}
+
+// One server that is not sure, a former master, must not make a lock free, nor keep a
+// majority from being enough.
+func TestTogether(t *testing.T) {
+	is := func(all ...sight) (on []glimpse) {
+		for _, s := range all {
+			on = append(on, glimpse{sight: s})
+		}
+		return on
+	}
+	for _, tc := range []struct {
+		on    []glimpse
+		agree int
+		want  sight
+	}{
+		{is(unseen, unseen), 1, unseen},
+		{is(unseen, unheld), 1, unheld},
+		{is(standing, unheld), 1, standing},
+		{is(reserved, unseen), 1, reserved},
+		{is(standing, unheld, unheld), 2, unheld},
+		{is(standing, unseen, unheld), 2, standing},
+	} {
+		if got := together(tc.on, tc.agree).sight; got != tc.want {
+			t.Errorf("%v, %d must agree: %d, want %d", tc.on, tc.agree, got, tc.want)
+		}
+	}
+}
+
+func TestLostWakeUpsAreToldFromLeasesThatRanOut(t *testing.T) {
+	const lease = 2 * time.Second
+	for _, tc := range []struct {
+		name string
+		handover
+		lost, violations int
+	}{
+		{"two leases ran out beside a kill", handover{took: 9 * time.Second, shadow: true, kept: 5 * time.Second,
+			spent: [sights]time.Duration{standing: 9 * time.Second}}, 0, 0},
+		{"it was free beside a kill", handover{took: 9 * time.Second, shadow: true,
+			spent: [sights]time.Duration{unheld: 9 * time.Second}}, 1, 1},
+		{"one had it for longer than anything is kept", handover{took: 12 * time.Second, shadow: true, kept: 12 * time.Second,
+			spent: [sights]time.Duration{standing: 12 * time.Second}}, 0, 1},
+		{"no fault explains it", handover{took: 5 * time.Second,
+			spent: [sights]time.Duration{unseen: 5 * time.Second}}, 1, 1},
+	} {
+		v := &verdict{report: &report{Kinds: map[string]*kindReport{}}}
+		tc.object = "mutex-0"
+		v.handovers = []handover{tc.handover}
+		v.wakeUps(lease)
+		if v.LostWakeUps != tc.lost || len(v.Violations) != tc.violations {
+			t.Errorf("%s: %d lost wake-ups, %q", tc.name, v.LostWakeUps, v.Violations)
+		}
+	}
+}
+
+func TestARunThatTriedTooLittleFails(t *testing.T) {
+	long := 2 * time.Minute
+	s := &soak{began: time.Unix(0, 0), ended: time.Unix(0, 0).Add(long), warming: time.Second, warm: tally{grants: 1000}}
+	s.config.Kinds, s.config.Faults = []string{"mutex"}, []string{"reply lost"}
+	for _, tc := range []struct {
+		name           string
+		grants, faults int
+		want           int
+	}{
+		{"enough", 10_000, 1000, 0},
+		{"too few grants", 100, 1000, 1},
+		{"too few faults", 10_000, 10, 1},
+		{"none of a class of faults, none of a kind of lock", 0, 0, 4},
+	} {
+		v := &verdict{report: &report{Kinds: map[string]*kindReport{}, FaultsByClass: map[string]int{"reply lost": tc.faults}}}
+		v.Grants, v.Faults, v.kind("mutex").Grants = tc.grants, tc.faults, tc.grants
+		if v.enough(s); len(v.Violations) != tc.want {
+			t.Errorf("%s: %q, want %d", tc.name, v.Violations, tc.want)
+		}
 	}
 }
 

@@ -126,14 +126,18 @@ func (r *referee) serve(conn net.Conn) {
 	l := newLine(conn)
 	var current *hold
 	var at *object
+	name := "" // one for all that the lane says
 	for {
 		var n note
 		if l.dec.Decode(&n) != nil {
 			break
 		}
+		if name == "" {
+			name = n.Lane
+		}
 		switch n.Topic {
 		case granted:
-			at, current = r.object(n.Object), newHold(n)
+			at, current = r.object(n.Object), newHold(name, n)
 			r.count(func() { r.grants++ })
 			l.enc.Encode(at.enter(current))
 		case holding:
@@ -163,8 +167,8 @@ func (r *referee) serve(conn net.Conn) {
 	r.count(func() { delete(r.conns, conn) })
 }
 
-func newHold(n note) *hold {
-	return &hold{lane: n.Lane, token: n.Token, amount: n.Amount, call: n.Call, enter: n.At, last: n.At}
+func newHold(lane string, n note) *hold {
+	return &hold{lane: lane, token: n.Token, amount: n.Amount, call: n.Call, enter: n.At, last: n.At}
 }
 
 func (r *referee) count(f func()) {

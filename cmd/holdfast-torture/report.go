@@ -48,6 +48,7 @@ type report struct {
 	Losses            lossReport
 	Handovers         spread
 	HandoversInFaults spread
+	Longest           []longWait
 	Recovery          duration // the longest time from the end of an outage to a grant
 
 	Violations []string
@@ -70,6 +71,18 @@ type lossReport struct {
 	Margin                                duration
 	Worst                                 duration // after the deadline, with the time in which the process did not run
 	AfterResume                           duration // without it
+}
+
+// longWait is one of the longest times from a release to the next holder, and what
+// there was in Redis meanwhile.
+type longWait struct {
+	Object     string
+	After      duration // the release, since the run began
+	Took       duration
+	Kept       duration // the lock stood, or the first in the queue had not come for it
+	ForOne     duration // that, for one owner
+	OutOfReach duration // no master answered
+	Free       duration // it was anybody's
 }
 
 type spread struct {
@@ -141,7 +154,7 @@ func (c config) command() string {
 func tierOf(c config) string {
 	switch {
 	case c.Topology == "single":
-		return "one server, append-only file; emptied now and then, which is not promised"
+		return "one server, append-only file with fsync always; emptied now and then, which is not promised"
 	case c.Topology == "quorum":
 		return "a majority of 5 independent servers"
 	case c.Replicas == replicasOf[c.Topology]:
@@ -213,6 +226,10 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 | kind | grants | longest wait | longest from release to next holder | hand-overs above 0.5 s | overlaps not promised away |
 |---|---|---|---|---|---|
 {{range $kind, $k := .Kinds}}| {{$kind}} | {{$k.Grants}} | {{$k.WorstWait}} | {{$k.WorstHandover}} | {{$k.SlowHandovers}} | {{$k.Unpromised}} |
+{{end}}
+| the longest from release to next holder | at | took | of which a lease or a place in the queue had to run out | one, at the most | no master answered | it was free |
+|---|---|---|---|---|---|---|
+{{range .Longest}}| {{.Object}} | {{.After}} | {{.Took}} | {{.Kept}} | {{.ForOne}} | {{.OutOfReach}} | {{.Free}} |
 {{end}}
 | fault | injected |
 |---|---|

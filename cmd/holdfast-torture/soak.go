@@ -21,6 +21,7 @@ type soak struct {
 	topology topology
 	referee  *referee
 	crew     *crew
+	lookout  *lookout
 	log      *log
 
 	began, ended time.Time
@@ -28,8 +29,12 @@ type soak struct {
 	warming      time.Duration // and how long that took
 }
 
-// warmUp is how long contenders run before the first fault: they have to be at work.
-const warmUp = 2 * time.Second
+const (
+	// warmUp is how long contenders run before the first fault: they have to be at work.
+	warmUp = 2 * time.Second
+	// startUp is how long they may take until the first grant.
+	startUp = 30 * time.Second
+)
 
 // run runs a soak and returns what came of it. Where the harness itself fails, t does.
 func run(t testing.TB, c config) *report {
@@ -42,9 +47,13 @@ func run(t testing.TB, c config) *report {
 		Referee: s.referee.addr(), Topology: c.Topology,
 		Addrs: s.topology.addrs(), Routes: s.topology.network().routes,
 	}, s.log)
+	looking, enough := context.WithCancel(context.Background())
+	s.lookout = newLookout(looking, t, c.Kinds, s.topology.nodes())
 	s.contend()
 	problems := s.crew.dismiss()
 	s.ended = time.Now()
+	enough()
+	s.lookout.running.Wait()
 	s.referee.close()
 	problems = append(problems, s.counts()...)
 	s.leftBehind()
@@ -55,8 +64,14 @@ func run(t testing.TB, c config) *report {
 func (s *soak) contend() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	s.watch(ctx, func() bool { return time.Since(s.began) > warmUp })
-	s.warm, s.warming = s.referee.tally(), time.Since(s.began)
+	began := s.began
+	s.watch(ctx, func() bool {
+		if s.referee.tally().grants == 0 && time.Since(s.began) < startUp {
+			began = time.Now()
+		}
+		return time.Since(began) > warmUp
+	})
+	s.warm, s.warming = s.referee.tally(), time.Since(began)
 
 	faulty, stopFaults := context.WithCancel(ctx)
 	over := s.startFaults(faulty)

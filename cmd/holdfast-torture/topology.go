@@ -20,6 +20,7 @@ import (
 type topology interface {
 	addrs() []string // to give to a client
 	network() *network
+	nodes() []*redistest.Proc
 	masters() []*redistest.Proc // that run now
 	onlookers() []redis.UniversalClient
 
@@ -65,19 +66,24 @@ var (
 // and a replica that has not been told yet go on confirming to each other.
 var replicasOf = map[string]int{"sentinel": 2, "cluster": 1}
 
-// aof has a server keep what it was told when it is killed.
+// durable has a server keep all that it has acknowledged when it is killed. With
+// everysec it may lose two seconds of that, and not only when the machine fails: while an
+// fsync takes long, what is acknowledged is not even written.
+var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
+
+// aof is for servers whose replicas take over when they are killed.
 var aof = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 
 func newTopology(t testing.TB, c config) topology {
 	t.Helper()
 	switch c.Topology {
 	case "single":
-		s := redistest.Server(t, aof...)
+		s := redistest.Server(t, durable...)
 		return &servers{t: t, all: []*redistest.Proc{s}, net: newNetwork(t, s), lease: c.Lease}
 	case "quorum":
 		var all []*redistest.Proc
 		for range 5 {
-			all = append(all, redistest.Server(t, aof...))
+			all = append(all, redistest.Server(t, durable...))
 		}
 		return &servers{t: t, all: all, net: newNetwork(t, all...), lease: c.Lease}
 	case "sentinel":
@@ -100,6 +106,7 @@ type servers struct {
 }
 
 func (s *servers) network() *network          { return s.net }
+func (s *servers) nodes() []*redistest.Proc   { return s.all }
 func (s *servers) masters() []*redistest.Proc { return s.all }
 
 func (s *servers) addrs() []string {
@@ -155,6 +162,7 @@ type sentinel struct {
 
 func (s *sentinel) network() *network          { return s.net }
 func (s *sentinel) addrs() []string            { return s.set.SentinelAddrs() }
+func (s *sentinel) nodes() []*redistest.Proc   { return s.set.Nodes() }
 func (s *sentinel) masters() []*redistest.Proc { return []*redistest.Proc{s.set.Master()} }
 
 func (s *sentinel) onlookers() []redis.UniversalClient {
@@ -189,8 +197,9 @@ type cluster struct {
 	net *network
 }
 
-func (s *cluster) network() *network { return s.net }
-func (s *cluster) addrs() []string   { return s.set.Addrs() }
+func (s *cluster) network() *network        { return s.net }
+func (s *cluster) addrs() []string          { return s.set.Addrs() }
+func (s *cluster) nodes() []*redistest.Proc { return s.set.Nodes() }
 
 func (s *cluster) masters() []*redistest.Proc {
 	var masters []*redistest.Proc

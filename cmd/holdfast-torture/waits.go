@@ -13,7 +13,10 @@ import (
 // handover is how long something was free before somebody who had waited for it
 // held it.
 type handover struct {
+	from   int64
 	took   time.Duration
+	spent  [sights]time.Duration // of which it was so in Redis
+	kept   time.Duration         // for one owner, at the most: no lane has told of it
 	object string
 	lane   string
 	shadow bool // of a fault that may have held it up
@@ -21,7 +24,7 @@ type handover struct {
 
 // handovers looks at exclusive objects: from the return of Release, or from the call
 // of the next holder if that was later, to the return of that one's Lock.
-func handovers(name string, holds []*hold, shadows windows) []handover {
+func handovers(name string, holds []*hold, shadows windows, seen changes) []handover {
 	byEnter := slices.SortedFunc(slices.Values(holds), func(a, b *hold) int { return cmp.Compare(a.enter, b.enter) })
 	var all []handover
 	for i, next := range byEnter {
@@ -30,7 +33,11 @@ func handovers(name string, holds []*hold, shadows windows) []handover {
 		}
 		free := byEnter[i-1].end
 		if took := next.enter - max(free, next.call); took > 0 && next.call < free {
-			all = append(all, handover{time.Duration(took), name, next.lane, shadows.meet(free, next.enter)})
+			all = append(all, handover{
+				from: free, took: time.Duration(took),
+				spent: seen.during(free, next.enter), kept: seen.longest(free, next.enter),
+				object: name, lane: next.lane, shadow: shadows.meet(free, next.enter),
+			})
 		}
 	}
 	return all
@@ -63,7 +70,7 @@ func signals(holds []*hold, stalls map[string][]span) []lossSignal {
 }
 
 // margin is how much earlier than Redis a lease ends here (docs/guarantees.md).
-func margin(lease time.Duration) time.Duration { return max(lease/100, 2*time.Millisecond) }
+func margin(lease time.Duration) time.Duration { return lease/100 + 5*time.Millisecond }
 
 // quantile of durations; 0 of none.
 func quantile(all []time.Duration, q float64) time.Duration {

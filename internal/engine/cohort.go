@@ -33,23 +33,24 @@ type seat struct {
 // keeps the process's place in Redis's queue, and gets the thing from there when it
 // is no longer passed on. One that is just asking Redis is not passed anything.
 func (e *Engine) Pass(key string, terms Terms, what any) bool {
-	p, ended := e.lines.pass(key, terms, what)
+	done, told, ended := e.lines.pass(key, terms, what)
+	if told != nil {
+		close(told)
+	}
 	if ended != nil {
 		ended.Close()
 	}
-	if p != nil {
-		close(p.passed)
-	}
-	return p != nil
+	return done
 }
 
-// pass is Pass but for the telling.
-func (l *lines) pass(key string, terms Terms, what any) (to *place, ended *pubsub.Subscription) {
+// pass is Pass but for what is to be closed: what tells the waiter, nil if it does
+// not listen yet, and the subscription of a line that has ended.
+func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan struct{}, ended *pubsub.Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.byKey[key]
 	if q == nil || q.head == nil {
-		return nil, nil
+		return false, nil, nil
 	}
 	p := q.head
 	if p.next != nil {
@@ -57,10 +58,13 @@ func (l *lines) pass(key string, terms Terms, what any) (to *place, ended *pubsu
 	}
 	t := p.ticket
 	if p.asking || t == nil || t.Terms != terms {
-		return nil, nil
+		return false, nil, nil
 	}
-	t.Passed = what
-	return p, l.remove(p)
+	t.Passed, told = what, p.passed
+	if p != q.head {
+		p.granted, told = true, p.turn
+	}
+	return true, told, l.remove(p)
 }
 
 // Abandon returns the number of the owner that has this process's place in Redis's

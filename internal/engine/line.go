@@ -42,12 +42,12 @@ type place struct {
 	turn chan struct{} // closed when the place is the head, or granted
 	out  bool          // it is no longer in the line
 
-	granted bool      // written before turn is closed: what a head got is this one's too
+	granted bool      // written before turn is closed: it has what it waits for
 	since   time.Time // when it joined, where that counts: see passing
 
 	ticket *Ticket       // nil where Redis keeps no queue
 	nudged chan struct{} // holds one signal: what the head was told concerns this one
-	passed chan struct{} // closed when Ticket.Passed is set
+	passed chan struct{} // of the head: closed when Ticket.Passed is set
 	asking bool          // the head asks Redis: nothing may be passed to it
 	got    bool          // the head was granted the thing by Redis
 }
@@ -84,11 +84,8 @@ func (l *lines) join(key string, t *Ticket) *place {
 	}
 	p.line, p.prev = q, q.tail
 	if t != nil {
-		switch {
-		case t.Grain == PerWaiter:
+		if t.Grain == PerWaiter {
 			p.nudged = make(chan struct{}, 1)
-		case t.Terms != (Terms{}):
-			p.passed = make(chan struct{})
 		}
 		// Never before the head, who has the line's subscription in its hands.
 		for p.prev != nil && p.prev != q.head && t.Seq < p.prev.ticket.Seq {
@@ -188,8 +185,6 @@ func (p *place) await(ctx, closing context.Context) (stage, error) {
 	select {
 	case <-p.turn:
 		return p.arrived(), nil
-	case <-p.passed:
-		return granted, nil
 	case <-p.nudged:
 		return nudged, nil
 	case <-ctx.Done():

@@ -178,7 +178,9 @@ func (e *Engine) lead(w Waiting, p *place, first Verdict) (*pubsub.Subscription,
 		return nil, 0
 	}
 	sub, quiet := q.sub, p.quiet(first)
-	p.asking = sub == nil
+	if p.asking = sub == nil; p.ticket != nil && p.ticket.Terms != (Terms{}) {
+		p.passed = make(chan struct{})
+	}
 	l.mu.Unlock()
 	if sub != nil {
 		return sub, quiet

@@ -189,11 +189,12 @@ func (r *rules) execute(w *world, c, m int) {
 	}
 }
 
-// heldBy reports whether a majority has granted the client its lock.
+// heldBy reports whether a majority has granted the client its lock. A member that has
+// lost its data since counts as long as the client relies on its answer.
 func (r *rules) heldBy(c *client) bool {
 	n := 0
 	for _, l := range c.links {
-		if l.holds {
+		if l.holds || l.granted && l.valid > 0 || l.reply == granted && l.left > 0 {
 			n++
 		}
 	}

@@ -320,37 +320,6 @@ var bugs = []bug{
 		pkg:  "rwlock", tests: []string{"TestACrashedReaderBlocksAWriterNoLongerThanItsLease"},
 	},
 
-	// Cohorts: what is passed on within a process.
-
-	{
-		name: "a hold is passed on within its process for as long as anybody waits there",
-		file: "lease/cohort.go",
-		old:  "|| h.engine.AgeAt(now) > c.until {",
-		new:  "{",
-		pkg:  ".", tests: []string{"TestCohort_Bounds"},
-	},
-	{
-		name: "a hold is passed on more often than tokens were reserved",
-		file: "lease/cohort.go",
-		old:  "c == nil || c.spare == 0 ||",
-		new:  "c == nil ||",
-		pkg:  ".", tests: []string{"TestCohort_Bounds"},
-	},
-	{
-		name: "who is passed a hold has the token of the one before",
-		file: "lease/cohort.go",
-		old:  "\th.token++\n",
-		new:  "",
-		pkg:  ".", tests: []string{"TestCohort_PassesWithoutRedis"},
-	},
-	{
-		name: "a hold is passed on while a request for it is not answered",
-		file: "lease/cohort.go",
-		old:  "if h.lateUntil != 0 || h.entering",
-		new:  "if h.entering",
-		pkg:  ".", tests: []string{"TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered"},
-	},
-
 	// Permits.
 
 	{
@@ -416,6 +385,20 @@ var bugs = []bug{
 		pkg:  ".", tests: []string{"TestCohort_Bounds"},
 	},
 	{
+		name: "a hold is passed on more often than tokens were reserved",
+		file: "lease/cohort.go",
+		old:  "c == nil || c.spare == 0 ||",
+		new:  "c == nil ||",
+		pkg:  ".", tests: []string{"TestCohort_Bounds"},
+	},
+	{
+		name: "a hold with an unanswered request is passed on",
+		file: "lease/cohort.go",
+		old:  "if h.lateUntil != 0 || h.entering ||",
+		new:  "if h.entering ||",
+		pkg:  ".", tests: []string{"TestCohort_NotWithAnUnansweredRequest"},
+	},
+	{
 		name: "what is passed on has the token of the one before",
 		file: "lease/cohort.go",
 		old:  "\th.token++\n",
@@ -427,7 +410,7 @@ var bugs = []bug{
 		file: "internal/lockhash/lua/enter.lua",
 		old:  "reserved = math.max(0, math.min(wanted, now - token))",
 		new:  "reserved = tonumber(ARGV[8])",
-		pkg:  ".", tests: []string{"TestInterleaving_ManyLocalGrantsThenDataLoss"},
+		pkg:  "fairlock", tests: []string{"TestReservedTokens"},
 	},
 	{
 		name: "the lock is passed on to one who waits on other terms",

@@ -52,6 +52,9 @@ func TestEachPlantedBugIsCaught(t *testing.T) {
 			if len(caught) == 0 {
 				t.Fatalf("no test of %s has failed, but: %v\n%s", b.pkg, err, out)
 			}
+			if caught := strings.Join(caught, ", "); strings.Contains(caught, timedOut) {
+				t.Fatalf("caught by a wait that never ends alone (%s): the tests need a sharper look", caught)
+			}
 			t.Logf("caught in %.1f s by %s", time.Since(began).Seconds(), strings.Join(caught, ", "))
 		})
 	}
@@ -131,6 +134,9 @@ func overlay(t *testing.T, files map[string]string) string {
 	}
 	return name
 }
+
+// timedOut is how the go command says that it has lost its patience with a test.
+const timedOut = "test timed out"
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)|^panic: (.+)$`)
 

@@ -1,0 +1,210 @@
+// The lookout: it looks into Redis, past the proxies, at who holds what there. So the
+// time in which something was free can be told from that in which a lease or a place in
+// the queue had to run out, and from that in which no server took writes.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+const (
+	// lookEvery is how often each server is looked at.
+	lookEvery = 50 * time.Millisecond
+	// lookPatience is how long a server may take to answer.
+	lookPatience = 250 * time.Millisecond
+)
+
+// lookout looks at exclusive objects.
+type lookout struct {
+	objects []watched
+	locks   map[string]keys.FairLock
+	running sync.WaitGroup
+
+	mu   sync.Mutex
+	seen map[string][]glimpse // by lock, on each node
+	told map[string]changes   // by object
+}
+
+// watched is an object and the locks of which it is made. It is free when they are, each
+// on as many servers as have to agree.
+type watched struct {
+	name  string
+	locks []string
+	agree int
+}
+
+// newLookout looks at all exclusive objects of the kinds until ctx ends.
+func newLookout(ctx context.Context, t testing.TB, kinds []string, nodes []*redistest.Proc) *lookout {
+	t.Helper()
+	l := &lookout{locks: map[string]keys.FairLock{}, seen: map[string][]glimpse{}, told: map[string]changes{}}
+	for _, kind := range kinds {
+		for n := range objectsOfAKind {
+			if rules[kind].capacity == 1 {
+				l.watch(t, kind, fmt.Sprintf("%s-%d", kind, n), len(nodes))
+			}
+		}
+	}
+	for i, p := range nodes {
+		// Not the harness's client: who has dialled in vain for long is refused by
+		// go-redis itself for a while.
+		rdb := p.Client(t, func(o *redis.Options) {
+			o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.PoolSize = -1, 1, true, 1000
+		})
+		l.running.Go(func() {
+			defer rdb.Close()
+			l.follow(ctx, i, rdb)
+		})
+	}
+	return l
+}
+
+func (l *lookout) watch(t testing.TB, kind, name string, servers int) {
+	t.Helper()
+	o := watched{name: name, locks: []string{name}, agree: 1}
+	switch kind {
+	case "multi":
+		o.locks = []string{name + ".a", name + ".b"}
+	case "stripe":
+		o.locks = []string{name + ":0"}
+	case "quorum":
+		o.agree = servers/2 + 1
+	}
+	for _, lock := range o.locks {
+		at, err := keys.ForFairLock(lock)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		l.locks[lock], l.seen[lock] = at, make([]glimpse, servers)
+	}
+	l.objects = append(l.objects, o)
+}
+
+// follow looks at one server until ctx ends.
+func (l *lookout) follow(ctx context.Context, node int, rdb *redis.Client) {
+	every := time.NewTicker(lookEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+			l.note(node, l.look(ctx, rdb))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look asks a server for all locks; what it has no say about is unseen.
+func (l *lookout) look(ctx context.Context, rdb *redis.Client) map[string]glimpse {
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
+	pipe := rdb.Pipeline()
+	role := pipe.Do(ctx, "ROLE")
+	type asked struct {
+		holders *redis.StringSliceCmd
+		queue   *redis.StringSliceCmd
+		alive   *redis.ZSliceCmd
+	}
+	all := make(map[string]asked, len(l.locks))
+	for lock, at := range l.locks {
+		all[lock] = asked{pipe.HKeys(ctx, at.Hash), pipe.ZRange(ctx, at.Queue, 0, -1), pipe.ZRangeWithScores(ctx, at.Alive, 0, -1)}
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	got := make(map[string]glimpse, len(all))
+	if words, err := role.Slice(); err != nil || len(words) == 0 || words[0] != "master" {
+		return got
+	}
+	for lock, a := range all {
+		holders, err := a.holders.Result()
+		switch first := firstOf(a.queue.Val(), a.alive.Val()); {
+		case err != nil: // another server's
+		case len(holders) > 0:
+			got[lock] = glimpse{standing, strings.Join(holders, " ")}
+		case first != "":
+			got[lock] = glimpse{reserved, first}
+		default:
+			got[lock] = glimpse{unheld, ""}
+		}
+	}
+	return got
+}
+
+// firstOf returns the first in the queue whose place is kept.
+func firstOf(queue []string, alive []redis.Z) string {
+	until := make(map[string]float64, len(alive))
+	for _, z := range alive {
+		until[z.Member.(string)] = z.Score
+	}
+	now := float64(time.Now().UnixMilli()) // the servers' clock is this machine's
+	for _, owner := range queue {
+		if until[owner] > now {
+			return owner
+		}
+	}
+	return ""
+}
+
+// note keeps what has changed.
+func (l *lookout) note(node int, got map[string]glimpse) {
+	now := stamp(time.Now())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for lock, on := range l.seen {
+		on[node] = got[lock]
+	}
+	for _, o := range l.objects {
+		is, before := l.glimpse(o), l.told[o.name]
+		if len(before) == 0 || before[len(before)-1].glimpse != is {
+			l.told[o.name] = append(before, change{now, is})
+		}
+	}
+}
+
+// glimpse puts together what the servers say of an object: of its locks, the one that
+// is least free.
+func (l *lookout) glimpse(o watched) glimpse {
+	all := glimpse{sight: unheld}
+	known := true
+	for _, lock := range o.locks {
+		is := together(l.seen[lock], o.agree)
+		known = known && is.sight != unseen
+		all.sight, all.by = max(all.sight, is.sight), all.by+is.by
+	}
+	if !known && all.sight == unheld {
+		return glimpse{}
+	}
+	return all
+}
+
+// together is what servers say of one lock, of which so many must agree that it is
+// free. A former master may take itself for one still.
+func together(on []glimpse, agree int) glimpse {
+	all, free := glimpse{}, 0
+	for _, g := range on {
+		if g.sight == unheld || g.sight == reserved {
+			free++
+		}
+		all.sight, all.by = max(all.sight, g.sight), all.by+g.by
+	}
+	if agree > 1 && free >= agree {
+		return glimpse{sight: unheld}
+	}
+	return all
+}
+
+// of returns what was seen of an object.
+func (l *lookout) of(object string) changes {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.told[object]
+}

@@ -231,12 +231,20 @@ func TestOpenRelease(t *testing.T) {
 			rdb.FlushAll(ctx)
 			held(mine, 1, 10_000, place{others, 11, 3000}).set(ctx, rdb)
 			var listeners []*redis.PubSub
-			for range outsiders + 2 { // mine, others
-				sub := rdb.Subscribe(ctx, "open:{n}")
-				if _, err := sub.Receive(ctx); err != nil {
-					t.Fatal(err)
+			listen := func(channels ...string) {
+				sub := rdb.Subscribe(ctx, channels...)
+				for range channels {
+					if _, err := sub.Receive(ctx); err != nil {
+						t.Fatal(err)
+					}
 				}
 				listeners = append(listeners, sub)
+			}
+			for range 3 { // Clients, in the queue or not
+				listen("open:{n}", "grant:{n}")
+			}
+			for range outsiders {
+				listen("open:{n}")
 			}
 			if err := rdb.Eval(ctx, releaseSource, []string{lockKey, queueKey, aliveKey, openKey},
 				0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1, "").Err(); err != nil {

@@ -48,9 +48,8 @@ type Waiting struct {
 
 // Told knows where it is told that something changed.
 type Told interface {
-	// Channels returns where a release is told, and where this Client alone is told
-	// that it is its turn.
-	Channels() (all, own string)
+	// Channels returns all of them.
+	Channels() []string
 }
 
 // Grant says what a grant to the head of a line means for those behind it.
@@ -196,8 +195,7 @@ func (w *Waiting) channels() []string {
 	if w.Told == nil {
 		return []string{w.Channel}
 	}
-	all, own := w.Told.Channels()
-	return []string{all, own}
+	return w.Told.Channels()
 }
 
 // try is w.Try for one who has been told before that the thing is held.

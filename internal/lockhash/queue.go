@@ -58,10 +58,11 @@ type Rules struct {
 // At returns where everything is.
 func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
 
-// Channels implements engine.Told.
-func (q *Queue) Channels() (all, own string) {
+// Channels implements engine.Told: where all are told, where this Client is, and one
+// on which nothing is ever said, by which a release knows Clients from Java.
+func (q *Queue) Channels() []string {
 	at := q.At()
-	return at.Channel, at.GrantTo(q.Engine.Client())
+	return []string{at.Channel, at.GrantTo(q.Engine.Client()), at.Grant}
 }
 
 // Enter asks for the lock, and takes a place in the queue if it is not to be had;

@@ -15,7 +15,8 @@
 -- ARGV[2] the owner
 -- ARGV[3] the command that tells: PUBLISH or SPUBLISH
 -- ARGV[4] the channel where it is told if it is handed to nobody
--- ARGV[5] what the waiters' channels begin with
+-- ARGV[5] what the waiters' channels begin with, and a channel on which each of their
+--         Clients listens
 -- ARGV[6] one release in how many is left to those outside the queue, such as Java,
 --         if there are any; 0: none
 -- ARGV[7] one more that gives up its place; '': nobody
@@ -59,19 +60,12 @@ local function first()
   end
 end
 
--- Returns whether anybody listens for the release but the Clients of those in the
--- queue, and the one that releases, whose next waiter may be on its way.
+-- Returns whether anybody listens for the release but Clients of Holdfast: these
+-- listen on the channel ARGV[5] too.
 local function outsiders()
   local count = ARGV[3] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
-  local listen = redis.pcall('PUBSUB', count, ARGV[4])[2]
-  local clients, known = {[string.sub(ARGV[2], 1, 36)] = true}, 1
-  for _, owner in ipairs(redis.call('ZRANGE', KEYS[2], 0, 99)) do
-    local client = string.sub(owner, 1, 36)
-    if not clients[client] then
-      clients[client], known = true, known + 1
-    end
-  end
-  return not listen or listen > known
+  local listen = redis.pcall('PUBSUB', count, ARGV[4], ARGV[5])
+  return not listen[4] or listen[2] > listen[4]
 end
 
 -- Those outside are slower to come than those in the queue, so the lock is left to

@@ -270,8 +270,8 @@ func TestBehaviour14_LastWaiterLeaves(t *testing.T) {
 		a := w.goLock(ctx, q.mutex)
 		b := w.goLock(ctx, q.mutex)
 		w.at(time.Second)
-		if got := w.mini.PubSubChannels("*"); len(got) != 2 || !slices.Contains(got, channel) {
-			t.Errorf("channels %q, want the lock's and one of the waiter's own", got)
+		if got := w.mini.PubSubChannels("*"); len(got) != 3 || !slices.Contains(got, channel) {
+			t.Errorf("channels %q, want the lock's, one of all Clients and the waiter's own", got)
 		}
 		cancel()
 		a.result()
@@ -297,8 +297,8 @@ func TestBehaviour14_OneSubscriptionConnection(t *testing.T) {
 			attempts = append(attempts, w.goLock(t.Context(), q.Mutex(lock)))
 		}
 		w.at(time.Second)
-		if n := len(w.mini.PubSubChannels("*")); n != 2*locks {
-			t.Errorf("%d channels, want %d", n, 2*locks)
+		if n := len(w.mini.PubSubChannels("*")); n != 3*locks {
+			t.Errorf("%d channels, want %d", n, 3*locks)
 		}
 		// At most 4 for callers, 1 for renewals, 1 for subscriptions.
 		if n := q.net.Conns(); n > 6 {
@@ -362,13 +362,13 @@ func TestBehaviour14_ConnectionsOfARealServer(t *testing.T) {
 		}()
 	}
 	redistest.Eventually(t, 10*time.Second, "all wait", func() error {
-		if n := len(server.Admin().PubSubChannels(ctx, "*").Val()); n != 2*locks {
+		if n := len(server.Admin().PubSubChannels(ctx, "*").Val()); n != 3*locks {
 			return fmt.Errorf("%d channels", n)
 		}
 		return nil
 	})
 	list := server.Admin().ClientList(ctx).Val()
-	if n := strings.Count(list, "sub="+fmt.Sprint(2*locks)+" "); n != 1 {
+	if n := strings.Count(list, "sub="+fmt.Sprint(3*locks)+" "); n != 1 {
 		t.Errorf("%d connections with all subscriptions:\n%s", n, list)
 	}
 	cancel()

@@ -136,16 +136,16 @@ type row struct {
 
 func TestEnterScript(t *testing.T) {
 	wait := func(owner string, behind ...any) []any {
-		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, 0, 0, 0, ""}, behind...)
+		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}, behind...)
 	}
 	again := func(owner string, number int64, behind ...any) []any {
-		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, number, 0, 0, ""}, behind...)
+		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, number, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}, behind...)
 	}
 	next := func(owner, successor string) []any {
-		return []any{"now+1", owner, 30_000, 604_800_000, 5_000, 11, 2, 0, successor}
+		return []any{"now+1", owner, 30_000, 604_800_000, 5_000, 11, 2, 0, successor, "PUBLISH", "open:{n}", "grant:{n}"}
 	}
-	follow := []any{"now+1", mine, 30_000, 604_800_000, 5_000, 0, 1, 0, ""}
-	try := []any{"now+1", mine, 30_000, 604_800_000, 0, 0, 0, 0, ""}
+	follow := []any{"now+1", mine, 30_000, 604_800_000, 5_000, 0, 1, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}
+	try := []any{"now+1", mine, 30_000, 604_800_000, 0, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}
 	runTable(t, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, []row{
 		{"absent", free(), wait(mine), "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
 		{"absent, try", free(), try, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
@@ -221,7 +221,7 @@ func TestOpenRelease(t *testing.T) {
 		future := rdb.Time(ctx).Val().Add(time.Hour).UnixMicro()
 		enter := func() []any {
 			reply, err := rdb.Eval(ctx, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey},
-				future, others, 30_000, 0, 5_000, 0, 2, 0, "").Slice()
+				future, others, 30_000, 0, 5_000, 0, 2, 0, "", "PUBLISH", "open:{n}", "grant:{n}").Slice()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -274,25 +274,34 @@ func TestReservedTokens(t *testing.T) {
 		what        string
 		last        int64 // before now, in us; 0: none
 		reserve     int
+		java        bool  // somebody listens who is no Client
 		token, more int64 // the token, before now, and how many more
 	}{
-		{"the first", 0, 64, 0, 0},
-		{"none wanted", 1_000, 0, 0, 0},
-		{"after an old one", 1_000_000, 64, 64, 64},
-		{"after one that is just old enough", 65, 64, 64, 64},
-		{"after a young one", 10, 64, 9, 9},
-		{"after one of the microsecond before", 1, 64, 0, 0},
-		{"after one ahead of the clock", -5, 64, -6, 0},
+		{"the first", 0, 64, false, 0, 0},
+		{"none wanted", 1_000, 0, false, 0, 0},
+		{"after an old one", 1_000_000, 64, false, 64, 64},
+		{"after one that is just old enough", 65, 64, false, 64, 64},
+		{"after a young one", 10, 64, false, 9, 9},
+		{"after one of the microsecond before", 1, 64, false, 0, 0},
+		{"after one ahead of the clock", -5, 64, false, -6, 0},
+		{"after an old one, while Java listens", 1_000_000, 64, true, 0, 0},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rdb, now := redistest.Mini(t).Client(), time.Now().UnixMicro()
+				if tc.java {
+					java := rdb.Subscribe(t.Context(), "open:{n}")
+					defer java.Close()
+					if _, err := java.Receive(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
 				if tc.last != 0 {
 					rdb.Set(t.Context(), tokenKey, now-tc.last, time.Minute)
 				}
 				keys := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
 				reply, err := rdb.Eval(t.Context(), enterSource, keys,
-					now+1, mine, 30_000, 604_800_000, 5_000, 0, 2, tc.reserve, "").Slice()
+					now+1, mine, 30_000, 604_800_000, 5_000, 0, 2, tc.reserve, "", "PUBLISH", "open:{n}", "grant:{n}").Slice()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -325,7 +334,7 @@ func TestQueueScripts(t *testing.T) {
 // A key of another type is an error, and left as it is; but a release frees the
 // lock whatever its queue is.
 func TestWrongTypes(t *testing.T) {
-	enter := []any{int64(1) << 60, mine, 30_000, 0, 5_000, 0, 0, 0, ""}
+	enter := []any{int64(1) << 60, mine, 30_000, 0, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}
 	all := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
 	onBoth(t, func(t *testing.T, rdb *redis.Client) {
 		for _, key := range all[:4] {
@@ -365,10 +374,10 @@ func TestScriptsThatFailMidway(t *testing.T) {
 		keys   []string
 		args   []any
 	}{
-		{"grant", free(), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, ""}},
-		{"wait", held(others, 1, 10_000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, "", mine2}},
-		{"confirm", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0, 0, ""}},
-		{"confirm, with a successor", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 2, 64, mine2}},
+		{"grant", free(), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}},
+		{"wait", held(others, 1, 10_000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}", mine2}},
+		{"confirm", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}},
+		{"confirm, with a successor", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 2, 64, mine2, "PUBLISH", "open:{n}", "grant:{n}"}},
 		{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), releaseSource,
 			[]string{lockKey, queueKey, aliveKey, openKey}, []any{0, mine, "PUBLISH", "c", "g", 0, ""}},
 	} {

@@ -149,6 +149,9 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 
 // try asks for it once.
 func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
+	if a.place.Reserve > 0 {
+		a.place.Publish = a.engine.Publish(ctx)
+	}
 	call := a.ask()
 	call.Replicas = a.settings.replicas
 	err := a.engine.Conn.Run(ctx, call)

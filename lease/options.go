@@ -63,8 +63,9 @@ func JavaTokens() Option {
 // Cohort(DefaultHandOvers, DefaultCohortTime): 256 times, 10 ms.
 //
 // With n or d 0 each Release goes to Redis. That is always so for a fixed lease, with
-// Replicas, when less than half of the lease is left, and if the one who waits has
-// other options. n is 1000 at the most.
+// Replicas, when less than half of the lease is left, if the one who waits has
+// other options, and while others than Clients of Holdfast wait, such as Java. n is
+// 1000 at the most.
 func Cohort(n int, d time.Duration) Option {
 	return func(s *Settings) { s.handOvers, s.cohortTime = n, d }
 }

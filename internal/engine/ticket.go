@@ -56,8 +56,10 @@ type Ticket struct {
 	// Terms are the waiter's.
 	Terms Terms
 	// Reserve is how many tokens a grant is to reserve for those of this process that
-	// the thing is passed on to.
+	// the thing is passed on to; and Publish the command by which Redis knows whether
+	// any but Clients of Holdfast wait, for whom there are to be none.
 	Reserve int
+	Publish string
 	// Passed is what a holder of this process has passed on to the waiter; nil where
 	// it was Redis that granted.
 	Passed any

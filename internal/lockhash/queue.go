@@ -78,13 +78,13 @@ func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *eng
 	if t.Next != 0 {
 		next = lease.NewOwner(q.Engine.Client(), t.Next).String()
 	}
-	args := make([]any, 0, 8+len(t.Behind))
+	at := q.At()
+	args := make([]any, 0, 11+len(t.Behind))
 	args = append(args, owner.String(), length.Milliseconds(), q.TokenLife.Milliseconds(),
-		place.Milliseconds(), t.Seq, int(turn), t.Reserve, next)
+		place.Milliseconds(), t.Seq, int(turn), t.Reserve, next, t.Publish, at.Channel, at.Grant)
 	for _, id := range t.Behind {
 		args = append(args, id)
 	}
-	at := q.At()
 	return &conn.Call{
 		Script: enterScript,
 		Keys:   []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},

@@ -408,7 +408,7 @@ var bugs = []bug{
 	{
 		name: "tokens are reserved ahead of the clock",
 		file: "internal/lockhash/lua/enter.lua",
-		old:  "reserved = math.max(0, math.min(wanted, now - token))",
+		old:  "reserved = math.max(0, math.min(more, now - token))",
 		new:  "reserved = tonumber(ARGV[8])",
 		pkg:  "fairlock", tests: []string{"TestReservedTokens"},
 	},

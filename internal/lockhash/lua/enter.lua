@@ -18,7 +18,10 @@
 -- ARGV[8] how many tokens more to reserve, for those that the lock is passed on to
 -- ARGV[9] the owner that takes a place, at the end, when this one gets the lock;
 --         '': nobody
--- ARGV[10] and on: owners whose places are kept too, if they still have one
+-- ARGV[10] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[11] the channel where releases are told that hand the lock to nobody
+-- ARGV[12] a channel on which each Client of Holdfast listens that waits
+-- ARGV[13] and on: owners whose places are kept too, if they still have one
 --
 -- Returns {1, time, time to live in ms, token, reserved, number, owner...}
 --             granted, now or by an earlier sending; the number is that of ARGV[9],
@@ -110,11 +113,11 @@ local function tended(reply)
   if not place and ARGV[6] ~= '0' and (not count or count == '0') then
     reply[#reply + 1] = me
   end
-  if #ARGV >= 10 then
+  if #ARGV >= 13 then
     redis.call('PEXPIRE', KEYS[3], life)
     redis.call('PEXPIRE', KEYS[4], life)
   end
-  for i = 10, #ARGV do
+  for i = 13, #ARGV do
     if redis.call('ZSCORE', KEYS[4], ARGV[i]) then
       redis.call('ZADD', KEYS[4], 'XX', string.format('%.0f', ms + keep), ARGV[i])
     else
@@ -122,6 +125,17 @@ local function tended(reply)
     end
   end
   return reply
+end
+
+-- Returns how many tokens to reserve: none if others than Clients listen, such as
+-- Java. They get the lock when it is released, not when it is passed on.
+local function wanted()
+  if ARGV[8] == '0' then
+    return 0
+  end
+  local count = ARGV[10] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
+  local listen = redis.pcall('PUBSUB', count, ARGV[11], ARGV[12])
+  return listen[4] and listen[2] <= listen[4] and tonumber(ARGV[8]) or 0
 end
 
 local function grant()
@@ -137,9 +151,9 @@ local function grant()
   -- The token is written before the lock, so that nobody holds it without one.
   local fresh, reserved = not count or count == '0', 0
   if fresh or token == 0 then
-    local wanted = token > 0 and tonumber(ARGV[8]) or 0
-    token = math.max(token + 1, now - wanted)
-    reserved = math.max(0, math.min(wanted, now - token))
+    local more = token > 0 and wanted() or 0
+    token = math.max(token + 1, now - more)
+    reserved = math.max(0, math.min(more, now - token))
     local text = string.format('%.0f', token + reserved)
     if ARGV[4] == '0' or redis.call('PTTL', KEYS[2]) == -1 then
       redis.call('SET', KEYS[2], text)

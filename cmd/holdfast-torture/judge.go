@@ -23,6 +23,16 @@ const handoverBound = 4 * time.Second
 // most: that of a fair lock. A lock may be handed to it at its end, and its answer be lost.
 const placeLease = 5 * time.Second
 
+// freeBound returns how long something may be free while somebody waits. A fair lock
+// that came free without a release, as its holder died, is left to the first in its
+// queue until its place is over, which may be dead too.
+func freeBound(object string) time.Duration {
+	if kindOf(object) == "fair" {
+		return placeLease + handoverBound
+	}
+	return handoverBound
+}
+
 // slowHandover is longer than a message ever takes: the waiter has asked by itself.
 const slowHandover = 500 * time.Millisecond
 
@@ -195,7 +205,7 @@ func (v *verdict) losses(lease time.Duration) {
 func (v *verdict) wakeUps(lease time.Duration) {
 	var clear, shadowed []time.Duration
 	for _, h := range v.handovers {
-		if free := h.spent[unheld]; free > handoverBound {
+		if free := h.spent[unheld]; free > freeBound(h.object) {
 			v.LostWakeUps++
 			v.violate("%s was free for %v before %s, which waited, had it", h.object, free, h.lane)
 		}

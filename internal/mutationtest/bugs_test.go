@@ -179,8 +179,8 @@ var bugs = []bug{
 	{
 		name: "a token may repeat",
 		file: "internal/lockhash/lua/enter.lua",
-		old:  "token = math.max(token + 1, now - wanted)",
-		new:  "token = math.max(token, now - wanted)",
+		old:  "token = math.max(token + 1, now - more)",
+		new:  "token = math.max(token, now - more)",
 		pkg:  "fairlock", tests: []string{"TestTokens"},
 	},
 	{
@@ -397,6 +397,13 @@ var bugs = []bug{
 		old:  "if h.lateUntil != 0 || h.entering ||",
 		new:  "if h.entering ||",
 		pkg:  ".", tests: []string{"TestCohort_NotWithAnUnansweredRequest"},
+	},
+	{
+		name: "a lease that was over when it was passed on is released by nobody",
+		file: "lease/cohort.go",
+		old:  "\ta.engine.Background(func() { _, _ = l.release(ctx) }) // what it says is nobody's to hear\n",
+		new:  "",
+		pkg:  ".", tests: []string{"TestCohort_PassedToOneThatStandsStill"},
 	},
 	{
 		name: "what is passed on has the token of the one before",

@@ -6,9 +6,13 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/redistest"
@@ -209,6 +213,57 @@ func TestCohort_MaxHold(t *testing.T) {
 		within(t, "held", w.now()-begun, time.Second, 1100*time.Millisecond)
 		wantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
 	})
+}
+
+// A goroutine that stands still just as it is passed the lock, until its lease is over,
+// is not given that lease: it waits on, and the lock is free for it, or for another.
+func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		meter := &slowMeter{}
+		p := w.process(holdfast.WithMeterProvider(meter))
+		l, turns := p.cohort(1, holdfast.MaxHold(time.Second))
+		meter.delay.Store(int64(5 * time.Second))
+		begun := w.now()
+		w.release(l)
+		synctest.Wait() // it stands still now
+		meter.delay.Store(0)
+		next := <-turns
+		if err := next.Err(); err != nil {
+			t.Errorf("granted, and over: %v", err)
+		}
+		within(t, "granted", w.now()-begun, 5*time.Second, 6*time.Second)
+		w.release(next)
+	})
+}
+
+// slowMeter is a MeterProvider whose count of wake-ups may take its time: where a
+// waiter can be held up that has just been passed the lock.
+type slowMeter struct {
+	metricnoop.MeterProvider
+	delay atomic.Int64
+}
+
+func (m *slowMeter) Meter(string, ...metric.MeterOption) metric.Meter { return slowCounts{m: m} }
+
+type slowCounts struct {
+	metricnoop.Meter
+	m *slowMeter
+}
+
+func (c slowCounts) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	if name == "holdfast.wakeups" {
+		return slowCounter{m: c.m}, nil
+	}
+	return metricnoop.Int64Counter{}, nil
+}
+
+type slowCounter struct {
+	metricnoop.Int64Counter
+	m *slowMeter
+}
+
+func (c slowCounter) Add(context.Context, int64, ...metric.AddOption) {
+	time.Sleep(time.Duration(c.m.delay.Load()))
 }
 
 // Nothing is passed on of what was lost, and a waiter of the process goes on

@@ -134,7 +134,7 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	w := a.resource.Waiting()
 	w.Kind, w.Try, w.Ticket = a.resource.Kind(), a.try, a.queue()
 	waited, err := a.engine.Wait(ctx, w)
-	for a.lostInheritance() {
+	for a.lostInheritance(ctx) {
 		w.Ticket = a.queue()
 		_, err = a.engine.Wait(ctx, w)
 	}

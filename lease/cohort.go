@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"context"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -107,13 +108,16 @@ func (a *acquisition) inherited() *Lease {
 	return l
 }
 
-// lostInheritance reports whether the lease that was passed to the acquisition had
-// ended before anybody could use it. Then the acquisition is ready to wait again.
-func (a *acquisition) lostInheritance() bool {
+// lostInheritance reports whether the lease that was passed to the acquisition was
+// over before anybody could use it, as when the process stood still just then. Nobody
+// but the acquisition knows of that lease, so it is released, and the acquisition is
+// ready to wait again.
+func (a *acquisition) lostInheritance(ctx context.Context) bool {
 	l := a.inherited()
-	if l == nil || l.cause() == nil {
+	if l == nil || l.lasts() {
 		return false
 	}
+	a.engine.Background(func() { _, _ = l.release(ctx) }) // what it says is nobody's to hear
 	a.vacate()
 	if a.lateUntil != 0 || a.marked {
 		a.undo()
@@ -121,4 +125,11 @@ func (a *acquisition) lostInheritance() bool {
 	a.lateUntil, a.marked = 0, false
 	a.owner = NewOwner(a.engine.NewOwner())
 	return true
+}
+
+// lasts reports whether the lease has not ended, nor is over.
+func (l *Lease) lasts() bool {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	return l.ended == notYet && time.Now().Before(l.end())
 }

@@ -61,7 +61,7 @@ const (
 	nudged               // it is to try, and then to go on waiting
 )
 
-// empty reports whether nobody waits for key.
+// empty reports whether there is no line for key.
 func (l *lines) empty(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -123,6 +123,10 @@ const staleTurn = 2 * time.Second
 // failoverLease is one that outlives a failover.
 const failoverLease = 15 * time.Second
 
+// contendedLease is that of the lock which is contended meanwhile. It is short: a
+// release that the promoted master has not got stands there for the rest of its lease.
+const contendedLease = 2 * time.Second
+
 // replicated waits until n replicas have what the master has.
 func replicated(t testing.TB, master *redistest.Proc, n int) {
 	t.Helper()
@@ -153,22 +157,18 @@ func failovers(t *testing.T, one func(t *testing.T)) {
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name    string
-		options []holdfast.LeaseOption
-		fail    func(*redistest.SentinelSet) (frozen *redistest.Proc)
+		name string
+		fail func(*redistest.SentinelSet) (frozen *redistest.Proc)
 	}{
-		// The former master serves on, and what is released there stands on the next
-		// one for the rest of its lease.
-		{"planned", []holdfast.LeaseOption{holdfast.Renewed(2 * time.Second)},
-			func(s *redistest.SentinelSet) *redistest.Proc { s.Failover(); return nil }},
-		{"killed", nil, func(s *redistest.SentinelSet) *redistest.Proc { s.KillMaster(); return nil }},
-		{"frozen", nil, (*redistest.SentinelSet).FreezeMaster}, // takes itself for the master when it thaws
+		{"planned", func(s *redistest.SentinelSet) *redistest.Proc { s.Failover(); return nil }}, // serves on
+		{"killed", func(s *redistest.SentinelSet) *redistest.Proc { s.KillMaster(); return nil }},
+		{"frozen", (*redistest.SentinelSet).FreezeMaster}, // takes itself for the master when it thaws
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			failovers(t, func(t *testing.T) {
 				s := redistest.Sentinel(t)
 				leaveNothingOn(t, s.Nodes())
-				f := failoverRun{what: "Sentinel, master " + tc.name, a: openClient(t, s.Client(t)), b: openClient(t, s.Client(t)), options: tc.options}
+				f := failoverRun{what: "Sentinel, master " + tc.name, a: openClient(t, s.Client(t)), b: openClient(t, s.Client(t))}
 				f.begin(t, "failover", func() { replicated(t, s.Master(), 2) })
 				frozen := tc.fail(s)
 				s.Master()
@@ -211,9 +211,8 @@ func TestClusterFailover(t *testing.T) {
 
 // failoverRun is one of them, under 20 renewed leases and a contended lock.
 type failoverRun struct {
-	what    string
-	a, b    *holdfast.Client
-	options []holdfast.LeaseOption // of the contended lock
+	what string
+	a, b *holdfast.Client
 
 	leases    map[string]*holdfast.Lease
 	load      load
@@ -229,7 +228,7 @@ func (f *failoverRun) begin(t *testing.T, prefix string, replicated func()) {
 	f.pulse = feelPulse(t)
 	f.leases = grabMany(t, f.a, prefix, 20, holdfast.Renewed(failoverLease))
 	replicated()
-	f.load = load{t: t, options: f.options}
+	f.load = load{t: t, options: []holdfast.LeaseOption{holdfast.Renewed(contendedLease)}}
 	f.load.run([]string{"contended"}, 4, f.a, f.b)
 	f.load.awaitGrant(time.Now())
 	f.failed = time.Now()

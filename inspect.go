@@ -61,8 +61,7 @@ type Inspection struct {
 	// on the server's clock; zero if that is not known. It is known if the holder
 	// is a Client of Holdfast and its fencing token agrees with the time at
 	// which that was written. It is not known for Java, which leaves no token;
-	// for readers; for a mutex in the moment between its being handed over and
-	// being confirmed; and after a clock was set back. A renewed lock that
+	// for readers; and after a clock was set back. A renewed lock that
 	// has been held for more than 7 days is no longer known either, and one that
 	// is then passed on by Detach and Attach counts from there.
 	HeldSince time.Time
@@ -86,8 +85,7 @@ type Inspection struct {
 type Holder struct {
 	// Owner is whose hold it is. Its String is a secret, its Short is not.
 	Owner Owner
-	// Count is how many leases are on the hold. It is 0 while a mutex has been
-	// handed to a waiter that has not confirmed it yet.
+	// Count is how many leases are on the hold.
 	Count int
 	// Write says that it holds the write side of a read/write lock.
 	Write bool

@@ -5,6 +5,7 @@ package fairlock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -30,7 +31,7 @@ func TestLostReplies(t *testing.T) {
 			play(t, func(t *testing.T, w *world) {
 				var scripts atomic.Int64
 				rule := func(c redistest.Command) redistest.Fault {
-					if what == "twice" && (len(c.Args) < 2 || c.Args[1] != "5") {
+					if what == "twice" && !slices.Contains(c.Args, "30000") {
 						return redistest.Pass // a release says the second time that it held nothing
 					}
 					if c.Name == "EVALSHA" && scripts.Add(1)%7 == 0 {

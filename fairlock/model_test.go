@@ -63,7 +63,7 @@ func (m *model) dropDead(but string) {
 
 // enter returns whether owner is granted, and who is to be nudged.
 func (m *model) enter(owner string, number int64, wait, follows bool, behind []string) (granted bool, nudge []string) {
-	if m.at(owner) < 0 && number > 0 && (m.holder != owner || !m.came) {
+	if m.at(owner) < 0 && number > 0 && m.holder != owner {
 		nudge = append(nudge, owner)
 	}
 	if m.holder != owner {
@@ -138,6 +138,7 @@ func (m *model) leave(owner string) bool {
 		m.dropDead("")
 		if len(m.queue) > 0 {
 			m.holder, m.came, m.until = m.queue[0].owner, false, m.queue[0].kept
+			m.leaveQueue(m.holder)
 		}
 	}
 	return held

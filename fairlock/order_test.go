@@ -145,20 +145,20 @@ func TestHandedToOneThatGivesUp(t *testing.T) {
 		stays := w.goLock(t.Context(), c)
 
 		// From here on b's requests take 300 ms, so that it is still on its way
-		// to confirm when it gives up.
+		// out when the lock is handed to it.
 		b.net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" {
 				return redistest.Delay(300 * time.Millisecond)
 			}
 			return redistest.Pass
 		})
+		cancel()
+		<-gone.done
+		wantErr(t, gone.err, context.Canceled)
 		w.release(l)
 		if fields := w.rdb.HVals(t.Context(), name).Val(); len(fields) != 1 || fields[0] != "0" {
 			t.Errorf("handed over as %q", fields)
 		}
-		cancel()
-		<-gone.done
-		wantErr(t, gone.err, context.Canceled)
 		next := w.granted(stays)
 		w.within("the next", w.now(), 0, 700*time.Millisecond)
 		w.release(next)

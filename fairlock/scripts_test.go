@@ -164,11 +164,10 @@ func TestEnterScript(t *testing.T) {
 		{"mine", held(mine, 1, 10_000), wait(mine), "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
 		{"mine, counted", held(mine, 3, 60_000), wait(mine), "[1 now 60000 7 0 0]", "mine=3 60000 |", "", ""},
 		{"mine, try", held(mine, 1, 10_000), try, "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
-		{"handed to me", held(mine, 0, 3_000, place{mine, 11, 3000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
-		{"handed to me, my place lost", held(mine, 0, 3_000), again(mine, 11), "[1 now 30000 now 0 0 mine]", "mine=1 30000 |", "[1 now 30000 now 0 0]", ""},
-		{"handed to me, some of mine before me", held(mine, 0, 3_000, place{mine, 11, 3000}), follow, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
-		{"handed to one of mine", held(mine2, 0, 3_000, place{mine2, 11, 3000}), wait(mine), "[0 now 3000 now mine2]", "mine2=0 3000 | mine2 3000 mine 5000", "", ""},
-		{"handed to another", held(others, 0, 3_000, place{others, 11, 3000}), wait(mine), "[0 now 3000 now]", "others=0 3000 | others 3000 mine 5000", "", ""},
+		{"handed to me", held(mine, 0, 3_000, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
+		{"handed to me, some of mine before me", held(mine, 0, 3_000), follow, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
+		{"handed to one of mine", held(mine2, 0, 3_000), wait(mine), "[0 now 3000 now mine2]", "mine2=0 3000 | mine 5000", "", ""},
+		{"handed to another", held(others, 0, 3_000), wait(mine), "[0 now 3000 now]", "others=0 3000 | mine 5000", "", ""},
 		{"another's", held(others, 1, 10_000), wait(mine), "[0 now 10000 now]", "others=1 10000 | mine 5000", "", ""},
 		{"another's, try", held(others, 1, 10_000), try, "[0 now 10000 0]", "others=1 10000 |", "", ""},
 		{"another's, without end", held(others, 1, -1), wait(mine), "[0 now -1 now]", "others=1 0-1 | mine 5000", "", ""},
@@ -176,36 +175,44 @@ func TestEnterScript(t *testing.T) {
 		{"after one from the future", held(others, 1, 10_000, place{third, 4_000_000_000_000_001, 1000}), wait(mine), "[0 now 10000 4000000000000002]", "others=1 10000 | third 1000 mine 5000", "", ""},
 		{"no number ends in 0", held(others, 1, 10_000, place{third, 4_000_000_000_000_009, 1000}), wait(mine), "[0 now 10000 4000000000000011]", "others=1 10000 | third 1000 mine 5000", "", ""},
 		{"absent, with a successor", free(place{mine, 11, 3000}, place{others, 12, 3000}), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | others 3000 mine2 5000", "", ""},
-		{"handed to me, with a successor", held(mine, 0, 3_000, place{mine, 11, 3000}), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | mine2 5000", "", ""},
+		{"handed to me, with a successor", held(mine, 0, 3_000), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | mine2 5000", "", ""},
 		{"mine, with a successor that has left", held(mine, 1, 10_000), next(mine, mine2), "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
 		{"another's, with a successor", held(others, 1, 10_000, place{mine, 11, 1000}), next(mine, mine2), "[0 now 10000 11]", "others=1 10000 | mine 5000", "", ""},
 		{"late", free(), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", " |", "", ""},
-		{"late, handed to me", held(mine, 0, 3_000, place{mine, 11, 3000}), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", "mine=0 3000 | mine 3000", "", ""},
+		{"late, handed to me", held(mine, 0, 3_000), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", "mine=0 3000 |", "", ""},
 	})
 }
 
 func TestReleaseScript(t *testing.T) {
-	args := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 0, ""}
-	silent := []any{0, mine, "NOPUBLISH", "open:{n}", "grant:{n}", 0, ""}
-	both := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 0, mine2}
-	open := []any{0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1, ""}
-	four := []string{lockKey, queueKey, aliveKey, openKey}
-	runTable(t, releaseSource, four, []row{
+	call := func(notAfter any, publish string, openly int, leaves, joins string) []any {
+		return []any{notAfter, mine, publish, "open:{n}", "grant:{n}", openly, leaves, 604_800_000, joins, 5_000}
+	}
+	args := call(0, "PUBLISH", 0, "", "")
+	silent := call(0, "NOPUBLISH", 0, "", "")
+	both := call(0, "PUBLISH", 0, mine2, "")
+	joins := call("now+1", "PUBLISH", 0, "", mine2)
+	open := call(0, "PUBLISH", 1, "", "")
+	runTable(t, releaseSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, []row{
 		{"absent", free(), args, "[0 now]", " |", "", ""},
 		{"mine", held(mine, 1, 10_000), args, "[1 now]", " |", "[0 now]", ""},
 		{"mine, counted", held(mine, 5, 10_000), args, "[1 now]", " |", "[0 now]", ""},
-		{"mine, others wait", held(mine, 1, 10_000, place{others, 11, 3000}, place{third, 12, 4000}), args, "[1 now]", "others=0 3000 | others 3000 third 4000", "[0 now]", ""},
-		{"mine, another of mine leaves too", held(mine, 1, 10_000, place{mine2, 11, 3000}, place{third, 12, 4000}), both, "[1 now]", "third=0 4000 | third 4000", "[0 now]", ""},
-		{"mine, dead and living wait", held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 4000}), args, "[1 now]", "third=0 4000 | third 4000", "[0 now]", ""},
+		{"mine, others wait", held(mine, 1, 10_000, place{others, 11, 3000}, place{third, 12, 4000}), args, "[1 now]", "others=0 3000 | third 4000", "[0 now]", ""},
+		{"mine, another of mine leaves too", held(mine, 1, 10_000, place{mine2, 11, 3000}, place{third, 12, 4000}), both, "[1 now]", "third=0 4000 |", "[0 now]", ""},
+		{"mine, dead and living wait", held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 4000}), args, "[1 now]", "third=0 4000 |", "[0 now]", ""},
 		{"mine, the dead wait", held(mine, 1, 10_000, place{others, 11, -1}), args, "[1 now]", " |", "[0 now]", ""},
-		{"mine, others wait, no right to publish", held(mine, 1, 10_000, place{others, 11, 3000}), silent, "[1 now]", "others=0 3000 | others 3000", "[0 now]", ""},
+		{"mine, others wait, no right to publish", held(mine, 1, 10_000, place{others, 11, 3000}), silent, "[1 now]", "others=0 3000 |", "[0 now]", ""},
 		{"mine, no right to publish", held(mine, 1, 10_000), silent, "[1 now]", " |", "[0 now]", ""},
-		{"handed to me", held(mine, 0, 3_000, place{mine, 11, 3000}, place{third, 12, 4000}), args, "[1 now]", "third=0 4000 | third 4000", "[0 now]", ""},
+		{"handed to me", held(mine, 0, 3_000, place{third, 12, 4000}), args, "[1 now]", "third=0 4000 |", "[0 now]", ""},
 		{"waiting", held(others, 1, 10_000, place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "others=1 10000 | third 4000", "", ""},
-		{"waiting, and the lock ran out", free(place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "third=0 4000 | third 4000", "", ""},
+		{"waiting, and the lock ran out", free(place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "third=0 4000 |", "", ""},
 		{"another's", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", "", ""},
-		{"mine, in the open, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), open, "[1 now]", "others=0 3000 | others 3000", "[0 now]", ""},
+		{"mine, in the open, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), open, "[1 now]", "others=0 3000 |", "[0 now]", ""},
 		{"mine, in the open", held(mine, 1, 10_000), open, "[1 now]", " |", "[0 now]", ""},
+		{"mine, another of mine joins", held(mine, 1, 10_000), joins, "[1 now now]", "mine2=0 5000 |", "[0 now]", ""},
+		{"mine, another of mine joins, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), joins, "[1 now now]", "others=0 3000 | mine2 5000", "[0 now]", ""},
+		{"mine, another of mine has joined by itself", held(mine, 1, 10_000, place{others, 11, 3000}, place{mine2, 12, 1000}), joins, "[1 now 12]", "others=0 3000 | mine2 5000", "[0 now]", ""},
+		{"mine, another of mine joins late", held(mine, 1, 10_000, place{others, 11, 3000}), call("now-1", "PUBLISH", 0, "", mine2), "[1 now]", "others=0 3000 |", "[0 now]", ""},
+		{"another's, another of mine joins", held(others, 1, 10_000, place{third, 11, 3000}), joins, "[0 now]", "others=1 10000 | third 3000", "", ""},
 	})
 	runTable(t, releaseSource, []string{lockKey}, []row{
 		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 now]", " | others 3000", "[0 now]", ""},
@@ -246,8 +253,8 @@ func TestOpenRelease(t *testing.T) {
 			for range outsiders {
 				listen("open:{n}")
 			}
-			if err := rdb.Eval(ctx, releaseSource, []string{lockKey, queueKey, aliveKey, openKey},
-				0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1, "").Err(); err != nil {
+			if err := rdb.Eval(ctx, releaseSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey},
+				0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1, "", 0, "", 5_000).Err(); err != nil {
 				t.Fatal(err)
 			}
 			left, free := rdb.PTTL(ctx, openKey).Val(), rdb.Exists(ctx, lockKey).Val() == 0
@@ -355,7 +362,7 @@ func TestWrongTypes(t *testing.T) {
 		rdb.FlushAll(t.Context())
 		rdb.Set(t.Context(), queueKey, "precious", 0)
 		held(mine, 1, 1000).set(t.Context(), rdb)
-		reply, err := rdb.Eval(t.Context(), releaseSource, []string{lockKey, queueKey, aliveKey, openKey}, 0, mine, "PUBLISH", "c", "g", 0, "").Slice()
+		reply, err := rdb.Eval(t.Context(), releaseSource, all, 0, mine, "PUBLISH", "c", "g", 0, "", 0, "", 5_000).Slice()
 		if err != nil || reply[0] != int64(1) || rdb.Exists(t.Context(), lockKey).Val() != 0 {
 			t.Errorf("leave: %v (%v)", reply, err)
 		}
@@ -376,10 +383,10 @@ func TestScriptsThatFailMidway(t *testing.T) {
 	}{
 		{"grant", free(), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}},
 		{"wait", held(others, 1, 10_000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}", mine2}},
-		{"confirm", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}},
-		{"confirm, with a successor", held(mine, 0, 3000, place{mine, 11, 3000}), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 2, 64, mine2, "PUBLISH", "open:{n}", "grant:{n}"}},
+		{"confirm", held(mine, 0, 3000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}},
+		{"confirm, with a successor", held(mine, 0, 3000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 2, 64, mine2, "PUBLISH", "open:{n}", "grant:{n}"}},
 		{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), releaseSource,
-			[]string{lockKey, queueKey, aliveKey, openKey}, []any{0, mine, "PUBLISH", "c", "g", 0, ""}},
+			all, []any{future, mine, "PUBLISH", "c", "g", 0, "", 1000, mine2, 5_000}},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -86,12 +86,26 @@ type acquisition struct {
 
 	place     engine.Ticket
 	ticket    *engine.Ticket // the place, or nil where there is no queue, or no wait
-	grant     *conn.Call     // the call that was granted
+	grant     grant          // what was granted
 	lateUntil int64          // the not-after of requests whose answer was never heard
 	marked    bool           // a refused try may have left something in Redis
 	attempts  int
 	waited    time.Duration
 	reentrant bool
+}
+
+// grant is what an acquisition was granted.
+type grant struct {
+	sent     time.Time // no lease of it began before that
+	until    time.Time // when it ends here
+	token    int64
+	reserved int64 // how many tokens more
+	partial  bool  // it ends before the whole lease would: that is still to be asked for
+}
+
+// grantOf returns what a call has granted.
+func grantOf(call *conn.Call) grant {
+	return grant{sent: call.Sent, until: endOf(call, ttlOf(call)), token: call.Int(3)}
 }
 
 // fresh acquires what its owner does not have yet.
@@ -141,6 +155,9 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	if waited {
 		a.waited = time.Since(started)
 	}
+	if err == nil && a.place.Token != 0 {
+		a.handed()
+	}
 	if w.Grant == engine.Exclusive && errors.Is(err, errs.Busy) && a.engine.Holds(a.resource.Key()) {
 		return fmt.Errorf("%w (the holder is this same Client: a lease that is not released, or whose context was not passed on?)", err)
 	}
@@ -169,7 +186,8 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 		a.marked, a.place.Doubt = true, true
 		return engine.Verdict{}, errs.NotReplicated
 	case v.Granted:
-		a.grant = call
+		a.grant = grantOf(call)
+		a.grant.reserved = a.reserved(call)
 	default:
 		a.marked = a.stands()
 	}
@@ -190,7 +208,7 @@ func (a *acquisition) undo() {
 // nothing to give up any more.
 func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
 	e.Settle(notAfter, max(left, 0)+2*conn.Window, func(ctx context.Context) (*conn.Call, error) {
-		call := releaseCall(ctx, e, r, owner, 0)
+		call := releaseCall(ctx, e, r, owner, 0, 0)
 		return call, e.Conn.Run(ctx, call)
 	})
 }
@@ -202,11 +220,11 @@ func (a *acquisition) begin() (*Lease, error) {
 		engine:    a.engine,
 		resource:  a.resource,
 		number:    a.owner.id,
-		token:     a.grant.Int(3),
-		granted:   a.engine.AgeAt(a.grant.Sent),
+		token:     a.grant.token,
+		granted:   a.engine.AgeAt(a.grant.sent),
 		lateUntil: a.lateUntil,
 		replicas:  int32(a.settings.replicas),
-		deadline:  endOf(a.grant, ttlOf(a.grant)),
+		deadline:  a.grant.until,
 	}
 	h.join(a)
 	l := h.add(&h.first, a)
@@ -237,29 +255,45 @@ func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	s := a.settings
 	l.hold, l.fixed, l.length, l.token = h, s.fixed, s.length, h.token
 	if s.fixed {
-		l.rarely().deadline = endOf(a.grant, s.length)
-	} else if due := h.engine.AgeAt(a.grant.Sent) + s.length/3; h.leases == nil || due < h.renewAt || h.length() == 0 {
+		l.rarely().deadline = endFrom(a.grant.sent, s.length)
+	} else if due := h.engine.AgeAt(a.grant.sent) + a.renewAfter(); h.leases == nil || due < h.renewAt || h.length() == 0 {
 		h.renewAt = due
 	}
 	if s.maxHold > 0 {
-		l.rarely().maxHold = a.grant.Sent.Add(s.maxHold)
+		l.rarely().maxHold = a.grant.sent.Add(s.maxHold)
 	}
 	l.next, h.leases = h.leases, l
 	h.count++
 	return l
 }
 
-// releaseCall returns the call by which owner gives r up, and the owner of that seat
-// its place, if there is one. Where Redis cannot say how to tell the waiters, their
-// polls must do.
-func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner, seat int64) *conn.Call {
+// renewAfter returns how long after the grant the lease is renewed first.
+func (a *acquisition) renewAfter() time.Duration {
+	if a.grant.partial {
+		return wholeAfter
+	}
+	return a.settings.length / 3
+}
+
+// releaseCall returns the call by which owner gives r up. The owner leaves gives up
+// its place in the queue with it, and the owner joins takes one; 0: none does. Where
+// Redis cannot say how to tell the waiters, their polls must do.
+func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner, leaves, joins int64) *conn.Call {
 	publish := e.Publish(ctx)
 	var call *conn.Call
-	if seat == 0 {
+	if leaves == 0 && joins == 0 {
 		call = r.Release(owner, publish)
 	} else {
-		call = r.(Queueing).ReleaseAnd(owner, NewOwner(e.Client(), seat), publish)
+		call = r.(Queueing).ReleaseAnd(owner, publish, ownerOf(e, leaves), ownerOf(e, joins))
 	}
 	call.Cleanup = true
 	return call
+}
+
+// ownerOf returns the owner of this Client with that number; 0: nobody.
+func ownerOf(e *engine.Engine, number int64) Owner {
+	if number == 0 {
+		return Owner{}
+	}
+	return NewOwner(e.Client(), number)
 }

@@ -41,7 +41,7 @@ func (s *Settings) terms() engine.Terms {
 // if tokens were reserved for that.
 func (h *hold) join(a *acquisition) {
 	terms := a.settings.terms()
-	if spare := a.reserved(); spare > 0 && terms != (engine.Terms{}) {
+	if spare := a.grant.reserved; spare > 0 && terms != (engine.Terms{}) {
 		h.cohort = &cohort{
 			terms: terms,
 			spare: min(spare, int64(a.settings.handOvers)),

@@ -33,7 +33,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 
 	call := h.prolonging(h.resource.Recount(h.owner(), count, a.settings.length))
 	err := h.engine.Conn.Run(ctx, call)
-	a.attempts, a.grant = call.Attempts, call
+	a.attempts, a.grant = call.Attempts, grantOf(call)
 	switch {
 	case err != nil:
 		h.notEntered(call)
@@ -64,7 +64,7 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 		return nil, lost.err()
 	}
 	l := h.add(new(Lease), a)
-	h.deadline = later(h.deadline, endOf(a.grant, ttlOf(a.grant)))
+	h.deadline = later(h.deadline, a.grant.until)
 	h.reschedule()
 	return l, nil
 }

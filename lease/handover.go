@@ -140,7 +140,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		return nil, errs.NotReplicated
 	}
 	// A sending that is still on its way finds that the hold has moved.
-	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: call}
+	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: grantOf(call)}
 	l, err := a.begin()
 	if err != nil {
 		moveBack(e, r, to, from, notAfter, s.length) // the work goes on elsewhere

@@ -240,6 +240,9 @@ func ttlOf(call *conn.Call) time.Duration {
 
 // endOf returns when a lease of that length ends here that was granted by that
 // call: counted from its sending, since the server counts from no earlier.
-func endOf(call *conn.Call, length time.Duration) time.Time {
-	return call.Sent.Add(length - margin(length))
+func endOf(call *conn.Call, length time.Duration) time.Time { return endFrom(call.Sent, length) }
+
+// endFrom is endOf for a call that was sent then.
+func endFrom(sent time.Time, length time.Duration) time.Time {
+	return sent.Add(length - margin(length))
 }

@@ -14,13 +14,17 @@ type Queueing interface {
 	Resource
 	// Grain says who has a place.
 	Grain() engine.Grain
+	// Keeps says how long a place is kept without being heard of, and how long the
+	// hold lasts that is handed to the waiter in it.
+	Keeps() time.Duration
 	// Enter is Acquire for one who waits with that ticket. Granted has behind the
 	// token how many more are reserved and the number of the next seat's place, 0 for
 	// none; Refused has the number of the place; and then come, in both, the owners
 	// that are to be nudged: see engine.Ticket.
 	Enter(owner Owner, length time.Duration, ticket *engine.Ticket) *conn.Call
-	// ReleaseAnd is Release, and another owner gives up its place.
-	ReleaseAnd(owner, leaves Owner, publish string) *conn.Call
+	// ReleaseAnd is Release; and leaves gives up its place; and joins takes one, if this
+	// releases the hold, whose number follows the time in the reply. Either may be zero.
+	ReleaseAnd(owner Owner, publish string, leaves, joins Owner) *conn.Call
 }
 
 // queue gives the acquisition a ticket if its resource has places.
@@ -29,12 +33,15 @@ func (a *acquisition) queue() *engine.Ticket {
 	if !ok {
 		return nil
 	}
-	a.ticket, a.place = &a.place, engine.Ticket{Grain: q.Grain(), Doubt: a.lateUntil != 0}
+	a.ticket, a.place = &a.place, engine.Ticket{Grain: q.Grain(), Owner: a.owner.id, Doubt: a.lateUntil != 0}
+	if !a.settings.fixed && a.settings.replicas == 0 {
+		a.place.Lasts = lasts(q.Keeps())
+	}
 	if a.place.Grain == engine.PerWaiter {
 		a.place.ID = a.owner.String()
 		return a.ticket
 	}
-	a.place.Owner, a.place.Terms = a.owner.id, a.settings.terms()
+	a.place.Terms = a.settings.terms()
 	if a.place.Terms != (engine.Terms{}) {
 		a.place.Reserve = a.settings.handOvers
 	}
@@ -90,6 +97,7 @@ func (a *acquisition) placed(call *conn.Call) {
 	if t == nil || t.Grain == engine.PerProcess && !t.Leads {
 		return
 	}
+	t.Kept = call.Sent
 	nudge := 4
 	if call.Status() == Granted {
 		t.Seq, nudge = call.Int(5), 6
@@ -105,10 +113,30 @@ func (a *acquisition) placed(call *conn.Call) {
 	}
 }
 
-// reserved returns how many tokens the grant has reserved.
-func (a *acquisition) reserved() int64 {
+// reserved returns how many tokens the call has reserved.
+func (a *acquisition) reserved(call *conn.Call) int64 {
 	if a.ticket == nil || !a.ticket.Leads {
 		return 0
 	}
-	return a.grant.Int(4)
+	return call.Int(4)
 }
+
+// lasts returns how long a place lasts here that is kept for that long there, which
+// is to the millisecond.
+func lasts(kept time.Duration) time.Duration {
+	kept -= time.Millisecond
+	return kept - margin(kept)
+}
+
+// handed takes in that the thing was handed to the acquisition by a message.
+func (a *acquisition) handed() {
+	t := a.ticket
+	if t.Grain == engine.PerProcess {
+		a.become(t.Owner)
+	}
+	a.grant = grant{sent: time.Now(), until: t.Kept.Add(t.Lasts), token: t.Token, partial: true}
+}
+
+// wholeAfter is when the holder of what was handed to it by a message asks for its
+// whole lease, if it holds it for so long.
+const wholeAfter = 20 * time.Millisecond

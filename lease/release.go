@@ -80,10 +80,16 @@ func (h *hold) until() time.Time {
 }
 
 // free gives the thing up in Redis, and the seat that its process does not need any
-// more.
+// more; or it takes one for those of its process who wait.
 func (h *hold) free(ctx context.Context, seat int64) error {
-	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat)
-	if err := h.engine.Conn.Run(ctx, call); err != nil {
+	joins := h.engine.TakeSeat(h.resource.Key())
+	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
+	err := h.engine.Conn.Run(ctx, call)
+	if joins != 0 && h.engine.Seated(h.resource.Key(), joins, call.Int(2)) {
+		late, _ := call.Outstanding()
+		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), joins), late, 0)
+	}
+	if err != nil {
 		h.settle(h.lateUntil)
 		giveUpSeat(h.engine, h.resource, seat)
 		return err

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
 
 // How the lock is granted to one who does not wait, and how many stripes a name
@@ -17,6 +18,6 @@ var (
 	//go:embed lua/stripes.lua
 	stripesSource string
 
-	lockScript    = conn.NewScript("mutex/lock", lockSource)
+	lockScript    = conn.NewScript("mutex/lock", lockhash.Fenced(lockSource))
 	stripesScript = conn.NewScript("mutex/stripes", stripesSource)
 )

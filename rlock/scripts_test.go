@@ -98,7 +98,7 @@ type row struct {
 
 func TestLockScript(t *testing.T) {
 	args := []any{future, mine, 30_000, 604_800_000}
-	runTable(t, lockSource, []string{lockKey, tokenKey}, []row{
+	runTable(t, lockScript.Source(), []string{lockKey, tokenKey}, []row{
 		{"absent", absent, args, "[1 now 30000 now]", by(mine, 1, 30*time.Second), ""},
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000 7]", by(mine, 2, 30*time.Second), ""},
 		{"mine, more left", held(mine, 1, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},
@@ -127,8 +127,8 @@ func TestLockScriptTokens(t *testing.T) {
 		{"the first", "", 0, 604_800_000, fmt.Sprint(epoch), 7 * 24 * time.Hour},
 		{"the first, for ever", "", 0, 0, fmt.Sprint(epoch), -1},
 		{"after an old one", "12", time.Minute, 604_800_000, fmt.Sprint(epoch), 7 * 24 * time.Hour},
-		{"after one of the same microsecond", fmt.Sprint(epoch), time.Minute, 604_800_000, fmt.Sprint(epoch + 1), 7 * 24 * time.Hour},
-		{"after one from the future", fmt.Sprint(future), time.Minute, 604_800_000, fmt.Sprint(future + 1), 7 * 24 * time.Hour},
+		{"after one of the same microsecond", fmt.Sprint(epoch), time.Minute, 604_800_000, fmt.Sprint(epoch + 1), 7*24*time.Hour + 2*time.Hour},
+		{"after one from the future", fmt.Sprint(future), time.Minute, 604_800_000, fmt.Sprint(future + 1), 7*24*time.Hour + 2*time.Hour},
 		{"where Java keeps it for ever", "12", 0, 604_800_000, fmt.Sprint(epoch), -1},
 		{"for ever from now on", "12", time.Minute, 0, fmt.Sprint(epoch), -1},
 	} {
@@ -138,7 +138,7 @@ func TestLockScriptTokens(t *testing.T) {
 				if tc.last != "" {
 					rdb.Set(t.Context(), tokenKey, tc.last, tc.life)
 				}
-				reply, err := rdb.Eval(t.Context(), lockSource, []string{lockKey, tokenKey}, future, mine, 30_000, tc.keep).Result()
+				reply, err := rdb.Eval(t.Context(), lockScript.Source(), []string{lockKey, tokenKey}, future, mine, 30_000, tc.keep).Result()
 				if want := fmt.Sprintf("[1 %d 30000 %s]", epoch, tc.token); fmt.Sprint(reply) != want {
 					t.Errorf("reply %v (%v), want %s", reply, err, want)
 				}
@@ -151,6 +151,27 @@ func TestLockScriptTokens(t *testing.T) {
 			})
 		})
 	}
+}
+
+// How long the token is kept is said once in an hour.
+func TestLockScriptPutsTheTokensEndOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rdb := redistest.Mini(t).Client()
+		const week = 7 * 24 * time.Hour
+		for _, step := range []struct {
+			later time.Duration
+			ttl   time.Duration
+		}{{0, week}, {59 * time.Minute, week - 59*time.Minute}, {2 * time.Minute, week}} {
+			time.Sleep(step.later)
+			rdb.Del(t.Context(), lockKey)
+			if err := rdb.Eval(t.Context(), lockScript.Source(), []string{lockKey, tokenKey}, 2*future, mine, 30_000, week.Milliseconds()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if got := rdb.PTTL(t.Context(), tokenKey).Val(); got != step.ttl {
+				t.Errorf("%v later: its time to live %v, want %v", step.later, got, step.ttl)
+			}
+		}
+	})
 }
 
 func TestRecountScript(t *testing.T) {

@@ -22,7 +22,8 @@ type Terms struct {
 type seat struct {
 	owner int64     // the number of the owner that has it; 0: none has
 	seq   int64     // its number in the queue
-	heard time.Time // when Redis last heard of it
+	kept  time.Time // no later than when Redis began to keep it for its while
+	heard time.Time // when Redis last said that it does, or was to be asked to
 }
 
 // Pass gives a waiter of key, if there is one on the same terms, what a holder of
@@ -78,12 +79,23 @@ func (e *Engine) Abandon(key string) int64 {
 		l.mu.Unlock()
 		return 0
 	}
-	delete(l.byKey, key)
+	abandoned := q.seat.owner
+	q.drop()
+	ended := l.endIfEmpty(q)
 	l.mu.Unlock()
-	if q.sub != nil {
-		q.sub.Close()
+	if ended != nil {
+		ended.Close()
 	}
-	return q.seat.owner
+	return abandoned
+}
+
+// drop leaves the line without a seat. A release that is just taking it must give it
+// up, too, since that may come later.
+func (q *line) drop() {
+	if q.joining > 0 {
+		q.dropped = append(q.dropped, q.seat.owner)
+	}
+	q.seat = seat{}
 }
 
 // ask prepares the head's ticket for a request. It reports false if the thing has
@@ -122,7 +134,7 @@ func (l *lines) answered(p *place, v Verdict, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q.seat.seq, q.seat.heard = t.Seq, time.Now()
+	q.seat.seq, q.seat.kept, q.seat.heard = t.Seq, t.Kept, time.Now()
 	if v.Granted {
 		q.seat.owner = t.Next
 	}
@@ -139,7 +151,8 @@ func (q *line) unseat(p *place) {
 	}
 	waited, holds := q.head != nil, p.got || t.Passed != nil
 	if q.seat.owner != 0 && (t.Doubt && !p.got || !waited && !holds) {
-		t.Orphan, q.seat = q.seat.owner, seat{}
+		t.Orphan = q.seat.owner
+		q.drop()
 	}
 	if !holds {
 		q.seat.heard = time.Time{} // it may have been told something that it never acted on

@@ -31,7 +31,11 @@ type line struct {
 	due       []string             // whose places in Redis's queue are to be kept alive still
 	beaten    time.Time            // when they were looked up
 
-	seat seat // guarded by lines.mu
+	// What follows is guarded by lines.mu.
+	seat    seat
+	handed  bool    // the last grant was by a message: the next has its place still to take
+	joining int     // how many releases are under way that take a place
+	dropped []int64 // the owners of such places that nobody wants any more
 }
 
 // place is one goroutine's place in a line.
@@ -50,6 +54,9 @@ type place struct {
 	passed chan struct{} // of the head: closed when Ticket.Passed is set
 	asking bool          // the head asks Redis: nothing may be passed to it
 	got    bool          // the head was granted the thing by Redis
+	// unseated says that the head has its process's place to ask for, unless a release
+	// takes it first. Only the head touches it.
+	unseated bool
 }
 
 // stage is what a place's waiter is to do.
@@ -157,14 +164,20 @@ func (l *lines) remove(p *place) (ended *pubsub.Subscription) {
 	}
 	q.head = p.next
 	q.unseat(p)
-	switch {
-	case q.head != nil:
+	if q.head != nil {
 		close(q.head.turn)
-	case q.seat.owner == 0:
-		delete(l.byKey, q.key)
-		return q.sub
 	}
-	return nil
+	return l.endIfEmpty(q)
+}
+
+// endIfEmpty ends a line, under the mutex, that nobody is in and nothing hangs on.
+// It returns its subscription, which is to be closed.
+func (l *lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
+	if q.head != nil || q.seat.owner != 0 || q.joining > 0 {
+		return nil
+	}
+	delete(l.byKey, q.key)
+	return q.sub
 }
 
 // leads reports whether p is the head, or has been granted what it waits for.
@@ -202,17 +215,23 @@ func (p *place) arrived() stage {
 }
 
 // quiet returns for how long the new head need not ask. If the process has its
-// seat, Redis must hear of that. If the head before it
+// seat, or others behind have their places, Redis must hear of that. If the head before it
 // got the thing, nothing is free before the line hears of it. If the new head
 // has just asked by itself, the answer holds until then. Otherwise it asks now:
 // the head before it may have left with a message that it never acted on, or it
 // has its place in Redis's queue still to take.
 func (p *place) quiet(first Verdict) time.Duration {
-	heldUntil := p.line.heldUntil
-	p.line.heldUntil = time.Time{}
+	q := p.line
+	heldUntil, handed := q.heldUntil, q.handed
+	q.heldUntil, q.handed = time.Time{}, false
 	switch {
-	case p.line.seat.owner != 0:
-		return max(0, time.Until(p.line.seat.heard.Add(PollBound)))
+	case q.seat.owner != 0:
+		return max(0, time.Until(q.seat.heard.Add(PollBound)))
+	case handed:
+		p.unseated = true
+		return seatDelay
+	case p.next != nil && p.ticket != nil && p.ticket.Grain == PerWaiter && time.Since(q.beaten) >= beat:
+		return 0
 	case p.ticket != nil && p.ticket.Grain == PerProcess && first.For == 0:
 		return 0
 	case !heldUntil.IsZero():

@@ -28,6 +28,9 @@ type Ticket struct {
 	ID    string // where each waiter has a place
 	// Leads says that the waiter is the first of its process.
 	Leads bool
+	// Owner is the number of the owner that the waiter asks as: its own, or, where it
+	// leads with its process's seat, that of the seat.
+	Owner int64
 	// Seq is the waiter's number in the queue. Try sets it once, from the first
 	// answer; a place that was lost is taken again with it.
 	Seq int64
@@ -41,16 +44,22 @@ type Ticket struct {
 	// ID is among them, and all are told.
 	Nudge []string
 
-	// What follows is of the grain PerProcess. Owner is the number of the owner that
-	// the waiter asks as: its own, or, where it leads, that of the seat.
-	Owner int64
-	// Next is the number of the owner that is to have the seat once Owner is granted
-	// the thing: others wait. 0: nobody does. A Try that is granted sets it to 0 if
-	// that one got no place, and Seq to the place's number if it did.
-	Next int64
+	// Kept is set by Try to when the last request was sent that has kept the place.
+	Kept time.Time
+	// Lasts is for how long after that it is kept, at the least, and the thing held that
+	// is handed to the waiter. 0: being handed it is not enough, it must ask.
+	Lasts time.Duration
+	// Token, after Wait, is the token of what was handed to the waiter, without its
+	// having asked, in the place that it had Kept; 0 where Try was granted.
+	Token int64
 	// Doubt is set by Try when a request was not answered that may still change
 	// something for Owner or Next.
 	Doubt bool
+
+	// What follows is of the grain PerProcess. Next is the number of the owner that is to have the seat once Owner is granted
+	// the thing: others wait. 0: nobody does. A Try that is granted sets it to 0 if
+	// that one got no place, and Seq to the place's number if it did.
+	Next int64
 	// Orphan, after Wait, is the owner of a seat that is to be given up; 0: of none.
 	Orphan int64
 	// Terms are the waiter's.

@@ -144,6 +144,15 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 		if err != nil {
 			return busy(err)
 		}
+		if e.lines.handed(p, sub.Last()) {
+			e.Telemetry.Woken(w.Kind, reason)
+			e.pass(w, p, Verdict{Granted: true, For: time.Until(w.Ticket.Kept.Add(w.Ticket.Lasts))})
+			return nil
+		}
+		if rest := e.lines.rest(p, reason); rest > 0 {
+			timer.Reset(rest)
+			continue
+		}
 		if !e.ask(p) {
 			return nil
 		}

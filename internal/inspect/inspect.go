@@ -98,7 +98,7 @@ func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 	id, write := strings.CutSuffix(call.Text(i), ":write")
 	h := Holder{Write: write, Remaining: remaining}
 	h.Owner, _ = lease.ParseOwner(id)
-	h.Count, _ = strconv.Atoi(call.Text(i + 1))
+	h.Count = lockhash.Count(call.Text(i + 1))
 	if _, known := call.Reply[i+2].(int64); known {
 		h.Remaining = lasts(call.Int(i + 2))
 	}
@@ -116,11 +116,10 @@ func lasts(ms int64) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// exclusive returns who holds the lock alone, and has come for it: a count of 0
-// says that it was handed over, with the last hold's token still.
+// exclusive returns who holds the lock alone.
 func (s State) exclusive() (Holder, bool) {
 	for _, h := range s.Holders {
-		if (h.Write || len(s.Holders) == 1 && s.Kind != rwLock) && h.Count > 0 {
+		if h.Write || len(s.Holders) == 1 && s.Kind != rwLock {
 			return h, true
 		}
 	}
@@ -134,8 +133,13 @@ func ofHoldfast(h Holder) bool {
 	return engine.IsClient(client)
 }
 
-// slack is by how much the two instants that a token tells may differ.
-const slack = time.Second
+const (
+	// slack is by how much the two instants that a token tells may be out of order.
+	slack = time.Second
+	// putOff is how long after its key's expiry was put off a token may be given that
+	// is the time of its grant. One that is not is kept longer.
+	putOff = time.Hour
+)
 
 // since returns when the hold began whose token that is. The token is the
 // server's time at the grant, unless the last one was ahead of that: of a clock set
@@ -152,7 +156,7 @@ func since(at time.Time, token string, ttl int64) time.Time {
 	}
 	if ttl >= 0 {
 		written := at.Add(time.Duration(ttl)*time.Millisecond - lockhash.TokenLife)
-		if written.Sub(given).Abs() > slack {
+		if after := given.Sub(written); after < -slack || after > putOff+slack {
 			return time.Time{}
 		}
 	}

@@ -24,7 +24,9 @@ func TestSince(t *testing.T) {
 		{"without expiry", 5000, -1, true},
 		{"ahead of the clock", -5000, life, false},
 		{"ahead, without expiry", -5000, -1, false},
-		{"last and one, after the clock was set back", 5000, life - 15*time.Second, false},
+		{"its end put off half an hour before", 5000, life - 30*time.Minute, true},
+		{"its end put off too long before", 5000, life - 90*time.Minute, false},
+		{"last and one, after the clock was set back", 5000, life + 2*time.Hour - 15*time.Second, false},
 		{"another server's", 5000, life - 2*time.Second, false},
 		{"another program's expiry", 5000, time.Minute, false},
 	} {

@@ -14,14 +14,24 @@ import (
 )
 
 var (
+	//go:embed lua/token.lua
+	tokenSource string
+	//go:embed lua/queue.lua
+	queueSource string
 	//go:embed lua/enter.lua
 	enterSource string
 	//go:embed lua/release.lua
 	releaseSource string
+	//go:embed lua/handover.lua
+	handoverSource string
 
-	enterScript   = conn.NewScript("lock/enter", enterSource)
-	releaseScript = conn.NewScript("lock/release", releaseSource)
+	enterScript   = conn.NewScript("lock/enter", tokenSource+queueSource+enterSource)
+	releaseScript = conn.NewScript("lock/release", releaseSource+tokenSource+queueSource+handoverSource)
 )
+
+// Fenced returns the source of a script that grants a lock: token.lua, by which the
+// token grows, and then body.
+func Fenced(body string) string { return tokenSource + body }
 
 // Turn says what a waiter does with a lock that it finds free.
 type Turn int
@@ -74,14 +84,14 @@ func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *eng
 	} else {
 		place = q.Place
 	}
-	next := ""
+	var next lease.Owner
 	if t.Next != 0 {
-		next = lease.NewOwner(q.Engine.Client(), t.Next).String()
+		next = lease.NewOwner(q.Engine.Client(), t.Next)
 	}
 	at := q.At()
 	args := make([]any, 0, 11+len(t.Behind))
 	args = append(args, owner.String(), length.Milliseconds(), q.TokenLife.Milliseconds(),
-		place.Milliseconds(), t.Seq, int(turn), t.Reserve, next, t.Publish, at.Channel, at.Grant)
+		place.Milliseconds(), t.Seq, int(turn), t.Reserve, orNobody(next), t.Publish, at.Channel, at.Grant)
 	for _, id := range t.Behind {
 		args = append(args, id)
 	}
@@ -92,27 +102,39 @@ func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *eng
 	}
 }
 
+// Keeps implements lease.Queueing.
+func (q *Queue) Keeps() time.Duration { return q.Place }
+
 // Release is lease.Resource's: it releases the lock, or leaves the queue.
 func (q *Queue) Release(owner lease.Owner, publish string) *conn.Call {
-	return q.release(owner.String(), "", publish)
+	return q.release(owner.String(), publish, "", "")
 }
 
-// ReleaseAnd is lease.Queueing's: Release, and another owner leaves the queue.
-func (q *Queue) ReleaseAnd(owner, leaves lease.Owner, publish string) *conn.Call {
-	return q.release(owner.String(), leaves.String(), publish)
+// ReleaseAnd is lease.Queueing's: Release, and others leave the queue, or join it.
+func (q *Queue) ReleaseAnd(owner lease.Owner, publish string, leaves, joins lease.Owner) *conn.Call {
+	return q.release(owner.String(), publish, orNobody(leaves), orNobody(joins))
 }
 
 // ReleaseOf is Release for any holder, also one that is no Owner.
 func (q *Queue) ReleaseOf(holder, publish string) *conn.Call {
-	return q.release(holder, "", publish)
+	return q.release(holder, publish, "", "")
 }
 
-func (q *Queue) release(holder, leaves, publish string) *conn.Call {
+func (q *Queue) release(holder, publish, leaves, joins string) *conn.Call {
 	at := q.At()
 	return &conn.Call{
 		Script: releaseScript,
-		Keys:   []string{at.Hash, at.Queue, at.Alive, at.Open},
+		Keys:   []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},
 		Enough: 1,
-		Args:   []any{holder, publish, at.Channel, at.Grant, q.Openly, leaves},
+		Args: []any{holder, publish, at.Channel, at.Grant, q.Openly, leaves,
+			q.TokenLife.Milliseconds(), joins, q.Place.Milliseconds()},
 	}
+}
+
+// orNobody returns the owner as the scripts take one that need not be.
+func orNobody(o lease.Owner) string {
+	if o.IsZero() {
+		return ""
+	}
+	return o.String()
 }

@@ -40,10 +40,19 @@ func ParseState(call *conn.Call) State {
 	}
 	s.Locked = true
 	for i := 3; i+1 < len(call.Reply); i += 2 {
-		count, _ := strconv.Atoi(call.Text(i + 1))
-		s.Holders = append(s.Holders, Holder{ID: call.Text(i), Count: count})
+		s.Holders = append(s.Holders, Holder{ID: call.Text(i), Count: Count(call.Text(i + 1))})
 	}
 	return s
+}
+
+// Count returns how many leases a holder's count stands for: that of one to whom the
+// lock was handed is 0 until it has asked for its whole lease, or been entered again.
+func Count(text string) int {
+	if text == "0" {
+		return 1
+	}
+	count, _ := strconv.Atoi(text)
+	return count
 }
 
 // Count returns how many leases that owner has on the lock.

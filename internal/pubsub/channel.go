@@ -77,6 +77,14 @@ func (ch *channel) signal() {
 	}
 }
 
+// deliver signals what a message has said.
+func (ch *channel) deliver(payload string) {
+	for _, at := range ch.seats {
+		at.sub.last = payload
+	}
+	ch.signal()
+}
+
 // arm has the router look at ch at the given time, or earlier.
 func (s *Service) arm(ch *channel, at time.Time) {
 	switch {

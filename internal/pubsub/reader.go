@@ -19,7 +19,7 @@ func (n *node) read(w *wire) error {
 		now := time.Now()
 		switch frame := frame.(type) {
 		case *redis.Message:
-			n.message(frame.Channel, now)
+			n.message(frame, now)
 		case *redis.Subscription:
 			err = n.subscription(frame, now)
 		case *redis.Pong:
@@ -36,13 +36,13 @@ func (n *node) read(w *wire) error {
 	}
 }
 
-func (n *node) message(name string, now time.Time) {
+func (n *node) message(frame *redis.Message, now time.Time) {
 	s := n.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n.heard = now
-	if ch := s.channels[name]; ch != nil {
-		ch.signal()
+	if ch := s.channels[frame.Channel]; ch != nil {
+		ch.deliver(frame.Payload)
 	}
 }
 

@@ -13,7 +13,8 @@
 //     its slot has moved, since whatever was published in between is lost.
 //
 // Signals coalesce: C holds one, whatever number of messages it stands for, and
-// payloads are not kept. Delivery never blocks, so a slow owner delays nobody.
+// of their payloads only the last is kept. Delivery never blocks, so a slow owner
+// delays nobody.
 //
 // What is not promised is that a signal comes. A server may be out of reach for
 // long, or may refuse the channel. Every waiter therefore also wakes by a

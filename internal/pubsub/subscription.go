@@ -10,6 +10,7 @@ type Subscription struct {
 	service *Service
 	signal  chan struct{}
 	seats   []*seat // guarded by Service.mu; nil once closed
+	last    string  // guarded by Service.mu: see Last
 }
 
 // seat is a Subscription's place in one channel. It is guarded by Service.mu.
@@ -22,6 +23,16 @@ type seat struct {
 // C returns the channel that carries the wake-ups: at most one is pending,
 // whatever it stands for. It is never closed.
 func (sub *Subscription) C() <-chan struct{} { return sub.signal }
+
+// Last returns what the latest message said that was not read yet; "" if there is
+// none. Earlier ones are lost.
+func (sub *Subscription) Last() string {
+	sub.service.mu.Lock()
+	defer sub.service.mu.Unlock()
+	last := sub.last
+	sub.last = ""
+	return last
+}
 
 // Close ends the Subscription: it is not signalled any more. A channel stays
 // subscribed for the linger when this was its last one. A second Close does

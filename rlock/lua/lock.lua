@@ -1,4 +1,4 @@
--- Grants the lock to a new owner.
+-- Grants the lock to a new owner. It is preceded by token.lua.
 --
 -- KEYS[1] the lock: a hash {holder: count} with an expiry
 -- KEYS[2] the last token given
@@ -16,26 +16,20 @@ if now > tonumber(ARGV[1]) then
   return {-1, now}
 end
 
-local ttl = redis.call('PTTL', KEYS[1])
-local held = ttl ~= -2
-if held and redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
-  return {0, now, ttl}
+local ttl, token = redis.call('PTTL', KEYS[1]), 0
+if ttl ~= -2 then
+  if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
+    return {0, now, ttl}
+  end
+  token = tonumber(redis.call('GET', KEYS[2]) or 0)
 end
 
 -- The token is written before the lock, so that no lock stands without one.
-local kept = redis.call('PTTL', KEYS[2])
-local token = tonumber(redis.call('GET', KEYS[2]) or 0)
-if not held or token == 0 then
-  token = math.max(token + 1, now)
-  local text = string.format('%.0f', token)
-  if kept == -1 or ARGV[4] == '0' then
-    redis.call('SET', KEYS[2], text)
-  else
-    redis.call('SET', KEYS[2], text, 'PX', ARGV[4])
-  end
+if token == 0 then
+  local _
+  _, token = advance(KEYS[2], now, ARGV[4], 0)
 end
-
-if not held then
+if ttl == -2 then
   redis.call('HSET', KEYS[1], ARGV[2], 1)
 end
 -- Also where that changes nothing: a WAIT that follows on a new connection, as

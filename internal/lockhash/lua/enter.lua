@@ -1,11 +1,10 @@
 -- Grants the lock to a new owner whose turn it is, or keeps its place in the
--- queue, and those of others of its process.
+-- queue, and those of others of its process. It is preceded by token.lua and queue.lua.
 --
 -- KEYS[1] the lock: a hash {holder: count} with an expiry. A count of 0: handed
---         to a waiter that has not come for it yet
+--         to a waiter that has not asked since
 -- KEYS[2] the last token given
--- KEYS[3] the queue: a sorted set {owner: number}
--- KEYS[4] a sorted set {owner: until when its place is kept, in ms}
+-- KEYS[3], KEYS[4] the queue
 -- KEYS[5] stands while the lock is left to those outside the queue
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the owner that asks
@@ -48,48 +47,8 @@ local ms = math.floor(now / 1000)
 -- What of another type stands in the way shows before anything is written.
 local ttl = redis.call('PTTL', KEYS[1])
 local count = redis.call('HGET', KEYS[1], me)
-local token = tonumber(redis.call('GET', KEYS[2]) or 0)
 local place = redis.call('ZSCORE', KEYS[3], me)
 redis.call('ZCARD', KEYS[4])
-
--- Nothing is left behind by processes that are gone.
-local life = string.format('%.0f', 6 * keep)
-
-local function leave(owner)
-  -- In this order: who is in the queue without being kept is passed over.
-  redis.call('ZREM', KEYS[4], owner)
-  redis.call('ZREM', KEYS[3], owner)
-end
-
--- Returns the number of one who comes now.
-local function coming()
-  local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
-  local number = math.max(tonumber(last or 0) + 1, now)
-  if number % 10 == 0 then
-    -- Some servers write 1700000000000000 as 1.7e+15, and not every Lua reads
-    -- that.
-    number = number + 1
-  end
-  return number
-end
-
--- Adds the owner to one of the queue's two keys. It returns the error, if there is
--- one.
-local function add(key, score, owner)
-  local done = redis.pcall('ZADD', key, string.format('%.0f', score), owner)
-  if type(done) ~= 'table' then
-    done = redis.pcall('PEXPIRE', key, life)
-    if type(done) == 'table' then
-      redis.call('ZREM', key, owner)
-    end
-  end
-  return type(done) == 'table' and done or nil
-end
-
--- Gives the owner a place. It returns the error, if there is one.
-local function join(owner, number)
-  return add(KEYS[3], number, owner) or add(KEYS[4], ms + keep, owner)
-end
 
 -- Returns the number of the owner that takes a place with this grant. One that has
 -- lost its place, or left, since the grant was made does not take another.
@@ -99,8 +58,8 @@ local function successor(fresh)
   end
   local number = tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]) or 0)
   if number == 0 and fresh then
-    number = coming()
-    if join(ARGV[9], number) then
+    number = coming(now)
+    if join(ARGV[9], number, ms, keep) then
       -- The lock is granted all the same: that must be heard.
       number = 0
     end
@@ -110,12 +69,12 @@ end
 
 -- Adds to the reply who must ask, and keeps the other places.
 local function tended(reply)
-  if not place and ARGV[6] ~= '0' and (not count or count == '0') then
+  if not place and ARGV[6] ~= '0' and not count then
     reply[#reply + 1] = me
   end
   if #ARGV >= 13 then
-    redis.call('PEXPIRE', KEYS[3], life)
-    redis.call('PEXPIRE', KEYS[4], life)
+    redis.call('PEXPIRE', KEYS[3], life(keep))
+    redis.call('PEXPIRE', KEYS[4], life(keep))
   end
   for i = 13, #ARGV do
     if redis.call('ZSCORE', KEYS[4], ARGV[i]) then
@@ -150,16 +109,11 @@ local function grant()
   end
   -- The token is written before the lock, so that nobody holds it without one.
   local fresh, reserved = not count or count == '0', 0
-  if fresh or token == 0 then
-    local more = token > 0 and wanted() or 0
-    token = math.max(token + 1, now - more)
-    reserved = math.max(0, math.min(more, now - token))
-    local text = string.format('%.0f', token + reserved)
-    if ARGV[4] == '0' or redis.call('PTTL', KEYS[2]) == -1 then
-      redis.call('SET', KEYS[2], text)
-    else
-      redis.call('SET', KEYS[2], text, 'PX', ARGV[4])
-    end
+  local token = not fresh and tonumber(redis.call('GET', KEYS[2]) or 0) or 0
+  if token == 0 then
+    local last, new = advance(KEYS[2], now, ARGV[4], 0)
+    token = math.max(last + 1, new - (last > 0 and wanted() or 0))
+    reserved = new - token
   end
   if not count then
     redis.call('HSET', KEYS[1], me, 1)
@@ -181,22 +135,7 @@ if count then
   return grant()
 end
 
--- The first in the queue whose place is kept, once the dead before it are gone:
--- a bounded number of them, the next call goes on.
-local head, left
-for _ = 1, 64 do
-  head = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
-  left = 0
-  if not head or head == me then
-    break
-  end
-  left = tonumber(redis.call('ZSCORE', KEYS[4], head) or 0) - ms
-  if left > 0 then
-    break
-  end
-  leave(head)
-end
-
+local head, left = first(ms, me)
 local number = tonumber(place or ARGV[6])
 local left_open = ttl == -2 and redis.call('PTTL', KEYS[5]) or -2
 if ttl == -2 and left_open < 0 and ARGV[7] ~= '1' then
@@ -219,16 +158,16 @@ end
 
 if place then
   -- First again for want of memory: who waits already may go on.
-  redis.call('PEXPIRE', KEYS[4], life)
+  redis.call('PEXPIRE', KEYS[4], life(keep))
 elseif number == 0 then
-  number = coming()
+  number = coming(now)
 end
 local failed
 if place then
-  failed = add(KEYS[4], ms + keep, me)
-  redis.call('PEXPIRE', KEYS[3], life)
+  failed = add(KEYS[4], ms + keep, me, keep)
+  redis.call('PEXPIRE', KEYS[3], life(keep))
 else
-  failed = join(me, number)
+  failed = join(me, number, ms, keep)
 end
 if failed then
   return failed

@@ -37,9 +37,15 @@ func (p *process) cohort(n int, options ...holdfast.LeaseOption) (first *holdfas
 		}()
 		synctest.Wait()
 	}
+	// One more, so that there is somebody to pass it on to when it is granted.
+	ctx, cancel := context.WithCancel(w.t.Context())
+	last := w.goLock(ctx, m)
 	w.at(w.now() + 100*time.Millisecond)
 	w.release(held)
-	return <-all, all
+	first = <-all
+	cancel()
+	wantErr(w.t, second(last.result()), context.Canceled)
+	return first, all
 }
 
 // A release passes the lock to the next of the process. Each has a lease and a
@@ -165,7 +171,10 @@ func TestCohort_OtherOptions(t *testing.T) {
 		if other.Owner() == l.Owner() {
 			t.Error("a hold of 30 s was passed on to one who wants a minute")
 		}
-		w.wantTTL(time.Minute)
+		w.at(w.now() + 100*time.Millisecond) // by then it has asked for its whole lease
+		if ttl := w.pttl(name); ttl < 59*time.Second {
+			t.Errorf("it lasts %v", ttl)
+		}
 		w.release(other)
 		_ = turns
 	})

@@ -134,7 +134,7 @@ func TestDenied(t *testing.T) {
 		{"nopexpire", []string{"~*", "&*", "+@all", "-pexpire"}},
 		{"nokey", []string{"~other:*", "&*", "+@all"}},
 		{"notoken", []string{"~denied*", "&*", "+@all"}},
-		{"noget", []string{"~*", "&*", "+@all", "-get"}},
+		{"noset", []string{"~*", "&*", "+@all", "-set"}},
 		{"nothing", nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

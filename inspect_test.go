@@ -163,7 +163,7 @@ func TestInspectAttached(t *testing.T) {
 	})
 }
 
-// What was handed to a waiter that has not come for it has the last hold's token.
+// What was handed to a waiter has its token already, and it is held.
 func TestInspectFairMutexHandedOver(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 		l, err := c.FairMutex("x").Lock(t.Context())
@@ -173,7 +173,7 @@ func TestInspectFairMutexHandedOver(t *testing.T) {
 		rdb.HSet(t.Context(), "x", l.Owner().String(), 0)
 		i := inspected(t, c, "x")
 		wantKind(t, i, holdfast.KindMutex, 1)
-		if i.Holders[0].Count != 0 || !i.HeldSince.IsZero() {
+		if i.Holders[0].Count != 1 || i.HeldSince.IsZero() {
 			t.Errorf("%v since %v", i, i.HeldSince)
 		}
 	})

@@ -1,0 +1,205 @@
+// How a waiter begins with what it was handed, by the message alone.
+
+package holdfast_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// handed has a waiter of one process handed the lock by another's release. The
+// waiter's lease has just been granted.
+func handed(w *world, waiter *process, m lease.Locker) *lease.Lease {
+	w.t.Helper()
+	held := w.lock(w.t.Context(), w.process().mutex)
+	next := w.goLock(w.t.Context(), m)
+	w.at(w.now() + 1500*time.Millisecond) // it has asked since, to keep its place
+	waiter.mu.Lock()
+	waiter.sent = nil
+	waiter.mu.Unlock()
+	w.release(held)
+	l, err := next.result()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if l.Token() <= held.Token() {
+		w.t.Errorf("token %d after %d", l.Token(), held.Token())
+	}
+	return l
+}
+
+// A waiter asks nothing before it begins, and for its whole lease if it goes on.
+// What it has until then ends with its place, as Redis has it.
+func TestHanded_ByTheMessageAlone(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		for name, m := range map[string]lease.Locker{"mutex": p.mutex, "fair": p.FairMutex(name)} {
+			l := handed(w, p, m)
+			if n := p.runs(""); n != 0 {
+				t.Errorf("%s: %d requests before it began", name, n)
+			}
+			w.wantHolder(l.Owner(), 0)
+			lasts, ends := w.pttl("myLock"), time.Until(l.Deadline())
+			if ends >= lasts || ends < lasts/2 {
+				t.Errorf("%s: ends in %v, in Redis in %v", name, ends, lasts)
+			}
+			if count, err := p.mutex.HoldCount(t.Context(), l.Owner()); count != 1 {
+				t.Errorf("%s: the count is %d (%v)", name, count, err)
+			}
+			w.at(w.now() + 200*time.Millisecond)
+			if n := p.runs(""); n != 1+1 {
+				t.Errorf("%s: %d requests, want a renewal, and the question for the count", name, n)
+			}
+			if lasts := w.pttl("myLock"); lasts < 29*time.Second || time.Until(l.Deadline()) < 29*time.Second {
+				t.Errorf("%s: then it lasts %v, and ends in %v", name, lasts, time.Until(l.Deadline()))
+			}
+			w.release(l)
+			w.wantFree()
+		}
+	})
+}
+
+// A holder who hears no more of Redis is told in time, though its lease was to be
+// longer.
+func TestHanded_ToldBeforeItEnds(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := handed(w, p, p.mutex)
+		lasts := w.pttl("myLock")
+		p.unplug(true)
+		<-l.Done()
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		if left := w.pttl("myLock"); left <= 0 || left > lasts/2 {
+			t.Errorf("told when %v were left of %v", left, lasts)
+		}
+		p.unplug(false)
+		w.at(w.now() + 5*time.Second)
+		w.wantFree()
+	})
+}
+
+// Who needs more than the place has left asks first: a fixed lease, its full
+// length; and a waiter that Redis has not heard of for long.
+func TestHanded_NotEnough(t *testing.T) {
+	t.Run("a fixed lease", func(t *testing.T) {
+		play(t, func(t *testing.T, w *world) {
+			p := w.process()
+			l := handed(w, p, p.Mutex(name, holdfast.Fixed(time.Minute)))
+			if n := p.runs(""); n != 1 {
+				t.Errorf("%d requests, want 1", n)
+			}
+			w.wantHolder(l.Owner(), 1)
+			w.wantTTL(time.Minute)
+			w.release(l)
+		})
+	})
+	t.Run("a place that was kept long ago", func(t *testing.T) {
+		play(t, func(t *testing.T, w *world) {
+			p := w.process()
+			held := w.lock(t.Context(), w.process().mutex)
+			next := w.goLock(t.Context(), p.FairMutex(name))
+			w.at(w.now() + 100*time.Millisecond)
+			p.each(func(sending) redistest.Fault { // its answers are lost, so it cannot know
+				return redistest.CloseAfterExec
+			})
+			w.at(w.now() + 4*time.Second)
+			before := p.runs("")
+			p.each(nil)
+			w.release(held)
+			l, err := next.result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.runs("") == before {
+				t.Error("it began without asking")
+			}
+			if ends := time.Until(l.Deadline()); ends < 29*time.Second {
+				t.Errorf("ends in %v", ends)
+			}
+			w.release(l)
+			w.at(w.now() + 5*time.Second)
+		})
+	})
+}
+
+// The release takes the next place of its process, so that a grant is one request.
+func TestHanded_OneRequestAGrant(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		const processes, waiters, rounds = 2, 3, 5
+		all := []*process{w.process(), w.process()}
+		grants := make(chan *lease.Lease)
+		for _, p := range all {
+			m := p.Mutex(name, holdfast.Cohort(0, 0))
+			for range waiters {
+				go func() {
+					for range rounds {
+						l := w.lock(t.Context(), m)
+						grants <- l
+						w.release(l)
+					}
+				}()
+			}
+			synctest.Wait()
+		}
+		var last int64
+		sent := func() int { return all[0].runs("") + all[1].runs("") }
+		var before int
+		for n := range processes * waiters * rounds {
+			l := <-grants
+			if l.Token() <= last {
+				t.Fatalf("token %d after %d", l.Token(), last)
+			}
+			last = l.Token()
+			switch n {
+			case 6:
+				before = sent()
+			case 16:
+				if requests := sent() - before; requests != 10 {
+					t.Errorf("%d requests for 10 grants", requests)
+				}
+			}
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		w.wantFree()
+		if n := w.queued(); n != 0 {
+			t.Errorf("%d places are left", n)
+		}
+	})
+}
+
+// A message that hands the lock to another, or says nothing that can be understood,
+// is a reason to ask, and no more.
+func TestHanded_MessagesForOthers(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		held := w.lock(t.Context(), w.process().mutex)
+		next := w.goLock(t.Context(), p.mutex)
+		w.at(100 * time.Millisecond)
+		channels := w.rdb.PubSubChannels(t.Context(), "holdfast_lock_grant:{myLock}:*").Val()
+		if len(channels) != 1 {
+			t.Fatalf("channels %q", channels)
+		}
+		for _, text := range []string{"", "0", "1", "1 ", " 1", "999 5", "x 5", "1 x", "-1 -1", "99999999999999999999 1"} {
+			w.rdb.Publish(t.Context(), channels[0], text)
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+			select {
+			case <-next.done:
+				t.Fatalf("%q let it in", text)
+			default:
+			}
+		}
+		w.release(held)
+		l, err := next.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.release(l)
+	})
+}

@@ -1,0 +1,166 @@
+// Being handed the thing by a message, and the seat that a release takes.
+
+package engine
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// scene is a line of which the first has just been handed the thing, by a message
+// alone, and a second may still wait.
+type scene struct {
+	t       *testing.T
+	e       *Engine
+	s       *redistest.MiniServer
+	x       *server
+	waiters []*waiter
+	tickets []*Ticket
+}
+
+// withHanded runs test with n in line, of whom the first was handed the thing.
+func withHanded(t *testing.T, n int, test func(sc *scene)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		sc := &scene{t: t, e: e, s: s, x: &server{seats: make(map[int64]bool)}}
+		sc.x.take(time.Time{})
+		for i := range n {
+			w, ticket := sc.x.waiting(101+int64(i), Terms{})
+			ticket.Lasts, ticket.Kept = 2*PollBound, time.Now()
+			sc.waiters, sc.tickets = append(sc.waiters, wait(e, w)), append(sc.tickets, ticket)
+			synctest.Wait()
+		}
+		time.Sleep(10 * time.Millisecond) // subscribed, and seated
+		sc.hand(101, 7)
+		sc.wantHanded(0, 101, 7)
+		test(sc)
+	})
+}
+
+func (sc *scene) hand(owner, token int64) {
+	sc.t.Helper()
+	sc.s.Publish(channel, fmt.Sprintf("%d %d", owner, token))
+	synctest.Wait()
+}
+
+// wantHanded fails the test unless the i-th waiter has the thing, as that owner.
+func (sc *scene) wantHanded(i int, owner, token int64) {
+	sc.t.Helper()
+	mustBeNext(sc.t, sc.waiters[i])
+	if ticket := sc.tickets[i]; ticket.Token != token || ticket.Owner != owner || ticket.Orphan != 0 {
+		sc.t.Fatalf("waiter %d has token %d as %d, orphan %d", i, ticket.Token, ticket.Owner, ticket.Orphan)
+	}
+}
+
+// A release takes the next one's seat, which then asks for nothing.
+func TestTakeSeat(t *testing.T) {
+	withHanded(t, 2, func(sc *scene) {
+		before, seat := sc.x.tried(), sc.e.TakeSeat("k")
+		if again := sc.e.TakeSeat("k"); seat == 0 || again != 0 {
+			t.Fatalf("took the seats %d and %d", seat, again)
+		}
+		if sc.e.Seated("k", seat, 55) {
+			t.Error("a seat that is waited for is to be given up")
+		}
+		time.Sleep(PollBound / 2)
+		if after := sc.x.tried(); after != before {
+			t.Errorf("the next asked %d times, though it has its seat", after-before)
+		}
+		sc.hand(seat, 8)
+		sc.wantHanded(1, seat, 8)
+		if seat := sc.e.TakeSeat("k"); seat != 0 {
+			t.Errorf("nobody waits, and %d takes a seat", seat)
+		}
+	})
+}
+
+// Without a release the next takes its seat by itself, soon.
+func TestTheNextTakesItsSeatItself(t *testing.T) {
+	withHanded(t, 2, func(sc *scene) {
+		time.Sleep(seatDelay)
+		synctest.Wait()
+		if last := sc.x.asked[len(sc.x.asked)-1]; last != 102 {
+			t.Errorf("%d asked, want 102", last)
+		}
+		if seat := sc.e.TakeSeat("k"); seat != 0 {
+			t.Errorf("and %d takes another", seat)
+		}
+		sc.waiters[1].cancel()
+		<-sc.waiters[1].done
+	})
+}
+
+// Whoever waits may have gone, or have been handed the thing, before the release
+// is answered.
+func TestSeatedTooLate(t *testing.T) {
+	t.Run("gone", func(t *testing.T) {
+		withHanded(t, 2, func(sc *scene) {
+			seat := sc.e.TakeSeat("k")
+			sc.waiters[1].cancel()
+			<-sc.waiters[1].done
+			if sc.tickets[1].Orphan != seat {
+				t.Errorf("who leaves gives up the seat of %d, want %d", sc.tickets[1].Orphan, seat)
+			}
+			if !sc.e.Seated("k", seat, 55) {
+				t.Error("the release, which may have come later, does not give it up")
+			}
+		})
+	})
+	t.Run("handed", func(t *testing.T) {
+		withHanded(t, 2, func(sc *scene) {
+			seat := sc.e.TakeSeat("k")
+			sc.hand(seat, 8)
+			sc.wantHanded(1, seat, 8)
+			if sc.e.Seated("k", seat, 55) {
+				t.Error("what is held would be given up")
+			}
+		})
+	})
+	t.Run("not taken", func(t *testing.T) {
+		withHanded(t, 2, func(sc *scene) {
+			seat := sc.e.TakeSeat("k")
+			if !sc.e.Seated("k", seat, 0) {
+				t.Error("a release that was not answered may have taken it")
+			}
+			time.Sleep(PollBound)
+			synctest.Wait()
+			if last := sc.x.asked[len(sc.x.asked)-1]; last != 102 {
+				t.Errorf("%d asked, want 102", last)
+			}
+			sc.waiters[1].cancel()
+			<-sc.waiters[1].done
+		})
+	})
+}
+
+// A message is not enough for one who cannot rely on its place, or for whose sake
+// something is to be reserved.
+func TestHandedIsNotEnough(t *testing.T) {
+	for what, change := range map[string]func(ticket *Ticket){
+		"another owner":   func(ticket *Ticket) { ticket.Owner = 105 },
+		"no length":       func(ticket *Ticket) { ticket.Lasts = 0 },
+		"kept long ago":   func(ticket *Ticket) { ticket.Kept = time.Now().Add(-PollBound) },
+		"in doubt":        func(ticket *Ticket) { ticket.Doubt = true },
+		"passed already":  func(ticket *Ticket) { ticket.Passed = "it" },
+		"others to serve": func(ticket *Ticket) { ticket.Terms = alike },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ticket := &Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
+				p := &place{ticket: ticket, line: new(line), next: new(place)}
+				l := new(lines)
+				if change(ticket); l.handed(p, "101 7") {
+					t.Error("it was enough")
+				}
+				*ticket = Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
+				if !l.handed(p, "101 7") || ticket.Token != 7 {
+					t.Error("without that it was not")
+				}
+			})
+		})
+	}
+}

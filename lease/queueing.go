@@ -134,7 +134,11 @@ func (a *acquisition) handed() {
 	if t.Grain == engine.PerProcess {
 		a.become(t.Owner)
 	}
-	a.grant = grant{sent: time.Now(), until: t.Kept.Add(t.Lasts), token: t.Token, partial: true}
+	// The earlier of the two: a server that has become the master may know of the
+	// place from before it was kept last.
+	now := time.Now()
+	until := earlier(t.Kept.Add(t.Lasts), now.Add(lasts(t.Left)))
+	a.grant = grant{sent: now, until: until, token: t.Token, partial: true}
 }
 
 // wholeAfter is when the holder of what was handed to it by a message asks for its

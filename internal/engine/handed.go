@@ -21,7 +21,7 @@ const seatDelay = 20 * time.Millisecond
 // reserve something.
 func (l *lines) handed(p *place, message string) bool {
 	t, q := p.ticket, p.line
-	owner, token := parseHandOver(message)
+	owner, token, left := parseHandOver(message)
 	if t == nil || token == 0 {
 		return false
 	}
@@ -32,10 +32,10 @@ func (l *lines) handed(p *place, message string) bool {
 		own, kept = q.seat.owner, q.seat.kept
 	}
 	reserves := p.next != nil && t.Terms != (Terms{})
-	if owner != own || t.Passed != nil || t.Doubt || reserves || time.Since(kept) >= t.Lasts/2 {
+	if owner != own || t.Passed != nil || t.Doubt || reserves || time.Since(kept) >= t.Lasts/2 || left < t.Lasts/2 {
 		return false
 	}
-	t.Owner, t.Kept, t.Token = own, kept, token
+	t.Owner, t.Kept, t.Token, t.Left = own, kept, token, left
 	p.got, p.asking = true, true
 	if t.Grain == PerProcess {
 		t.Next, q.seat, q.handed = 0, seat{}, true
@@ -44,17 +44,20 @@ func (l *lines) handed(p *place, message string) bool {
 }
 
 // parseHandOver returns what a message that hands something over says: the number of
-// the owner, and its token. Of any other the token is 0.
-func parseHandOver(message string) (owner, token int64) {
-	number, rest, _ := strings.Cut(message, " ")
-	owner, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return 0, 0
+// the owner, its token, and how long it had it then. Of any other the token is 0.
+func parseHandOver(message string) (owner, token int64, left time.Duration) {
+	words := strings.Split(message, " ")
+	if len(words) != 3 {
+		return 0, 0, 0
 	}
-	if token, err = strconv.ParseInt(rest, 10, 64); err != nil {
-		return 0, 0
+	var numbers [3]int64
+	for i, word := range words {
+		var err error
+		if numbers[i], err = strconv.ParseInt(word, 10, 64); err != nil {
+			return 0, 0, 0
+		}
 	}
-	return owner, token
+	return numbers[0], numbers[1], time.Duration(numbers[2]) * time.Millisecond
 }
 
 // TakeSeat returns the number of the owner that is to take this process's place in

@@ -43,7 +43,7 @@ func withHanded(t *testing.T, n int, test func(sc *scene)) {
 
 func (sc *scene) hand(owner, token int64) {
 	sc.t.Helper()
-	sc.s.Publish(channel, fmt.Sprintf("%d %d", owner, token))
+	sc.s.Publish(channel, fmt.Sprintf("%d %d 2000", owner, token))
 	synctest.Wait()
 }
 
@@ -153,11 +153,14 @@ func TestHandedIsNotEnough(t *testing.T) {
 				ticket := &Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
 				p := &place{ticket: ticket, line: new(line), next: new(place)}
 				l := new(lines)
-				if change(ticket); l.handed(p, "101 7") {
+				if change(ticket); l.handed(p, "101 7 2000") {
 					t.Error("it was enough")
 				}
+				if l.handed(p, "101 7 100") {
+					t.Error("too little was left")
+				}
 				*ticket = Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
-				if !l.handed(p, "101 7") || ticket.Token != 7 {
+				if !l.handed(p, "101 7 2000") || ticket.Token != 7 {
 					t.Error("without that it was not")
 				}
 			})

@@ -50,8 +50,10 @@ type Ticket struct {
 	// is handed to the waiter. 0: being handed it is not enough, it must ask.
 	Lasts time.Duration
 	// Token, after Wait, is the token of what was handed to the waiter, without its
-	// having asked, in the place that it had Kept; 0 where Try was granted.
+	// having asked, in the place that it had Kept; 0 where Try was granted. Left is how
+	// long that was kept still, as it was told.
 	Token int64
+	Left  time.Duration
 	// Doubt is set by Try when a request was not answered that may still change
 	// something for Owner or Next.
 	Doubt bool

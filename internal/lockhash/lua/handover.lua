@@ -43,7 +43,7 @@ local function hand_over(ms)
   -- Last, and never the release's failure: who may not publish still releases,
   -- and waiters poll.
   redis.pcall(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
-    string.format('%s %.0f', string.sub(head, 38), token))
+    string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
   return true
 end
 

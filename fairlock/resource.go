@@ -26,14 +26,14 @@ var (
 
 // Tokens that Java shares are kept for ever.
 var (
-	rules     = lockhash.Rules{Place: queueLease, TokenLife: lockhash.TokenLife}
-	javaRules = lockhash.Rules{Place: queueLease}
+	rules     = lockhash.NewRules(queueLease, lockhash.TokenLife, 0)
+	javaRules = lockhash.NewRules(queueLease, 0, 0)
 )
 
 func newResource(e *engine.Engine, name, key string, settings *lease.Settings) resource {
-	r := resource{name: name, Queue: lockhash.Queue{Hash: lockhash.Hash(key), Engine: e, Rules: &rules}}
+	r := resource{name: name, Queue: lockhash.Queue{Hash: lockhash.Hash(key), Engine: e, Rules: rules}}
 	if settings.JavaTokens() {
-		r.Rules = &javaRules
+		r.Rules = javaRules
 	}
 	return r
 }

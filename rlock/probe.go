@@ -21,7 +21,7 @@ const probeLife = time.Second
 // Redis, and returns the first error. It is for Client.Check.
 func Probe(ctx context.Context, e *engine.Engine, at keys.FairLock) error {
 	r := newResource(e, at.Hash, at.Hash, new(lease.Settings))
-	r.Rules = &lockhash.Rules{TokenLife: probeLife, Place: probeLife}
+	r.Rules = lockhash.NewRules(probeLife, probeLife, 0)
 	owner, next, waiter := lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner())
 	for _, call := range []*conn.Call{
 		r.Acquire(owner, probeLife),

@@ -33,14 +33,14 @@ var (
 
 // Tokens that Java shares are kept for ever.
 var (
-	rules     = lockhash.Rules{Place: queueLease, Openly: openly, TokenLife: lockhash.TokenLife}
-	javaRules = lockhash.Rules{Place: queueLease, Openly: openly}
+	rules     = lockhash.NewRules(queueLease, lockhash.TokenLife, openly)
+	javaRules = lockhash.NewRules(queueLease, 0, openly)
 )
 
 func newResource(e *engine.Engine, name, key string, settings *lease.Settings) resource {
-	r := resource{name: name, Queue: lockhash.Queue{Hash: lockhash.Hash(key), Engine: e, Rules: &rules}}
+	r := resource{name: name, Queue: lockhash.Queue{Hash: lockhash.Hash(key), Engine: e, Rules: rules}}
 	if settings.JavaTokens() {
-		r.Rules = &javaRules
+		r.Rules = javaRules
 	}
 	return r
 }
@@ -61,7 +61,7 @@ func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: lockScript,
 		Keys:   []string{r.Key(), r.TokenKey()},
-		Args:   []any{owner.String(), length.Milliseconds(), r.TokenLife.Milliseconds()},
+		Args:   []any{owner.String(), length.Milliseconds(), r.TokenLife()},
 	}
 }
 

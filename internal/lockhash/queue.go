@@ -56,14 +56,23 @@ type Queue struct {
 
 // Rules are how a queue is kept. Locks share them.
 type Rules struct {
-	// TokenLife is how long the token is kept that nobody asks for; 0: for ever.
-	TokenLife time.Duration
-	// Place is how long a place is kept without being heard of.
-	Place time.Duration
-	// Openly is one release in how many is left to those outside the queue, such as
-	// Java, if there are any. 0: none is.
-	Openly int
+	place     time.Duration
+	placeMS   int64 // as scripts take it
+	tokenLife int64 // likewise
+	openly    int
 }
+
+// NewRules returns rules by which a place is kept for that long without being heard
+// of, and the token of a name that nobody asks for; for ever if that is 0. One
+// release in openly is left to those outside the queue, such as Java, if there are
+// any; if it is 0 none is.
+func NewRules(place, tokenLife time.Duration, openly int) *Rules {
+	return &Rules{place: place, placeMS: place.Milliseconds(), tokenLife: tokenLife.Milliseconds(), openly: openly}
+}
+
+// TokenLife returns how long the token is kept, as scripts take it: by a pointer,
+// since a number would be copied to the heap for each call.
+func (r *Rules) TokenLife() *int64 { return &r.tokenLife }
 
 // At returns where everything is.
 func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
@@ -78,11 +87,9 @@ func (q *Queue) Channels() []string {
 // Enter asks for the lock, and takes a place in the queue if it is not to be had;
 // without a ticket none.
 func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *engine.Ticket) *conn.Call {
-	var place time.Duration
+	place := &q.placeMS
 	if t == nil {
-		t = new(engine.Ticket)
-	} else {
-		place = q.Place
+		t, place = new(engine.Ticket), new(int64)
 	}
 	var next lease.Owner
 	if t.Next != 0 {
@@ -90,8 +97,8 @@ func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *eng
 	}
 	at := q.At()
 	args := make([]any, 0, 11+len(t.Behind))
-	args = append(args, owner.String(), length.Milliseconds(), q.TokenLife.Milliseconds(),
-		place.Milliseconds(), t.Seq, int(turn), t.Reserve, orNobody(next), t.Publish, at.Channel, at.Grant)
+	args = append(args, owner.String(), length.Milliseconds(), q.TokenLife(),
+		place, t.Seq, int(turn), t.Reserve, orNobody(next), t.Publish, at.Channel, at.Grant)
 	for _, id := range t.Behind {
 		args = append(args, id)
 	}
@@ -103,7 +110,7 @@ func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *eng
 }
 
 // Keeps implements lease.Queueing.
-func (q *Queue) Keeps() time.Duration { return q.Place }
+func (q *Queue) Keeps() time.Duration { return q.place }
 
 // Release is lease.Resource's: it releases the lock, or leaves the queue.
 func (q *Queue) Release(owner lease.Owner, publish string) *conn.Call {
@@ -126,8 +133,8 @@ func (q *Queue) release(holder, publish, leaves, joins string) *conn.Call {
 		Script: releaseScript,
 		Keys:   []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},
 		Enough: 1,
-		Args: []any{holder, publish, at.Channel, at.Grant, q.Openly, leaves,
-			q.TokenLife.Milliseconds(), joins, q.Place.Milliseconds()},
+		Args: []any{holder, publish, at.Channel, at.Grant, q.openly, leaves,
+			q.TokenLife(), joins, &q.placeMS},
 	}
 }
 

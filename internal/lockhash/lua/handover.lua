@@ -1,5 +1,6 @@
 -- The second half of release.lua: the owner has released the lock, or did not hold
--- it, and others wait. What it has found goes on: now, released, joins.
+-- it, and others wait, or one of its process is to. What it has found goes on: now,
+-- size, released.
 
 -- Returns whether anybody listens for the release but Clients of Holdfast: these
 -- listen on the channel ARGV[5] too.
@@ -20,9 +21,7 @@ end
 
 -- Hands the lock, if it is free, to the first in the queue. Returns whether it did.
 local function hand_over(ms)
-  -- In a slot that is on the move a key that is gone is another server's to answer
-  -- for: an error then.
-  if redis.pcall('HLEN', KEYS[1]) ~= 0 then
+  if size > released then
     return false
   end
   local head, left = first(ms)
@@ -48,7 +47,7 @@ local function hand_over(ms)
 end
 
 local ms, reply = math.floor(now / 1000), {released, now}
-if joins then
+if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then
   -- It may have asked for its place by itself meanwhile.
   local number = tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]) or coming(now))
   if not join(ARGV[9], number, ms, tonumber(ARGV[10])) then

@@ -33,14 +33,18 @@
 --         {0, time}         the owner does not hold it
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local released = redis.call('HDEL', KEYS[1], ARGV[2])
 
 -- A queue that is broken must not keep the lock from being released, nor need one
 -- that is empty be looked at again.
 local waiting = KEYS[3] and redis.pcall('ZCARD', KEYS[3])
-local joins = released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1])
-if type(waiting) ~= 'number' or waiting == 0 and not joins
-  or type(redis.pcall('ZCARD', KEYS[4])) ~= 'number' then
+local queue = type(waiting) == 'number' and (waiting > 0 or ARGV[9] ~= '')
+  and type(redis.pcall('ZCARD', KEYS[4])) == 'number'
+
+-- Asked before, not after: in a slot that is on the move a key that is gone is
+-- another server's to answer for.
+local size = queue and redis.call('HLEN', KEYS[1]) or 0
+local released = redis.call('HDEL', KEYS[1], ARGV[2])
+if not queue then
   if released == 1 then
     redis.pcall(ARGV[3], ARGV[4], '0')
   end

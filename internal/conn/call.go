@@ -50,7 +50,7 @@ type Call struct {
 }
 
 // over reports whether the call is of no use any more.
-func (c *Call) over(now time.Time) bool { return !c.Until.IsZero() && !now.Before(c.Until) }
+func (c *Call) over() bool { return !c.Until.IsZero() && !time.Now().Before(c.Until) }
 
 // deadline returns until when a request of the call that is sent now may
 // take effect.

@@ -471,7 +471,7 @@ func TestRedialOfADeadConnectionSendsNothing(t *testing.T) {
 	if n, err := server.Admin().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Result(); n == 0 || err != nil {
 		t.Fatalf("killed %d connections, %v", n, err)
 	}
-	time.Sleep(20 * time.Millisecond) // the FIN arrives
+	time.Sleep(150 * time.Millisecond) // the FIN arrives, and it is time to look at the connection
 	c := start(m, newCount("k"))
 	time.Sleep(50 * time.Millisecond)
 	c.cancel()

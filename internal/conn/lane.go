@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -40,9 +41,10 @@ type lane struct {
 	queue   []*request
 	free    []*wire
 	wires   []*wire // all that were made
-	era     int     // counts failures: a wire of an earlier era is of doubtful use
 	closing bool    // only clean-ups are taken
 	closed  bool
+
+	era atomic.Int64 // counts failures: a wire of an earlier era is of doubtful use
 
 	flushers sync.WaitGroup
 }
@@ -67,7 +69,7 @@ func (l *lane) forCall(c *Call) *lane {
 func (l *lane) do(ctx context.Context, r *request) bool {
 	w := l.board(r)
 	if w != nil {
-		w.run(ctx, r)
+		w.runOne(ctx, r)
 		l.release(w)
 		return true
 	}
@@ -100,7 +102,10 @@ func (l *lane) board(r *request) *wire {
 			return w
 		}
 	}
-	r.done = make(chan struct{})
+	r.queued = true
+	if r.done == nil {
+		r.done = make(chan struct{}, 1)
+	}
 	if refused {
 		r.fail(unsent{errs.Closed})
 	} else {
@@ -129,18 +134,10 @@ func (l *lane) freeWire() *wire {
 // again. One of them has failed, so the others may lead to a server that was
 // master and, thawed, takes itself for it still.
 func (l *lane) doubt() {
-	l.mu.Lock()
-	l.era++
-	l.mu.Unlock()
+	l.era.Add(1)
 	if l.replicated != nil {
 		l.replicated.doubt()
 	}
-}
-
-func (l *lane) eraNow() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.era
 }
 
 // release gives a wire back. If requests have queued meanwhile a flusher takes
@@ -164,25 +161,27 @@ func (l *lane) release(w *wire) {
 // flush sends what has queued, batch after batch, until the queue is empty.
 func (l *lane) flush(w *wire) {
 	for {
-		batch := l.nextBatch()
-		if batch == nil {
+		if w.batch = l.nextBatch(w.batch); len(w.batch) == 0 {
 			break
 		}
-		w.run(detached, batch...)
+		w.run(detached, w.batch...)
+		clear(w.batch)
 	}
 	l.release(w)
 }
 
-// nextBatch takes the head of the queue; nil if there is none.
-func (l *lane) nextBatch() []*request {
+// nextBatch takes the head of the queue. The array of the last batch becomes this
+// one's, or the queue's.
+func (l *lane) nextBatch(last []*request) []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	n := min(len(l.queue), maxBatch)
-	if n == 0 {
-		return nil
+	if len(l.queue) <= maxBatch {
+		batch := l.queue
+		l.queue = last[:0]
+		return batch
 	}
-	batch := slices.Clone(l.queue[:n])
-	l.queue = slices.Delete(l.queue, 0, n)
+	batch := append(last[:0], l.queue[:maxBatch]...)
+	l.queue = slices.Delete(l.queue, 0, maxBatch)
 	return batch
 }
 

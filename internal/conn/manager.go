@@ -32,6 +32,7 @@ type Manager struct {
 	topology topology
 	address  string
 	log      *slog.Logger
+	requests requests
 
 	closing context.Context // ends at Interrupt, and with it all calls but Cleanup
 	close   context.CancelCauseFunc

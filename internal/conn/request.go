@@ -3,6 +3,8 @@
 package conn
 
 import (
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,36 +12,47 @@ import (
 )
 
 // request is one sending of a call. Its caller makes it; whoever sends it fills
-// it in. A caller that leaves a request on its way never looks at the answer.
+// it in, and tells the caller last of all. A caller that leaves a request on its
+// way never looks at the answer, and never uses the request again.
 type request struct {
 	call   *Call
 	full   bool // send the source, not its hash: the server does not have it
 	fewer  bool // send the keys that are enough
 	asking bool // the slot is on its way to this server
 
-	state atomic.Int32
-	done  chan struct{} // closed when answered; nil where the caller sends by itself
+	state  atomic.Int32
+	queued bool          // the caller waits at done
+	done   chan struct{} // holds one token when answered; nil until first queued
 
 	// Written before state becomes sent.
-	cmd      *redis.Cmd
+	cmd      command
 	sent     time.Time
 	notAfter int64
 
-	// Written before done is closed.
+	// Written before the token is in done.
 	err        error
 	replicated int // how many replicas have what was written before, and by, this
 }
 
+// command is a go-redis command whose arguments can be set anew, so that it can
+// be used again. go-redis keeps those that a command was made with to itself; but
+// what it writes is what Args returns.
+type command struct {
+	*redis.Cmd
+	args []any
+}
+
+func (c *command) Args() []any { return c.args }
+
 const (
-	queued int32 = iota
+	waiting int32 = iota
 	sent
 	withdrawn
 )
 
 // prepare builds the command as of now. It reports false if the caller has
 // withdrawn the request.
-func (r *request) prepare(clock *clock) bool {
-	now := time.Now()
+func (r *request) prepare(clock *clock, now time.Time) bool {
 	r.sent, r.notAfter = now, clock.at(r.call.deadline(now))
 
 	c := r.call
@@ -47,7 +60,7 @@ func (r *request) prepare(clock *clock) bool {
 	if r.fewer {
 		keys = keys[:c.Enough]
 	}
-	args := make([]any, 0, 4+len(keys)+len(c.Args))
+	args := slices.Grow(r.cmd.args[:0], 4+len(keys)+len(c.Args))
 	// By pointers, where a value would be copied to the heap to become an any.
 	if r.full {
 		args = append(args, "eval", &c.Script.source)
@@ -59,16 +72,18 @@ func (r *request) prepare(clock *clock) bool {
 		args = append(args, &keys[i])
 	}
 	args = append(args, &r.notAfter)
-	args = append(args, c.Args...)
-	r.cmd = redis.NewCmd(detached, args...)
-	return r.state.CompareAndSwap(queued, sent)
+	r.cmd.args = append(args, c.Args...)
+	if r.cmd.Cmd == nil {
+		r.cmd.Cmd = redis.NewCmd(detached)
+	}
+	return r.state.CompareAndSwap(waiting, sent)
 }
 
 // withdraw takes back a request that is still in the queue. It reports false if
 // it is on its way already.
-func (r *request) withdraw() bool { return r.state.CompareAndSwap(queued, withdrawn) }
+func (r *request) withdraw() bool { return r.state.CompareAndSwap(waiting, withdrawn) }
 
-// answer takes in the reply and tells the caller.
+// answer takes in the reply.
 func (r *request) answer(clock *clock, received time.Time) {
 	if r.err = r.cmd.Err(); r.err == nil {
 		if micros, ok := r.time(); ok {
@@ -77,7 +92,6 @@ func (r *request) answer(clock *clock, received time.Time) {
 			r.err = errGarbled
 		}
 	}
-	r.finish()
 }
 
 // time returns the server's clock in the reply. Every script answers with a status
@@ -100,9 +114,11 @@ func (r *request) fail(err error) {
 	r.finish()
 }
 
+// finish tells the caller, who may use the request for something else from then
+// on.
 func (r *request) finish() {
-	if r.done != nil {
-		close(r.done)
+	if r.queued {
+		r.done <- struct{}{}
 	}
 }
 
@@ -110,4 +126,33 @@ func (r *request) finish() {
 func (r *request) reply() []any {
 	values, _ := r.cmd.Val().([]any)
 	return values
+}
+
+// maxKept bounds the arguments of a request that is kept for use by another call.
+const maxKept = 64
+
+// requests keeps those that were answered, so that most calls allocate none.
+type requests struct{ pool sync.Pool }
+
+func (rs *requests) get() *request {
+	if r, ok := rs.pool.Get().(*request); ok {
+		return r
+	}
+	return new(request)
+}
+
+// put takes a request that its caller has the answer of: nobody else has it then.
+func (rs *requests) put(r *request) {
+	if cap(r.cmd.args) > maxKept {
+		return
+	}
+	clear(r.cmd.args)
+	if r.cmd.Cmd != nil {
+		r.cmd.SetErr(nil)
+		r.cmd.SetVal(nil)
+	}
+	r.call, r.err, r.replicated = nil, nil, 0
+	r.full, r.fewer, r.asking, r.queued = false, false, false, false
+	r.state.Store(waiting)
+	rs.pool.Put(r)
 }

@@ -391,3 +391,13 @@ func (w *warnings) Enabled(_ context.Context, level slog.Level) bool { return le
 func (w *warnings) Handle(context.Context, slog.Record) error        { w.n.Add(1); return nil }
 func (w *warnings) WithAttrs([]slog.Attr) slog.Handler               { return w }
 func (w *warnings) WithGroup(string) slog.Handler                    { return w }
+
+// go-redis gives up a connection on which a MOVED to its own address came.
+func TestMovedToTheSameAddressIsOneCallsFailure(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		b.proxy.OnCommand(firstScripts(1, redistest.ReplyError("MOVED 1 "+b.proxy.Client(t).Options().Addr)))
+		mustMatch(t, b.Run(t.Context(), newCount("k")), errs.BadArgument)
+		mustRun(t, b.Manager, newCount("k"))
+	})
+}

@@ -43,7 +43,7 @@ func (m *Manager) over(ctx context.Context, c *Call) error {
 	if m.life(c).Err() != nil {
 		return errs.Closed
 	}
-	if c.over(time.Now()) {
+	if c.over() {
 		return fmt.Errorf("the lease was over before the request could take effect: %w", errs.Lost)
 	}
 	return ctx.Err()
@@ -78,15 +78,17 @@ const answered time.Duration = -1
 // try sends one request. It returns how long to wait before the next, or
 // answered, or an error that ends the call.
 func (t *attempt) try(ctx context.Context) (time.Duration, error) {
-	r := &request{call: t.call, full: t.full, fewer: t.fewer, asking: t.detour != nil}
 	l := t.detour
 	t.detour = nil
+	asking := l != nil
 	if l == nil {
 		var err error
 		if l, err = t.m.topology.lane(ctx, t.call.Keys[0]); err != nil {
 			return t.failed(ctx, nil, unsent{err})
 		}
 	}
+	r := t.m.requests.get()
+	r.call, r.full, r.fewer, r.asking = t.call, t.full, t.fewer, asking
 	if !l.forCall(t.call).do(ctx, r) {
 		if r.state.Load() == sent {
 			t.call.remember(r) // nobody will hear the answer
@@ -94,8 +96,10 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 		return 0, t.because(ctx.Err())
 	}
 	t.call.absorb(r)
-	if r.err != nil {
-		return t.failed(ctx, l, r.err)
+	failure := r.err
+	t.m.requests.put(r)
+	if failure != nil {
+		return t.failed(ctx, l, failure)
 	}
 	if t.call.Status() == Late {
 		return t.later(), nil // the reply has set our idea of the server's clock right

@@ -21,11 +21,18 @@ import (
 type wire struct {
 	options *redis.Options // as tuned by wireOptions
 	lane    *lane
-	era     int // of the lane, when this life began
+	era     int64 // of the lane, when this life began
 
 	rdb   *redis.Client // nil before the first use and after a reset
+	held  *redis.Conn   // the connection of rdb, kept between requests
+	since time.Time     // when it came out of rdb's pool
 	clock clock         // of the server at the other end
 	ready atomic.Bool   // the connection is through its handshake: what fails now may have been sent
+
+	one     [1]*request     // the batch of a caller who sends by itself
+	batch   []*request      // the flusher's
+	caller  context.Context // whose end is to cut the connection, while nothing sees to that
+	unwatch func() bool     // undoes what does, once there is something
 
 	mu      sync.Mutex // guards what follows
 	conn    net.Conn
@@ -44,59 +51,93 @@ var errSpent = errors.New("the connection was closed")
 // bounds them: the wire's own timeouts do.
 var detached = context.Background()
 
+// runOne is run for one request.
+func (w *wire) runOne(ctx context.Context, r *request) {
+	w.one[0] = r
+	w.run(ctx, w.one[:]...)
+	w.one[0] = nil
+}
+
 // run sends the requests and answers each. When ctx ends the connection is cut,
 // so that a frozen server cannot hold the caller, wherever the exchange stands:
-// dialling, in the handshake, writing or reading.
+// dialling, in the handshake, writing or reading. Only while the server has had no
+// time to answer yet is that put off (see link).
 func (w *wire) run(ctx context.Context, batch ...*request) {
-	if ctx.Done() == nil {
-		w.send(ctx, batch)
-		return
+	if w.rdb != nil && w.era != w.lane.era.Load() {
+		w.reset()
 	}
-	life := w.lifeNow()
-	stop := context.AfterFunc(ctx, func() { w.hangUp(life) })
-	w.send(ctx, batch)
-	if !stop() {
-		w.reset() // the connection must not reach the next caller
+	if ctx != detached {
+		w.caller = ctx
+	}
+	if !w.ready.Load() {
+		w.watch()
+	}
+	batch = w.send(ctx, batch)
+	w.caller = nil
+	if stop := w.unwatch; stop != nil {
+		w.unwatch = nil
+		if !stop() {
+			w.reset() // the connection must not reach the next caller
+		}
+	}
+	for _, r := range batch {
+		r.finish()
 	}
 }
 
-// send writes the requests in one pipeline, reads every reply, and answers each
-// request. ctx bounds the I/O by its deadline.
-func (w *wire) send(ctx context.Context, batch []*request) {
-	if w.rdb != nil && w.era != w.lane.eraNow() {
-		w.reset()
-	}
-	rdb := w.client()
-	if err := w.learnTime(ctx, rdb); err != nil {
-		for _, r := range batch {
-			r.fail(unsent{err})
-		}
-		w.failed(ctx)
+// watch has the caller's end cut the connection from now on.
+func (w *wire) watch() {
+	if w.caller == nil {
 		return
+	}
+	life := w.lifeNow()
+	w.unwatch = context.AfterFunc(w.caller, func() { w.hangUp(life) })
+	w.caller = nil
+}
+
+// send writes the requests in one pipeline, reads every reply, and takes in what
+// became of each request. It returns those that were not withdrawn before. ctx
+// bounds the I/O by its deadline.
+func (w *wire) send(ctx context.Context, batch []*request) []*request {
+	now := time.Now()
+	rdb := w.connection(now)
+	if !w.clock.known {
+		if err := w.learnTime(ctx, rdb); err != nil {
+			for _, r := range batch {
+				r.err = unsent{err}
+			}
+			w.failed(ctx)
+			return batch
+		}
+		now = time.Now()
 	}
 
 	live := batch[:0]
 	for _, r := range batch {
-		if r.prepare(&w.clock) {
+		if r.prepare(&w.clock, now) {
 			live = append(live, r)
 		}
 	}
 	if len(live) == 0 {
-		return
+		return nil
 	}
 	err := w.exchange(ctx, rdb, live)
 	received := time.Now()
 	sent := w.ready.Load()
 	for _, r := range live {
 		if failure := r.cmd.Err(); failure != nil && (!sent || errors.Is(failure, errSpent)) {
-			r.fail(unsent{failure})
+			r.err = unsent{failure}
 		} else {
 			r.answer(&w.clock, received)
 		}
 	}
-	if stale(live) || err != nil && !isReply(err) {
+	switch {
+	case stale(live) || err != nil && !isReply(err):
 		w.failed(ctx)
+	case err != nil:
+		w.since = time.Time{} // go-redis may not want it any more, as after a MOVED to where it leads
 	}
+	return live
 }
 
 // failed drops the connection, and puts the lane's others in doubt unless it was
@@ -112,20 +153,20 @@ func (w *wire) failed(ctx context.Context) {
 // be replicated, it waits for the replicas on the same connection, once for all:
 // WAIT counts what its own connection has written. It waits for half of the time
 // in which a reply must come.
-func (w *wire) exchange(ctx context.Context, rdb *redis.Client, batch []*request) error {
+func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) error {
 	replicas := 0
 	for _, r := range batch {
 		replicas = max(replicas, r.call.Replicas)
 	}
 	if len(batch) == 1 && !batch[0].asking && replicas == 0 {
-		return rdb.Process(ctx, batch[0].cmd)
+		return rdb.Process(ctx, &batch[0].cmd)
 	}
 	pipe := rdb.Pipeline()
 	for _, r := range batch {
 		if r.asking {
 			_ = pipe.Process(ctx, redis.NewStatusCmd(ctx, "asking"))
 		}
-		_ = pipe.Process(ctx, r.cmd)
+		_ = pipe.Process(ctx, &r.cmd)
 	}
 	var acknowledged *redis.IntCmd
 	if replicas > 0 {
@@ -141,11 +182,8 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Client, batch []*request
 	return err
 }
 
-// learnTime asks for the server's time where it is not known.
-func (w *wire) learnTime(ctx context.Context, rdb *redis.Client) error {
-	if w.clock.known {
-		return nil
-	}
+// learnTime asks for the server's time.
+func (w *wire) learnTime(ctx context.Context, rdb *redis.Conn) error {
 	t, err := rdb.Time(ctx).Result()
 	if err != nil {
 		return err
@@ -165,15 +203,34 @@ func stale(batch []*request) bool {
 	return false
 }
 
-// client returns the wire's go-redis client, a new one after a reset.
-func (w *wire) client() *redis.Client {
-	if w.rdb != nil {
-		return w.rdb
+// keep is for how long a connection that is in use stays out of go-redis's pool.
+// There it is looked at, which costs about as much as sending: whether it has been
+// closed meanwhile, is too old, or needs new credentials. A connection that was
+// closed while nobody used it is so found out before anything is sent, unless it
+// was looked at just before; then the request counts as one that may have run.
+const keep = 100 * time.Millisecond
+
+// connection returns the wire's connection, from a new client after a reset.
+func (w *wire) connection(now time.Time) *redis.Conn {
+	switch {
+	case w.rdb == nil:
+		w.begin(now)
+	case now.Sub(w.since) < keep:
+		return w.held
+	default:
+		_ = w.held.Close()
 	}
+	w.held, w.since = w.rdb.Conn(), now
+	return w.held
+}
+
+// begin begins a life of the wire, with a new client.
+func (w *wire) begin(now time.Time) {
 	options := *w.options
+	options.Protocol = 2 // nothing is pushed to a wire, and so is not looked for
 	life, dial, onConnect := w.lifeNow(), options.Dialer, options.OnConnect
-	w.clock.epoch = time.Now()
-	w.era = w.lane.eraNow()
+	w.clock.epoch = now
+	w.era = w.lane.era.Load()
 	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return w.dial(ctx, life, network, addr, dial)
 	}
@@ -187,7 +244,6 @@ func (w *wire) client() *redis.Client {
 		return nil
 	}
 	w.rdb = redis.NewClient(&options)
-	return w.rdb
 }
 
 // dial dials for one life of the wire, once, and ends with it: go-redis dials on
@@ -222,7 +278,7 @@ func (w *wire) dial(ctx context.Context, life int, network, addr string, dial di
 		drop(conn, nil)
 		return nil, net.ErrClosed
 	}
-	return conn, nil
+	return w.link(conn), nil
 }
 
 // within dials, and leaves the dial behind when ctx ends: not every dialer looks
@@ -279,8 +335,9 @@ func (w *wire) reset() {
 	drop(conn, dialing)
 	w.clock.known = false
 	if w.rdb != nil {
+		_ = w.held.Close()
 		_ = w.rdb.Close()
-		w.rdb = nil
+		w.rdb, w.held = nil, nil
 	}
 	w.ready.Store(false)
 }
@@ -292,10 +349,16 @@ func drop(conn net.Conn, dialing context.CancelFunc) {
 	if conn == nil {
 		return
 	}
+	_ = underneath(conn).Close() // TLS would first write a farewell, and wait for that
+}
+
+// underneath returns the connection that a TLS connection is on, and any other as
+// it is.
+func underneath(conn net.Conn) net.Conn {
 	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		conn = secured.NetConn() // TLS would first write a farewell, and wait for that
+		return secured.NetConn()
 	}
-	_ = conn.Close()
+	return conn
 }
 
 func (w *wire) lifeNow() int {

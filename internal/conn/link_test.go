@@ -1,0 +1,121 @@
+// A caller is watched only once its answer is late: what that must not change.
+
+package conn_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// onSockets runs test on a real server, over TCP and over TLS. dials counts how
+// often the Manager has connected.
+func onSockets(t *testing.T, test func(t *testing.T, server *redistest.Proc, m *conn.Manager, dials *atomic.Int32)) {
+	for _, name := range []string{"TCP", "TLS"} {
+		t.Run(name, func(t *testing.T) {
+			server := redistest.Server(t)
+			var dials atomic.Int32
+			m := newManager(t, server.Client(t, func(o *redis.Options) {
+				addr := o.Addr
+				dial := func(ctx context.Context) (net.Conn, error) {
+					return new(net.Dialer).DialContext(ctx, "tcp", addr)
+				}
+				if name == "TLS" {
+					addr = terminateTLS(t, addr)
+					dial = func(ctx context.Context) (net.Conn, error) {
+						return (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", addr)
+					}
+				}
+				o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+					dials.Add(1)
+					return dial(ctx)
+				}
+			}))
+			mustRun(t, m, newCount("k"))
+			test(t, server, m, &dials)
+		})
+	}
+}
+
+// terminateTLS listens with TLS and passes on what it hears to addr.
+func terminateTLS(t *testing.T, addr string) string {
+	certified := httptest.NewTLSServer(nil)
+	defer certified.Close()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	t.Cleanup(all.Wait)
+	t.Cleanup(func() { listener.Close() })
+	all.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", addr)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+				all.Go(func() {
+					_, _ = io.Copy(way[0], way[1])
+					way[0].Close()
+					way[1].Close()
+				})
+			}
+		}
+	})
+	return listener.Addr().String()
+}
+
+func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
+	onSockets(t, func(t *testing.T, server *redistest.Proc, m *conn.Manager, dials *atomic.Int32) {
+		before := dials.Load()
+		for range 3 {
+			if err := server.Admin().ClientPause(t.Context(), 60*time.Millisecond).Err(); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			c := newCount("k")
+			if err := m.Run(ctx, c); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			if _, unheard := c.Outstanding(); unheard || c.Attempts != 1 {
+				t.Errorf("outstanding %v, %d attempts", unheard, c.Attempts)
+			}
+		}
+		if again := dials.Load() - before; again != 0 {
+			t.Errorf("connected %d times more", again)
+		}
+	})
+}
+
+// Whether it leaves before its answer is late or after.
+func TestCallerLeavesASilentServerOnASocket(t *testing.T) {
+	onSockets(t, func(t *testing.T, server *redistest.Proc, m *conn.Manager, _ *atomic.Int32) {
+		for _, after := range []time.Duration{0, 50 * time.Millisecond} {
+			server.Freeze()
+			c := start(m, newCount("k"))
+			time.Sleep(after)
+			c.cancel()
+			mustMatch(t, c.wait(t, 500*time.Millisecond), context.Canceled)
+			server.Thaw()
+			mustRun(t, m, newCount("k"))
+		}
+	})
+}

@@ -89,6 +89,42 @@ func TestBehaviour05_OneRenewalPerHold(t *testing.T) {
 	})
 }
 
+// Locks that fall due together are renewed together, and each is lost by itself.
+func TestBehaviour05_ManyRenewedInOneScript(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		names := []string{"a", "gone", "b", "wrong", "c"}
+		leases := make(map[string]*lease.Lease)
+		for _, n := range names {
+			leases[n] = w.lock(t.Context(), p.Mutex(n))
+		}
+		leases["longer"] = w.lock(t.Context(), p.Mutex("longer", holdfast.Renewed(time.Minute)))
+		w.at(12 * time.Second)
+		if many, one := p.runs(manyRun), p.runs(renewRun); many != 1 || one != 0 {
+			t.Errorf("renewed by %d and %d runs, want one for all", many, one)
+		}
+		w.mini.Del("gone")
+		w.mini.Del("wrong")
+		w.rdb.Set(t.Context(), "wrong", "precious", 0)
+
+		w.at(20*time.Second + 100*time.Millisecond)
+		for _, n := range []string{"a", "b", "c"} {
+			within(t, n+" has left", w.pttl(n), 29_800*time.Millisecond, 30*time.Second)
+		}
+		wantErr(t, leases["gone"].Err(), holdfast.ErrLost)
+		wantErr(t, leases["wrong"].Err(), nil) // it cannot be asked for: that lasts until its deadline
+		w.at(40 * time.Second)
+		wantErr(t, leases["wrong"].Err(), holdfast.ErrLost)
+		if got := w.mini.Exists("gone"); got {
+			t.Error("what was gone was made anew")
+		}
+		w.mini.Del("wrong")
+		for _, n := range []string{"a", "b", "c", "longer"} {
+			w.release(leases[n])
+		}
+	})
+}
+
 func TestBehaviour06_FixedLease(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()

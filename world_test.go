@@ -32,6 +32,7 @@ const (
 	enterRun   = "enter" // by one who does
 	recountRun = "recount"
 	renewRun   = "renew"
+	manyRun    = "renewmany" // renews more than one
 	releaseRun = "release"
 	moveRun    = "move"
 	stateRun   = "state"

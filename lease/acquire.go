@@ -255,8 +255,8 @@ func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	s := a.settings
 	l.hold, l.fixed, l.length, l.token = h, s.fixed, s.length, h.token
 	if s.fixed {
-		l.rarely().deadline = endFrom(a.grant.sent, s.length)
-	} else if due := h.engine.AgeAt(a.grant.sent) + a.renewAfter(); h.leases == nil || due < h.renewAt || h.length() == 0 {
+		l.rarely().deadline = endAt(a.grant.sent, s.length)
+	} else if due := a.renewAt(); h.leases == nil || due < h.renewAt || h.length() == 0 {
 		h.renewAt = due
 	}
 	if s.maxHold > 0 {
@@ -267,12 +267,13 @@ func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	return l
 }
 
-// renewAfter returns how long after the grant the lease is renewed first.
-func (a *acquisition) renewAfter() time.Duration {
+// renewAt returns when the lease is renewed first, by the Client's age.
+func (a *acquisition) renewAt() time.Duration {
+	granted := a.engine.AgeAt(a.grant.sent)
 	if a.grant.partial {
-		return wholeAfter
+		return granted + wholeAfter
 	}
-	return a.settings.length / 3
+	return renewalAfter(granted, a.settings.length)
 }
 
 // releaseCall returns the call by which owner gives r up. The owner leaves gives up

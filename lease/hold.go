@@ -144,6 +144,21 @@ func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 	return next, renew
 }
 
+// Part implements engine.Renewable. Replicas are waited for behind a hold's own
+// call.
+func (h *hold) Part() engine.Part {
+	r, ok := h.resource.(Grouped)
+	if !ok || h.replicas > 0 {
+		return engine.Part{}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone {
+		return engine.Part{} // Renewal says so
+	}
+	return engine.Part{Script: r.RenewMany(), Holder: h.Holder(), Length: h.length(), Until: h.deadline}
+}
+
 // Renewal implements engine.Renewable. A hold that is only suspected is asked
 // for, with a length of 0, which changes nothing. Executed after the deadline a
 // renewal would revive what was given up.
@@ -160,36 +175,44 @@ func (h *hold) Renewal() *conn.Call {
 }
 
 // Renewed implements engine.Renewable.
-func (h *hold) Renewed(call *conn.Call, err error) {
+func (h *hold) Renewed(r engine.Renewed) {
 	kind := h.resource.Kind()
 	switch {
-	case err != nil:
+	case r.Err != nil:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
 		h.renewalFailed()
-	case call.Status() != Granted:
+	case !r.Held:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeGone, 1)
 		h.endAll(byLoss, telemetry.LostServer)
-	case call.Short():
+	case r.Short:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
 		h.renewalFailed()
 	default:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeRenewed, 1)
-		h.prolong(call)
+		h.prolong(r.Sent, r.TTL)
 	}
 }
 
-// prolong takes in a renewal that was answered.
-func (h *hold) prolong(call *conn.Call) {
+// prolong takes in a renewal that was answered with that time to live.
+func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 	h.mu.Lock()
 	h.renewing, h.suspect = false, false
 	switch length := h.length(); {
 	case length > 0:
-		h.deadline = endOf(call, ttlOf(call))
-		h.renewAt = h.engine.AgeAt(call.Sent) + length/3
-	case ttlOf(call) >= 0: // it has an end
-		h.deadline = earlier(h.deadline, endOf(call, ttlOf(call)))
+		h.deadline = endAt(sent, ttl)
+		h.renewAt = renewalAfter(h.engine.AgeAt(sent), length)
+	case ttl >= 0: // it has an end
+		h.deadline = earlier(h.deadline, endAt(sent, ttl))
 	}
 	h.reschedule()
+}
+
+// renewalAfter returns when a lease of that length is renewed that was granted or
+// renewed at sent: after a third of it, or up to a two-hundredth of that earlier, so
+// that leases which are due at nearly the same time are due at the same.
+func renewalAfter(sent, length time.Duration) time.Duration {
+	third := length / 3
+	return (sent + third).Truncate(third / 200)
 }
 
 // renewalFailed has the renewal tried again soon. A hold that the wall clock says
@@ -239,10 +262,10 @@ func ttlOf(call *conn.Call) time.Duration {
 }
 
 // endOf returns when a lease of that length ends here that was granted by that
-// call: counted from its sending, since the server counts from no earlier.
-func endOf(call *conn.Call, length time.Duration) time.Time { return endFrom(call.Sent, length) }
+// call.
+func endOf(call *conn.Call, length time.Duration) time.Time { return endAt(call.Sent, length) }
 
-// endFrom is endOf for a call that was sent then.
-func endFrom(sent time.Time, length time.Duration) time.Time {
+// endAt counts it from the sending, since the server counts from no earlier.
+func endAt(sent time.Time, length time.Duration) time.Time {
 	return sent.Add(length - margin(length))
 }

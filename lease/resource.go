@@ -43,6 +43,15 @@ type Resource interface {
 	Release(owner Owner, publish string) *conn.Call
 }
 
+// Grouped is a Resource of which many are renewed by one run of a script. It is
+// for the packages of the synchronizers.
+type Grouped interface {
+	Resource
+	// RenewMany returns the script that does what Renew does, for many: see
+	// engine.Part.
+	RenewMany() *conn.Script
+}
+
 // ResourceOf returns what the lease is on. It is for the packages of the
 // synchronizers.
 func ResourceOf(l *Lease) Resource { return l.hold.resource }

@@ -206,6 +206,35 @@ func TestRenewScript(t *testing.T) {
 	})
 }
 
+// Of one lock the script for many says what the script for one does.
+func TestRenewManyScript(t *testing.T) {
+	args := []any{future, 30_000, mine}
+	runTable(t, some.RenewMany().Source(), []string{lockKey}, []row{
+		{"absent", absent, args, "[1 now -2]", nothing, ""},
+		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 2, 30*time.Second), ""},
+		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 2, time.Minute), ""},
+		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{future, 0, mine}, "[1 now 10000]", kept, ""},
+		{"mine, without end, only looked at", held(mine, 1, 0), []any{future, 0, mine}, "[1 now -1]", by(mine, 1, -1), ""},
+		{"mine, without end", held(mine, 1, 0), args, "[1 now 30000]", by(mine, 1, 30*time.Second), ""},
+		{"another's", held(other, 1, 10*time.Second), args, "[1 now -2]", kept, ""},
+		{"expired", expired, args, "[1 now -2]", nothing, ""},
+		{"wrong type", wrongType, args, "[1 now -3]", kept, ""},
+		{"late", held(mine, 2, 10*time.Second), []any{past, 30_000, mine}, "[-1 now]", kept, ""},
+	})
+	many := []any{future, 30_000, other, mine, other, mine, third}
+	keys := []string{"{n}gone", lockKey, "{n}wrong", "{n}another's", "{n}mine too"}
+	among := func(ctx context.Context, rdb redis.UniversalClient) {
+		held(mine, 2, 10*time.Second)(ctx, rdb)
+		rdb.Set(ctx, "{n}wrong", "precious", 0)
+		rdb.HSet(ctx, "{n}another's", other, 1)
+		rdb.HSet(ctx, "{n}mine too", third, 1)
+		rdb.PExpire(ctx, "{n}mine too", time.Minute)
+	}
+	runTable(t, some.RenewMany().Source(), keys, []row{
+		{"among others", among, many, "[1 now -2 30000 -3 -2 60000]", by(mine, 2, 30*time.Second), ""},
+	})
+}
+
 func TestReleaseScript(t *testing.T) {
 	args := []any{past, mine, "PUBLISH", channel, "grant:{n}", openly, ""} // a release is never late
 	runTable(t, some.ReleaseOf("", "").Script.Source(), []string{lockKey, "queue:{n}", "alive:{n}", "opened:{n}"}, []row{

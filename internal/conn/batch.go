@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // RunBatch sends the calls to one server in a pipeline, once, on a connection
@@ -17,10 +18,7 @@ import (
 // For one server only one batch may be under way at a time.
 func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answer func(i int, err error)) {
 	l := m.topology.at(node)
-	outcomes := make([]error, len(calls))
-	if missing := l.sendBatch(ctx, calls, outcomes, nil); len(missing) > 0 {
-		l.sendBatch(ctx, calls, outcomes, missing)
-	}
+	outcomes := l.sendOnce(ctx, calls)
 	var elsewhere []int
 	for i, err := range outcomes {
 		if m.leadsOn(calls[i], err) {
@@ -33,6 +31,32 @@ func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answ
 	for _, i := range elsewhere {
 		answer(i, outcomes[i])
 	}
+}
+
+// RunOnce sends calls to one server as RunBatch does, and leaves at that: a call
+// that came late, or to a server that does not have its keys, is not sent again.
+// It is for calls that do the work of many, each of which its caller can ask for
+// by itself.
+func (m *Manager) RunOnce(ctx context.Context, node string, calls []*Call) []error {
+	l := m.topology.at(node)
+	outcomes := l.sendOnce(ctx, calls)
+	for i, err := range outcomes {
+		outcomes[i] = m.told(l, err)
+	}
+	return outcomes
+}
+
+// Answered reports whether err, of a call that was sent once, is what a server
+// answered: the connection is whole, and another call may fare better.
+func Answered(err error) bool { return isReply(err) }
+
+// Place returns what two keys on one server must share to stand in one call: their
+// slot, or 0 where there are none.
+func (m *Manager) Place(key string) int {
+	if !m.topology.follows() {
+		return 0
+	}
+	return keys.Slot(key)
 }
 
 // runAll runs those of the calls that only names, all at once: when slots have
@@ -72,6 +96,16 @@ func (m *Manager) told(l *lane, err error) error {
 	default:
 		return typed(err)
 	}
+}
+
+// sendOnce sends the calls, once more those of them that the server has no script
+// for, and returns what became of each.
+func (l *lane) sendOnce(ctx context.Context, calls []*Call) (outcomes []error) {
+	outcomes = make([]error, len(calls))
+	if missing := l.sendBatch(ctx, calls, outcomes, nil); len(missing) > 0 {
+		l.sendBatch(ctx, calls, outcomes, missing)
+	}
+	return outcomes
 }
 
 // sendBatch sends the calls, or those of them that only names, with their

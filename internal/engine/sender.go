@@ -10,17 +10,33 @@ import (
 	"github.com/holdfast-go/holdfast/internal/renewal"
 )
 
-// Renewable is a task that is renewed by a script.
+// Renewable is a task that is renewed by a script: by itself, or with others of its
+// kind by one that renews many.
 type Renewable interface {
 	renewal.Task
-	// Renewal returns the call that renews, or nil if there is nothing to renew
-	// any more.
+	// Part returns what the task brings to a renewal of many. It has no Script if
+	// the task is renewed by itself, or there is nothing to renew any more.
+	Part() Part
+	// Renewal returns the call that renews the task by itself, or nil if there is
+	// nothing to renew any more.
 	Renewal() *conn.Call
-	// Renewed takes in what became of it; call is nil if it was not sent.
-	Renewed(call *conn.Call, err error)
+	// Renewed takes in what became of it.
+	Renewed(Renewed)
 }
 
-// sender carries the scheduler's batches to Redis.
+// Renewed is what became of one renewal.
+type Renewed struct {
+	Err   error         // why it was not answered
+	Held  bool          // what was to be renewed is still there
+	TTL   time.Duration // its time to live; negative: without end
+	Sent  time.Time     // when the request was sent that was answered
+	Short bool          // fewer replicas have it than were asked for
+}
+
+// sender carries the scheduler's batches to Redis: in one pipeline the calls that
+// renew many, and in another those that renew one. Where a call for many fails by
+// what a server says, or comes late, each of its tasks is renewed by itself: so
+// nobody is told what is wrong with another.
 type sender struct{ e *Engine }
 
 func (s sender) Node(ctx context.Context, key string) (string, error) {
@@ -28,12 +44,38 @@ func (s sender) Node(ctx context.Context, key string) (string, error) {
 }
 
 func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
-	tasks := make([]Renewable, 0, len(batch))
-	calls := make([]*conn.Call, 0, len(batch))
-	for _, t := range batch {
-		task := t.(Renewable)
+	groups, alone := divide(batch, s.e.Conn.Place)
+	alone = append(alone, s.sendGroups(ctx, node, groups)...)
+	s.sendAlone(ctx, node, alone)
+}
+
+// sendGroups renews each group by one call. It returns the tasks of which that did
+// not tell what became.
+func (s sender) sendGroups(ctx context.Context, node string, groups []group) (alone []Renewable) {
+	if len(groups) == 0 {
+		return nil
+	}
+	started, tasks := time.Now(), 0
+	calls := make([]*conn.Call, len(groups))
+	for i, g := range groups {
+		calls[i] = g.call()
+		tasks += len(g)
+	}
+	outcomes := s.e.Conn.RunOnce(ctx, node, calls)
+	s.e.Telemetry.RenewalBatch(time.Since(started), tasks)
+	for i, g := range groups {
+		alone = append(alone, g.answer(calls[i], outcomes[i])...)
+	}
+	return alone
+}
+
+// sendAlone renews each task by a call of its own.
+func (s sender) sendAlone(ctx context.Context, node string, tasks []Renewable) {
+	asked := make([]Renewable, 0, len(tasks))
+	calls := make([]*conn.Call, 0, len(tasks))
+	for _, task := range tasks {
 		if call := task.Renewal(); call != nil {
-			tasks, calls = append(tasks, task), append(calls, call)
+			asked, calls = append(asked, task), append(calls, call)
 		}
 	}
 	if len(calls) == 0 {
@@ -44,8 +86,15 @@ func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
 		if left--; left == 0 {
 			s.e.Telemetry.RenewalBatch(time.Since(started), len(calls))
 		}
-		tasks[i].Renewed(calls[i], err)
+		call := calls[i]
+		asked[i].Renewed(Renewed{
+			Err:   err,
+			Held:  call.Status() == renewed,
+			TTL:   time.Duration(call.Int(2)) * time.Millisecond,
+			Sent:  call.Sent,
+			Short: call.Short(),
+		})
 	})
 }
 
-func (s sender) Fail(t renewal.Task, err error) { t.(Renewable).Renewed(nil, err) }
+func (s sender) Fail(t renewal.Task, err error) { t.(Renewable).Renewed(Renewed{Err: err}) }

@@ -18,15 +18,18 @@ var (
 	recountSource string
 	//go:embed lua/renew.lua
 	renewSource string
+	//go:embed lua/renewmany.lua
+	renewManySource string
 	//go:embed lua/move.lua
 	moveSource string
 	//go:embed lua/state.lua
 	stateSource string
 
-	recountScript = conn.NewScript("lock/recount", recountSource)
-	renewScript   = conn.NewScript("lock/renew", renewSource)
-	moveScript    = conn.NewScript("lock/move", moveSource)
-	stateScript   = conn.NewScript("lock/state", stateSource)
+	recountScript   = conn.NewScript("lock/recount", recountSource)
+	renewScript     = conn.NewScript("lock/renew", renewSource)
+	renewManyScript = conn.NewScript("lock/renewmany", renewManySource)
+	moveScript      = conn.NewScript("lock/move", moveSource)
+	stateScript     = conn.NewScript("lock/state", stateSource)
 )
 
 // TokenLife is how long the token of a name is kept that nobody locks. It is
@@ -47,6 +50,9 @@ func (h Hash) Recount(owner lease.Owner, leases int, length time.Duration) *conn
 func (h Hash) Renew(owner lease.Owner, length time.Duration) *conn.Call {
 	return h.call(renewScript, owner.String(), length.Milliseconds())
 }
+
+// RenewMany is lease.Grouped's.
+func (h Hash) RenewMany() *conn.Script { return renewManyScript }
 
 // Move is lease.Movable's.
 func (h Hash) Move(from, to lease.Owner, length time.Duration) *conn.Call {

@@ -52,7 +52,7 @@ var bugs = []bug{
 	{
 		name: "a renewal that too few replicas have counts",
 		file: "lease/hold.go",
-		old:  "\tcase call.Short():\n\t\th.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)\n\t\th.renewalFailed()\n",
+		old:  "\tcase r.Short:\n\t\th.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)\n\t\th.renewalFailed()\n",
 		new:  "",
 		pkg:  ".", tests: []string{"TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount"},
 	},
@@ -140,6 +140,27 @@ var bugs = []bug{
 		old:  "ttl = math.max(ttl, lease)",
 		new:  "ttl = lease",
 		pkg:  "rlock", tests: []string{"TestRenewScript"},
+	},
+	{
+		name: "a renewal of many revives what was gone",
+		file: "internal/lockhash/lua/renewmany.lua",
+		old:  "if held == 1 then",
+		new:  "if held == 1 or held == 0 and call('HSET', key, ARGV[i + 2], 1) then",
+		pkg:  "rlock", tests: []string{"TestRenewManyScript"},
+	},
+	{
+		name: "a renewal of many is late with the last of its leases",
+		file: "internal/engine/group.go",
+		old:  "if m.Until.Before(call.Until) {",
+		new:  "if m.Until.After(call.Until) {",
+		pkg:  "internal/engine", tests: []string{"TestAGroupIsLateWithTheFirstOfItsLeases"},
+	},
+	{
+		name: "what is wrong with one key is told to its neighbours",
+		file: "internal/engine/group.go",
+		old:  "if !known || ttl < notHeld {",
+		new:  "if !known {",
+		pkg:  "internal/engine", tests: []string{"TestEachOfAGroupHasItsOwnOutcome"},
 	},
 	{
 		name: "a re-entry makes a hold",

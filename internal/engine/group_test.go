@@ -1,0 +1,213 @@
+// Renewals of many by one call: each task's outcome is its own, whatever stands at
+// its neighbours and whatever becomes of the call.
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/renewal"
+)
+
+// In these scripts a key holds its own time to live.
+const (
+	unlessLate = `
+local t = redis.call('TIME')
+local now = t[1] * 1000000 + t[2]
+if now > tonumber(ARGV[1]) then return {-1, now} end
+`
+	manySource = unlessLate + `
+local reply = {1, now}
+for i, key in ipairs(KEYS) do
+  local ttl = redis.pcall('GET', key)
+  if type(ttl) == 'table' then ttl = -3 end
+  reply[i + 2] = tonumber(ttl or -2)
+end
+return reply`
+	oneSource = unlessLate + `
+local ttl = redis.call('GET', KEYS[1])
+return ttl and {1, now, tonumber(ttl)} or {0, now}`
+)
+
+var oneScript = conn.NewScript("one", oneSource)
+
+// fakeTask is renewed by oneScript, or with others by its part's script.
+type fakeTask struct {
+	renewal.Task
+	key   string
+	part  Part
+	until time.Time
+	alone int // how often it was to be renewed by itself
+	told  []Renewed
+}
+
+func (f *fakeTask) Key() string       { return f.key }
+func (f *fakeTask) Part() Part        { return f.part }
+func (f *fakeTask) Renewed(r Renewed) { f.told = append(f.told, r) }
+
+func (f *fakeTask) Renewal() *conn.Call {
+	f.alone++
+	return &conn.Call{Script: oneScript, Keys: []string{f.key}, Until: f.until, AnyTime: true}
+}
+
+// tasksOf returns tasks for those keys that many renews, until an hour from now.
+func tasksOf(many *conn.Script, keys ...string) []*fakeTask {
+	until := time.Now().Add(time.Hour)
+	var all []*fakeTask
+	for _, key := range keys {
+		part := Part{Script: many, Holder: "me", Length: time.Minute, Until: until}
+		all = append(all, &fakeTask{key: key, part: part, until: until})
+	}
+	return all
+}
+
+// send has them renewed as one batch, and fails t unless each was told once.
+func send(t *testing.T, ctx context.Context, e *Engine, tasks []*fakeTask) {
+	t.Helper()
+	var batch []renewal.Task
+	for _, task := range tasks {
+		batch = append(batch, task)
+	}
+	node, err := e.Conn.Node(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender{e}.Send(ctx, node, batch)
+	for _, task := range tasks {
+		if len(task.told) != 1 {
+			t.Fatalf("%s was told %d times", task.key, len(task.told))
+		}
+	}
+}
+
+// mustHold fails t unless the task was told that time to live, having been renewed
+// by itself so many times.
+func (f *fakeTask) mustHold(t *testing.T, ttl time.Duration, alone int) {
+	t.Helper()
+	r := f.told[0]
+	if r.Err != nil || !r.Held || r.TTL != ttl || r.Short || !r.Sent.Equal(time.Now()) || f.alone != alone {
+		t.Errorf("%s: %+v, renewed alone %d times; want held for %v, %d", f.key, r, f.alone, ttl, alone)
+	}
+}
+
+func TestEachOfAGroupHasItsOwnOutcome(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		many := conn.NewScript("many", manySource)
+		rdb := s.Client()
+		for _, key := range []string{"held", "next", "alone"} {
+			rdb.Set(t.Context(), key, 30_000, 0)
+		}
+		rdb.Set(t.Context(), "endless", -1, 0)
+		rdb.LPush(t.Context(), "wrong", "x")
+		tasks := tasksOf(many, "held", "gone", "wrong", "endless", "next", "alone")
+		tasks[5].part = Part{}
+		send(t, t.Context(), e, tasks)
+
+		tasks[0].mustHold(t, 30*time.Second, 0)
+		if r := tasks[1].told[0]; r.Err != nil || r.Held || tasks[1].alone != 0 {
+			t.Errorf("gone: %+v", r)
+		}
+		mustMatch(t, tasks[2].told[0].Err, errs.WrongType)
+		tasks[3].mustHold(t, -time.Millisecond, 0)
+		tasks[4].mustHold(t, 30*time.Second, 0)
+		tasks[5].mustHold(t, 30*time.Second, 1)
+	})
+}
+
+// The one whose lease is over hears so, and takes nobody with it.
+func TestAGroupIsLateWithTheFirstOfItsLeases(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		s.Client().MSet(t.Context(), "a", 30_000, "over", 30_000, "b", 30_000)
+		tasks := tasksOf(conn.NewScript("many", manySource), "a", "over", "b")
+		tasks[1].until = time.Now().Add(-time.Second)
+		tasks[1].part.Until = tasks[1].until
+		send(t, t.Context(), e, tasks)
+		tasks[0].mustHold(t, 30*time.Second, 1)
+		mustMatch(t, tasks[1].told[0].Err, errs.Lost)
+		tasks[2].mustHold(t, 30*time.Second, 1)
+	})
+}
+
+// What a server has against a call with many keys it need not have against each.
+func TestAGroupThatIsRefusedIsRenewedOneByOne(t *testing.T) {
+	for what, source := range map[string]string{
+		"a slot on the move": `return redis.error_reply('TRYAGAIN Multiple keys request during rehashing of slot')`,
+		"no rights":          `return redis.error_reply('NOPERM No permissions to access a key')`,
+		"a short reply":      `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 30000}`,
+		"words":              `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 'a', 'b'}`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+				s.Client().MSet(t.Context(), "a", 30_000, "b", 20_000)
+				tasks := tasksOf(conn.NewScript(what, source), "a", "b")
+				send(t, t.Context(), e, tasks)
+				tasks[0].mustHold(t, 30*time.Second, 1)
+				tasks[1].mustHold(t, 20*time.Second, 1)
+			})
+		})
+	}
+}
+
+// Where the server was not heard at all, the next try is the scheduler's to time.
+func TestAGroupThatIsNotAnsweredFails(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		tasks := tasksOf(conn.NewScript("many", manySource), "a", "b")
+		send(t, ctx, e, tasks)
+		for _, task := range tasks {
+			if !errors.Is(task.told[0].Err, context.Canceled) || task.alone != 0 {
+				t.Errorf("%s: %+v, renewed alone %d times", task.key, task.told[0], task.alone)
+			}
+		}
+	})
+}
+
+// A group shares script, length and slot; who is left alone needs no group.
+func TestDivide(t *testing.T) {
+	x, y := conn.NewScript("x", "x"), conn.NewScript("y", "y")
+	var batch []renewal.Task
+	add := func(script *conn.Script, length time.Duration, key string) {
+		batch = append(batch, &fakeTask{key: key, part: Part{Script: script, Length: length}})
+	}
+	add(x, 1, "1a")
+	add(nil, 1, "1none")
+	add(y, 1, "1b")
+	add(x, 2, "1c")
+	add(x, 1, "2d")
+	add(x, 1, "1e")
+	add(y, 1, "1f")
+	add(x, 1, "3g")
+	add(x, 2, "1h")
+	add(x, 1, "2i")
+	groups, alone := divide(batch, func(key string) int { return int(key[0]) })
+	var got []string
+	for _, g := range groups {
+		var keys []string
+		for _, m := range g {
+			keys = append(keys, m.task.Key())
+		}
+		slices.Sort(keys)
+		got = append(got, strings.Join(keys, " "))
+	}
+	slices.Sort(got)
+	if want := []string{"1a 1e", "1b 1f", "1c 1h", "2d 2i"}; !slices.Equal(got, want) {
+		t.Errorf("groups %q, want %q", got, want)
+	}
+	var left []string
+	for _, task := range alone {
+		left = append(left, task.Key())
+	}
+	if want := []string{"1none", "3g"}; fmt.Sprint(left) != fmt.Sprint(want) {
+		t.Errorf("alone: %q, want %q", left, want)
+	}
+}

@@ -16,7 +16,7 @@ var bugs = []bug{
 	{
 		name: "the deadline counts from the reply",
 		file: "lease/hold.go",
-		old:  "return call.Sent.Add(length - margin(length))",
+		old:  "return sent.Add(length - margin(length))",
 		new:  "return time.Now().Add(length - margin(length))",
 		pkg:  ".", tests: []string{"TestInterleaving_ResentAcquireAnsweredYours"},
 		quick: true,

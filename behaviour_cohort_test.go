@@ -361,7 +361,7 @@ func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
 			arrive, asked := make(chan struct{}), p.runs(enterRun)
 			p.on(enterRun, 1, redistest.HoldUntil(arrive))
 			for p.runs(enterRun) == asked {
-				time.Sleep(10 * time.Millisecond) // it asks each second
+				time.Sleep(10 * time.Millisecond) // it polls
 			}
 			cancel()
 			wantErr(t, second(head.result()), context.Canceled)

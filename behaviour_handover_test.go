@@ -104,7 +104,7 @@ func TestHandOver_ToTheDead(t *testing.T) {
 		holderDies  bool
 		least, most time.Duration // after the release, or the end of the lease
 	}{
-		{"the first in the queue", false, time.Second, 2 * time.Second},
+		{"the first in the queue", false, 1250 * time.Millisecond, 2500 * time.Millisecond},
 		{"the holder too", true, 0, 100 * time.Millisecond},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
@@ -191,7 +191,7 @@ func TestHandOver_MessageLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		within(t, "granted", w.now(), 2500*time.Millisecond, 3500*time.Millisecond)
+		within(t, "granted", w.now(), 2500*time.Millisecond, 3750*time.Millisecond)
 		w.wantHolder(l.Owner(), 1)
 		w.release(l)
 		wantErr(t, held.Release(t.Context()), holdfast.ErrLost)

@@ -144,7 +144,7 @@ func TestBehaviour03_HowLongAWaiterParks(t *testing.T) {
 		gaveUp      bool
 	}{
 		{"the holder's", 300 * time.Millisecond, 5 * time.Second, 300 * time.Millisecond, 302 * time.Millisecond, false},
-		{"the poll bound", 5 * time.Second, 2 * time.Second, 900 * time.Millisecond, time.Second, true},
+		{"the poll bound", 5 * time.Second, 2 * time.Second, 1125 * time.Millisecond, 1250 * time.Millisecond, true},
 		{"its own", 5 * time.Second, 200 * time.Millisecond, 200 * time.Millisecond, 200 * time.Millisecond, true},
 	} {
 		t.Run(tc.what, func(t *testing.T) {

@@ -103,7 +103,7 @@ func TestBehaviour08_MessageDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		within(t, "in at", a.at, 456*time.Millisecond, 1456*time.Millisecond)
+		within(t, "in at", a.at, 456*time.Millisecond, 1706*time.Millisecond)
 		w.release(l)
 		wantErr(t, held.Release(t.Context()), holdfast.ErrLost)
 	})

@@ -118,7 +118,7 @@ const usableBound = 3 * time.Second
 
 // staleTurn is how long a turn in the queue may be kept for one that had it on the
 // former master already.
-const staleTurn = 2 * time.Second
+const staleTurn = 2500 * time.Millisecond
 
 // failoverLease is one that outlives a failover.
 const failoverLease = 15 * time.Second

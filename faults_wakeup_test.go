@@ -15,7 +15,7 @@ import (
 
 // pollBound is the longest that a waiter goes without asking, and what it then
 // takes at most.
-const pollBound = time.Second + 50*time.Millisecond
+const pollBound = 1250*time.Millisecond + 50*time.Millisecond
 
 // crowd is a holder of many locks with one waiter for each, in another process.
 type crowd struct {

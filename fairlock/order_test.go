@@ -183,7 +183,7 @@ func TestAGrantWhoseMessageWasLost(t *testing.T) {
 		})
 		// The channel's connection is silent from its next PING on: all that comes
 		// is what polls find.
-		w.at(12 * time.Second)
+		w.at(25 * time.Second)
 		for i, a := range waits {
 			released := w.now()
 			w.release(l)

@@ -10,7 +10,7 @@ import (
 )
 
 // queueLease is how long a place in the queue is kept without being heard of. A
-// process that lives is heard of every second.
+// process that lives is heard of every engine.PollBound.
 const queueLease = 5 * time.Second
 
 // resource is the lock as package lease sees it.

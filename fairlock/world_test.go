@@ -29,7 +29,7 @@ const (
 // The bounds of the lock, as its users know them.
 const (
 	queueLease = 5 * time.Second
-	pollBound  = time.Second
+	pollBound  = 1250 * time.Millisecond
 )
 
 // world is one Redis in a synctest bubble.

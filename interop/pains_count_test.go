@@ -87,7 +87,7 @@ func TestALatchThatGoesWithoutAMessage(t *testing.T) {
 		if err := w.rdb.Del(w.ctx, "ready").Err(); err != nil {
 			t.Fatal(err)
 		}
-		ended(t, "Go's Wait", time.Second+late, inGo)
+		ended(t, "Go's Wait", poll+late, inGo)
 		still(t, "Java's await, which nobody told", inJava.Done())
 		w.expect("true", counter, "latch.set", "ready", 1)
 		w.do(counter, "latch.countDown", "ready")
@@ -132,11 +132,11 @@ func TestASmallRequestBehindALargeOne(t *testing.T) {
 		go func() { inGo <- s.Acquire(w.ctx, 1) }()
 		sleeps()
 		w.do(releaser, "semaphore.release", "gos", 1)
-		if err := ended(t, "Go's small request", 2*time.Second+late, inGo); err != nil {
+		if err := ended(t, "Go's small request", time.Second+poll+late, inGo); err != nil {
 			t.Error(err)
 		}
 		w.do(releaser, "semaphore.release", "gos", 5)
-		if err := ended(t, "Go's large request", 2*time.Second+late, rest); err != nil {
+		if err := ended(t, "Go's large request", time.Second+poll+late, rest); err != nil {
 			t.Error(err)
 		}
 	})

@@ -154,7 +154,7 @@ func TestDowngrading(t *testing.T) {
 		if err := ended(t, "Go's reader after Java's downgrade", patience, granted); err != nil {
 			t.Fatal(err)
 		}
-		if after := time.Since(downgraded); after > time.Second+late {
+		if after := time.Since(downgraded); after > poll+late {
 			t.Errorf("Go's reader was in after %v, want a poll at the most", after)
 		}
 		w.do(writer, "read.unlock", "doc")

@@ -14,10 +14,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// lease is what a watchdog keeps up; late is by how much later than the end of a
-// lease a waiter may be in.
+// lease is what a watchdog keeps up; poll is the longest that a goroutine goes
+// without asking; late is by how much later than the end of either a waiter may be in.
 const (
 	lease = 1200 * time.Millisecond
+	poll  = 1250 * time.Millisecond
 	late  = 100 * time.Millisecond
 )
 

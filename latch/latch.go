@@ -62,7 +62,7 @@ type settings struct {
 }
 
 // ExpiresIn has the latch run out d after it was set, at least 1 ms, if it has not
-// come to zero by then: those who wait have ErrDeleted, within a second of it. A
+// come to zero by then: those who wait have ErrDeleted, within 1.25 s of it. A
 // latch without it lasts until somebody counts it down or deletes it.
 func ExpiresIn(d time.Duration) Option {
 	return func(s *settings) { s.life, s.set = d, true }

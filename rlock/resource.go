@@ -12,8 +12,8 @@ import (
 )
 
 // queueLease is how long a process keeps its place in the queue without being
-// heard of: it asks every second. Should it have died, the lock is kept for it that
-// long at the most.
+// heard of: it asks every engine.PollBound. Should it have died, the lock is kept for
+// it that long at the most.
 const queueLease = 2 * engine.PollBound
 
 // openly is one release in how many is left to those outside the queue, if there

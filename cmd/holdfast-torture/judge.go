@@ -14,10 +14,10 @@ import (
 )
 
 // handoverBound is how long something may be free while somebody waits for it: a lost
-// message is made up for after a second, a request or its reply that is lost without a
+// message is made up for after 1.25 s, a request or its reply that is lost without a
 // word after another one, and either may happen twice. Beside outages, stops and kills
 // it is held against the time in which Redis had it free, else against all of it.
-const handoverBound = 4 * time.Second
+const handoverBound = 4500 * time.Millisecond
 
 // placeLease is how long a place in the queue is kept without being heard of, at the
 // most: that of a fair lock. A lock may be handed to it at its end, and its answer be lost.

@@ -124,9 +124,12 @@ func (l *lines) follows(p *place) bool {
 	return head == p.ticket || head.Seq <= p.ticket.Seq
 }
 
+// nudges reports whether the last try found that others must ask by themselves.
+func (t *Ticket) nudges() bool { return t != nil && len(t.Nudge) > 0 }
+
 // nudge tells those behind the head to try who must.
 func (l *lines) nudge(p *place) {
-	if p.ticket == nil || len(p.ticket.Nudge) == 0 {
+	if !p.ticket.nudges() {
 		return
 	}
 	ids := make(map[string]bool, len(p.ticket.Nudge))

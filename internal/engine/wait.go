@@ -11,11 +11,13 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/pubsub"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // PollBound is the longest that a waiter goes without asking. Messages only make
-// it faster.
-const PollBound = time.Second
+// it faster. It is a little more than a second, so that a process that waits in
+// vain costs Redis less than one command a second.
+const PollBound = 1250 * time.Millisecond
 
 // Verdict is what a try found.
 type Verdict struct {
@@ -97,7 +99,7 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	err = e.waitInLine(ctx, w, p, first)
 	if e.lines.leave(p) {
 		err = nil // though it may have given up in the same moment
-		e.Telemetry.Woken(w.Kind, "turn")
+		e.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
 	}
 	return true, err
 }
@@ -164,6 +166,9 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 			return err
 		}
 		e.lines.nudge(p)
+		if reason == telemetry.WokenTimer && quiet > 0 && (v.Granted || w.Ticket.nudges()) {
+			sub.Suspect() // a message should have come first, unless a lease was over
+		}
 		if v.Granted {
 			e.pass(w, p, v)
 			return nil
@@ -171,7 +176,8 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 		if more {
 			v.For = 0
 		}
-		timer.Reset(nap(v.For))
+		quiet = nap(v.For)
+		timer.Reset(quiet)
 	}
 }
 
@@ -231,9 +237,9 @@ func (e *Engine) pass(w Waiting, p *place, v Verdict) {
 func (e *Engine) park(ctx context.Context, p *place, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
 	select {
 	case <-sub.C():
-		return "message", nil
+		return telemetry.WokenMessage, nil
 	case <-timer.C:
-		return "timer", nil
+		return telemetry.WokenTimer, nil
 	case <-p.passed:
 		return "", nil
 	case <-ctx.Done():

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -188,6 +189,37 @@ func TestPollFindsAnUntoldRelease(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The first waiter who finds out by itself what a message should have told it has
+// the dead connection replaced: the next one is told again.
+func TestAMissedMessageReplacesTheConnection(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *Engine, s *redistest.MiniServer) {
+		proxy := s.Proxy()
+		e, err := New(proxy.Client(t), nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		x := new(thing)
+		x.take(time.Time{})
+		w := wait(e, waiting(x, -1))
+		synctest.Wait()
+		proxy.BlackHole()
+		begun := time.Now()
+		x.release(s)
+		<-w.done
+		if took := w.ended.Sub(begun); took == 0 || took > PollBound {
+			t.Errorf("granted %v after an unheard release, want a poll", took)
+		}
+
+		time.Sleep(1100 * time.Millisecond) // for which the PING goes without answer
+		next := wait(e, waiting(x, -1))
+		synctest.Wait()
+		x.release(s)
+		mustBeNext(t, next)
+		proxy.Cut() // or the server would never know of the silent connection
+	})
 }
 
 // A lease that runs out is told by nobody; its end is known to the millisecond.

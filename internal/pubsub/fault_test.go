@@ -94,11 +94,54 @@ func TestBlackHole(t *testing.T) {
 		mustNotSignal(t, sub, "through a black hole")
 
 		limit := s.cfg.Heartbeat + s.cfg.PongTimeout
-		if took := signalledWithin(t, sub, 10*time.Second); took > limit+s.cfg.MinBackoff {
+		if took := signalledWithin(t, sub, 2*limit); took > limit+s.cfg.MinBackoff {
 			t.Errorf("noticed after %v, want %v", took, limit)
 		}
 		r.Publish("ch", "0")
 		mustSignal(t, sub, "over the new connection")
+	})
+}
+
+// Who misses a message says so, and need not wait for the heartbeat.
+func TestBlackHoleSuspected(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		sub := s.Subscribe("ch")
+		mustSignal(t, sub, "on confirmation")
+		r.last().blackHole.Store(true)
+		time.Sleep(s.cfg.Heartbeat / 2)
+		sub.Suspect()
+		if took := signalledWithin(t, sub, s.cfg.Heartbeat); took > s.cfg.PongTimeout+s.cfg.MinBackoff {
+			t.Errorf("noticed after %v, want %v", took, s.cfg.PongTimeout)
+		}
+		if got := r.dialed(); got != 2 {
+			t.Errorf("dialled %d times, want 2", got)
+		}
+	})
+}
+
+// A suspicion costs a connection that lives one PING, however many have it, and one
+// whose channel is not live yet, or that has gone, none.
+func TestLiveConnectionSuspected(t *testing.T) {
+	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		sub := s.Subscribe("ch")
+		sub.Suspect()
+		mustSignal(t, sub, "on confirmation")
+		r.pings()
+		for round := range 3 {
+			for range 10 {
+				sub.Suspect()
+			}
+			mustNotSignal(t, sub, "by a PING")
+			if got := r.pings(); got != 1 {
+				t.Errorf("round %d: %d PINGs, want 1", round, got)
+			}
+		}
+		sub.Close()
+		sub.Suspect()
+		synctest.Wait()
+		if got := r.pings(); got != 0 || r.dialed() != 1 {
+			t.Errorf("%d PINGs for one who has gone, dialled %d times", got, r.dialed())
+		}
 	})
 }
 

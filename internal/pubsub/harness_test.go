@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // redisServer is a miniredis reached by pipes, with sharded pub/sub and a log of
-// the subscription commands it got.
+// the subscription commands and PINGs it got.
 type redisServer struct {
 	*miniredis.Miniredis
 
@@ -56,14 +56,14 @@ func newRedisServer(t *testing.T) *redisServer {
 		}
 	}
 	r.Server().SetPreHook(func(p *server.Peer, verb string, channels ...string) bool {
-		if !strings.HasSuffix(verb, "SUBSCRIBE") {
+		if !strings.HasSuffix(verb, "SUBSCRIBE") && verb != "PING" {
 			return false
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.peer = p
 		r.commands = append(r.commands, verb+" "+strings.Join(channels, " "))
-		if r.refuse != nil {
+		if r.refuse != nil && verb != "PING" {
 			if reply := r.refuse(verb, channels); reply != "" {
 				p.WriteError(reply)
 				return true
@@ -120,6 +120,9 @@ func pushFrame(kind, channel string) func(w *server.Writer) {
 		w.WriteInt(0)
 	}
 }
+
+// pings returns how many PINGs came, and forgets all commands.
+func (r *redisServer) pings() int { return len(r.got("PING")) }
 
 // last returns the newest connection.
 func (r *redisServer) last() *faultyConn {

@@ -29,6 +29,8 @@ type node struct {
 	heard    time.Time  // when the last reply or message came
 	retired  bool       // has no channels and gets no more
 	restored bool       // has told Reconnected
+
+	suspected bool // to be sent a PING now
 }
 
 func newNode(s *Service, home string, sharded bool) *node {
@@ -150,9 +152,10 @@ func (n *node) next(now time.Time) (*command, time.Duration, error) {
 		}
 	}
 	if len(n.sent) == 0 {
-		if wait := cfg.Heartbeat - now.Sub(n.heard); wait > 0 {
+		if wait := cfg.Heartbeat - now.Sub(n.heard); wait > 0 && !n.suspected {
 			return nil, wait, nil
 		}
+		n.suspected = false
 		return n.enter(&command{verb: ping}, now), 0, nil
 	}
 	since := n.heard

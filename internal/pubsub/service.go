@@ -46,9 +46,10 @@
 // refused again are left for long), and the connection stays. Replies that do
 // not fit that order end the node.
 //
-// A node that has heard nothing for Heartbeat sends PING. One that hears
-// nothing for PongTimeout while an answer is due is dead: so a connection that
-// swallows what is written is noticed after Heartbeat + PongTimeout.
+// A node that has heard nothing for Heartbeat sends PING, and so does one that an
+// owner suspects. One that hears nothing for PongTimeout while an answer is due is
+// dead: so a connection that swallows what is written is noticed after PongTimeout
+// where its messages are missed, and after Heartbeat + PongTimeout in any case.
 package pubsub
 
 import (
@@ -88,7 +89,7 @@ type Source interface {
 // Config tunes a Service. The zero value of a field stands for its default.
 type Config struct {
 	// Heartbeat is how long a connection may be quiet before it is sent a PING.
-	// 2 s by default.
+	// 15 s by default.
 	Heartbeat time.Duration
 	// PongTimeout is how long a connection may be quiet while an answer is due,
 	// and the limit of each write. 1 s by default.
@@ -120,7 +121,7 @@ func (c Config) withDefaults() Config {
 			*d = value
 		}
 	}
-	set(&c.Heartbeat, 2*time.Second)
+	set(&c.Heartbeat, 15*time.Second)
 	set(&c.PongTimeout, time.Second)
 	set(&c.ConnectTimeout, 5*time.Second)
 	set(&c.MinBackoff, 20*time.Millisecond)

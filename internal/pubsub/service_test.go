@@ -200,8 +200,12 @@ func TestQuietConnectionStays(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		sub := s.Subscribe("ch")
 		mustSignal(t, sub, "on confirmation")
+		r.pings()
 		time.Sleep(24 * time.Hour)
 		mustNotSignal(t, sub, "by a heartbeat")
+		if got, most := r.pings(), int(24*time.Hour/s.cfg.Heartbeat); got > most || got < most-1 {
+			t.Errorf("%d PINGs in a day, want %d", got, most)
+		}
 		r.Publish("ch", "0")
 		mustSignal(t, sub, "after a quiet day")
 		if got := r.dialed(); got != 1 {

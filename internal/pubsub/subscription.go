@@ -34,6 +34,22 @@ func (sub *Subscription) Last() string {
 	return last
 }
 
+// Suspect says that the owner found by itself what a message should have told it.
+// Each connection that carries one of its channels is sent a PING, at once unless
+// an answer is due on it anyway, so that a dead one is replaced after PongTimeout.
+func (sub *Subscription) Suspect() {
+	s := sub.service
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	for _, at := range sub.seats {
+		if ch := at.channel; ch.stage == live {
+			ch.node.suspected = true
+			poke(ch.node.wake)
+		}
+	}
+}
+
 // Close ends the Subscription: it is not signalled any more. A channel stays
 // subscribed for the linger when this was its last one. A second Close does
 // nothing.

@@ -64,19 +64,19 @@ func (a Acquisition) End(o Acquired) {
 		return
 	}
 	a.t.metrics.acquired(a.ctx, a.kind, o, time.Since(a.start))
-	if a.recording() {
-		a.span.SetAttributes(
-			keyReentrant.Bool(o.Reentrant),
-			keyAttempts.Int(o.Attempts),
-		)
-		if o.Waited != ToldByParts {
-			a.span.SetAttributes(keyWaited.Float64(o.Waited.Seconds()))
-		}
-		if o.Token != 0 {
-			a.span.SetAttributes(keyToken.Int64(o.Token))
-		}
+	if !a.recording() {
+		a.end(o.Outcome, o.Err, nil)
+		return
 	}
-	a.end(o.Outcome, o.Err)
+	attrs := make([]attribute.KeyValue, 0, 5)
+	attrs = append(attrs, keyReentrant.Bool(o.Reentrant), keyAttempts.Int(o.Attempts))
+	if o.Waited != ToldByParts {
+		attrs = append(attrs, keyWaited.Float64(o.Waited.Seconds()))
+	}
+	if o.Token != 0 {
+		attrs = append(attrs, keyToken.Int64(o.Token))
+	}
+	a.end(o.Outcome, o.Err, attrs)
 }
 
 // Releasing is one release under way. Its zero value records nothing.
@@ -103,13 +103,14 @@ func (r Releasing) End(outcome Outcome, held time.Duration, err error) {
 	if r.t == nil {
 		return
 	}
+	var attrs []attribute.KeyValue
 	if held >= 0 {
 		r.t.metrics.held(r.ctx, r.kind, outcome, held, err)
 		if r.recording() {
-			r.span.SetAttributes(keyHeld.Float64(held.Seconds()))
+			attrs = append(make([]attribute.KeyValue, 0, 2), keyHeld.Float64(held.Seconds()))
 		}
 	}
-	r.end(outcome, err)
+	r.end(outcome, err, attrs)
 }
 
 // operation is what both have in common. It keeps its ctx, against the usual
@@ -127,27 +128,28 @@ type operation struct {
 func (t *Telemetry) begin(ctx context.Context, span, kind, name string, more ...trace.SpanStartOption) operation {
 	op := operation{t: t, ctx: ctx, kind: kind}
 	if t.tracer != nil {
-		op.ctx, op.span = t.tracer.Start(ctx, span, append(more,
-			trace.WithSpanKind(trace.SpanKindInternal),
-			trace.WithAttributes(keyKind.String(kind), keyName.String(printable(name))))...)
+		options := t.subjects.get(kind, name).start
+		op.ctx, op.span = t.tracer.Start(ctx, span, append(options, more...)...)
 	}
 	return op
 }
 
 func (op operation) recording() bool { return op.span != nil && op.span.IsRecording() }
 
-// end leaves the status of everything but a failure unset, as the conventions
-// ask; the outcome says what happened.
-func (op operation) end(outcome Outcome, err error) {
+// end sets all attributes at once, since the SDK makes room anew each time. It
+// leaves the status of everything but a failure unset, as the conventions ask; the
+// outcome says what happened.
+func (op operation) end(outcome Outcome, err error, attrs []attribute.KeyValue) {
 	if op.span == nil {
 		return
 	}
 	if op.span.IsRecording() {
-		op.span.SetAttributes(keyOutcome.String(outcome.String()))
+		attrs = append(attrs, keyOutcome.String(outcome.String()))
 		if outcome.failure() {
-			op.span.SetAttributes(keyErrorType.String(errorType(err)))
+			attrs = append(attrs, keyErrorType.String(errorType(err)))
 			op.span.SetStatus(codes.Error, message(err))
 		}
+		op.span.SetAttributes(attrs...)
 	}
 	op.span.End()
 }

@@ -189,6 +189,32 @@ func TestInnerReleaseEndsNoHold(t *testing.T) {
 	}
 }
 
+// What a span begins with is kept for names in use, by one of many: each span has
+// its own all the same.
+func TestEachSpanHasItsOwnKindAndName(t *testing.T) {
+	o := observe(t)
+	const names = 1000 // more than are kept
+	want := make(map[string]int)
+	for range 2 {
+		for i := range names {
+			for _, kind := range []string{"mutex", "fairmutex"} {
+				name := fmt.Sprint("orders:", i)
+				_, a := o.Acquire(t.Context(), kind, name)
+				a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
+				want[kind+" "+name]++
+			}
+		}
+	}
+	got := make(map[string]int)
+	for _, span := range o.spans.Ended() {
+		attrs := attributes(span)
+		got[fmt.Sprint(attrs["holdfast.kind"], " ", attrs["holdfast.name"])]++
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%d kinds and names on spans, want %d, twice each", len(got), len(want))
+	}
+}
+
 func TestNamesOfAnyBytesAreExportable(t *testing.T) {
 	o := observe(t)
 	_, a := o.Acquire(t.Context(), kind, "orders:\xff\xfe42")

@@ -16,6 +16,8 @@
 package telemetry
 
 import (
+	"hash/maphash"
+
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -34,6 +36,8 @@ const (
 type Telemetry struct {
 	tracer  trace.Tracer // nil without a TracerProvider
 	metrics *metrics     // nil without a MeterProvider
+
+	subjects subjects
 }
 
 // New returns what records into tp and mp. Either may be nil, which leaves its
@@ -46,6 +50,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
 	t := new(Telemetry)
 	if tp != nil {
 		t.tracer = tp.Tracer(ScopeName, trace.WithInstrumentationVersion(Version))
+		t.subjects.seed = maphash.MakeSeed()
 	}
 	if mp != nil {
 		m, err := newMetrics(mp.Meter(ScopeName, metric.WithInstrumentationVersion(Version)))

@@ -1,0 +1,42 @@
+// What a span is about, as its tracer takes it, kept for the names in use.
+
+package telemetry
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/trace"
+)
+
+// subject is a lock as spans are begun with it. The slice is full, so that what is
+// appended to it goes elsewhere.
+type subject struct {
+	kind, name string
+	start      []trace.SpanStartOption
+}
+
+func newSubject(kind, name string) *subject {
+	start := [...]trace.SpanStartOption{
+		trace.WithSpanKind(trace.SpanKindInternal),
+		trace.WithAttributes(keyKind.String(kind), keyName.String(printable(name))),
+	}
+	return &subject{kind, name, start[:]}
+}
+
+// subjects keeps the subjects last used: one for each hash of a name, so that names
+// without end take no more room, and no lock.
+type subjects struct {
+	slots [256]atomic.Pointer[subject]
+	seed  maphash.Seed
+}
+
+func (s *subjects) get(kind, name string) *subject {
+	slot := &s.slots[maphash.String(s.seed, name)%uint64(len(s.slots))]
+	if known := slot.Load(); known != nil && known.name == name && known.kind == kind {
+		return known
+	}
+	made := newSubject(kind, name)
+	slot.Store(made)
+	return made
+}

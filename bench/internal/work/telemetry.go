@@ -7,9 +7,10 @@ import (
 	"fmt"
 
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
-	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/trace"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/holdfast-go/holdfast"
@@ -18,10 +19,11 @@ import (
 
 // Telemetry is the name of the workload, and its contenders are what is configured.
 const (
-	Telemetry     = "telemetry"
-	TelemetryOff  = "off"
-	TelemetryNoop = "no-op providers"
-	TelemetrySDK  = "SDK, no-op exporter"
+	Telemetry      = "telemetry"
+	TelemetryOff   = "off"
+	TelemetryNoop  = "no-op providers"
+	TelemetryEmpty = "off, two empty spans around it"
+	TelemetrySDK   = "SDK, no-op exporter"
 )
 
 func telemetry() []Workload {
@@ -29,13 +31,16 @@ func telemetry() []Workload {
 		Name:       Telemetry,
 		Title:      "uncontended pairs, 1 goroutine, with OpenTelemetry",
 		Processes:  1,
-		Contenders: []string{TelemetryOff, TelemetryNoop, TelemetrySDK},
+		Contenders: []string{TelemetryOff, TelemetryNoop, TelemetryEmpty, TelemetrySDK},
 		Run: func(ctx context.Context, s *Site) error {
-			options, shutdown := telemetryOptions(s.Contender)
+			traces, meters, shutdown := providers()
 			defer shutdown()
-			client, closeAll := peer.NewClient(s.Addr, options...)
+			client, closeAll := peer.NewClient(s.Addr, telemetryOptions(s.Contender, traces, meters)...)
 			defer closeAll()
-			lock := peer.Locker{Locker: client.Mutex(s.Name)}
+			var lock peer.Lock = peer.Locker{Locker: client.Mutex(s.Name)}
+			if s.Contender == TelemetryEmpty {
+				lock = spanned{client.Mutex(s.Name), traces.Tracer("bench")}
+			}
 			return s.Loop(ctx, 1, func(int) Task {
 				return func(ctx context.Context) (int64, error) { return 1, timed(ctx, s, lock) }
 			})
@@ -43,24 +48,52 @@ func telemetry() []Workload {
 	}}
 }
 
-// telemetryOptions returns what turns it on, and what ends it.
-func telemetryOptions(contender string) (options []holdfast.Option, shutdown func()) {
+// providers returns the SDK's as they are by default, but that what they gather goes
+// nowhere, and what ends them.
+func providers() (traces *sdktrace.TracerProvider, meters *sdkmetric.MeterProvider, shutdown func()) {
+	traces = sdktrace.NewTracerProvider(sdktrace.WithBatcher(tracetest.NewNoopExporter()))
+	meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	return traces, meters, func() {
+		ctx := context.Background()
+		_, _ = traces.Shutdown(ctx), meters.Shutdown(ctx) // nobody misses what is not exported
+	}
+}
+
+// telemetryOptions returns what tells Holdfast of them.
+func telemetryOptions(contender string, traces *sdktrace.TracerProvider, meters *sdkmetric.MeterProvider) []holdfast.Option {
 	switch contender {
-	case TelemetryOff:
-		return nil, func() {}
+	case TelemetryOff, TelemetryEmpty:
+		return nil
 	case TelemetryNoop:
 		return []holdfast.Option{
 			holdfast.WithTracerProvider(tracenoop.NewTracerProvider()),
 			holdfast.WithMeterProvider(metricnoop.NewMeterProvider()),
-		}, func() {}
+		}
 	case TelemetrySDK:
-		traces := trace.NewTracerProvider(trace.WithBatcher(tracetest.NewNoopExporter()))
-		meters := metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))
-		return []holdfast.Option{holdfast.WithTracerProvider(traces), holdfast.WithMeterProvider(meters)},
-			func() {
-				ctx := context.Background()
-				_, _ = traces.Shutdown(ctx), meters.Shutdown(ctx) // nobody misses what is not exported
-			}
+		return []holdfast.Option{holdfast.WithTracerProvider(traces), holdfast.WithMeterProvider(meters)}
 	}
 	panic(fmt.Sprintf("no telemetry is called %q", contender))
+}
+
+// spanned is a lock of a Client without telemetry, in two spans without attributes:
+// what no library that has a span for each of both can undercut.
+type spanned struct {
+	lock   holdfast.Locker
+	tracer trace.Tracer
+}
+
+// Pair implements peer.Lock.
+func (l spanned) Pair(ctx context.Context, work func()) error {
+	acquiring, span := l.tracer.Start(ctx, "acquire")
+	lease, err := l.lock.Lock(acquiring)
+	span.End()
+	if err != nil {
+		return err
+	}
+	if work != nil {
+		work()
+	}
+	releasing, span := l.tracer.Start(ctx, "release")
+	defer span.End()
+	return lease.Release(releasing)
 }

@@ -4,6 +4,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"time"
@@ -42,13 +43,19 @@ func stripes() []Workload {
 				r := rand.New(rand.NewPCG(uint64(s.Process), uint64(i)))
 				// A few of the keys have most of the use, the first 19 % of it.
 				zipf := rand.NewZipf(r, 1.2, 1, keys-1)
+				work, err := newPause()
 				return func(ctx context.Context) (int64, error) {
+					if err != nil {
+						return 0, err
+					}
 					key := r.Uint64N(keys)
 					if s.Contender == SkewedStripes {
 						key = zipf.Uint64()
 					}
 					lock := peer.Locker{Locker: striped.For(strconv.FormatUint(key, 10))}
-					return 1, lock.Pair(ctx, func() { time.Sleep(time.Millisecond) })
+					var interrupted error
+					err := lock.Pair(ctx, func() { interrupted = work.wait(time.Millisecond) })
+					return 1, errors.Join(err, interrupted)
 				}
 			})
 		},

@@ -100,8 +100,11 @@ func (a *acquisition) placed(call *conn.Call) {
 	t.Kept = call.Sent
 	nudge := 4
 	if call.Status() == Granted {
-		t.Seq, nudge = call.Int(5), 6
-		if t.Seq == 0 {
+		nudge = 6
+		if t.Grain == engine.PerProcess { // others in line go by the number of a waiter's own
+			t.Seq = call.Int(5)
+		}
+		if call.Int(5) == 0 {
 			t.Next = 0
 		}
 	} else if t.Seq == 0 {

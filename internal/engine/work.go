@@ -4,52 +4,58 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // work counts what Close waits for: first the calls under way, which may ask for
 // a clean-up as they are interrupted, then those clean-ups.
 type work struct {
-	mu      sync.Mutex
-	count   int
-	closing bool          // no call begins any more
-	stopped bool          // nothing begins any more
-	idle    chan struct{} // closed when count is 0 after closing
+	state atomic.Int64 // the count, and what may not begin
+
+	mu   sync.Mutex
+	idle chan struct{} // closed when the count is 0 after close
 }
+
+// What may not begin, in work.state.
+const (
+	noCalls    int64 = 1 << 62 // no call begins any more
+	nothing    int64 = 1 << 61 // nothing begins any more
+	countsWork       = nothing - 1
+)
 
 // begin counts one more, unless it may not begin any more. What follows from
 // something that is counted already may begin until windUp is over.
 func (w *work) begin(follows bool) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.stopped || w.closing && !follows {
-		return false
+	for {
+		state := w.state.Load()
+		if state&nothing != 0 || state&noCalls != 0 && !follows {
+			return false
+		}
+		if w.state.CompareAndSwap(state, state+1) {
+			return true
+		}
 	}
-	w.count++
-	return true
 }
 
 func (w *work) done() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.count--
-	w.tell()
+	if state := w.state.Add(-1); state&noCalls != 0 && state&countsWork == 0 {
+		w.mu.Lock() // somebody may wait; nobody does before close
+		defer w.mu.Unlock()
+		w.tell()
+	}
 }
 
 // tell tells who waits, if there is nothing left. The caller holds the mutex.
 func (w *work) tell() {
-	if w.count == 0 && w.idle != nil {
+	if w.state.Load()&countsWork == 0 && w.idle != nil {
 		close(w.idle)
 		w.idle = nil
 	}
 }
 
 // close lets no further call begin.
-func (w *work) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closing = true
-}
+func (w *work) close() { w.state.Or(noCalls) }
 
 // windUp waits, for grace at the most, until nothing is left, and then lets
 // nothing more begin.
@@ -60,15 +66,13 @@ func (w *work) windUp(grace time.Duration) {
 	case <-w.empty():
 	case <-timer.C:
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stopped = true
+	w.state.Or(nothing)
 }
 
-// wait waits until nothing is left.
+// wait waits, after close, until nothing is left.
 func (w *work) wait() { <-w.empty() }
 
-// empty returns a channel that is closed when nothing is left.
+// empty returns, after close, a channel that is closed when nothing is left.
 func (w *work) empty() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -227,22 +227,26 @@ func TestCohort_MaxHold(t *testing.T) {
 // A goroutine that stands still just as it is passed the lock, until its lease is over,
 // is not given that lease: it waits on, and the lock is free for it, or for another.
 func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		meter := &slowMeter{}
-		p := w.process(holdfast.WithMeterProvider(meter))
-		l, turns := p.cohort(1, holdfast.MaxHold(time.Second))
-		meter.delay.Store(int64(5 * time.Second))
-		begun := w.now()
-		w.release(l)
-		synctest.Wait() // it stands still now
-		meter.delay.Store(0)
-		next := <-turns
-		if err := next.Err(); err != nil {
-			t.Errorf("granted, and over: %v", err)
-		}
-		within(t, "granted", w.now()-begun, 5*time.Second, 6*time.Second)
-		w.release(next)
-	})
+	for _, waiters := range []int{1, 2} { // the head of the line, and the one behind it
+		play(t, func(t *testing.T, w *world) {
+			meter := &slowMeter{}
+			p := w.process(holdfast.WithMeterProvider(meter))
+			l, turns := p.cohort(waiters, holdfast.MaxHold(time.Second))
+			meter.delay.Store(int64(5 * time.Second))
+			begun := w.now()
+			w.release(l)
+			synctest.Wait() // it stands still now
+			meter.delay.Store(0)
+			for range waiters {
+				next := <-turns
+				if err := next.Err(); err != nil {
+					t.Errorf("granted, and over: %v", err)
+				}
+				w.release(next)
+			}
+			within(t, "both granted", w.now()-begun, 5*time.Second, 6*time.Second)
+		})
+	}
 }
 
 // slowMeter is a MeterProvider whose count of wake-ups may take its time: where a

@@ -81,6 +81,32 @@ func BenchmarkReEntry(b *testing.B) {
 	}
 }
 
+// BenchmarkCohort has goroutines of one process lock one name, and release it at once.
+func BenchmarkCohort(b *testing.B) {
+	for _, goroutines := range []int{16, 128, 1000} {
+		b.Run(strconv.Itoa(goroutines), func(b *testing.B) {
+			client := holdfast.New(redistest.Server(b).Client(b))
+			defer client.Close()
+			m := client.Mutex(name)
+			lockAndRelease(b, m)
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var all sync.WaitGroup
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range goroutines {
+				all.Go(func() {
+					for left.Add(-1) >= 0 {
+						hold(b, m, 0)
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "grants/s")
+		})
+	}
+}
+
 // benchmarkLockPath measures one goroutine's pair, with what telemetry adds.
 func benchmarkLockPath(b *testing.B, options ...holdfast.Option) {
 	client := holdfast.New(redistest.Server(b).Client(b), options...)

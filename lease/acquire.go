@@ -43,30 +43,57 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 	}
 	defer q.Engine.Done()
 	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
-	a := acquisition{engine: q.Engine, resource: q.Resource, settings: q.Settings, owner: q.As}
-	l, err := a.run(ctx, q)
+	l, how, err := q.run(ctx)
 	if err != nil {
 		err = opError(op, q.Resource, err)
 	}
-	span.End(telemetry.Acquired{
+	told := telemetry.Acquired{
 		Outcome:   telemetry.OutcomeOf(err, telemetry.OutcomeAcquired),
-		Attempts:  a.attempts,
-		Waited:    a.waited,
-		Reentrant: a.reentrant,
+		Attempts:  how.attempts,
+		Reentrant: how.reentrant,
 		Token:     tokenOf(l),
 		Err:       err,
-	})
+	}
+	if how.waited {
+		told.Waited = span.Elapsed()
+	}
+	span.End(told)
 	return l, err
 }
 
-func (a *acquisition) run(ctx context.Context, q Request) (*Lease, error) {
+// course is how an acquisition went, for telemetry.
+type course struct {
+	attempts  int
+	waited    bool
+	reentrant bool
+}
+
+func (q *Request) run(ctx context.Context) (*Lease, course, error) {
 	if !q.Afresh {
 		if outer := Carried(ctx, q.Engine, q.Resource); outer != nil {
-			a.reentrant = true
-			return outer.hold.enter(ctx, outer, a)
+			a := q.acquisition()
+			a.course.reentrant = true
+			l, err := outer.hold.enter(ctx, outer, a)
+			return l, a.course, err
 		}
 	}
-	return a.fresh(ctx, !q.Try)
+	if err := ctx.Err(); err != nil {
+		return nil, course{}, err
+	}
+	l, turn, err := q.follow(ctx)
+	if l != nil || err != nil {
+		return l, course{waited: true}, err
+	}
+	a := q.acquisition()
+	a.turn = turn
+	l, err = a.fresh(ctx, !q.Try)
+	return l, a.course, err
+}
+
+// acquisition returns the Request as one of who asks Redis. Who is passed a lease needs
+// none.
+func (q *Request) acquisition() *acquisition {
+	return &acquisition{engine: q.Engine, resource: q.Resource, settings: q.Settings, owner: q.As}
 }
 
 // tokenOf returns the token of a lease that may not have been granted.
@@ -84,14 +111,13 @@ type acquisition struct {
 	settings Settings
 	owner    Owner
 
+	turn      engine.Turn // with a place in line, if it has followed others
 	place     engine.Ticket
 	ticket    *engine.Ticket // the place, or nil where there is no queue, or no wait
 	grant     grant          // what was granted
 	lateUntil int64          // the not-after of requests whose answer was never heard
 	marked    bool           // a refused try may have left something in Redis
-	attempts  int
-	waited    time.Duration
-	reentrant bool
+	course    course
 }
 
 // grant is what an acquisition was granted.
@@ -110,9 +136,6 @@ func grantOf(call *conn.Call) grant {
 
 // fresh acquires what its owner does not have yet.
 func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	if a.owner.IsZero() {
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
@@ -144,21 +167,30 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 		}
 		return err
 	}
-	started := time.Now()
 	w := a.resource.Waiting()
 	w.Kind, w.Try, w.Ticket = a.resource.Kind(), a.try, a.queue()
-	waited, err := a.engine.Wait(ctx, w)
+	var err error
+	if a.turn.Leads() {
+		a.course.waited, err = true, a.engine.Lead(ctx, w, a.turn)
+	} else {
+		a.course.waited, err = a.engine.Wait(ctx, w)
+	}
 	for a.lostInheritance(ctx) {
 		w.Ticket = a.queue()
 		_, err = a.engine.Wait(ctx, w)
 	}
-	if waited {
-		a.waited = time.Since(started)
+	if w.Grant == engine.Exclusive {
+		err = hinted(err, a.engine, a.resource)
 	}
 	if err == nil && a.place.Token != 0 {
 		a.handed()
 	}
-	if w.Grant == engine.Exclusive && errors.Is(err, errs.Busy) && a.engine.Holds(a.resource.Key()) {
+	return err
+}
+
+// hinted adds to an error what may have gone wrong if the thing was found held.
+func hinted(err error, e *engine.Engine, r Resource) error {
+	if errors.Is(err, errs.Busy) && e.Holds(r.Key()) {
 		return fmt.Errorf("%w (the holder is this same Client: a lease that is not released, or whose context was not passed on?)", err)
 	}
 	return err
@@ -172,7 +204,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	call := a.ask()
 	call.Replicas = a.settings.replicas
 	err := a.engine.Conn.Run(ctx, call)
-	a.attempts += call.Attempts
+	a.course.attempts += call.Attempts
 	if notAfter, unheard := call.Outstanding(); unheard {
 		a.lateUntil, a.place.Doubt = max(a.lateUntil, notAfter), true
 	}

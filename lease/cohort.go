@@ -55,20 +55,20 @@ func (h *hold) join(a *acquisition) {
 // as if the next had entered before the one before it left: for Redis, and for the
 // renewal, nothing changes.
 func (h *hold) heir() *Lease {
-	c, now := h.cohort, time.Now()
-	if c == nil || c.spare == 0 || h.count > 0 || h.gone || h.engine.AgeAt(now) > c.until {
+	c, now := h.cohort, h.engine.Age()
+	if c == nil || c.spare == 0 || h.count > 0 || h.gone || now > c.until {
 		return nil
 	}
 	// What is not settled yet is no one else's to live with.
-	if h.lateUntil != 0 || h.entering || h.changing || h.suspect || h.deadline.Sub(now) < c.terms.Lease/2 {
+	if h.lateUntil != 0 || h.entering || h.changing || h.suspect || h.engine.AgeAt(h.deadline)-now < c.terms.Lease/2 {
 		return nil
 	}
 	c.spare--
 	h.token++
-	h.granted = h.engine.AgeAt(now)
+	h.granted = now
 	l := &Lease{hold: h, length: c.terms.Lease, token: h.token}
 	if c.terms.MaxHold > 0 {
-		l.rarely().maxHold = now.Add(c.terms.MaxHold)
+		l.rarely().maxHold = time.Now().Add(c.terms.MaxHold)
 	}
 	h.leases, h.count = l, 1
 	return l
@@ -102,6 +102,26 @@ func giveUpSeat(e *engine.Engine, r Resource, seat int64) {
 	}
 }
 
+// follow waits behind others of this process, if some wait, for a lease to be passed
+// on. It returns that lease; or the place in line of one who leads it now; or neither,
+// if there is nobody to follow.
+func (q *Request) follow(ctx context.Context) (*Lease, engine.Turn, error) {
+	terms := q.Settings.terms()
+	if r, ok := q.Resource.(Queueing); !ok || r.Grain() != engine.PerProcess || q.Try || terms == (engine.Terms{}) {
+		return nil, engine.Turn{}, nil
+	}
+	turn, err := q.Engine.Follow(ctx, q.Resource.Kind(), q.Resource.Key(), terms)
+	if err != nil {
+		return nil, turn, hinted(err, q.Engine, q.Resource)
+	}
+	l, _ := turn.Passed.(*Lease)
+	if l != nil && !l.lasts() {
+		l.disown(ctx)
+		l = nil
+	}
+	return l, turn, nil
+}
+
 // inherited returns the lease that was passed to the acquisition; nil if none was.
 func (a *acquisition) inherited() *Lease {
 	l, _ := a.place.Passed.(*Lease)
@@ -117,7 +137,7 @@ func (a *acquisition) lostInheritance(ctx context.Context) bool {
 	if l == nil || l.lasts() {
 		return false
 	}
-	a.engine.Background(func() { _, _ = l.release(ctx) }) // what it says is nobody's to hear
+	l.disown(ctx)
 	a.vacate()
 	if a.lateUntil != 0 || a.marked {
 		a.undo()
@@ -127,9 +147,14 @@ func (a *acquisition) lostInheritance(ctx context.Context) bool {
 	return true
 }
 
+// disown releases, in the background, a lease that nobody has.
+func (l *Lease) disown(ctx context.Context) {
+	l.hold.engine.Background(func() { _, _ = l.release(ctx) }) // what it says is nobody's to hear
+}
+
 // lasts reports whether the lease has not ended, nor is over.
 func (l *Lease) lasts() bool {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
-	return l.ended == notYet && time.Now().Before(l.end())
+	return l.ended == notYet && time.Until(l.end()) > 0
 }

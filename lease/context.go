@@ -14,15 +14,12 @@ type held struct {
 	lease *Lease
 }
 
-// carriage asks a context for the lease it carries on one thing of one Client.
-type carriage struct {
-	engine    *engine.Engine
-	kind, key string
-}
+// carriage asks a context for the nearest held in it.
+type carriage struct{}
 
-func (h held) Value(key any) any {
-	if c, ok := key.(carriage); ok && h.lease.is(c) {
-		return h.lease
+func (h *held) Value(key any) any {
+	if _, ok := key.(carriage); ok {
+		return h
 	}
 	return h.Context.Value(key)
 }
@@ -30,13 +27,21 @@ func (h held) Value(key any) any {
 // Carried returns the lease on the resource that ctx carries, or nil. It may
 // have ended. It is for the packages of the synchronizers.
 func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
-	l, _ := ctx.Value(carriage{e, r.Kind(), r.Key()}).(*Lease)
-	return l
+	for {
+		h, ok := ctx.Value(carriage{}).(*held)
+		if !ok {
+			return nil
+		}
+		if h.lease.hold.isOn(e, r) {
+			return h.lease
+		}
+		ctx = h.Context
+	}
 }
 
-func (l *Lease) is(c carriage) bool {
-	h := l.hold
-	return h.engine == c.engine && h.resource.Key() == c.key && h.resource.Kind() == c.kind
+// isOn reports whether it is a hold of that Client on that thing.
+func (h *hold) isOn(e *engine.Engine, r Resource) bool {
+	return h.engine == e && h.resource.Key() == r.Key() && h.resource.Kind() == r.Kind()
 }
 
 // child is one context made by Lease.Context.
@@ -53,7 +58,7 @@ type child struct {
 // It may be called any number of times. What it returned is freed when parent
 // ends or the lease does.
 func (l *Lease) Context(parent context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(held{parent, l})
+	ctx, cancel := context.WithCancelCause(&held{parent, l})
 	c := &child{cancel: cancel, forget: func() bool { return true }}
 	if parent.Done() != nil {
 		c.forget = context.AfterFunc(parent, func() { l.forget(c) })

@@ -33,7 +33,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 
 	call := h.prolonging(h.resource.Recount(h.owner(), count, a.settings.length))
 	err := h.engine.Conn.Run(ctx, call)
-	a.attempts, a.grant = call.Attempts, grantOf(call)
+	a.course.attempts, a.grant = call.Attempts, grantOf(call)
 	switch {
 	case err != nil:
 		h.notEntered(call)

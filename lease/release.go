@@ -30,6 +30,7 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 	}
 	e, begun := h.finish(l, byRelease), h.granted
 	heir := h.heir()
+	held = h.granted - begun // of one that is passed on
 	last := h.count == 0 && !h.entering
 	entering := h.count == 0 && h.entering
 	h.gone = last
@@ -40,12 +41,12 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 	if heir != nil {
 		passed, err := h.pass(heir)
 		if passed || err != nil {
-			return h.engine.Age() - begun, err
+			return held, err
 		}
 		last = true
 	}
-	var seat int64
 	held = telemetry.StillHeld
+	var seat int64
 	if last {
 		seat = h.leave() // nothing is renewed from here on
 		h.engine.Telemetry.Active(h.resource.Kind(), -1)

@@ -27,25 +27,26 @@ type seat struct {
 }
 
 // Pass gives a waiter of key, if there is one on the same terms, what a holder of
-// this process has: Ticket.Passed. It reports whether it did. The waiter may be
-// just giving up; then it has it all the same.
+// this process has: Ticket.Passed, or Turn.Passed. It reports whether it did. The
+// waiter may be just giving up; then it has it all the same.
 //
 // That is the first behind the head, and the head only if nobody is: the head
 // keeps the process's place in Redis's queue, and gets the thing from there when it
 // is no longer passed on. One that is just asking Redis is not passed anything.
 func (e *Engine) Pass(key string, terms Terms, what any) bool {
 	done, told, ended := e.lines.pass(key, terms, what)
-	if told != nil {
-		close(told)
-	}
 	if ended != nil {
 		ended.Close()
+	}
+	if told != nil {
+		told <- struct{}{}
 	}
 	return done
 }
 
-// pass is Pass but for what is to be closed: what tells the waiter, nil if it does
-// not listen yet, and the subscription of a line that has ended.
+// pass is Pass but for what must be done without the mutex: what is to tell the
+// waiter, nil if it does not listen yet, and the subscription of a line that has
+// ended, which is to be closed.
 func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan struct{}, ended *pubsub.Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,11 +58,10 @@ func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan st
 	if p.next != nil {
 		p = p.next
 	}
-	t := p.ticket
-	if p.asking || t == nil || t.Terms != terms {
+	if p.asking || p.terms != terms {
 		return false, nil, nil
 	}
-	t.Passed, told = what, p.passed
+	p.what, told = what, p.passed
 	if p != q.head {
 		p.granted, told = true, p.turn
 	}
@@ -108,7 +108,7 @@ func (e *Engine) ask(p *place) bool {
 	l := &e.lines
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t.Passed != nil {
+	if p.what != nil {
 		return false
 	}
 	p.asking = true
@@ -149,7 +149,7 @@ func (q *line) unseat(p *place) {
 	if t == nil || t.Grain != PerProcess {
 		return
 	}
-	waited, holds := q.head != nil, p.got || t.Passed != nil
+	waited, holds := q.head != nil, p.got || p.what != nil
 	if q.seat.owner != 0 && (t.Doubt && !p.got || !waited && !holds) {
 		t.Orphan = q.seat.owner
 		q.drop()

@@ -31,8 +31,8 @@ func (l *lines) handed(p *place, message string) bool {
 	if t.Grain == PerProcess {
 		own, kept = q.seat.owner, q.seat.kept
 	}
-	reserves := p.next != nil && t.Terms != (Terms{})
-	if owner != own || t.Passed != nil || t.Doubt || reserves || time.Since(kept) >= t.Lasts/2 || left < t.Lasts/2 {
+	reserves := p.next != nil && p.terms != (Terms{})
+	if owner != own || p.what != nil || t.Doubt || reserves || time.Since(kept) >= t.Lasts/2 || left < t.Lasts/2 {
 		return false
 	}
 	t.Owner, t.Kept, t.Token, t.Left = own, kept, token, left
@@ -71,7 +71,9 @@ func (e *Engine) TakeSeat(key string) int64 {
 	if q == nil || q.head == nil || q.head.asking || q.seat.owner != 0 {
 		return 0
 	}
-	if t := q.head.ticket; t == nil || t.Grain != PerProcess || t.Doubt {
+	// One that has just come to lead by Follow has no ticket yet, but terms.
+	switch t := q.head.ticket; {
+	case t == nil && q.head.terms == (Terms{}), t != nil && (t.Grain != PerProcess || t.Doubt):
 		return 0
 	}
 	// The place is kept from its taking, which cannot be before now.

@@ -140,25 +140,26 @@ func TestSeatedTooLate(t *testing.T) {
 // A message is not enough for one who cannot rely on its place, or for whose sake
 // something is to be reserved.
 func TestHandedIsNotEnough(t *testing.T) {
-	for what, change := range map[string]func(ticket *Ticket){
-		"another owner":   func(ticket *Ticket) { ticket.Owner = 105 },
-		"no length":       func(ticket *Ticket) { ticket.Lasts = 0 },
-		"kept long ago":   func(ticket *Ticket) { ticket.Kept = time.Now().Add(-PollBound) },
-		"in doubt":        func(ticket *Ticket) { ticket.Doubt = true },
-		"passed already":  func(ticket *Ticket) { ticket.Passed = "it" },
-		"others to serve": func(ticket *Ticket) { ticket.Terms = alike },
+	for what, change := range map[string]func(ticket *Ticket, p *place){
+		"another owner":   func(ticket *Ticket, _ *place) { ticket.Owner = 105 },
+		"no length":       func(ticket *Ticket, _ *place) { ticket.Lasts = 0 },
+		"kept long ago":   func(ticket *Ticket, _ *place) { ticket.Kept = time.Now().Add(-PollBound) },
+		"in doubt":        func(ticket *Ticket, _ *place) { ticket.Doubt = true },
+		"passed already":  func(_ *Ticket, p *place) { p.what = "it" },
+		"others to serve": func(_ *Ticket, p *place) { p.terms = alike },
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ticket := &Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
 				p := &place{ticket: ticket, line: new(line), next: new(place)}
 				l := new(lines)
-				if change(ticket); l.handed(p, "101 7 2000") {
+				if change(ticket, p); l.handed(p, "101 7 2000") {
 					t.Error("it was enough")
 				}
 				if l.handed(p, "101 7 100") {
 					t.Error("too little was left")
 				}
+				p.what, p.terms = nil, Terms{}
 				*ticket = Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
 				if !l.handed(p, "101 7 2000") || ticket.Token != 7 {
 					t.Error("without that it was not")

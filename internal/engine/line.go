@@ -17,6 +17,7 @@ import (
 type lines struct {
 	mu    sync.Mutex
 	byKey map[string]*line
+	spare sync.Pool // of places, for Follow
 }
 
 // line is the queue of one name.
@@ -43,15 +44,17 @@ type place struct {
 	line *line
 	prev *place
 	next *place
-	turn chan struct{} // closed when the place is the head, or granted
+	turn chan struct{} // holds one signal: the place is the head, or granted
 	out  bool          // it is no longer in the line
 
-	granted bool      // written before turn is closed: it has what it waits for
+	granted bool      // written before the signal: it has what it waits for
 	since   time.Time // when it joined, where that counts: see passing
 
-	ticket *Ticket       // nil where Redis keeps no queue
+	ticket *Ticket       // nil where Redis keeps no queue, and while it follows: see Follow
 	nudged chan struct{} // holds one signal: what the head was told concerns this one
-	passed chan struct{} // of the head: closed when Ticket.Passed is set
+	passed chan struct{} // of the head: holds one signal once what is set
+	terms  Terms         // on which something may be passed on to it
+	what   any           // that was; nil: nothing
 	asking bool          // the head asks Redis: nothing may be passed to it
 	got    bool          // the head was granted the thing by Redis
 	// unseated says that the head has its process's place to ask for, unless a release
@@ -83,7 +86,7 @@ func (l *lines) join(key string, t *Ticket) *place {
 	if l.byKey == nil {
 		l.byKey = make(map[string]*line)
 	}
-	p := &place{turn: make(chan struct{}), ticket: t}
+	p := &place{turn: make(chan struct{}, 1), ticket: t}
 	q := l.byKey[key]
 	if q == nil {
 		q = &line{key: key}
@@ -91,9 +94,10 @@ func (l *lines) join(key string, t *Ticket) *place {
 	}
 	p.line, p.prev = q, q.tail
 	if t != nil {
-		if t.Grain == PerWaiter {
-			p.nudged = make(chan struct{}, 1)
-		}
+		p.terms = t.Terms
+	}
+	if t != nil && t.Grain == PerWaiter {
+		p.nudged = make(chan struct{}, 1)
 		// Never before the head, who has the line's subscription in its hands.
 		for p.prev != nil && p.prev != q.head && t.Seq < p.prev.ticket.Seq {
 			p.prev = p.prev.prev
@@ -107,7 +111,7 @@ func (l *lines) join(key string, t *Ticket) *place {
 func (q *line) insert(p *place) {
 	if p.prev == nil {
 		q.head, q.tail = p, p
-		close(p.turn)
+		p.turn <- struct{}{}
 		return
 	}
 	p.next, p.prev.next = p.prev.next, p
@@ -124,7 +128,7 @@ func (l *lines) grantAll(q *line) {
 	defer l.mu.Unlock()
 	for p := q.head.next; p != nil; p = p.next {
 		p.granted, p.out = true, true
-		close(p.turn)
+		p.turn <- struct{}{}
 	}
 	q.head.next, q.tail = nil, q.head
 }
@@ -137,7 +141,9 @@ func (l *lines) leave(p *place) (passed bool) {
 	if !p.out {
 		ended = l.remove(p)
 	}
-	passed = p.ticket != nil && p.ticket.Passed != nil
+	if passed = p.what != nil; passed {
+		p.ticket.Passed = p.what
+	}
 	l.mu.Unlock()
 	if ended != nil {
 		ended.Close()
@@ -165,7 +171,7 @@ func (l *lines) remove(p *place) (ended *pubsub.Subscription) {
 	q.head = p.next
 	q.unseat(p)
 	if q.head != nil {
-		close(q.head.turn)
+		q.head.turn <- struct{}{}
 	}
 	return l.endIfEmpty(q)
 }
@@ -180,19 +186,14 @@ func (l *lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
 	return q.sub
 }
 
-// leads reports whether p is the head, or has been granted what it waits for.
-func (p *place) leads() bool {
-	select {
-	case <-p.turn:
-		return true
-	default:
-		return false
-	}
-}
+// leads reports whether p is the head, or has been granted what it waits for, and
+// its waiter has not been told yet.
+func (p *place) leads() bool { return len(p.turn) > 0 }
 
 // await waits until there is something for p's waiter to do.
 func (p *place) await(ctx, closing context.Context) (stage, error) {
 	if p.leads() {
+		<-p.turn
 		return p.arrived(), nil
 	}
 	select {

@@ -129,7 +129,7 @@ func (t *Ticket) nudges() bool { return t != nil && len(t.Nudge) > 0 }
 
 // nudge tells those behind the head to try who must.
 func (l *lines) nudge(p *place) {
-	if !p.ticket.nudges() {
+	if !p.ticket.nudges() || p.ticket.Grain == PerProcess {
 		return
 	}
 	ids := make(map[string]bool, len(p.ticket.Nudge))

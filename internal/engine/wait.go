@@ -96,12 +96,16 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	if w.Weight > 0 {
 		p.since = time.Now()
 	}
-	err = e.waitInLine(ctx, w, p, first)
-	if e.lines.leave(p) {
-		err = nil // though it may have given up in the same moment
-		e.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
+	return true, e.gone(w, p, e.waitInLine(ctx, w, p, first))
+}
+
+// gone takes a waiter out of its line whose wait has ended so, and returns how it has.
+func (e *Engine) gone(w Waiting, p *place, err error) error {
+	if !e.lines.leave(p) {
+		return err
 	}
-	return true, err
+	e.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
+	return nil // though it may have given up in the same moment
 }
 
 // waitInLine is Wait for one who has its place.
@@ -193,7 +197,7 @@ func (e *Engine) lead(w Waiting, p *place, first Verdict) (*pubsub.Subscription,
 	}
 	sub, quiet := q.sub, p.quiet(first)
 	if p.asking = sub == nil; p.ticket != nil && p.ticket.Terms != (Terms{}) {
-		p.passed = make(chan struct{})
+		p.passed = make(chan struct{}, 1)
 	}
 	l.mu.Unlock()
 	if sub != nil {

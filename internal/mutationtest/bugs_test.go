@@ -401,7 +401,7 @@ var bugs = []bug{
 	{
 		name: "a cohort has no end",
 		file: "lease/cohort.go",
-		old:  " || h.engine.AgeAt(now) > c.until {",
+		old:  " || now > c.until {",
 		new:  " {",
 		pkg:  ".", tests: []string{"TestCohort_Bounds"},
 	},
@@ -422,7 +422,7 @@ var bugs = []bug{
 	{
 		name: "a lease that was over when it was passed on is released by nobody",
 		file: "lease/cohort.go",
-		old:  "\ta.engine.Background(func() { _, _ = l.release(ctx) }) // what it says is nobody's to hear\n",
+		old:  "\tl.hold.engine.Background(func() { _, _ = l.release(ctx) }) // what it says is nobody's to hear\n",
 		new:  "",
 		pkg:  ".", tests: []string{"TestCohort_PassedToOneThatStandsStill"},
 	},
@@ -443,9 +443,23 @@ var bugs = []bug{
 	{
 		name: "the lock is passed on to one who waits on other terms",
 		file: "internal/engine/cohort.go",
-		old:  "if p.asking || t == nil || t.Terms != terms {",
-		new:  "if p.asking || t == nil {",
+		old:  "if p.asking || p.terms != terms {",
+		new:  "if p.asking {",
 		pkg:  "internal/engine", tests: []string{"TestPassOnEqualTermsOnly"},
+	},
+	{
+		name: "who gives up just as the lock is passed to it leaves it held",
+		file: "internal/engine/follow.go",
+		old:  "if p.out || p == p.line.head {",
+		new:  "if p == p.line.head {",
+		pkg:  "internal/engine", tests: []string{"TestTooLateToGiveUp"},
+	},
+	{
+		name: "who gives up just as it comes to lead its line leaves it without a head",
+		file: "internal/engine/follow.go",
+		old:  "if p.out || p == p.line.head {",
+		new:  "if p.out {",
+		pkg:  "internal/engine", tests: []string{"TestTooLateToGiveUp"},
 	},
 	{
 		name: "a place in the queue is left by a process that is done",

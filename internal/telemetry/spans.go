@@ -58,6 +58,14 @@ func (t *Telemetry) Acquire(ctx context.Context, kind, name string) (context.Con
 	return op.ctx, Acquisition{operation: op, start: time.Now()}
 }
 
+// Elapsed returns for how long it has been under way; 0 where nothing is recorded.
+func (a Acquisition) Elapsed() time.Duration {
+	if a.t == nil {
+		return 0
+	}
+	return time.Since(a.start)
+}
+
 // End ends the span and records the duration, both with what o says.
 func (a Acquisition) End(o Acquired) {
 	if a.t == nil {

@@ -65,9 +65,9 @@ func (h *hold) Holder() string { return h.owner().String() }
 // Member implements engine.Held.
 func (h *hold) Member() *engine.Member { return &h.member }
 
-// Timeout implements renewal.Task: a sixth of the lease, so that several tries
-// fit between the first and the deadline. When the wall clock says that the lease
-// is over there is no time left: the holder must be told.
+// Timeout implements renewal.Task: a sixth of the lease, or a quarter of what is left
+// of it, so that several tries fit between the first and the deadline. When the wall
+// clock says that the lease is over there is no time left: the holder must be told.
 func (h *hold) Timeout() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +78,7 @@ func (h *hold) Timeout() time.Duration {
 	for l := h.leases; l != nil; l = l.next {
 		longest = max(longest, l.length)
 	}
-	return longest / 6
+	return min(longest/6, max(time.Until(h.deadline)/4, suspectTimeout))
 }
 
 // suspectTimeout is how long Redis is asked whether a hold is still there that
@@ -221,7 +221,7 @@ func (h *hold) renewalFailed() {
 	now := time.Now()
 	h.mu.Lock()
 	h.renewing = false
-	h.renewAt = h.engine.AgeAt(now) + max(h.length()/60, 10*time.Millisecond)
+	h.renewAt = h.engine.AgeAt(now) + max(min(h.length()/60, h.deadline.Sub(now)/8), 10*time.Millisecond)
 	if h.suspect && h.overByWallClock(now) {
 		h.mu.Unlock()
 		h.endAll(byLoss, telemetry.LostDeadline)

@@ -40,11 +40,11 @@ var bugs = []bug{
 		file: "lease/acquire.go",
 		old: `l.hold, l.fixed, l.length, l.token = h, s.fixed, s.length, h.token
 	if s.fixed {
-		l.rarely().deadline = endOf(a.grant, s.length)
+		l.rarely().deadline = endAt(a.grant.sent, s.length)
 	} else if due`,
 		new: `l.hold, l.length, l.token = h, s.length, h.token
 	if s.fixed {
-		l.rarely().maxHold = a.grant.Sent.Add(s.length)
+		l.rarely().maxHold = a.grant.sent.Add(s.length)
 	}
 	if due`,
 		pkg: ".", tests: []string{"TestBehaviour06_FixedLease"},
@@ -193,15 +193,15 @@ var bugs = []bug{
 	{
 		name: "the token is taken outside the script, by the client's clock",
 		file: "lease/acquire.go",
-		old:  "token:     a.grant.Int(3),",
+		old:  "token:     a.grant.token,",
 		new:  "token:     time.Now().UnixMicro(),",
 		pkg:  ".", tests: []string{"TestTokens"},
 	},
 	{
 		name: "a token may repeat",
-		file: "internal/lockhash/lua/enter.lua",
-		old:  "token = math.max(token + 1, now - more)",
-		new:  "token = math.max(token, now - more)",
+		file: "internal/lockhash/lua/token.lua",
+		old:  "    token = last + 1\n",
+		new:  "    token = last\n",
 		pkg:  "fairlock", tests: []string{"TestTokens"},
 	},
 	{
@@ -307,16 +307,16 @@ var bugs = []bug{
 
 	{
 		name: "a dead head of the queue is not skipped",
-		file: "internal/lockhash/lua/enter.lua",
-		old:  "  if left > 0 then\n    break\n  end\n  leave(head)",
-		new:  "  if left > -5000 then\n    break\n  end\n  leave(head)",
+		file: "internal/lockhash/lua/queue.lua",
+		old:  "    if left > 0 then\n      break\n    end\n    leave(head)",
+		new:  "    if left > -5000 then\n      break\n    end\n    leave(head)",
 		pkg:  "fairlock", tests: []string{"TestTheDeadAreSkipped"},
 	},
 	{
 		name: "a release hands over to the dead",
-		file: "internal/lockhash/lua/release.lua",
-		old:  "    if left > 0 then\n      return head, left\n    end\n    leave(head)",
-		new:  "    do\n      return head, math.max(left, 30000)\n    end",
+		file: "internal/lockhash/lua/handover.lua",
+		old:  "  local head, left = first(ms)\n",
+		new:  "  local head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 30000\n",
 		pkg:  "fairlock", tests: []string{"TestTheDeadAreSkipped"},
 	},
 	{
@@ -436,7 +436,7 @@ var bugs = []bug{
 	{
 		name: "tokens are reserved ahead of the clock",
 		file: "internal/lockhash/lua/enter.lua",
-		old:  "reserved = math.max(0, math.min(more, now - token))",
+		old:  "reserved = new - token",
 		new:  "reserved = tonumber(ARGV[8])",
 		pkg:  "fairlock", tests: []string{"TestReservedTokens"},
 	},
@@ -464,8 +464,8 @@ var bugs = []bug{
 	{
 		name: "a place in the queue is left by a process that is done",
 		file: "internal/engine/cohort.go",
-		old:  "\treturn q.seat.owner\n",
-		new:  "\treturn 0\n",
+		old:  "\tabandoned := q.seat.owner\n",
+		new:  "\tabandoned := int64(0)\n",
 		pkg:  ".", tests: []string{"TestCohort_PassesWithoutRedis"},
 	},
 	{
@@ -474,5 +474,44 @@ var bugs = []bug{
 		old:  "(t.Doubt && !p.got || !waited && !holds)",
 		new:  "(!waited && !holds)",
 		pkg:  "internal/engine", tests: []string{"TestWhoGivesUpLeavesTheSeat"},
+	},
+
+	// Being handed the lock by a message.
+
+	{
+		name: "what was handed over counts from the message",
+		file: "lease/queueing.go",
+		old:  "until := earlier(t.Kept.Add(t.Lasts), now.Add(lasts(t.Left)))",
+		new:  "until := now.Add(t.Lasts + 0*lasts(t.Left))",
+		pkg:  ".", tests: []string{"TestHanded_ByTheMessageAlone", "TestHanded_ToldBeforeItEnds"},
+	},
+	{
+		name: "a message to another is taken for one's own",
+		file: "internal/engine/handed.go",
+		old:  "if owner != own || p.what",
+		new:  "if p.what",
+		pkg:  ".", tests: []string{"TestHanded_MessagesForOthers"},
+	},
+	{
+		name: "what was handed over is never made whole",
+		file: "lease/acquire.go",
+		old:  "return granted + wholeAfter",
+		new:  "return granted + a.settings.length/3 + 0*wholeAfter",
+		pkg:  ".", tests: []string{"TestHanded_ByTheMessageAlone"},
+	},
+	{
+		name: "a place is taken by a release that comes late, or again",
+		file: "internal/lockhash/lua/handover.lua",
+		old:  "if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then",
+		new:  "if ARGV[9] ~= '' then",
+		pkg:  "fairlock", tests: []string{"TestReleaseScript"},
+		quick: true,
+	},
+	{
+		name: "a place is kept that nobody wants when the release that took it is answered",
+		file: "internal/engine/handed.go",
+		old:  "q.dropped, orphan = slices.Delete(q.dropped, i, i+1), true",
+		new:  "q.dropped = slices.Delete(q.dropped, i, i+1)",
+		pkg:  "internal/engine", tests: []string{"TestSeatedTooLate"},
 	},
 }

@@ -79,7 +79,7 @@ func MaxHold(d time.Duration) LeaseOption { return lease.MaxHold(d) }
 func Replicas(n int) LeaseOption { return lease.Replicas(n) }
 
 // Cohort bounds how a Mutex is passed on within a process without asking Redis; by
-// default 256 times or 10 ms. See lease.Cohort.
+// default 1000 times or 10 ms. See lease.Cohort.
 func Cohort(n int, d time.Duration) LeaseOption { return lease.Cohort(n, d) }
 
 // JavaTokens shares the tokens of a name with Redisson's RFencedLock. See

@@ -76,14 +76,15 @@ func play(t *testing.T, scene func(t *testing.T, w *world)) {
 
 // sources are the files that each script of the mutex is made of.
 var sources = map[string][]string{
-	lockRun:    {"internal/lockhash/lua/token.lua", "rlock/lua/lock.lua"},
-	enterRun:   {"internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/enter.lua"},
-	recountRun: {"internal/lockhash/lua/recount.lua"},
-	renewRun:   {"internal/lockhash/lua/renew.lua"},
-	releaseRun: {"internal/lockhash/lua/release.lua", "internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/handover.lua"},
-	moveRun:    {"internal/lockhash/lua/move.lua"},
-	stateRun:   {"internal/lockhash/lua/state.lua"},
-	"stripes":  {"rlock/lua/stripes.lua"},
+	lockRun:     {"internal/lockhash/lua/token.lua", "rlock/lua/lock.lua"},
+	enterRun:    {"internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/enter.lua"},
+	recountRun:  {"internal/lockhash/lua/recount.lua"},
+	renewRun:    {"internal/lockhash/lua/renew.lua"},
+	"renewmany": {"internal/lockhash/lua/renewmany.lua"},
+	releaseRun:  {"internal/lockhash/lua/release.lua", "internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/handover.lua"},
+	moveRun:     {"internal/lockhash/lua/move.lua"},
+	stateRun:    {"internal/lockhash/lua/state.lua"},
+	"stripes":   {"rlock/lua/stripes.lua"},
 }
 
 // load loads every script, and learns its name.

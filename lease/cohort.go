@@ -12,7 +12,7 @@ import (
 const (
 	// DefaultHandOvers is how often a hold is passed on within a process before
 	// others get it, where Cohort says nothing else.
-	DefaultHandOvers = 256
+	DefaultHandOvers = 1000
 	// DefaultCohortTime is for how long.
 	DefaultCohortTime = 10 * time.Millisecond
 	// MaxHandOvers is the most that Cohort takes: so many tokens are reserved, a

@@ -60,7 +60,7 @@ func JavaTokens() Option {
 // the next goroutine that waits for it here, without a word to Redis, at most n
 // times and for at most d after Redis has granted it; then it is the turn of other
 // processes. Each gets a Lease and a token of its own. The default is
-// Cohort(DefaultHandOvers, DefaultCohortTime): 256 times, 10 ms.
+// Cohort(DefaultHandOvers, DefaultCohortTime): 1000 times, 10 ms.
 //
 // With n or d 0 each Release goes to Redis. That is always so for a fixed lease, with
 // Replicas, when less than half of the lease is left, if the one who waits has

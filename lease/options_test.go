@@ -18,7 +18,7 @@ func TestSettings(t *testing.T) {
 		got  Settings
 		want Settings
 	}{
-		{"nothing said", NewSettings(), Settings{length: 30 * time.Second, handOvers: 256, cohortTime: 10 * time.Millisecond}},
+		{"nothing said", NewSettings(), Settings{length: 30 * time.Second, handOvers: 1000, cohortTime: 10 * time.Millisecond}},
 		{"nil options", NewSettings([]Option{Cohort(0, 0)}, []Option{nil}), Settings{length: 30 * time.Second}},
 		{"the client's", NewSettings(defaults), Settings{length: time.Minute, maxHold: time.Hour}},
 		{"the lock's own win", NewSettings(defaults, []Option{Fixed(time.Second)}),

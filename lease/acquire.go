@@ -175,7 +175,7 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	} else {
 		a.course.waited, err = a.engine.Wait(ctx, w)
 	}
-	for a.lostInheritance(ctx) {
+	for a.lostInheritance() {
 		w.Ticket = a.queue()
 		_, err = a.engine.Wait(ctx, w)
 	}

@@ -116,7 +116,7 @@ func (q *Request) follow(ctx context.Context) (*Lease, engine.Turn, error) {
 	}
 	l, _ := turn.Passed.(*Lease)
 	if l != nil && !l.lasts() {
-		l.disown(ctx)
+		l.disown()
 		l = nil
 	}
 	return l, turn, nil
@@ -132,12 +132,12 @@ func (a *acquisition) inherited() *Lease {
 // over before anybody could use it, as when the process stood still just then. Nobody
 // but the acquisition knows of that lease, so it is released, and the acquisition is
 // ready to wait again.
-func (a *acquisition) lostInheritance(ctx context.Context) bool {
+func (a *acquisition) lostInheritance() bool {
 	l := a.inherited()
 	if l == nil || l.lasts() {
 		return false
 	}
-	l.disown(ctx)
+	l.disown()
 	a.vacate()
 	if a.lateUntil != 0 || a.marked {
 		a.undo()
@@ -148,8 +148,8 @@ func (a *acquisition) lostInheritance(ctx context.Context) bool {
 }
 
 // disown releases, in the background, a lease that nobody has.
-func (l *Lease) disown(ctx context.Context) {
-	l.hold.engine.Background(func() { _, _ = l.release(ctx) }) // what it says is nobody's to hear
+func (l *Lease) disown() {
+	l.hold.engine.Background(func() { _, _ = l.release() }) // what it says is nobody's to hear
 }
 
 // lasts reports whether the lease has not ended, nor is over.

@@ -165,8 +165,8 @@ func (l *Lease) Release(ctx context.Context) error {
 	if h.engine.Begin() == nil {
 		defer h.engine.Done()
 	}
-	ctx, span := h.engine.Telemetry.Release(ctx, h.resource.Kind(), h.resource.Name())
-	held, err := l.release(ctx)
+	_, span := h.engine.Telemetry.Release(ctx, h.resource.Kind(), h.resource.Name())
+	held, err := l.release()
 	span.End(telemetry.OutcomeOf(err, telemetry.OutcomeReleased), held, err)
 	return err
 }

@@ -7,16 +7,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// releaseLimit is how long Release tries before it leaves the rest to the
-// background.
-const releaseLimit = 5 * time.Second
-
 // release is Release, and tells how long the hold has lasted if it is over.
-func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
+func (l *Lease) release() (held time.Duration, err error) {
 	h := l.hold
 	h.mu.Lock()
 	if l.ended != notYet {
@@ -52,7 +49,7 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 		h.engine.Telemetry.Active(h.resource.Kind(), -1)
 		held = h.engine.Age() - begun
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.releaseTime())
+	ctx, cancel := h.grace()
 	defer cancel()
 	switch {
 	case last:
@@ -68,10 +65,14 @@ func (l *Lease) release(ctx context.Context) (held time.Duration, err error) {
 	return held, nil
 }
 
-// releaseTime is how long a release tries: past the deadline there is nothing
-// left to release.
-func (h *hold) releaseTime() time.Duration {
-	return min(releaseLimit, max(time.Until(h.until()), MinLease))
+// grace bounds how long a release tries: past the deadline there is nothing left to
+// release.
+func (h *hold) grace() (context.Context, context.CancelFunc) {
+	left := max(time.Until(h.until()), MinLease)
+	if left >= engine.Grace {
+		return h.engine.Grace(), func() {}
+	}
+	return context.WithTimeout(context.Background(), left)
 }
 
 func (h *hold) until() time.Time {

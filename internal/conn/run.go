@@ -23,7 +23,7 @@ const (
 // ends first; errs.Closed after Close; a typed error at once for what no retry
 // mends.
 func (m *Manager) Run(ctx context.Context, c *Call) error {
-	t := attempt{m: m, call: c, started: time.Now()}
+	t := attempt{m: m, call: c}
 	for {
 		if err := m.over(ctx, c); err != nil {
 			return t.because(err)
@@ -63,12 +63,12 @@ type attempt struct {
 	m    *Manager
 	call *Call
 
-	full     bool  // send the source
-	fewer    bool  // send the keys that are enough
-	detour   *lane // where ASK sent us, for the next request only
-	failures int   // in a row, for the backoff
-	last     error // for the caller's error
-	started  time.Time
+	full     bool      // send the source
+	fewer    bool      // send the keys that are enough
+	detour   *lane     // where ASK sent us, for the next request only
+	failures int       // in a row, for the backoff
+	last     error     // for the caller's error
+	failing  time.Time // since when; zero until something has failed
 	warned   bool
 }
 
@@ -181,7 +181,10 @@ func (t *attempt) because(end error) error {
 
 // complain logs, once a call, that Redis has not answered for a while.
 func (t *attempt) complain() {
-	if t.warned || time.Since(t.started) < complainAfter {
+	if t.failing.IsZero() {
+		t.failing = time.Now()
+	}
+	if t.warned || time.Since(t.failing) < complainAfter {
 		return
 	}
 	t.warned = true

@@ -37,6 +37,7 @@ type Engine struct {
 	passing  passing
 	registry registry
 	reports  reports
+	graces   graces
 
 	start time.Time // when the Client was made
 
@@ -127,6 +128,7 @@ func (e *Engine) Close() error {
 		err := e.subs.Close()
 		e.Conn.Close()
 		e.work.wait()
+		e.graces.close()
 		if err != nil {
 			e.Log.Warn("holdfast: closing the subscriptions failed", "error", err)
 		}

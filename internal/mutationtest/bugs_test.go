@@ -422,7 +422,7 @@ var bugs = []bug{
 	{
 		name: "a lease that was over when it was passed on is released by nobody",
 		file: "lease/cohort.go",
-		old:  "\tl.hold.engine.Background(func() { _, _ = l.release(ctx) }) // what it says is nobody's to hear\n",
+		old:  "\tl.hold.engine.Background(func() { _, _ = l.release() }) // what it says is nobody's to hear\n",
 		new:  "",
 		pkg:  ".", tests: []string{"TestCohort_PassedToOneThatStandsStill"},
 	},

@@ -3,11 +3,13 @@
 package holdfast_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -171,6 +173,42 @@ func TestHanded_OneRequestAGrant(t *testing.T) {
 			t.Errorf("%d places are left", n)
 		}
 	})
+}
+
+// A message is not believed by who has lost its place since it was sent, and with it
+// what was handed to it: another may hold that now.
+func TestHanded_MessageFromBefore(t *testing.T) {
+	for kind, lock := range map[string]func(p *process) lease.Locker{
+		"mutex": func(p *process) lease.Locker { return p.mutex },
+		"fair":  func(p *process) lease.Locker { return p.FairMutex(name) },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p := w.process()
+				other := w.lock(t.Context(), w.process().mutex)
+				next := w.goLock(t.Context(), lock(p))
+				w.at(100 * time.Millisecond)
+				waits := w.rdb.ZRange(t.Context(), queueKey, 0, 0).Val()
+				client, number, _ := strings.Cut(waits[0], ":")
+				at := keys.FairLockAt(name)
+				w.rdb.ZRem(t.Context(), at.Queue, waits[0]) // as a hand-over does
+				w.rdb.ZRem(t.Context(), at.Alive, waits[0])
+				for n := p.runs(""); p.runs("") == n; {
+					w.at(w.now() + 10*time.Millisecond)
+				}
+				w.rdb.Publish(t.Context(), at.GrantTo(client), number+" 5 2500")
+				if time.Sleep(time.Millisecond); !next.pending() {
+					t.Error("two hold the lock")
+				}
+				w.release(other)
+				l, err := next.result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.release(l)
+			})
+		})
+	}
 }
 
 // A message that hands the lock to another, or says nothing that can be understood,

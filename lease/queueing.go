@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -113,6 +114,11 @@ func (a *acquisition) placed(call *conn.Call) {
 	t.Nudge = nil
 	for i := nudge; i < len(call.Reply); i++ {
 		t.Nudge = append(t.Nudge, call.Text(i))
+	}
+	if call.Status() != Granted && slices.Contains(t.Nudge, a.owner.String()) {
+		// The place was lost, perhaps to a hand-over that has run out since, of which
+		// the message may still come.
+		t.Doubt = true
 	}
 }
 

@@ -112,8 +112,13 @@ func (e *Engine) ask(p *place) bool {
 		return false
 	}
 	p.asking = true
-	if q.seat.owner == 0 {
+	switch {
+	case q.seat.owner == 0:
 		q.seat = seat{owner: t.Owner}
+	case q.seat.seq == 0:
+		// A release was to take the place, which is not answered: whether the place was
+		// lost since then, Redis cannot tell from a number that is not known.
+		t.Doubt = true
 	}
 	t.Owner, t.Seq = q.seat.owner, q.seat.seq
 	switch {

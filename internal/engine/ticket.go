@@ -55,7 +55,8 @@ type Ticket struct {
 	Token int64
 	Left  time.Duration
 	// Doubt is set by Try when a request was not answered that may still change
-	// something for Owner or Next.
+	// something for Owner or Next, and when the place had been lost: what was handed to
+	// Owner in it may have gone to another, and the message be still to come.
 	Doubt bool
 
 	// What follows is of the grain PerProcess. Next is the number of the owner that is to have the seat once Owner is granted

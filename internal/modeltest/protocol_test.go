@@ -18,6 +18,17 @@ func three() rules {
 	return rules{clients: 2, members: 3, lease: 2, margin: 1, window: 1, prompt: true, fleeting: true}
 }
 
+// queue is two clients and one server where who is refused waits, and is handed the
+// lock by a message.
+func queue() rules {
+	return rules{clients: 2, members: 1, lease: 2, margin: 1, window: 1, asks: 2}
+}
+
+// crowd is three of them.
+func crowd() rules {
+	return queue().with(func(r *rules) { r.clients, r.prompt, r.fleeting = 3, true, true })
+}
+
 // with returns the rules with a change.
 func (r rules) with(change func(r *rules)) rules {
 	change(&r)
@@ -37,7 +48,9 @@ func TestNothingGoesWrong(t *testing.T) {
 		"one server that loses its data: the fence": one().with(func(r *rules) {
 			r.crashes, r.overlaps, r.fleeting = 1, true, true
 		}),
-		"a quorum": three(),
+		"a quorum":         three(),
+		"a queue":          queue(),
+		"a queue of three": crowd(),
 	}
 	if long() {
 		bounds["one server that gets requests twice"] = one().with(func(r *rules) { r.copies = 1 })
@@ -45,6 +58,13 @@ func TestNothingGoesWrong(t *testing.T) {
 			r.lease, r.window, r.copies = 3, 2, 1
 		})
 		bounds["one server that loses its data under renewals: the fence"] = one().with(func(r *rules) {
+			r.crashes, r.overlaps = 1, true
+		})
+		bounds["a queue that gets requests twice"] = queue().with(func(r *rules) { r.copies, r.asks = 1, 3 })
+		bounds["a queue of three, longer leases"] = crowd().with(func(r *rules) { r.lease = 3 })
+		bounds["a queue of three, and late replies"] = crowd().with(func(r *rules) { r.prompt = false })
+		bounds["a queue of three, and renewals"] = crowd().with(func(r *rules) { r.fleeting = false })
+		bounds["a queue of three in a server that loses its data: the fence"] = crowd().with(func(r *rules) {
 			r.crashes, r.overlaps = 1, true
 		})
 		bounds["a quorum, and a member that loses its data"] = three().with(func(r *rules) { r.crashes = 1 })
@@ -67,6 +87,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	const (
 		overlap = "two are inside"
 		stale   = "the resource has taken a write of a holder that has been overtaken"
+		placed  = "a place is kept for a client whose clean-up is over"
 		leaked  = "a server holds the lock for a client whose clean-up is over"
 	)
 	for name, test := range map[string]struct {
@@ -93,6 +114,14 @@ func TestEachRuleIsNeeded(t *testing.T) {
 		"an empty member that counts at once":     {three(), func(r *rules) { r.noQuarantine, r.crashes = true, 1 }, overlap, false},
 		"an empty member, its clock far behind":   {three(), func(r *rules) { r.clocksApart, r.crashes = true, 1 }, stale, true},
 		"an empty member, and tokens are counted": {three(), func(r *rules) { r.counted, r.crashes = true, 1 }, stale, true},
+
+		"a queue, the deadline counts from the message":   {crowd(), func(r *rules) { r.fromMessage = true }, overlap, false},
+		"a queue, it counts from an unanswered question":  {crowd(), func(r *rules) { r.fromUnheard = true }, overlap, false},
+		"a queue, no look at the deadline":                {crowd(), func(r *rules) { r.noRecheck = true }, overlap, false},
+		"a queue, a message to another owner":             {crowd(), func(r *rules) { r.anyOwner = true }, overlap, false},
+		"a queue, a message to who never heard an answer": {crowd(), func(r *rules) { r.noDoubt = true }, overlap, false},
+		"a queue, a message from before a place was lost": {crowd(), func(r *rules) { r.oldMessage = true }, overlap, false},
+		"a queue, a clean-up that ends too early":         {queue(), func(r *rules) { r.hasty = true }, placed, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,14 +49,12 @@ func (r *rules) clientSteps(w *world, c int, visit func(step, world, string)) {
 	now := &w.clients[c]
 	switch {
 	case now.phase == idle:
-		do("asks", func(_ *world, c *client) {
-			c.phase = asking
-			for m := range r.members {
-				c.links[m].request, c.links[m].notAfter, c.links[m].left = acquire, int8(r.window), r.valid()
-			}
-		})
+		do("asks", func(_ *world, c *client) { r.ask(c) })
 	case now.phase == asking:
 		do("gives up", func(_ *world, c *client) { r.leave(c) })
+		if r.queues() {
+			r.waitSteps(w, c, visit)
+		}
 	case now.phase == inside && now.paused:
 		do("goes on after a pause", func(_ *world, c *client) {
 			c.paused = false
@@ -132,7 +130,7 @@ func (r *rules) linkSteps(w *world, c, m int, visit func(step, world, string)) {
 		do(what, func(to *world, _ *client, l *link) {
 			run(to, l)
 			if r.prompt {
-				l.reply, l.left, l.slow = 0, 0, false
+				r.unheard(l)
 			}
 		})
 		if w.copies > 0 {
@@ -143,7 +141,8 @@ func (r *rules) linkSteps(w *world, c, m int, visit func(step, world, string)) {
 		}
 	}
 	if l.reply != 0 && !now.paused {
-		what := [...]string{granted: "hears that it is granted", refused: "hears that it is refused"}[l.reply]
+		what := [...]string{granted: "hears that it is granted", refused: "hears that it is refused",
+			displaced: "hears that it is refused, and had lost its place"}[l.reply]
 		do(what, func(to *world, c *client, l *link) { r.hear(to, c, l) })
 	}
 	if !r.fleeting && now.phase == inside && !now.paused && l.granted && l.valid > 0 && l.request == nothing && l.reply == 0 {
@@ -152,7 +151,7 @@ func (r *rules) linkSteps(w *world, c, m int, visit func(step, world, string)) {
 		})
 	}
 	if now.phase == leaving && !l.settled { // it releases again and again
-		do("'s release is executed", func(to *world, _ *client, l *link) { r.release(to, m, l) })
+		r.releaseSteps(w, c, m, visit)
 	}
 }
 
@@ -169,23 +168,35 @@ func (r *rules) execute(w *world, c, m int) {
 		answer = granted
 	case l.request == acquire && holder < 0:
 		answer = granted
-		l.holds = true
-		at.token++
-		if !r.counted {
-			at.clock = max(at.clock+1, at.token)
-			at.token = at.clock
-		}
-		l.token = at.token
+		r.give(w, c, m)
+	case l.request == acquire:
+		answer = r.queue(l)
 	}
 	if answer == granted {
 		at.ttl = int8(r.lease)
 	}
-	if who.order == 0 && r.heldBy(who) {
+	if !r.queues() && who.order == 0 && r.heldBy(who) {
 		w.orders++
 		who.order = w.orders
 	}
 	if who.phase == asking || who.phase == inside {
 		l.reply = answer // to a copy it is as good as the first
+	}
+}
+
+// give makes the client the member's holder, with the next token.
+func (r *rules) give(w *world, c, m int) {
+	l, at := &w.clients[c].links[m], &w.members[m]
+	l.holds, l.place = true, 0
+	at.token++
+	if !r.counted {
+		at.clock = max(at.clock+1, at.token)
+		at.token = at.clock
+	}
+	l.token = at.token
+	if r.queues() {
+		w.orders++
+		l.order = w.orders
 	}
 }
 
@@ -214,6 +225,9 @@ func (r *rules) hear(w *world, c *client, l *link) {
 		l.granted = true
 	} else {
 		l.granted, l.valid, l.aged = false, 0, false
+		if r.queues() && c.phase == asking {
+			r.hearPlace(l, left)
+		}
 	}
 	l.reply = 0
 	if l.request == nothing {
@@ -237,6 +251,9 @@ func (r *rules) enter(w *world, c *client) {
 			c.token = max(c.token, l.token)
 		}
 	}
+	if r.queues() {
+		c.order = c.links[0].order
+	}
 	for m := range r.members {
 		if c.links[m].granted && !r.noWriteBack {
 			w.members[m].token = max(w.members[m].token, c.token)
@@ -250,17 +267,20 @@ func (r *rules) release(w *world, m int, l *link) {
 	if l.holds {
 		l.holds, w.members[m].ttl = false, 0
 	}
+	l.place = 0
 	if holder := w.holder(m); r.noOwner && holder >= 0 {
 		w.clients[holder].links[m].holds, w.members[m].ttl = false, 0
 	}
-	l.settled = l.request == nothing || r.noSettling || r.noNotAfter
+	l.settled = l.request == nothing || r.noSettling || r.noNotAfter || r.hasty && l.seated
 }
 
 // crash has a member come back without its data.
 func (r *rules) crash(w world, m int) world {
 	w.crashes--
 	for c := range w.clients {
-		w.clients[c].links[m].holds = false
+		l := &w.clients[c].links[m]
+		l.taken = l.taken || l.place > 0
+		l.holds, l.place = false, 0
 	}
 	at := &w.members[m]
 	at.ttl, at.token = 0, 0
@@ -356,8 +376,12 @@ func (r *rules) serversAge(w *world) {
 			if l.request != nothing && !r.noNotAfter {
 				if l.notAfter--; l.notAfter == 0 {
 					l.request = nothing
+					if r.queues() && w.clients[c].phase == asking && l.reply == 0 {
+						r.unheard(l)
+					}
 				}
 			}
+			l.place = max(l.place-1, 0)
 		}
 	}
 }
@@ -373,6 +397,9 @@ func (r *rules) wrong(w *world) string {
 		for m := range who.links {
 			if l := &who.links[m]; l.settled && l.holds {
 				return "a server holds the lock for a client whose clean-up is over"
+			}
+			if l := &who.links[m]; l.settled && l.place > 0 {
+				return "a place is kept for a client whose clean-up is over"
 			}
 		}
 	}

@@ -17,6 +17,7 @@ type rules struct {
 	crashes  int  // how often a server may come back empty
 	prompt   bool // a reply is heard at once or never, so that there are fewer states
 	fleeting bool // nobody renews, likewise
+	asks     int  // how often a client may ask that waits in a queue; 0: there is none
 
 	// What is not promised, or on a condition that does not hold.
 	overlaps    bool // there may be overlaps: only the fence is promised
@@ -34,6 +35,14 @@ type rules struct {
 	noWriteBack  bool // the token of a quorum stays with those who gave it
 	counted      bool // tokens are counted, and begin anew with the data
 	smallQuorum  bool // one member less than a majority is enough
+
+	// Likewise, of the queue.
+	fromMessage bool // the deadline of who is handed the lock counts from the message
+	fromUnheard bool // it counts from a question that was not answered
+	anyOwner    bool // a message to another is believed
+	noDoubt     bool // one is believed by a client that has never heard an answer
+	oldMessage  bool // one is believed by a client that had lost its place meanwhile
+	hasty       bool // the clean-up of who has waited ends with its first answer
 }
 
 // quorum is how many members must grant.
@@ -86,6 +95,7 @@ type client struct {
 	write  bool // a write of it is on its way to the resource
 	token  int8
 	order  int8 // of its grant among all; nobody in the model knows it
+	asked  int8 // how often, if it may wait
 	links  [maxMembers]link
 }
 
@@ -99,6 +109,7 @@ const (
 const (
 	granted int8 = iota + 1
 	refused
+	displaced // refused, and the place that the client had was lost
 )
 
 // link is what is between one client and one member.
@@ -107,6 +118,7 @@ type link struct {
 	notAfter int8 // for how long it may still be executed
 	reply    int8 // what is on its way back
 	token    int8 // in the reply, and after it
+	order    int8 // of that grant, where there is a queue
 	left     int8 // of the lease that was asked for, counted from the sending
 	slow     bool // the client's clock has lost a tick since then
 	granted  bool // the client has it from this member
@@ -114,6 +126,7 @@ type link struct {
 	aged     bool // slow, of that
 	settled  bool // the clean-up is over
 	holds    bool // the member says that this client holds the lock
+	waiting
 }
 
 type member struct {
@@ -164,7 +177,7 @@ func (c *client) grants() (n int) {
 func (w world) canonical(r *rules) world {
 	all := w.clients[:r.clients]
 	for c := range all {
-		all[c].forget()
+		all[c].forget(r)
 	}
 	for i := 1; i < r.members; i++ {
 		for k := i; k > 0 && w.weight(k) < w.weight(k-1); k-- {
@@ -195,15 +208,19 @@ func (w *world) weight(m int) uint64 {
 }
 
 // forget drops what nobody asks a client for that has left.
-func (c *client) forget() {
+func (c *client) forget(r *rules) {
+	for m := range c.links {
+		c.links[m].dull(c, r)
+	}
 	if c.phase != leaving {
 		return
 	}
+	c.asked = 0
 	if !c.write {
 		c.token, c.order = 0, 0
 	}
 	for m := range c.links {
-		c.links[m].token = 0
+		c.links[m].token, c.links[m].order = 0, 0
 	}
 }
 
@@ -215,19 +232,27 @@ func less(a, b *client) bool {
 		if x, y := a.links[m].rank(), b.links[m].rank(); x != y {
 			return x < y
 		}
+		if x, y := a.links[m].waiting.rank(), b.links[m].waiting.rank(); x != y {
+			return x < y
+		}
 	}
 	return false
 }
 
 // rank is another number for every state of a client, its links aside.
 func (c *client) rank() uint64 {
-	return pack(int8(c.phase), bit(c.paused), bit(c.write), c.token, c.order)
+	return pack(int8(c.phase), bit(c.paused), bit(c.write), c.token, c.order, c.asked)
 }
 
 // rank is another number for every state of a link.
 func (l *link) rank() uint64 {
 	return pack(l.request, l.notAfter, l.reply, l.token, l.left, bit(l.slow), bit(l.granted),
-		l.valid, bit(l.aged), bit(l.settled), bit(l.holds))
+		l.valid, bit(l.aged), bit(l.settled)<<1|bit(l.holds), l.order)
+}
+
+// rank is another number for every state of a wait.
+func (w *waiting) rank() uint64 {
+	return pack(w.place, bit(w.taken), w.told, w.toldOrder, bit(w.seated), bit(w.doubt))
 }
 
 // pack puts small numbers side by side.

@@ -150,7 +150,7 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 	l, err := a.begin()
 	if err != nil {
 		a.undo()
-		giveUpSeat(a.engine, a.resource, a.engine.Abandon(a.resource.Key()))
+		giveUpSeat(a.engine, a.resource, abandoned(a.engine, a.resource))
 	}
 	return l, err
 }

@@ -94,6 +94,22 @@ func (h *hold) pass(heir *Lease) (passed bool, err error) {
 	return false, nil
 }
 
+// seats reports whether processes have seats for the resource. Others may wait for the
+// same key, such as a Mutex for an RWMutex's.
+func seats(r Resource) bool {
+	q, ok := r.(Queueing)
+	return ok && q.Grain() == engine.PerProcess
+}
+
+// abandoned returns the seat that this process does not need any more: see
+// engine.Engine.Abandon.
+func abandoned(e *engine.Engine, r Resource) (seat int64) {
+	if !seats(r) {
+		return 0
+	}
+	return e.Abandon(r.Key())
+}
+
 // giveUpSeat gives up the place in Redis's queue that this process has for the
 // resource, if nobody of it waits any more.
 func giveUpSeat(e *engine.Engine, r Resource, seat int64) {

@@ -166,5 +166,5 @@ func (h *hold) report(reason string) {
 func (h *hold) leave() (seat int64) {
 	h.engine.Renewals.Remove(h)
 	h.engine.Unregister(h.resource.Key(), h)
-	return h.engine.Abandon(h.resource.Key())
+	return abandoned(h.engine, h.resource)
 }

@@ -65,9 +65,10 @@ func (h *hold) Holder() string { return h.owner().String() }
 // Member implements engine.Held.
 func (h *hold) Member() *engine.Member { return &h.member }
 
-// Timeout implements renewal.Task: a sixth of the lease, or a quarter of what is left
-// of it, so that several tries fit between the first and the deadline. When the wall
-// clock says that the lease is over there is no time left: the holder must be told.
+// Timeout implements renewal.Task: a sixth of the lease, so that several tries fit
+// between the first and the deadline, or all that is left of it: the connection may
+// have to be made yet, to a server far away. When the wall clock says that the lease
+// is over there is no time left: the holder must be told.
 func (h *hold) Timeout() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +79,7 @@ func (h *hold) Timeout() time.Duration {
 	for l := h.leases; l != nil; l = l.next {
 		longest = max(longest, l.length)
 	}
-	return min(longest/6, max(time.Until(h.deadline)/4, suspectTimeout))
+	return min(longest/6, max(time.Until(h.deadline), suspectTimeout))
 }
 
 // suspectTimeout is how long Redis is asked whether a hold is still there that

@@ -99,6 +99,9 @@ func (a *acquisition) placed(call *conn.Call) {
 		return
 	}
 	t.Kept = call.Sent
+	if _, unheard := call.Outstanding(); unheard && call.Status() == Granted {
+		t.Kept = time.Time{} // the next place may be from an earlier sending
+	}
 	nudge := 4
 	if call.Status() == Granted {
 		nudge = 6

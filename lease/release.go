@@ -84,7 +84,10 @@ func (h *hold) until() time.Time {
 // free gives the thing up in Redis, and the seat that its process does not need any
 // more; or it takes one for those of its process who wait.
 func (h *hold) free(ctx context.Context, seat int64) error {
-	joins := h.engine.TakeSeat(h.resource.Key())
+	var joins int64
+	if seats(h.resource) {
+		joins = h.engine.TakeSeat(h.resource.Key())
+	}
 	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
 	err := h.engine.Conn.Run(ctx, call)
 	if joins != 0 && h.engine.Seated(h.resource.Key(), joins, call.Int(2)) {

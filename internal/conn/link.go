@@ -6,7 +6,6 @@ package conn
 import (
 	"errors"
 	"net"
-	"os"
 	"syscall"
 	"time"
 )
@@ -64,7 +63,8 @@ func (l *link) SetReadDeadline(t time.Time) error {
 
 func (l *link) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
-	if err == nil || n > 0 || !l.hurried || !errors.Is(err, os.ErrDeadlineExceeded) {
+	var late net.Error
+	if err == nil || n > 0 || !l.hurried || !errors.As(err, &late) || !late.Timeout() {
 		return n, err
 	}
 	l.hurried = false

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/pubsub"
@@ -24,6 +25,7 @@ type seat struct {
 	seq   int64     // its number in the queue
 	kept  time.Time // no later than when Redis began to keep it for its while
 	heard time.Time // when Redis last said that it does, or was to be asked to
+	asked bool      // a head has asked as its owner: it may be granted the thing at any time
 }
 
 // Pass gives a waiter of key, if there is one on the same terms, what a holder of
@@ -92,7 +94,7 @@ func (e *Engine) Abandon(key string) int64 {
 // drop leaves the line without a seat. A release that is just taking it must give it
 // up, too, since that may come later.
 func (q *line) drop() {
-	if q.joining > 0 {
+	if slices.Contains(q.joining, q.seat.owner) {
 		q.dropped = append(q.dropped, q.seat.owner)
 	}
 	q.seat = seat{}
@@ -120,6 +122,7 @@ func (e *Engine) ask(p *place) bool {
 		// lost since then, Redis cannot tell from a number that is not known.
 		t.Doubt = true
 	}
+	q.seat.asked = true
 	t.Owner, t.Seq = q.seat.owner, q.seat.seq
 	switch {
 	case p.next == nil && !t.Doubt: // else a late request may take a place for it
@@ -141,7 +144,7 @@ func (l *lines) answered(p *place, v Verdict, err error) {
 	defer l.mu.Unlock()
 	q.seat.seq, q.seat.kept, q.seat.heard = t.Seq, t.Kept, time.Now()
 	if v.Granted {
-		q.seat.owner = t.Next
+		q.seat.owner, q.seat.asked = t.Next, false
 	}
 	p.got, p.asking = v.Granted, v.Granted
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // seatDelay is how long the next of a process, which has just been handed the thing,
@@ -32,7 +34,7 @@ func (l *lines) handed(p *place, message string) bool {
 		own, kept = q.seat.owner, q.seat.kept
 	}
 	reserves := p.next != nil && p.terms != (Terms{})
-	if owner != own || p.what != nil || t.Doubt || reserves || time.Since(kept) >= t.Lasts/2 || left < t.Lasts/2 {
+	if owner != own || p.what != nil || t.Doubt || reserves || !t.enough(kept, left) {
 		return false
 	}
 	t.Owner, t.Kept, t.Token, t.Left = own, kept, token, left
@@ -41,6 +43,16 @@ func (l *lines) handed(p *place, message string) bool {
 		t.Next, q.seat, q.handed = 0, seat{}, true
 	}
 	return true
+}
+
+// enough reports whether what was handed over, which had left to go then, is the
+// waiter's for long enough, in a place that was last kept at that time. It is not if
+// Redis knows of less than the waiter does: as a replica does that was promoted, and
+// has not heard of the last time.
+func (t *Ticket) enough(kept time.Time, left time.Duration) bool {
+	now := time.Now()
+	age := max(now.Sub(kept), now.Round(0).Sub(kept.Round(0))) // the machine may have slept
+	return age < t.Lasts/2 && left >= t.Lasts-age
 }
 
 // parseHandOver returns what a message that hands something over says: the number of
@@ -79,18 +91,19 @@ func (e *Engine) TakeSeat(key string) int64 {
 	// The place is kept from its taking, which cannot be before now.
 	now := time.Now()
 	q.seat = seat{owner: e.owners.Add(1), kept: now, heard: now}
-	q.joining++
+	q.joining = append(q.joining, q.seat.owner)
 	return q.seat.owner
 }
 
 // Seated takes in what number the place has that a release was to take for that
 // owner; 0: none. It reports whether the caller is to give that place up: because
-// nobody waits for it any more, or because it is not known whether it was taken.
+// nobody waits for it any more, or because it is not known whether it was taken. It
+// is not to if a head has asked as that owner: what it was granted would go with it.
 func (e *Engine) Seated(key string, owner, number int64) (orphan bool) {
 	l := &e.lines
 	l.mu.Lock()
 	q := l.byKey[key] // it stands while joining says so
-	q.joining--
+	q.joining = slices.DeleteFunc(q.joining, func(other int64) bool { return other == owner })
 	if i := slices.Index(q.dropped, owner); i >= 0 {
 		q.dropped, orphan = slices.Delete(q.dropped, i, i+1), true
 	}
@@ -98,7 +111,7 @@ func (e *Engine) Seated(key string, owner, number int64) (orphan bool) {
 		if number != 0 {
 			q.seat.seq, q.seat.heard = number, time.Now()
 		}
-		if orphan = number == 0 || q.head == nil; orphan {
+		if orphan = number == 0 && !q.seat.asked || q.head == nil; orphan {
 			q.seat = seat{}
 		}
 	}
@@ -113,10 +126,11 @@ func (e *Engine) Seated(key string, owner, number int64) (orphan bool) {
 // rest returns for how long the head need not ask though its timer has run out: what
 // it was to ask for, the process's place, a release has taken.
 func (l *lines) rest(p *place, reason string) time.Duration {
-	if reason != "timer" || !p.unseated {
+	unseated := p.unseated
+	p.unseated = false // whatever woke it, it asks now, and knows then when to ask again
+	if reason != telemetry.WokenTimer || !unseated {
 		return 0
 	}
-	p.unseated = false
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.line.seat.owner == 0 {

@@ -43,7 +43,7 @@ func withHanded(t *testing.T, n int, test func(sc *scene)) {
 
 func (sc *scene) hand(owner, token int64) {
 	sc.t.Helper()
-	sc.s.Publish(channel, fmt.Sprintf("%d %d 2000", owner, token))
+	sc.s.Publish(channel, fmt.Sprintf("%d %d 2500", owner, token))
 	synctest.Wait()
 }
 
@@ -153,7 +153,7 @@ func TestHandedIsNotEnough(t *testing.T) {
 				ticket := &Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
 				p := &place{ticket: ticket, line: new(line), next: new(place)}
 				l := new(lines)
-				if change(ticket, p); l.handed(p, "101 7 2000") {
+				if change(ticket, p); l.handed(p, "101 7 2500") {
 					t.Error("it was enough")
 				}
 				if l.handed(p, "101 7 100") {
@@ -161,10 +161,40 @@ func TestHandedIsNotEnough(t *testing.T) {
 				}
 				p.what, p.terms = nil, Terms{}
 				*ticket = Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
-				if !l.handed(p, "101 7 2000") || ticket.Token != 7 {
+				if !l.handed(p, "101 7 2500") || ticket.Token != 7 {
 					t.Error("without that it was not")
 				}
 			})
 		})
 	}
+}
+
+// A head that has been woken, and asked, asks again when the answer says so, though a
+// release has taken its seat.
+func TestAskedAgainInTime(t *testing.T) {
+	withHanded(t, 2, func(sc *scene) {
+		sc.x.take(time.Now().Add(5 * time.Millisecond)) // what is in the way ends soon
+		sc.s.Publish(channel, "0")
+		synctest.Wait()
+		begun := time.Now()
+		<-sc.waiters[1].done
+		if late := time.Since(begun); late > 10*time.Millisecond {
+			t.Errorf("granted after %v what was free after 5 ms", late)
+		}
+	})
+}
+
+// A seat is not to be given up that a head has asked in, whatever the release says.
+func TestSeatedWhileAskedIn(t *testing.T) {
+	withHanded(t, 2, func(sc *scene) {
+		seat := sc.e.TakeSeat("k")
+		sc.s.Publish(channel, "0") // wakes it: it asks as the seat
+		synctest.Wait()
+		orphan := sc.e.Seated("k", seat, 0)
+		sc.x.release(sc.s)
+		<-sc.waiters[1].done
+		if orphan && sc.tickets[1].Owner == seat {
+			t.Error("given up, and held all the same")
+		}
+	})
 }

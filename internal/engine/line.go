@@ -35,8 +35,8 @@ type line struct {
 	// What follows is guarded by lines.mu.
 	seat    seat
 	handed  bool    // the last grant was by a message: the next has its place still to take
-	joining int     // how many releases are under way that take a place
-	dropped []int64 // the owners of such places that nobody wants any more
+	joining []int64 // the owners for whom releases that are under way take a place
+	dropped []int64 // those of them whose place nobody wants any more
 }
 
 // place is one goroutine's place in a line.
@@ -179,7 +179,7 @@ func (l *lines) remove(p *place) (ended *pubsub.Subscription) {
 // endIfEmpty ends a line, under the mutex, that nobody is in and nothing hangs on.
 // It returns its subscription, which is to be closed.
 func (l *lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
-	if q.head != nil || q.seat.owner != 0 || q.joining > 0 {
+	if q.head != nil || q.seat.owner != 0 || len(q.joining) > 0 {
 		return nil
 	}
 	delete(l.byKey, q.key)

@@ -125,13 +125,11 @@ func (l *lines) follows(p *place) bool {
 	return head == p.ticket || head.Seq <= p.ticket.Seq
 }
 
-// nudges reports whether the last try found that others must ask by themselves.
-func (t *Ticket) nudges() bool { return t != nil && len(t.Nudge) > 0 }
-
-// nudge tells those behind the head to try who must.
-func (l *lines) nudge(p *place) {
-	if !p.ticket.nudges() || p.ticket.Grain == PerProcess {
-		return
+// nudge tells those behind the head to try who must. It reports whether there were
+// any.
+func (l *lines) nudge(p *place) (nudged bool) {
+	if p.ticket == nil || len(p.ticket.Nudge) == 0 || p.ticket.Grain == PerProcess {
+		return false
 	}
 	ids := make(map[string]bool, len(p.ticket.Nudge))
 	for _, id := range p.ticket.Nudge {
@@ -142,10 +140,12 @@ func (l *lines) nudge(p *place) {
 	all := ids[p.ticket.ID]
 	for at := p.next; at != nil; at = at.next {
 		if all || ids[at.ticket.ID] {
+			nudged = true
 			select {
 			case at.nudged <- struct{}{}:
 			default:
 			}
 		}
 	}
+	return nudged
 }

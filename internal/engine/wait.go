@@ -169,8 +169,8 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 		if err != nil {
 			return err
 		}
-		e.lines.nudge(p)
-		if reason == telemetry.WokenTimer && quiet > 0 && (v.Granted || w.Ticket.nudges()) {
+		nudged := e.lines.nudge(p)
+		if reason == telemetry.WokenTimer && quiet > 0 && (v.Granted || nudged) {
 			sub.Suspect() // a message should have come first, unless a lease was over
 		}
 		if v.Granted {

@@ -501,6 +501,14 @@ var bugs = []bug{
 		quick: true,
 	},
 	{
+		name: "a place is given up under one who has asked in it",
+		file: "internal/engine/handed.go",
+		old:  "if orphan = number == 0 && !q.seat.asked ||",
+		new:  "if orphan = number == 0 ||",
+		pkg:  ".", tests: []string{"TestSeat_AskedInBeforeTheReleaseIsAnswered"},
+		quick: true,
+	},
+	{
 		name: "what was handed over is never made whole",
 		file: "lease/acquire.go",
 		old:  "return granted + wholeAfter",

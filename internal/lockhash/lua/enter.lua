@@ -29,8 +29,9 @@
 --             not its turn: the lock may be free after the hint; -1: nobody knows when
 --         {-1, time}
 --             late: nothing was done
--- The owners are those of this process who must ask by themselves: the lock was
--- handed to them, or is free and it is their turn, or they have lost their place.
+-- The owners are those of this process who must ask by themselves, if they wait: the
+-- lock was handed to them, or is free and it is their turn, or they have lost their
+-- place.
 -- The owner itself is among them if it had lost its place, as others of its process
 -- may have.
 -- As many tokens are reserved, of those that follow, as there are between the last

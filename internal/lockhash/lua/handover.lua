@@ -54,9 +54,7 @@ if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then
     reply[3] = number
   end
 end
-if released == 0 then
-  leave(ARGV[2])
-end
+leave(ARGV[2])
 if ARGV[7] ~= '' then
   leave(ARGV[7])
 end

@@ -1,0 +1,190 @@
+// A release that takes the next place of its process, and what may come between.
+
+package holdfast_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// slowToSubscribe has p's subscriptions confirmed after 2 ms, so that a waiter has
+// no place in the queue until then.
+func slowToSubscribe(p *process) {
+	p.net.OnCommand(func(c redistest.Command) redistest.Fault {
+		if strings.EqualFold(c.Name, "SUBSCRIBE") {
+			return redistest.Delay(2 * time.Millisecond)
+		}
+		return p.observe(c)
+	})
+}
+
+// wantHeldAlone fails the test if a try of another process gets what l holds.
+func wantHeldAlone(t *testing.T, l *holdfast.Lease, other *process) {
+	t.Helper()
+	c, err := other.mutex.TryLock(t.Context())
+	if err != nil {
+		return
+	}
+	if l.Err() == nil {
+		t.Errorf("two hold it: tokens %d and %d", l.Token(), c.Token())
+	}
+	_ = c.Release(t.Context())
+}
+
+// A place whose taking was not heard of is not given up under a waiter that has
+// asked in it, and been granted the lock.
+func TestSeat_AskedInBeforeTheReleaseIsAnswered(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, other := w.process(), w.process()
+		slowToSubscribe(p)
+		first := w.lock(t.Context(), p.mutex)
+		next := w.goLock(t.Context(), p.mutex)
+		w.at(time.Millisecond)
+		reply := make(chan struct{})
+		p.each(func(s sending) redistest.Fault {
+			switch {
+			case s.script == releaseRun && s.n == 1:
+				return redistest.CloseAfterExec
+			case s.script == releaseRun && s.n == 2:
+				return redistest.Delay(3 * time.Millisecond)
+			case s.script == enterRun:
+				return redistest.HoldReply(reply)
+			}
+			return redistest.Pass
+		})
+		go func() { time.Sleep(6 * time.Millisecond); close(reply) }()
+		w.release(first)
+		l, err := next.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.at(50 * time.Millisecond)
+		wantHeldAlone(t, l, other)
+		p.each(nil)
+		w.release(l)
+	})
+}
+
+// Nor after an outage in which the release was given up.
+func TestSeat_AskedInDuringAnOutage(t *testing.T) {
+	for range 20 {
+		play(t, func(t *testing.T, w *world) {
+			p, other := w.process(), w.process()
+			slowToSubscribe(p)
+			first := w.lock(t.Context(), p.mutex)
+			next := w.goLock(t.Context(), p.mutex)
+			w.at(time.Millisecond)
+			p.unplug(true)
+			go func() { _ = first.Release(t.Context()) }()
+			w.at(5200 * time.Millisecond)
+			p.unplug(false)
+			l, err := next.result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.at(w.now() + 2*time.Second)
+			wantHeldAlone(t, l, other)
+			_ = l.Release(t.Context())
+			w.at(w.now() + 3*time.Second)
+		})
+	}
+}
+
+// The release of another kind of the same name takes no place for a Mutex.
+func TestSeat_OfAnotherKind(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		slowToSubscribe(p)
+		held := w.lock(t.Context(), p.RWMutex(name))
+		next := w.goLock(t.Context(), p.mutex)
+		w.at(time.Millisecond)
+		w.release(held)
+		l, err := next.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.release(l)
+	})
+}
+
+// What was handed over is made whole in time also where Redis is far away, and a
+// connection for renewals still to be made.
+func TestHanded_FarAway(t *testing.T) {
+	for _, rtt := range []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 150 * time.Millisecond} {
+		for _, after := range []time.Duration{300 * time.Millisecond, time.Second} {
+			play(t, func(t *testing.T, w *world) {
+				p := w.farAway(rtt)
+				held := w.lock(t.Context(), w.process().mutex)
+				next := w.goLock(t.Context(), p.mutex)
+				for p.runs(enterRun) < 1 {
+					time.Sleep(time.Millisecond)
+				}
+				w.at(w.now() + after)
+				w.release(held)
+				l, err := next.result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.at(w.now() + 5*time.Second)
+				if err := l.Err(); err != nil {
+					t.Errorf("%v away, released %v after it asked: %v", rtt, after, err)
+				}
+				_ = l.Release(t.Context())
+				w.at(w.now() + 5*time.Second)
+			})
+		}
+	}
+}
+
+// farAway starts a process whose commands take rtt, and its connections three times
+// that: TCP and TLS.
+func (w *world) farAway(rtt time.Duration) *process {
+	p := &process{w: w, net: w.mini.Proxy()}
+	p.net.OnCommand(func(c redistest.Command) redistest.Fault {
+		p.observe(c)
+		return redistest.Delay(rtt)
+	})
+	p.Client = holdfast.New(p.net.Client(w.t, func(o *redis.Options) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			time.Sleep(3 * rtt)
+			return p.dial(ctx, network, addr)
+		}
+	}))
+	p.mutex = p.Mutex(name)
+	w.processes = append(w.processes, p)
+	w.t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// A connection that says nothing is asked for a sign of life when a message was
+// missed, not whenever a process polls for what one of its own was handed.
+func TestHanded_NoPingAtEachPoll(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		for _, m := range []lease.Locker{p.mutex, p.FairMutex(name)} {
+			l := handed(w, p, m)
+			next := w.goLock(t.Context(), m)
+			w.at(w.now() + 2*time.Second)
+			before := p.net.Count("PING")
+			w.at(w.now() + 12*time.Second)
+			if pings := p.net.Count("PING") - before; pings > 1 {
+				t.Errorf("%d PINGs in 12 s", pings)
+			}
+			w.release(l)
+			l, err := next.result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.release(l)
+		}
+	})
+}

@@ -222,7 +222,10 @@ func (h *hold) renewalFailed() {
 	now := time.Now()
 	h.mu.Lock()
 	h.renewing = false
-	h.renewAt = h.engine.AgeAt(now) + max(min(h.length()/60, h.deadline.Sub(now)/8), 10*time.Millisecond)
+	// Sooner if little is left, as of what was handed over; but not so soon that many
+	// which fail together keep the process busy.
+	pause := min(h.length()/60, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
+	h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)
 	if h.suspect && h.overByWallClock(now) {
 		h.mu.Unlock()
 		h.endAll(byLoss, telemetry.LostDeadline)

@@ -27,6 +27,17 @@ func slowToSubscribe(p *process) {
 	})
 }
 
+// heldAndWaited has p hold the lock of that kind, and a waiter of it that has no place
+// in the queue yet.
+func (p *process) heldAndWaited(held lease.Locker) (first *holdfast.Lease, next *attempt) {
+	p.w.t.Helper()
+	slowToSubscribe(p)
+	first = p.w.lock(p.w.t.Context(), held)
+	next = p.w.goLock(p.w.t.Context(), p.mutex)
+	p.w.at(time.Millisecond)
+	return first, next
+}
+
 // wantHeldAlone fails the test if a try of another process gets what l holds.
 func wantHeldAlone(t *testing.T, l *holdfast.Lease, other *process) {
 	t.Helper()
@@ -45,10 +56,7 @@ func wantHeldAlone(t *testing.T, l *holdfast.Lease, other *process) {
 func TestSeat_AskedInBeforeTheReleaseIsAnswered(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, other := w.process(), w.process()
-		slowToSubscribe(p)
-		first := w.lock(t.Context(), p.mutex)
-		next := w.goLock(t.Context(), p.mutex)
-		w.at(time.Millisecond)
+		first, next := p.heldAndWaited(p.mutex)
 		reply := make(chan struct{})
 		p.each(func(s sending) redistest.Fault {
 			switch {
@@ -79,10 +87,7 @@ func TestSeat_AskedInDuringAnOutage(t *testing.T) {
 	for range 20 {
 		play(t, func(t *testing.T, w *world) {
 			p, other := w.process(), w.process()
-			slowToSubscribe(p)
-			first := w.lock(t.Context(), p.mutex)
-			next := w.goLock(t.Context(), p.mutex)
-			w.at(time.Millisecond)
+			first, next := p.heldAndWaited(p.mutex)
 			p.unplug(true)
 			go func() { _ = first.Release(t.Context()) }()
 			w.at(5200 * time.Millisecond)
@@ -103,10 +108,7 @@ func TestSeat_AskedInDuringAnOutage(t *testing.T) {
 func TestSeat_OfAnotherKind(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
-		slowToSubscribe(p)
-		held := w.lock(t.Context(), p.RWMutex(name))
-		next := w.goLock(t.Context(), p.mutex)
-		w.at(time.Millisecond)
+		held, next := p.heldAndWaited(p.RWMutex(name))
 		w.release(held)
 		l, err := next.result()
 		if err != nil {
@@ -186,5 +188,31 @@ func TestHanded_NoPingAtEachPoll(t *testing.T) {
 			}
 			w.release(l)
 		}
+	})
+}
+
+// Who waits for a Mutex hears what is handed to it also where one of its process
+// waits for an RWMutex of the same name.
+func TestHanded_BesideAnotherKind(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		held := w.lock(t.Context(), w.process().mutex)
+		writer := w.goLock(t.Context(), p.RWMutex(name))
+		w.at(100 * time.Millisecond)
+		next := w.goLock(t.Context(), p.mutex)
+		w.at(1500 * time.Millisecond)
+		w.release(held)
+		l, err := next.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if late := w.now() - 1500*time.Millisecond; late > 20*time.Millisecond {
+			t.Errorf("granted %v after the release", late)
+		}
+		w.release(l)
+		if l, err = writer.result(); err != nil {
+			t.Fatal(err)
+		}
+		w.release(l)
 	})
 }

@@ -74,9 +74,10 @@ func (a *asking) marks() (waited, life int64) {
 }
 
 // waiting puts readers and writers of one process in one line: whoever came
-// first is its head, and asks for its own side.
+// first is its head, and asks for its own side. It is not the line of a Mutex of the
+// same name, who listens elsewhere.
 func (a *asking) waiting(p *place, grant engine.Grant) engine.Waiting {
-	return engine.Waiting{Key: p.at.Hash, Channel: p.at.Channel, Grant: grant, Marks: a.waits}
+	return engine.Waiting{Key: p.at.Channel, Channel: p.at.Channel, Grant: grant, Marks: a.waits}
 }
 
 // writing is the write side as package lease sees it.

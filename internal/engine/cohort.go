@@ -1,10 +1,8 @@
-// Passing a thing on within the process, and the place in Redis's queue that the
-// process keeps meanwhile.
+// Passing a thing on within the process.
 
 package engine
 
 import (
-	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/pubsub"
@@ -16,16 +14,6 @@ import (
 type Terms struct {
 	Lease   time.Duration
 	MaxHold time.Duration
-}
-
-// seat is a process's place in a queue that Redis keeps. It is the line's, not its
-// head's, so that it stays when the thing is passed on, or when the head gives up.
-type seat struct {
-	owner int64     // the number of the owner that has it; 0: none has
-	seq   int64     // its number in the queue
-	kept  time.Time // no later than when Redis began to keep it for its while
-	heard time.Time // when Redis last said that it does, or was to be asked to
-	asked bool      // a head has asked as its owner: it may be granted the thing at any time
 }
 
 // Pass gives a waiter of key, if there is one on the same terms, what a holder of
@@ -68,36 +56,6 @@ func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan st
 		p.granted, told = true, p.turn
 	}
 	return true, told, l.remove(p)
-}
-
-// Abandon returns the number of the owner that has this process's place in Redis's
-// queue for key, if nobody of this process waits for key any more; or 0. From then
-// on it is the caller's to give up. Whoever ends a hold must ask.
-func (e *Engine) Abandon(key string) int64 {
-	l := &e.lines
-	l.mu.Lock()
-	q := l.byKey[key]
-	if q == nil || q.head != nil {
-		l.mu.Unlock()
-		return 0
-	}
-	abandoned := q.seat.owner
-	q.drop()
-	ended := l.endIfEmpty(q)
-	l.mu.Unlock()
-	if ended != nil {
-		ended.Close()
-	}
-	return abandoned
-}
-
-// drop leaves the line without a seat. A release that is just taking it must give it
-// up, too, since that may come later.
-func (q *line) drop() {
-	if slices.Contains(q.joining, q.seat.owner) {
-		q.dropped = append(q.dropped, q.seat.owner)
-	}
-	q.seat = seat{}
 }
 
 // ask prepares the head's ticket for a request. It reports false if the thing has
@@ -147,22 +105,4 @@ func (l *lines) answered(p *place, v Verdict, err error) {
 		q.seat.owner, q.seat.asked = t.Next, false
 	}
 	p.got, p.asking = v.Granted, v.Granted
-}
-
-// unseat sees to the seat of a line whose head leaves. It stays for whoever comes
-// next, but for one that requests of the head may still change, and one that nobody
-// is there for: the head is to give those up.
-func (q *line) unseat(p *place) {
-	t := p.ticket
-	if t == nil || t.Grain != PerProcess {
-		return
-	}
-	waited, holds := q.head != nil, p.got || p.what != nil
-	if q.seat.owner != 0 && (t.Doubt && !p.got || !waited && !holds) {
-		t.Orphan = q.seat.owner
-		q.drop()
-	}
-	if !holds {
-		q.seat.heard = time.Time{} // it may have been told something that it never acted on
-	}
 }

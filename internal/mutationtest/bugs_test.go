@@ -463,14 +463,14 @@ var bugs = []bug{
 	},
 	{
 		name: "a place in the queue is left by a process that is done",
-		file: "internal/engine/cohort.go",
+		file: "internal/engine/seat.go",
 		old:  "\tabandoned := q.seat.owner\n",
 		new:  "\tabandoned := int64(0)\n",
 		pkg:  ".", tests: []string{"TestCohort_PassesWithoutRedis"},
 	},
 	{
 		name: "a place that a late request may change is left to the next",
-		file: "internal/engine/cohort.go",
+		file: "internal/engine/seat.go",
 		old:  "(t.Doubt && !p.got || !waited && !holds)",
 		new:  "(!waited && !holds)",
 		pkg:  "internal/engine", tests: []string{"TestWhoGivesUpLeavesTheSeat"},
@@ -502,7 +502,7 @@ var bugs = []bug{
 	},
 	{
 		name: "a place is given up under one who has asked in it",
-		file: "internal/engine/handed.go",
+		file: "internal/engine/seat.go",
 		old:  "if orphan = number == 0 && !q.seat.asked ||",
 		new:  "if orphan = number == 0 ||",
 		pkg:  ".", tests: []string{"TestSeat_AskedInBeforeTheReleaseIsAnswered"},
@@ -525,7 +525,7 @@ var bugs = []bug{
 	},
 	{
 		name: "a place is kept that nobody wants when the release that took it is answered",
-		file: "internal/engine/handed.go",
+		file: "internal/engine/seat.go",
 		old:  "q.dropped, orphan = slices.Delete(q.dropped, i, i+1), true",
 		new:  "q.dropped = slices.Delete(q.dropped, i, i+1)",
 		pkg:  "internal/engine", tests: []string{"TestSeatedTooLate"},

@@ -71,6 +71,7 @@ type Scheduler struct {
 	mu      sync.Mutex // guards what follows and every Entry
 	wheel   *Wheel     // nil before the first Schedule
 	planned int64      // the tick at which the goroutine wakes by itself; the smallest if awake
+	used    bool       // something was scheduled since the goroutine last planned
 	closed  bool
 }
 
@@ -103,7 +104,7 @@ func (s *Scheduler) Schedule(t Task, at time.Time) {
 		s.wheel = NewWheel(slotCount, s.tick(time.Now()))
 		s.wg.Go(s.run)
 	}
-	e.task, e.firing = t, false
+	e.task, e.firing, s.used = t, false, true
 	s.wheel.Set(e, tick)
 	if tick < s.planned {
 		s.planned = math.MinInt64 // one signal is enough
@@ -237,17 +238,24 @@ func (s *Scheduler) sleep(timer *time.Timer) {
 	}
 }
 
-// plan returns when to wake up, and false if there is nothing to wake up for.
+// plan returns when to wake up, and false if there is nothing to wake up for. A wheel
+// that has just become empty is looked at once more: where locks are taken and released
+// one after the other, waking the goroutine for each would be a quarter of their cost.
 func (s *Scheduler) plan() (until time.Time, ok bool) {
 	watch := s.tick(time.Now().Add(clockWatch))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next, ok := s.wheel.Next()
-	if !ok {
+	switch {
+	case ok:
+		s.planned = min(next, watch)
+	case s.used:
+		s.planned = watch
+	default:
 		s.planned = math.MaxInt64
 		return time.Time{}, false
 	}
-	s.planned = min(next, watch)
+	s.used = false
 	return s.start(s.planned), true
 }
 

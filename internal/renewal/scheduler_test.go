@@ -290,6 +290,26 @@ func TestAnEmptySchedulerDoesNotWakeUp(t *testing.T) {
 	})
 }
 
+// A lock that is taken and released over and over leaves the wheel empty each time.
+func TestWhatIsBrieflyScheduledDoesNotWakeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(&fakeSender{})
+		defer s.Close()
+		signals := 0
+		for range 1000 {
+			c := newCalls(never)
+			s.Schedule(c, time.Now().Add(time.Minute))
+			signals += len(s.wake)
+			s.Remove(c)
+			synctest.Wait()
+			time.Sleep(clockWatch / 40)
+		}
+		if signals != 0 {
+			t.Errorf("woken %d times in a second beside its look at the clock", signals)
+		}
+	})
+}
+
 func TestClose(t *testing.T) {
 	t.Run("never started", func(t *testing.T) {
 		s := New(&fakeSender{})

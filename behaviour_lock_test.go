@@ -256,7 +256,7 @@ func TestBehaviour04_ConcurrentReleases(t *testing.T) {
 				wantErr(t, err, holdfast.ErrReleased)
 			}
 		}
-		if n := p.runs(releaseRun); released != 1 || n != 1 {
+		if n := p.runs(freeRun); released != 1 || n != 1 {
 			t.Errorf("released %d times, with %d requests", released, n)
 		}
 	})

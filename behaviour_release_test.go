@@ -22,7 +22,7 @@ func TestBehaviour12_RenewalStopsFirst(t *testing.T) {
 		l := w.lock(t.Context(), p.mutex)
 		w.at(9990 * time.Millisecond) // a renewal is due in less than 10 ms
 		reach := make(chan struct{})
-		p.on(releaseRun, 1, redistest.HoldUntil(reach))
+		p.on(freeRun, 1, redistest.HoldUntil(reach))
 		a := w.try(func() (*holdfast.Lease, error) { return nil, l.Release(context.Background()) })
 		w.at(10_500 * time.Millisecond)
 		if !a.pending() {
@@ -120,23 +120,61 @@ func TestBehaviour12_ReplyLost(t *testing.T) {
 		"executed twice":    redistest.Duplicate,
 		"loading":           redistest.ReplyError("LOADING Redis is loading the dataset in memory"),
 	} {
-		t.Run(how, func(t *testing.T) {
-			play(t, func(t *testing.T, w *world) {
-				p, q := w.process(), w.process()
-				l := w.lock(t.Context(), p.mutex)
-				p.on(releaseRun, 1, fault)
-				err := l.Release(t.Context())
-				if how == "executed twice" {
-					// The network said it twice; the second answer is the one heard.
-					wantErr(t, err, holdfast.ErrLost)
-				} else if err != nil {
-					t.Error(err)
-				}
-				w.wantFree()
-				w.release(w.lock(t.Context(), q.mutex))
-			})
-		})
+		for _, run := range []string{freeRun, releaseRun} {
+			t.Run(how+", "+run, func(t *testing.T) { releaseReplyLost(t, how, run, fault) })
+		}
 	}
+}
+
+func releaseReplyLost(t *testing.T, how, run string, fault redistest.Fault) {
+	play(t, func(t *testing.T, w *world) {
+		p, q := w.process(), w.process()
+		if run == releaseRun {
+			w.crowd(p, q)
+		}
+		l := w.lock(t.Context(), p.mutex)
+		p.on(run, 1, fault)
+		err := l.Release(t.Context())
+		if how == "executed twice" {
+			// The network said it twice; the second answer is the one heard.
+			wantErr(t, err, holdfast.ErrLost)
+		} else if err != nil {
+			t.Error(err)
+		}
+		if p.runs(run) == 0 {
+			t.Errorf("no %s has run", run)
+		}
+		w.wantFree()
+		w.release(w.lock(t.Context(), q.mutex))
+	})
+}
+
+// A release that others were found to wait for is another one, which hands over. That
+// the first was sent twice does not make the second one's a failure.
+func TestBehaviour12_ReplyLostAndAwaited(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q := w.process(), w.process()
+		l := w.lock(t.Context(), p.mutex)
+		p.on(freeRun, 1, redistest.Silence)
+		released := w.try(func() (*holdfast.Lease, error) { return nil, l.Release(context.Background()) })
+		synctest.Wait()
+		// Released, which is not heard; taken, and waited for, before it is said again.
+		other := w.lock(t.Context(), q.mutex)
+		a := w.goLock(t.Context(), w.process().mutex)
+		if _, err := released.result(); err != nil {
+			t.Error(err)
+		}
+		if p.runs(releaseRun) == 0 {
+			t.Error("it was not found that somebody waits")
+		}
+		w.wantHolder(other.Owner(), 1)
+		w.release(other)
+		next, err := a.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.release(next)
+	})
 }
 
 // A release whose reply was lost does not touch who got the lock meanwhile.

@@ -63,7 +63,11 @@ func TestBehaviour15_EachCommandOfEachScriptFails(t *testing.T) {
 		{renewRun, func(w *world, p *process) stage {
 			return stage{outer: w.lock(ctx, p.mutex)}
 		}, func(_ *process, s stage) (*holdfast.Lease, error) { return nil, s.outer.Extend(ctx, time.Minute) }},
+		{freeRun, func(w *world, p *process) stage {
+			return stage{outer: w.lock(ctx, p.mutex)}
+		}, func(_ *process, s stage) (*holdfast.Lease, error) { return nil, s.outer.Release(ctx) }},
 		{releaseRun, func(w *world, p *process) stage {
+			w.crowd(p, w.process())
 			return stage{outer: w.lock(ctx, p.mutex)}
 		}, func(_ *process, s stage) (*holdfast.Lease, error) { return nil, s.outer.Release(ctx) }},
 		{moveRun, func(w *world, p *process) stage {

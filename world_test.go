@@ -33,7 +33,8 @@ const (
 	recountRun = "recount"
 	renewRun   = "renew"
 	manyRun    = "renewmany" // renews more than one
-	releaseRun = "release"
+	freeRun    = "free"      // a release as if nobody waited
+	releaseRun = "release"   // any other
 	moveRun    = "move"
 	stateRun   = "state"
 )
@@ -81,10 +82,26 @@ var sources = map[string][]string{
 	recountRun:  {"internal/lockhash/lua/recount.lua"},
 	renewRun:    {"internal/lockhash/lua/renew.lua"},
 	"renewmany": {"internal/lockhash/lua/renewmany.lua"},
-	releaseRun:  {"internal/lockhash/lua/release.lua", "internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/handover.lua"},
+	freeRun:     {"internal/lockhash/lua/free.lua"},
+	releaseRun:  {"internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/release.lua"},
 	moveRun:     {"internal/lockhash/lua/move.lua"},
 	stateRun:    {"internal/lockhash/lua/state.lua"},
 	"stripes":   {"rlock/lua/stripes.lua"},
+}
+
+// crowd has p find that q waits for the lock, which it does not forget for 10 s: its
+// next releases look for who waits at once.
+func (w *world) crowd(p, q *process) {
+	w.t.Helper()
+	l := w.lock(w.t.Context(), p.mutex)
+	a := w.goLock(w.t.Context(), q.mutex)
+	synctest.Wait()
+	w.release(l)
+	next, err := a.result()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.release(next)
 }
 
 // load loads every script, and learns its name.

@@ -40,6 +40,7 @@ const (
 var (
 	some          = newResource(new(engine.Engine), "n", "n", new(lease.Settings))
 	enterSource   = some.Enter(lease.Owner{}, 0, &engine.Ticket{}).Script.Source()
+	freeSource    = some.Free(lease.Owner{}, "").Script.Source()
 	releaseSource = some.ReleaseOf("", "").Script.Source()
 )
 
@@ -217,6 +218,34 @@ func TestReleaseScript(t *testing.T) {
 	runTable(t, releaseSource, []string{lockKey}, []row{
 		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 now]", " | others 3000", "[0 now]", ""},
 		{"one key, another's", held(others, 1, 10_000, place{mine, 11, 3000}), args, "[0 now]", "others=1 10000 | mine 3000", "", ""},
+	})
+}
+
+func TestFreeScript(t *testing.T) {
+	args, silent := []any{0, mine, "PUBLISH", "open:{n}"}, []any{0, mine, "NOPUBLISH", "open:{n}"}
+	runTable(t, freeSource, []string{lockKey, queueKey}, []row{
+		{"absent", free(), args, "[0 0]", " |", "", ""},
+		{"mine", held(mine, 1, 10_000), args, "[1 0]", " |", "[0 0]", ""},
+		{"mine, counted", held(mine, 5, 10_000), args, "[1 0]", " |", "[0 0]", ""},
+		{"handed to me", held(mine, 0, 3_000), args, "[1 0]", " |", "[0 0]", ""},
+		{"mine, no right to publish", held(mine, 1, 10_000), silent, "[1 0]", " |", "[0 0]", ""},
+		{"mine, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[2 0]", "mine=1 10000 | others 3000", "", ""},
+		{"mine, the dead wait", held(mine, 1, 10_000, place{others, 11, -1}), args, "[2 0]", "mine=1 10000 | others 0", "", ""},
+		{"another's", held(others, 1, 10_000), args, "[0 0]", "others=1 10000 |", "", ""},
+		{"another's, others wait", held(others, 1, 10_000, place{third, 11, 3000}), args, "[2 0]", "others=1 10000 | third 3000", "", ""},
+	})
+	runTable(t, freeSource, []string{lockKey}, []row{
+		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 0]", " | others 3000", "[0 0]", ""},
+		{"one key, another's", held(others, 1, 10_000, place{mine, 11, 3000}), args, "[0 0]", "others=1 10000 | mine 3000", "", ""},
+	})
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		rdb.Set(ctx, queueKey, "precious", 0)
+		held(mine, 1, 1000).set(ctx, rdb)
+		reply, err := rdb.Eval(ctx, freeSource, []string{lockKey, queueKey}, args...).Slice()
+		if err != nil || reply[0] != int64(1) || rdb.Exists(ctx, lockKey).Val() != 0 {
+			t.Errorf("with a broken queue: %v (%v)", reply, err)
+		}
 	})
 }
 

@@ -23,6 +23,9 @@ type Queueing interface {
 	// none; Refused has the number of the place; and then come, in both, the owners
 	// that are to be nudged: see engine.Ticket.
 	Enter(owner Owner, length time.Duration, ticket *engine.Ticket) *conn.Call
+	// Free is Release for a hold that nobody waits for as far as is known: Granted or
+	// Refused, without the time; or Awaited if somebody does: then nothing was done.
+	Free(owner Owner, publish string) *conn.Call
 	// ReleaseAnd is Release; and leaves gives up its place; and joins takes one, if this
 	// releases the hold, whose number follows the time in the reply. Either may be zero.
 	ReleaseAnd(owner Owner, publish string, leaves, joins Owner) *conn.Call

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
@@ -88,27 +89,42 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	if seats(h.resource) {
 		joins = h.engine.TakeSeat(h.resource.Key())
 	}
+	unheard := false
+	if q, ok := h.resource.(Queueing); ok && seat == 0 && joins == 0 && h.lateUntil == 0 && !h.engine.Awaited(h.resource.Key()) {
+		call := q.Free(h.owner(), h.engine.Publish(ctx))
+		call.Cleanup = true
+		err := h.engine.Conn.Run(ctx, call)
+		if _, unheard = call.Outstanding(); err != nil || call.Status() != Awaited {
+			return h.outcome(call, err, unheard)
+		}
+		h.engine.NoteAwaited(h.resource.Key())
+	}
 	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
 	err := h.engine.Conn.Run(ctx, call)
+	late, again := call.Outstanding()
 	if joins != 0 && h.engine.Seated(h.resource.Key(), joins, call.Int(2)) {
-		late, _ := call.Outstanding()
 		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), joins), late, 0)
 	}
 	if err != nil {
-		h.settle(h.lateUntil)
 		giveUpSeat(h.engine, h.resource, seat)
-		return err
-	}
-	if call.ServerTime() <= h.lateUntil {
+	} else if h.lateUntil != 0 && call.ServerTime() <= h.lateUntil {
 		h.settle(h.lateUntil) // a late request could take it again
 	}
-	if call.Status() == Granted {
+	return h.outcome(call, err, unheard || again)
+}
+
+// outcome says what became of a release, of which unheard says that an earlier sending
+// may have done it.
+func (h *hold) outcome(call *conn.Call, err error, unheard bool) error {
+	switch {
+	case err != nil:
+		h.settle(h.lateUntil)
+		return err
+	case call.Status() == Granted || unheard:
 		return nil
+	default:
+		return errs.Lost
 	}
-	if _, unheard := call.Outstanding(); unheard {
-		return nil // an earlier sending of this call did it
-	}
-	return errs.Lost
 }
 
 // afterEntry is the release of the last lease while a nested acquisition is on

@@ -60,4 +60,5 @@ func ResourceOf(l *Lease) Resource { return l.hold.resource }
 const (
 	Refused = 0
 	Granted = 1
+	Awaited = 2
 )

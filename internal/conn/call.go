@@ -67,7 +67,8 @@ func (c *Call) deadline(now time.Time) time.Time {
 // Status returns the first element of the reply.
 func (c *Call) Status() int64 { return c.Int(0) }
 
-// ServerTime returns the server's clock in the reply, in microseconds.
+// ServerTime returns the server's clock in the reply, in microseconds; 0 if the
+// script does not tell it.
 func (c *Call) ServerTime() int64 { return c.Int(1) }
 
 // Int returns an element of the reply that is a number, or 0 where there is

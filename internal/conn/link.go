@@ -6,6 +6,7 @@ package conn
 import (
 	"errors"
 	"net"
+	"os"
 	"syscall"
 	"time"
 )
@@ -63,8 +64,7 @@ func (l *link) SetReadDeadline(t time.Time) error {
 
 func (l *link) Read(b []byte) (int, error) {
 	n, err := l.Conn.Read(b)
-	var late net.Error
-	if err == nil || n > 0 || !l.hurried || !errors.As(err, &late) || !late.Timeout() {
+	if err == nil || n > 0 || !l.hurried || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
 	l.hurried = false

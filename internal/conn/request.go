@@ -86,16 +86,17 @@ func (r *request) withdraw() bool { return r.state.CompareAndSwap(waiting, withd
 // answer takes in the reply.
 func (r *request) answer(clock *clock, received time.Time) {
 	if r.err = r.cmd.Err(); r.err == nil {
-		if micros, ok := r.time(); ok {
-			clock.observe(micros, received)
-		} else {
+		switch micros, ok := r.time(); {
+		case !ok || (micros == 0) != r.call.Script.timeless:
 			r.err = errGarbled
+		case micros != 0:
+			clock.observe(micros, received)
 		}
 	}
 }
 
-// time returns the server's clock in the reply. Every script answers with a status
-// and that, and then with what it has to say.
+// time returns the server's clock in the reply, 0 if it does not tell it. Every script
+// answers with a status and that, and then with what it has to say.
 func (r *request) time() (micros int64, ok bool) {
 	reply := r.reply()
 	if len(reply) < 2 {
@@ -105,7 +106,7 @@ func (r *request) time() (micros int64, ok bool) {
 		return 0, false
 	}
 	micros, ok = reply[1].(int64)
-	return micros, ok && micros > 0
+	return micros, ok && micros >= 0
 }
 
 // fail tells the caller that the request came to nothing.

@@ -8,6 +8,7 @@ package engine
 
 import (
 	"context"
+	"hash/maphash"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ type Engine struct {
 	lanes    lanes
 	lines    lines
 	passing  passing
+	awaited  awaited
 	registry registry
 	reports  reports
 	graces   graces
@@ -65,6 +67,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 		Log:       log,
 		client:    newClient(),
 		start:     time.Now(),
+		awaited:   awaited{seed: maphash.MakeSeed()},
 		closed:    make(chan struct{}),
 	}
 	e.closing, e.end = context.WithCancelCause(context.Background())

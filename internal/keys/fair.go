@@ -53,6 +53,16 @@ func FairLockAt(name string) FairLock {
 	}
 }
 
+// QueueAt returns the queue and the channel alone of FairLockAt.
+func QueueAt(name string) (queue, channel string) {
+	if braced(name) {
+		at := FairLockAt(name)
+		return at.Queue, at.Channel
+	}
+	at := besides(name, queuePrefix, channelPrefix)
+	return at[0], at[1]
+}
+
 // besides returns what stands beside a name without braces under those prefixes,
 // all cut from one string.
 func besides(name string, prefixes ...string) (keys [6]string) {

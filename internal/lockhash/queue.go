@@ -20,13 +20,14 @@ var (
 	queueSource string
 	//go:embed lua/enter.lua
 	enterSource string
+	//go:embed lua/free.lua
+	freeSource string
 	//go:embed lua/release.lua
 	releaseSource string
-	//go:embed lua/handover.lua
-	handoverSource string
 
 	enterScript   = conn.NewScript("lock/enter", tokenSource+queueSource+enterSource)
-	releaseScript = conn.NewScript("lock/release", releaseSource+tokenSource+queueSource+handoverSource)
+	freeScript    = conn.NewTimelessScript("lock/free", freeSource)
+	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource)
 )
 
 // Fenced returns the source of a script that grants a lock: token.lua, by which the
@@ -111,6 +112,25 @@ func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *eng
 
 // Keeps implements lease.Queueing.
 func (q *Queue) Keeps() time.Duration { return q.place }
+
+// freeing is a call of free.lua with what it is made of, in one piece: every lock ends
+// with it.
+type freeing struct {
+	conn.Call
+	keys                     [2]string
+	args                     [3]any
+	holder, publish, channel string
+}
+
+// Free is lease.Queueing's.
+func (q *Queue) Free(owner lease.Owner, publish string) *conn.Call {
+	f := &freeing{holder: owner.String(), publish: publish}
+	f.keys[0] = q.Key()
+	f.keys[1], f.channel = keys.QueueAt(q.Key())
+	f.args = [...]any{&f.holder, &f.publish, &f.channel}
+	f.Call = conn.Call{Script: freeScript, Keys: f.keys[:], Args: f.args[:], Enough: 1}
+	return &f.Call
+}
 
 // Release is lease.Resource's: it releases the lock, or leaves the queue.
 func (q *Queue) Release(owner lease.Owner, publish string) *conn.Call {

@@ -112,9 +112,24 @@ var bugs = []bug{
 	{
 		name: "a release whose reply was lost says that it was not held",
 		file: "lease/release.go",
-		old:  "if _, unheard := call.Outstanding(); unheard {\n\t\treturn nil",
-		new:  "if _, unheard := call.Outstanding(); unheard {\n\t\treturn errs.Lost",
+		old:  "case call.Status() == Granted || unheard:",
+		new:  "case call.Status() == Granted:",
 		pkg:  ".", tests: []string{"TestBehaviour12_ReplyLost"},
+	},
+	{
+		name: "that a release was sent twice is forgotten when somebody is found to wait",
+		file: "lease/release.go",
+		old:  "return h.outcome(call, err, unheard || again)",
+		new:  "return h.outcome(call, err, again)",
+		pkg:  ".", tests: []string{"TestBehaviour12_ReplyLostAndAwaited"},
+		quick: true,
+	},
+	{
+		name: "a release as if nobody waited passes one who waits",
+		file: "internal/lockhash/lua/free.lua",
+		old:  "waiting > 0 then",
+		new:  "waiting > 1 then",
+		pkg:  "fairlock", tests: []string{"TestFreeScript"},
 	},
 	{
 		name: "a script that the server has forgotten is an error",
@@ -314,7 +329,7 @@ var bugs = []bug{
 	},
 	{
 		name: "a release hands over to the dead",
-		file: "internal/lockhash/lua/handover.lua",
+		file: "internal/lockhash/lua/release.lua",
 		old:  "  local head, left = first(ms)\n",
 		new:  "  local head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 30000\n",
 		pkg:  "fairlock", tests: []string{"TestTheDeadAreSkipped"},
@@ -517,7 +532,7 @@ var bugs = []bug{
 	},
 	{
 		name: "a place is taken by a release that comes late, or again",
-		file: "internal/lockhash/lua/handover.lua",
+		file: "internal/lockhash/lua/release.lua",
 		old:  "if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then",
 		new:  "if ARGV[9] ~= '' then",
 		pkg:  "fairlock", tests: []string{"TestReleaseScript"},

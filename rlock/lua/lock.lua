@@ -26,16 +26,16 @@ end
 
 -- The token is written before the lock, so that no lock stands without one.
 if token == 0 then
-  local _
-  _, token = advance(KEYS[2], now, ARGV[4], 0)
+  token = advance(KEYS[2], now, ARGV[4], 0, time[1] .. string.sub('00000' .. time[2], -6))
 end
 if ttl == -2 then
   redis.call('HSET', KEYS[1], ARGV[2], 1)
 end
 -- Also where that changes nothing: a WAIT that follows on a new connection, as
 -- after an answer that was lost, counts from what that connection has written.
-ttl = math.max(ttl, tonumber(ARGV[3]))
-local expiry = redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+local lease = tonumber(ARGV[3])
+ttl = math.max(ttl, lease)
+local expiry = redis.pcall('PEXPIRE', KEYS[1], ttl == lease and ARGV[3] or string.format('%.0f', ttl))
 if type(expiry) == 'table' then
   -- A lock must never stand without an expiry.
   redis.call('HDEL', KEYS[1], ARGV[2])

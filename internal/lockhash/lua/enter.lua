@@ -112,8 +112,8 @@ local function grant()
   local fresh, reserved = not count or count == '0', 0
   local token = not fresh and tonumber(redis.call('GET', KEYS[2]) or 0) or 0
   if token == 0 then
-    local last, new = advance(KEYS[2], now, ARGV[4], 0)
-    token = math.max(last + 1, new - (last > 0 and wanted() or 0))
+    local new, last = advance(KEYS[2], now, ARGV[4], 0)
+    token = math.max(last + 1, new - (last ~= 0 and wanted() or 0))
     reserved = new - token
   end
   if not count then

@@ -25,7 +25,7 @@ const (
 
 // lane carries all requests for one server, by group commit: a caller who finds
 // a wire free sends at once, by itself; callers who find every wire busy queue,
-// and whatever has queued when a wire comes free goes out as one pipeline.
+// and when a wire comes free its share of what has queued goes out as one pipeline.
 //
 // The queue holds at most one request per goroutine that waits in Run.
 type lane struct {
@@ -39,6 +39,7 @@ type lane struct {
 
 	mu      sync.Mutex // guards what follows
 	queue   []*request
+	sent    int // how many requests are on wires
 	free    []*wire
 	wires   []*wire // all that were made
 	closing bool    // only clean-ups are taken
@@ -70,7 +71,7 @@ func (l *lane) do(ctx context.Context, r *request) bool {
 	w := l.board(r)
 	if w != nil {
 		w.runOne(ctx, r)
-		l.release(w)
+		l.release(w, 1)
 		return true
 	}
 	select {
@@ -99,6 +100,7 @@ func (l *lane) board(r *request) *wire {
 	refused := l.closed || l.closing && !r.call.Cleanup
 	if !refused && len(l.queue) == 0 {
 		if w := l.freeWire(); w != nil {
+			l.sent++
 			return w
 		}
 	}
@@ -140,10 +142,12 @@ func (l *lane) doubt() {
 	}
 }
 
-// release gives a wire back. If requests have queued meanwhile a flusher takes
-// it over, so that the caller goes on with its own work.
-func (l *lane) release(w *wire) {
+// release gives a wire back, on which so many requests were answered. If requests
+// have queued meanwhile a flusher takes it over, so that the caller goes on with its
+// own work.
+func (l *lane) release(w *wire, answered int) {
 	l.mu.Lock()
+	l.sent -= answered
 	closed := l.closed
 	switch {
 	case closed:
@@ -167,21 +171,28 @@ func (l *lane) flush(w *wire) {
 		w.run(detached, w.batch...)
 		clear(w.batch)
 	}
-	l.release(w)
+	l.release(w, 0)
 }
 
-// nextBatch takes the head of the queue. The array of the last batch becomes this
-// one's, or the queue's.
+// nextBatch takes the head of the queue, once the last batch was answered. The array
+// of that becomes this one's, or the queue's.
+//
+// It leaves as many as it takes for each wire, so that there is something to send as
+// soon as answers come: with all that waits on its way server and callers would work
+// by turns.
 func (l *lane) nextBatch(last []*request) []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) <= maxBatch {
+	l.sent -= len(last)
+	n := min(len(l.queue), maxBatch, (l.sent+len(l.queue))/(maxWires+1)+1)
+	l.sent += n
+	if n == len(l.queue) {
 		batch := l.queue
 		l.queue = last[:0]
 		return batch
 	}
-	batch := append(last[:0], l.queue[:maxBatch]...)
-	l.queue = slices.Delete(l.queue, 0, maxBatch)
+	batch := append(last[:0], l.queue[:n]...)
+	l.queue = slices.Delete(l.queue, 0, n)
 	return batch
 }
 

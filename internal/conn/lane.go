@@ -5,6 +5,7 @@ package conn
 import (
 	"context"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -165,6 +166,7 @@ func (l *lane) release(w *wire, answered int) {
 // flush sends what has queued, batch after batch, until the queue is empty.
 func (l *lane) flush(w *wire) {
 	for {
+		runtime.Gosched() // those who were just answered may have more to send
 		if w.batch = l.nextBatch(w.batch); len(w.batch) == 0 {
 			break
 		}

@@ -89,8 +89,10 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	if seats(h.resource) {
 		joins = h.engine.TakeSeat(h.resource.Key())
 	}
+	q, alone := h.resource.(Queueing)
+	alone = alone && seat == 0 && joins == 0 && h.lateUntil == 0 && !h.engine.Awaited(h.resource.Key())
 	unheard := false
-	if q, ok := h.resource.(Queueing); ok && seat == 0 && joins == 0 && h.lateUntil == 0 && !h.engine.Awaited(h.resource.Key()) {
+	if alone { // as far as is known
 		call := q.Free(h.owner(), h.engine.Publish(ctx))
 		call.Cleanup = true
 		err := h.engine.Conn.Run(ctx, call)

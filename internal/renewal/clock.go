@@ -7,8 +7,9 @@ import "time"
 const (
 	// clockWatch is the longest sleep while there is anything to guard. Timers stand
 	// still while the machine is suspended, so this is also how soon after it resumes
-	// leases are looked at that may be long over.
-	clockWatch = 40 * time.Millisecond
+	// leases are looked at that may be long over. A lease of 30 s falls due on a multiple
+	// of it, so that one wake-up, which costs more than ten renewals, serves for both.
+	clockWatch = 50 * time.Millisecond
 
 	// clockLead is by how much the wall clock may run ahead between two wake-ups. A
 	// clock that is being slewed gains a fraction of a millisecond in that time.

@@ -157,7 +157,7 @@ func (h *hold) Part() engine.Part {
 	if h.gone {
 		return engine.Part{} // Renewal says so
 	}
-	return engine.Part{Script: r.RenewMany(), Holder: h.Holder(), Length: h.length(), Until: h.deadline}
+	return engine.Part{Script: r.RenewMany(), Owner: h.number, Length: h.length(), Until: h.deadline}
 }
 
 // Renewal implements engine.Renewable. A hold that is only suspected is asked

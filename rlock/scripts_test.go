@@ -208,30 +208,31 @@ func TestRenewScript(t *testing.T) {
 
 // Of one lock the script for many says what the script for one does.
 func TestRenewManyScript(t *testing.T) {
-	args := []any{future, 30_000, mine}
+	client, number, _ := strings.Cut(mine, ":")
+	args := []any{future, 30_000, client, number}
 	runTable(t, some.RenewMany().Source(), []string{lockKey}, []row{
-		{"absent", absent, args, "[1 now -2]", nothing, ""},
-		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 2, 30*time.Second), ""},
-		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 2, time.Minute), ""},
-		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{future, 0, mine}, "[1 now 10000]", kept, ""},
-		{"mine, without end, only looked at", held(mine, 1, 0), []any{future, 0, mine}, "[1 now -1]", by(mine, 1, -1), ""},
-		{"mine, without end", held(mine, 1, 0), args, "[1 now 30000]", by(mine, 1, 30*time.Second), ""},
-		{"another's", held(other, 1, 10*time.Second), args, "[1 now -2]", kept, ""},
-		{"expired", expired, args, "[1 now -2]", nothing, ""},
-		{"wrong type", wrongType, args, "[1 now -3]", kept, ""},
-		{"late", held(mine, 2, 10*time.Second), []any{past, 30_000, mine}, "[-1 now]", kept, ""},
+		{"absent", absent, args, "[1 now 1 -2]", nothing, ""},
+		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now]", by(mine, 2, 30*time.Second), ""},
+		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 1 60000]", by(mine, 2, time.Minute), ""},
+		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{future, 0, client, number}, "[1 now 1 10000]", kept, ""},
+		{"mine, without end, only looked at", held(mine, 1, 0), []any{future, 0, client, number}, "[1 now 1 -1]", by(mine, 1, -1), ""},
+		{"mine, without end", held(mine, 1, 0), args, "[1 now]", by(mine, 1, 30*time.Second), ""},
+		{"another's", held(other, 1, 10*time.Second), args, "[1 now 1 -2]", kept, ""},
+		{"expired", expired, args, "[1 now 1 -2]", nothing, ""},
+		{"wrong type", wrongType, args, "[1 now 1 -3]", kept, ""},
+		{"late", held(mine, 2, 10*time.Second), []any{past, 30_000, client, number}, "[-1 now]", kept, ""},
 	})
-	many := []any{future, 30_000, other, mine, other, mine, third}
+	many := []any{future, 30_000, client, "0", number, "0", number, "3"}
 	keys := []string{"{n}gone", lockKey, "{n}wrong", "{n}another's", "{n}mine too"}
 	among := func(ctx context.Context, rdb redis.UniversalClient) {
 		held(mine, 2, 10*time.Second)(ctx, rdb)
 		rdb.Set(ctx, "{n}wrong", "precious", 0)
 		rdb.HSet(ctx, "{n}another's", other, 1)
-		rdb.HSet(ctx, "{n}mine too", third, 1)
+		rdb.HSet(ctx, "{n}mine too", client+":3", 1)
 		rdb.PExpire(ctx, "{n}mine too", time.Minute)
 	}
 	runTable(t, some.RenewMany().Source(), keys, []row{
-		{"among others", among, many, "[1 now -2 30000 -3 -2 60000]", by(mine, 2, 30*time.Second), ""},
+		{"among others", among, many, "[1 now 1 -2 3 -3 4 -2 5 60000]", by(mine, 2, 30*time.Second), ""},
 	})
 }
 

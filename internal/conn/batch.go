@@ -18,7 +18,7 @@ import (
 // For one server only one batch may be under way at a time.
 func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answer func(i int, err error)) {
 	l := m.topology.at(node)
-	outcomes := l.sendOnce(ctx, calls)
+	outcomes := m.sendOnce(ctx, l, calls)
 	var elsewhere []int
 	for i, err := range outcomes {
 		if m.leadsOn(calls[i], err) {
@@ -39,7 +39,7 @@ func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answ
 // by itself.
 func (m *Manager) RunOnce(ctx context.Context, node string, calls []*Call) []error {
 	l := m.topology.at(node)
-	outcomes := l.sendOnce(ctx, calls)
+	outcomes := m.sendOnce(ctx, l, calls)
 	for i, err := range outcomes {
 		outcomes[i] = m.told(l, err)
 	}
@@ -100,21 +100,23 @@ func (m *Manager) told(l *lane, err error) error {
 
 // sendOnce sends the calls, once more those of them that the server has no script
 // for, and returns what became of each.
-func (l *lane) sendOnce(ctx context.Context, calls []*Call) (outcomes []error) {
+func (m *Manager) sendOnce(ctx context.Context, l *lane, calls []*Call) (outcomes []error) {
 	outcomes = make([]error, len(calls))
-	if missing := l.sendBatch(ctx, calls, outcomes, nil); len(missing) > 0 {
-		l.sendBatch(ctx, calls, outcomes, missing)
+	if missing := m.sendBatch(ctx, l, calls, outcomes, nil); len(missing) > 0 {
+		m.sendBatch(ctx, l, calls, outcomes, missing)
 	}
 	return outcomes
 }
 
 // sendBatch sends the calls, or those of them that only names, with their
 // sources. It returns which of them the server has no script for.
-func (l *lane) sendBatch(ctx context.Context, calls []*Call, outcomes []error, only []int) (missing []int) {
+func (m *Manager) sendBatch(ctx context.Context, l *lane, calls []*Call, outcomes []error, only []int) (missing []int) {
 	batch := make([]*request, 0, len(calls))
 	at := make([]int, 0, len(calls))
 	add := func(i int, full bool) {
-		batch = append(batch, &request{call: calls[i], full: full})
+		r := m.requests.get()
+		r.call, r.full = calls[i], full
+		batch = append(batch, r)
 		at = append(at, i)
 	}
 	if only == nil {
@@ -133,6 +135,7 @@ func (l *lane) sendBatch(ctx context.Context, calls []*Call, outcomes []error, o
 		if r.err != nil && judge(r.err) == unknown {
 			missing = append(missing, i)
 		}
+		m.requests.put(r)
 	}
 	return missing
 }

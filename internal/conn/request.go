@@ -129,8 +129,9 @@ func (r *request) reply() []any {
 	return values
 }
 
-// maxKept bounds the arguments of a request that is kept for use by another call.
-const maxKept = 64
+// maxKept bounds the arguments of a request that is kept for use by another call. Those
+// of a call that renews a hundred leases fit.
+const maxKept = 256
 
 // requests keeps those that were answered, so that most calls allocate none.
 type requests struct{ pool sync.Pool }

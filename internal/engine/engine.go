@@ -10,6 +10,7 @@ import (
 	"context"
 	"hash/maphash"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,7 @@ type Engine struct {
 	registry registry
 	reports  reports
 	graces   graces
+	rooms    sync.Pool // of *room
 
 	start time.Time // when the Client was made
 

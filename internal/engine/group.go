@@ -13,13 +13,14 @@ import (
 
 // Part is what a task brings to a renewal of many.
 //
-// The script takes as keys those of the tasks, as ARGV[2] the length in ms, and then
-// the holder of each. It answers renewed, the time, and a number for each key: the
-// time to live in ms, -1 for one without end, notHeld, or less than that if it takes
-// a renewal of this one by itself to know.
+// The script takes as keys those of the tasks, as ARGV[2] the length in ms, as ARGV[3]
+// the Client, and then the number of each owner. It answers renewed, the time, and for
+// each key whose time to live is not the length, in their order, which it is, counted
+// from 1, and a number: the time to live in ms, -1 for one without end, notHeld, or less
+// than that if it takes a renewal of this one by itself to know.
 type Part struct {
 	Script *conn.Script
-	Holder string
+	Owner  int64         // the number of the owner, who is one of this Client's
 	Length time.Duration // to which it is renewed; 0: it is only looked at
 	Until  time.Time     // the local instant after which it may take no effect
 }
@@ -40,11 +41,27 @@ type member struct {
 	place int // of its key: see conn.Manager.Place
 }
 
+// room is where the groups of one batch and their calls are built. It is used again
+// for another batch: what each lease took anew would be most of the garbage of a process
+// that holds very many.
+type room struct {
+	members group
+	keys    []string
+	args    []any
+}
+
+// clear makes room for another batch.
+func (r *room) clear() {
+	clear(r.members)
+	clear(r.keys)
+	clear(r.args)
+	r.members, r.keys, r.args = r.members[:0], r.keys[:0], r.args[:0]
+}
+
 // divide returns the groups among the tasks, and those that are renewed by
 // themselves. A call for one costs less than a call for many with one key.
-func divide(batch []renewal.Task, place func(key string) int) (groups []group, alone []Renewable) {
-	members := make(group, 0, len(batch))
-	mixed := false
+func (r *room) divide(batch []renewal.Task, place func(key string) int) (groups []group, alone []Renewable) {
+	members, mixed := r.members, false
 	for _, t := range batch {
 		task := t.(Renewable)
 		part := task.Part()
@@ -55,6 +72,7 @@ func divide(batch []renewal.Task, place func(key string) int) (groups []group, a
 		members = append(members, member{part, task, place(task.Key())})
 		mixed = mixed || !members[0].suits(&members[len(members)-1])
 	}
+	r.members = members
 	if mixed {
 		slices.SortFunc(members, order)
 	}
@@ -86,25 +104,22 @@ func order(a, b member) int {
 		cmp.Compare(a.Length, b.Length))
 }
 
-// call returns the call that renews the group. It takes effect until the first of
-// the leases ends, at the latest: later it would revive what was given up.
-func (g group) call() *conn.Call {
-	call := &conn.Call{
-		Script:  g[0].Script,
-		Keys:    make([]string, len(g)),
-		Args:    make([]any, 1, 1+len(g)),
-		Until:   g[0].Until,
-		AnyTime: true,
-	}
-	call.Args[0] = g[0].Length.Milliseconds()
+// call returns the call that renews the group, whose owners are the client's. It takes
+// effect until the first of the leases ends, at the latest: later it would revive what
+// was given up.
+func (r *room) call(g group, client *string) *conn.Call {
+	call := &conn.Call{Script: g[0].Script, Until: g[0].Until, AnyTime: true}
+	keys, args := len(r.keys), len(r.args)
+	r.args = append(r.args, g[0].Length.Milliseconds(), client)
 	for i := range g {
 		m := &g[i]
-		call.Keys[i] = m.task.Key()
-		call.Args = append(call.Args, &m.Holder)
+		r.keys = append(r.keys, m.task.Key())
+		r.args = append(r.args, &m.Owner)
 		if m.Until.Before(call.Until) {
 			call.Until = m.Until
 		}
 	}
+	call.Keys, call.Args = r.keys[keys:], r.args[args:]
 	return call
 }
 
@@ -117,13 +132,15 @@ func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 		}
 		return nil
 	}
-	whole := err == nil && call.Status() == renewed && len(call.Reply) == 2+len(g)
+	told := err == nil && call.Status() == renewed && g.understands(call)
+	next := 2 // in the reply: what it tells of single ones
 	for i := range g {
-		task, ttl, known := g[i].task, int64(0), false
-		if whole {
-			ttl, known = call.Reply[2+i].(int64)
+		task, ttl := g[i].task, g[i].Length.Milliseconds()
+		if told && call.Int(next) == int64(i+1) {
+			ttl = call.Int(next + 1)
+			next += 2
 		}
-		if !known || ttl < notHeld {
+		if !told || ttl < notHeld {
 			alone = append(alone, task)
 			continue
 		}
@@ -134,4 +151,18 @@ func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 		})
 	}
 	return alone
+}
+
+// understands reports whether what the answer tells of single ones is numbers of
+// members, in their order, each with what is told of it.
+func (g group) understands(call *conn.Call) bool {
+	last, single := int64(0), call.Reply[2:]
+	for ; len(single) >= 2; single = single[2:] {
+		n, numbered := single[0].(int64)
+		if _, ok := single[1].(int64); !ok || !numbered || n <= last || n > int64(len(g)) {
+			return false
+		}
+		last = n
+	}
+	return len(single) == 0
 }

@@ -30,7 +30,11 @@ local reply = {1, now}
 for i, key in ipairs(KEYS) do
   local ttl = redis.pcall('GET', key)
   if type(ttl) == 'table' then ttl = -3 end
-  reply[i + 2] = tonumber(ttl or -2)
+  ttl = tonumber(ttl or -2)
+  if ttl ~= tonumber(ARGV[2]) then
+    reply[#reply + 1] = i
+    reply[#reply + 1] = ttl
+  end
 end
 return reply`
 	oneSource = unlessLate + `
@@ -64,7 +68,7 @@ func tasksOf(many *conn.Script, keys ...string) []*fakeTask {
 	until := time.Now().Add(time.Hour)
 	var all []*fakeTask
 	for _, key := range keys {
-		part := Part{Script: many, Holder: "me", Length: time.Minute, Until: until}
+		part := Part{Script: many, Length: time.Minute, Until: until}
 		all = append(all, &fakeTask{key: key, part: part, until: until})
 	}
 	return all
@@ -106,9 +110,10 @@ func TestEachOfAGroupHasItsOwnOutcome(t *testing.T) {
 		for _, key := range []string{"held", "next", "alone"} {
 			rdb.Set(t.Context(), key, 30_000, 0)
 		}
+		rdb.Set(t.Context(), "renewed", 60_000, 0) // to the length, and so nothing is said of it
 		rdb.Set(t.Context(), "endless", -1, 0)
 		rdb.LPush(t.Context(), "wrong", "x")
-		tasks := tasksOf(many, "held", "gone", "wrong", "endless", "next", "alone")
+		tasks := tasksOf(many, "held", "gone", "wrong", "endless", "next", "alone", "renewed")
 		tasks[5].part = Part{}
 		send(t, t.Context(), e, tasks)
 
@@ -120,6 +125,7 @@ func TestEachOfAGroupHasItsOwnOutcome(t *testing.T) {
 		tasks[3].mustHold(t, -time.Millisecond, 0)
 		tasks[4].mustHold(t, 30*time.Second, 0)
 		tasks[5].mustHold(t, 30*time.Second, 1)
+		tasks[6].mustHold(t, time.Minute, 0)
 	})
 }
 
@@ -142,8 +148,10 @@ func TestAGroupThatIsRefusedIsRenewedOneByOne(t *testing.T) {
 	for what, source := range map[string]string{
 		"a slot on the move": `return redis.error_reply('TRYAGAIN Multiple keys request during rehashing of slot')`,
 		"no rights":          `return redis.error_reply('NOPERM No permissions to access a key')`,
-		"a short reply":      `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 30000}`,
-		"words":              `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 'a', 'b'}`,
+		"a short reply":      `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 1}`,
+		"words":              `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 1, 'b'}`,
+		"not of the group":   `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 3, 20000}`,
+		"out of order":       `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 2, 20000, 1, 30000}`,
 	} {
 		t.Run(what, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
@@ -189,7 +197,7 @@ func TestDivide(t *testing.T) {
 	add(x, 1, "3g")
 	add(x, 2, "1h")
 	add(x, 1, "2i")
-	groups, alone := divide(batch, func(key string) int { return int(key[0]) })
+	groups, alone := new(room).divide(batch, func(key string) int { return int(key[0]) })
 	var got []string
 	for _, g := range groups {
 		var keys []string

@@ -39,26 +39,34 @@ type Renewed struct {
 // nobody is told what is wrong with another.
 type sender struct{ e *Engine }
 
+func (s sender) Known(key string) string { return s.e.Conn.KnownNode(key) }
+
 func (s sender) Node(ctx context.Context, key string) (string, error) {
 	return s.e.Conn.Node(ctx, key)
 }
 
 func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
-	groups, alone := divide(batch, s.e.Conn.Place)
-	alone = append(alone, s.sendGroups(ctx, node, groups)...)
+	r, ok := s.e.rooms.Get().(*room)
+	if !ok {
+		r = new(room)
+	}
+	groups, alone := r.divide(batch, s.e.Conn.Place)
+	alone = append(alone, s.sendGroups(ctx, node, groups, r)...)
+	r.clear()
+	s.e.rooms.Put(r)
 	s.sendAlone(ctx, node, alone)
 }
 
 // sendGroups renews each group by one call. It returns the tasks of which that did
 // not tell what became.
-func (s sender) sendGroups(ctx context.Context, node string, groups []group) (alone []Renewable) {
+func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *room) (alone []Renewable) {
 	if len(groups) == 0 {
 		return nil
 	}
 	started, tasks := time.Now(), 0
 	calls := make([]*conn.Call, len(groups))
 	for i, g := range groups {
-		calls[i] = g.call()
+		calls[i] = r.call(g, &s.e.client)
 		tasks += len(g)
 	}
 	outcomes := s.e.Conn.RunOnce(ctx, node, calls)

@@ -4,12 +4,15 @@
 -- KEYS    the locks
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the least time to live that each lock is to have, in ms; 0: only look
--- ARGV[3] and on: the holder of each
+-- ARGV[3] the Client whose holders they are
+-- ARGV[4] and on: the number of each holder
 --
--- Returns {1, time, time to live in ms...}  for each lock; -1: without end;
---                                           -2: the holder does not hold it;
---                                           -3: it cannot be looked at, renew.lua says why
---         {-1, time}                        late: nothing was done
+-- Returns {1, time, n, time to live in ms, ...}  for each lock KEYS[n], in their order,
+--                                                whose time to live is not ARGV[2] now;
+--                                                -1: without end;
+--                                                -2: the holder does not hold it;
+--                                                -3: it cannot be looked at, renew.lua says why
+--         {-1, time}                             late: nothing was done
 local call, pcall, max = redis.call, redis.pcall, math.max
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -17,10 +20,10 @@ if now > tonumber(ARGV[1]) then
   return {-1, now}
 end
 
-local lease = tonumber(ARGV[2])
+local lease, client = tonumber(ARGV[2]), ARGV[3] .. ':'
 local reply = {1, now}
 for i, key in ipairs(KEYS) do
-  local held, ttl = pcall('HEXISTS', key, ARGV[i + 2]), -2
+  local held, ttl = pcall('HEXISTS', key, client .. ARGV[i + 3]), -2
   if held == 1 then
     ttl = call('PTTL', key)
     if lease > 0 then
@@ -30,6 +33,9 @@ for i, key in ipairs(KEYS) do
   elseif held ~= 0 then
     ttl = -3
   end
-  reply[i + 2] = ttl
+  if ttl ~= lease then
+    reply[#reply + 1] = i
+    reply[#reply + 1] = ttl
+  end
 end
 return reply

@@ -22,6 +22,9 @@ func nodeOf(t testing.TB, m *conn.Manager, key string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if known := m.KnownNode(key); known != node {
+		t.Errorf("the known node is %q, where it is %q", known, node)
+	}
 	return node
 }
 

@@ -108,6 +108,18 @@ func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
 	return c.at(node.Options().Addr), nil
 }
 
+// known is lane once there is a table: then it is looked up there.
+func (c *cluster) known(key string) *lane {
+	if !c.loaded.Load() {
+		return nil
+	}
+	l, err := c.lane(context.Background(), key)
+	if err != nil {
+		return nil // lane says why
+	}
+	return l
+}
+
 // load waits until there is a table. Only the first load does I/O that its
 // callers wait for, all for the same; later ones go on in the background.
 func (c *cluster) load(ctx context.Context) error {

@@ -53,6 +53,9 @@ func keyOnEach(c *redistest.ClusterSet, prefix string) []string {
 
 func clusterLoadsScripts(t *testing.T, c *redistest.ClusterSet) {
 	m := newManager(t, c.Client(t))
+	if known := m.KnownNode("load"); known != "" {
+		t.Errorf("%q is known before there is a table", known)
+	}
 	for _, key := range keyOnEach(c, "load") {
 		first, next := newCount(key), newCount(key)
 		mustRun(t, m, first)

@@ -67,6 +67,15 @@ func (m *Manager) Close() {
 	m.topology.close()
 }
 
+// KnownNode names the server that has key now as Node does, or returns "" where that
+// takes more than to look it up.
+func (m *Manager) KnownNode(key string) string {
+	if l := m.topology.known(key); l != nil {
+		return l.addr
+	}
+	return ""
+}
+
 // Node names the server that has key now, for RunBatch.
 func (m *Manager) Node(ctx context.Context, key string) (string, error) {
 	l, err := m.topology.lane(ctx, key)

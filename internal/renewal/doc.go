@@ -9,8 +9,8 @@
 // The scheduler's goroutine sleeps until the next occupied slot of the wheel, asks
 // each task that is due what to do, and hands those that want to be renewed to the
 // outbox. It never waits for a server, so that leases end in time while Redis cannot
-// be reached. What may block happens behind it: finding a key's server in a few
-// goroutines started on demand, sending in one goroutine per server.
+// be reached. What may block happens behind it: finding a key's server, where it is not
+// known, in a few goroutines started on demand, sending in one goroutine per server.
 //
 // What the parts rely on:
 //

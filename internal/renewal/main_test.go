@@ -38,11 +38,20 @@ func (t *fakeTask) Suspect(now time.Time) (time.Time, bool) { return t.suspect(n
 // renewOnce is the tick of a task that asks for one renewal.
 func renewOnce(time.Time) (time.Time, bool) { return time.Time{}, true }
 
-// fakeSender is a Sender whose node for a key is the key, unless a test says otherwise.
+// fakeSender is a Sender whose node for a key is the key, and not known before it is
+// asked for, unless a test says otherwise.
 type fakeSender struct {
-	node func(ctx context.Context, key string) (string, error)
-	send func(ctx context.Context, node string, batch []Task)
-	fail func(t Task, err error)
+	known func(key string) string
+	node  func(ctx context.Context, key string) (string, error)
+	send  func(ctx context.Context, node string, batch []Task)
+	fail  func(t Task, err error)
+}
+
+func (s *fakeSender) Known(key string) string {
+	if s.known == nil {
+		return ""
+	}
+	return s.known(key)
 }
 
 func (s *fakeSender) Node(ctx context.Context, key string) (string, error) {

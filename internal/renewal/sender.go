@@ -18,8 +18,12 @@ const (
 )
 
 // Sender carries renewals to servers. Its methods are called on several goroutines at
-// once, never on the scheduler's.
+// once, and all but Known never on the scheduler's.
 type Sender interface {
+	// Known returns the server that holds key, or "" where that takes asking Node. It
+	// neither does I/O nor waits.
+	Known(key string) string
+
 	// Node returns the server that holds key. It may do I/O: a call that waits does not
 	// hold up tasks whose server is found at once, as long as fewer than 16 wait. ctx
 	// ends with the Timeout of the task, or up to Resolution before, and with Close.
@@ -42,6 +46,7 @@ type outbox struct {
 	sender Sender
 	ctx    context.Context // ends with Close
 	wg     *sync.WaitGroup
+	nodes  []string // of the tasks that are submitted; the scheduler's goroutine's own
 
 	mu       sync.Mutex // guards what follows, including each lane's queue
 	unrouted queue
@@ -61,15 +66,25 @@ func newOutbox(ctx context.Context, s Sender, wg *sync.WaitGroup) *outbox {
 	return &outbox{sender: s, ctx: ctx, wg: wg, lanes: make(map[string]*lane)}
 }
 
-// submit takes over tasks to be renewed. It does not wait. The caller's own goroutine is
-// counted in the WaitGroup, so that Close does not miss those started here.
+// submit takes over tasks to be renewed. It does not wait. It is called on one goroutine,
+// which is counted in the WaitGroup, so that Close does not miss those started here.
 func (o *outbox) submit(tasks []Task) {
 	if len(tasks) == 0 {
 		return
 	}
+	o.nodes = o.nodes[:0]
+	for _, t := range tasks {
+		o.nodes = append(o.nodes, o.sender.Known(t.Key()))
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.unrouted.push(tasks...)
+	for i, t := range tasks {
+		if node := o.nodes[i]; node != "" {
+			o.enqueue(node, t)
+		} else {
+			o.unrouted.push(t)
+		}
+	}
 	o.staff()
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -114,6 +115,35 @@ func TestASlowNodeDelaysNoOther(t *testing.T) {
 		bound := tasks[0].Timeout()
 		if got := sent["frozen"]; len(got) != 250 || slices.Min(got) < bound || slices.Max(got) < 3*bound {
 			t.Errorf("frozen: %d tasks within %v to %v", len(got), slices.Min(got), slices.Max(got))
+		}
+	})
+}
+
+// What is known is not asked for, nor does it wait for what is.
+func TestAKnownNodeIsNotAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var asked, sent atomic.Int32
+		s := New(&fakeSender{
+			known: func(key string) string { return strings.TrimPrefix(key, "unknown") },
+			node: func(ctx context.Context, key string) (string, error) {
+				asked.Add(1)
+				<-ctx.Done()
+				return "", ctx.Err()
+			},
+			send: func(_ context.Context, _ string, batch []Task) {
+				sent.Add(int32(len(batch)))
+				if late := time.Since(start); late > time.Second {
+					t.Errorf("sent after %v", late)
+				}
+			},
+		})
+		defer s.Close()
+		together(s, append(slices.Repeat([]string{"unknown"}, 2*maxRouters), slices.Repeat([]string{"a", "b"}, 250)...)...)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if asked.Load() != 2*maxRouters || sent.Load() != 500 {
+			t.Errorf("%d asked for, %d sent", asked.Load(), sent.Load())
 		}
 	})
 }

@@ -173,9 +173,16 @@ var bugs = []bug{
 	{
 		name: "what is wrong with one key is told to its neighbours",
 		file: "internal/engine/group.go",
-		old:  "if !known || ttl < notHeld {",
-		new:  "if !known {",
+		old:  "if !told || ttl < notHeld {",
+		new:  "if !told {",
 		pkg:  "internal/engine", tests: []string{"TestEachOfAGroupHasItsOwnOutcome"},
+	},
+	{
+		name: "an answer of which nothing is understood means that all are renewed",
+		file: "internal/engine/group.go",
+		old:  " && g.understands(call)",
+		new:  "",
+		pkg:  "internal/engine", tests: []string{"TestAGroupThatIsRefusedIsRenewedOneByOne"},
 	},
 	{
 		name: "a re-entry makes a hold",

@@ -219,3 +219,27 @@ func TestDivide(t *testing.T) {
 		t.Errorf("alone: %q, want %q", left, want)
 	}
 }
+
+// A process that holds very many leases builds such calls all the time.
+func TestACallForManyAllocatesNothingForEach(t *testing.T) {
+	var batch []renewal.Task
+	for _, task := range tasksOf(conn.NewScript("many", manySource), slices.Repeat([]string{"k"}, renewal.MaxBatch)...) {
+		batch = append(batch, task)
+	}
+	r, client := new(room), "client"
+	allocs := testing.AllocsPerRun(10, func() {
+		groups, _ := r.divide(batch, func(string) int { return 0 })
+		call := r.call(groups[0], &client)
+		call.Reply = []any{int64(renewed), int64(1)}
+		for _, task := range batch {
+			task.(*fakeTask).told = task.(*fakeTask).told[:0]
+		}
+		if left := groups[0].answer(call, nil); len(left) != 0 {
+			t.Errorf("%d of them were not told", len(left))
+		}
+		r.clear()
+	})
+	if allocs > 8 {
+		t.Errorf("%.0f allocations for %d tasks", allocs, len(batch))
+	}
+}

@@ -170,7 +170,9 @@ func waitFor(t *testing.T, server *redistest.Proc, n int) {
 	})
 }
 
-// TestTheServerStandsStill for longer than places are kept: BEHAVIOUR 5.
+// TestTheServerStandsStill for longer than places are kept. Nobody is forgotten. One
+// may be served before others: the first that Redis hears of, if the lock is released
+// then, since it does not know of the others any more.
 func TestTheServerStandsStill(t *testing.T) {
 	t.Parallel()
 	server := redistest.Server(t)
@@ -212,7 +214,7 @@ func TestTheServerStandsStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	all.Wait()
-	if !slices.IsSorted(order) || len(order) != waiters+1 {
+	if len(order) != waiters+1 || !slices.IsSorted(order[1:]) {
 		t.Errorf("granted in the order %v", order)
 	}
 }

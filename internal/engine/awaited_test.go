@@ -13,11 +13,11 @@ func TestAwaitedIsForgotten(t *testing.T) {
 			t.Error("awaited, with nobody there")
 		}
 		e.NoteAwaited("k") // at the age of 0
-		time.Sleep(lately - 1)
+		time.Sleep(lately - time.Millisecond)
 		if !e.Awaited("k") {
 			t.Error("forgotten at once")
 		}
-		time.Sleep(2)
+		time.Sleep(2 * time.Millisecond)
 		if e.Awaited("k") {
 			t.Errorf("not forgotten after %v", lately)
 		}

@@ -87,13 +87,23 @@ func (q *Request) run(ctx context.Context) (*Lease, course, error) {
 	a := q.acquisition()
 	a.turn = turn
 	l, err = a.fresh(ctx, !q.Try)
-	return l, a.course, err
+	how := a.course
+	if err == nil && !how.waited {
+		*a = acquisition{} // nobody else has seen it
+		q.Engine.Scratch.Put(a)
+	}
+	return l, how, err
 }
 
 // acquisition returns the Request as one of who asks Redis. Who is passed a lease needs
 // none.
 func (q *Request) acquisition() *acquisition {
-	return &acquisition{engine: q.Engine, resource: q.Resource, settings: q.Settings, owner: q.As}
+	a, used := q.Engine.Scratch.Get().(*acquisition)
+	if !used {
+		a = new(acquisition)
+	}
+	a.engine, a.resource, a.settings, a.owner = q.Engine, q.Resource, q.Settings, q.As
+	return a
 }
 
 // tokenOf returns the token of a lease that may not have been granted.

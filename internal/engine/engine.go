@@ -43,6 +43,9 @@ type Engine struct {
 	graces   graces
 	rooms    sync.Pool // of *room
 
+	// Scratch is for package lease: what an acquisition needs until it has its grant.
+	Scratch sync.Pool
+
 	start time.Time // when the Client was made
 
 	closing context.Context // ends with errs.Closed when Close begins

@@ -233,6 +233,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	default:
 		a.marked = a.stands()
 	}
+	a.engine.Smalls.Put(call)
 	return v, nil
 }
 

@@ -96,8 +96,13 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 		call := q.Free(h.owner(), h.engine.Publish(ctx))
 		call.Cleanup = true
 		err := h.engine.Conn.Run(ctx, call)
-		if _, unheard = call.Outstanding(); err != nil || call.Status() != Awaited {
+		_, unheard = call.Outstanding()
+		if err != nil {
 			return h.outcome(call, err, unheard)
+		}
+		defer h.engine.Smalls.Put(call)
+		if call.Status() != Awaited {
+			return h.outcome(call, nil, unheard)
 		}
 		h.engine.NoteAwaited(h.resource.Key())
 	}

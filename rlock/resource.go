@@ -55,24 +55,14 @@ func (r *resource) Waiting() engine.Waiting {
 	return engine.Waiting{Key: r.Key(), Told: r}
 }
 
-// locking is a call of lock.lua with what it is made of, in one piece: every lock
-// begins with it.
-type locking struct {
-	conn.Call
-	keys   [2]string
-	args   [3]any
-	owner  string
-	length int64
-}
-
 // Acquire asks without taking a place, and does not look at the queue: a lock that
 // is free is for whoever asks.
 func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
-	l := &locking{owner: owner.String(), length: length.Milliseconds()}
-	l.keys = [...]string{r.Key(), r.TokenKey()}
-	l.args = [...]any{&l.owner, &l.length, r.TokenLife()}
-	l.Call = conn.Call{Script: lockScript, Keys: l.keys[:], Args: l.args[:]}
-	return &l.Call
+	c := r.Engine.Smalls.Get(lockScript, r.Key(), r.TokenKey())
+	c.Text(0, owner.String())
+	c.Number(1, length.Milliseconds())
+	c.Number(2, *r.TokenLife())
+	return &c.Call
 }
 
 // Enter implements lease.Queueing.

@@ -44,6 +44,7 @@ type Call struct {
 	// Attempts counts the requests that were sent.
 	Attempts int
 
+	small       *Small // that this is part of, if so
 	outstanding bool
 	notAfter    int64
 	replicated  int // how many replicas have acknowledged

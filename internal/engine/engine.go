@@ -45,6 +45,8 @@ type Engine struct {
 
 	// Scratch is for package lease: what an acquisition needs until it has its grant.
 	Scratch sync.Pool
+	// Smalls is where resources get the calls that begin and end a hold.
+	Smalls conn.Smalls
 
 	start time.Time // when the Client was made
 

@@ -113,23 +113,15 @@ func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *eng
 // Keeps implements lease.Queueing.
 func (q *Queue) Keeps() time.Duration { return q.place }
 
-// freeing is a call of free.lua with what it is made of, in one piece: every lock ends
-// with it.
-type freeing struct {
-	conn.Call
-	keys                     [2]string
-	args                     [3]any
-	holder, publish, channel string
-}
-
 // Free is lease.Queueing's.
 func (q *Queue) Free(owner lease.Owner, publish string) *conn.Call {
-	f := &freeing{holder: owner.String(), publish: publish}
-	f.keys[0] = q.Key()
-	f.keys[1], f.channel = keys.QueueAt(q.Key())
-	f.args = [...]any{&f.holder, &f.publish, &f.channel}
-	f.Call = conn.Call{Script: freeScript, Keys: f.keys[:], Args: f.args[:], Enough: 1}
-	return &f.Call
+	queue, channel := keys.QueueAt(q.Key())
+	c := q.Engine.Smalls.Get(freeScript, q.Key(), queue)
+	c.Enough = 1
+	c.Text(0, owner.String())
+	c.Text(1, publish)
+	c.Text(2, channel)
+	return &c.Call
 }
 
 // Release is lease.Resource's: it releases the lock, or leaves the queue.

@@ -1,0 +1,24 @@
+package conn
+
+import "testing"
+
+// What is given back holds nothing of the last call. One of which a sending was not
+// heard is not taken back, and so stays as it was.
+func TestSmallsAreTakenBackWhenNobodyHasThem(t *testing.T) {
+	var smalls Smalls
+	script := NewScript("s", "return {1, 1}")
+	for _, unheard := range []bool{false, true} {
+		c := smalls.Get(script, "key", "beside")
+		c.Text(0, "text")
+		c.Number(1, 7)
+		c.outstanding = unheard
+		smalls.Put(&c.Call)
+		if kept := c.Script == script && c.Keys[1] == "beside" && *c.Args[0].(*string) == "text" && *c.Args[1].(*int64) == 7; kept != unheard {
+			t.Errorf("a sending unheard: %v; as it was: %v", unheard, kept)
+		}
+	}
+	smalls.Put(&Call{Script: script}) // is no Small
+	if c := smalls.Get(script, "a", "b"); c.Keys[0] != "a" || c.Args[0] != nil || c.outstanding {
+		t.Errorf("%+v", c)
+	}
+}

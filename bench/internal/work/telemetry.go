@@ -22,8 +22,9 @@ const (
 	Telemetry      = "telemetry"
 	TelemetryOff   = "off"
 	TelemetryNoop  = "no-op providers"
-	TelemetryEmpty = "off, two empty spans around it"
+	TelemetryEmpty = "off, two empty spans around it, batched"
 	TelemetrySDK   = "SDK, no-op exporter"
+	TelemetryBatch = "SDK, batched, no-op exporter"
 )
 
 func telemetry() []Workload {
@@ -31,9 +32,9 @@ func telemetry() []Workload {
 		Name:       Telemetry,
 		Title:      "uncontended pairs, 1 goroutine, with OpenTelemetry",
 		Processes:  1,
-		Contenders: []string{TelemetryOff, TelemetryNoop, TelemetryEmpty, TelemetrySDK},
+		Contenders: []string{TelemetryOff, TelemetryNoop, TelemetrySDK, TelemetryEmpty, TelemetryBatch},
 		Run: func(ctx context.Context, s *Site) error {
-			traces, meters, shutdown := providers()
+			traces, meters, shutdown := providers(s.Contender)
 			defer shutdown()
 			client, closeAll := peer.NewClient(s.Addr, telemetryOptions(s.Contender, traces, meters)...)
 			defer closeAll()
@@ -48,10 +49,14 @@ func telemetry() []Workload {
 	}}
 }
 
-// providers returns the SDK's as they are by default, but that what they gather goes
-// nowhere, and what ends them.
-func providers() (traces *sdktrace.TracerProvider, meters *sdkmetric.MeterProvider, shutdown func()) {
-	traces = sdktrace.NewTracerProvider(sdktrace.WithBatcher(tracetest.NewNoopExporter()))
+// providers returns the SDK's, with an exporter that does nothing, and what ends them.
+// By its own batch processor a span wakes another goroutine, whoever made it.
+func providers(contender string) (traces *sdktrace.TracerProvider, meters *sdkmetric.MeterProvider, shutdown func()) {
+	export := sdktrace.WithBatcher(tracetest.NewNoopExporter())
+	if contender == TelemetrySDK {
+		export = sdktrace.WithSyncer(tracetest.NewNoopExporter())
+	}
+	traces = sdktrace.NewTracerProvider(export)
 	meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 	return traces, meters, func() {
 		ctx := context.Background()
@@ -69,7 +74,7 @@ func telemetryOptions(contender string, traces *sdktrace.TracerProvider, meters 
 			holdfast.WithTracerProvider(tracenoop.NewTracerProvider()),
 			holdfast.WithMeterProvider(metricnoop.NewMeterProvider()),
 		}
-	case TelemetrySDK:
+	case TelemetrySDK, TelemetryBatch:
 		return []holdfast.Option{holdfast.WithTracerProvider(traces), holdfast.WithMeterProvider(meters)}
 	}
 	panic(fmt.Sprintf("no telemetry is called %q", contender))

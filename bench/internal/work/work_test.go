@@ -10,7 +10,7 @@ import (
 func TestWorkloadsHaveNamesAndContenders(t *testing.T) {
 	variants := map[string]bool{ceiling.Name: true, Nothing: true, OneStripe: true, ManyStripes: true,
 		SkewedStripes: true, TelemetryOff: true, TelemetryNoop: true,
-		TelemetryEmpty: true, TelemetrySDK: true}
+		TelemetryEmpty: true, TelemetrySDK: true, TelemetryBatch: true}
 	seen := make(map[string]bool)
 	for _, w := range All() {
 		if w.Name == "" || w.Title == "" || seen[w.Name] || w.Processes < 1 || len(w.Contenders) == 0 {

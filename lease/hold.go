@@ -198,6 +198,11 @@ func (h *hold) Renewed(r engine.Renewed) {
 func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 	h.mu.Lock()
 	h.renewing, h.suspect = false, false
+	if h.gone {
+		h.mu.Unlock()
+		h.givenUp() // else it would stand in Redis for a whole lease more
+		return
+	}
 	switch length := h.length(); {
 	case length > 0:
 		h.deadline = endAt(sent, ttl)

@@ -391,3 +391,32 @@ func TestBehaviour16_CloseWhileLocking(t *testing.T) {
 		})
 	}
 }
+
+// A renewal that is answered when its hold has just been lost has put the end of what
+// nobody has any more off by a whole lease: it is given up.
+func TestBehaviour12_RenewalAnsweredAfterTheLoss(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		// Of a length that has a try to renew it begin so late that its answer comes after.
+		l := w.lock(t.Context(), p.Mutex(name, holdfast.Renewed(29970*time.Millisecond)))
+		end := time.Until(l.Deadline()) + w.now()
+		answered := make(chan struct{})
+		p.each(func(s sending) redistest.Fault {
+			switch {
+			case s.script != renewRun:
+				return redistest.Pass
+			case s.at < end-50*time.Millisecond:
+				return redistest.ReplyError("LOADING Redis is loading the dataset in memory")
+			default:
+				return redistest.HoldReply(answered)
+			}
+		})
+		w.at(end + time.Millisecond)
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		w.wantHolder(l.Owner(), 1) // it has just been renewed
+		close(answered)
+		w.at(end + 100*time.Millisecond)
+		w.wantFree()
+	})
+}

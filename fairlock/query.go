@@ -40,8 +40,8 @@ func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
 	if err != nil {
 		return nil, err
 	}
-	owners := make([]lease.Owner, 0, len(call.Reply)-2)
-	for i := 2; i < len(call.Reply); i++ {
+	owners := make([]lease.Owner, 0, call.Reply.Len()-2)
+	for i := 2; i < call.Reply.Len(); i++ {
 		owner, err := lease.ParseOwner(call.Text(i))
 		if err != nil {
 			return nil, m.fail("query", err)

@@ -14,6 +14,6 @@ var (
 	//go:embed lua/place.lua
 	placeSource string
 
-	queueScript = conn.NewScript("fair/queue", queueSource)
+	queueScript = conn.NewScript("fair/queue", queueSource, conn.Mixed)
 	placeScript = conn.NewScript("fair/place", placeSource)
 )

@@ -118,7 +118,7 @@ func (a *acquisition) placed(call *conn.Call) {
 		t.Seq = call.Int(3)
 	}
 	t.Nudge = nil
-	for i := nudge; i < len(call.Reply); i++ {
+	for i := nudge; i < call.Reply.Len(); i++ {
 		t.Nudge = append(t.Nudge, call.Text(i))
 	}
 	if call.Status() != Granted && slices.Contains(t.Nudge, a.owner.String()) {

@@ -15,6 +15,6 @@ var (
 	//go:embed lua/raise.lua
 	raiseSource string
 
-	markScript  = conn.NewScript("quorum/mark", markSource)
+	markScript  = conn.NewScript("quorum/mark", markSource, conn.Mixed)
 	raiseScript = conn.NewScript("quorum/raise", raiseSource)
 )

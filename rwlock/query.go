@@ -173,7 +173,7 @@ func parseState(call *conn.Call) state {
 	if call.Text(3) == "" {
 		return s // nobody, or a lock of another kind
 	}
-	for i := 4; i+2 < len(call.Reply); i += 3 {
+	for i := 4; i+2 < call.Reply.Len(); i += 3 {
 		count, _ := strconv.Atoi(call.Text(i + 1))
 		left := call.Int(i + 2)
 		if left == -2 {

@@ -45,5 +45,5 @@ var (
 	rrenewScript   = conn.NewScript("rwlock/rrenew", holders+rrenewSource)
 	rreleaseScript = conn.NewScript("rwlock/rrelease", holders+marks+rreleaseSource)
 
-	stateScript = conn.NewScript("rwlock/state", holders+stateSource)
+	stateScript = conn.NewScript("rwlock/state", holders+stateSource, conn.Mixed)
 )

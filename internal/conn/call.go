@@ -38,7 +38,7 @@ type Call struct {
 	Cleanup bool
 
 	// Reply is what the script answered.
-	Reply []any
+	Reply Reply
 	// Sent is when the request that was answered was sent.
 	Sent time.Time
 	// Attempts counts the requests that were sent.
@@ -75,22 +75,13 @@ func (c *Call) ServerTime() int64 { return c.Int(1) }
 // Int returns an element of the reply that is a number, or 0 where there is
 // none.
 func (c *Call) Int(i int) int64 {
-	if i >= len(c.Reply) {
-		return 0
-	}
-	n, _ := c.Reply[i].(int64)
+	n, _ := c.Reply.Number(i)
 	return n
 }
 
 // Text returns an element of the reply that is a string, or "" where there is
 // none.
-func (c *Call) Text(i int) string {
-	if i >= len(c.Reply) {
-		return ""
-	}
-	s, _ := c.Reply[i].(string)
-	return s
-}
+func (c *Call) Text(i int) string { return c.Reply.Text(i) }
 
 // Short reports whether what the call did has reached fewer replicas than it
 // asked for, as far as is known. It was done on the master all the same.

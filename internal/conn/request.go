@@ -26,6 +26,8 @@ type request struct {
 
 	// Written before state becomes sent.
 	cmd      command
+	numbers  *redis.IntSliceCmd // what cmd is
+	values   *redis.Cmd         // and what it is for a script that is Mixed
 	sent     time.Time
 	notAfter int64
 
@@ -38,7 +40,7 @@ type request struct {
 // be used again. go-redis keeps those that a command was made with to itself; but
 // what it writes is what Args returns.
 type command struct {
-	*redis.Cmd
+	redis.Cmder
 	args []any
 }
 
@@ -73,8 +75,8 @@ func (r *request) prepare(clock *clock, now time.Time) bool {
 	}
 	args = append(args, &r.notAfter)
 	r.cmd.args = append(args, c.Args...)
-	if r.cmd.Cmd == nil {
-		r.cmd.Cmd = redis.NewCmd(detached)
+	if r.cmd.Cmder = r.numbers; c.Script.is(Mixed) {
+		r.cmd.Cmder = r.values
 	}
 	return r.state.CompareAndSwap(waiting, sent)
 }
@@ -87,7 +89,7 @@ func (r *request) withdraw() bool { return r.state.CompareAndSwap(waiting, withd
 func (r *request) answer(clock *clock, received time.Time) {
 	if r.err = r.cmd.Err(); r.err == nil {
 		switch micros, ok := r.time(); {
-		case !ok || (micros == 0) != r.call.Script.timeless:
+		case !ok || (micros == 0) != r.call.Script.is(Timeless):
 			r.err = errGarbled
 		case micros != 0:
 			clock.observe(micros, received)
@@ -99,13 +101,10 @@ func (r *request) answer(clock *clock, received time.Time) {
 // answers with a status and that, and then with what it has to say.
 func (r *request) time() (micros int64, ok bool) {
 	reply := r.reply()
-	if len(reply) < 2 {
+	if _, ok = reply.Number(0); !ok {
 		return 0, false
 	}
-	if _, ok = reply[0].(int64); !ok {
-		return 0, false
-	}
-	micros, ok = reply[1].(int64)
+	micros, ok = reply.Number(1)
 	return micros, ok && micros >= 0
 }
 
@@ -123,10 +122,13 @@ func (r *request) finish() {
 	}
 }
 
-// reply returns the elements of the script's answer.
-func (r *request) reply() []any {
-	values, _ := r.cmd.Val().([]any)
-	return values
+// reply returns the script's answer.
+func (r *request) reply() Reply {
+	if !r.call.Script.is(Mixed) {
+		return Reply{Numbers: r.numbers.Val()}
+	}
+	values, _ := r.values.Val().([]any)
+	return Reply{Values: values}
 }
 
 // maxKept bounds the arguments of a request that is kept for use by another call. Those
@@ -140,7 +142,7 @@ func (rs *requests) get() *request {
 	if r, ok := rs.pool.Get().(*request); ok {
 		return r
 	}
-	return new(request)
+	return &request{numbers: redis.NewIntSliceCmd(detached), values: redis.NewCmd(detached)}
 }
 
 // put takes a request that its caller has the answer of: nobody else has it then.
@@ -149,10 +151,10 @@ func (rs *requests) put(r *request) {
 		return
 	}
 	clear(r.cmd.args)
-	if r.cmd.Cmd != nil {
-		r.cmd.SetErr(nil)
-		r.cmd.SetVal(nil)
-	}
+	r.numbers.SetErr(nil)
+	r.numbers.SetVal(nil)
+	r.values.SetErr(nil)
+	r.values.SetVal(nil)
 	r.call, r.err, r.replicated = nil, nil, 0
 	r.full, r.fewer, r.asking, r.queued = false, false, false, false
 	r.state.Store(waiting)

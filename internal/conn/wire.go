@@ -29,10 +29,11 @@ type wire struct {
 	clock clock         // of the server at the other end
 	ready atomic.Bool   // the connection is through its handshake: what fails now may have been sent
 
-	one     [1]*request     // the batch of a caller who sends by itself
-	batch   []*request      // the flusher's
-	caller  context.Context // whose end is to cut the connection, while nothing sees to that
-	unwatch func() bool     // undoes what does, once there is something
+	one      [1]*request     // the batch of a caller who sends by itself
+	batch    []*request      // the flusher's
+	commands []redis.Cmder   // of one pipeline
+	caller   context.Context // whose end is to cut the connection, while nothing sees to that
+	unwatch  func() bool     // undoes what does, once there is something
 
 	mu      sync.Mutex // guards what follows
 	conn    net.Conn
@@ -161,19 +162,23 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 	if len(batch) == 1 && !batch[0].asking && replicas == 0 {
 		return rdb.Process(ctx, &batch[0].cmd)
 	}
-	pipe := rdb.Pipeline()
+	commands := w.commands[:0]
 	for _, r := range batch {
 		if r.asking {
-			_ = pipe.Process(ctx, redis.NewStatusCmd(ctx, "asking"))
+			commands = append(commands, redis.NewStatusCmd(ctx, "asking"))
 		}
-		_ = pipe.Process(ctx, &r.cmd)
+		commands = append(commands, &r.cmd)
 	}
 	var acknowledged *redis.IntCmd
 	if replicas > 0 {
 		acknowledged = redis.NewIntCmd(ctx, "wait", replicas, (w.options.ReadTimeout / 2).Milliseconds())
-		_ = pipe.Process(ctx, acknowledged)
+		commands = append(commands, acknowledged)
 	}
+	pipe := rdb.Pipeline()
+	_ = pipe.BatchProcess(ctx, commands...)
 	_, err := pipe.Exec(ctx)
+	clear(commands)
+	w.commands = commands
 	if acknowledged != nil {
 		for _, r := range batch {
 			r.replicated = int(acknowledged.Val())

@@ -156,13 +156,13 @@ func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 // understands reports whether what the answer tells of single ones is numbers of
 // members, in their order, each with what is told of it.
 func (g group) understands(call *conn.Call) bool {
-	last, single := int64(0), call.Reply[2:]
-	for ; len(single) >= 2; single = single[2:] {
-		n, numbered := single[0].(int64)
-		if _, ok := single[1].(int64); !ok || !numbered || n <= last || n > int64(len(g)) {
+	last, i := int64(0), 2
+	for ; i+1 < call.Reply.Len(); i += 2 {
+		n := call.Int(i)
+		if n <= last || n > int64(len(g)) {
 			return false
 		}
 		last = n
 	}
-	return len(single) == 0
+	return i == call.Reply.Len()
 }

@@ -89,7 +89,7 @@ func TestSettleIsBounded(t *testing.T) {
 			return nil, ctx.Err()
 		},
 		"not-after that never comes": func(context.Context) (*conn.Call, error) {
-			return &conn.Call{Reply: []any{int64(1), time.Now().Add(-time.Hour).UnixMicro()}}, nil
+			return &conn.Call{Reply: conn.Reply{Numbers: []int64{1, time.Now().Add(-time.Hour).UnixMicro()}}}, nil
 		},
 		"undo that fails":    func(context.Context) (*conn.Call, error) { return nil, errors.New("boom") },
 		"nothing left to do": func(context.Context) (*conn.Call, error) { return nil, nil },

@@ -18,7 +18,7 @@ import (
 //go:embed lua/inspect.lua
 var source string
 
-var script = conn.NewScript("inspect", source)
+var script = conn.NewScript("inspect", source, conn.Mixed)
 
 // The kinds that are spoken of here; lua/inspect.lua has all.
 const (
@@ -84,7 +84,7 @@ func Parse(call *conn.Call) State {
 		}
 		s.Value = value
 	}
-	for i := 9; i+2 < len(call.Reply); i += 3 {
+	for i := 9; i+2 < call.Reply.Len(); i += 3 {
 		s.Holders = append(s.Holders, holder(call, i, s.Remaining))
 	}
 	if h, ok := s.exclusive(); ok && ofHoldfast(h) {
@@ -99,7 +99,7 @@ func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 	h := Holder{Write: write, Remaining: remaining}
 	h.Owner, _ = lease.ParseOwner(id)
 	h.Count = lockhash.Count(call.Text(i + 1))
-	if _, known := call.Reply[i+2].(int64); known {
+	if _, known := call.Reply.Number(i + 2); known {
 		h.Remaining = lasts(call.Int(i + 2))
 	}
 	return h

@@ -25,9 +25,9 @@ var (
 	//go:embed lua/release.lua
 	releaseSource string
 
-	enterScript   = conn.NewScript("lock/enter", tokenSource+queueSource+enterSource)
-	freeScript    = conn.NewTimelessScript("lock/free", freeSource)
-	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource)
+	enterScript   = conn.NewScript("lock/enter", tokenSource+queueSource+enterSource, conn.Mixed)
+	freeScript    = conn.NewScript("lock/free", freeSource, conn.Timeless)
+	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource, conn.Mixed)
 )
 
 // Fenced returns the source of a script that grants a lock: token.lua, by which the

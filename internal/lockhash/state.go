@@ -39,7 +39,7 @@ func ParseState(call *conn.Call) State {
 		s.Remaining = time.Duration(ttl) * time.Millisecond
 	}
 	s.Locked = true
-	for i := 3; i+1 < len(call.Reply); i += 2 {
+	for i := 3; i+1 < call.Reply.Len(); i += 2 {
 		s.Holders = append(s.Holders, Holder{ID: call.Text(i), Count: Count(call.Text(i + 1))})
 	}
 	return s

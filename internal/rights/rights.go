@@ -13,7 +13,7 @@ import (
 //go:embed lua/probe.lua
 var source string
 
-var script = conn.NewScript("rights/probe", source)
+var script = conn.NewScript("rights/probe", source, conn.Mixed)
 
 // Need is what one kind needs for one name.
 type Need struct {

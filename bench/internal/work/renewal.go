@@ -6,6 +6,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -20,10 +21,13 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Renewal is the name of the workload, and Nothing the contender that holds no lock.
+// Renewal is the name of the workload. Its contenders beside Holdfast and redislock,
+// which is told by a goroutine for each lock when to refresh it: redislock as fast as it
+// can by as many goroutines as suit it, and one that holds no lock.
 const (
-	Renewal = "renewal"
-	Nothing = "nothing"
+	Renewal   = "renewal"
+	Refreshes = "redislock, without a pause"
+	Nothing   = "nothing"
 )
 
 // The figures of its own.
@@ -37,8 +41,8 @@ func renewals() []Workload {
 		Name:       Renewal,
 		Title:      "100 000 held and renewed locks",
 		Processes:  2, // one of them holds, one sends PING
-		Contenders: []string{peer.Holdfast, peer.Redislock, Nothing},
-		// Each lock is renewed once in it.
+		Contenders: []string{peer.Holdfast, peer.Redislock, Refreshes, Nothing},
+		// Each lock is renewed once in it, and more often only without a pause.
 		Window: Window{Full: renewedEvery, Quick: renewedEvery, Once: true},
 		Idle:   true,
 		Run: func(ctx context.Context, s *Site) error {
@@ -53,6 +57,8 @@ func renewals() []Workload {
 			case peer.Holdfast:
 				return holdRenewed(ctx, s, held)
 			case peer.Redislock:
+				return holdRefreshed(ctx, s, held)
+			case Refreshes:
 				return refresh(ctx, s, held)
 			}
 			s.Ready()
@@ -65,12 +71,15 @@ func renewals() []Workload {
 // renewedEvery is a third of the lease.
 const renewedEvery = lease.DefaultLease / 3
 
+// redislockPool is how many connections suit redislock.
+const redislockPool = 64
+
 // holdRenewed has Holdfast hold locks and renew them by itself.
 func holdRenewed(ctx context.Context, s *Site, held int) error {
 	client, closeAll := peer.NewClient(s.Addr)
 	defer closeAll()
 	leases := make([]*holdfast.Lease, held)
-	goroutines, heap := runtime.NumGoroutine(), measure.HeapInUse()
+	before := inUse()
 	err := forAll(ctx, held, func(i int) (err error) {
 		leases[i], err = client.Mutex(fmt.Sprintf("%s:%d", s.Name, i)).Lock(ctx)
 		return err
@@ -78,8 +87,7 @@ func holdRenewed(ctx context.Context, s *Site, held int) error {
 	if err != nil {
 		return err
 	}
-	s.Meter.Set(HeapPerLock, float64(measure.HeapInUse()-heap)/float64(held))
-	s.Meter.Set(GoroutinesPerLock, float64(runtime.NumGoroutine()-goroutines)/float64(held))
+	s.weigh(before, held)
 	s.Ready()
 	countRenewals(ctx, s.Meter.Worker(), held)
 	for _, l := range leases {
@@ -88,6 +96,20 @@ func holdRenewed(ctx context.Context, s *Site, held int) error {
 		}
 	}
 	return nil
+}
+
+// footprint is what a process weighs.
+type footprint struct{ goroutines, heap int64 }
+
+func inUse() footprint {
+	return footprint{int64(runtime.NumGoroutine()), int64(measure.HeapInUse())}
+}
+
+// weigh tells what each of so many locks weighs.
+func (s *Site) weigh(before footprint, locks int) {
+	now := inUse()
+	s.Meter.Set(HeapPerLock, float64(now.heap-before.heap)/float64(locks))
+	s.Meter.Set(GoroutinesPerLock, float64(now.goroutines-before.goroutines)/float64(locks))
 }
 
 // countRenewals counts them by the clock: each lease is renewed once in that time.
@@ -107,15 +129,60 @@ func countRenewals(ctx context.Context, worker *measure.Worker, held int) {
 	}
 }
 
+// holdRefreshed has redislock hold locks, each of which a goroutine of its own refreshes
+// as often as Holdfast renews: what redislock leaves to its users.
+func holdRefreshed(ctx context.Context, s *Site, held int) error {
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: redislockPool})
+	defer rdb.Close()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	worker := s.Meter.Worker()
+	keep := func(lock *redislock.Lock) {
+		due := time.NewTimer(rand.N(renewedEvery)) // they do not all come at once
+		defer due.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-due.C:
+			}
+			due.Reset(renewedEvery)
+			if err := lock.Refresh(ctx, peer.LockLife, nil); err != nil {
+				cancel(err) // does nothing if ctx has ended
+				return
+			}
+			worker.Did(1)
+		}
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	client, before := redislock.New(rdb), inUse()
+	err := forAll(ctx, held, func(i int) error {
+		lock, err := client.Obtain(ctx, fmt.Sprintf("%s:%d", s.Name, i), peer.LockLife, nil)
+		if err == nil {
+			all.Go(func() { keep(lock) })
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.weigh(before, held)
+	s.Ready()
+	<-ctx.Done()
+	if cause := context.Cause(ctx); cause != context.Canceled {
+		return cause
+	}
+	return nil
+}
+
 // refresh has redislock hold locks, and refreshes them one after the other, by as many
 // goroutines as suit it, for as long as there is time.
 func refresh(ctx context.Context, s *Site, held int) error {
-	const goroutines = 64
-	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: goroutines})
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: redislockPool})
 	defer rdb.Close()
-	client := redislock.New(rdb)
 	locks := make([]*redislock.Lock, held)
-	heap := measure.HeapInUse()
+	client, before := redislock.New(rdb), inUse()
 	err := forAll(ctx, held, func(i int) (err error) {
 		locks[i], err = client.Obtain(ctx, fmt.Sprintf("%s:%d", s.Name, i), peer.LockLife, nil)
 		return err
@@ -123,9 +190,9 @@ func refresh(ctx context.Context, s *Site, held int) error {
 	if err != nil {
 		return err
 	}
-	s.Meter.Set(HeapPerLock, float64(measure.HeapInUse()-heap)/float64(held))
+	s.weigh(before, held)
 	var next atomic.Int64
-	return s.Loop(ctx, goroutines, func(int) Task {
+	return s.Loop(ctx, redislockPool, func(int) Task {
 		return func(ctx context.Context) (int64, error) {
 			lock := locks[next.Add(1)%int64(held)]
 			return 1, lock.Refresh(ctx, peer.LockLife, nil)

@@ -133,13 +133,12 @@ func (m *model) leave(owner string) bool {
 	if held {
 		m.holder = ""
 	}
+	m.dropDead("")
 	m.leaveQueue(owner)
-	if m.holder == "" {
-		m.dropDead("")
-		if len(m.queue) > 0 {
-			m.holder, m.came, m.until = m.queue[0].owner, false, m.queue[0].kept
-			m.leaveQueue(m.holder)
-		}
+	m.dropDead("")
+	if m.holder == "" && len(m.queue) > 0 {
+		m.holder, m.came, m.until = m.queue[0].owner, false, m.queue[0].kept
+		m.leaveQueue(m.holder)
 	}
 	return held
 }

@@ -27,7 +27,7 @@ var (
 
 	enterScript   = conn.NewScript("lock/enter", tokenSource+queueSource+enterSource, conn.Mixed)
 	freeScript    = conn.NewScript("lock/free", freeSource, conn.Timeless)
-	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource, conn.Mixed)
+	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource)
 )
 
 // Fenced returns the source of a script that grants a lock: token.lua, by which the

@@ -337,8 +337,8 @@ var bugs = []bug{
 	{
 		name: "a release hands over to the dead",
 		file: "internal/lockhash/lua/release.lua",
-		old:  "  local head, left = first(ms)\n",
-		new:  "  local head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 30000\n",
+		old:  "if size > released or not head or left <= 0 then",
+		new:  "head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 30000\n  if size > released or not head or left <= 0 then",
 		pkg:  "fairlock", tests: []string{"TestTheDeadAreSkipped"},
 	},
 	{

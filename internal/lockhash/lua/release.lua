@@ -32,12 +32,17 @@
 --         {0, time}         the owner does not hold it
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
+local ms = math.floor(now / 1000)
 
 -- A queue that is broken must not keep the lock from being released, nor need one
 -- that is empty be looked at again.
-local waiting = KEYS[3] and redis.pcall('ZCARD', KEYS[3])
-local queue = type(waiting) == 'number' and (waiting > 0 or ARGV[9] ~= '')
-  and type(redis.pcall('ZCARD', KEYS[4])) == 'number'
+local queue, head, left = KEYS[3] ~= nil, nil, nil
+if queue then
+  queue, head, left = pcall(first, ms)
+end
+if queue and not head then
+  queue = ARGV[9] ~= '' and type(redis.pcall('ZCARD', KEYS[4])) == 'number'
+end
 
 -- Asked before, not after: in a slot that is on the move a key that is gone is
 -- another server's to answer for.
@@ -68,12 +73,8 @@ local function openly()
 end
 
 -- Hands the lock, if it is free, to the first in the queue. Returns whether it did.
-local function hand_over(ms)
-  if size > released then
-    return false
-  end
-  local head, left = first(ms)
-  if not head or left <= 0 then
+local function hand_over()
+  if size > released or not head or left <= 0 then
     return false
   end
   -- As early as what a waiter may reserve that comes for more: it is to find some
@@ -94,19 +95,33 @@ local function hand_over(ms)
   return true
 end
 
-local ms, reply = math.floor(now / 1000), {released, now}
+-- Gives up a place, if the owner has one.
+local function quit(owner)
+  leave(owner)
+  if owner == head then
+    head, left = first(ms)
+  end
+end
+
+local reply = {released, now}
 if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then
   -- It may have asked for its place by itself meanwhile.
   local number = tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]) or coming(now))
   if not join(ARGV[9], number, ms, tonumber(ARGV[10])) then
     reply[3] = number
   end
+  if not head then
+    head, left = first(ms)
+  end
 end
-leave(ARGV[2])
+-- Who has held the lock has no place: it went with the grant.
+if released == 0 then
+  quit(ARGV[2])
+end
 if ARGV[7] ~= '' then
-  leave(ARGV[7])
+  quit(ARGV[7])
 end
-if (openly() or not hand_over(ms)) and released == 1 then
+if (openly() or not hand_over()) and released == 1 then
   redis.pcall(ARGV[3], ARGV[4], '0')
 end
 return reply

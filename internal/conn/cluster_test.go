@@ -4,8 +4,10 @@
 package conn_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,6 +29,7 @@ func TestCluster(t *testing.T) {
 	}{
 		{"scripts are loaded node by node", clusterLoadsScripts},
 		{"an open slot", clusterOpenSlot},
+		{"a redirection that has gone out of date", clusterLateAsk},
 		{"a slot moves under load", clusterSlotMoves},
 		{"a batch follows a slot", clusterBatchFollows},
 		{"a frozen master delays nobody else", clusterFrozenMaster},
@@ -124,6 +127,55 @@ func clusterOpenSlot(t *testing.T, c *redistest.ClusterSet) {
 			t.Errorf("%s = %q", key, got)
 		}
 	}
+}
+
+// lateAsk is a connection that holds back what is sent after a redirection by ASK.
+type lateAsk struct {
+	net.Conn
+	held chan<- struct{} // told once it does
+	pass <-chan struct{}
+}
+
+func (c lateAsk) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("asking")) {
+		select {
+		case c.held <- struct{}{}:
+		default: // only the first
+		}
+		<-c.pass
+	}
+	return c.Conn.Write(b)
+}
+
+// A server that is to get a slot says that a key is not there which has gone on, or
+// has not come yet: a redirection to it may be older than that.
+func clusterLateAsk(t *testing.T, c *redistest.ClusterSet) {
+	const key = "{late}there"
+	held, pass := make(chan struct{}, 1), make(chan struct{})
+	m := newManager(t, c.Client(t, func(o *redis.ClusterOptions) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
+			return lateAsk{conn, held, pass}, err
+		}
+	}))
+	mustRun(t, m, newCount(key))
+	for _, other := range keyOnEach(c, "late") { // all have the script
+		mustRun(t, m, &conn.Call{Script: exists, Keys: []string{other}})
+	}
+	call := &conn.Call{Script: exists, Keys: []string{key}}
+	first := c.OpenSlot(key)
+	first.MoveKeys(key)
+	late := start(m, call)
+	<-held
+	for to := first.Finish(); to != first.From; {
+		to = c.OpenSlot(key).Finish()
+	}
+	second := c.OpenSlot(key) // to the same server, with the key still where it was
+	close(pass)
+	if err := late.wait(t, 10*time.Second); err != nil || call.Status() != 1 || second.To != first.To {
+		t.Errorf("%v, reply %v in %d attempts, of a key that is there", err, call.Reply, call.Attempts)
+	}
+	second.Finish()
 }
 
 // load runs calls on all the keys until stop is called, which fails t if there

@@ -47,6 +47,11 @@ for _, key in ipairs(KEYS) do
 end
 return {1, t[1] * 1000000 + t[2], #KEYS}`)
 
+// exists replies {whether the key is there, now}.
+var exists = conn.NewScript("exists", `
+local t = redis.call('time')
+return {redis.call('exists', KEYS[1]), t[1] * 1000000 + t[2]}`)
+
 // late is always too late.
 var late = conn.NewScript("late", `
 local t = redis.call('time')

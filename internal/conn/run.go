@@ -66,6 +66,7 @@ type attempt struct {
 	full     bool      // send the source
 	fewer    bool      // send the keys that are enough
 	detour   *lane     // where ASK sent us, for the next request only
+	denied   bool      // there the answer was no
 	failures int       // in a row, for the backoff
 	last     error     // for the caller's error
 	failing  time.Time // since when; zero until something has failed
@@ -101,8 +102,14 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	if failure != nil {
 		return t.failed(ctx, l, failure)
 	}
-	if t.call.Status() == Late {
+	switch status := t.call.Status(); {
+	case status == Late:
 		return t.later(), nil // the reply has set our idea of the server's clock right
+	case status == no && asking && !t.denied:
+		// A server that is to get the slot says so of a key that has gone on from it
+		// since, or is not there yet again: who sent us there may have done so long ago.
+		t.denied = true
+		return t.later(), nil
 	}
 	return answered, nil
 }

@@ -32,8 +32,11 @@ const (
 )
 
 // Late is the status of a script that came after its not-after, and so did
-// nothing.
-const Late = -1
+// nothing. no is that of one that did not find what it asks for.
+const (
+	Late = -1
+	no   = 0
+)
 
 // NewScript returns the script of that name and source, and of those traits.
 func NewScript(name, source string, traits ...Trait) *Script {

@@ -552,4 +552,11 @@ var bugs = []bug{
 		new:  "q.dropped = slices.Delete(q.dropped, i, i+1)",
 		pkg:  "internal/engine", tests: []string{"TestSeatedTooLate"},
 	},
+	{
+		name: "a redirection that has gone out of date is believed",
+		file: "internal/conn/run.go",
+		old:  "status == no && asking && !t.denied",
+		new:  "status == no && asking && !t.denied && t.full",
+		pkg:  "internal/conn", tests: []string{"TestCluster"},
+	},
 }

@@ -89,22 +89,13 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	if seats(h.resource) {
 		joins = h.engine.TakeSeat(h.resource.Key())
 	}
-	q, alone := h.resource.(Queueing)
-	alone = alone && seat == 0 && joins == 0 && h.lateUntil == 0 && !h.engine.Awaited(h.resource.Key())
 	unheard := false
-	if alone { // as far as is known
-		call := q.Free(h.owner(), h.engine.Publish(ctx))
-		call.Cleanup = true
-		err := h.engine.Conn.Run(ctx, call)
-		_, unheard = call.Outstanding()
-		if err != nil {
-			return h.outcome(call, err, unheard)
+	if seat == 0 && joins == 0 && h.lateUntil == 0 {
+		done, again, err := h.freeUnawaited(ctx)
+		if done {
+			return err
 		}
-		defer h.engine.Smalls.Put(call)
-		if call.Status() != Awaited {
-			return h.outcome(call, nil, unheard)
-		}
-		h.engine.NoteAwaited(h.resource.Key())
+		unheard = again
 	}
 	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
 	err := h.engine.Conn.Run(ctx, call)
@@ -118,6 +109,29 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 		h.settle(h.lateUntil) // a late request could take it again
 	}
 	return h.outcome(call, err, unheard || again)
+}
+
+// freeUnawaited gives the thing up, unless somebody waits for it: then it has done
+// nothing, or is known to be of no use, and the whole release is to follow. unheard says
+// that it may have done it before somebody came.
+func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error) {
+	q, ok := h.resource.(Queueing)
+	if !ok || h.engine.Awaited(h.resource.Key()) {
+		return false, false, nil
+	}
+	call := q.Free(h.owner(), h.engine.Publish(ctx))
+	call.Cleanup = true
+	err = h.engine.Conn.Run(ctx, call)
+	_, unheard = call.Outstanding()
+	if err != nil {
+		return true, unheard, h.outcome(call, err, unheard)
+	}
+	defer h.engine.Smalls.Put(call)
+	if call.Status() != Awaited {
+		return true, unheard, h.outcome(call, nil, unheard)
+	}
+	h.engine.NoteAwaited(h.resource.Key())
+	return false, unheard, nil
 }
 
 // outcome says what became of a release, of which unheard says that an earlier sending

@@ -14,12 +14,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 	"github.com/holdfast-go/holdfast/interop"
 )
 
-// HandOff is the name of the workload.
-const HandOff = "hand-off"
+// HandOff is the name of the workload, and Message the contender that only has a message
+// go from the one to the other.
+const (
+	HandOff = "hand-off"
+	Message = "PUBLISH and a subscriber"
+)
 
 func handOff() []Workload {
 	return []Workload{{
@@ -27,18 +33,18 @@ func handOff() []Workload {
 		Title:     "hand-off from a holder to a waiter in another process",
 		Processes: 2,
 		Contenders: []string{peer.Holdfast, peer.Redsync, peer.RedsyncTuned, peer.Redislock, peer.RedislockLinear,
-			peer.Rueidislock, peer.RueidislockTuned},
+			peer.Rueidislock, peer.RueidislockTuned, Message},
 		Latency: true,
 		Window:  Window{Full: 4 * time.Second, Quick: time.Second},
 		Redisson: func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
 			return b.Handoff(ctx, d)
 		},
 		Run: func(ctx context.Context, s *Site) error {
-			p, err := s.Open()
+			lock, closeAll, err := s.handOffLock(ctx)
 			if err != nil {
 				return err
 			}
-			defer p.Close()
+			defer closeAll()
 			other, err := s.meet(ctx)
 			if err != nil {
 				return err
@@ -46,11 +52,54 @@ func handOff() []Workload {
 			defer other.Close()
 			defer context.AfterFunc(ctx, func() { other.Close() })()
 			if s.Process == 0 {
-				return give(ctx, s, p.Lock(s.Name), other)
+				return give(ctx, s, lock, other)
 			}
-			return take(ctx, s, p.Lock(s.Name), other)
+			return take(ctx, s, lock, other)
 		},
 	}}
+}
+
+// handOffLock returns the lock that is handed over, and what closes it.
+func (s *Site) handOffLock(ctx context.Context) (peer.Lock, func(), error) {
+	if s.Contender != Message {
+		p, err := s.Open()
+		if err != nil {
+			return nil, nil, err
+		}
+		return p.Lock(s.Name), p.Close, nil
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr})
+	if s.Process == 0 {
+		return sends{rdb, s.Name}, func() { rdb.Close() }, nil
+	}
+	sub := rdb.Subscribe(ctx, s.Name)
+	end := context.AfterFunc(ctx, func() { sub.Close() }) // for which ReceiveMessage does not look at ctx
+	_, err := sub.Receive(ctx)                            // the confirmation
+	return hears{sub}, func() { end(); sub.Close(); rdb.Close() }, err
+}
+
+// sends is no lock: where a lock is released, it sends a message.
+type sends struct {
+	rdb  *redis.Client
+	name string
+}
+
+// Pair implements peer.Lock.
+func (l sends) Pair(ctx context.Context, work func()) error {
+	work()
+	return l.rdb.Publish(ctx, l.name, "").Err()
+}
+
+// hears is no lock either: where one is waited for, it waits for a message.
+type hears struct{ sub *redis.PubSub }
+
+// Pair implements peer.Lock.
+func (l hears) Pair(ctx context.Context, work func()) error {
+	if _, err := l.sub.ReceiveMessage(ctx); err != nil {
+		return err
+	}
+	work()
+	return nil
 }
 
 // meet connects the two processes of the run.

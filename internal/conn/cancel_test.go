@@ -232,8 +232,8 @@ func TestCancelLeavesTheNeighboursAlone(t *testing.T) {
 		calls := make([]*started, callers)
 		for i := range calls {
 			calls[i] = start(b.Manager, newCount(fmt.Sprint("k", i)))
+			synctest.Wait() // in this order: the last in the queue are not in the next pipelines
 		}
-		synctest.Wait()
 
 		// Two leave while the pipeline is being gathered, two when it is on its way.
 		calls[3].cancel()

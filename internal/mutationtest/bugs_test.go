@@ -120,7 +120,7 @@ var bugs = []bug{
 		name: "that a release was sent twice is forgotten when somebody is found to wait",
 		file: "lease/release.go",
 		old:  "return h.outcome(call, err, unheard || again)",
-		new:  "return h.outcome(call, err, again)",
+		new:  "return h.outcome(call, err, again || unheard && false)",
 		pkg:  ".", tests: []string{"TestBehaviour12_ReplyLostAndAwaited"},
 		quick: true,
 	},

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -161,13 +160,7 @@ func TestConformance_Replicated(t *testing.T) {
 	for range 2 {
 		redistest.Server(t, "--replicaof", host+" "+port)
 	}
-	redistest.Eventually(t, 20*time.Second, "both replicas are in sync", func() error {
-		n, err := master.Admin().Wait(t.Context(), 2, 100*time.Millisecond).Result()
-		if err == nil && n < 2 {
-			err = fmt.Errorf("%d are", n)
-		}
-		return err
-	})
+	inSync(t, master, 2)
 	conformReal(t, master.Admin(), func(t *testing.T) redis.UniversalClient { return master.Client(t) },
 		holdfast.WithReplicas(1))
 }

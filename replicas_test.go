@@ -26,7 +26,7 @@ func withReplica(t *testing.T) (master, replica *redistest.Proc) {
 		t.Fatal(err)
 	}
 	replica = redistest.Server(t, "--replicaof", host+" "+port)
-	inSync(t, master)
+	inSync(t, master, 1)
 	return master, replica
 }
 
@@ -49,15 +49,22 @@ func mend(t *testing.T, master, replica *redistest.Proc) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inSync(t, master)
+	inSync(t, master, 1)
 }
 
-func inSync(t *testing.T, master *redistest.Proc) {
+// inSync waits until so many replicas have acknowledged what is written now. That one
+// is online says less: it hears nothing until it has first reported, up to a second later.
+func inSync(t *testing.T, master *redistest.Proc, replicas int) {
 	t.Helper()
-	redistest.Eventually(t, 20*time.Second, "the replica is in sync", func() error {
-		n, err := master.Admin().Wait(t.Context(), 1, 100*time.Millisecond).Result()
-		if err == nil && n < 1 {
-			err = errors.New("not yet")
+	c := master.Admin().Conn() // WAIT is about what its own connection has written
+	defer c.Close()
+	redistest.Eventually(t, 20*time.Second, "the replicas are in sync", func() error {
+		if err := c.Set(t.Context(), "in sync", "", time.Millisecond).Err(); err != nil {
+			return err
+		}
+		n, err := c.Wait(t.Context(), replicas, 100*time.Millisecond).Result()
+		if err == nil && n < int64(replicas) {
+			err = fmt.Errorf("%d are", n)
 		}
 		return err
 	})
@@ -194,7 +201,7 @@ func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 	} else if err := l.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	inSync(t, master)
+	inSync(t, master, 1)
 	cut(t, replica)
 	held, err := a.Lock(t.Context())
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 )
 
 // pairAllocations is the most allocations that locking and releasing an uncontended
-// Mutex may make, go-redis's own included. Allocations
-// are exact where times are not, so this is where it shows that the path of every
-// lock has grown. Lower it when they become fewer.
+// Mutex may make, go-redis's own included. Allocations are exact where times are not, so
+// this is where it shows that the path of every lock has grown. Lower it when they become
+// fewer.
 const pairAllocations = 10
 
 // heldBytes is the most heap that a held renewed lock may take before Context is

@@ -111,9 +111,9 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	return h.outcome(call, err, unheard || again)
 }
 
-// freeUnawaited gives the thing up, unless somebody waits for it: then it has done
-// nothing, or is known to be of no use, and the whole release is to follow. unheard says
-// that it may have done it before somebody came.
+// freeUnawaited gives the thing up by the least that it takes, unless somebody waits for
+// it, or is known to have waited lately: then it is not done, and the whole release is to
+// follow. unheard says that a sending may have done it all the same, before somebody came.
 func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error) {
 	q, ok := h.resource.(Queueing)
 	if !ok || h.engine.Awaited(h.resource.Key()) {

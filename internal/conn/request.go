@@ -24,10 +24,11 @@ type request struct {
 	queued bool          // the caller waits at done
 	done   chan struct{} // holds one token when answered; nil until first queued
 
+	numbers *redis.IntSliceCmd // what cmd is
+	values  *redis.Cmd         // and what it is for a script that is Mixed
+
 	// Written before state becomes sent.
 	cmd      command
-	numbers  *redis.IntSliceCmd // what cmd is
-	values   *redis.Cmd         // and what it is for a script that is Mixed
 	sent     time.Time
 	notAfter int64
 

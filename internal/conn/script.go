@@ -32,11 +32,12 @@ const (
 )
 
 // Late is the status of a script that came after its not-after, and so did
-// nothing. no is that of one that did not find what it asks for.
-const (
-	Late = -1
-	no   = 0
-)
+// nothing.
+const Late = -1
+
+// no is the status of a script that did not do what was asked, because of what it
+// found, or did not find.
+const no = 0
 
 // NewScript returns the script of that name and source, and of those traits.
 func NewScript(name, source string, traits ...Trait) *Script {

@@ -1,0 +1,5 @@
+// Bugs of connections.
+
+package mutationtest
+
+var connBugs = []bug{}

@@ -1,0 +1,5 @@
+// Bugs of semaphores, latches, quorums and tokens.
+
+package mutationtest
+
+var countedBugs = []bug{}

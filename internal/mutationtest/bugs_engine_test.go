@@ -1,0 +1,5 @@
+// Bugs of the waiting and the passing on.
+
+package mutationtest
+
+var engineBugs = []bug{}

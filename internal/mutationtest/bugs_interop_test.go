@@ -1,0 +1,5 @@
+// Bugs of what Holdfast shares with Redisson.
+
+package mutationtest
+
+var interopBugs = []bug{}

@@ -1,0 +1,5 @@
+// Bugs of what a lease tells its holder.
+
+package mutationtest
+
+var leaseBugs = []bug{}

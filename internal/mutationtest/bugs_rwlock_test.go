@@ -1,0 +1,5 @@
+// Bugs of the read/write lock and the queries.
+
+package mutationtest
+
+var rwlockBugs = []bug{}

@@ -1,0 +1,5 @@
+// Bugs of Sentinel, subscriptions and callbacks.
+
+package mutationtest
+
+var sentinelBugs = []bug{}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -99,6 +100,90 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 		}
 		w.release(l)
 		released.result()
+		w.wantFree()
+	})
+}
+
+// Who is granted the lock too late to have it gives up what it was granted, and not the
+// place that the same request took for the next of its process: the next may hold the
+// lock in it already.
+func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q := w.process(), w.process()
+		m := p.Mutex(name, holdfast.Renewed(100*time.Millisecond))
+		w.release(w.lock(t.Context(), m))
+		held := w.lock(t.Context(), q.mutex)
+		first := w.goLock(t.Context(), m)
+		synctest.Wait()
+		next := w.goLock(t.Context(), m)
+		w.at(w.now() + 100*time.Millisecond)
+		answer, before := make(chan struct{}), p.runs(enterRun)
+		p.each(func(s sending) redistest.Fault {
+			switch {
+			case s.script == enterRun && s.n == before+1:
+				return redistest.CloseAfterExec
+			case s.script == enterRun && s.n == before+2:
+				return redistest.HoldReply(answer)
+			case s.script == releaseRun:
+				return redistest.Delay(20 * time.Millisecond)
+			}
+			return redistest.Pass
+		})
+		w.rdb.Del(t.Context(), name)
+		w.rdb.Publish(t.Context(), channel, "0")
+		w.at(w.now() + 200*time.Millisecond)
+		wantErr(t, held.Release(t.Context()), holdfast.ErrLost)
+		close(answer)
+		wantErr(t, second(first.result()), holdfast.ErrLost)
+		time.Sleep(time.Millisecond)
+		w.rdb.Publish(t.Context(), channel, "0") // the next asks at once
+		l, err := next.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.at(w.now() + 30*time.Millisecond)
+		wantHeldAlone(t, l, q)
+		w.at(w.now() + 1500*time.Millisecond)
+		if err := l.Err(); err != nil {
+			t.Errorf("the next one: %v", err)
+		}
+		w.release(l)
+		w.wantFree()
+	})
+}
+
+// A request that comes late, and grants once more what was granted and released, takes a
+// place again for one of its process who has come and gone. Nobody waits for the lock in
+// that place.
+func TestALateGrantLeavesNobodyInTheQueue(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q := w.process(), w.process()
+		w.release(w.lock(t.Context(), p.mutex))
+		held := w.lock(t.Context(), q.mutex)
+		first := w.goLock(t.Context(), p.mutex)
+		synctest.Wait()
+		next := w.goLock(t.Context(), p.mutex)
+		w.at(w.now() + 100*time.Millisecond)
+		p.on(enterRun, 1, redistest.Delay(700*time.Millisecond))
+		begin := w.now()
+		w.release(held) // p asks, since one waits behind its first
+		synctest.Wait()
+		p.hangUp() // and asks again, on another connection
+		for _, a := range []*attempt{first, next} {
+			l, err := a.result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.release(l)
+		}
+		w.at(begin + 750*time.Millisecond)
+		if len(w.holders(name)) == 0 || w.queued() != 1 {
+			t.Fatal("the late request has not granted, or taken no place")
+		}
+		w.at(begin + 1100*time.Millisecond) // past the not-after of all requests
+		if n := w.queued(); n != 0 {
+			t.Errorf("%d in the queue", n)
+		}
 		w.wantFree()
 	})
 }

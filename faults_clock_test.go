@@ -94,6 +94,7 @@ func endOf(t *testing.T, s *redistest.Proc, key string, rate float64) (earliest,
 }
 
 func TestClocksOfDifferentRates(t *testing.T) {
+	redistest.Needs(t)
 	const length = 2 * time.Second
 	for _, rate := range []float64{1.01, 0.99} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {

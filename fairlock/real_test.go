@@ -397,3 +397,20 @@ func TestDenied(t *testing.T) {
 		return nil
 	})
 }
+
+// Who may not leave the queue is told, and does not hold the lock without knowing it.
+func TestWhoMayNotLeaveTheQueueHoldsNothing(t *testing.T) {
+	t.Parallel()
+	server := redistest.Server(t)
+	admin := server.Admin()
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "poor", "on", ">pw", "~*", "&*", "+@all", "-zrem").Err(); err != nil {
+		t.Fatal(err)
+	}
+	client := holdfast.New(server.Client(t, func(o *redis.Options) { o.Username, o.Password = "poor", "pw" }))
+	defer client.Close()
+	_, err := client.FairMutex(name).Lock(t.Context())
+	wantErr(t, err, holdfast.ErrDenied)
+	if admin.Exists(t.Context(), name).Val() != 0 {
+		t.Error("the lock is held")
+	}
+}

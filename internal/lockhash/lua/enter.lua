@@ -116,6 +116,8 @@ local function grant()
     token = math.max(last + 1, new - (last ~= 0 and wanted() or 0))
     reserved = new - token
   end
+  -- Before the lock: who may not do it must not hold the lock without hearing of it.
+  leave(me)
   if not count then
     redis.call('HSET', KEYS[1], me, 1)
     local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
@@ -128,7 +130,6 @@ local function grant()
   elseif count == '0' then
     redis.call('HSET', KEYS[1], me, 1)
   end
-  leave(me)
   return tended({1, now, ttl, token, reserved, successor(fresh)})
 end
 

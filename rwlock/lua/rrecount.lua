@@ -18,7 +18,10 @@ if now > tonumber(ARGV[1]) then
   return {-1, now}
 end
 local before = tonumber(redis.call('HGET', KEYS[1], ARGV[2]) or 0)
-local lasts = left(ARGV[5], ARGV[2], before)
+local lasts, why = left(ARGV[5], ARGV[2], before)
+if not lasts then
+  return untold(why)
+end
 if lasts == -2 then
   return {0, now}
 end

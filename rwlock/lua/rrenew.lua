@@ -16,7 +16,10 @@ if now > tonumber(ARGV[1]) then
   return {-1, now}
 end
 local count = redis.call('HGET', KEYS[1], ARGV[2])
-local lasts = left(ARGV[4], ARGV[2], count)
+local lasts, why = left(ARGV[4], ARGV[2], count)
+if not lasts then
+  return untold(why)
+end
 if lasts == -2 then
   return {0, now}
 end

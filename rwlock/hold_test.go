@@ -415,3 +415,21 @@ func TestAMutexOfTheSameNameExcludes(t *testing.T) {
 		}
 	})
 }
+
+// Somebody else has taken the lock's expiry away: who joins, nests or renews gives it none.
+func TestALockWithoutEndIsGivenNoneByItsReaders(t *testing.T) {
+	play(t, func(w *world) {
+		a, b := w.process(), w.process()
+		first := w.got(a.RLock(w.Context()))
+		w.rdb.Persist(w.Context(), name)
+		w.rdb.Persist(w.Context(), timeout(first, 1))
+		joined := w.got(b.TryRLock(w.Context()))
+		w.wantTTL(name, -1)
+		nested := w.got(b.RLock(joined.Context(w.Context())))
+		w.wantTTL(name, -1)
+		w.release(nested)
+		w.at(20 * time.Second)
+		w.wantTTL(name, -1)
+		w.release(first, joined)
+	})
+}

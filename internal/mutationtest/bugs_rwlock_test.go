@@ -15,4 +15,31 @@ var rwlockBugs = []bug{
 			"TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove",
 		},
 	},
+	{
+		name: "read/write locks whose names share a token share the marks of their writers",
+		file: "internal/keys/rw.go",
+		old:  "own(writersPrefix, name)",
+		new:  "neighbour(writersPrefix, name)",
+		pkg:  "rwlock",
+		tests: []string{
+			"TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken",
+			"TestTwoLocksWhoseNamesShareATokenAreTakenTogether",
+		},
+	},
+	{
+		name:  "read/write locks whose names share a channel stand in one line",
+		file:  "rwlock/resource.go",
+		old:   "engine.Waiting{Key: p.line,",
+		new:   "engine.Waiting{Key: p.at.Channel,",
+		pkg:   "rwlock",
+		tests: []string{"TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken"},
+	},
+	{
+		name:  "a reader that joins a lock without end gives it one",
+		file:  "rwlock/lua/rlock.lua",
+		old:   "if ttl ~= -1 and ttl < lease then",
+		new:   "if ttl < lease then",
+		pkg:   "rwlock",
+		tests: []string{"TestALockWithoutEndIsGivenNoneByItsReaders", "TestScripts"},
+	},
 }

@@ -16,6 +16,9 @@ local function left(timeouts, holder, count)
     if type(ms) ~= 'number' then
       return nil, ms
     end
+    if ms == -1 then
+      return -1
+    end
     most = math.max(most, ms)
   end
   if most == -2 then

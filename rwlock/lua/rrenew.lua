@@ -26,11 +26,10 @@ end
 
 -- The lock comes first: a reader must not outlast it. And also where that changes
 -- nothing: a WAIT that follows counts from what its connection has written, and
--- what is there may be on no replica.
-local lease = tonumber(ARGV[3])
-if lease > 0 then
-  local ttl = math.max(redis.call('PTTL', KEYS[1]), lease)
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+-- what is there may be on no replica. A lock without end keeps none.
+local ttl, lease = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
+if lease > 0 and ttl ~= -1 then
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ttl, lease)))
 end
 if lasts < lease then
   for i = 1, tonumber(count) do

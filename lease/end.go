@@ -148,6 +148,7 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 	if h.lateUntil != 0 && reason != telemetry.LostClosed {
 		h.settle(h.lateUntil) // a late request could take it again, for nobody
 	}
+	h.outlived()
 	h.engine.Report(func() { h.report(reason) })
 }
 

@@ -173,5 +173,5 @@ func (h *hold) afterEntry(ctx context.Context) error {
 // settle goes on releasing in the background, until a release is answered after
 // notAfter.
 func (h *hold) settle(notAfter int64) {
-	giveUp(h.engine, h.resource, h.owner(), notAfter, time.Until(h.until()))
+	giveUp(h.engine, h.resource, h.owner(), notAfter, time.Until(later(h.until(), h.keptUntil())))
 }

@@ -119,15 +119,20 @@ func (w *writing) Release(owner lease.Owner, publish string) *conn.Call {
 type reading struct {
 	*place
 	asking
-	under lease.Owner // of the write side, where that is why it asks
+	under *lease.Lease // of the write side, where that is why it asks
 }
 
 func (r *reading) Kind() string            { return "rwlock.read" }
+func (r *reading) Under() *lease.Lease     { return r.under }
 func (r *reading) Waiting() engine.Waiting { return r.waiting(r.place, engine.Shared) }
 
 func (r *reading) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	waited, life := r.marks()
-	return r.acquire(rlockScript, owner.String(), length.Milliseconds(), r.under.String(), r.at.Timeouts,
+	writer := ""
+	if r.under != nil {
+		writer = r.under.Owner().String()
+	}
+	return r.acquire(rlockScript, owner.String(), length.Milliseconds(), writer, r.at.Timeouts,
 		waited, life)
 }
 

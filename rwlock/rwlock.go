@@ -148,7 +148,7 @@ func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *lease.Lease) (*l
 		return nil, err
 	}
 	r := m.reading()
-	r.under = w.Owner()
+	r.under = w
 	l, err := m.request(r, false).Acquire(ctx)
 	if !errors.Is(err, errs.Busy) {
 		return l, err

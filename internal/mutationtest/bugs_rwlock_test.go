@@ -16,7 +16,7 @@ var rwlockBugs = []bug{
 		},
 	},
 	{
-		name: "read/write locks whose names share a token share the marks of their writers",
+		name: "read-write locks whose names share a token share the marks of their writers",
 		file: "internal/keys/rw.go",
 		old:  "own(writersPrefix, name)",
 		new:  "neighbour(writersPrefix, name)",
@@ -27,7 +27,7 @@ var rwlockBugs = []bug{
 		},
 	},
 	{
-		name:  "read/write locks whose names share a channel stand in one line",
+		name:  "read-write locks whose names share a channel stand in one line",
 		file:  "rwlock/resource.go",
 		old:   "engine.Waiting{Key: p.line,",
 		new:   "engine.Waiting{Key: p.at.Channel,",
@@ -41,5 +41,21 @@ var rwlockBugs = []bug{
 		new:   "if ttl < lease then",
 		pkg:   "rwlock",
 		tests: []string{"TestALockWithoutEndIsGivenNoneByItsReaders", "TestScripts"},
+	},
+	{
+		name:  "a write lease that is over is kept by its reader",
+		file:  "lease/end.go",
+		old:   "\th.outlived()\n",
+		new:   "",
+		pkg:   "rwlock",
+		tests: []string{"TestAWriteLeaseThatIsOverIsNotKeptByItsReader"},
+	},
+	{
+		name:  "a write lease that is over is given up no longer than it lasted",
+		file:  "lease/release.go",
+		old:   "time.Until(later(h.until(), h.keptUntil()))",
+		new:   "time.Until(h.until())",
+		pkg:   "rwlock",
+		tests: []string{"TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader"},
 	},
 }

@@ -307,6 +307,9 @@ func (a *acquisition) begin() (*Lease, error) {
 	a.engine.Register(a.resource.Key(), h) // from here on others may end it
 	h.schedule(next)
 	a.engine.Telemetry.Active(a.resource.Kind(), 1)
+	if above := h.under(); above != nil {
+		above.outlived() // it may have ended before we were there
+	}
 	if a.engine.Closing().Err() != nil {
 		h.End(errs.Closed) // Close may have looked before we were there
 	}

@@ -177,5 +177,6 @@ func (h *hold) settle(notAfter int64) {
 	if h.late != nil {
 		seat = h.late.seat
 	}
-	giveUpWith(h.engine, h.resource, h.owner(), seat, notAfter, time.Until(h.until()))
+	limit := time.Until(later(h.until(), h.keptUntil()))
+	giveUpWith(h.engine, h.resource, h.owner(), seat, notAfter, limit)
 }

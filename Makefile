@@ -21,7 +21,7 @@ test: ## run the tests (PKG=./rlock/ for one package)
 
 .PHONY: race
 race: ## run the tests with the race detector, real servers required
-	HOLDFAST_REQUIRE_SERVERS=1 go test -race -timeout $(TIMEOUT) $(PKG)
+	HOLDFAST_SERVERS=1 go test -race -timeout $(TIMEOUT) $(PKG)
 
 .PHONY: torture
 torture: ## contend under faults for a minute (TOPOLOGY=cluster SEED=7)

@@ -99,7 +99,7 @@ func run(t *testing.T, pkg string, tests []string, files map[string]string) (out
 		"-overlay="+overlay(t, files), "-run=^("+strings.Join(tests, "|")+")$", "./"+pkg)
 	cmd.Dir = root
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "HOLDFAST_LONG=") // a tenth does
+	cmd.Env = append(os.Environ(), "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=") // a tenth does
 	out, err := cmd.CombinedOutput()
 	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "[no tests to run]") {
 		t.Fatalf("%s: %v\n%s", pkg, err, text)

@@ -101,11 +101,10 @@ func users() redis.Options {
 
 func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
 	user := users()
-	got := wireOptions(user)
+	got := wireOptions(user, &feeds{})
 	for _, field := range []string{
-		"Network", "Addr", "ClientName", "Dialer", "OnConnect", "Protocol", "Username", "Password",
-		"CredentialsProvider", "CredentialsProviderContext", "StreamingCredentialsProvider", "DB", "TLSConfig",
-		"ReadBufferSize", "WriteBufferSize", "ConnMaxLifetime",
+		"Network", "Addr", "ClientName", "Dialer", "Protocol", "Username", "Password", "DB", "TLSConfig",
+		"ReadBufferSize", "WriteBufferSize", "ConnMaxLifetime", "ConnMaxIdleTime",
 	} {
 		want, have := reflect.ValueOf(user).FieldByName(field), reflect.ValueOf(*got).FieldByName(field)
 		if want.Kind() == reflect.Func {
@@ -123,7 +122,7 @@ func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
 func TestWireOptionsOverrideHowItIsReached(t *testing.T) {
 	user := users()
 	before := user
-	got := wireOptions(user)
+	got := wireOptions(user, &feeds{})
 	for name, ok := range map[string]bool{
 		"no retries":                 got.MaxRetries == -1,
 		"one dial":                   got.DialerRetries == 1,
@@ -134,7 +133,6 @@ func TestWireOptionsOverrideHowItIsReached(t *testing.T) {
 		"a small pool":               got.PoolSize <= 2 && got.MaxConcurrentDials == 1,
 		"no idle connections":        got.MinIdleConns == 0 && got.MaxIdleConns == 0 && got.MaxActiveConns == 0,
 		"no pool for pipelines":      got.PipelinePoolSize == -1,
-		"no idle timeout":            got.ConnMaxIdleTime == -1,
 		"no CLIENT SETINFO":          got.DisableIdentity,
 		"no maintenance":             got.MaintNotificationsConfig.Mode == maintnotifications.ModeDisabled,
 		"no client side cache":       got.ClientSideCache == nil && got.ClientSideCacheConfig == nil,
@@ -155,7 +153,7 @@ func TestWireTimeoutsAreTheShorter(t *testing.T) {
 		{0, ioTimeout},  // none
 		{-1, ioTimeout}, // no deadlines at all
 	} {
-		got := wireOptions(redis.Options{ReadTimeout: tc.users, WriteTimeout: tc.users, DialTimeout: tc.users})
+		got := wireOptions(redis.Options{ReadTimeout: tc.users, WriteTimeout: tc.users, DialTimeout: tc.users}, &feeds{})
 		if got.ReadTimeout != tc.want || got.WriteTimeout != tc.want {
 			t.Errorf("the user's %v became %v and %v, want %v", tc.users, got.ReadTimeout, got.WriteTimeout, tc.want)
 		}

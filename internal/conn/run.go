@@ -4,6 +4,7 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -24,6 +25,7 @@ const (
 // mends.
 func (m *Manager) Run(ctx context.Context, c *Call) error {
 	t := attempt{m: m, call: c}
+	m.sweeper.start(m.topology.sweep)
 	for {
 		if err := m.over(ctx, c); err != nil {
 			return t.because(err)
@@ -90,11 +92,18 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	}
 	r := t.m.requests.get()
 	r.call, r.full, r.fewer, r.asking = t.call, t.full, t.fewer, asking
-	if !l.forCall(t.call).do(ctx, r) {
+	var elsewhere func() bool
+	if t.m.topology.follows() && !asking {
+		elsewhere = func() bool { return t.m.topology.elsewhere(l, t.call.Keys[0]) }
+	}
+	if !l.forCall(t.call).do(ctx, r, elsewhere) {
 		if r.state.Load() == sent {
 			t.call.remember(r) // nobody will hear the answer
 		}
-		return 0, t.because(ctx.Err())
+		if err := ctx.Err(); err != nil {
+			return 0, t.because(err)
+		}
+		return 0, nil
 	}
 	t.call.absorb(r)
 	failure := r.err
@@ -136,12 +145,15 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 			t.m.topology.failed(l)
 		}
 		t.complain()
+		if errors.As(err, new(unreached)) {
+			return 0, nil // the gate has it wait
+		}
 		if t.failures++; t.failures == 1 && !isReply(err) {
 			return 0, nil // a lost connection: the next one may do
 		}
 		return t.backoff(), nil
 	default:
-		return 0, typed(err)
+		return 0, typed(err, t.call.Script)
 	}
 }
 
@@ -183,7 +195,7 @@ func (t *attempt) because(end error) error {
 	if t.last == nil {
 		return end
 	}
-	return fmt.Errorf("%w (last failure: %w)", end, t.last)
+	return fmt.Errorf("%w (last failure: %w)", end, explained(t.last, t.call.Script))
 }
 
 // complain logs, once a call, that Redis has not answered for a while.

@@ -132,7 +132,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 		return errs.Lost
 	}
 	if call.Short() {
-		return errs.NotReplicated
+		return call.Shortage()
 	}
 	h.mu.Lock()
 	if l.ended == notYet {

@@ -43,6 +43,11 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 		return nil, opError(op, q.Resource, err)
 	}
 	defer q.Engine.Done()
+	if q.Try {
+		bounded, cancel := engine.Bounded(ctx)
+		defer cancel()
+		ctx = bounded
+	}
 	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
 	l, how, err := q.run(ctx)
 	if err != nil {
@@ -229,7 +234,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	switch {
 	case v.Granted && call.Short():
 		a.marked, a.place.Doubt = true, true
-		return engine.Verdict{}, errs.NotReplicated
+		return engine.Verdict{}, call.Shortage()
 	case v.Granted:
 		a.grant = grantOf(call)
 		a.grant.reserved = a.reserved(call)

@@ -171,13 +171,16 @@ func (l *lane) board(r *request) *wire {
 // freeWire takes a wire that nobody uses, the one used last so that few stay
 // open. It returns nil where there is none.
 func (l *lane) freeWire() *wire {
-	n := len(l.free)
-	if n == 0 || !l.current(l.free[n-1]) {
-		return nil // which is about to be discarded
+	for n := len(l.free); n > 0; n = len(l.free) {
+		w := l.free[n-1]
+		l.free = l.free[:n-1]
+		if l.current(w) {
+			return w
+		}
+		l.remove(w)
+		l.workers.Go(w.end)
 	}
-	w := l.free[n-1]
-	l.free = l.free[:n-1]
-	return w
+	return nil
 }
 
 // current reports whether the wire may be used once more.

@@ -35,6 +35,7 @@ type Manager struct {
 	log      *slog.Logger
 	requests requests
 	sweeper  sweeper
+	outage   outage
 
 	closing context.Context // ends at Interrupt, and with it all calls but Cleanup
 	close   context.CancelCauseFunc

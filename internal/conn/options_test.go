@@ -3,12 +3,16 @@
 package conn
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"reflect"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -163,11 +167,54 @@ func TestWireTimeoutsAreTheShorter(t *testing.T) {
 	}
 }
 
-// A field that go-redis adds is either kept or overridden on purpose: this fails
-// when there is a new one, so that somebody decides.
-func TestWireOptionsKnowEveryOption(t *testing.T) {
-	const known = 57
-	if n := reflect.TypeFor[redis.Options]().NumField(); n != known {
-		t.Errorf("redis.Options has %d fields, this test knows %d: look at wireOptions, then here", n, known)
+// A field that go-redis adds is taken over, replaced or ignored on purpose: this fails when
+// there is a new one, so that somebody decides and users are told.
+func TestEveryOptionOfGoRedisIsInTheTable(t *testing.T) {
+	table := optionsTable(t)
+	for letter, options := range map[string]reflect.Type{
+		"O": reflect.TypeFor[redis.Options](),
+		"C": reflect.TypeFor[redis.ClusterOptions](),
+		"F": reflect.TypeFor[redis.FailoverOptions](),
+		"U": reflect.TypeFor[redis.UniversalOptions](),
+	} {
+		known := make(map[string]bool)
+		for _, field := range reflect.VisibleFields(options) {
+			if !field.IsExported() {
+				continue
+			}
+			known[field.Name] = true
+			if !strings.Contains(table[field.Name], letter) {
+				t.Errorf("%s.%s is not in the table of docs/connecting.md", options, field.Name)
+			}
+		}
+		for name, of := range table {
+			if strings.Contains(of, letter) && !known[name] {
+				t.Errorf("%s has no %s, which is in the table of docs/connecting.md", options, name)
+			}
+		}
 	}
+}
+
+// optionsTable returns which structs each option of the table is said to be of.
+func optionsTable(t *testing.T) map[string]string {
+	text, err := os.ReadFile("../../docs/connecting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ = bytes.Cut(text, []byte("## Options of go-redis"))
+	table := make(map[string]string)
+	name := regexp.MustCompile("`(\\w+)`")
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, " | ")
+		if len(cells) < 4 || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		if verdict := cells[2]; verdict != "taken over" && verdict != "replaced" && verdict != "ignored" {
+			t.Errorf("%q says neither taken over, nor replaced, nor ignored", line)
+		}
+		for _, found := range name.FindAllStringSubmatch(cells[0], -1) {
+			table[found[1]] += cells[1]
+		}
+	}
+	return table
 }

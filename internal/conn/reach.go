@@ -121,6 +121,7 @@ func (l *lane) endIdle(which func(*wire) bool) {
 	if w := l.renewals.idle; w != nil && which(w) {
 		ended = append(ended, l.renewals.takeIdle()...)
 	}
+	l.reach()
 	l.mu.Unlock()
 	for _, w := range ended {
 		w.end()
@@ -174,8 +175,13 @@ func (p *private) takeIdle() []*wire {
 	return []*wire{w}
 }
 
+// errNotYet says that the connection for renewals is still being made, and that those of
+// the callers work.
+var errNotYet = errors.New("still connecting")
+
 // takeRenewals returns the connection for renewals, and has one made where there is none.
-// What is being made when ctx ends is there for the next try.
+// What is being made when ctx ends, or takes long while callers have connections that
+// work, is there for the next try.
 func (l *lane) takeRenewals(ctx context.Context) (*wire, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,21 +208,40 @@ func (l *lane) takeRenewals(ctx context.Context) (*wire, error) {
 			}
 			l.workers.Go(l.openRenewals)
 		}
+		if l.gate.failing() && l.works() {
+			return nil, errNotYet
+		}
 		changed := p.changed
 		l.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
+		late := !closedWithin(ctx, changed, slow)
 		l.mu.Lock()
 		switch {
 		case p.idle != nil:
+		case late && ctx.Err() == nil && l.works():
+			return nil, errNotYet
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case p.err != nil:
 			return nil, p.err
 		}
 	}
+}
+
+// works reports whether callers have a connection that works.
+func (l *lane) works() bool { return slices.ContainsFunc(l.wires, l.current) }
+
+// closedWithin waits until c is closed, and reports false if d has passed or ctx has ended
+// before.
+func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // openRenewals makes the connection for renewals.

@@ -2,10 +2,7 @@
 
 package conn
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // renew sends the requests on the connection for renewals, once. Where that cannot be made
 // they go on those of the callers: that a new connection cannot be made says nothing of
@@ -34,7 +31,7 @@ func (l *lane) renew(ctx context.Context, batch []*request) (left []bool) {
 func (l *lane) queueAll(batch []*request) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || !slices.ContainsFunc(l.wires, l.current) {
+	if l.closed || !l.works() {
 		return false
 	}
 	for _, r := range batch {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -17,6 +18,8 @@ const (
 	maxBackoff = 150 * time.Millisecond
 	// complainAfter is how long a call is retried before the log says so.
 	complainAfter = time.Second
+	// complainEvery is how often it does, however many calls are retried.
+	complainEvery = time.Minute
 )
 
 // Run runs the call until it is answered. It returns nil when the script has
@@ -48,6 +51,14 @@ func (m *Manager) over(ctx context.Context, c *Call) error {
 	if c.over() {
 		return fmt.Errorf("the lease was over before the request could take effect: %w", errs.Lost)
 	}
+	return over(ctx)
+}
+
+// over returns why ctx has ended: the bound of a call that does not wait, or its error.
+func over(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errs.Unavailable) {
+		return cause
+	}
 	return ctx.Err()
 }
 
@@ -71,6 +82,7 @@ type attempt struct {
 	denied   bool      // there the answer was no
 	failures int       // in a row, for the backoff
 	last     error     // for the caller's error
+	silent   bool      // the last request found no server, or had no answer
 	failing  time.Time // since when; zero until something has failed
 	warned   bool
 }
@@ -100,11 +112,13 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 		if r.state.Load() == sent {
 			t.call.remember(r) // nobody will hear the answer
 		}
-		if err := ctx.Err(); err != nil {
-			return 0, t.because(err)
+		if ctx.Err() != nil {
+			t.silent = true
+			return 0, t.because(over(ctx))
 		}
 		return 0, nil
 	}
+	t.silent = false
 	t.call.absorb(r)
 	failure := r.err
 	t.m.requests.put(r)
@@ -125,10 +139,12 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 
 // failed decides what a failure asks for.
 func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration, error) {
+	verdict := judge(err)
+	t.silent = verdict == again
 	if over := t.m.over(ctx, t.call); over != nil {
 		return 0, t.because(over)
 	}
-	switch t.last = err; judge(err) {
+	switch t.last = err; verdict {
 	case unknown:
 		t.full = true
 		return t.later(), nil
@@ -191,14 +207,20 @@ func (t *attempt) backoff() time.Duration {
 }
 
 // because explains an end that the last failure may have led to.
+//
+// A deadline that passed while Redis could not be reached is errs.Unavailable. A caller who
+// left before is not told that: it did not leave for that.
 func (t *attempt) because(end error) error {
+	if t.silent && errors.Is(end, context.DeadlineExceeded) && !errors.Is(end, errs.Unavailable) {
+		end = fmt.Errorf("%w: %w", errs.Unavailable, end)
+	}
 	if t.last == nil {
 		return end
 	}
 	return fmt.Errorf("%w (last failure: %w)", end, explained(t.last, t.call.Script))
 }
 
-// complain logs, once a call, that Redis has not answered for a while.
+// complain has the log say that Redis has not answered for a while.
 func (t *attempt) complain() {
 	if t.failing.IsZero() {
 		t.failing = time.Now()
@@ -207,7 +229,28 @@ func (t *attempt) complain() {
 		return
 	}
 	t.warned = true
-	t.m.log.Warn("holdfast: redis does not answer, retrying", "script", t.call.Script.name, "error", t.last)
+	if t.m.outage.tell(time.Now()) {
+		t.m.log.Warn("holdfast: redis does not answer, retrying", "script", t.call.Script.name,
+			"error", explained(t.last, t.call.Script))
+	}
+}
+
+// outage is since when the calls of a Manager have waited for Redis.
+type outage struct {
+	mu   sync.Mutex // guards what follows
+	told time.Time  // when the log was last told; zero before
+}
+
+// tell reports whether the log is to be told now: once for all calls, and again now and
+// then.
+func (o *outage) tell(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.told.IsZero() && now.Sub(o.told) < complainEvery {
+		return false
+	}
+	o.told = now
+	return true
 }
 
 // pause waits for d, or less if either context ends.

@@ -21,7 +21,7 @@ import (
 // whoever comes next may be handed the lock before it stands there. Nobody waits for a
 // poll; nor where somebody else listens for the releases, as Java does.
 func TestTwoGoroutinesTakeTurnsWithoutAPoll(t *testing.T) {
-	server := redistest.Server(t)
+	server, pulse := redistest.Server(t), redistest.FeelPulse(t)
 	for what, listened := range map[string]bool{"alone": false, "beside a listener": true} {
 		t.Run(what, func(t *testing.T) {
 			rdb := server.Client(t)
@@ -30,7 +30,7 @@ func TestTwoGoroutinesTakeTurnsWithoutAPoll(t *testing.T) {
 				defer listener.Close()
 				listener.Channel()
 			}
-			turns := &turns{rdb: rdb, pulse: redistest.FeelPulse(t)}
+			turns := &turns{rdb: rdb, pulse: pulse}
 			c := holdfast.New(rdb, holdfast.WithMeterProvider(turns))
 			defer c.Close()
 			var all sync.WaitGroup

@@ -116,8 +116,6 @@ local function grant()
     token = math.max(last + 1, new - (last ~= 0 and wanted() or 0))
     reserved = new - token
   end
-  -- Before the lock: who may not do it must not hold the lock without hearing of it.
-  leave(me)
   if not count then
     redis.call('HSET', KEYS[1], me, 1)
     local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
@@ -129,6 +127,11 @@ local function grant()
     ttl = lease
   elseif count == '0' then
     redis.call('HSET', KEYS[1], me, 1)
+  end
+  if not pcall(leave, me) then
+    -- The answer is an error, so nobody would give up what is granted here.
+    redis.call('HDEL', KEYS[1], me)
+    return redis.pcall('ZREM', KEYS[4], me)
   end
   return tended({1, now, ttl, token, reserved, successor(fresh)})
 end

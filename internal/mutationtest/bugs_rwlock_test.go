@@ -58,4 +58,20 @@ var rwlockBugs = []bug{
 		pkg:   "rwlock",
 		tests: []string{"TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader"},
 	},
+	{
+		name:  "the first page of readers is taken for all of them",
+		file:  "rwlock/query.go",
+		old:   "if cursor == \"0\" {\n",
+		new:   "		if cursor != \"\" {\n",
+		pkg:   "rwlock",
+		tests: []string{"TestAQueryLooksAtFewReadersAtATime"},
+	},
+	{
+		name:  "the first page of those who wait is taken for all of them",
+		file:  "fairlock/query.go",
+		old:   "from = call.Text(2)",
+		new:   "from = \"\"",
+		pkg:   "fairlock",
+		tests: []string{"TestWaitersAreListedSomeAtATime"},
+	},
 }

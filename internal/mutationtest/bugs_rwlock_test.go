@@ -74,4 +74,20 @@ var rwlockBugs = []bug{
 		pkg:   "fairlock",
 		tests: []string{"TestWaitersAreListedSomeAtATime"},
 	},
+	{
+		name:  "a token ahead of a clock that was set back says who came before it",
+		file:  "rwlock/lua/marks.lua",
+		old:   " and token <= now",
+		new:   "",
+		pkg:   "rwlock",
+		tests: []string{"TestTheOrderAfterTheClockWasSetBack"},
+	},
+	{
+		name:  "marks from before the clock was set back stand",
+		file:  "rwlock/lua/marks.lua",
+		old:   "{{'-inf', dead}, {ahead, '+inf'}}",
+		new:   "{{'-inf', dead}}",
+		pkg:   "rwlock",
+		tests: []string{"TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace"},
+	},
 }

@@ -175,6 +175,7 @@ func TestScripts(t *testing.T) {
 		{"mine, without end", rlockRun, endless(myRead), "1 10000", same, -1},
 		{"mine, without end", rrenewRun, endless(both), "1 20000", same, -1},
 		{"mine, without end", rrecountRun, endless(both), "1 20000", read(me+"=3", other+"=1"), -1},
+		{"mine, cut by another", rrenewRun, append(append(commands{}, both...), []any{"PEXPIRE", name, 1000}), "1 20000 1000", same, 20000},
 		{"mine, without end, to one lease", rrecountOne, endless(both), "1 -1", read(me+"=1", other+"=1"), -1},
 
 		{"absent", releaseRun, absent, "0", "", -2},
@@ -210,6 +211,9 @@ func TestScripts(t *testing.T) {
 				tc.state.make(t, rdb)
 				before := fields(t, rdb)
 				for _, again := range []bool{false, true} { // every script is safe to run twice
+					if again && tc.what == "mine, cut by another" {
+						tc.reply = "1 20000" // no longer
+					}
 					reply, err := tc.script.run(t, rdb, never)
 					if err != nil {
 						t.Fatal(err)

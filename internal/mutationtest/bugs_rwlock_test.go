@@ -90,4 +90,12 @@ var rwlockBugs = []bug{
 		pkg:   "rwlock",
 		tests: []string{"TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace"},
 	},
+	{
+		name:  "a reader whose lock is cut short is renewed no sooner",
+		file:  "lease/cut.go",
+		old:   "h.renewAt = min(h.renewAt, h.engine.Age()+max(left/2, MinLease/3))",
+		new:   "",
+		pkg:   "rwlock",
+		tests: []string{"TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo"},
+	},
 }

@@ -74,7 +74,8 @@ func (m *RWMutex) Lock(ctx context.Context) (*lease.Lease, error) {
 
 // TryLock is Lock without the wait: one request, no subscription. If another
 // holds the lock, or waits for it, the error matches ErrBusy: a try does not
-// overtake who waits.
+// overtake who waits. If Redis does not answer within 3 s, or before ctx's
+// deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return m.lock(ctx, "try lock", false)
 }
@@ -93,7 +94,8 @@ func (m *RWMutex) RLock(ctx context.Context) (*lease.Lease, error) {
 }
 
 // TryRLock is RLock without the wait: one request, no subscription. If a writer
-// holds the lock, or waits for it, the error matches ErrBusy.
+// holds the lock, or waits for it, the error matches ErrBusy. If Redis does not answer
+// within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryRLock(ctx context.Context) (*lease.Lease, error) {
 	return m.rlock(ctx, "try lock", false)
 }

@@ -35,21 +35,31 @@ func (m *Mutex) Position(ctx context.Context, owner lease.Owner) (ahead int, wai
 }
 
 // Waiters returns who waits for the lock, in all processes, the next one first.
+//
+// It asks for 256 places at a time, so that Redis serves others in between. Who waits
+// from the beginning to the end is in the list once, in order; who comes or goes
+// meanwhile may be in it or not.
 func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
-	call, err := m.look(ctx, m.resource.look(queueScript))
-	if err != nil {
-		return nil, err
-	}
-	owners := make([]lease.Owner, 0, call.Reply.Len()-2)
-	for i := 2; i < call.Reply.Len(); i++ {
-		owner, err := lease.ParseOwner(call.Text(i))
+	owners := []lease.Owner{}
+	for from := "-inf"; from != ""; {
+		call, err := m.look(ctx, m.resource.look(queueScript, from, pageSize))
 		if err != nil {
-			return nil, m.fail("query", err)
+			return nil, err
 		}
-		owners = append(owners, owner)
+		from = call.Text(2)
+		for i := 3; i < call.Reply.Len(); i++ {
+			owner, err := lease.ParseOwner(call.Text(i))
+			if err != nil {
+				return nil, m.fail("query", err)
+			}
+			owners = append(owners, owner)
+		}
 	}
 	return owners, nil
 }
+
+// pageSize is how many places in the queue one call looks at.
+const pageSize = 256
 
 func (m *Mutex) look(ctx context.Context, call *conn.Call) (*conn.Call, error) {
 	if m.err != nil {

@@ -394,6 +394,8 @@ func TestGoRedisHasNothingToPrintAboutOurDials(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
 			b.callers(ctx, 10)()
+			ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
 			if client, err := b.Dial("127.0.0.1:6379"); err != nil || client.Ping(ctx).Err() == nil {
 				panic("reached what is down")
 			} else {

@@ -37,7 +37,7 @@ var _ lease.Locker = (*RWMutex)(nil)
 // New returns the lock of that name, which stands at key in Redis. It does no
 // I/O; what is wrong with the arguments, each call says.
 func New(e *engine.Engine, name, key string, settings lease.Settings) *RWMutex {
-	m := &RWMutex{engine: e, settings: settings, place: place{name: name}}
+	m := &RWMutex{engine: e, settings: settings, place: place{name: name, line: linePrefix + key}}
 	m.place.at, m.err = keys.ForRW(key)
 	if !settings.JavaTokens() {
 		m.place.tokenLife = tokenLife.Milliseconds()
@@ -150,7 +150,7 @@ func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *lease.Lease) (*l
 		return nil, err
 	}
 	r := m.reading()
-	r.under = w.Owner()
+	r.under = w
 	l, err := m.request(r, false).Acquire(ctx)
 	if !errors.Is(err, errs.Busy) {
 		return l, err

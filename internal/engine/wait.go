@@ -83,6 +83,7 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	switch {
 	case w.Ticket != nil && !each && e.Holds(w.Key):
 		first.For = -1 // this Client knows what Redis would say
+	case w.Ticket != nil && !each && e.leftOpen(w.Key):
 	case each || e.lines.empty(w.Key) && e.passing.ahead(w) == nil:
 		first, err = w.Try(ctx)
 		if err != nil || first.Granted {

@@ -93,9 +93,9 @@ func comment(file string) string {
 func run(t *testing.T, pkg string, tests []string, files map[string]string) (output string, err error) {
 	t.Helper()
 	tests = slices.Compact(slices.Sorted(slices.Values(tests)))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-timeout=1m",
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-timeout=5m",
 		"-overlay="+overlay(t, files), "-run=^("+strings.Join(tests, "|")+")$", "./"+pkg)
 	cmd.Dir = root
 	cmd.WaitDelay = time.Second

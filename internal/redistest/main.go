@@ -8,13 +8,9 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"go.uber.org/goleak"
 )
-
-// leakPatience bounds how long goroutines may take to end after the last test.
-const leakPatience = 10 * time.Second
 
 // Main runs a package's tests and exits: func TestMain(m *testing.M) {
 // redistest.Main(m) }. It fails the package if a goroutine is left when all tests
@@ -47,7 +43,7 @@ func Main(m interface{ Run() int }, children ...ChildFunc) {
 // findLeaks ignores nothing beyond what goleak itself does, the testing
 // package's own goroutines: whatever a test opens it closes.
 func findLeaks() error {
-	return poll(leakPatience, func() error { return goleak.Find() })
+	return poll(patience, func() error { return goleak.Find() })
 }
 
 func notice(n int, pkg string) string {

@@ -42,7 +42,7 @@ func (m *movingSlots) moveTo(addr string) {
 
 func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const first, second = "127.0.0.1:1", "127.0.0.1:2"
+		const first, second = "10.0.0.1:6379", "10.0.0.2:6379"
 		slots := &movingSlots{master: first, servers: map[string]*redistest.FaultProxy{
 			first: redistest.Mini(t).Proxy(), second: redistest.Mini(t).Proxy(),
 		}}
@@ -55,12 +55,14 @@ func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 		script := NewScript("s", "return {1, 0}", Timeless)
 		use := func() {
 			t.Helper()
-			if err := m.Run(t.Context(), &Call{Script: script, Keys: []string{"k"}}); err != nil {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := m.Run(ctx, &Call{Script: script, Keys: []string{"k"}}); err != nil {
 				t.Fatal(err)
 			}
-			if l, err := c.lane(t.Context(), "k"); err != nil {
+			if l, err := c.lane(ctx, "k"); err != nil {
 				t.Fatal(err)
-			} else if err := m.RunOnce(t.Context(), l.addr, []*Call{{Script: script, Keys: []string{"k"}}})[0]; err != nil {
+			} else if err := m.RunOnce(ctx, l.addr, []*Call{{Script: script, Keys: []string{"k"}}})[0]; err != nil {
 				t.Fatal(err)
 			}
 		}

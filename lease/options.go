@@ -101,6 +101,9 @@ func NewSettings(options ...[]Option) Settings {
 // Length returns how long the lease is.
 func (s Settings) Length() time.Duration { return s.length }
 
+// Replicas returns how many replicas must have a grant.
+func (s Settings) Replicas() int { return s.replicas }
+
 // JavaTokens reports whether the token's key is to have no expiry.
 func (s Settings) JavaTokens() bool { return s.javaTokens }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
@@ -148,16 +149,15 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 	if h.lateUntil != 0 && reason != telemetry.LostClosed {
 		h.settle(h.lateUntil) // a late request could take it again, for nobody
 	}
-	h.engine.Report(func() { h.report(reason) })
+	h.report(reason)
 }
 
 // report logs and counts that the hold was lost.
 func (h *hold) report(reason string) {
-	h.engine.Telemetry.Active(h.resource.Kind(), -1)
-	h.engine.Telemetry.Lost(h.resource.Kind(), reason)
+	h.engine.CountLost(h.resource.Kind(), reason)
 	if reason != telemetry.LostClosed {
-		h.engine.Log.Warn("holdfast: lost", "kind", h.resource.Kind(), "name", Quote(h.resource.Name()),
-			"owner", h.owner().Short(), "reason", reason, "held", h.engine.Age()-h.granted)
+		h.engine.Log.Warn("holdfast: lost", "kind", h.resource.Kind(), "name", engine.LogName(h.resource.Name()),
+			"owner", h.owner().Short(), "reason", reason, "held", engine.LogTime(h.engine.Age()-h.granted))
 	}
 }
 

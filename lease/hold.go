@@ -180,16 +180,16 @@ func (h *hold) Renewed(r engine.Renewed) {
 	kind := h.resource.Kind()
 	switch {
 	case r.Err != nil:
-		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
+		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
 		h.renewalFailed()
 	case !r.Held:
-		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeGone, 1)
+		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
 		h.endAll(byLoss, telemetry.LostServer)
 	case r.Short:
-		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
+		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
 		h.renewalFailed()
 	default:
-		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeRenewed, 1)
+		h.engine.CountRenewal(kind, telemetry.OutcomeRenewed)
 		h.prolong(r.Sent, r.TTL)
 	}
 }

@@ -70,7 +70,7 @@ func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *
 		tasks += len(g)
 	}
 	outcomes := s.e.Conn.RunOnce(ctx, node, calls)
-	s.e.Telemetry.RenewalBatch(time.Since(started), tasks)
+	s.measure(time.Since(started), tasks)
 	for i, g := range groups {
 		alone = append(alone, g.answer(calls[i], outcomes[i])...)
 	}
@@ -92,7 +92,7 @@ func (s sender) sendAlone(ctx context.Context, node string, tasks []Renewable) {
 	started, left := time.Now(), len(calls)
 	s.e.Conn.RunBatch(ctx, node, calls, func(i int, err error) {
 		if left--; left == 0 {
-			s.e.Telemetry.RenewalBatch(time.Since(started), len(calls))
+			s.measure(time.Since(started), len(calls))
 		}
 		call := calls[i]
 		asked[i].Renewed(Renewed{
@@ -103,6 +103,11 @@ func (s sender) sendAlone(ctx context.Context, node string, tasks []Renewable) {
 			Short: call.Short(),
 		})
 	})
+}
+
+// measure records a batch of n renewals.
+func (s sender) measure(took time.Duration, n int) {
+	s.e.measure(func() { s.e.Telemetry.RenewalBatch(took, n) })
 }
 
 func (s sender) Fail(t renewal.Task, err error) { t.(Renewable).Renewed(Renewed{Err: err}) }

@@ -31,7 +31,7 @@ func serverAtRate(t *testing.T, rate float64) *redistest.Proc {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil || runtime.GOOS != "linux" {
-		redistest.LeaveOut(t, "no gcc on Linux to build "+clockRate)
+		redistest.Missing(t, "no gcc on Linux to build "+clockRate)
 	}
 	library := filepath.Join(t.TempDir(), "clockrate.so")
 	if out, err := exec.Command(gcc, "-shared", "-fPIC", "-o", library, clockRate).CombinedOutput(); err != nil {
@@ -94,6 +94,7 @@ func endOf(t *testing.T, s *redistest.Proc, key string, rate float64) (earliest,
 }
 
 func TestClocksOfDifferentRates(t *testing.T) {
+	redistest.Needs(t)
 	const length = 2 * time.Second
 	for _, rate := range []float64{1.01, 0.99} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {

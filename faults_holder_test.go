@@ -67,8 +67,8 @@ func runHolder(c *redistest.ChildContext) {
 		c.Say("error %v", err)
 		return
 	}
-	p := startPulse()
-	defer p.end()
+	p, end := redistest.StartPulse()
+	defer end()
 	c.Say("locked %d", l.Token())
 	for {
 		line, ok := c.Next()
@@ -84,7 +84,7 @@ func runHolder(c *redistest.ChildContext) {
 		case strings.HasPrefix(line, "starved "):
 			var from, to int64
 			_, _ = fmt.Sscanf(line, "starved %d %d", &from, &to)
-			c.Say("starved %d", p.slack(time.Unix(0, from), time.Unix(0, to)))
+			c.Say("starved %d", p.Slack(time.Unix(0, from), time.Unix(0, to)))
 		}
 	}
 }

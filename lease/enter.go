@@ -60,11 +60,11 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 	if h.gone {
 		lost := h.lost
 		h.mu.Unlock()
-		h.givenUp()
+		h.prolongedTooLate(a.grant.until)
 		return nil, lost.err()
 	}
 	l := h.add(new(Lease), a)
-	h.deadline = later(h.deadline, a.grant.until)
+	h.prolonged(a.grant.until)
 	h.reschedule()
 	return l, nil
 }

@@ -154,7 +154,10 @@ type loading struct {
 }
 
 func (c *cluster) loadTable(l *loading) {
-	_, l.err = c.client.MasterForKey(context.Background(), "")
+	l.err = c.leaving(func() error {
+		_, err := c.client.MasterForKey(context.Background(), "")
+		return err
+	})
 	if l.err == nil && c.loaded.CompareAndSwap(false, true) {
 		c.asking.Go(c.probe)
 	}
@@ -162,6 +165,19 @@ func (c *cluster) loadTable(l *loading) {
 	c.loading = nil
 	c.mu.Unlock()
 	close(l.done)
+}
+
+// leaving runs f, which does I/O by go-redis's own timeouts. When callers are interrupted
+// f is left behind, as Close would have to wait for it.
+func (c *cluster) leaving(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-c.interrupted:
+		return unsent{errs.Closed}
+	}
 }
 
 // relocated returns where a MOVED has sent the slot lately.
@@ -231,9 +247,11 @@ func (c *cluster) sharded(ctx context.Context) (bool, error) {
 // answers first, since one may be frozen.
 func (c *cluster) probe() {
 	for {
-		_ = c.client.ForEachMaster(context.Background(), func(ctx context.Context, node *redis.Client) error {
-			c.learn(node.PubSubShardNumSub(ctx).Err())
-			return nil
+		_ = c.leaving(func() error {
+			return c.client.ForEachMaster(context.Background(), func(ctx context.Context, node *redis.Client) error {
+				c.learn(node.PubSubShardNumSub(ctx).Err())
+				return nil
+			})
 		})
 		select {
 		case <-c.probed:

@@ -45,7 +45,7 @@ var transient = []string{
 // judge decides what an error means for the call.
 func judge(err error) verdict {
 	switch {
-	case errors.Is(err, errs.Closed):
+	case errors.Is(err, errs.Closed), errors.Is(err, errs.BadArgument):
 		return final
 	case errors.Is(err, errSpent):
 		return anew

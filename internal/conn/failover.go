@@ -5,11 +5,15 @@ package conn
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 // sentinelAddr is the address that go-redis gives a client whose dialer asks the
@@ -25,10 +29,11 @@ const (
 	askPatience = 100 * time.Millisecond
 )
 
-// failover is single behind Sentinel: it asks where a new connection would lead,
-// and drops those that lead elsewhere.
+// failover is single behind Sentinel: it asks the Sentinels which server is the master,
+// and drops the connections when that is another one than before.
 type failover struct {
 	single
+	dialer dialer          // the user's, which asks the Sentinels where to
 	ctx    context.Context // ends at close
 	cancel context.CancelFunc
 	asking sync.WaitGroup
@@ -37,13 +42,62 @@ type failover struct {
 	asked    time.Time  // when the last question went out
 	answered time.Time
 	question chan struct{} // closed when the question under way has ended; nil if none is
+	master   string        // as the Sentinels have told it last; "" before
 	closed   bool
 }
 
 func newFailover(options *redis.Options) *failover {
-	f := &failover{single: single{newLane(options.Addr, options)}}
+	f := &failover{dialer: options.Dialer}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
+	options.Dialer = f.dial
+	f.only = newLane(options.Addr, options)
 	return f
+}
+
+// dial dials the master, and takes in first which that is: whatever the Sentinels tell
+// later is compared with what they told before the first connection.
+func (f *failover) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if master, err := f.where(ctx, network); err == nil {
+		f.told(master)
+	}
+	return f.dialer(ctx, network, addr)
+}
+
+// told drops the connections if the Sentinels name another master than before.
+func (f *failover) told(master string) {
+	f.mu.Lock()
+	another := f.master != "" && f.master != master
+	f.master = master
+	f.mu.Unlock()
+	if another {
+		f.only.doubt()
+	}
+}
+
+// nowhere is a network on which no server is: go-redis's dialer asks the Sentinels, and
+// then finds no socket of that name.
+const nowhere = "unix"
+
+// where asks the Sentinels for the master's address. The user's client has no method for
+// that. Its dialer asks them and dials what they name, on the network that it is given; on
+// one where nothing is it connects to nothing, and its error has the address. So no
+// connection to the master is made, and no TLS handshake. A dialer of the user's below
+// go-redis's may do otherwise: then a connection is made, and what it leads to counts.
+func (f *failover) where(ctx context.Context, network string) (string, error) {
+	addr := f.only.addr
+	conn, err := within(ctx, nowhere, addr, f.dialer)
+	var failed *net.OpError
+	if errors.As(err, &failed) && failed.Net == nowhere && failed.Addr != nil {
+		return failed.Addr.String(), nil
+	}
+	if err != nil {
+		conn, err = within(ctx, network, addr, f.dialer)
+	}
+	if err != nil {
+		return "", err
+	}
+	defer drop(conn, nil)
+	return conn.RemoteAddr().String(), nil
 }
 
 func (f *failover) lane(ctx context.Context, _ string) (*lane, error) {
@@ -87,15 +141,13 @@ func (f *failover) ask() (question <-chan struct{}) {
 	return f.question
 }
 
-// follow finds out where a new connection leads.
+// follow finds out which server is the master now.
 func (f *failover) follow() {
 	ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
 	defer cancel()
-	options := f.only.options
-	conn, err := within(ctx, options.Network, options.Addr, options.Dialer)
+	master, err := f.where(ctx, f.only.options.Network)
 	if err == nil {
-		f.only.leadsTo(conn.RemoteAddr())
-		drop(conn, nil)
+		f.told(master)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,30 +167,53 @@ func (f *failover) close() {
 	f.single.close()
 }
 
-// leadsTo puts the lane's connections in doubt unless all lead to that address.
-func (l *lane) leadsTo(master net.Addr) {
-	l.mu.Lock()
-	wires := append([]*wire{&l.renewals}, l.wires...)
-	l.mu.Unlock()
-	if l.replicated != nil {
-		l.replicated.mu.Lock()
-		wires = append(wires, l.replicated.wires...)
-		l.replicated.mu.Unlock()
+// led returns the options for the one master to which the ClusterSlots of a cluster client
+// lead: redis.NewFailoverClusterClient asks the Sentinels by it. They are those of a node
+// as go-redis makes it, with a dialer that goes where ClusterSlots says.
+func led(o redis.ClusterOptions) redis.Options {
+	slots := o.ClusterSlots
+	o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
+		return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: sentinelAddr}}}}, nil
 	}
-	for _, w := range wires {
-		if at := w.remote(); at != nil && at.String() != master.String() {
-			l.doubt()
-			return
+	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
+	o.MinIdleConns, o.PipelinePoolSize, o.AutoPipelineOptions = 0, -1, nil
+	var node redis.Options
+	users := o.NewClient
+	o.NewClient = func(options *redis.Options) *redis.Client {
+		made := users(options)
+		node = *made.Options()
+		return made
+	}
+	c := redis.NewClusterClient(&o)
+	defer func() { _ = c.Close() }()
+	_, _ = c.MasterForKey(context.Background(), "") // has the node made, and connects to nothing
+
+	dial := node.Dialer
+	node.Addr = sentinelAddr
+	node.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		all, err := slots(ctx)
+		if err != nil {
+			return nil, err
 		}
+		master, err := onlyMaster(all)
+		if err != nil {
+			return nil, err
+		}
+		return dial(ctx, network, master)
 	}
+	return node
 }
 
-// remote returns where the wire leads; nil if it is not connected.
-func (w *wire) remote() net.Addr {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.conn == nil {
-		return nil
+// onlyMaster returns the address of the master that has all the slots.
+func onlyMaster(slots []redis.ClusterSlot) (addr string, err error) {
+	for _, some := range slots {
+		if len(some.Nodes) == 0 || addr != "" && some.Nodes[0].Addr != addr {
+			return "", fmt.Errorf("ClusterSlots names several masters, or none: only one for all slots can be served: %w", errs.BadArgument)
+		}
+		addr = some.Nodes[0].Addr
 	}
-	return w.conn.RemoteAddr()
+	if addr == "" {
+		return "", errors.New("ClusterSlots names no master")
+	}
+	return addr, nil
 }

@@ -106,7 +106,7 @@ func within(ctx context.Context, network, addr string, dial dialer) (net.Conn, e
 		return r.conn, r.err
 	case <-ctx.Done():
 		go func() {
-			if r := <-done; r.conn != nil {
+			if r := <-done; r.err == nil { // beside an error there may be a nil *tls.Conn
 				drop(r.conn, nil)
 			}
 		}()

@@ -47,7 +47,11 @@ func newTopology(rdb redis.UniversalClient) (topology, error) {
 			return single{newLane(options.Addr, options)}, nil
 		}
 	case *redis.ClusterClient:
-		if c != nil {
+		switch {
+		case c == nil:
+		case c.Options().ClusterSlots != nil:
+			return newFailover(wireOptions(led(*c.Options()))), nil
+		default:
 			return newCluster(*c.Options()), nil
 		}
 	case nil:

@@ -57,8 +57,12 @@ func newFailover(options *redis.Options) *failover {
 // dial dials the master, and takes in first which that is: whatever the Sentinels tell
 // later is compared with what they told before the first connection.
 func (f *failover) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if master, err := f.where(ctx, network); err == nil {
+	master, conn, err := f.ask(ctx)
+	if err == nil {
 		f.told(master)
+	}
+	if conn != nil {
+		return conn, nil
 	}
 	return f.dialer(ctx, network, addr)
 }
@@ -78,30 +82,38 @@ func (f *failover) told(master string) {
 // then finds no socket of that name.
 const nowhere = "unix"
 
-// where asks the Sentinels for the master's address. The user's client has no method for
+// ask asks the Sentinels for the master's address. The user's client has no method for
 // that. Its dialer asks them and dials what they name, on the network that it is given; on
 // one where nothing is it connects to nothing, and its error has the address. So no
 // connection to the master is made, and no TLS handshake. A dialer of the user's below
-// go-redis's may do otherwise: then a connection is made, and what it leads to counts.
-func (f *failover) where(ctx context.Context, network string) (string, error) {
-	addr := f.only.addr
-	conn, err := within(ctx, nowhere, addr, f.dialer)
+// go-redis's need not look at the network: then there is a connection all the same.
+func (f *failover) ask(ctx context.Context) (master string, conn net.Conn, err error) {
+	conn, err = within(ctx, nowhere, f.only.addr, f.dialer)
+	if err == nil {
+		return conn.RemoteAddr().String(), conn, nil
+	}
 	var failed *net.OpError
 	if errors.As(err, &failed) && failed.Net == nowhere && failed.Addr != nil {
-		return failed.Addr.String(), nil
+		return failed.Addr.String(), nil, nil
 	}
+	return "", nil, err
+}
+
+// where is ask. If the dialer does not tell, it returns what a connection leads to.
+func (f *failover) where(ctx context.Context) (master string, err error) {
+	master, conn, err := f.ask(ctx)
 	if err != nil {
-		conn, err = within(ctx, network, addr, f.dialer)
+		if conn, err = within(ctx, f.only.options.Network, f.only.addr, f.dialer); err != nil {
+			return "", err
+		}
+		master = conn.RemoteAddr().String()
 	}
-	if err != nil {
-		return "", err
-	}
-	defer drop(conn, nil)
-	return conn.RemoteAddr().String(), nil
+	drop(conn, nil)
+	return master, nil
 }
 
 func (f *failover) lane(ctx context.Context, _ string) (*lane, error) {
-	if question := f.ask(); question != nil {
+	if question := f.wonder(); question != nil {
 		patience := time.NewTimer(askPatience)
 		defer patience.Stop()
 		select {
@@ -114,20 +126,20 @@ func (f *failover) lane(ctx context.Context, _ string) (*lane, error) {
 }
 
 func (f *failover) known(string) *lane {
-	if f.ask() != nil {
+	if f.wonder() != nil {
 		return nil
 	}
 	return f.only
 }
 
 func (f *failover) at(string) *lane {
-	f.ask()
+	f.wonder()
 	return f.only
 }
 
-// ask asks, in the background, if the last question was long ago. It returns
+// wonder asks, in the background, if the last question was long ago. It returns
 // what to wait for if the last answer is so old that a call should.
-func (f *failover) ask() (question <-chan struct{}) {
+func (f *failover) wonder() (question <-chan struct{}) {
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +157,7 @@ func (f *failover) ask() (question <-chan struct{}) {
 func (f *failover) follow() {
 	ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
 	defer cancel()
-	master, err := f.where(ctx, f.only.options.Network)
+	master, err := f.where(ctx)
 	if err == nil {
 		f.told(master)
 	}

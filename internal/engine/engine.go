@@ -40,6 +40,7 @@ type Engine struct {
 	awaited  awaited
 	registry registry
 	reports  reports
+	outages  outages
 	graces   graces
 	rooms    sync.Pool // of *room
 

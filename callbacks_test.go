@@ -6,14 +6,18 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -345,6 +349,89 @@ func TestANameMapperThatBlocksKeepsNobodyElse(t *testing.T) {
 		}
 		synctest.Wait()
 	})
+}
+
+// A dialer need not look at its context: go-redis's own for TLS does not.
+func TestADialThatIgnoresItsContextKeepsCloseNoLonger(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		q := w.process()
+		l := w.lock(t.Context(), q.mutex)
+		p := &process{w: w, net: w.mini.Proxy()}
+		var blocked atomic.Bool
+		block := make(chan struct{})
+		p.Client = holdfast.New(p.net.Client(t, func(o *redis.Options) {
+			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if blocked.Load() {
+					<-block
+					return nil, errors.New("no answer")
+				}
+				return p.net.Dial(ctx, network, addr)
+			}
+		}))
+		waits := w.goLock(t.Context(), p.Mutex(name))
+		w.at(2 * time.Second)
+		blocked.Store(true)
+		p.net.Cut()
+		w.at(3 * time.Second)
+		closeWithin(t, p, closeBound)
+		if _, err := waits.result(); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("the waiter: %v", err)
+		}
+		close(block)
+		synctest.Wait()
+		w.release(l)
+	})
+}
+
+func TestTheLogSaysWhenRenewalsBeginToFailAndWhenThatIsOver(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		h := new(logged)
+		p := w.process(holdfast.WithLogger(slog.New(h)))
+		var all []*holdfast.Lease
+		for i := range 20 {
+			all = append(all, w.lock(t.Context(), p.Mutex(fmt.Sprint("m", i), holdfast.Renewed(9*time.Second))))
+		}
+		p.unplug(true)
+		w.at(6 * time.Second)
+		p.unplug(false)
+		w.at(10 * time.Second)
+		for _, text := range []string{"renewals fail", "renewals get through again"} {
+			if got := h.with(text); len(got) != 1 {
+				t.Errorf("%q is logged %d times: %q", text, len(got), h.with(""))
+			}
+		}
+		for _, l := range all {
+			w.release(l)
+		}
+	})
+}
+
+func TestALossIsLoggedAsOneReadsIt(t *testing.T) {
+	for handler, want := range map[string]string{
+		"text": `name=orders:42 owner=`,
+		"json": `"name":"orders:42","owner":`,
+	} {
+		t.Run(handler, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				said := new(transcript)
+				var to slog.Handler = slog.NewTextHandler(said, nil)
+				if handler == "json" {
+					to = slog.NewJSONHandler(said, nil)
+				}
+				p := w.process(holdfast.WithLogger(slog.New(to)))
+				w.lock(t.Context(), p.Mutex("orders:42"))
+				w.mini.Del("orders:42")
+				w.at(10 * time.Second)
+				closeWithin(t, p, 0)
+				for _, part := range []string{want, "10"} {
+					if !strings.Contains(said.String(), part) || !strings.Contains(said.String(), "held") {
+						t.Errorf("%s does not contain %s", said, part)
+					}
+				}
+				w.mini.FlushAll()
+			})
+		})
+	}
 }
 
 // reasons returns what a counter counts, by reason.

@@ -43,6 +43,11 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 		return nil, opError(op, q.Resource, err)
 	}
 	defer q.Engine.Done()
+	if q.Try {
+		bounded, cancel := engine.Bounded(ctx)
+		defer cancel()
+		ctx = bounded
+	}
 	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
 	l, how, err := q.run(ctx)
 	if err != nil {
@@ -229,7 +234,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	switch {
 	case v.Granted && call.Short():
 		a.marked, a.place.Doubt = true, true
-		return engine.Verdict{}, errs.NotReplicated
+		return engine.Verdict{}, call.Shortage()
 	case v.Granted:
 		a.grant = grantOf(call)
 		a.grant.reserved = a.reserved(call)
@@ -307,6 +312,9 @@ func (a *acquisition) begin() (*Lease, error) {
 	a.engine.Register(a.resource.Key(), h) // from here on others may end it
 	h.schedule(next)
 	a.engine.Telemetry.Active(a.resource.Kind(), 1)
+	if above := h.under(); above != nil {
+		above.outlived() // it may have ended before we were there
+	}
 	if a.engine.Closing().Err() != nil {
 		h.End(errs.Closed) // Close may have looked before we were there
 	}

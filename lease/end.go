@@ -153,6 +153,7 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 	if h.late != nil && reason != telemetry.LostClosed {
 		h.tidy()
 	}
+	h.outlived()
 	h.report(reason)
 }
 

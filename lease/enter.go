@@ -45,7 +45,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 	if call.Short() {
 		h.notEntered(call)
 		h.correct(0)
-		return nil, errs.NotReplicated
+		return nil, call.Shortage()
 	}
 	if notAfter, unheard := call.Outstanding(); unheard {
 		h.correct(notAfter) // an earlier sending sets an old count when it comes late

@@ -137,7 +137,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		return nil, fmt.Errorf("owner %s: %w", from.Short(), errs.Lost)
 	case call.Short():
 		moveBack(e, r, to, from, notAfter, s.length)
-		return nil, errs.NotReplicated
+		return nil, call.Shortage()
 	}
 	// A sending that is still on its way finds that the hold has moved.
 	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: grantOf(call)}

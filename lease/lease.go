@@ -132,7 +132,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 		return l.cause() // which is ErrReleased if a Release was faster
 	}
 	if call.Short() {
-		return errs.NotReplicated
+		return call.Shortage()
 	}
 	end := endOf(call, ttlOf(call))
 	h.mu.Lock()

@@ -100,6 +100,9 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
 	err := h.engine.Conn.Run(ctx, call)
 	late, again := call.Outstanding()
+	if seats(h.resource) && call.Int(3) == 1 {
+		h.engine.NoteOpen(h.resource.Key())
+	}
 	if joins != 0 && h.engine.Seated(h.resource.Key(), joins, call.Int(2)) {
 		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), joins), late, 0)
 	}
@@ -113,7 +116,8 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 
 // freeUnawaited gives the thing up by the least that it takes, unless somebody waits for
 // it, or is known to have waited lately: then it is not done, and the whole release is to
-// follow. unheard says that a sending may have done it all the same, before somebody came.
+// follow. It follows next time if anybody listens: only the whole one leaves the thing to
+// those outside the queue. unheard says that a sending may have done it all the same, before somebody came.
 func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error) {
 	q, ok := h.resource.(Queueing)
 	if !ok || h.engine.Awaited(h.resource.Key()) {
@@ -127,11 +131,14 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 		return true, unheard, h.outcome(call, err, unheard)
 	}
 	defer h.engine.Smalls.Put(call)
-	if call.Status() != Awaited {
-		return true, unheard, h.outcome(call, nil, unheard)
+	awaited := call.Status() == Awaited
+	if awaited || call.Int(2) == 1 {
+		h.engine.NoteAwaited(h.resource.Key())
 	}
-	h.engine.NoteAwaited(h.resource.Key())
-	return false, unheard, nil
+	if awaited {
+		return false, unheard, nil
+	}
+	return true, unheard, h.outcome(call, nil, unheard)
 }
 
 // outcome says what became of a release, of which unheard says that an earlier sending
@@ -177,5 +184,6 @@ func (h *hold) settle(notAfter int64) {
 	if h.late != nil {
 		seat = h.late.seat
 	}
-	giveUpWith(h.engine, h.resource, h.owner(), seat, notAfter, time.Until(h.until()))
+	limit := time.Until(later(h.until(), h.keptUntil()))
+	giveUpWith(h.engine, h.resource, h.owner(), seat, notAfter, limit)
 }

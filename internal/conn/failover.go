@@ -108,7 +108,7 @@ func (f *failover) where(ctx context.Context) (master string, err error) {
 		}
 		master = conn.RemoteAddr().String()
 	}
-	drop(conn, nil)
+	drop(conn)
 	return master, nil
 }
 

@@ -47,14 +47,14 @@ func (m *master) addr() string { return m.Listener.Addr().String() }
 // asks has the Sentinels asked n times, and returns how often the connections were
 // dropped by that.
 func (f *failover) asks(n int) int64 {
-	before := f.only.era.Load()
+	before := f.only.gate.era.Load()
 	for range n {
 		f.mu.Lock()
 		f.question = make(chan struct{})
 		f.mu.Unlock()
 		f.follow()
 	}
-	return f.only.era.Load() - before
+	return f.only.gate.era.Load() - before
 }
 
 // behindSentinels is a failover whose Sentinels name what named says.

@@ -12,11 +12,16 @@ import (
 // affinity is a set of processors, as the kernel takes it.
 type affinity [16]uint64
 
+// of asks for, or sets, the processors that the calling thread may run on.
+func (set *affinity) of(call uintptr) bool {
+	_, _, errno := syscall.RawSyscall(call, 0, unsafe.Sizeof(*set), uintptr(unsafe.Pointer(set)))
+	return errno == 0
+}
+
 // processors returns those that this process may run on.
 func processors() []int {
 	var set affinity
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0,
-		unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set))); errno != 0 {
+	if !set.of(syscall.SYS_SCHED_GETAFFINITY) {
 		return nil
 	}
 	var all []int
@@ -28,17 +33,19 @@ func processors() []int {
 	return all
 }
 
-// onProcessor calls f on a thread that stays on that processor, and that ends with the
-// goroutine: it is not unlocked, so that nothing else ever runs on it.
+// onProcessor calls f on a thread that stays on that processor meanwhile. The thread goes
+// back to the runtime afterwards: if it ended, the servers that it has started would be
+// killed, see childAttr.
 func onProcessor(cpu int, f func()) {
 	runtime.LockOSThread()
-	var set affinity
-	set[cpu/64] = 1 << (cpu % 64)
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_SETAFFINITY, 0,
-		unsafe.Sizeof(set), uintptr(unsafe.Pointer(&set))); errno != 0 {
+	defer runtime.UnlockOSThread()
+	var before, pinned affinity
+	pinned[cpu/64] = 1 << (cpu % 64)
+	if !before.of(syscall.SYS_SCHED_GETAFFINITY) || !pinned.of(syscall.SYS_SCHED_SETAFFINITY) {
 		return
 	}
 	f()
+	before.of(syscall.SYS_SCHED_SETAFFINITY)
 }
 
 // sleepThread has the thread itself sleep, not only its goroutine.

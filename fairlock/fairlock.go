@@ -70,7 +70,8 @@ func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 }
 
 // TryLock is Lock without the wait: one request, no place in the queue. If
-// another holds the lock, or waits for it, the error matches ErrBusy.
+// another holds the lock, or waits for it, the error matches ErrBusy. If Redis does not
+// answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	if m.err != nil {
 		return nil, m.fail("try lock", m.err)

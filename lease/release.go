@@ -22,7 +22,7 @@ func (l *Lease) release() (held time.Duration, err error) {
 		h.freed = h.freed || left
 		h.mu.Unlock()
 		if left && ended != byClose {
-			h.settle(h.lateUntil) // its own end came before the key's
+			h.settle(h.lateUntil()) // its own end came before the key's
 		}
 		return telemetry.StillHeld, h.error("release", ended.err())
 	}
@@ -37,7 +37,7 @@ func (l *Lease) release() (held time.Duration, err error) {
 	e.tell() // before another can hold it
 
 	if heir != nil {
-		passed, err := h.pass(heir)
+		passed, err := h.pass(heir, l.fixed)
 		if passed || err != nil {
 			return held, err
 		}
@@ -90,7 +90,7 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 		joins = h.engine.TakeSeat(h.resource.Key())
 	}
 	unheard := false
-	if seat == 0 && joins == 0 && h.lateUntil == 0 {
+	if seat == 0 && joins == 0 && h.late == nil {
 		done, again, err := h.freeUnawaited(ctx)
 		if done {
 			return err
@@ -108,8 +108,8 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	}
 	if err != nil {
 		giveUpSeat(h.engine, h.resource, seat)
-	} else if h.lateUntil != 0 && call.ServerTime() <= h.lateUntil {
-		h.settle(h.lateUntil) // a late request could take it again
+	} else if h.late != nil && call.ServerTime() <= h.late.until {
+		h.settle(h.late.until) // a late request could take it again
 	}
 	return h.outcome(call, err, unheard || again)
 }
@@ -146,7 +146,7 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 func (h *hold) outcome(call *conn.Call, err error, unheard bool) error {
 	switch {
 	case err != nil:
-		h.settle(h.lateUntil)
+		h.settle(h.lateUntil())
 		return err
 	case call.Status() == Granted || unheard:
 		return nil
@@ -180,5 +180,10 @@ func (h *hold) afterEntry(ctx context.Context) error {
 // settle goes on releasing in the background, until a release is answered after
 // notAfter.
 func (h *hold) settle(notAfter int64) {
-	giveUp(h.engine, h.resource, h.owner(), notAfter, time.Until(h.until()))
+	var seat int64
+	if h.late != nil {
+		seat = h.late.seat
+	}
+	limit := time.Until(later(h.until(), h.keptUntil()))
+	giveUpWith(h.engine, h.resource, h.owner(), seat, notAfter, limit)
 }

@@ -62,7 +62,8 @@ func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 }
 
 // TryLock is Lock without the wait: one request, no subscription. If another
-// holds the lock the error matches ErrBusy.
+// holds the lock the error matches ErrBusy. If Redis does not answer within 3 s, or
+// before ctx's deadline, the error matches ErrUnavailable.
 func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	if m.err != nil {
 		return nil, m.fail("try lock", m.err)

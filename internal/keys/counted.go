@@ -10,6 +10,7 @@ const (
 	timeoutSuffix          = "timeout"
 
 	callsPrefix               = "holdfast_calls"
+	allPrefix                 = "holdfast_permits"
 	generationsPrefix         = "holdfast_latch"
 	oddSemaphoreChannelPrefix = "holdfast_sc"
 	oddTimeoutPrefix          = "holdfast_timeout"
@@ -19,6 +20,7 @@ const (
 // Semaphore is where one counting semaphore lives.
 type Semaphore struct {
 	Permits string // how many permits are free: a string
+	All     string // how many there are in all
 	Calls   string // the beginning of the keys that record the calls of each Client
 	Channel string // where new permits are told
 }
@@ -31,6 +33,7 @@ func ForSemaphore(name string) (Semaphore, error) {
 	}
 	return Semaphore{
 		Permits: name,
+		All:     own(allPrefix, name),
 		Calls:   own(callsPrefix, name),
 		Channel: beside(name, neighbour(semaphoreChannelPrefix, name), oddSemaphoreChannelPrefix),
 	}, nil

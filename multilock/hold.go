@@ -220,7 +220,7 @@ func (h *hold) free(ctx context.Context) error {
 	case len(h.members)-gone < q.majority():
 		return fmt.Errorf("%d of %d were left: %w", len(h.members)-gone, len(q.members), errs.Lost)
 	case len(failed) > len(q.members)-q.majority():
-		return fmt.Errorf("%d of %d servers not released: %w", len(failed), len(q.members), together(failed))
+		return fmt.Errorf("%d of %d servers not released: %w", len(failed), len(q.members), inOneLine(failed))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ package conn
 
 import (
 	"context"
-	"net"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -31,10 +30,7 @@ func (m *Manager) Masters(ctx context.Context) ([]string, error) {
 // and questions about the server. The caller closes it.
 func (m *Manager) Dial(home string) (*redis.Client, error) {
 	options := *m.topology.at(home).options
-	dial := options.Dialer
-	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return within(ctx, network, addr, dial) // Close does not wait for one that does not look at ctx
-	}
+	options.Dialer = quiet(options.Dialer)
 	return redis.NewClient(&options), nil
 }
 

@@ -64,7 +64,7 @@ func behindSentinels(t *testing.T, dial dialer, named func() string) *failover {
 		Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dial(ctx, network, named())
 		},
-	}, new(feeds)))
+	}, &feeds{}))
 	t.Cleanup(f.close)
 	return f
 }
@@ -164,7 +164,7 @@ func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 		ClientName:   "named", Password: "secret", RouteByLatency: true, ReadOnly: true,
 	})
 	defer func() { _ = rdb.Close() }()
-	topology, err := newTopology(rdb, new(feeds))
+	topology, err := newTopology(rdb, &feeds{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ var firstBugs = []bug{
 	{
 		name: "a renewal that too few replicas have counts",
 		file: "lease/hold.go",
-		old:  "\tcase r.Short:\n\t\th.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)\n\t\th.renewalFailed()\n",
+		old:  "\tcase r.Short:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed()\n",
 		new:  "",
 		pkg:  ".", tests: []string{"TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount"},
 	},

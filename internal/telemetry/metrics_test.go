@@ -306,3 +306,37 @@ func TestManyGoroutines(t *testing.T) {
 		t.Errorf("counted %d active and %d acquired, want %d each", active, acquired, goroutines*rounds)
 	}
 }
+
+// An alarm on the first loss needs a series that rises to it from 0.
+func TestCountersAreThereBeforeTheyCount(t *testing.T) {
+	o := observe(t)
+	o.Active(kind, 1)
+	o.Waiting(kind, 1)
+	got := o.collect(t)
+	for counter, want := range map[string][]attribute.Distinct{
+		"holdfast.lost": {
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostServer),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostDeadline),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostClosed),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostMaxHold),
+		},
+		"holdfast.renewals": {
+			set("holdfast.kind", kind, "holdfast.outcome", "renewed"),
+			set("holdfast.kind", kind, "holdfast.outcome", "gone"),
+			set("holdfast.kind", kind, "holdfast.outcome", "failed"),
+		},
+		"holdfast.wakeups": {
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.WokenMessage),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.WokenTimer),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.WokenTurn),
+		},
+		"holdfast.pubsub.reconnects": {set()},
+	} {
+		points := sums(t, got[counter])
+		for _, labels := range want {
+			if n, there := points[labels]; n != 0 || !there {
+				t.Errorf("%s %v: %d, there: %v; want 0", counter, labels, n, there)
+			}
+		}
+	}
+}

@@ -20,6 +20,7 @@ type (
 var (
 	ErrBusy          = lease.ErrBusy
 	ErrLost          = lease.ErrLost
+	ErrExpired       = lease.ErrExpired
 	ErrReleased      = lease.ErrReleased
 	ErrMaxHold       = lease.ErrMaxHold
 	ErrClosed        = lease.ErrClosed

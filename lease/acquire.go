@@ -44,11 +44,12 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 	defer q.Engine.Done()
 	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
 	l, how, err := q.run(ctx)
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
 	if err != nil {
-		err = opError(op, q.Resource, err)
+		err = opError(op, q.Resource, errs.Ended(ctx, err))
 	}
 	told := telemetry.Acquired{
-		Outcome:   telemetry.OutcomeOf(err, telemetry.OutcomeAcquired),
+		Outcome:   outcome,
 		Attempts:  how.attempts,
 		Reentrant: how.reentrant,
 		Token:     tokenOf(l),
@@ -226,7 +227,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	switch {
 	case v.Granted && call.Short():
 		a.marked, a.place.Doubt = true, true
-		return engine.Verdict{}, errs.NotReplicated
+		return engine.Verdict{}, call.TooFew()
 	case v.Granted:
 		a.grant = grantOf(call)
 		a.grant.reserved = a.reserved(call)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/renewal"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
@@ -38,7 +39,7 @@ type hold struct {
 	deadline time.Time     // with its wall time, for the day that the machine sleeps
 	renewAt  time.Duration // by the Client's age
 	leases   *Lease        // those that have not ended, the last granted first
-	changed  chan struct{} // closed when the count can be changed again; nil if nobody waits
+	seldom   *seldom       // what most holds never have; nil without
 	lost     end           // why it is gone, unless it was released
 	gone     bool          // it has ended for good: no lease can be added
 	freed    bool          // lost, and given up in Redis all the same
@@ -128,7 +129,7 @@ func (h *hold) Tick(now time.Time) (next time.Time, renew bool) {
 		next = h.next()
 	}
 	h.mu.Unlock()
-	h.announce(over, gone, telemetry.LostDeadline)
+	h.announce(over, gone)
 	return next, renew
 }
 
@@ -178,16 +179,20 @@ func (h *hold) Renewal() *conn.Call {
 // Renewed implements engine.Renewable.
 func (h *hold) Renewed(r engine.Renewed) {
 	kind := h.resource.Kind()
+	gone, answered := answeredGone(r.Err)
 	switch {
+	case answered:
+		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeGone, 1)
+		h.endAll(gone)
 	case r.Err != nil:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
-		h.renewalFailed()
+		h.renewalFailed(errs.Plain(r.Err))
 	case !r.Held:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeGone, 1)
-		h.endAll(byLoss, telemetry.LostServer)
+		h.endAll(notThere)
 	case r.Short:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
-		h.renewalFailed()
+		h.renewalFailed(errs.NotReplicated.Error())
 	default:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeRenewed, 1)
 		h.prolong(r.Sent, r.TTL)
@@ -198,6 +203,9 @@ func (h *hold) Renewed(r engine.Renewed) {
 func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 	h.mu.Lock()
 	h.renewing, h.suspect = false, false
+	if h.seldom != nil {
+		h.seldom.failure = ""
+	}
 	if h.gone {
 		h.mu.Unlock()
 		h.givenUp() // else it would stand in Redis for a whole lease more
@@ -223,17 +231,19 @@ func renewalAfter(sent, length time.Duration) time.Duration {
 
 // renewalFailed has the renewal tried again soon. A hold that the wall clock says
 // is over, and that Redis cannot vouch for, is over.
-func (h *hold) renewalFailed() {
+func (h *hold) renewalFailed(failure string) {
 	now := time.Now()
 	h.mu.Lock()
 	h.renewing = false
+	h.noteFailure(failure)
 	// Sooner if little is left, as of what was handed over; but not so soon that many
 	// which fail together keep the process busy.
 	pause := min(h.length()/60, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
 	h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)
 	if h.suspect && h.overByWallClock(now) {
+		slept := h.slept()
 		h.mu.Unlock()
-		h.endAll(byLoss, telemetry.LostDeadline)
+		h.endAll(slept)
 		return
 	}
 	h.reschedule()
@@ -260,7 +270,7 @@ func (h *hold) givenUp() {
 	h.mu.Lock()
 	lost := h.lost
 	h.mu.Unlock()
-	if lost == byLoss || lost == byMaxHold {
+	if lost != notYet && lost != byClose {
 		h.settle(0)
 	}
 }

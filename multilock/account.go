@@ -68,6 +68,8 @@ func (l *Lease) over() {
 func (a *account) close(err error) time.Duration {
 	a.told.Active(kindMulti, -1)
 	switch {
+	case errors.Is(err, errs.Expired):
+		a.told.Expired(kindMulti, time.Since(a.granted))
 	case errors.Is(err, errs.Lost):
 		a.told.Lost(kindMulti, telemetry.LostMember)
 	case errors.Is(err, errs.MaxHold):

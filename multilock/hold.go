@@ -60,21 +60,30 @@ func (h *hold) add() *QuorumLease {
 
 // look ends the hold when no majority of the members is held any more.
 func (h *hold) look() {
-	cause := errs.Lost
+	var cause error
 	left := 0
 	for _, m := range h.members {
 		switch err := m.Err(); {
 		case err == nil:
 			left++
-		case errors.Is(err, errs.Closed):
-			cause = errs.Closed
-		case errors.Is(err, errs.MaxHold) && cause == errs.Lost:
-			cause = errs.MaxHold
+		case cause == nil || weight(err) > weight(cause):
+			cause = errs.Bare(err)
 		}
 	}
 	if left < h.quorum.majority() {
 		h.lose(fmt.Errorf("%d of %d left: %w", left, len(h.quorum.members), cause))
 	}
+}
+
+// weight is how much the end of a member says about the end of the whole: what was meant
+// to end it says more than a loss that the others made up for.
+func weight(err error) int {
+	for i, meant := range []error{errs.Closed, errs.MaxHold, errs.Expired} {
+		if errors.Is(err, meant) {
+			return 3 - i
+		}
+	}
+	return 0
 }
 
 // lose ends the hold and every lease on it.
@@ -92,7 +101,7 @@ func (h *hold) lose(cause error) {
 	for l := range leases {
 		l.life.end(cause)
 	}
-	reason := telemetry.LostServer
+	reason, agreed := telemetry.LostServer, errors.Is(cause, errs.Expired)
 	switch {
 	case errors.Is(cause, errs.Closed):
 		reason = telemetry.LostClosed
@@ -105,9 +114,13 @@ func (h *hold) lose(cause error) {
 	e := h.quorum.members[0].Engine
 	e.Report(func() {
 		e.Telemetry.Active(kind, -1)
+		if agreed {
+			e.Telemetry.Expired(kind, time.Since(h.granted))
+			return
+		}
 		e.Telemetry.Lost(kind, reason)
 		e.Log.Warn("holdfast: lost", "kind", kind, "name", lease.Quote(h.quorum.name),
-			"reason", reason, "held", time.Since(h.granted))
+			"reason", reason, "held", time.Since(h.granted), "cause", errs.Plain(errs.Bare(cause)))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -110,5 +111,5 @@ func (l *Lease) releaseAll(ctx context.Context) error {
 	if failed == nil {
 		return nil
 	}
-	return fmt.Errorf("holdfast: release all of %d: %w", len(l.leases), errors.Join(failed...))
+	return errs.Wrap(fmt.Sprintf("release all of %d", len(l.leases)), errors.Join(failed...))
 }

@@ -96,7 +96,7 @@ type acquiring = func(lease.Locker, context.Context) (*lease.Lease, error)
 // acquire takes all, and tells of it as of one acquisition.
 func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring) (*Lease, error) {
 	if m.err != nil {
-		return nil, fmt.Errorf("holdfast: %s multilock: %w", op, m.err)
+		return nil, errs.Wrap(op+" multilock", m.err)
 	}
 	outer := m.carriedBy(ctx)
 	a := telemetry.Acquired{Reentrant: outer != nil, Waited: telemetry.ToldByParts}
@@ -135,13 +135,18 @@ func (m *MultiLock) take(ctx context.Context, op string, lock acquiring) ([]*lea
 			err = over
 		}
 		giveBack(ctx, taken)
-		return nil, fmt.Errorf("holdfast: %s all of %d: %w", op, len(m.members), err)
+		return nil, m.failed(op, err)
 	}
 	if over := ended(taken); over != nil {
 		giveBack(ctx, taken)
-		return nil, fmt.Errorf("holdfast: %s all of %d: %w", op, len(m.members), over)
+		return nil, m.failed(op, over)
 	}
 	return taken, nil
+}
+
+// failed adds to err what was being done to all of the locks.
+func (m *MultiLock) failed(op string, err error) error {
+	return errs.Wrap(fmt.Sprintf("%s all of %d", op, len(m.members)), err)
 }
 
 // ended returns why a lease on one of the locks has ended, if one has.

@@ -4,7 +4,10 @@ package conn
 
 import (
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 // Window is how long after its sending a request may still change something:
@@ -86,6 +89,11 @@ func (c *Call) Text(i int) string { return c.Reply.Text(i) }
 // Short reports whether what the call did has reached fewer replicas than it
 // asked for, as far as is known. It was done on the master all the same.
 func (c *Call) Short() bool { return c.replicated < c.Replicas }
+
+// TooFew returns the error of a call that is Short.
+func (c *Call) TooFew() error {
+	return fmt.Errorf("%w: got %d, want %d", errs.NotReplicated, c.replicated, c.Replicas)
+}
 
 // Outstanding reports whether a request of the call that was never answered may
 // have run or may still run, and until when on the server's clock, in

@@ -187,7 +187,7 @@ func (h *hold) report() {
 	h.engine.Telemetry.Lost(kind, s.lost.reason)
 	if s.lost.how != byClose {
 		h.engine.Log.Warn("holdfast: lost", "kind", kind, "name", Quote(h.resource.Name()),
-			"owner", h.owner().Short(), "reason", s.lost.reason, "held", s.held, "cause", s.lost.why)
+			"owner", h.owner().Short(), "reason", s.lost.reason, "held", s.held, "cause", errs.Plain(s.lost.error(s.held)))
 	}
 }
 

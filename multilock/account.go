@@ -58,6 +58,7 @@ func (l *Lease) count() (last bool) {
 
 // over is called when a lease has ended in whatever way.
 func (l *Lease) over() {
+	l.tell()
 	if l.count() {
 		l.account.close(l.Err())
 	}

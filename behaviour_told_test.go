@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -346,6 +347,65 @@ func TestAWaitThatEndsMatchesTheCauseOfItsContext(t *testing.T) {
 				wantErr(t, err, holdfast.ErrBusy, context.Canceled, shutdown)
 				wantPlain(t, err)
 				w.release(l)
+			})
+		})
+	}
+}
+
+// What is no lock is nobody's to force open.
+func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
+	for what, fields := range map[string][]any{
+		"fields of words":            {"title", "precious", "price", "42"},
+		"a field that looks like it": {"item:1", "precious"},
+		"beside a holder":            {"6e0e2d3c-0000-4000-8000-000000000000:1", 1, "title", "precious"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p := w.process()
+				w.rdb.HSet(t.Context(), name, fields...)
+				before := w.holders(name)
+				for kind, m := range map[string]interface {
+					ForceRelease(context.Context) (bool, error)
+				}{"mutex": p.mutex, "fairmutex": p.FairMutex(name), "rwlock": p.RWMutex(name)} {
+					held, err := m.ForceRelease(t.Context())
+					if kind != "rwlock" { // which sees nobody in it
+						wantErr(t, err, holdfast.ErrWrongType)
+						wantPlain(t, err)
+					}
+					if held {
+						t.Errorf("%s: released by force", kind)
+					}
+				}
+				if after := w.holders(name); !slices.Equal(before, after) {
+					t.Errorf("the hash is %q now, was %q", after, before)
+				}
+				w.mini.Del(name)
+			})
+		})
+	}
+}
+
+// The error says which type stands where the lock should be.
+func TestTheErrorOfAWrongTypeNamesTheTypeThatStandsThere(t *testing.T) {
+	for _, kind := range []string{"mutex", "fairmutex", "reader", "writer"} {
+		t.Run(kind, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				m := leased[kind].locker(w.process())
+				w.overwrite(name)
+				_, err := m.Lock(t.Context())
+				wantErr(t, err, holdfast.ErrWrongType)
+				wantPlain(t, err)
+				if want := "a string stands there; is it a lock of redsync, redislock or another program?"; !strings.HasSuffix(err.Error(), want) {
+					t.Errorf("%v, want ...%s", err, want)
+				}
+				w.wantPrecious(name)
+				w.rdb.RPush(t.Context(), name, "precious")
+				_, err = m.TryLock(t.Context())
+				wantErr(t, err, holdfast.ErrWrongType)
+				if want := "a list stands there; is it another program's?"; !strings.HasSuffix(err.Error(), want) {
+					t.Errorf("%v, want ...%s", err, want)
+				}
+				w.mini.Del(name)
 			})
 		})
 	}

@@ -46,7 +46,7 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 	l, how, err := q.run(ctx)
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
 	if err != nil {
-		err = opError(op, q.Resource, errs.Ended(ctx, err))
+		err = opError(op, q.Resource, errs.Ended(ctx, q.foreign(ctx, err)))
 	}
 	told := telemetry.Acquired{
 		Outcome:   outcome,

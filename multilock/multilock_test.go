@@ -218,6 +218,7 @@ func TestMultiLock_Close(t *testing.T) {
 		}
 		ctx := l.Context(t.Context())
 		p.clients[1].Close()
+		<-l.Done()
 		wantEnded(t, l, ctx, holdfast.ErrClosed)
 		wantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
 		_, err = m.Lock(t.Context())

@@ -41,9 +41,10 @@ func WithNameMapper(mapName func(name string) string) Option {
 	return func(c *config) { c.mapName = mapName }
 }
 
-// WithLogger sets where Holdfast logs what nobody is told otherwise: a lease
-// lost, Redis out of reach, a clean-up given up. The default is not at all. No
-// line holds a whole owner id or a password.
+// WithLogger sets where Holdfast logs: a lease lost, with the cause that its holder is
+// told; a call that Redis has not answered for a second; a clean-up given up; what goes wrong
+// with subscriptions. A fixed lease that ends as agreed is not logged. By default nothing is
+// logged. No line holds a whole owner id or a password.
 func WithLogger(log *slog.Logger) Option {
 	return func(c *config) { c.log = log }
 }

@@ -27,7 +27,8 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 }
 
 // HoldCount returns how many leases that owner, of this process or another, has
-// on the lock; 0 if it does not hold it.
+// on the lock; 0 if it does not hold it. After a request whose reply was lost it may be
+// wrong by that one lease, for a second at the most.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	s, err := m.state(ctx, "query")
 	if err != nil {

@@ -5,7 +5,8 @@ GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 PKG   ?= ./...
 BENCH ?= .
-TIMEOUT ?= 15m
+TIMEOUT ?= 30m
+RUNS ?= 20
 TOPOLOGY ?= single
 SEED ?= 0
 
@@ -16,12 +17,20 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: test
-test: ## run the tests (PKG=./rlock/ for one package)
+test: ## run the tests in virtual time (PKG=./rlock/ for one package)
 	go test -timeout $(TIMEOUT) $(PKG)
 
+.PHONY: servers
+servers: ## run these and the tests on real servers, in real time
+	HOLDFAST_SERVERS=1 go test -p 1 -timeout $(TIMEOUT) $(PKG)
+
 .PHONY: race
-race: ## run the tests with the race detector, real servers required
-	HOLDFAST_REQUIRE_SERVERS=1 go test -race -timeout $(TIMEOUT) $(PKG)
+race: ## the same with the race detector
+	HOLDFAST_SERVERS=1 go test -race -p 1 -timeout $(TIMEOUT) $(PKG)
+
+.PHONY: loaded
+loaded: ## run the tests in virtual time 20 times beside two busy loops (RUNS=5)
+	.ci/loaded $(RUNS)
 
 .PHONY: torture
 torture: ## contend under faults for a minute (TOPOLOGY=cluster SEED=7)
@@ -29,11 +38,11 @@ torture: ## contend under faults for a minute (TOPOLOGY=cluster SEED=7)
 
 .PHONY: bench
 bench: ## run the benchmarks, no tests (BENCH=Lock for some)
-	go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+	HOLDFAST_SERVERS=1 go test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
 .PHONY: cover
 cover: ## write coverage.html over the whole module
-	go test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=coverage.out $(PKG)
+	HOLDFAST_SERVERS=1 go test -p 1 -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=coverage.out $(PKG)
 	go tool cover -html=coverage.out -o coverage.html
 	@go tool cover -func=coverage.out | tail -1
 

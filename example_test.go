@@ -106,7 +106,7 @@ func ExampleDo_busy() {
 	}
 	defer other.Release(ctx)
 
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	err = holdfast.Do(short, m, func(context.Context) error { return nil })
 	switch {

@@ -31,7 +31,7 @@ func serverAtRate(t *testing.T, rate float64) *redistest.Proc {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil || runtime.GOOS != "linux" {
-		redistest.LeaveOut(t, "no gcc on Linux to build "+clockRate)
+		redistest.Missing(t, "no gcc on Linux to build "+clockRate)
 	}
 	library := filepath.Join(t.TempDir(), "clockrate.so")
 	if out, err := exec.Command(gcc, "-shared", "-fPIC", "-o", library, clockRate).CombinedOutput(); err != nil {
@@ -94,27 +94,33 @@ func endOf(t *testing.T, s *redistest.Proc, key string, rate float64) (earliest,
 }
 
 func TestClocksOfDifferentRates(t *testing.T) {
+	redistest.Needs(t)
 	const length = 2 * time.Second
 	for _, rate := range []float64{1.01, 0.99} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			s := serverAtRate(t, rate)
 			leaveNothing(t, s.Admin())
-			kernel := watchThreads(t)
+			account := starvation{feelPulse(t), watchThreads(t)}
 			var ahead spread
 			doubtful := 0
 			for range redistest.Count(t, 10) {
-				doubtful += loseAll(t, s, kernel, rate, length, &ahead)
+				doubtful += loseAll(t, s, account, rate, length, &ahead)
 			}
-			figure(t, "server's clock at %v times the rate, %d leases of %v, with a margin of %v: told ahead of Redis's expiry, least %v, median %v; %d late as a thread got no time",
+			// Starvation excuses those that are late. It does not make most of them late: without
+			// the margin all are, however far the machine stretches the bound.
+			if n := len(ahead.all); doubtful > n/2 {
+				t.Errorf("%d of %d were told after Redis's expiry, each for want of the processor", doubtful, n)
+			}
+			figure(t, "server's clock at %v times the rate, %d leases of %v, with a margin of %v: told ahead of Redis's expiry, least %v, median %v; %d late for want of the processor",
 				rate, len(ahead.all), length, length/100+5*time.Millisecond, ahead.at(0), ahead.at(50), doubtful)
 		})
 	}
 }
 
 // loseAll takes fifty locks, half of them renewed until the network is gone, and
-// has all of them run out. It reports how many were told of it late, by no more than one
-// of the process's threads was kept from running by the machine.
-func loseAll(t *testing.T, s *redistest.Proc, kernel *threads, rate float64, length time.Duration, ahead *spread) (doubtful int) {
+// has all of them run out. It reports how many were told of it late, by no more than the
+// process was starved.
+func loseAll(t *testing.T, s *redistest.Proc, account starvation, rate float64, length time.Duration, ahead *spread) (doubtful int) {
 	t.Helper()
 	proxy := redistest.Proxy(t, s.Addr())
 	client := holdfast.New(proxy.Client(t))
@@ -146,7 +152,7 @@ func loseAll(t *testing.T, s *redistest.Proc, kernel *threads, rate float64, len
 	for range contexts {
 		told = append(told, <-losses)
 	}
-	time.Sleep(2 * threadsBeat) // the kernel's last word
+	time.Sleep(2 * threadsBeat) // the account's last word
 	for _, lost := range told {
 		if cause := context.Cause(contexts[lost.name]); !errors.Is(cause, holdfast.ErrLost) {
 			t.Errorf("%s: the cause is %v, want ErrLost", lost.name, cause)
@@ -156,11 +162,11 @@ func loseAll(t *testing.T, s *redistest.Proc, kernel *threads, rate float64, len
 		if early >= 0 {
 			continue
 		}
-		late, starved := lost.at.Sub(latest[lost.name]), kernel.starved(ends[lost.name].Add(-length/100), lost.at)
+		late, starved := lost.at.Sub(latest[lost.name]), account.between(ends[lost.name].Add(-length/100), lost.at)
 		if late <= starved {
 			doubtful++
 		} else {
-			t.Errorf("%s: told %v after Redis's expiry, and no thread was kept from running for more than %v", lost.name, late, starved)
+			t.Errorf("%s: told %v after Redis's expiry, and the process was starved for no more than %v", lost.name, late, starved)
 		}
 	}
 	for name, end := range latest {

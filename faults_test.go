@@ -202,103 +202,19 @@ func lostBy(t testing.TB, p *pulse, l *holdfast.Lease, by time.Time) time.Time {
 	return told
 }
 
-// within fails the test if what took from start took longer than bound, by more
-// than this process was starved of the processor meanwhile.
-func (p *pulse) within(t testing.TB, what string, start time.Time, bound time.Duration) {
-	t.Helper()
-	end := time.Now()
-	if took := end.Sub(start); took > bound+p.slack(start, end) {
-		t.Errorf("%s took %v, want at most %v (starved for %v)", what, took, bound, p.slack(start, end))
-	}
-}
-
-// pulse shows when this process did not get the processor: a goroutine that
-// sleeps a little, over and over, and notes when it woke up late. A bound in
-// real time is stretched by that much and no more.
-type pulse struct {
-	stop chan struct{}
-	wg   sync.WaitGroup
-
-	mu     sync.Mutex
-	gaps   []gap
-	beaten time.Time
-}
-
-// gap is a sleep that took too long.
-type gap struct {
-	end  time.Time
-	late time.Duration
-}
-
-const (
-	pulseBeat = 2 * time.Millisecond
-	// pulseGrain is what a sleep may be late on an idle machine.
-	pulseGrain = 2 * time.Millisecond
-)
+// pulse is the account of what this process was starved of; see redistest.Pulse.
+type pulse struct{ *redistest.Pulse }
 
 // feelPulse starts a pulse; it stops when t ends.
-func feelPulse(t testing.TB) *pulse {
-	p := startPulse()
-	t.Cleanup(p.end)
-	return p
-}
+func feelPulse(t testing.TB) *pulse { return &pulse{redistest.FeelPulse(t)} }
 
-// startPulse starts a pulse, which goes on until end.
-func startPulse() *pulse {
-	p := &pulse{stop: make(chan struct{}), beaten: time.Now()}
-	p.wg.Go(func() {
-		for {
-			select {
-			case <-p.stop:
-				return
-			default:
-			}
-			before := time.Now()
-			time.Sleep(pulseBeat)
-			p.beat(before, time.Now())
-		}
-	})
-	return p
-}
+// slack returns by how much what ran between the two instants may be late.
+func (p *pulse) slack(from, to time.Time) time.Duration { return p.Slack(from, to) }
 
-func (p *pulse) end() {
-	close(p.stop)
-	p.wg.Wait()
-}
-
-func (p *pulse) beat(before, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.beaten = now
-	if late := now.Sub(before) - pulseBeat; late > pulseGrain {
-		p.gaps = append(p.gaps, gap{now, late})
-	}
-}
-
-// slack returns by how much what ran between the two instants may be late: the
-// grain, and all that the process was starved for in that time.
-func (p *pulse) slack(from, to time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	slack := pulseGrain
-	// The sleep under way may be late too.
-	if late := to.Sub(p.beaten) - pulseBeat; late > pulseGrain {
-		slack += min(late, to.Sub(from))
-	}
-	for _, g := range slices.Backward(p.gaps) {
-		if g.end.Before(from) {
-			break
-		}
-		begin, end := g.end.Add(-g.late), g.end
-		if begin.Before(from) {
-			begin = from
-		}
-		if end.After(to) {
-			end = to
-		}
-		slack += max(0, end.Sub(begin))
-	}
-	return slack
+// within fails the test if what took from start took longer than bound, and slack.
+func (p *pulse) within(t testing.TB, what string, start time.Time, bound time.Duration) {
+	t.Helper()
+	p.Within(t, what, start, bound)
 }
 
 // spread is a set of durations, of which percentiles are told.

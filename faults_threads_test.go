@@ -13,9 +13,22 @@ import (
 	"time"
 )
 
-// threads is a record of it, made every threadsBeat. A pulse feels that no thread runs;
-// that one does not, which has the wheel of the leases in its hands, only the
-// kernel knows. Where that is not Linux it says nothing.
+// starvation is the whole account for a bound of a few milliseconds. A pulse feels when a
+// processor is away: its timers are late then, and no thread has been waiting. It does not
+// feel that one thread alone waits, which has the wheel of the leases in its hands: only the
+// kernel knows that.
+type starvation struct {
+	pulse   *pulse
+	threads *threads
+}
+
+// between returns for how long the process was starved, by whichever shows more.
+func (s starvation) between(from, to time.Time) time.Duration {
+	return max(s.pulse.slack(from, to), s.threads.starved(from, to))
+}
+
+// threads is a record of what the kernel says, made every threadsBeat. Where that is not
+// Linux it is empty.
 type threads struct {
 	mu      sync.Mutex
 	samples []threadSample

@@ -55,8 +55,11 @@ func isTestOnly(pkg string) bool {
 	return strings.HasPrefix(pkg, "internal/") && strings.HasSuffix(pkg, "test")
 }
 
-// isTester says whether pkg is a program that is itself a test.
-func isTester(pkg string) bool { return pkg == "cmd/holdfast-torture" }
+// isTester says whether pkg is above the root and for tests alone: a program that is itself
+// a test, or what the tests of programs share.
+func isTester(pkg string) bool {
+	return pkg == "cmd/holdfast-torture" || pkg == "examples/internal/exampletest"
+}
 
 // violations returns a sentence for each package without a floor and for each
 // import that does not point down, in order. imports maps each package of the

@@ -78,7 +78,7 @@ func TestBehaviour23_GrantedAndRenewedWithAReplica(t *testing.T) {
 	var l *holdfast.Lease
 	// The replica has half a second, which is little where many tests run.
 	redistest.Eventually(t, 10*time.Second, "granted with the replica", func() (err error) {
-		l, err = client.Mutex("m", holdfast.Renewed(600*time.Millisecond)).Lock(t.Context())
+		l, err = client.Mutex("m", holdfast.Renewed(2*time.Second)).Lock(t.Context())
 		return err
 	})
 	if n, err := replica.Admin().Exists(t.Context(), "m").Result(); n != 1 || err != nil {
@@ -87,7 +87,7 @@ func TestBehaviour23_GrantedAndRenewedWithAReplica(t *testing.T) {
 	select {
 	case <-l.Done():
 		t.Fatalf("not kept: %v", l.Err())
-	case <-time.After(2 * time.Second):
+	case <-time.After(5 * time.Second):
 	}
 	if err := l.Release(t.Context()); err != nil {
 		t.Error(err)
@@ -137,6 +137,7 @@ func TestBehaviour23_ARenewalThatIsNotReplicatedDoesNotCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := feelPulse(t)
 	replica.Freeze()
 	deadline := time.Now().Add(length)
 	select {
@@ -147,9 +148,7 @@ func TestBehaviour23_ARenewalThatIsNotReplicatedDoesNotCount(t *testing.T) {
 	if !errors.Is(l.Err(), holdfast.ErrLost) {
 		t.Errorf("ended with %v", l.Err())
 	}
-	if late := time.Since(deadline); late > 500*time.Millisecond {
-		t.Errorf("told %v late", late)
-	}
+	p.within(t, "the telling, after its deadline,", deadline, 500*time.Millisecond)
 }
 
 // A master that has granted fails before its replica has the grant.
@@ -259,10 +258,13 @@ func mirrored(t *testing.T, n int) (masters, replicas []*redistest.Proc) {
 	return masters, replicas
 }
 
-// freeOn fails the test unless "m" is free on all of them within a second.
+// freeOn fails the test unless "m" is free on all of them within a second, and what this
+// process was starved of.
 func freeOn(t *testing.T, masters []*redistest.Proc) {
 	t.Helper()
-	redistest.Eventually(t, time.Second, "what was taken is free", func() error {
+	p, asked := feelPulse(t), time.Now()
+	defer func() { p.within(t, "the end of what was taken", asked, time.Second) }()
+	redistest.Eventually(t, 30*time.Second, "what was taken is free", func() error {
 		for i, m := range masters {
 			if n, err := m.Admin().Exists(t.Context(), "m").Result(); n != 0 || err != nil {
 				return fmt.Errorf("held on server %d, %v", i, err)
@@ -412,6 +414,7 @@ func TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
 		l, err = client.Mutex("m", holdfast.Renewed(length)).Lock(t.Context())
 		return err
 	})
+	p := feelPulse(t)
 	replica.Freeze()
 	deadline := l.Deadline().Add(length / 2) // at the most one renewal was under way
 	select {
@@ -422,7 +425,5 @@ func TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
 	if !errors.Is(l.Err(), holdfast.ErrLost) {
 		t.Errorf("ended with %v", l.Err())
 	}
-	if late := time.Since(deadline); late > 0 {
-		t.Errorf("told %v late", late)
-	}
+	p.within(t, "the telling, after the last moment,", deadline, 0)
 }

@@ -151,7 +151,7 @@ func TestInterleaving_WaitAfterARepeatedRequest(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				return kind.Locker(client, name, holdfast.Renewed(600*time.Millisecond))
+				return kind.Locker(client, name, holdfast.Renewed(3*time.Second))
 			}
 			giveBack(t, grab(t, locker("loads the scripts"))) // and agrees about stripes
 			name := "repeated:" + kind.Name

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
@@ -39,6 +41,10 @@ func (e end) err() error {
 		return nil
 	}
 }
+
+// byItself reports whether a hold that ended so did as its leases had agreed: the last was
+// a fixed one, or had its MaxHold, and is over.
+func (e end) byItself() bool { return e == byExpiry || e == byMaxHold }
 
 // ending is what remains to be told of a lease that has ended, once the hold's
 // mutex is given back.
@@ -169,10 +175,30 @@ func (h *hold) announce(over []ending, gone bool) {
 		return
 	}
 	giveUpSeat(h.engine, h.resource, h.leave())
-	if h.lateUntil != 0 && h.seldom.lost.how != byClose {
-		h.settle(h.lateUntil) // a late request could take it again, for nobody
+	if h.late != nil && h.seldom.lost.reason != telemetry.LostClosed {
+		h.tidy()
 	}
+	h.outlived()
 	h.engine.Report(h.report)
+}
+
+// tidy gives up what a late request may take again for nobody. Where the leases have
+// ended by themselves the key is left to its time to live, since work may still be going
+// on: unless that is over before the last of these requests can come.
+func (h *hold) tidy() {
+	h.mu.Lock()
+	lost, left := h.lost, time.Until(h.deadline)
+	h.mu.Unlock()
+	switch {
+	case !lost.byItself():
+		h.settle(h.late.until)
+	case left < conn.Window:
+		h.engine.Background(func() {
+			if engine.Sleep(h.engine.Closing(), left) == nil {
+				h.settle(h.late.until)
+			}
+		})
+	}
 }
 
 // report counts that the hold has ended without being released, and logs it unless that
@@ -185,7 +211,7 @@ func (h *hold) report() {
 		return
 	}
 	h.engine.Telemetry.Lost(kind, s.lost.reason)
-	if s.lost.how != byClose {
+	if s.lost.reason != telemetry.LostClosed {
 		h.engine.Log.Warn("holdfast: lost", "kind", kind, "name", Quote(h.resource.Name()),
 			"owner", h.owner().Short(), "reason", s.lost.reason, "held", s.held, "cause", errs.Plain(s.lost.error(s.held)))
 	}

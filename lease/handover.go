@@ -78,7 +78,7 @@ func (l *Lease) refresh(ctx context.Context) error {
 		if err := h.renewedBy(ctx, call); err != nil {
 			return err
 		}
-		left := time.Duration(h.lateUntil-call.ServerTime()) * time.Microsecond
+		left := time.Duration(h.lateUntil()-call.ServerTime()) * time.Microsecond
 		if left < 0 {
 			return nil
 		}
@@ -153,7 +153,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		return nil, fmt.Errorf("owner %s: %w", from.Short(), errs.Lost)
 	case call.Short():
 		moveBack(e, r, to, from, notAfter, s.length)
-		return nil, call.TooFew()
+		return nil, call.Shortage()
 	}
 	// A sending that is still on its way finds that the hold has moved.
 	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: grantOf(call)}
@@ -166,7 +166,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 
 // moveBack undoes an Attach that was given up, so that another can be made.
 func moveBack(e *engine.Engine, r Movable, from, to Owner, notAfter int64, length time.Duration) {
-	e.Settle(notAfter, length+2*conn.Window, func(ctx context.Context) (*conn.Call, error) {
+	e.Settle(notAfter, settleLimit(length), func(ctx context.Context) (*conn.Call, error) {
 		call := r.Move(from, to, 0)
 		call.Cleanup = true
 		return call, e.Conn.Run(ctx, call)

@@ -9,6 +9,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -154,28 +155,30 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 		return ended
 	}
 	call := h.prolonging(h.resource.Renew(h.owner(), d))
-	if err := h.renewedBy(ctx, call); err != nil {
+	err := h.renewedBy(ctx, call)
+	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
+		return ended // which is ErrReleased if a Release was faster
+	}
+	if err != nil {
 		return err
 	}
 	if call.Short() {
-		return call.TooFew()
+		return call.Shortage()
 	}
+	end := endOf(call, ttlOf(call))
 	h.mu.Lock()
-	if l.ended == notYet {
-		h.deadline = later(h.deadline, endOf(call, ttlOf(call)))
-		if l.fixed {
-			end := endOf(call, d)
-			l.rare.extended = l.rare.extended || end.After(l.rare.deadline)
-			l.rare.deadline = later(l.rare.deadline, end)
-		}
-	}
-	ended, next := l.because(), h.next()
-	h.mu.Unlock()
-	if ended != nil {
-		h.givenUp()
+	if ended := l.because(); ended != nil {
+		h.mu.Unlock()
+		h.prolongedTooLate(end)
 		return ended
 	}
-	h.engine.Renewals.Schedule(h, next)
+	h.prolonged(end)
+	if l.fixed {
+		own := endOf(call, d)
+		l.rare.extended = l.rare.extended || own.After(l.rare.deadline)
+		l.rare.deadline = later(l.rare.deadline, own)
+	}
+	h.reschedule()
 	return nil
 }
 

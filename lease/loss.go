@@ -25,6 +25,7 @@ var (
 	overwritten = loss{how: byLoss, reason: telemetry.LostServer,
 		why: "Redis no longer has it", also: errs.WrongType}
 	closedUnder = loss{how: byClose, reason: telemetry.LostClosed}
+	retired     = loss{how: byLoss, reason: telemetry.LostClosed, why: "the whole that it was a part of has ended"}
 )
 
 // answeredGone returns how the hold was lost if err, with which Redis answered a call

@@ -52,7 +52,9 @@ func Replicas(n int) Option {
 
 // JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock:
 // the token's key gets no expiry. Without it the key of a token that nobody has
-// asked for in a week goes away; the next token is greater all the same.
+// asked for in a week goes away; the next token is greater all the same. A name whose
+// braces make no hash tag ("a}b", "a{", "{}x") is refused with ErrBadArgument: Redisson
+// would count its tokens in another place.
 func JavaTokens() Option {
 	return func(s *Settings) { s.javaTokens = true }
 }

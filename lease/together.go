@@ -45,3 +45,9 @@ func GiveBack(ctx context.Context, l *Lease) <-chan error {
 	}
 	return done
 }
+
+// Retire ends the lease here, and every lease on its hold, as the Close of its Client
+// would: nothing is renewed any more, and what it holds is left to run out, since work
+// may be going on under it. GiveBack gives it back sooner. It is for the packages of the
+// synchronizers.
+func Retire(l *Lease) { _ = l.hold.endAll(retired) }

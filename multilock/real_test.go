@@ -25,13 +25,14 @@ type fleet struct {
 	t       *testing.T
 	servers []*redistest.Proc
 	rdbs    []*redis.Client // the onlooker's
+	pulse   *redistest.Pulse
 }
 
 // newFleet starts n servers. When the test ends nothing may be left on those that
 // run but tokens and markers.
 func newFleet(t *testing.T, n int) *fleet {
 	t.Helper()
-	f := &fleet{t: t}
+	f := &fleet{t: t, pulse: redistest.FeelPulse(t)}
 	for range n {
 		s := redistest.Server(t)
 		f.servers, f.rdbs = append(f.servers, s), append(f.rdbs, s.Client(t))
@@ -59,11 +60,13 @@ func (f *fleet) clients() []*holdfast.Client {
 	return clients
 }
 
-// wantFree fails the test unless name is free, within a second, on every server
-// that runs.
+// wantFree fails the test unless name is free, within a second and what this process was
+// starved of, on every server that runs.
 func (f *fleet) wantFree() {
 	f.t.Helper()
-	redistest.Eventually(f.t, time.Second, "free", func() error {
+	asked := time.Now()
+	defer func() { f.pulse.Within(f.t, "the end of the hold on each server", asked, time.Second) }()
+	redistest.Eventually(f.t, 30*time.Second, "free", func() error {
 		for i, s := range f.servers {
 			if !s.Running() {
 				continue
@@ -103,7 +106,11 @@ func TestBehaviour19_AllOfThreeServers(t *testing.T) {
 				s.Freeze()
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		bound := 500 * time.Millisecond
+		if mask == 7 {
+			bound = 30 * time.Second // it is granted
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), bound)
 		l, err := m.Lock(ctx)
 		cancel()
 		if (err == nil) != (mask == 7) {
@@ -245,7 +252,7 @@ func TestReal_QuorumOfKilledServers(t *testing.T) {
 // A holder whose majority dies is told before its lease can be over anywhere.
 func TestReal_QuorumMajorityDies(t *testing.T) {
 	t.Parallel()
-	const length = 1500 * time.Millisecond
+	const length = 4 * time.Second
 	for _, tc := range []struct {
 		how  string
 		down func(*redistest.Proc)
@@ -260,17 +267,15 @@ func TestReal_QuorumMajorityDies(t *testing.T) {
 			ctx := l.Context(t.Context())
 			tc.down(f.servers[0])
 			tc.down(f.servers[1])
-			time.Sleep(2 * length)
+			time.Sleep(length + length/2)
 			wantLive(t, l, ctx)
 			tc.down(f.servers[2])
 			died := time.Now()
 			select {
 			case <-ctx.Done():
-			case <-time.After(2 * length):
+			case <-time.After(time.Minute):
 			}
-			if told := time.Since(died); told > length {
-				t.Errorf("told after %v", told)
-			}
+			f.pulse.Within(t, "the telling", died, length)
 			wantEnded(t, l, ctx, holdfast.ErrLost)
 			f.wantFree()
 		})
@@ -290,7 +295,8 @@ type belief struct {
 func (b *belief) enter(l *multilock.QuorumLease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.holder != nil && b.holder.Err() == nil {
+	// One whose deadline has passed is told as soon as its process runs.
+	if b.holder != nil && b.holder.Err() == nil && time.Now().Before(b.holder.Deadline()) {
 		b.overlaps = append(b.overlaps, fmt.Sprintf("%d with %d", l.Token(), b.holder.Token()))
 	}
 	if l.Token() <= b.last {
@@ -404,7 +410,7 @@ func TestBehaviour19_AnEmptyMemberIsKeptOut(t *testing.T) {
 		next, err := b.TryLock(t.Context())
 		lost := held.Err()
 		if err == nil {
-			if lost == nil {
+			if lost == nil && time.Now().Before(held.Deadline()) {
 				t.Errorf("B is in with A, %v after the restart", time.Since(restarted))
 			}
 			if next.Token() <= held.Token() {
@@ -413,7 +419,7 @@ func TestBehaviour19_AnEmptyMemberIsKeptOut(t *testing.T) {
 			release(t, next)
 			break
 		}
-		if tries++; time.Since(restarted) > 2*length {
+		if tries++; time.Since(restarted) > 10*length {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/rwlock"
 )
 
 // tries fails the test unless a try gives ErrBusy.
@@ -289,4 +290,44 @@ func TestALostReplyLeavesNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// "x" and "{x}" are two locks, though they share their token and their channel.
+func TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken(t *testing.T) {
+	play(t, func(w *world) {
+		p, q := w.process(), w.process()
+		braced := func(i int) *rwlock.RWMutex { return w.clients[i].RWMutex("{" + name + "}") }
+		held := w.got(p.Lock(w.Context()))
+		writer, reader := w.begin(q.Lock), w.begin(q.RLock)
+		w.at(2 * time.Second)
+		w.wantPending(true, writer, reader)
+		for i, m := range []*rwlock.RWMutex{braced(0), braced(1)} { // of the holder, of the waiter
+			w.release(w.got(m.TryRLock(w.Context())))
+			w.release(w.got(m.TryLock(w.Context())))
+			c := w.begin(m.Lock)
+			w.wantPending(false, c)
+			if t.Failed() {
+				t.Fatalf("process %d waits for the other lock's waiters", i)
+			}
+			w.release(w.result(c))
+		}
+		w.release(held)
+		w.release(w.result(writer))
+		w.release(w.result(reader))
+	})
+}
+
+// A holder of both asks for the second while another waits for the first: with one set of
+// marks each would wait for the other.
+func TestTwoLocksWhoseNamesShareATokenAreTakenTogether(t *testing.T) {
+	play(t, func(w *world) {
+		p, q := w.process(), w.process()
+		first := w.got(p.Lock(w.Context()))
+		waits := w.begin(q.Lock)
+		w.at(2 * time.Second)
+		second := w.begin(w.clients[0].RWMutex("{" + name + "}").Lock)
+		w.wantPending(false, second)
+		w.release(w.result(second), first)
+		w.release(w.result(waits))
+	})
 }

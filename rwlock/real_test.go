@@ -266,6 +266,7 @@ func TestAKilledReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t)
 	cs := clients(t, s, 3)
+	pulse := redistest.FeelPulse(t)
 	for range redistest.Count(t, 30) {
 		child := redistest.Start(t, "reader", map[string]string{"LOCKS": s.Addr()})
 		child.Expect("in")
@@ -274,12 +275,9 @@ func TestAKilledReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 		child.Kill()
 		killed := time.Now()
 		l, err := cs[2].RWMutex(name).Lock(t.Context())
-		took := time.Since(killed)
+		pulse.Within(t, "the writer's way in after the kill of a reader with a lease of 1s", killed, time.Second+250*time.Millisecond)
 		if err != nil {
 			t.Fatal(err)
-		}
-		if took > time.Second+250*time.Millisecond {
-			t.Errorf("the writer was in %v after the kill of a reader with a lease of 1s", took)
 		}
 		if err := l.Release(t.Context()); err != nil {
 			t.Error(err)
@@ -343,7 +341,7 @@ func TestLostReplies(t *testing.T) {
 	wg.Wait()
 	t.Logf("figure: %d faults", proxy.Injected())
 	proxy.OnCommand(nil)
-	redistest.Eventually(t, 5*time.Second, "nothing is left", func() error {
+	redistest.Eventually(t, 10*time.Second, "nothing is left", func() error {
 		if keys := s.Admin().Keys(t.Context(), "*").Val(); len(keys) > 1 {
 			return fmt.Errorf("%q", keys)
 		}

@@ -41,6 +41,7 @@ var (
 	underRun    = script{"rlock", five, []any{me, 10000, other, prefix, -1, 3000}}
 	recountRun  = script{"recount", five[:1], []any{me, 3, 20000}}
 	rrecountRun = script{"rrecount", five[:1], []any{me, 3, 20000, prefix}}
+	rrecountOne = script{"rrecount", five[:1], []any{me, 1, 0, prefix}}
 	renewRun    = script{"renew", five[:1], []any{me, 20000}}
 	rrenewRun   = script{"rrenew", five[:1], []any{me, 20000, prefix}}
 	releaseRun  = script{"release", five[:1], release}
@@ -100,6 +101,15 @@ var (
 	mineTwo = append(append(commands{}, myWrite...), commands{{"HSET", name, other, 1}, {"SET", key(other, 1), 1, "PX", 4000}}...)
 )
 
+// endless is that state with nothing in it that expires.
+func endless(state commands) commands {
+	all := append(commands{}, state...)
+	for _, c := range state {
+		all = append(all, []any{"PERSIST", c[1]})
+	}
+	return all
+}
+
 func key(owner string, i int) string { return fmt.Sprintf("%s%s:rwlock_timeout:%d", prefix, owner, i) }
 
 func (c commands) make(t testing.TB, rdb redis.UniversalClient) {
@@ -158,6 +168,12 @@ func TestScripts(t *testing.T) {
 		{"mine", rrenewRun, both, "1 20000", same, 20000},
 		{"another's", rrenewRun, othersRead, "0", same, 5000},
 		{"run out", rrenewRun, zombies, "0", same, 5000},
+
+		{"another reader's, without end", rlockRun, endless(othersRead), "1 10000", read(me+"=1", other+"=1"), -1},
+		{"mine, without end", rlockRun, endless(myRead), "1 10000", same, -1},
+		{"mine, without end", rrenewRun, endless(both), "1 20000", same, -1},
+		{"mine, without end", rrecountRun, endless(both), "1 20000", read(me+"=3", other+"=1"), -1},
+		{"mine, without end, to one lease", rrecountOne, endless(both), "1 -1", read(me+"=1", other+"=1"), -1},
 
 		{"absent", releaseRun, absent, "0", "", -2},
 		{"mine", releaseRun, myWrite, "1", "", -2},

@@ -4,7 +4,10 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/examples/internal/exampletest"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
+
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 func TestRun(t *testing.T) {
 	exampletest.Run(t, run,

@@ -50,7 +50,8 @@ type Call struct {
 	small       *Small // that this is part of, if so
 	outstanding bool
 	notAfter    int64
-	replicated  int // how many replicas have acknowledged
+	replicated  int   // how many replicas have acknowledged
+	unwaited    error // why that is not known
 }
 
 // over reports whether the call is of no use any more.
@@ -90,8 +91,12 @@ func (c *Call) Text(i int) string { return c.Reply.Text(i) }
 // asked for, as far as is known. It was done on the master all the same.
 func (c *Call) Short() bool { return c.replicated < c.Replicas }
 
-// TooFew returns the error of a call that is Short.
-func (c *Call) TooFew() error {
+// Shortage is the error of a call that is Short: errs.NotReplicated, or that Redis refuses
+// to tell how many replicas have it.
+func (c *Call) Shortage() error {
+	if c.unwaited != nil && isReply(c.unwaited) {
+		return typed(c.unwaited, nil)
+	}
 	return fmt.Errorf("%w: got %d, want %d", errs.NotReplicated, c.replicated, c.Replicas)
 }
 
@@ -105,7 +110,8 @@ func (c *Call) absorb(r *request) {
 	switch {
 	case r.err == nil:
 		c.Attempts++
-		c.Reply, c.Sent, c.replicated = r.reply(), r.sent, r.replicated
+		c.Reply, c.Sent = r.reply(), r.sent
+		c.replicated, c.unwaited = r.replicated, r.unwaited
 	case errors.As(r.err, new(unsent)):
 	case mayHaveRun(r.err):
 		c.remember(r)

@@ -207,6 +207,7 @@ func TestCancelWhileARealServerIsFrozen(t *testing.T) {
 
 // A listener whose connections nobody takes: the handshake never ends.
 func TestCancelInTheHandshakeOfARealListener(t *testing.T) {
+	redistest.RealTime(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

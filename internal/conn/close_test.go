@@ -188,13 +188,12 @@ func TestCloseWhileARealServerIsFrozen(t *testing.T) {
 		calls[i] = start(m, newCount(fmt.Sprint("k", i)))
 	}
 	time.Sleep(50 * time.Millisecond)
+	pulse := redistest.FeelPulse(t)
 	begun := time.Now()
 	m.Close()
-	if took := time.Since(begun); took > 500*time.Millisecond {
-		t.Errorf("Close took %v", took)
-	}
+	pulse.Within(t, "Close", begun, 500*time.Millisecond)
 	for _, c := range calls {
-		mustMatch(t, c.wait(t, 500*time.Millisecond), errs.Closed)
+		mustMatch(t, c.wait(t, time.Minute), errs.Closed)
 	}
 }
 

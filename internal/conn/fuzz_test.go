@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -153,19 +154,20 @@ func FuzzReplies(f *testing.F) {
 // run.
 func TestGarbledReplyIsNoAnswer(t *testing.T) {
 	for _, reply := range []string{"*1\r\n:1\r\n", "*0\r\n", ":1\r\n", "+OK\r\n", "*2\r\n$1\r\nx\r\n:1\r\n", "*3\r\n:1\r\n:0\r\n:30000\r\n"} {
-		server := &parrot{reply: []byte(reply)}
-		rdb := redis.NewClient(&redis.Options{Addr: parrotAddr, Dialer: server.dial, Protocol: 2})
-		m := newManager(t, rdb)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		call := newCount("k")
-		err := m.Run(ctx, call)
-		cancel()
-		mustMatch(t, err, context.DeadlineExceeded)
-		if _, unheard := call.Outstanding(); !unheard || call.Attempts < 2 || call.Reply.Len() != 0 {
-			t.Errorf("%q: %d attempts, outstanding %v, reply %v", reply, call.Attempts, unheard, call.Reply)
-		}
-		m.Close()
-		rdb.Close()
-		server.serving.Wait()
+		synctest.Test(t, func(t *testing.T) {
+			server := &parrot{reply: []byte(reply)}
+			defer server.serving.Wait()
+			rdb := redis.NewClient(&redis.Options{Addr: parrotAddr, Dialer: server.dial, Protocol: 2})
+			defer rdb.Close()
+			m := newManager(t, rdb)
+			defer m.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			call := newCount("k")
+			mustMatch(t, m.Run(ctx, call), context.DeadlineExceeded)
+			if _, unheard := call.Outstanding(); !unheard || call.Attempts < 2 || call.Reply.Len() != 0 {
+				t.Errorf("%q: %d attempts, outstanding %v, reply %v", reply, call.Attempts, unheard, call.Reply)
+			}
+		})
 	}
 }

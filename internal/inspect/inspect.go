@@ -53,10 +53,7 @@ func Ask(name string) (*conn.Call, error) {
 		return nil, err
 	}
 	rw, _ := keys.ForRW(name) // it has no keys where no read/write lock can be
-	permits, err := keys.ForPermits(name)
-	if err != nil {
-		return nil, err
-	}
+	permits, _ := keys.ForPermits(name)
 	latch, err := keys.ForLatch(name)
 	if err != nil {
 		return nil, err

@@ -13,13 +13,13 @@ import (
 
 func renewedOutlivesItsLease(w *world) {
 	a, b := w.process(), w.process()
-	l := w.lock(w.locker(a, holdfast.Renewed(2*time.Second)))
+	l := w.lock(w.locker(a, holdfast.Renewed(6*time.Second)))
 	held := l.Context(context.Background())
 	first := l.Deadline()
 	select {
 	case <-l.Done():
 		w.Fatalf("the lease has ended: %v", l.Err())
-	case <-time.After(2600 * time.Millisecond):
+	case <-time.After(6600 * time.Millisecond):
 	}
 	w.lasts(l)
 	if held.Err() != nil {
@@ -34,7 +34,7 @@ func renewedOutlivesItsLease(w *world) {
 }
 
 func fixedEndsBeforeTheKey(w *world) {
-	const length = 500 * time.Millisecond
+	const length = 2 * time.Second
 	a, b := w.process(), w.process()
 	asked := time.Now()
 	l := w.lock(w.locker(a, holdfast.Fixed(length)))
@@ -81,7 +81,7 @@ func releasedTwice(w *world) {
 // releaseAfterLoss: the next holder is not touched by the one before.
 func releaseAfterLoss(w *world) {
 	a, b, c := w.process(), w.process(), w.process()
-	l := w.lock(w.locker(a, holdfast.Fixed(200*time.Millisecond)))
+	l := w.lock(w.locker(a, holdfast.Fixed(2*time.Second)))
 	r := w.lock(w.rival(b, holdfast.Fixed(time.Minute))) // waits for the expiry
 	w.ended(l, holdfast.ErrLost)
 	before := w.state()
@@ -154,12 +154,12 @@ func causes(w *world) {
 
 func extend(w *world) {
 	a, b := w.process(), w.process()
-	l := w.lock(w.locker(a, holdfast.Fixed(time.Second)))
-	if err := l.Extend(w.patient(), 5*time.Second); err != nil {
+	l := w.lock(w.locker(a, holdfast.Fixed(5*time.Second)))
+	if err := l.Extend(w.patient(), 30*time.Second); err != nil {
 		w.Fatalf("Extend: %v", err)
 	}
-	if d := time.Until(l.Deadline()); d < 3*time.Second || d > 5*time.Second {
-		w.Errorf("%v left of 5 s", d)
+	if d := time.Until(l.Deadline()); d < 15*time.Second || d > 30*time.Second {
+		w.Errorf("%v left of 30 s", d)
 	}
 	far := l.Deadline()
 	if err := l.Extend(w.patient(), time.Second); err != nil {
@@ -169,7 +169,7 @@ func extend(w *world) {
 		w.Errorf("shortened by %v", far.Sub(l.Deadline()))
 	}
 	w.matches("Extend by next to nothing", l.Extend(w.patient(), time.Millisecond), holdfast.ErrBadArgument)
-	time.Sleep(1200 * time.Millisecond)
+	time.Sleep(5200 * time.Millisecond) // longer than it was at first
 	w.lasts(l)
 	w.busy(w.rival(b))
 	w.release(l)
@@ -180,7 +180,7 @@ func extend(w *world) {
 func maxHold(w *world) {
 	a, b := w.process(), w.process()
 	asked := time.Now()
-	l := w.lock(w.locker(a, holdfast.Renewed(600*time.Millisecond), holdfast.MaxHold(300*time.Millisecond)))
+	l := w.lock(w.locker(a, holdfast.Renewed(6*time.Second), holdfast.MaxHold(300*time.Millisecond)))
 	held := l.Context(context.Background())
 	w.ended(l, holdfast.ErrMaxHold)
 	if d := time.Since(asked); d < 295*time.Millisecond { // counted from when it was asked for, in ticks

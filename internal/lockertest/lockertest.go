@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 // Subject is a kind of lock on a Redis.
@@ -97,6 +98,9 @@ func (s Subject) play(t *testing.T, c testCase) {
 
 func (s Subject) scene(t *testing.T, c testCase) {
 	w := &world{T: t, s: s, site: s.Open(t), name: "orders:" + s.Kind.Name + ":" + strings.ReplaceAll(c.name, " ", "-")}
+	if !s.Virtual {
+		w.pulse = redistest.FeelPulse(t)
+	}
 	defer w.nothingLeft() // runs last, and also after a Fatal
 	defer w.closeAll()
 	w.prepare(w.name)

@@ -66,7 +66,7 @@ func (w *world) everyOutcome(told *holdfast.Client) {
 	l := w.lock(locker)
 	w.release(l)
 	w.matches("Release, again", l.Release(w.patient()), holdfast.ErrReleased)
-	l = w.lock(w.locker(told, holdfast.Fixed(500*time.Millisecond)))
+	l = w.lock(w.locker(told, holdfast.Fixed(2*time.Second)))
 	w.ended(l, holdfast.ErrExpired)
 	w.matches("Release", l.Release(w.patient()), holdfast.ErrExpired, holdfast.ErrLost)
 	w.soonFree(w.rival(w.process())) // which clears away what ran out
@@ -108,7 +108,7 @@ func (w *world) wantMetrics(reader sdkmetric.Reader) {
 func (w *world) wantMetricsOf(reader sdkmetric.Reader, want map[string]int64) {
 	w.Helper()
 	// What a lease that ends by itself is counted as, it is a moment after Done.
-	redistest.Eventually(w, time.Second, "the metrics tell of everything", func() error {
+	redistest.Eventually(w, patience, "the metrics tell of everything", func() error {
 		got := w.metrics(reader)
 		for what, n := range want {
 			if has, there := got[what]; !there || has != n {

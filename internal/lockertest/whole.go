@@ -117,7 +117,7 @@ func (w *world) everyOutcomeOfMany(told *holdfast.Client) {
 		}
 	}
 	w.matches("Release, again", l.Release(w.patient()), holdfast.ErrReleased)
-	l = w.lockAll(locks(holdfast.Fixed(500*time.Millisecond)), w.patient())
+	l = w.lockAll(locks(holdfast.Fixed(2*time.Second)), w.patient())
 	select {
 	case <-l.Done():
 	case <-time.After(patience):

@@ -38,7 +38,7 @@ func do(w *world) {
 	}
 
 	r := w.lock(w.rival(b))
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	err = holdfast.Do(ctx, w.locker(a), func(context.Context) error {
 		w.Error("work is run without the lock")
@@ -51,7 +51,7 @@ func do(w *world) {
 func doThatLoses(w *world) {
 	c := w.process()
 	stopped := errors.New("work stopped")
-	err := holdfast.Do(w.patient(), w.locker(c, holdfast.Fixed(200*time.Millisecond)), func(ctx context.Context) error {
+	err := holdfast.Do(w.patient(), w.locker(c, holdfast.Fixed(2*time.Second)), func(ctx context.Context) error {
 		<-ctx.Done()
 		w.matches("cause", context.Cause(ctx), holdfast.ErrLost)
 		return stopped

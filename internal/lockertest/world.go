@@ -26,11 +26,14 @@ const wakeBound = 400 * time.Millisecond
 // patience bounds a wait that ends sooner but on a defect.
 const patience = 30 * time.Second
 
+// world is where one case plays. On real servers its time is real: a lease that must last
+// is of some seconds, so that a process which gets no processor for a moment keeps it.
 type world struct {
 	*testing.T
-	s    Subject
-	site Site
-	name string
+	s     Subject
+	site  Site
+	name  string
+	pulse *redistest.Pulse // nil in virtual time, where nobody starves
 
 	mu        sync.Mutex
 	processes []*holdfast.Client
@@ -165,6 +168,19 @@ func (w *world) endedBy(ctx context.Context, cause error) {
 		w.Fatal("the context does not end")
 	}
 	w.matches("cause", context.Cause(ctx), cause)
+}
+
+// promptly fails the test unless what was due at an instant came by wakeBound after it, or
+// by what this process was starved of later.
+func (w *world) promptly(what string, due, came time.Time) {
+	w.Helper()
+	bound := wakeBound
+	if w.pulse != nil {
+		bound += w.pulse.Slack(due, came)
+	}
+	if late := came.Sub(due); late > bound {
+		w.Errorf("%s after %v, want at most %v", what, late, bound)
+	}
 }
 
 // matches fails the test unless err matches each of the targets.

@@ -286,8 +286,8 @@ var firstBugs = []bug{
 	{
 		name: "Close releases what is held, under work that goes on",
 		file: "lease/end.go",
-		old:  "if h.lateUntil != 0 && h.seldom.lost.how != byClose {",
-		new:  "if h.lateUntil != 0 || h.seldom.lost.how == byClose {",
+		old:  "if h.late != nil && h.seldom.lost.reason != telemetry.LostClosed {",
+		new:  "if h.late != nil || h.seldom.lost.reason == telemetry.LostClosed {",
 		pkg:  ".", tests: []string{"TestBehaviour16_Close"},
 	},
 

@@ -93,13 +93,13 @@ func comment(file string) string {
 func run(t *testing.T, pkg string, tests []string, files map[string]string) (output string, err error) {
 	t.Helper()
 	tests = slices.Compact(slices.Sorted(slices.Values(tests)))
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-timeout=1m",
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-timeout=5m",
 		"-overlay="+overlay(t, files), "-run=^("+strings.Join(tests, "|")+")$", "./"+pkg)
 	cmd.Dir = root
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "HOLDFAST_LONG=") // a tenth does
+	cmd.Env = append(os.Environ(), "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=") // a tenth does
 	out, err := cmd.CombinedOutput()
 	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "[no tests to run]") {
 		t.Fatalf("%s: %v\n%s", pkg, err, text)

@@ -1,4 +1,4 @@
-// How big a big test is: full counts at night, a tenth of them in CI, and less
+// How big a big test is: full counts at night, a tenth of them otherwise, and less
 // under the race detector where all of the time is work.
 
 package redistest
@@ -28,9 +28,9 @@ func CountOfWork(t testing.TB, full int) int {
 	return part(full, 10)
 }
 
-// Sequences has rapid.Check play 1 000 sequences in t, a twentieth of them under
-// the race detector unless HOLDFAST_LONG=1, and as many as -rapid.checks says if it is
-// given.
+// Sequences has rapid.Check play 1 000 sequences in t when HOLDFAST_LONG=1, otherwise a
+// tenth of them, and a twentieth under the race detector; as many as -rapid.checks says
+// if it is given.
 func Sequences(t testing.TB) {
 	t.Helper()
 	const checks = "rapid.checks"
@@ -41,9 +41,9 @@ func Sequences(t testing.TB) {
 	if f.Value.String() != f.DefValue {
 		return
 	}
-	n := 1000
+	n := part(1000, 10)
 	if raceDetector {
-		n = part(n, 20)
+		n = part(1000, 20)
 	}
 	if err := flag.Set(checks, strconv.Itoa(n)); err != nil {
 		t.Fatalf("redistest: %v", err)

@@ -16,9 +16,10 @@
 //
 // # Environment
 //
+//   - HOLDFAST_SERVERS=1 runs the tests on real servers and in real time, and a
+//     missing binary is a failure. Without it they are skipped, and [Main] says so
+//     in one line.
 //   - HOLDFAST_REDIS_SERVER names the server binary (Redis 6 or later, or
 //     valkey-server); the default is redis-server from PATH.
-//   - HOLDFAST_REQUIRE_SERVERS=1 turns a missing binary from a skip, which
-//     [Main] reports in one line, into a failure.
 //   - HOLDFAST_LONG=1 runs the full counts (see [Count]).
 package redistest

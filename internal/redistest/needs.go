@@ -1,4 +1,5 @@
-// Which server binary the tests run, and what happens when there is none.
+// Whether the tests on real servers run, on which server binary, and what happens
+// when there is none.
 
 package redistest
 
@@ -13,32 +14,43 @@ import (
 
 const (
 	envServer  = "HOLDFAST_REDIS_SERVER"
-	envRequire = "HOLDFAST_REQUIRE_SERVERS"
+	envServers = "HOLDFAST_SERVERS"
 )
 
-// Needs returns the path of the server binary. Without one it skips t and
-// remembers t's name for the notice of [Main], or fails t if
-// HOLDFAST_REQUIRE_SERVERS=1.
+// Needs returns the path of the server binary. [Server], [Sentinel] and [Cluster] call
+// it. Unless HOLDFAST_SERVERS=1 it skips t, as [RealTime] does; with it, a binary that is
+// missing fails t. In a program that is not a test, the torture, servers always run.
 func Needs(t testing.TB) string {
 	t.Helper()
+	RealTime(t)
 	path, err := serverBinary()
-	if err == nil {
-		return path
+	if err != nil {
+		t.Fatalf("redistest: %v; apt-get install redis-server, or set %s", err, envServer)
 	}
-	LeaveOut(t, fmt.Sprintf("%v; apt-get install redis-server, or set %s", err, envServer))
-	return ""
+	return path
 }
 
-// LeaveOut skips t for want of something, and remembers it for the notice of
-// [Main]; with HOLDFAST_REQUIRE_SERVERS=1 it fails t instead.
-func LeaveOut(t testing.TB, reason string) {
+// RealTime skips t unless HOLDFAST_SERVERS=1, and counts it for the notice of [Main]. It
+// is for a test that needs real time, as each test on a real server does: on a machine
+// that is busy with other things such a test is slow, so it has a step of its own.
+func RealTime(t testing.TB) {
 	t.Helper()
-	if os.Getenv(envRequire) == "1" {
-		t.Fatalf("%s; %s=1 requires it", reason, envRequire)
+	if serversAskedFor() || !testing.Testing() {
+		return
 	}
-	leftOut.add(t.Name(), reason)
-	t.Skip(reason)
+	leftOut.add(t.Name())
+	t.Skipf("needs real servers or real time: %s=1 runs it", envServers)
 }
+
+// Missing fails t for want of a tool that a test on real servers needs, where
+// HOLDFAST_SERVERS=1 asks for such tests, and skips it like [RealTime] where not.
+func Missing(t testing.TB, what string) {
+	t.Helper()
+	RealTime(t)
+	t.Fatalf("redistest: %s; %s=1 requires it", what, envServers)
+}
+
+func serversAskedFor() bool { return os.Getenv(envServers) == "1" }
 
 func serverBinary() (string, error) {
 	name := os.Getenv(envServer)
@@ -60,24 +72,22 @@ func serverBinary() (string, error) {
 // TestMain, and testing.M carries nothing from one to the other.
 var leftOut skips
 
-// skips remembers which tests were left out and why.
+// skips remembers which tests were left out.
 type skips struct {
-	mu     sync.Mutex
-	tests  []string
-	reason string
+	mu    sync.Mutex
+	tests []string
 }
 
-func (s *skips) add(test, reason string) {
+func (s *skips) add(test string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Contains(s.tests, test) {
 		s.tests = append(s.tests, test)
 	}
-	s.reason = reason
 }
 
-func (s *skips) report() (n int, reason string) {
+func (s *skips) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.tests), s.reason
+	return len(s.tests)
 }

@@ -44,7 +44,7 @@ type Proc struct {
 // Server starts a server on a free loopback port and returns when it answers
 // PING. It persists nothing unless args say so: args are command line options
 // ("--appendonly", "yes") that win over the defaults. The process is killed
-// when t ends. Without a server binary t is skipped or failed, see [Needs].
+// when t ends. Whether t runs at all says [Needs].
 func Server(t testing.TB, args ...string) *Proc {
 	t.Helper()
 	return startServer(t, false, withDefaults(args, "--save", "", "--appendonly", "no"))

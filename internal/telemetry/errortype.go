@@ -32,6 +32,7 @@ var errorTypes = [...]struct {
 	{errs.WrongType, "wrong_type"},
 	{errs.OutOfMemory, "out_of_memory"},
 	{errs.Denied, "denied"},
+	{errs.Unavailable, "unavailable"},
 	{errs.Busy, "busy"},
 }
 

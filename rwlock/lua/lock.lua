@@ -70,7 +70,10 @@ if not mine or token == 0 then
   if kept == -1 or ARGV[4] == '0' then
     redis.call('SET', KEYS[2], text)
   else
-    redis.call('SET', KEYS[2], text, 'PX', ARGV[4])
+    -- One ahead of the clock, which was set back, is kept for as long as it is ahead
+    -- besides: forgotten before, it would be followed by a smaller one.
+    local ahead = math.ceil((token - now) / 1000)
+    redis.call('SET', KEYS[2], text, 'PX', string.format('%.0f', ARGV[4] + ahead))
   end
 end
 

@@ -16,18 +16,20 @@ if now > tonumber(ARGV[1]) then
   return {-1, now}
 end
 local count = redis.call('HGET', KEYS[1], ARGV[2])
-local lasts = left(ARGV[4], ARGV[2], count)
+local lasts, why = left(ARGV[4], ARGV[2], count)
+if not lasts then
+  return untold(why)
+end
 if lasts == -2 then
   return {0, now}
 end
 
 -- The lock comes first: a reader must not outlast it. And also where that changes
 -- nothing: a WAIT that follows counts from what its connection has written, and
--- what is there may be on no replica.
-local lease = tonumber(ARGV[3])
-if lease > 0 then
-  local ttl = math.max(redis.call('PTTL', KEYS[1]), lease)
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+-- what is there may be on no replica. A lock without end keeps none.
+local ttl, lease = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
+if lease > 0 and ttl ~= -1 then
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ttl, lease)))
 end
 if lasts < lease then
   for i = 1, tonumber(count) do

@@ -16,7 +16,7 @@ for i = 1, #fields, 2 do
   if field ~= 'mode' then
     local lasts = ttl
     if string.sub(field, -6) ~= ':write' then
-      lasts = left(ARGV[2], field, count)
+      lasts = left(ARGV[2], field, count) or ttl -- not known to be over
     end
     for _, value in ipairs({field, count, lasts}) do
       reply[#reply + 1] = value

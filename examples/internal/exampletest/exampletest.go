@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-go/holdfast/examples/internal/embedded"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 // Run runs the example on an embedded Redis. It must succeed, leave no goroutine
@@ -31,9 +32,11 @@ func RunOn(t *testing.T, n int, example embedded.ExampleOn, patterns ...string) 
 	}, patterns...)
 }
 
-// Says is Run for an example that brings its own servers.
+// Says is Run for an example that brings its own servers. Examples run in real time: a
+// machine that is busy with other things makes them say something else.
 func Says(t *testing.T, run func(ctx context.Context, out io.Writer) error, patterns ...string) {
 	t.Helper()
+	redistest.RealTime(t)
 	defer goleak.VerifyNone(t)
 	out, err := play(t, run)
 	if err != nil {

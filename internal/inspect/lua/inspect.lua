@@ -145,15 +145,22 @@ if not fields or not ours(fields) then
 end
 
 -- left returns how long a reader holds; '' if that is not known; -2: its keys have
--- all run out, and only its field is left.
+-- all run out, and only its field is left. A server that is to get the slot takes a key
+-- for missing that has not come yet, but refuses to say that of two at once.
 local function left(holder, count)
-  local most = -2
+  if ARGV[5] == '' then
+    return ''
+  end
+  local most, key = -2, ARGV[5] .. holder .. ':rwlock_timeout:'
   for i = 1, math.min(tonumber(count), 1024) do
-    local lasts = beside('PTTL', ARGV[5] ~= '' and ARGV[5] .. holder .. ':rwlock_timeout:' .. i or '')
+    local lasts = beside('PTTL', key .. i)
     if not lasts then
       return ''
     end
     most = math.max(most, lasts)
+  end
+  if most == -2 and not beside('EXISTS', key .. 1, key .. 2) then
+    return ''
   end
   return most
 end

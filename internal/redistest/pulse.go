@@ -1,0 +1,159 @@
+// The account of starvation: for how long the machine kept this process from running.
+
+package redistest
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Pulse is an account of when this process did not get the processor. A goroutine sleeps a
+// little, over and over, and notes when it wakes up late; on Linux, so does a thread on each
+// processor, because a timer of this process may be due on any of them. A bound in real time
+// is stretched by what the account shows, and by no more.
+type Pulse struct {
+	stop chan struct{}
+	wg   sync.WaitGroup
+
+	mu    sync.Mutex
+	beats []*beat
+}
+
+// beat is what one sleeper noted.
+type beat struct {
+	gaps   []gap
+	beaten time.Time // when it woke up last
+}
+
+// gap is a sleep that took too long.
+type gap struct {
+	end  time.Time
+	late time.Duration
+}
+
+const (
+	pulseBeat = 2 * time.Millisecond
+	// pulseGrain is what a sleep may be late on an idle machine.
+	pulseGrain = 2 * time.Millisecond
+)
+
+// heart is package-level because all tests of a process share its pulse: it beats while
+// any of them feels it.
+var heart struct {
+	mu    sync.Mutex
+	users int
+	pulse *Pulse
+}
+
+// FeelPulse returns the account of this process, which is kept until t ends.
+func FeelPulse(t testing.TB) *Pulse {
+	p, end := StartPulse()
+	t.Cleanup(end)
+	return p
+}
+
+// StartPulse is FeelPulse for a child: the account is kept until end.
+func StartPulse() (p *Pulse, end func()) {
+	heart.mu.Lock()
+	defer heart.mu.Unlock()
+	if heart.users == 0 {
+		heart.pulse = &Pulse{stop: make(chan struct{})}
+		heart.pulse.start()
+	}
+	heart.users++
+	return heart.pulse, sync.OnceFunc(endPulse)
+}
+
+func endPulse() {
+	heart.mu.Lock()
+	defer heart.mu.Unlock()
+	if heart.users--; heart.users == 0 {
+		close(heart.pulse.stop)
+		heart.pulse.wg.Wait()
+	}
+}
+
+func (p *Pulse) start() {
+	p.run(func(beat func(sleep func(time.Duration))) { beat(time.Sleep) })
+	for _, cpu := range processors() {
+		p.run(func(beat func(sleep func(time.Duration))) {
+			onProcessor(cpu, func() { beat(sleepThread) })
+		})
+	}
+}
+
+// run has a sleeper of its own note what it sees until the pulse ends.
+func (p *Pulse) run(with func(beat func(sleep func(time.Duration)))) {
+	b := &beat{beaten: time.Now()}
+	p.beats = append(p.beats, b)
+	p.wg.Go(func() {
+		with(func(sleep func(time.Duration)) {
+			for {
+				select {
+				case <-p.stop:
+					return
+				default:
+				}
+				before := time.Now()
+				sleep(pulseBeat)
+				p.note(b, before, time.Now())
+			}
+		})
+	})
+}
+
+func (p *Pulse) note(b *beat, before, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.beaten = now
+	if late := now.Sub(before) - pulseBeat; late > pulseGrain {
+		b.gaps = append(b.gaps, gap{now, late})
+	}
+}
+
+// Slack returns by how much what ran between the two instants may be late: the grain, and
+// the most that one of the sleepers was late in that time.
+func (p *Pulse) Slack(from, to time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var most time.Duration
+	for _, b := range p.beats {
+		most = max(most, b.late(from, to))
+	}
+	return pulseGrain + most
+}
+
+// late returns for how long the sleeper did not run between the two instants, of its gaps.
+func (b *beat) late(from, to time.Time) time.Duration {
+	var all time.Duration
+	// The sleep under way may be late too.
+	if late := to.Sub(b.beaten) - pulseBeat; late > pulseGrain {
+		all += min(late, to.Sub(from))
+	}
+	for _, g := range slices.Backward(b.gaps) {
+		if g.end.Before(from) {
+			break
+		}
+		begin, end := g.end.Add(-g.late), g.end
+		if begin.Before(from) {
+			begin = from
+		}
+		if end.After(to) {
+			end = to
+		}
+		all += max(0, end.Sub(begin))
+	}
+	return all
+}
+
+// Within fails t if what took from start took longer than bound, by more than this process
+// was starved of the processor meanwhile.
+func (p *Pulse) Within(t testing.TB, what string, start time.Time, bound time.Duration) {
+	t.Helper()
+	end := time.Now()
+	if took, slack := end.Sub(start), p.Slack(start, end); took > bound+slack {
+		t.Errorf("%s took %v, want at most %v (starved for %v)", what, took, bound, slack)
+	}
+}

@@ -1,0 +1,13 @@
+//go:build !linux
+
+// Elsewhere than on Linux no thread is kept on a processor.
+
+package redistest
+
+import "time"
+
+func processors() []int { return nil }
+
+func onProcessor(int, func()) {}
+
+func sleepThread(d time.Duration) { time.Sleep(d) }

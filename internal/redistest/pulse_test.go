@@ -1,0 +1,61 @@
+package redistest
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSlackIsWhatOneSleeperWasLate(t *testing.T) {
+	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
+	p := &Pulse{beats: []*beat{
+		{gaps: []gap{{at(110), 10 * time.Millisecond}, {at(150), 20 * time.Millisecond}}, beaten: at(1000)},
+		{gaps: []gap{{at(135), 25 * time.Millisecond}}, beaten: at(1000)},
+	}}
+	for _, tc := range []struct{ from, to, late int }{
+		{0, 90, 0},
+		{0, 500, 30},     // the first one's two, and not the second's as well
+		{105, 135, 25},   // the second's, not 5 and 5
+		{140, 145, 5},    // within a gap
+		{200, 500, 0},    // after all of them
+		{900, 1010, 8},   // the sleep under way is late
+		{1100, 1110, 10}, // and no more than the time that is asked for
+	} {
+		if got, want := p.Slack(at(tc.from), at(tc.to)), pulseGrain+time.Duration(tc.late)*time.Millisecond; got != want {
+			t.Errorf("from %d to %d ms: %v, want %v", tc.from, tc.to, got, want)
+		}
+	}
+}
+
+func TestAPulseIsSharedAndEnds(t *testing.T) {
+	first, end := StartPulse()
+	second, endSecond := StartPulse()
+	if first != second {
+		t.Error("two pulses in one process")
+	}
+	end()
+	end() // again: the second goes on
+	select {
+	case <-second.stop:
+		t.Error("it has ended while one feels it")
+	default:
+	}
+	endSecond()
+	<-second.stop
+	third, endThird := StartPulse()
+	defer endThird()
+	if third == first {
+		t.Error("one that has ended was given again")
+	}
+}
+
+// The thread that started a server must not end, or the server would be killed.
+func TestAServerOutlivesThePulse(t *testing.T) {
+	s := Server(t)
+	for range 20 {
+		_, end := StartPulse()
+		end()
+	}
+	if err := s.Admin().Ping(testContext(t)).Err(); err != nil || !s.Running() {
+		t.Errorf("running %v, %v", s.Running(), err)
+	}
+}

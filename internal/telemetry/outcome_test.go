@@ -133,7 +133,7 @@ func TestEverySentinelHasAClass(t *testing.T) {
 		"Denied": errs.Denied, "BadArgument": errs.BadArgument,
 		"Upgrade":   errs.Upgrade,
 		"NoPermits": errs.NoPermits, "Deleted": errs.Deleted, "Unknown": errs.Unknown,
-		"NotReplicated": errs.NotReplicated, "NoQuorum": errs.NoQuorum,
+		"Unavailable": errs.Unavailable, "NotReplicated": errs.NotReplicated, "NoQuorum": errs.NoQuorum,
 	}
 	for _, name := range sentinels(t) {
 		err, ok := classified[name]

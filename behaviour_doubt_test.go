@@ -187,3 +187,42 @@ func TestALateGrantLeavesNobodyInTheQueue(t *testing.T) {
 		w.wantFree()
 	})
 }
+
+// The clean-up after such a request leaves the place alone while somebody waits in it:
+// who waits there is handed the lock by the next release.
+func TestAPlaceThatIsWaitedInStaysWhenALateGrantIsGivenUp(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p, q, r := w.process(), w.process(), w.process()
+		w.release(w.lock(t.Context(), p.mutex))
+		held := w.lock(t.Context(), r.mutex)
+		first := w.goLock(t.Context(), p.mutex)
+		synctest.Wait()
+		next := w.goLock(t.Context(), p.mutex)
+		w.at(w.now() + 50*time.Millisecond)
+		other := w.goLock(t.Context(), q.mutex)
+		w.at(w.now() + 50*time.Millisecond)
+		p.on(enterRun, 1, redistest.CloseAfterExec)
+		w.release(held)
+		l, err := first.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.release(l)
+		if l, err = other.result(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // after the first release of the clean-up, and after the last
+			if n := w.queued(); n != 1 {
+				t.Errorf("at %v: %d in the queue", w.now(), n)
+			}
+			w.at(w.now() + 550*time.Millisecond)
+		}
+		released := w.now()
+		w.release(l)
+		if l, err = next.result(); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "granted", next.at-released, 0, 5*time.Millisecond)
+		w.release(l)
+	})
+}

@@ -118,7 +118,8 @@ type Movable interface {
 // lease on it. It is for the packages of the synchronizers.
 //
 // The hold moves to a new owner, so that only one of several that attach gets
-// it; the others find it lost.
+// it; the others find it lost. An Attach that fails, but may have moved the hold, moves it
+// back in the background: until then, for up to a second, another finds it lost too.
 func Attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Settings) (*Lease, error) {
 	l, err := attach(ctx, e, r, from, s)
 	if err != nil {

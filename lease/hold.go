@@ -46,6 +46,7 @@ type hold struct {
 	suspect  bool          // the wall clock says that it may be over: ask
 	entering bool          // a nested acquisition is on its way
 	changing bool          // a change of the count is on its way; only one is at a time
+	cut      bool          // another client makes its time to live shorter: that has been told
 
 	first Lease // the lease that began it, here to save an allocation
 }
@@ -212,6 +213,9 @@ func (h *hold) Renewed(r engine.Renewed) {
 	default:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeRenewed, 1)
 		h.prolong(r.Sent, r.TTL)
+		if r.Cut > 0 {
+			h.cutShort(r.Cut)
+		}
 	}
 }
 

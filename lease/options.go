@@ -35,7 +35,9 @@ func Fixed(d time.Duration) Option {
 }
 
 // MaxHold ends a renewed lease with ErrMaxHold when it has been held for d, as a
-// net under a forgotten release. It is off by default, and with 0.
+// net under a forgotten release. It counts from the request that was granted: where the
+// answer takes longer than d, Lock gives the grant back, and its error matches
+// ErrMaxHold. It is off by default, and with 0.
 func MaxHold(d time.Duration) Option {
 	return func(s *Settings) { s.maxHold = d }
 }
@@ -99,6 +101,9 @@ func NewSettings(options ...[]Option) Settings {
 
 // Length returns how long the lease is.
 func (s Settings) Length() time.Duration { return s.length }
+
+// Replicas returns how many replicas must have a grant.
+func (s Settings) Replicas() int { return s.replicas }
 
 // JavaTokens reports whether the token's key is to have no expiry.
 func (s Settings) JavaTokens() bool { return s.javaTokens }

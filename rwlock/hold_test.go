@@ -4,9 +4,12 @@
 package rwlock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -507,5 +510,41 @@ func TestALockWithoutEndIsGivenNoneByItsReaders(t *testing.T) {
 		w.at(20 * time.Second)
 		w.wantTTL(name, -1)
 		w.release(first, joined)
+	})
+}
+
+// A reader of Redisson's with a shorter watchdog sets the expiry of the lock to that, each
+// third of it. The first renewal that finds the lock cut says so, once, and from then on the
+// lock is renewed before it can run out without the other.
+func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
+	play(t, func(w *world) {
+		var log bytes.Buffer
+		rdb := w.mini.Client()
+		c := holdfast.New(rdb, holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		w.clients = append(w.clients, c)
+		w.Cleanup(func() { rdb.Close() })
+		r := w.got(c.RWMutex(name).RLock(w.Context()))
+		other := w.process()
+		cut := func(until time.Duration) {
+			for w.now() < until {
+				w.rdb.PExpire(w.Context(), name, 3*time.Second)
+				w.at(w.now() + time.Second)
+			}
+		}
+		cut(9 * time.Second)
+		if log.Len() > 0 {
+			t.Errorf("before a renewal: %s", log.String())
+		}
+		cut(30 * time.Second)
+		w.rdb.PExpire(w.Context(), name, 3*time.Second) // and then it dies
+		w.at(34 * time.Second)
+		w.tries(other.TryLock)
+		if err := r.Err(); err != nil {
+			t.Errorf("the reader: %v", err)
+		}
+		if text := log.String(); strings.Count(text, "cuts this one short") != 1 || !containsAll(text, name, "lease=30s") {
+			t.Errorf("logged: %s", text)
+		}
+		w.release(r)
 	})
 }

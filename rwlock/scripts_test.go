@@ -46,11 +46,13 @@ var (
 	rrenewRun   = script{"rrenew", five[:1], []any{me, 20000, prefix}}
 	releaseRun  = script{"release", five[:1], release}
 	rreleaseRun = script{"rrelease", five[:1], release}
-	stateRun    = script{"state", five[:1], []any{prefix}}
+	lookRun     = script{"look", five[:1], []any{prefix, me}}
+	wlookRun    = script{"look", five[:1], []any{prefix, me + ":write"}}
+	stateRun    = script{"state", five[:1], []any{prefix, "0", 256}}
 )
 
 var everyScript = []script{
-	lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun, releaseRun, rreleaseRun, stateRun,
+	lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun, releaseRun, rreleaseRun, lookRun, stateRun,
 }
 
 //go:embed lua/*.lua
@@ -173,6 +175,7 @@ func TestScripts(t *testing.T) {
 		{"mine, without end", rlockRun, endless(myRead), "1 10000", same, -1},
 		{"mine, without end", rrenewRun, endless(both), "1 20000", same, -1},
 		{"mine, without end", rrecountRun, endless(both), "1 20000", read(me+"=3", other+"=1"), -1},
+		{"mine, cut by another", rrenewRun, append(append(commands{}, both...), []any{"PEXPIRE", name, 1000}), "1 20000 1000", same, 20000},
 		{"mine, without end, to one lease", rrecountOne, endless(both), "1 -1", read(me+"=1", other+"=1"), -1},
 
 		{"absent", releaseRun, absent, "0", "", -2},
@@ -187,9 +190,19 @@ func TestScripts(t *testing.T) {
 		{"run out, like the other", rreleaseRun, zombies, "1", "", -2},
 		{"another's", rreleaseRun, othersRead, "0", same, 5000},
 
-		{"absent", stateRun, absent, "1 -2 ", "", -2},
-		{"a writer", stateRun, myWrite, "1 5000 write " + me + ":write 1 5000", same, 5000},
-		{"a reader", stateRun, myRead, "1 5000 read " + me + " 2 4000", same, 5000},
+		{"absent", lookRun, absent, "1 0 0", "", -2},
+		{"a reader", lookRun, myRead, "1 0 2", same, 5000},
+		{"a writer", lookRun, myWrite, "1 1 0", same, 5000},
+		{"a writer, asked for", wlookRun, myWrite, "1 1 1", same, 5000},
+		{"another writer", wlookRun, othersWrite, "1 1 0", same, 5000},
+		{"a reader, asked for as a writer", wlookRun, myRead, "1 0 0", same, 5000},
+		{"run out", lookRun, zombies, "1 0 0", same, 5000},
+		{"a plain lock's", lookRun, plain, "1 0 0", same, 5000},
+
+		{"absent", stateRun, absent, "1 0", "", -2},
+		{"a writer", stateRun, myWrite, "1 0 " + me + ":write 1 5000", same, 5000},
+		{"a reader", stateRun, myRead, "1 0 " + me + " 2 4000", same, 5000},
+		{"a plain lock's", stateRun, plain, "1 0", same, 5000},
 	} {
 		t.Run(tc.script.name+"/"+tc.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -198,6 +211,9 @@ func TestScripts(t *testing.T) {
 				tc.state.make(t, rdb)
 				before := fields(t, rdb)
 				for _, again := range []bool{false, true} { // every script is safe to run twice
+					if again && tc.what == "mine, cut by another" {
+						tc.reply = "1 20000" // no longer
+					}
 					reply, err := tc.script.run(t, rdb, never)
 					if err != nil {
 						t.Fatal(err)

@@ -41,7 +41,7 @@ type cluster struct {
 	loading *loading // the first load of the table, while it is under way
 
 	interrupted chan struct{} // closed by interrupt
-	probed      chan struct{} // closed when pubsub is known
+	answered    chan struct{} // closed when pubsub is known
 
 	loaded atomic.Bool  // there is a table
 	pubsub atomic.Int32 // unprobed, classicPubSub or shardedPubSub
@@ -78,7 +78,7 @@ func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
 		byAddr:      make(map[string]*lane),
 		overlay:     make(map[int]relocation),
 		interrupted: make(chan struct{}),
-		probed:      make(chan struct{}),
+		answered:    make(chan struct{}),
 	}
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.MaxRetries, o.MaxRedirects = -1, 1
@@ -288,9 +288,9 @@ func (c *cluster) sharded(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		select {
-		case <-c.probed:
+		case <-c.answered:
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return false, fmt.Errorf("%w (no master of the cluster has answered)", unavailable(over(ctx)))
 		case <-c.interrupted:
 			return false, unsent{errs.Closed}
 		}
@@ -323,7 +323,7 @@ func (c *cluster) probe() {
 			c.learn(classicPubSub) // then only the wake-up of others is lost
 		}
 		select {
-		case <-c.probed:
+		case <-c.answered:
 			return
 		case <-c.interrupted:
 			return
@@ -332,13 +332,15 @@ func (c *cluster) probe() {
 	}
 }
 
+func (c *cluster) probed() bool { return c.pubsub.Load() != unprobed }
+
 // othersTime is how long the other masters have once one has sharded channels.
 const othersTime = 100 * time.Millisecond
 
 // learn decides, once.
 func (c *cluster) learn(answer int32) {
 	if c.pubsub.CompareAndSwap(unprobed, answer) {
-		close(c.probed)
+		close(c.answered)
 	}
 }
 

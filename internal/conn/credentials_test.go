@@ -22,6 +22,7 @@ import (
 // stream is a provider that hands out what it is told.
 type stream struct {
 	mu           sync.Mutex
+	username     string
 	password     string
 	listeners    []auth.CredentialsListener
 	subscribed   int
@@ -38,7 +39,7 @@ func (s *stream) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.U
 	}
 	s.subscribed++
 	s.listeners = append(s.listeners, l)
-	return auth.NewBasicCredentials("default", s.password), func() error {
+	return auth.NewBasicCredentials(s.username, s.password), func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.unsubscribed++
@@ -50,15 +51,15 @@ func (s *stream) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.U
 func (s *stream) rotate(password string) {
 	s.mu.Lock()
 	s.password = password
-	listeners := slices.Clone(s.listeners)
+	username, listeners := s.username, slices.Clone(s.listeners)
 	s.mu.Unlock()
 	for _, l := range listeners {
-		l.OnNext(auth.NewBasicCredentials("default", password))
+		l.OnNext(auth.NewBasicCredentials(username, password))
 	}
 }
 
 func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
-	s := &stream{password: "first", fails: 1}
+	s := &stream{username: "default", password: "first", fails: 1}
 	synctest.Test(t, func(t *testing.T) {
 		server := redistest.Mini(t)
 		server.RequireAuth("first")
@@ -77,6 +78,7 @@ func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
 		}
 		batch()
 
+		synctest.Wait() // all are free again
 		before := proxy.Conns()
 		seen := record(proxy)
 		server.RequireAuth("second")

@@ -86,8 +86,15 @@ func hopeless(err error) bool {
 		errors.As(err, new(x509.HostnameError)) ||
 		errors.As(err, new(x509.CertificateInvalidError)) ||
 		errors.As(err, new(tls.RecordHeaderError)) ||
-		errors.As(err, new(tls.AlertError)) ||
-		errors.Is(err, redis.ErrClosed)
+		errors.Is(err, redis.ErrClosed) ||
+		refusesCertificate(err)
+}
+
+// refusesCertificate reports whether the server's word was that it does not take the
+// client's certificate.
+func refusesCertificate(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate")
 }
 
 // typed gives a server's error its sentinel. s is the script that was refused, if one was.

@@ -41,7 +41,7 @@ func explained(err error, s *Script) error {
 	} else {
 		return err
 	}
-	if deniedInside(err) && !strings.Contains(text, "'") {
+	if deniedInside(err) && !strings.Contains(text, " '") {
 		if name := s.commandAt(line); name != "" {
 			text += " ('" + name + "')"
 		}

@@ -91,6 +91,15 @@ func (m *Manager) Node(ctx context.Context, key string) (string, error) {
 	return l.addr, nil
 }
 
+// KnownPublishCommand is PublishCommand where that takes no I/O; "" where it does.
+func (m *Manager) KnownPublishCommand() string {
+	if !m.topology.probed() {
+		return ""
+	}
+	command, _ := m.PublishCommand(context.Background())
+	return command
+}
+
 // PublishCommand returns the command that tells a channel's subscribers:
 // SPUBLISH in a cluster whose servers have it, PUBLISH otherwise. It does I/O
 // only in a cluster, and there only until it has been answered once.

@@ -370,3 +370,65 @@ func TestALogLineIsNotWrittenForEachCallThatWaits(t *testing.T) {
 		}
 	})
 }
+
+// said is a logger of go-redis that keeps what it is told.
+type said struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (s *said) Printf(_ context.Context, format string, v ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, fmt.Sprintf(format, v...))
+}
+
+func TestGoRedisHasNothingToPrintAboutOurDials(t *testing.T) {
+	s := new(said)
+	redis.SetLogger(s)
+	d := new(dialler)
+	for name, end := range map[string]func(b *bubble){
+		"an outage": func(b *bubble) {
+			d.down.Store(true)
+			b.proxy.Cut()
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			b.callers(ctx, 10)()
+			ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			if client, err := b.Dial("127.0.0.1:6379"); err != nil || client.Ping(ctx).Err() == nil {
+				panic("reached what is down")
+			} else {
+				client.Close()
+			}
+		},
+		"a Close while a connection is made": func(b *bubble) {
+			b.proxy.OnCommand(onCommands(redistest.Silence, "HELLO"))
+			c := start(b.Manager, newCount("k"))
+			synctest.Wait()
+			b.Close()
+			<-c.done
+		},
+		"a connection that was closed meanwhile": func(b *bubble) {
+			b.proxy.Cut()
+			time.Sleep(time.Second)
+			_ = b.Run(context.Background(), newCount("k"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d.down.Store(false)
+			inBubble(t, func(t *testing.T, b *bubble) {
+				if !strings.Contains(name, "Close") {
+					b.warm(t)
+				}
+				end(b)
+			}, d.option)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, line := range s.lines {
+				t.Errorf("go-redis says: %s", line)
+			}
+			s.lines = nil
+		})
+	}
+}

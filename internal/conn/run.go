@@ -211,13 +211,21 @@ func (t *attempt) backoff() time.Duration {
 // A deadline that passed while Redis could not be reached is errs.Unavailable. A caller who
 // left before is not told that: it did not leave for that.
 func (t *attempt) because(end error) error {
-	if t.silent && errors.Is(end, context.DeadlineExceeded) && !errors.Is(end, errs.Unavailable) {
-		end = fmt.Errorf("%w: %w", errs.Unavailable, end)
+	if t.silent {
+		end = unavailable(end)
 	}
 	if t.last == nil {
 		return end
 	}
 	return fmt.Errorf("%w (last failure: %w)", end, explained(t.last, t.call.Script))
+}
+
+// unavailable adds to a deadline that Redis could not be reached before it.
+func unavailable(end error) error {
+	if errors.Is(end, context.DeadlineExceeded) && !errors.Is(end, errs.Unavailable) {
+		return fmt.Errorf("%w: %w", errs.Unavailable, end)
+	}
+	return end
 }
 
 // complain has the log say that Redis has not answered for a while.

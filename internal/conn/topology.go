@@ -27,6 +27,8 @@ type topology interface {
 	failed(l *lane)
 	// sharded reports whether channels belong to slots. It may do I/O.
 	sharded(ctx context.Context) (bool, error)
+	// probed reports whether sharded does no I/O by now.
+	probed() bool
 	// masters returns the addresses of all masters. It may do I/O.
 	masters(ctx context.Context) ([]string, error)
 	// follows reports whether MOVED and ASK lead anywhere.
@@ -156,6 +158,7 @@ func (s single) at(string) *lane                             { return s.only }
 func (s single) moved(string, string)                        {}
 func (s single) failed(*lane)                                {}
 func (s single) sharded(context.Context) (bool, error)       { return false, nil }
+func (s single) probed() bool                                { return true }
 func (s single) masters(context.Context) ([]string, error)   { return []string{s.only.addr}, nil }
 func (s single) follows() bool                               { return false }
 func (s single) elsewhere(*lane, string) bool                { return false }

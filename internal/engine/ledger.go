@@ -50,9 +50,18 @@ type Once struct {
 	Args   []any    // ARGV[5] and on
 }
 
+// publishPatience is how long a call waits to know how releases are told. A cluster whose
+// masters do not answer must not keep it from saying so.
+const publishPatience = time.Second
+
 // Publish returns the command that tells a channel's subscribers. Where Redis
 // cannot say which it is, the waiters' polls must do.
 func (e *Engine) Publish(ctx context.Context) string {
+	if known := e.Conn.KnownPublishCommand(); known != "" {
+		return known
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishPatience)
+	defer cancel()
 	command, err := e.Conn.PublishCommand(ctx)
 	if err != nil {
 		return "PUBLISH"

@@ -133,7 +133,8 @@ func TestEverySentinelHasAClass(t *testing.T) {
 		"Denied": errs.Denied, "BadArgument": errs.BadArgument,
 		"Upgrade":   errs.Upgrade,
 		"NoPermits": errs.NoPermits, "Deleted": errs.Deleted, "Unknown": errs.Unknown,
-		"Unavailable": errs.Unavailable, "NotReplicated": errs.NotReplicated, "NoQuorum": errs.NoQuorum,
+		"NotReplicated": errs.NotReplicated, "NoQuorum": errs.NoQuorum,
+		"Unavailable": errs.Unavailable,
 	}
 	for _, name := range sentinels(t) {
 		err, ok := classified[name]

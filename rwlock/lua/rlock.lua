@@ -39,11 +39,11 @@ if not mine then
   elseif ttl ~= -2 and redis.call('HGET', KEYS[1], 'mode') ~= 'read' then
     wait = ttl
   elseif marks then
-    local since, process = place(at.readers, ARGV[2], waited, ms)
     purge(at, ms)
+    local since, process = place(at.readers, ARGV[2], waited, ms)
     -- First a writer that came first, unless one was let in since the reader came.
     local first, counts = oldest(at, at.writers, process, ms)
-    if first and first < since and since * 1000 >= token then
+    if first and first < since and not before(since, token, now) then
       wait = counts
     end
   end

@@ -112,9 +112,11 @@ func TestBehaviour05_ManyRenewedInOneScript(t *testing.T) {
 			within(t, n+" has left", w.pttl(n), 29_800*time.Millisecond, 30*time.Second)
 		}
 		wantErr(t, leases["gone"].Err(), holdfast.ErrLost)
-		wantErr(t, leases["wrong"].Err(), nil) // it cannot be asked for: that lasts until its deadline
+		wantErr(t, leases["wrong"].Err(), holdfast.ErrLost, holdfast.ErrWrongType)
+		if got := w.rdb.Get(t.Context(), "wrong").Val(); got != "precious" {
+			t.Errorf("what stood in the lock's place is %q", got)
+		}
 		w.at(40 * time.Second)
-		wantErr(t, leases["wrong"].Err(), holdfast.ErrLost)
 		if got := w.mini.Exists("gone"); got {
 			t.Error("what was gone was made anew")
 		}
@@ -135,8 +137,8 @@ func TestBehaviour06_FixedLease(t *testing.T) {
 		w.at(9_880 * time.Millisecond)
 		wantEnd(t, ctx, nil)
 		w.at(10*time.Second - time.Millisecond)
-		wantEnd(t, ctx, holdfast.ErrLost)
-		wantErr(t, l.Err(), holdfast.ErrLost)
+		wantEnd(t, ctx, holdfast.ErrExpired)
+		wantErr(t, l.Err(), holdfast.ErrExpired, holdfast.ErrLost)
 		w.wantTTL(time.Millisecond)
 		w.at(10 * time.Second)
 		w.wantFree()

@@ -71,7 +71,7 @@ const (
 // operators.
 func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) {
 	if c.err != nil {
-		return nil, fmt.Errorf("holdfast: check: %w", c.err)
+		return nil, errs.Wrap("check", c.err)
 	}
 	if len(names) == 0 {
 		names = []string{"holdfast"}
@@ -79,12 +79,12 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 	var findings []Finding
 	servers, err := c.engine.Conn.Masters(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("holdfast: check: %w", err)
+		return nil, errs.Wrap("check", err)
 	}
 	for _, server := range servers {
 		found, err := c.checkServer(ctx, server)
 		if err != nil {
-			return nil, fmt.Errorf("holdfast: check %s: %w", server, err)
+			return nil, errs.Wrap("check "+server, err)
 		}
 		findings = append(findings, found...)
 	}
@@ -92,7 +92,7 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 	for _, name := range names {
 		found, err := c.checkRights(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("holdfast: check rights on %s: %w", lease.Quote(name), err)
+			return nil, errs.Wrap("check rights on "+lease.Quote(name), err)
 		}
 		findings = append(findings, found...)
 	}

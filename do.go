@@ -5,6 +5,8 @@ package holdfast
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 )
 
 // Lockable is what Do can hold: any Locker, and a MultiLock or Quorum, whose
@@ -26,7 +28,9 @@ type Handle interface {
 // If the lock was not got work is not run, and the error says why: ErrBusy if
 // it was held until ctx ended. Otherwise work's error is returned; if the hold
 // was lost while work ran, or the release failed, that is joined to it, so that
-// errors.Is finds either.
+// errors.Is finds either. What work's error matches already, as one that it made of
+// context.Cause, is not told again. A fixed lease that was over before work was counts as
+// lost, with ErrExpired.
 func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context.Context) error, options ...DoOption) error {
 	_, err := DoValue(ctx, locker, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, work(ctx)
@@ -54,7 +58,7 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 		if !returned {
 			err = errUnfinished // and the panic, or Goexit, goes on after this
 		}
-		err = errors.Join(err, l.Release(ctx))
+		err = together(err, l.Release(ctx))
 		if d.onExit != nil {
 			d.onExit(ctx, err)
 		}
@@ -65,6 +69,32 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 	value, err = work(held)
 	returned = true
 	return value, err
+}
+
+// together returns the error of work and that of the release as one, on one line; or the
+// first alone where the second says nothing that it does not match.
+func together(err, released error) error {
+	switch {
+	case released == nil || err != nil && !adds(err, released):
+		return err
+	case err == nil:
+		return released
+	default:
+		return fmt.Errorf("%w; %w", err, released)
+	}
+}
+
+// adds reports whether more is made of any error that err does not match.
+func adds(err, more error) bool {
+	switch made := more.(type) {
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(made.Unwrap(), func(one error) bool { return adds(err, one) })
+	case interface{ Unwrap() error }:
+		if inner := made.Unwrap(); inner != nil {
+			return adds(err, inner)
+		}
+	}
+	return !errors.Is(err, more)
 }
 
 // errUnfinished is what an exit hook is told of work that did not return.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/inspect"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
@@ -143,7 +144,7 @@ func (i Inspection) String() string {
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	i, err := c.inspect(ctx, name, c.mapped(name))
 	if err != nil {
-		err = fmt.Errorf("holdfast: inspect %s: %w", lease.Quote(name), err)
+		err = errs.Wrap("inspect "+lease.Quote(name), err)
 	}
 	return i, err
 }
@@ -187,7 +188,7 @@ func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspe
 	}
 	return func(yield func(Inspection, error) bool) {
 		if c.err != nil {
-			yield(Inspection{}, fmt.Errorf("holdfast: inspect all: %w", c.err))
+			yield(Inspection{}, errs.Wrap("inspect all", c.err))
 			return
 		}
 		ctx, cancel := c.untilClosed(ctx)
@@ -214,7 +215,7 @@ func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspe
 			err = context.Cause(ctx)
 		}
 		if err != nil && !stopped {
-			yield(Inspection{}, fmt.Errorf("holdfast: inspect all: %w", err))
+			yield(Inspection{}, errs.Wrap("inspect all", err))
 		}
 	}
 }
@@ -253,7 +254,7 @@ func (c *Client) inspectEach(ctx context.Context, names []string) []found {
 			for n := int(next.Add(1)) - 1; n < len(names); n = int(next.Add(1)) - 1 {
 				i, err := c.inspect(ctx, names[n], names[n])
 				if err != nil {
-					err = fmt.Errorf("holdfast: inspect %s: %w", lease.Quote(names[n]), err)
+					err = errs.Wrap("inspect "+lease.Quote(names[n]), err)
 				}
 				all[n] = found{i, err}
 			}

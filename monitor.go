@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 // MonitorOptions says what Monitor looks for.
@@ -68,7 +70,7 @@ const defaultEvery = 10 * time.Second
 // One for each Redis will do: it goes over all keys in each period.
 func (c *Client) Monitor(ctx context.Context, options MonitorOptions) error {
 	if c.err != nil {
-		return fmt.Errorf("holdfast: monitor: %w", c.err)
+		return errs.Wrap("monitor", c.err)
 	}
 	if options.Every == 0 {
 		options.Every = defaultEvery
@@ -83,12 +85,12 @@ func (c *Client) Monitor(ctx context.Context, options MonitorOptions) error {
 	defer turns.Stop()
 	for {
 		if err := m.look(ctx); err != nil {
-			return fmt.Errorf("holdfast: monitor: %w", err)
+			return errs.Wrap("monitor", err)
 		}
 		select {
 		case <-turns.C:
 		case <-ctx.Done():
-			return fmt.Errorf("holdfast: monitor: %w", context.Cause(ctx))
+			return errs.Wrap("monitor", context.Cause(ctx))
 		}
 	}
 }

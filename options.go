@@ -42,9 +42,11 @@ func WithNameMapper(mapName func(name string) string) Option {
 	return func(c *config) { c.mapName = mapName }
 }
 
-// WithLogger sets where Holdfast logs what nobody is told otherwise: a lease
-// lost, Redis out of reach, a clean-up given up. The default, and nil, is not at all.
-// No line holds a whole owner id or a password.
+// WithLogger sets where Holdfast logs: a lease lost, with the cause that its holder is
+// told; renewals that fail, and that they work again; a call that Redis has not answered
+// for a second; a clean-up given up; what goes wrong with subscriptions. A fixed lease
+// that ends as agreed is not logged. By default, and with nil, nothing is logged. No line
+// holds a whole owner id or a password.
 //
 // The handler is called on a goroutine of its own, one line after the other. No lock,
 // renewal or message waits for it, and Close waits for it 1.6 s at the most. While it

@@ -21,6 +21,7 @@ var (
 	ErrBusy          = lease.ErrBusy
 	ErrUnavailable   = lease.ErrUnavailable
 	ErrLost          = lease.ErrLost
+	ErrExpired       = lease.ErrExpired
 	ErrReleased      = lease.ErrReleased
 	ErrMaxHold       = lease.ErrMaxHold
 	ErrClosed        = lease.ErrClosed

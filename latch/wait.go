@@ -32,11 +32,12 @@ func (l *Latch) Wait(ctx context.Context) error {
 	ctx, span := l.engine.Telemetry.Acquire(ctx, kind, l.name)
 	w := wait{latch: l}
 	err := w.run(ctx)
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
 	if err != nil {
-		err = l.fail("wait for", err)
+		err = l.fail("wait for", errs.Ended(ctx, err))
 	}
 	span.End(telemetry.Acquired{
-		Outcome:  telemetry.OutcomeOf(err, telemetry.OutcomeAcquired),
+		Outcome:  outcome,
 		Attempts: w.attempts,
 		Waited:   w.waited,
 		Err:      err,

@@ -50,11 +50,12 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 	}
 	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
 	l, how, err := q.run(ctx)
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
 	if err != nil {
-		err = opError(op, q.Resource, err)
+		err = opError(op, q.Resource, errs.Ended(ctx, q.foreign(ctx, err)))
 	}
 	told := telemetry.Acquired{
-		Outcome:   telemetry.OutcomeOf(err, telemetry.OutcomeAcquired),
+		Outcome:   outcome,
 		Attempts:  how.attempts,
 		Reentrant: how.reentrant,
 		Token:     tokenOf(l),

@@ -89,7 +89,7 @@ func (h *hold) pass(heir *Lease, afterFixed bool) (passed bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if heir.ended != notYet {
-		return false, h.error("release", heir.ended.err())
+		return false, h.error("release", heir.because())
 	}
 	h.finish(heir, byRelease)
 	h.gone = true

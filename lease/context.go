@@ -65,13 +65,16 @@ type child struct {
 }
 
 // Context returns a context for the work that the lease protects: parent, but
-// cancelled when the lease ends, with a cause that says why (ErrLost,
+// cancelled when the lease ends, with a cause that says why (ErrLost, ErrExpired,
 // ErrReleased, ErrMaxHold or ErrClosed). Locking the same name with it, or with
 // a context made from it, re-enters this hold in place of waiting for it.
 //
 // It may be called any number of times. What it returned is freed when parent
 // ends or the lease does.
 func (l *Lease) Context(parent context.Context) context.Context {
+	if l.absent() {
+		return overContext(parent)
+	}
 	ctx, cancel := context.WithCancelCause(&held{parent, l})
 	c := &child{cancel: cancel, forget: func() bool { return true }}
 	if parent.Done() != nil {
@@ -80,8 +83,8 @@ func (l *Lease) Context(parent context.Context) context.Context {
 
 	h := l.hold
 	h.mu.Lock()
-	ended := l.ended
-	if ended == notYet && parent.Err() == nil {
+	ended := l.because()
+	if ended == nil && parent.Err() == nil {
 		r := l.rarely()
 		if r.children == nil {
 			r.children = make(map[*child]struct{})
@@ -90,9 +93,9 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	}
 	h.mu.Unlock()
 
-	if ended != notYet {
+	if ended != nil {
 		c.forget()
-		cancel(l.error(ended.err()))
+		cancel(l.error(ended))
 	}
 	return ctx
 }

@@ -5,6 +5,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,5 +184,50 @@ func TestCarried(t *testing.T) {
 	endA(byLoss)
 	if got := Carried(ctx, one, a); got != la {
 		t.Error("an ended lease is not carried, so that its context would be a new owner")
+	}
+}
+
+// Who has waited on Done finds no context that goes on, also where nobody had asked for
+// the channel before.
+func TestContextsEndBeforeDoneIsClosed(t *testing.T) {
+	for _, asked := range []bool{true, false} {
+		l, endIt := someLease(new(engine.Engine), thing{kind: "mutex", key: "a"})
+		l.Context(t.Context())
+		if asked {
+			l.Done()
+		}
+		cancelled := false
+		for c := range l.rare.children {
+			cancel := c.cancel
+			c.cancel = func(cause error) {
+				select {
+				case <-l.Done():
+					t.Error("Done is closed before the context ends")
+				default:
+				}
+				cancelled = true
+				cancel(cause)
+			}
+		}
+		endIt(byRelease)
+		<-l.Done()
+		if !cancelled {
+			t.Error("the context has not ended")
+		}
+	}
+}
+
+// What was found out late is told as such: no renewal has failed.
+func TestALossIsSaidToBeThatOfAProcessThatStoodStill(t *testing.T) {
+	e := new(engine.Engine)
+	l, _ := someLease(e, thing{kind: "mutex", key: "a"})
+	h, deadline := l.hold, time.Now()
+	h.deadline = deadline
+	if _, gone := h.expire(deadline.Add(12 * time.Second)); !gone {
+		t.Fatal("the lease goes on")
+	}
+	err := l.Err()
+	if !errors.Is(err, errs.Lost) || !strings.Contains(err.Error(), "this process stood still, and found out 12s after its deadline") {
+		t.Errorf("%v", err)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // recount tells Redis how many leases are on the hold, when one of several was
@@ -29,14 +27,17 @@ func (h *hold) writeCount(ctx context.Context) error {
 		return nil // whoever ended the rest sees to it
 	}
 	call := h.resource.Recount(h.owner(), count, 0)
-	if err := h.engine.Conn.Run(ctx, call); err != nil {
+	err := h.engine.Conn.Run(ctx, call)
+	if gone, answered := answeredGone(err); answered {
+		return h.endAll(gone)
+	}
+	if err != nil {
 		notAfter, _ := call.Outstanding()
 		h.correct(notAfter)
 		return err
 	}
 	if call.Status() != Granted && h.countNow() > 0 {
-		h.endAll(byLoss, telemetry.LostServer)
-		return errs.Lost
+		return h.endAll(notThere)
 	}
 	if notAfter, unheard := call.Outstanding(); unheard {
 		h.correct(notAfter) // an earlier sending sets an old count when it comes late
@@ -78,10 +79,11 @@ func (h *hold) take(ctx context.Context) error {
 			h.mu.Unlock()
 			return nil
 		}
-		if h.changed == nil {
-			h.changed = make(chan struct{})
+		s := h.seldomly()
+		if s.changed == nil {
+			s.changed = make(chan struct{})
 		}
-		changed := h.changed
+		changed := s.changed
 		h.mu.Unlock()
 		select {
 		case <-changed:
@@ -95,8 +97,10 @@ func (h *hold) take(ctx context.Context) error {
 func (h *hold) give() {
 	h.mu.Lock()
 	h.changing = false
-	changed := h.changed
-	h.changed = nil
+	var changed chan struct{}
+	if h.seldom != nil {
+		changed, h.seldom.changed = h.seldom.changed, nil
+	}
 	h.mu.Unlock()
 	if changed != nil {
 		close(changed)

@@ -19,9 +19,9 @@ const (
 	notYet end = iota
 	byRelease
 	byLoss
+	byExpiry // of a fixed lease, as agreed
 	byMaxHold
 	byClose
-	byItself // of a hold: its last lease was a fixed one, or had its MaxHold, and is over
 )
 
 // err returns the sentinel, or nil for what has not ended.
@@ -29,8 +29,10 @@ func (e end) err() error {
 	switch e {
 	case byRelease:
 		return errs.Released
-	case byLoss, byItself:
+	case byLoss:
 		return errs.Lost
+	case byExpiry:
+		return errs.Expired
 	case byMaxHold:
 		return errs.MaxHold
 	case byClose:
@@ -40,12 +42,15 @@ func (e end) err() error {
 	}
 }
 
+// byItself reports whether a hold that ended so did as its leases had agreed: the last was
+// a fixed one, or had its MaxHold, and is over.
+func (e end) byItself() bool { return e == byExpiry || e == byMaxHold }
+
 // ending is what remains to be told of a lease that has ended, once the hold's
 // mutex is given back.
 type ending struct {
 	lease    *Lease
-	how      end
-	done     chan struct{}
+	telling  bool // somebody may be told: see rare
 	children map[*child]struct{}
 }
 
@@ -59,27 +64,34 @@ func (h *hold) finish(l *Lease, how end) ending {
 	}
 	h.count--
 	l.next, l.ended = nil, how
-	e := ending{lease: l, how: how}
-	if l.rare != nil {
-		e.done, e.children = l.rare.done, l.rare.children
-		l.rare.children = nil
+	e := ending{lease: l}
+	if r := l.rare; r != nil {
+		e.telling, r.telling = true, true
+		e.children, r.children = r.children, nil
 	}
 	return e
 }
 
-// tell closes the lease's channel and cancels its contexts. It must be called
-// without the mutex.
+// tell cancels the lease's contexts and then closes its channel, so that nobody who has
+// waited on the channel finds a context that goes on. It must be called without the mutex.
 func (e ending) tell() {
-	if e.done != nil {
-		close(e.done)
-	}
-	if len(e.children) == 0 {
+	l := e.lease
+	if !e.telling {
 		return
 	}
-	err := e.lease.error(e.how.err())
-	for c := range e.children {
-		c.forget()
-		c.cancel(err)
+	if len(e.children) > 0 {
+		err := l.Err()
+		for c := range e.children {
+			c.forget()
+			c.cancel(err)
+		}
+	}
+	l.hold.mu.Lock()
+	l.rare.telling = false
+	done := l.rare.done
+	l.hold.mu.Unlock()
+	if done != nil {
+		close(done)
 	}
 }
 
@@ -90,58 +102,71 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 		return nil, false
 	}
 	lost := !now.Before(h.deadline)
+	how := byExpiry // how the hold ends, if it does: as its leases, if it has some
 	for l := h.leases; l != nil; {
 		next := l.next
 		switch {
-		case lost, l.fixed && !now.Before(l.rare.deadline):
-			over = append(over, h.finish(l, byLoss))
+		case l.fixed && !now.Before(l.rare.deadline), lost && l.fixed && l.rare.deadline.Sub(now) < rounding:
+			over = append(over, h.finish(l, byExpiry))
+		case lost:
+			over, how = append(over, h.finish(l, byLoss)), byLoss
 		case l.rare != nil && !l.rare.maxHold.IsZero() && !now.Before(l.rare.maxHold):
-			over = append(over, h.finish(l, byMaxHold))
+			over, how = append(over, h.finish(l, byMaxHold)), byMaxHold
 		}
 		l = next
 	}
 	switch {
-	case lost:
-		h.gone, h.lost = true, byLoss
-	case h.count == 0 && !h.entering:
-		h.gone, h.lost = true, byItself
+	case !lost && (h.count > 0 || h.entering):
+	case how == byExpiry && len(over) > 0:
+		h.lose(loss{how: how}, now)
+	case how == byMaxHold:
+		h.lose(loss{how: how, reason: telemetry.LostMaxHold}, now)
+	default:
+		h.lose(h.silent(now), now)
 	}
 	return over, h.gone
 }
 
+// rounding is by how much more a fixed lease may last here than in Redis, which counts
+// whole milliseconds.
+const rounding = 2 * time.Millisecond
+
 // End implements engine.Held.
 func (h *hold) End(cause error) {
 	if errors.Is(cause, errs.Closed) {
-		h.endAll(byClose, telemetry.LostClosed)
+		h.endAll(closedUnder)
 	} else {
-		h.endAll(byLoss, telemetry.LostServer)
+		h.endAll(notThere)
 	}
 }
 
-// endAll ends the hold and every lease on it.
-func (h *hold) endAll(how end, reason string) {
+// endAll ends the hold and every lease on it. It returns why the hold has ended, by this
+// or before.
+func (h *hold) endAll(l loss) error {
 	h.mu.Lock()
 	if h.gone {
-		h.mu.Unlock()
-		return
+		defer h.mu.Unlock()
+		if h.lost == notYet {
+			return errs.Released
+		}
+		return h.because(h.lost)
 	}
-	h.gone, h.lost = true, how
+	h.lose(l, time.Now())
 	var over []ending
 	for h.leases != nil {
-		over = append(over, h.finish(h.leases, how))
+		over = append(over, h.finish(h.leases, l.how))
 	}
+	err := h.because(l.how)
 	h.mu.Unlock()
-	h.announce(over, true, reason)
+	h.announce(over, true)
+	return err
 }
 
 // announce tells of leases that ended by themselves, and of the hold if it has
 // ended with them. If it has not, Redis counts them still.
-func (h *hold) announce(over []ending, gone bool, reason string) {
+func (h *hold) announce(over []ending, gone bool) {
 	for _, e := range over {
 		e.tell()
-		if e.how == byMaxHold {
-			reason = telemetry.LostMaxHold
-		}
 	}
 	if !gone {
 		if len(over) > 0 {
@@ -150,11 +175,11 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 		return
 	}
 	giveUpSeat(h.engine, h.resource, h.leave())
-	if h.late != nil && reason != telemetry.LostClosed {
+	if h.late != nil && h.seldom.lost.reason != telemetry.LostClosed {
 		h.tidy()
 	}
 	h.outlived()
-	h.report(reason)
+	h.report()
 }
 
 // tidy gives up what a late request may take again for nobody. Where the leases have
@@ -165,7 +190,7 @@ func (h *hold) tidy() {
 	lost, left := h.lost, time.Until(h.deadline)
 	h.mu.Unlock()
 	switch {
-	case lost != byItself:
+	case !lost.byItself():
 		h.settle(h.late.until)
 	case left < conn.Window:
 		h.engine.Background(func() {
@@ -176,12 +201,19 @@ func (h *hold) tidy() {
 	}
 }
 
-// report logs and counts that the hold was lost.
-func (h *hold) report(reason string) {
-	h.engine.CountLost(h.resource.Kind(), reason)
-	if reason != telemetry.LostClosed {
-		h.engine.Log.Warn("holdfast: lost", "kind", h.resource.Kind(), "name", engine.LogName(h.resource.Name()),
-			"owner", h.owner().Short(), "reason", reason, "held", engine.LogTime(h.engine.Age()-h.granted))
+// report counts that the hold has ended without being released, and logs it unless that
+// was agreed, or is the Client's own doing.
+func (h *hold) report() {
+	kind, s := h.resource.Kind(), h.seldom // which nobody changes any more
+	if s.lost.how == byExpiry {
+		h.engine.CountExpired(kind, s.held)
+		return
+	}
+	h.engine.CountLost(kind, s.lost.reason)
+	if s.lost.reason != telemetry.LostClosed {
+		h.engine.Log.Warn("holdfast: lost", "kind", kind, "name", engine.LogName(h.resource.Name()),
+			"owner", h.owner().Short(), "reason", s.lost.reason, "held", engine.LogTime(s.held),
+			"cause", errs.Plain(s.lost.error(s.held)))
 	}
 }
 

@@ -4,18 +4,17 @@ package lease
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // enter adds a lease to the hold, on behalf of a context that carries outer. The
 // count in Redis is set to what it will be, so that a repeated request counts
 // once. It never makes a hold: one that Redis does not have is lost.
 func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease, error) {
-	if ended := outer.cause(); ended != nil {
-		return nil, outer.error(ended)
+	if ended := outer.why(); ended != nil {
+		return nil, h.carried(ended)
 	}
 	if err := h.take(ctx); err != nil {
 		return nil, err
@@ -23,24 +22,26 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 	defer h.give()
 
 	h.mu.Lock()
-	ended := outer.ended
-	h.entering = ended == notYet
+	ended := outer.because()
+	h.entering = ended == nil
 	count := int(h.count) + 1
 	h.mu.Unlock()
-	if ended != notYet {
-		return nil, outer.error(ended.err())
+	if ended != nil {
+		return nil, h.carried(ended)
 	}
 
 	call := h.prolonging(h.resource.Recount(h.owner(), count, a.settings.length))
 	err := h.engine.Conn.Run(ctx, call)
 	a.course.attempts, a.grant = call.Attempts, grantOf(call)
+	gone, answered := answeredGone(err)
 	switch {
+	case answered:
+		return nil, h.endAll(gone)
 	case err != nil:
 		h.notEntered(call)
 		return nil, err
 	case call.Status() != Granted:
-		h.endAll(byLoss, telemetry.LostServer)
-		return nil, errs.Lost
+		return nil, h.endAll(notThere)
 	}
 	if call.Short() {
 		h.notEntered(call)
@@ -53,15 +54,20 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 	return h.entered(a)
 }
 
+// carried is the error of an entry through a lease that has ended so.
+func (h *hold) carried(ended error) error {
+	return fmt.Errorf("the context carries a lease that has ended: owner %s: %w", h.owner().Short(), ended)
+}
+
 // entered adds the lease that was granted.
 func (h *hold) entered(a *acquisition) (*Lease, error) {
 	h.mu.Lock()
 	h.entering = false
 	if h.gone {
-		lost := h.lost
+		lost := h.because(h.lost)
 		h.mu.Unlock()
 		h.prolongedTooLate(a.grant.until)
-		return nil, lost.err()
+		return nil, lost
 	}
 	l := h.add(new(Lease), a)
 	h.prolonged(a.grant.until)

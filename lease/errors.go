@@ -26,6 +26,10 @@ var (
 	// or could not be reached before the lease was over.
 	ErrLost = errs.Lost
 
+	// ErrExpired says that a fixed lease ended as agreed: what it was granted for is
+	// over. It matches ErrLost too, since work must stop all the same.
+	ErrExpired = errs.Expired
+
 	// ErrReleased says that the lease was released before.
 	ErrReleased = errs.Released
 
@@ -86,7 +90,7 @@ func opError(op string, r Resource, err error) error {
 // CallError adds to err what was being done to what. It is for the packages of
 // the synchronizers that lease nothing.
 func CallError(op, kind, name string, err error) error {
-	return fmt.Errorf("holdfast: %s %s %s: %w", op, kind, Quote(name), err)
+	return errs.Wrap(op+" "+kind+" "+Quote(name), err)
 }
 
 // OpError adds to err what was being done to what. It is for the packages of the

@@ -18,9 +18,13 @@ import (
 // renewed until it is attached.
 //
 // It must be the only lease on its hold, and on something that can be attached
-// to; otherwise the error matches ErrBadArgument. On any error the lease goes on, or has ended as the error says.
+// to; otherwise the error matches ErrBadArgument. On any error the lease goes on, or has
+// ended as the error says.
 // After success the lease counts as released.
 func (l *Lease) Detach(ctx context.Context) (Owner, error) {
+	if l.absent() {
+		return Owner{}, noLease("detach")
+	}
 	owner, err := l.detach(ctx)
 	if err != nil {
 		return Owner{}, l.hold.error("detach", err)
@@ -43,7 +47,7 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 
 	h.mu.Lock()
 	if l.ended != notYet || h.count > 1 {
-		ended := l.ended.err()
+		ended := l.because()
 		h.mu.Unlock()
 		if ended == nil {
 			ended = fmt.Errorf("other leases are on the same hold: %w", errs.BadArgument)
@@ -65,18 +69,14 @@ func (l *Lease) refresh(ctx context.Context) error {
 	h := l.hold
 	for {
 		h.mu.Lock()
-		ended, length := l.ended, h.length()
+		ended, length := l.because(), h.length()
 		h.mu.Unlock()
-		if ended != notYet {
-			return ended.err()
+		if ended != nil {
+			return ended
 		}
 		call := h.prolonging(h.resource.Renew(h.owner(), length))
-		if err := h.engine.Conn.Run(ctx, call); err != nil {
+		if err := h.renewedBy(ctx, call); err != nil {
 			return err
-		}
-		if call.Status() != Granted {
-			h.End(errs.Lost)
-			return errs.Lost
 		}
 		left := time.Duration(h.lateUntil()-call.ServerTime()) * time.Microsecond
 		if left < 0 {
@@ -86,6 +86,22 @@ func (l *Lease) refresh(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// renewedBy runs a call that renews the hold. It ends the hold if Redis answers that it is
+// not there.
+func (h *hold) renewedBy(ctx context.Context, call *conn.Call) error {
+	err := h.engine.Conn.Run(ctx, call)
+	gone, answered := answeredGone(err)
+	switch {
+	case answered:
+		return h.endAll(gone)
+	case err != nil:
+		return err
+	case call.Status() != Granted:
+		return h.endAll(notThere)
+	}
+	return nil
 }
 
 // Movable is a Resource whose hold can pass from one owner to another.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/renewal"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
@@ -37,7 +38,7 @@ type hold struct {
 	renewAt  time.Duration // by the Client's age
 	vouch    time.Duration // by when Redis must say that a hold is there which suspect is about
 	leases   *Lease        // those that have not ended, the last granted first
-	changed  chan struct{} // closed when the count can be changed again; nil if nobody waits
+	seldom   *seldom       // what most holds never have; nil without
 	lost     end           // why it is gone, unless it was released
 	gone     bool          // it has ended for good: no lease can be added
 	freed    bool          // lost, and given up in Redis all the same
@@ -152,7 +153,7 @@ func (h *hold) Tick(now time.Time) (next time.Time, renew bool) {
 		next = h.next()
 	}
 	h.mu.Unlock()
-	h.announce(over, gone, telemetry.LostDeadline)
+	h.announce(over, gone)
 	return next, renew
 }
 
@@ -206,16 +207,20 @@ func (h *hold) Renewal() *conn.Call {
 // Renewed implements engine.Renewable.
 func (h *hold) Renewed(r engine.Renewed) {
 	kind := h.resource.Kind()
+	gone, answered := answeredGone(r.Err)
 	switch {
+	case answered:
+		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
+		h.endAll(gone)
 	case r.Err != nil:
 		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
-		h.renewalFailed()
+		h.renewalFailed(errs.Plain(r.Err))
 	case !r.Held:
 		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
-		h.endAll(byLoss, telemetry.LostServer)
+		h.endAll(notThere)
 	case r.Short:
 		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
-		h.renewalFailed()
+		h.renewalFailed(errs.NotReplicated.Error())
 	default:
 		h.engine.CountRenewal(kind, telemetry.OutcomeRenewed)
 		h.prolong(r.Sent, r.TTL)
@@ -232,6 +237,9 @@ func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 	h.mu.Lock()
 	overtaken := h.overtook
 	h.renewing, h.overtook, h.suspect = false, false, false
+	if h.seldom != nil {
+		h.seldom.failure = ""
+	}
 	end := endAt(sent, ttl)
 	if h.gone {
 		h.mu.Unlock()
@@ -268,17 +276,19 @@ func renewalAfter(sent, length time.Duration) time.Duration {
 
 // renewalFailed has the renewal tried again soon. A hold that the wall clock says
 // is over, and that Redis has not vouched for in time, is over.
-func (h *hold) renewalFailed() {
+func (h *hold) renewalFailed(failure string) {
 	now := time.Now()
 	h.mu.Lock()
 	h.renewing, h.overtook = false, false
+	h.noteFailure(failure)
 	// Sooner if little is left, as of what was handed over; but not so soon that many
 	// which fail together keep the process busy.
 	pause := min(h.length()/60, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
 	h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)
 	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.vouch {
+		slept := h.slept()
 		h.mu.Unlock()
-		h.endAll(byLoss, telemetry.LostDeadline)
+		h.endAll(slept)
 		return
 	}
 	h.reschedule()
@@ -319,7 +329,7 @@ func (h *hold) prolonging(call *conn.Call) *conn.Call {
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
 	lost := h.lost
-	if lost == byItself {
+	if lost.byItself() {
 		h.deadline = later(h.deadline, end)
 	}
 	h.mu.Unlock()

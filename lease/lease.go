@@ -9,6 +9,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 
 // Lease is one acquisition of something. It is valid until it is released or
 // lost; its methods may be called from any goroutine.
+//
+// A nil Lease, which is what a Lock that failed returns, is one that has ended: its
+// methods fail with ErrBadArgument, its context is cancelled, its token is 0.
 type Lease struct {
 	hold *hold
 
@@ -38,6 +42,8 @@ type rare struct {
 	maxHold  time.Time // when MaxHold ends it, or zero
 	done     chan struct{}
 	children map[*child]struct{}
+	extended bool // a fixed lease's end is later than was agreed first
+	telling  bool // it has ended, and its contexts are about to be cancelled: done is closed after
 }
 
 // rarely returns the lease's rare things for writing, under the mutex.
@@ -52,21 +58,36 @@ func (l *Lease) rarely() *rare {
 // every earlier hold of the same name, for the protected resource to refuse
 // writes of holders that have been overtaken. A lease and those that re-enter it
 // share it.
-func (l *Lease) Token() int64 { return l.token }
+func (l *Lease) Token() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.token
+}
 
 // Owner returns the id under which the thing is held. Leases that were passed on
 // within a process share it: see Cohort.
-func (l *Lease) Owner() Owner { return l.hold.owner() }
+func (l *Lease) Owner() Owner {
+	if l.absent() {
+		return Owner{}
+	}
+	return l.hold.owner()
+}
 
 // Done returns a channel that is closed when the lease has ended, however it
-// ended.
+// ended, and its contexts are cancelled.
 func (l *Lease) Done() <-chan struct{} {
+	if l.absent() {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
 	r := l.rarely()
 	if r.done == nil {
 		r.done = make(chan struct{})
-		if l.ended != notYet {
+		if l.ended != notYet && !r.telling {
 			close(r.done)
 		}
 	}
@@ -74,9 +95,13 @@ func (l *Lease) Done() <-chan struct{} {
 }
 
 // Err returns nil while the lease lasts, and then why it ended: an error that
-// matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
+// matches ErrReleased, ErrLost, ErrExpired, ErrMaxHold or ErrClosed. Its text says after
+// how long, and of a loss why: "lease lost after 41s: Redis no longer has it ...".
 func (l *Lease) Err() error {
-	ended := l.cause()
+	if l.absent() {
+		return noLease("lease")
+	}
+	ended := l.why()
 	if ended == nil {
 		return nil
 	}
@@ -86,6 +111,9 @@ func (l *Lease) Err() error {
 // Deadline returns when the lease ends if it is not renewed or extended before:
 // the local instant by which its holder is told, somewhat ahead of the server.
 func (l *Lease) Deadline() time.Time {
+	if l.absent() {
+		return time.Time{}
+	}
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
 	return l.end()
@@ -109,6 +137,9 @@ func (l *Lease) end() time.Time {
 // is shorter than MinLease, or ctx's error; then the lease lasts as long as it
 // did.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
+	if l.absent() {
+		return noLease("extend")
+	}
 	if d < MinLease {
 		return l.hold.error("extend", errs.BadArgument)
 	}
@@ -120,31 +151,32 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 
 func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	h := l.hold
-	if ended := l.cause(); ended != nil {
+	if ended := l.why(); ended != nil {
 		return ended
 	}
 	call := h.prolonging(h.resource.Renew(h.owner(), d))
-	if err := h.engine.Conn.Run(ctx, call); err != nil {
-		return err
+	err := h.renewedBy(ctx, call)
+	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
+		return ended // which is ErrReleased if a Release was faster
 	}
-	if call.Status() != Granted {
-		h.End(errs.Lost)
-		return l.cause() // which is ErrReleased if a Release was faster
+	if err != nil {
+		return err
 	}
 	if call.Short() {
 		return call.Shortage()
 	}
 	end := endOf(call, ttlOf(call))
 	h.mu.Lock()
-	if l.ended != notYet {
-		ended := l.ended
+	if ended := l.because(); ended != nil {
 		h.mu.Unlock()
 		h.prolongedTooLate(end)
-		return ended.err()
+		return ended
 	}
 	h.prolonged(end)
 	if l.fixed {
-		l.rare.deadline = later(l.rare.deadline, endOf(call, d))
+		own := endOf(call, d)
+		l.rare.extended = l.rare.extended || own.After(l.rare.deadline)
+		l.rare.deadline = later(l.rare.deadline, own)
 	}
 	h.reschedule()
 	return nil
@@ -156,25 +188,32 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 // It goes on when ctx is cancelled, within a limit of its own (5 s, and no longer
 // than the lease), so that a deferred Release is always right. It returns
 // ErrReleased, and does nothing, if the lease was released before; ErrLost if it
-// was lost, whoever holds the thing now; ErrMaxHold or ErrClosed if that ended
-// it. If Redis cannot be reached it returns an error, goes on trying in the
+// was lost, whoever holds the thing now, and ErrExpired too if it was a fixed lease
+// that ended as agreed; ErrMaxHold or ErrClosed if that ended it. If Redis cannot be reached it returns an error, goes on trying in the
 // background, and the thing is free at the end of the lease at the latest.
 func (l *Lease) Release(ctx context.Context) error {
+	if l.absent() {
+		return noLease("release")
+	}
 	h := l.hold
 	if h.engine.Begin() == nil {
 		defer h.engine.Done()
 	}
 	_, span := h.engine.Telemetry.Release(ctx, h.resource.Kind(), h.resource.Name())
 	held, err := l.release()
-	span.End(telemetry.OutcomeOf(err, telemetry.OutcomeReleased), held, err)
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeReleased)
+	if outcome == telemetry.OutcomeLost || outcome == telemetry.OutcomeExpired {
+		span.Lost(h.lossTold())
+	}
+	span.End(outcome, held, err)
 	return err
 }
 
-// cause returns the sentinel that says why the lease ended, or nil.
-func (l *Lease) cause() error {
+// why returns the error that says why the lease ended, or nil.
+func (l *Lease) why() error {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
-	return l.ended.err()
+	return l.because()
 }
 
 // error is what is told of a lease that ended so.

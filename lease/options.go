@@ -28,7 +28,8 @@ func Renewed(d time.Duration) Option {
 	return func(s *Settings) { s.length, s.fixed = d, false }
 }
 
-// Fixed has the lease end d after it was granted, and never renewed.
+// Fixed has the lease end d after it was granted, with ErrExpired, and never renewed. That
+// is no loss: it is neither logged nor counted as one.
 func Fixed(d time.Duration) Option {
 	return func(s *Settings) { s.length, s.fixed = d, true }
 }

@@ -18,13 +18,13 @@ func (l *Lease) release() (held time.Duration, err error) {
 	h := l.hold
 	h.mu.Lock()
 	if l.ended != notYet {
-		ended, left := l.ended, h.gone && h.lost != notYet && !h.freed && time.Now().Before(h.deadline)
+		ended, why, left := l.ended, l.because(), h.gone && h.lost != notYet && !h.freed && time.Now().Before(h.deadline)
 		h.freed = h.freed || left
 		h.mu.Unlock()
 		if left && ended != byClose {
 			h.settle(h.lateUntil()) // its own end came before the key's
 		}
-		return telemetry.StillHeld, h.error("release", ended.err())
+		return telemetry.StillHeld, h.error("release", why)
 	}
 	e, begun := h.finish(l, byRelease), h.granted
 	heir := h.heir()
@@ -144,15 +144,28 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 // outcome says what became of a release, of which unheard says that an earlier sending
 // may have done it.
 func (h *hold) outcome(call *conn.Call, err error, unheard bool) error {
+	gone, answered := answeredGone(err)
 	switch {
+	case answered:
+		if h.late != nil {
+			h.settle(h.late.until)
+		}
+		return h.foundGone(gone)
 	case err != nil:
 		h.settle(h.lateUntil())
 		return err
 	case call.Status() == Granted || unheard:
 		return nil
 	default:
-		return errs.Lost
+		return h.foundGone(notThere)
 	}
+}
+
+// foundGone is the error of a release that has found the hold lost.
+func (h *hold) foundGone(l loss) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return l.error(h.engine.Age() - h.granted)
 }
 
 // afterEntry is the release of the last lease while a nested acquisition is on
@@ -163,11 +176,11 @@ func (h *hold) afterEntry(ctx context.Context) error {
 	}
 	defer h.give()
 	h.mu.Lock()
-	gone, lost := h.gone, h.lost
+	gone, lost := h.gone, h.because(h.lost)
 	h.mu.Unlock()
 	switch {
-	case lost != notYet:
-		return lost.err()
+	case lost != nil:
+		return lost
 	case !gone:
 		return h.writeCount(ctx)
 	}

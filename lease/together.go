@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // Placed is a Locker that can be put in order with others, so that all who lock
@@ -51,4 +50,4 @@ func GiveBack(ctx context.Context, l *Lease) <-chan error {
 // would: nothing is renewed any more, and what it holds is left to run out, since work
 // may be going on under it. GiveBack gives it back sooner. It is for the packages of the
 // synchronizers.
-func Retire(l *Lease) { l.hold.endAll(byLoss, telemetry.LostClosed) }
+func Retire(l *Lease) { _ = l.hold.endAll(retired) }

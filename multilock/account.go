@@ -58,6 +58,7 @@ func (l *Lease) count() (last bool) {
 
 // over is called when a lease has ended in whatever way.
 func (l *Lease) over() {
+	l.tell()
 	if l.count() {
 		l.account.close(l.Err())
 	}
@@ -68,6 +69,8 @@ func (l *Lease) over() {
 func (a *account) close(err error) time.Duration {
 	a.told.Active(kindMulti, -1)
 	switch {
+	case errors.Is(err, errs.Expired):
+		a.told.Expired(kindMulti, time.Since(a.granted))
 	case errors.Is(err, errs.Lost):
 		a.told.Lost(kindMulti, telemetry.LostMember, 1)
 	case errors.Is(err, errs.MaxHold):

@@ -65,7 +65,7 @@ func (h *hold) add() *QuorumLease {
 
 // look ends the hold when no majority of the members is held any more.
 func (h *hold) look() {
-	left, closed, tooLong := 0, 0, 0
+	left, closed, tooLong, expired := 0, 0, 0, 0
 	for _, m := range h.members {
 		switch err := m.Err(); {
 		case err == nil:
@@ -74,6 +74,8 @@ func (h *hold) look() {
 			closed++
 		case errors.Is(err, errs.MaxHold):
 			tooLong++
+		case errors.Is(err, errs.Expired):
+			expired++
 		}
 	}
 	majority := h.quorum.majority()
@@ -89,13 +91,25 @@ func (h *hold) look() {
 		cause = errs.MaxHold
 	case all-closed-tooLong < majority:
 		cause = errs.Closed
+	case left+expired >= majority:
+		cause = errs.Expired
 	}
-	h.lose(fmt.Errorf("%d of %d left: %w", left, len(h.quorum.members), cause))
+	h.lose(fmt.Errorf("%d of %d left: %w", left, len(h.quorum.members), h.endOf(cause)))
+}
+
+// endOf returns the error of a member that ended so, without what it was of.
+func (h *hold) endOf(how error) error {
+	for _, m := range h.members {
+		if err := m.Err(); errors.Is(err, how) && (how != errs.Lost || !errors.Is(err, errs.Expired)) {
+			return errs.Bare(err)
+		}
+	}
+	return how
 }
 
 // lose ends the hold and every lease on it.
 func (h *hold) lose(cause error) {
-	reason := telemetry.LostServer
+	reason, agreed := telemetry.LostServer, errors.Is(cause, errs.Expired)
 	switch {
 	case errors.Is(cause, errs.Closed):
 		reason = telemetry.LostClosed
@@ -125,10 +139,14 @@ func (h *hold) lose(cause error) {
 		h.retire()
 	}
 	e := h.quorum.members[0].Engine
+	if agreed {
+		e.CountExpired(kind, time.Since(h.granted))
+		return
+	}
 	e.CountLost(kind, reason)
 	if reason != telemetry.LostClosed {
 		e.Log.Warn("holdfast: lost", "kind", kind, "name", engine.LogName(h.quorum.name),
-			"reason", reason, "held", engine.LogTime(time.Since(h.granted)))
+			"reason", reason, "held", engine.LogTime(time.Since(h.granted)), "cause", errs.Plain(errs.Bare(cause)))
 	}
 }
 

@@ -3,9 +3,11 @@ package multilock
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -18,12 +20,14 @@ type Lease struct {
 	alive   context.Context
 	account *account
 	counted atomic.Bool // its end, in the account
+	done    chan struct{}
+	told    sync.Once // that done is closed
 }
 
 // begin makes the Lease of what was taken, in the order of m.members: on the hold
 // of outer, if that is what was re-entered.
 func (m *MultiLock) begin(taken []*lease.Lease, outer *Lease, told *telemetry.Telemetry) *Lease {
-	l := &Lease{leases: make([]*lease.Lease, len(taken))}
+	l := &Lease{leases: make([]*lease.Lease, len(taken)), done: make(chan struct{})}
 	for i, one := range taken {
 		l.leases[m.members[i].given] = one
 	}
@@ -33,10 +37,20 @@ func (m *MultiLock) begin(taken []*lease.Lease, outer *Lease, told *telemetry.Te
 		l.account = outer.account
 	}
 	l.alive = l.Context(context.Background())
-	if told != nil {
-		context.AfterFunc(l.alive, l.over)
-	}
+	context.AfterFunc(l.alive, l.over)
 	return l
+}
+
+// tell closes done, once the contexts of the lock that has ended are cancelled: those of
+// the whole end with them.
+func (l *Lease) tell() {
+	for _, one := range l.leases {
+		if one.Err() != nil {
+			<-one.Done()
+			break
+		}
+	}
+	l.told.Do(func() { close(l.done) })
 }
 
 // Context returns a context for the work that the locks protect: parent, but
@@ -50,8 +64,8 @@ func (l *Lease) Context(parent context.Context) context.Context {
 }
 
 // Done returns a channel that is closed when the lease has ended, however it
-// ended.
-func (l *Lease) Done() <-chan struct{} { return l.alive.Done() }
+// ended, and its contexts are cancelled.
+func (l *Lease) Done() <-chan struct{} { return l.done }
 
 // Err returns nil while the lease lasts, and then why the first of the locks
 // ended: an error that matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
@@ -91,6 +105,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	ctx, span := l.account.told.Release(ctx, kindMulti, l.account.name)
 	last := l.Err() == nil && l.count()
 	err := l.releaseAll(ctx)
+	l.tell()
 	held := telemetry.StillHeld
 	if last {
 		held = l.account.close(err)
@@ -109,5 +124,5 @@ func (l *Lease) releaseAll(ctx context.Context) error {
 	if failed == nil {
 		return nil
 	}
-	return wrap(fmt.Sprintf("release all of %d", len(l.leases)), inOneLine(failed))
+	return errs.Wrap(fmt.Sprintf("release all of %d", len(l.leases)), inOneLine(failed))
 }

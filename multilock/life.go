@@ -26,18 +26,18 @@ func newLife() *life {
 	return &life{done: make(chan struct{}), children: make(map[*child]struct{})}
 }
 
-// end ends it. It may be called once.
+// end ends its contexts, and then it. It may be called once.
 func (l *life) end(cause error) {
 	l.mu.Lock()
 	l.ended = cause
 	children := l.children
 	l.children = nil
 	l.mu.Unlock()
-	close(l.done)
 	for c := range children {
 		c.forget()
 		c.cancel(cause)
 	}
+	close(l.done) // last, so that nobody who has waited for it finds a context that goes on
 }
 
 func (l *life) err() error {

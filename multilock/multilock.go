@@ -98,7 +98,7 @@ type acquiring = func(lease.Locker, context.Context) (*lease.Lease, error)
 // acquire takes all, and tells of it as of one acquisition.
 func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring, wait bool) (*Lease, error) {
 	if m.err != nil {
-		return nil, fmt.Errorf("holdfast: %s multilock: %w", op, m.err)
+		return nil, errs.Wrap(op+" multilock", m.err)
 	}
 	outer := m.carriedBy(ctx)
 	a := telemetry.Acquired{Reentrant: outer != nil, Waited: telemetry.ToldByParts}
@@ -139,13 +139,18 @@ func (m *MultiLock) take(ctx context.Context, op string, lock acquiring) ([]*lea
 			err = over
 		}
 		giveBack(ctx, taken)
-		return nil, wrap(fmt.Sprintf("%s all of %d", op, len(m.members)), err)
+		return nil, m.failed(op, err)
 	}
 	if over := ended(taken); over != nil {
 		giveBack(ctx, taken)
-		return nil, wrap(fmt.Sprintf("%s all of %d", op, len(m.members)), over)
+		return nil, m.failed(op, over)
 	}
 	return taken, nil
+}
+
+// failed adds to err what was being done to all of the locks.
+func (m *MultiLock) failed(op string, err error) error {
+	return errs.Wrap(fmt.Sprintf("%s all of %d", op, len(m.members)), err)
 }
 
 // ended returns why a lease on one of the locks has ended, if one has.

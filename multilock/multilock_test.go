@@ -218,6 +218,7 @@ func TestMultiLock_Close(t *testing.T) {
 		}
 		ctx := l.Context(t.Context())
 		p.clients[1].Close()
+		<-l.Done()
 		wantEnded(t, l, ctx, holdfast.ErrClosed)
 		wantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
 		_, err = m.Lock(t.Context())
@@ -406,5 +407,36 @@ func TestMultiLock_TooShort(t *testing.T) {
 			t.Errorf("asked %d times in 10 s", asked)
 		}
 		p.nets[0].OnCommand(nil)
+	})
+}
+
+// Who has waited on Done finds no context that goes on, however the lease ended.
+func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
+	play(t, 2, func(t *testing.T, w *world) {
+		p := w.process()
+		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
+		for i, end := range []func(l *multilock.Lease){
+			func(l *multilock.Lease) { release(t, l) },
+			func(*multilock.Lease) { w.servers[0].Del("a") },
+			func(*multilock.Lease) { w.servers[1].Del("b") },
+		} {
+			l, err := m.Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			contexts := make([]context.Context, 100)
+			for i := range contexts {
+				contexts[i] = l.Context(t.Context())
+			}
+			end(l)
+			<-l.Done()
+			for _, ctx := range contexts {
+				if ctx.Err() == nil {
+					t.Errorf("end %d: a context goes on", i)
+					break
+				}
+			}
+			_ = l.Release(t.Context())
+		}
 	})
 }

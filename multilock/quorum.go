@@ -155,12 +155,13 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 	ctx, span := q.telemetry().Acquire(ctx, kind, q.name)
 	a := telemetry.Acquired{}
 	l, err := q.enter(ctx, wait, &a)
+	a.Outcome = telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
 	if err != nil {
-		err = lease.CallError(op, kind, q.name, err)
+		err = lease.CallError(op, kind, q.name, errs.Ended(ctx, err))
 	} else {
 		a.Token = l.Token()
 	}
-	a.Outcome, a.Err = telemetry.OutcomeOf(err, telemetry.OutcomeAcquired), err
+	a.Err = err
 	span.End(a)
 	return l, err
 }

@@ -25,23 +25,10 @@ func (s several) Unwrap() []error { return s.causes }
 func inOneLine(all []error) error {
 	var words []string
 	for _, err := range all {
-		words = append(words, bare(err))
+		words = append(words, errs.Plain(err))
 	}
 	slices.Sort(words)
 	return several{strings.Join(slices.Compact(words), "; "), all}
-}
-
-// prefix is what each error of Holdfast begins with.
-const prefix = "holdfast: "
-
-// bare returns an error's text as a part of another's.
-func bare(err error) string {
-	return strings.ReplaceAll(strings.TrimPrefix(err.Error(), prefix), "\n"+prefix, "; ")
-}
-
-// wrap adds to the error of one lock what was being done to all of them.
-func wrap(what string, err error) error {
-	return several{prefix + what + ": " + bare(err), []error{err}}
 }
 
 // words says in a few words what came of asking one server: the lock's name and what was
@@ -59,11 +46,7 @@ func (q *Quorum) words(a answer) string {
 	case errors.Is(a.err, errs.Busy):
 		return errs.Busy.Error()
 	}
-	err := a.err
-	for strings.HasPrefix(err.Error(), prefix) && errors.Unwrap(err) != nil {
-		err = errors.Unwrap(err)
-	}
-	return strings.ReplaceAll(bare(err), "\n", "; ")
+	return errs.Plain(errs.Bare(a.err))
 }
 
 // servers says of each server in a few words what came of asking it.

@@ -57,7 +57,9 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 
 // ForceRelease takes the lock from whoever holds it and tells the waiters. It
 // reports whether anybody held it. Leases of this Client on the lock end at
-// once, those of others with their next renewal; in both cases with ErrLost.
+// once, those of others with their next renewal; in both cases with ErrLost. A hash
+// of an application's own, with fields that are no holders, is left as it is: the
+// error matches ErrWrongType.
 //
 // Work of the holder may still be going on: this is for people who know that it
 // is not.

@@ -122,11 +122,12 @@ func (s *Semaphore) acquire(ctx context.Context, op string, n int, how func(cont
 	if err == nil {
 		err = how(ctx, a)
 	}
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
 	if err != nil {
-		err = s.fail(op, err)
+		err = s.fail(op, errs.Ended(ctx, err))
 	}
 	span.End(telemetry.Acquired{
-		Outcome:  telemetry.OutcomeOf(err, telemetry.OutcomeAcquired),
+		Outcome:  outcome,
 		Attempts: a.attempts,
 		Waited:   a.waited,
 		Err:      err,

@@ -4,6 +4,7 @@ package conn
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -96,7 +97,7 @@ func (c *Call) Shortage() error {
 	if c.unwaited != nil && isReply(c.unwaited) {
 		return typed(c.unwaited, nil)
 	}
-	return errs.NotReplicated
+	return fmt.Errorf("%w: got %d, want %d", errs.NotReplicated, c.replicated, c.Replicas)
 }
 
 // Outstanding reports whether a request of the call that was never answered may

@@ -213,6 +213,15 @@ func (e *Engine) CountLost(kind, reason string) {
 	e.reports.metrics.count(count{counter: countLost, kind: kind, reason: reason}, 1)
 }
 
+// CountExpired counts a hold that ended as agreed, after that time.
+func (e *Engine) CountExpired(kind string, held time.Duration) {
+	if e.Telemetry == nil {
+		return
+	}
+	e.reports.metrics.count(count{counter: countActive, kind: kind}, -1)
+	e.measure(func() { e.Telemetry.Expired(kind, held) })
+}
+
 // CountRenewal counts a renewal that ended so.
 func (e *Engine) CountRenewal(kind string, outcome telemetry.Outcome) {
 	if e.Telemetry == nil {

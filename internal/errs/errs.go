@@ -23,4 +23,17 @@ var (
 	NoQuorum    = errors.New("no majority of the servers")
 
 	NotReplicated = errors.New("too few replicas have it")
+
+	// Expired is also Lost: a holder that looks for that stops its work.
+	Expired error = special{"fixed lease over", Lost}
 )
+
+// special is an error that is another one too.
+type special struct {
+	text string
+	also error
+}
+
+func (s special) Error() string { return s.text }
+
+func (s special) Is(target error) bool { return target == s.also }

@@ -38,7 +38,7 @@ func telemetry(w *world) {
 		"holdfast.lock.release released",
 		"holdfast.lock.release repeated",
 		"holdfast.lock.acquire acquired",
-		"holdfast.lock.release lost",
+		"holdfast.lock.release expired",
 	}
 	if !slices.Equal(got, want) {
 		w.Errorf("spans\n%q, want\n%q", got, want)
@@ -67,8 +67,8 @@ func (w *world) everyOutcome(told *holdfast.Client) {
 	w.release(l)
 	w.matches("Release, again", l.Release(w.patient()), holdfast.ErrReleased)
 	l = w.lock(w.locker(told, holdfast.Fixed(2*time.Second)))
-	w.ended(l, holdfast.ErrLost)
-	w.matches("Release", l.Release(w.patient()), holdfast.ErrLost)
+	w.ended(l, holdfast.ErrExpired)
+	w.matches("Release", l.Release(w.patient()), holdfast.ErrExpired, holdfast.ErrLost)
 	w.soonFree(w.rival(w.process())) // which clears away what ran out
 }
 
@@ -98,7 +98,7 @@ func (w *world) wantMetrics(reader sdkmetric.Reader) {
 		"holdfast.acquire.duration cancelled": 1,
 		"holdfast.acquire.duration acquired":  2,
 		"holdfast.hold.duration released":     1,
-		"holdfast.lost deadline":              1,
+		"holdfast.hold.duration expired":      1,
 		"holdfast.lock.active":                0,
 		"holdfast.waiter.active":              0,
 	})

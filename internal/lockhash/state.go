@@ -2,7 +2,9 @@ package lockhash
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -24,8 +26,24 @@ type State struct {
 // Holder is one field of the hash.
 type Holder struct {
 	ID    string // an Owner's, or what another program has put there
-	Count int
+	Count int    // 0 where it is no number
 }
+
+// foreign returns a field that no Mutex has, neither Holdfast's nor Redisson's, if there is
+// one: a holder is <client>:<number>, with a count.
+func (s State) foreign() (field string, found bool) {
+	for _, h := range s.Holders {
+		at := strings.LastIndexByte(h.ID, ':')
+		_, err := strconv.ParseInt(h.ID[at+1:], 10, 64)
+		if at < 1 || err != nil || h.Count < 1 {
+			return h.ID, true
+		}
+	}
+	return "", false
+}
+
+// cut returns so much of an application's own field as an error shows.
+func cut(field string) string { return field[:min(len(field), 32)] }
 
 // ParseState returns what a call made by State was answered.
 func ParseState(call *conn.Call) State {
@@ -83,11 +101,15 @@ func (h Hash) Query(ctx context.Context, e *engine.Engine) (State, error) {
 }
 
 // ForceRelease takes the lock from whoever holds it, by the lock's own release,
-// and ends the leases of this Client on it. It reports whether anybody held it.
+// and ends the leases of this Client on it. It reports whether anybody held it. A hash
+// that has another field than holders is no lock, and is left as it is: errs.WrongType.
 func (h Hash) ForceRelease(ctx context.Context, e *engine.Engine, release func(holder, publish string) *conn.Call) (bool, error) {
 	s, err := h.Query(ctx, e)
 	if err != nil || !s.Locked {
 		return false, err
+	}
+	if field, found := s.foreign(); found {
+		return false, fmt.Errorf("%w: a hash stands there whose field %q is no holder's", errs.WrongType, cut(field))
 	}
 	publish, err := e.Conn.PublishCommand(ctx)
 	if err != nil {

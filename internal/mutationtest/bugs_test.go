@@ -57,7 +57,7 @@ var firstBugs = []bug{
 	{
 		name: "a renewal that too few replicas have counts",
 		file: "lease/hold.go",
-		old:  "\tcase r.Short:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed()\n",
+		old:  "\tcase r.Short:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed(errs.NotReplicated.Error())\n",
 		new:  "",
 		pkg:  ".", tests: []string{"TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount"},
 	},
@@ -265,7 +265,7 @@ var firstBugs = []bug{
 	{
 		name: "renewal goes on until the release is answered",
 		file: "lease/release.go",
-		old:  "\th := l.hold\n\th.mu.Lock()\n\tif l.ended != notYet {\n\t\tended, left",
+		old:  "\th := l.hold\n\th.mu.Lock()\n\tif l.ended != notYet {\n\t\tended, why, left",
 		new: `	h := l.hold
 	h.mu.Lock()
 	if l.ended == notYet && h.count == 1 && !h.entering {
@@ -280,14 +280,14 @@ var firstBugs = []bug{
 		return h.engine.Age() - begun, err
 	}
 	if l.ended != notYet {
-		ended, left`,
+		ended, why, left`,
 		pkg: ".", tests: []string{"TestBehaviour12_RenewalStopsFirst"},
 	},
 	{
 		name: "Close releases what is held, under work that goes on",
 		file: "lease/end.go",
 		old:  "\t\th.tidy()\n\t}\n",
-		new:  "\t\th.tidy()\n\t} else if reason == telemetry.LostClosed {\n\t\th.settle(0)\n\t}\n",
+		new:  "\t\th.tidy()\n\t} else if h.seldom.lost.reason == telemetry.LostClosed {\n\t\th.settle(0)\n\t}\n",
 		pkg:  ".", tests: []string{"TestBehaviour16_Close"},
 	},
 
@@ -411,8 +411,8 @@ var firstBugs = []bug{
 	{
 		name: "several locks that were not all granted are kept",
 		file: "multilock/multilock.go",
-		old:  "\t\tgiveBack(ctx, taken)\n\t\treturn nil, wrap(fmt.Sprintf(\"%s all of %d\", op, len(m.members)), err)",
-		new:  "\t\treturn nil, wrap(fmt.Sprintf(\"%s all of %d\", op, len(m.members)), err)",
+		old:  "\t\tgiveBack(ctx, taken)\n\t\treturn nil, m.failed(op, err)",
+		new:  "\t\treturn nil, m.failed(op, err)",
 		pkg:  "multilock", tests: []string{"TestMultiLock_TryLeavesNothing"},
 	},
 	{

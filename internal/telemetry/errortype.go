@@ -17,6 +17,7 @@ var errorTypes = [...]struct {
 	is   error
 	name string
 }{
+	{errs.Expired, "expired"}, // before Lost, which it is as well
 	{errs.Lost, "lost"},
 	{errs.MaxHold, "max_hold"},
 	{errs.Closed, "closed"},

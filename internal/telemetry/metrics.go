@@ -213,6 +213,14 @@ func (t *Telemetry) Lost(kind, reason string, n int64) {
 	m.lost.Add(context.Background(), n, m.options.get(labels{kind: kind, reason: reason}).add...)
 }
 
+// Expired records a hold of fixed leases that ended as agreed, after that time.
+func (t *Telemetry) Expired(kind string, held time.Duration) {
+	if t == nil {
+		return
+	}
+	t.metrics.held(context.Background(), kind, OutcomeExpired, held, nil)
+}
+
 // Woken counts a waiter's waking up. reason is one of WokenMessage, WokenTimer
 // and WokenTurn.
 func (t *Telemetry) Woken(kind, reason string) {

@@ -23,6 +23,7 @@ const (
 	OutcomeReleased                     // release: given back, or one nesting less
 	OutcomeRepeated                     // release: this lease was released before; nothing was sent
 	OutcomeLost                         // acquire, release: the lease had already ended by itself
+	OutcomeExpired                      // release: the fixed lease had ended as agreed; hold: it ended so
 	OutcomeRenewed                      // renewal: the server moved the expiry
 	OutcomeGone                         // renewal: the server no longer knows the hold
 	OutcomeFailed                       // renewal: no usable answer; it is tried again until the local deadline
@@ -38,6 +39,7 @@ var outcomeNames = [...]string{
 	OutcomeReleased:  "released",
 	OutcomeRepeated:  "repeated",
 	OutcomeLost:      "lost",
+	OutcomeExpired:   "expired",
 	OutcomeRenewed:   "renewed",
 	OutcomeGone:      "gone",
 	OutcomeFailed:    "failed",
@@ -75,11 +77,14 @@ func (o Outcome) failure() bool {
 // the wait but an error: otherwise a server that answers nobody would show up
 // as contention. A second release is no failure, because a deferred one after an
 // explicit one is good style; an acquisition through a lease that was released
-// is a mistake of the caller, and an error.
+// is a mistake of the caller, and an error. A fixed lease that was over before its
+// release ended as agreed.
 func OutcomeOf(err error, success Outcome) Outcome {
 	switch {
 	case err == nil:
 		return success
+	case errors.Is(err, errs.Expired) && success == OutcomeReleased:
+		return OutcomeExpired
 	case errors.Is(err, errs.Lost), errors.Is(err, errs.MaxHold):
 		return OutcomeLost
 	case errors.Is(err, errs.Released) && success == OutcomeReleased:

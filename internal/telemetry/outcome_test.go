@@ -36,6 +36,7 @@ func TestOutcomeOf(t *testing.T) {
 		{"no answer before the deadline", context.DeadlineExceeded, telemetry.OutcomeError},
 		{"closed while waiting", errors.Join(errs.Busy, errs.Closed), telemetry.OutcomeClosed},
 		{"lost", fmt.Errorf("rlock: release: %w", errs.Lost), telemetry.OutcomeLost},
+		{"through a lease that had expired", errs.Expired, telemetry.OutcomeLost},
 		{"held too long", errs.MaxHold, telemetry.OutcomeLost},
 		{"through a lease released before", errs.Released, telemetry.OutcomeError},
 		{"anything else", io.EOF, telemetry.OutcomeError},
@@ -52,6 +53,13 @@ func TestASecondReleaseIsNoFailure(t *testing.T) {
 	err := fmt.Errorf("rlock: release %q: %w", "a", errs.Released)
 	if got := telemetry.OutcomeOf(err, telemetry.OutcomeReleased); got != telemetry.OutcomeRepeated {
 		t.Errorf("got %v, want %v", got, telemetry.OutcomeRepeated)
+	}
+}
+
+func TestReleasingAFixedLeaseThatIsOverIsNoFailure(t *testing.T) {
+	err := fmt.Errorf("rlock: release %q: %w", "a", errs.Expired)
+	if got := telemetry.OutcomeOf(err, telemetry.OutcomeReleased); got != telemetry.OutcomeExpired {
+		t.Errorf("got %v, want %v", got, telemetry.OutcomeExpired)
 	}
 }
 
@@ -120,7 +128,7 @@ func recordedErrorType(t *testing.T, err error) any {
 // "_OTHER"; this is where one learns of it.
 func TestEverySentinelHasAClass(t *testing.T) {
 	classified := map[string]error{
-		"Busy": errs.Busy, "Lost": errs.Lost, "Released": errs.Released, "MaxHold": errs.MaxHold,
+		"Busy": errs.Busy, "Lost": errs.Lost, "Expired": errs.Expired, "Released": errs.Released, "MaxHold": errs.MaxHold,
 		"Closed": errs.Closed, "WrongType": errs.WrongType, "OutOfMemory": errs.OutOfMemory,
 		"Denied": errs.Denied, "BadArgument": errs.BadArgument,
 		"Upgrade":   errs.Upgrade,

@@ -15,6 +15,7 @@ import (
 const (
 	spanAcquire = "holdfast.lock.acquire"
 	spanRelease = "holdfast.lock.release"
+	eventLost   = "holdfast.lost"
 )
 
 // Attributes that only spans carry: each has a value of its own per operation.
@@ -24,6 +25,7 @@ const (
 	keyWaited   = attribute.Key("holdfast.wait.duration")
 	keyHeld     = attribute.Key("holdfast.hold.duration")
 	keyToken    = attribute.Key("holdfast.token")
+	keyCause    = attribute.Key("holdfast.cause")
 )
 
 // Acquisition is one acquisition under way. Its zero value records nothing.
@@ -102,6 +104,27 @@ func (t *Telemetry) Release(ctx context.Context, kind, name string) (context.Con
 	}
 	op := t.begin(t.partOf(ctx), spanRelease, kind, name)
 	return op.ctx, Releasing{op}
+}
+
+// Loss is how a hold ended without being released.
+type Loss struct {
+	Reason string        // as for Telemetry.Lost; "" for a fixed lease that ended as agreed
+	At     time.Time     // when
+	Held   time.Duration // how long it had been held
+	Why    string        // for people
+}
+
+// Lost adds to the span of a release an event that says when and why the hold had been
+// lost before, unless l is nil.
+func (r Releasing) Lost(l *Loss) {
+	if l == nil || !r.recording() {
+		return
+	}
+	attrs := []attribute.KeyValue{keyHeld.Float64(l.Held.Seconds()), keyCause.String(printable(l.Why))}
+	if l.Reason != "" {
+		attrs = append(attrs, keyReason.String(l.Reason))
+	}
+	r.span.AddEvent(eventLost, trace.WithTimestamp(l.At), trace.WithAttributes(attrs...))
 }
 
 // End ends the span. held is how long the hold lasted, from grant to release or

@@ -1,0 +1,412 @@
+// What a holder is told when its lease ends: why, after how long, and once.
+
+package holdfast_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// leased are the kinds whose leases are renewed, by how they are locked on the name, and
+// the key where the hold stands.
+var leased = map[string]struct {
+	locker func(p *process) lease.Locker
+	key    string
+}{
+	"mutex":     {func(p *process) lease.Locker { return p.mutex }, name},
+	"fairmutex": {func(p *process) lease.Locker { return p.FairMutex(name) }, name},
+	"reader":    {func(p *process) lease.Locker { return p.RWMutex(name).RLocker() }, name},
+	"writer":    {func(p *process) lease.Locker { return p.RWMutex(name) }, name},
+	"permits":   {permitsOf, "{" + name + "}:timeout"},
+}
+
+// permitsOf returns the permits of the name, of which there are three.
+func permitsOf(p *process) lease.Locker {
+	if err := p.w.rdb.Set(p.w.t.Context(), name, 3, 0).Err(); err != nil {
+		p.w.t.Fatal(err)
+	}
+	return p.PermitSemaphore(name).Locker(1)
+}
+
+// overwrite puts a string of an application's in place of the hold.
+func (w *world) overwrite(key string) {
+	w.t.Helper()
+	if err := w.rdb.Set(w.t.Context(), key, "precious", 0).Err(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// wantPrecious fails the test unless the string still stands there, and deletes it.
+func (w *world) wantPrecious(key string) {
+	w.t.Helper()
+	if got := w.rdb.Get(w.t.Context(), key).Val(); got != "precious" {
+		w.t.Errorf("what stood in the lock's place is %q", got)
+	}
+	w.mini.Del(key)
+	w.mini.Del(name) // the permits that are left
+}
+
+func TestAKeyThatBecameAnotherTypeIsToldByTheNextRenewal(t *testing.T) {
+	for kind, k := range leased {
+		t.Run(kind, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				l := w.lock(t.Context(), k.locker(w.process()))
+				ctx := l.Context(t.Context())
+				w.at(5 * time.Second)
+				w.overwrite(k.key)
+				<-ctx.Done()
+				within(t, "told at", w.now(), 9_900*time.Millisecond, 10_100*time.Millisecond)
+				wantErr(t, context.Cause(ctx), holdfast.ErrLost, holdfast.ErrWrongType)
+				wantErr(t, l.Release(t.Context()), holdfast.ErrLost, holdfast.ErrWrongType)
+				w.at(45 * time.Second)
+				w.wantPrecious(k.key)
+			})
+		})
+	}
+}
+
+// The holder's own calls find it before the renewal does.
+func TestAKeyThatBecameAnotherTypeIsToldByTheHoldersCalls(t *testing.T) {
+	calls := map[string]func(w *world, p *process, l *lease.Lease, ctx context.Context) error{
+		"Release": func(w *world, p *process, l *lease.Lease, ctx context.Context) error {
+			return l.Release(ctx)
+		},
+		"Extend": func(w *world, p *process, l *lease.Lease, ctx context.Context) error {
+			return l.Extend(ctx, time.Minute)
+		},
+		"Detach": func(w *world, p *process, l *lease.Lease, ctx context.Context) error {
+			_, err := l.Detach(ctx)
+			return err
+		},
+		"a nested Lock": func(w *world, p *process, l *lease.Lease, ctx context.Context) error {
+			_, err := p.mutex.Lock(l.Context(ctx))
+			return err
+		},
+	}
+	for what, call := range calls {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p := w.process()
+				l := w.lock(t.Context(), p.mutex)
+				w.at(time.Second)
+				w.overwrite(name)
+				wantErr(t, call(w, p, l, t.Context()), holdfast.ErrLost, holdfast.ErrWrongType)
+				if l.Err() == nil {
+					t.Error("the lease goes on")
+				}
+				w.wantPrecious(name)
+			})
+		})
+	}
+}
+
+// lossesOf are the ways in which a renewed lease of 30 s ends by itself, and the
+// words of it that follow "lease lost after ...: " or whatever else it is.
+var lossesOf = []struct {
+	what    string
+	options []lease.Option
+	end     func(w *world, p *process)
+	is      error
+	says    string
+	reason  string // in the log; "": no log
+}{
+	{"deleted", nil, func(w *world, p *process) { w.mini.Del(name) }, holdfast.ErrLost,
+		"lease lost after 10s: Redis no longer has it (released by force, deleted, or failed over)", "server"},
+	{"overwritten", nil, func(w *world, p *process) { w.overwrite(name) }, holdfast.ErrLost,
+		"lease lost after 10s: Redis no longer has it: the key holds another type of value", "server"},
+	{"unreachable", nil, func(w *world, p *process) { p.unplug(true) }, holdfast.ErrLost,
+		"lease lost after 29.7s: no renewal got through for 19.7s (last failure: ", "deadline"},
+	{"silent", nil, func(w *world, p *process) { p.each(silence) }, holdfast.ErrLost,
+		"lease lost after 29.7s: no renewal got through for 19.7s (last failure: ", "deadline"},
+	{"expired", []lease.Option{lease.Fixed(10 * time.Second)}, nil, holdfast.ErrExpired, "fixed lease over after 10s", ""},
+	{"held too long", []lease.Option{lease.MaxHold(15 * time.Second)}, nil, holdfast.ErrMaxHold,
+		"held for longer than allowed (held for 15s)", "max_hold"},
+	{"closed", nil, func(w *world, p *process) { p.Close() }, holdfast.ErrClosed, "client closed (held for 1s)", ""},
+}
+
+// silence has Redis answer nothing.
+func silence(sending) redistest.Fault { return redistest.Silence }
+
+func TestALossSaysWhyAndAfterHowLong(t *testing.T) {
+	for _, tc := range lossesOf {
+		t.Run(tc.what, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				var log bytes.Buffer
+				p := w.process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				l := w.lock(t.Context(), p.Mutex(name, tc.options...))
+				ctx := l.Context(t.Context())
+				w.at(time.Second)
+				if tc.end != nil {
+					tc.end(w, p)
+				}
+				<-ctx.Done()
+				p.unplug(false)
+				p.each(nil)
+				start := fmt.Sprintf("holdfast: %%s mutex %q: owner %s: %s", name, l.Owner().Short(), tc.says)
+				wantText(t, context.Cause(ctx), fmt.Sprintf(start, "lease on"))
+				wantText(t, l.Err(), fmt.Sprintf(start, "lease on"))
+				wantText(t, l.Release(t.Context()), fmt.Sprintf(start, "release"))
+				wantErr(t, context.Cause(ctx), tc.is)
+				wantErr(t, l.Err(), tc.is)
+				synctest.Wait()
+				wantLost(t, log.String(), tc.reason, tc.says)
+				w.at(61 * time.Second)
+				w.mini.Del(name)
+			})
+		})
+	}
+}
+
+// wantText fails the test unless err's text begins so, and is one of a loss: one prefix,
+// one line.
+func wantText(t *testing.T, err error, start string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), start) {
+		t.Errorf("error\n%v, want\n%s...", err, start)
+		return
+	}
+	wantPlain(t, err)
+}
+
+// wantPlain fails the test unless err's text has one prefix and one line, names the lock
+// once, and says nothing of Redis's scripts.
+func wantPlain(t *testing.T, err error) {
+	t.Helper()
+	text := err.Error()
+	if strings.Count(text, "holdfast:") != 1 || !strings.HasPrefix(text, "holdfast: ") {
+		t.Errorf("not one prefix: %s", text)
+	}
+	if strings.Contains(text, "\n") || strings.Contains(text, "user_script") || strings.Contains(text, "script: ") {
+		t.Errorf("not one line of plain words: %s", text)
+	}
+	if strings.Count(text, name) > 1 {
+		t.Errorf("the name more than once: %s", text)
+	}
+}
+
+// wantLost fails the test unless the log has one line of a loss with that reason, which
+// says why; or none if there is no reason.
+func wantLost(t *testing.T, log, reason, says string) {
+	t.Helper()
+	lines := 0
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, "holdfast: lost") {
+			continue
+		}
+		lines++
+		if !strings.Contains(line, "reason="+reason+" ") || !strings.Contains(line, says) {
+			t.Errorf("the log says %swant reason=%s and %q", line, reason, says)
+		}
+	}
+	if want := map[bool]int{true: 1, false: 0}[reason != ""]; lines != want {
+		t.Errorf("%d lines of a loss in the log, want %d:\n%s", lines, want, log)
+	}
+}
+
+// A fixed lease that ends as agreed sets off no alarm.
+func TestAFixedLeaseThatEndsAsAgreedIsNotCountedAsLost(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
+		p := w.process(
+			holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
+			holdfast.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+		l := w.lock(t.Context(), p.Mutex(name, holdfast.Fixed(10*time.Second)))
+		w.at(11 * time.Second)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrExpired)
+
+		var all metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		held := false
+		for _, m := range all.ScopeMetrics[0].Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				if m.Name == "holdfast.lost" && data.DataPoints[0].Value != 0 {
+					t.Errorf("counted as lost: %v", data.DataPoints)
+				}
+			case metricdata.Histogram[float64]:
+				held = held || m.Name == "holdfast.hold.duration" && data.DataPoints[0].Count == 1
+			}
+		}
+		if !held {
+			t.Error("its duration is not recorded")
+		}
+		release := spans.Ended()[1]
+		if events := release.Events(); len(events) != 1 || events[0].Name != "holdfast.lost" {
+			t.Errorf("events of the release: %v", events)
+		}
+		if status := release.Status(); status.Description != "" {
+			t.Errorf("the release is told as a failure: %v", status)
+		}
+	})
+}
+
+// The span of the release says when the lease was lost, and why.
+func TestTheReleaseOfALostLeaseHasAnEventThatSaysWhy(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		spans := tracetest.NewSpanRecorder()
+		p := w.process(holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
+		l := w.lock(t.Context(), p.mutex)
+		w.mini.Del(name)
+		w.at(20 * time.Second)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		events := spans.Ended()[1].Events()
+		if len(events) != 1 {
+			t.Fatalf("events: %v", events)
+		}
+		within(t, "lost at", events[0].Time.Sub(w.start), 9_900*time.Millisecond, 10_100*time.Millisecond)
+		said := make(map[string]string)
+		for _, a := range events[0].Attributes {
+			said[string(a.Key)] = a.Value.String()
+		}
+		if said["holdfast.reason"] != "server" || !strings.Contains(said["holdfast.cause"], "Redis no longer has it") {
+			t.Errorf("the event says %v", said)
+		}
+	})
+}
+
+func TestDoTellsALossOnce(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		err := holdfast.Do(t.Context(), p.mutex, func(ctx context.Context) error {
+			w.mini.Del(name)
+			<-ctx.Done()
+			return fmt.Errorf("work stopped: %w", context.Cause(ctx))
+		})
+		wantErr(t, err, holdfast.ErrLost)
+		if text := err.Error(); strings.Count(text, "lease lost") != 1 || strings.Contains(text, "\n") {
+			t.Errorf("told twice: %s", text)
+		}
+		err = holdfast.Do(t.Context(), p.mutex, func(ctx context.Context) error {
+			w.mini.Del(name)
+			<-ctx.Done()
+			return ctx.Err() // which does not say why
+		})
+		wantErr(t, err, context.Canceled, holdfast.ErrLost)
+		if text := err.Error(); strings.Count(text, "lease lost") != 1 || strings.Contains(text, "\n") {
+			t.Errorf("not told once, on one line: %s", text)
+		}
+	})
+}
+
+func TestANilLeaseIsOneThatHasEnded(t *testing.T) {
+	for what, l := range map[string]*lease.Lease{"nil": nil, "the zero Lease": new(lease.Lease)} {
+		t.Run(what, func(t *testing.T) {
+			ctx := t.Context()
+			wantErr(t, l.Release(ctx), holdfast.ErrBadArgument)
+			wantErr(t, l.Extend(ctx, time.Second), holdfast.ErrBadArgument)
+			wantErr(t, l.Err(), holdfast.ErrBadArgument)
+			_, err := l.Detach(ctx)
+			wantErr(t, err, holdfast.ErrBadArgument)
+			wantEnd(t, l.Context(ctx), holdfast.ErrBadArgument)
+			select {
+			case <-l.Done():
+			default:
+				t.Error("it has not ended")
+			}
+			if !l.Owner().IsZero() || l.Token() != 0 || !l.Deadline().IsZero() {
+				t.Errorf("owner %v, token %d, deadline %v", l.Owner(), l.Token(), l.Deadline())
+			}
+		})
+	}
+}
+
+// A wait that ends with its context matches the cause that was given to that.
+func TestAWaitThatEndsMatchesTheCauseOfItsContext(t *testing.T) {
+	shutdown := errors.New("the program shuts down")
+	for kind, k := range leased {
+		if kind == "permits" || kind == "reader" {
+			continue // which would not wait
+		}
+		t.Run(kind, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				l := w.lock(t.Context(), k.locker(w.process()))
+				ctx, cancel := context.WithCancelCause(t.Context())
+				a := w.goLock(ctx, k.locker(w.process()))
+				w.at(5 * time.Second)
+				cancel(shutdown)
+				_, err := a.result()
+				wantErr(t, err, holdfast.ErrBusy, context.Canceled, shutdown)
+				wantPlain(t, err)
+				w.release(l)
+			})
+		})
+	}
+}
+
+// What is no lock is nobody's to force open.
+func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
+	for what, fields := range map[string][]any{
+		"fields of words":            {"title", "precious", "price", "42"},
+		"a field that looks like it": {"item:1", "precious"},
+		"beside a holder":            {"6e0e2d3c-0000-4000-8000-000000000000:1", 1, "title", "precious"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p := w.process()
+				w.rdb.HSet(t.Context(), name, fields...)
+				before := w.holders(name)
+				for kind, m := range map[string]interface {
+					ForceRelease(context.Context) (bool, error)
+				}{"mutex": p.mutex, "fairmutex": p.FairMutex(name), "rwlock": p.RWMutex(name)} {
+					held, err := m.ForceRelease(t.Context())
+					if kind != "rwlock" { // which sees nobody in it
+						wantErr(t, err, holdfast.ErrWrongType)
+						wantPlain(t, err)
+					}
+					if held {
+						t.Errorf("%s: released by force", kind)
+					}
+				}
+				if after := w.holders(name); !slices.Equal(before, after) {
+					t.Errorf("the hash is %q now, was %q", after, before)
+				}
+				w.mini.Del(name)
+			})
+		})
+	}
+}
+
+// The error says which type stands where the lock should be.
+func TestTheErrorOfAWrongTypeNamesTheTypeThatStandsThere(t *testing.T) {
+	for _, kind := range []string{"mutex", "fairmutex", "reader", "writer"} {
+		t.Run(kind, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				m := leased[kind].locker(w.process())
+				w.overwrite(name)
+				_, err := m.Lock(t.Context())
+				wantErr(t, err, holdfast.ErrWrongType)
+				wantPlain(t, err)
+				if want := "a string stands there; is it a lock of redsync, redislock or another program?"; !strings.HasSuffix(err.Error(), want) {
+					t.Errorf("%v, want ...%s", err, want)
+				}
+				w.wantPrecious(name)
+				w.rdb.RPush(t.Context(), name, "precious")
+				_, err = m.TryLock(t.Context())
+				wantErr(t, err, holdfast.ErrWrongType)
+				if want := "a list stands there; is it another program's?"; !strings.HasSuffix(err.Error(), want) {
+					t.Errorf("%v, want ...%s", err, want)
+				}
+				w.mini.Del(name)
+			})
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package errs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+func TestAnErrorHasOnePrefixAndIsOneLine(t *testing.T) {
+	inner := errs.Wrap(`lock mutex "a"`, errs.Busy)
+	joined := errors.Join(inner, errs.Wrap(`lock mutex "b"`, errs.Lost))
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{inner, `holdfast: lock mutex "a": held by another`},
+		{errs.Wrap("lock all of 2", inner), `holdfast: lock all of 2: lock mutex "a": held by another`},
+		{errs.Wrap("lock all of 2", fmt.Errorf("in vain: %w", inner)), `holdfast: lock all of 2: in vain: lock mutex "a": held by another`},
+		{errs.Wrap("release all of 2", joined), `holdfast: release all of 2: lock mutex "a": held by another; lock mutex "b": lease lost`},
+	} {
+		if got := tc.err.Error(); got != tc.want {
+			t.Errorf("%s\nwant\n%s", got, tc.want)
+		}
+		if !errors.Is(tc.err, errs.Busy) {
+			t.Errorf("%v does not match Busy", tc.err)
+		}
+	}
+}
+
+func TestAnErrorSaysNothingOfRedissScripts(t *testing.T) {
+	const (
+		hash = "58fbb04a1b2c3d4e5f60718293a4b5c6d7e8f901"
+		want = "holdfast: lock: OOM command not allowed."
+	)
+	for _, text := range []string{
+		"OOM command not allowed.",
+		"OOM command not allowed. script: " + hash + ", on @user_script:15.",
+		"ERR Error running script (call to f_" + hash + "): @user_script:15: @user_script: 15: -OOM command not allowed.",
+		"ERR Error running script (call to f_" + hash + "): @user_script:15: OOM command not allowed.",
+	} {
+		if got := errs.Wrap("lock", errors.New(text)).Error(); got != want {
+			t.Errorf("%q becomes\n%q, want\n%q", text, got, want)
+		}
+	}
+	twice := fmt.Errorf("last failure: %s script: %s, on @user_script:7. (and more)", "ERR no", hash)
+	if got, want := errs.Plain(twice), "last failure: ERR no (and more)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, text := range []string{"a script: of one's own", "no script: ", "ERR Error running script (call to f_"} {
+		_ = errs.Plain(errors.New(text)) // whatever it is: no panic, and it ends
+	}
+}
+
+func TestAnEndedWaitMatchesTheCauseOfItsContext(t *testing.T) {
+	shutdown := errors.New("the program shuts down")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	refused := errors.New("refused")
+	if err := errs.Ended(ctx, refused); err != refused {
+		t.Errorf("before the end: %v", err)
+	}
+	cancel(shutdown)
+	err := errs.Ended(ctx, fmt.Errorf("%w: %w", errs.Busy, ctx.Err()))
+	for _, want := range []error{errs.Busy, context.Canceled, shutdown} {
+		if !errors.Is(err, want) {
+			t.Errorf("%v does not match %v", err, want)
+		}
+	}
+	if again := errs.Ended(ctx, err); again != err {
+		t.Errorf("the cause is told twice: %v", again)
+	}
+	if err := errs.Ended(ctx, refused); err != refused {
+		t.Errorf("what ctx did not end: %v", err)
+	}
+	if err := errs.Ended(ctx, nil); err != nil {
+		t.Errorf("what did not fail: %v", err)
+	}
+}
+
+func TestAnExpiredLeaseIsALostOne(t *testing.T) {
+	if !errors.Is(errs.Expired, errs.Lost) || errors.Is(errs.Lost, errs.Expired) {
+		t.Error("Expired must match Lost, and Lost must not match Expired")
+	}
+}

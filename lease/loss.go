@@ -1,0 +1,146 @@
+// Why a lease ended by itself, in words.
+
+package lease
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// loss is how a hold ended without being released.
+type loss struct {
+	how    end
+	reason string // for metrics and the log
+	why    string // for people; "" where how says it all
+	also   error  // what an error of it matches too, or nil
+}
+
+var (
+	notThere = loss{how: byLoss, reason: telemetry.LostServer,
+		why: "Redis no longer has it (released by force, deleted, or failed over)"}
+	overwritten = loss{how: byLoss, reason: telemetry.LostServer,
+		why: "Redis no longer has it", also: errs.WrongType}
+	closedUnder = loss{how: byClose, reason: telemetry.LostClosed}
+	retired     = loss{how: byLoss, reason: telemetry.LostClosed, why: "the whole that it was a part of has ended"}
+)
+
+// answeredGone returns how the hold was lost if err, with which Redis answered a call
+// about it, says that it was. What stands there in its place is nobody's hold.
+func answeredGone(err error) (loss, bool) { return overwritten, errors.Is(err, errs.WrongType) }
+
+// seldom is what most holds never have. It stands apart because a process may hold very
+// many. It is guarded by the hold's mutex.
+type seldom struct {
+	changed chan struct{} // closed when the count can be changed again; nil if nobody waits
+
+	failure string        // why the last renewal failed; "" if it did not
+	failing time.Duration // when the first of those was due that failed, by the Client's age
+
+	lost loss          // how the hold was lost; how is notYet while it is not
+	at   time.Time     // when
+	held time.Duration // how long it had been held
+}
+
+// seldomly returns what the hold seldom has for writing, under the mutex.
+func (h *hold) seldomly() *seldom {
+	if h.seldom == nil {
+		h.seldom = new(seldom)
+	}
+	return h.seldom
+}
+
+// noteFailure notes, under the mutex, why a renewal failed.
+func (h *hold) noteFailure(failure string) {
+	s := h.seldomly()
+	if s.failure == "" {
+		s.failing = h.renewAt
+	}
+	s.failure = failure
+}
+
+// lose marks the hold, under the mutex, as one that ended so.
+func (h *hold) lose(l loss, now time.Time) {
+	s := h.seldomly()
+	h.gone, h.lost = true, l.how
+	s.lost, s.at, s.held = l, now, h.engine.AgeAt(now)-h.granted
+}
+
+// stoodStill is by how much later than its deadline the end of a hold is found out where
+// the process must have stood still: its scheduler is late by far less.
+const stoodStill = 250 * time.Millisecond
+
+// silent returns, under the mutex, how the hold is lost of which the deadline has come.
+func (h *hold) silent(now time.Time) loss {
+	l := loss{how: byLoss, reason: telemetry.LostDeadline}
+	if late := now.Sub(h.deadline); late >= stoodStill {
+		l.why = fmt.Sprintf("this process stood still, and found out %v after its deadline", round(late))
+		return l
+	}
+	since, last := h.renewAt, ""
+	if h.seldom != nil && h.seldom.failure != "" {
+		since, last = h.seldom.failing, " (last failure: "+h.seldom.failure+")"
+	}
+	l.why = fmt.Sprintf("no renewal got through for %v%s", round(h.engine.AgeAt(now)-since), last)
+	return l
+}
+
+// slept returns, under the mutex, how the hold is lost that is over by the wall clock,
+// and for which Redis did not vouch.
+func (h *hold) slept() loss {
+	return loss{how: byLoss, reason: telemetry.LostDeadline, why: "by the wall clock it is over" +
+		" (this machine slept?), and Redis could not be asked (last failure: " + h.seldom.failure + ")"}
+}
+
+// because returns, under the mutex, the error of what ended so.
+func (h *hold) because(how end) error {
+	s := h.seldom
+	if how == notYet || s == nil || s.lost.how != how {
+		return how.err()
+	}
+	return s.lost.error(s.held)
+}
+
+// error returns the error of a hold that was lost so, after that time.
+func (l loss) error(held time.Duration) error {
+	err := l.how.err()
+	switch {
+	case l.also != nil:
+		return fmt.Errorf("%w after %v: %s: %w", err, round(held), l.why, l.also)
+	case l.why != "":
+		return fmt.Errorf("%w after %v: %s", err, round(held), l.why)
+	default:
+		return fmt.Errorf("%w (held for %v)", err, round(held))
+	}
+}
+
+// because returns, under the mutex, the error that says why the lease ended; nil while it
+// lasts.
+func (l *Lease) because() error {
+	if l.ended == byExpiry && !l.rare.extended {
+		return fmt.Errorf("%w after %v", errs.Expired, l.length)
+	}
+	return l.hold.because(l.ended)
+}
+
+// lossTold returns what telemetry tells of the hold's loss; nil if it was not lost.
+func (h *hold) lossTold() *telemetry.Loss {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.seldom
+	if s == nil || s.lost.how == notYet {
+		return nil
+	}
+	return &telemetry.Loss{Reason: s.lost.reason, At: s.at, Held: s.held, Why: errs.Plain(s.lost.error(s.held))}
+}
+
+// round returns d as people read it.
+func round(d time.Duration) time.Duration {
+	if d < 10*time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(100 * time.Millisecond)
+}

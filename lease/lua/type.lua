@@ -1,0 +1,9 @@
+-- Tells the type of what stands at a key, for the error of a call that found another type
+-- than it takes. It only reads.
+--
+-- KEYS[1] the key
+-- ARGV[1] not-after: not looked at
+--
+-- Returns {1, time, type}  a string: 'none', 'string', 'hash', ...
+local time = redis.call('TIME')
+return {1, time[1] * 1000000 + time[2], redis.call('TYPE', KEYS[1]).ok}

@@ -129,6 +129,35 @@ func TestBehaviour26_Names(t *testing.T) {
 	})
 }
 
+// Where Redisson would look for a name's tokens or permits in another place, Holdfast does
+// not make any; the lock alone, which stands at the name itself, may have such a name.
+func TestBehaviour26_NamesThatCannotBeShared(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		for _, name := range []string{"a}b", "a{", "{}x"} {
+			wantEverywhere(t, p.Mutex(name, holdfast.JavaTokens()), holdfast.ErrBadArgument)
+			wantErr(t, p.Semaphore(name).Acquire(t.Context(), 1), holdfast.ErrBadArgument)
+			wantErr(t, p.PermitSemaphore(name).SetPermits(t.Context(), 1), holdfast.ErrBadArgument)
+			for _, m := range []lease.Locker{p.FairMutex(name, holdfast.JavaTokens()), p.RWMutex(name)} {
+				_, err := m.Lock(t.Context())
+				wantErr(t, err, holdfast.ErrBadArgument)
+			}
+		}
+		if n := p.runs(""); n != 0 {
+			t.Errorf("%d requests", n)
+		}
+		l := w.lock(t.Context(), p.Mutex("a}b"))
+		info, err := p.Inspect(t.Context(), "a}b")
+		if err != nil || len(info.Holders) != 1 || info.Holders[0].Owner != l.Owner() {
+			t.Errorf("Inspect() = %+v, %v", info, err)
+		}
+		w.release(l)
+		for _, key := range w.mini.Keys() {
+			w.mini.Del(key) // the token has another prefix
+		}
+	})
+}
+
 // What is no lock is left as it is.
 func TestBehaviour26_WrongType(t *testing.T) {
 	for kind, set := range map[string]func(w *world){

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,7 +55,8 @@ const (
 
 // Check asks every master behind the Client for what voids the promises in
 // docs/guarantees.md: an eviction policy, missing persistence, asynchronous
-// replication, missing rights. It returns no findings if there is nothing to
+// replication, missing rights; and, where the Client waits for replicas, that there
+// are too few or that it may not. It returns no findings if there is nothing to
 // say, and an error if the question itself failed.
 //
 // Rights depend on the names in use, and on the kinds. For each of names, or for
@@ -107,7 +109,26 @@ func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, err
 	if err != nil {
 		return nil, err
 	}
-	return readInfo(server, parseInfo(text)), nil
+	info := parseInfo(text)
+	return append(readInfo(server, info), checkReplicas(ctx, rdb, server, info, c.common.Replicas())...), nil
+}
+
+// checkReplicas finds what keeps a grant from being acknowledged by as many replicas as the
+// Client waits for: too few of them, or no right to ask.
+func checkReplicas(ctx context.Context, rdb *redis.Client, server string, info map[string]string, want int) []Finding {
+	if want == 0 || info["role"] == "slave" {
+		return nil
+	}
+	var findings []Finding
+	if n, err := strconv.Atoi(info["connected_slaves"]); err == nil && n < want {
+		findings = append(findings, Finding{Server: server, Problem: Replication,
+			Detail: fmt.Sprintf("%d replicas are connected, and the Client waits for %d: nothing is granted", n, want)})
+	}
+	if err := rdb.Wait(ctx, 0, time.Millisecond).Err(); denied(err) {
+		findings = append(findings, Finding{Server: server, Problem: Rights,
+			Detail: "WAIT is refused, which Replicas needs: " + err.Error()})
+	}
+	return findings
 }
 
 // readInfo finds what is wrong in the fields of INFO.

@@ -40,7 +40,9 @@ func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context
 func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func(ctx context.Context) (T, error), options ...DoOption) (value T, err error) {
 	var d doing
 	for _, o := range options {
-		o(&d)
+		if o != nil {
+			o(&d)
+		}
 	}
 	l, err := locker.Lock(ctx)
 	if err != nil {

@@ -221,6 +221,48 @@ func TestSyncLocker_Cond(t *testing.T) {
 	})
 }
 
+// The goroutines that share a sync.Locker exclude each other, also where its context
+// carries a lease on the lock: then all wait for that.
+func TestASyncLockerDoesNotReenter(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := w.lock(t.Context(), p.mutex)
+		s := holdfast.SyncLocker(l.Context(t.Context()), p.mutex)
+		in, out := 0, make(chan any, 2)
+		for range 2 {
+			go func() {
+				defer func() { out <- recover() }()
+				s.Lock()
+				in++
+			}()
+		}
+		w.at(time.Second)
+		if in > 0 {
+			t.Errorf("%d are in beside the holder", in)
+		}
+		w.release(l) // and its context ends
+		for range 2 {
+			if err, ok := (<-out).(error); !ok || !errors.Is(err, context.Canceled) {
+				t.Errorf("Lock panicked with %v", err)
+			}
+		}
+	})
+}
+
+// An option that is nil is no option.
+func TestANilDoOption(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		done := false
+		err := holdfast.Do(t.Context(), w.process().mutex, func(context.Context) error {
+			done = true
+			return nil
+		}, nil, holdfast.OnExit(nil), holdfast.OnAcquire(nil))
+		if err != nil || !done {
+			t.Errorf("done %v, %v", done, err)
+		}
+	})
+}
+
 // What errors of which call match, and that nothing else does.
 func TestErrorsMatchOneFact(t *testing.T) {
 	sentinels := []error{

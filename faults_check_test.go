@@ -101,6 +101,26 @@ func TestCheckReplicated(t *testing.T) {
 	p.within(t, "Check of a replica", began, 5*time.Second)
 }
 
+func TestCheckSaysThatAClientWaitsForReplicasInVain(t *testing.T) {
+	t.Parallel()
+	server := redistest.Server(t, "--appendonly", "yes")
+	if err := server.Admin().Do(t.Context(), "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-wait").Err(); err != nil {
+		t.Fatal(err)
+	}
+	as := func(o *redis.Options) { o.Username, o.Password = "app", "pw" }
+	waits := openClient(t, server.Client(t, as), holdfast.WithReplicas(2))
+	if got, want := problems(t, waits), []holdfast.Problem{holdfast.Replication, holdfast.Rights}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := problems(t, openClient(t, server.Client(t, as))); len(got) > 0 {
+		t.Errorf("a Client that waits for no replicas: %v", got)
+	}
+	_, err := waits.Mutex("m").TryLock(t.Context())
+	if !errors.Is(err, holdfast.ErrDenied) || errors.Is(err, holdfast.ErrNotReplicated) {
+		t.Errorf("%v, want what matches ErrDenied", err)
+	}
+}
+
 func TestCheckCluster(t *testing.T) {
 	t.Parallel()
 	s := redistest.Cluster(t, 3, 0, "--appendonly", "yes")

@@ -132,7 +132,10 @@ func (i Inspection) String() string {
 
 // Inspect tells what stands at a name: who holds it, since when and for how long,
 // and who waits. It asks the master once, writes nothing, and can be asked about
-// any name; what is no synchronizer is KindUnknown.
+// any name; what is no synchronizer is KindUnknown. A lock that more than some hundred
+// readers hold is asked for about 256 of them at a time: who reads it from the beginning
+// to the end is among the Holders, who comes or goes meanwhile may be or not. A failover
+// meanwhile may cost some.
 //
 // It retries what passes until ctx ends. Otherwise the error matches ErrDenied,
 // ErrBadArgument or ErrClosed. What stands beside the name and may not be read
@@ -149,21 +152,17 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	if c.err != nil {
 		return Inspection{Name: name}, c.err
 	}
-	call, err := inspect.Ask(key)
-	if err == nil {
-		err = c.engine.Conn.Run(ctx, call)
-	}
+	s, err := inspect.Look(ctx, c.engine.Conn, key)
 	if err != nil {
 		return Inspection{Name: name}, err
 	}
-	s := inspect.Parse(call)
 	i := Inspection{
 		Name: name, Kind: Kind(s.Kind), At: s.At,
 		HeldSince: s.Since, Remaining: s.Remaining, Waiters: s.Waiters,
 		Value: s.Value, Taken: s.Taken,
 	}
 	for _, h := range s.Holders {
-		i.Holders = append(i.Holders, Holder(h))
+		i.Holders = append(i.Holders, Holder{Owner: h.Owner, Count: h.Count, Write: h.Write, Remaining: h.Remaining})
 	}
 	return i, nil
 }

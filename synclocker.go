@@ -5,6 +5,8 @@ package holdfast
 import (
 	"context"
 	"sync"
+
+	"github.com/holdfast-go/holdfast/lease"
 )
 
 // SyncLocker returns locker as a sync.Locker, for sync.Cond and for code that
@@ -13,8 +15,12 @@ import (
 // ends the oldest Lock that was not unlocked yet, and panics if there is none or
 // if it was lost meanwhile; so one goroutine's late Unlock never frees what
 // another has locked since.
+//
+// Its Lock does not re-enter a lease that ctx carries, or all goroutines that share the
+// sync.Locker would be in at once: as with a sync.Mutex, who holds the lock already waits
+// for itself.
 func SyncLocker(ctx context.Context, locker Locker) sync.Locker {
-	return &syncLocker{ctx: ctx, locker: locker}
+	return &syncLocker{ctx: lease.Bare(ctx), locker: locker}
 }
 
 type syncLocker struct {

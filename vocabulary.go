@@ -19,6 +19,7 @@ type (
 // each.
 var (
 	ErrBusy          = lease.ErrBusy
+	ErrUnavailable   = lease.ErrUnavailable
 	ErrLost          = lease.ErrLost
 	ErrReleased      = lease.ErrReleased
 	ErrMaxHold       = lease.ErrMaxHold

@@ -190,13 +190,15 @@ func (w *world) wantFree() {
 	}
 }
 
-// messages subscribes to the channel and returns a function that ends the
+// messages subscribes to the channels and returns a function that ends the
 // subscription and returns what came, with the instants.
-func (w *world) messages(channel string) func() []string {
+func (w *world) messages(channels ...string) func() []string {
 	w.t.Helper()
-	ps := w.rdb.Subscribe(context.Background(), channel)
-	if _, err := ps.Receive(w.t.Context()); err != nil {
-		w.t.Fatal(err)
+	ps := w.rdb.Subscribe(context.Background(), channels...)
+	for range channels {
+		if _, err := ps.Receive(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	var got []string
 	var done sync.WaitGroup

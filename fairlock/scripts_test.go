@@ -249,6 +249,37 @@ func TestFreeScript(t *testing.T) {
 	})
 }
 
+// Who has no right to leave the queue is refused the lock, and does not leave it held.
+func TestWhoMayNotLeaveTheQueueIsNotGrantedTheLock(t *testing.T) {
+	for what, before := range map[string]state{
+		"free":         free(),
+		"handed to it": held(mine, 0, 3_000),
+	} {
+		t.Run(what, func(t *testing.T) {
+			rdb := redistest.Server(t).Client(t)
+			ctx := t.Context()
+			before.set(ctx, rdb)
+			if err := rdb.Do(ctx, "acl", "setuser", "stays", "on", ">stays", "~*", "&*", "+@all", "-zrem").Err(); err != nil {
+				t.Fatal(err)
+			}
+			conn := rdb.Conn()
+			defer conn.Close()
+			if err := conn.AuthACL(ctx, "stays", "stays").Err(); err != nil {
+				t.Fatal(err)
+			}
+			future := rdb.Time(ctx).Val().Add(time.Hour).UnixMicro()
+			reply, err := conn.Eval(ctx, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey},
+				future, mine, 30_000, 0, 5_000, 0, 2, 0, "", "PUBLISH", "open:{n}", "grant:{n}").Result()
+			if err == nil {
+				t.Errorf("granted: %v", reply)
+			}
+			if rdb.Exists(ctx, lockKey).Val() != 0 {
+				t.Errorf("it is left held by %v for %v", rdb.HGetAll(ctx, lockKey).Val(), rdb.PTTL(ctx, lockKey).Val())
+			}
+		})
+	}
+}
+
 // A release in the open leaves the lock to those who listen outside the queue, for
 // a moment. Those in the queue, and the one that releases, are not among them.
 func TestOpenRelease(t *testing.T) {
@@ -357,8 +388,10 @@ func TestQueueScripts(t *testing.T) {
 	some := held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 2000}, place{mine2, 13, 2000})
 	same := "mine=1 10000 | others 0 third 2000 mine2 2000"
 	runTable(t, queueSource, keys, []row{
-		{"empty", free(), []any{0}, "[1 now]", " |", "", ""},
-		{"some", some, []any{0}, "[1 now third mine2]", same, "", ""},
+		{"empty", free(), []any{0, "-inf", 3}, "[1 now ]", " |", "", ""},
+		{"some", some, []any{0, "-inf", 4}, "[1 now  third mine2]", same, "", ""},
+		{"a page of them", some, []any{0, "-inf", 2}, "[1 now  third]", same, "", ""},
+		{"the next", some, []any{0, "(12", 2}, "[1 now  mine2]", same, "", ""},
 	})
 	runTable(t, placeSource, keys, []row{
 		{"empty", free(), []any{0, mine}, "[1 now 0 -1]", " |", "", ""},

@@ -3,6 +3,7 @@
 package interop
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -84,11 +85,18 @@ type contest struct {
 	turns int
 	limit time.Duration
 	rest  time.Duration // at the most
+	stay  time.Duration // how long each turn lasts; usualStay if it is 0
 
 	threads int // of each client
 
 	mixed bool // the languages are to take turns often, so Go passes little on to itself
 }
+
+// usualStay is how long a turn lasts.
+const usualStay = 50 * time.Microsecond
+
+// lasts returns how long each turn lasts.
+func (c *contest) lasts() time.Duration { return cmp.Or(c.stay, usualStay) }
 
 // contend has goroutines and Java threads contend for the pair's thing. It returns
 // the longest wait of each language.
@@ -162,7 +170,7 @@ func contendInGo(ctx context.Context, s side, client *holdfast.Client, g *guard,
 				}
 				raise(worst, int64(time.Since(asked)))
 				g.enter(s.weight, s.room)
-				time.Sleep(50 * time.Microsecond)
+				time.Sleep(c.lasts())
 				g.leave(s.weight)
 				if err := giveBack(ctx); err != nil {
 					return err
@@ -176,7 +184,7 @@ func contendInGo(ctx context.Context, s side, client *holdfast.Client, g *guard,
 
 func contendInJava(ctx context.Context, s side, redisson *Redisson, g *guard, name string, c contest, worst *atomic.Int64) error {
 	value, err := redisson.Thread("contend-"+s.java).Do(ctx, "contend", s.java, name, g.path, s.weight, s.room,
-		c.threads, c.turns, c.limit.Milliseconds(), c.rest.Microseconds())
+		c.threads, c.turns, c.limit.Milliseconds(), c.rest.Microseconds(), c.lasts().Microseconds())
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@
 package interop
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,61 @@ func (w *world) startHolder() *redistest.ChildProc {
 	child.Send("%s", strings.Join(w.addrs, ","))
 	child.Expect("held")
 	return child
+}
+
+// runWaiter is a Go process that waits for the lock "held" of one server, or of a cluster,
+// by a Mutex or a FairMutex.
+func runWaiter(c *redistest.ChildContext) {
+	addrs, _ := c.Next()
+	kind, _ := c.Next()
+	rdb := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(addrs, ",")})
+	defer rdb.Close()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	lock := client.Mutex("held").Lock
+	if kind == "fair" {
+		lock = client.FairMutex("held").Lock
+	}
+	_, err := lock(c)
+	c.Say("ended %v", err)
+}
+
+// TestAGoWaiterIsKilled: the lock is handed to it all the same. Java's threads hear of that,
+// and so sleep no longer than a dead process keeps its place.
+func TestAGoWaiterIsKilled(t *testing.T) {
+	for kind, keeps := range map[string]time.Duration{"mutex": 2500 * time.Millisecond, "fair": 5 * time.Second} {
+		t.Run(kind, func(t *testing.T) {
+			everywhere(t, Oldest, func(t *testing.T, w *world) {
+				thread := w.redisson("r").Thread("t")
+				l, err := w.holdfast().Mutex("held").Lock(w.ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sleeps := w.asked(scripts, 2)
+				waiting := thread.Go("lock.lock", "held")
+				sleeps()
+				child := redistest.Start(t, "waiter", nil)
+				child.Send("%s", strings.Join(w.addrs, ","))
+				child.Send("%s", kind)
+				redistest.Eventually(t, patience, "the process waits", func() error {
+					if n := w.rdb.ZCard(w.ctx, "holdfast_lock_queue:{held}").Val(); n != 1 {
+						return fmt.Errorf("%d in the queue", n)
+					}
+					return nil
+				})
+				child.Kill()
+				released := time.Now()
+				if err := l.Release(w.ctx); err != nil {
+					t.Fatal(err)
+				}
+				w.result(waiting)
+				if waited := waiting.At().Sub(released); waited > keeps+poll {
+					t.Errorf("Java is in %v after the release", waited)
+				}
+				w.do(thread, "lock.unlock", "held")
+			})
+		})
+	}
 }
 
 func TestAGoProcessIsKilled(t *testing.T) {

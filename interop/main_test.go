@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Main(reporting{m}, redistest.Child("holder", runHolder))
+	redistest.Main(reporting{m}, redistest.Child("holder", runHolder), redistest.Child("waiter", runWaiter))
 }
 
 // reporting runs the tests, ends what they shared, and prints what they measured.

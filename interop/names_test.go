@@ -5,6 +5,7 @@ package interop
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 )
@@ -56,6 +57,31 @@ func TestNamesWithOddBraces(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	})
+}
+
+// TestJavaSleepsThroughAReleaseOfANameWithOddBraces: Java does not poll, so it is in when
+// the lease is over that it saw.
+func TestJavaSleepsThroughAReleaseOfANameWithOddBraces(t *testing.T) {
+	eachVersion(t, Oldest, func(t *testing.T, version string) {
+		w := newWorld(t, version)
+		thread := w.redisson("r").Thread("t")
+		const lasts = 3 * time.Second
+		l, err := w.holdfast().Mutex("a}b", holdfast.Fixed(lasts)).Lock(w.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sleeps := w.asked(scripts, 2)
+		waiting := thread.Go("lock.lock", "a}b")
+		sleeps()
+		w.parked()
+		over := time.Now().Add(w.ttl("a}b"))
+		if err := l.Release(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.result(waiting)
+		w.inWhenOver(waiting.At(), over)
+		w.do(thread, "lock.unlock", "a}b")
 	})
 }
 

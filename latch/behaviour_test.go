@@ -267,3 +267,50 @@ func TestArguments(t *testing.T) {
 		}
 	})
 }
+
+// Who waits while Redis loses its data is not told that the count came to zero.
+func TestLostDataOpensNothing(t *testing.T) {
+	play(t, func(w *world) {
+		w.set(3)
+		done := w.wait(w.far, 50)
+		w.mini.FlushAll()
+		time.Sleep(engine.PollBound)
+		w.all(done, 50, errs.Unknown)
+		w.all(w.wait(w.far, 1), 1, nil) // not set, for who begins to wait
+	})
+}
+
+// A CountDown that has counted, and is then refused, may have counted for all its caller
+// knows.
+func TestARefusedCountDownMayHaveCounted(t *testing.T) {
+	play(t, func(w *world) {
+		w.set(4)
+		w.countDown(w.near, 3) // its script is loaded
+		if _, err := w.far.Count(w.ctx); err != nil {
+			t.Fatal(err)
+		}
+		w.net.OnCommand(refuseAfter(1))
+		_, err := w.far.CountDown(w.ctx)
+		w.net.OnCommand(nil)
+		for _, want := range []error{errs.Unknown, errs.Denied} {
+			if !errors.Is(err, want) {
+				t.Errorf("error %v, want one that matches %q", err, want)
+			}
+		}
+		w.countDown(w.near, 1) // it has
+		w.countDown(w.near, 0)
+	})
+}
+
+// refuseAfter loses the replies of the first n scripts, and refuses those that follow.
+func refuseAfter(n int) func(redistest.Command) redistest.Fault {
+	return func(c redistest.Command) redistest.Fault {
+		if c.Name != "EVALSHA" && c.Name != "EVAL" {
+			return redistest.Pass
+		}
+		if n--; n >= 0 {
+			return redistest.CloseAfterExec
+		}
+		return redistest.ReplyError("NOPERM this user has no permissions")
+	}
+}

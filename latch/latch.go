@@ -83,6 +83,8 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bo
 	if n < 1 || n > most || s.set && s.life < time.Millisecond {
 		return false, l.fail("set", fmt.Errorf("a count of %d for %v: %w", n, s.life, errs.BadArgument))
 	}
+	ctx, cancel := engine.Bounded(ctx)
+	defer cancel()
 	return l.change(ctx, "set", setScript, n, s.life.Milliseconds())
 }
 

@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 		}{
 			{"nothing there", nil, []step{
 				look("0", "1", "-  map[]"),
-				look("7", "1", "-  map[]"),
+				look("7", "3", "-  map[]"),
 				{"count", "", nil, "1 0", "-  map[]"},
 				countDown("0 1", "1 0", "-  map[0:1 1 0]"),
 				remove("0 2", "0 0", "-  map[0:2 0 0]"),

@@ -16,9 +16,9 @@ import (
 //
 // It waits for the generation that it found when it was called: if the latch comes
 // to zero and is set again before it could look, it returns all the same. If the
-// latch is deleted or runs out while it waits the error matches ErrDeleted; if the
-// process stood still until that is forgotten (a hundred generations, or a day)
-// ErrUnknown. When ctx ends first the error matches ctx's and ErrBusy. Errors of
+// latch is deleted or runs out while it waits the error matches ErrDeleted; if Redis
+// has lost its data meanwhile, or the process stood still until that is forgotten (a
+// hundred generations, or a day), ErrUnknown. When ctx ends first the error matches ctx's and ErrBusy. Errors of
 // Redis that pass are retried until ctx ends; ErrWrongType, ErrDenied and the like
 // are returned at once.
 //

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -42,6 +43,11 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 		return nil, opError(op, q.Resource, err)
 	}
 	defer q.Engine.Done()
+	if q.Try {
+		bounded, cancel := engine.Bounded(ctx)
+		defer cancel()
+		ctx = bounded
+	}
 	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
 	l, how, err := q.run(ctx)
 	if err != nil {
@@ -126,6 +132,7 @@ type acquisition struct {
 	ticket    *engine.Ticket // the place, or nil where there is no queue, or no wait
 	grant     grant          // what was granted
 	lateUntil int64          // the not-after of requests whose answer was never heard
+	lateSeat  int64          // who was to have the process's next place by these; 0: nobody
 	marked    bool           // a refused try may have left something in Redis
 	course    course
 }
@@ -217,6 +224,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	a.course.attempts += call.Attempts
 	if notAfter, unheard := call.Outstanding(); unheard {
 		a.lateUntil, a.place.Doubt = max(a.lateUntil, notAfter), true
+		a.lateSeat = a.place.Next
 	}
 	if err != nil {
 		return engine.Verdict{}, err
@@ -226,7 +234,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	switch {
 	case v.Granted && call.Short():
 		a.marked, a.place.Doubt = true, true
-		return engine.Verdict{}, errs.NotReplicated
+		return engine.Verdict{}, call.Shortage()
 	case v.Granted:
 		a.grant = grantOf(call)
 		a.grant.reserved = a.reserved(call)
@@ -240,6 +248,12 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 // undo takes back, in the background, what requests that were not heard of may
 // have done or may still do, and what refused ones have left.
 func (a *acquisition) undo() {
+	if a.grant.token != 0 {
+		// The process has its next place since: a waiter may ask in it, and be granted the
+		// thing.
+		giveUpWith(a.engine, a.resource, a.owner, a.lateSeat, a.lateUntil, a.settings.length)
+		return
+	}
 	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
 	if a.place.Doubt && a.place.Next != 0 {
 		giveUp(a.engine, a.resource, NewOwner(a.owner.client, a.place.Next), a.lateUntil, 0)
@@ -250,47 +264,74 @@ func (a *acquisition) undo() {
 // answered after notAfter. By then, and past what is left of the lease, there is
 // nothing to give up any more.
 func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
-	e.Settle(notAfter, max(left, 0)+2*conn.Window, func(ctx context.Context) (*conn.Call, error) {
-		call := releaseCall(ctx, e, r, owner, 0, 0)
+	giveUpWith(e, r, owner, 0, notAfter, left)
+}
+
+// giveUpWith is giveUp; and takes the owner with the number seat out of the queue, who
+// may come there by a late request that grants once more. It stays while it has the
+// process's place: then others of the process wait in it.
+func giveUpWith(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64, left time.Duration) {
+	e.Settle(notAfter, settleLimit(left), func(ctx context.Context) (*conn.Call, error) {
+		leaves := seat
+		if seat != 0 && e.HasSeat(r.Key(), seat) {
+			leaves = 0
+		}
+		call := releaseCall(ctx, e, r, owner, leaves, 0)
 		return call, e.Conn.Run(ctx, call)
 	})
+}
+
+// settleLimit is for how long a clean-up goes on after requests that may leave a lease
+// of which so much is left.
+func settleLimit(left time.Duration) time.Duration {
+	const late = 2 * conn.Window
+	return min(max(left, 0), math.MaxInt64-late) + late
 }
 
 // begin makes the hold and its first lease of what was granted. On an error the
 // caller gives the grant back.
 func (a *acquisition) begin() (*Lease, error) {
 	h := &hold{
-		engine:    a.engine,
-		resource:  a.resource,
-		number:    a.owner.id,
-		token:     a.grant.token,
-		granted:   a.engine.AgeAt(a.grant.sent),
-		lateUntil: a.lateUntil,
-		replicas:  int32(a.settings.replicas),
-		deadline:  a.grant.until,
+		engine:   a.engine,
+		resource: a.resource,
+		number:   a.owner.id,
+		token:    a.grant.token,
+		granted:  a.engine.AgeAt(a.grant.sent),
+		replicas: int32(a.settings.replicas),
+		deadline: a.grant.until,
+	}
+	if a.lateUntil != 0 {
+		h.late = &late{until: a.lateUntil, seat: a.lateSeat}
 	}
 	h.join(a)
 	l := h.add(&h.first, a)
-	if !time.Now().Before(l.end()) || a.engine.Closing().Err() != nil {
-		return nil, a.tooLate()
+	if now := time.Now(); !now.Before(l.end()) || a.engine.Closing().Err() != nil {
+		return nil, a.tooLate(now.Before(a.grant.until))
 	}
 	next := h.next()
 	a.engine.Register(a.resource.Key(), h) // from here on others may end it
-	a.engine.Renewals.Schedule(h, next)
+	h.schedule(next)
 	a.engine.Telemetry.Active(a.resource.Kind(), 1)
+	if above := h.under(); above != nil {
+		above.outlived() // it may have ended before we were there
+	}
 	if a.engine.Closing().Err() != nil {
 		h.End(errs.Closed) // Close may have looked before we were there
 	}
 	return l, nil
 }
 
-// tooLate says why what was granted is not kept: the answer came so late that
-// the lease is over, or the Client is closing.
-func (a *acquisition) tooLate() error {
-	if a.engine.Closing().Err() != nil {
+// tooLate says why what was granted is not kept: the Client is closing, or the answer
+// came so late that the lease is over; or, where Redis has it still, that MaxHold is.
+func (a *acquisition) tooLate(lasts bool) error {
+	switch {
+	case a.engine.Closing().Err() != nil:
 		return errs.Closed
+	case lasts && a.settings.maxHold > 0:
+		return fmt.Errorf("granted, but the answer came after %v: %w", a.settings.maxHold, errs.MaxHold)
+	default:
+		return fmt.Errorf("granted, but the answer came after the lease was over: %w", errs.Lost)
 	}
-	return fmt.Errorf("granted, but the answer came after the lease was over: %w", errs.Lost)
 }
 
 // add puts a lease on the hold that the acquisition's call has granted.

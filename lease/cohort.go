@@ -4,6 +4,7 @@ package lease
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -45,7 +46,7 @@ func (h *hold) join(a *acquisition) {
 		h.cohort = &cohort{
 			terms: terms,
 			spare: min(spare, int64(a.settings.handOvers)),
-			until: h.granted + a.settings.cohortTime,
+			until: h.granted + min(a.settings.cohortTime, math.MaxInt64-h.granted),
 		}
 	}
 }
@@ -60,7 +61,7 @@ func (h *hold) heir() *Lease {
 		return nil
 	}
 	// What is not settled yet is no one else's to live with.
-	if h.lateUntil != 0 || h.entering || h.changing || h.suspect || h.engine.AgeAt(h.deadline)-now < c.terms.Lease/2 {
+	if h.late != nil || h.entering || h.changing || h.suspect || h.engine.AgeAt(h.deadline)-now < c.terms.Lease/2 {
 		return nil
 	}
 	c.spare--
@@ -75,9 +76,10 @@ func (h *hold) heir() *Lease {
 }
 
 // pass gives the heir to a goroutine that waits. It reports false if there is none:
-// then the hold has ended; or was lost meanwhile, which is the error.
-func (h *hold) pass(heir *Lease) (passed bool, err error) {
-	if h.cohort.terms.MaxHold > 0 {
+// then the hold has ended; or was lost meanwhile, which is the error. afterFixed says
+// that the last lease on the hold was a fixed one: then no renewal is planned.
+func (h *hold) pass(heir *Lease, afterFixed bool) (passed bool, err error) {
+	if afterFixed || h.cohort.terms.MaxHold > 0 {
 		h.mu.Lock()
 		h.reschedule()
 	}
@@ -158,7 +160,7 @@ func (a *acquisition) lostInheritance() bool {
 	if a.lateUntil != 0 || a.marked {
 		a.undo()
 	}
-	a.lateUntil, a.marked = 0, false
+	a.lateUntil, a.lateSeat, a.marked = 0, 0, false
 	a.owner = NewOwner(a.engine.NewOwner())
 	return true
 }

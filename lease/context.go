@@ -39,6 +39,20 @@ func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
 	}
 }
 
+// Bare returns ctx without the leases that it carries: nothing that is locked with it
+// re-enters. It is for what wraps a Locker.
+func Bare(ctx context.Context) context.Context { return bare{ctx} }
+
+// bare is a context that carries no lease.
+type bare struct{ context.Context }
+
+func (b bare) Value(key any) any {
+	if _, ok := key.(carriage); ok {
+		return nil
+	}
+	return b.Context.Value(key)
+}
+
 // isOn reports whether it is a hold of that Client on that thing.
 func (h *hold) isOn(e *engine.Engine, r Resource) bool {
 	return h.engine == e && h.resource.Key() == r.Key() && h.resource.Kind() == r.Kind()

@@ -47,8 +47,7 @@ func (h *hold) writeCount(ctx context.Context) error {
 // correct sets the count right in the background, once no request that is still
 // on its way can set it wrong again.
 func (h *hold) correct(notAfter int64) {
-	limit := max(time.Until(h.until()), 0) + 2*conn.Window
-	h.engine.Settle(notAfter, limit, func(ctx context.Context) (*conn.Call, error) {
+	h.engine.Settle(notAfter, settleLimit(time.Until(h.until())), func(ctx context.Context) (*conn.Call, error) {
 		if err := h.take(ctx); err != nil {
 			return nil, err
 		}

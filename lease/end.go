@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
@@ -19,6 +21,7 @@ const (
 	byLoss
 	byMaxHold
 	byClose
+	byItself // of a hold: its last lease was a fixed one, or had its MaxHold, and is over
 )
 
 // err returns the sentinel, or nil for what has not ended.
@@ -26,7 +29,7 @@ func (e end) err() error {
 	switch e {
 	case byRelease:
 		return errs.Released
-	case byLoss:
+	case byLoss, byItself:
 		return errs.Lost
 	case byMaxHold:
 		return errs.MaxHold
@@ -97,9 +100,11 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 		}
 		l = next
 	}
-	h.gone = lost || h.count == 0 && !h.entering
-	if h.gone {
-		h.lost = byLoss
+	switch {
+	case lost:
+		h.gone, h.lost = true, byLoss
+	case h.count == 0 && !h.entering:
+		h.gone, h.lost = true, byItself
 	}
 	return over, h.gone
 }
@@ -145,10 +150,30 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 		return
 	}
 	giveUpSeat(h.engine, h.resource, h.leave())
-	if h.lateUntil != 0 && reason != telemetry.LostClosed {
-		h.settle(h.lateUntil) // a late request could take it again, for nobody
+	if h.late != nil && reason != telemetry.LostClosed {
+		h.tidy()
 	}
+	h.outlived()
 	h.engine.Report(func() { h.report(reason) })
+}
+
+// tidy gives up what a late request may take again for nobody. Where the leases have
+// ended by themselves the key is left to its time to live, since work may still be going
+// on: unless that is over before the last of these requests can come.
+func (h *hold) tidy() {
+	h.mu.Lock()
+	lost, left := h.lost, time.Until(h.deadline)
+	h.mu.Unlock()
+	switch {
+	case lost != byItself:
+		h.settle(h.late.until)
+	case left < conn.Window:
+		h.engine.Background(func() {
+			if engine.Sleep(h.engine.Closing(), left) == nil {
+				h.settle(h.late.until)
+			}
+		})
+	}
 }
 
 // report logs and counts that the hold was lost.

@@ -45,7 +45,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 	if call.Short() {
 		h.notEntered(call)
 		h.correct(0)
-		return nil, errs.NotReplicated
+		return nil, call.Shortage()
 	}
 	if notAfter, unheard := call.Outstanding(); unheard {
 		h.correct(notAfter) // an earlier sending sets an old count when it comes late
@@ -60,11 +60,11 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 	if h.gone {
 		lost := h.lost
 		h.mu.Unlock()
-		h.givenUp()
+		h.prolongedTooLate(a.grant.until)
 		return nil, lost.err()
 	}
 	l := h.add(new(Lease), a)
-	h.deadline = later(h.deadline, a.grant.until)
+	h.prolonged(a.grant.until)
 	h.reschedule()
 	return l, nil
 }

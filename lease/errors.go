@@ -16,6 +16,12 @@ var (
 	// too.
 	ErrBusy = errs.Busy
 
+	// ErrUnavailable says that Redis could not be reached, or did not answer, in
+	// time: before the context's deadline or, for a call that does not wait, within
+	// 3 s. It says nothing of who holds what. Where the wait had found the thing held
+	// before, the error matches ErrBusy too. A cancelled call does not match it.
+	ErrUnavailable = errs.Unavailable
+
 	// ErrLost says that the lease ended by itself: Redis no longer has the hold,
 	// or could not be reached before the lease was over.
 	ErrLost = errs.Lost

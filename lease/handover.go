@@ -78,7 +78,7 @@ func (l *Lease) refresh(ctx context.Context) error {
 			h.End(errs.Lost)
 			return errs.Lost
 		}
-		left := time.Duration(h.lateUntil-call.ServerTime()) * time.Microsecond
+		left := time.Duration(h.lateUntil()-call.ServerTime()) * time.Microsecond
 		if left < 0 {
 			return nil
 		}
@@ -102,7 +102,8 @@ type Movable interface {
 // lease on it. It is for the packages of the synchronizers.
 //
 // The hold moves to a new owner, so that only one of several that attach gets
-// it; the others find it lost.
+// it; the others find it lost. An Attach that fails, but may have moved the hold, moves it
+// back in the background: until then, for up to a second, another finds it lost too.
 func Attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Settings) (*Lease, error) {
 	l, err := attach(ctx, e, r, from, s)
 	if err != nil {
@@ -137,7 +138,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		return nil, fmt.Errorf("owner %s: %w", from.Short(), errs.Lost)
 	case call.Short():
 		moveBack(e, r, to, from, notAfter, s.length)
-		return nil, errs.NotReplicated
+		return nil, call.Shortage()
 	}
 	// A sending that is still on its way finds that the hold has moved.
 	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: grantOf(call)}
@@ -150,7 +151,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 
 // moveBack undoes an Attach that was given up, so that another can be made.
 func moveBack(e *engine.Engine, r Movable, from, to Owner, notAfter int64, length time.Duration) {
-	e.Settle(notAfter, length+2*conn.Window, func(ctx context.Context) (*conn.Call, error) {
+	e.Settle(notAfter, settleLimit(length), func(ctx context.Context) (*conn.Call, error) {
 		call := r.Move(from, to, 0)
 		call.Cleanup = true
 		return call, e.Conn.Run(ctx, call)

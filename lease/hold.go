@@ -25,10 +25,8 @@ type hold struct {
 	engine   *engine.Engine
 	resource Resource
 	number   int64 // the owner's, which is always one of this Client's
-	// lateUntil is the not-after of requests that could still make this hold
-	// anew, and of which the answer was never heard; 0 if there are none.
-	lateUntil int64
-	replicas  int32 // how many must acknowledge what prolongs it
+	late     *late // what requests could still do, the answers of which were never heard; nil: nothing
+	replicas int32 // how many must acknowledge what prolongs it
 
 	mu       sync.Mutex    // guards what follows, and the leases' own state
 	count    int32         // how many leases there are
@@ -43,11 +41,30 @@ type hold struct {
 	gone     bool          // it has ended for good: no lease can be added
 	freed    bool          // lost, and given up in Redis all the same
 	renewing bool          // the scheduler has asked for a renewal that is not answered yet
+	overtook bool          // another call has prolonged it since
 	suspect  bool          // the wall clock says that it may be over: ask
 	entering bool          // a nested acquisition is on its way
 	changing bool          // a change of the count is on its way; only one is at a time
+	cut      bool          // another client makes its time to live shorter: that has been told
 
 	first Lease // the lease that began it, here to save an allocation
+}
+
+// late is what requests can still do that were not answered: make the hold anew until
+// the not-after of the last, and take a place in the queue with it for the owner with
+// the number seat; 0: for nobody.
+type late struct {
+	until int64
+	seat  int64
+}
+
+// lateUntil returns the not-after of requests that could still make the hold anew; 0 if
+// there are none.
+func (h *hold) lateUntil() int64 {
+	if h.late == nil {
+		return 0
+	}
+	return h.late.until
 }
 
 // owner is under whom Redis knows the hold.
@@ -167,7 +184,7 @@ func (h *hold) Renewal() *conn.Call {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.gone {
-		h.renewing = false
+		h.renewing, h.overtook = false, false
 		return nil
 	}
 	call := h.resource.Renew(h.owner(), h.length())
@@ -191,26 +208,43 @@ func (h *hold) Renewed(r engine.Renewed) {
 	default:
 		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeRenewed, 1)
 		h.prolong(r.Sent, r.TTL)
+		if r.Cut > 0 {
+			h.cutShort(r.Cut)
+		}
 	}
 }
 
-// prolong takes in a renewal that was answered with that time to live.
+// prolong takes in a renewal that was answered with that time to live. If another call
+// has prolonged the hold while the renewal was under way, nobody knows which of the two
+// Redis saw first. As no call shortens the time to live, the later end is the right one.
 func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 	h.mu.Lock()
-	h.renewing, h.suspect = false, false
+	overtaken := h.overtook
+	h.renewing, h.overtook, h.suspect = false, false, false
+	end := endAt(sent, ttl)
 	if h.gone {
 		h.mu.Unlock()
-		h.givenUp() // else it would stand in Redis for a whole lease more
+		h.prolongedTooLate(end)
 		return
 	}
 	switch length := h.length(); {
 	case length > 0:
-		h.deadline = endAt(sent, ttl)
+		if !overtaken {
+			h.deadline = end
+		}
+		h.deadline = later(h.deadline, end)
 		h.renewAt = renewalAfter(h.engine.AgeAt(sent), length)
-	case ttl >= 0: // it has an end
-		h.deadline = earlier(h.deadline, endAt(sent, ttl))
+	case ttl >= 0 && !overtaken: // it has an end
+		h.deadline = earlier(h.deadline, end)
 	}
 	h.reschedule()
+}
+
+// prolonged takes in, under the mutex, that a call other than a renewal has had the hold
+// last until end.
+func (h *hold) prolonged(end time.Time) {
+	h.deadline = later(h.deadline, end)
+	h.overtook = h.renewing
 }
 
 // renewalAfter returns when a lease of that length is renewed that was granted or
@@ -226,7 +260,7 @@ func renewalAfter(sent, length time.Duration) time.Duration {
 func (h *hold) renewalFailed() {
 	now := time.Now()
 	h.mu.Lock()
-	h.renewing = false
+	h.renewing, h.overtook = false, false
 	// Sooner if little is left, as of what was handed over; but not so soon that many
 	// which fail together keep the process busy.
 	pause := min(h.length()/60, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
@@ -244,7 +278,19 @@ func (h *hold) reschedule() {
 	gone, next := h.gone, h.next()
 	h.mu.Unlock()
 	if !gone {
-		h.engine.Renewals.Schedule(h, next)
+		h.schedule(next)
+	}
+}
+
+// schedule sets when the hold is due. One that has ended meanwhile, and left the
+// scheduler before it came there again, leaves once more.
+func (h *hold) schedule(next time.Time) {
+	h.engine.Renewals.Schedule(h, next)
+	h.mu.Lock()
+	gone := h.gone
+	h.mu.Unlock()
+	if gone {
+		h.engine.Renewals.Remove(h)
 	}
 }
 
@@ -255,12 +301,18 @@ func (h *hold) prolonging(call *conn.Call) *conn.Call {
 	return call
 }
 
-// givenUp releases what a call has prolonged for a hold that ended meanwhile.
-func (h *hold) givenUp() {
+// prolongedTooLate takes in that a call has had a hold last until end that ended
+// meanwhile. One that was lost is given up, or it would stand in Redis for a whole lease
+// more. One whose leases ended by themselves is not: work may still be going on, and a
+// Release frees it.
+func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
 	lost := h.lost
+	if lost == byItself {
+		h.deadline = later(h.deadline, end)
+	}
 	h.mu.Unlock()
-	if lost == byLoss || lost == byMaxHold {
+	if lost == byLoss {
 		h.settle(0)
 	}
 }

@@ -129,25 +129,24 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	}
 	if call.Status() != Granted {
 		h.End(errs.Lost)
-		return errs.Lost
+		return l.cause() // which is ErrReleased if a Release was faster
 	}
 	if call.Short() {
-		return errs.NotReplicated
+		return call.Shortage()
 	}
+	end := endOf(call, ttlOf(call))
 	h.mu.Lock()
-	if l.ended == notYet {
-		h.deadline = later(h.deadline, endOf(call, ttlOf(call)))
-		if l.fixed {
-			l.rare.deadline = later(l.rare.deadline, endOf(call, d))
-		}
-	}
-	ended, next := l.ended, h.next()
-	h.mu.Unlock()
-	if ended != notYet {
-		h.givenUp()
+	if l.ended != notYet {
+		ended := l.ended
+		h.mu.Unlock()
+		h.prolongedTooLate(end)
 		return ended.err()
 	}
-	h.engine.Renewals.Schedule(h, next)
+	h.prolonged(end)
+	if l.fixed {
+		l.rare.deadline = later(l.rare.deadline, endOf(call, d))
+	}
+	h.reschedule()
 	return nil
 }
 

@@ -34,7 +34,9 @@ func Fixed(d time.Duration) Option {
 }
 
 // MaxHold ends a renewed lease with ErrMaxHold when it has been held for d, as a
-// net under a forgotten release. It is off by default, and with 0.
+// net under a forgotten release. It counts from the request that was granted: where the
+// answer takes longer than d, Lock gives the grant back, and its error matches
+// ErrMaxHold. It is off by default, and with 0.
 func MaxHold(d time.Duration) Option {
 	return func(s *Settings) { s.maxHold = d }
 }
@@ -51,7 +53,9 @@ func Replicas(n int) Option {
 
 // JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock:
 // the token's key gets no expiry. Without it the key of a token that nobody has
-// asked for in a week goes away; the next token is greater all the same.
+// asked for in a week goes away; the next token is greater all the same. A name whose
+// braces make no hash tag ("a}b", "a{", "{}x") is refused with ErrBadArgument: Redisson
+// would count its tokens in another place.
 func JavaTokens() Option {
 	return func(s *Settings) { s.javaTokens = true }
 }
@@ -96,6 +100,9 @@ func NewSettings(options ...[]Option) Settings {
 
 // Length returns how long the lease is.
 func (s Settings) Length() time.Duration { return s.length }
+
+// Replicas returns how many replicas must have a grant.
+func (s Settings) Replicas() int { return s.replicas }
 
 // JavaTokens reports whether the token's key is to have no expiry.
 func (s Settings) JavaTokens() bool { return s.javaTokens }

@@ -73,15 +73,16 @@ func (a *acquisition) ask() *conn.Call {
 	return a.resource.(Queueing).Enter(a.owner, a.settings.length, t)
 }
 
-// become has the acquisition go on as the owner with that number. What the one
-// before may have, or get, is given up.
+// become has the acquisition go on as the owner with that number. What the owner
+// before it may have, or get, is given up. The doubt stays: it may be about the place of
+// the new owner, of which the engine knows more than the acquisition does.
 func (a *acquisition) become(number int64) {
 	if number == a.owner.id {
 		return
 	}
 	if a.lateUntil != 0 {
 		giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
-		a.lateUntil, a.place.Doubt = 0, false
+		a.lateUntil = 0
 	}
 	a.owner.id = number
 }

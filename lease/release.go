@@ -22,7 +22,7 @@ func (l *Lease) release() (held time.Duration, err error) {
 		h.freed = h.freed || left
 		h.mu.Unlock()
 		if left && ended != byClose {
-			h.settle(h.lateUntil) // its own end came before the key's
+			h.settle(h.lateUntil()) // its own end came before the key's
 		}
 		return telemetry.StillHeld, h.error("release", ended.err())
 	}
@@ -37,7 +37,7 @@ func (l *Lease) release() (held time.Duration, err error) {
 	e.tell() // before another can hold it
 
 	if heir != nil {
-		passed, err := h.pass(heir)
+		passed, err := h.pass(heir, l.fixed)
 		if passed || err != nil {
 			return held, err
 		}
@@ -90,7 +90,7 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 		joins = h.engine.TakeSeat(h.resource.Key())
 	}
 	unheard := false
-	if seat == 0 && joins == 0 && h.lateUntil == 0 {
+	if seat == 0 && joins == 0 && h.late == nil {
 		done, again, err := h.freeUnawaited(ctx)
 		if done {
 			return err
@@ -100,20 +100,24 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
 	err := h.engine.Conn.Run(ctx, call)
 	late, again := call.Outstanding()
+	if seats(h.resource) && call.Int(3) == 1 {
+		h.engine.NoteOpen(h.resource.Key())
+	}
 	if joins != 0 && h.engine.Seated(h.resource.Key(), joins, call.Int(2)) {
 		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), joins), late, 0)
 	}
 	if err != nil {
 		giveUpSeat(h.engine, h.resource, seat)
-	} else if h.lateUntil != 0 && call.ServerTime() <= h.lateUntil {
-		h.settle(h.lateUntil) // a late request could take it again
+	} else if h.late != nil && call.ServerTime() <= h.late.until {
+		h.settle(h.late.until) // a late request could take it again
 	}
 	return h.outcome(call, err, unheard || again)
 }
 
 // freeUnawaited gives the thing up by the least that it takes, unless somebody waits for
 // it, or is known to have waited lately: then it is not done, and the whole release is to
-// follow. unheard says that a sending may have done it all the same, before somebody came.
+// follow. It follows next time if anybody listens: only the whole one leaves the thing to
+// those outside the queue. unheard says that a sending may have done it all the same, before somebody came.
 func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error) {
 	q, ok := h.resource.(Queueing)
 	if !ok || h.engine.Awaited(h.resource.Key()) {
@@ -127,11 +131,14 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 		return true, unheard, h.outcome(call, err, unheard)
 	}
 	defer h.engine.Smalls.Put(call)
-	if call.Status() != Awaited {
-		return true, unheard, h.outcome(call, nil, unheard)
+	awaited := call.Status() == Awaited
+	if awaited || call.Int(2) == 1 {
+		h.engine.NoteAwaited(h.resource.Key())
 	}
-	h.engine.NoteAwaited(h.resource.Key())
-	return false, unheard, nil
+	if awaited {
+		return false, unheard, nil
+	}
+	return true, unheard, h.outcome(call, nil, unheard)
 }
 
 // outcome says what became of a release, of which unheard says that an earlier sending
@@ -139,7 +146,7 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 func (h *hold) outcome(call *conn.Call, err error, unheard bool) error {
 	switch {
 	case err != nil:
-		h.settle(h.lateUntil)
+		h.settle(h.lateUntil())
 		return err
 	case call.Status() == Granted || unheard:
 		return nil
@@ -173,5 +180,10 @@ func (h *hold) afterEntry(ctx context.Context) error {
 // settle goes on releasing in the background, until a release is answered after
 // notAfter.
 func (h *hold) settle(notAfter int64) {
-	giveUp(h.engine, h.resource, h.owner(), notAfter, time.Until(h.until()))
+	var seat int64
+	if h.late != nil {
+		seat = h.late.seat
+	}
+	limit := time.Until(later(h.until(), h.keptUntil()))
+	giveUpWith(h.engine, h.resource, h.owner(), seat, notAfter, limit)
 }

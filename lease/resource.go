@@ -12,7 +12,8 @@ import (
 
 // Locker is what can be held: each call that succeeds returns a Lease of its own.
 type Locker interface {
-	// Lock waits until the thing is granted or ctx ends.
+	// Lock waits until the thing is granted or ctx ends. What is granted in the moment
+	// in which ctx ends is returned, and is the caller's to release.
 	Lock(ctx context.Context) (*Lease, error)
 	// TryLock asks once. It returns an error that matches ErrBusy if another
 	// holds the thing.

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // Placed is a Locker that can be put in order with others, so that all who lock
@@ -45,3 +46,9 @@ func GiveBack(ctx context.Context, l *Lease) <-chan error {
 	}
 	return done
 }
+
+// Retire ends the lease here, and every lease on its hold, as the Close of its Client
+// would: nothing is renewed any more, and what it holds is left to run out, since work
+// may be going on under it. GiveBack gives it back sooner. It is for the packages of the
+// synchronizers.
+func Retire(l *Lease) { l.hold.endAll(byLoss, telemetry.LostClosed) }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +28,9 @@ type hold struct {
 	mu     sync.Mutex
 	over   error // why it has ended
 	leases map[*QuorumLease]struct{}
+	// kept are the leases that have ended with the hold and are not released yet, where
+	// the members were left in Redis for the work that may be going on under them.
+	kept map[*QuorumLease]struct{}
 }
 
 // begin makes the first lease, and watches the members from then on.
@@ -60,25 +64,43 @@ func (h *hold) add() *QuorumLease {
 
 // look ends the hold when no majority of the members is held any more.
 func (h *hold) look() {
-	cause := errs.Lost
-	left := 0
+	left, closed, tooLong := 0, 0, 0
 	for _, m := range h.members {
 		switch err := m.Err(); {
 		case err == nil:
 			left++
 		case errors.Is(err, errs.Closed):
-			cause = errs.Closed
-		case errors.Is(err, errs.MaxHold) && cause == errs.Lost:
-			cause = errs.MaxHold
+			closed++
+		case errors.Is(err, errs.MaxHold):
+			tooLong++
 		}
 	}
-	if left < h.quorum.majority() {
-		h.lose(fmt.Errorf("%d of %d left: %w", left, len(h.quorum.members), cause))
+	majority := h.quorum.majority()
+	if left >= majority {
+		return
 	}
+	// What this process has ended itself says why only where that alone cost the majority.
+	cause := errs.Lost
+	switch all := len(h.members); {
+	case all-closed < majority:
+		cause = errs.Closed
+	case all-tooLong < majority:
+		cause = errs.MaxHold
+	case all-closed-tooLong < majority:
+		cause = errs.Closed
+	}
+	h.lose(fmt.Errorf("%d of %d left: %w", left, len(h.quorum.members), cause))
 }
 
 // lose ends the hold and every lease on it.
 func (h *hold) lose(cause error) {
+	reason := telemetry.LostServer
+	switch {
+	case errors.Is(cause, errs.Closed):
+		reason = telemetry.LostClosed
+	case errors.Is(cause, errs.MaxHold):
+		reason = telemetry.LostMaxHold
+	}
 	cause = lease.CallError("lease on", kind, h.quorum.name, cause)
 	h.mu.Lock()
 	if h.over != nil {
@@ -88,19 +110,18 @@ func (h *hold) lose(cause error) {
 	h.over = cause
 	leases := h.leases
 	h.leases = nil
+	if reason != telemetry.LostServer {
+		h.kept = maps.Clone(leases)
+	}
 	h.mu.Unlock()
 	for l := range leases {
 		l.life.end(cause)
 	}
-	reason := telemetry.LostServer
-	switch {
-	case errors.Is(cause, errs.Closed):
-		reason = telemetry.LostClosed
-	case errors.Is(cause, errs.MaxHold):
-		reason = telemetry.LostMaxHold
-	default:
+	if reason == telemetry.LostServer {
 		// What is left protects nothing any more, and would only be in the way.
 		startRelease(context.Background(), h.members)
+	} else {
+		h.retire()
 	}
 	e := h.quorum.members[0].Engine
 	e.Report(func() {
@@ -109,6 +130,27 @@ func (h *hold) lose(cause error) {
 		e.Log.Warn("holdfast: lost", "kind", kind, "name", lease.Quote(h.quorum.name),
 			"reason", reason, "held", time.Since(h.granted))
 	})
+}
+
+// retire has no member renewed any more. Those of Clients that are open would otherwise
+// be for as long as their process lives.
+func (h *hold) retire() {
+	for _, m := range h.members {
+		lease.Retire(m)
+	}
+}
+
+// forgo gives the members back that were left in Redis when the hold ended, once the last
+// of its leases is released.
+func (h *hold) forgo(l *QuorumLease) {
+	h.mu.Lock()
+	_, kept := h.kept[l]
+	delete(h.kept, l)
+	last := kept && len(h.kept) == 0
+	h.mu.Unlock()
+	if last {
+		startRelease(context.Background(), h.members)
+	}
 }
 
 // deadline is when the hold ends if no member is renewed: the first instant at
@@ -132,6 +174,7 @@ func (h *hold) release(ctx context.Context, l *QuorumLease) (held time.Duration,
 	h.mu.Lock()
 	if _, lasts := h.leases[l]; !lasts {
 		h.mu.Unlock()
+		h.forgo(l)
 		return telemetry.StillHeld, l.life.wait()
 	}
 	released := lease.CallError("lease on", kind, h.quorum.name, errs.Released)

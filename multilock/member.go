@@ -38,13 +38,13 @@ func (q *Quorum) ask(ctx context.Context, m Member) (a answer) {
 		return a
 	}
 	var err error
-	if a.marker, err = m.mark(ctx, ""); err != nil && a.err == nil {
+	if a.marker, err = m.mark(ctx, "", q.set); err != nil && a.err == nil {
 		a.err = err
 	}
 	if a.lease != nil && time.Until(a.lease.Deadline()) > q.longest {
 		a.err = fmt.Errorf("a lease longer than %v, the longest there is to be: %w", q.longest, errs.BadArgument)
 	}
-	if a.err == nil && !a.marker.counts(q.longest) {
+	if a.err == nil && !q.trusts(a.marker) {
 		a.err = errQuarantine
 	}
 	return a
@@ -61,7 +61,8 @@ func (a answer) counts() bool { return a.lease != nil && a.err == nil }
 type marker struct {
 	asked bool
 	since origin
-	age   time.Duration // since it was written, by the server's clock
+	age   time.Duration // since it was written, by the server's clock; negative if that was set back
+	set   string        // the set of servers for which it was written
 }
 
 // origin is with what the time begins for which a server has kept its data.
@@ -73,40 +74,40 @@ const (
 	lost    origin = "lost" // with a loss, of which it was found out at the marker's age
 )
 
-// mark asks for the server's marker, which it first writes if it is missing and
-// write says how.
-func (m Member) mark(ctx context.Context, write origin) (marker, error) {
-	call := &conn.Call{Script: markScript, Keys: []string{keys.QuorumMarker}, Args: []any{string(write)}}
+// mark asks for the server's marker, which it first writes, for that set of servers,
+// if it is missing and write says how.
+func (m Member) mark(ctx context.Context, write origin, set string) (marker, error) {
+	call := &conn.Call{Script: markScript, Keys: []string{keys.QuorumMarker}, Args: []any{string(write), set}}
 	if err := m.Engine.Conn.Run(ctx, call); err != nil {
 		return marker{}, err
 	}
-	since, at, _ := strings.Cut(call.Text(2), ":")
-	micros, err := strconv.ParseInt(at, 10, 64)
-	if since != "" && err != nil {
+	parts := strings.SplitN(call.Text(2), ":", 3)
+	parts = append(parts, "", "")
+	micros, err := strconv.ParseInt(parts[1], 10, 64)
+	if parts[0] != "" && err != nil {
 		return marker{}, fmt.Errorf("the key %s holds no marker: %w", keys.QuorumMarker, errs.WrongType)
 	}
 	age := time.Duration(call.ServerTime()-micros) * time.Microsecond
-	return marker{asked: true, since: origin(since), age: age}, nil
+	return marker{asked: true, since: origin(parts[0]), age: age, set: parts[2]}, nil
 }
 
 // ProbeMarker asks for the marker of one server, and returns the error. It is for
 // Client.Check.
 func ProbeMarker(ctx context.Context, e *engine.Engine) error {
-	_, err := Member{Engine: e}.mark(ctx, "")
+	_, err := Member{Engine: e}.mark(ctx, "", "")
 	return err
 }
 
-// counts reports whether every lease of at most that length which the server may
-// have forgotten is over.
-func (m marker) counts(longest time.Duration) bool {
-	switch m.since {
-	case fresh:
-		return true
-	case lost:
-		return m.age >= longest
-	default:
-		return false
-	}
+// began reports whether the marker says that a quorum of this very set of servers
+// began with its server. Then no lease of any lock on the set is older than the
+// marker. Of another set it says no more than that the server had no data then: it
+// may have lost leases of this one.
+func (q *Quorum) began(m marker) bool { return m.since == fresh && m.set == q.set }
+
+// trusts reports whether every lease on this set which the marker's server may have
+// forgotten is over.
+func (q *Quorum) trusts(m marker) bool {
+	return q.began(m) || m.asked && m.since != missing && m.age >= q.longest
 }
 
 // raise raises the member's token to at least that of the whole.

@@ -4,9 +4,13 @@ package multilock
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +32,8 @@ type Quorum struct {
 	name    string
 	members []Member
 	longest time.Duration
-	err     error // why it cannot be used
+	set     string // which servers they are: see setOf
+	err     error  // why it cannot be used
 
 	// identity is equal for values that are the same lock of the same Clients.
 	identity any
@@ -45,30 +50,66 @@ func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 	case longest < lease.MinLease:
 		q.err = fmt.Errorf("a longest lease of %v, shorter than %v: %w", longest, lease.MinLease, errs.BadArgument)
 	}
-	q.identity = q.identify()
-	seen := make(map[*engine.Engine]bool)
-	for _, m := range members {
-		if seen[m.Engine] {
-			q.err = fmt.Errorf("a Client was given twice: %w", errs.BadArgument)
-		}
-		seen[m.Engine] = true
+	q.identity, q.set = q.identify(), setOf(members)
+	if err := q.distinct(); err != nil {
+		q.err = err
 	}
 	return q
+}
+
+// distinct says which two of the servers are one, if the Clients show that.
+func (q *Quorum) distinct() error {
+	clients, servers := make(map[*engine.Engine]bool), make(map[string]bool)
+	for _, m := range q.members {
+		if clients[m.Engine] {
+			return fmt.Errorf("a Client was given twice: %w", errs.BadArgument)
+		}
+		clients[m.Engine] = true
+		// Two databases of a server fail together.
+		server := m.Engine.Conn.Address()
+		if i := strings.LastIndexByte(server, '/'); i >= 0 {
+			server = server[:i]
+		}
+		// What is behind Sentinels has no address that could be compared.
+		if server == "" || server == "FailoverClient" {
+			continue
+		}
+		if servers[server] {
+			return fmt.Errorf("two Clients are of one server, %s: %w", server, errs.BadArgument)
+		}
+		servers[server] = true
+	}
+	return nil
+}
+
+// setOf returns what tells the set of servers from any other, whatever the order: a
+// hash of the addresses that their Clients were given. Processes that give a server
+// different addresses take theirs for different sets, which costs them the longest
+// lease when the quorum begins, and nothing else.
+func setOf(members []Member) string {
+	addresses := make([]string, len(members))
+	for i, m := range members {
+		addresses[i] = strconv.Quote(m.Engine.Conn.Address())
+	}
+	slices.Sort(addresses)
+	sum := sha256.Sum256([]byte(strings.Join(addresses, ",")))
+	return hex.EncodeToString(sum[:8])
 }
 
 // identify returns what identity is: where the members stand, or q itself where
 // one does not say so.
 func (q *Quorum) identify() any {
-	var id strings.Builder
-	for _, m := range q.members {
+	parts := make([]string, len(q.members))
+	for i, m := range q.members {
 		placed, ok := m.Locker.(lease.Placed)
 		if !ok {
 			return q
 		}
 		// Two sides of one lock differ by their type only.
-		fmt.Fprintf(&id, "%p %T %q ", m.Engine, m.Locker, placed.Place())
+		parts[i] = fmt.Sprintf("%p %T %q", m.Engine, m.Locker, placed.Place())
 	}
-	return id.String()
+	slices.Sort(parts) // the same servers in another order are the same lock
+	return strings.Join(parts, " ")
 }
 
 // BrokenQuorum returns a lock of which every call fails with err.

@@ -624,3 +624,107 @@ func TestQuorum_ReleaseTwiceAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A hold that lost a server and a Client besides is lost, and gives back what is left.
+func TestQuorum_ClosedAndLost(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		l := w.lock(p.quorum())
+		ctx := l.Context(t.Context())
+		p.clients[0].Close()
+		w.servers[1].Del(name)
+		time.Sleep(10*time.Second + 100*time.Millisecond)
+		wantEnded(t, l, ctx, holdfast.ErrLost)
+		time.Sleep(time.Second)
+		if w.servers[2].Exists(name) {
+			t.Error("it is still held by the Client that is open")
+		}
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		time.Sleep(20 * time.Second) // what the closed one holds runs out
+	})
+}
+
+// What Clients that are open hold of a lock that ended by the Close of others is renewed
+// no more, so that it is free when the lease is over, and with Release at once.
+func TestQuorum_ClosedInPart(t *testing.T) {
+	for _, released := range []bool{false, true} {
+		t.Run(fmt.Sprintf("released %v", released), func(t *testing.T) {
+			play(t, 3, func(t *testing.T, w *world) {
+				p := w.began()
+				l := w.lock(p.quorum())
+				inner, err := p.quorum().Lock(l.Context(t.Context()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(9 * time.Second)
+				p.clients[0].Close()
+				p.clients[1].Close()
+				synctest.Wait()
+				wantErr(t, l.Err(), holdfast.ErrClosed)
+				if !w.servers[2].Exists(name) {
+					t.Error("it was given back under the work")
+				}
+				if !released {
+					time.Sleep(21 * time.Second)
+					w.wantHeldOn(0)
+					wantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+					return
+				}
+				for _, one := range []*multilock.QuorumLease{l, l, inner} {
+					time.Sleep(time.Second)
+					if !w.servers[2].Exists(name) {
+						t.Error("it was given back under the work of another lease")
+					}
+					wantErr(t, one.Release(t.Context()), holdfast.ErrClosed)
+				}
+				time.Sleep(time.Second)
+				if w.servers[2].Exists(name) {
+					t.Error("released, and still held by the Client that is open")
+				}
+				time.Sleep(20 * time.Second)
+			})
+		})
+	}
+}
+
+// Members whose MaxHold is longer than that of the majority are not renewed after it.
+func TestQuorum_MaxHoldOfAMajority(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		longest := lease.DefaultLease
+		q := holdfast.NewQuorumOf(name, p.clients, longest, func(c *holdfast.Client) holdfast.Locker {
+			if c == p.clients[2] {
+				return c.Mutex(name)
+			}
+			return c.Mutex(name, holdfast.MaxHold(3*time.Second))
+		})
+		l := w.lock(q)
+		time.Sleep(3*time.Second + 100*time.Millisecond)
+		wantEnded(t, l, l.Context(t.Context()), holdfast.ErrMaxHold)
+		time.Sleep(28 * time.Second)
+		w.wantHeldOn(0)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+	})
+}
+
+// The token grows though nobody locks for days after one server's clock was far ahead.
+func TestQuorum_TokenAheadOfTheClocks(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		w.servers[0].SetTime(time.Now().Add(30 * 24 * time.Hour))
+		first := w.lock(p.quorum())
+		release(t, first)
+		p.unplug(0)
+		last := first.Token()
+		for _, days := range []int{0, 8, 20, 6} {
+			time.Sleep(time.Duration(days) * 24 * time.Hour)
+			l := w.lock(p.quorum())
+			if l.Token() <= last {
+				t.Errorf("after %d days: token %d after %d", days, l.Token(), last)
+			}
+			last = l.Token()
+			release(t, l)
+		}
+		p.plug(0)
+	})
+}

@@ -63,26 +63,34 @@ func (q *Quorum) round(ctx context.Context) (*hold, error) {
 // otherwise those servers have lost their data. It reports whether the quorum has
 // begun.
 func (q *Quorum) look(ctx context.Context, answers []answer) (begun bool, err error) {
-	var without []Member
+	var doubtful []Member
+	without := 0
 	beginning := false
 	for i, a := range answers {
-		if a.marker.asked && a.marker.since == missing {
-			without = append(without, q.members[i])
+		m := a.marker
+		switch {
+		case m.asked && m.since == missing:
+			without++
+			doubtful = append(doubtful, q.members[i])
+		case m.asked && m.age < 0 && !q.began(m):
+			// Its clock has been set back: its time would begin only when the clock
+			// is there again.
+			doubtful = append(doubtful, q.members[i])
 		}
 		// Others may be about to mark the rest as new.
-		beginning = beginning || a.marker.since == fresh && a.marker.age < beginLimit
+		beginning = beginning || m.since == fresh && m.age >= 0 && m.age < beginLimit
 	}
 	write := lost
 	switch {
-	case len(without) == 0:
+	case len(doubtful) == 0:
 		return false, nil
-	case len(without) == len(q.members):
+	case without == len(q.members):
 		write = fresh
 	case beginning:
 		return false, nil
 	}
-	failures := each(ctx, without, q.patience(), func(ctx context.Context, m Member) error {
-		_, err := m.mark(ctx, write)
+	failures := each(ctx, doubtful, q.patience(), func(ctx context.Context, m Member) error {
+		_, err := m.mark(ctx, write, q.set)
 		return err
 	}, func(error) bool { return false })
 	if write == fresh && !slices.Contains(failures, nil) {

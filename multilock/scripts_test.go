@@ -54,13 +54,16 @@ func TestScripts(t *testing.T) {
 			{what: "wrong type", put: list, fails: "WRONGTYPE"},
 		},
 		"new": {
-			{what: "absent", put: nothing, want: "new:T", reply: "new:T"},
+			{what: "absent", put: nothing, want: "new:T:abc", reply: "new:T:abc"},
 			{what: "another's", put: put("lost:5", 0), want: "lost:5", reply: "lost:5"},
+			{what: "still to come", put: put("new:9007199254740000:x", 0), want: "new:9007199254740000:x", reply: "new:9007199254740000:x"},
 			{what: "wrong type", put: list, fails: "WRONGTYPE"},
 		},
 		"lost": {
-			{what: "absent", put: nothing, want: "lost:T", reply: "lost:T"},
-			{what: "another's", put: put("new:5", 0), want: "new:5", reply: "new:5"},
+			{what: "absent", put: nothing, want: "lost:T:abc", reply: "lost:T:abc"},
+			{what: "another's", put: put("new:5:x", 0), want: "new:5:x", reply: "new:5:x"},
+			{what: "still to come", put: put("lost:9007199254740000:x", 0), want: "lost:T:abc", reply: "lost:T:abc"},
+			{what: "no marker", put: put("none of ours", 0), want: "none of ours", reply: "none of ours"},
 		},
 	}
 	raise := []found{
@@ -75,7 +78,7 @@ func TestScripts(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		for write, states := range mark {
 			for _, s := range states {
-				t.Run(fmt.Sprintf("mark %q, %s", write, s.what), func(t *testing.T) { try(t, rdb, s, markScript, write) })
+				t.Run(fmt.Sprintf("mark %q, %s", write, s.what), func(t *testing.T) { try(t, rdb, s, markScript, write, "abc") })
 			}
 		}
 		for _, s := range raise {
@@ -83,7 +86,7 @@ func TestScripts(t *testing.T) {
 		}
 		t.Run("mark, late", func(t *testing.T) {
 			rdb.Del(bg, key)
-			reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, 1, "new").Slice()
+			reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, 1, "new", "abc").Slice()
 			if err != nil || reply[0] != int64(conn.Late) || rdb.Exists(bg, key).Val() != 0 {
 				t.Errorf("%v, %v", reply, err)
 			}
@@ -156,11 +159,11 @@ func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin.ConfigSet(bg, "maxmemory", "1")
-	if reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, int64(1)<<60, "").Slice(); err != nil || reply[2] != "new:5" {
+	if reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, int64(1)<<60, "", "").Slice(); err != nil || reply[2] != "new:5" {
 		t.Errorf("%v, %v", reply, err)
 	}
 	for _, eval := range []*redis.Cmd{
-		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "new"),
+		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "new", "abc"),
 		rdb.Eval(bg, raiseScript.Source(), []string{"other"}, 0, "7", 60000),
 	} {
 		if err := eval.Err(); err == nil || !strings.Contains(err.Error(), "OOM") {
@@ -172,7 +175,7 @@ func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, eval := range []*redis.Cmd{
-		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "new"),
+		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "new", "abc"),
 		rdb.Eval(bg, raiseScript.Source(), []string{"other"}, 0, "7", 60000),
 	} {
 		if err := eval.Err(); err == nil {

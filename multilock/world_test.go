@@ -64,10 +64,16 @@ func play(t *testing.T, n int, scene func(t *testing.T, w *world)) {
 
 func (w *world) process(options ...holdfast.Option) *process {
 	w.t.Helper()
+	return w.processAt(func(i int) string { return fmt.Sprintf("server%d:6379", i) }, options...)
+}
+
+// processAt is process, but the servers have those addresses there.
+func (w *world) processAt(address func(int) string, options ...holdfast.Option) *process {
+	w.t.Helper()
 	p := new(process)
 	for i, server := range w.servers {
 		net := server.Proxy()
-		rdb := net.Client(w.t, func(o *redis.Options) { o.Addr = fmt.Sprintf("server%d:6379", i) })
+		rdb := net.Client(w.t, func(o *redis.Options) { o.Addr = address(i) })
 		c := holdfast.New(rdb, options...)
 		w.t.Cleanup(func() { c.Close() })
 		p.nets, p.clients = append(p.nets, net), append(p.clients, c)

@@ -18,7 +18,7 @@ const queueLease = 2 * engine.PollBound
 
 // openly is one release in how many is left to those outside the queue, if there
 // are any. A prime keeps no step with releases at round times.
-const openly = 7
+const openly = 3
 
 // resource is the lock as package lease sees it.
 type resource struct {

@@ -27,7 +27,11 @@ var _ lease.Locker = (*Mutex)(nil)
 // New returns the lock of that name, which stands at key in Redis. It does no
 // I/O; what is wrong with the arguments, each call says.
 func New(e *engine.Engine, name, key string, settings *lease.Settings) *Mutex {
-	return &Mutex{resource: newResource(e, name, key, settings), settings: settings, err: keys.Check(key)}
+	m := &Mutex{resource: newResource(e, name, key, settings), settings: settings, err: keys.Check(key)}
+	if settings.JavaTokens() {
+		m.err = keys.CheckShared(key)
+	}
+	return m
 }
 
 // Broken returns a lock of which every call fails with err.
@@ -58,7 +62,8 @@ func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 }
 
 // TryLock is Lock without the wait: one request, no subscription. If another
-// holds the lock the error matches ErrBusy.
+// holds the lock the error matches ErrBusy. If Redis does not answer within 3 s, or
+// before ctx's deadline, the error matches ErrUnavailable.
 func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	if m.err != nil {
 		return nil, m.fail("try lock", m.err)

@@ -4,10 +4,12 @@ package rlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
@@ -26,21 +28,30 @@ const MaxStripes = 1 << 16
 // would make it. A key falls on the stripe FNV-1a(key) mod n, with the 64-bit
 // FNV-1a of the key's bytes, in every process alike. The number of stripes is
 // stored in Redis on first use; with another number every call fails with
-// lease.ErrBadArgument, since the same key would be two locks.
+// lease.ErrBadArgument, since the same key would be two locks. A value asks for it before
+// its first Lock, and from then on once a minute at the most, when it locks: a number that
+// was deleted, or lost with Redis's data, is written down again, and a process that finds
+// another one locks no more. To change the number stop all processes that use the name,
+// and delete the key holdfast_stripes:<name>.
 type Striped struct {
 	engine  *engine.Engine
 	name    string
 	stripes []*Mutex
 	record  string // the key at which the number stands
-	agreed  atomic.Bool
+	made    time.Time
+	agreed  atomic.Int64 // for how long s had stood when it was last asked; 0: it must be
 	err     error
 }
+
+// askAgain is how long the answer of Redis is relied on that it has the same number: the
+// key may be lost, or deleted, and others may then agree on another number.
+const askAgain = time.Minute
 
 // NewStriped returns the n stripes of that name. mapped maps the names of the
 // stripes to names in Redis. It does no I/O; what is wrong with the arguments,
 // each call says.
 func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string, settings *lease.Settings) *Striped {
-	s := &Striped{engine: e, name: name}
+	s := &Striped{engine: e, name: name, made: time.Now()}
 	if n < 1 || n > MaxStripes {
 		return BrokenStriped(name, fmt.Errorf("%d stripes, want 1 to %d: %w", n, MaxStripes, errs.BadArgument))
 	}
@@ -105,12 +116,31 @@ func (s *Stripe) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return s.Mutex.TryLock(ctx)
 }
 
-// agree sees to it that all processes mean the same number of stripes. With a
-// context that has ended there is nothing to agree on: Lock says why.
+// agree sees to it that all processes mean the same number of stripes: before the first
+// Lock, and then in the background from time to time. With a context that has ended there
+// is nothing to agree on: Lock says why.
 func (s *Striped) agree(ctx context.Context) error {
-	if s.err != nil || s.agreed.Load() || ctx.Err() != nil {
+	if s.err != nil || ctx.Err() != nil {
 		return s.err
 	}
+	last, now := s.agreed.Load(), time.Since(s.made)
+	switch {
+	case last == 0:
+		return s.ask(ctx)
+	case now-time.Duration(last) >= askAgain && s.agreed.CompareAndSwap(last, int64(now)):
+		s.engine.Background(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), askAgain)
+			defer cancel()
+			if err := s.ask(ctx); errors.Is(err, errs.BadArgument) {
+				s.agreed.Store(0) // each Lock asks, and says so
+			}
+		})
+	}
+	return nil
+}
+
+// ask asks Redis for the number of stripes, which it writes down if there is none.
+func (s *Striped) ask(ctx context.Context) error {
 	call := &conn.Call{Script: stripesScript, Keys: []string{s.record}, Args: []any{len(s.stripes)}}
 	if err := s.engine.Conn.Run(ctx, call); err != nil {
 		return err
@@ -118,6 +148,6 @@ func (s *Striped) agree(ctx context.Context) error {
 	if stored := call.Int(2); stored != int64(len(s.stripes)) {
 		return fmt.Errorf("%d stripes, but %s is cut into %d: %w", len(s.stripes), lease.Quote(s.name), stored, errs.BadArgument)
 	}
-	s.agreed.Store(true)
+	s.agreed.Store(max(1, int64(time.Since(s.made))))
 	return nil
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/redistest"
@@ -110,4 +112,87 @@ func TestBehaviour25_BadStripes(t *testing.T) {
 	if _, err := holdfast.New(nil).Striped("stock", 16).At(7).TryLock(t.Context()); !errors.Is(err, holdfast.ErrBadArgument) {
 		t.Errorf("a broken client: %v", err)
 	}
+}
+
+// A number that Redis has lost is written down again by a process that goes on locking.
+func TestALostNumberOfStripesIsRestored(t *testing.T) {
+	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
+		stock := client.Striped("stock", 8)
+		lock := func() {
+			t.Helper()
+			if err := holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		lock()
+		mini.FlushAll()
+		time.Sleep(time.Minute + time.Second)
+		lock()
+		synctest.Wait()
+		if n, _ := mini.Get("holdfast_stripes:stock"); n != "8" {
+			t.Errorf("the number is %q", n)
+		}
+		_, err := client.Striped("stock", 16).For("x").TryLock(t.Context())
+		if !errors.Is(err, holdfast.ErrBadArgument) {
+			t.Errorf("another number: %v", err)
+		}
+	})
+}
+
+// A process that finds that others have agreed on another number locks no more, until the
+// number is its own again.
+func TestAnotherNumberOfStripesIsNoticed(t *testing.T) {
+	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
+		stock := client.Striped("stock", 8)
+		lock := func() error {
+			return holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil })
+		}
+		if err := lock(); err != nil {
+			t.Fatal(err)
+		}
+		mini.Set("holdfast_stripes:stock", "16")
+		time.Sleep(time.Minute + time.Second)
+		_ = lock() // the number is asked for beside it
+		synctest.Wait()
+		for range 2 {
+			if err := lock(); !errors.Is(err, holdfast.ErrBadArgument) {
+				t.Errorf("with another number: %v", err)
+			}
+		}
+		mini.Set("holdfast_stripes:stock", "8")
+		if err := lock(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A number that cannot be asked for again does not keep the stripes from being locked.
+func TestStripesGoOnWithoutTheirNumber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		net := mini.Proxy()
+		client := holdfast.New(net.Client(t))
+		defer client.Close()
+		stock := client.Striped("stock", 8)
+		lock := func() error {
+			return holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil })
+		}
+		if err := lock(); err != nil {
+			t.Fatal(err)
+		}
+		net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if slices.Contains(c.Args, "holdfast_stripes:stock") {
+				return redistest.ReplyError("CLUSTERDOWN the master of this slot is away")
+			}
+			return redistest.Pass
+		})
+		for range 5 {
+			time.Sleep(time.Minute + time.Second)
+			began := time.Now()
+			if err := lock(); err != nil || time.Since(began) > 0 {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+		}
+		net.OnCommand(nil)
+	})
 }

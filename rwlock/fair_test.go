@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/rwlock"
 )
 
 // tries fails the test unless a try gives ErrBusy.
@@ -289,4 +290,98 @@ func TestALostReplyLeavesNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The clock of the server was an hour ahead when the last writer was let in, and has been set
+// right since. Until it has caught up nobody can say who came before that writer.
+func TestTheOrderAfterTheClockWasSetBack(t *testing.T) {
+	ahead := func(w *world) {
+		w.rdb.Set(w.Context(), tokenKey, time.Now().Add(time.Hour).UnixMicro(), 24*time.Hour)
+	}
+	t.Run("a writer is in", func(t *testing.T) {
+		play(t, func(w *world) {
+			ahead(w)
+			first := w.got(w.process().Lock(w.Context()))
+			writer := w.begin(w.process().Lock)
+			w.at(10 * time.Millisecond)
+			reader := w.begin(w.process().RLock)
+			w.at(5 * time.Second)
+			w.release(first)
+			w.at(6 * time.Second)
+			w.wantPending(false, writer)
+			w.wantPending(true, reader)
+			w.release(w.result(writer))
+			w.release(w.result(reader))
+		})
+	})
+	t.Run("a reader is in", func(t *testing.T) {
+		play(t, func(w *world) {
+			ahead(w)
+			first := w.got(w.process().RLock(w.Context()))
+			writer := w.begin(w.process().Lock)
+			w.at(5 * time.Second)
+			w.tries(w.process().TryRLock) // the writer came first
+			w.release(first)
+			w.release(w.result(writer))
+		})
+	})
+}
+
+// A waiter whose mark is by the old clock is not behind all who come by the new one.
+func TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace(t *testing.T) {
+	play(t, func(w *world) {
+		first := w.got(w.process().RLock(w.Context()))
+		writer := w.begin(w.process().Lock)
+		w.at(2 * time.Second)
+		w.wantMarks(0, 1)
+		for _, key := range []string{writers, waiting} {
+			for _, mark := range w.rdb.ZRangeWithScores(w.Context(), key, 0, -1).Val() {
+				w.rdb.ZAdd(w.Context(), key, z(mark.Score+float64(time.Hour.Milliseconds()), mark.Member.(string)))
+			}
+		}
+		w.at(4 * time.Second) // it has asked again
+		w.tries(w.process().TryRLock)
+		w.release(first)
+		w.release(w.result(writer))
+	})
+}
+
+// "x" and "{x}" are two locks, though they share their token and their channel.
+func TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken(t *testing.T) {
+	play(t, func(w *world) {
+		p, q := w.process(), w.process()
+		braced := func(i int) *rwlock.RWMutex { return w.clients[i].RWMutex("{" + name + "}") }
+		held := w.got(p.Lock(w.Context()))
+		writer, reader := w.begin(q.Lock), w.begin(q.RLock)
+		w.at(2 * time.Second)
+		w.wantPending(true, writer, reader)
+		for i, m := range []*rwlock.RWMutex{braced(0), braced(1)} { // of the holder, of the waiter
+			w.release(w.got(m.TryRLock(w.Context())))
+			w.release(w.got(m.TryLock(w.Context())))
+			c := w.begin(m.Lock)
+			w.wantPending(false, c)
+			if t.Failed() {
+				t.Fatalf("process %d waits for the other lock's waiters", i)
+			}
+			w.release(w.result(c))
+		}
+		w.release(held)
+		w.release(w.result(writer))
+		w.release(w.result(reader))
+	})
+}
+
+// A holder of both asks for the second while another waits for the first: with one set of
+// marks each would wait for the other.
+func TestTwoLocksWhoseNamesShareATokenAreTakenTogether(t *testing.T) {
+	play(t, func(w *world) {
+		p, q := w.process(), w.process()
+		first := w.got(p.Lock(w.Context()))
+		waits := w.begin(q.Lock)
+		w.at(2 * time.Second)
+		second := w.begin(w.clients[0].RWMutex("{" + name + "}").Lock)
+		w.wantPending(false, second)
+		w.release(w.result(second), first)
+		w.release(w.result(waits))
+	})
 }

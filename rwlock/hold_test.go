@@ -4,9 +4,12 @@
 package rwlock_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -413,5 +416,135 @@ func TestAMutexOfTheSameNameExcludes(t *testing.T) {
 			w.refused(nil, func() error { _, err := mutex.TryLock(w.Context()); return err }(), holdfast.ErrBusy)
 			w.release(l)
 		}
+	})
+}
+
+// A reader under a write lease keeps the lock in Redis, but not the write lease that is over:
+// other readers get in.
+func TestAWriteLeaseThatIsOverIsNotKeptByItsReader(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		write lease.Option
+		read  lease.Option
+		told  time.Duration // when the write lease ends here, at the latest
+		over  time.Duration // when it is over in Redis
+	}{
+		{"fixed", holdfast.Fixed(3 * time.Second), holdfast.Renewed(30 * time.Second), 3 * time.Second, 3 * time.Second},
+		{"fixed, and so is the reader", holdfast.Fixed(3 * time.Second), holdfast.Fixed(time.Minute), 3 * time.Second, 3 * time.Second},
+		{"held for too long", holdfast.MaxHold(5 * time.Second), holdfast.Renewed(30 * time.Second), 5 * time.Second, 30 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			play(t, func(w *world) {
+				p, other := w.process(), w.process()
+				writer := w.got(w.clients[0].RWMutex(name, tc.write).Lock(w.Context()))
+				r := w.got(w.clients[0].RWMutex(name, tc.read).RLock(writer.Context(w.Context())))
+				waits := w.begin(other.RLock)
+				w.at(tc.told)
+				w.refused(nil, writer.Err())
+				if writer.Err() == nil {
+					t.Error("the write lease goes on")
+				}
+				if tc.over > tc.told {
+					w.at(tc.over - time.Second)
+					w.wantPending(true, waits) // work may still be going on
+				}
+				w.at(tc.over)
+				w.wantPending(false, waits)
+				joined := w.result(waits)
+				w.wantFields("mode=read", r.Owner().String()+"=1", joined.Owner().String()+"=1")
+				if err := r.Err(); err != nil {
+					t.Errorf("the reader: %v", err)
+				}
+				w.release(joined, r)
+				w.release(w.got(p.TryLock(w.Context())))
+			})
+		})
+	}
+}
+
+// Redis is out of reach when the write lease ends, and for longer than that lease was.
+func TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader(t *testing.T) {
+	for _, how := range []string{"ended by itself", "released"} {
+		t.Run(how, func(t *testing.T) {
+			play(t, func(w *world) {
+				net := w.mini.Proxy()
+				other := w.process()
+				w.behind(net.Client(t))
+				c := w.clients[1]
+				writer := w.got(c.RWMutex(name, holdfast.Renewed(3*time.Second)).Lock(w.Context()))
+				r := w.got(c.RWMutex(name, holdfast.Renewed(time.Minute)).RLock(writer.Context(w.Context())))
+				net.Refuse(true)
+				net.Cut()
+				if how == "released" {
+					if err := writer.Release(w.Context()); err == nil {
+						t.Error("released while Redis is out of reach")
+					}
+				}
+				w.at(15 * time.Second)
+				if writer.Err() == nil {
+					t.Error("the write lease goes on")
+				}
+				net.Refuse(false)
+				waits := w.begin(other.RLock)
+				w.at(25 * time.Second)
+				w.wantPending(false, waits)
+				w.wantFields("mode=read", r.Owner().String()+"=1", w.result(waits).Owner().String()+"=1")
+				w.release(waits.lease, r)
+			})
+		})
+	}
+}
+
+// Somebody else has taken the lock's expiry away: who joins, nests or renews gives it none.
+func TestALockWithoutEndIsGivenNoneByItsReaders(t *testing.T) {
+	play(t, func(w *world) {
+		a, b := w.process(), w.process()
+		first := w.got(a.RLock(w.Context()))
+		w.rdb.Persist(w.Context(), name)
+		w.rdb.Persist(w.Context(), timeout(first, 1))
+		joined := w.got(b.TryRLock(w.Context()))
+		w.wantTTL(name, -1)
+		nested := w.got(b.RLock(joined.Context(w.Context())))
+		w.wantTTL(name, -1)
+		w.release(nested)
+		w.at(20 * time.Second)
+		w.wantTTL(name, -1)
+		w.release(first, joined)
+	})
+}
+
+// A reader of Redisson's with a shorter watchdog sets the expiry of the lock to that, each
+// third of it. The first renewal that finds the lock cut says so, once, and from then on the
+// lock is renewed before it can run out without the other.
+func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
+	play(t, func(w *world) {
+		var log bytes.Buffer
+		rdb := w.mini.Client()
+		c := holdfast.New(rdb, holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		w.clients = append(w.clients, c)
+		w.Cleanup(func() { rdb.Close() })
+		r := w.got(c.RWMutex(name).RLock(w.Context()))
+		other := w.process()
+		cut := func(until time.Duration) {
+			for w.now() < until {
+				w.rdb.PExpire(w.Context(), name, 3*time.Second)
+				w.at(w.now() + time.Second)
+			}
+		}
+		cut(9 * time.Second)
+		if log.Len() > 0 {
+			t.Errorf("before a renewal: %s", log.String())
+		}
+		cut(30 * time.Second)
+		w.rdb.PExpire(w.Context(), name, 3*time.Second) // and then it dies
+		w.at(34 * time.Second)
+		w.tries(other.TryLock)
+		if err := r.Err(); err != nil {
+			t.Errorf("the reader: %v", err)
+		}
+		if text := log.String(); strings.Count(text, "cuts this one short") != 1 || !containsAll(text, name, "lease=30s") {
+			t.Errorf("logged: %s", text)
+		}
+		w.release(r)
 	})
 }

@@ -17,25 +17,32 @@ const NoExpiry time.Duration = -1
 
 // Locked reports whether a writer holds the lock. All queries ask the master.
 func (m *RWMutex) Locked(ctx context.Context) (bool, error) {
-	s, err := m.state(ctx, "query")
-	return len(s.writers) > 0, err
+	locked, _, err := m.look(ctx, "query", "")
+	return locked, err
 }
 
 // RLocked reports whether a reader holds the lock, also one under a write lock
 // of its own. Readers whose lease is over do not count, even if Redis still
 // lists them.
 func (m *RWMutex) RLocked(ctx context.Context) (bool, error) {
-	s, err := m.state(ctx, "query")
-	return len(s.readers) > 0, err
+	rlocked := false
+	_, err := m.walk(ctx, "query", func(h holder) bool {
+		rlocked = rlocked || !h.writes
+		return !rlocked
+	})
+	return rlocked, err
 }
 
-// ReadHolds returns how many leases all readers together have on the lock.
+// ReadHolds returns how many leases all readers together have on the lock. It
+// goes over them as RHolders does.
 func (m *RWMutex) ReadHolds(ctx context.Context) (int, error) {
-	s, err := m.state(ctx, "query")
 	holds := 0
-	for _, r := range s.readers {
-		holds += r.count
-	}
+	_, err := m.walk(ctx, "query", func(h holder) bool {
+		if !h.writes {
+			holds += h.count
+		}
+		return true
+	})
 	return holds, err
 }
 
@@ -54,37 +61,41 @@ func (m *RWMutex) RHeldBy(ctx context.Context, owner lease.Owner) (bool, error) 
 // HoldCount returns how many leases that owner has as the writer; 0 if it is
 // not.
 func (m *RWMutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
-	s, err := m.state(ctx, "query")
-	return count(s.writers, owner), err
+	_, count, err := m.look(ctx, "query", owner.String()+writes)
+	return count, err
 }
 
 // RHoldCount returns how many leases that owner has as a reader; 0 if it is none.
 func (m *RWMutex) RHoldCount(ctx context.Context, owner lease.Owner) (int, error) {
-	s, err := m.state(ctx, "query")
-	return count(s.readers, owner), err
+	_, count, err := m.look(ctx, "query", owner.String())
+	return count, err
 }
 
 // Holder returns who holds the lock as its writer; the zero Owner if nobody
 // does. A holder whose id is no Owner's gives an error that matches
 // ErrBadArgument.
 func (m *RWMutex) Holder(ctx context.Context) (lease.Owner, error) {
-	s, err := m.state(ctx, "query")
-	if err != nil || len(s.writers) == 0 {
+	id, err := m.writer(ctx, "query")
+	if err != nil || id == "" {
 		return lease.Owner{}, err
 	}
-	return lease.ParseOwner(s.writers[0].id)
+	return lease.ParseOwner(id)
 }
 
 // RHolders returns who holds the lock as readers, in no order. A holder whose id
 // is no Owner's gives an error that matches ErrBadArgument.
+//
+// It asks for about 256 readers at a time, so that Redis serves others in between. A
+// reader that is in from the beginning to the end is in the list once; one that
+// comes or goes meanwhile may be in it or not. A failover meanwhile may cost some.
 func (m *RWMutex) RHolders(ctx context.Context) ([]lease.Owner, error) {
-	s, err := m.state(ctx, "query")
+	ids, err := m.readers(ctx, "query")
 	if err != nil {
 		return nil, err
 	}
 	var all []lease.Owner
-	for _, r := range s.readers {
-		owner, err := lease.ParseOwner(r.id)
+	for _, id := range ids {
+		owner, err := lease.ParseOwner(id)
 		if err != nil {
 			return nil, err
 		}
@@ -94,10 +105,18 @@ func (m *RWMutex) RHolders(ctx context.Context) ([]lease.Owner, error) {
 }
 
 // Remaining returns how long the lock stays held if nobody renews or releases:
-// 0 if nobody holds it, NoExpiry if that has no end.
+// 0 if nobody holds it, NoExpiry if that has no end. It goes over the readers as
+// RHolders does.
 func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
-	s, err := m.state(ctx, "query")
-	return s.remaining, err
+	until, endless := int64(0), false
+	now, err := m.walk(ctx, "query", func(h holder) bool {
+		until, endless = max(until, h.until), endless || h.until == noEnd
+		return !endless
+	})
+	if endless {
+		return NoExpiry, err
+	}
+	return time.Duration(max(until-now, 0)) * time.Microsecond, err
 }
 
 // ForceRelease takes the lock from its writer, whoever that is, and tells the
@@ -108,100 +127,136 @@ func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 // Work of the holder may still be going on: this is for people who know that it
 // is not.
 func (m *RWMutex) ForceRelease(ctx context.Context) (bool, error) {
-	s, err := m.state(ctx, "force release")
-	if err != nil {
+	id, err := m.writer(ctx, "force release")
+	if err != nil || id == "" {
 		return false, err
 	}
-	return m.force(ctx, m.writing(), releaseScript, s.writers)
+	return m.force(ctx, m.writing(), releaseScript, []string{id})
 }
 
-// RForceRelease takes the lock from all its readers of this moment; a writer
+// RForceRelease takes the lock from all its readers, as RHolders finds them; a writer
 // that is in stays in. It reports whether there was a reader. Otherwise it is as
 // ForceRelease.
 func (m *RWMutex) RForceRelease(ctx context.Context) (bool, error) {
-	s, err := m.state(ctx, "force release")
+	ids, err := m.readers(ctx, "force release")
 	if err != nil {
 		return false, err
 	}
-	return m.force(ctx, m.reading(), rreleaseScript, s.readers)
+	return m.force(ctx, m.reading(), rreleaseScript, ids)
 }
 
 // force releases holders by their ids: if a reply is lost and the call sent
 // again, whoever got the lock meanwhile keeps it.
-func (m *RWMutex) force(ctx context.Context, side lease.Resource, release *conn.Script, holders []holder) (bool, error) {
-	if len(holders) == 0 {
+func (m *RWMutex) force(ctx context.Context, side lease.Resource, release *conn.Script, ids []string) (bool, error) {
+	if len(ids) == 0 {
 		return false, nil
 	}
 	publish, err := m.engine.Conn.PublishCommand(ctx)
 	if err != nil {
 		return false, lease.OpError("force release", side, err)
 	}
-	for _, h := range holders {
-		if err := m.engine.Conn.Run(ctx, m.place.release(release, h.id, publish)); err != nil {
+	for _, id := range ids {
+		if err := m.engine.Conn.Run(ctx, m.place.release(release, id, publish)); err != nil {
 			return false, lease.OpError("force release", side, err)
 		}
-		m.engine.EndHeld(m.place.Key(), h.id, errs.Lost)
+		m.engine.EndHeld(m.place.Key(), id, errs.Lost)
 	}
 	return true, nil
 }
 
-// state is what Redis says of the lock.
-type state struct {
-	remaining time.Duration
-	writers   []holder // one at the most
-	readers   []holder // those whose lease is not over
-}
+// writes is how the field of a writer ends.
+const writes = ":write"
 
+// pageSize is about how many fields of the lock one call looks at: two or three
+// milliseconds of the server's time.
+const pageSize = 256
+
+// noEnd is the end of what has none.
+const noEnd = -1
+
+// holder is who holds the lock.
 type holder struct {
-	id    string
-	count int
+	id     string
+	writes bool
+	count  int
+	until  int64 // on the server's clock, in microseconds, or noEnd
 }
 
-func (m *RWMutex) state(ctx context.Context, op string) (state, error) {
+// look asks whether a writer holds the lock, and for the count of the holder whose field
+// is called that. What it costs does not grow with the number of readers.
+func (m *RWMutex) look(ctx context.Context, op, field string) (locked bool, count int, err error) {
 	if m.err != nil {
-		return state{}, m.fail(op, m.err)
+		return false, 0, m.fail(op, m.err)
 	}
-	call := m.place.call(stateScript, m.place.at.Timeouts)
+	call := m.place.call(lookScript, m.place.at.Timeouts, field)
 	if err := m.engine.Conn.Run(ctx, call); err != nil {
-		return state{}, m.fail(op, err)
+		return false, 0, m.fail(op, err)
 	}
-	return parseState(call), nil
+	return call.Int(2) == 1, int(call.Int(3)), nil
 }
 
-func parseState(call *conn.Call) state {
-	var s state
-	if call.Text(3) == "" {
-		return s // nobody, or a lock of another kind
+// walk goes over those who hold the lock, a page at a time, for as long as more returns
+// true. It returns the server's clock at the last page.
+func (m *RWMutex) walk(ctx context.Context, op string, more func(holder) bool) (now int64, err error) {
+	if m.err != nil {
+		return 0, m.fail(op, m.err)
 	}
-	for i := 4; i+2 < call.Reply.Len(); i += 3 {
-		count, _ := strconv.Atoi(call.Text(i + 1))
-		left := call.Int(i + 2)
-		if left == -2 {
-			continue
+	seen := make(map[string]bool) // a scan may tell a field twice
+	for cursor := "0"; ; {
+		call := m.place.call(stateScript, m.place.at.Timeouts, cursor, pageSize)
+		if err := m.engine.Conn.Run(ctx, call); err != nil {
+			return now, m.fail(op, err)
 		}
-		if id, ok := strings.CutSuffix(call.Text(i), ":write"); ok {
-			s.writers = append(s.writers, holder{id, count})
-		} else {
-			s.readers = append(s.readers, holder{id, count})
+		now, cursor = call.ServerTime(), call.Text(2)
+		for i := 3; i+2 < call.Reply.Len(); i += 3 {
+			field := call.Text(i)
+			h, live := parseHolder(field, call.Text(i+1), call.Int(i+2), now)
+			if !live || seen[field] {
+				continue
+			}
+			seen[field] = true
+			if !more(h) {
+				return now, nil
+			}
 		}
-		s.remaining = longer(s.remaining, left)
+		if cursor == "0" {
+			return now, nil
+		}
 	}
-	return s
 }
 
-// longer returns the longer of a time and one that Redis gave in ms.
-func longer(d time.Duration, ms int64) time.Duration {
-	if ms < 0 || d == NoExpiry {
-		return NoExpiry
+// parseHolder returns what a field says, and whether its lease goes on.
+func parseHolder(field, count string, left, now int64) (h holder, live bool) {
+	h.id, h.writes = strings.CutSuffix(field, writes)
+	h.count, _ = strconv.Atoi(count)
+	h.until = now + left*1000
+	if left == -1 {
+		h.until = noEnd
 	}
-	return max(d, time.Duration(ms)*time.Millisecond)
+	return h, left != -2
 }
 
-func count(holders []holder, owner lease.Owner) int {
-	for _, h := range holders {
-		if h.id == owner.String() {
-			return h.count
-		}
+// writer returns the id of who holds the lock as its writer, "" if nobody does.
+func (m *RWMutex) writer(ctx context.Context, op string) (id string, err error) {
+	if locked, _, err := m.look(ctx, op, ""); err != nil || !locked {
+		return "", err // without going over the readers
 	}
-	return 0
+	_, err = m.walk(ctx, op, func(h holder) bool {
+		if h.writes {
+			id = h.id
+		}
+		return !h.writes
+	})
+	return id, err
+}
+
+// readers returns the ids of those who hold the lock as readers.
+func (m *RWMutex) readers(ctx context.Context, op string) (ids []string, err error) {
+	_, err = m.walk(ctx, op, func(h holder) bool {
+		if !h.writes {
+			ids = append(ids, h.id)
+		}
+		return true
+	})
+	return ids, err
 }

@@ -21,6 +21,7 @@ const markLife = 3 * engine.PollBound
 // place is the lock as both its sides see it.
 type place struct {
 	name      string
+	line      string // the queue of this process for it
 	at        keys.RW
 	tokenLife int64 // ms, 0 for ever
 }
@@ -73,11 +74,15 @@ func (a *asking) marks() (waited, life int64) {
 	return time.Since(a.since).Milliseconds(), life
 }
 
+// linePrefix is how the line of a read/write lock begins. No synchronizer has such a name,
+// so the line is nobody else's: not that of a Mutex of the same name, which listens
+// elsewhere, nor that of a lock which shares the channel.
+const linePrefix = "holdfast_rw:"
+
 // waiting puts readers and writers of one process in one line: whoever came
-// first is its head, and asks for its own side. It is not the line of a Mutex of the
-// same name, who listens elsewhere.
+// first is its head, and asks for its own side.
 func (a *asking) waiting(p *place, grant engine.Grant) engine.Waiting {
-	return engine.Waiting{Key: p.at.Channel, Channel: p.at.Channel, Grant: grant, Marks: a.waits}
+	return engine.Waiting{Key: p.line, Channel: p.at.Channel, Grant: grant, Marks: a.waits}
 }
 
 // writing is the write side as package lease sees it.
@@ -114,15 +119,20 @@ func (w *writing) Release(owner lease.Owner, publish string) *conn.Call {
 type reading struct {
 	*place
 	asking
-	under lease.Owner // of the write side, where that is why it asks
+	under *lease.Lease // of the write side, where that is why it asks
 }
 
 func (r *reading) Kind() string            { return "rwlock.read" }
+func (r *reading) Under() *lease.Lease     { return r.under }
 func (r *reading) Waiting() engine.Waiting { return r.waiting(r.place, engine.Shared) }
 
 func (r *reading) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	waited, life := r.marks()
-	return r.acquire(rlockScript, owner.String(), length.Milliseconds(), r.under.String(), r.at.Timeouts,
+	writer := ""
+	if r.under != nil {
+		writer = r.under.Owner().String()
+	}
+	return r.acquire(rlockScript, owner.String(), length.Milliseconds(), writer, r.at.Timeouts,
 		waited, life)
 }
 

@@ -37,7 +37,7 @@ var _ lease.Locker = (*RWMutex)(nil)
 // New returns the lock of that name, which stands at key in Redis. It does no
 // I/O; what is wrong with the arguments, each call says.
 func New(e *engine.Engine, name, key string, settings lease.Settings) *RWMutex {
-	m := &RWMutex{engine: e, settings: settings, place: place{name: name}}
+	m := &RWMutex{engine: e, settings: settings, place: place{name: name, line: linePrefix + key}}
 	m.place.at, m.err = keys.ForRW(key)
 	if !settings.JavaTokens() {
 		m.place.tokenLife = tokenLife.Milliseconds()
@@ -74,7 +74,8 @@ func (m *RWMutex) Lock(ctx context.Context) (*lease.Lease, error) {
 
 // TryLock is Lock without the wait: one request, no subscription. If another
 // holds the lock, or waits for it, the error matches ErrBusy: a try does not
-// overtake who waits.
+// overtake who waits. If Redis does not answer within 3 s, or before ctx's
+// deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return m.lock(ctx, "try lock", false)
 }
@@ -93,7 +94,8 @@ func (m *RWMutex) RLock(ctx context.Context) (*lease.Lease, error) {
 }
 
 // TryRLock is RLock without the wait: one request, no subscription. If a writer
-// holds the lock, or waits for it, the error matches ErrBusy.
+// holds the lock, or waits for it, the error matches ErrBusy. If Redis does not answer
+// within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryRLock(ctx context.Context) (*lease.Lease, error) {
 	return m.rlock(ctx, "try lock", false)
 }
@@ -148,7 +150,7 @@ func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *lease.Lease) (*l
 		return nil, err
 	}
 	r := m.reading()
-	r.under = w.Owner()
+	r.under = w
 	l, err := m.request(r, false).Acquire(ctx)
 	if !errors.Is(err, errs.Busy) {
 		return l, err

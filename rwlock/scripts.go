@@ -32,6 +32,8 @@ var (
 	//go:embed lua/rrelease.lua
 	rreleaseSource string
 
+	//go:embed lua/look.lua
+	lookSource string
 	//go:embed lua/state.lua
 	stateSource string
 
@@ -45,5 +47,6 @@ var (
 	rrenewScript   = conn.NewScript("rwlock/rrenew", holders+rrenewSource)
 	rreleaseScript = conn.NewScript("rwlock/rrelease", holders+marks+rreleaseSource)
 
+	lookScript  = conn.NewScript("rwlock/look", holders+lookSource)
 	stateScript = conn.NewScript("rwlock/state", holders+stateSource, conn.Mixed)
 )

@@ -41,15 +41,18 @@ var (
 	underRun    = script{"rlock", five, []any{me, 10000, other, prefix, -1, 3000}}
 	recountRun  = script{"recount", five[:1], []any{me, 3, 20000}}
 	rrecountRun = script{"rrecount", five[:1], []any{me, 3, 20000, prefix}}
+	rrecountOne = script{"rrecount", five[:1], []any{me, 1, 0, prefix}}
 	renewRun    = script{"renew", five[:1], []any{me, 20000}}
 	rrenewRun   = script{"rrenew", five[:1], []any{me, 20000, prefix}}
 	releaseRun  = script{"release", five[:1], release}
 	rreleaseRun = script{"rrelease", five[:1], release}
-	stateRun    = script{"state", five[:1], []any{prefix}}
+	lookRun     = script{"look", five[:1], []any{prefix, me}}
+	wlookRun    = script{"look", five[:1], []any{prefix, me + ":write"}}
+	stateRun    = script{"state", five[:1], []any{prefix, "0", 256}}
 )
 
 var everyScript = []script{
-	lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun, releaseRun, rreleaseRun, stateRun,
+	lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun, releaseRun, rreleaseRun, lookRun, stateRun,
 }
 
 //go:embed lua/*.lua
@@ -99,6 +102,15 @@ var (
 	beside  = append(append(commands{}, othersWrite...), commands{{"HSET", name, me, 2}, {"SET", key(me, 1), 1, "PX", 4000}, {"SET", key(me, 2), 1, "PX", 4000}}...)
 	mineTwo = append(append(commands{}, myWrite...), commands{{"HSET", name, other, 1}, {"SET", key(other, 1), 1, "PX", 4000}}...)
 )
+
+// endless is that state with nothing in it that expires.
+func endless(state commands) commands {
+	all := append(commands{}, state...)
+	for _, c := range state {
+		all = append(all, []any{"PERSIST", c[1]})
+	}
+	return all
+}
 
 func key(owner string, i int) string { return fmt.Sprintf("%s%s:rwlock_timeout:%d", prefix, owner, i) }
 
@@ -159,6 +171,13 @@ func TestScripts(t *testing.T) {
 		{"another's", rrenewRun, othersRead, "0", same, 5000},
 		{"run out", rrenewRun, zombies, "0", same, 5000},
 
+		{"another reader's, without end", rlockRun, endless(othersRead), "1 10000", read(me+"=1", other+"=1"), -1},
+		{"mine, without end", rlockRun, endless(myRead), "1 10000", same, -1},
+		{"mine, without end", rrenewRun, endless(both), "1 20000", same, -1},
+		{"mine, without end", rrecountRun, endless(both), "1 20000", read(me+"=3", other+"=1"), -1},
+		{"mine, cut by another", rrenewRun, append(append(commands{}, both...), []any{"PEXPIRE", name, 1000}), "1 20000 1000", same, 20000},
+		{"mine, without end, to one lease", rrecountOne, endless(both), "1 -1", read(me+"=1", other+"=1"), -1},
+
 		{"absent", releaseRun, absent, "0", "", -2},
 		{"mine", releaseRun, myWrite, "1", "", -2},
 		{"mine, with a reader under it", releaseRun, mineTwo, "1", read(other + "=1"), 5000},
@@ -171,9 +190,19 @@ func TestScripts(t *testing.T) {
 		{"run out, like the other", rreleaseRun, zombies, "1", "", -2},
 		{"another's", rreleaseRun, othersRead, "0", same, 5000},
 
-		{"absent", stateRun, absent, "1 -2 ", "", -2},
-		{"a writer", stateRun, myWrite, "1 5000 write " + me + ":write 1 5000", same, 5000},
-		{"a reader", stateRun, myRead, "1 5000 read " + me + " 2 4000", same, 5000},
+		{"absent", lookRun, absent, "1 0 0", "", -2},
+		{"a reader", lookRun, myRead, "1 0 2", same, 5000},
+		{"a writer", lookRun, myWrite, "1 1 0", same, 5000},
+		{"a writer, asked for", wlookRun, myWrite, "1 1 1", same, 5000},
+		{"another writer", wlookRun, othersWrite, "1 1 0", same, 5000},
+		{"a reader, asked for as a writer", wlookRun, myRead, "1 0 0", same, 5000},
+		{"run out", lookRun, zombies, "1 0 0", same, 5000},
+		{"a plain lock's", lookRun, plain, "1 0 0", same, 5000},
+
+		{"absent", stateRun, absent, "1 0", "", -2},
+		{"a writer", stateRun, myWrite, "1 0 " + me + ":write 1 5000", same, 5000},
+		{"a reader", stateRun, myRead, "1 0 " + me + " 2 4000", same, 5000},
+		{"a plain lock's", stateRun, plain, "1 0", same, 5000},
 	} {
 		t.Run(tc.script.name+"/"+tc.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -182,6 +211,9 @@ func TestScripts(t *testing.T) {
 				tc.state.make(t, rdb)
 				before := fields(t, rdb)
 				for _, again := range []bool{false, true} { // every script is safe to run twice
+					if again && tc.what == "mine, cut by another" {
+						tc.reply = "1 20000" // no longer
+					}
 					reply, err := tc.script.run(t, rdb, never)
 					if err != nil {
 						t.Fatal(err)

@@ -425,3 +425,64 @@ func TestBehaviour21_WhatIsGivenBackIsTold(t *testing.T) {
 		}
 	})
 }
+
+// A Release that has counted, and is then refused, may have counted for all its caller
+// knows; one that was refused at once has not.
+func TestARefusedReleaseMayHaveCounted(t *testing.T) {
+	for heard, name := range []string{"an earlier sending is not heard of", "refused at once"} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(w *world) {
+				s := w.set(3)
+				w.ok(s.Acquire(w.t.Context(), 1))
+				sent := heard
+				w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+					if c.Name != "EVALSHA" && c.Name != "EVAL" {
+						return redistest.Pass
+					}
+					if sent++; sent == 1 {
+						return redistest.CloseAfterExec
+					}
+					return redistest.ReplyError("NOPERM this user has no permissions")
+				})
+				err := s.Release(w.t.Context(), 1)
+				w.net.OnCommand(nil)
+				w.is(err, errs.Denied)
+				if errors.Is(err, errs.Unknown) != (heard == 0) {
+					t.Errorf("error %v", err)
+				}
+				w.free(s, 3-heard)
+			})
+		})
+	}
+}
+
+// A call that is in doubt counts once, also if the server's clock is set forward by hours
+// before it is sent again.
+func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
+	play(t, func(w *world) {
+		s := w.set(3)
+		w.ok(s.Acquire(w.t.Context(), 1))
+		forward := make(chan struct{})
+		sent := 0
+		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name != "EVALSHA" && c.Name != "EVAL" {
+				return redistest.Pass
+			}
+			switch sent++; sent {
+			case 1:
+				return redistest.CloseAfterExec
+			case 2:
+				return redistest.HoldUntil(forward)
+			}
+			return redistest.Pass
+		})
+		done := make(chan error, 1)
+		go func() { done <- s.Release(w.t.Context(), 1) }()
+		time.Sleep(100 * time.Millisecond)
+		w.mini.FastForward(12 * time.Hour)
+		close(forward)
+		w.ok(<-done)
+		w.net.OnCommand(nil)
+		w.free(s, 3)
+	})
+}

@@ -77,7 +77,8 @@ func (s *PermitSemaphore) Acquire(ctx context.Context, n int) (*lease.Lease, err
 
 // TryAcquire is Acquire without the wait: one request, no subscription. If there
 // are too few permits, or a larger request of this process has waited for more
-// than a second, the error matches ErrBusy.
+// than a second, the error matches ErrBusy. If Redis does not answer within 3 s, or
+// before ctx's deadline, the error matches ErrUnavailable.
 func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, error) {
 	return s.request(ctx, n, "try acquire", true)
 }
@@ -122,6 +123,8 @@ func (l locker) TryLock(ctx context.Context) (*lease.Lease, error) {
 // have been set or may still be, ErrUnknown; so it is with SetPermits and
 // AddPermits.
 func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
+	ctx, cancel := engine.Bounded(ctx)
+	defer cancel()
 	call, err := s.set(ctx, n, 1)
 	if err != nil {
 		return false, s.fail("set", err)

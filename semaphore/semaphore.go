@@ -81,8 +81,11 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 
 // TryAcquire is Acquire without the wait: one request, no subscription. If there
 // are too few permits, or a larger request of this process has waited for more
-// than a second, the error matches ErrBusy.
+// than a second, the error matches ErrBusy. If Redis does not answer within 3 s, or
+// before ctx's deadline, the error matches ErrUnavailable.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
+	ctx, cancel := engine.Bounded(ctx)
+	defer cancel()
 	return s.acquire(ctx, "try acquire", n, func(ctx context.Context, a *acquisition) error {
 		if s.engine.Overtakes(a.waiting()) {
 			return errs.Busy
@@ -188,6 +191,8 @@ func (s *Semaphore) release(ctx context.Context, n int) error {
 // If ctx ends before Redis has answered, the error matches ctx's and, if it may
 // have been set or may still be, ErrUnknown; so it is with AddPermits and Drain.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
+	ctx, cancel := engine.Bounded(ctx)
+	defer cancel()
 	call, err := s.change(ctx, n, func(publish string) engine.Once {
 		return s.call(setScript, n, 1, publish, s.at.Channel)
 	})

@@ -1,22 +1,24 @@
--- Tells who waits for the lock, in their order. A place that is not kept any
--- more, because its process is gone, does not count.
+-- Tells some of those who wait for the lock, in their order, so that no call keeps the
+-- server for long however many there are. A place that is not kept any more, because its
+-- process is gone, does not count.
 --
 -- KEYS[1] the queue
 -- KEYS[2] until when the places in it are kept
 -- ARGV[1] not-after: not looked at
+-- ARGV[2] where to go on: the number in the last answer, '-inf' to begin
+-- ARGV[3] how many places to look at
 --
--- Returns {1, time, owner, owner, ...}
+-- Returns {1, time, number, owner, owner, ...}  number: where to go on; '': those were the last
 local time = redis.call('TIME')
-local reply = {1, time[1] * 1000000 + time[2]}
-local ms = string.format('%.0f', math.floor(reply[2] / 1000))
-
-local kept = {}
-for _, owner in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. ms, '+inf')) do
-  kept[owner] = true
-end
-for _, owner in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
-  if kept[owner] then
-    reply[#reply + 1] = owner
+local reply = {1, time[1] * 1000000 + time[2], ''}
+local ms = math.floor(reply[2] / 1000)
+local places = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[3])
+for i = 1, #places, 2 do
+  if tonumber(redis.call('ZSCORE', KEYS[2], places[i]) or 0) > ms then
+    reply[#reply + 1] = places[i]
   end
+end
+if #places == 2 * tonumber(ARGV[3]) then
+  reply[3] = '(' .. places[#places]
 end
 return reply

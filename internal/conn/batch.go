@@ -25,7 +25,7 @@ func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answ
 			elsewhere = append(elsewhere, i)
 			continue
 		}
-		answer(i, m.told(l, err))
+		answer(i, m.told(l, calls[i], err))
 	}
 	m.runAll(ctx, calls, elsewhere, outcomes) // after the others, who need not wait for it
 	for _, i := range elsewhere {
@@ -41,7 +41,7 @@ func (m *Manager) RunOnce(ctx context.Context, node string, calls []*Call) []err
 	l := m.topology.at(node)
 	outcomes := m.sendOnce(ctx, l, calls)
 	for i, err := range outcomes {
-		outcomes[i] = m.told(l, err)
+		outcomes[i] = m.told(l, calls[i], err)
 	}
 	return outcomes
 }
@@ -84,7 +84,7 @@ func (m *Manager) leadsOn(c *Call, err error) bool {
 }
 
 // told is what the caller is told of a call that failed.
-func (m *Manager) told(l *lane, err error) error {
+func (m *Manager) told(l *lane, c *Call, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -94,7 +94,7 @@ func (m *Manager) told(l *lane, err error) error {
 		m.topology.failed(l)
 		return err
 	default:
-		return typed(err)
+		return typed(err, c.Script)
 	}
 }
 
@@ -127,9 +127,16 @@ func (m *Manager) sendBatch(ctx context.Context, l *lane, calls []*Call, outcome
 	for _, i := range only {
 		add(i, true)
 	}
-	l.renewals.run(ctx, batch...)
+	left := l.renew(ctx, batch)
 	for k, r := range batch {
 		i := at[k]
+		if left[k] {
+			if r.state.Load() == sent {
+				calls[i].remember(r)
+			}
+			outcomes[i] = ctx.Err()
+			continue
+		}
 		calls[i].absorb(r)
 		outcomes[i] = r.err
 		if r.err != nil && judge(r.err) == unknown {

@@ -108,6 +108,12 @@ func TestBatchIsBoundedByItsContext(t *testing.T) {
 				lost := batch("a", "b")
 				outcomes := runBatch(ctx, t, b.Manager, node, lost)
 				cancel()
+				if fault == nil { // the callers' connection works, and is used
+					if took := time.Since(started); took >= limit || outcomes[0] != nil || outcomes[1] != nil {
+						t.Errorf("%v after %v", outcomes, took)
+					}
+					return
+				}
 				if took := time.Since(started); took != limit {
 					t.Errorf("returned after %v, want %v", took, limit)
 				}

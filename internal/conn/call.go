@@ -5,6 +5,8 @@ package conn
 import (
 	"errors"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 // Window is how long after its sending a request may still change something:
@@ -47,7 +49,8 @@ type Call struct {
 	small       *Small // that this is part of, if so
 	outstanding bool
 	notAfter    int64
-	replicated  int // how many replicas have acknowledged
+	replicated  int   // how many replicas have acknowledged
+	unwaited    error // why that is not known
 }
 
 // over reports whether the call is of no use any more.
@@ -87,6 +90,15 @@ func (c *Call) Text(i int) string { return c.Reply.Text(i) }
 // asked for, as far as is known. It was done on the master all the same.
 func (c *Call) Short() bool { return c.replicated < c.Replicas }
 
+// Shortage is the error of a call that is Short: errs.NotReplicated, or that Redis refuses
+// to tell how many replicas have it.
+func (c *Call) Shortage() error {
+	if c.unwaited != nil && isReply(c.unwaited) {
+		return typed(c.unwaited, nil)
+	}
+	return errs.NotReplicated
+}
+
 // Outstanding reports whether a request of the call that was never answered may
 // have run or may still run, and until when on the server's clock, in
 // microseconds.
@@ -97,7 +109,8 @@ func (c *Call) absorb(r *request) {
 	switch {
 	case r.err == nil:
 		c.Attempts++
-		c.Reply, c.Sent, c.replicated = r.reply(), r.sent, r.replicated
+		c.Reply, c.Sent = r.reply(), r.sent
+		c.replicated, c.unwaited = r.replicated, r.unwaited
 	case errors.As(r.err, new(unsent)):
 	case mayHaveRun(r.err):
 		c.remember(r)

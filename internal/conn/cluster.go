@@ -4,7 +4,9 @@ package conn
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -25,21 +27,31 @@ import (
 type cluster struct {
 	client *redis.ClusterClient
 
+	feeds *feeds
+	make  func(*redis.Options) *redis.Client // the user's, of a client for one node; nil if there is none
+
 	mu       sync.Mutex // guards what follows
 	byAddr   map[string]*lane
 	overlay  map[int]relocation
-	template *redis.Options // a node's options, for servers that the table does not have yet
+	nodes    map[string]node // that the table has had
+	template *redis.Options  // a node's options as go-redis makes them, for servers that the table does not have yet
 	closing  bool
 	closed   bool
 
 	loading *loading // the first load of the table, while it is under way
 
 	interrupted chan struct{} // closed by interrupt
-	probed      chan struct{} // closed when pubsub is known
+	answered    chan struct{} // closed when pubsub is known
 
 	loaded atomic.Bool  // there is a table
 	pubsub atomic.Int32 // unprobed, classicPubSub or shardedPubSub
 	asking sync.WaitGroup
+}
+
+// node is how one server is reached.
+type node struct {
+	options *redis.Options
+	feed    *feed
 }
 
 // relocation is what a MOVED said.
@@ -58,22 +70,19 @@ const (
 	shardedPubSub
 )
 
-func newCluster(o redis.ClusterOptions) *cluster {
+func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
 	c := &cluster{
+		feeds:       fs,
+		make:        o.NewClient,
+		nodes:       make(map[string]node),
 		byAddr:      make(map[string]*lane),
 		overlay:     make(map[int]relocation),
 		interrupted: make(chan struct{}),
-		probed:      make(chan struct{}),
+		answered:    make(chan struct{}),
 	}
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.MaxRetries, o.MaxRedirects = -1, 1
-	o.DialerRetries = 1
-	o.DialTimeout = shorter(o.DialTimeout, dialTimeout)
-	o.ReadTimeout = shorter(o.ReadTimeout, ioTimeout)
-	o.WriteTimeout = shorter(o.WriteTimeout, ioTimeout)
-	o.ContextTimeoutEnabled = true
 	o.MinIdleConns = 0
-	o.PipelinePoolSize = -1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.AutoPipelineOptions = nil
@@ -83,15 +92,65 @@ func newCluster(o redis.ClusterOptions) *cluster {
 }
 
 // newNode is how the table's client makes its nodes. It is where we see their
-// options, complete only once go-redis has made a client of them.
+// options.
 func (c *cluster) newNode(o *redis.Options) *redis.Client {
-	node := redis.NewClient(o)
+	template := *o
+	n := c.nodeFrom(o)
+	c.mu.Lock()
+	if c.template == nil {
+		c.template = &template
+	}
+	c.nodes[n.options.Addr] = n
+	c.mu.Unlock()
+	options := *n.options
+	options.Dialer = quiet(options.Dialer)
+	return redis.NewClient(&options)
+}
+
+// nodeFrom returns how a server is reached whose options go-redis has made, after the
+// user's NewClient has had its say. Of the client that this makes only the options are
+// used: what it sets is complete in them.
+func (c *cluster) nodeFrom(o *redis.Options) node {
+	made := c.userClient(o)
+	options := *made.Options()
+	_ = made.Close()
+	return node{wireOptions(options, c.feeds), c.feeds.of(options.StreamingCredentialsProvider)}
+}
+
+// userClient returns a client made by the user's function; by go-redis where there is none,
+// or where it makes none.
+func (c *cluster) userClient(o *redis.Options) (made *redis.Client) {
+	defer func() {
+		if p := recover(); p != nil {
+			o.Dialer = func(context.Context, string, string) (net.Conn, error) {
+				return nil, fmt.Errorf("NewClient panicked: %v", p)
+			}
+			made = redis.NewClient(o)
+		}
+	}()
+	if c.make != nil {
+		if made = c.make(o); made != nil {
+			return made
+		}
+	}
+	return redis.NewClient(o)
+}
+
+// reached returns how the server at addr is reached.
+func (c *cluster) reached(addr string) node {
+	c.mu.Lock()
+	n, ok := c.nodes[addr]
+	template := *c.template
+	c.mu.Unlock()
+	if ok {
+		return n
+	}
+	template.Addr, template.NodeAddress = addr, addr
+	n = c.nodeFrom(&template)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.template == nil {
-		c.template = wireOptions(*node.Options())
-	}
-	return node
+	c.nodes[addr] = n
+	return n
 }
 
 func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
@@ -105,7 +164,11 @@ func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.at(node.Options().Addr), nil
+	l := c.at(node.Options().Addr)
+	c.mu.Lock()
+	l.key, l.used = key, time.Now()
+	c.mu.Unlock()
+	return l, nil
 }
 
 // known is lane once there is a table: then it is looked up there.
@@ -178,17 +241,25 @@ func (c *cluster) relocated(slot int) (string, bool) {
 
 func (c *cluster) at(addr string) *lane {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	l := c.byAddr[addr]
-	if l == nil {
-		options := *c.template
-		options.Addr, options.NodeAddress = addr, addr
-		l = newLane(addr, &options)
-		l.closing, l.closed = c.closing, c.closed
-		l.replicated.closing, l.replicated.closed = c.closing, c.closed
-		c.byAddr[addr] = l
+	c.mu.Unlock()
+	if l != nil {
+		return l
 	}
-	return l
+	n := c.reached(addr)
+	made := newLane(addr, n.options)
+	made.setFeed(n.feed)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.byAddr[addr]; l != nil {
+		return l // another was faster
+	}
+	for _, each := range made.siblings() {
+		each.closing, each.closed = c.closing, c.closed
+	}
+	made.used = time.Now()
+	c.byAddr[addr] = made
+	return made
 }
 
 func (c *cluster) moved(key, addr string) {
@@ -217,9 +288,9 @@ func (c *cluster) sharded(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		select {
-		case <-c.probed:
+		case <-c.answered:
 		case <-ctx.Done():
-			return false, ctx.Err()
+			return false, fmt.Errorf("%w (no master of the cluster has answered)", unavailable(over(ctx)))
 		case <-c.interrupted:
 			return false, unsent{errs.Closed}
 		}
@@ -227,16 +298,32 @@ func (c *cluster) sharded(ctx context.Context) (bool, error) {
 	return c.pubsub.Load() == shardedPubSub, nil
 }
 
-// probe finds out whether the servers have sharded channels: from the master that
-// answers first, since one may be frozen.
+// probe finds out whether the servers have sharded channels. One that has not decides for
+// all, as while servers are upgraded one by one. One that has decides when the others have
+// had a moment to answer, since one may be frozen.
 func (c *cluster) probe() {
 	for {
+		var denied, allowed atomic.Int32
 		_ = c.client.ForEachMaster(context.Background(), func(ctx context.Context, node *redis.Client) error {
-			c.learn(node.PubSubShardNumSub(ctx).Err())
+			switch err := node.PubSubShardNumSub(ctx).Err(); {
+			case err == nil:
+				allowed.Add(1)
+				time.AfterFunc(othersTime, func() { c.learn(shardedPubSub) })
+			case isReply(err) && isUnknownCommand(err):
+				c.learn(classicPubSub)
+			case hasCode(err, "NOPERM "):
+				denied.Add(1)
+			}
 			return nil
 		})
+		switch {
+		case allowed.Load() > 0:
+			c.learn(shardedPubSub)
+		case denied.Load() > 0:
+			c.learn(classicPubSub) // then only the wake-up of others is lost
+		}
 		select {
-		case <-c.probed:
+		case <-c.answered:
 			return
 		case <-c.interrupted:
 			return
@@ -245,17 +332,15 @@ func (c *cluster) probe() {
 	}
 }
 
-// learn takes in what one master answered to the probe. No right to ask is taken
-// for no: then only the wake-up of others is lost.
-func (c *cluster) learn(err error) {
-	answer := classicPubSub
-	if err == nil {
-		answer = shardedPubSub
-	} else if !isReply(err) || judge(err) != final {
-		return
-	}
+func (c *cluster) probed() bool { return c.pubsub.Load() != unprobed }
+
+// othersTime is how long the other masters have once one has sharded channels.
+const othersTime = 100 * time.Millisecond
+
+// learn decides, once.
+func (c *cluster) learn(answer int32) {
 	if c.pubsub.CompareAndSwap(unprobed, answer) {
-		close(c.probed)
+		close(c.answered)
 	}
 }
 
@@ -273,6 +358,45 @@ func (c *cluster) masters(ctx context.Context) ([]string, error) {
 }
 
 func (c *cluster) follows() bool { return true }
+
+// elsewhere has the table loaded anew as well: a server that cannot be reached may have
+// been replaced by now.
+func (c *cluster) elsewhere(l *lane, key string) bool {
+	c.client.ReloadState(context.Background())
+	now := c.known(key)
+	return now != nil && now != l
+}
+
+// sweep also gives up the lanes that nothing was sent on for a while and whose slot has
+// gone: their server is no master any more, or is not there.
+func (c *cluster) sweep(now time.Time) {
+	for _, l := range c.lanes() {
+		l.sweep(now)
+		c.mu.Lock()
+		key, used := l.key, l.used
+		c.mu.Unlock()
+		if now.Sub(used) < retireAfter || c.has(l, key) {
+			continue
+		}
+		if l.retire() {
+			c.mu.Lock()
+			if c.byAddr[l.addr] == l {
+				delete(c.byAddr, l.addr)
+				delete(c.nodes, l.addr)
+			}
+			c.mu.Unlock()
+		}
+	}
+}
+
+// retireAfter is how long a server's connections are kept that has lost its slots.
+const retireAfter = 30 * time.Second
+
+// has reports whether the table names the lane's server for the key.
+func (c *cluster) has(l *lane, key string) bool {
+	node, err := c.client.MasterForKey(context.Background(), key)
+	return err != nil || node.Options().Addr == l.addr
+}
 
 func (c *cluster) interrupt() {
 	c.mu.Lock()

@@ -4,6 +4,8 @@ package conn
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -23,6 +25,12 @@ func (u unsent) Unwrap() error { return u.error }
 // another request, or from something else than Redis. The connection is given up,
 // as after half a reply, and nothing is known of what the request did.
 var errGarbled = errors.New("the reply makes no sense")
+
+// unreached marks the failure of a connection that could not be made. Whoever is told
+// may ask again at once: the gate has it wait.
+type unreached struct{ error }
+
+func (u unreached) Unwrap() error { return u.error }
 
 // verdict is what an error asks the runner to do.
 type verdict int
@@ -45,9 +53,9 @@ var transient = []string{
 // judge decides what an error means for the call.
 func judge(err error) verdict {
 	switch {
-	case errors.Is(err, errs.Closed):
+	case errors.Is(err, errs.Closed), hopeless(err):
 		return final
-	case errors.Is(err, errSpent):
+	case errors.Is(err, errSpent), errors.Is(err, errRetired):
 		return anew
 	case !isReply(err):
 		return again
@@ -66,8 +74,35 @@ func judge(err error) verdict {
 	return final
 }
 
-// typed gives a server's error its sentinel.
-func typed(err error) error {
+// hopeless reports whether the connection could not be made for a reason that only the
+// operator can mend: each side's certificate is refused, or is none, or the program has
+// closed what the dialer needs.
+func hopeless(err error) bool {
+	if !errors.As(err, new(unreached)) {
+		return false
+	}
+	return errors.As(err, new(*tls.CertificateVerificationError)) ||
+		errors.As(err, new(x509.UnknownAuthorityError)) ||
+		errors.As(err, new(x509.HostnameError)) ||
+		errors.As(err, new(x509.CertificateInvalidError)) ||
+		errors.As(err, new(tls.RecordHeaderError)) ||
+		errors.Is(err, redis.ErrClosed) ||
+		refusesCertificate(err)
+}
+
+// refusesCertificate reports whether the server's word was that it does not take the
+// client's certificate.
+func refusesCertificate(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate")
+}
+
+// typed gives a server's error its sentinel. s is the script that was refused, if one was.
+func typed(err error, s *Script) error {
+	err = explained(err, s)
+	if hopeless(err) {
+		return fmt.Errorf("%w: %w", errs.Unavailable, err)
+	}
 	for _, t := range []struct {
 		sentinel error
 		codes    []string
@@ -110,10 +145,10 @@ func hasCode(err error, code string) bool {
 		strings.HasPrefix(text, "ERR Error ") && strings.Contains(text, "-"+code)
 }
 
-// isNoMaster reports whether the server answered as one that is not the master,
-// or not yet or no longer a server of anything.
+// isNoMaster reports whether the server answered as one that is not the master. One that
+// is loading its data may be: it will say so on the same connection.
 func isNoMaster(err error) bool {
-	return hasCode(err, "READONLY ") || hasCode(err, "MASTERDOWN ") || hasCode(err, "LOADING ")
+	return hasCode(err, "READONLY ") || hasCode(err, "MASTERDOWN ")
 }
 
 // isReply reports whether err is a server's answer, so that the connection is
@@ -133,18 +168,35 @@ func mayHaveRun(err error) bool {
 	return !(errors.As(err, &op) && op.Op == "dial")
 }
 
+// isUnknownCommand reports whether the server is too old for the command.
+func isUnknownCommand(err error) bool {
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "unknown command") || strings.Contains(text, "unknown subcommand") ||
+		strings.Contains(text, "unknown pubsub subcommand")
+}
+
+// isTimeout reports whether the server was silent for too long.
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
 // redirection returns the address in a MOVED or ASK error ("MOVED 3999
-// host:port") that the server at from answered. No host means from's own.
+// host:port") that the server at from answered. No host means from's own. Redis writes an
+// IPv6 address without brackets.
 func redirection(err error, from string) string {
 	text := err.Error()
 	addr := text[strings.LastIndexByte(text, ' ')+1:]
-	if strings.HasPrefix(addr, ":") {
-		if host, _, err := net.SplitHostPort(from); err == nil {
-			return net.JoinHostPort(host, addr[1:])
-		}
+	colon := strings.LastIndexByte(addr, ':')
+	if colon < 0 {
+		return addr
 	}
-	return addr
+	host, port := strings.Trim(addr[:colon], "[]"), addr[colon+1:]
+	if host == "" {
+		host, _, _ = net.SplitHostPort(from)
+	}
+	return net.JoinHostPort(host, port)
 }
 
 // Typed gives an error of a client made by Dial its sentinel, as Run does.
-func Typed(err error) error { return typed(err) }
+func Typed(err error) error { return typed(err, nil) }

@@ -6,6 +6,7 @@ package conn
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,7 +96,7 @@ func (f *failover) follow() {
 	conn, err := within(ctx, options.Network, options.Addr, options.Dialer)
 	if err == nil {
 		f.only.leadsTo(conn.RemoteAddr())
-		drop(conn, nil)
+		drop(conn)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,28 +118,25 @@ func (f *failover) close() {
 
 // leadsTo puts the lane's connections in doubt unless all lead to that address.
 func (l *lane) leadsTo(master net.Addr) {
-	l.mu.Lock()
-	wires := append([]*wire{&l.renewals}, l.wires...)
-	l.mu.Unlock()
-	if l.replicated != nil {
-		l.replicated.mu.Lock()
-		wires = append(wires, l.replicated.wires...)
-		l.replicated.mu.Unlock()
-	}
-	for _, w := range wires {
-		if at := w.remote(); at != nil && at.String() != master.String() {
+	for _, at := range l.remotes() {
+		if at.String() != master.String() {
 			l.doubt()
 			return
 		}
 	}
 }
 
-// remote returns where the wire leads; nil if it is not connected.
-func (w *wire) remote() net.Addr {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.conn == nil {
-		return nil
+// remotes returns where the lane's connections lead.
+func (l *lane) remotes() []net.Addr {
+	var all []net.Addr
+	for _, each := range l.siblings() {
+		each.mu.Lock()
+		for _, w := range append(slices.Clone(each.wires), each.renewals.idle, each.renewals.used) {
+			if w != nil {
+				all = append(all, w.conn.RemoteAddr())
+			}
+		}
+		each.mu.Unlock()
 	}
-	return w.conn.RemoteAddr()
+	return all
 }

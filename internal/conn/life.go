@@ -1,162 +1,125 @@
-// The life of a wire: its connection, from the dial until it is cut.
+// The life of a wire: how it is made, how it is cut, and how it ends.
 
 package conn
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// keep is for how long a connection that is in use stays out of go-redis's pool.
-// There it is looked at, which costs about as much as sending: whether it has been
-// closed meanwhile, is too old, or needs new credentials. A connection that was
-// closed while nobody used it is so found out before anything is sent, unless it
-// was looked at just before; then the request counts as one that may have run.
-const keep = 100 * time.Millisecond
+const (
+	// keep is for how long a connection that is in use stays out of go-redis's pool.
+	// There it is looked at, which costs about as much as sending: whether it has been
+	// closed meanwhile, is too old, or needs new credentials. A connection that was
+	// closed while nobody used it is so found out before anything is sent, unless it
+	// was looked at just before; then the request counts as one that may have run.
+	keep = 100 * time.Millisecond
+	// handshakeTimeout bounds what comes after the dial, the user's credentials provider
+	// and OnConnect included.
+	handshakeTimeout = 5 * time.Second
+)
 
-// connection returns the wire's connection, from a new client after a reset.
-func (w *wire) connection(now time.Time) *redis.Conn {
-	switch {
-	case w.rdb == nil:
-		w.begin(now)
-	case now.Sub(w.since) < keep:
-		return w.held
-	default:
-		_ = w.held.Close()
-	}
-	w.held, w.since = w.rdb.Conn(), now
-	return w.held
-}
-
-// begin begins a life of the wire, with a new client.
-func (w *wire) begin(now time.Time) {
-	options := *w.options
-	options.Protocol = 2 // nothing is pushed to a wire, and so is not looked for
-	life, dial, onConnect := w.lifeNow(), options.Dialer, options.OnConnect
-	w.clock.epoch = now
-	w.era = w.lane.era.Load()
-	options.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return w.dial(ctx, life, network, addr, dial)
-	}
-	options.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
-		if onConnect != nil {
-			if err := onConnect(ctx, cn); err != nil {
-				return err
-			}
-		}
-		w.ready.Store(true)
-		return nil
-	}
-	w.rdb = redis.NewClient(&options)
-}
-
-// dial dials for one life of the wire, once, and ends with it: go-redis dials on
-// a goroutine of its own, which outlives the caller that it dials for.
-func (w *wire) dial(ctx context.Context, life int, network, addr string, dial dialer) (net.Conn, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w.mu.Lock()
-	gone, spent := w.life != life || w.cut, w.spent
-	if !gone && !spent {
-		w.spent, w.dialing = true, cancel
-	}
-	w.mu.Unlock()
-	switch {
-	case gone:
-		return nil, net.ErrClosed
-	case spent:
-		return nil, errSpent
-	}
-
-	conn, err := within(ctx, network, addr, dial)
+// connect makes a wire: it dials, shakes hands and asks for the server's time. ctx is not
+// that of a caller: a connection that takes longer to make than its first caller waits is
+// there for the next one.
+//
+// The dial is made here and not by go-redis, which prints every dial that fails, and does
+// so on a goroutine that outlives its client.
+func (l *lane) connect(ctx context.Context) (*wire, error) {
+	era := l.gate.era.Load()
+	dialling, cancel := context.WithTimeout(ctx, l.options.DialTimeout)
+	conn, err := within(dialling, l.options.Network, l.options.Addr, l.options.Dialer)
+	cancel()
 	if err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
-	gone = w.life != life || w.cut
-	if !gone {
-		w.conn, w.dialing = conn, nil
+	ctx, cancel = context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	w := newWire(l, conn, era)
+	w.credentials = l.feed.version()
+	watch := context.AfterFunc(ctx, w.hangUp)
+	err = w.learnTime(ctx)
+	if !watch() && err == nil {
+		err = ctx.Err()
 	}
-	w.mu.Unlock()
-	if gone {
-		drop(conn, nil)
-		return nil, net.ErrClosed
+	if err != nil {
+		w.end()
+		return nil, err
 	}
-	return w.link(conn), nil
+	return w, nil
 }
 
-// within dials, and leaves the dial behind when ctx ends: not every dialer looks
-// at its context, go-redis's own for TLS among them. What is left behind ends by
-// the dialer's own timeout.
-func within(ctx context.Context, network, addr string, dial dialer) (net.Conn, error) {
-	type result struct {
-		conn net.Conn
-		err  error
+// newWire returns the wire on conn. Its first use is the handshake.
+func newWire(l *lane, conn net.Conn, era int64) *wire {
+	w := &wire{lane: l, era: era, conn: conn}
+	w.clock.epoch = time.Now()
+	options := *l.options
+	if lasts := options.ConnMaxLifetime; lasts > 0 {
+		w.expires = w.clock.epoch.Add(lasts + jitter(options.ConnMaxLifetimeJitter))
 	}
-	done := make(chan result, 1)
-	go func() {
-		conn, err := dial(ctx, network, addr)
-		done <- result{conn, err}
-	}()
-	select {
-	case r := <-done:
-		return r.conn, r.err
-	case <-ctx.Done():
-		go func() {
-			if r := <-done; r.conn != nil {
-				drop(r.conn, nil)
-			}
-		}()
-		return nil, ctx.Err()
+	options.ConnMaxIdleTime, options.ConnMaxLifetime = -1, 0 // the lane sees to both
+	options.Protocol = 2                                     // nothing is pushed to a wire, and so is not looked for
+	taken := false
+	options.Dialer = func(context.Context, string, string) (net.Conn, error) {
+		if taken {
+			return stillborn{errSpent}, nil
+		}
+		taken = true
+		return w.link(conn), nil
 	}
+	w.rdb = redis.NewClient(&options)
+	w.held, w.since = w.rdb.Conn(), w.clock.epoch
+	return w
 }
 
-type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
-
-// hangUp cuts the connection under whoever uses it, if the wire is still in that
-// life. It may be called from any goroutine; the wire is of no use until it is
-// reset.
-func (w *wire) hangUp(life int) {
-	w.mu.Lock()
-	if w.life != life {
-		w.mu.Unlock()
-		return
+// jitter returns a duration of up to d, either way.
+func jitter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
 	}
-	w.cut = true
-	conn, dialing := w.conn, w.dialing
-	w.mu.Unlock()
-	drop(conn, dialing)
+	return rand.N(2*d) - d
 }
 
-// reset drops the connection, so that the next request goes out on a new one,
-// perhaps to another server. Only the wire's user calls it.
-func (w *wire) reset() {
-	w.mu.Lock()
-	conn, dialing := w.conn, w.dialing
-	w.conn, w.dialing, w.cut, w.spent = nil, nil, false, false
-	w.life++
-	w.mu.Unlock()
-	drop(conn, dialing)
-	w.clock.known = false
-	if w.rdb != nil {
+// connection returns the wire's connection, once go-redis has looked at it if that is due.
+func (w *wire) connection(now time.Time) *redis.Conn {
+	if now.Sub(w.since) >= keep {
 		_ = w.held.Close()
-		_ = w.rdb.Close()
-		w.rdb, w.held = nil, nil
+		w.held, w.since = w.rdb.Conn(), now
 	}
-	w.ready.Store(false)
+	return w.held
 }
 
-func drop(conn net.Conn, dialing context.CancelFunc) {
-	if dialing != nil {
-		dialing()
+// learnTime asks for the server's time.
+func (w *wire) learnTime(ctx context.Context) error {
+	t, err := w.held.Time(ctx).Result()
+	if err != nil {
+		return err
 	}
-	if conn == nil {
-		return
+	w.clock.observe(t.UnixMicro(), time.Now())
+	return nil
+}
+
+// hangUp cuts the connection under whoever uses it. It may be called from any goroutine,
+// and at any time: a wire is one connection, and is not used again.
+func (w *wire) hangUp() { drop(w.conn) }
+
+// end closes the wire. Only its user calls it.
+func (w *wire) end() {
+	drop(w.conn)
+	_ = w.held.Close()
+	_ = w.rdb.Close()
+}
+
+// drop closes a connection at once, where TLS would first write a farewell, and wait for
+// that.
+func drop(conn net.Conn) {
+	if conn != nil {
+		_ = underneath(conn).Close()
 	}
-	_ = underneath(conn).Close() // TLS would first write a farewell, and wait for that
 }
 
 // underneath returns the connection that a TLS connection is on, and any other as
@@ -166,10 +129,4 @@ func underneath(conn net.Conn) net.Conn {
 		return secured.NetConn()
 	}
 	return conn
-}
-
-func (w *wire) lifeNow() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.life
 }

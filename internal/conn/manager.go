@@ -31,8 +31,11 @@ import (
 type Manager struct {
 	topology topology
 	address  string
+	feeds    *feeds
 	log      *slog.Logger
 	requests requests
+	sweeper  sweeper
+	outage   outage
 
 	closing context.Context // ends at Interrupt, and with it all calls but Cleanup
 	close   context.CancelCauseFunc
@@ -43,11 +46,12 @@ type Manager struct {
 // New returns the Manager for the Redis behind rdb. It does no I/O. The error
 // matches errs.BadArgument if rdb is nil or of a kind that cannot be served.
 func New(rdb redis.UniversalClient, log *slog.Logger) (*Manager, error) {
-	t, err := newTopology(rdb)
+	fs := &feeds{log: log}
+	t, err := newTopology(rdb, fs)
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{topology: t, address: addressOf(rdb), log: log}
+	m := &Manager{topology: t, address: addressOf(rdb), feeds: fs, log: log}
 	m.closing, m.close = context.WithCancelCause(context.Background())
 	m.closed, m.shut = context.WithCancelCause(context.Background())
 	return m, nil
@@ -64,7 +68,9 @@ func (m *Manager) Interrupt() {
 func (m *Manager) Close() {
 	m.close(errs.Closed)
 	m.shut(errs.Closed)
+	m.sweeper.stop()
 	m.topology.close()
+	m.feeds.close()
 }
 
 // KnownNode names the server that has key now as Node does, or returns "" where that
@@ -83,6 +89,15 @@ func (m *Manager) Node(ctx context.Context, key string) (string, error) {
 		return "", err
 	}
 	return l.addr, nil
+}
+
+// KnownPublishCommand is PublishCommand where that takes no I/O; "" where it does.
+func (m *Manager) KnownPublishCommand() string {
+	if !m.topology.probed() {
+		return ""
+	}
+	command, _ := m.PublishCommand(context.Background())
+	return command
 }
 
 // PublishCommand returns the command that tells a channel's subscribers:

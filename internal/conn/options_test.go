@@ -3,12 +3,16 @@
 package conn
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"reflect"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,11 +105,10 @@ func users() redis.Options {
 
 func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
 	user := users()
-	got := wireOptions(user)
+	got := wireOptions(user, &feeds{})
 	for _, field := range []string{
-		"Network", "Addr", "ClientName", "Dialer", "OnConnect", "Protocol", "Username", "Password",
-		"CredentialsProvider", "CredentialsProviderContext", "StreamingCredentialsProvider", "DB", "TLSConfig",
-		"ReadBufferSize", "WriteBufferSize", "ConnMaxLifetime",
+		"Network", "Addr", "ClientName", "Dialer", "Protocol", "Username", "Password", "DB", "TLSConfig",
+		"ReadBufferSize", "WriteBufferSize", "ConnMaxLifetime", "ConnMaxIdleTime",
 	} {
 		want, have := reflect.ValueOf(user).FieldByName(field), reflect.ValueOf(*got).FieldByName(field)
 		if want.Kind() == reflect.Func {
@@ -123,7 +126,7 @@ func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
 func TestWireOptionsOverrideHowItIsReached(t *testing.T) {
 	user := users()
 	before := user
-	got := wireOptions(user)
+	got := wireOptions(user, &feeds{})
 	for name, ok := range map[string]bool{
 		"no retries":                 got.MaxRetries == -1,
 		"one dial":                   got.DialerRetries == 1,
@@ -134,7 +137,6 @@ func TestWireOptionsOverrideHowItIsReached(t *testing.T) {
 		"a small pool":               got.PoolSize <= 2 && got.MaxConcurrentDials == 1,
 		"no idle connections":        got.MinIdleConns == 0 && got.MaxIdleConns == 0 && got.MaxActiveConns == 0,
 		"no pool for pipelines":      got.PipelinePoolSize == -1,
-		"no idle timeout":            got.ConnMaxIdleTime == -1,
 		"no CLIENT SETINFO":          got.DisableIdentity,
 		"no maintenance":             got.MaintNotificationsConfig.Mode == maintnotifications.ModeDisabled,
 		"no client side cache":       got.ClientSideCache == nil && got.ClientSideCacheConfig == nil,
@@ -155,7 +157,7 @@ func TestWireTimeoutsAreTheShorter(t *testing.T) {
 		{0, ioTimeout},  // none
 		{-1, ioTimeout}, // no deadlines at all
 	} {
-		got := wireOptions(redis.Options{ReadTimeout: tc.users, WriteTimeout: tc.users, DialTimeout: tc.users})
+		got := wireOptions(redis.Options{ReadTimeout: tc.users, WriteTimeout: tc.users, DialTimeout: tc.users}, &feeds{})
 		if got.ReadTimeout != tc.want || got.WriteTimeout != tc.want {
 			t.Errorf("the user's %v became %v and %v, want %v", tc.users, got.ReadTimeout, got.WriteTimeout, tc.want)
 		}
@@ -165,11 +167,54 @@ func TestWireTimeoutsAreTheShorter(t *testing.T) {
 	}
 }
 
-// A field that go-redis adds is either kept or overridden on purpose: this fails
-// when there is a new one, so that somebody decides.
-func TestWireOptionsKnowEveryOption(t *testing.T) {
-	const known = 57
-	if n := reflect.TypeFor[redis.Options]().NumField(); n != known {
-		t.Errorf("redis.Options has %d fields, this test knows %d: look at wireOptions, then here", n, known)
+// A field that go-redis adds is taken over, replaced or ignored on purpose: this fails when
+// there is a new one, so that somebody decides and users are told.
+func TestEveryOptionOfGoRedisIsInTheTable(t *testing.T) {
+	table := optionsTable(t)
+	for letter, options := range map[string]reflect.Type{
+		"O": reflect.TypeFor[redis.Options](),
+		"C": reflect.TypeFor[redis.ClusterOptions](),
+		"F": reflect.TypeFor[redis.FailoverOptions](),
+		"U": reflect.TypeFor[redis.UniversalOptions](),
+	} {
+		known := make(map[string]bool)
+		for _, field := range reflect.VisibleFields(options) {
+			if !field.IsExported() {
+				continue
+			}
+			known[field.Name] = true
+			if !strings.Contains(table[field.Name], letter) {
+				t.Errorf("%s.%s is not in the table of docs/connecting.md", options, field.Name)
+			}
+		}
+		for name, of := range table {
+			if strings.Contains(of, letter) && !known[name] {
+				t.Errorf("%s has no %s, which is in the table of docs/connecting.md", options, name)
+			}
+		}
 	}
+}
+
+// optionsTable returns which structs each option of the table is said to be of.
+func optionsTable(t *testing.T) map[string]string {
+	text, err := os.ReadFile("../../docs/connecting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ = bytes.Cut(text, []byte("## Options of go-redis"))
+	table := make(map[string]string)
+	name := regexp.MustCompile("`(\\w+)`")
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, " | ")
+		if len(cells) < 4 || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		if verdict := cells[2]; verdict != "taken over" && verdict != "replaced" && verdict != "ignored" {
+			t.Errorf("%q says neither taken over, nor replaced, nor ignored", line)
+		}
+		for _, found := range name.FindAllStringSubmatch(cells[0], -1) {
+			table[found[1]] += cells[1]
+		}
+	}
+	return table
 }

@@ -34,7 +34,8 @@ type request struct {
 
 	// Written before the token is in done.
 	err        error
-	replicated int // how many replicas have what was written before, and by, this
+	replicated int   // how many replicas have what was written before, and by, this
+	unwaited   error // why that is not known
 }
 
 // command is a go-redis command whose arguments can be set anew, so that it can
@@ -85,6 +86,8 @@ func (r *request) prepare(clock *clock, now time.Time) bool {
 // withdraw takes back a request that is still in the queue. It reports false if
 // it is on its way already.
 func (r *request) withdraw() bool { return r.state.CompareAndSwap(waiting, withdrawn) }
+
+func (r *request) isWithdrawn() bool { return r.state.Load() == withdrawn }
 
 // answer takes in the reply.
 func (r *request) answer(clock *clock, received time.Time) {
@@ -156,7 +159,7 @@ func (rs *requests) put(r *request) {
 	r.numbers.SetVal(nil)
 	r.values.SetErr(nil)
 	r.values.SetVal(nil)
-	r.call, r.err, r.replicated = nil, nil, 0
+	r.call, r.err, r.replicated, r.unwaited = nil, nil, 0, nil
 	r.full, r.fewer, r.asking, r.queued = false, false, false, false
 	r.state.Store(waiting)
 	rs.pool.Put(r)

@@ -198,8 +198,8 @@ func TestPermanentErrorsAreToldAtOnce(t *testing.T) {
 				c := newCount("k")
 				started := time.Now()
 				err := b.Run(t.Context(), c)
-				if err == nil || !strings.Contains(err.Error(), tc.message) {
-					t.Errorf("got %v, want the server's words", err)
+				if words := conn.Words(tc.message); err == nil || !strings.Contains(err.Error(), words) {
+					t.Errorf("got %v, want the server's words, %s", err, words)
 				}
 				if tc.want != other {
 					mustMatch(t, err, tc.want)

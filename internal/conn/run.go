@@ -4,8 +4,10 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -16,6 +18,8 @@ const (
 	maxBackoff = 150 * time.Millisecond
 	// complainAfter is how long a call is retried before the log says so.
 	complainAfter = time.Second
+	// complainEvery is how often it does, however many calls are retried.
+	complainEvery = time.Minute
 )
 
 // Run runs the call until it is answered. It returns nil when the script has
@@ -24,6 +28,7 @@ const (
 // mends.
 func (m *Manager) Run(ctx context.Context, c *Call) error {
 	t := attempt{m: m, call: c}
+	m.sweeper.start(m.topology.sweep)
 	for {
 		if err := m.over(ctx, c); err != nil {
 			return t.because(err)
@@ -45,6 +50,14 @@ func (m *Manager) over(ctx context.Context, c *Call) error {
 	}
 	if c.over() {
 		return fmt.Errorf("the lease was over before the request could take effect: %w", errs.Lost)
+	}
+	return over(ctx)
+}
+
+// over returns why ctx has ended: the bound of a call that does not wait, or its error.
+func over(ctx context.Context) error {
+	if cause := context.Cause(ctx); errors.Is(cause, errs.Unavailable) {
+		return cause
 	}
 	return ctx.Err()
 }
@@ -69,6 +82,7 @@ type attempt struct {
 	denied   bool      // there the answer was no
 	failures int       // in a row, for the backoff
 	last     error     // for the caller's error
+	silent   bool      // the last request found no server, or had no answer
 	failing  time.Time // since when; zero until something has failed
 	warned   bool
 }
@@ -90,12 +104,21 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	}
 	r := t.m.requests.get()
 	r.call, r.full, r.fewer, r.asking = t.call, t.full, t.fewer, asking
-	if !l.forCall(t.call).do(ctx, r) {
+	var elsewhere func() bool
+	if t.m.topology.follows() && !asking {
+		elsewhere = func() bool { return t.m.topology.elsewhere(l, t.call.Keys[0]) }
+	}
+	if !l.forCall(t.call).do(ctx, r, elsewhere) {
 		if r.state.Load() == sent {
 			t.call.remember(r) // nobody will hear the answer
 		}
-		return 0, t.because(ctx.Err())
+		if ctx.Err() != nil {
+			t.silent = true
+			return 0, t.because(over(ctx))
+		}
+		return 0, nil
 	}
+	t.silent = false
 	t.call.absorb(r)
 	failure := r.err
 	t.m.requests.put(r)
@@ -116,10 +139,12 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 
 // failed decides what a failure asks for.
 func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration, error) {
+	verdict := judge(err)
+	t.silent = verdict == again
 	if over := t.m.over(ctx, t.call); over != nil {
 		return 0, t.because(over)
 	}
-	switch t.last = err; judge(err) {
+	switch t.last = err; verdict {
 	case unknown:
 		t.full = true
 		return t.later(), nil
@@ -136,12 +161,15 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 			t.m.topology.failed(l)
 		}
 		t.complain()
+		if errors.As(err, new(unreached)) {
+			return 0, nil // the gate has it wait
+		}
 		if t.failures++; t.failures == 1 && !isReply(err) {
 			return 0, nil // a lost connection: the next one may do
 		}
 		return t.backoff(), nil
 	default:
-		return 0, typed(err)
+		return 0, typed(err, t.call.Script)
 	}
 }
 
@@ -179,14 +207,28 @@ func (t *attempt) backoff() time.Duration {
 }
 
 // because explains an end that the last failure may have led to.
+//
+// A deadline that passed while Redis could not be reached is errs.Unavailable. A caller who
+// left before is not told that: it did not leave for that.
 func (t *attempt) because(end error) error {
+	if t.silent {
+		end = unavailable(end)
+	}
 	if t.last == nil {
 		return end
 	}
-	return fmt.Errorf("%w (last failure: %w)", end, t.last)
+	return fmt.Errorf("%w (last failure: %w)", end, explained(t.last, t.call.Script))
 }
 
-// complain logs, once a call, that Redis has not answered for a while.
+// unavailable adds to a deadline that Redis could not be reached before it.
+func unavailable(end error) error {
+	if errors.Is(end, context.DeadlineExceeded) && !errors.Is(end, errs.Unavailable) {
+		return fmt.Errorf("%w: %w", errs.Unavailable, end)
+	}
+	return end
+}
+
+// complain has the log say that Redis has not answered for a while.
 func (t *attempt) complain() {
 	if t.failing.IsZero() {
 		t.failing = time.Now()
@@ -195,7 +237,28 @@ func (t *attempt) complain() {
 		return
 	}
 	t.warned = true
-	t.m.log.Warn("holdfast: redis does not answer, retrying", "script", t.call.Script.name, "error", t.last)
+	if t.m.outage.tell(time.Now()) {
+		t.m.log.Warn("holdfast: redis does not answer, retrying", "script", t.call.Script.name,
+			"error", explained(t.last, t.call.Script))
+	}
+}
+
+// outage is since when the calls of a Manager have waited for Redis.
+type outage struct {
+	mu   sync.Mutex // guards what follows
+	told time.Time  // when the log was last told; zero before
+}
+
+// tell reports whether the log is to be told now: once for all calls, and again now and
+// then.
+func (o *outage) tell(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.told.IsZero() && now.Sub(o.told) < complainEvery {
+		return false
+	}
+	o.told = now
+	return true
 }
 
 // pause waits for d, or less if either context ends.

@@ -30,6 +30,7 @@ func (m *Manager) Masters(ctx context.Context) ([]string, error) {
 // and questions about the server. The caller closes it.
 func (m *Manager) Dial(home string) (*redis.Client, error) {
 	options := *m.topology.at(home).options
+	options.Dialer = quiet(options.Dialer)
 	return redis.NewClient(&options), nil
 }
 

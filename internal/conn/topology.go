@@ -27,28 +27,39 @@ type topology interface {
 	failed(l *lane)
 	// sharded reports whether channels belong to slots. It may do I/O.
 	sharded(ctx context.Context) (bool, error)
+	// probed reports whether sharded does no I/O by now.
+	probed() bool
 	// masters returns the addresses of all masters. It may do I/O.
 	masters(ctx context.Context) ([]string, error)
 	// follows reports whether MOVED and ASK lead anywhere.
 	follows() bool
+	// elsewhere reports whether another server than l's has key by now. It does no I/O.
+	elsewhere(l *lane, key string) bool
+	// sweep ends connections that nobody has used for long.
+	sweep(now time.Time)
 	// interrupt ends what callers wait for; only clean-ups go on.
 	interrupt()
 	close()
 }
 
-func newTopology(rdb redis.UniversalClient) (topology, error) {
+func newTopology(rdb redis.UniversalClient, fs *feeds) (topology, error) {
 	switch c := rdb.(type) {
 	case *redis.Client:
 		if c != nil {
-			options := wireOptions(*c.Options())
+			options := wireOptions(*c.Options(), fs)
+			feed := fs.of(c.Options().StreamingCredentialsProvider)
 			if options.Addr == sentinelAddr {
-				return newFailover(options), nil
+				f := newFailover(options)
+				f.only.setFeed(feed)
+				return f, nil
 			}
-			return single{newLane(options.Addr, options)}, nil
+			s := single{newLane(options.Addr, options)}
+			s.only.setFeed(feed)
+			return s, nil
 		}
 	case *redis.ClusterClient:
 		if c != nil {
-			return newCluster(*c.Options()), nil
+			return newCluster(*c.Options(), fs), nil
 		}
 	case nil:
 	default:
@@ -66,8 +77,8 @@ const (
 
 // wireOptions makes the options of a wire from those of the user's client: the
 // same server, credentials and TLS, but one connection, short timeouts, and no
-// retries.
-func wireOptions(o redis.Options) *redis.Options {
+// retries. docs/connecting.md says what becomes of each.
+func wireOptions(o redis.Options, fs *feeds) *redis.Options {
 	o.MaxRetries = -1
 	o.DialerRetries = 1
 	o.DialTimeout = shorter(o.DialTimeout, dialTimeout)
@@ -80,14 +91,55 @@ func wireOptions(o redis.Options) *redis.Options {
 	o.PoolSize, o.MaxConcurrentDials = 2, 1
 	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 0, 0, 0
 	o.PipelinePoolSize = -1
-	o.ConnMaxIdleTime = -1
+	o.PoolTimeout = ioTimeout
 
+	o.Limiter = nil // the program's circuit breaker says nothing of renewals
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.ClientSideCache, o.ClientSideCacheConfig = nil, nil
 	o.AutoPipelineOptions = nil
+	o.PushNotificationProcessor = nil
+
+	o.CredentialsProviderContext = credentialsOf(o, fs)
+	o.CredentialsProvider, o.StreamingCredentialsProvider = nil, nil
+	if onConnect := o.OnConnect; onConnect != nil {
+		o.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
+			_, err := guarded(ctx, "OnConnect", func() (struct{}, error) { return struct{}{}, onConnect(ctx, cn) }, nil)
+			return err
+		}
+	}
 	return &o
 }
+
+// credentialsOf returns where a connection has its credentials from, in the order in
+// which go-redis looks for them; nil where they are the options' own.
+func credentialsOf(o redis.Options, fs *feeds) func(context.Context) (string, string, error) {
+	var ask func(context.Context) (string, string, error)
+	switch {
+	case o.StreamingCredentialsProvider != nil:
+		return fs.of(o.StreamingCredentialsProvider).credentials
+	case o.CredentialsProviderContext != nil:
+		ask = o.CredentialsProviderContext
+	case o.CredentialsProvider != nil:
+		ask = func(context.Context) (string, string, error) {
+			username, password := o.CredentialsProvider()
+			return username, password, nil
+		}
+	default:
+		return nil
+	}
+	type credentials struct{ username, password string }
+	return func(ctx context.Context) (string, string, error) {
+		c, err := guarded(ctx, "CredentialsProvider", func() (c credentials, err error) {
+			c.username, c.password, err = ask(ctx)
+			return c, err
+		}, nil)
+		return c.username, c.password, err
+	}
+}
+
+// setFeed gives a new lane the credentials that are streamed to it.
+func (l *lane) setFeed(f *feed) { l.feed, l.replicated.feed = f, f }
 
 // shorter returns the user's timeout if it is set and shorter than ours.
 func shorter(users, ours time.Duration) time.Duration {
@@ -106,7 +158,10 @@ func (s single) at(string) *lane                             { return s.only }
 func (s single) moved(string, string)                        {}
 func (s single) failed(*lane)                                {}
 func (s single) sharded(context.Context) (bool, error)       { return false, nil }
+func (s single) probed() bool                                { return true }
 func (s single) masters(context.Context) ([]string, error)   { return []string{s.only.addr}, nil }
 func (s single) follows() bool                               { return false }
+func (s single) elsewhere(*lane, string) bool                { return false }
+func (s single) sweep(now time.Time)                         { s.only.sweep(now) }
 func (s single) interrupt()                                  { s.only.interrupt() }
 func (s single) close()                                      { s.only.close() }

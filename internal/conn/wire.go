@@ -6,46 +6,43 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// wire is one connection to one server, used by one goroutine at a time.
+// wire is one connection to one server, used by one goroutine at a time. It is made by
+// lane.connect and lasts as long as the connection.
 //
 // It is a go-redis client that never holds more than one connection, so that
 // the connection can be told apart: cutting a wire ends the request that is on
 // it, and no other.
 type wire struct {
-	options *redis.Options // as tuned by wireOptions
-	lane    *lane
-	era     int64 // of the lane, when this life began
+	lane *lane
+	era  int64 // of the gate, when the dial began
+	conn net.Conn
 
-	rdb   *redis.Client // nil before the first use and after a reset
-	held  *redis.Conn   // the connection of rdb, kept between requests
-	since time.Time     // when it came out of rdb's pool
-	clock clock         // of the server at the other end
-	ready atomic.Bool   // the connection is through its handshake: what fails now may have been sent
+	rdb   *redis.Client
+	held  *redis.Conn // the connection of rdb, kept between requests
+	since time.Time   // when it came out of rdb's pool
+	clock clock       // of the server at the other end
+
+	expires     time.Time // zero if never
+	credentials int64     // the version of the streamed credentials that the server has been told
+
+	proven bool // a request was answered
+	broken bool // of no use any more
 
 	one      [1]*request     // the batch of a caller who sends by itself
 	batch    []*request      // the flusher's
 	commands []redis.Cmder   // of one pipeline
 	caller   context.Context // whose end is to cut the connection, while nothing sees to that
 	unwatch  func() bool     // undoes what does, once there is something
-
-	mu      sync.Mutex // guards what follows
-	conn    net.Conn
-	dialing context.CancelFunc // ends the dial that is under way
-	life    int                // counts resets, so that what is late does not touch a later connection
-	cut     bool               // this life's connection is cut, or will be when it is dialled
-	spent   bool               // this life has dialled
 }
 
 // errSpent says that the connection of a wire has gone while nobody used it.
 // go-redis would dial anew on the same client; but the next connection may lead
-// to another server, with another clock, so it begins a new life of the wire.
+// to another server, with another clock, so it is another wire.
 var errSpent = errors.New("the connection was closed")
 
 // detached is what requests on a wire run under when no caller's context
@@ -59,31 +56,24 @@ func (w *wire) runOne(ctx context.Context, r *request) {
 	w.one[0] = nil
 }
 
-// run sends the requests and answers each. When ctx ends the connection is cut,
+// run sends the requests and takes in their answers. It returns those that were not
+// withdrawn before, whose callers are to be told. When ctx ends the connection is cut,
 // so that a frozen server cannot hold the caller, wherever the exchange stands:
-// dialling, in the handshake, writing or reading. Only while the server has had no
-// time to answer yet is that put off (see link).
-func (w *wire) run(ctx context.Context, batch ...*request) {
-	if w.rdb != nil && w.era != w.lane.era.Load() {
-		w.reset()
-	}
+// writing or reading. Only while the server has had no time to answer yet is that
+// put off (see link).
+func (w *wire) run(ctx context.Context, batch ...*request) (answered []*request) {
 	if ctx != detached {
 		w.caller = ctx
 	}
-	if !w.ready.Load() {
-		w.watch()
-	}
-	batch = w.send(ctx, batch)
+	answered = w.send(ctx, batch)
 	w.caller = nil
 	if stop := w.unwatch; stop != nil {
 		w.unwatch = nil
 		if !stop() {
-			w.reset() // the connection must not reach the next caller
+			w.broken = true // the connection must not reach the next caller
 		}
 	}
-	for _, r := range batch {
-		r.finish()
-	}
+	return answered
 }
 
 // watch has the caller's end cut the connection from now on.
@@ -91,8 +81,7 @@ func (w *wire) watch() {
 	if w.caller == nil {
 		return
 	}
-	life := w.lifeNow()
-	w.unwatch = context.AfterFunc(w.caller, func() { w.hangUp(life) })
+	w.unwatch = context.AfterFunc(w.caller, w.hangUp)
 	w.caller = nil
 }
 
@@ -101,18 +90,6 @@ func (w *wire) watch() {
 // bounds the I/O by its deadline.
 func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	now := time.Now()
-	rdb := w.connection(now)
-	if !w.clock.known {
-		if err := w.learnTime(ctx, rdb); err != nil {
-			for _, r := range batch {
-				r.err = unsent{err}
-			}
-			w.failed(ctx)
-			return batch
-		}
-		now = time.Now()
-	}
-
 	live := batch[:0]
 	for _, r := range batch {
 		if r.prepare(&w.clock, now) {
@@ -122,32 +99,51 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	if len(live) == 0 {
 		return nil
 	}
+	rdb := w.connection(now)
+	if version := w.lane.feed.version(); version != w.credentials {
+		w.credentials = version
+		w.lane.feed.tell(ctx, rdb)
+	}
 	err := w.exchange(ctx, rdb, live)
 	received := time.Now()
-	sent := w.ready.Load()
 	for _, r := range live {
-		if failure := r.cmd.Err(); failure != nil && (!sent || errors.Is(failure, errSpent)) {
+		if failure := r.cmd.Err(); errors.Is(failure, errSpent) {
 			r.err = unsent{failure}
 		} else {
 			r.answer(&w.clock, received)
 		}
 	}
-	switch {
-	case stale(live) || err != nil && !isReply(err):
-		w.failed(ctx)
-	case err != nil:
-		w.since = time.Time{} // go-redis may not want it any more, as after a MOVED to where it leads
-	}
+	w.judge(ctx, live, err)
 	return live
 }
 
-// failed drops the connection, and puts the lane's others in doubt unless it was
-// the caller's context that ended.
-func (w *wire) failed(ctx context.Context) {
-	if ctx.Err() == nil {
-		w.lane.doubt()
+// judge decides what the outcome of an exchange says of the connection.
+func (w *wire) judge(ctx context.Context, batch []*request, err error) {
+	switch {
+	case stale(batch):
+		w.broken = true
+		w.lane.lost(w, true)
+	case err != nil && !isReply(err):
+		w.broken = true
+		if !ended(ctx) {
+			w.lane.lost(w, !errors.Is(err, errSpent) && (!w.proven || isTimeout(err)))
+		}
+	default:
+		if err != nil {
+			w.since = time.Time{} // go-redis may not want it any more, as after a MOVED to where it leads
+		}
+		if !w.proven {
+			w.proven = true
+			w.lane.gate.good()
+		}
 	}
-	w.reset()
+}
+
+// ended reports whether ctx has ended. Its deadline is go-redis's too, which may be the
+// first to see it pass.
+func ended(ctx context.Context) bool {
+	deadline, bounded := ctx.Deadline()
+	return ctx.Err() != nil || bounded && !time.Now().Before(deadline)
 }
 
 // exchange sends the commands of the batch and reads their replies. If any is to
@@ -171,7 +167,8 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 	}
 	var acknowledged *redis.IntCmd
 	if replicas > 0 {
-		acknowledged = redis.NewIntCmd(ctx, "wait", replicas, (w.options.ReadTimeout / 2).Milliseconds())
+		limit := max(1, (w.lane.options.ReadTimeout / 2).Milliseconds()) // WAIT takes 0 for ever
+		acknowledged = redis.NewIntCmd(ctx, "wait", replicas, limit)
 		commands = append(commands, acknowledged)
 	}
 	pipe := rdb.Pipeline()
@@ -181,20 +178,10 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 	w.commands = commands
 	if acknowledged != nil {
 		for _, r := range batch {
-			r.replicated = int(acknowledged.Val())
+			r.replicated, r.unwaited = int(acknowledged.Val()), acknowledged.Err()
 		}
 	}
 	return err
-}
-
-// learnTime asks for the server's time.
-func (w *wire) learnTime(ctx context.Context, rdb *redis.Conn) error {
-	t, err := rdb.Time(ctx).Result()
-	if err != nil {
-		return err
-	}
-	w.clock.observe(t.UnixMicro(), time.Now())
-	return nil
 }
 
 // stale reports whether the server answered as one that is no longer, or not

@@ -1,4 +1,4 @@
-// Which things others waited for when they were released.
+// Which things others waited for when they were released, or wait for outside the queue.
 
 package engine
 
@@ -16,11 +16,17 @@ const lately = 10 * time.Second
 // whether anybody waits.
 type awaited struct {
 	seed  maphash.Seed
-	marks [256]atomic.Int64 // the Client's age, never 0 once it is set
+	marks marks // when others waited
+	open  marks // when it was left open
 }
 
-func (a *awaited) mark(key string) *atomic.Int64 {
-	return &a.marks[maphash.String(a.seed, key)%uint64(len(a.marks))]
+// marks are ages of the Client, never 0 once they are set.
+type marks [256]atomic.Int64
+
+func (a *awaited) mark(key string) *atomic.Int64 { return a.in(&a.marks, key) }
+
+func (a *awaited) in(m *marks, key string) *atomic.Int64 {
+	return &m[maphash.String(a.seed, key)%uint64(len(m))]
 }
 
 // NoteAwaited notes that others wait for key.
@@ -35,4 +41,19 @@ func (e *Engine) Awaited(key string) bool {
 	e.lines.mu.Lock()
 	defer e.lines.mu.Unlock()
 	return e.lines.byKey[key] != nil
+}
+
+// openFor is for how long a release leaves a thing to those outside the queue.
+const openFor = 3 * time.Millisecond
+
+// NoteOpen notes that a release of this Client has just left key to those outside the
+// queue.
+func (e *Engine) NoteOpen(key string) { e.awaited.in(&e.awaited.open, key).Store(int64(e.Age()) | 1) }
+
+// leftOpen reports whether key is left to those outside the queue. This Client's next
+// waiter then goes through the queue, where Redis keeps it back for that moment; its
+// first try would take the thing from under their noses.
+func (e *Engine) leftOpen(key string) bool {
+	at := e.awaited.in(&e.awaited.open, key).Load()
+	return at != 0 && e.Age() < time.Duration(at)+openFor
 }

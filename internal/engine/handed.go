@@ -11,7 +11,8 @@ import (
 // handed reports whether the message hands the thing to the head, and whether that
 // is enough. It is if nothing is in doubt, if the thing is the head's for long
 // enough to see to the rest later, and if nobody is there for whom a request would
-// reserve something.
+// reserve something. A waiter behind the head to whom the message hands the thing is
+// nudged: it asks at once.
 func (l *lines) handed(p *place, message string) bool {
 	t, q := p.ticket, p.line
 	owner, token, left := parseHandOver(message)
@@ -21,8 +22,11 @@ func (l *lines) handed(p *place, message string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own, kept := t.Owner, t.Kept
-	if t.Grain == PerProcess {
+	switch {
+	case t.Grain == PerProcess:
 		own, kept = q.seat.owner, q.seat.kept
+	case owner != own:
+		p.nudgeBehind(owner)
 	}
 	reserves := p.next != nil && p.terms != (Terms{})
 	if owner != own || p.what != nil || t.Doubt || reserves || !t.enough(kept, left) {
@@ -34,6 +38,16 @@ func (l *lines) handed(p *place, message string) bool {
 		t.Next, q.seat, q.handed = 0, seat{}, true
 	}
 	return true
+}
+
+// nudgeBehind nudges the place behind p whose waiter is that owner, if there is one.
+func (p *place) nudgeBehind(owner int64) {
+	for at := p.next; at != nil; at = at.next {
+		if at.ticket.Owner == owner {
+			at.nudge()
+			return
+		}
+	}
 }
 
 // enough reports whether what was handed over, which had left to go then, is the

@@ -151,7 +151,7 @@ func TestHandedIsNotEnough(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ticket := &Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
-				p := &place{ticket: ticket, line: new(line), next: new(place)}
+				p := &place{ticket: ticket, line: new(line), next: &place{ticket: new(Ticket)}}
 				l := new(lines)
 				if change(ticket, p); l.handed(p, "101 7 2500") {
 					t.Error("it was enough")

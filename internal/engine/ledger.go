@@ -14,10 +14,11 @@ import (
 
 const (
 	// ledgerLife is how long Redis keeps the record of a call after the last
-	// call of the same Client on the same name.
-	ledgerLife = 10 * time.Minute
-	// doubtLimit is how long a call is sent again: well within ledgerLife, so
-	// that no sending finds the record of an earlier one gone.
+	// call of the same Client on the same name: a day, by the server's clock, which may
+	// be set forward while a call is in doubt.
+	ledgerLife = 24 * time.Hour
+	// doubtLimit is how long a call is sent again, and then its undo: well within
+	// ledgerLife, so that no sending finds the record of an earlier one gone.
 	doubtLimit = 5 * time.Minute
 	// finishLimit is how long Finish has its caller wait.
 	finishLimit = 5 * time.Second
@@ -49,9 +50,18 @@ type Once struct {
 	Args   []any    // ARGV[5] and on
 }
 
+// publishPatience is how long a call waits to know how releases are told. A cluster whose
+// masters do not answer must not keep it from saying so.
+const publishPatience = time.Second
+
 // Publish returns the command that tells a channel's subscribers. Where Redis
 // cannot say which it is, the waiters' polls must do.
 func (e *Engine) Publish(ctx context.Context) string {
+	if known := e.Conn.KnownPublishCommand(); known != "" {
+		return known
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishPatience)
+	defer cancel()
 	command, err := e.Conn.PublishCommand(ctx)
 	if err != nil {
 		return "PUBLISH"
@@ -112,12 +122,14 @@ func (l Ledger) Finish(ctx context.Context, make func(publish string) Once) (*co
 	o := make(l.engine.Publish(bounded))
 	lane := l.engine.lanes.take(l)
 	call, err := lane.run(bounded, o, true)
+	goesOn := false
 	if err == nil || bounded.Err() == nil && !errors.Is(err, errs.Closed) {
 		lane.free() // answered, if only by a refusal
-		return call, err
+	} else {
+		goesOn = lane.settle(o)
 	}
-	goesOn := lane.settle(o)
-	if _, unheard := call.Outstanding(); goesOn || unheard {
+	// Also where it was refused: an earlier sending may have counted.
+	if _, unheard := call.Outstanding(); err != nil && (goesOn || unheard) {
 		err = fmt.Errorf("%w: %w", errs.Unknown, err)
 	}
 	return call, err

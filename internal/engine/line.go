@@ -102,6 +102,11 @@ func (l *lines) join(key string, t *Ticket) *place {
 		for p.prev != nil && p.prev != q.head && t.Seq < p.prev.ticket.Seq {
 			p.prev = p.prev.prev
 		}
+		if q.head != nil && t.Seq <= q.head.ticket.Seq {
+			// Redis heard of it first, and may have handed it the thing before it stood
+			// here. The head was told, or a message said so, and neither found it.
+			p.nudge()
+		}
 	}
 	q.insert(p)
 	return p

@@ -78,6 +78,9 @@ func (e *Engine) EndHeld(key, holder string, cause error) {
 	}
 }
 
+// HeldAt returns what this Client holds under key.
+func (e *Engine) HeldAt(key string) []Held { return e.registry.under(key) }
+
 func (r *registry) under(key string) []Held {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -76,6 +76,15 @@ func (e *Engine) Seated(key string, owner, number int64) (orphan bool) {
 	return orphan
 }
 
+// HasSeat reports whether that owner has this process's place in Redis's queue for key.
+func (e *Engine) HasSeat(key string, owner int64) bool {
+	l := &e.lines
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.byKey[key]
+	return q != nil && q.seat.owner == owner
+}
+
 // rest returns for how long the head need not ask though its timer has run out: what
 // it was to ask for, the process's place, a release has taken.
 func (l *lines) rest(p *place, reason string) time.Duration {

@@ -31,6 +31,9 @@ type Renewed struct {
 	TTL   time.Duration // its time to live; negative: without end
 	Sent  time.Time     // when the request was sent that was answered
 	Short bool          // fewer replicas have it than were asked for
+	// Cut is for how long it would have been there, where another client had made that
+	// shorter than it was to be; 0 if none had.
+	Cut time.Duration
 }
 
 // sender carries the scheduler's batches to Redis: in one pipeline the calls that
@@ -101,6 +104,7 @@ func (s sender) sendAlone(ctx context.Context, node string, tasks []Renewable) {
 			TTL:   time.Duration(call.Int(2)) * time.Millisecond,
 			Sent:  call.Sent,
 			Short: call.Short(),
+			Cut:   time.Duration(call.Int(3)) * time.Millisecond,
 		})
 	})
 }

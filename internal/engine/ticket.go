@@ -125,6 +125,14 @@ func (l *lines) follows(p *place) bool {
 	return head == p.ticket || head.Seq <= p.ticket.Seq
 }
 
+// nudge has the place's waiter try, and then go on waiting.
+func (p *place) nudge() {
+	select {
+	case p.nudged <- struct{}{}:
+	default:
+	}
+}
+
 // nudge tells those behind the head to try who must. It reports whether there were
 // any.
 func (l *lines) nudge(p *place) (nudged bool) {
@@ -141,10 +149,7 @@ func (l *lines) nudge(p *place) (nudged bool) {
 	for at := p.next; at != nil; at = at.next {
 		if all || ids[at.ticket.ID] {
 			nudged = true
-			select {
-			case at.nudged <- struct{}{}:
-			default:
-			}
+			at.nudge()
 		}
 	}
 	return nudged

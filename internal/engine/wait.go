@@ -83,6 +83,7 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	switch {
 	case w.Ticket != nil && !each && e.Holds(w.Key):
 		first.For = -1 // this Client knows what Redis would say
+	case w.Ticket != nil && !each && e.leftOpen(w.Key):
 	case each || e.lines.empty(w.Key) && e.passing.ahead(w) == nil:
 		first, err = w.Try(ctx)
 		if err != nil || first.Granted {
@@ -217,13 +218,22 @@ func (w *Waiting) channels() []string {
 	return w.Told.Channels()
 }
 
+// brief is how long a waiter's question may go unanswered without a word of that, when
+// ctx ends in the middle of it.
+const brief = 100 * time.Millisecond
+
 // try is w.Try for one who has been told before that the thing is held.
 func (e *Engine) try(ctx context.Context, w Waiting) (Verdict, error) {
+	asked := time.Now()
 	v, err := w.Try(ctx)
-	if err != nil && ctx.Err() != nil && !errors.Is(err, errs.Busy) {
+	switch {
+	case err == nil || ctx.Err() == nil || errors.Is(err, errs.Busy):
+		return v, err
+	case errors.Is(err, errs.Unavailable) && time.Since(asked) < brief:
+		return v, busy(ctx.Err())
+	default:
 		return v, busy(err)
 	}
-	return v, err
 }
 
 // pass tells those behind the head what its grant means for them.

@@ -10,6 +10,7 @@ var (
 	Lost        = errors.New("lease lost")
 	Released    = errors.New("lease already released")
 	MaxHold     = errors.New("held for longer than allowed")
+	Unavailable = errors.New("redis could not be reached in time")
 	Closed      = errors.New("client closed")
 	WrongType   = errors.New("the key holds another type of value")
 	OutOfMemory = errors.New("redis is out of memory")

@@ -3,6 +3,7 @@
 package inspect
 
 import (
+	"context"
 	_ "embed"
 	"strconv"
 	"strings"
@@ -40,23 +41,83 @@ type State struct {
 
 // Holder is one field of a lock.
 type Holder struct {
+	field     string
 	Owner     lease.Owner // zero if the field is no Owner
 	Count     int
 	Write     bool
 	Remaining time.Duration
 }
 
-// Ask returns the call that Parse understands.
-func Ask(name string) (*conn.Call, error) {
+// holdersPerCall is about how many holders of a lock one call looks at: two or three
+// milliseconds of the server's time.
+const holdersPerCall = 256
+
+// Look tells what stands at a name. It is of one instant, but for a lock that more readers
+// hold than one call looks at: then the rest of the holders is of later ones.
+func Look(ctx context.Context, m *conn.Manager, name string) (State, error) {
+	call, err := ask(name, start)
+	if err == nil {
+		err = m.Run(ctx, call)
+	}
+	if err != nil {
+		return State{}, err
+	}
+	s, cursor := parse(call)
+	seen := make(map[string]bool) // a scan may tell a field twice
+	s.Holders = unseen(s.Holders, seen)
+	for err == nil && cursor != start {
+		if call, err = ask(name, cursor); err == nil {
+			err = m.Run(ctx, call)
+		}
+		var more State
+		if more, cursor = parse(call); err == nil && !s.add(more, seen) {
+			break
+		}
+	}
+	return s, err
+}
+
+// start is where a scan begins and ends.
+const start = "0"
+
+// add takes in some more holders of the same lock. It reports false when there is nothing
+// to go on with.
+func (s *State) add(more State, seen map[string]bool) bool {
+	switch more.Kind {
+	case unknown: // one of the fields is nobody's
+		*s = State{Kind: unknown, At: s.At, Remaining: s.Remaining, Waiters: -1}
+		return false
+	case s.Kind:
+	default:
+		return false // it has come free since
+	}
+	s.Holders = append(s.Holders, unseen(more.Holders, seen)...)
+	if s.Since.IsZero() {
+		s.Since = more.Since
+	}
+	return true
+}
+
+// unseen returns those of the holders that are not among seen, where they are noted.
+func unseen(holders []Holder, seen map[string]bool) []Holder {
+	left := holders[:0]
+	for _, h := range holders {
+		if !seen[h.field] {
+			seen[h.field] = true
+			left = append(left, h)
+		}
+	}
+	return left
+}
+
+// ask returns the call that parse understands.
+func ask(name, cursor string) (*conn.Call, error) {
 	fair, err := keys.ForFairLock(name)
 	if err != nil {
 		return nil, err
 	}
 	rw, _ := keys.ForRW(name) // it has no keys where no read/write lock can be
-	permits, err := keys.ForPermits(name)
-	if err != nil {
-		return nil, err
-	}
+	permits, _ := keys.ForPermits(name)
 	latch, err := keys.ForLatch(name)
 	if err != nil {
 		return nil, err
@@ -64,13 +125,14 @@ func Ask(name string) (*conn.Call, error) {
 	return &conn.Call{
 		Script: script,
 		Keys:   []string{name},
-		Args:   []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, permits.Taken, latch.Generations},
+		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, permits.Taken, latch.Generations,
+			cursor, holdersPerCall},
 	}, nil
 }
 
-// Parse returns what a call made by Ask was answered.
-func Parse(call *conn.Call) State {
-	s := State{
+// parse returns what a call made by ask was answered, and where the holders go on.
+func parse(call *conn.Call) (s State, cursor string) {
+	s = State{
 		Kind:      call.Text(2),
 		At:        time.UnixMicro(call.ServerTime()),
 		Remaining: lasts(call.Int(3)),
@@ -84,19 +146,19 @@ func Parse(call *conn.Call) State {
 		}
 		s.Value = value
 	}
-	for i := 9; i+2 < call.Reply.Len(); i += 3 {
+	for i := 10; i+2 < call.Reply.Len(); i += 3 {
 		s.Holders = append(s.Holders, holder(call, i, s.Remaining))
 	}
 	if h, ok := s.exclusive(); ok && ofHoldfast(h) {
 		s.Since = since(s.At, call.Text(5), call.Int(6))
 	}
-	return s
+	return s, call.Text(9)
 }
 
 // holder parses the holder that begins at i.
 func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 	id, write := strings.CutSuffix(call.Text(i), ":write")
-	h := Holder{Write: write, Remaining: remaining}
+	h := Holder{field: call.Text(i), Write: write, Remaining: remaining}
 	h.Owner, _ = lease.ParseOwner(id)
 	h.Count = lockhash.Count(call.Text(i + 1))
 	if _, known := call.Reply.Number(i + 2); known {

@@ -1,7 +1,5 @@
 package keys
 
-import "strings"
-
 // Prefixes of what belongs to semaphores and latches. The redisson_ ones are
 // Redisson's own.
 const (
@@ -9,11 +7,9 @@ const (
 	latchChannelPrefix     = "redisson_countdownlatch__channel__"
 	timeoutSuffix          = "timeout"
 
-	callsPrefix               = "holdfast_calls"
-	generationsPrefix         = "holdfast_latch"
-	oddSemaphoreChannelPrefix = "holdfast_sc"
-	oddTimeoutPrefix          = "holdfast_timeout"
-	oddLatchChannelPrefix     = "holdfast_latch_channel"
+	callsPrefix           = "holdfast_calls"
+	generationsPrefix     = "holdfast_latch"
+	oddLatchChannelPrefix = "holdfast_latch_channel"
 )
 
 // Semaphore is where one counting semaphore lives.
@@ -24,15 +20,17 @@ type Semaphore struct {
 }
 
 // ForSemaphore returns where the semaphore of that name lives. It takes the
-// names that ForLock takes.
+// names that ForLock takes, if Redisson keeps what belongs to them in their slot;
+// otherwise the error matches errs.BadArgument. A waiter in Java never polls, so it
+// would sleep for ever if permits were told elsewhere.
 func ForSemaphore(name string) (Semaphore, error) {
-	if err := Check(name); err != nil {
+	if err := CheckShared(name); err != nil {
 		return Semaphore{}, err
 	}
 	return Semaphore{
 		Permits: name,
 		Calls:   own(callsPrefix, name),
-		Channel: beside(name, neighbour(semaphoreChannelPrefix, name), oddSemaphoreChannelPrefix),
+		Channel: neighbour(semaphoreChannelPrefix, name),
 	}, nil
 }
 
@@ -45,19 +43,15 @@ type Permits struct {
 }
 
 // ForPermits returns where the permits of that name live. It takes the names
-// that ForLock takes.
+// that ForSemaphore takes. On another there would be two sets of permits.
 func ForPermits(name string) (Permits, error) {
 	at, err := ForSemaphore(name)
 	if err != nil {
 		return Permits{}, err
 	}
-	taken := "{" + name + "}:" + timeoutSuffix // Redisson's suffixName
-	if strings.Contains(name, "{") {
-		taken = name + ":" + timeoutSuffix
-	}
 	return Permits{
 		Available: name,
-		Taken:     beside(name, taken, oddTimeoutPrefix),
+		Taken:     timeouts(name) + timeoutSuffix,
 		Calls:     at.Calls,
 		Channel:   at.Channel,
 	}, nil
@@ -83,22 +77,17 @@ func ForLatch(name string) (Latch, error) {
 		return Latch{}, err
 	}
 	channel := latchChannelPrefix + "{" + name + "}"
+	sharded := channel
+	if Slot(channel) != Slot(name) {
+		sharded = own(oddLatchChannelPrefix, name)
+	}
 	return Latch{
 		Count:       name,
 		Generations: own(generationsPrefix, name),
 		Calls:       own(callsPrefix, name),
 		Channel:     channel,
-		Sharded:     beside(name, channel, oddLatchChannelPrefix),
+		Sharded:     sharded,
 	}, nil
-}
-
-// beside returns Redisson's key for what belongs to name where that is in the
-// name's slot, and otherwise one of our own that is.
-func beside(name, redissons, odd string) string {
-	if Slot(redissons) == Slot(name) {
-		return redissons
-	}
-	return own(odd, name)
 }
 
 // own returns a key, in the slot of name, for what only Holdfast knows. No two

@@ -23,11 +23,6 @@ func TestSemaphoreAndLatchKeysAreRedissons(t *testing.T) {
 			"redisson_countdownlatch__channel__{{user7}:cart}", "holdfast_latch_channel:{3328}:{user7}:cart",
 			"holdfast_latch:{3328}:{user7}:cart", "holdfast_calls:{3328}:{user7}:cart",
 		},
-		{
-			"a}b", "holdfast_sc:{20658}:a}b", "holdfast_timeout:{20658}:a}b",
-			"redisson_countdownlatch__channel__{a}b}", "holdfast_latch_channel:{20658}:a}b",
-			"holdfast_latch:{20658}:a}b", "holdfast_calls:{20658}:a}b",
-		},
 	} {
 		p, err := keys.ForPermits(tc.name)
 		if want := (keys.Permits{Available: tc.name, Taken: tc.taken, Calls: tc.calls, Channel: tc.channel}); p != want || err != nil {
@@ -54,6 +49,35 @@ func TestSemaphoreAndLatchKeysAreRedissons(t *testing.T) {
 	}
 }
 
+// A latch is shared with Java whatever its name: its channel needs no slot.
+func TestALatchHasItsKeysWhateverTheBraces(t *testing.T) {
+	got, err := keys.ForLatch("a}b")
+	want := keys.Latch{
+		Count: "a}b", Generations: "holdfast_latch:{20658}:a}b", Calls: "holdfast_calls:{20658}:a}b",
+		Channel: "redisson_countdownlatch__channel__{a}b}", Sharded: "holdfast_latch_channel:{20658}:a}b",
+	}
+	if got != want || err != nil {
+		t.Errorf("got %q, %v\nwant %q", got, err, want)
+	}
+}
+
+func TestPermitsThatJavaWouldLookForElsewhereAreRefused(t *testing.T) {
+	for _, name := range []string{"a}b", "a{", "a{}b", "{}x", "}x", "x{}{t}", "{", "}"} {
+		_, s := keys.ForSemaphore(name)
+		_, p := keys.ForPermits(name)
+		for _, err := range []error{keys.CheckShared(name), s, p} {
+			if !errors.Is(err, errs.BadArgument) {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+	}
+	for _, name := range []string{"orders", "{user7}:cart", "cart:{user7}", "{t}{s}", "pl{ai}n{er}", "{x}", "naïve-名前"} {
+		if err := keys.CheckShared(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // Whatever the name, all of it is in one slot, and what only Holdfast knows is no
 // other name's.
 func TestSemaphoresAndLatchesStayInTheSlot(t *testing.T) {
@@ -61,20 +85,20 @@ func TestSemaphoresAndLatchesStayInTheSlot(t *testing.T) {
 	seen := make(map[string]string)
 	for range 20_000 {
 		name := randomName(random)
-		p, err := keys.ForPermits(name)
+		l, err := keys.ForLatch(name)
 		if err != nil {
 			continue
 		}
-		l, err := keys.ForLatch(name)
-		if err != nil {
-			t.Fatal(err)
+		all := []string{l.Generations, l.Calls, l.Sharded}
+		if p, err := keys.ForPermits(name); err == nil {
+			all = append(all, p.Available, p.Taken, p.Calls, p.Channel)
 		}
-		for _, key := range []string{p.Available, p.Taken, p.Calls, p.Channel, l.Generations, l.Calls, l.Sharded} {
+		for _, key := range all {
 			if keys.Slot(key) != keys.Slot(name) {
 				t.Errorf("%q: %q is in another slot", name, key)
 			}
 		}
-		for _, key := range []string{p.Calls, l.Generations} {
+		for _, key := range []string{l.Calls, l.Generations} {
 			if other, ok := seen[key]; ok && other != name {
 				t.Errorf("%q and %q share %q", name, other, key)
 			}

@@ -17,8 +17,10 @@
 //	holdfast_lock_token:{N}:a}b
 //
 // where N is the smallest decimal number whose slot is the name's. Exclusion
-// with Java still holds on such a name, because the lock's key is the same;
-// only the wake-up does not cross, so that each side falls back on its polls.
+// with Java still holds on such a name, because the lock's key is the same; only
+// the wake-up does not cross. Holdfast polls then; Java sleeps to the end of the
+// lease that it saw. What would be wrong on such a name, not only slow, is
+// refused: see CheckShared.
 package keys
 
 import (
@@ -106,6 +108,18 @@ func Check(name string) error {
 		if strings.HasPrefix(name, prefix) {
 			return fmt.Errorf("names that begin with %q are reserved: %w", prefix, errs.BadArgument)
 		}
+	}
+	return nil
+}
+
+// CheckShared is Check for what Redisson must find too, beside the name itself: its rule
+// must keep that in the name's slot.
+func CheckShared(name string) error {
+	if err := Check(name); err != nil {
+		return err
+	}
+	if hashed(neighbour(tokenPrefix, name)) != hashed(name) {
+		return fmt.Errorf("the braces in the name make no hash tag: %w", errs.BadArgument)
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // What belongs to a read/write lock, beside what any lock has. The marks are
-// Holdfast's own; Java does not look at them.
+// Holdfast's own; Java does not look at them. So no two names share them, as they
+// share what is at Redisson's neighbours.
 const (
 	rwChannelPrefix = "redisson_rwlock"
 	readersPrefix   = "holdfast_rw_readers"
@@ -44,9 +45,9 @@ func ForRW(name string) (RW, error) {
 		Token:    neighbour(tokenPrefix, name),
 		Channel:  neighbour(rwChannelPrefix, name),
 		Timeouts: timeouts(name),
-		Readers:  neighbour(readersPrefix, name),
-		Writers:  neighbour(writersPrefix, name),
-		Waiting:  neighbour(waitingPrefix, name),
+		Readers:  own(readersPrefix, name),
+		Writers:  own(writersPrefix, name),
+		Waiting:  own(waitingPrefix, name),
 	}
 	if hashed(k.Token) != hashed(name) || hashed(k.Timeouts) != hashed(name) {
 		return RW{}, fmt.Errorf("the braces in the name make no hash tag: %w", errs.BadArgument)

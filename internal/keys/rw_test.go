@@ -20,6 +20,9 @@ func TestForRW(t *testing.T) {
 	if err != nil || got.Timeouts != "{user7}:cart:" || got.Channel != "redisson_rwlock:{user7}:cart" {
 		t.Errorf("%+v, %v", got, err)
 	}
+	if want := "holdfast_rw_writers:{5133}:{user7}:cart"; got.Writers != want {
+		t.Errorf("the writers' marks are at %q, want %q", got.Writers, want)
+	}
 	for _, name := range []string{"a", "{u1}:a", "{{t}}", "{t}{s}", "x{y}z", "a b", "ü"} {
 		k, err := ForRW(name)
 		if err != nil {
@@ -35,6 +38,22 @@ func TestForRW(t *testing.T) {
 	for _, name := range []string{"", "a{", "a{}b", "}x", "a}b", "x{}{t}", "{", "holdfast_x"} {
 		if _, err := ForRW(name); !errors.Is(err, errs.BadArgument) {
 			t.Errorf("%q: %v, want a bad argument", name, err)
+		}
+	}
+}
+
+func TestNoTwoReadWriteLocksShareTheirMarks(t *testing.T) {
+	seen := make(map[string]string)
+	for _, name := range []string{"x", "{x}", "{x}y", "{x}:y", "y{x}", "{y}{x}", "{x}{y}"} {
+		k, err := ForRW(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{k.Readers, k.Writers, k.Waiting} {
+			if other, is := seen[key]; is {
+				t.Errorf("%q and %q share %q", name, other, key)
+			}
+			seen[key] = name
 		}
 	}
 }

@@ -2,4 +2,104 @@
 
 package mutationtest
 
-var engineBugs = []bug{}
+var engineBugs = []bug{
+	{
+		name: "a waiter that takes over its process's place forgets the doubt about it",
+		file: "lease/queueing.go",
+		old:  "\t\ta.lateUntil = 0\n",
+		new:  "\t\ta.lateUntil, a.place.Doubt = 0, false\n",
+		pkg:  ".", tests: []string{"TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost"},
+		quick: true,
+	},
+	{
+		name: "a grant that came too late is given up with the place of the next",
+		file: "lease/acquire.go",
+		old:  "if a.grant.token != 0 {",
+		new:  "if false {",
+		pkg:  ".", tests: []string{"TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne"},
+	},
+	{
+		name: "a late grant leaves the next owner of its process in the queue",
+		file: "lease/release.go",
+		old:  "seat = h.late.seat",
+		new:  "seat = 0",
+		pkg:  ".", tests: []string{"TestALateGrantLeavesNobodyInTheQueue"},
+	},
+	{
+		name: "a place that the line has is given up with a late grant",
+		file: "lease/acquire.go",
+		old:  "if seat != 0 && e.HasSeat(r.Key(), seat) {",
+		new:  "if false {",
+		pkg:  ".", tests: []string{"TestAPlaceThatIsWaitedInStaysWhenALateGrantIsGivenUp"},
+	},
+	{
+		name: "a waiter that comes late into its line is not nudged",
+		file: "internal/engine/line.go",
+		old:  "if q.head != nil && t.Seq <= q.head.ticket.Seq {",
+		new:  "if false {",
+		pkg:  ".", tests: []string{"TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce"},
+	},
+	{
+		name: "a message for one behind the head is not passed on",
+		file: "internal/engine/handed.go",
+		old:  "p.nudgeBehind(owner)",
+		new:  "",
+		pkg:  ".", tests: []string{"TestAHandOverToOneBehindTheHeadCostsOneRoundTrip"},
+	},
+	{
+		name: "the heir of a fixed lease is not renewed",
+		file: "lease/cohort.go",
+		old:  "if afterFixed || h.cohort.terms.MaxHold > 0 {",
+		new:  "if h.cohort.terms.MaxHold > 0 {",
+		pkg:  ".", tests: []string{"TestTheHeirOfAFixedLeaseIsRenewed"},
+	},
+	{
+		name: "a renewal that was overtaken shortens a deadline",
+		file: "lease/hold.go",
+		old:  "h.overtook = h.renewing",
+		new:  "h.overtook = false",
+		pkg:  ".", tests: []string{"TestARenewalThatWasOvertakenShortensNothing"},
+	},
+	{
+		name: "no renewal shortens a deadline after one that was overtaken",
+		file: "lease/hold.go",
+		old:  "h.renewing, h.overtook, h.suspect = false, false, false",
+		new:  "h.renewing, h.suspect = false, false",
+		pkg:  ".", tests: []string{"TestARenewalAfterAnOvertakenOneMayShorten"},
+	},
+	{
+		name: "MaxHold frees the key when a renewal is answered after it",
+		file: "lease/hold.go",
+		old:  "if lost == byLoss {",
+		new:  "if lost == byLoss || lost == byItself {",
+		pkg:  ".", tests: []string{"TestTheKeyStaysAfterMaxHold"},
+	},
+	{
+		name: "the deadline is on the wall clock",
+		file: "lease/hold.go",
+		old:  "return sent.Add(length - margin(length))",
+		new:  "return sent.Add(length - margin(length)).Round(0)",
+		pkg:  ".", tests: []string{"TestTheDeadlineIsOnTheMonotonicClock"},
+	},
+	{
+		name: "a clean-up after the longest lease ends before it begins",
+		file: "lease/acquire.go",
+		old:  "return min(max(left, 0), math.MaxInt64-late) + late",
+		new:  "return max(left, 0) + late",
+		pkg:  ".", tests: []string{"TestTheLongestDurations"},
+	},
+	{
+		name: "a MaxHold that is over before the answer is told as a loss",
+		file: "lease/acquire.go",
+		old:  "case lasts && a.settings.maxHold > 0:",
+		new:  "case false:",
+		pkg:  ".", tests: []string{"TestMaxHoldThatIsOverBeforeTheAnswer"},
+	},
+	{
+		name: "a renewal waits no longer than the shortest lease beside it",
+		file: "internal/renewal/sender.go",
+		old:  "if slices.Max(timeouts) < 2*shortest {",
+		new:  "if true {",
+		pkg:  "internal/renewal", tests: []string{"TestAShortLeaseFailsNoLongOne"},
+	},
+}

@@ -29,8 +29,8 @@ var firstBugs = []bug{
 	{
 		name: "a grant whose lease is over already is returned",
 		file: "lease/acquire.go",
-		old:  "if !time.Now().Before(l.end()) || a.engine.Closing().Err() != nil {",
-		new:  "if a.engine.Closing().Err() != nil {",
+		old:  "if now := time.Now(); !now.Before(l.end()) || a.engine.Closing().Err() != nil {",
+		new:  "if now := time.Now(); a.engine.Closing().Err() != nil {",
 		pkg:  ".", tests: []string{"TestInterleaving_GrantAnsweredAfterItsLease"},
 	},
 	{
@@ -220,8 +220,8 @@ var firstBugs = []bug{
 	{
 		name: "the token is taken outside the script, by the client's clock",
 		file: "lease/acquire.go",
-		old:  "token:     a.grant.token,",
-		new:  "token:     time.Now().UnixMicro(),",
+		old:  "token:    a.grant.token,",
+		new:  "token:    time.Now().UnixMicro(),",
 		pkg:  ".", tests: []string{"TestTokens"},
 	},
 	{
@@ -286,8 +286,8 @@ var firstBugs = []bug{
 	{
 		name: "Close releases what is held, under work that goes on",
 		file: "lease/end.go",
-		old:  "if h.lateUntil != 0 && reason != telemetry.LostClosed {",
-		new:  "if h.lateUntil != 0 || reason == telemetry.LostClosed {",
+		old:  "\t\th.tidy()\n\t}\n",
+		new:  "\t\th.tidy()\n\t} else if reason == telemetry.LostClosed {\n\t\th.settle(0)\n\t}\n",
 		pkg:  ".", tests: []string{"TestBehaviour16_Close"},
 	},
 
@@ -442,7 +442,7 @@ var firstBugs = []bug{
 	{
 		name: "a hold with an unanswered request is passed on",
 		file: "lease/cohort.go",
-		old:  "if h.lateUntil != 0 || h.entering ||",
+		old:  "if h.late != nil || h.entering ||",
 		new:  "if h.entering ||",
 		pkg:  ".", tests: []string{"TestCohort_NotWithAnUnansweredRequest"},
 	},

@@ -77,8 +77,11 @@ func (ch *channel) signal() {
 	}
 }
 
-// deliver signals what a message has said.
+// deliver signals what a message has said, unless it is for others.
 func (ch *channel) deliver(payload string) {
+	if payload == ForOthers {
+		return
+	}
 	for _, at := range ch.seats {
 		at.sub.last = payload
 	}

@@ -86,6 +86,9 @@ type Source interface {
 	Moved(home string)
 }
 
+// ForOthers is a message that is not for Clients of Holdfast: it wakes nobody here.
+const ForOthers = "00"
+
 // Config tunes a Service. The zero value of a field stands for its default.
 type Config struct {
 	// Heartbeat is how long a connection may be quiet before it is sent a PING.

@@ -4,6 +4,7 @@ package renewal
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -30,8 +31,8 @@ type Sender interface {
 	Node(ctx context.Context, key string) (string, error)
 
 	// Send renews the tasks of a batch, 1 to MaxBatch of them, on one server, and answers
-	// each of them. It returns when ctx ends: with the smallest Timeout of the batch, or
-	// with Close. The next batch for the same server waits for it, batches for others do
+	// each of them. It returns when ctx ends: with the smallest Timeout of the batch, of
+	// which no other is twice as long, or with Close. The next batch for the same server waits for it, batches for others do
 	// not. The batch is Send's only until it returns.
 	Send(ctx context.Context, node string, batch []Task)
 
@@ -143,7 +144,11 @@ func (o *outbox) enqueue(node string, t Task) {
 // drain sends what is in a lane, batch after batch, until it is empty.
 func (o *outbox) drain(node string, l *lane) {
 	for o.fill(node, l) {
-		o.send(node, l.batch)
+		for rest := l.batch; len(rest) > 0; {
+			n, timeout := alike(rest)
+			o.send(node, rest[:n], timeout)
+			rest = rest[n:]
+		}
 		clear(l.batch)
 	}
 }
@@ -165,16 +170,37 @@ func (o *outbox) fill(node string, l *lane) bool {
 	return true
 }
 
-func (o *outbox) send(node string, batch []Task) {
+// alike puts the tasks first whose Timeout is less than twice the shortest, each kind in
+// the order in which it was. It returns how many these are, and the shortest: a batch is
+// given up when that is over, which a task that has more time should not bear.
+func alike(tasks []Task) (n int, shortest time.Duration) {
+	timeouts := make([]time.Duration, len(tasks))
+	for i, t := range tasks {
+		timeouts[i] = t.Timeout()
+	}
+	shortest = slices.Min(timeouts)
+	if slices.Max(timeouts) < 2*shortest {
+		return len(tasks), shortest
+	}
+	var long []Task
+	for i, t := range tasks {
+		if timeouts[i] < 2*shortest {
+			tasks[n] = t
+			n++
+		} else {
+			long = append(long, t)
+		}
+	}
+	copy(tasks[n:], long)
+	return n, shortest
+}
+
+func (o *outbox) send(node string, batch []Task, timeout time.Duration) {
 	if o.ctx.Err() != nil {
 		for _, t := range batch {
 			o.sender.Fail(t, context.Cause(o.ctx))
 		}
 		return
-	}
-	timeout := batch[0].Timeout()
-	for _, t := range batch[1:] {
-		timeout = min(timeout, t.Timeout())
 	}
 	ctx, cancel := context.WithTimeout(o.ctx, timeout)
 	defer cancel()

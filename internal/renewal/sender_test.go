@@ -57,6 +57,40 @@ func TestABurstGoesOutBatchAfterBatch(t *testing.T) {
 	})
 }
 
+// Where a round trip takes longer than a short lease can wait, the long leases that are
+// due with it are renewed all the same.
+func TestAShortLeaseFailsNoLongOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const roundTrip = 20 * time.Millisecond
+		renewed, failed := 0, 0
+		s := New(&fakeSender{
+			known: func(string) string { return "a" },
+			send: func(ctx context.Context, _ string, batch []Task) {
+				select {
+				case <-time.After(roundTrip):
+					renewed += len(batch)
+				case <-ctx.Done():
+					failed += len(batch)
+				}
+			},
+		})
+		defer s.Close()
+		at := time.Now().Add(time.Second)
+		for i := range 30 {
+			task := &fakeTask{key: fmt.Sprint(i), tick: renewOnce, timeout: 5 * time.Second}
+			if i%10 == 7 {
+				task.timeout = 16 * time.Millisecond
+			}
+			s.Schedule(task, at)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if renewed != 27 || failed != 3 {
+			t.Errorf("%d renewed and %d failed, want 27 and 3", renewed, failed)
+		}
+	})
+}
+
 func TestBatchesGoOutInOrderOfDueTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string

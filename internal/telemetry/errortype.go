@@ -31,6 +31,7 @@ var errorTypes = [...]struct {
 	{errs.WrongType, "wrong_type"},
 	{errs.OutOfMemory, "out_of_memory"},
 	{errs.Denied, "denied"},
+	{errs.Unavailable, "unavailable"},
 	{errs.Busy, "busy"},
 }
 

@@ -88,6 +88,8 @@ func OutcomeOf(err error, success Outcome) Outcome {
 		return OutcomeClosed
 	case errors.Is(err, context.Canceled):
 		return OutcomeCancelled
+	case errors.Is(err, errs.Unavailable):
+		return OutcomeError
 	case errors.Is(err, errs.Busy) && errors.Is(err, context.DeadlineExceeded):
 		return OutcomeTimeout
 	case errors.Is(err, errs.Busy):

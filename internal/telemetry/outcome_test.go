@@ -126,6 +126,7 @@ func TestEverySentinelHasAClass(t *testing.T) {
 		"Upgrade":   errs.Upgrade,
 		"NoPermits": errs.NoPermits, "Deleted": errs.Deleted, "Unknown": errs.Unknown,
 		"NotReplicated": errs.NotReplicated, "NoQuorum": errs.NoQuorum,
+		"Unavailable": errs.Unavailable,
 	}
 	for _, name := range sentinels(t) {
 		err, ok := classified[name]

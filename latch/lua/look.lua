@@ -9,7 +9,7 @@
 --                                    that Redisson has set is recorded
 --         {1, time}                  it ended at zero, or there is none
 --         {2, time}                  it was deleted, or ran out
---         {3, time}                  it has ended, and how is not known any more
+--         {3, time}                  how it stands is not known any more
 local open = number > 0
 local left = redis.call('PTTL', KEYS[1])
 
@@ -45,4 +45,6 @@ elseif open then
   -- The whole record is gone, and with it what could tell generations apart.
   return {0, now, tonumber(ARGV[2]), left}
 end
-return {1, now}
+-- Count and record are gone. Each look keeps the record for a day, so Redis has lost its
+-- data, or both were deleted: nothing says that the count came to zero.
+return {3, now}

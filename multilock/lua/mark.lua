@@ -1,9 +1,12 @@
 -- Tells whether this server is known to have kept its data, by its marker.
 --
--- KEYS[1] the marker: "<new or lost>:<server's time, in microseconds>"
+-- KEYS[1] the marker: "new:<time>:<set>" or "lost:<time>:<set>", the time by the server's
+--         clock, in microseconds; one of an earlier version has no set
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] what to write if there is no marker: "new": a quorum begins with this
---         server; "lost": it has lost its data; "": nothing
+--         server; "lost": it has lost its data; "": nothing. "lost" also takes the
+--         place of a marker whose time is still to come
+-- ARGV[3] the set of servers of the quorum that asks
 --
 -- Returns {1, time, the marker}  a string; "" if there is none
 --         {-1, time}             late: nothing was done
@@ -13,8 +16,9 @@ if now > tonumber(ARGV[1]) then
   return {-1, now}
 end
 local marker = redis.call('GET', KEYS[1]) or ''
-if marker == '' and ARGV[2] ~= '' then
-  marker = ARGV[2] .. ':' .. string.format('%.0f', now)
+local at = tonumber(string.match(marker, '^%a+:(%d+)') or 0)
+if ARGV[2] ~= '' and marker == '' or ARGV[2] == 'lost' and at > now then
+  marker = ARGV[2] .. ':' .. string.format('%.0f', now) .. ':' .. ARGV[3]
   redis.call('SET', KEYS[1], marker)
 end
 return {1, now, marker}

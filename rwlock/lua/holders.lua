@@ -5,13 +5,38 @@
 -- there only because others kept the hash alive.
 
 -- left returns for how long a reader holds, in ms; -1: without end; -2: it is a
--- zombie.
+-- zombie; or nil and why that cannot be told. In a slot on the move the server that
+-- loses the slot refuses a key that has gone. The server that gets it takes a single key
+-- for missing that has not come yet; of two keys at once it refuses to say that. So no
+-- reader counts as a zombie before two of its keys have been asked for at once.
 local function left(timeouts, holder, count)
-  local most = -2
+  local most, key = -2, timeouts .. holder .. ':rwlock_timeout:'
   for i = 1, tonumber(count) or 0 do
-    most = math.max(most, redis.call('PTTL', timeouts .. holder .. ':rwlock_timeout:' .. i))
+    local ms = redis.pcall('PTTL', key .. i)
+    if type(ms) ~= 'number' then
+      return nil, ms
+    end
+    if ms == -1 then
+      return -1
+    end
+    most = math.max(most, ms)
+  end
+  if most == -2 then
+    local there = redis.pcall('EXISTS', key .. 1, key .. 2)
+    if type(there) ~= 'number' then
+      return nil, there
+    end
   end
   return most
+end
+
+-- untold returns the error of a call that must know what left cannot tell: in a slot on
+-- the move, one that says to try again.
+local function untold(why)
+  if string.find(why.err, 'non local key', 1, true) or string.find(why.err, 'undeclared keys', 1, true) then
+    return {err = 'TRYAGAIN a read lease is on another server than its lock'}
+  end
+  return why
 end
 
 -- others returns for how long, in ms, somebody other than that field holds the
@@ -33,9 +58,9 @@ local function others(lock, timeouts, but)
         if string.sub(field, -6) == ':write' then
           return redis.call('PTTL', lock)
         end
-        local ok, ms = pcall(left, timeouts, field, fields[i + 1])
-        if not ok then
-          return 1 -- its keys are elsewhere, in a slot on the move: not known to be dead
+        local ms = left(timeouts, field, fields[i + 1])
+        if not ms then
+          return 1 -- not known to be dead
         elseif ms ~= -2 then
           return ms
         end

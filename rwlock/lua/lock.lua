@@ -30,6 +30,9 @@ local at = {readers = KEYS[3], writers = KEYS[4], waiting = KEYS[5]}
 local marks = redis.call('EXISTS', at.waiting) == 1
 if not mine then
   local ms, waited = math.floor(now / 1000), tonumber(ARGV[6])
+  if marks then
+    purge(at, ms)
+  end
   local since, process = place(at.writers, ARGV[2], waited, ms)
   local wait
   if ttl ~= -2 then
@@ -43,14 +46,13 @@ if not mine then
     end
   end
   if not wait and marks then
-    purge(at, ms)
     -- First those that came first, and readers that a writer was let in before.
     local first, counts = oldest(at, at.writers, process, ms)
     if first and first < since then
       wait = counts
     else
       first, counts = oldest(at, at.readers, process, ms)
-      if first and (first < since or first * 1000 < token) then
+      if first and (first < since or before(first, token, now)) then
         wait = counts
       end
     end
@@ -70,7 +72,10 @@ if not mine or token == 0 then
   if kept == -1 or ARGV[4] == '0' then
     redis.call('SET', KEYS[2], text)
   else
-    redis.call('SET', KEYS[2], text, 'PX', ARGV[4])
+    -- One ahead of the clock, which was set back, is kept for as long as it is ahead
+    -- besides: forgotten before, it would be followed by a smaller one.
+    local ahead = math.ceil((token - now) / 1000)
+    redis.call('SET', KEYS[2], text, 'PX', string.format('%.0f', ARGV[4] + ahead))
   end
 end
 

@@ -59,10 +59,21 @@ local function oldest(at, side, process, ms)
   end
 end
 
--- purge drops marks that nobody refreshes any more.
+-- purge drops marks that nobody refreshes any more, and those that would count for longer
+-- than any mark does: the clock has been set back since, and their times are those of the
+-- old clock. Who still waits leaves a mark again, by the new one.
 local function purge(at, ms)
-  for _, owner in ipairs(redis.call('ZRANGEBYSCORE', at.waiting, '-inf', string.format('%.0f', ms), 'LIMIT', 0, 64)) do
-    unmark(at, owner)
+  local dead, ahead = string.format('%.0f', ms), string.format('%.0f', ms + 10000)
+  for _, range in ipairs({{'-inf', dead}, {ahead, '+inf'}}) do
+    for _, owner in ipairs(redis.call('ZRANGEBYSCORE', at.waiting, range[1], range[2], 'LIMIT', 0, 64)) do
+      unmark(at, owner)
+    end
   end
+end
+
+-- before reports whether a writer was let in after that time, as far as the token tells. One
+-- that is ahead of the clock, which was set back, does not.
+local function before(since, token, now)
+  return since * 1000 < token and token <= now
 end
 

@@ -39,11 +39,11 @@ if not mine then
   elseif ttl ~= -2 and redis.call('HGET', KEYS[1], 'mode') ~= 'read' then
     wait = ttl
   elseif marks then
-    local since, process = place(at.readers, ARGV[2], waited, ms)
     purge(at, ms)
+    local since, process = place(at.readers, ARGV[2], waited, ms)
     -- First a writer that came first, unless one was let in since the reader came.
     local first, counts = oldest(at, at.writers, process, ms)
-    if first and first < since and since * 1000 >= token then
+    if first and first < since and not before(since, token, now) then
       wait = counts
     end
   end
@@ -56,13 +56,15 @@ if not mine then
 end
 
 -- The timeout key comes first: it has its expiry from the start, and by itself it
--- says nothing.
+-- says nothing. If the grant is there already, also where that changes nothing: a WAIT that
+-- follows on a new connection, as after an answer that was lost, counts from what that
+-- connection has written.
 local lease = tonumber(ARGV[3])
 local timeout = ARGV[5] .. ARGV[2] .. ':rwlock_timeout:1'
 local lasts = redis.call('PTTL', timeout)
-if lasts < lease then
-  redis.call('SET', timeout, '1', 'PX', ARGV[3])
-  lasts = lease
+if mine or lasts < lease then
+  lasts = math.max(lasts, lease)
+  redis.call('SET', timeout, '1', 'PX', string.format('%.0f', lasts))
 end
 if not mine then
   if ttl == -2 then
@@ -71,11 +73,9 @@ if not mine then
     redis.call('HSET', KEYS[1], ARGV[2], 1)
   end
 end
-if mine or ttl < lease then
-  -- If mine, also where that changes nothing: a WAIT that follows on a new
-  -- connection, as after an answer that was lost, counts from what that connection
-  -- has written.
-  local expiry = redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ttl, lease)))
+-- A lock without end keeps none.
+if ttl ~= -1 and ttl < lease then
+  local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
   if type(expiry) == 'table' then
     -- A lock must never stand without an expiry.
     if ttl == -2 then

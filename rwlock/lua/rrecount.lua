@@ -18,23 +18,34 @@ if now > tonumber(ARGV[1]) then
   return {-1, now}
 end
 local before = tonumber(redis.call('HGET', KEYS[1], ARGV[2]) or 0)
-local lasts = left(ARGV[5], ARGV[2], before)
+local lasts, why = left(ARGV[5], ARGV[2], before)
+if not lasts then
+  return untold(why)
+end
 if lasts == -2 then
   return {0, now}
 end
 
 -- PEXPIRE comes first even where it changes nothing: it is allowed when memory
 -- is short, and after a first write SET and HSET are too.
-lasts = math.max(lasts, tonumber(ARGV[4]))
-local ttl = math.max(redis.call('PTTL', KEYS[1]), lasts)
-if ttl > 0 then
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+-- What has no end, the lock or the hold, is given none by a count.
+local least = tonumber(ARGV[4])
+if lasts ~= -1 or least > 0 then
+  lasts = math.max(lasts, least)
 end
-local count, px = tonumber(ARGV[3]), string.format('%.0f', math.max(lasts, 1))
+local ttl = redis.call('PTTL', KEYS[1])
+if ttl ~= -1 and math.max(ttl, lasts) > 0 then
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ttl, lasts)))
+end
+local count = tonumber(ARGV[3])
 for i = 1, count do
   local timeout = ARGV[5] .. ARGV[2] .. ':rwlock_timeout:' .. i
   if redis.call('PTTL', timeout) < lasts then
-    redis.call('SET', timeout, '1', 'PX', px)
+    if lasts < 0 then
+      redis.call('SET', timeout, '1')
+    else
+      redis.call('SET', timeout, '1', 'PX', string.format('%.0f', math.max(lasts, 1)))
+    end
   end
 end
 redis.call('HSET', KEYS[1], ARGV[2], ARGV[3])

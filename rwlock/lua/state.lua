@@ -1,22 +1,30 @@
--- Tells who holds the lock.
+-- Tells some of those who hold the lock, so that no call keeps the server for long
+-- however many there are.
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after: not looked at
 -- ARGV[2] what the timeout keys begin with
+-- ARGV[3] where to go on: the cursor of the last answer, '0' to begin
+-- ARGV[4] how many fields to look at, about
 --
--- Returns {1, time, time to live in ms, mode, holder, count, left in ms, ...}
---         time to live: -1: without end; -2: nobody holds it
---         left: a reader's own, -2 if it is over; a writer's is the lock's
+-- Returns {1, time, cursor, holder, count, left in ms, ...}
+--         cursor: '0': that was the last of them
+--         left: -1: without end; a reader's own, -2 if it is over; a writer's is the lock's
 local time = redis.call('TIME')
+local reply = {1, time[1] * 1000000 + time[2], '0'}
+if redis.call('HEXISTS', KEYS[1], 'mode') == 0 then
+  return reply -- nobody holds it, or it is a lock of another kind
+end
 local ttl = redis.call('PTTL', KEYS[1])
-local reply = {1, time[1] * 1000000 + time[2], ttl, redis.call('HGET', KEYS[1], 'mode') or ''}
-local fields = redis.call('HGETALL', KEYS[1])
+local page = redis.call('HSCAN', KEYS[1], ARGV[3], 'COUNT', ARGV[4])
+local fields = page[2]
+reply[3] = page[1]
 for i = 1, #fields, 2 do
   local field, count = fields[i], fields[i + 1]
   if field ~= 'mode' then
     local lasts = ttl
     if string.sub(field, -6) ~= ':write' then
-      lasts = left(ARGV[2], field, count)
+      lasts = left(ARGV[2], field, count) or ttl -- not known to be over
     end
     for _, value in ipairs({field, count, lasts}) do
       reply[#reply + 1] = value

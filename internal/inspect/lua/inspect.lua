@@ -11,13 +11,16 @@
 -- ARGV[5] read/write lock: what the timeout keys of its readers begin with
 -- ARGV[6] permits: those that are taken
 -- ARGV[7] latch: its generations
+-- ARGV[8] where to go on among the holders: the cursor of the last answer, '0' to begin
+-- ARGV[9] how many of them to look at, about, so that no call keeps the server for long
 --
--- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken,
+-- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor,
 --          holder, count, ms, holder, count, ms, ...}
 --         kind: free, mutex, rwlock, permits, latch, count, unknown: a string
 --         ms: a time to live; -1: without end; the holder's: '' if not known
 --         waiters: -1: not known
 --         token: '' if there is none; value: '' likewise
+--         cursor: '0': those were the last of the holders
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ms = string.format('%.0f', math.floor(now / 1000))
@@ -37,13 +40,13 @@ local function counting(key)
   return beside('ZCOUNT', key, '(' .. ms, '+inf') or -1
 end
 
-local function told(kind, ttl, waiters, value, taken, holders)
+local function told(kind, ttl, waiters, value, taken, holders, cursor)
   local token, kept = '', -2
   if #holders > 0 then
     token = beside('GET', ARGV[2]) or ''
     kept = beside('PTTL', ARGV[2]) or -2
   end
-  local reply = {1, now, kind, ttl, waiters, token, kept, value, taken}
+  local reply = {1, now, kind, ttl, waiters, token, kept, value, taken, cursor or '0'}
   for _, part in ipairs(holders) do
     reply[#reply + 1] = part
   end
@@ -136,24 +139,32 @@ local size = redis.call('HLEN', KEYS[1])
 if mode then
   size = size - 1
 end
-local fields
-if size > 0 and ours(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 16)[2]) then
-  fields = redis.call('HGETALL', KEYS[1])
+local page, fields
+if size > 0 and (ARGV[8] ~= '0' or ours(redis.call('HSCAN', KEYS[1], '0', 'COUNT', 16)[2])) then
+  page = redis.call('HSCAN', KEYS[1], ARGV[8], 'COUNT', ARGV[9])
+  fields = page[2]
 end
 if not fields or not ours(fields) then
   return told('unknown', ttl, -1, '', 0, {})
 end
 
 -- left returns how long a reader holds; '' if that is not known; -2: its keys have
--- all run out, and only its field is left.
+-- all run out, and only its field is left. A server that is to get the slot takes a key
+-- for missing that has not come yet, but refuses to say that of two at once.
 local function left(holder, count)
-  local most = -2
+  if ARGV[5] == '' then
+    return ''
+  end
+  local most, key = -2, ARGV[5] .. holder .. ':rwlock_timeout:'
   for i = 1, math.min(tonumber(count), 1024) do
-    local lasts = beside('PTTL', ARGV[5] ~= '' and ARGV[5] .. holder .. ':rwlock_timeout:' .. i or '')
+    local lasts = beside('PTTL', key .. i)
     if not lasts then
       return ''
     end
     most = math.max(most, lasts)
+  end
+  if most == -2 and not beside('EXISTS', key .. 1, key .. 2) then
+    return ''
   end
   return most
 end
@@ -173,6 +184,6 @@ for i = 1, #fields, 2 do
   end
 end
 if mode then
-  return told('rwlock', ttl, counting(ARGV[4]), '', 0, holders)
+  return told('rwlock', ttl, counting(ARGV[4]), '', 0, holders, page[1])
 end
-return told('mutex', ttl, counting(ARGV[3]), '', 0, holders)
+return told('mutex', ttl, counting(ARGV[3]), '', 0, holders, page[1])

@@ -128,7 +128,11 @@ local function grant()
   elseif count == '0' then
     redis.call('HSET', KEYS[1], me, 1)
   end
-  leave(me)
+  if not pcall(leave, me) then
+    -- The answer is an error, so nobody would give up what is granted here.
+    redis.call('HDEL', KEYS[1], me)
+    return redis.pcall('ZREM', KEYS[4], me)
+  end
   return tended({1, now, ttl, token, reserved, successor(fresh)})
 end
 

@@ -10,9 +10,10 @@
 -- ARGV[3] the command that tells: PUBLISH or SPUBLISH
 -- ARGV[4] the channel where it is told
 --
--- Returns {1, 0} released
---         {0, 0} the owner does not hold it
---         {2, 0} somebody waits: release.lua is to hand it over
+-- Returns {1, 0}    released
+--         {1, 0, 1} released, and somebody heard that
+--         {0, 0}    the owner does not hold it
+--         {2, 0}    somebody waits: release.lua is to hand it over
 -- without the time, which would be a tenth of what an uncontended lock costs.
 
 -- A queue that is broken must not keep the lock from being released.
@@ -21,7 +22,8 @@ if type(waiting) == 'number' and waiting > 0 then
   return {2, 0}
 end
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
-if released == 1 then
-  redis.pcall(ARGV[3], ARGV[4], '0')
+local heard = released == 1 and redis.pcall(ARGV[3], ARGV[4], '0')
+if type(heard) == 'number' and heard > 0 then
+  return {1, 0, 1}
 end
 return {released, 0}

@@ -27,9 +27,11 @@
 --         '': nobody
 -- ARGV[10] how long that place is kept, in ms
 --
--- Returns {1, time}         released
---         {1, time, number} released, and the place of ARGV[9] has that number
---         {0, time}         the owner does not hold it
+-- Returns {1, time}            released
+--         {1, time, number}    released, and the place of ARGV[9] has that number
+--         {1, time, number, 1} released, and left to those outside the queue; the
+--                              number is 0 if nobody took a place
+--         {0, time}            the owner does not hold it
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ms = math.floor(now / 1000)
@@ -48,12 +50,7 @@ end
 -- another server's to answer for.
 local size = queue and redis.call('HLEN', KEYS[1]) or 0
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
-if not queue then
-  if released == 1 then
-    redis.pcall(ARGV[3], ARGV[4], '0')
-  end
-  return {released, now}
-end
+local reply = {released, now}
 
 -- Returns whether anybody listens for the release but Clients of Holdfast: these
 -- listen on the channel ARGV[5] too.
@@ -63,13 +60,35 @@ local function outsiders()
   return not listen[4] or listen[2] > listen[4]
 end
 
+-- Tells those outside the queue to look again. Redisson reads the number 0, as it
+-- does of any release; Clients of Holdfast pass this over, so that they do not come in
+-- crowds for a lock that is not theirs.
+local function tell_outsiders()
+  redis.pcall(ARGV[3], ARGV[4], '00')
+end
+
 -- Those outside are slower to come than those in the queue, so the lock is left to
 -- them for a moment. Which releases do so is left to the clock: nothing need be
--- counted.
+-- counted. The first in the queue is told alone: it comes when the moment is over.
 local function openly()
   local every = tonumber(ARGV[6])
-  return released == 1 and every > 0 and math.floor(now / 8) % every == 0
-    and outsiders() and redis.pcall('SET', KEYS[5], '', 'PX', 3).ok
+  if released == 0 or every == 0 or math.floor(now / 8) % every ~= 0
+    or not outsiders() or not redis.pcall('SET', KEYS[5], '', 'PX', 3).ok then
+    return false
+  end
+  reply[3], reply[4] = reply[3] or 0, 1
+  tell_outsiders()
+  if head then
+    redis.pcall(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36), '0')
+  end
+  return true
+end
+
+if not queue then
+  if released == 1 and not (KEYS[5] and openly()) then
+    redis.pcall(ARGV[3], ARGV[4], '0')
+  end
+  return reply
 end
 
 -- Hands the lock, if it is free, to the first in the queue. Returns whether it did.
@@ -92,6 +111,11 @@ local function hand_over()
   -- and waiters poll.
   redis.pcall(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
     string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
+  if outsiders() then
+    -- They sleep for as long as the last holder might have kept the lock, and the
+    -- waiter may have died: from now on it is for what is left of its place.
+    tell_outsiders()
+  end
   return true
 end
 
@@ -103,7 +127,6 @@ local function quit(owner)
   end
 end
 
-local reply = {released, now}
 if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then
   -- It may have asked for its place by itself meanwhile.
   local number = tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]) or coming(now))
@@ -121,7 +144,7 @@ end
 if ARGV[7] ~= '' then
   quit(ARGV[7])
 end
-if (openly() or not hand_over()) and released == 1 then
+if not openly() and not hand_over() and released == 1 then
   redis.pcall(ARGV[3], ARGV[4], '0')
 end
 return reply

@@ -6,9 +6,10 @@
 -- is 0 text may be the clock as a text, which is cheaper than to write the number.
 --
 -- The token is kept for life, in ms; '0': for ever. That is put off once in a thousand
--- seconds, not at each grant, so it may be so much less. One that is ahead of the clock
--- is kept two hours longer, which tells it from those that are the time of their grant.
--- One found without an end stays so.
+-- seconds, not at each grant, so it may be so much less. One that is ahead of the clock,
+-- which was set back, is kept for as long as it is ahead besides: forgotten before, it
+-- would be followed by a smaller one. And for two hours more, which tells it from those
+-- that are the time of their grant. One found without an end stays so.
 local function advance(key, now, life, early, text)
   local keep, token = life == '0' and 'GET' or 'KEEPTTL', now - early
   text = text or string.format('%.0f', token)
@@ -35,7 +36,8 @@ local function advance(key, now, life, early, text)
   local ahead, step = token > now, 1000000000
   if life ~= '0' and (ahead or math.floor(last / step) ~= math.floor(now / step))
     and redis.call('PTTL', key) ~= -1 then
-    redis.call('PEXPIRE', key, string.format('%.0f', life + (ahead and 7200000 or 0)))
+    local more = ahead and math.ceil((token - now) / 1000) + 7200000 or 0
+    redis.call('PEXPIRE', key, string.format('%.0f', life + more))
   end
   return token, last
 end

@@ -17,8 +17,6 @@ import org.redisson.api.RedissonClient;
 
 /** Contention is a number of threads that acquire, stay a moment, release, and rest. */
 final class Contention {
-    private static final long STAY = TimeUnit.MICROSECONDS.toNanos(50);
-
     /** Turn is one way to acquire something; what it returns gives it back. */
     private interface Turn {
         Runnable take() throws Exception;
@@ -32,6 +30,7 @@ final class Contention {
     private final AtomicLong turns;
     private final long until;
     private final long rest;
+    private final long stay;
     private final AtomicLong worst = new AtomicLong();
     private final AtomicLong granted = new AtomicLong();
 
@@ -44,9 +43,10 @@ final class Contention {
         turns = new AtomicLong(Long.parseLong(args[6]));
         until = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(Long.parseLong(args[7]));
         rest = TimeUnit.MICROSECONDS.toNanos(Long.parseLong(args[8]));
+        stay = TimeUnit.MICROSECONDS.toNanos(Long.parseLong(args[9]));
     }
 
-    /** KIND NAME GUARD WEIGHT ROOM THREADS TURNS MILLIS REST, which is in us at the most. */
+    /** KIND NAME GUARD WEIGHT ROOM THREADS TURNS MILLIS REST STAY, the last two in us; REST is the most. */
     static Contention of(RedissonClient client, String[] args) throws Exception {
         return new Contention(turn(client, args[0], args[1]), args);
     }
@@ -95,7 +95,7 @@ final class Contention {
             Runnable giveBack = turn.take();
             long waited = System.nanoTime() - asked;
             guard.enter(weight, room);
-            LockSupport.parkNanos(STAY);
+            LockSupport.parkNanos(stay);
             guard.leave(weight);
             giveBack.run();
             granted.incrementAndGet();

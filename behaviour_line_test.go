@@ -1,0 +1,82 @@
+// The line of one process for a FairMutex, and what is handed to one in it.
+
+package holdfast_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// A waiter that Redis has in its queue, and that does not stand in its process's line
+// yet, may be handed the lock. The one who leads the line hears of it and finds nobody to
+// tell. The waiter asks as soon as it stands in line.
+func TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce(t *testing.T) {
+	for what, releasedFirst := range map[string]bool{"released before the other comes": true, "and after": false} {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				p := w.process()
+				m := p.FairMutex(name)
+				held := w.lock(t.Context(), m)
+				answer := make(chan struct{})
+				p.on(enterRun, 1, redistest.HoldReply(answer))
+				slow := w.goLock(t.Context(), m)
+				synctest.Wait() // it is in the queue, and has not heard so
+				if releasedFirst {
+					w.release(held)
+				}
+				quick := w.goLock(t.Context(), m)
+				w.at(w.now() + 20*time.Millisecond)
+				if !releasedFirst {
+					w.release(held)
+				}
+				w.at(w.now() + 20*time.Millisecond)
+				close(answer)
+				heard := w.now()
+				for i, a := range []*attempt{slow, quick} {
+					l, err := a.result()
+					if err != nil {
+						t.Fatal(err)
+					}
+					within(t, []string{"slow", "quick"}[i]+" waited", a.at-heard, 0, 5*time.Millisecond)
+					w.release(l)
+				}
+			})
+		})
+	}
+}
+
+// A message that hands the lock to a waiter behind the head of the line has that waiter
+// ask, without a question of the head's before it.
+func TestAHandOverToOneBehindTheHeadCostsOneRoundTrip(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		const trip = 20 * time.Millisecond
+		p := w.process()
+		m := p.FairMutex(name)
+		held := w.lock(t.Context(), w.process().mutex)
+		answer := make(chan struct{})
+		p.on(enterRun, 1, redistest.HoldReply(answer))
+		slow := w.goLock(t.Context(), m)
+		synctest.Wait()
+		quick := w.goLock(t.Context(), m) // leads, though the slow one is before it in Redis
+		w.at(w.now() + 20*time.Millisecond)
+		close(answer)
+		w.at(w.now() + 20*time.Millisecond)
+		p.each(func(sending) redistest.Fault { return redistest.Delay(trip) })
+		released := w.now()
+		w.release(held)
+		l, err := slow.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, "granted", slow.at-released, trip, trip+5*time.Millisecond)
+		p.each(nil)
+		w.release(l)
+		if l, err = quick.result(); err != nil {
+			t.Fatal(err)
+		}
+		w.release(l)
+	})
+}

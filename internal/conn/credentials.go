@@ -1,0 +1,197 @@
+// Credentials that the user's program hands out as a stream.
+
+package conn
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/auth"
+)
+
+// feed is one subscription to a StreamingCredentialsProvider, for all connections of a
+// Manager. go-redis subscribes once for each connection, and cannot do that at all for
+// the kind of client that a wire is.
+//
+// A new connection is made with the newest credentials. One that is there already is told
+// the newest before it is used again; where the server refuses them it goes on with those
+// it had.
+type feed struct {
+	provider auth.StreamingCredentialsProvider
+	log      *slog.Logger
+	count    atomic.Int64 // of the credentials that came
+
+	mu          sync.Mutex // guards what follows
+	username    string
+	password    string
+	known       bool
+	subscribing chan struct{} // closed when the attempt under way has ended; nil if there is none
+	unsubscribe auth.UnsubscribeFunc
+	closed      bool
+}
+
+// version counts the credentials that have come. It is 0 where nothing is streamed.
+func (f *feed) version() int64 {
+	if f == nil {
+		return 0
+	}
+	return f.count.Load()
+}
+
+// credentials returns the newest credentials. The first call subscribes.
+func (f *feed) credentials(ctx context.Context) (username, password string, err error) {
+	for {
+		f.mu.Lock()
+		username, password, known, wait := f.username, f.password, f.known, f.subscribing
+		mine := !known && wait == nil
+		if mine {
+			f.subscribing = make(chan struct{})
+		}
+		f.mu.Unlock()
+		switch {
+		case known:
+			return username, password, nil
+		case mine:
+			if err := f.subscribe(ctx); err != nil {
+				return "", "", err
+			}
+		default:
+			select {
+			case <-wait:
+			case <-ctx.Done():
+				return "", "", ctx.Err()
+			}
+		}
+	}
+}
+
+// subscribe asks the provider, which may call the listener before it returns, or return
+// after ctx has ended.
+func (f *feed) subscribe(ctx context.Context) error {
+	_, err := guarded(ctx, "StreamingCredentialsProvider", func() (struct{}, error) {
+		defer f.subscribed()
+		first, unsubscribe, err := f.provider.Subscribe(f)
+		if err != nil {
+			return struct{}{}, err
+		}
+		f.take(unsubscribe)
+		f.first(first)
+		return struct{}{}, nil
+	}, nil)
+	return err
+}
+
+func (f *feed) subscribed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.subscribing)
+	f.subscribing = nil
+}
+
+// take takes in a subscription that has begun.
+func (f *feed) take(unsubscribe auth.UnsubscribeFunc) {
+	f.mu.Lock()
+	closed := f.closed
+	if !closed {
+		f.unsubscribe = unsubscribe
+	}
+	f.mu.Unlock()
+	if closed && unsubscribe != nil {
+		_ = unsubscribe()
+	}
+}
+
+// first takes in the credentials that came with the subscription, unless the listener was
+// told others meanwhile.
+func (f *feed) first(c auth.Credentials) {
+	if f.count.Load() == 0 {
+		f.OnNext(c)
+	}
+}
+
+// OnNext is how the provider tells new credentials.
+func (f *feed) OnNext(c auth.Credentials) {
+	username, password := c.BasicAuth()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.username, f.password, f.known = username, password, true
+	f.count.Add(1)
+}
+
+// OnError is how the provider tells that it has no new ones. Those it gave last are used
+// until Redis refuses them.
+func (f *feed) OnError(err error) {
+	f.log.Warn("holdfast: no new credentials from the provider", "error", err)
+}
+
+// tell has the server know the newest credentials on a connection that it knows already.
+// A refusal is no failure of the connection, which keeps the rights it had. Whatever else
+// goes wrong the request that comes next finds out.
+func (f *feed) tell(ctx context.Context, rdb *redis.Conn) {
+	username, password, err := f.credentials(ctx)
+	if err != nil {
+		return
+	}
+	if username == "" {
+		err = rdb.Auth(ctx, password).Err()
+	} else {
+		err = rdb.AuthACL(ctx, username, password).Err()
+	}
+	if err != nil && isReply(err) {
+		f.log.Warn("holdfast: redis refuses the new credentials; the connection goes on with the old ones", "error", err)
+	}
+}
+
+// unsubscribeTimeout is how long Close waits for the provider.
+const unsubscribeTimeout = 500 * time.Millisecond
+
+func (f *feed) close() {
+	f.mu.Lock()
+	unsubscribe := f.unsubscribe
+	f.unsubscribe, f.closed = nil, true
+	f.mu.Unlock()
+	if unsubscribe == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), unsubscribeTimeout)
+	defer cancel()
+	_, _ = guarded(ctx, "UnsubscribeFunc", func() (struct{}, error) { return struct{}{}, unsubscribe() }, nil)
+}
+
+// feeds are those of one Manager: one for each provider.
+type feeds struct {
+	log *slog.Logger
+	mu  sync.Mutex
+	all []*feed
+}
+
+// of returns the feed from the provider; nil where there is no provider.
+func (fs *feeds) of(provider auth.StreamingCredentialsProvider) *feed {
+	if provider == nil {
+		return nil
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, f := range fs.all {
+		if reflect.TypeOf(provider).Comparable() && f.provider == provider {
+			return f
+		}
+	}
+	f := &feed{provider: provider, log: fs.log}
+	fs.all = append(fs.all, f)
+	return f
+}
+
+func (fs *feeds) close() {
+	fs.mu.Lock()
+	all := fs.all
+	fs.mu.Unlock()
+	for _, f := range all {
+		f.close()
+	}
+}

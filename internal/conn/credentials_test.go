@@ -1,0 +1,133 @@
+// Credentials that are streamed: one subscription, and what becomes of connections that are
+// there when new ones come.
+
+package conn_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/auth"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// stream is a provider that hands out what it is told.
+type stream struct {
+	mu           sync.Mutex
+	username     string
+	password     string
+	listeners    []auth.CredentialsListener
+	subscribed   int
+	unsubscribed int
+	fails        int // how many subscriptions
+}
+
+func (s *stream) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fails > 0 {
+		s.fails--
+		return nil, nil, errors.New("the identity provider is down")
+	}
+	s.subscribed++
+	s.listeners = append(s.listeners, l)
+	return auth.NewBasicCredentials(s.username, s.password), func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.unsubscribed++
+		return nil
+	}, nil
+}
+
+// rotate hands out another password.
+func (s *stream) rotate(password string) {
+	s.mu.Lock()
+	s.password = password
+	username, listeners := s.username, slices.Clone(s.listeners)
+	s.mu.Unlock()
+	for _, l := range listeners {
+		l.OnNext(auth.NewBasicCredentials(username, password))
+	}
+}
+
+func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
+	s := &stream{username: "default", password: "first", fails: 1}
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		server.RequireAuth("first")
+		proxy := server.Proxy()
+		rdb := proxy.Client(t, func(o *redis.Options) { o.StreamingCredentialsProvider = s })
+		m := newManager(t, rdb)
+		b := &bubble{Manager: m, server: server, proxy: proxy}
+		b.warm(t)
+		b.occupy(t)() // all connections are open
+		node := nodeOf(t, m, "k")
+		batch := func() {
+			t.Helper()
+			if err := runBatch(t.Context(), t, m, node, []*conn.Call{newCount("k")})[0]; err != nil {
+				t.Error(err)
+			}
+		}
+		batch()
+
+		synctest.Wait() // all are free again
+		before := proxy.Conns()
+		seen := record(proxy)
+		server.RequireAuth("second")
+		s.rotate("second")
+		mustRun(t, m, newCount("k"))
+		mustRun(t, m, newCount("k"))
+		batch()
+		if got, want := seen.String(), "AUTH EVALSHA EVALSHA AUTH EVALSHA"; got != want {
+			t.Errorf("after a rotation were sent %q, want %q", got, want)
+		}
+		if now := proxy.Conns(); now != before {
+			t.Errorf("%d connections, %d before the rotation", now, before)
+		}
+
+		s.rotate("of another server") // which Redis refuses
+		mustRun(t, m, newCount("k"))
+		batch()
+
+		s.rotate("second")
+		proxy.Cut()
+		mustRun(t, m, newCount("k"))
+		m.Close()
+		if s.subscribed != 1 || s.unsubscribed != 1 {
+			t.Errorf("%d subscriptions, %d ended", s.subscribed, s.unsubscribed)
+		}
+	})
+}
+
+// stuck is a provider that never answers.
+type stuck struct{ until chan struct{} }
+
+func (s stuck) Subscribe(auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
+	<-s.until
+	return nil, nil, errors.New("too late")
+}
+
+func TestAStreamThatDoesNotComeHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		s := stuck{make(chan struct{})}
+		m := newManager(t, server.Client(func(o *redis.Options) { o.StreamingCredentialsProvider = s }))
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		mustMatch(t, m.Run(ctx, newCount("k")), context.DeadlineExceeded)
+		begun := time.Now()
+		m.Close()
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("Close took %v", took)
+		}
+		close(s.until)
+	})
+}

@@ -1,0 +1,139 @@
+// The gate: how often one server is dialled, however many callers wait for it.
+
+package conn
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// firstRest is the longest pause before the first dial after a failure. It doubles
+	// with each further failure, up to maxRest.
+	firstRest = 50 * time.Millisecond
+	// maxRest keeps a process at some four dials a second to a server that is out of
+	// reach, and lets it find within half a second that the server is back.
+	maxRest = 500 * time.Millisecond
+)
+
+// gate is shared by all connections of a Manager to one server. While the server is well
+// it is dialled at once. After a failure one dial at a time is made, each after a random
+// pause whose bound doubles: the processes that wait for a server spread out, and the
+// callers in one process wait for the same dial.
+//
+// A connection counts as good once a request on it was answered: a server that takes
+// connections and does not serve them is a failure too.
+type gate struct {
+	// era counts the failures of connections that were in use. A connection of an earlier
+	// era may lead to a server that was the master and, thawed, takes itself for it still.
+	era atomic.Int64
+
+	mu       sync.Mutex // guards what follows
+	failures int
+	since    time.Time     // when the last failure was seen
+	trial    chan struct{} // closed when the one dial after a failure has ended; nil if there is none
+	well     chan struct{} // closed when a connection was found good
+}
+
+// pass is the leave to dial once.
+type pass struct {
+	failures int // that had been seen by then
+	trial    chan struct{}
+}
+
+func newGate() *gate { return &gate{well: make(chan struct{})} }
+
+// enter waits until the server may be dialled. After it has returned no error, leave must
+// be called.
+func (g *gate) enter(ctx context.Context) (pass, error) {
+	for {
+		g.mu.Lock()
+		if g.failures == 0 {
+			g.mu.Unlock()
+			return pass{}, nil
+		}
+		wait := g.trial
+		if wait == nil {
+			p := pass{failures: g.failures, trial: make(chan struct{})}
+			g.trial = p.trial
+			rest, well := time.Until(g.since.Add(pauseAfter(g.failures))), g.well
+			g.mu.Unlock()
+			if err := waitFor(ctx, well, rest); err != nil {
+				g.leave(p, false)
+				return pass{}, err
+			}
+			return p, nil
+		}
+		g.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return pass{}, ctx.Err()
+		}
+	}
+}
+
+// leave says what became of the dial. Of dials that began together only one failure counts.
+func (g *gate) leave(p pass, failed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p.trial != nil {
+		close(p.trial)
+		g.trial = nil
+	}
+	if failed && g.failures == p.failures {
+		g.failures++
+		g.since = time.Now()
+	}
+}
+
+// fail takes in that the server does not serve, though it could be dialled.
+func (g *gate) fail() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failures++
+	g.since = time.Now()
+}
+
+// good takes in that a request was answered as a master does.
+func (g *gate) good() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.failures > 0 {
+		g.failures = 0
+		close(g.well)
+		g.well = make(chan struct{})
+	}
+}
+
+// failing reports whether the last that was heard of the server was a failure.
+func (g *gate) failing() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failures > 0
+}
+
+// pauseAfter returns how long to pause after so many failures in a row.
+func pauseAfter(failures int) time.Duration {
+	bound := maxRest
+	if failures < 5 {
+		bound = min(bound, firstRest<<(failures-1))
+	}
+	return rand.N(bound)
+}
+
+// waitFor waits for d, or until the channel is closed. It returns ctx's error if ctx ends
+// first.
+func waitFor(ctx context.Context, early <-chan struct{}, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-early:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}

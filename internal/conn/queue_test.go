@@ -1,0 +1,65 @@
+// The queue of a lane.
+
+package conn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Quadratic, this would take minutes.
+func TestManyWhoLeaveTheQueueDoNotWaitForEachOther(t *testing.T) {
+	const callers = 300_000
+	l := newLane("", &redis.Options{})
+	l.queue = make([]*request, callers)
+	for i := range l.queue {
+		l.queue[i] = new(request)
+	}
+	begun := time.Now()
+	for _, r := range append([]*request(nil), l.queue...) {
+		if !r.withdraw() {
+			t.Fatal("was not withdrawn")
+		}
+		l.forget()
+	}
+	if took := time.Since(begun); took > 10*time.Second {
+		t.Errorf("%d callers took %v to leave", callers, took)
+	}
+	if len(l.queue) != 0 || l.dead != 0 {
+		t.Errorf("%d are left in the queue, %d counted", len(l.queue), l.dead)
+	}
+}
+
+func TestWhoStaysInTheQueueKeepsItsPlace(t *testing.T) {
+	l := newLane("", &redis.Options{})
+	var stay []*request
+	for i := range 100 {
+		r := new(request)
+		l.queue = append(l.queue, r)
+		if i%7 == 0 {
+			stay = append(stay, r)
+		}
+	}
+	for i, r := range append([]*request(nil), l.queue...) {
+		if i%7 != 0 && r.withdraw() {
+			l.forget()
+		}
+	}
+	if len(l.queue) > 2*len(stay)+1 {
+		t.Errorf("%d are in the queue, of which %d wait", len(l.queue), len(stay))
+	}
+	next := 0
+	for _, r := range l.queue {
+		if !r.isWithdrawn() {
+			if r != stay[next] {
+				t.Errorf("number %d in the queue is another", next)
+			}
+			next++
+		}
+	}
+	if next != len(stay) {
+		t.Errorf("%d wait, want %d", next, len(stay))
+	}
+}

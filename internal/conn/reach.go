@@ -1,0 +1,281 @@
+// How a lane comes by its wires, and which of them it gives up.
+
+package conn
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"time"
+)
+
+// errRetired says that the lane's server has no slots any more.
+var errRetired = errors.New("the server has left the cluster")
+
+// reach has a wire made if requests wait, there is room for one, and none of those that
+// are there is about to come free.
+func (l *lane) reach() {
+	if len(l.queue) == 0 || l.closed || l.busy < len(l.wires) || len(l.wires)+l.connecting >= maxWires {
+		return
+	}
+	if l.connecting > 1 || l.connecting == 1 && time.Since(l.begun) < slow {
+		return
+	}
+	l.connecting++
+	l.begun = time.Now()
+	l.workers.Go(l.open)
+}
+
+// open makes a wire and sends what has queued. Where that fails the others serve the
+// queue; without any it is told why.
+func (l *lane) open() {
+	w, err := l.dial()
+	l.mu.Lock()
+	l.connecting--
+	var refused []*request
+	switch {
+	case err == nil && l.closed:
+		err = net.ErrClosed
+	case err == nil:
+		l.wires = append(l.wires, w)
+	case len(l.wires) == 0:
+		refused = l.takeQueue()
+	}
+	l.mu.Unlock()
+	failAll(refused, unreached{err})
+	switch {
+	case err == nil:
+		l.flush(w)
+	case w != nil:
+		w.end()
+	}
+}
+
+// dial makes a wire when the gate lets it. One that an era has gone over is made again.
+func (l *lane) dial() (*wire, error) {
+	for {
+		p, err := l.gate.enter(l.life)
+		if err != nil {
+			return nil, err
+		}
+		w, err := l.connect(l.life)
+		l.gate.leave(p, err != nil && l.life.Err() == nil)
+		if err != nil || l.current(w) {
+			return w, err
+		}
+		w.end()
+	}
+}
+
+// doubt has every connection that was made up to now dropped before it is used
+// again.
+func (l *lane) doubt() {
+	l.gate.era.Add(1)
+	l.discard()
+}
+
+// lost takes in that a wire of the lane has failed. The others may lead to a server that
+// was master and, thawed, takes itself for it still. Only the first of an era counts:
+// then all of them are on their way out. failure has the next dial wait.
+func (l *lane) lost(w *wire, failure bool) {
+	if !l.gate.era.CompareAndSwap(w.era, w.era+1) {
+		return
+	}
+	if failure {
+		l.gate.fail()
+	}
+	l.discard()
+}
+
+// discard ends the wires of earlier eras that nobody uses, on all lanes of the server.
+// Those in use end when they are given back.
+func (l *lane) discard() {
+	for _, each := range l.siblings() {
+		each.endIdle(func(w *wire) bool { return !each.current(w) })
+	}
+}
+
+// sweep ends the wires that nobody has used for as long as the user allows, and those
+// that are as old as that.
+func (l *lane) sweep(now time.Time) {
+	limit := l.options.ConnMaxIdleTime
+	for _, each := range l.siblings() {
+		each.endIdle(func(w *wire) bool {
+			return !each.current(w) || limit > 0 && now.Sub(w.since) >= limit
+		})
+	}
+}
+
+// endIdle ends those wires that nobody uses and that which names.
+func (l *lane) endIdle(which func(*wire) bool) {
+	l.mu.Lock()
+	var ended []*wire
+	for _, w := range l.free {
+		if which(w) {
+			ended = append(ended, w)
+		}
+	}
+	l.free = slices.DeleteFunc(l.free, func(w *wire) bool { return slices.Contains(ended, w) })
+	l.wires = slices.DeleteFunc(l.wires, func(w *wire) bool { return slices.Contains(ended, w) })
+	if w := l.renewals.idle; w != nil && which(w) {
+		ended = append(ended, l.renewals.takeIdle()...)
+	}
+	l.reach()
+	l.mu.Unlock()
+	for _, w := range ended {
+		w.end()
+	}
+}
+
+// retire gives the lane up if nothing is on it, and reports whether it did. Whoever has
+// it in hand still is sent to look for the server anew.
+func (l *lane) retire() bool {
+	for _, each := range l.siblings() {
+		each.endIdle(func(*wire) bool { return true })
+	}
+	for _, each := range l.siblings() {
+		each.mu.Lock()
+		busy := len(each.queue) > 0 || len(each.wires) > 0 || each.connecting > 0 ||
+			each.renewals.used != nil || each.renewals.making > 0
+		each.retired = !busy
+		each.mu.Unlock()
+		if busy {
+			return false
+		}
+	}
+	return true
+}
+
+// siblings returns all lanes to the server.
+func (l *lane) siblings() []*lane {
+	if l.main != nil {
+		l = l.main
+	}
+	return []*lane{l, l.replicated}
+}
+
+// private is a connection with one user at a time.
+type private struct {
+	idle    *wire
+	used    *wire         // by its user
+	making  int           // how many are being made
+	begun   time.Time     // when the last of these was
+	changed chan struct{} // closed when one of these has ended
+	err     error         // how the last of these failed
+}
+
+// takeIdle returns the connection if nobody uses it.
+func (p *private) takeIdle() []*wire {
+	if p.idle == nil {
+		return nil
+	}
+	w := p.idle
+	p.idle = nil
+	return []*wire{w}
+}
+
+// errNotYet says that the connection for renewals is still being made, and that those of
+// the callers work.
+var errNotYet = errors.New("still connecting")
+
+// takeRenewals returns the connection for renewals, and has one made where there is none.
+// What is being made when ctx ends, or takes long while callers have connections that
+// work, is there for the next try.
+func (l *lane) takeRenewals(ctx context.Context) (*wire, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := &l.renewals
+	for {
+		if l.closed {
+			return nil, net.ErrClosed
+		}
+		if l.retired {
+			return nil, errRetired
+		}
+		if w := p.takeIdle(); w != nil {
+			if l.current(w[0]) {
+				p.used = w[0]
+				return w[0], nil
+			}
+			l.workers.Go(w[0].end)
+		}
+		if p.making == 0 || p.making == 1 && time.Since(p.begun) >= slow {
+			p.making++
+			p.begun = time.Now()
+			if p.changed == nil {
+				p.changed = make(chan struct{})
+			}
+			l.workers.Go(l.openRenewals)
+		}
+		if l.gate.failing() && l.works() {
+			return nil, errNotYet
+		}
+		changed := p.changed
+		l.mu.Unlock()
+		late := !closedWithin(ctx, changed, slow)
+		l.mu.Lock()
+		switch {
+		case p.idle != nil:
+		case late && ctx.Err() == nil && l.works():
+			return nil, errNotYet
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case p.err != nil:
+			return nil, p.err
+		}
+	}
+}
+
+// works reports whether callers have a connection that works.
+func (l *lane) works() bool { return slices.ContainsFunc(l.wires, l.current) }
+
+// closedWithin waits until c is closed, and reports false if d has passed or ctx has ended
+// before.
+func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-c:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// openRenewals makes the connection for renewals.
+func (l *lane) openRenewals() {
+	w, err := l.dial()
+	l.mu.Lock()
+	p := &l.renewals
+	p.making--
+	p.err = err
+	spare := w
+	if err == nil && !l.closed && p.idle == nil {
+		p.idle, spare = w, nil
+	}
+	close(p.changed)
+	p.changed = nil
+	if p.making > 0 {
+		p.changed = make(chan struct{})
+	}
+	l.mu.Unlock()
+	if spare != nil {
+		spare.end()
+	}
+}
+
+// giveRenewals gives the connection for renewals back.
+func (l *lane) giveRenewals(w *wire) {
+	l.mu.Lock()
+	spare := w
+	l.renewals.used = nil
+	if l.current(w) && !l.closed && l.renewals.idle == nil {
+		l.renewals.idle, spare = w, nil
+	}
+	l.mu.Unlock()
+	if spare != nil {
+		spare.end()
+	}
+}

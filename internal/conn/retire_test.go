@@ -1,0 +1,139 @@
+// Servers that leave a cluster: their connections do not stay.
+
+package conn
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// movingSlots is a cluster of embedded servers of which one has all slots.
+type movingSlots struct {
+	mu      sync.Mutex
+	servers map[string]*redistest.FaultProxy
+	master  string
+}
+
+func (m *movingSlots) slots(context.Context) ([]redis.ClusterSlot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: m.master}}}}, nil
+}
+
+func (m *movingSlots) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	return m.servers[addr].Dial(ctx, network, addr)
+}
+
+func (m *movingSlots) moveTo(addr string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.master = addr
+}
+
+func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const first, second = "10.0.0.1:6379", "10.0.0.2:6379"
+		slots := &movingSlots{master: first, servers: map[string]*redistest.FaultProxy{
+			first: redistest.Mini(t).Proxy(), second: redistest.Mini(t).Proxy(),
+		}}
+		fs := &feeds{log: slog.New(slog.DiscardHandler)}
+		c := newCluster(redis.ClusterOptions{ClusterSlots: slots.slots, Dialer: slots.dial, ConnMaxIdleTime: -1}, fs)
+		m := &Manager{topology: c, feeds: fs, log: fs.log}
+		m.closing, m.close = context.WithCancelCause(context.Background())
+		m.closed, m.shut = context.WithCancelCause(context.Background())
+		defer m.Close()
+		script := NewScript("s", "return {1, 0}", Timeless)
+		use := func() {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if err := m.Run(ctx, &Call{Script: script, Keys: []string{"k"}}); err != nil {
+				t.Fatal(err)
+			}
+			if l, err := c.lane(ctx, "k"); err != nil {
+				t.Fatal(err)
+			} else if err := m.RunOnce(ctx, l.addr, []*Call{{Script: script, Keys: []string{"k"}}})[0]; err != nil {
+				t.Fatal(err)
+			}
+		}
+		use()
+		slots.moveTo(second)
+		c.client.ReloadState(context.Background())
+		time.Sleep(time.Second)
+		use()
+		time.Sleep(retireAfter + 2*sweepEvery)
+		use()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.byAddr[first] != nil {
+			t.Error("the server is not forgotten")
+		}
+		if n := len(c.byAddr); n != 1 {
+			t.Errorf("%d servers are known", n)
+		}
+		if l := c.byAddr[second]; len(l.wires) != 1 {
+			t.Errorf("%d connections to the server that has the slots", len(l.wires))
+		}
+	})
+}
+
+func TestALaneThatWasGivenUpSendsItsCallersOn(t *testing.T) {
+	l := newLane("", &redis.Options{})
+	if !l.retire() {
+		t.Fatal("was not given up, though nothing is on it")
+	}
+	r := &request{call: &Call{}}
+	if w := l.board(r); w != nil || judge(r.err) != anew {
+		t.Errorf("%v, %v, want that the caller looks anew", w, r.err)
+	}
+	if _, err := l.takeRenewals(t.Context()); judge(err) != anew {
+		t.Errorf("renewals: %v, want that their caller looks anew", err)
+	}
+}
+
+func TestTheUsersNewClientMakesTheOptionsOfEachNode(t *testing.T) {
+	asked := make(map[string]int)
+	c := newCluster(redis.ClusterOptions{
+		Addrs:    []string{"10.0.0.1:6379"},
+		Username: "default",
+		NewClient: func(o *redis.Options) *redis.Client {
+			asked[o.Addr]++
+			o.Username = "of " + o.Addr
+			return redis.NewClient(o)
+		},
+	}, &feeds{})
+	defer c.close()
+	c.newNode(&redis.Options{Addr: "10.0.0.1:6379", NodeAddress: "10.0.0.1:6379", Username: "default"}).Close()
+	for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379"} { // the second by a MOVED
+		l := c.at(addr)
+		if got := l.options; got.Username != "of "+addr || got.Addr != addr {
+			t.Errorf("%s is reached as %q at %s", addr, got.Username, got.Addr)
+		}
+		if c.at(addr) != l || asked[addr] != 1 {
+			t.Errorf("NewClient was called %d times for %s", asked[addr], addr)
+		}
+	}
+}
+
+func TestANewClientThatPanicsIsAnErrorOfItsNode(t *testing.T) {
+	c := newCluster(redis.ClusterOptions{
+		Addrs:     []string{"10.0.0.1:6379"},
+		NewClient: func(*redis.Options) *redis.Client { panic("by the user") },
+	}, &feeds{})
+	defer c.close()
+	c.newNode(&redis.Options{Addr: "10.0.0.1:6379"}).Close()
+	_, err := c.at("10.0.0.1:6379").connect(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "NewClient panicked: by the user") {
+		t.Errorf("%v does not say why", err)
+	}
+}

@@ -1,0 +1,51 @@
+// WAIT: how it is asked, and what its refusal is.
+
+package conn_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+func TestWaitHasAnEndHoweverShortTheReadTimeoutIs(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name == "WAIT" {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = slices.Clone(c.Args)
+			}
+			return redistest.Pass
+		})
+		mustRun(t, b.Manager, &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1})
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(asked) < 2 || asked[len(asked)-1] != "1" || asked[len(asked)-2] != "1" {
+			t.Errorf("WAIT %q, want 1 replica and 1 ms", asked)
+		}
+	}, func(o *redis.Options) { o.ReadTimeout = time.Millisecond })
+}
+
+func TestARefusalOfWaitIsNoShortageOfReplicas(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.proxy.OnCommand(onCommands(redistest.ReplyError("NOPERM User u has no permissions to run the 'wait' command"), "WAIT"))
+		c := &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1}
+		mustRun(t, b.Manager, c)
+		if !c.Short() {
+			t.Error("is not short of replicas")
+		}
+		mustMatch(t, c.Shortage(), errs.Denied)
+	})
+}

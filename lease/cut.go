@@ -1,0 +1,28 @@
+// A hold whose time to live another client has cut: it is renewed sooner, and its holder's
+// operators are told.
+
+package lease
+
+import "time"
+
+// cutShort takes in that only so much was left of the hold in Redis when it was renewed,
+// though its lease had longer to go: another client, with a shorter lease, sets the time to
+// live of what both hold, as Redisson's readers do. It will again. While that one lives it
+// leaves no less than what was found; so half of that is soon enough.
+func (h *hold) cutShort(left time.Duration) {
+	h.mu.Lock()
+	told := h.cut
+	h.cut = true
+	h.renewAt = min(h.renewAt, h.engine.Age()+max(left/2, MinLease/3))
+	length := h.length()
+	h.reschedule()
+	if told {
+		return
+	}
+	h.engine.Report(func() {
+		h.engine.Log.Warn("holdfast: another client, with a shorter lease, cuts this one short in Redis; "+
+			"if it dies others get in before this lease is over",
+			"kind", h.resource.Kind(), "name", Quote(h.resource.Name()), "owner", h.owner().Short(),
+			"left", left, "lease", length)
+	})
+}

@@ -1,0 +1,182 @@
+// Quorums whose servers differ in part, or are named differently.
+
+package multilock_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/multilock"
+)
+
+// on is the quorum of that name on some of the process's servers.
+func (p *process) on(name string, servers ...int) *multilock.Quorum {
+	clients := make([]*holdfast.Client, len(servers))
+	for i, server := range servers {
+		clients[i] = p.clients[server]
+	}
+	return holdfast.NewQuorum(name, clients)
+}
+
+// A server that lost its data is not made to count by a quorum of other servers that
+// begins with it.
+func TestQuorum_BeginsBesideAnother(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *world) {
+		p, other := w.process(), w.process()
+		release(t, w.lock(p.on(name, 0, 1, 2)))
+		p.unplug(2)
+		held := w.lock(p.on(name, 0, 1, 2)) // on 0 and 1
+		ctx := held.Context(t.Context())
+		w.restartEmpty(0)
+		lost := w.now()
+		begins := w.lock(other.on("stock", 0, 3, 4)) // none of these has a marker
+		release(t, begins)
+
+		_, err := other.on(name, 0, 1, 2).TryLock(t.Context()) // 0 and 2 would be a majority
+		wantErr(t, err, holdfast.ErrBusy)
+		wantLive(t, held, ctx)
+
+		next := w.lock(other.on(name, 0, 1, 2))
+		if held.Err() == nil {
+			t.Error("two hold it")
+		}
+		if next.Token() <= held.Token() {
+			t.Errorf("token %d after %d", next.Token(), held.Token())
+		}
+		release(t, next)
+		other.unplug(1) // 0 is needed
+		release(t, w.lock(other.on(name, 0, 1, 2)))
+		if since := w.now() - lost; since < 30*time.Second {
+			t.Errorf("the server that lost its data counts again after %v", since)
+		}
+		p.plug(2)
+	})
+}
+
+// Quorums that share some servers exclude nobody of each other, and each works.
+func TestQuorum_SharesServers(t *testing.T) {
+	play(t, 5, func(t *testing.T, w *world) {
+		p, other := w.process(), w.process()
+		a := w.lock(p.on(name, 0, 1, 2))
+		b := w.lock(other.on("stock", 2, 3, 4))
+		_, err := other.on(name, 2, 1, 0).TryLock(t.Context()) // in another order
+		wantErr(t, err, holdfast.ErrBusy)
+		release(t, a)
+		release(t, b)
+		release(t, w.lock(other.on(name, 0, 1, 2)))
+		if w.now() > 2*time.Minute {
+			t.Errorf("it took %v", w.now())
+		}
+	})
+}
+
+// A process that gives the servers other addresses waits for the longest lease when the
+// quorum has just begun, and then goes on as the others do.
+func TestQuorum_OtherAddresses(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		q := w.processAt(func(i int) string { return fmt.Sprintf("alias%d:6379", i) })
+		_, err := q.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrNoQuorum)
+		l := w.lock(q.quorum())
+		if w.now() < 30*time.Second || w.now() > 33*time.Second {
+			t.Errorf("granted after %v", w.now())
+		}
+		_, err = p.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		release(t, l)
+
+		// A server that loses its data is kept out of both.
+		q.unplug(2)
+		l = w.lock(q.quorum()) // on 0 and 1
+		w.restartEmpty(1)
+		_, err = p.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		q.plug(2)
+	})
+}
+
+// A marker that is ahead of its server's clock, which was set back, keeps the server out
+// for the longest lease and no longer.
+func TestQuorum_MarkerAheadOfTheClock(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		time.Sleep(3 * time.Second) // it does not begin any more
+		w.servers[2].SetTime(time.Now().Add(30 * 24 * time.Hour))
+		w.restartEmpty(2)
+		release(t, w.lock(p.quorum())) // marks it as lost, a month ahead
+		w.servers[2].SetTime(time.Time{})
+		if text, _ := w.servers[2].Get(markerKey); !strings.HasPrefix(text, "lost:") {
+			t.Fatalf("the marker is %q", text)
+		}
+		release(t, w.lock(p.quorum()))
+		p.unplug(0) // 2 is needed
+		began := w.now()
+		release(t, w.lock(p.quorum()))
+		if took := w.now() - began; took < 28*time.Second || took > 32*time.Second {
+			t.Errorf("it counts again after %v", took)
+		}
+		p.plug(0)
+	})
+}
+
+// A marker of the future does not keep the other servers from being found to have lost
+// their data: they would be out of the quorum for as long.
+func TestQuorum_BeganAheadOfTheClock(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.process()
+		w.servers[0].SetTime(time.Now().Add(30 * 24 * time.Hour))
+		release(t, w.lock(p.quorum()))
+		w.servers[0].SetTime(time.Time{})
+		w.restartEmpty(1)
+		release(t, w.lock(p.quorum()))
+		p.unplug(2) // 1 is needed
+		began := w.now()
+		release(t, w.lock(p.quorum()))
+		if took := w.now() - began; took < 28*time.Second || took > 32*time.Second {
+			t.Errorf("it counts again after %v", took)
+		}
+		p.plug(2)
+	})
+}
+
+// The same servers in another order are the same lock.
+func TestQuorum_ReentersInAnyOrder(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		l := w.lock(p.on(name, 0, 1, 2))
+		inner, err := p.on(name, 2, 0, 1).TryLock(l.Context(t.Context()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inner.Token() != l.Token() {
+			t.Errorf("token %d, want %d", inner.Token(), l.Token())
+		}
+		release(t, inner)
+		wantLive(t, l, l.Context(t.Context()))
+		release(t, l)
+	})
+}
+
+// Two Clients of one server are no two servers, whatever their databases.
+func TestQuorum_OneServerTwice(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		clients := w.process().clients
+		for _, db := range []int{0, 3} {
+			again := w.servers[0].Proxy().Client(t, func(o *redis.Options) { o.Addr, o.DB = "server0:6379", db })
+			c := holdfast.New(again)
+			t.Cleanup(func() { c.Close() })
+			_, err := holdfast.NewQuorum(name, append(clients[:2:2], c)).TryLock(t.Context())
+			wantErr(t, err, holdfast.ErrBadArgument)
+			if err == nil || !strings.Contains(err.Error(), "server0:6379") {
+				t.Errorf("it does not say which: %v", err)
+			}
+		}
+	})
+}

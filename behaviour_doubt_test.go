@@ -45,7 +45,10 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 			return redistest.Pass
 		})
 		waiter := w.goLock(t.Context(), p.mutex)
-		synctest.Wait()
+		w.at(w.now() + 100*time.Millisecond)
+		if n := p.runs(lockRun); n != 2 {
+			t.Fatalf("the waiter has asked %d times", n)
+		}
 		leads, cancel := context.WithCancel(t.Context())
 		leader := w.goLock(leads, p.mutex)
 		synctest.Wait()

@@ -6,8 +6,8 @@ var leaseBugs = []bug{
 	{
 		name: "a key of another type is taken for a renewal that failed",
 		file: "lease/hold.go",
-		old:  "\tcase answered:\n\t\th.engine.Telemetry.Renewed(kind, telemetry.OutcomeGone, 1)\n\t\th.endAll(gone)\n",
-		new:  "\tcase answered:\n\t\th.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)\n\t\th.renewalFailed(errs.Plain(gone.also))\n",
+		old:  "\tcase answered:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeGone)\n\t\th.endAll(gone)\n",
+		new:  "\tcase answered:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed(errs.Plain(gone.also))\n",
 		pkg:  ".", tests: []string{"TestAKeyThatBecameAnotherTypeIsToldByTheNextRenewal"},
 		quick: true,
 	},
@@ -28,7 +28,7 @@ var leaseBugs = []bug{
 	{
 		name: "a fixed lease that ends as agreed is counted as lost",
 		file: "lease/end.go",
-		old:  "\tif s.lost.how == byExpiry {\n\t\th.engine.Telemetry.Expired(kind, s.held)\n\t\treturn\n\t}\n",
+		old:  "\tif s.lost.how == byExpiry {\n\t\th.engine.CountExpired(kind, s.held)\n\t\treturn\n\t}\n",
 		new:  "",
 		pkg:  ".", tests: []string{"TestAFixedLeaseThatEndsAsAgreedIsNotCountedAsLost"},
 	},

@@ -356,7 +356,7 @@ var firstBugs = []bug{
 	{
 		name: "readers pass a writer that waits",
 		file: "rwlock/lua/rlock.lua",
-		old:  "if first and first < since and since * 1000 >= token then",
+		old:  "if first and first < since and not before(since, token, now) then",
 		new:  "if false then",
 		pkg:  "rwlock", tests: []string{"TestAWaitingWriterHoldsBackNewReaders"},
 	},

@@ -16,7 +16,7 @@ import (
 // newClient returns a Client of a real server; redis options as given.
 func newClient(t *testing.T, server *redistest.Proc, options ...func(*redis.Options)) *holdfast.Client {
 	t.Helper()
-	client := holdfast.New(server.Client(t, options...))
+	client := holdfast.New(server.Client(t, options...), holdfast.WithLogger(redistest.Watched()))
 	t.Cleanup(func() { client.Close() })
 	return client
 }

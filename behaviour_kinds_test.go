@@ -283,10 +283,11 @@ func TestTelemetry_Quorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, options := newTold()
 		var ours, theirs []*holdfast.Client
-		for range 3 {
-			server := redistest.Mini(t)
-			ours = append(ours, openClient(t, server.Client(), options...))
-			theirs = append(theirs, openClient(t, server.Client()))
+		for i := range 3 {
+			server := redistest.Mini(t).Proxy()
+			at := func(o *redis.Options) { o.Addr = fmt.Sprintf("server%d:6379", i) }
+			ours = append(ours, openClient(t, server.Client(t, at), options...))
+			theirs = append(theirs, openClient(t, server.Client(t, at)))
 		}
 		q, rival := holdfast.NewQuorum(name, ours), holdfast.NewQuorum(name, theirs)
 		lock := func(ctx context.Context) error {

@@ -1,4 +1,4 @@
-// The line of one process for a FairMutex, and what is handed to one in it.
+// The line of one process for a lock, and what is handed to one in it.
 
 package holdfast_test
 
@@ -75,6 +75,29 @@ func TestAHandOverToOneBehindTheHeadCostsOneRoundTrip(t *testing.T) {
 		p.each(nil)
 		w.release(l)
 		if l, err = quick.result(); err != nil {
+			t.Fatal(err)
+		}
+		w.release(l)
+	})
+}
+
+// A Mutex may have a name that is the channel of an RWMutex. It is another lock all the
+// same, and those who wait for it stand in a line of their own.
+func TestAMutexNamedAsTheChannelOfAnRWMutexHasALineOfItsOwn(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		held := w.lock(t.Context(), w.process().RWMutex("x"))
+		writer := w.goLock(t.Context(), p.RWMutex("x"))
+		w.at(w.now() + time.Second)
+		mutex := w.goLock(t.Context(), p.Mutex("redisson_rwlock:{x}"))
+		l, err := mutex.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		within(t, "granted", mutex.at, time.Second, time.Second)
+		w.release(l)
+		w.release(held)
+		if l, err = writer.result(); err != nil {
 			t.Fatal(err)
 		}
 		w.release(l)

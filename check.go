@@ -51,12 +51,16 @@ const (
 	Replication Problem = "replication"
 	// Rights: the user may not do what Holdfast needs.
 	Rights Problem = "rights"
+	// Servers: a Quorum that this server belongs to has one server, which outlives no
+	// failure, or an even number, which outlives no more failures than one server less.
+	Servers Problem = "servers"
 )
 
 // Check asks every master behind the Client for what voids the promises in
 // docs/guarantees.md: an eviction policy, missing persistence, asynchronous
-// replication, missing rights; and, where the Client waits for replicas, that there
-// are too few or that it may not. It returns no findings if there is nothing to
+// replication, missing rights, a quorum of one server or of an even number; and, where the
+// Client waits for replicas, that there are too few or that it may not. It returns no
+// findings if there is nothing to
 // say, and an error if the question itself failed.
 //
 // Rights depend on the names in use, and on the kinds. For each of names, or for
@@ -84,6 +88,7 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 		}
 		findings = append(findings, found...)
 	}
+	findings = append(findings, c.checkQuorum(ctx, servers)...)
 	for _, name := range names {
 		found, err := c.checkRights(ctx, name)
 		if err != nil {
@@ -92,6 +97,22 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 		findings = append(findings, found...)
 	}
 	return findings, nil
+}
+
+// checkQuorum reads from the marker of a quorum, if there is one, of how many servers the
+// quorum is. Whether the marker may be read is found out with the other rights.
+func (c *Client) checkQuorum(ctx context.Context, servers []string) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	n, err := multilock.ProbeMarker(ctx, c.engine)
+	if err != nil || n == 0 || n%2 == 1 && n > 1 || len(servers) != 1 {
+		return nil
+	}
+	detail := fmt.Sprintf("a quorum of %d servers outlives the failure of %d, as one of %d does", n, (n-1)/2, n-1)
+	if n == 1 {
+		detail = "a quorum of one server outlives no failure"
+	}
+	return []Finding{{Server: servers[0], Problem: Servers, Kind: "quorum", Detail: detail}}
 }
 
 // checkServer reads from INFO, for which a user without CONFIG has the rights,
@@ -225,7 +246,8 @@ func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.Fai
 			tried{need.Kind, "use", c.probeScripts(ctx, need)},
 			tried{need.Kind, channels, probeChannels(ctx, rdb, sharded, need.Channels...)})
 	}
-	return append(all, tried{"quorum", "read the marker beside", multilock.ProbeMarker(ctx, c.engine)}), nil
+	_, err = multilock.ProbeMarker(ctx, c.engine)
+	return append(all, tried{"quorum", "read the marker beside", err}), nil
 }
 
 // probeScripts tries out the keys and the commands that a kind needs.

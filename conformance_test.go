@@ -21,7 +21,7 @@ import (
 )
 
 // staying are the prefixes of what stays in Redis of any kind.
-var staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "orders:permit:"}
+var staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "holdfast_permits:", "orders:permit:"}
 
 var conformanceKinds = []lockertest.Kind{
 	{

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,29 @@ func TestCheckServers(t *testing.T) {
 			leaveNothing(t, s.Admin())
 			if got := problems(t, openClient(t, s.Client(t))); !slices.Equal(got, tc.want) {
 				t.Errorf("Check found %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Check tells of quorums whose number of servers adds nothing.
+func TestCheckQuorums(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int][]holdfast.Problem{1: {holdfast.Servers}, 2: {holdfast.Servers}, 3: nil, 4: {holdfast.Servers}} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			var clients []*holdfast.Client
+			for range n {
+				clients = append(clients, openClient(t, redistest.Server(t, "--appendonly", "yes").Client(t)))
+			}
+			l, err := holdfast.NewQuorum("q", clients).Lock(generous(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := problems(t, clients[0]); !slices.Equal(got, want) {
+				t.Errorf("of %d servers: Check found %q, want %q", n, got, want)
 			}
 		})
 	}

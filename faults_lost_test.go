@@ -34,7 +34,7 @@ func newUnlucky(t *testing.T) *unlucky {
 	t.Helper()
 	s := redistest.Server(t)
 	u := &unlucky{direct: s.Admin(), armed: map[string]bool{}}
-	leaveNothing(t, u.direct, "holdfast_calls:", "holdfast_latch:")
+	leaveNothing(t, u.direct, "holdfast_calls:", "holdfast_permits:", "holdfast_latch:")
 	proxy := redistest.Proxy(t, s.Addr())
 	proxy.OnCommand(u.meet)
 	u.Client = openClient(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 100 * time.Millisecond }))

@@ -5,8 +5,12 @@ package holdfast_test
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/redistest"
@@ -35,4 +39,104 @@ func TestAPlannedFailoverIsFollowed(t *testing.T) {
 		}
 		giveBack(t, l)
 	}
+}
+
+// Whatever client of the Sentinels' it is: it makes no connections only to ask, leaves the
+// former master within 2 s, and is woken by a client of another kind at once.
+func TestEachClientOfSentinelsIsServed(t *testing.T) {
+	t.Parallel()
+	s := redistest.Sentinel(t)
+	universal := func(o redis.UniversalOptions) redis.UniversalClient {
+		o.MasterName, o.Addrs = redistest.MasterName, s.SentinelAddrs()
+		return redis.NewUniversalClient(&o)
+	}
+	failover := &redis.FailoverOptions{MasterName: redistest.MasterName, SentinelAddrs: s.SentinelAddrs()}
+	made := map[string]redis.UniversalClient{
+		"NewFailoverClient":                  redis.NewFailoverClient(failover),
+		"NewFailoverClusterClient":           redis.NewFailoverClusterClient(failover),
+		"NewUniversalClient":                 universal(redis.UniversalOptions{}),
+		"NewUniversalClient, RouteByLatency": universal(redis.UniversalOptions{RouteByLatency: true}),
+		"NewUniversalClient, RouteRandomly":  universal(redis.UniversalOptions{RouteRandomly: true}),
+		"NewUniversalClient, IsClusterMode":  universal(redis.UniversalOptions{IsClusterMode: true}),
+	}
+	clients := make(map[string]*holdfast.Client)
+	for kind, rdb := range made {
+		t.Cleanup(func() { _ = rdb.Close() })
+		clients[kind] = openClient(t, rdb)
+		giveBack(t, grab(t, clients[kind].Mutex("warm")))
+	}
+	other := openClient(t, s.Client(t))
+	master := s.Master().Admin()
+	for kind, c := range clients {
+		wokenAtOnce(t, kind, c, other)
+		wokenAtOnce(t, "to "+kind, other, c)
+	}
+
+	connected := received(t, master)
+	for until := time.Now().Add(5 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+		for _, c := range clients {
+			giveBack(t, grab(t, c.Mutex("warm")))
+		}
+	}
+	// The Sentinels themselves and the test's own look connect as well, each rarely.
+	if n := received(t, master) - connected; n > 10 {
+		t.Errorf("%d connections to the master in 5 s of use, of %d Clients", n, len(clients))
+	}
+
+	s.Failover()
+	told := time.Now()
+	for time.Since(told) < 2*time.Second {
+		for _, c := range clients {
+			giveBack(t, grab(t, c.Mutex("warm")))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	for kind, c := range clients {
+		late := openClient(t, s.Client(t))
+		l := grab(t, c.Mutex("split"))
+		if _, err := late.Mutex("split").TryLock(t.Context()); !errors.Is(err, holdfast.ErrBusy) {
+			t.Errorf("%s: a new Client's TryLock of what it holds: %v", kind, err)
+		}
+		giveBack(t, l)
+	}
+}
+
+// wokenAtOnce fails the test unless a waiter of a's hears of releases by b: of ten, most
+// are granted before a poll would have come.
+func wokenAtOnce(t *testing.T, what string, a, b *holdfast.Client) {
+	t.Helper()
+	early := 0
+	for range 10 {
+		l := grab(t, b.Mutex("passed"))
+		done := make(chan time.Time, 1)
+		go func() {
+			giveBack(t, grab(t, a.Mutex("passed")))
+			done <- time.Now()
+		}()
+		time.Sleep(100 * time.Millisecond)
+		released := time.Now()
+		giveBack(t, l)
+		if (<-done).Sub(released) < 200*time.Millisecond {
+			early++
+		}
+	}
+	if early < 5 {
+		t.Errorf("%s: %d of 10 waiters were woken by the release", what, early)
+	}
+}
+
+// received returns how many connections a server has taken.
+func received(t *testing.T, server *redis.Client) int {
+	t.Helper()
+	info, err := server.Info(t.Context(), "stats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(info, "total_connections_received:")
+	line, _, _ := strings.Cut(after, "\r\n")
+	n, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -79,7 +79,7 @@ func moreAttempts(t testing.TB, failed *int, rounds int, format string, args ...
 // openClient returns a Client that is closed when t ends.
 func openClient(t testing.TB, rdb redis.UniversalClient, options ...holdfast.Option) *holdfast.Client {
 	t.Helper()
-	c := holdfast.New(rdb, options...)
+	c := holdfast.New(rdb, append([]holdfast.Option{holdfast.WithLogger(redistest.Watched())}, options...)...)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

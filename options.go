@@ -4,6 +4,7 @@ package holdfast
 
 import (
 	"log/slog"
+	"reflect"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -42,22 +43,55 @@ func WithNameMapper(mapName func(name string) string) Option {
 }
 
 // WithLogger sets where Holdfast logs what nobody is told otherwise: a lease
-// lost, Redis out of reach, a clean-up given up. The default is not at all. No
-// line holds a whole owner id or a password.
+// lost, Redis out of reach, a clean-up given up. The default, and nil, is not at all.
+// No line holds a whole owner id or a password.
+//
+// The handler is called on a goroutine of its own, one line after the other. No lock,
+// renewal or message waits for it, and Close waits for it 1.6 s at the most. While it
+// blocks, up to 16384 lines wait; those that come on top are dropped, and so is a line
+// for which the handler panics. How many were dropped is the next line.
 func WithLogger(log *slog.Logger) Option {
-	return func(c *config) { c.log = log }
+	return func(c *config) {
+		if log == nil {
+			log = slog.New(slog.DiscardHandler)
+		}
+		c.log = log
+	}
 }
 
-// WithTracerProvider has acquisitions and releases traced. The default is not at
-// all: the global provider is not used.
+// WithTracerProvider has acquisitions and releases traced. The default, and nil, is
+// not at all: the global provider is not used. Spans begin and end on the goroutine
+// that locks or releases, which waits for the provider. What the provider would record
+// when it panics is not recorded.
 func WithTracerProvider(tp trace.TracerProvider) Option {
-	return func(c *config) { c.tracers = tp }
+	return func(c *config) {
+		if isNil(tp) {
+			tp = nil
+		}
+		c.tracers = tp
+	}
 }
 
-// WithMeterProvider has metrics recorded. The default is not at all: the global
-// provider is not used.
+// WithMeterProvider has metrics recorded. The default, and nil, is not at all: the
+// global provider is not used. What belongs to a call is recorded by the goroutine that
+// calls. Renewals, losses and reconnects are recorded on a goroutine of their own, for
+// which nothing waits. What an instrument would record when it panics is not recorded.
 func WithMeterProvider(mp metric.MeterProvider) Option {
-	return func(c *config) { c.meters = mp }
+	return func(c *config) {
+		if isNil(mp) {
+			mp = nil
+		}
+		c.meters = mp
+	}
+}
+
+// isNil reports whether v is nil, or a nil pointer in an interface.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	pointer := reflect.ValueOf(v)
+	return pointer.Kind() == reflect.Pointer && pointer.IsNil()
 }
 
 // LeaseOption says how something is held. It is lease.Option.

@@ -245,7 +245,8 @@ func (w *world) process(options ...holdfast.Option) *process {
 	w.t.Helper()
 	p := &process{w: w, net: w.mini.Proxy()}
 	p.net.OnCommand(p.observe)
-	p.Client = holdfast.New(p.net.Client(w.t, func(o *redis.Options) { o.Dialer = p.dial }), options...)
+	p.Client = holdfast.New(p.net.Client(w.t, func(o *redis.Options) { o.Dialer = p.dial }),
+		append([]holdfast.Option{holdfast.WithLogger(redistest.Watched())}, options...)...)
 	p.mutex = p.Mutex(name)
 	w.processes = append(w.processes, p)
 	w.t.Cleanup(func() { p.Close() })

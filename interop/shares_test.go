@@ -51,14 +51,16 @@ func (w *world) share(g *guard, goroutines, threads int, counted time.Duration) 
 	return n
 }
 
+// TestJavaHasItsShareOfABusyMutex: about half of the turns, also where nobody of Go's queues.
+// The bound leaves room for a machine so busy that Java's threads come after their moment.
 func TestJavaHasItsShareOfABusyMutex(t *testing.T) {
 	for _, tc := range []struct {
 		what                string
 		goroutines, threads int
 		least, leastGo      int64 // of a hundred turns
 	}{
-		{"as many of each", 50, 25, 33, 20},
-		{"one goroutine", 1, 25, 33, 20},
+		{"as many of each", 50, 25, 25, 20},
+		{"one goroutine", 1, 25, 25, 20},
 		{"few threads", 8, 1, 10, 33},
 	} {
 		t.Run(tc.what, func(t *testing.T) {

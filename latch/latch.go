@@ -94,7 +94,9 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bo
 //
 // It goes on when ctx is cancelled, so that a deferred CountDown is always right.
 // If it is not answered within 5 s it returns an error that matches ErrUnknown and
-// goes on in the background, for up to 5 minutes: it must not be repeated.
+// goes on in the background, for up to 5 minutes: it must not be repeated. It then counts
+// in whatever generation it finds, also one that was set after it was called: where a
+// latch is set anew within minutes give each round a name of its own.
 func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 	if l.err != nil {
 		return 0, l.fail("count down", l.err)

@@ -3,7 +3,11 @@
 
 package lease
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+)
 
 // cutShort takes in that only so much was left of the hold in Redis when it was renewed,
 // though its lease had longer to go: another client, with a shorter lease, sets the time to
@@ -19,10 +23,8 @@ func (h *hold) cutShort(left time.Duration) {
 	if told {
 		return
 	}
-	h.engine.Report(func() {
-		h.engine.Log.Warn("holdfast: another client, with a shorter lease, cuts this one short in Redis; "+
-			"if it dies others get in before this lease is over",
-			"kind", h.resource.Kind(), "name", Quote(h.resource.Name()), "owner", h.owner().Short(),
-			"left", left, "lease", length)
-	})
+	h.engine.Log.Warn("holdfast: another client, with a shorter lease, cuts this one short in Redis; "+
+		"if it dies others get in before this lease is over",
+		"kind", h.resource.Kind(), "name", engine.LogName(h.resource.Name()), "owner", h.owner().Short(),
+		"left", engine.LogTime(left), "lease", engine.LogTime(length))
 }

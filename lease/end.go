@@ -154,7 +154,7 @@ func (h *hold) announce(over []ending, gone bool, reason string) {
 		h.tidy()
 	}
 	h.outlived()
-	h.engine.Report(func() { h.report(reason) })
+	h.report(reason)
 }
 
 // tidy gives up what a late request may take again for nobody. Where the leases have
@@ -178,11 +178,10 @@ func (h *hold) tidy() {
 
 // report logs and counts that the hold was lost.
 func (h *hold) report(reason string) {
-	h.engine.Telemetry.Active(h.resource.Kind(), -1)
-	h.engine.Telemetry.Lost(h.resource.Kind(), reason)
+	h.engine.CountLost(h.resource.Kind(), reason)
 	if reason != telemetry.LostClosed {
-		h.engine.Log.Warn("holdfast: lost", "kind", h.resource.Kind(), "name", Quote(h.resource.Name()),
-			"owner", h.owner().Short(), "reason", reason, "held", h.engine.Age()-h.granted)
+		h.engine.Log.Warn("holdfast: lost", "kind", h.resource.Kind(), "name", engine.LogName(h.resource.Name()),
+			"owner", h.owner().Short(), "reason", reason, "held", engine.LogTime(h.engine.Age()-h.granted))
 	}
 }
 

@@ -35,6 +35,7 @@ type hold struct {
 	cohort   *cohort       // how far it may be passed on; nil: not at all
 	deadline time.Time     // with its wall time, for the day that the machine sleeps
 	renewAt  time.Duration // by the Client's age
+	vouch    time.Duration // by when Redis must say that a hold is there which suspect is about
 	leases   *Lease        // those that have not ended, the last granted first
 	changed  chan struct{} // closed when the count can be changed again; nil if nobody waits
 	lost     end           // why it is gone, unless it was released
@@ -85,23 +86,29 @@ func (h *hold) Member() *engine.Member { return &h.member }
 // Timeout implements renewal.Task: a sixth of the lease, so that several tries fit
 // between the first and the deadline, or all that is left of it: the connection may
 // have to be made yet, to a server far away. When the wall clock says that the lease
-// is over there is no time left: the holder must be told.
+// is over, Redis has a sixth of the lease for all tries.
 func (h *hold) Timeout() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.suspect && h.overByWallClock(time.Now()) {
-		return suspectTimeout
+	now := time.Now()
+	left := h.deadline.Sub(now)
+	if h.suspect && h.overByWallClock(now) {
+		left = min(left, h.vouch-h.engine.AgeAt(now))
 	}
+	return min(h.try(), max(left, shortestTry))
+}
+
+// try is how long one try of a renewal takes at the most.
+func (h *hold) try() time.Duration {
 	longest := MinLease
 	for l := h.leases; l != nil; l = l.next {
 		longest = max(longest, l.length)
 	}
-	return min(longest/6, max(time.Until(h.deadline), suspectTimeout))
+	return longest / 6
 }
 
-// suspectTimeout is how long Redis is asked whether a hold is still there that
-// the wall clock takes for over.
-const suspectTimeout = 50 * time.Millisecond
+// shortestTry is how long a try takes at the most when there is no time left.
+const shortestTry = 50 * time.Millisecond
 
 // overByWallClock reports whether the hold's deadline has passed by the wall
 // clock, which goes on while the machine sleeps.
@@ -129,7 +136,7 @@ func (h *hold) next() time.Time {
 		due = earlier(due, l.end())
 		renewed = renewed || !l.fixed
 	}
-	if renewed && !h.renewing {
+	if (renewed || h.suspect) && !h.renewing {
 		due = earlier(due, h.engine.AtAge(h.renewAt))
 	}
 	return due
@@ -140,7 +147,7 @@ func (h *hold) Tick(now time.Time) (next time.Time, renew bool) {
 	h.mu.Lock()
 	over, gone := h.expire(now)
 	if !h.gone {
-		renew = !h.renewing && h.length() > 0 && h.engine.AgeAt(now) >= h.renewAt
+		renew = !h.renewing && (h.length() > 0 || h.suspect) && h.engine.AgeAt(now) >= h.renewAt
 		h.renewing = h.renewing || renew
 		next = h.next()
 	}
@@ -150,13 +157,17 @@ func (h *hold) Tick(now time.Time) (next time.Time, renew bool) {
 }
 
 // Suspect implements renewal.Task. The machine may have slept, and the lease with
-// it; or the clock was set, which changes nothing. The server knows.
+// it; or the clock was set, which changes nothing. The server knows, and has a sixth of
+// the lease to say so: a clock that was merely set must not end the leases of a process
+// whose server is far away, or whose connection has to be made anew.
 func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 	h.mu.Lock()
 	if renew = !h.renewing && !h.gone; renew {
 		h.renewing = true
 	}
-	h.suspect = true
+	if !h.suspect {
+		h.suspect, h.vouch = true, h.engine.AgeAt(now)+h.try()
+	}
 	h.mu.Unlock()
 	next, _ = h.Tick(now)
 	return next, renew
@@ -197,16 +208,16 @@ func (h *hold) Renewed(r engine.Renewed) {
 	kind := h.resource.Kind()
 	switch {
 	case r.Err != nil:
-		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
+		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
 		h.renewalFailed()
 	case !r.Held:
-		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeGone, 1)
+		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
 		h.endAll(byLoss, telemetry.LostServer)
 	case r.Short:
-		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)
+		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
 		h.renewalFailed()
 	default:
-		h.engine.Telemetry.Renewed(kind, telemetry.OutcomeRenewed, 1)
+		h.engine.CountRenewal(kind, telemetry.OutcomeRenewed)
 		h.prolong(r.Sent, r.TTL)
 		if r.Cut > 0 {
 			h.cutShort(r.Cut)
@@ -256,7 +267,7 @@ func renewalAfter(sent, length time.Duration) time.Duration {
 }
 
 // renewalFailed has the renewal tried again soon. A hold that the wall clock says
-// is over, and that Redis cannot vouch for, is over.
+// is over, and that Redis has not vouched for in time, is over.
 func (h *hold) renewalFailed() {
 	now := time.Now()
 	h.mu.Lock()
@@ -265,7 +276,7 @@ func (h *hold) renewalFailed() {
 	// which fail together keep the process busy.
 	pause := min(h.length()/60, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
 	h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)
-	if h.suspect && h.overByWallClock(now) {
+	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.vouch {
 		h.mu.Unlock()
 		h.endAll(byLoss, telemetry.LostDeadline)
 		return

@@ -5,7 +5,12 @@ package lease
 import (
 	"testing"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) {
+	logging.Disable() // go-redis tells of every connection that a test refuses
+	redistest.Main(m)
+}

@@ -69,11 +69,11 @@ func (a *account) close(err error) time.Duration {
 	a.told.Active(kindMulti, -1)
 	switch {
 	case errors.Is(err, errs.Lost):
-		a.told.Lost(kindMulti, telemetry.LostMember)
+		a.told.Lost(kindMulti, telemetry.LostMember, 1)
 	case errors.Is(err, errs.MaxHold):
-		a.told.Lost(kindMulti, telemetry.LostMaxHold)
+		a.told.Lost(kindMulti, telemetry.LostMaxHold, 1)
 	case errors.Is(err, errs.Closed):
-		a.told.Lost(kindMulti, telemetry.LostClosed)
+		a.told.Lost(kindMulti, telemetry.LostClosed, 1)
 	default:
 		return time.Since(a.granted)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
@@ -124,12 +125,11 @@ func (h *hold) lose(cause error) {
 		h.retire()
 	}
 	e := h.quorum.members[0].Engine
-	e.Report(func() {
-		e.Telemetry.Active(kind, -1)
-		e.Telemetry.Lost(kind, reason)
-		e.Log.Warn("holdfast: lost", "kind", kind, "name", lease.Quote(h.quorum.name),
-			"reason", reason, "held", time.Since(h.granted))
-	})
+	e.CountLost(kind, reason)
+	if reason != telemetry.LostClosed {
+		e.Log.Warn("holdfast: lost", "kind", kind, "name", engine.LogName(h.quorum.name),
+			"reason", reason, "held", engine.LogTime(time.Since(h.granted)))
+	}
 }
 
 // retire has no member renewed any more. Those of Clients that are open would otherwise
@@ -220,7 +220,7 @@ func (h *hold) free(ctx context.Context) error {
 	case len(h.members)-gone < q.majority():
 		return fmt.Errorf("%d of %d were left: %w", len(h.members)-gone, len(q.members), errs.Lost)
 	case len(failed) > len(q.members)-q.majority():
-		return fmt.Errorf("%d of %d servers not released: %w", len(failed), len(q.members), together(failed))
+		return fmt.Errorf("%d of %d servers not released: %w", len(failed), len(q.members), inOneLine(failed))
 	}
 	return nil
 }

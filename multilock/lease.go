@@ -2,7 +2,6 @@ package multilock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -110,5 +109,5 @@ func (l *Lease) releaseAll(ctx context.Context) error {
 	if failed == nil {
 		return nil
 	}
-	return fmt.Errorf("holdfast: release all of %d: %w", len(l.leases), errors.Join(failed...))
+	return wrap(fmt.Sprintf("release all of %d", len(l.leases)), inOneLine(failed))
 }

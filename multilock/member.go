@@ -91,11 +91,13 @@ func (m Member) mark(ctx context.Context, write origin, set string) (marker, err
 	return marker{asked: true, since: origin(parts[0]), age: age, set: parts[2]}, nil
 }
 
-// ProbeMarker asks for the marker of one server, and returns the error. It is for
-// Client.Check.
-func ProbeMarker(ctx context.Context, e *engine.Engine) error {
-	_, err := Member{Engine: e}.mark(ctx, "", "")
-	return err
+// ProbeMarker asks for the marker of one server, and returns of how many servers the
+// quorum is that wrote it, 0 if that is not known, and the error. It is for Client.Check.
+func ProbeMarker(ctx context.Context, e *engine.Engine) (servers int, err error) {
+	m, err := Member{Engine: e}.mark(ctx, "", "")
+	number, _, _ := strings.Cut(m.set, "-")
+	servers, _ = strconv.Atoi(number)
+	return servers, err
 }
 
 // began reports whether the marker says that a quorum of this very set of servers

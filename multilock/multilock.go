@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
@@ -77,24 +78,25 @@ func New(lockers ...lease.Locker) *MultiLock {
 //
 // It waits as long as ctx allows, for one lock after another; those that it has
 // are renewed, or run out, as they were told to. When one of them is lost while
-// it waits for another it begins again. On failure what was taken is released,
+// it waits for another it begins again, after a pause of 250 ms at the most. On failure what was taken is released,
 // before it returns or, if ctx has ended, in the background. The errors are those
 // of the lock that failed.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
-	return m.acquire(ctx, "lock", lease.Locker.Lock)
+	return m.acquire(ctx, "lock", lease.Locker.Lock, true)
 }
 
 // TryLock is Lock without the wait: one request for each lock, up to the first
-// that is refused. If another holds one of them the error matches ErrBusy.
+// that is refused. If another holds one of them the error matches ErrBusy; if one was
+// lost before all were granted, ErrLost.
 func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
-	return m.acquire(ctx, "try lock", lease.Locker.TryLock)
+	return m.acquire(ctx, "try lock", lease.Locker.TryLock, false)
 }
 
 // acquiring is how one of the locks is asked for.
 type acquiring = func(lease.Locker, context.Context) (*lease.Lease, error)
 
 // acquire takes all, and tells of it as of one acquisition.
-func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring) (*Lease, error) {
+func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring, wait bool) (*Lease, error) {
 	if m.err != nil {
 		return nil, fmt.Errorf("holdfast: %s multilock: %w", op, m.err)
 	}
@@ -102,10 +104,13 @@ func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring) (*Le
 	a := telemetry.Acquired{Reentrant: outer != nil, Waited: telemetry.ToldByParts}
 	ctx, whole := telemetry.Together(ctx, kindMulti, m.name)
 	var taken []*lease.Lease
-	err := errAgain
-	for errors.Is(err, errAgain) {
+	var err error
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		a.Attempts++
 		taken, err = m.take(ctx, op, lock)
+		if !wait || !errors.Is(err, errAgain) || engine.Sleep(ctx, pause) != nil {
+			break
+		}
 	}
 	a.Outcome, a.Err = telemetry.OutcomeOf(err, telemetry.OutcomeAcquired), err
 	whole.End(a)
@@ -115,8 +120,7 @@ func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring) (*Le
 	return m.begin(taken, outer, whole.Telemetry()), nil
 }
 
-// errAgain says that a lock was lost while another was waited for. It is not
-// shown: TryLock does not wait.
+// errAgain says that a lock was lost while another was waited for.
 var errAgain = fmt.Errorf("lost while another was waited for: %w", errs.Lost)
 
 // take takes every lock, or none.
@@ -135,11 +139,11 @@ func (m *MultiLock) take(ctx context.Context, op string, lock acquiring) ([]*lea
 			err = over
 		}
 		giveBack(ctx, taken)
-		return nil, fmt.Errorf("holdfast: %s all of %d: %w", op, len(m.members), err)
+		return nil, wrap(fmt.Sprintf("%s all of %d", op, len(m.members)), err)
 	}
 	if over := ended(taken); over != nil {
 		giveBack(ctx, taken)
-		return nil, fmt.Errorf("holdfast: %s all of %d: %w", op, len(m.members), over)
+		return nil, wrap(fmt.Sprintf("%s all of %d", op, len(m.members)), over)
 	}
 	return taken, nil
 }

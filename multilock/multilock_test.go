@@ -351,3 +351,60 @@ func TestMultiLock_Masks(t *testing.T) {
 		})
 	}
 }
+
+// A lock that runs out while another is waited for is taken again, and not without pause.
+func TestMultiLock_LosesOneWhileItWaits(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		p, other := w.process(), w.process()
+		held, err := other.clients[0].Mutex("b").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(3*time.Second, func() { held.Release(context.Background()) })
+		began := w.now()
+		m := holdfast.NewMultiLock(p.clients[0].Mutex("a", holdfast.Fixed(400*time.Millisecond)), p.clients[0].Mutex("b"))
+		l, err := m.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := w.now() - began; took < 3*time.Second || took > 3*time.Second+maxPause {
+			t.Errorf("granted after %v", took)
+		}
+		wantLive(t, l, l.Context(t.Context()))
+		release(t, l)
+	})
+}
+
+const maxPause = 250 * time.Millisecond
+
+// Locks that are shorter than it takes to be granted all of them are not asked for without
+// pause, and by a try once.
+func TestMultiLock_TooShort(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		p := w.process()
+		m := holdfast.NewMultiLock(p.clients[0].Mutex("a", holdfast.Fixed(100*time.Millisecond)), p.clients[0].Mutex("b"))
+		asked := 0
+		p.nets[0].OnCommand(func(c redistest.Command) redistest.Fault {
+			if slices.Contains(c.Args, "b") && slices.Contains(c.Args, "30000") {
+				asked++
+				return redistest.Delay(150 * time.Millisecond)
+			}
+			return redistest.Pass
+		})
+		_, err := m.TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrLost)
+		if asked != 1 {
+			t.Errorf("a try asked %d times", asked)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		asked = 0
+		if _, err = m.Lock(ctx); err == nil {
+			t.Error("granted")
+		}
+		if asked > 40 {
+			t.Errorf("asked %d times in 10 s", asked)
+		}
+		p.nets[0].OnCommand(nil)
+	})
+}

@@ -5,7 +5,6 @@ package multilock
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -36,7 +35,7 @@ type Quorum struct {
 	err     error  // why it cannot be used
 
 	// identity is equal for values that are the same lock of the same Clients.
-	identity any
+	identity string
 }
 
 // NewQuorum returns the lock of that name on those servers. longest is the
@@ -50,42 +49,50 @@ func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 	case longest < lease.MinLease:
 		q.err = fmt.Errorf("a longest lease of %v, shorter than %v: %w", longest, lease.MinLease, errs.BadArgument)
 	}
-	q.identity, q.set = q.identify(), setOf(members)
-	if err := q.distinct(); err != nil {
+	if err := fit(members); err != nil && q.err == nil {
 		q.err = err
 	}
+	q.identity, q.set = identityOf(members), setOf(members)
 	return q
 }
 
-// distinct says which two of the servers are one, if the Clients show that.
-func (q *Quorum) distinct() error {
+// fit says what is wrong with the servers: two that are one, as far as the Clients show
+// that, or locks that a majority does not protect.
+func fit(members []Member) error {
 	clients, servers := make(map[*engine.Engine]bool), make(map[string]bool)
-	for _, m := range q.members {
+	for _, m := range members {
 		if clients[m.Engine] {
 			return fmt.Errorf("a Client was given twice: %w", errs.BadArgument)
 		}
 		clients[m.Engine] = true
-		// Two databases of a server fail together.
-		server := m.Engine.Conn.Address()
-		if i := strings.LastIndexByte(server, '/'); i >= 0 {
-			server = server[:i]
-		}
-		// What is behind Sentinels has no address that could be compared.
-		if server == "" || server == "FailoverClient" {
-			continue
-		}
-		if servers[server] {
+		if server, known := serverOf(m.Engine); known && servers[server] {
 			return fmt.Errorf("two Clients are of one server, %s: %w", server, errs.BadArgument)
+		} else {
+			servers[server] = true
 		}
-		servers[server] = true
+		// Of permits more could be taken on majorities than there are on any server.
+		if _, ok := m.Locker.(lease.Placed); !ok {
+			return fmt.Errorf("a lock of type %T does not say where it stands: %w", m.Locker, errs.BadArgument)
+		}
 	}
 	return nil
 }
 
-// setOf returns what tells the set of servers from any other, whatever the order: a
-// hash of the addresses that their Clients were given. Processes that give a server
-// different addresses take theirs for different sets, which costs them the longest
-// lease when the quorum begins, and nothing else.
+// serverOf returns the address of the server that the Client is of, without the database:
+// two databases of a server fail together. known is false where that does not tell it
+// from others, as behind Sentinels.
+func serverOf(e *engine.Engine) (server string, known bool) {
+	server = e.Conn.Address()
+	if i := strings.LastIndexByte(server, '/'); i >= 0 {
+		server = server[:i]
+	}
+	return server, server != "" && server != "FailoverClient"
+}
+
+// setOf returns what tells the set of servers from any other, whatever the order: how
+// many they are, and a hash of the addresses that their Clients were given. Processes that
+// give a server different addresses take theirs for different sets, which costs them the
+// longest lease when the quorum begins, and nothing else.
 func setOf(members []Member) string {
 	addresses := make([]string, len(members))
 	for i, m := range members {
@@ -93,22 +100,19 @@ func setOf(members []Member) string {
 	}
 	slices.Sort(addresses)
 	sum := sha256.Sum256([]byte(strings.Join(addresses, ",")))
-	return hex.EncodeToString(sum[:8])
+	return fmt.Sprintf("%d-%x", len(members), sum[:8])
 }
 
-// identify returns what identity is: where the members stand, or q itself where
-// one does not say so.
-func (q *Quorum) identify() any {
-	parts := make([]string, len(q.members))
-	for i, m := range q.members {
-		placed, ok := m.Locker.(lease.Placed)
-		if !ok {
-			return q
+// identityOf returns what identity is: where the members stand, in whatever order.
+func identityOf(members []Member) string {
+	parts := make([]string, len(members))
+	for i, m := range members {
+		if placed, ok := m.Locker.(lease.Placed); ok {
+			// Two sides of one lock differ by their type only.
+			parts[i] = fmt.Sprintf("%p %T %q", m.Engine, m.Locker, placed.Place())
 		}
-		// Two sides of one lock differ by their type only.
-		parts[i] = fmt.Sprintf("%p %T %q", m.Engine, m.Locker, placed.Place())
 	}
-	slices.Sort(parts) // the same servers in another order are the same lock
+	slices.Sort(parts)
 	return strings.Join(parts, " ")
 }
 

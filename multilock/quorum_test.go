@@ -728,3 +728,51 @@ func TestQuorum_TokenAheadOfTheClocks(t *testing.T) {
 		p.plug(0)
 	})
 }
+
+// The deadline of a lock on servers whose leases differ is that of the one without which
+// there is no majority.
+func TestQuorum_DeadlineOfTheMajority(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		lasts := map[*holdfast.Client]time.Duration{
+			p.clients[0]: 20 * time.Second, p.clients[1]: 5 * time.Second, p.clients[2]: 10 * time.Second,
+		}
+		q := holdfast.NewQuorumOf(name, p.clients, lease.DefaultLease, func(c *holdfast.Client) holdfast.Locker {
+			return c.Mutex(name, holdfast.Fixed(lasts[c]))
+		})
+		l := w.lock(q)
+		granted := w.now()
+		if left := time.Until(l.Deadline()); left > 10*time.Second || left < 9*time.Second {
+			t.Errorf("%v left, want that of the second longest", left)
+		}
+		<-l.Done()
+		if took := w.now() - granted; took > 10*time.Second || took < 9*time.Second {
+			t.Errorf("it lasted %v", took)
+		}
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		w.wantHeldOn(0)
+	})
+}
+
+// A grant that was valid when a majority had answered, and is over when the token is known
+// to a majority, is none.
+func TestQuorum_GrantedTooLate(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p := w.began()
+		w.servers[0].Set(tokenKey, strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10))
+		for _, net := range p.nets[1:] {
+			net.OnCommand(func(c redistest.Command) redistest.Fault {
+				if len(c.Args) == 6 && c.Args[2] == tokenKey { // raise
+					return redistest.Delay(400 * time.Millisecond)
+				}
+				return redistest.Pass
+			})
+		}
+		q := holdfast.NewQuorumOf(name, p.clients, lease.DefaultLease, func(c *holdfast.Client) holdfast.Locker {
+			return c.Mutex(name, holdfast.Fixed(200*time.Millisecond))
+		})
+		_, err := q.TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrNoQuorum)
+		w.wantHeldOn(0)
+	})
+}

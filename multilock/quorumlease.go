@@ -17,7 +17,7 @@ type QuorumLease struct {
 
 // carriage asks a context for the lease that it carries on one quorum.
 type carriage struct {
-	identity any // the quorum's
+	identity string // the quorum's
 }
 
 // carrier is a context that carries a lease.

@@ -3,7 +3,6 @@
 package multilock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +93,7 @@ func (q *Quorum) look(ctx context.Context, answers []answer) (begun bool, err er
 		return err
 	}, func(error) bool { return false })
 	if write == fresh && !slices.Contains(failures, nil) {
-		return false, fmt.Errorf("the quorum cannot begin: %w", errors.Join(failures...))
+		return false, fmt.Errorf("the quorum cannot begin: %w", inOneLine(failures))
 	}
 	return write == fresh, nil
 }
@@ -147,7 +146,7 @@ type heldAt struct {
 // refusal says why the answers are no grant.
 func (q *Quorum) refusal(answers []answer) error {
 	granted, busy := 0, 0
-	var finals, others []error
+	var finals []error
 	for _, a := range answers {
 		switch {
 		case a.counts():
@@ -156,19 +155,19 @@ func (q *Quorum) refusal(answers []answer) error {
 			busy++
 		case final(a.err):
 			finals = append(finals, a.err)
-		default:
-			others = append(others, a.err)
 		}
 	}
-	n := len(answers)
+	n, majority := len(answers), q.majority()
+	text := fmt.Sprintf("%d of %d granted, %d needed (%s)", granted, n, majority, q.servers(answers))
 	switch {
-	case len(finals) > n-q.majority():
-		return fmt.Errorf("%d of %d servers refuse: %w", len(finals), n, errors.Join(finals...))
-	case busy > 0 && granted+busy >= q.majority():
-		return fmt.Errorf("%d of %d granted, %d busy: %w", granted, n, busy, errs.Busy)
+	case len(finals) > n-majority:
+		return several{text, finals}
+	case busy > 0 && granted+busy >= majority:
+		return fmt.Errorf("%s: %w", text, errs.Busy)
 	default:
-		// Not as errors: that of a try that took too long would match as the caller's.
-		return fmt.Errorf("%d of %d granted, %d busy: %w: %v", granted, n, busy, errs.NoQuorum, errors.Join(append(finals, others...)...))
+		// The servers' errors in words only: that of a try that took too long would match
+		// as the caller's.
+		return fmt.Errorf("%s: %w", text, errs.NoQuorum)
 	}
 }
 
@@ -209,12 +208,6 @@ func (q *Quorum) release(ctx context.Context, leases []*lease.Lease, decided fun
 }
 
 var errPending = fmt.Errorf("not answered yet: %w", context.DeadlineExceeded)
-
-// together joins errors, and says but once what they have in common.
-func together(all []error) error {
-	slices.SortFunc(all, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	return errors.Join(slices.CompactFunc(all, func(a, b error) bool { return a.Error() == b.Error() })...)
-}
 
 // patience is how long one round waits for a server.
 func (q *Quorum) patience() time.Duration { return min(q.longest/10, longestTry) }

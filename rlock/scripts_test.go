@@ -128,7 +128,7 @@ func TestLockScriptTokens(t *testing.T) {
 		{"the first, for ever", "", 0, 0, fmt.Sprint(epoch), -1},
 		{"after an old one", "12", time.Minute, 604_800_000, fmt.Sprint(epoch), 7 * 24 * time.Hour},
 		{"after one of the same microsecond", fmt.Sprint(epoch), time.Minute, 604_800_000, fmt.Sprint(epoch + 1), 7*24*time.Hour + 2*time.Hour},
-		{"after one from the future", fmt.Sprint(future), time.Minute, 604_800_000, fmt.Sprint(future + 1), 7*24*time.Hour + 2*time.Hour},
+		{"after one from the future", fmt.Sprint(future), time.Minute, 604_800_000, fmt.Sprint(future + 1), 7*24*time.Hour + 2*time.Hour + time.Hour},
 		{"where Java keeps it for ever", "12", 0, 604_800_000, fmt.Sprint(epoch), -1},
 		{"for ever from now on", "12", time.Minute, 0, fmt.Sprint(epoch), -1},
 	} {

@@ -5,6 +5,7 @@ package semaphore
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,8 +214,8 @@ func TestClosedClient(t *testing.T) {
 // A release of 1 wakes who needs 1, though one who needs 5 has waited for longer.
 func TestWeightsWake(t *testing.T) {
 	play(t, func(w *world) {
-		s := w.set(1)
-		w.ok(s.Acquire(w.t.Context(), 1))
+		s := w.set(10)
+		w.ok(s.Acquire(w.t.Context(), 10))
 		began := time.Now()
 		got := make(chan int, 3)
 		for _, n := range []int{5, 1} {
@@ -374,7 +375,8 @@ func TestByID(t *testing.T) {
 // at once, and not only by its poll.
 func TestAReleaseWakesWhoeverItIsEnoughFor(t *testing.T) {
 	play(t, func(w *world) {
-		s := w.set(1)
+		s := w.set(3)
+		w.ok(s.Acquire(w.t.Context(), 2))
 		granted := make(chan error)
 		go func() { granted <- s.Acquire(w.t.Context(), 3) }()
 		time.Sleep(100 * time.Millisecond)
@@ -484,5 +486,150 @@ func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 		w.ok(<-done)
 		w.net.OnCommand(nil)
 		w.free(s, 3)
+	})
+}
+
+// Who asks for more permits than there are in all is told so at once; who waits when they
+// become fewer, at the next poll.
+func TestMoreThanThereAreInAll(t *testing.T) {
+	play(t, func(w *world) {
+		s, ctx := w.set(3), w.t.Context()
+		began := time.Now()
+		w.is(s.Acquire(ctx, 4), errs.NoPermits)
+		w.is(s.TryAcquire(ctx, 4), errs.NoPermits)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+		w.free(s, 3)
+
+		w.ok(s.AddPermits(ctx, 1))
+		w.ok(s.Acquire(ctx, 4))
+		done := make(chan error, 1)
+		go func() { done <- s.Acquire(ctx, 4) }() // as many as there are: it waits
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Errorf("it does not wait: %v", err)
+		default:
+		}
+		w.ok(New(w.near, "s", "s").AddPermits(ctx, -1))
+		time.Sleep(engine.PollBound)
+		select {
+		case err := <-done:
+			w.is(err, errs.NoPermits)
+		default:
+			t.Error("it waits for more than there are")
+		}
+		w.ok(s.Release(ctx, 4))
+		w.free(s, 3)
+	})
+}
+
+// Where it is not known how many permits there are in all, who asks for more than are free
+// waits: a Java program has set them, or there were none and those that are released are
+// new ones.
+func TestInAllIsNotKnown(t *testing.T) {
+	for what, set := range map[string]func(*world, *Semaphore) error{
+		"set by Java":   func(w *world, _ *Semaphore) error { return w.mini.Set("s", "3") },
+		"set to none":   func(w *world, s *Semaphore) error { _, err := s.TrySetPermits(w.t.Context(), 0); return err },
+		"released only": func(w *world, s *Semaphore) error { return s.Release(w.t.Context(), 1) },
+		"made anew by Java": func(w *world, s *Semaphore) error {
+			_, err := s.TrySetPermits(w.t.Context(), 1)
+			w.mini.Del("s")
+			return errors.Join(err, w.mini.Set("s", "4"))
+		},
+		"for a week unused": func(w *world, s *Semaphore) error {
+			_, err := s.TrySetPermits(w.t.Context(), 3)
+			time.Sleep(7 * 24 * time.Hour)
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(w *world) {
+				s, ctx := New(w.e, "s", "s"), w.t.Context()
+				w.ok(set(w, s))
+				w.is(s.TryAcquire(ctx, 5), errs.Busy)
+				done := make(chan error, 1)
+				go func() { done <- s.Acquire(ctx, 5) }()
+				time.Sleep(3 * time.Second)
+				w.ok(New(w.near, "s", "s").Release(ctx, 5))
+				w.ok(<-done)
+			})
+		})
+	}
+}
+
+// More permits that are given back than were taken are there in all from then on.
+func TestMoreGivenBackThanTaken(t *testing.T) {
+	play(t, func(w *world) {
+		s, ctx := w.set(3), w.t.Context()
+		w.ok(s.Release(ctx, 2))
+		w.ok(s.Acquire(ctx, 5))
+		w.ok(s.Release(ctx, 5))
+		w.is(s.TryAcquire(ctx, 6), errs.NoPermits)
+	})
+}
+
+// A semaphore that was never set says so, and is waited for all the same.
+func TestNeverSet(t *testing.T) {
+	play(t, func(w *world) {
+		s, ctx := New(w.e, "s", "s"), w.t.Context()
+		says := func(err error, targets ...error) {
+			t.Helper()
+			w.is(err, targets...)
+			if err == nil || !strings.Contains(err.Error(), "never set") || errors.Is(err, errs.Busy) {
+				t.Errorf("error %v", err)
+			}
+		}
+		says(s.TryAcquire(ctx, 1), errs.NoPermits)
+		short, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		says(s.Acquire(short, 1), errs.NoPermits, context.DeadlineExceeded)
+		done := make(chan error, 1)
+		go func() { done <- s.Acquire(ctx, 1) }()
+		time.Sleep(3 * time.Second)
+		_, err := New(w.near, "s", "s").TrySetPermits(ctx, 1)
+		w.ok(err)
+		w.ok(<-done)
+
+		p := NewPermits(w.e, "p", "p", lease.NewSettings())
+		_, err = p.TryAcquire(ctx, 1)
+		says(err, errs.NoPermits)
+		w.ok(p.SetPermits(ctx, 2))
+		_, err = p.Acquire(ctx, 3)
+		w.is(err, errs.NoPermits)
+		if text := err.Error(); strings.Contains(text, "NOPERMITS") || !strings.Contains(text, "3 asked for, more than there are in all") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// A take that is undone late gives nothing to a semaphore that was made anew meanwhile.
+func TestAnUndoneTakeGivesNothingToAnother(t *testing.T) {
+	play(t, func(w *world) {
+		s := w.set(3)
+		cut := false
+		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name != "EVALSHA" || cut {
+				return redistest.Pass
+			}
+			cut = true
+			w.net.Refuse(true)
+			return redistest.CloseAfterExec
+		})
+		ctx, cancel := context.WithTimeout(w.t.Context(), 200*time.Millisecond)
+		defer cancel()
+		w.is(s.Acquire(ctx, 2), context.DeadlineExceeded)
+		near := New(w.near, "s", "s")
+		w.free(near, 1)
+		w.mini.Del("s")
+		if set, err := near.TrySetPermits(w.t.Context(), 3); !set || err != nil {
+			t.Fatal(set, err)
+		}
+		w.net.Refuse(false)
+		time.Sleep(10 * time.Second)
+		w.free(near, 3)
+		w.ok(near.Acquire(w.t.Context(), 3))
 	})
 }

@@ -77,7 +77,11 @@ func (a asker) state(keys ...string) string {
 		case "string":
 			what = a.rdb.Get(ctx, key).Val()
 		case "hash":
-			what = fmt.Sprint(a.rdb.HGetAll(ctx, key).Val())
+			fields := a.rdb.HGetAll(ctx, key).Val()
+			if _, ok := fields["since"]; ok {
+				fields["since"] = "T"
+			}
+			what = fmt.Sprint(fields)
 		case "zset":
 			what = fmt.Sprint(a.rdb.ZRange(ctx, key, 0, -1).Val())
 		default:

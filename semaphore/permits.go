@@ -3,7 +3,9 @@ package semaphore
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -90,13 +92,26 @@ func (s *PermitSemaphore) request(ctx context.Context, n int, op string, try boo
 	if n < 1 || n > mostLeased {
 		return nil, s.fail(op, fmt.Errorf("%d permits, want 1 to %d: %w", n, mostLeased, errs.BadArgument))
 	}
-	return lease.Request{
+	l, err := lease.Request{
 		Engine:   s.engine,
 		Resource: &resource{name: s.name, at: s.at, n: n, publish: s.engine.Publish(ctx)},
 		Settings: s.settings,
 		Try:      try,
 		Afresh:   true,
 	}.Acquire(ctx)
+	if errors.Is(err, errs.NoPermits) {
+		err = s.fail(op, noSuch(n, err))
+	}
+	return l, err
+}
+
+// noSuch says in words what lease.lua answered with the error NOPERMITS.
+func noSuch(n int, err error) error {
+	why := fmt.Sprintf("%d asked for, more than there are in all", n)
+	if strings.Contains(err.Error(), "NOPERMITS never set") {
+		why = "never set, TrySetPermits was not called"
+	}
+	return fmt.Errorf("%s: %w", why, errs.NoPermits)
 }
 
 // Locker returns n permits of the semaphore as a Locker, for Do and whatever else

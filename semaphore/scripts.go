@@ -9,6 +9,12 @@ import (
 
 // The transitions of both semaphores. Each file opens with its contract.
 var (
+	//go:embed lua/all.lua
+	allSource string
+	//go:embed lua/begin.lua
+	beginSource string
+	//go:embed lua/give.lua
+	giveSource string
 	//go:embed lua/take.lua
 	takeSource string
 	//go:embed lua/cancel.lua
@@ -22,8 +28,10 @@ var (
 	//go:embed lua/free.lua
 	freeSource string
 
-	takeScript   = once("take", takeSource)
-	cancelScript = once("cancel", cancelSource)
+	beginScript  = once("begin", allSource+beginSource)
+	giveScript   = once("give", allSource+giveSource)
+	takeScript   = once("take", allSource+takeSource)
+	cancelScript = once("cancel", allSource+cancelSource)
 	addScript    = once("add", addSource)
 	setScript    = once("set", setSource)
 	drainScript  = once("drain", drainSource)

@@ -33,7 +33,8 @@ type step struct {
 
 // sources are the scripts by name.
 var sources = map[string]string{
-	"take": engine.OnceSource(takeSource), "cancel": engine.OnceSource(cancelSource),
+	"take": engine.OnceSource(allSource + takeSource), "cancel": engine.OnceSource(allSource + cancelSource),
+	"begin": engine.OnceSource(allSource + beginSource), "give": engine.OnceSource(allSource + giveSource),
 	"add": engine.OnceSource(addSource), "set": engine.OnceSource(setSource),
 	"drain": engine.OnceSource(drainSource), "free": freeSource,
 	"lease": leaseSource, "renew": renewSource, "release": releaseSource,
@@ -42,15 +43,18 @@ var sources = map[string]string{
 
 // counted has the keys of a counting semaphore, leased those of permits.
 var (
-	counted = []string{"s", "calls"}
+	counted = []string{"s", "calls", "all"}
 	settled = []string{"s", "calls", "taken"}
 	leased  = []string{"s", "taken"}
+	known   = []string{"s", "calls", "taken", "all"}
 )
 
 func keysOf(script string) []string {
 	switch script {
-	case "take", "cancel", "add", "drain":
+	case "take", "cancel", "begin", "give":
 		return counted
+	case "add", "drain":
+		return counted[:2]
 	case "set":
 		return settled
 	case "free":
@@ -79,7 +83,7 @@ func TestCountingScripts(t *testing.T) {
 			steps []step
 		}{
 			{"nothing there", nil, []step{
-				{"take", "0 1", []any{1}, "0", ""},
+				{"take", "0 1", []any{1}, "0 1", ""},
 				{"free", "", nil, "1 0", ""},
 				{"drain", "0 2", nil, "1 0", "calls=map[0:2 1 0] for 10m0s"},
 				{"add", "0 3", []any{2, "PUBLISH", "c"}, "1 2", "s=2 | calls=map[0:3 1 2] for 10m0s"},
@@ -93,7 +97,7 @@ func TestCountingScripts(t *testing.T) {
 			{"take twice by one call", []string{"SET s 3"}, []step{
 				{"take", "0 7", []any{2}, "1 0", "s=1 | calls=map[0:7 1 0] for 10m0s"},
 				{"take", "0 7", []any{2}, "1 0", "s=1 | calls=map[0:7 1 0] for 10m0s"},
-				{"take", "1 8", []any{2}, "0", "s=1 | calls=map[0:7 1 0] for 10m0s"},
+				{"take", "1 8", []any{2}, "0 0", "s=1 | calls=map[0:7 1 0] for 10m0s"},
 				{"take", "0 6", []any{1}, "0", "s=1 | calls=map[0:7 1 0] for 10m0s"}, // overtaken
 				{"take", "1 9", []any{1}, "1 0", "s=0 | calls=map[0:7 1 0 1:9 1 0] for 10m0s"},
 			}},
@@ -109,6 +113,34 @@ func TestCountingScripts(t *testing.T) {
 				{"take", "0 8", []any{2}, "1 0", "s=1 | calls=map[0:8 1 0] for 10m0s"},
 				{"cancel", "0 7", []any{2, "PUBLISH", "c"}, "0", "s=1 | calls=map[0:8 1 0] for 10m0s"}, // overtaken
 			}},
+			{"in all", nil, []step{
+				{"begin", "0 1", []any{3, "PUBLISH", "c"}, "1 3", "s=3 | calls=map[0:1 1 3] for 10m0s | all=map[all:3 since:T] for 1h10m0s"},
+				{"begin", "0 1", []any{3, "PUBLISH", "c"}, "1 3", "s=3 | calls=map[0:1 1 3] for 10m0s | all=map[all:3 since:T] for 1h10m0s"},
+				{"begin", "0 2", []any{4, "PUBLISH", "c"}, "0 0", "s=3 | calls=map[0:2 0 0] for 10m0s | all=map[all:3 since:T] for 1h10m0s"},
+				{"take", "0 3", []any{4}, "0 2", "s=3 | calls=map[0:2 0 0] for 10m0s | all=map[all:3 since:T] for 1h10m0s"},
+				{"give", "0 4", []any{-1, "PUBLISH", "c", 1}, "1 2", "s=2 | calls=map[0:4 1 2] for 10m0s | all=map[all:2 since:T] for 1h10m0s"},
+				{"take", "0 5", []any{3}, "0 2", "s=2 | calls=map[0:4 1 2] for 10m0s | all=map[all:2 since:T] for 1h10m0s"},
+				{"give", "0 6", []any{2, "PUBLISH", "c", 0}, "1 4", "s=4 | calls=map[0:6 1 4] for 10m0s | all=map[all:4 since:T] for 1h10m0s"},
+				{"take", "0 7", []any{5}, "0 2", "s=4 | calls=map[0:6 1 4] for 10m0s | all=map[all:4 since:T] for 1h10m0s"},
+				{"give", "0 8", []any{-4, "PUBLISH", "c", 1}, "1 0", "s=0 | calls=map[0:8 1 0] for 10m0s | all=map[all:0 since:T] for 1h10m0s"},
+				{"take", "0 9", []any{5}, "0 0", "s=0 | calls=map[0:8 1 0] for 10m0s | all=map[all:0 since:T] for 1h10m0s"},
+			}},
+			{"added to nothing", nil, []step{
+				{"give", "0 1", []any{2, "PUBLISH", "c", 1}, "1 2", "s=2 | calls=map[0:1 1 2] for 10m0s | all=map[all:2 since:T] for 1h10m0s"},
+				{"take", "0 2", []any{3}, "0 2", "s=2 | calls=map[0:1 1 2] for 10m0s | all=map[all:2 since:T] for 1h10m0s"},
+			}},
+			{"given back to nothing", []string{"HSET all all 3 since 5"}, []step{
+				{"give", "0 1", []any{2, "PUBLISH", "c", 0}, "1 2", "s=2 | calls=map[0:1 1 2] for 10m0s"},
+				{"take", "0 2", []any{3}, "0 0", "s=2 | calls=map[0:1 1 2] for 10m0s"},
+			}},
+			{"Java has set more", []string{"SET s 9", "HSET all all 3 since 5"}, []step{
+				{"take", "0 1", []any{10}, "0 0", "s=9 | all=map[all:3 since:T]"},
+			}},
+			{"cancel where the semaphore is another", []string{"SET s 3", "HSET all all 3 since 5"}, []step{
+				{"take", "0 7", []any{2}, "1 5", "s=1 | calls=map[0:7 1 5] for 10m0s | all=map[all:3 since:T] for 1h10m0s"},
+				{"take", "1 8", []any{1}, "1 5", "s=0 | calls=map[0:7 1 5 1:8 1 5] for 10m0s | all=map[all:3 since:T] for 1h10m0s"},
+				{"cancel", "0 7", []any{2, "PUBLISH", "c"}, "0 0", "s=2 | calls=map[0:7 0 0 1:8 1 5] for 10m0s | all=map[all:3 since:T] for 1h10m0s"},
+			}},
 			{"cancel where the semaphore is gone", []string{"SET s 3"}, []step{
 				{"take", "0 7", []any{3}, "1 0", "s=0 | calls=map[0:7 1 0] for 10m0s"},
 				{"drain", "1 8", nil, "1 0", "s=0 | calls=map[0:7 1 0 1:8 1 0] for 10m0s"},
@@ -121,7 +153,7 @@ func TestCountingScripts(t *testing.T) {
 			}},
 			{"fewer than none", []string{"SET s 1"}, []step{
 				{"add", "0 1", []any{-3, "PUBLISH", "c"}, "1 -2", "s=-2 | calls=map[0:1 1 -2] for 10m0s"},
-				{"take", "0 2", []any{1}, "0", "s=-2 | calls=map[0:1 1 -2] for 10m0s"},
+				{"take", "0 2", []any{1}, "0 0", "s=-2 | calls=map[0:1 1 -2] for 10m0s"},
 				{"drain", "0 3", nil, "1 0", "s=-2 | calls=map[0:3 1 0] for 10m0s"},
 				{"add", "0 4", []any{3, "PUBLISH", "c"}, "1 1", "s=1 | calls=map[0:4 1 1] for 10m0s"},
 			}},
@@ -130,6 +162,8 @@ func TestCountingScripts(t *testing.T) {
 				{"cancel", "0 2", []any{1, "PUBLISH", "c"}, "WRONGTYPE", "s=map[f:v]"},
 				{"add", "0 3", []any{1, "PUBLISH", "c"}, "WRONGTYPE", "s=map[f:v]"},
 				{"set", "0 4", []any{1, 0, "PUBLISH", "c"}, "WRONGTYPE", "s=map[f:v]"},
+				{"begin", "0 6", []any{1, "PUBLISH", "c"}, "WRONGTYPE", "s=map[f:v]"},
+				{"give", "0 7", []any{1, "PUBLISH", "c", 1}, "WRONGTYPE", "s=map[f:v]"},
 				{"drain", "0 5", nil, "WRONGTYPE", "s=map[f:v]"},
 				{"free", "", nil, "WRONGTYPE", "s=map[f:v]"},
 			}},
@@ -173,7 +207,7 @@ func (a asker) play(steps []step) {
 		if got := a.ask(sources[s.script], keysOf(s.script), argsOf(s)...); got != s.reply {
 			a.t.Errorf("step %d, %s %s %v: %q, want %q", i, s.script, s.lane, s.args, got, s.reply)
 		}
-		if got := a.state(settled...); got != s.state {
+		if got := a.state(known...); got != s.state {
 			a.t.Errorf("step %d, %s %s %v leaves\n     %q\nwant %q", i, s.script, s.lane, s.args, got, s.state)
 		}
 	}

@@ -8,6 +8,7 @@ package semaphore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -64,10 +65,16 @@ func (s *Semaphore) Name() string { return s.name }
 //
 // It waits as long as ctx allows, also for a semaphore that has not been set yet.
 // When ctx ends first the error matches ctx's and, if there were too few permits,
-// ErrBusy; and nothing is taken: a request that is still on its way is cancelled in
-// the background, exactly once. Errors of Redis that pass are retried until ctx
-// ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument (n < 0) are
-// returned at once.
+// ErrBusy, or ErrNoPermits where it was never set; and nothing is taken: a request that
+// is still on its way is cancelled in the background, exactly once. Errors of Redis that
+// pass are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and
+// ErrBadArgument (n < 0) are returned at once.
+//
+// If there are fewer than n permits in all the error matches ErrNoPermits at once. How
+// many there are is known of a semaphore that TrySetPermits has set to more than 0, or
+// that AddPermits has made, for a week after its last call. It is not known where a Java
+// program has set it, nor of one that was set to 0, which is waited for: more may be
+// released than were taken.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()
@@ -75,14 +82,18 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 		if waited {
 			a.waited = time.Since(started)
 		}
+		if errors.Is(err, errs.Busy) && a.unset && ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", a.refused(nil), ctx.Err())
+		}
 		return err
 	})
 }
 
 // TryAcquire is Acquire without the wait: one request, no subscription. If there
 // are too few permits, or a larger request of this process has waited for more
-// than a second, the error matches ErrBusy. If Redis does not answer within 3 s, or
-// before ctx's deadline, the error matches ErrUnavailable.
+// than a second, the error matches ErrBusy; ErrNoPermits if the semaphore was never set,
+// or there are fewer than n in all. If Redis does not answer within 3 s, or before ctx's
+// deadline, the error matches ErrUnavailable.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -92,7 +103,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 		}
 		v, err := a.try(ctx)
 		if err == nil && !v.Granted {
-			return errs.Busy
+			return a.refused(errs.Busy)
 		}
 		return err
 	})
@@ -131,6 +142,7 @@ type acquisition struct {
 
 	attempts int
 	waited   time.Duration
+	unset    bool // by the last answer there is no such semaphore
 }
 
 // prepare has ready what undoes a try.
@@ -153,7 +165,31 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	s := a.semaphore
 	call, err := s.calls.Try(ctx, s.call(takeScript, a.n), a.undo)
 	a.attempts += call.Attempts
-	return engine.Verdict{Granted: err == nil && call.Status() == engine.Done, For: -1}, err
+	granted := err == nil && call.Status() == engine.Done
+	a.unset = false
+	if err == nil && !granted {
+		switch call.Int(2) {
+		case unset:
+			a.unset = true
+		case tooMany:
+			err = fmt.Errorf("%d asked for, more than there are in all: %w", a.n, errs.NoPermits)
+		}
+	}
+	return engine.Verdict{Granted: granted, For: -1}, err
+}
+
+// Why take.lua refuses, where it is not for want of free permits.
+const (
+	unset   = 1
+	tooMany = 2
+)
+
+// refused says why there are too few permits: err, unless the semaphore was never set.
+func (a *acquisition) refused(err error) error {
+	if !a.unset {
+		return err
+	}
+	return fmt.Errorf("never set, TrySetPermits was not called: %w", errs.NoPermits)
 }
 
 // Release gives n permits back, or adds them: nobody looks whose they were. With
@@ -180,7 +216,7 @@ func (s *Semaphore) Release(ctx context.Context, n int) error {
 
 func (s *Semaphore) release(ctx context.Context, n int) error {
 	_, err := s.calls.Finish(ctx, func(publish string) engine.Once {
-		return s.call(addScript, n, publish, s.at.Channel)
+		return s.call(giveScript, n, publish, s.at.Channel, 0)
 	})
 	return err
 }
@@ -194,7 +230,7 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
 	call, err := s.change(ctx, n, func(publish string) engine.Once {
-		return s.call(setScript, n, 1, publish, s.at.Channel)
+		return s.call(beginScript, n, publish, s.at.Channel)
 	})
 	if err != nil {
 		return false, s.fail("set", err)
@@ -206,7 +242,7 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 // then there may be fewer than none, until enough are released.
 func (s *Semaphore) AddPermits(ctx context.Context, delta int) error {
 	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
-		return s.call(addScript, delta, publish, s.at.Channel)
+		return s.call(giveScript, delta, publish, s.at.Channel, 1)
 	})
 	if err != nil {
 		return s.fail("add", err)
@@ -264,7 +300,7 @@ func checkCount(n int) error {
 }
 
 func (s *Semaphore) call(script *conn.Script, args ...any) engine.Once {
-	return engine.Once{Script: script, Key: s.at.Permits, Args: args}
+	return engine.Once{Script: script, Key: s.at.Permits, Keys: []string{s.at.All}, Args: args}
 }
 
 func (s *Semaphore) fail(op string, err error) error {

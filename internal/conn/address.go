@@ -21,6 +21,9 @@ func addressOf(rdb redis.UniversalClient) string {
 		o := c.Options()
 		return fmt.Sprintf("%s/%d", o.Addr, o.DB)
 	case *redis.ClusterClient:
+		if c.Options().ClusterSlots != nil {
+			return sentinelAddr + "/0"
+		}
 		return strings.Join(slices.Sorted(slices.Values(c.Options().Addrs)), ",")
 	default:
 		return ""

@@ -217,7 +217,10 @@ type loading struct {
 }
 
 func (c *cluster) loadTable(l *loading) {
-	_, l.err = c.client.MasterForKey(context.Background(), "")
+	l.err = c.leaving(func() error {
+		_, err := c.client.MasterForKey(context.Background(), "")
+		return err
+	})
 	if l.err == nil && c.loaded.CompareAndSwap(false, true) {
 		c.asking.Go(c.probe)
 	}
@@ -225,6 +228,19 @@ func (c *cluster) loadTable(l *loading) {
 	c.loading = nil
 	c.mu.Unlock()
 	close(l.done)
+}
+
+// leaving runs f, which does I/O by go-redis's own timeouts. When callers are interrupted
+// f is left behind, as Close would have to wait for it.
+func (c *cluster) leaving(f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-c.interrupted:
+		return unsent{errs.Closed}
+	}
 }
 
 // relocated returns where a MOVED has sent the slot lately.
@@ -304,17 +320,19 @@ func (c *cluster) sharded(ctx context.Context) (bool, error) {
 func (c *cluster) probe() {
 	for {
 		var denied, allowed atomic.Int32
-		_ = c.client.ForEachMaster(context.Background(), func(ctx context.Context, node *redis.Client) error {
-			switch err := node.PubSubShardNumSub(ctx).Err(); {
-			case err == nil:
-				allowed.Add(1)
-				time.AfterFunc(othersTime, func() { c.learn(shardedPubSub) })
-			case isReply(err) && isUnknownCommand(err):
-				c.learn(classicPubSub)
-			case hasCode(err, "NOPERM "):
-				denied.Add(1)
-			}
-			return nil
+		_ = c.leaving(func() error {
+			return c.client.ForEachMaster(context.Background(), func(ctx context.Context, node *redis.Client) error {
+				switch err := node.PubSubShardNumSub(ctx).Err(); {
+				case err == nil:
+					allowed.Add(1)
+					time.AfterFunc(othersTime, func() { c.learn(shardedPubSub) })
+				case isReply(err) && isUnknownCommand(err):
+					c.learn(classicPubSub)
+				case hasCode(err, "NOPERM "):
+					denied.Add(1)
+				}
+				return nil
+			})
 		})
 		switch {
 		case allowed.Load() > 0:

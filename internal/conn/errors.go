@@ -87,7 +87,8 @@ func hopeless(err error) bool {
 		errors.As(err, new(x509.CertificateInvalidError)) ||
 		errors.As(err, new(tls.RecordHeaderError)) ||
 		errors.Is(err, redis.ErrClosed) ||
-		refusesCertificate(err)
+		refusesCertificate(err) ||
+		errors.Is(err, errs.BadArgument) // of ClusterSlots that name several masters
 }
 
 // refusesCertificate reports whether the server's word was that it does not take the

@@ -5,12 +5,15 @@ package conn
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 // sentinelAddr is the address that go-redis gives a client whose dialer asks the
@@ -26,10 +29,11 @@ const (
 	askPatience = 100 * time.Millisecond
 )
 
-// failover is single behind Sentinel: it asks where a new connection would lead,
-// and drops those that lead elsewhere.
+// failover is single behind Sentinel: it asks the Sentinels which server is the master,
+// and drops the connections when that is another one than before.
 type failover struct {
 	single
+	dialer dialer          // the user's, which asks the Sentinels where to
 	ctx    context.Context // ends at close
 	cancel context.CancelFunc
 	asking sync.WaitGroup
@@ -38,17 +42,78 @@ type failover struct {
 	asked    time.Time  // when the last question went out
 	answered time.Time
 	question chan struct{} // closed when the question under way has ended; nil if none is
+	master   string        // as the Sentinels have told it last; "" before
 	closed   bool
 }
 
 func newFailover(options *redis.Options) *failover {
-	f := &failover{single: single{newLane(options.Addr, options)}}
+	f := &failover{dialer: options.Dialer}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
+	options.Dialer = f.dial
+	f.only = newLane(options.Addr, options)
 	return f
 }
 
+// dial dials the master, and takes in first which that is: whatever the Sentinels tell
+// later is compared with what they told before the first connection.
+func (f *failover) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	master, conn, err := f.ask(ctx)
+	if err == nil {
+		f.told(master)
+	}
+	if conn != nil {
+		return conn, nil
+	}
+	return f.dialer(ctx, network, addr)
+}
+
+// told drops the connections if the Sentinels name another master than before.
+func (f *failover) told(master string) {
+	f.mu.Lock()
+	another := f.master != "" && f.master != master
+	f.master = master
+	f.mu.Unlock()
+	if another {
+		f.only.doubt()
+	}
+}
+
+// nowhere is a network on which no server is: go-redis's dialer asks the Sentinels, and
+// then finds no socket of that name.
+const nowhere = "unix"
+
+// ask asks the Sentinels for the master's address. The user's client has no method for
+// that. Its dialer asks them and dials what they name, on the network that it is given; on
+// one where nothing is it connects to nothing, and its error has the address. So no
+// connection to the master is made, and no TLS handshake. A dialer of the user's below
+// go-redis's need not look at the network: then there is a connection all the same.
+func (f *failover) ask(ctx context.Context) (master string, conn net.Conn, err error) {
+	conn, err = within(ctx, nowhere, f.only.addr, f.dialer)
+	if err == nil {
+		return conn.RemoteAddr().String(), conn, nil
+	}
+	var failed *net.OpError
+	if errors.As(err, &failed) && failed.Net == nowhere && failed.Addr != nil {
+		return failed.Addr.String(), nil, nil
+	}
+	return "", nil, err
+}
+
+// where is ask. If the dialer does not tell, it returns what a connection leads to.
+func (f *failover) where(ctx context.Context) (master string, err error) {
+	master, conn, err := f.ask(ctx)
+	if err != nil {
+		if conn, err = within(ctx, f.only.options.Network, f.only.addr, f.dialer); err != nil {
+			return "", err
+		}
+		master = conn.RemoteAddr().String()
+	}
+	drop(conn)
+	return master, nil
+}
+
 func (f *failover) lane(ctx context.Context, _ string) (*lane, error) {
-	if question := f.ask(); question != nil {
+	if question := f.wonder(); question != nil {
 		patience := time.NewTimer(askPatience)
 		defer patience.Stop()
 		select {
@@ -61,20 +126,20 @@ func (f *failover) lane(ctx context.Context, _ string) (*lane, error) {
 }
 
 func (f *failover) known(string) *lane {
-	if f.ask() != nil {
+	if f.wonder() != nil {
 		return nil
 	}
 	return f.only
 }
 
 func (f *failover) at(string) *lane {
-	f.ask()
+	f.wonder()
 	return f.only
 }
 
-// ask asks, in the background, if the last question was long ago. It returns
+// wonder asks, in the background, if the last question was long ago. It returns
 // what to wait for if the last answer is so old that a call should.
-func (f *failover) ask() (question <-chan struct{}) {
+func (f *failover) wonder() (question <-chan struct{}) {
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,15 +153,13 @@ func (f *failover) ask() (question <-chan struct{}) {
 	return f.question
 }
 
-// follow finds out where a new connection leads.
+// follow finds out which server is the master now.
 func (f *failover) follow() {
 	ctx, cancel := context.WithTimeout(f.ctx, dialTimeout)
 	defer cancel()
-	options := f.only.options
-	conn, err := within(ctx, options.Network, options.Addr, options.Dialer)
+	master, err := f.where(ctx)
 	if err == nil {
-		f.only.leadsTo(conn.RemoteAddr())
-		drop(conn)
+		f.told(master)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,27 +179,53 @@ func (f *failover) close() {
 	f.single.close()
 }
 
-// leadsTo puts the lane's connections in doubt unless all lead to that address.
-func (l *lane) leadsTo(master net.Addr) {
-	for _, at := range l.remotes() {
-		if at.String() != master.String() {
-			l.doubt()
-			return
-		}
+// led returns the options for the one master to which the ClusterSlots of a cluster client
+// lead: redis.NewFailoverClusterClient asks the Sentinels by it. They are those of a node
+// as go-redis makes it, with a dialer that goes where ClusterSlots says.
+func led(o redis.ClusterOptions) redis.Options {
+	slots := o.ClusterSlots
+	o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
+		return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: sentinelAddr}}}}, nil
 	}
+	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
+	o.MinIdleConns, o.PipelinePoolSize, o.AutoPipelineOptions = 0, -1, nil
+	var node redis.Options
+	users := o.NewClient
+	o.NewClient = func(options *redis.Options) *redis.Client {
+		made := users(options)
+		node = *made.Options()
+		return made
+	}
+	c := redis.NewClusterClient(&o)
+	defer func() { _ = c.Close() }()
+	_, _ = c.MasterForKey(context.Background(), "") // has the node made, and connects to nothing
+
+	dial := node.Dialer
+	node.Addr = sentinelAddr
+	node.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		all, err := slots(ctx)
+		if err != nil {
+			return nil, err
+		}
+		master, err := onlyMaster(all)
+		if err != nil {
+			return nil, err
+		}
+		return dial(ctx, network, master)
+	}
+	return node
 }
 
-// remotes returns where the lane's connections lead.
-func (l *lane) remotes() []net.Addr {
-	var all []net.Addr
-	for _, each := range l.siblings() {
-		each.mu.Lock()
-		for _, w := range append(slices.Clone(each.wires), each.renewals.idle, each.renewals.used) {
-			if w != nil {
-				all = append(all, w.conn.RemoteAddr())
-			}
+// onlyMaster returns the address of the master that has all the slots.
+func onlyMaster(slots []redis.ClusterSlot) (addr string, err error) {
+	for _, some := range slots {
+		if len(some.Nodes) == 0 || addr != "" && some.Nodes[0].Addr != addr {
+			return "", fmt.Errorf("ClusterSlots names several masters, or none: only one for all slots can be served: %w", errs.BadArgument)
 		}
-		each.mu.Unlock()
+		addr = some.Nodes[0].Addr
 	}
-	return all
+	if addr == "" {
+		return "", errors.New("ClusterSlots names no master")
+	}
+	return addr, nil
 }

@@ -90,12 +90,16 @@ func (g *gate) leave(p pass, failed bool) {
 	}
 }
 
-// fail takes in that the server does not serve, though it could be dialled.
-func (g *gate) fail() {
+// fail takes in that the server does not serve, though it could be dialled. After the first
+// such failure it is dialled again at once, unless the server was silent: then all processes
+// have seen that in the same instant.
+func (g *gate) fail(silent bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.failures++
-	g.since = time.Now()
+	if g.since = time.Now(); g.failures == 1 && !silent {
+		g.since = g.since.Add(-firstRest)
+	}
 }
 
 // good takes in that a request was answered as a master does.

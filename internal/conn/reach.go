@@ -75,15 +75,24 @@ func (l *lane) doubt() {
 	l.discard()
 }
 
+// loss is how a wire that was in use has failed.
+type loss int
+
+const (
+	hungUp   loss = iota // the other end has closed a connection that had served
+	unserved             // it has not served: it is no master, or has answered nothing
+	silent               // it is silent
+)
+
 // lost takes in that a wire of the lane has failed. The others may lead to a server that
 // was master and, thawed, takes itself for it still. Only the first of an era counts:
-// then all of them are on their way out. failure has the next dial wait.
-func (l *lane) lost(w *wire, failure bool) {
+// then all of them are on their way out.
+func (l *lane) lost(w *wire, how loss) {
 	if !l.gate.era.CompareAndSwap(w.era, w.era+1) {
 		return
 	}
-	if failure {
-		l.gate.fail()
+	if how != hungUp {
+		l.gate.fail(how == silent)
 	}
 	l.discard()
 }

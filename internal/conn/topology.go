@@ -58,7 +58,14 @@ func newTopology(rdb redis.UniversalClient, fs *feeds) (topology, error) {
 			return s, nil
 		}
 	case *redis.ClusterClient:
-		if c != nil {
+		switch {
+		case c == nil:
+		case c.Options().ClusterSlots != nil:
+			options := led(*c.Options())
+			f := newFailover(wireOptions(options, fs))
+			f.only.setFeed(fs.of(options.StreamingCredentialsProvider))
+			return f, nil
+		default:
 			return newCluster(*c.Options(), fs), nil
 		}
 	case nil:

@@ -122,11 +122,11 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 	switch {
 	case stale(batch):
 		w.broken = true
-		w.lane.lost(w, true)
+		w.lane.lost(w, unserved)
 	case err != nil && !isReply(err):
 		w.broken = true
 		if !ended(ctx) {
-			w.lane.lost(w, !errors.Is(err, errSpent) && (!w.proven || isTimeout(err)))
+			w.lane.lost(w, w.lossBy(err))
 		}
 	default:
 		if err != nil {
@@ -136,6 +136,18 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 			w.proven = true
 			w.lane.gate.good()
 		}
+	}
+}
+
+// lossBy returns how the wire has failed by that error.
+func (w *wire) lossBy(err error) loss {
+	switch {
+	case isTimeout(err):
+		return silent
+	case w.proven || errors.Is(err, errSpent):
+		return hungUp
+	default:
+		return unserved
 	}
 }
 

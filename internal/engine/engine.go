@@ -40,6 +40,7 @@ type Engine struct {
 	awaited  awaited
 	registry registry
 	reports  reports
+	outages  outages
 	graces   graces
 	rooms    sync.Pool // of *room
 
@@ -58,28 +59,28 @@ type Engine struct {
 	cleaning context.Context // ends when Close waits for clean-ups no longer
 	giveUp   context.CancelFunc
 
-	work work // calls that may need a clean-up, the clean-ups, and reports
+	work work // calls that may need a clean-up, and the clean-ups
 }
 
 // New returns the Engine on the Redis behind rdb. It does no I/O. The error
 // matches errs.BadArgument if rdb cannot be served.
 func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) (*Engine, error) {
-	manager, err := conn.New(rdb, log)
-	if err != nil {
-		return nil, err
-	}
 	e := &Engine{
-		Conn:      manager,
 		Telemetry: tel,
-		Log:       log,
 		client:    newClient(),
 		start:     time.Now(),
 		awaited:   awaited{seed: maphash.MakeSeed()},
 		closed:    make(chan struct{}),
 	}
+	e.Log = e.reports.begin(tel, log)
+	manager, err := conn.New(rdb, e.Log)
+	if err != nil {
+		return nil, err
+	}
+	e.Conn = manager
 	e.closing, e.end = context.WithCancelCause(context.Background())
 	e.cleaning, e.giveUp = context.WithCancel(context.Background())
-	e.subs = pubsub.New(manager, pubsub.Config{Logger: log, Reconnected: tel.Reconnected})
+	e.subs = pubsub.New(manager, pubsub.Config{Logger: e.Log, Reconnected: func() { e.measure(tel.Reconnected) }})
 	e.Renewals = renewal.New(sender{e})
 	return e, nil
 }
@@ -124,10 +125,12 @@ const closeGrace = conn.Window + 500*time.Millisecond
 // Close ends waits and holds with errs.Closed, lets the clean-up of cancelled
 // calls finish within a bound, and then ends every goroutine and connection.
 // What is held stays in Redis until its lease runs out: work may still be going
-// on under it. It is safe to call twice, and concurrently.
+// on under it. It is safe to call twice, and concurrently. What the user's own code
+// keeps from ending (a log handler, a tracer) is left behind.
 func (e *Engine) Close() error {
 	if e.begun.CompareAndSwap(false, true) {
 		defer close(e.closed)
+		until := time.Now().Add(closeGrace)
 		e.work.close()
 		e.end(errs.Closed)
 		e.registry.end(errs.Closed)
@@ -137,11 +140,15 @@ func (e *Engine) Close() error {
 		e.giveUp()
 		err := e.subs.Close()
 		e.Conn.Close()
-		e.work.wait()
+		if soonest := time.Now().Add(telling); until.Before(soonest) {
+			until = soonest
+		}
+		e.work.wait(until)
 		e.graces.close()
 		if err != nil {
 			e.Log.Warn("holdfast: closing the subscriptions failed", "error", err)
 		}
+		e.reports.close(until)
 		return nil
 	}
 	<-e.closed

@@ -73,7 +73,8 @@ func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *
 		tasks += len(g)
 	}
 	outcomes := s.e.Conn.RunOnce(ctx, node, calls)
-	s.e.Telemetry.RenewalBatch(time.Since(started), tasks)
+	s.measure(time.Since(started), tasks)
+	s.e.renewalsTried(node, noneThrough(outcomes))
 	for i, g := range groups {
 		alone = append(alone, g.answer(calls[i], outcomes[i])...)
 	}
@@ -93,9 +94,12 @@ func (s sender) sendAlone(ctx context.Context, node string, tasks []Renewable) {
 		return
 	}
 	started, left := time.Now(), len(calls)
+	outcomes := make([]error, len(calls))
 	s.e.Conn.RunBatch(ctx, node, calls, func(i int, err error) {
+		outcomes[i] = err
 		if left--; left == 0 {
-			s.e.Telemetry.RenewalBatch(time.Since(started), len(calls))
+			s.measure(time.Since(started), len(calls))
+			s.e.renewalsTried(node, noneThrough(outcomes))
 		}
 		call := calls[i]
 		asked[i].Renewed(Renewed{
@@ -109,4 +113,12 @@ func (s sender) sendAlone(ctx context.Context, node string, tasks []Renewable) {
 	})
 }
 
-func (s sender) Fail(t renewal.Task, err error) { t.(Renewable).Renewed(Renewed{Err: err}) }
+// measure records a batch of n renewals.
+func (s sender) measure(took time.Duration, n int) {
+	s.e.measure(func() { s.e.Telemetry.RenewalBatch(took, n) })
+}
+
+func (s sender) Fail(t renewal.Task, err error) {
+	s.e.renewalsTried("", err)
+	t.(Renewable).Renewed(Renewed{Err: err})
+}

@@ -69,8 +69,16 @@ func (w *work) windUp(grace time.Duration) {
 	w.state.Or(nothing)
 }
 
-// wait waits, after close, until nothing is left.
-func (w *work) wait() { <-w.empty() }
+// wait waits, after windUp, until nothing is left. A call that is in the user's own
+// code by that time, as in a tracer that blocks, is left behind.
+func (w *work) wait(until time.Time) {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-w.empty():
+	case <-timer.C:
+	}
+}
 
 // empty returns, after close, a channel that is closed when nothing is left.
 func (w *work) empty() <-chan struct{} {

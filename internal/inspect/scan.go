@@ -5,13 +5,25 @@ package inspect
 import (
 	"context"
 	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // pageSize is how many keys a server is asked to go over at a time.
 const pageSize = 512
+
+// types are those of the keys that can stand at the name of a synchronizer: locks are
+// hashes, and what is counted is a string.
+var types = [...]string{"hash", "string"}
+
+// longestNumber is how many bytes a whole number has at the most.
+const longestNumber = 20
 
 // Scan calls page with the names that match pattern and may be those of
 // synchronizers, on every master, until it returns false. A name that is there all
@@ -39,10 +51,25 @@ func scanServer(ctx context.Context, m *conn.Manager, server, pattern string, pa
 		return false, err
 	}
 	defer func() { _ = rdb.Close() }()
+	for _, kind := range types {
+		if more, err = scanType(ctx, rdb, kind, pattern, page); err != nil || !more {
+			return more, err
+		}
+	}
+	return true, nil
+}
+
+// scanType goes over the keys of one type, on a connection of its own. After each page it
+// pauses for as long as that took, so that the server has half of the time for others.
+func scanType(ctx context.Context, rdb *redis.Client, kind, pattern string, page func(names []string) bool) (more bool, err error) {
 	for cursor := uint64(0); ; {
-		found, next, err := rdb.Scan(ctx, cursor, pattern, pageSize).Result()
+		begin := time.Now()
+		found, next, err := rdb.ScanType(ctx, cursor, pattern, pageSize, kind).Result()
 		if err != nil {
 			return false, conn.Typed(err)
+		}
+		if kind == "string" {
+			found = numbers(ctx, rdb, found)
 		}
 		var names []string
 		for _, name := range found {
@@ -57,7 +84,45 @@ func scanServer(ctx context.Context, m *conn.Manager, server, pattern string, pa
 			return true, nil
 		}
 		cursor = next
+		if err := engine.Sleep(ctx, min(time.Since(begin), longestPause)); err != nil {
+			return false, err
+		}
 	}
+}
+
+// longestPause bounds the pause after a page whose reader took its time.
+const longestPause = 100 * time.Millisecond
+
+// numbers returns the names at which a whole number may stand. Most strings are something
+// else of the program's: to find that out takes less than to inspect them.
+func numbers(ctx context.Context, rdb *redis.Client, names []string) []string {
+	short := names[:0]
+	for i, cmd := range each(ctx, rdb, names, func(p redis.Pipeliner, name string) redis.Cmder { return p.StrLen(ctx, name) }) {
+		if n, err := cmd.(*redis.IntCmd).Result(); err != nil || n <= longestNumber {
+			short = append(short, names[i]) // one that may not be looked at is told by Inspect
+		}
+	}
+	whole := short[:0]
+	for i, cmd := range each(ctx, rdb, short, func(p redis.Pipeliner, name string) redis.Cmder { return p.Get(ctx, name) }) {
+		text, err := cmd.(*redis.StringCmd).Result()
+		if _, is := strconv.ParseInt(text, 10, 64); err != nil || is == nil {
+			whole = append(whole, short[i])
+		}
+	}
+	return whole
+}
+
+// each asks something about each name in one pipeline.
+func each(ctx context.Context, rdb *redis.Client, names []string, ask func(redis.Pipeliner, string) redis.Cmder) []redis.Cmder {
+	if len(names) == 0 {
+		return nil
+	}
+	pipe, cmds := rdb.Pipeline(), make([]redis.Cmder, len(names))
+	for i, name := range names {
+		cmds[i] = ask(pipe, name)
+	}
+	_, _ = pipe.Exec(ctx) // each has its own error
+	return cmds
 }
 
 // readTimeout is how the keys end that belong to the readers of a read/write lock:

@@ -8,6 +8,7 @@ const (
 	timeoutSuffix          = "timeout"
 
 	callsPrefix           = "holdfast_calls"
+	allPrefix             = "holdfast_permits"
 	generationsPrefix     = "holdfast_latch"
 	oddLatchChannelPrefix = "holdfast_latch_channel"
 )
@@ -15,6 +16,7 @@ const (
 // Semaphore is where one counting semaphore lives.
 type Semaphore struct {
 	Permits string // how many permits are free: a string
+	All     string // how many there are in all
 	Calls   string // the beginning of the keys that record the calls of each Client
 	Channel string // where new permits are told
 }
@@ -29,6 +31,7 @@ func ForSemaphore(name string) (Semaphore, error) {
 	}
 	return Semaphore{
 		Permits: name,
+		All:     own(allPrefix, name),
 		Calls:   own(callsPrefix, name),
 		Channel: neighbour(semaphoreChannelPrefix, name),
 	}, nil

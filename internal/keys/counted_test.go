@@ -12,16 +12,16 @@ import (
 )
 
 func TestSemaphoreAndLatchKeysAreRedissons(t *testing.T) {
-	for _, tc := range []struct{ name, channel, taken, latch, sharded, generations, calls string }{
+	for _, tc := range []struct{ name, channel, taken, latch, sharded, generations, calls, all string }{
 		{
 			"orders", "redisson_sc:{orders}", "{orders}:timeout",
 			"redisson_countdownlatch__channel__{orders}", "redisson_countdownlatch__channel__{orders}",
-			"holdfast_latch:{orders}", "holdfast_calls:{orders}",
+			"holdfast_latch:{orders}", "holdfast_calls:{orders}", "holdfast_permits:{orders}",
 		},
 		{
 			"{user7}:cart", "redisson_sc:{user7}:cart", "{user7}:cart:timeout",
 			"redisson_countdownlatch__channel__{{user7}:cart}", "holdfast_latch_channel:{3328}:{user7}:cart",
-			"holdfast_latch:{3328}:{user7}:cart", "holdfast_calls:{3328}:{user7}:cart",
+			"holdfast_latch:{3328}:{user7}:cart", "holdfast_calls:{3328}:{user7}:cart", "holdfast_permits:{3328}:{user7}:cart",
 		},
 	} {
 		p, err := keys.ForPermits(tc.name)
@@ -29,7 +29,7 @@ func TestSemaphoreAndLatchKeysAreRedissons(t *testing.T) {
 			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, p, err, want)
 		}
 		s, err := keys.ForSemaphore(tc.name)
-		if want := (keys.Semaphore{Permits: tc.name, Calls: tc.calls, Channel: tc.channel}); s != want || err != nil {
+		if want := (keys.Semaphore{Permits: tc.name, All: tc.all, Calls: tc.calls, Channel: tc.channel}); s != want || err != nil {
 			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, s, err, want)
 		}
 		l, err := keys.ForLatch(tc.name)

@@ -86,5 +86,17 @@ func besides(name string, prefixes ...string) (keys [6]string) {
 	return keys
 }
 
+// Told returns a channel as it may be told: that on which a Client hears of its grants
+// ends in the Client's id, by which anybody could take its holds over, so only the
+// beginning of that is left.
+func Told(channel string) string {
+	const id, short = len("00000000-0000-0000-0000-000000000000"), 8
+	at := strings.LastIndexByte(channel, ':') + 1
+	if !strings.HasPrefix(channel, grantPrefix) || len(channel)-at != id {
+		return channel
+	}
+	return channel[:at+short] + "…"
+}
+
 // GrantTo returns the channel on which that client hears of its grants.
 func (at FairLock) GrantTo(client string) string { return at.Grant + ":" + client }

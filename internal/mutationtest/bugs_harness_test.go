@@ -21,7 +21,7 @@ var harnessBugs = []bug{
 	{
 		name: "a lease is not renewed",
 		file: "lease/hold.go",
-		old:  "renew = !h.renewing && h.length() > 0 && h.engine.AgeAt(now) >= h.renewAt",
+		old:  "renew = !h.renewing && (h.length() > 0 || h.suspect) && h.engine.AgeAt(now) >= h.renewAt",
 		new:  "renew = false && h.engine.AgeAt(now) >= h.renewAt",
 		pkg:  ".", tests: []string{"TestUsersPoolExhausted", "TestConformance_Embedded"},
 	},

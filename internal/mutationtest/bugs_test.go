@@ -57,7 +57,7 @@ var firstBugs = []bug{
 	{
 		name: "a renewal that too few replicas have counts",
 		file: "lease/hold.go",
-		old:  "\tcase r.Short:\n\t\th.engine.Telemetry.Renewed(kind, telemetry.OutcomeFailed, 1)\n\t\th.renewalFailed()\n",
+		old:  "\tcase r.Short:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed()\n",
 		new:  "",
 		pkg:  ".", tests: []string{"TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount"},
 	},
@@ -356,7 +356,7 @@ var firstBugs = []bug{
 	{
 		name: "readers pass a writer that waits",
 		file: "rwlock/lua/rlock.lua",
-		old:  "if first and first < since and since * 1000 >= token then",
+		old:  "if first and first < since and not before(since, token, now) then",
 		new:  "if false then",
 		pkg:  "rwlock", tests: []string{"TestAWaitingWriterHoldsBackNewReaders"},
 	},
@@ -397,8 +397,8 @@ var firstBugs = []bug{
 	{
 		name: "a server that has lost its data counts",
 		file: "multilock/member.go",
-		old:  "return m.age >= longest",
-		new:  "return true",
+		old:  "m.since != missing && m.age >= q.longest",
+		new:  "m.since != missing",
 		pkg:  "multilock", tests: []string{"TestQuorum_Amnesia"},
 	},
 	{
@@ -411,8 +411,8 @@ var firstBugs = []bug{
 	{
 		name: "several locks that were not all granted are kept",
 		file: "multilock/multilock.go",
-		old:  "\t\tgiveBack(ctx, taken)\n\t\treturn nil, fmt.Errorf(\"holdfast: %s all of %d: %w\", op, len(m.members), err)",
-		new:  "\t\treturn nil, fmt.Errorf(\"holdfast: %s all of %d: %w\", op, len(m.members), err)",
+		old:  "\t\tgiveBack(ctx, taken)\n\t\treturn nil, wrap(fmt.Sprintf(\"%s all of %d\", op, len(m.members)), err)",
+		new:  "\t\treturn nil, wrap(fmt.Sprintf(\"%s all of %d\", op, len(m.members)), err)",
 		pkg:  "multilock", tests: []string{"TestMultiLock_TryLeavesNothing"},
 	},
 	{

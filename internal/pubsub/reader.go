@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // read handles what comes on w until w fails or says what makes no sense.
@@ -54,7 +56,7 @@ func (n *node) subscription(frame *redis.Subscription, now time.Time) error {
 		n.left(frame.Channel, now)
 		return nil
 	}
-	return fmt.Errorf("%w: %v", errOutOfStep, frame)
+	return fmt.Errorf("%w: %s of %q", errOutOfStep, frame.Kind, keys.Told(frame.Channel))
 }
 
 // joined makes the channel live, and tells Reconnected of the first one that
@@ -77,7 +79,7 @@ func (n *node) confirm(name string, now time.Time) (restored bool, err error) {
 		i = slices.IndexFunc(cmd.channels, func(ch *channel) bool { return ch.name == name })
 	}
 	if i < 0 {
-		return false, fmt.Errorf("%w: subscribed to %q", errOutOfStep, name)
+		return false, fmt.Errorf("%w: subscribed to %q", errOutOfStep, keys.Told(name))
 	}
 	ch := cmd.channels[i]
 	cmd.channels = slices.Delete(cmd.channels, i, i+1)
@@ -162,7 +164,7 @@ func (n *node) refused(refusal redis.Error, now time.Time) error {
 
 	if denied != nil {
 		s.cfg.Logger.Log(s.ctx, level, "pubsub: subscription denied, waiters of this channel poll",
-			"channel", denied.name, "retry_in", s.cfg.DeniedBackoff, "error", refusal)
+			"channel", keys.Told(denied.name), "retry_in", s.cfg.DeniedBackoff, "error", refusal)
 	}
 	return nil
 }

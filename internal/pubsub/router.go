@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // quietPeriod is how long a kind of trouble is logged at debug level after it
@@ -137,7 +139,7 @@ func (s *Service) unroutable(channels []*channel, err error) {
 
 	if s.ctx.Err() == nil {
 		s.cfg.Logger.Log(s.ctx, level, "pubsub: no server found for a subscription",
-			"channel", channels[0].name, "channels", len(channels), "error", err)
+			"channel", keys.Told(channels[0].name), "channels", len(channels), "error", err)
 	}
 }
 

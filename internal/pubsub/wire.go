@@ -125,6 +125,9 @@ func (w *wire) DialHook(next redis.DialHook) redis.DialHook {
 		if sealed {
 			return nil, errNoRedial
 		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(w.ctx, cancel)() // go-redis may have given the dial a context of its own
 		conn, err := next(ctx, network, addr)
 		if err != nil {
 			return nil, err

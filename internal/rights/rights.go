@@ -48,7 +48,7 @@ func Needs(name, client string, sharded bool) []Need {
 			[]string{at.Channel}, ofRW})
 	}
 	if at, err := keys.ForSemaphore(name); err == nil {
-		all = append(all, Need{"semaphore", []string{name, at.Calls + ":" + client},
+		all = append(all, Need{"semaphore", []string{name, at.All, at.Calls + ":" + client},
 			[]string{at.Channel}, ofSemaphores})
 	}
 	if at, err := keys.ForPermits(name); err == nil {

@@ -74,6 +74,16 @@ func (c *optionCache) get(l labels) options {
 	return c.add(l)
 }
 
+// has reports whether get was called with l before.
+func (c *optionCache) has(l labels) bool {
+	known := c.known.Load()
+	if known == nil {
+		return false
+	}
+	_, ok := (*known)[l]
+	return ok
+}
+
 func (c *optionCache) add(l labels) options {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,6 +26,13 @@ const (
 	WokenTurn    = "turn"    // a waiter of this process handed its turn over
 )
 
+// What each kind's counters are there with before anything is counted: see introduce.
+var (
+	lostReasons  = []string{LostServer, LostDeadline, LostClosed, LostMaxHold, LostMember}
+	wokenReasons = []string{WokenMessage, WokenTimer, WokenTurn}
+	renewalEnds  = []Outcome{OutcomeRenewed, OutcomeGone, OutcomeFailed}
+)
+
 // Bucket boundaries, in seconds. A lock that is free costs a round trip, and one
 // that is not may be waited for as long as a request lives; a hold lasts from a
 // few commands to a whole batch job. The defaults of OpenTelemetry, made for
@@ -96,13 +103,40 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	if err := errors.Join(b.errs...); err != nil {
 		return nil, err
 	}
+	m.reconnects.Add(context.Background(), 0)
 	return m, nil
+}
+
+// introduceHolds has the counters of that kind's holds stand at 0 before there is
+// anything to count: an alarm on the first loss needs the series from which to rise.
+func (m *metrics) introduceHolds(kind string) {
+	ctx := context.Background()
+	if m.options.has(labels{kind: kind, reason: LostServer}) {
+		return
+	}
+	for _, reason := range lostReasons {
+		m.lost.Add(ctx, 0, m.options.get(labels{kind: kind, reason: reason}).add...)
+	}
+	for _, end := range renewalEnds {
+		m.renewals.Add(ctx, 0, m.options.get(labels{kind: kind, outcome: end}).add...)
+	}
+}
+
+// introduceWaits does so for the counter of that kind's waiters.
+func (m *metrics) introduceWaits(kind string) {
+	if m.options.has(labels{kind: kind, reason: WokenTurn}) {
+		return
+	}
+	for _, reason := range wokenReasons {
+		m.wakeups.Add(context.Background(), 0, m.options.get(labels{kind: kind, reason: reason}).add...)
+	}
 }
 
 func (m *metrics) acquired(ctx context.Context, kind string, o Acquired, took time.Duration) {
 	if m == nil {
 		return
 	}
+	defer survive()
 	l := labels{kind: kind, outcome: o.Outcome, reentrant: o.Reentrant}
 	if o.Outcome.failure() {
 		l.errorType = errorType(o.Err)
@@ -114,6 +148,7 @@ func (m *metrics) held(ctx context.Context, kind string, outcome Outcome, held t
 	if m == nil {
 		return
 	}
+	defer survive()
 	l := labels{kind: kind, outcome: outcome}
 	if outcome.failure() {
 		l.errorType = errorType(err)
@@ -127,7 +162,9 @@ func (t *Telemetry) Active(kind string, delta int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}
+	defer survive()
 	m := t.metrics
+	m.introduceHolds(kind)
 	m.active.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
 }
 
@@ -137,7 +174,9 @@ func (t *Telemetry) Waiting(kind string, delta int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}
+	defer survive()
 	m := t.metrics
+	m.introduceWaits(kind)
 	m.waiting.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
 }
 
@@ -147,6 +186,7 @@ func (t *Telemetry) Renewed(kind string, outcome Outcome, n int64) {
 	if t == nil || t.metrics == nil || n <= 0 {
 		return
 	}
+	defer survive()
 	m := t.metrics
 	m.renewals.Add(context.Background(), n, m.options.get(labels{kind: kind, outcome: outcome}).add...)
 }
@@ -157,18 +197,20 @@ func (t *Telemetry) RenewalBatch(d time.Duration, n int) {
 	if t == nil || t.metrics == nil {
 		return
 	}
+	defer survive()
 	t.metrics.renewal.Record(context.Background(), d.Seconds())
 	t.metrics.batchSize.Record(context.Background(), int64(n))
 }
 
-// Lost counts a hold that ended without being released. reason is one of
+// Lost counts n holds that ended without being released. reason is one of
 // LostServer, LostDeadline, LostClosed and LostMaxHold.
-func (t *Telemetry) Lost(kind, reason string) {
+func (t *Telemetry) Lost(kind, reason string, n int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}
+	defer survive()
 	m := t.metrics
-	m.lost.Add(context.Background(), 1, m.options.get(labels{kind: kind, reason: reason}).add...)
+	m.lost.Add(context.Background(), n, m.options.get(labels{kind: kind, reason: reason}).add...)
 }
 
 // Woken counts a waiter's waking up. reason is one of WokenMessage, WokenTimer
@@ -177,6 +219,7 @@ func (t *Telemetry) Woken(kind, reason string) {
 	if t == nil || t.metrics == nil {
 		return
 	}
+	defer survive()
 	m := t.metrics
 	m.wakeups.Add(context.Background(), 1, m.options.get(labels{kind: kind, reason: reason}).add...)
 }
@@ -186,6 +229,7 @@ func (t *Telemetry) Reconnected() {
 	if t == nil || t.metrics == nil {
 		return
 	}
+	defer survive()
 	t.metrics.reconnects.Add(context.Background(), 1)
 }
 
@@ -194,6 +238,7 @@ func (t *Telemetry) LongHeld(kind string) {
 	if t == nil || t.metrics == nil {
 		return
 	}
+	defer survive()
 	m := t.metrics
 	m.longHeld.Add(context.Background(), 1, m.options.get(labels{kind: kind}).add...)
 }

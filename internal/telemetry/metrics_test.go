@@ -192,9 +192,9 @@ func TestCountersByReasonAndOutcome(t *testing.T) {
 	o.Renewed(kind, telemetry.OutcomeRenewed, 2)
 	o.Renewed(kind, telemetry.OutcomeGone, 1)
 	o.Renewed(kind, telemetry.OutcomeFailed, 0)
-	o.Lost(kind, telemetry.LostServer)
-	o.Lost(kind, telemetry.LostDeadline)
-	o.Lost(kind, telemetry.LostDeadline)
+	o.Lost(kind, telemetry.LostServer, 1)
+	o.Lost(kind, telemetry.LostDeadline, 1)
+	o.Lost(kind, telemetry.LostDeadline, 1)
 	o.Woken(kind, telemetry.WokenTimer)
 	o.Woken("fair", telemetry.WokenTurn)
 	o.Reconnected()
@@ -304,5 +304,39 @@ func TestManyGoroutines(t *testing.T) {
 	}
 	if active != goroutines*rounds || acquired != goroutines*rounds {
 		t.Errorf("counted %d active and %d acquired, want %d each", active, acquired, goroutines*rounds)
+	}
+}
+
+// An alarm on the first loss needs a series that rises to it from 0.
+func TestCountersAreThereBeforeTheyCount(t *testing.T) {
+	o := observe(t)
+	o.Active(kind, 1)
+	o.Waiting(kind, 1)
+	got := o.collect(t)
+	for counter, want := range map[string][]attribute.Distinct{
+		"holdfast.lost": {
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostServer),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostDeadline),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostClosed),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostMaxHold),
+		},
+		"holdfast.renewals": {
+			set("holdfast.kind", kind, "holdfast.outcome", "renewed"),
+			set("holdfast.kind", kind, "holdfast.outcome", "gone"),
+			set("holdfast.kind", kind, "holdfast.outcome", "failed"),
+		},
+		"holdfast.wakeups": {
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.WokenMessage),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.WokenTimer),
+			set("holdfast.kind", kind, "holdfast.reason", telemetry.WokenTurn),
+		},
+		"holdfast.pubsub.reconnects": {set()},
+	} {
+		points := sums(t, got[counter])
+		for _, labels := range want {
+			if n, there := points[labels]; n != 0 || !there {
+				t.Errorf("%s %v: %d, there: %v; want 0", counter, labels, n, there)
+			}
+		}
 	}
 }

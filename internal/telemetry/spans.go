@@ -133,16 +133,20 @@ type operation struct {
 
 // begin leaves ctx alone without a tracer: a no-op span in it would hide the
 // caller's own span from whatever runs below.
-func (t *Telemetry) begin(ctx context.Context, span, kind, name string, more ...trace.SpanStartOption) operation {
-	op := operation{t: t, ctx: ctx, kind: kind}
+func (t *Telemetry) begin(ctx context.Context, span, kind, name string, more ...trace.SpanStartOption) (op operation) {
+	op = operation{t: t, ctx: ctx, kind: kind}
 	if t.tracer != nil {
+		defer survive()
 		options := t.subjects.get(kind, name).start
 		op.ctx, op.span = t.tracer.Start(ctx, span, append(options, more...)...)
 	}
 	return op
 }
 
-func (op operation) recording() bool { return op.span != nil && op.span.IsRecording() }
+func (op operation) recording() (yes bool) {
+	defer survive()
+	return op.span != nil && op.span.IsRecording()
+}
 
 // end sets all attributes at once, since the SDK makes room anew each time. It
 // leaves the status of everything but a failure unset, as the conventions ask; the
@@ -151,6 +155,7 @@ func (op operation) end(outcome Outcome, err error, attrs []attribute.KeyValue) 
 	if op.span == nil {
 		return
 	}
+	defer survive()
 	if op.span.IsRecording() {
 		attrs = append(attrs, keyOutcome.String(outcome.String()))
 		if outcome.failure() {
@@ -161,6 +166,11 @@ func (op operation) end(outcome Outcome, err error, attrs []attribute.KeyValue) 
 	}
 	op.span.End()
 }
+
+// survive has what a provider's panic would end go on without what the provider was
+// to record: a lock that was granted must be returned to its caller, and a goroutine
+// of ours has nobody above it. It must be deferred.
+func survive() { _ = recover() }
 
 func message(err error) string {
 	if err == nil {

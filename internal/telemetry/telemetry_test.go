@@ -78,7 +78,7 @@ func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
 	tel.RenewalBatch(time.Millisecond, 1)
 	tel.Reconnected()
 	tel.LongHeld("mutex")
-	tel.Lost(kind, telemetry.LostServer)
+	tel.Lost(kind, telemetry.LostServer, 1)
 	tel.Active(kind, -1)
 	_, r := tel.Release(ctx, kind, "orders:42")
 	r.End(telemetry.OutcomeError, time.Second, err)

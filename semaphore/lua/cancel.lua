@@ -1,8 +1,10 @@
 -- Cancels a call of take.lua, with its lane and its number: what it took is given
--- back, and if it comes later it takes nothing. It follows once.lua.
+-- back, and if it comes later it takes nothing. It follows once.lua
+-- and all.lua.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the ledger
+-- KEYS[3] how many there are in all: see all.lua
 -- ARGV[5] how many it was to take
 -- ARGV[6] the command that tells: PUBLISH or SPUBLISH
 -- ARGV[7] the channel
@@ -11,8 +13,9 @@
 if again and status == '0' then
   return earlier()
 end
--- Who has deleted the semaphore meanwhile gets nothing back.
-local back = again and value
+-- A semaphore that was deleted meanwhile, or made anew by Holdfast, gets nothing back.
+local since = redis.call('HGET', KEYS[3], 'since')
+local back = again and value and (not since or since == result)
 local reply = once(0, 0, true, function()
   if back then
     return failed(redis.pcall('INCRBY', KEYS[1], ARGV[5]))

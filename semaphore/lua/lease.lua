@@ -13,7 +13,7 @@
 --         {0, time, ms}                  too few are free; how long until the next
 --                                        lease is over; -1: none will be
 --         {-1, time}                     late: nothing was done
---         the error NOPERMITS            there are not as many in all
+--         the error NOPERMITS            there are not as many in all, or none was ever set
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now > tonumber(ARGV[1]) then
@@ -91,7 +91,9 @@ end
 
 if free < #ids then
   tell()
-  if not value or free + redis.call('ZCARD', KEYS[2]) < #ids then
+  if not value then
+    return redis.error_reply('NOPERMITS never set')
+  elseif free + redis.call('ZCARD', KEYS[2]) < #ids then
     return redis.error_reply('NOPERMITS more than there are in all')
   end
   local next = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2]

@@ -4,16 +4,30 @@
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the ledger
+-- KEYS[3] how many there are in all, as far as that is known: see all.lua
 -- ARGV[5] how many to take
 --
--- Returns {1, time, 0}  taken
---         {0, time}     there are not as many
+-- Returns {1, time, since}  taken; since when there is this semaphore, 0 if that is not
+--                           known: see cancel.lua
+--         {0, time, 0}      there are not as many free
+--         {0, time, 1}      there is no such semaphore
+--         {0, time, 2}      there are not as many in all
 if again then
   return earlier()
 end
-if number < tonumber(ARGV[5]) then
-  return {0, now}
+local wanted = tonumber(ARGV[5])
+if not value then
+  return {0, now, 1}
+elseif number < wanted then
+  local all = inAll()
+  -- With more free than there are in all, what is recorded is of another semaphore.
+  return {0, now, all > 0 and wanted > all and number <= all and 2 or 0}
 end
-return once(1, 0, false, function()
+local since = tonumber(redis.call('HGET', KEYS[3], 'since') or 0)
+local reply = once(1, since, false, function()
   return failed(redis.pcall('DECRBY', KEYS[1], ARGV[5]))
 end)
+if reply[1] and since > 0 then
+  keepAll()
+end
+return reply

@@ -36,7 +36,7 @@ local function advance(key, now, life, early, text)
   local ahead, step = token > now, 1000000000
   if life ~= '0' and (ahead or math.floor(last / step) ~= math.floor(now / step))
     and redis.call('PTTL', key) ~= -1 then
-    local more = ahead and math.ceil((token - now) / 1000) + 7200000 or 0
+    local more = ahead and math.floor((token - now) / 1000) + 7200000 or 0
     redis.call('PEXPIRE', key, string.format('%.0f', life + more))
   end
   return token, last

@@ -1,0 +1,457 @@
+// What users hand in to be called (loggers, providers, hooks, a name mapper) keeps
+// nothing of Holdfast from going on, whatever it does.
+
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// logged is a log handler that keeps the messages, once on has returned.
+type logged struct {
+	on func(slog.Record)
+
+	mu    sync.Mutex
+	lines []string
+}
+
+func (h *logged) Enabled(context.Context, slog.Level) bool { return true }
+func (h *logged) WithAttrs([]slog.Attr) slog.Handler       { return h }
+func (h *logged) WithGroup(string) slog.Handler            { return h }
+
+func (h *logged) Handle(_ context.Context, r slog.Record) error {
+	if h.on != nil {
+		h.on(r)
+	}
+	line := r.Message
+	r.Attrs(func(a slog.Attr) bool {
+		line += " " + a.String()
+		return true
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lines = append(h.lines, line)
+	return nil
+}
+
+// with returns the lines that contain text.
+func (h *logged) with(text string) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(h.lines), func(line string) bool { return !strings.Contains(line, text) })
+}
+
+// closeWithin closes p and fails the test if that takes longer than most.
+func closeWithin(t *testing.T, p *process, most time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > most {
+		t.Errorf("Close took %v, want %v at the most", took, most)
+	}
+}
+
+// closeBound is the longest that Close takes while functions of the user's block.
+const closeBound = 1600 * time.Millisecond
+
+func TestALogHandlerThatBlocksKeepsNobodyWaiting(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		block := make(chan struct{})
+		o, options := newTold()
+		p := w.process(append(options, holdfast.WithLogger(slog.New(&logged{on: func(slog.Record) { <-block }})))...)
+		lost := w.lock(t.Context(), p.Mutex("lost"))
+		kept := w.lock(t.Context(), p.Mutex("kept", holdfast.Renewed(10*time.Second)))
+		w.mini.Del("lost")
+		w.at(12 * time.Second) // the loss is logged; the other lease was renewed meanwhile
+		wantErr(t, lost.Err(), holdfast.ErrLost)
+		if err := kept.Err(); err != nil {
+			t.Errorf("the lease that stands: %v", err)
+		}
+
+		p.unplug(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := p.mutex.Lock(ctx)
+		wantErr(t, err, context.DeadlineExceeded)
+		within(t, "Lock returned after", w.now(), 15*time.Second, 15*time.Second)
+		w.at(30 * time.Second)
+		wantErr(t, kept.Err(), holdfast.ErrLost)
+		if got := o.reasons(t, "holdfast.lost"); got["server"] != 1 || got["deadline"] != 1 {
+			t.Errorf("counted losses: %v, want both", got)
+		}
+		closeWithin(t, p, closeBound)
+		close(block)
+		w.mini.FlushAll()
+	})
+}
+
+func TestALogHandlerThatPanicsEndsNothing(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		h := new(logged)
+		h.on = func(r slog.Record) {
+			if r.Message == "holdfast: lost" {
+				panic("a log handler of the user's")
+			}
+		}
+		p := w.process(holdfast.WithLogger(slog.New(h)))
+		lost := w.lock(t.Context(), p.Mutex("lost"))
+		w.mini.Del("lost")
+		w.at(20 * time.Second)
+		wantErr(t, lost.Err(), holdfast.ErrLost)
+		w.release(w.lock(t.Context(), p.mutex))
+		closeWithin(t, p, 0)
+		if got := h.with("log lines were lost"); len(got) != 1 || !strings.Contains(got[0], "lines=1") {
+			t.Errorf("what was not logged is not said: %q", h.with(""))
+		}
+	})
+}
+
+func TestALogHandlerMayCloseTheClient(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		var p *process
+		h := &logged{on: func(slog.Record) { _ = p.Close() }}
+		p = w.process(holdfast.WithLogger(slog.New(h)))
+		w.lock(t.Context(), p.Mutex("lost"))
+		w.mini.Del("lost")
+		w.at(20 * time.Second)
+		closeWithin(t, p, 0) // it is over already
+		if len(h.with("holdfast: lost")) != 1 {
+			t.Errorf("logged %q", h.with(""))
+		}
+	})
+}
+
+func TestWhatIsNilIsNone(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		var noTracers *tracenoop.TracerProvider
+		var noMeters *metricnoop.MeterProvider
+		p := w.process(nil,
+			holdfast.WithLogger(nil), holdfast.WithNameMapper(nil), holdfast.WithDefaults(nil, nil),
+			holdfast.WithTracerProvider(nil), holdfast.WithMeterProvider(nil),
+			holdfast.WithTracerProvider(noTracers), holdfast.WithMeterProvider(noMeters))
+		lost := w.lock(t.Context(), p.Mutex("lost", nil))
+		w.mini.Del("lost")
+		w.at(20 * time.Second) // a loss is logged on a goroutine of ours
+		wantErr(t, lost.Err(), holdfast.ErrLost)
+		work := func(context.Context) error { return nil }
+		if err := holdfast.Do(t.Context(), p.mutex, work, nil, holdfast.OnAcquire(nil), holdfast.OnExit(nil)); err != nil {
+			t.Error(err)
+		}
+		if _, err := p.Latch("latch").TrySetCount(t.Context(), 1, nil); err != nil {
+			t.Error(err)
+		}
+		if _, err := p.Latch("latch").Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		wantErr(t, p.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Nanosecond}), context.DeadlineExceeded)
+		w.mini.FlushAll()
+	})
+}
+
+// strange are providers of which every span and every measurement calls on.
+func strange(on func()) []holdfast.Option {
+	return []holdfast.Option{
+		holdfast.WithTracerProvider(strangeTracers{on: on}),
+		holdfast.WithMeterProvider(strangeMeters{on: on}),
+	}
+}
+
+type strangeTracers struct {
+	tracenoop.TracerProvider
+	on func()
+}
+
+func (p strangeTracers) Tracer(string, ...trace.TracerOption) trace.Tracer {
+	return strangeTracer{on: p.on}
+}
+
+type strangeTracer struct {
+	tracenoop.Tracer
+	on func()
+}
+
+func (s strangeTracer) Start(ctx context.Context, name string, options ...trace.SpanStartOption) (context.Context, trace.Span) {
+	s.on()
+	return s.Tracer.Start(ctx, name, options...)
+}
+
+type strangeMeters struct {
+	metricnoop.MeterProvider
+	on func()
+}
+
+func (p strangeMeters) Meter(string, ...metric.MeterOption) metric.Meter {
+	return strangeMeter{on: p.on}
+}
+
+type strangeMeter struct {
+	metricnoop.Meter
+	on func()
+}
+
+func (m strangeMeter) Int64Counter(string, ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return strangeCounter{on: m.on}, nil
+}
+
+type strangeCounter struct {
+	metricnoop.Int64Counter
+	on func()
+}
+
+func (c strangeCounter) Add(_ context.Context, n int64, _ ...metric.AddOption) {
+	if n > 0 {
+		c.on()
+	}
+}
+
+func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		var blocked chan struct{} // nil: nobody is blocked
+		var mu sync.Mutex
+		p := w.process(strange(func() {
+			mu.Lock()
+			wait := blocked
+			mu.Unlock()
+			if wait != nil {
+				<-wait
+			}
+		})...)
+		var kept []*holdfast.Lease
+		for _, one := range []string{"a", "b", "c"} {
+			kept = append(kept, w.lock(t.Context(), p.Mutex(one, holdfast.Renewed(9*time.Second))))
+		}
+		release := make(chan struct{})
+		mu.Lock()
+		blocked = release
+		mu.Unlock()
+		stuck := w.goLock(t.Context(), p.mutex) // in the tracer
+		w.at(time.Minute)
+		for _, l := range kept {
+			if err := l.Err(); err != nil {
+				t.Errorf("a lease is not renewed while a counter blocks: %v", err)
+			}
+		}
+		closeWithin(t, p, closeBound)
+		close(release)
+		if _, err := stuck.result(); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("the call that was blocked returned %v", err)
+		}
+		w.mini.FlushAll()
+	})
+}
+
+func TestAProviderThatPanicsLosesNoGrant(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process(strange(func() { panic("a provider of the user's") })...)
+		q := w.process()
+		w.crowd(q, p) // a wait, and a hand-over
+		lost := w.lock(t.Context(), p.Mutex("lost"))
+		l := w.lock(t.Context(), p.mutex)
+		w.mini.Del("lost")
+		w.at(w.now() + 45*time.Second)
+		wantErr(t, lost.Err(), holdfast.ErrLost)
+		w.release(l)
+		closeWithin(t, p, 0)
+		w.wantFree()
+	})
+}
+
+func TestAMonitorsCallbackThatBlocksKeepsNobodyElse(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		l := w.lock(t.Context(), p.Mutex("long", holdfast.Renewed(9*time.Second)))
+		block := make(chan struct{})
+		ended := make(chan error, 1)
+		go func() {
+			ended <- p.Monitor(t.Context(), holdfast.MonitorOptions{
+				Threshold: time.Second, Every: time.Second,
+				OnHeld: func(holdfast.HeldLong) { <-block },
+			})
+		}()
+		w.at(time.Minute)
+		if err := l.Err(); err != nil {
+			t.Error(err)
+		}
+		w.release(w.lock(t.Context(), p.mutex))
+		w.release(l)
+		closeWithin(t, p, 0)
+		close(block)
+		wantErr(t, <-ended, holdfast.ErrClosed)
+	})
+}
+
+func TestAHookOfDoThatBlocksKeepsNobodyElse(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		block, done := make(chan struct{}), make(chan error, 2)
+		work := func(context.Context) error { return nil }
+		go func() {
+			done <- holdfast.Do(t.Context(), p.Mutex("entering"), work,
+				holdfast.OnAcquire(func(context.Context) { <-block }))
+		}()
+		go func() {
+			done <- holdfast.Do(t.Context(), p.Mutex("leaving"), work,
+				holdfast.OnExit(func(context.Context, error) { <-block }))
+		}()
+		w.at(time.Minute)
+		w.release(w.lock(t.Context(), p.mutex))
+		w.release(w.lock(t.Context(), p.Mutex("leaving")))
+		closeWithin(t, p, 0)
+		close(block)
+		<-done
+		<-done
+		w.mini.FlushAll() // Close releases nothing
+	})
+}
+
+func TestANameMapperThatBlocksKeepsNobodyElse(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		block := make(chan struct{})
+		p := w.process(holdfast.WithNameMapper(func(name string) string {
+			if name == "slow" {
+				<-block
+			}
+			return name
+		}))
+		l := w.lock(t.Context(), p.Mutex("kept", holdfast.Renewed(9*time.Second)))
+		stuck := w.try(func() (*holdfast.Lease, error) { return p.Mutex("slow").Lock(t.Context()) })
+		w.at(time.Minute)
+		w.release(w.lock(t.Context(), p.Mutex("other")))
+		w.release(l)
+		closeWithin(t, p, 0)
+		close(block)
+		if _, err := stuck.result(); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("the call whose name was mapped late: %v", err)
+		}
+		synctest.Wait()
+	})
+}
+
+// A dialer need not look at its context: go-redis's own for TLS does not.
+func TestADialThatIgnoresItsContextKeepsCloseNoLonger(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		q := w.process()
+		l := w.lock(t.Context(), q.mutex)
+		p := &process{w: w, net: w.mini.Proxy()}
+		var blocked atomic.Bool
+		block := make(chan struct{})
+		p.Client = holdfast.New(p.net.Client(t, func(o *redis.Options) {
+			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+				if blocked.Load() {
+					<-block
+					return nil, errors.New("no answer")
+				}
+				return p.net.Dial(ctx, network, addr)
+			}
+		}))
+		waits := w.goLock(t.Context(), p.Mutex(name))
+		w.at(2 * time.Second)
+		blocked.Store(true)
+		p.net.Cut()
+		w.at(3 * time.Second)
+		closeWithin(t, p, closeBound)
+		if _, err := waits.result(); !errors.Is(err, holdfast.ErrClosed) {
+			t.Errorf("the waiter: %v", err)
+		}
+		close(block)
+		synctest.Wait()
+		w.release(l)
+	})
+}
+
+func TestTheLogSaysWhenRenewalsBeginToFailAndWhenThatIsOver(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		h := new(logged)
+		p := w.process(holdfast.WithLogger(slog.New(h)))
+		var all []*holdfast.Lease
+		for i := range 20 {
+			all = append(all, w.lock(t.Context(), p.Mutex(fmt.Sprint("m", i), holdfast.Renewed(9*time.Second))))
+		}
+		p.unplug(true)
+		w.at(6 * time.Second)
+		p.unplug(false)
+		w.at(10 * time.Second)
+		for _, text := range []string{"renewals fail", "renewals get through again"} {
+			if got := h.with(text); len(got) != 1 {
+				t.Errorf("%q is logged %d times: %q", text, len(got), h.with(""))
+			}
+		}
+		for _, l := range all {
+			w.release(l)
+		}
+	})
+}
+
+func TestALossIsLoggedAsOneReadsIt(t *testing.T) {
+	for handler, want := range map[string]string{
+		"text": `name=orders:42 owner=`,
+		"json": `"name":"orders:42","owner":`,
+	} {
+		t.Run(handler, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world) {
+				said := new(transcript)
+				var to slog.Handler = slog.NewTextHandler(said, nil)
+				if handler == "json" {
+					to = slog.NewJSONHandler(said, nil)
+				}
+				p := w.process(holdfast.WithLogger(slog.New(to)))
+				w.lock(t.Context(), p.Mutex("orders:42"))
+				w.mini.Del("orders:42")
+				w.at(10 * time.Second)
+				closeWithin(t, p, 0)
+				for _, part := range []string{want, "10"} {
+					if !strings.Contains(said.String(), part) || !strings.Contains(said.String(), "held") {
+						t.Errorf("%s does not contain %s", said, part)
+					}
+				}
+				w.mini.FlushAll()
+			})
+		})
+	}
+}
+
+// reasons returns what a counter counts, by reason.
+func (o told) reasons(t *testing.T, counter string) map[string]int64 {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := o.reader.Collect(context.Background(), &all); err != nil {
+		t.Fatal(err)
+	}
+	counts := make(map[string]int64)
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if m.Name != counter {
+				continue
+			}
+			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
+				reason, _ := p.Attributes.Value("holdfast.reason")
+				counts[reason.AsString()] += p.Value
+			}
+		}
+	}
+	return counts
+}

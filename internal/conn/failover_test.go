@@ -1,0 +1,208 @@
+// How the Sentinels are asked for the master, by the dialer of the user's client.
+
+package conn
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// master is a listener that counts what connects to it.
+type master struct {
+	net.Listener
+	connected atomic.Int64
+}
+
+func newMaster(t *testing.T, addr string) *master {
+	t.Helper()
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &master{Listener: ln}
+	t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			m.connected.Add(1)
+			defer func() { _ = conn.Close() }()
+		}
+	}()
+	return m
+}
+
+func (m *master) addr() string { return m.Listener.Addr().String() }
+
+// asks has the Sentinels asked n times, and returns how often the connections were
+// dropped by that.
+func (f *failover) asks(n int) int64 {
+	before := f.only.gate.era.Load()
+	for range n {
+		f.mu.Lock()
+		f.question = make(chan struct{})
+		f.mu.Unlock()
+		f.follow()
+	}
+	return f.only.gate.era.Load() - before
+}
+
+// behindSentinels is a failover whose Sentinels name what named says.
+func behindSentinels(t *testing.T, dial dialer, named func() string) *failover {
+	f := newFailover(wireOptions(redis.Options{
+		Addr: sentinelAddr, Network: "tcp",
+		Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return dial(ctx, network, named())
+		},
+	}, &feeds{}))
+	t.Cleanup(f.close)
+	return f
+}
+
+func TestTheSentinelsAreAskedWithoutAConnectionToTheMaster(t *testing.T) {
+	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
+	named := a
+	f := behindSentinels(t, new(net.Dialer).DialContext, func() string { return named.addr() })
+	if n := f.asks(5); n != 0 {
+		t.Errorf("connections were dropped %d times for one master", n)
+	}
+	named = b
+	if n := f.asks(5); n != 1 {
+		t.Errorf("connections were dropped %d times for a new master, want once", n)
+	}
+	if n := a.connected.Load() + b.connected.Load(); n != 0 {
+		t.Errorf("%d connections were made to ask", n)
+	}
+}
+
+// A dial that comes before the first question tells what that is compared with.
+func TestAMasterThatWasDialledBeforeTheFirstQuestionIsLeft(t *testing.T) {
+	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
+	named := a
+	f := behindSentinels(t, new(net.Dialer).DialContext, func() string { return named.addr() })
+	conn, err := f.only.options.Dialer(t.Context(), "tcp", sentinelAddr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	named = b
+	if n := f.asks(1); n != 1 {
+		t.Errorf("connections were dropped %d times, want once", n)
+	}
+}
+
+// As by a name with two addresses: the Sentinels name one master all the while.
+func TestTwoAddressesOfOneMasterDropNoConnections(t *testing.T) {
+	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
+	turns := 0
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if network != nowhere {
+			if turns++; turns%2 == 0 {
+				addr = a.addr()
+			} else {
+				addr = b.addr()
+			}
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}
+	f := behindSentinels(t, dial, func() string { return "master.example:6379" })
+	for range 4 {
+		conn, err := f.only.options.Dialer(t.Context(), "tcp", sentinelAddr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+	}
+	if n := f.asks(4); n != 0 {
+		t.Errorf("connections were dropped %d times", n)
+	}
+}
+
+func TestADialerThatLooksAtNoNetworkIsFollowedToo(t *testing.T) {
+	refuses := errors.New("only tcp")
+	for name, dial := range map[string]dialer{
+		"and connects": func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		},
+		"and refuses": func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if network != "tcp" {
+				return nil, refuses
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
+			named := a
+			f := behindSentinels(t, dial, func() string { return named.addr() })
+			if n := f.asks(3); n != 0 {
+				t.Errorf("connections were dropped %d times for one master", n)
+			}
+			named = b
+			if n := f.asks(3); n != 1 {
+				t.Errorf("connections were dropped %d times for a new master, want once", n)
+			}
+		})
+	}
+}
+
+func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
+	a := newMaster(t, "127.0.0.1:0")
+	one := []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: a.addr()}, {Addr: "127.0.0.1:1"}}}}
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return one, nil },
+		ClientName:   "named", Password: "secret", RouteByLatency: true, ReadOnly: true,
+	})
+	defer func() { _ = rdb.Close() }()
+	topology, err := newTopology(rdb, &feeds{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer topology.close()
+	f, ok := topology.(*failover)
+	if !ok {
+		t.Fatalf("served as a %T", topology)
+	}
+	if o := f.only.options; o.ClientName != "named" || o.Password != "secret" {
+		t.Errorf("the options of a node are %q and %q", o.ClientName, o.Password)
+	}
+	if n := a.connected.Load(); n != 0 {
+		t.Errorf("%d connections before the first call", n)
+	}
+	if master, err := f.where(t.Context()); err != nil || master != a.addr() {
+		t.Errorf("leads to %s: %v", master, err)
+	}
+	if sharded, _ := f.sharded(t.Context()); sharded {
+		t.Error("takes sharded channels")
+	}
+}
+
+func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
+	two := []redis.ClusterSlot{
+		{End: 8191, Nodes: []redis.ClusterNode{{Addr: "127.0.0.1:1"}}},
+		{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: "127.0.0.1:2"}}},
+	}
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return two, nil },
+	})
+	defer func() { _ = rdb.Close() }()
+	m, err := New(rdb, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	call := &Call{Script: NewScript("once", "return {1, 0}"), Keys: []string{"key"}}
+	if err := m.Run(t.Context(), call); !errors.Is(err, errs.BadArgument) {
+		t.Errorf("Run: %v, want an error that matches ErrBadArgument", err)
+	}
+}

@@ -1,0 +1,63 @@
+// What becomes of what is told to handlers that are slow.
+
+package engine
+
+import (
+	"testing"
+	"time"
+)
+
+func TestWhatComesOnTopOfAFullOutletIsDroppedAndSaid(t *testing.T) {
+	begun, block, said := make(chan struct{}), make(chan struct{}), make(chan int, 1)
+	o := &outlet{lost: func(n int) { said <- n }}
+	o.put(func() { close(begun); <-block })
+	<-begun
+	called := 0
+	for range outletRoom + 5 {
+		o.put(func() { called++ })
+	}
+	close(block)
+	o.close(time.Now().Add(time.Minute))
+	if called != outletRoom {
+		t.Errorf("%d were called, want %d", called, outletRoom)
+	}
+	if n := <-said; n != 5 {
+		t.Errorf("%d are said to be dropped, want 5", n)
+	}
+}
+
+func TestWhatIsCountedIsNeverDropped(t *testing.T) {
+	begun, block := make(chan struct{}), make(chan struct{})
+	sum := int64(0)
+	o := &outlet{add: func(_ count, n int64) { sum += n }}
+	o.put(func() { close(begun); <-block })
+	<-begun
+	for range 2 * outletRoom {
+		o.count(count{counter: countLost, kind: "mutex"}, 1)
+	}
+	close(block)
+	o.close(time.Now().Add(time.Minute))
+	if sum != 2*outletRoom {
+		t.Errorf("%d were counted, want %d", sum, 2*outletRoom)
+	}
+}
+
+func TestNothingIsCalledOnceCloseWaitsNoLonger(t *testing.T) {
+	begun, block := make(chan struct{}), make(chan struct{})
+	var o outlet
+	o.put(func() { close(begun); <-block })
+	<-begun
+	o.put(func() { t.Error("called after Close") })
+	o.close(time.Now())
+	o.put(func() { t.Error("taken after Close") })
+	close(block)
+	for { // until its goroutine has ended
+		o.mu.Lock()
+		running := o.running
+		o.mu.Unlock()
+		if !running {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,117 @@
+// A machine that was suspended, and a wall clock that was set: from inside they look
+// alike, and Redis knows.
+
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+)
+
+// far is a connection to a server that is rtt away.
+type far struct {
+	net.Conn
+	rtt time.Duration
+}
+
+func (c far) Write(b []byte) (int, error) {
+	time.Sleep(c.rtt)
+	return c.Conn.Write(b)
+}
+
+// asleep runs scene with a lease on "a" that has just been granted, by a Client whose
+// server is rtt away. It is in real time: in virtual time there is one clock only.
+func asleep(t *testing.T, rtt time.Duration, option holdfast.LeaseOption, scene func(t *testing.T, server *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease)) {
+	t.Parallel()
+	server := redistest.Mini(t)
+	proxy := server.Proxy()
+	rdb := proxy.Client(t, func(o *redis.Options) {
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := proxy.Dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			time.Sleep(rtt)
+			return far{conn, rtt}, nil
+		}
+	})
+	c := holdfast.New(rdb)
+	defer func() { _ = c.Close() }()
+	l, err := c.Mutex("a", option).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scene(t, server, proxy, l)
+}
+
+// asEach runs scene for a lease of either kind: length is long, so that the bounds of the
+// test are far from what a busy machine does.
+func asEach(t *testing.T, rtt time.Duration, scene func(t *testing.T, server *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease)) {
+	for name, option := range map[string]holdfast.LeaseOption{
+		"renewed": holdfast.Renewed(length), "fixed": holdfast.Fixed(length),
+	} {
+		t.Run(name, func(t *testing.T) { asleep(t, rtt, option, scene) })
+	}
+}
+
+// lostWithin waits for the loss and returns how long it took; it fails the test if that is
+// half of the lease or more.
+func lostWithin(t *testing.T, l *holdfast.Lease) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	select {
+	case <-l.Done():
+	case <-time.After(length / 2):
+	}
+	if err := l.Err(); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("after %v: %v, want a loss", time.Since(begin), err)
+	}
+	return time.Since(begin)
+}
+
+const (
+	length = 24 * time.Second
+	nap    = time.Hour
+)
+
+func TestAWallClockThatWasSetEndsNoLeaseThatRedisHas(t *testing.T) {
+	asEach(t, 100*time.Millisecond, func(t *testing.T, _ *redistest.MiniServer, _ *redistest.FaultProxy, l *holdfast.Lease) {
+		l.WallClockRanOn(nap)
+		select {
+		case <-l.Done():
+			t.Errorf("the lease ended: %v", l.Err())
+		case <-time.After(time.Second):
+		}
+		_ = l.Release(t.Context())
+	})
+}
+
+func TestALeaseThatRanOutWhileTheMachineSleptIsLostWhenItWakes(t *testing.T) {
+	asEach(t, time.Millisecond, func(t *testing.T, server *redistest.MiniServer, _ *redistest.FaultProxy, l *holdfast.Lease) {
+		server.Del("a")
+		l.WallClockRanOn(nap)
+		// The first renewal would come after a third.
+		if took := lostWithin(t, l); took > length/4 {
+			t.Errorf("it was lost after %v", took)
+		}
+	})
+}
+
+func TestAMachineThatWakesWithoutRedisLosesItsLeasesAfterASixth(t *testing.T) {
+	asEach(t, time.Millisecond, func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
+		proxy.Refuse(true)
+		proxy.Cut()
+		l.WallClockRanOn(nap)
+		if took := lostWithin(t, l); took < length/6-100*time.Millisecond {
+			t.Errorf("it was lost after %v: Redis had no sixth of the lease to be reached again", took)
+		}
+	})
+}

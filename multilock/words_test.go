@@ -1,0 +1,112 @@
+// What the errors of several locks say.
+
+package multilock_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// says fails the test unless the error is one line of one prefix that has those words.
+func says(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	text := err.Error()
+	if strings.Contains(text, "\n") || strings.Count(text, "holdfast: ") != 1 || !strings.HasPrefix(text, "holdfast: ") {
+		t.Errorf("not one line of one prefix: %s", text)
+	}
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("it does not say %q: %s", word, text)
+		}
+	}
+}
+
+// The error of a quorum is one line, with a word for each server.
+func TestQuorum_SaysWhatEachServerSaid(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		p, other := w.process(), w.process()
+		p.unplug(0)
+		_, err := p.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrNoQuorum)
+		says(t, err, "0 of 3 granted, 2 needed", "server0:6379: ", "server1:6379: new, or has lost its data: counts in 30s",
+			holdfast.ErrNoQuorum.Error())
+		p.plug(0)
+
+		l := w.lock(other.quorum())
+		_, err = p.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		says(t, err, "server2:6379: held by another")
+		p.unplug(1)
+		p.unplug(2)
+		_, err = p.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrNoQuorum)
+		says(t, err, "server0:6379: held by another")
+		p.plug(1)
+		p.plug(2)
+		release(t, l)
+
+		for i := range 2 {
+			w.servers[i].Set(name, "a string")
+		}
+		_, err = p.quorum().TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrWrongType)
+		says(t, err, "server0:6379: "+holdfast.ErrWrongType.Error(), "server2:6379: granted")
+		for i := range 2 {
+			w.servers[i].Del(name)
+		}
+
+		l = w.lock(p.quorum())
+		for i := range 2 {
+			p.unplug(i)
+		}
+		says(t, l.Release(t.Context()), "2 of 3 servers not released")
+		for i := range 2 {
+			p.plug(i)
+		}
+		w.wantHeldOn(0)
+	})
+}
+
+// The error of a MultiLock has one prefix, and says which lock failed.
+func TestMultiLock_SaysWhichLockFailed(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *world) {
+		p, other := w.process().clients[0], w.process().clients[0]
+		l, err := other.Mutex("b").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := holdfast.NewMultiLock(p.Mutex("a"), p.Mutex("b"))
+		_, err = m.TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		says(t, err, `try lock all of 2: try lock mutex "b": held by another`)
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		all, err := m.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.servers[0].FlushAll()
+		err = all.Release(t.Context())
+		wantErr(t, err, holdfast.ErrLost)
+		says(t, err, "release all of 2: ", `mutex "a"`, `mutex "b"`)
+	})
+}
+
+// A quorum of permits is refused: with 2 on each of three servers three holders could have
+// 2 each.
+func TestQuorum_OfPermits(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *world) {
+		q := holdfast.NewQuorumOf(name, w.process().clients, 30*time.Second, func(c *holdfast.Client) holdfast.Locker {
+			return c.PermitSemaphore(name).Locker(1)
+		})
+		_, err := q.TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBadArgument)
+	})
+}

@@ -1,0 +1,39 @@
+-- Adds permits to a semaphore: releases them, or changes how many there are in all. It
+-- follows once.lua and all.lua.
+--
+-- KEYS[1] how many permits are free; made if it is not there
+-- KEYS[2] the ledger
+-- KEYS[3] how many there are in all: see all.lua
+-- ARGV[5] how many to add; may be negative
+-- ARGV[6] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[7] the channel
+-- ARGV[8] 1: this changes how many there are in all; 0: they are given back
+--
+-- Returns {1, time, how many are free now}
+if again then
+  return earlier()
+end
+local free, changes = number + tonumber(ARGV[5]), ARGV[8] == '1'
+local since = tonumber(redis.call('HGET', KEYS[3], 'since') or 0)
+local all = inAll()
+local reply = once(1, free, true, function()
+  return failed(redis.pcall('INCRBY', KEYS[1], ARGV[5]))
+end)
+if not reply[1] then
+  return reply
+end
+-- What is recorded is not needed for what has been done.
+if not value and changes then
+  setAll(free, now)
+elseif not value then
+  dropAll() -- of a semaphore that is gone
+elseif since > 0 and changes then
+  setAll(all + tonumber(ARGV[5]), since)
+elseif all > 0 and free > all then
+  setAll(free, since) -- more were given back than there were
+end
+-- Redisson takes the payload for a number of permits: at least 1.
+if free > 0 and free > number then
+  redis.pcall(ARGV[6], ARGV[7], text(free))
+end
+return reply

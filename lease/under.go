@@ -44,7 +44,7 @@ func (h *hold) keptUntil() (until time.Time) {
 // been registered: whichever comes last finds both.
 func (h *hold) outlived() {
 	h.mu.Lock()
-	alone := h.gone && (h.lost == byLoss || h.lost == byExpiry)
+	alone := h.gone && (h.lost == byLoss || h.lost.byItself())
 	h.mu.Unlock()
 	if !alone || h.keptUntil().IsZero() {
 		return

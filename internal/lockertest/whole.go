@@ -56,7 +56,7 @@ func toldAsOne(w *world) {
 		"holdfast.lock.release released",
 		"holdfast.lock.release repeated",
 		"holdfast.lock.acquire acquired",
-		"holdfast.lock.release lost",
+		"holdfast.lock.release expired",
 	}
 	if !slices.Equal(got, want) {
 		w.Errorf("spans\n%q, want\n%q", got, want)
@@ -78,7 +78,7 @@ func toldAsOne(w *world) {
 		"holdfast.acquire.duration cancelled": 1,
 		"holdfast.acquire.duration acquired":  3,
 		"holdfast.hold.duration released":     1,
-		"holdfast.lost member":                1,
+		"holdfast.hold.duration expired":      1,
 		"holdfast.lock.active":                0,
 	})
 }

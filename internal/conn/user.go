@@ -54,7 +54,7 @@ func within(ctx context.Context, network, addr string, dial dialer) (net.Conn, e
 	case err != nil:
 		return nil, err // go-redis's own dialer returns a nil *tls.Conn beside its error
 	case conn == nil:
-		return nil, errors.New("Dialer returned no connection")
+		return nil, errors.New("the Dialer returned no connection")
 	}
 	return conn, nil
 }

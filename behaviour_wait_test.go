@@ -116,14 +116,14 @@ func TestBehaviour08_RedisOutOfReach(t *testing.T) {
 		p.unplug(true)
 		for _, lock := range []func(context.Context) (*holdfast.Lease, error){p.mutex.Lock, p.mutex.TryLock} {
 			began := w.now()
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			_, err := lock(ctx)
 			cancel()
 			wantErr(t, err, context.DeadlineExceeded)
 			if errors.Is(err, holdfast.ErrBusy) || !strings.Contains(err.Error(), "refused") {
 				t.Errorf("%v", err)
 			}
-			within(t, "gave up after", w.now()-began, 3*time.Second, 3*time.Second)
+			within(t, "gave up after", w.now()-began, 2*time.Second, 2*time.Second)
 		}
 		p.unplug(false)
 		w.release(w.lock(t.Context(), p.mutex))

@@ -148,7 +148,7 @@ func TestBehaviour08_OutageDuringTheWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		within(t, "in at", a.at, 20*time.Second, 20_300*time.Millisecond)
+		within(t, "in at", a.at, 20*time.Second, 20_600*time.Millisecond) // it is dialled again within half a second
 		w.release(l)
 	})
 }

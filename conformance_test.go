@@ -292,9 +292,16 @@ func documentedRights(t *testing.T) (every []string, of map[string][]string) {
 	every = right.FindAllString(block[1], -1)
 	of = make(map[string][]string)
 	for _, row := range rightsOfKind.FindAllStringSubmatch(text, -1) {
-		rules := right.FindAllString(row[2]+" "+row[3], -1)
-		for _, other := range rightsOfOther.FindAllStringSubmatch(row[2]+" "+row[3], -1) {
-			rules = append(rules, of[other[1]]...) // which stands above
+		var rules []string
+		for column, text := range row[2:4] { // keys and channels, commands
+			rules = append(rules, right.FindAllString(text, -1)...)
+			for _, other := range rightsOfOther.FindAllStringSubmatch(text, -1) {
+				for _, rule := range of[other[1]] { // which stands above
+					if (rule[0] == '+') == (column == 1) {
+						rules = append(rules, rule)
+					}
+				}
+			}
 		}
 		for kind := range strings.SplitSeq(row[1], ", ") {
 			of[kind] = append(of[kind], rules...) // it may have several lines

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -384,27 +385,27 @@ func TestMultiLock_TooShort(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *world) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a", holdfast.Fixed(100*time.Millisecond)), p.clients[0].Mutex("b"))
-		asked := 0
+		var asked atomic.Int64
 		p.nets[0].OnCommand(func(c redistest.Command) redistest.Fault {
 			if slices.Contains(c.Args, "b") && slices.Contains(c.Args, "30000") {
-				asked++
+				asked.Add(1)
 				return redistest.Delay(150 * time.Millisecond)
 			}
 			return redistest.Pass
 		})
 		_, err := m.TryLock(t.Context())
 		wantErr(t, err, holdfast.ErrLost)
-		if asked != 1 {
-			t.Errorf("a try asked %d times", asked)
+		if n := asked.Load(); n != 1 {
+			t.Errorf("a try asked %d times", n)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		asked = 0
+		asked.Store(0)
 		if _, err = m.Lock(ctx); err == nil {
 			t.Error("granted")
 		}
-		if asked > 40 {
-			t.Errorf("asked %d times in 10 s", asked)
+		if n := asked.Load(); n > 40 {
+			t.Errorf("asked %d times in 10 s", n)
 		}
 		p.nets[0].OnCommand(nil)
 	})

@@ -185,7 +185,7 @@ func (l *lane) freeWire() *wire {
 
 // current reports whether the wire may be used once more.
 func (l *lane) current(w *wire) bool {
-	return !w.broken && w.era == l.gate.era.Load() && (w.expires.IsZero() || time.Now().Before(w.expires))
+	return !w.broken.Load() && w.era == l.gate.era.Load() && (w.expires.IsZero() || time.Now().Before(w.expires))
 }
 
 // load takes in that so many requests are put on one wire.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -30,8 +31,8 @@ type wire struct {
 	expires     time.Time // zero if never
 	credentials int64     // the version of the streamed credentials that the server has been told
 
-	proven bool // a request was answered
-	broken bool // of no use any more
+	proven bool        // a request was answered
+	broken atomic.Bool // of no use any more: the lane looks while a request is on the wire
 
 	one      [1]*request     // the batch of a caller who sends by itself
 	batch    []*request      // the flusher's
@@ -70,7 +71,7 @@ func (w *wire) run(ctx context.Context, batch ...*request) (answered []*request)
 	if stop := w.unwatch; stop != nil {
 		w.unwatch = nil
 		if !stop() {
-			w.broken = true // the connection must not reach the next caller
+			w.broken.Store(true) // the connection must not reach the next caller
 		}
 	}
 	return answered
@@ -121,10 +122,10 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 	switch {
 	case stale(batch):
-		w.broken = true
+		w.broken.Store(true)
 		w.lane.lost(w, unserved)
 	case err != nil && !isReply(err):
-		w.broken = true
+		w.broken.Store(true)
 		if !ended(ctx) {
 			w.lane.lost(w, w.lossBy(err))
 		}

@@ -48,6 +48,9 @@ type room struct {
 	members group
 	keys    []string
 	args    []any
+	// read says that a connection may still read from here: a request was left behind
+	// when its time was over. Then this is not used again.
+	read bool
 }
 
 // clear makes room for another batch.

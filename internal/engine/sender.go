@@ -55,8 +55,10 @@ func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
 	}
 	groups, alone := r.divide(batch, s.e.Conn.Place)
 	alone = append(alone, s.sendGroups(ctx, node, groups, r)...)
-	r.clear()
-	s.e.rooms.Put(r)
+	if !r.read {
+		r.clear()
+		s.e.rooms.Put(r)
+	}
 	s.sendAlone(ctx, node, alone)
 }
 
@@ -76,6 +78,8 @@ func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *
 	s.measure(time.Since(started), tasks)
 	s.e.renewalsTried(node, noneThrough(outcomes))
 	for i, g := range groups {
+		_, unheard := calls[i].Outstanding()
+		r.read = r.read || unheard
 		alone = append(alone, g.answer(calls[i], outcomes[i])...)
 	}
 	return alone

@@ -22,7 +22,7 @@ func Count(t testing.TB, full int) int {
 // and sees in the first rounds what it sees in all of them.
 func CountOfWork(t testing.TB, full int) int {
 	t.Helper()
-	if raceDetector {
+	if RaceDetector {
 		return part(full, 50)
 	}
 	return part(full, 10)
@@ -42,7 +42,7 @@ func Sequences(t testing.TB) {
 		return
 	}
 	n := part(1000, 10)
-	if raceDetector {
+	if RaceDetector {
 		n = part(1000, 20)
 	}
 	if err := flag.Set(checks, strconv.Itoa(n)); err != nil {

@@ -4,4 +4,5 @@
 
 package redistest
 
-const raceDetector = false
+// RaceDetector reports whether the race detector looks on.
+const RaceDetector = false

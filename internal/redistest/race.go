@@ -2,4 +2,5 @@
 
 package redistest
 
-const raceDetector = true
+// RaceDetector reports whether the race detector looks on.
+const RaceDetector = true

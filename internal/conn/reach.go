@@ -14,12 +14,17 @@ import (
 var errRetired = errors.New("the server has left the cluster")
 
 // reach has a wire made if requests wait, there is room for one, and none of those that
-// are there is about to come free.
+// are there is about to come free. While the server is well one is made for each request
+// that waits: on one for all of them, one reply that is lost would be lost to all.
 func (l *lane) reach() {
 	if len(l.queue) == 0 || l.closed || l.busy < len(l.wires) || len(l.wires)+l.connecting >= maxWires {
 		return
 	}
-	if l.connecting > 1 || l.connecting == 1 && time.Since(l.begun) < slow {
+	atOnce := 1
+	if !l.gate.failing() {
+		atOnce = min(len(l.queue), maxWires)
+	}
+	if l.connecting > atOnce || l.connecting == atOnce && time.Since(l.begun) < slow {
 		return
 	}
 	l.connecting++
@@ -79,8 +84,8 @@ func (l *lane) doubt() {
 type loss int
 
 const (
-	hungUp   loss = iota // the other end has closed a connection that had served
-	unserved             // it has not served: it is no master, or has answered nothing
+	hungUp   loss = iota // the other end has closed the connection
+	unserved             // the server is no master
 	silent               // it is silent
 )
 

@@ -140,16 +140,14 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 	}
 }
 
-// lossBy returns how the wire has failed by that error.
+// lossBy returns how the wire has failed by that error. A connection that was made and then
+// closed says nothing of the next: the network may lose some, and a pause for each would keep
+// all callers waiting.
 func (w *wire) lossBy(err error) loss {
-	switch {
-	case isTimeout(err):
+	if isTimeout(err) {
 		return silent
-	case w.proven || errors.Is(err, errSpent):
-		return hungUp
-	default:
-		return unserved
 	}
+	return hungUp
 }
 
 // ended reports whether ctx has ended. Its deadline is go-redis's too, which may be the

@@ -215,6 +215,7 @@ func classOf(err error) string {
 		{holdfast.ErrBusy, "busy"},
 		{context.Canceled, "cancelled"},
 		{context.DeadlineExceeded, "no answer in time"},
+		{holdfast.ErrUnavailable, "no answer in time"},
 	} {
 		if errors.Is(err, class.err) {
 			return class.name

@@ -161,6 +161,7 @@ func TestBehaviour12_ReplyLostAndAwaited(t *testing.T) {
 		// Released, which is not heard; taken, and waited for, before it is said again.
 		other := w.lock(t.Context(), q.mutex)
 		a := w.goLock(t.Context(), w.process().mutex)
+		synctest.Wait() // it has its place
 		if _, err := released.result(); err != nil {
 			t.Error(err)
 		}

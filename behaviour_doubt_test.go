@@ -107,7 +107,7 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 	})
 }
 
-// Who is granted the lock too late to have it gives up what it was granted, and not the
+// An acquisition that is granted the lock too late gives up what it was granted, and not the
 // place that the same request took for the next of its process: the next may hold the
 // lock in it already.
 func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {

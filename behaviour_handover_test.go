@@ -255,7 +255,7 @@ func (w *world) grantsTo(p *process) string {
 	return grantKey + ":" + l.Owner().String()[:36]
 }
 
-// Who listens outside the queue is told of each hand-over by a message that Redisson reads
+// A listener outside the queue is told of each hand-over by a message that Redisson reads
 // as that of a release, and for which no Client comes.
 func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
@@ -270,7 +270,7 @@ func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
 		w.release(held)
 		synctest.Wait()
 		if left := w.pttl(name); left <= 0 || left > 2500*time.Millisecond {
-			t.Errorf("who asks then is told that the lock is held for %v", left)
+			t.Errorf("a request then is told that the lock is held for %v", left)
 		}
 		told := messages()
 		if len(told) != 1 || !strings.HasPrefix(told[0], "100ms ") {
@@ -298,7 +298,7 @@ func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
 
 // A lock that its holder releases in the open, and asks for at once, is not its own again
 // before those outside have had their moment.
-func TestHandOver_WhoReleasesInTheOpenWaitsTheMomentOut(t *testing.T) {
+func TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const grants = 60
 		p := w.process()

@@ -11,7 +11,7 @@ import (
 )
 
 // A waiter that Redis has in its queue, and that does not stand in its process's line
-// yet, may be handed the lock. The one who leads the line hears of it and finds nobody to
+// yet, may be handed the lock. The head of the line hears of it and finds nobody to
 // tell. The waiter asks as soon as it stands in line.
 func TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce(t *testing.T) {
 	for what, releasedFirst := range map[string]bool{"released before the other comes": true, "and after": false} {

@@ -16,7 +16,7 @@ import (
 )
 
 // slowRenewal locks with a lease of 3 s, and sends a renewal that Redis has executed and
-// of which the answer comes once the channel is closed.
+// whose answer comes once the channel is closed.
 func (p *process) slowRenewal(options ...holdfast.LeaseOption) (*holdfast.Lease, chan struct{}) {
 	w := p.w
 	w.t.Helper()

@@ -172,7 +172,7 @@ func TestWhatIsNilIsNone(t *testing.T) {
 	})
 }
 
-// strange are providers of which every span and every measurement calls on.
+// strange are providers that run a function for every span and every measurement.
 func strange(on func()) []holdfast.Option {
 	return []holdfast.Option{
 		holdfast.WithTracerProvider(strangeTracers{on: on}),

@@ -134,8 +134,8 @@ func (i Inspection) String() string {
 // Inspect tells what stands at a name: who holds it, since when and for how long,
 // and who waits. It asks the master once, writes nothing, and can be asked about
 // any name; what is no synchronizer is KindUnknown. A lock that more than some hundred
-// readers hold is asked for about 256 of them at a time: who reads it from the beginning
-// to the end is among the Holders, who comes or goes meanwhile may be or not. A failover
+// readers hold is asked for about 256 of them at a time: a reader that holds it from the beginning
+// to the end is among the Holders; one that comes or goes meanwhile may be or not. A failover
 // meanwhile may cost some.
 //
 // It retries what passes until ctx ends. Otherwise the error matches ErrDenied,

@@ -36,8 +36,8 @@ func (m *Mutex) Position(ctx context.Context, owner lease.Owner) (ahead int, wai
 
 // Waiters returns who waits for the lock, in all processes, the next one first.
 //
-// It asks for 256 places at a time, so that Redis serves others in between. Who waits
-// from the beginning to the end is in the list once, in order; who comes or goes
+// It asks for 256 places at a time, so that Redis serves others in between. A waiter
+// that waits from the beginning to the end is in the list once, in order; one that comes or goes
 // meanwhile may be in it or not.
 func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
 	owners := []lease.Owner{}
@@ -86,7 +86,7 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 
 // HoldCount returns how many leases that owner, of this process or another, has
 // on the lock, as Redis counts them; 0 if it does not hold it. For up to a second after a
-// nested Lock or a Release of which a request was not answered it may be one off: such a
+// nested Lock or a Release whose request was not answered it may be one off: such a
 // request can come late, and is set right when none can come any more.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	s, err := m.state(ctx)

@@ -1,4 +1,4 @@
-// The list of those who wait, where they are very many: it is asked for some at a time.
+// The list of waiters, where they are very many: it is asked for some at a time.
 
 package fairlock_test
 
@@ -56,7 +56,7 @@ func wantInOrder(t *testing.T, got []lease.Owner, want, others func(i int) bool,
 		}
 	}
 	if found != n {
-		t.Errorf("%d of those who wait are in the list, want %d", found, n)
+		t.Errorf("%d waiters are in the list, want %d", found, n)
 	}
 }
 
@@ -87,7 +87,7 @@ func TestWaitersAreListedSomeAtATime(t *testing.T) {
 	wantInOrder(t, got, func(i int) bool { return i%5 != 0 }, none, 2048-2048/5)
 }
 
-func TestWhoWaitsThroughoutIsListedThoughOthersComeAndGo(t *testing.T) {
+func TestAWaiterThatStaysIsListedThoughOthersComeAndGo(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		if _, err := p.Waiters(t.Context()); err != nil { // the script is loaded
@@ -120,7 +120,7 @@ func TestWhoWaitsThroughoutIsListedThoughOthersComeAndGo(t *testing.T) {
 			t.Errorf("%d pages", pages)
 		}
 		if !slices.ContainsFunc(got, func(o lease.Owner) bool { return strings.HasSuffix(o.String(), ":1009") }) {
-			t.Error("who came before the end is not listed")
+			t.Error("a waiter that came before the end is not listed")
 		}
 		w.rdb.Del(t.Context(), queueKey, aliveKey)
 	})

@@ -249,8 +249,8 @@ func TestFreeScript(t *testing.T) {
 	})
 }
 
-// Who has no right to leave the queue is refused the lock, and does not leave it held.
-func TestWhoMayNotLeaveTheQueueIsNotGrantedTheLock(t *testing.T) {
+// A user without the right to leave the queue is refused the lock, and leaves nothing held.
+func TestAUserWithoutTheRightToLeaveTheQueueIsNotGrantedTheLock(t *testing.T) {
 	for what, before := range map[string]state{
 		"free":         free(),
 		"handed to it": held(mine, 0, 3_000),

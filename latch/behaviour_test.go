@@ -268,7 +268,7 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-// Who waits while Redis loses its data is not told that the count came to zero.
+// A waiter is not told that the count came to zero when Redis loses its data.
 func TestLostDataOpensNothing(t *testing.T) {
 	play(t, func(w *world) {
 		w.set(3)

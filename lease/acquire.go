@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -133,7 +132,7 @@ type acquisition struct {
 	ticket    *engine.Ticket // the place, or nil where there is no queue, or no wait
 	grant     grant          // what was granted
 	lateUntil int64          // the not-after of requests whose answer was never heard
-	lateSeat  int64          // who was to have the process's next place by these; 0: nobody
+	lateSeat  int64          // the owner that was to have the process's next place by these; 0: none
 	marked    bool           // a refused try may have left something in Redis
 	course    course
 }
@@ -246,49 +245,6 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	return v, nil
 }
 
-// undo takes back, in the background, what requests that were not heard of may
-// have done or may still do, and what refused ones have left.
-func (a *acquisition) undo() {
-	if a.grant.token != 0 {
-		// The process has its next place since: a waiter may ask in it, and be granted the
-		// thing.
-		giveUpWith(a.engine, a.resource, a.owner, a.lateSeat, a.lateUntil, a.settings.length)
-		return
-	}
-	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
-	if a.place.Doubt && a.place.Next != 0 {
-		giveUp(a.engine, a.resource, NewOwner(a.owner.client, a.place.Next), a.lateUntil, 0)
-	}
-}
-
-// giveUp releases in the background what owner may have of r, until a release is
-// answered after notAfter. By then, and past what is left of the lease, there is
-// nothing to give up any more.
-func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
-	giveUpWith(e, r, owner, 0, notAfter, left)
-}
-
-// giveUpWith is giveUp; and takes the owner with the number seat out of the queue, who
-// may come there by a late request that grants once more. It stays while it has the
-// process's place: then others of the process wait in it.
-func giveUpWith(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64, left time.Duration) {
-	e.Settle(notAfter, settleLimit(left), func(ctx context.Context) (*conn.Call, error) {
-		leaves := seat
-		if seat != 0 && e.HasSeat(r.Key(), seat) {
-			leaves = 0
-		}
-		call := releaseCall(ctx, e, r, owner, leaves, 0)
-		return call, e.Conn.Run(ctx, call)
-	})
-}
-
-// settleLimit is for how long a clean-up goes on after requests that may leave a lease
-// of which so much is left.
-func settleLimit(left time.Duration) time.Duration {
-	const late = 2 * conn.Window
-	return min(max(left, 0), math.MaxInt64-late) + late
-}
-
 // begin makes the hold and its first lease of what was granted. On an error the
 // caller gives the grant back.
 func (a *acquisition) begin() (*Lease, error) {
@@ -359,27 +315,4 @@ func (a *acquisition) renewAt() time.Duration {
 		return granted + wholeAfter
 	}
 	return renewalAfter(granted, a.settings.length)
-}
-
-// releaseCall returns the call by which owner gives r up. The owner leaves gives up
-// its place in the queue with it, and the owner joins takes one; 0: none does. Where
-// Redis cannot say how to tell the waiters, their polls must do.
-func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner, leaves, joins int64) *conn.Call {
-	publish := e.Publish(ctx)
-	var call *conn.Call
-	if leaves == 0 && joins == 0 {
-		call = r.Release(owner, publish)
-	} else {
-		call = r.(Queueing).ReleaseAnd(owner, publish, ownerOf(e, leaves), ownerOf(e, joins))
-	}
-	call.Cleanup = true
-	return call
-}
-
-// ownerOf returns the owner of this Client with that number; 0: nobody.
-func ownerOf(e *engine.Engine, number int64) Owner {
-	if number == 0 {
-		return Owner{}
-	}
-	return NewOwner(e.Client(), number)
 }

@@ -187,7 +187,7 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// Who has waited on Done finds no context that goes on, also where nobody had asked for
+// A goroutine that has waited on Done finds no context that goes on, also where nobody had asked for
 // the channel before.
 func TestContextsEndBeforeDoneIsClosed(t *testing.T) {
 	for _, asked := range []bool{true, false} {

@@ -8,9 +8,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/renewal"
-	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // hold is what Redis knows: one owner's possession of one thing, with one time to
@@ -26,7 +24,7 @@ type hold struct {
 	engine   *engine.Engine
 	resource Resource
 	number   int64 // the owner's, which is always one of this Client's
-	late     *late // what requests could still do, the answers of which were never heard; nil: nothing
+	late     *late // what requests could still do whose answers were never heard; nil: nothing
 	replicas int32 // how many must acknowledge what prolongs it
 
 	mu       sync.Mutex    // guards what follows, and the leases' own state
@@ -174,126 +172,6 @@ func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 	return next, renew
 }
 
-// Part implements engine.Renewable. Replicas are waited for behind a hold's own
-// call.
-func (h *hold) Part() engine.Part {
-	r, ok := h.resource.(Grouped)
-	if !ok || h.replicas > 0 {
-		return engine.Part{}
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.gone {
-		return engine.Part{} // Renewal says so
-	}
-	return engine.Part{Script: r.RenewMany(), Owner: h.number, Length: h.length(), Until: h.deadline}
-}
-
-// Renewal implements engine.Renewable. A hold that is only suspected is asked
-// for, with a length of 0, which changes nothing. Executed after the deadline a
-// renewal would revive what was given up.
-func (h *hold) Renewal() *conn.Call {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.gone {
-		h.renewing, h.overtook = false, false
-		return nil
-	}
-	call := h.resource.Renew(h.owner(), h.length())
-	call.Until, call.AnyTime, call.Replicas = h.deadline, true, int(h.replicas)
-	return call
-}
-
-// Renewed implements engine.Renewable.
-func (h *hold) Renewed(r engine.Renewed) {
-	kind := h.resource.Kind()
-	gone, answered := answeredGone(r.Err)
-	switch {
-	case answered:
-		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
-		h.endAll(gone)
-	case r.Err != nil:
-		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
-		h.renewalFailed(errs.Plain(r.Err))
-	case !r.Held:
-		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
-		h.endAll(notThere)
-	case r.Short:
-		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
-		h.renewalFailed(errs.NotReplicated.Error())
-	default:
-		h.engine.CountRenewal(kind, telemetry.OutcomeRenewed)
-		h.prolong(r.Sent, r.TTL)
-		if r.Cut > 0 {
-			h.cutShort(r.Cut)
-		}
-	}
-}
-
-// prolong takes in a renewal that was answered with that time to live. If another call
-// has prolonged the hold while the renewal was under way, nobody knows which of the two
-// Redis saw first. As no call shortens the time to live, the later end is the right one.
-func (h *hold) prolong(sent time.Time, ttl time.Duration) {
-	h.mu.Lock()
-	overtaken := h.overtook
-	h.renewing, h.overtook, h.suspect = false, false, false
-	if h.seldom != nil {
-		h.seldom.failure = ""
-	}
-	end := endAt(sent, ttl)
-	if h.gone {
-		h.mu.Unlock()
-		h.prolongedTooLate(end)
-		return
-	}
-	switch length := h.length(); {
-	case length > 0:
-		if !overtaken {
-			h.deadline = end
-		}
-		h.deadline = later(h.deadline, end)
-		h.renewAt = renewalAfter(h.engine.AgeAt(sent), length)
-	case ttl >= 0 && !overtaken: // it has an end
-		h.deadline = earlier(h.deadline, end)
-	}
-	h.reschedule()
-}
-
-// prolonged takes in, under the mutex, that a call other than a renewal has had the hold
-// last until end.
-func (h *hold) prolonged(end time.Time) {
-	h.deadline = later(h.deadline, end)
-	h.overtook = h.renewing
-}
-
-// renewalAfter returns when a lease of that length is renewed that was granted or
-// renewed at sent: after a third of it, or up to a two-hundredth of that earlier, so
-// that leases which are due at nearly the same time are due at the same.
-func renewalAfter(sent, length time.Duration) time.Duration {
-	third := length / 3
-	return (sent + third).Truncate(third / 200)
-}
-
-// renewalFailed has the renewal tried again soon. A hold that the wall clock says
-// is over, and that Redis has not vouched for in time, is over.
-func (h *hold) renewalFailed(failure string) {
-	now := time.Now()
-	h.mu.Lock()
-	h.renewing, h.overtook = false, false
-	h.noteFailure(failure)
-	// Sooner if little is left, as of what was handed over; but not so soon that many
-	// which fail together keep the process busy.
-	pause := min(h.length()/60, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
-	h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)
-	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.vouch {
-		slept := h.slept()
-		h.mu.Unlock()
-		h.endAll(slept)
-		return
-	}
-	h.reschedule()
-}
-
 // reschedule sets when the hold is due and gives the mutex back.
 func (h *hold) reschedule() {
 	gone, next := h.gone, h.next()
@@ -312,29 +190,6 @@ func (h *hold) schedule(next time.Time) {
 	h.mu.Unlock()
 	if gone {
 		h.engine.Renewals.Remove(h)
-	}
-}
-
-// prolonging returns the call as one that prolongs the hold, and so may take no
-// effect once the hold has ended.
-func (h *hold) prolonging(call *conn.Call) *conn.Call {
-	call.Until, call.Replicas = h.until(), int(h.replicas)
-	return call
-}
-
-// prolongedTooLate takes in that a call has had a hold last until end that ended
-// meanwhile. One that was lost is given up, or it would stand in Redis for a whole lease
-// more. One whose leases ended by themselves is not: work may still be going on, and a
-// Release frees it.
-func (h *hold) prolongedTooLate(end time.Time) {
-	h.mu.Lock()
-	lost := h.lost
-	if lost.byItself() {
-		h.deadline = later(h.deadline, end)
-	}
-	h.mu.Unlock()
-	if lost == byLoss {
-		h.settle(0)
 	}
 }
 

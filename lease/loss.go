@@ -73,7 +73,7 @@ func (h *hold) lose(l loss, now time.Time) {
 // the process must have stood still: its scheduler is late by far less.
 const stoodStill = 250 * time.Millisecond
 
-// silent returns, under the mutex, how the hold is lost of which the deadline has come.
+// silent returns, under the mutex, how a hold is lost whose deadline has come.
 func (h *hold) silent(now time.Time) loss {
 	l := loss{how: byLoss, reason: telemetry.LostDeadline}
 	if late := now.Sub(h.deadline); late >= stoodStill {

@@ -75,7 +75,7 @@ func (a *acquisition) ask() *conn.Call {
 
 // become has the acquisition go on as the owner with that number. What the owner
 // before it may have, or get, is given up. The doubt stays: it may be about the place of
-// the new owner, of which the engine knows more than the acquisition does.
+// the new owner: the engine knows more of it than the acquisition does.
 func (a *acquisition) become(number int64) {
 	if number == a.owner.id {
 		return

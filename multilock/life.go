@@ -37,7 +37,7 @@ func (l *life) end(cause error) {
 		c.forget()
 		c.cancel(cause)
 	}
-	close(l.done) // last, so that nobody who has waited for it finds a context that goes on
+	close(l.done) // last, so that no goroutine that waited for it finds a context that goes on
 }
 
 func (l *life) err() error {

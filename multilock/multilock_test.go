@@ -411,7 +411,7 @@ func TestMultiLock_TooShort(t *testing.T) {
 	})
 }
 
-// Who has waited on Done finds no context that goes on, however the lease ended.
+// A goroutine that has waited on Done finds no context that goes on, however the lease ended.
 func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *world) {
 		p := w.process()

@@ -28,7 +28,7 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 
 // HoldCount returns how many leases that owner, of this process or another, has
 // on the lock, as Redis counts them; 0 if it does not hold it. For up to a second after a
-// nested Lock or a Release of which a request was not answered it may be one off: such a
+// nested Lock or a Release whose request was not answered it may be one off: such a
 // request can come late, and is set right when none can come any more.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	s, err := m.state(ctx, "query")

@@ -495,7 +495,8 @@ func TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader(t *testing.T) {
 	}
 }
 
-// Somebody else has taken the lock's expiry away: who joins, nests or renews gives it none.
+// Another program has taken the lock's expiry away: a reader that joins, nests or renews
+// gives it none.
 func TestALockWithoutEndIsGivenNoneByItsReaders(t *testing.T) {
 	play(t, func(w *world) {
 		a, b := w.process(), w.process()

@@ -195,7 +195,7 @@ func (m *RWMutex) look(ctx context.Context, op, field string) (locked bool, coun
 	return call.Int(2) == 1, int(call.Int(3)), nil
 }
 
-// walk goes over those who hold the lock, a page at a time, for as long as more returns
+// walk goes over the holders of the lock, a page at a time, for as long as more returns
 // true. It returns the server's clock at the last page.
 func (m *RWMutex) walk(ctx context.Context, op string, more func(holder) bool) (now int64, err error) {
 	if m.err != nil {
@@ -236,7 +236,7 @@ func parseHolder(field, count string, left, now int64) (h holder, live bool) {
 	return h, left != -2
 }
 
-// writer returns the id of who holds the lock as its writer, "" if nobody does.
+// writer returns the id of the lock's writer, "" if it has none.
 func (m *RWMutex) writer(ctx context.Context, op string) (id string, err error) {
 	if locked, _, err := m.look(ctx, op, ""); err != nil || !locked {
 		return "", err // without going over the readers
@@ -250,7 +250,7 @@ func (m *RWMutex) writer(ctx context.Context, op string) (id string, err error) 
 	return id, err
 }
 
-// readers returns the ids of those who hold the lock as readers.
+// readers returns the ids of the lock's readers.
 func (m *RWMutex) readers(ctx context.Context, op string) (ids []string, err error) {
 	_, err = m.walk(ctx, op, func(h holder) bool {
 		if !h.writes {

@@ -489,7 +489,7 @@ func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 	})
 }
 
-// Who asks for more permits than there are in all is told so at once; who waits when they
+// A request for more permits than there are in all is refused at once; a waiter is told when they
 // become fewer, at the next poll.
 func TestMoreThanThereAreInAll(t *testing.T) {
 	play(t, func(w *world) {

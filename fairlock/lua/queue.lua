@@ -1,4 +1,4 @@
--- Tells some of those who wait for the lock, in their order, so that no call keeps the
+-- Tells some of the waiters of the lock, in their order, so that no call keeps the
 -- server for long however many there are. A place that is not kept any more, because its
 -- process is gone, does not count.
 --

@@ -4,9 +4,7 @@ package conn
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,12 +46,6 @@ type cluster struct {
 	asking sync.WaitGroup
 }
 
-// node is how one server is reached.
-type node struct {
-	options *redis.Options
-	feed    *feed
-}
-
 // relocation is what a MOVED said.
 type relocation struct {
 	addr string
@@ -63,12 +55,6 @@ type relocation struct {
 // overlayLife is for how long a MOVED outweighs the table: longer than the
 // table takes to be reloaded.
 const overlayLife = 2 * time.Second
-
-const (
-	unprobed int32 = iota
-	classicPubSub
-	shardedPubSub
-)
 
 func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
 	c := &cluster{
@@ -89,68 +75,6 @@ func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
 	o.NewClient = c.newNode
 	c.client = redis.NewClusterClient(&o)
 	return c
-}
-
-// newNode is how the table's client makes its nodes. It is where we see their
-// options.
-func (c *cluster) newNode(o *redis.Options) *redis.Client {
-	template := *o
-	n := c.nodeFrom(o)
-	c.mu.Lock()
-	if c.template == nil {
-		c.template = &template
-	}
-	c.nodes[n.options.Addr] = n
-	c.mu.Unlock()
-	options := *n.options
-	options.Dialer = quiet(options.Dialer)
-	return redis.NewClient(&options)
-}
-
-// nodeFrom returns how a server is reached whose options go-redis has made, after the
-// user's NewClient has had its say. Of the client that this makes only the options are
-// used: what it sets is complete in them.
-func (c *cluster) nodeFrom(o *redis.Options) node {
-	made := c.userClient(o)
-	options := *made.Options()
-	_ = made.Close()
-	return node{wireOptions(options, c.feeds), c.feeds.of(options.StreamingCredentialsProvider)}
-}
-
-// userClient returns a client made by the user's function; by go-redis where there is none,
-// or where it makes none.
-func (c *cluster) userClient(o *redis.Options) (made *redis.Client) {
-	defer func() {
-		if p := recover(); p != nil {
-			o.Dialer = func(context.Context, string, string) (net.Conn, error) {
-				return nil, fmt.Errorf("NewClient panicked: %v", p)
-			}
-			made = redis.NewClient(o)
-		}
-	}()
-	if c.make != nil {
-		if made = c.make(o); made != nil {
-			return made
-		}
-	}
-	return redis.NewClient(o)
-}
-
-// reached returns how the server at addr is reached.
-func (c *cluster) reached(addr string) node {
-	c.mu.Lock()
-	n, ok := c.nodes[addr]
-	template := *c.template
-	c.mu.Unlock()
-	if ok {
-		return n
-	}
-	template.Addr, template.NodeAddress = addr, addr
-	n = c.nodeFrom(&template)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.nodes[addr] = n
-	return n
 }
 
 func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
@@ -296,70 +220,6 @@ func (c *cluster) failed(l *lane) {
 	}
 	c.mu.Unlock()
 	c.client.ReloadState(context.Background())
-}
-
-func (c *cluster) sharded(ctx context.Context) (bool, error) {
-	if c.pubsub.Load() == unprobed {
-		if err := c.load(ctx); err != nil { // with the table comes the probe
-			return false, err
-		}
-		select {
-		case <-c.answered:
-		case <-ctx.Done():
-			return false, fmt.Errorf("%w (no master of the cluster has answered)", unavailable(over(ctx)))
-		case <-c.interrupted:
-			return false, unsent{errs.Closed}
-		}
-	}
-	return c.pubsub.Load() == shardedPubSub, nil
-}
-
-// probe finds out whether the servers have sharded channels. One that has not decides for
-// all, as while servers are upgraded one by one. One that has decides when the others have
-// had a moment to answer, since one may be frozen.
-func (c *cluster) probe() {
-	for {
-		var denied, allowed atomic.Int32
-		_ = c.leaving(func() error {
-			return c.client.ForEachMaster(context.Background(), func(ctx context.Context, node *redis.Client) error {
-				switch err := node.PubSubShardNumSub(ctx).Err(); {
-				case err == nil:
-					allowed.Add(1)
-					time.AfterFunc(othersTime, func() { c.learn(shardedPubSub) })
-				case isReply(err) && isUnknownCommand(err):
-					c.learn(classicPubSub)
-				case hasCode(err, "NOPERM "):
-					denied.Add(1)
-				}
-				return nil
-			})
-		})
-		switch {
-		case allowed.Load() > 0:
-			c.learn(shardedPubSub)
-		case denied.Load() > 0:
-			c.learn(classicPubSub) // then only the wake-up of others is lost
-		}
-		select {
-		case <-c.answered:
-			return
-		case <-c.interrupted:
-			return
-		case <-time.After(maxBackoff):
-		}
-	}
-}
-
-func (c *cluster) probed() bool { return c.pubsub.Load() != unprobed }
-
-// othersTime is how long the other masters have once one has sharded channels.
-const othersTime = 100 * time.Millisecond
-
-// learn decides, once.
-func (c *cluster) learn(answer int32) {
-	if c.pubsub.CompareAndSwap(unprobed, answer) {
-		close(c.answered)
-	}
 }
 
 func (c *cluster) masters(ctx context.Context) ([]string, error) {

@@ -193,6 +193,9 @@ func led(o redis.ClusterOptions) redis.Options {
 	users := o.NewClient
 	o.NewClient = func(options *redis.Options) *redis.Client {
 		made := users(options)
+		if made == nil {
+			made = redis.NewClient(options)
+		}
 		node = *made.Options()
 		return made
 	}

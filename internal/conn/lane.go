@@ -66,7 +66,7 @@ type lane struct {
 	closed     bool
 	retired    bool // nothing is taken
 
-	workers sync.WaitGroup // who flush the queue and who connect
+	workers sync.WaitGroup // the goroutines that flush the queue and that connect
 }
 
 func newLane(addr string, options *redis.Options) *lane {
@@ -240,7 +240,7 @@ func (l *lane) flush(w *wire) {
 		}
 		answered := w.run(detached, w.batch...)
 		l.mu.Lock()
-		l.unload(len(w.batch)) // before a caller who is answered looks for a wire
+		l.unload(len(w.batch)) // before a caller that is answered looks for a wire
 		l.mu.Unlock()
 		for _, r := range answered {
 			r.finish()

@@ -10,7 +10,7 @@ import (
 )
 
 // Quadratic, this would take minutes.
-func TestManyWhoLeaveTheQueueDoNotWaitForEachOther(t *testing.T) {
+func TestManyCallersThatLeaveTheQueueDoNotWaitForEachOther(t *testing.T) {
 	const callers = 300_000
 	l := newLane("", &redis.Options{})
 	l.queue = make([]*request, callers)
@@ -32,7 +32,7 @@ func TestManyWhoLeaveTheQueueDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-func TestWhoStaysInTheQueueKeepsItsPlace(t *testing.T) {
+func TestACallerThatStaysInTheQueueKeepsItsPlace(t *testing.T) {
 	l := newLane("", &redis.Options{})
 	var stay []*request
 	for i := range 100 {
@@ -48,7 +48,7 @@ func TestWhoStaysInTheQueueKeepsItsPlace(t *testing.T) {
 		}
 	}
 	if len(l.queue) > 2*len(stay)+1 {
-		t.Errorf("%d are in the queue, of which %d wait", len(l.queue), len(stay))
+		t.Errorf("%d are in the queue, and %d of them wait", len(l.queue), len(stay))
 	}
 	next := 0
 	for _, r := range l.queue {

@@ -187,7 +187,7 @@ func TestAServerThatIsNoMasterIsDialledAFewTimesASecond(t *testing.T) {
 	}, d.option)
 }
 
-// slowNetwork is a connection of which each round trip takes a while.
+// slowNetwork is a connection whose round trips take a while.
 type slowNetwork struct {
 	net.Conn
 	roundTrip time.Duration
@@ -243,7 +243,7 @@ func TestADialThatIsLeftBehindMayReturnANilConnection(t *testing.T) {
 	})
 }
 
-// usersFunctions are the options of which each is a function that runs while a connection
+// usersFunctions are the options that are functions and run while a connection
 // is made.
 var usersFunctions = map[string]func(o *redis.Options, do func() error){
 	"Dialer": func(o *redis.Options, do func() error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// movingSlots is a cluster of embedded servers of which one has all slots.
+// movingSlots is a cluster of embedded servers; one of them has all slots.
 type movingSlots struct {
 	mu      sync.Mutex
 	servers map[string]*redistest.FaultProxy

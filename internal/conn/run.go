@@ -208,8 +208,8 @@ func (t *attempt) backoff() time.Duration {
 
 // because explains an end that the last failure may have led to.
 //
-// A deadline that passed while Redis could not be reached is errs.Unavailable. A caller who
-// left before is not told that: it did not leave for that.
+// A deadline that passed while Redis could not be reached is errs.Unavailable. A caller that
+// left before is not told that: Redis is not why it left.
 func (t *attempt) because(end error) error {
 	if t.silent {
 		end = unavailable(end)

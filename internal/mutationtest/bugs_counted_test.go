@@ -133,14 +133,14 @@ var countedBugs = []bug{
 		pkg:  "semaphore", tests: []string{"TestACallInDoubtOutlivesAStepOfTheClock"},
 	},
 	{
-		name: "who asks for more permits than there are in all waits",
+		name: "a request for more permits than there are in all waits",
 		file: "semaphore/lua/take.lua",
 		old:  "all > 0 and wanted > all and number <= all and 2 or 0",
 		new:  "0",
 		pkg:  "semaphore", tests: []string{"TestMoreThanThereAreInAll"},
 	},
 	{
-		name: "who asks for permits that are to be made is refused",
+		name: "a request for permits that are still to be made is refused",
 		file: "semaphore/lua/take.lua",
 		old:  "all > 0 and wanted > all and number <= all and 2 or 0",
 		new:  "wanted > all and 2 or 0",

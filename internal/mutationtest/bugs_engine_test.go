@@ -13,7 +13,7 @@ var engineBugs = []bug{
 	},
 	{
 		name: "a grant that came too late is given up with the place of the next",
-		file: "lease/acquire.go",
+		file: "lease/giveup.go",
 		old:  "if a.grant.token != 0 {",
 		new:  "if false {",
 		pkg:  ".", tests: []string{"TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne"},
@@ -27,7 +27,7 @@ var engineBugs = []bug{
 	},
 	{
 		name: "a place that the line has is given up with a late grant",
-		file: "lease/acquire.go",
+		file: "lease/giveup.go",
 		old:  "if seat != 0 && e.HasSeat(r.Key(), seat) {",
 		new:  "if false {",
 		pkg:  ".", tests: []string{"TestAPlaceThatIsWaitedInStaysWhenALateGrantIsGivenUp"},
@@ -55,21 +55,21 @@ var engineBugs = []bug{
 	},
 	{
 		name: "a renewal that was overtaken shortens a deadline",
-		file: "lease/hold.go",
+		file: "lease/renew.go",
 		old:  "h.overtook = h.renewing",
 		new:  "h.overtook = false",
 		pkg:  ".", tests: []string{"TestARenewalThatWasOvertakenShortensNothing"},
 	},
 	{
 		name: "no renewal shortens a deadline after one that was overtaken",
-		file: "lease/hold.go",
+		file: "lease/renew.go",
 		old:  "h.renewing, h.overtook, h.suspect = false, false, false",
 		new:  "h.renewing, h.suspect = false, false",
 		pkg:  ".", tests: []string{"TestARenewalAfterAnOvertakenOneMayShorten"},
 	},
 	{
 		name: "MaxHold frees the key when a renewal is answered after it",
-		file: "lease/hold.go",
+		file: "lease/renew.go",
 		old:  "if lost == byLoss {",
 		new:  "if lost == byLoss || lost == byItself {",
 		pkg:  ".", tests: []string{"TestTheKeyStaysAfterMaxHold"},
@@ -83,7 +83,7 @@ var engineBugs = []bug{
 	},
 	{
 		name: "a clean-up after the longest lease ends before it begins",
-		file: "lease/acquire.go",
+		file: "lease/giveup.go",
 		old:  "return min(max(left, 0), math.MaxInt64-late) + late",
 		new:  "return max(left, 0) + late",
 		pkg:  ".", tests: []string{"TestTheLongestDurations"},

@@ -4,7 +4,7 @@ package mutationtest
 
 var interopBugs = []bug{
 	{
-		name: "who listens outside the queue is not told of a hand-over",
+		name: "a listener outside the queue is not told of a hand-over",
 		file: "internal/lockhash/lua/release.lua",
 		old:  "  if outsiders() then\n",
 		new:  "  if false then\n",
@@ -19,18 +19,18 @@ var interopBugs = []bug{
 		pkg:  ".", tests: []string{"TestHandOver_ThoseOutsideTheQueueAreToldOfIt"},
 	},
 	{
-		name: "who releases in the open takes the lock again at once",
+		name: "a Client that releases in the open takes the lock again at once",
 		file: "internal/engine/wait.go",
 		old:  "case w.Ticket != nil && !each && e.leftOpen(w.Key):",
 		new:  "case false:",
-		pkg:  ".", tests: []string{"TestHandOver_WhoReleasesInTheOpenWaitsTheMomentOut"},
+		pkg:  ".", tests: []string{"TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut"},
 	},
 	{
 		name: "a release that nobody queues for is never open",
 		file: "internal/lockhash/lua/free.lua",
 		old:  "  return {1, 0, 1}\n",
 		new:  "  return {1, 0}\n",
-		pkg:  ".", tests: []string{"TestHandOver_WhoReleasesInTheOpenWaitsTheMomentOut"},
+		pkg:  ".", tests: []string{"TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut"},
 	},
 	{
 		name: "tokens are shared with Java at a name where it counts them elsewhere",
@@ -47,10 +47,10 @@ var interopBugs = []bug{
 		pkg:  "internal/keys", tests: []string{"TestPermitsThatJavaWouldLookForElsewhereAreRefused"},
 	},
 	{
-		name: "a lock is left held by one who may not leave the queue",
+		name: "a lock is left held by a user without the right to leave the queue",
 		file: "internal/lockhash/lua/enter.lua",
 		old:  "    redis.call('HDEL', KEYS[1], me)\n    return redis.pcall('ZREM', KEYS[4], me)\n",
 		new:  "    return redis.pcall('ZREM', KEYS[4], me)\n",
-		pkg:  "fairlock", tests: []string{"TestWhoMayNotLeaveTheQueueIsNotGrantedTheLock"},
+		pkg:  "fairlock", tests: []string{"TestAUserWithoutTheRightToLeaveTheQueueIsNotGrantedTheLock"},
 	},
 }

@@ -5,7 +5,7 @@ package mutationtest
 var leaseBugs = []bug{
 	{
 		name: "a key of another type is taken for a renewal that failed",
-		file: "lease/hold.go",
+		file: "lease/renew.go",
 		old:  "\tcase answered:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeGone)\n\t\th.endAll(gone)\n",
 		new:  "\tcase answered:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed(errs.Plain(gone.also))\n",
 		pkg:  ".", tests: []string{"TestAKeyThatBecameAnotherTypeIsToldByTheNextRenewal"},

@@ -67,7 +67,7 @@ var rwlockBugs = []bug{
 		tests: []string{"TestAQueryLooksAtFewReadersAtATime"},
 	},
 	{
-		name:  "the first page of those who wait is taken for all of them",
+		name:  "the first page of waiters is taken for all of them",
 		file:  "fairlock/query.go",
 		old:   "from = call.Text(2)",
 		new:   "from = \"\"",

@@ -82,7 +82,7 @@ var sentinelBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestTheSentinelsAreAskedWithoutAConnectionToTheMaster"},
 	},
 	{
-		name: "the master is dialled to ask who it is",
+		name: "the master is dialled to learn its address",
 		file: "internal/conn/failover.go",
 		old:  "const nowhere = \"unix\"",
 		new:  "const nowhere = \"tcp\"",
@@ -118,7 +118,7 @@ var sentinelBugs = []bug{
 	},
 	{
 		name: "a lease that is over by the wall clock goes on while Redis is out of reach",
-		file: "lease/hold.go",
+		file: "lease/renew.go",
 		old:  "if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.vouch {",
 		new:  "if false {",
 		pkg:  "lease", tests: []string{"TestAMachineThatWakesWithoutRedisLosesItsLeasesAfterASixth"},

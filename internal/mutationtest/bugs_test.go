@@ -35,7 +35,7 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a lease that was lost goes on being renewed",
-		file: "lease/hold.go",
+		file: "lease/renew.go",
 		old:  "call.Until, call.AnyTime, call.Replicas = h.deadline, true, int(h.replicas)",
 		new:  "call.Replicas = int(h.replicas)",
 		pkg:  ".", tests: []string{"TestInterleaving_RenewalExecutedAfterTheLocalLoss"},
@@ -56,7 +56,7 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a renewal that too few replicas have counts",
-		file: "lease/hold.go",
+		file: "lease/renew.go",
 		old:  "\tcase r.Short:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed(errs.NotReplicated.Error())\n",
 		new:  "",
 		pkg:  ".", tests: []string{"TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount"},

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// wholeID is the id of a Client of Holdfast: a UUID of version 8. Who knows one can take
+// wholeID is the id of a Client of Holdfast: a UUID of version 8. A reader that knows one can take
 // over what that Client holds.
 var wholeID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 

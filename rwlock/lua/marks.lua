@@ -61,7 +61,7 @@ end
 
 -- purge drops marks that nobody refreshes any more, and those that would count for longer
 -- than any mark does: the clock has been set back since, and their times are those of the
--- old clock. Who still waits leaves a mark again, by the new one.
+-- old clock. A waiter that still waits leaves a mark again, by the new one.
 local function purge(at, ms)
   local dead, ahead = string.format('%.0f', ms), string.format('%.0f', ms + 10000)
   for _, range in ipairs({{'-inf', dead}, {ahead, '+inf'}}) do

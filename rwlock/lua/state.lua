@@ -1,4 +1,4 @@
--- Tells some of those who hold the lock, so that no call keeps the server for long
+-- Tells some of the holders of the lock, so that no call keeps the server for long
 -- however many there are.
 --
 -- KEYS[1] the lock

@@ -1,0 +1,78 @@
+// Giving up what requests may have taken that nobody wants any more.
+
+package lease
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+)
+
+// undo takes back, in the background, what requests that were not heard of may
+// have done or may still do, and what refused ones have left.
+func (a *acquisition) undo() {
+	if a.grant.token != 0 {
+		// The process has its next place since: a waiter may ask in it, and be granted the
+		// thing.
+		giveUpWith(a.engine, a.resource, a.owner, a.lateSeat, a.lateUntil, a.settings.length)
+		return
+	}
+	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
+	if a.place.Doubt && a.place.Next != 0 {
+		giveUp(a.engine, a.resource, NewOwner(a.owner.client, a.place.Next), a.lateUntil, 0)
+	}
+}
+
+// giveUp releases in the background what owner may have of r, until a release is
+// answered after notAfter. By then, and past what is left of the lease, there is
+// nothing to give up any more.
+func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
+	giveUpWith(e, r, owner, 0, notAfter, left)
+}
+
+// giveUpWith is giveUp; and takes the owner with the number seat out of the queue. That
+// owner may come there by a late request that grants once more. It stays while it has the
+// process's place: then others of the process wait in it.
+func giveUpWith(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64, left time.Duration) {
+	e.Settle(notAfter, settleLimit(left), func(ctx context.Context) (*conn.Call, error) {
+		leaves := seat
+		if seat != 0 && e.HasSeat(r.Key(), seat) {
+			leaves = 0
+		}
+		call := releaseCall(ctx, e, r, owner, leaves, 0)
+		return call, e.Conn.Run(ctx, call)
+	})
+}
+
+// settleLimit is for how long a clean-up goes on after requests that may leave a lease of
+// that length.
+func settleLimit(left time.Duration) time.Duration {
+	const late = 2 * conn.Window
+	return min(max(left, 0), math.MaxInt64-late) + late
+}
+
+// releaseCall returns the call by which owner gives r up. The owner leaves gives up
+// its place in the queue with it, and the owner joins takes one; 0: none does. Where
+// Redis cannot say how to tell the waiters, their polls must do.
+func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner, leaves, joins int64) *conn.Call {
+	publish := e.Publish(ctx)
+	var call *conn.Call
+	if leaves == 0 && joins == 0 {
+		call = r.Release(owner, publish)
+	} else {
+		call = r.(Queueing).ReleaseAnd(owner, publish, ownerOf(e, leaves), ownerOf(e, joins))
+	}
+	call.Cleanup = true
+	return call
+}
+
+// ownerOf returns the owner of this Client with that number; 0: nobody.
+func ownerOf(e *engine.Engine, number int64) Owner {
+	if number == 0 {
+		return Owner{}
+	}
+	return NewOwner(e.Client(), number)
+}

@@ -92,7 +92,7 @@ func (m *Manager) told(l *lane, c *Call, err error) error {
 		return errs.Closed
 	case judge(err) == again:
 		m.topology.failed(l)
-		return err
+		return explained(err, c.Script)
 	default:
 		return typed(err, c.Script)
 	}

@@ -34,47 +34,50 @@ func (e *Engine) renewalsTried(node string, outcome error) {
 	if errors.Is(outcome, errs.Closed) {
 		return
 	}
-	now := time.Now()
-	e.outages.mu.Lock()
-	o := e.outages.byNode[node]
-	if o == nil {
-		if outcome == nil {
-			e.outages.mu.Unlock()
-			return
-		}
-		if e.outages.byNode == nil {
-			e.outages.byNode = make(map[string]*outage)
-		}
-		o = new(outage)
-		e.outages.byNode[node] = o
-	}
-	before := *o
-	switch {
-	case outcome == nil:
-		o.since, o.told = time.Time{}, false
-	case o.since.IsZero():
-		o.since, o.told = now, now.Sub(o.said) >= outageQuiet
-		if o.told {
-			o.said = now
-		}
-	}
-	after := *o
-	e.outages.mu.Unlock()
-
-	switch {
-	case !before.told && after.told:
+	switch begun, lasted := e.outages.take(node, outcome != nil, time.Now()); {
+	case begun:
 		e.Log.Warn("holdfast: renewals fail; they are tried again until their leases are over",
 			"server", node, "error", outcome)
-	case before.told && outcome == nil:
-		e.Log.Info("holdfast: renewals get through again", "server", node, "after", LogTime(now.Sub(before.since)))
+	case lasted > 0:
+		e.Log.Info("holdfast: renewals get through again", "server", node, "after", LogTime(lasted))
 	}
 }
 
-// noneThrough returns one of the errors if there is one for each renewal, else nil.
+// take takes in one outcome. It reports whether the log is to be told that an outage has begun;
+// or how long one has lasted that the log was told of, and that is over.
+func (o *outages) take(node string, failed bool, now time.Time) (begun bool, lasted time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := o.byNode[node]
+	switch {
+	case at == nil && !failed:
+	case !failed:
+		if at.told {
+			lasted = now.Sub(at.since)
+		}
+		at.since, at.told = time.Time{}, false
+	case at == nil:
+		if o.byNode == nil {
+			o.byNode = make(map[string]*outage)
+		}
+		o.byNode[node] = &outage{since: now, said: now, told: true}
+		begun = true
+	case at.since.IsZero():
+		begun = now.Sub(at.said) >= outageQuiet
+		at.since, at.told = now, begun
+		if begun {
+			at.said = now
+		}
+	}
+	return begun, lasted
+}
+
+// noneThrough returns one of the errors if there is one for each renewal, else nil. That
+// another type of value stands at a lease's key is an answer about that lease alone.
 func noneThrough(outcomes []error) error {
 	var last error
 	for _, err := range outcomes {
-		if err == nil {
+		if err == nil || errors.Is(err, errs.WrongType) {
 			return nil
 		}
 		last = err

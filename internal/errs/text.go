@@ -1,4 +1,4 @@
-// How an error reads: one prefix, one line, and nothing of Redis's own bookkeeping.
+// How an error reads: one prefix, and one line.
 
 package errs
 
@@ -33,33 +33,10 @@ func Bare(err error) error {
 	return err
 }
 
-// Plain returns the text of err as a part of another: without the prefix, on one line,
-// and without what Redis adds about the script in which it came upon an error.
+// Plain returns the text of err as a part of another: without the prefix, and on one line.
 func Plain(err error) string {
 	text := strings.ReplaceAll(err.Error(), prefix, "")
-	text = strings.ReplaceAll(text, "\n", "; ")
-	return withoutScript(text)
-}
-
-// withoutScript cuts what Redis says of a script that failed: Redis 7 behind the error
-// (" script: <hash>, on @user_script:15."), Redis 6 before it ("ERR Error running script
-// (call to f_<hash>): @user_script:15: @user_script: 15: -").
-func withoutScript(text string) string {
-	if before, rest, found := strings.Cut(text, "ERR Error running script (call to f_"); found {
-		_, rest, _ = strings.Cut(rest, "): ")
-		for strings.HasPrefix(rest, "@user_script:") {
-			_, rest, _ = strings.Cut(strings.TrimPrefix(rest, "@user_script:"), ": ")
-		}
-		text = before + strings.TrimPrefix(rest, "-")
-	}
-	for {
-		before, rest, _ := strings.Cut(text, " script: ")
-		hash, rest, found := strings.Cut(rest, ", on @user_script:")
-		if !found || strings.Contains(hash, " ") {
-			return text
-		}
-		text = before + strings.TrimPrefix(strings.TrimLeft(rest, "0123456789"), ".")
-	}
+	return strings.ReplaceAll(text, "\n", "; ")
 }
 
 // Ended adds to the error of a wait that ctx ended the cause that was given to ctx, if

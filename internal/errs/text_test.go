@@ -30,30 +30,6 @@ func TestAnErrorHasOnePrefixAndIsOneLine(t *testing.T) {
 	}
 }
 
-func TestAnErrorSaysNothingOfRedissScripts(t *testing.T) {
-	const (
-		hash = "58fbb04a1b2c3d4e5f60718293a4b5c6d7e8f901"
-		want = "holdfast: lock: OOM command not allowed."
-	)
-	for _, text := range []string{
-		"OOM command not allowed.",
-		"OOM command not allowed. script: " + hash + ", on @user_script:15.",
-		"ERR Error running script (call to f_" + hash + "): @user_script:15: @user_script: 15: -OOM command not allowed.",
-		"ERR Error running script (call to f_" + hash + "): @user_script:15: OOM command not allowed.",
-	} {
-		if got := errs.Wrap("lock", errors.New(text)).Error(); got != want {
-			t.Errorf("%q becomes\n%q, want\n%q", text, got, want)
-		}
-	}
-	twice := fmt.Errorf("last failure: %s script: %s, on @user_script:7. (and more)", "ERR no", hash)
-	if got, want := errs.Plain(twice), "last failure: ERR no (and more)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for _, text := range []string{"a script: of one's own", "no script: ", "ERR Error running script (call to f_"} {
-		_ = errs.Plain(errors.New(text)) // whatever it is: no panic, and it ends
-	}
-}
-
 func TestAnEndedWaitMatchesTheCauseOfItsContext(t *testing.T) {
 	shutdown := errors.New("the program shuts down")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -90,7 +90,7 @@ var connBugs = []bug{
 	},
 	{
 		name: "a try has no bound of its own",
-		file: "internal/engine/once.go",
+		file: "internal/engine/bounded.go",
 		old:  "return context.WithTimeoutCause(ctx, TryBound, errTryBound)",
 		new:  "return context.WithTimeoutCause(ctx, 100*TryBound, errTryBound)",
 		pkg:  ".", tests: []string{"TestATryEndsByItselfWhereRedisCannotBeReached"},

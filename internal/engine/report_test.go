@@ -4,6 +4,7 @@ package engine
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -43,21 +44,15 @@ func TestWhatIsCountedIsNeverDropped(t *testing.T) {
 }
 
 func TestNothingIsCalledOnceCloseWaitsNoLonger(t *testing.T) {
-	begun, block := make(chan struct{}), make(chan struct{})
-	var o outlet
-	o.put(func() { close(begun); <-block })
-	<-begun
-	o.put(func() { t.Error("called after Close") })
-	o.close(time.Now())
-	o.put(func() { t.Error("taken after Close") })
-	close(block)
-	for { // until its goroutine has ended
-		o.mu.Lock()
-		running := o.running
-		o.mu.Unlock()
-		if !running {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		begun, block := make(chan struct{}), make(chan struct{})
+		var o outlet
+		o.put(func() { close(begun); <-block })
+		<-begun
+		o.put(func() { t.Error("called after Close") })
+		o.close(time.Now())
+		o.put(func() { t.Error("taken after Close") })
+		close(block)
+		synctest.Wait() // its goroutine has ended
+	})
 }

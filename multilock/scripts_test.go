@@ -4,9 +4,9 @@ package multilock
 
 import (
 	"context"
+	"embed"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -187,14 +187,17 @@ func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 	}
 }
 
+//go:embed lua
+var lua embed.FS
+
 // Every script has its contract, and no other.
 func TestScripts_Contracts(t *testing.T) {
-	files, err := fs.Glob(os.DirFS("lua"), "*.lua")
+	files, err := fs.Glob(lua, "lua/*.lua")
 	if err != nil || len(files) != 2 {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		source, err := os.ReadFile("lua/" + file)
+		source, err := lua.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

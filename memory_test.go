@@ -23,7 +23,7 @@ import (
 // Mutex may make, go-redis's own included. Allocations are exact where times are not, so
 // this is where it shows that the path of every lock has grown. Lower it when they become
 // fewer.
-const pairAllocations = 10
+const pairAllocations = 8
 
 // heldBytes is the most heap that a held renewed lock may take before Context is
 // called: its name, the Mutex, the Lease and all that renews it.

@@ -15,8 +15,9 @@ import (
 // leaves no less than what was found; so half of that is soon enough.
 func (h *hold) cutShort(left time.Duration) {
 	h.mu.Lock()
-	told := h.cut
-	h.cut = true
+	s := h.seldomly()
+	told := s.cut
+	s.cut = true
 	h.renewAt = min(h.renewAt, h.engine.Age()+max(left/2, MinLease/3))
 	length := h.length()
 	h.reschedule()

@@ -34,7 +34,6 @@ type hold struct {
 	cohort   *cohort       // how far it may be passed on; nil: not at all
 	deadline time.Time     // with its wall time, for the day that the machine sleeps
 	renewAt  time.Duration // by the Client's age
-	vouch    time.Duration // by when Redis must say that a hold is there which suspect is about
 	leases   *Lease        // those that have not ended, the last granted first
 	seldom   *seldom       // what most holds never have; nil without
 	lost     end           // why it is gone, unless it was released
@@ -45,7 +44,6 @@ type hold struct {
 	suspect  bool          // the wall clock says that it may be over: ask
 	entering bool          // a nested acquisition is on its way
 	changing bool          // a change of the count is on its way; only one is at a time
-	cut      bool          // another client makes its time to live shorter: that has been told
 
 	first Lease // the lease that began it, here to save an allocation
 }
@@ -92,7 +90,7 @@ func (h *hold) Timeout() time.Duration {
 	now := time.Now()
 	left := h.deadline.Sub(now)
 	if h.suspect && h.overByWallClock(now) {
-		left = min(left, h.vouch-h.engine.AgeAt(now))
+		left = min(left, h.seldom.vouch-h.engine.AgeAt(now))
 	}
 	return min(h.try(), max(left, shortestTry))
 }
@@ -165,7 +163,7 @@ func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 		h.renewing = true
 	}
 	if !h.suspect {
-		h.suspect, h.vouch = true, h.engine.AgeAt(now)+h.try()
+		h.suspect, h.seldomly().vouch = true, h.engine.AgeAt(now)+h.try()
 	}
 	h.mu.Unlock()
 	next, _ = h.Tick(now)

@@ -40,6 +40,9 @@ type seldom struct {
 	failure string        // why the last renewal failed; "" if it did not
 	failing time.Duration // when the first of those was due that failed, by the Client's age
 
+	vouch time.Duration // by when Redis must say that a suspect hold is there, by the Client's age
+	cut   bool          // another client makes its time to live shorter: that has been told
+
 	lost loss          // how the hold was lost; how is notYet while it is not
 	at   time.Time     // when
 	held time.Duration // how long it had been held

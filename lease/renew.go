@@ -122,7 +122,7 @@ func (h *hold) renewalFailed(failure string) {
 	// which fail together keep the process busy.
 	pause := min(h.length()/60, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
 	h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)
-	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.vouch {
+	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.seldom.vouch {
 		slept := h.slept()
 		h.mu.Unlock()
 		h.endAll(slept)

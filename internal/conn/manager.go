@@ -51,10 +51,15 @@ func New(rdb redis.UniversalClient, log *slog.Logger) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{topology: t, address: addressOf(rdb), feeds: fs, log: log}
+	return newManager(t, addressOf(rdb), fs, log), nil
+}
+
+func newManager(t topology, address string, fs *feeds, log *slog.Logger) *Manager {
+	m := &Manager{topology: t, address: address, feeds: fs, log: log}
+	m.sweeper.sweep = t.sweep
 	m.closing, m.close = context.WithCancelCause(context.Background())
 	m.closed, m.shut = context.WithCancelCause(context.Background())
-	return m, nil
+	return m
 }
 
 // Interrupt ends every call with errs.Closed but those marked Cleanup, which go

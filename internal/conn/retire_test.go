@@ -48,9 +48,7 @@ func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 		}}
 		fs := &feeds{log: slog.New(slog.DiscardHandler)}
 		c := newCluster(redis.ClusterOptions{ClusterSlots: slots.slots, Dialer: slots.dial, ConnMaxIdleTime: -1}, fs)
-		m := &Manager{topology: c, feeds: fs, log: fs.log}
-		m.closing, m.close = context.WithCancelCause(context.Background())
-		m.closed, m.shut = context.WithCancelCause(context.Background())
+		m := newManager(c, first, fs, fs.log)
 		defer m.Close()
 		script := NewScript("s", "return {1, 0}", Timeless)
 		use := func() {

@@ -28,7 +28,7 @@ const (
 // mends.
 func (m *Manager) Run(ctx context.Context, c *Call) error {
 	t := attempt{m: m, call: c}
-	m.sweeper.start(m.topology.sweep)
+	m.sweeper.start()
 	for {
 		if err := m.over(ctx, c); err != nil {
 			return t.because(err)

@@ -13,6 +13,7 @@ const sweepEvery = 10 * time.Second
 
 // sweeper calls a function again and again, from the first start to stop.
 type sweeper struct {
+	sweep   func(now time.Time) // what it calls
 	once    sync.Once
 	running sync.WaitGroup
 
@@ -22,18 +23,18 @@ type sweeper struct {
 }
 
 // start begins, unless that has happened.
-func (s *sweeper) start(sweep func(now time.Time)) {
-	s.once.Do(func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if !s.stopped {
-			s.timer = time.AfterFunc(sweepEvery, func() { s.run(sweep) })
-		}
-	})
+func (s *sweeper) start() { s.once.Do(s.begin) }
+
+func (s *sweeper) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.timer = time.AfterFunc(sweepEvery, s.run)
+	}
 }
 
 // run sweeps once.
-func (s *sweeper) run(sweep func(now time.Time)) {
+func (s *sweeper) run() {
 	s.mu.Lock()
 	if s.stopped {
 		s.mu.Unlock()
@@ -42,7 +43,7 @@ func (s *sweeper) run(sweep func(now time.Time)) {
 	s.running.Add(1)
 	s.mu.Unlock()
 
-	sweep(time.Now())
+	s.sweep(time.Now())
 
 	s.mu.Lock()
 	defer s.mu.Unlock()

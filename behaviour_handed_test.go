@@ -223,7 +223,7 @@ func TestHanded_MessagesForOthers(t *testing.T) {
 		if len(channels) != 1 {
 			t.Fatalf("channels %q", channels)
 		}
-		for _, text := range []string{"", "0", "1", "1 ", " 1", "999 5 2000", "1 5", "x 5 2000", "1 x 2000", "1 5 x", "-1 -1 -1", "99999999999999999999 1 2000", "1 5 2000 1"} {
+		for _, text := range []string{"", "0", "1", "1 ", " 1", "999 5 2000", "999 5 60000", "1 5", "x 5 2000", "1 x 2000", "1 5 x", "-1 -1 -1", "99999999999999999999 1 2000", "1 5 2000 1"} {
 			w.rdb.Publish(t.Context(), channels[0], text)
 			time.Sleep(time.Millisecond)
 			synctest.Wait()

@@ -71,7 +71,7 @@ var engineBugs = []bug{
 		name: "MaxHold frees the key when a renewal is answered after it",
 		file: "lease/renew.go",
 		old:  "if lost == byLoss {",
-		new:  "if lost == byLoss || lost == byItself {",
+		new:  "if lost == byLoss || lost.byItself() {",
 		pkg:  ".", tests: []string{"TestTheKeyStaysAfterMaxHold"},
 	},
 	{
@@ -85,7 +85,7 @@ var engineBugs = []bug{
 		name: "a clean-up after the longest lease ends before it begins",
 		file: "lease/giveup.go",
 		old:  "return min(max(left, 0), math.MaxInt64-late) + late",
-		new:  "return max(left, 0) + late",
+		new:  "return min(max(left, 0), math.MaxInt64) + late",
 		pkg:  ".", tests: []string{"TestTheLongestDurations"},
 	},
 	{

@@ -15,7 +15,7 @@ var leaseBugs = []bug{
 		name: "the release of an overwritten lock does not say that it was lost",
 		file: "lease/release.go",
 		old:  "\t\treturn h.foundGone(gone)\n",
-		new:  "\t\treturn err\n",
+		new:  "\t\t_ = gone\n\t\treturn err\n",
 		pkg:  ".", tests: []string{"TestAKeyThatBecameAnotherTypeIsToldByTheHoldersCalls"},
 	},
 	{

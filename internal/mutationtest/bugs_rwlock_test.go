@@ -18,8 +18,8 @@ var rwlockBugs = []bug{
 	{
 		name: "read-write locks whose names share a token share the marks of their writers",
 		file: "internal/keys/rw.go",
-		old:  "own(writersPrefix, name)",
-		new:  "neighbour(writersPrefix, name)",
+		old:  "Writers:  own(writersPrefix, name),\n\t\tWaiting:  own(waitingPrefix, name)",
+		new:  "Writers:  neighbour(writersPrefix, name),\n\t\tWaiting:  neighbour(waitingPrefix, name)",
 		pkg:  "rwlock",
 		tests: []string{
 			"TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken",

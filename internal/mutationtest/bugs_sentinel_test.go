@@ -92,7 +92,7 @@ var sentinelBugs = []bug{
 		name: "the master that the first connection leads to is not compared",
 		file: "internal/conn/failover.go",
 		old:  "\tif err == nil {\n\t\tf.told(master)\n\t}\n\tif conn != nil {",
-		new:  "\tif conn != nil {",
+		new:  "\t_, _ = master, err\n\tif conn != nil {",
 		pkg:  "internal/conn", tests: []string{"TestAMasterThatWasDialledBeforeTheFirstQuestionIsLeft"},
 	},
 	{

@@ -214,7 +214,7 @@ var firstBugs = []bug{
 		name: "a try with the context of an ended lease makes a new owner",
 		file: "lease/acquire.go",
 		old:  "Carried(ctx, q.Engine, q.Resource); outer != nil {",
-		new:  "Carried(ctx, q.Engine, q.Resource); outer != nil && (outer.cause() == nil || !q.Try) {",
+		new:  "Carried(ctx, q.Engine, q.Resource); outer != nil && (outer.why() == nil || !q.Try) {",
 		pkg:  ".", tests: []string{"TestInterleaving_StaleLeaseContext"},
 	},
 	{
@@ -270,7 +270,7 @@ var firstBugs = []bug{
 	h.mu.Lock()
 	if l.ended == notYet && h.count == 1 && !h.entering {
 		h.mu.Unlock()
-		err := h.free(context.WithoutCancel(ctx), 0)
+		err := h.free(h.engine.Grace(), 0)
 		h.mu.Lock()
 		e, begun := h.finish(l, byRelease), h.granted
 		h.gone = true
@@ -324,9 +324,9 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a release of permits wakes nobody who waits for more than one",
-		file: "semaphore/lua/add.lua",
-		old:  "if reply[1] and free > 0 and free > number then",
-		new:  "if reply[1] and free > 0 and number <= 0 then",
+		file: "semaphore/lua/give.lua",
+		old:  "if free > 0 and free > number then",
+		new:  "if free > 0 and number <= 0 then",
 		pkg:  "semaphore", tests: []string{"TestAReleaseWakesWhoeverItIsEnoughFor"},
 	},
 

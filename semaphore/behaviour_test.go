@@ -493,7 +493,9 @@ func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 // become fewer, at the next poll.
 func TestMoreThanThereAreInAll(t *testing.T) {
 	play(t, func(w *world) {
-		s, ctx := w.set(3), w.t.Context()
+		ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+		defer cancel()
+		s := w.set(3)
 		began := time.Now()
 		w.is(s.Acquire(ctx, 4), errs.NoPermits)
 		w.is(s.TryAcquire(ctx, 4), errs.NoPermits)

@@ -311,11 +311,11 @@ func TestAHookOfDoThatBlocksKeepsNobodyElse(t *testing.T) {
 		work := func(context.Context) error { return nil }
 		go func() {
 			done <- holdfast.Do(t.Context(), p.Mutex("entering"), work,
-				holdfast.OnAcquire(func(context.Context) { <-block }))
+				holdfast.OnAcquire(func(context.Context, string) { <-block }))
 		}()
 		go func() {
 			done <- holdfast.Do(t.Context(), p.Mutex("leaving"), work,
-				holdfast.OnExit(func(context.Context, error) { <-block }))
+				holdfast.OnExit(func(context.Context, string, error) { <-block }))
 		}()
 		w.at(time.Minute)
 		w.release(w.lock(t.Context(), p.mutex))

@@ -17,6 +17,7 @@ type Lockable[H Handle] interface {
 
 // Handle is what Do needs of a hold.
 type Handle interface {
+	Name() string
 	Context(parent context.Context) context.Context
 	Release(ctx context.Context) error
 }
@@ -60,11 +61,11 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 		}
 		err = together(err, l.Release(ctx))
 		if d.onExit != nil {
-			d.onExit(ctx, err)
+			d.onExit(ctx, l.Name(), err)
 		}
 	}()
 	if d.onAcquire != nil {
-		d.onAcquire(held)
+		d.onAcquire(held, l.Name())
 	}
 	value, err = work(held)
 	returned = true
@@ -104,18 +105,19 @@ var errUnfinished = errors.New("holdfast: do: work panicked or ended its gorouti
 type DoOption func(*doing)
 
 type doing struct {
-	onAcquire func(ctx context.Context)
-	onExit    func(ctx context.Context, err error)
+	onAcquire func(ctx context.Context, name string)
+	onExit    func(ctx context.Context, name string, err error)
 }
 
 // OnAcquire has Do call hook when it holds the lock, before work, with work's
-// context. If hook panics work is not run and the lock is released.
-func OnAcquire(hook func(ctx context.Context)) DoOption {
+// context and the name of what is held. If hook panics work is not run and the lock is
+// released.
+func OnAcquire(hook func(ctx context.Context, name string)) DoOption {
 	return func(d *doing) { d.onAcquire = hook }
 }
 
-// OnExit has Do call hook when it has released the lock, with the error that Do
-// returns: also when work failed or panicked, but not when the lock was not got.
-func OnExit(hook func(ctx context.Context, err error)) DoOption {
+// OnExit has Do call hook when it has released the lock, with the name of what was held
+// and the error that Do returns: also when work failed or panicked, but not when the lock was not got.
+func OnExit(hook func(ctx context.Context, name string, err error)) DoOption {
 	return func(d *doing) { d.onExit = hook }
 }

@@ -94,8 +94,8 @@ func TestBehaviour20_NotAcquired(t *testing.T) {
 		err := holdfast.Do(ctx, q.mutex, func(context.Context) error {
 			t.Error("work has run")
 			return nil
-		}, holdfast.OnAcquire(func(context.Context) { t.Error("the hook of the grant has run") }),
-			holdfast.OnExit(func(context.Context, error) { t.Error("the hook of the exit has run") }))
+		}, holdfast.OnAcquire(func(context.Context, string) { t.Error("the hook of the grant has run") }),
+			holdfast.OnExit(func(context.Context, string, error) { t.Error("the hook of the exit has run") }))
 		wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
 		w.release(l)
 	})
@@ -112,8 +112,8 @@ func TestBehaviour20_Panic(t *testing.T) {
 				}
 			}()
 			_ = holdfast.Do(t.Context(), p.mutex, func(context.Context) error { panic("work panics") },
-				holdfast.OnAcquire(func(context.Context) { seen = append(seen, "acquired") }),
-				holdfast.OnExit(func(context.Context, error) { seen = append(seen, "exit") }))
+				holdfast.OnAcquire(func(context.Context, string) { seen = append(seen, "acquired") }),
+				holdfast.OnExit(func(context.Context, string, error) { seen = append(seen, "exit") }))
 		}()
 		w.wantFree()
 		if !slices.Equal(seen, []string{"acquired", "exit"}) {

@@ -54,6 +54,14 @@ func (l *Lease) rarely() *rare {
 	return l.rare
 }
 
+// Name returns the name of what is held, as the program gave it.
+func (l *Lease) Name() string {
+	if l.absent() {
+		return ""
+	}
+	return l.hold.resource.Name()
+}
+
 // Token returns the fencing token of the hold: a number greater than that of
 // every earlier hold of the same name, for the protected resource to refuse
 // writes of holders that have been overtaken. A lease and those that re-enter it

@@ -76,6 +76,10 @@ func (l *Lease) Err() error {
 	return context.Cause(l.alive)
 }
 
+// Name returns the names of all locks, with commas between, in the order in which they
+// are taken.
+func (l *Lease) Name() string { return l.account.name }
+
 // Deadline returns when the lease ends if it is not renewed before: the earliest
 // deadline of all.
 func (l *Lease) Deadline() time.Time {

@@ -81,6 +81,19 @@ func TestMultiLock(t *testing.T) {
 	})
 }
 
+// wantName returns hooks that fail the test if what is held has another name.
+func wantName(t *testing.T, want string) []holdfast.DoOption {
+	seen := func(hook, name string) {
+		if name != want {
+			t.Errorf("%s hook of %q, want %q", hook, name, want)
+		}
+	}
+	return []holdfast.DoOption{
+		holdfast.OnAcquire(func(_ context.Context, name string) { seen("acquire", name) }),
+		holdfast.OnExit(func(_ context.Context, name string, _ error) { seen("exit", name) }),
+	}
+}
+
 func TestMultiLock_Do(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *world) {
 		c := w.process().clients[0]
@@ -89,7 +102,7 @@ func TestMultiLock_Do(t *testing.T) {
 		err := holdfast.Do(t.Context(), m, func(ctx context.Context) error {
 			ran = true
 			return holdfast.Do(ctx, m, func(context.Context) error { return nil })
-		})
+		}, wantName(t, "a, b")...)
 		if err != nil || !ran {
 			t.Errorf("%v, ran %v", err, ran)
 		}

@@ -94,7 +94,7 @@ func TestQuorum_Do(t *testing.T) {
 		q := w.process().quorum()
 		err := holdfast.Do(t.Context(), q, func(ctx context.Context) error {
 			return holdfast.Do(ctx, q, func(context.Context) error { return nil })
-		})
+		}, wantName(t, name)...)
 		if err != nil {
 			t.Error(err)
 		}

@@ -33,6 +33,9 @@ func (c carrier) Value(key any) any {
 	return c.Context.Value(key)
 }
 
+// Name returns the name of the Quorum.
+func (l *QuorumLease) Name() string { return l.hold.quorum.name }
+
 // Token returns the fencing token: the greatest of the servers' tokens. It has
 // been written to a majority of them, so that the next one, whatever majority
 // grants it, is greater.

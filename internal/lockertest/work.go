@@ -5,6 +5,7 @@ package lockertest
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,15 +23,15 @@ func do(w *world) {
 			w.Errorf("work's context has ended: %v", err)
 		}
 		return failed
-	}, holdfast.OnAcquire(func(context.Context) { seen = append(seen, "acquired") }),
-		holdfast.OnExit(func(_ context.Context, err error) {
-			seen = append(seen, "exit")
+	}, holdfast.OnAcquire(func(_ context.Context, name string) { seen = append(seen, "acquired "+name) }),
+		holdfast.OnExit(func(_ context.Context, name string, err error) {
+			seen = append(seen, "exit "+name)
 			w.matches("exit hook", err, failed)
 			w.free(w.rival(b))
 		}))
 	w.matches("Do", err, failed)
-	if len(seen) != 3 || seen[0] != "acquired" || seen[1] != "work" || seen[2] != "exit" {
-		w.Errorf("run: %q", seen)
+	if want := []string{"acquired " + w.name, "work", "exit " + w.name}; !slices.Equal(seen, want) {
+		w.Errorf("run: %q, want %q", seen, want)
 	}
 	value, err := holdfast.DoValue(w.patient(), w.locker(a), func(context.Context) (int, error) { return 42, nil })
 	if value != 42 || err != nil {

@@ -19,6 +19,13 @@ var leaseBugs = []bug{
 		pkg:  ".", tests: []string{"TestAKeyThatBecameAnotherTypeIsToldByTheHoldersCalls"},
 	},
 	{
+		name: "a hook of Do gets no name",
+		file: "do.go",
+		old:  "d.onExit(ctx, l.Name(), err)",
+		new:  "d.onExit(ctx, \"\", err)",
+		pkg:  "multilock", tests: []string{"TestMultiLock_Do", "TestQuorum_Do"},
+	},
+	{
 		name: "Done is closed before the contexts are cancelled",
 		file: "lease/end.go",
 		old:  "\tif len(e.children) > 0 {\n\t\terr := l.Err()\n",

@@ -166,6 +166,7 @@ func (s *started) wait(t *testing.T, within time.Duration) error {
 		return s.err
 	case <-time.After(within):
 		t.Errorf("the call has not returned within %v", within)
+		s.cancel()
 		<-s.done
 		return s.err
 	}

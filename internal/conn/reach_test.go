@@ -49,7 +49,9 @@ func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
 		node := nodeOf(t, b.Manager, "k")
 		renewals := func() {
 			t.Helper()
-			if err := runBatch(t.Context(), t, b.Manager, node, []*conn.Call{newCount("renewed")})[0]; err != nil {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := runBatch(ctx, t, b.Manager, node, []*conn.Call{newCount("renewed")})[0]; err != nil {
 				t.Error(err)
 			}
 		}

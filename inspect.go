@@ -54,9 +54,10 @@ type Inspection struct {
 	// At is the instant, on the server's clock.
 	At time.Time
 
-	// Holders are those who hold a mutex or a read/write lock. Readers
-	// whose lease is over are not among them. Of semaphores and latches Redis
-	// does not know who holds them.
+	// Holders are those who hold a mutex or a read/write lock, and the permits of a
+	// KindPermits that are taken: one for each, without its owner. Readers and permits
+	// whose lease is over are not among them. Of a semaphore without leases and of a
+	// latch Redis does not know who holds them.
 	Holders []Holder
 	// HeldSince is when the hold of a lock's only holder, or of a writer, began,
 	// on the server's clock; zero if that is not known. It is known if the holder
@@ -82,10 +83,14 @@ type Inspection struct {
 	Taken int
 }
 
-// Holder is one who holds a lock.
+// Holder is one who holds a lock, or a permit that is taken.
 type Holder struct {
-	// Owner is whose hold it is. Its String is a secret, its Short is not.
+	// Owner is whose hold it is; zero for a permit, of which Redis does not know. Its
+	// String is a secret, its Short is not.
 	Owner Owner
+	// Permit is the id of a permit, as PermitSemaphore.IDs has it: whoever knows it can
+	// release the permit. It is empty for a lock.
+	Permit string
 	// Count is how many leases are on the hold.
 	Count int
 	// Write says that it holds the write side of a read/write lock.
@@ -95,9 +100,12 @@ type Holder struct {
 	Remaining time.Duration
 }
 
-// String returns the holder as one may log it: with a shortened owner.
+// String returns the holder as one may log it: with a shortened owner or permit.
 func (h Holder) String() string {
 	text := h.Owner.Short()
+	if h.Permit != "" {
+		text = "permit " + h.Permit[:min(8, len(h.Permit))]
+	}
 	if h.Write {
 		text += " (write)"
 	}
@@ -116,7 +124,7 @@ func (i Inspection) String() string {
 	case KindPermits:
 		text += fmt.Sprintf(", %d free, %d taken", i.Value, i.Taken)
 	}
-	if len(i.Holders) > 0 {
+	if len(i.Holders) > 0 && i.Kind != KindPermits {
 		text += fmt.Sprintf(", held by %v", i.Holders)
 	}
 	if !i.HeldSince.IsZero() {
@@ -163,7 +171,7 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 		Value: s.Value, Taken: s.Taken,
 	}
 	for _, h := range s.Holders {
-		i.Holders = append(i.Holders, Holder{Owner: h.Owner, Count: h.Count, Write: h.Write, Remaining: h.Remaining})
+		i.Holders = append(i.Holders, Holder{Owner: h.Owner, Permit: h.Permit, Count: h.Count, Write: h.Write, Remaining: h.Remaining})
 	}
 	return i, nil
 }

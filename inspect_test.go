@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -273,8 +274,17 @@ func TestInspectCounts(t *testing.T) {
 		l, err := permits.Acquire(ctx, 2)
 		must(l, err)
 		i = inspected(t, c, "permits")
-		if wantKind(t, i, holdfast.KindPermits, 0); i.Value != 3 || i.Taken != 2 || i.Remaining != 10*time.Second {
+		if wantKind(t, i, holdfast.KindPermits, 2); i.Value != 3 || i.Taken != 2 || i.Remaining != 10*time.Second {
 			t.Errorf("%v: %v left", i, i.Remaining)
+		}
+		ids := permits.IDs(l)
+		for _, h := range i.Holders {
+			if !slices.Contains(ids, h.Permit) || h.Count != 1 || h.Remaining != 10*time.Second || h.Owner != (holdfast.Owner{}) {
+				t.Errorf("holder %+v, want one of %q", h, ids)
+			}
+			if told := h.String() + i.String(); strings.Contains(told, h.Permit) {
+				t.Errorf("%q tells the id of a permit", told)
+			}
 		}
 		time.Sleep(11 * time.Second) // run out, and not yet taken back
 		i = inspected(t, c, "permits")
@@ -500,4 +510,35 @@ func TestInspectDenied(t *testing.T) {
 	}
 	err = noscan.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second})
 	wantErr(t, err, holdfast.ErrDenied)
+}
+
+// All permits that are taken are told, however many calls that takes; those whose lease is
+// over are not.
+func TestInspectManyPermits(t *testing.T) {
+	t.Parallel()
+	rdb := redistest.Server(t).Client(t)
+	c := openClient(t, rdb)
+	const taken, over = 3000, 500
+	var ids []redis.Z
+	for i := range taken + over {
+		ends := time.Now().Add(time.Hour)
+		if i >= taken {
+			ends = time.Now().Add(-time.Minute)
+		}
+		ids = append(ids, redis.Z{Score: float64(ends.UnixMilli()), Member: fmt.Sprintf("%016d", i)})
+	}
+	if err := errors.Join(rdb.ZAdd(t.Context(), "{many}:timeout", ids...).Err(), rdb.Set(t.Context(), "many", 7, 0).Err()); err != nil {
+		t.Fatal(err)
+	}
+	i := inspected(t, c, "many")
+	if wantKind(t, i, holdfast.KindPermits, taken); i.Taken != taken || i.Value != 7+over {
+		t.Errorf("%d free, %d taken, want %d and %d", i.Value, i.Taken, 7+over, taken)
+	}
+	told := make(map[string]bool)
+	for _, h := range i.Holders {
+		told[h.Permit] = true
+	}
+	if len(told) != taken {
+		t.Errorf("%d different permits, want %d", len(told), taken)
+	}
 }

@@ -16,30 +16,33 @@ type MonitorOptions struct {
 	// Pattern is that of the names, as they stand in Redis, in the syntax of
 	// SCAN. The default is all.
 	Pattern string
-	// Threshold is how long a lock may be held before it is reported. It must be
+	// Threshold is how long a lock may be held, or a permit be taken, before that is
+	// reported. It must be
 	// given.
 	Threshold time.Duration
 	// Every is the period: how often all locks are looked at, and how often one
 	// that goes on being held is reported. The default is 10 s.
 	Every time.Duration
-	// OnHeld is called for each lock that is held for longer than Threshold, once
-	// in each period. Without it there is only the metric.
+	// OnHeld is called for each lock that is held, and each semaphore of which a permit is
+	// taken, for longer than Threshold, once in each period. Without it there is only the metric.
 	OnHeld func(HeldLong)
 	// OnError is called with what could not be looked at this time. Without it,
 	// it is logged.
 	OnError func(error)
 }
 
-// HeldLong is a lock that is held for longer than the threshold.
+// HeldLong is a lock that is held, or a semaphore of which a permit is taken, for longer
+// than the threshold.
 type HeldLong struct {
-	Inspection // of the lock
+	Inspection // of the lock or the semaphore
 
-	// Holder is the one of its holders that has held it the longest.
+	// Holder is the one of its holders, or of the permits that are taken, that has been
+	// there the longest.
 	Holder Holder
 	// Age is how long that holder has held it.
 	Age time.Duration
-	// AgeKnown says that Age counts from the grant. Otherwise, as for Java and for
-	// readers, it counts from when the Monitor first saw that holder, which may be
+	// AgeKnown says that Age counts from the grant. Otherwise, as for Java, readers and
+	// permits, it counts from when the Monitor first saw that holder, which may be
 	// long after the grant; or, if the same holder (in Java: the same thread)
 	// released and locked again between two looks, before it.
 	AgeKnown bool
@@ -57,9 +60,9 @@ func (h HeldLong) String() string {
 // defaultEvery is MonitorOptions.Every where it is not given.
 const defaultEvery = 10 * time.Second
 
-// Monitor looks at all locks that match (mutexes, fair and read/write locks,
-// Java's too) once in each period, and reports those that have been held for
-// longer than the threshold: to OnHeld, and to the metric
+// Monitor looks at all locks that match (mutexes, fair and read/write locks, the leased
+// permits of semaphores, Java's too) once in each period, and reports those that have been
+// held for longer than the threshold: to OnHeld, and to the metric
 // holdfast.lock.long_held. A lock that is free is never reported.
 //
 // It runs in the caller's goroutine, which also calls OnHeld and OnError, until
@@ -102,11 +105,12 @@ type monitor struct {
 	sightings map[sighting]time.Time // since when each is seen, for those whose age is not known
 }
 
-// sighting is a holder of a lock.
+// sighting is a holder of a lock, or a permit that is taken.
 type sighting struct {
-	name  string
-	owner Owner
-	write bool
+	name   string
+	owner  Owner
+	permit string
+	write  bool
 }
 
 // look goes over all locks once. It returns an error if there is no use in going
@@ -146,7 +150,7 @@ func (m *monitor) look(ctx context.Context) error {
 func (m *monitor) judge(i Inspection, seen map[sighting]time.Time) {
 	var longest HeldLong
 	for _, h := range i.Holders {
-		first := m.since(sighting{i.Name, h.Owner, h.Write}, seen)
+		first := m.since(sighting{i.Name, h.Owner, h.Permit, h.Write}, seen)
 		held := HeldLong{Inspection: i, Holder: h, Age: time.Since(first)}
 		if exclusive := h.Write || i.Kind != KindRWLock; exclusive && !i.HeldSince.IsZero() {
 			held.Age, held.AgeKnown = i.At.Sub(i.HeldSince), true

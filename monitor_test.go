@@ -3,6 +3,7 @@
 package holdfast_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func monitor(t *testing.T, c *holdfast.Client, threshold, every time.Duration) *
 			Every:     every,
 			OnHeld: func(h holdfast.HeldLong) {
 				m.reports = append(m.reports, fmt.Sprintf("%v %s %s %s %v %v",
-					time.Since(start), h.Name, h.Kind, h.Holder.Owner, h.Age, h.AgeKnown))
+					time.Since(start), h.Name, h.Kind, cmp.Or(h.Holder.Permit, h.Holder.Owner.String()), h.Age, h.AgeKnown))
 				if h.Holder.Remaining <= 0 && h.Holder.Remaining != holdfast.NoExpiry {
 					t.Errorf("%v: no time left", h)
 				}
@@ -141,6 +142,46 @@ func TestBehaviour24_MonitorTellsHoldsApart(t *testing.T) {
 			}
 		}
 		m.end(t)
+	})
+}
+
+// Of permits the one that has been seen for longest is told: renewed ones too, and those of
+// Java, but none that is given back in time.
+func TestBehaviour24_MonitorPermits(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		permits := c.PermitSemaphore("p")
+		if _, err := permits.TrySetPermits(t.Context(), 5); err != nil {
+			t.Fatal(err)
+		}
+		acquire := func(n int) *lease.Lease {
+			l, err := permits.Acquire(t.Context(), n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		java := redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: "sixteen bytes 01"}
+		time.Sleep(time.Millisecond)
+		first := acquire(1)
+		m := monitor(t, c, 12*time.Second, 10*time.Second)
+		time.Sleep(5 * time.Second)
+		for range 4 { // those of 40 s
+			second := acquire(3)
+			time.Sleep(4 * time.Second)
+			if err := second.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second)
+		}
+		if err := first.Release(t.Context()); err != nil { // 25
+			t.Error(err)
+		}
+		rdb.ZAdd(t.Context(), "{p}:timeout", java)
+		time.Sleep(30 * time.Second) // 55
+		m.end(t,
+			fmt.Sprintf("20s p permits %s 20s false", permits.IDs(first)[0]),
+			fmt.Sprintf("50s p permits %x 20s false", java.Member),
+		)
 	})
 }
 

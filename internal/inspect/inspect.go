@@ -5,6 +5,7 @@ package inspect
 import (
 	"context"
 	_ "embed"
+	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ var script = conn.NewScript("inspect", source, conn.Mixed)
 // The kinds that are spoken of here; lua/inspect.lua has all.
 const (
 	rwLock  = "rwlock"
+	permits = "permits"
 	unknown = "unknown"
 )
 
@@ -39,10 +41,11 @@ type State struct {
 	Holders   []Holder
 }
 
-// Holder is one field of a lock.
+// Holder is one field of a lock, or one permit.
 type Holder struct {
 	field     string
 	Owner     lease.Owner // zero if the field is no Owner
+	Permit    string      // the id of a permit, in hexadecimal digits
 	Count     int
 	Write     bool
 	Remaining time.Duration
@@ -53,7 +56,8 @@ type Holder struct {
 const holdersPerCall = 256
 
 // Look tells what stands at a name. It is of one instant, but for a lock that more readers
-// hold than one call looks at: then the rest of the holders is of later ones.
+// hold than one call looks at, or for as many permits: then the rest of the holders is of
+// later ones.
 func Look(ctx context.Context, m *conn.Manager, name string) (State, error) {
 	call, err := ask(name, start)
 	if err == nil {
@@ -80,7 +84,7 @@ func Look(ctx context.Context, m *conn.Manager, name string) (State, error) {
 // start is where a scan begins and ends.
 const start = "0"
 
-// add takes in some more holders of the same lock. It reports false when there is nothing
+// add takes in some more holders of the same thing. It reports false when there is nothing
 // to go on with.
 func (s *State) add(more State, seen map[string]bool) bool {
 	switch more.Kind {
@@ -117,7 +121,7 @@ func ask(name, cursor string) (*conn.Call, error) {
 		return nil, err
 	}
 	rw, _ := keys.ForRW(name) // it has no keys where no read/write lock can be
-	permits, _ := keys.ForPermits(name)
+	leased, _ := keys.ForPermits(name)
 	latch, err := keys.ForLatch(name)
 	if err != nil {
 		return nil, err
@@ -125,7 +129,7 @@ func ask(name, cursor string) (*conn.Call, error) {
 	return &conn.Call{
 		Script: script,
 		Keys:   []string{name},
-		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, permits.Taken, latch.Generations,
+		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, leased.Taken, latch.Generations,
 			cursor, holdersPerCall},
 	}, nil
 }
@@ -147,7 +151,11 @@ func parse(call *conn.Call) (s State, cursor string) {
 		s.Value = value
 	}
 	for i := 10; i+2 < call.Reply.Len(); i += 3 {
-		s.Holders = append(s.Holders, holder(call, i, s.Remaining))
+		h := holder(call, i, s.Remaining)
+		if s.Kind == permits {
+			h.Permit = hex.EncodeToString([]byte(h.field))
+		}
+		s.Holders = append(s.Holders, h)
 	}
 	if h, ok := s.exclusive(); ok && ofHoldfast(h) {
 		s.Since = since(s.At, call.Text(5), call.Int(6))

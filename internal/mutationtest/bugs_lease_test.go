@@ -19,6 +19,20 @@ var leaseBugs = []bug{
 		pkg:  ".", tests: []string{"TestAKeyThatBecameAnotherTypeIsToldByTheHoldersCalls"},
 	},
 	{
+		name: "one permit is taken for another by the Monitor",
+		file: "monitor.go",
+		old:  "sighting{i.Name, h.Owner, h.Permit, h.Write}",
+		new:  "sighting{i.Name, h.Owner, \"\", h.Write}",
+		pkg:  ".", tests: []string{"TestBehaviour24_MonitorPermits"},
+	},
+	{
+		name: "a permit whose lease is over is told as taken",
+		file: "internal/inspect/lua/inspect.lua",
+		old:  "if tonumber(found[i + 1]) > tonumber(ms) then",
+		new:  "if tonumber(found[i + 1]) > 0 then",
+		pkg:  ".", tests: []string{"TestInspectManyPermits"},
+	},
+	{
 		name: "a hook of Do gets no name",
 		file: "do.go",
 		old:  "d.onExit(ctx, l.Name(), err)",

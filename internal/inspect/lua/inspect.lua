@@ -9,7 +9,7 @@
 -- ARGV[3] lock: until when the places in its queue are kept
 -- ARGV[4] read/write lock: until when the marks of its waiters count
 -- ARGV[5] read/write lock: what the timeout keys of its readers begin with
--- ARGV[6] permits: those that are taken
+-- ARGV[6] permits: those that are taken: a sorted set of ids by the ms of their expiry
 -- ARGV[7] latch: its generations
 -- ARGV[8] where to go on among the holders: the cursor of the last answer, '0' to begin
 -- ARGV[9] how many of them to look at, about, so that no call keeps the server for long
@@ -18,6 +18,7 @@
 --          holder, count, ms, holder, count, ms, ...}
 --         kind: free, mutex, rwlock, permits, latch, count, unknown: a string
 --         ms: a time to live; -1: without end; the holder's: '' if not known
+--         holder: a field of the lock, or the id of a permit
 --         waiters: -1: not known
 --         token: '' if there is none; value: '' likewise
 --         cursor: '0': those were the last of the holders
@@ -53,6 +54,12 @@ local function told(kind, ttl, waiters, value, taken, holders, cursor)
   return reply
 end
 
+-- lasting returns how long a permit is taken that ends at that ms; -1: without end.
+local function lasting(ends)
+  local left = tonumber(ends) - tonumber(ms)
+  return left > 1e12 and -1 or left
+end
+
 -- taken returns how many permits are taken, how many of those still listed are
 -- over, and how long the last one lasts.
 local function taken()
@@ -63,12 +70,23 @@ local function taken()
   local over = all - counting(ARGV[6])
   local left = 0
   if over < all then
-    left = tonumber(beside('ZRANGE', ARGV[6], -1, -1, 'WITHSCORES')[2]) - tonumber(ms)
-    if left > 1e12 then
-      left = -1
-    end
+    left = lasting(beside('ZRANGE', ARGV[6], -1, -1, 'WITHSCORES')[2])
   end
   return all - over, over, left
+end
+
+-- permits tells of permits, and of some of those that are taken.
+local function permits(value, n, left)
+  local page = beside('ZSCAN', ARGV[6], ARGV[8], 'COUNT', ARGV[9]) or {'0', {}}
+  local holders, found = {}, page[2]
+  for i = 1, #found, 2 do
+    if tonumber(found[i + 1]) > tonumber(ms) then
+      holders[#holders + 1] = found[i]
+      holders[#holders + 1] = '1'
+      holders[#holders + 1] = lasting(found[i + 1])
+    end
+  end
+  return told('permits', left, -1, value, n, holders, page[1])
 end
 
 local kind = redis.call('TYPE', KEYS[1])
@@ -80,7 +98,7 @@ local ttl = redis.call('PTTL', KEYS[1])
 if kind == 'none' then
   local n, _, left = taken()
   if n and n > 0 then
-    return told('permits', left, -1, '', n, {})
+    return permits('', n, left)
   end
   local lock, rw = counting(ARGV[3]), counting(ARGV[4])
   if lock > 0 then
@@ -101,7 +119,7 @@ if kind == 'string' then
   end
   local n, over, left = taken()
   if n then
-    return told('permits', left, -1, string.format('%.0f', tonumber(value) + over), n, {})
+    return permits(string.format('%.0f', tonumber(value) + over), n, left)
   end
   if (beside('ZCARD', ARGV[7]) or 0) > 0 then
     return told('latch', ttl, -1, value, 0, {})

@@ -79,6 +79,8 @@ const closeBound = 1600 * time.Millisecond
 func TestALogHandlerThatBlocksKeepsNobodyWaiting(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		block := make(chan struct{})
+		unblock := sync.OnceFunc(func() { close(block) })
+		defer time.AfterFunc(time.Minute, unblock).Stop() // whoever waits for it is seen to
 		o, options := newTold()
 		p := w.process(append(options, holdfast.WithLogger(slog.New(&logged{on: func(slog.Record) { <-block }})))...)
 		lost := w.lock(t.Context(), p.Mutex("lost"))
@@ -102,7 +104,7 @@ func TestALogHandlerThatBlocksKeepsNobodyWaiting(t *testing.T) {
 			t.Errorf("counted losses: %v, want both", got)
 		}
 		closeWithin(t, p, closeBound)
-		close(block)
+		unblock()
 		w.mini.FlushAll()
 	})
 }

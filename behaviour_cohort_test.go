@@ -126,7 +126,6 @@ func TestCohort_Bounds(t *testing.T) {
 		{"off", holdfast.Cohort(0, time.Second), 0, 0},
 		{"off, by time", holdfast.Cohort(64, 0), 0, 0},
 		{"a fixed lease", holdfast.Fixed(time.Minute), 0, 0},
-		{"less than half of the lease is left", holdfast.Renewed(100 * time.Millisecond), 0, 6},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			play(t, func(t *testing.T, w *world) {
@@ -154,6 +153,37 @@ func TestCohort_Bounds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What no renewal has got through for is passed on while half of the lease is left, and no
+// longer.
+func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		arrive := make(chan struct{})
+		p.each(func(s sending) redistest.Fault {
+			if s.script == renewRun {
+				return redistest.HoldUntil(arrive)
+			}
+			return redistest.Pass
+		})
+		l, turns := p.cohort(2, holdfast.Cohort(64, time.Hour)) // of 30 s
+		granted := w.now()
+		for _, tc := range []struct {
+			at     time.Duration
+			passed bool
+		}{{14 * time.Second, true}, {16 * time.Second, false}} {
+			w.at(granted + tc.at)
+			owner := l.Owner()
+			w.release(l)
+			if l = <-turns; (l.Owner() == owner) != tc.passed {
+				t.Errorf("passed on after %v: %v, want %v", tc.at, !tc.passed, tc.passed)
+			}
+		}
+		close(arrive)
+		w.release(l)
+		synctest.Wait()
+	})
 }
 
 // Who waits on other terms is not passed anything: a lease is what its options say.

@@ -40,7 +40,7 @@ func TestASeedIsDrawn(t *testing.T) {
 	}
 }
 
-func TestTheSameSeedGivesTheSameFaults(t *testing.T) {
+func TestTheSameSeedDrawsTheSameNumbers(t *testing.T) {
 	draw := func(seed uint64) []int {
 		r := newRand(seed, "wire")
 		var all []int
@@ -50,7 +50,7 @@ func TestTheSameSeedGivesTheSameFaults(t *testing.T) {
 		return all
 	}
 	if !slices.Equal(draw(1), draw(1)) || slices.Equal(draw(1), draw(2)) {
-		t.Error("the faults do not follow from the seed")
+		t.Error("the numbers do not follow from the seed")
 	}
 }
 

@@ -193,8 +193,8 @@ func TestSeatedWhileAskedIn(t *testing.T) {
 		orphan := sc.e.Seated("k", seat, 0)
 		sc.x.release(sc.s)
 		<-sc.waiters[1].done
-		if orphan && sc.tickets[1].Owner == seat {
-			t.Error("given up, and held all the same")
+		if orphan == (sc.tickets[1].Owner == seat) {
+			t.Errorf("given up: %v; held as that owner: %v; want one of the two", orphan, !orphan)
 		}
 	})
 }

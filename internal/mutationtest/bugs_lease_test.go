@@ -33,6 +33,13 @@ var leaseBugs = []bug{
 		pkg:  ".", tests: []string{"TestInspectManyPermits"},
 	},
 	{
+		name: "a lease that is nearly over is passed on",
+		file: "lease/cohort.go",
+		old:  "h.suspect || h.engine.AgeAt(h.deadline)-now < c.terms.Lease/2 {",
+		new:  "h.suspect {",
+		pkg:  ".", tests: []string{"TestCohort_LessThanHalfOfTheLeaseIsLeft"},
+	},
+	{
 		name: "a hook of Do gets no name",
 		file: "do.go",
 		old:  "d.onExit(ctx, l.Name(), err)",

@@ -4,6 +4,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,6 +136,17 @@ func (f *failover) known(string) *lane {
 func (f *failover) at(string) *lane {
 	f.wonder()
 	return f.only
+}
+
+// masters returns the address that the Sentinels have told, which says more to whoever reads
+// it than what go-redis calls the master.
+func (f *failover) masters(ctx context.Context) ([]string, error) {
+	if _, err := f.lane(ctx, ""); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return []string{cmp.Or(f.master, f.only.addr)}, nil
 }
 
 // wonder asks, in the background, if the last question was long ago. It returns

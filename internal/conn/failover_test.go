@@ -7,8 +7,10 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -98,6 +100,25 @@ func TestAMasterThatWasDialledBeforeTheFirstQuestionIsLeft(t *testing.T) {
 	named = b
 	if n := f.asks(1); n != 1 {
 		t.Errorf("connections were dropped %d times, want once", n)
+	}
+}
+
+// It is the one that the Sentinels have told last.
+func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
+	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
+	named := a
+	f := behindSentinels(t, new(net.Dialer).DialContext, func() string { return named.addr() })
+	for _, named = range []*master{a, b} {
+		f.mu.Lock()
+		f.asked, f.answered = time.Time{}, time.Time{}
+		f.mu.Unlock()
+		if _, err := f.masters(t.Context()); err != nil { // asks
+			t.Fatal(err)
+		}
+		f.asking.Wait()
+		if got, err := f.masters(t.Context()); err != nil || !slices.Equal(got, []string{named.addr()}) {
+			t.Errorf("masters %q, %v; want %s", got, err, named.addr())
+		}
 	}
 }
 

@@ -89,6 +89,13 @@ var sentinelBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestTheSentinelsAreAskedWithoutAConnectionToTheMaster"},
 	},
 	{
+		name: "behind Sentinels the master has no address of its own",
+		file: "internal/conn/failover.go",
+		old:  "cmp.Or(f.master, f.only.addr)",
+		new:  "cmp.Or(f.only.addr, f.master)",
+		pkg:  "internal/conn", tests: []string{"TestTheMasterBehindSentinelsHasItsAddress"},
+	},
+	{
 		name: "the master that the first connection leads to is not compared",
 		file: "internal/conn/failover.go",
 		old:  "\tif err == nil {\n\t\tf.told(master)\n\t}\n\tif conn != nil {",

@@ -61,6 +61,16 @@ func (h *logged) with(text string) []string {
 	return slices.DeleteFunc(slices.Clone(h.lines), func(line string) bool { return !strings.Contains(line, text) })
 }
 
+// blockade returns what a function of the user's waits for until unblock is called. That
+// happens by itself after ten minutes: Holdfast's own goroutines that wait too, and should not,
+// come late then, and the test ends.
+func blockade() (block <-chan struct{}, unblock func()) {
+	c := make(chan struct{})
+	unblock = sync.OnceFunc(func() { close(c) })
+	time.AfterFunc(10*time.Minute, unblock)
+	return c, unblock
+}
+
 // closeWithin closes p and fails the test if that takes longer than most.
 func closeWithin(t *testing.T, p *process, most time.Duration) {
 	t.Helper()
@@ -78,9 +88,7 @@ const closeBound = 1600 * time.Millisecond
 
 func TestALogHandlerThatBlocksKeepsNobodyWaiting(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
-		block := make(chan struct{})
-		unblock := sync.OnceFunc(func() { close(block) })
-		defer time.AfterFunc(time.Minute, unblock).Stop() // whoever waits for it is seen to
+		block, unblock := blockade()
 		o, options := newTold()
 		p := w.process(append(options, holdfast.WithLogger(slog.New(&logged{on: func(slog.Record) { <-block }})))...)
 		lost := w.lock(t.Context(), p.Mutex("lost"))
@@ -232,7 +240,7 @@ func (c strangeCounter) Add(_ context.Context, n int64, _ ...metric.AddOption) {
 
 func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
-		var blocked chan struct{} // nil: nobody is blocked
+		var blocked <-chan struct{} // nil: nobody is blocked
 		var mu sync.Mutex
 		p := w.process(strange(func() {
 			mu.Lock()
@@ -246,9 +254,9 @@ func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
 		for _, one := range []string{"a", "b", "c"} {
 			kept = append(kept, w.lock(t.Context(), p.Mutex(one, holdfast.Renewed(9*time.Second))))
 		}
-		release := make(chan struct{})
+		block, unblock := blockade()
 		mu.Lock()
-		blocked = release
+		blocked = block
 		mu.Unlock()
 		stuck := w.goLock(t.Context(), p.mutex) // in the tracer
 		w.at(time.Minute)
@@ -258,7 +266,7 @@ func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
 			}
 		}
 		closeWithin(t, p, closeBound)
-		close(release)
+		unblock()
 		if _, err := stuck.result(); !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("the call that was blocked returned %v", err)
 		}
@@ -286,7 +294,7 @@ func TestAMonitorsCallbackThatBlocksKeepsNobodyElse(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.Mutex("long", holdfast.Renewed(9*time.Second)))
-		block := make(chan struct{})
+		block, unblock := blockade()
 		ended := make(chan error, 1)
 		go func() {
 			ended <- p.Monitor(t.Context(), holdfast.MonitorOptions{
@@ -301,7 +309,7 @@ func TestAMonitorsCallbackThatBlocksKeepsNobodyElse(t *testing.T) {
 		w.release(w.lock(t.Context(), p.mutex))
 		w.release(l)
 		closeWithin(t, p, 0)
-		close(block)
+		unblock()
 		wantErr(t, <-ended, holdfast.ErrClosed)
 	})
 }
@@ -309,7 +317,8 @@ func TestAMonitorsCallbackThatBlocksKeepsNobodyElse(t *testing.T) {
 func TestAHookOfDoThatBlocksKeepsNobodyElse(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
-		block, done := make(chan struct{}), make(chan error, 2)
+		block, unblock := blockade()
+		done := make(chan error, 2)
 		work := func(context.Context) error { return nil }
 		go func() {
 			done <- holdfast.Do(t.Context(), p.Mutex("entering"), work,
@@ -323,7 +332,7 @@ func TestAHookOfDoThatBlocksKeepsNobodyElse(t *testing.T) {
 		w.release(w.lock(t.Context(), p.mutex))
 		w.release(w.lock(t.Context(), p.Mutex("leaving")))
 		closeWithin(t, p, 0)
-		close(block)
+		unblock()
 		<-done
 		<-done
 		w.mini.FlushAll() // Close releases nothing
@@ -332,7 +341,7 @@ func TestAHookOfDoThatBlocksKeepsNobodyElse(t *testing.T) {
 
 func TestANameMapperThatBlocksKeepsNobodyElse(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
-		block := make(chan struct{})
+		block, unblock := blockade()
 		p := w.process(holdfast.WithNameMapper(func(name string) string {
 			if name == "slow" {
 				<-block
@@ -345,7 +354,7 @@ func TestANameMapperThatBlocksKeepsNobodyElse(t *testing.T) {
 		w.release(w.lock(t.Context(), p.Mutex("other")))
 		w.release(l)
 		closeWithin(t, p, 0)
-		close(block)
+		unblock()
 		if _, err := stuck.result(); !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("the call whose name was mapped late: %v", err)
 		}
@@ -360,7 +369,7 @@ func TestADialThatIgnoresItsContextKeepsCloseNoLonger(t *testing.T) {
 		l := w.lock(t.Context(), q.mutex)
 		p := &process{w: w, net: w.mini.Proxy()}
 		var blocked atomic.Bool
-		block := make(chan struct{})
+		block, unblock := blockade()
 		p.Client = holdfast.New(p.net.Client(t, func(o *redis.Options) {
 			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				if blocked.Load() {
@@ -379,7 +388,7 @@ func TestADialThatIgnoresItsContextKeepsCloseNoLonger(t *testing.T) {
 		if _, err := waits.result(); !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("the waiter: %v", err)
 		}
-		close(block)
+		unblock()
 		synctest.Wait()
 		w.release(l)
 	})

@@ -44,7 +44,7 @@ func TestEachPlantedBugIsCaught(t *testing.T) {
 	for _, b := range chosen(t) {
 		t.Run(b.name, func(t *testing.T) {
 			began := time.Now()
-			out, err := run(t, b.pkg, b.tests, map[string]string{b.file: b.patched(t)})
+			out, err := run(t, 2*time.Minute, b.pkg, b.tests, map[string]string{b.file: b.patched(t)})
 			if err == nil {
 				t.Fatalf("%s: %v pass with it", b.file, b.tests)
 			}
@@ -74,7 +74,7 @@ func TestAnOverlayWithoutABugIsNotCaught(t *testing.T) {
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(pkg, func(t *testing.T) {
-			if out, err := run(t, pkg, tests[pkg], files[pkg]); err != nil {
+			if out, err := run(t, 5*time.Minute, pkg, tests[pkg], files[pkg]); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -89,13 +89,14 @@ func comment(file string) string {
 	return "\n// harmless\n"
 }
 
-// run runs some tests of a package, with files of the module replaced by others.
-func run(t *testing.T, pkg string, tests []string, files map[string]string) (output string, err error) {
+// run runs some tests of a package for at most so long, with files of the module replaced
+// by others.
+func run(t *testing.T, patience time.Duration, pkg string, tests []string, files map[string]string) (output string, err error) {
 	t.Helper()
 	tests = slices.Compact(slices.Sorted(slices.Values(tests)))
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-timeout=5m",
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-timeout="+patience.String(),
 		"-overlay="+overlay(t, files), "-run=^("+strings.Join(tests, "|")+")$", "./"+pkg)
 	cmd.Dir = root
 	cmd.WaitDelay = time.Second

@@ -9,7 +9,9 @@ import (
 	"net"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -209,21 +211,26 @@ func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 }
 
 func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
-	two := []redis.ClusterSlot{
-		{End: 8191, Nodes: []redis.ClusterNode{{Addr: "127.0.0.1:1"}}},
-		{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: "127.0.0.1:2"}}},
-	}
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{
-		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return two, nil },
+	synctest.Test(t, func(t *testing.T) {
+		two := []redis.ClusterSlot{
+			{End: 8191, Nodes: []redis.ClusterNode{{Addr: "127.0.0.1:1"}}},
+			{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: "127.0.0.1:2"}}},
+		}
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{
+			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return two, nil },
+			Dialer:       func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED },
+		})
+		defer func() { _ = rdb.Close() }()
+		m, err := New(rdb, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		call := &Call{Script: NewScript("once", "return {1, 0}"), Keys: []string{"key"}}
+		if err := m.Run(ctx, call); !errors.Is(err, errs.BadArgument) {
+			t.Errorf("Run: %v, want an error that matches ErrBadArgument", err)
+		}
 	})
-	defer func() { _ = rdb.Close() }()
-	m, err := New(rdb, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	call := &Call{Script: NewScript("once", "return {1, 0}"), Keys: []string{"key"}}
-	if err := m.Run(t.Context(), call); !errors.Is(err, errs.BadArgument) {
-		t.Errorf("Run: %v, want an error that matches ErrBadArgument", err)
-	}
 }

@@ -47,15 +47,3 @@ func TestAPulseIsSharedAndEnds(t *testing.T) {
 		t.Error("one that has ended was given again")
 	}
 }
-
-// The thread that started a server must not end, or the server would be killed.
-func TestAServerOutlivesThePulse(t *testing.T) {
-	s := Server(t)
-	for range 20 {
-		_, end := StartPulse()
-		end()
-	}
-	if err := s.Admin().Ping(testContext(t)).Err(); err != nil || !s.Running() {
-		t.Errorf("running %v, %v", s.Running(), err)
-	}
-}

@@ -16,6 +16,9 @@ func do(w *world) {
 	a, b := w.process(), w.process()
 	failed := errors.New("work failed")
 	var seen []string
+	told := func(name string) string { // a stripe's has a number at its end
+		return name[:min(len(name), len(w.name))]
+	}
 	err := holdfast.Do(w.patient(), w.locker(a), func(ctx context.Context) error {
 		seen = append(seen, "work")
 		w.busy(w.rival(b))
@@ -23,9 +26,9 @@ func do(w *world) {
 			w.Errorf("work's context has ended: %v", err)
 		}
 		return failed
-	}, holdfast.OnAcquire(func(_ context.Context, name string) { seen = append(seen, "acquired "+name) }),
+	}, holdfast.OnAcquire(func(_ context.Context, name string) { seen = append(seen, "acquired "+told(name)) }),
 		holdfast.OnExit(func(_ context.Context, name string, err error) {
-			seen = append(seen, "exit "+name)
+			seen = append(seen, "exit "+told(name))
 			w.matches("exit hook", err, failed)
 			w.free(w.rival(b))
 		}))

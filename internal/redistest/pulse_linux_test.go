@@ -11,6 +11,7 @@ import (
 // The thread that started a server must not end, or the server would be killed. Of two at a
 // time one is not the process's first thread, which never ends.
 func TestAServerOutlivesThePulse(t *testing.T) {
+	Needs(t)
 	servers := make([]*Proc, 2)
 	var pinned, ended sync.WaitGroup
 	pinned.Add(len(servers))

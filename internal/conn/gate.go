@@ -77,12 +77,14 @@ func (g *gate) enter(ctx context.Context) (pass, error) {
 }
 
 // leave says what became of the dial. Of dials that began together only one failure counts.
+// After one that has led to a server which failed before, the next pauses too: until a
+// request on this connection was answered, or for as long as after a failure.
 func (g *gate) leave(p pass, failed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if p.trial != nil {
 		close(p.trial)
-		g.trial = nil
+		g.trial, g.since = nil, time.Now()
 	}
 	if failed && g.failures == p.failures {
 		g.failures++

@@ -18,6 +18,13 @@ var connBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestAUsersFunctionThatPanicsIsAnError"},
 	},
 	{
+		name: "a server that can be dialled and does not serve is dialled twice as often",
+		file: "internal/conn/gate.go",
+		old:  "g.trial, g.since = nil, time.Now()",
+		new:  "g.trial = nil",
+		pkg:  "internal/conn", tests: []string{"TestTheDialAfterOneThatHasNotBeenFoundGoodPauses"},
+	},
+	{
 		name: "a connection that cannot be made has the queue fail though others work",
 		file: "internal/conn/reach.go",
 		old:  "	case len(l.wires) == 0:\n",

@@ -280,7 +280,7 @@ func TestTelemetry_Latch(t *testing.T) {
 }
 
 func TestTelemetry_Quorum(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		o, options := newTold()
 		var ours, theirs []*holdfast.Client
 		for i := range 3 {

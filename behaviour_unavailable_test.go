@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -15,7 +14,7 @@ import (
 
 // unreachable runs test in virtual time, with a Client behind a proxy.
 func unreachable(t *testing.T, test func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy)) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		server := redistest.Mini(t)
 		proxy := server.Proxy()
 		c := holdfast.New(proxy.Client(t))

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,7 +22,7 @@ import (
 // onlook runs scene with a Client of an embedded server, on virtual time.
 func onlook(t *testing.T, scene func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		c := holdfast.New(mini.Client())
 		defer c.Close()

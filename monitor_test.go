@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -220,7 +219,7 @@ func TestBehaviour24_MonitorReadWriteLock(t *testing.T) {
 
 // What could not be looked at for a while is not forgotten.
 func TestBehaviour24_MonitorGoesOnAfterAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb, net := mini.Client(), mini.Proxy()
 		c := holdfast.New(net.Client(t))

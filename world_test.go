@@ -63,7 +63,7 @@ type world struct {
 // key but tokens and no channel may be left, once every process has closed.
 func play(t *testing.T, scene func(t *testing.T, w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		w := &world{t: t, mini: redistest.Mini(t), start: time.Now(), scripts: make(map[string]string)}
 		w.rdb = w.mini.Client()
 		w.load()

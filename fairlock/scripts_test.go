@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -354,7 +353,7 @@ func TestReservedTokens(t *testing.T) {
 		{"after an old one, while Java listens", 1_000_000, 64, true, 0, 0},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				rdb, now := redistest.Mini(t).Client(), time.Now().UnixMicro()
 				if tc.java {
 					java := rdb.Subscribe(t.Context(), "open:{n}")
@@ -451,7 +450,7 @@ func TestScriptsThatFailMidway(t *testing.T) {
 			all, []any{future, mine, "PUBLISH", "c", "g", 0, "", 1000, mine2, 5_000}},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				mini := redistest.Mini(t)
 				rdb := mini.Client(func(o *redis.Options) { o.MaxRetries = -1 })
 				for k, fired := 1, true; fired; k++ {

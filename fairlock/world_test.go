@@ -52,7 +52,7 @@ type process struct {
 // no channel may be left, once every process has closed.
 func play(t *testing.T, scene func(t *testing.T, w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		w := &world{t: t, mini: redistest.Mini(t), start: time.Now()}
 		w.rdb = w.mini.Client()
 		scene(t, w)

@@ -25,7 +25,7 @@ type world struct {
 }
 
 func play(t *testing.T, scene func(w *world)) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		w := &world{t: t, ctx: t.Context(), mini: redistest.Mini(t)}
 		w.net = w.mini.Proxy()
 		w.e = newEngine(t, w.net.Client(t))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 // thing is a Resource that is only asked what it is.
@@ -106,7 +107,7 @@ func TestContextKeepsDeadlineAndValues(t *testing.T) {
 // A loop that makes a context for each round, of a parent that ends with the
 // round, does not accumulate them.
 func TestContextIsFreedWithItsParent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
 		for range 1000 {
 			parent, cancel := context.WithCancel(context.Background())
@@ -135,7 +136,7 @@ func TestContextIsFreedWithItsParent(t *testing.T) {
 // leave no goroutine.
 func TestContextEndsOnce(t *testing.T) {
 	for range 200 {
-		synctest.Test(t, func(t *testing.T) {
+		redistest.Bubble(t, func(t *testing.T) {
 			l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
 			parent, cancel := context.WithCancel(context.Background())
 			ctx := l.Context(parent)

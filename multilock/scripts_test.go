@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -131,7 +130,7 @@ func try(t *testing.T, rdb *redis.Client, s found, script *conn.Script, args ...
 
 // No failure inside a script leaves anything that another run does not mend.
 func TestScripts_FailInside(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb := mini.Client()
 		for k, fired := 1, true; fired; k++ {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,7 +41,7 @@ type process struct {
 // and no channel, may be left on any of them once every process has closed.
 func play(t *testing.T, n int, scene func(t *testing.T, w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		w := &world{t: t, start: time.Now()}
 		for range n {
 			server := redistest.Mini(t)

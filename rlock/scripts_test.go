@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -133,7 +132,7 @@ func TestLockScriptTokens(t *testing.T) {
 		{"for ever from now on", "12", time.Minute, 0, fmt.Sprint(epoch), -1},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				rdb := redistest.Mini(t).Client()
 				if tc.last != "" {
 					rdb.Set(t.Context(), tokenKey, tc.last, tc.life)
@@ -155,7 +154,7 @@ func TestLockScriptTokens(t *testing.T) {
 
 // How long the token is kept is said once in a thousand seconds.
 func TestLockScriptPutsTheTokensEndOff(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		rdb := redistest.Mini(t).Client()
 		const week = 7 * 24 * time.Hour
 		for _, step := range []struct {
@@ -282,7 +281,7 @@ func TestStateScript(t *testing.T) {
 func runTable(t *testing.T, source string, keys []string, rows []row) {
 	for _, tc := range rows {
 		t.Run(tc.what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				tc.run(t, redistest.Mini(t).Client(), source, keys, 0)
 			})
 		})

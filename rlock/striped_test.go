@@ -15,7 +15,7 @@ import (
 
 // striped runs f on a Client of an embedded server, in a bubble.
 func striped(t *testing.T, f func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client)) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		client := holdfast.New(mini.Client())
 		defer client.Close()
@@ -168,7 +168,7 @@ func TestAnotherNumberOfStripesIsNoticed(t *testing.T) {
 
 // A number that cannot be asked for again does not keep the stripes from being locked.
 func TestStripesGoOnWithoutTheirNumber(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		net := mini.Proxy()
 		client := holdfast.New(net.Client(t))

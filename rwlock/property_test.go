@@ -7,7 +7,6 @@ import (
 	"errors"
 	"strconv"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -56,7 +55,7 @@ const modelLease = 10 * time.Second
 
 func TestAgainstAModel(t *testing.T) {
 	redistest.Sequences(t)
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb := mini.Client()
 		defer rdb.Close()

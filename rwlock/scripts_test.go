@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -205,7 +204,7 @@ func TestScripts(t *testing.T) {
 		{"a plain lock's", stateRun, plain, "1 0", same, 5000},
 	} {
 		t.Run(tc.script.name+"/"+tc.what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				rdb := redistest.Mini(t).Client()
 				defer rdb.Close()
 				tc.state.make(t, rdb)
@@ -267,7 +266,7 @@ func fields(t testing.TB, rdb redis.UniversalClient) string {
 }
 
 func TestScriptsThatComeLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb := mini.Client()
 		defer rdb.Close()
@@ -285,7 +284,7 @@ func TestScriptsThatComeLate(t *testing.T) {
 }
 
 func TestScriptsOnAnotherTypeOfValue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb := mini.Client()
 		defer rdb.Close()
@@ -307,7 +306,7 @@ func TestScriptsOnAnotherTypeOfValue(t *testing.T) {
 // be.
 func TestScriptsThatFailMidway(t *testing.T) {
 	waited := append(append(commands{}, othersRead...), commands{{"ZADD", writers, 1, me}, {"ZADD", waiting, later, me}, {"PEXPIRE", writers, 3000}, {"PEXPIRE", waiting, 3000}}...)
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb := mini.Client()
 		defer rdb.Close()
@@ -359,7 +358,7 @@ func sound(t *testing.T, rdb redis.UniversalClient, what string) {
 // A request that was long on its way must not make its owner younger than its
 // own mark: the others wait for that.
 func TestAMarkThatStandsDecides(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		rdb := redistest.Mini(t).Client()
 		defer rdb.Close()
 		ms := time.Now().UnixMilli()
@@ -472,7 +471,7 @@ func TestDenied(t *testing.T) {
 
 // Telling is the last and the least of a release: where it fails the lock is free.
 func TestAReleaseThatCannotTellReleases(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb := mini.Client()
 		defer rdb.Close()
@@ -496,7 +495,7 @@ func TestAReleaseThatCannotTellReleases(t *testing.T) {
 // Who asks for the first time may come to stand behind others of its process, and
 // then cannot ask: nobody may wait for it.
 func TestAFirstRequestLeavesNoMark(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		rdb := redistest.Mini(t).Client()
 		defer rdb.Close()
 		rdb.HSet(t.Context(), name, "mode", "write", other+":write", 1)

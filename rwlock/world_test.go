@@ -47,7 +47,7 @@ type world struct {
 // key but tokens and no channel may be left, once every process has closed.
 func play(t *testing.T, scene func(w *world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		w := &world{T: t, mini: redistest.Mini(t), start: time.Now()}
 		w.rdb = w.mini.Client()
 		scene(w)

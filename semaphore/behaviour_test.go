@@ -26,7 +26,7 @@ type world struct {
 }
 
 func play(t *testing.T, scene func(w *world)) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		w := &world{t: t, mini: redistest.Mini(t)}
 		w.net = w.mini.Proxy()
 		w.e, w.near = newEngine(t, w.net.Client(t)), newEngine(t, w.mini.Client())

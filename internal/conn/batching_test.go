@@ -64,7 +64,7 @@ func TestLoneCallerSendsOneCommandToARealServer(t *testing.T) {
 // write: go-redis writes a pipeline at once.
 func TestConcurrentCallersShareRoundTrips(t *testing.T) {
 	const callers, each, latency = 256, 10, time.Millisecond
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		server := redistest.Mini(t)
 		var writes atomic.Int64
 		m := newManager(t, server.Client(func(o *redis.Options) {

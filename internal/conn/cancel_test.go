@@ -426,7 +426,7 @@ func TestDialThatEndsLateIsNotTakenForAnother(t *testing.T) {
 			return dial(ctx, network, addr)
 		}
 	}
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		release = make(chan struct{})
 		server := redistest.Mini(t)
 		proxy := server.Proxy()

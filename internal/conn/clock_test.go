@@ -5,8 +5,9 @@ package conn
 import (
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 // A server's clock is read, the answer takes its time, answers overtake each
@@ -15,7 +16,7 @@ import (
 func TestClockIsNeverAheadOfTheServer(t *testing.T) {
 	// TIME has no finer unit.
 	const resolution = time.Microsecond
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		for seed := range uint64(200) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			ahead := time.Duration(random.Int64N(int64(time.Hour))) - 30*time.Minute
@@ -49,7 +50,7 @@ func TestClockIsNeverAheadOfTheServer(t *testing.T) {
 
 // An answer that came at once makes the estimate exact.
 func TestClockIsExactWithoutDelay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		c := clock{epoch: time.Now()}
 		if c.known {
 			t.Error("known before anything was heard")

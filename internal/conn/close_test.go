@@ -204,7 +204,7 @@ func TestClosingWhileTheClusterTableLoads(t *testing.T) {
 		"Close":     (*conn.Manager).Close,
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				proxy := redistest.Mini(t).Proxy()
 				proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
 				rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: proxy.Dial})
@@ -225,7 +225,7 @@ func TestClosingWhileTheClusterTableLoads(t *testing.T) {
 
 // A caller that was about to send when Interrupt looked is not forgotten.
 func TestInterruptMissesNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		server := redistest.Mini(t)
 		proxy := server.Proxy()
 		rdb := proxy.Client(t)

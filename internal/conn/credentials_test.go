@@ -60,7 +60,7 @@ func (s *stream) rotate(password string) {
 
 func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
 	s := &stream{username: "default", password: "first", fails: 1}
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		server := redistest.Mini(t)
 		server.RequireAuth("first")
 		proxy := server.Proxy()
@@ -116,7 +116,7 @@ func (s stuck) Subscribe(auth.CredentialsListener) (auth.Credentials, auth.Unsub
 }
 
 func TestAStreamThatDoesNotComeHoldsNobodyUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		server := redistest.Mini(t)
 		s := stuck{make(chan struct{})}
 		m := newManager(t, server.Client(func(o *redis.Options) { o.StreamingCredentialsProvider = s }))

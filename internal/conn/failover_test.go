@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 // master is a listener that counts what connects to it.
@@ -211,7 +211,7 @@ func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 }
 
 func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		two := []redis.ClusterSlot{
 			{End: 8191, Nodes: []redis.ClusterNode{{Addr: "127.0.0.1:1"}}},
 			{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: "127.0.0.1:2"}}},

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 // parrotAddr is a number, or go-redis would look for a name.
@@ -154,7 +154,7 @@ func FuzzReplies(f *testing.F) {
 // run.
 func TestGarbledReplyIsNoAnswer(t *testing.T) {
 	for _, reply := range []string{"*1\r\n:1\r\n", "*0\r\n", ":1\r\n", "+OK\r\n", "*2\r\n$1\r\nx\r\n:1\r\n", "*3\r\n:1\r\n:0\r\n:30000\r\n"} {
-		synctest.Test(t, func(t *testing.T) {
+		redistest.Bubble(t, func(t *testing.T) {
 			server := &parrot{reply: []byte(reply)}
 			defer server.serving.Wait()
 			rdb := redis.NewClient(&redis.Options{Addr: parrotAddr, Dialer: server.dial, Protocol: 2})

@@ -2,14 +2,15 @@ package conn
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 // A server that lets itself be dialled and does not serve is dialled no more often than one
 // that is out of reach.
 func TestTheDialAfterOneThatHasNotBeenFoundGoodPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		g := newGate()
 		enter := func() time.Duration {
 			before := time.Now()

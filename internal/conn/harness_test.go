@@ -84,7 +84,7 @@ type bubble struct {
 // wait is longer than the clock says.
 func inBubble(t *testing.T, test func(t *testing.T, b *bubble), opts ...func(*redis.Options)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		server := redistest.Mini(t)
 		proxy := server.Proxy()
 		m := newManager(t, proxy.Client(t, opts...))

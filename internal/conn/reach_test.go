@@ -286,7 +286,7 @@ func TestAUsersFunctionThatBlocksHoldsNobodyUp(t *testing.T) {
 	for name, set := range usersFunctions {
 		t.Run(name, func(t *testing.T) {
 			blocked := make(chan struct{})
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				blocked = make(chan struct{})
 				server := redistest.Mini(t)
 				m, err := conn.New(server.Client(func(o *redis.Options) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,7 +40,7 @@ func (m *movingSlots) moveTo(addr string) {
 }
 
 func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		const first, second = "10.0.0.1:6379", "10.0.0.2:6379"
 		slots := &movingSlots{master: first, servers: map[string]*redistest.FaultProxy{
 			first: redistest.Mini(t).Proxy(), second: redistest.Mini(t).Proxy(),

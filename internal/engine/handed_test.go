@@ -149,7 +149,7 @@ func TestHandedIsNotEnough(t *testing.T) {
 		"others to serve": func(_ *Ticket, p *place) { p.terms = alike },
 	} {
 		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				ticket := &Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
 				p := &place{ticket: ticket, line: new(line), next: &place{ticket: new(Ticket)}}
 				l := new(lines)

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 // checks that Close leaves no line behind.
 func inBubble(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.MiniServer)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		s := redistest.Mini(t)
 		e, err := New(s.Client(), nil, slog.New(slog.DiscardHandler))
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 func TestWhatComesOnTopOfAFullOutletIsDroppedAndSaid(t *testing.T) {
@@ -49,7 +51,7 @@ func TestWhatIsCountedIsNeverDropped(t *testing.T) {
 }
 
 func TestNothingIsCalledOnceCloseWaitsNoLonger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		begun, block := make(chan struct{}), make(chan struct{})
 		var o outlet
 		o.put(func() { close(begun); <-block })

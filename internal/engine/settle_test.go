@@ -126,7 +126,7 @@ func TestCloseWaitsForCleanupsWithinItsGrace(t *testing.T) {
 		{name: "whose server is silent", notAfter: conn.Window, silent: true, want: closeGrace},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				s := redistest.Mini(t)
 				proxy := s.Proxy()
 				e, err := New(proxy.Client(t), nil, discard)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 
 	"github.com/redis/go-redis/v9"
 
@@ -90,7 +89,7 @@ func Run(t *testing.T, s Subject) {
 // play runs one case, with a name of its own.
 func (s Subject) play(t *testing.T, c testCase) {
 	if s.Virtual {
-		synctest.Test(t, func(t *testing.T) { s.scene(t, c) })
+		redistest.Bubble(t, func(t *testing.T) { s.scene(t, c) })
 		return
 	}
 	s.scene(t, c)

@@ -227,7 +227,7 @@ func oneHome(context.Context, string) (string, error) { return "a", nil }
 // checks that a closed Service has left nothing.
 func inBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Service, r *redisServer, src *fakeSource)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		r := newRedisServer(t)
 		defer r.Miniredis.Close()
 		src := &fakeSource{servers: map[string]*redisServer{"a": r}, home: oneHome}
@@ -241,7 +241,7 @@ func inBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Service, r *r
 // whose name starts with b live on b.
 func inShardedBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		a, b := newRedisServer(t), newRedisServer(t)
 		defer a.Miniredis.Close()
 		defer b.Miniredis.Close()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -27,7 +26,7 @@ func TestLeftBehindSeesWhatIsLeft(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			Bubble(t, func(t *testing.T) {
 				m := Mini(t)
 				tc.leave(t, m)
 				w := &witness{TB: t}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMiniLivesInABubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
 		m := Mini(t)
 		c := m.Client()
 		ctx := t.Context()
@@ -64,7 +64,7 @@ func TestMiniSnapshotShowsEveryType(t *testing.T) {
 }
 
 func TestMiniShardedPubSub(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
 		m := Mini(t)
 		c := m.Client()
 		ctx := context.Background()
@@ -80,7 +80,7 @@ func TestMiniShardedPubSub(t *testing.T) {
 
 // A pipeline beyond every buffer deadlocks over net.Pipe.
 func TestMiniTakesLargePipelines(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
 		c := Mini(t).Client(once)
 		value := strings.Repeat("x", 10_000)
 		_, err := c.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
@@ -102,7 +102,7 @@ redis.pcall('SET', KEYS[2], '2')
 return redis.call('SPUBLISH', 'ch', 'x')`
 
 func TestMiniFailsEachCommandInsideAScript(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
 		m := Mini(t)
 		c := m.Client()
 		script := redis.NewScript(threeWrites)
@@ -141,7 +141,7 @@ func TestMiniFailsACommandByName(t *testing.T) {
 }
 
 func TestMiniProxyInABubble(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
 		m := Mini(t)
 		p := m.Proxy()
 		c := p.Client(t, once)

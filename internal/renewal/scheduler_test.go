@@ -13,13 +13,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 func TestTasksAreCalledInTimeForHours(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewSource(seed))
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		s := New(&fakeSender{})
 		defer s.Close()
 
@@ -64,7 +66,7 @@ func TestTasksAreCalledInTimeForHours(t *testing.T) {
 }
 
 func TestTasksAreCalledInOrderOfTheirTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		s := New(&fakeSender{})
 		defer s.Close()
 		var got []int
@@ -108,7 +110,7 @@ func (c *calls) check(t *testing.T, ticks, suspects int32) {
 }
 
 func TestScheduleMovesATask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		s := New(&fakeSender{})
 		defer s.Close()
 		c := newCalls(never)
@@ -133,7 +135,7 @@ func TestScheduleMovesATask(t *testing.T) {
 }
 
 func TestAnAnswerInThePastIsTheNextStep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		s := New(&fakeSender{})
 		defer s.Close()
 		greedy := newCalls(func(_ int32, now time.Time) (time.Time, bool) { return now.Add(-time.Hour), false })
@@ -152,7 +154,7 @@ func TestRemove(t *testing.T) {
 	soon := func(_ int32, now time.Time) (time.Time, bool) { return now.Add(time.Second), false }
 
 	t.Run("before its time", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		redistest.Bubble(t, func(t *testing.T) {
 			s := New(&fakeSender{})
 			defer s.Close()
 			c := newCalls(soon)
@@ -166,7 +168,7 @@ func TestRemove(t *testing.T) {
 	})
 
 	t.Run("by its own Tick", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		redistest.Bubble(t, func(t *testing.T) {
 			s := New(&fakeSender{})
 			defer s.Close()
 			var c *calls
@@ -181,7 +183,7 @@ func TestRemove(t *testing.T) {
 	})
 
 	t.Run("by the Tick of a task due at the same time", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		redistest.Bubble(t, func(t *testing.T) {
 			s := New(&fakeSender{})
 			defer s.Close()
 			second := newCalls(soon)
@@ -219,7 +221,7 @@ func TestRemove(t *testing.T) {
 		{"of another task while Tick runs", func(s *Scheduler, _ *calls) { s.Remove(newCalls(never)) }, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				s := New(&fakeSender{})
 				defer s.Close()
 				proceed := make(chan struct{})
@@ -242,7 +244,7 @@ func TestRemove(t *testing.T) {
 }
 
 func TestSuspectAsksEveryTaskOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		s := New(&fakeSender{})
 		defer s.Close()
 		all := make([]*calls, 300)
@@ -275,7 +277,7 @@ func TestSuspectAsksEveryTaskOnce(t *testing.T) {
 }
 
 func TestAnEmptySchedulerDoesNotWakeUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		s := New(&fakeSender{})
 		defer s.Close()
 		c := newCalls(never)
@@ -293,7 +295,7 @@ func TestAnEmptySchedulerDoesNotWakeUp(t *testing.T) {
 
 // A lock that is taken and released over and over leaves the wheel empty each time.
 func TestWhatIsBrieflyScheduledDoesNotWakeIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		s := New(&fakeSender{})
 		defer s.Close()
 		woken := 0
@@ -326,7 +328,7 @@ func TestClose(t *testing.T) {
 	})
 
 	t.Run("twice at once, then nothing is called", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		redistest.Bubble(t, func(t *testing.T) {
 			s := New(&fakeSender{})
 			c := newCalls(never)
 			s.Schedule(c, time.Now().Add(time.Second))
@@ -342,7 +344,7 @@ func TestClose(t *testing.T) {
 	})
 
 	t.Run("waits for a Tick", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		redistest.Bubble(t, func(t *testing.T) {
 			s := New(&fakeSender{})
 			proceed := make(chan struct{})
 			s.Schedule(newCalls(func(_ int32, now time.Time) (time.Time, bool) {
@@ -365,7 +367,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestTenThousandTasksShareOneGoroutine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		var most, sent int
 		s := New(&fakeSender{
 			node: func(context.Context, string) (string, error) { return "a", nil },

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 // together schedules one renewal for each key, all at once.
@@ -25,7 +27,7 @@ func together(s *Scheduler, keys ...string) []*fakeTask {
 }
 
 func TestABurstGoesOutBatchAfterBatch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		const roundTrip = time.Millisecond
 		var inFlight atomic.Int32
 		var sizes []int // one Send at a time
@@ -60,7 +62,7 @@ func TestABurstGoesOutBatchAfterBatch(t *testing.T) {
 // Where a round trip takes longer than a short lease can wait, the long leases that are
 // due with it are renewed all the same.
 func TestAShortLeaseFailsNoLongOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		const roundTrip = 20 * time.Millisecond
 		renewed, failed := 0, 0
 		s := New(&fakeSender{
@@ -92,7 +94,7 @@ func TestAShortLeaseFailsNoLongOne(t *testing.T) {
 }
 
 func TestBatchesGoOutInOrderOfDueTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		var got []string
 		s := New(&fakeSender{
 			node: func(context.Context, string) (string, error) { return "a", nil },
@@ -118,7 +120,7 @@ func TestBatchesGoOutInOrderOfDueTimes(t *testing.T) {
 }
 
 func TestASlowNodeDelaysNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		start := time.Now()
 		var mu sync.Mutex
 		sent := make(map[string][]time.Duration)
@@ -155,7 +157,7 @@ func TestASlowNodeDelaysNoOther(t *testing.T) {
 
 // What is known is not asked for, nor does it wait for what is.
 func TestAKnownNodeIsNotAskedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		start := time.Now()
 		var asked, sent atomic.Int32
 		s := New(&fakeSender{
@@ -185,7 +187,7 @@ func TestAKnownNodeIsNotAskedFor(t *testing.T) {
 func TestASlowLookupDelaysNoOther(t *testing.T) {
 	for _, slow := range []int{1, maxRouters - 1} {
 		t.Run(fmt.Sprint(slow), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
 				start := time.Now()
 				var sent, failed atomic.Int32
 				s := New(&fakeSender{
@@ -223,7 +225,7 @@ func TestASlowLookupDelaysNoOther(t *testing.T) {
 
 // TestManySlowLookups: beyond the limit lookups take turns, and all are answered.
 func TestManySlowLookups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		var waiting, most, failed atomic.Int32
 		s := New(&fakeSender{
 			node: func(ctx context.Context, _ string) (string, error) {
@@ -247,7 +249,7 @@ func TestManySlowLookups(t *testing.T) {
 }
 
 func TestAFailedLookupFailsOnlyItsTask(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		errDown := errors.New("cluster is down")
 		var mu sync.Mutex
 		outcome := make(map[string]int)
@@ -287,7 +289,7 @@ func TestAFailedLookupFailsOnlyItsTask(t *testing.T) {
 }
 
 func TestABatchIsBoundByItsShortestTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		var bounds []time.Duration
 		s := New(&fakeSender{send: func(ctx context.Context, _ string, batch []Task) {
 			shortest := batch[0].Timeout()
@@ -315,7 +317,7 @@ func TestABatchIsBoundByItsShortestTimeout(t *testing.T) {
 }
 
 func TestALookupIsBoundByTheTaskTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		var b bound
 		defer b.end()
 		for _, timeout := range []time.Duration{5 * time.Second, 5 * time.Second, time.Second, 6 * time.Second, 20 * time.Millisecond} {
@@ -330,7 +332,7 @@ func TestALookupIsBoundByTheTaskTimeout(t *testing.T) {
 }
 
 func TestCloseEndsAHangingSend(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		var sent, failed int // one node: one goroutine
 		s := New(&fakeSender{
 			send: func(ctx context.Context, _ string, batch []Task) {
@@ -364,7 +366,7 @@ func TestCloseEndsAHangingSend(t *testing.T) {
 }
 
 func TestCloseEndsAHangingLookup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		var failed atomic.Int32
 		s := New(&fakeSender{
 			node: func(ctx context.Context, _ string) (string, error) {
@@ -392,7 +394,7 @@ func TestCloseEndsAHangingLookup(t *testing.T) {
 // TestARemovedTaskIsStillAnswered: removing a task while it asks for its renewal leaves
 // the answer to Send, which knows whether it is still wanted.
 func TestARemovedTaskIsStillAnswered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		var sent atomic.Int32
 		s := New(&fakeSender{send: func(_ context.Context, _ string, batch []Task) { sent.Add(int32(len(batch))) }})
 		defer s.Close()
@@ -414,7 +416,7 @@ func TestARemovedTaskIsStillAnswered(t *testing.T) {
 }
 
 func TestIdleGoroutinesEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		s := New(&fakeSender{})
 		defer s.Close()
 		together(s, "a", "b", "c")

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -17,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
@@ -80,7 +80,7 @@ func TestEveryMetricHasItsNameAndUnit(t *testing.T) {
 }
 
 func TestAcquireDuration(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
 		o := observe(t)
 		for _, end := range []telemetry.Acquired{
 			{Outcome: telemetry.OutcomeAcquired},

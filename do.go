@@ -117,7 +117,8 @@ func OnAcquire(hook func(ctx context.Context, name string)) DoOption {
 }
 
 // OnExit has Do call hook when it has released the lock, with the name of what was held
-// and the error that Do returns: also when work failed or panicked, but not when the lock was not got.
+// and the error that Do returns: also when work failed or panicked, but not when the lock
+// was not got.
 func OnExit(hook func(ctx context.Context, name string, err error)) DoOption {
 	return func(d *doing) { d.onExit = hook }
 }

@@ -89,8 +89,8 @@ type Holder struct {
 	// String is a secret, its Short is not.
 	Owner Owner
 	// Permit is the id of a permit, as PermitSemaphore.IDs has it: whoever knows it can
-	// release the permit. It is empty for a lock.
-	Permit string
+	// release the permit, so it is left out of JSON, as of a log. It is empty for a lock.
+	Permit string `json:"-"`
 	// Count is how many leases are on the hold.
 	Count int
 	// Write says that it holds the write side of a read/write lock.

@@ -5,6 +5,7 @@ package holdfast_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -281,7 +282,9 @@ func TestInspectCounts(t *testing.T) {
 			if !slices.Contains(ids, h.Permit) || h.Count != 1 || h.Remaining != 10*time.Second || h.Owner != (holdfast.Owner{}) {
 				t.Errorf("holder %+v, want one of %q", h, ids)
 			}
-			if told := h.String() + i.String(); strings.Contains(told, h.Permit) {
+			text, err := json.Marshal(i)
+			must(text, err)
+			if told := h.String() + i.String() + string(text); strings.Contains(told, h.Permit) {
 				t.Errorf("%q tells the id of a permit", told)
 			}
 		}

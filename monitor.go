@@ -17,8 +17,7 @@ type MonitorOptions struct {
 	// SCAN. The default is all.
 	Pattern string
 	// Threshold is how long a lock may be held, or a permit be taken, before that is
-	// reported. It must be
-	// given.
+	// reported. It must be given.
 	Threshold time.Duration
 	// Every is the period: how often all locks are looked at, and how often one
 	// that goes on being held is reported. The default is 10 s.

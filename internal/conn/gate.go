@@ -33,7 +33,7 @@ type gate struct {
 
 	mu       sync.Mutex // guards what follows
 	failures int
-	since    time.Time     // when the last failure was seen
+	since    time.Time     // when the last failure was seen, or the last trial ended
 	trial    chan struct{} // closed when the one dial after a failure has ended; nil if there is none
 	well     chan struct{} // closed when a connection was found good
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
@@ -97,7 +98,9 @@ func TestLateIsNeverTriedHot(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		defer cancel()
 		c := &conn.Call{Script: late, Keys: []string{"k"}}
-		mustMatch(t, b.Run(ctx, c), context.DeadlineExceeded)
+		err := b.Run(ctx, c)
+		mustMatch(t, err, context.DeadlineExceeded)
+		mustMatch(t, err, errs.Unavailable)
 		if c.Attempts > 100 {
 			t.Errorf("%d attempts in %v", c.Attempts, wait)
 		}

@@ -82,7 +82,7 @@ type attempt struct {
 	denied   bool      // there the answer was no
 	failures int       // in a row, for the backoff
 	last     error     // for the caller's error
-	silent   bool      // the last request found no server, or had no answer
+	silent   bool      // the last request found no server, or had no answer, or came to it too late
 	failing  time.Time // since when; zero until something has failed
 	warned   bool
 }
@@ -127,6 +127,7 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	}
 	switch status := t.call.Status(); {
 	case status == Late:
+		t.silent = true
 		return t.later(), nil // the reply has set our idea of the server's clock right
 	case status == no && asking && !t.denied:
 		// A server that is to get the slot says so of a key that has gone on from it

@@ -5,14 +5,13 @@ package lockertest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-go/holdfast"
@@ -31,13 +30,7 @@ func Whole(t *testing.T, r Redis, keeps []string) {
 }
 
 func toldAsOne(w *world) {
-	spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
-	told := w.process(
-		holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
-		holdfast.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
-	)
-	w.everyOutcomeOfMany(told)
-
+	spans, reader := w.watched(w.everyOutcomeOfMany)
 	var got []string
 	wholes := make(map[trace.SpanID]bool)
 	for _, span := range spans.Ended() {
@@ -91,17 +84,20 @@ func kindOf(span sdktrace.ReadOnlySpan) string {
 
 // everyOutcomeOfMany is everyOutcome for two locks at once, of which another
 // process has the second.
-func (w *world) everyOutcomeOfMany(told *holdfast.Client) {
+func (w *world) everyOutcomeOfMany(told *holdfast.Client, d time.Duration) error {
 	locks := func(options ...holdfast.LeaseOption) *multilock.MultiLock {
 		return holdfast.NewMultiLock(told.FairMutex(w.name+":b", options...), told.Mutex(w.name+":a", options...))
 	}
 	r := w.lock(w.process().FairMutex(w.name + ":b"))
 	_, err := locks().TryLock(w.patient())
 	w.matches("TryLock", err, holdfast.ErrBusy)
-	ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	_, err = locks().Lock(ctx)
-	w.matches("Lock", err, context.DeadlineExceeded, holdfast.ErrBusy)
+	_, inVain := locks().Lock(ctx)
+	if !errors.Is(inVain, holdfast.ErrBusy) {
+		w.release(r)
+		return inVain
+	}
 	ctx, cancel = context.WithCancel(context.Background())
 	stop := time.AfterFunc(400*time.Millisecond, cancel)
 	defer stop.Stop()
@@ -124,6 +120,7 @@ func (w *world) everyOutcomeOfMany(told *holdfast.Client) {
 		w.Fatal("the lease does not end")
 	}
 	w.matches("Release", l.Release(w.patient()), holdfast.ErrLost)
+	return inVain
 }
 
 func (w *world) lockAll(m *multilock.MultiLock, ctx context.Context) *multilock.Lease {

@@ -193,6 +193,16 @@ func (w *world) matches(what string, err error, targets ...error) {
 	}
 }
 
+// heard returns the error of a wait for what another holds that wait has ended after d or,
+// where that was too brief to be told so in real time, after longer: see redistest.Heard.
+func (w *world) heard(d time.Duration, wait func(d time.Duration) error) error {
+	w.Helper()
+	if w.pulse == nil {
+		return wait(d)
+	}
+	return redistest.Heard(w, d, wait)
+}
+
 // attempt is a Lock on a goroutine of its own.
 type attempt struct {
 	done  chan struct{}

@@ -102,8 +102,8 @@ func conform(t *testing.T, slots int, open func(t *testing.T, kind string) locke
 const realSlots = 16
 
 // reached is a Redis of processes that is reached by clients that dial makes.
-func reached(onlooker redis.UniversalClient, dial func(t *testing.T) redis.UniversalClient, always ...holdfast.Option) lockertest.Redis {
-	return lockertest.Redis{Open: func(t *testing.T) lockertest.Site {
+func reached(onlooker redis.UniversalClient, dial func(t testing.TB) redis.UniversalClient, always ...holdfast.Option) lockertest.Redis {
+	return lockertest.Redis{Open: func(t testing.TB) lockertest.Site {
 		return lockertest.Site{
 			Onlooker: onlooker,
 			Process: func(options ...holdfast.Option) *holdfast.Client {
@@ -114,7 +114,7 @@ func reached(onlooker redis.UniversalClient, dial func(t *testing.T) redis.Unive
 }
 
 // conformReal runs the suite on servers, all of which must be as they were then.
-func conformReal(t *testing.T, onlooker redis.UniversalClient, dial func(t *testing.T) redis.UniversalClient, always ...holdfast.Option) {
+func conformReal(t *testing.T, onlooker redis.UniversalClient, dial func(t testing.TB) redis.UniversalClient, always ...holdfast.Option) {
 	t.Helper()
 	r := reached(onlooker, dial, always...)
 	conform(t, realSlots, func(*testing.T, string) lockertest.Redis { return r })
@@ -126,7 +126,7 @@ func conformReal(t *testing.T, onlooker redis.UniversalClient, dial func(t *test
 func TestConformance_Embedded(t *testing.T) {
 	t.Parallel()
 	conform(t, 4, func(*testing.T, string) lockertest.Redis {
-		return lockertest.Redis{Virtual: true, Open: func(t *testing.T) lockertest.Site {
+		return lockertest.Redis{Virtual: true, Open: func(t testing.TB) lockertest.Site {
 			mini := redistest.Mini(t)
 			return lockertest.Site{
 				Onlooker: mini.Client(),
@@ -143,7 +143,7 @@ func TestConformance_Standalone(t *testing.T) {
 	s := redistest.Server(t)
 	for _, protocol := range []int{3, 2} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
-			conformReal(t, s.Admin(), func(t *testing.T) redis.UniversalClient {
+			conformReal(t, s.Admin(), func(t testing.TB) redis.UniversalClient {
 				return s.Client(t, func(o *redis.Options) { o.Protocol = protocol })
 			})
 		})
@@ -161,14 +161,14 @@ func TestConformance_Replicated(t *testing.T) {
 		redistest.Server(t, "--replicaof", host+" "+port)
 	}
 	inSync(t, master, 2)
-	conformReal(t, master.Admin(), func(t *testing.T) redis.UniversalClient { return master.Client(t) },
+	conformReal(t, master.Admin(), func(t testing.TB) redis.UniversalClient { return master.Client(t) },
 		holdfast.WithReplicas(1))
 }
 
 func TestConformance_Sentinel(t *testing.T) {
 	t.Parallel()
 	s := redistest.Sentinel(t)
-	conformReal(t, s.Master().Admin(), func(t *testing.T) redis.UniversalClient { return s.Client(t) })
+	conformReal(t, s.Master().Admin(), func(t testing.TB) redis.UniversalClient { return s.Client(t) })
 }
 
 func TestConformance_Cluster(t *testing.T) {
@@ -185,7 +185,7 @@ func TestConformance_Cluster(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			forget(t, cluster)
-			conformReal(t, onlooker, func(t *testing.T) redis.UniversalClient { return cluster.Client(t, tc.opt) })
+			conformReal(t, onlooker, func(t testing.TB) redis.UniversalClient { return cluster.Client(t, tc.opt) })
 			onlyMastersAsked(t, cluster)
 		})
 	}
@@ -254,7 +254,7 @@ func TestConformance_TLSWithFewRights(t *testing.T) {
 			t.Fatalf("docs/connecting.md tells no rights of %s", rowOf[kind])
 		}
 		as := user(t, s, kind, slices.Concat(every, rules)...)
-		return reached(s.Admin(), func(t *testing.T) redis.UniversalClient {
+		return reached(s.Admin(), func(t testing.TB) redis.UniversalClient {
 			return s.Client(t, as, func(o *redis.Options) {
 				o.Addr, o.TLSConfig = fmt.Sprintf("127.0.0.1:%d", port), &tls.Config{RootCAs: trust}
 			})

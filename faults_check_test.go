@@ -359,7 +359,9 @@ func TestKindsOfConnection(t *testing.T) {
 		for _, protocol := range []int{2, 3} {
 			t.Run(fmt.Sprintf("%s RESP%d", tc.name, protocol), func(t *testing.T) {
 				opts := append(slices.Clone(tc.opts), func(o *redis.Options) { o.Protocol = protocol })
-				useAll(t, s.Client(t, opts...), s.Client(t, opts...))
+				redistest.Undisturbed(t, 20*time.Millisecond, func(t testing.TB) {
+					useAll(t, s.Client(t, opts...), s.Client(t, opts...))
+				})
 			})
 		}
 	}
@@ -367,7 +369,7 @@ func TestKindsOfConnection(t *testing.T) {
 
 // useAll does once all that goes over a connection: grants, refusals,
 // re-entry, renewal, a message, a cancelled wait, Check.
-func useAll(t *testing.T, one, two *redis.Client) {
+func useAll(t testing.TB, one, two *redis.Client) {
 	const name, length = "conformance", time.Second
 	p := feelPulse(t)
 	a, b := openClient(t, one), openClient(t, two)
@@ -383,13 +385,9 @@ func useAll(t *testing.T, one, two *redis.Client) {
 	if _, err := b.Mutex(name).TryLock(generous(t)); !errors.Is(err, holdfast.ErrBusy) {
 		t.Errorf("TryLock = %v, want ErrBusy", err)
 	}
-	err = redistest.Heard(t, 50*time.Millisecond, func(d time.Duration) error {
-		ctx, cancel := context.WithTimeout(t.Context(), d)
-		defer cancel()
-		_, err := b.Mutex(name).Lock(ctx)
-		return err
-	})
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, holdfast.ErrBusy) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := b.Mutex(name).Lock(ctx); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, holdfast.ErrBusy) {
 		t.Errorf("Lock = %v, want ErrBusy and the context's error", err)
 	}
 	granted := make(chan time.Time, 1)

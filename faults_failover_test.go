@@ -260,91 +260,95 @@ const movingLease = 2 * time.Second
 // side and its token on the other.
 func TestSlotsMove(t *testing.T) {
 	t.Parallel()
-	s := redistest.Cluster(t, 3, 0)
-	leaveNothingOn(t, s.Nodes())
-	p := feelPulse(t)
-	a, b := openClient(t, s.Client(t)), openClient(t, s.Client(t))
-	var on []string
-	for i := range 4 {
-		on = append(on, fmt.Sprintf("moving%d{slot}", i))
-	}
-	leases := grabMany(t, a, "held{slot}", 20, holdfast.Renewed(movingLease))
-	d := &load{t: t, mutual: true}
-	d.run(on, 4, a, b)
-	moves := redistest.Count(t, 1000)
-	began := time.Now()
-	for i := range moves {
-		move := s.OpenSlot("{slot}")
-		if i%4 == 0 {
-			keys := move.Keys()
-			for _, key := range keys[:len(keys)/2] {
-				move.MoveKeys(key)
+	redistest.Undisturbed(t, movingLease/4, func(t testing.TB) {
+		s := redistest.Cluster(t, 3, 0)
+		leaveNothingOn(t, s.Nodes())
+		p := feelPulse(t)
+		a, b := openClient(t, s.Client(t)), openClient(t, s.Client(t))
+		var on []string
+		for i := range 4 {
+			on = append(on, fmt.Sprintf("moving%d{slot}", i))
+		}
+		leases := grabMany(t, a, "held{slot}", 20, holdfast.Renewed(movingLease))
+		d := &load{t: t, mutual: true}
+		d.run(on, 4, a, b)
+		moves := redistest.Count(t, 1000)
+		began := time.Now()
+		for i := range moves {
+			move := s.OpenSlot("{slot}")
+			if i%4 == 0 {
+				keys := move.Keys()
+				for _, key := range keys[:len(keys)/2] {
+					move.MoveKeys(key)
+				}
+				time.Sleep(upTo(20 * time.Millisecond))
 			}
-			time.Sleep(upTo(20 * time.Millisecond))
+			move.Finish()
+			d.awaitGrant(time.Now())
 		}
-		move.Finish()
-		d.awaitGrant(time.Now())
-	}
-	took := time.Since(began)
-	d.end()
-	for name, l := range leases {
-		if err := l.Err(); err != nil {
-			t.Errorf("%s: %v (this process was starved for %v in all)", name, err, p.slack(began, time.Now()))
+		took := time.Since(began)
+		d.end()
+		for name, l := range leases {
+			if err := l.Err(); err != nil {
+				t.Errorf("%s: %v (this process was starved for %v in all)", name, err, p.slack(began, time.Now()))
+			}
 		}
-	}
-	vouched(t, leases, movingLease)
-	giveBackAll(t, leases)
-	figure(t, "%d slot moves in %v under %d grants: 0 errors, 0 overlaps, 20 held leases of %v kept, longest wait %v",
-		moves, took.Round(time.Millisecond), d.grants, movingLease, d.longest.Round(time.Millisecond))
+		vouched(t, leases, movingLease)
+		giveBackAll(t, leases)
+		figure(t, "%d slot moves in %v under %d grants: 0 errors, 0 overlaps, 20 held leases of %v kept, longest wait %v",
+			moves, took.Round(time.Millisecond), d.grants, movingLease, d.longest.Round(time.Millisecond))
+	})
 }
 
 // A slot may stay open for long. What is held is renewed and released there; what
 // is new has to wait, as long as its context lets it.
 func TestSlotStaysOpen(t *testing.T) {
 	t.Parallel()
-	s := redistest.Cluster(t, 3, 0)
-	leaveNothingOn(t, s.Nodes())
-	c := openClient(t, s.Client(t))
-	leases := grabMany(t, c, "open{slot}", 20, holdfast.Renewed(movingLease))
-	released := grabMany(t, c, "released{slot}", 20, holdfast.Renewed(movingLease))
-	split := grab(t, c.Mutex("split{slot}"))
-	giveBack(t, split)
+	redistest.Undisturbed(t, movingLease/4, func(t testing.TB) {
+		s := redistest.Cluster(t, 3, 0)
+		leaveNothingOn(t, s.Nodes())
+		c := openClient(t, s.Client(t))
+		leases := grabMany(t, c, "open{slot}", 20, holdfast.Renewed(movingLease))
+		released := grabMany(t, c, "released{slot}", 20, holdfast.Renewed(movingLease))
+		split := grab(t, c.Mutex("split{slot}"))
+		giveBack(t, split)
 
-	move := s.OpenSlot("{slot}")
-	keys := move.Keys()
-	move.MoveKeys(keys[:len(keys)/2]...)
-	var took spread
-	for name, l := range released {
-		began := time.Now()
-		if err := l.Release(generous(t)); err != nil {
-			t.Errorf("Release of %s in an open slot: %v", name, err)
+		move := s.OpenSlot("{slot}")
+		keys := move.Keys()
+		move.MoveKeys(keys[:len(keys)/2]...)
+		var took spread
+		for name, l := range released {
+			began := time.Now()
+			if err := l.Release(generous(t)); err != nil {
+				t.Errorf("Release of %s in an open slot: %v", name, err)
+			}
+			took.add(time.Since(began))
 		}
-		took.add(time.Since(began))
-	}
-	waiting := make(chan error, 1)
-	go func() {
-		l, err := c.Mutex("new{slot}").Lock(generous(t))
-		if err == nil {
-			err = l.Release(generous(t))
+		waiting := make(chan error, 1)
+		go func() {
+			l, err := c.Mutex("new{slot}").Lock(generous(t))
+			if err == nil {
+				err = l.Release(generous(t))
+			}
+			waiting <- err
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		for name := range leases {
+			if _, err := c.Mutex(name).Lock(ctx); err == nil {
+				t.Errorf("%s was granted twice", name)
+			}
 		}
-		waiting <- err
-	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	for name := range leases {
-		if _, err := c.Mutex(name).Lock(ctx); err == nil {
-			t.Errorf("%s was granted twice", name)
+		time.Sleep(movingLease + movingLease/4)
+		vouched(t, leases, movingLease)
+		move.Finish()
+		if err := <-waiting; err != nil {
+			t.Errorf("a Lock that waited for the slot to close: %v", err)
 		}
-	}
-	time.Sleep(movingLease + movingLease/4)
-	vouched(t, leases, movingLease)
-	move.Finish()
-	if err := <-waiting; err != nil {
-		t.Errorf("a Lock that waited for the slot to close: %v", err)
-	}
-	vouched(t, leases, movingLease)
-	giveBackAll(t, leases)
-	figure(t, "slot open for longer than a lease: 20 holds of %v kept; releases in it took %v", movingLease, &took)
+		vouched(t, leases, movingLease)
+		giveBackAll(t, leases)
+		figure(t, "slot open for longer than a lease: 20 holds of %v kept; releases in it took %v", movingLease, &took)
+	})
 }
 
 // Waiters listen on the master of the slot. When the slot has moved they listen

@@ -227,11 +227,11 @@ const outageLease = 2 * time.Second
 // outage is a server that cannot serve for a while, with holders in one process
 // and callers in another.
 type outage struct {
-	t              *testing.T
+	t              testing.TB
 	s              *redistest.Proc
 	p              *pulse
 	holder, caller *holdfast.Client
-	strike         func(*testing.T, *redistest.Proc) // returns when the outage is over
+	strike         func(testing.TB, *redistest.Proc) // returns when the outage is over
 	recovery       time.Duration                     // within which a waiting Lock is granted afterwards
 
 	recovered, cancelled spread
@@ -246,16 +246,16 @@ func TestOutages(t *testing.T) {
 		name     string
 		args     []string
 		recovery time.Duration
-		strike   func(t *testing.T, s *redistest.Proc)
+		strike   func(t testing.TB, s *redistest.Proc)
 	}{
-		{"read only", nil, time.Second, func(t *testing.T, s *redistest.Proc) {
+		{"read only", nil, time.Second, func(t testing.TB, s *redistest.Proc) {
 			do(t, s, "REPLICAOF", "127.0.0.1", "1") // nobody is there, so it keeps its data
 			time.Sleep(600 * time.Millisecond)
 			do(t, s, "REPLICAOF", "NO", "ONE")
 		}},
 		{"loading", []string{"--key-load-delay", "200", "--loading-process-events-interval-bytes", "1024"}, 500 * time.Millisecond,
-			func(t *testing.T, s *redistest.Proc) { s.Restart(true) }},
-		{"busy script", []string{"--busy-reply-threshold", "100"}, 500 * time.Millisecond, func(t *testing.T, s *redistest.Proc) {
+			func(t testing.TB, s *redistest.Proc) { s.Restart(true) }},
+		{"busy script", []string{"--busy-reply-threshold", "100"}, 500 * time.Millisecond, func(t testing.TB, s *redistest.Proc) {
 			var wg sync.WaitGroup
 			busy := s.Client(t)
 			wg.Go(func() { _ = busy.Eval(context.Background(), "while true do end", nil).Err() })
@@ -264,31 +264,33 @@ func TestOutages(t *testing.T) {
 			wg.Wait()
 			_ = busy.Close()
 		}},
-		{"paused", nil, 500 * time.Millisecond, func(t *testing.T, s *redistest.Proc) {
+		{"paused", nil, 500 * time.Millisecond, func(t testing.TB, s *redistest.Proc) {
 			do(t, s, "CLIENT", "PAUSE", "600", "ALL")
 			time.Sleep(600 * time.Millisecond)
 		}},
-		{"writes paused", nil, 500 * time.Millisecond, func(t *testing.T, s *redistest.Proc) {
+		{"writes paused", nil, 500 * time.Millisecond, func(t testing.TB, s *redistest.Proc) {
 			do(t, s, "CLIENT", "PAUSE", "600", "WRITE")
 			time.Sleep(600 * time.Millisecond)
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := redistest.Server(t, tc.args...)
-			leaveNothing(t, s.Admin(), "filler")
-			fill(t, s, 1500)
-			o := &outage{t: t, s: s, p: feelPulse(t), strike: tc.strike, recovery: tc.recovery}
-			o.holder, o.caller = openClient(t, s.Client(t)), openClient(t, s.Client(t))
-			giveBack(t, grab(t, o.caller.Mutex("warm up")))
-			rounds := redistest.Count(t, 20)
-			for counted := 0; counted < rounds; {
-				if o.round(rounds) {
-					counted++
+			redistest.Undisturbed(t, outageLease/10, func(t testing.TB) {
+				s := redistest.Server(t, tc.args...)
+				leaveNothing(t, s.Admin(), "filler")
+				fill(t, s, 1500)
+				o := &outage{t: t, s: s, p: feelPulse(t), strike: tc.strike, recovery: tc.recovery}
+				o.holder, o.caller = openClient(t, s.Client(t)), openClient(t, s.Client(t))
+				giveBack(t, grab(t, o.caller.Mutex("warm up")))
+				rounds := redistest.Count(t, 20)
+				for counted := 0; counted < rounds; {
+					if o.round(rounds) {
+						counted++
+					}
 				}
-			}
-			figure(t, "%s for 0.6 s, %d times: holds of %v kept, cancelled Locks return after %v, a waiting Lock granted %v after the end",
-				tc.name, rounds, outageLease, &o.cancelled, &o.recovered)
+				figure(t, "%s for 0.6 s, %d times: holds of %v kept, cancelled Locks return after %v, a waiting Lock granted %v after the end",
+					tc.name, rounds, outageLease, &o.cancelled, &o.recovered)
+			})
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // withReplica starts a master and its replica, in sync.
-func withReplica(t *testing.T) (master, replica *redistest.Proc) {
+func withReplica(t testing.TB) (master, replica *redistest.Proc) {
 	t.Helper()
 	master = redistest.Server(t, "--repl-diskless-sync-delay", "0")
 	host, port, err := net.SplitHostPort(master.Addr())
@@ -32,7 +32,7 @@ func withReplica(t *testing.T) (master, replica *redistest.Proc) {
 
 // cut ends replication. (A frozen replica would find what it missed in its
 // socket.)
-func cut(t *testing.T, replica *redistest.Proc) {
+func cut(t testing.TB, replica *redistest.Proc) {
 	t.Helper()
 	if err := replica.Admin().Do(t.Context(), "replicaof", "127.0.0.1", "1").Err(); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func cut(t *testing.T, replica *redistest.Proc) {
 }
 
 // mend lets the replica follow the master again.
-func mend(t *testing.T, master, replica *redistest.Proc) {
+func mend(t testing.TB, master, replica *redistest.Proc) {
 	t.Helper()
 	host, port, err := net.SplitHostPort(master.Addr())
 	if err == nil {
@@ -54,7 +54,7 @@ func mend(t *testing.T, master, replica *redistest.Proc) {
 
 // inSync waits until so many replicas have acknowledged what is written now. That one
 // is online says less: it hears nothing until it has first reported, up to a second later.
-func inSync(t *testing.T, master *redistest.Proc, replicas int) {
+func inSync(t testing.TB, master *redistest.Proc, replicas int) {
 	t.Helper()
 	c := master.Admin().Conn() // WAIT is about what its own connection has written
 	defer c.Close()
@@ -232,12 +232,12 @@ func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 }
 
 // quorumOf is the lock "m" on these servers, as one process has it.
-func quorumOf(t *testing.T, servers []*redistest.Proc, options ...holdfast.Option) *multilock.Quorum {
+func quorumOf(t testing.TB, servers []*redistest.Proc, options ...holdfast.Option) *multilock.Quorum {
 	t.Helper()
 	return holdfast.NewQuorum("m", clientsOf(t, servers, options...), holdfast.Renewed(3*time.Second))
 }
 
-func clientsOf(t *testing.T, servers []*redistest.Proc, options ...holdfast.Option) []*holdfast.Client {
+func clientsOf(t testing.TB, servers []*redistest.Proc, options ...holdfast.Option) []*holdfast.Client {
 	t.Helper()
 	var clients []*holdfast.Client
 	for _, s := range servers {
@@ -249,7 +249,7 @@ func clientsOf(t *testing.T, servers []*redistest.Proc, options ...holdfast.Opti
 }
 
 // mirrored starts n masters, each with a replica.
-func mirrored(t *testing.T, n int) (masters, replicas []*redistest.Proc) {
+func mirrored(t testing.TB, n int) (masters, replicas []*redistest.Proc) {
 	t.Helper()
 	for range n {
 		master, replica := withReplica(t)
@@ -260,7 +260,7 @@ func mirrored(t *testing.T, n int) (masters, replicas []*redistest.Proc) {
 
 // freeOn fails the test unless "m" is free on all of them within a second, and what this
 // process was starved of.
-func freeOn(t *testing.T, masters []*redistest.Proc) {
+func freeOn(t testing.TB, masters []*redistest.Proc) {
 	t.Helper()
 	p, asked := feelPulse(t), time.Now()
 	defer func() { p.within(t, "the end of what was taken", asked, time.Second) }()
@@ -268,7 +268,7 @@ func freeOn(t *testing.T, masters []*redistest.Proc) {
 }
 
 // heldOn returns an error if "m" is held on one of them.
-func heldOn(t *testing.T, masters []*redistest.Proc) error {
+func heldOn(t testing.TB, masters []*redistest.Proc) error {
 	for i, m := range masters {
 		if n, err := m.Admin().Exists(t.Context(), "m").Result(); n != 0 || err != nil {
 			return fmt.Errorf("held on server %d, %v", i, err)
@@ -281,77 +281,81 @@ func heldOn(t *testing.T, masters []*redistest.Proc) error {
 // both is lost with the replica of one.
 func TestReplicas_MultiLock(t *testing.T) {
 	t.Parallel()
-	masters, replicas := mirrored(t, 2)
-	clients := clientsOf(t, masters, holdfast.WithReplicas(1))
-	option := holdfast.Renewed(2 * time.Second)
-	both := holdfast.NewMultiLock(clients[0].Mutex("m", option), clients[1].Mutex("m", option))
-	held, err := both.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cut(t, replicas[1])
-	select {
-	case <-held.Done():
-	case <-time.After(10 * time.Second):
-		t.Fatal("held on the word of one master alone")
-	}
-	if !errors.Is(held.Err(), holdfast.ErrLost) {
-		t.Errorf("ended with %v", held.Err())
-	}
-	if err := held.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-		t.Errorf("Release: %v", err)
-	}
-	// Renewals that too few replicas had have kept the key on the second master.
-	redistest.Eventually(t, 30*time.Second, "what was lost is over", func() error { return heldOn(t, masters) })
-	for what, lock := range map[string]func(context.Context) (*multilock.Lease, error){"Lock": both.Lock, "TryLock": both.TryLock} {
-		if _, err := lock(t.Context()); !errors.Is(err, holdfast.ErrNotReplicated) {
-			t.Errorf("%s: %v", what, err)
+	redistest.Undisturbed(t, 500*time.Millisecond, func(t testing.TB) {
+		masters, replicas := mirrored(t, 2)
+		clients := clientsOf(t, masters, holdfast.WithReplicas(1))
+		option := holdfast.Renewed(2 * time.Second)
+		both := holdfast.NewMultiLock(clients[0].Mutex("m", option), clients[1].Mutex("m", option))
+		held, err := both.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
-		freeOn(t, masters)
-	}
+		cut(t, replicas[1])
+		select {
+		case <-held.Done():
+		case <-time.After(10 * time.Second):
+			t.Fatal("held on the word of one master alone")
+		}
+		if !errors.Is(held.Err(), holdfast.ErrLost) {
+			t.Errorf("ended with %v", held.Err())
+		}
+		if err := held.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("Release: %v", err)
+		}
+		// Renewals that too few replicas had have kept the key on the second master.
+		redistest.Eventually(t, 30*time.Second, "what was lost is over", func() error { return heldOn(t, masters) })
+		for what, lock := range map[string]func(context.Context) (*multilock.Lease, error){"Lock": both.Lock, "TryLock": both.TryLock} {
+			if _, err := lock(t.Context()); !errors.Is(err, holdfast.ErrNotReplicated) {
+				t.Errorf("%s: %v", what, err)
+			}
+			freeOn(t, masters)
+		}
+	})
 }
 
 // A server whose grant no replica has is one that has not granted.
 func TestReplicas_Quorum(t *testing.T) {
 	t.Parallel()
-	masters, replicas := mirrored(t, 3)
-	q := quorumOf(t, masters, holdfast.WithReplicas(1))
-	granted := func() {
-		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		l, err := q.Lock(ctx)
+	redistest.Undisturbed(t, 500*time.Millisecond, func(t testing.TB) {
+		masters, replicas := mirrored(t, 3)
+		q := quorumOf(t, masters, holdfast.WithReplicas(1))
+		granted := func() {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			l, err := q.Lock(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			freeOn(t, masters)
+		}
+		granted()
+		cut(t, replicas[0])
+		granted()
+		held, err := q.Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
+		cut(t, replicas[1])
+		select {
+		case <-held.Done():
+		case <-time.After(10 * time.Second):
+			t.Fatal("held though one server of three has a replica")
+		}
+		if !errors.Is(held.Err(), holdfast.ErrLost) {
+			t.Errorf("ended with %v", held.Err())
 		}
 		freeOn(t, masters)
-	}
-	granted()
-	cut(t, replicas[0])
-	granted()
-	held, err := q.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cut(t, replicas[1])
-	select {
-	case <-held.Done():
-	case <-time.After(10 * time.Second):
-		t.Fatal("held though one server of three has a replica")
-	}
-	if !errors.Is(held.Err(), holdfast.ErrLost) {
-		t.Errorf("ended with %v", held.Err())
-	}
-	freeOn(t, masters)
-	if _, err := q.TryLock(t.Context()); !errors.Is(err, holdfast.ErrNoQuorum) {
-		t.Errorf("TryLock: %v", err)
-	}
-	freeOn(t, masters)
-	mend(t, masters[0], replicas[0])
-	granted()
+		if _, err := q.TryLock(t.Context()); !errors.Is(err, holdfast.ErrNoQuorum) {
+			t.Errorf("TryLock: %v", err)
+		}
+		freeOn(t, masters)
+		mend(t, masters[0], replicas[0])
+		granted()
+	})
 }
 
 // fenced is a resource that takes no write with a token less than the greatest

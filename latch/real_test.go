@@ -292,17 +292,16 @@ func TestBesideRedisson(t *testing.T) {
 // A bounded wait says that it was the wait that ended.
 func TestWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Server(t).Client(t)
-	l := New(newEngine(t, rdb), "l", "l")
-	if set, err := l.TrySetCount(t.Context(), 1); !set || err != nil {
-		t.Fatal(set, err)
-	}
-	err := redistest.Heard(t, 50*time.Millisecond, func(d time.Duration) error {
-		ctx, cancel := context.WithTimeout(t.Context(), d)
+	redistest.Undisturbed(t, 10*time.Millisecond, func(t testing.TB) {
+		rdb := redistest.Server(t).Client(t)
+		l := New(newEngine(t, rdb), "l", "l")
+		if set, err := l.TrySetCount(t.Context(), 1); !set || err != nil {
+			t.Fatal(set, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		return l.Wait(ctx)
+		if err := l.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errs.Busy) {
+			t.Errorf("%v", err)
+		}
 	})
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errs.Busy) {
-		t.Errorf("%v", err)
-	}
 }

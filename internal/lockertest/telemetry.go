@@ -4,7 +4,6 @@ package lockertest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,7 +19,13 @@ import (
 )
 
 func telemetry(w *world) {
-	spans, reader := w.watched(w.everyOutcome)
+	spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
+	told := w.process(
+		holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
+		holdfast.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
+	)
+	w.everyOutcome(told)
+
 	var got []string
 	for _, span := range spans.Ended() {
 		got = append(got, w.spanText(span))
@@ -41,42 +46,20 @@ func telemetry(w *world) {
 	w.wantMetrics(reader)
 }
 
-// watched runs f with a process of which it returns what that has told. f returns the error
-// of a wait that it has ended after d, and stops there if that does not match ErrBusy.
-func (w *world) watched(f func(told *holdfast.Client, d time.Duration) error) (*tracetest.SpanRecorder, sdkmetric.Reader) {
-	w.Helper()
-	var (
-		spans  *tracetest.SpanRecorder
-		reader sdkmetric.Reader
-	)
-	err := w.heard(400*time.Millisecond, func(d time.Duration) error {
-		spans, reader = tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
-		return f(w.process(
-			holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
-			holdfast.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
-		), d)
-	})
-	w.matches("Lock", err, context.DeadlineExceeded, holdfast.ErrBusy)
-	return spans, reader
-}
-
 // everyOutcome has one process come to each end there is.
-func (w *world) everyOutcome(told *holdfast.Client, d time.Duration) error {
+func (w *world) everyOutcome(told *holdfast.Client) {
 	r := w.lock(w.rival(w.process()))
 	locker := w.locker(told)
 	w.busy(locker)
-	ctx, cancel := context.WithTimeout(context.Background(), d)
+	ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
 	defer cancel()
-	_, inVain := locker.Lock(ctx)
-	if !errors.Is(inVain, holdfast.ErrBusy) {
-		w.release(r)
-		return inVain
-	}
+	_, err := locker.Lock(ctx)
+	w.matches("Lock", err, context.DeadlineExceeded)
 	ctx, cancel = context.WithCancel(context.Background())
 	waiting := w.goLock(ctx, locker)
 	w.waits(waiting, 400*time.Millisecond)
 	cancel()
-	_, err := w.result(waiting)
+	_, err = w.result(waiting)
 	w.matches("Lock", err, context.Canceled)
 	w.release(r)
 
@@ -87,7 +70,6 @@ func (w *world) everyOutcome(told *holdfast.Client, d time.Duration) error {
 	w.ended(l, holdfast.ErrExpired)
 	w.matches("Release", l.Release(w.patient()), holdfast.ErrExpired, holdfast.ErrLost)
 	w.soonFree(w.rival(w.process())) // which clears away what ran out
-	return inVain
 }
 
 // spanText returns the span's name and outcome, and checks its other attributes.

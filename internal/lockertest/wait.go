@@ -40,22 +40,19 @@ func waitEndsWithItsDeadline(w *world) {
 	l := w.lock(w.rival(a))
 	locker := w.locker(b)
 	w.busy(locker) // so that it is connected, and is told at once
-	err := w.heard(500*time.Millisecond, func(d time.Duration) error {
-		ctx, cancel := context.WithTimeout(context.Background(), d)
-		defer cancel()
-		deadline, _ := ctx.Deadline()
-		lease, err := locker.Lock(ctx)
-		returned := time.Now()
-		if returned.Before(deadline) {
-			w.Errorf("Lock returned %v before the deadline", deadline.Sub(returned))
-		}
-		w.promptly("Lock returned when its time was up,", deadline, returned)
-		if lease != nil {
-			w.Error("a lease beside the error")
-		}
-		return err
-	})
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	lease, err := locker.Lock(ctx)
+	returned := time.Now()
+	if returned.Before(deadline) {
+		w.Errorf("Lock returned %v before the deadline", deadline.Sub(returned))
+	}
+	w.promptly("Lock returned when its time was up,", deadline, returned)
 	w.matches("Lock", err, holdfast.ErrBusy, context.DeadlineExceeded)
+	if lease != nil {
+		w.Error("a lease beside the error")
+	}
 	w.lasts(l)
 	w.release(l)
 	w.soonFree(w.rival(a))
@@ -66,21 +63,15 @@ func waitIsCancelled(w *world) {
 	l := w.lock(w.rival(a))
 	locker := w.locker(b)
 	w.busy(locker) // so that it is connected, and is told at once
-	var stays *attempt
-	err := w.heard(500*time.Millisecond, func(d time.Duration) error {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		given := w.goLock(ctx, locker)
-		if stays == nil {
-			stays = w.goLock(w.patient(), locker) // behind it
-		}
-		w.waits(given, d)
-		cancel()
-		cancelled := time.Now()
-		_, err := w.result(given)
-		w.promptly("Lock returned when it was cancelled,", cancelled, given.at)
-		return err
-	})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	given := w.goLock(ctx, locker)
+	stays := w.goLock(w.patient(), locker)
+	w.waits(given, 500*time.Millisecond)
+	cancel()
+	cancelled := time.Now()
+	_, err := w.result(given)
+	w.promptly("Lock returned when it was cancelled,", cancelled, given.at)
 	w.matches("Lock", err, holdfast.ErrBusy, context.Canceled)
 	w.waits(stays, 50*time.Millisecond)
 	w.release(l)

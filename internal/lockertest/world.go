@@ -29,7 +29,7 @@ const patience = 30 * time.Second
 // world is where one case plays. On real servers its time is real: a lease that must last
 // is of some seconds, so that a process which gets no processor for a moment keeps it.
 type world struct {
-	*testing.T
+	testing.TB
 	s     Subject
 	site  Site
 	name  string
@@ -191,16 +191,6 @@ func (w *world) matches(what string, err error, targets ...error) {
 			w.Errorf("%s: error %v, want one that matches %q", what, err, target)
 		}
 	}
-}
-
-// heard returns the error of a wait for what another holds that wait has ended after d or,
-// where that was too brief to be told so in real time, after longer: see redistest.Heard.
-func (w *world) heard(d time.Duration, wait func(d time.Duration) error) error {
-	w.Helper()
-	if w.pulse == nil {
-		return wait(d)
-	}
-	return redistest.Heard(w, d, wait)
 }
 
 // attempt is a Lock on a goroutine of its own.

@@ -125,13 +125,35 @@ func (p *Pulse) Slack(from, to time.Time) time.Duration {
 	return pulseGrain + most
 }
 
+// Longest returns for how long at a stretch one of the sleepers did not run between the
+// two instants.
+func (p *Pulse) Longest(from, to time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var longest time.Duration
+	for _, b := range p.beats {
+		longest = max(longest, b.overdue(to))
+		for _, g := range slices.Backward(b.gaps) {
+			if g.end.Before(from) {
+				break
+			}
+			longest = max(longest, min(g.late, g.end.Sub(from)))
+		}
+	}
+	return min(longest, to.Sub(from))
+}
+
+// overdue returns by how much the sleep under way is late.
+func (b *beat) overdue(now time.Time) time.Duration {
+	if late := now.Sub(b.beaten) - pulseBeat; late > pulseGrain {
+		return late
+	}
+	return 0
+}
+
 // late returns for how long the sleeper did not run between the two instants, of its gaps.
 func (b *beat) late(from, to time.Time) time.Duration {
-	var all time.Duration
-	// The sleep under way may be late too.
-	if late := to.Sub(b.beaten) - pulseBeat; late > pulseGrain {
-		all += min(late, to.Sub(from))
-	}
+	all := min(b.overdue(to), to.Sub(from))
 	for _, g := range slices.Backward(b.gaps) {
 		if g.end.Before(from) {
 			break

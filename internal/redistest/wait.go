@@ -3,11 +3,8 @@
 package redistest
 
 import (
-	"errors"
 	"testing"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 // patience bounds every wait for a server process. It is long because it only
@@ -35,21 +32,5 @@ func poll(within time.Duration, cond func() error) error {
 		}
 		time.Sleep(pause)
 		pause = min(2*pause, 20*time.Millisecond)
-	}
-}
-
-// Heard calls wait, which is to end a wait for what another holds after it has lasted for
-// about d, and returns the wait's error. Where the error does not match errs.Busy, the
-// machine may have kept both from a word with Redis for so long: then wait is called
-// again, with twice as much each time.
-func Heard(t testing.TB, d time.Duration, wait func(d time.Duration) error) error {
-	t.Helper()
-	for {
-		err := wait(d)
-		if errors.Is(err, errs.Busy) || d > patience/4 {
-			return err
-		}
-		t.Logf("not told within %v that another holds it: %v", d, err)
-		d *= 2
 	}
 }

@@ -1,0 +1,154 @@
+// Tests in which leases and deadlines of a second or so must last, on a machine that may
+// stand still for longer.
+
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// undisturbedTries is how often Undisturbed calls a test at the most.
+const undisturbedTries = 5
+
+// Undisturbed calls f. If f fails, and this process did not get the processor for still at
+// a stretch meanwhile, then leases of f may have been lost rightly, and its deadlines may
+// have passed: what it found says nothing, and f is called again, up to five times in all.
+// A failure on a machine that did not stand still fails t at once, as the fifth does on any.
+//
+// What f is given stands for t: its clean-ups run, and its context ends, when f returns.
+func Undisturbed(t testing.TB, still time.Duration, f func(t testing.TB)) {
+	t.Helper()
+	p := FeelPulse(t)
+	for try := 1; ; try++ {
+		began := time.Now()
+		a := &attempt{TB: t}
+		a.play(f)
+		switch stood := p.Longest(began, time.Now()); {
+		case a.skipped && !a.failed:
+			t.SkipNow()
+		case !a.failed:
+			return
+		case stood < still || try == undisturbedTries:
+			t.FailNow()
+		default:
+			t.Logf("the machine stood still for %v: once more", stood)
+		}
+	}
+}
+
+// attempt is a testing.TB whose failure is not yet that of the test.
+type attempt struct {
+	testing.TB
+
+	ctx context.Context
+
+	mu       sync.Mutex
+	failed   bool
+	skipped  bool
+	cleanups []func()
+}
+
+// play runs f and then its clean-ups, on a goroutine of its own, which FailNow ends.
+func (a *attempt) play(f func(t testing.TB)) {
+	var cancel context.CancelFunc
+	a.ctx, cancel = context.WithCancel(a.TB.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer a.cleanUp()
+		defer cancel()
+		f(a)
+	}()
+	<-done
+}
+
+// cleanUp runs what is left to clean up, the last first, also if one of them calls FailNow.
+func (a *attempt) cleanUp() {
+	a.mu.Lock()
+	last := len(a.cleanups) - 1
+	if last < 0 {
+		a.mu.Unlock()
+		return
+	}
+	f := a.cleanups[last]
+	a.cleanups = a.cleanups[:last]
+	a.mu.Unlock()
+	defer a.cleanUp()
+	f()
+}
+
+func (a *attempt) Cleanup(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cleanups = append(a.cleanups, f)
+}
+
+func (a *attempt) Context() context.Context { return a.ctx }
+
+func (a *attempt) Fail() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.failed = true
+}
+
+func (a *attempt) Failed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failed || a.TB.Failed()
+}
+
+func (a *attempt) FailNow() {
+	a.Fail()
+	runtime.Goexit()
+}
+
+func (a *attempt) Error(args ...any) {
+	a.Helper()
+	a.Log(args...)
+	a.Fail()
+}
+
+func (a *attempt) Errorf(format string, args ...any) {
+	a.Helper()
+	a.Error(fmt.Sprintf(format, args...))
+}
+
+func (a *attempt) Fatal(args ...any) {
+	a.Helper()
+	a.Log(args...)
+	a.FailNow()
+}
+
+func (a *attempt) Fatalf(format string, args ...any) {
+	a.Helper()
+	a.Fatal(fmt.Sprintf(format, args...))
+}
+
+func (a *attempt) Skip(args ...any) {
+	a.Helper()
+	a.Log(args...)
+	a.SkipNow()
+}
+
+func (a *attempt) Skipf(format string, args ...any) {
+	a.Helper()
+	a.Skip(fmt.Sprintf(format, args...))
+}
+
+func (a *attempt) SkipNow() {
+	a.mu.Lock()
+	a.skipped = true
+	a.mu.Unlock()
+	runtime.Goexit()
+}
+
+func (a *attempt) Skipped() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.skipped
+}

@@ -95,45 +95,47 @@ const afterLeaseBound = 100 * time.Millisecond
 
 func TestHolderKilled(t *testing.T) {
 	t.Parallel()
-	const length = 2 * time.Second
-	s := redistest.Server(t)
-	leaveNothing(t, s.Admin())
-	p := feelPulse(t)
-	next := openClient(t, s.Client(t))
-	var late spread
+	redistest.Undisturbed(t, 500*time.Millisecond, func(t testing.TB) {
+		const length = 2 * time.Second
+		s := redistest.Server(t)
+		leaveNothing(t, s.Admin())
+		p := feelPulse(t)
+		next := openClient(t, s.Client(t))
+		var late spread
 
-	for i := range redistest.Count(t, 100) {
-		name := fmt.Sprintf("killed%d", i)
-		child := redistest.Start(t, "holder", map[string]string{
-			"LOCKS": s.Addr(), "NAME": name, "LEASE": length.String(),
-		})
-		child.Expect("locked")
-		granted := make(chan time.Time)
-		go func() {
-			l, err := next.Mutex(name).Lock(generous(t))
-			at := time.Now()
-			if err != nil {
-				t.Errorf("Lock after the holder was killed: %v", err)
-			} else {
-				giveBack(t, l)
+		for i := range redistest.Count(t, 100) {
+			name := fmt.Sprintf("killed%d", i)
+			child := redistest.Start(t, "holder", map[string]string{
+				"LOCKS": s.Addr(), "NAME": name, "LEASE": length.String(),
+			})
+			child.Expect("locked")
+			granted := make(chan time.Time)
+			go func() {
+				l, err := next.Mutex(name).Lock(generous(t))
+				at := time.Now()
+				if err != nil {
+					t.Errorf("Lock after the holder was killed: %v", err)
+				} else {
+					giveBack(t, l)
+				}
+				granted <- at
+			}()
+			time.Sleep(upTo(length)) // anywhere between two renewals
+			child.Kill()
+			hungUp(t, s, "holder") // a renewal that it has sent has run by then
+			ends := expiryOf(t, s, name)
+			at := <-granted
+			if at.Before(ends) {
+				t.Errorf("granted %v before the lease was over", ends.Sub(at))
 			}
-			granted <- at
-		}()
-		time.Sleep(upTo(length)) // anywhere between two renewals
-		child.Kill()
-		hungUp(t, s, "holder") // a renewal that it has sent has run by then
-		ends := expiryOf(t, s, name)
-		at := <-granted
-		if at.Before(ends) {
-			t.Errorf("granted %v before the lease was over", ends.Sub(at))
+			d, slack := at.Sub(ends), p.slack(ends, at)
+			if d > afterLeaseBound+slack {
+				t.Errorf("granted %v after the end of a killed holder's lease (starved for %v)", d, slack)
+			}
+			late.addBeyond(d, slack)
 		}
-		d, slack := at.Sub(ends), p.slack(ends, at)
-		if d > afterLeaseBound+slack {
-			t.Errorf("granted %v after the end of a killed holder's lease (starved for %v)", d, slack)
-		}
-		late.addBeyond(d, slack)
-	}
-	figure(t, "holder killed: next grant after the end of its lease %v", &late)
+		figure(t, "holder killed: next grant after the end of its lease %v", &late)
+	})
 }
 
 // hungUp waits until the server has no connection of that client name: then it has

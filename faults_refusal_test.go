@@ -417,39 +417,41 @@ func fill(t testing.TB, s *redistest.Proc, n int) {
 // No new connection is let in; those that renew are there already.
 func TestNoConnectionsLeft(t *testing.T) {
 	t.Parallel()
-	const length = 600 * time.Millisecond
-	s := redistest.Server(t)
-	leaveNothing(t, s.Admin())
-	c, other := openClient(t, s.Client(t)), openClient(t, s.Client(t))
-	leases := grabMany(t, c, "storm", 20, holdfast.Renewed(length))
-	time.Sleep(length / 2) // they have been renewed once
-	list, err := s.Admin().ClientList(t.Context()).Result()
-	if err != nil || list == "" {
-		t.Fatal(err)
-	}
-	do(t, s, "CONFIG", "SET", "maxclients", 1)
-	granted := make(chan error, 1)
-	go func() {
-		l, err := other.Mutex("late").Lock(generous(t))
-		if err == nil {
-			err = l.Release(generous(t))
+	redistest.Undisturbed(t, 100*time.Millisecond, func(t testing.TB) {
+		const length = 600 * time.Millisecond
+		s := redistest.Server(t)
+		leaveNothing(t, s.Admin())
+		c, other := openClient(t, s.Client(t)), openClient(t, s.Client(t))
+		leases := grabMany(t, c, "storm", 20, holdfast.Renewed(length))
+		time.Sleep(length / 2) // they have been renewed once
+		list, err := s.Admin().ClientList(t.Context()).Result()
+		if err != nil || list == "" {
+			t.Fatal(err)
 		}
-		granted <- err
-	}()
-	time.Sleep(4 * length)
-	for name, l := range leases {
-		stillHeld(t, s.Admin(), name, l)
-	}
-	select {
-	case err := <-granted:
-		t.Errorf("Lock without a connection returned %v", err)
-	default:
-	}
-	do(t, s, "CONFIG", "SET", "maxclients", 1000)
-	if err := <-granted; err != nil {
-		t.Errorf("Lock when connections are let in again: %v", err)
-	}
-	giveBackAll(t, leases)
+		do(t, s, "CONFIG", "SET", "maxclients", 1)
+		granted := make(chan error, 1)
+		go func() {
+			l, err := other.Mutex("late").Lock(generous(t))
+			if err == nil {
+				err = l.Release(generous(t))
+			}
+			granted <- err
+		}()
+		time.Sleep(4 * length)
+		for name, l := range leases {
+			stillHeld(t, s.Admin(), name, l)
+		}
+		select {
+		case err := <-granted:
+			t.Errorf("Lock without a connection returned %v", err)
+		default:
+		}
+		do(t, s, "CONFIG", "SET", "maxclients", 1000)
+		if err := <-granted; err != nil {
+			t.Errorf("Lock when connections are let in again: %v", err)
+		}
+		giveBackAll(t, leases)
+	})
 }
 
 // The user's own pool is of no concern to the locks.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
 func excludesAnotherProcess(w *world) {
@@ -66,10 +67,10 @@ type ledger struct {
 
 func (b *ledger) write(t testing.TB) {
 	if n := b.inside.Add(1); n != 1 {
-		t.Errorf("%d are inside", n)
+		redistest.Inexcusable(t, "%d are inside", n)
 	}
 	if n := b.readers.Load(); n != 0 {
-		t.Errorf("%d readers are inside with a writer", n)
+		redistest.Inexcusable(t, "%d readers are inside with a writer", n)
 	}
 	sum := b.sum.Load()
 	time.Sleep(500 * time.Microsecond)
@@ -80,11 +81,11 @@ func (b *ledger) write(t testing.TB) {
 func (b *ledger) read(t testing.TB) {
 	b.readers.Add(1)
 	if n := b.inside.Load(); n != 0 {
-		t.Errorf("%d writers are inside with a reader", n)
+		redistest.Inexcusable(t, "%d writers are inside with a reader", n)
 	}
 	time.Sleep(500 * time.Microsecond)
 	if n := b.inside.Load(); n != 0 {
-		t.Errorf("%d writers came in to a reader", n)
+		redistest.Inexcusable(t, "%d writers came in to a reader", n)
 	}
 	b.readers.Add(-1)
 }
@@ -145,7 +146,7 @@ func (w *world) contend(get func(holdfast.Locker) (*holdfast.Lease, error)) {
 	}
 	workers.Wait()
 	if got, want := book.sum.Load(), int64(4*rounds); got != want && !w.Failed() {
-		w.Errorf("%d of %d steps count: two were inside", got, want)
+		w.Inexcusable("%d of %d steps count: two were inside", got, want)
 	}
 }
 
@@ -215,7 +216,7 @@ func tokensGrow(w *world) {
 	for i := range 9 {
 		l := w.lock(w.locker(processes[i%len(processes)]))
 		if l.Token() <= last {
-			w.Errorf("hold %d has token %d, not more than %d", i, l.Token(), last)
+			w.Inexcusable("hold %d has token %d, not more than %d", i, l.Token(), last)
 		}
 		last = l.Token()
 		w.release(l)

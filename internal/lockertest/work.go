@@ -91,7 +91,7 @@ func syncLocker(w *world) {
 	}
 	workers.Wait()
 	if got := book.sum.Load(); got != 4*rounds {
-		w.Errorf("%d of %d steps count: two were inside", got, 4*rounds)
+		w.Inexcusable("%d of %d steps count: two were inside", got, 4*rounds)
 	}
 
 	locker := holdfast.SyncLocker(w.patient(), w.locker(w.process()))

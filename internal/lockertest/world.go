@@ -193,6 +193,12 @@ func (w *world) matches(what string, err error, targets ...error) {
 	}
 }
 
+// Inexcusable is Errorf for what a machine that stands still does not explain.
+func (w *world) Inexcusable(format string, args ...any) {
+	w.Helper()
+	redistest.Inexcusable(w.TB, format, args...)
+}
+
 // attempt is a Lock on a goroutine of its own.
 type attempt struct {
 	done  chan struct{}

@@ -20,6 +20,9 @@ const undisturbedTries = 5
 // have passed: what it found says nothing, and f is called again, up to five times in all.
 // A failure on a machine that did not stand still fails t at once, as the fifth does on any.
 //
+// What no lease and no deadline explains, such as two holders of a lease that lasts for
+// longer than any machine stands still, f reports by Inexcusable: that fails t at once.
+//
 // What f is given stands for t: its clean-ups run, and its context ends, when f returns.
 func Undisturbed(t testing.TB, still time.Duration, f func(t testing.TB)) {
 	t.Helper()
@@ -33,12 +36,25 @@ func Undisturbed(t testing.TB, still time.Duration, f func(t testing.TB)) {
 			t.SkipNow()
 		case !a.failed:
 			return
-		case stood < still || try == undisturbedTries:
+		case a.broken || stood < still || try == undisturbedTries:
 			t.FailNow()
 		default:
 			t.Logf("the machine stood still for %v: once more", stood)
 		}
 	}
+}
+
+// Inexcusable is t.Errorf for what a machine that stands still does not explain: within
+// Undisturbed, too, it fails the test.
+func Inexcusable(t testing.TB, format string, args ...any) {
+	t.Helper()
+	if a, ok := t.(interface {
+		Inexcusable(format string, args ...any)
+	}); ok {
+		a.Inexcusable(format, args...)
+		return
+	}
+	t.Errorf(format, args...)
 }
 
 // attempt is a testing.TB whose failure is not yet that of the test.
@@ -49,6 +65,7 @@ type attempt struct {
 
 	mu       sync.Mutex
 	failed   bool
+	broken   bool // inexcusably
 	skipped  bool
 	cleanups []func()
 }
@@ -116,6 +133,15 @@ func (a *attempt) Error(args ...any) {
 func (a *attempt) Errorf(format string, args ...any) {
 	a.Helper()
 	a.Error(fmt.Sprintf(format, args...))
+}
+
+// Inexcusable is Errorf for what the machine does not explain.
+func (a *attempt) Inexcusable(format string, args ...any) {
+	a.Helper()
+	a.Errorf(format, args...)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.broken = true
 }
 
 func (a *attempt) Fatal(args ...any) {

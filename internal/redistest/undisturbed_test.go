@@ -36,6 +36,19 @@ func TestUndisturbed(t *testing.T) {
 	}
 }
 
+func TestUndisturbedDoesNotExcuseAll(t *testing.T) {
+	test, tries := &attempt{TB: t}, 0
+	test.play(func(t testing.TB) {
+		Undisturbed(t, 0, func(t testing.TB) {
+			tries++
+			Inexcusable(t, "two are inside")
+		})
+	})
+	if tries != 1 || !test.failed {
+		t.Errorf("played %d times, failed: %t; want once, true", tries, test.failed)
+	}
+}
+
 // The clean-ups of an attempt run before the next, the last first, with its context ended,
 // and also after one that fails.
 func TestUndisturbedCleansUp(t *testing.T) {

@@ -67,6 +67,9 @@ func (m *counting) send(lane int, c call) string {
 	case "cancel":
 		if ok && last.number == c.number && m.exists && last.from == m.made {
 			m.free += n
+			if m.all > 0 {
+				m.all = max(m.all, m.free)
+			}
 		}
 		c.reply = "0 0"
 	case "give":
@@ -76,6 +79,8 @@ func (m *counting) send(lane int, c call) string {
 			m.begin(m.free)
 		case !m.exists:
 			m.all, m.exists, m.given = 0, true, true
+		case changes && !m.given && m.free-n > m.all: // that was not known
+			m.all = 0
 		case changes && !m.given:
 			m.all = max(m.all+n, 0)
 		case m.all > 0:

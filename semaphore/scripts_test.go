@@ -133,6 +133,16 @@ func TestCountingScripts(t *testing.T) {
 				{"give", "0 1", []any{2, "PUBLISH", "c", 0}, "1 2", "s=2 | calls=map[0:1 1 2] for 10m0s"},
 				{"take", "0 2", []any{3}, "0 0", "s=2 | calls=map[0:1 1 2] for 10m0s"},
 			}},
+			{"added to more than there were", []string{"SET s 9", "HSET all all 3 since 5"}, []step{
+				{"give", "0 1", []any{1, "PUBLISH", "c", 1}, "1 10", "s=10 | calls=map[0:1 1 10] for 10m0s | all=map[all:0 since:T] for 1h10m0s"},
+				{"take", "0 2", []any{11}, "0 0", "s=10 | calls=map[0:1 1 10] for 10m0s | all=map[all:0 since:T] for 1h10m0s"},
+			}},
+			{"cancel where more were given back than there were", []string{"SET s 3", "HSET all all 3 since 5"}, []step{
+				{"take", "0 1", []any{2}, "1 5", "s=1 | calls=map[0:1 1 5] for 10m0s | all=map[all:3 since:T] for 1h10m0s"},
+				{"give", "1 2", []any{2, "PUBLISH", "c", 0}, "1 3", "s=3 | calls=map[0:1 1 5 1:2 1 3] for 10m0s | all=map[all:3 since:T] for 1h10m0s"},
+				{"cancel", "0 1", []any{2, "PUBLISH", "c"}, "0 0", "s=5 | calls=map[0:1 0 0 1:2 1 3] for 10m0s | all=map[all:5 since:T] for 1h10m0s"},
+				{"take", "0 3", []any{6}, "0 2", "s=5 | calls=map[0:1 0 0 1:2 1 3] for 10m0s | all=map[all:5 since:T] for 1h10m0s"},
+			}},
 			{"Java has set more", []string{"SET s 9", "HSET all all 3 since 5"}, []step{
 				{"take", "0 1", []any{10}, "0 0", "s=9 | all=map[all:3 since:T]"},
 			}},

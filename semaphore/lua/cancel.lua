@@ -1,6 +1,5 @@
 -- Cancels a call of take.lua, with its lane and its number: what it took is given
--- back, and if it comes later it takes nothing. It follows once.lua
--- and all.lua.
+-- back, and if it comes later it takes nothing. It follows once.lua and all.lua.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the ledger
@@ -16,13 +15,20 @@ end
 -- A semaphore that was deleted meanwhile, or made anew by Holdfast, gets nothing back.
 local since = redis.call('HGET', KEYS[3], 'since')
 local back = again and value and (not since or since == result)
+local all = since and inAll() or 0
 local reply = once(0, 0, true, function()
   if back then
     return failed(redis.pcall('INCRBY', KEYS[1], ARGV[5]))
   end
 end)
 local free = number + tonumber(ARGV[5])
-if reply[1] and back and free > 0 then
+if not reply[1] or not back then
+  return reply
+end
+if all > 0 and free > all then
+  setAll(free, tonumber(since)) -- more were given back than there were
+end
+if free > 0 then
   redis.pcall(ARGV[6], ARGV[7], text(free))
 end
 return reply

@@ -28,7 +28,8 @@ if not value and changes then
 elseif not value then
   dropAll() -- of a semaphore that is gone
 elseif since > 0 and changes then
-  setAll(all + tonumber(ARGV[5]), since)
+  -- With more free than there were in all, nobody knows how many there are.
+  setAll(number > all and 0 or all + tonumber(ARGV[5]), since)
 elseif all > 0 and free > all then
   setAll(free, since) -- more were given back than there were
 end

@@ -92,12 +92,17 @@ func (c *Call) Text(i int) string { return c.Reply.Text(i) }
 func (c *Call) Short() bool { return c.replicated < c.Replicas }
 
 // Shortage is the error of a call that is Short: errs.NotReplicated, or that Redis refuses
-// to tell how many replicas have it.
+// to tell how many replicas have it. A master that has become a replica meanwhile does not
+// refuse: it cannot tell.
 func (c *Call) Shortage() error {
-	if c.unwaited != nil && isReply(c.unwaited) {
+	switch {
+	case c.unwaited == nil || !isReply(c.unwaited):
+		return fmt.Errorf("%w: got %d, want %d", errs.NotReplicated, c.replicated, c.Replicas)
+	case judge(c.unwaited) == again:
+		return fmt.Errorf("%w: %w", errs.NotReplicated, c.unwaited)
+	default:
 		return typed(c.unwaited, nil)
 	}
-	return fmt.Errorf("%w: got %d, want %d", errs.NotReplicated, c.replicated, c.Replicas)
 }
 
 // Outstanding reports whether a request of the call that was never answered may

@@ -49,3 +49,17 @@ func TestARefusalOfWaitIsNoShortageOfReplicas(t *testing.T) {
 		mustMatch(t, c.Shortage(), errs.Denied)
 	})
 }
+
+// A failover meets those who wait for replicas: that is nothing they must hear of as such.
+func TestAMasterThatCannotTellIsAShortageOfReplicas(t *testing.T) {
+	const unblocked = "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.proxy.OnCommand(onCommands(redistest.ReplyError(unblocked), "WAIT"))
+		c := &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1}
+		mustRun(t, b.Manager, c)
+		if !c.Short() {
+			t.Error("is not short of replicas")
+		}
+		mustMatch(t, c.Shortage(), errs.NotReplicated)
+	})
+}

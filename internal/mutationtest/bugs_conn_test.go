@@ -82,6 +82,13 @@ var connBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestStreamedCredentialsComeByOneSubscription"},
 	},
 	{
+		name: "a master that cannot tell how many replicas have it is an error of its own",
+		file: "internal/conn/call.go",
+		old:  "	case judge(c.unwaited) == again:\n		return fmt.Errorf(\"%w: %w\", errs.NotReplicated, c.unwaited)\n",
+		new:  "",
+		pkg:  "internal/conn", tests: []string{"TestAMasterThatCannotTellIsAShortageOfReplicas"},
+	},
+	{
 		name: "WAIT may wait for ever",
 		file: "internal/conn/wire.go",
 		old:  "limit := max(1, ",

@@ -30,6 +30,9 @@ const (
 	steady = 2
 	// lanesOfAKind is how many lanes each contender has for each kind.
 	lanesOfAKind = 2
+	// Of each kind one more lane sits, and one pokes those who sit.
+	sitterNumber = lanesOfAKind
+	pokerNumber  = lanesOfAKind + 1
 
 	childName = "contender"
 	envOrders = "HOLDFAST_TORTURE"
@@ -37,15 +40,16 @@ const (
 
 // orders is what a contender has to know.
 type orders struct {
-	Name     string // steady ones are called 0 and 1
-	Steady   bool
-	Leads    bool // sets the latches
-	Seed     uint64
-	Kinds    []string
-	Lease    time.Duration
-	Replicas int
-	Referee  string
-	Epoch    int64
+	Name      string // steady ones are called 0 and 1
+	Steady    bool
+	Leads     bool // sets the latches
+	Processes int
+	Seed      uint64
+	Kinds     []string
+	Lease     time.Duration
+	Replicas  int
+	Referee   string
+	Epoch     int64
 
 	Topology string
 	Addrs    []string          // of servers or, with Sentinel, of sentinels
@@ -104,8 +108,13 @@ func (o orders) obey(c *redistest.ChildContext) error {
 		lanes.Go(func() {
 			defer l.conn.Close()
 			run := l.run
-			if kind == "latch" {
+			switch {
+			case kind == "latch":
 				run = func(ctx context.Context) error { return l.runLatches(ctx, o.Leads && number == 0) }
+			case number == sitterNumber:
+				run = l.runSitter
+			case number == pokerNumber:
+				run = func(ctx context.Context) error { return l.runPoker(ctx, o.Processes) }
 			}
 			if err := run(ctx); err != nil && c.Err() == nil {
 				errs <- err
@@ -118,6 +127,10 @@ func (o orders) obey(c *redistest.ChildContext) error {
 		}
 		for number := range lanesOfAKind {
 			begin(kind, number)
+		}
+		if rules[kind].owned {
+			begin(kind, sitterNumber)
+			begin(kind, pokerNumber)
 		}
 	}
 	lanes.Go(func() { o.feelPulse(ctx) })
@@ -154,8 +167,10 @@ func (o orders) lane(kind string, number int, clients []*holdfast.Client, epoch 
 		return nil, err
 	}
 	name := fmt.Sprintf("%s.%s.%d", o.Name, kind, number)
+	place, _, _ := strings.Cut(o.Name, "+")
 	return &lane{
 		line:  newLine(conn),
+		place: place,
 		name:  name,
 		kind:  kind,
 		ways:  ways{clients: clients, lease: o.Lease},

@@ -36,6 +36,9 @@ func freeBound(object string) time.Duration {
 // slowHandover is longer than a message ever takes: the waiter has asked by itself.
 const slowHandover = 500 * time.Millisecond
 
+// longStall is for how long a process has to stand still to hold others up.
+const longStall = 50 * time.Millisecond
+
 // longest is how many of the longest waits the report has.
 const longest = 10
 
@@ -52,6 +55,7 @@ type verdict struct {
 	leases windows // in which something with a lease may be forgotten
 	counts windows // in which a semaphore may be
 	shadow windows
+	stalls windows // in which some process stood still for a while
 
 	handovers []handover
 	signals   []lossSignal
@@ -63,10 +67,18 @@ func (s *soak) judge(problems []string) *report {
 	v := &verdict{report: s.newReport()}
 	v.Violations = problems
 	v.leases, v.counts, v.shadow = s.windows()
+	for _, all := range s.referee.stalls {
+		for _, one := range all {
+			if time.Duration(one.to-one.from) >= longStall {
+				v.stalls.spans = append(v.stalls.spans, one)
+			}
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.referee.objects)) {
 		v.object(s.referee.objects[name], s)
 	}
 	v.losses(s.config.Lease)
+	v.calm(s)
 	v.wakeUps(s.config.Lease)
 	v.recoveries(s)
 	v.checkHistories()
@@ -139,6 +151,9 @@ func (v *verdict) object(o *object, s *soak) {
 		v.handovers = append(v.handovers, handovers(o.name, o.holds, v.shadow, s.lookout.of(o.name))...)
 	}
 	v.signals = append(v.signals, signals(o.holds, s.referee.stalls)...)
+	for _, h := range v.unexplained(o, s.config.Lease) {
+		v.violate("%s lost %s, which it renewed, and no fault explains it", h.lane, o.name)
+	}
 	certain := slices.DeleteFunc(slices.Clone(o.holds), func(h *hold) bool {
 		_, to := giving(h, o.rule, s.config.Lease)
 		return forgets.meet(h.enter-forgets.lease, to)
@@ -184,6 +199,9 @@ func (v *verdict) losses(lease time.Duration) {
 	for _, s := range v.signals {
 		v.Losses.Worst = max(v.Losses.Worst, duration(s.late))
 		switch {
+		case s.never:
+			v.Losses.Late++
+			v.violate("%s was never told of a loss", s.lane)
 		case s.late < -m:
 			v.Losses.ByServer++
 		case s.late <= m:
@@ -235,11 +253,12 @@ func (v *verdict) wakeUps(lease time.Duration) {
 			OutOfReach: duration(h.spent[unseen]), Free: duration(h.spent[unheld]),
 		})
 	}
-	v.Handovers = spread{
-		Count: len(clear), P50: duration(quantile(clear, 0.5)), P99: duration(quantile(clear, 0.99)), Worst: duration(quantile(clear, 1)),
-	}
-	v.HandoversInFaults = spread{
-		Count: len(shadowed), P50: duration(quantile(shadowed, 0.5)), P99: duration(quantile(shadowed, 0.99)), Worst: duration(quantile(shadowed, 1)),
+	v.Handovers, v.HandoversInFaults = spreadOf(clear), spreadOf(shadowed)
+}
+
+func spreadOf(all []time.Duration) spread {
+	return spread{
+		Count: len(all), P50: duration(quantile(all, 0.5)), P99: duration(quantile(all, 0.99)), Worst: duration(quantile(all, 1)),
 	}
 }
 

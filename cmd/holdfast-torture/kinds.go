@@ -70,9 +70,10 @@ type lockFunc func(ctx context.Context, try bool) (grant, int64, error)
 
 // taking is one way to take an object.
 type taking struct {
-	amount int
-	lock   lockFunc
-	nests  bool
+	amount  int
+	lock    lockFunc
+	nests   bool
+	renewed bool
 }
 
 // ways knows how to take objects with the Clients of one process.
@@ -81,12 +82,21 @@ type ways struct {
 	lease   time.Duration
 }
 
+// draw draws whether a lease is renewed: most are.
+func (w ways) draw(r *rand.Rand) (renewed bool) { return r.IntN(8) != 0 }
+
 // take draws one of the ways to take an object.
-func (w ways) take(object string, r *rand.Rand) taking {
+func (w ways) take(object string, renewed bool, r *rand.Rand) taking {
 	how := holdfast.Renewed(w.lease)
-	if r.IntN(8) == 0 {
+	if !renewed {
 		how = holdfast.Fixed(w.lease)
 	}
+	taking := w.ofKind(object, how, r)
+	taking.renewed = renewed && ruleOf(object).owned
+	return taking
+}
+
+func (w ways) ofKind(object string, how holdfast.LeaseOption, r *rand.Rand) taking {
 	c := w.clients[0]
 	reading := r.IntN(2) == 0
 	switch kindOf(object) {

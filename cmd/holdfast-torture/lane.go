@@ -16,6 +16,7 @@ const objectsOfAKind = 2
 
 type lane struct {
 	*line
+	place string // of its process in the crew
 	name  string // process.kind.number
 	kind  string
 	ways  ways
@@ -41,25 +42,40 @@ func (l *lane) turn(ctx context.Context) error {
 	if !rules[l.kind].owned {
 		object += fmt.Sprintf(".%d", l.epoch.Load())
 	}
-	if !l.ready[object] {
-		if err := l.ways.prepare(ctx, object); err != nil {
-			return l.missed(ctx, object, err)
-		}
-		l.ready[object] = true
+	if err := l.prepared(ctx, object); err != nil {
+		return l.missed(ctx, object, err)
 	}
-	how := l.ways.take(object, l.rand)
-	try := l.rand.IntN(10) == 0
-	waiting, cancel := context.WithTimeout(ctx, l.patience())
+	how := l.ways.take(object, l.ways.draw(l.rand), l.rand)
+	h, err := l.lock(ctx, object, how, l.patience(), l.rand.IntN(10) == 0)
+	if h == nil {
+		return err
+	}
+	return h.live()
+}
+
+// prepared has the object ready to be taken.
+func (l *lane) prepared(ctx context.Context, object string) error {
+	if l.ready[object] {
+		return nil
+	}
+	err := l.ways.prepare(ctx, object)
+	l.ready[object] = err == nil
+	return err
+}
+
+// lock returns the hold, which is watched from now on; nil if it was not granted.
+func (l *lane) lock(ctx context.Context, object string, how taking, patience time.Duration, try bool) (*holdUnderWay, error) {
+	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	call := time.Now()
 	g, token, err := how.lock(waiting, try)
 	if err != nil {
-		return l.missed(ctx, object, err)
+		return nil, l.missed(ctx, object, err)
 	}
-	h := &holdUnderWay{lane: l, grant: g, how: how, token: token}
+	h := &holdUnderWay{lane: l, object: object, call: stamp(call), waited: !try, grant: g, how: how, token: token}
 	h.held = g.Context(context.Background())
 	h.watch()
-	return h.live(note{Object: object, Call: stamp(call), Token: token, Amount: how.amount})
+	return h, nil
 }
 
 // patience is for how long a turn waits. Some give up at once, to leave requests
@@ -89,19 +105,25 @@ func (l *lane) missed(ctx context.Context, object string, err error) error {
 // holdUnderWay is a hold while its lane has it.
 type holdUnderWay struct {
 	*lane
-	grant grant
-	held  context.Context
-	how   taking
-	token int64
+	object string
+	call   int64 // when it was asked for
+	waited bool  // the lane was ready to wait
+	grant  grant
+	held   context.Context
+	how    taking
+	token  int64
 
 	unwatch  func() bool
+	heard    chan struct{}             // closed when the loss was told, and is noted
 	deadline atomic.Pointer[time.Time] // the last that was seen
 	told     atomic.Pointer[note]      // when the loss was told
 }
 
 // watch notes the instant at which a loss is told.
 func (h *holdUnderWay) watch() {
+	h.heard = make(chan struct{})
 	h.unwatch = context.AfterFunc(h.held, func() {
+		defer close(h.heard)
 		now, end := time.Now(), h.grant.Deadline()
 		if end.IsZero() { // a quorum has none any more
 			seen := h.deadline.Load()
@@ -131,26 +153,53 @@ func (h *holdUnderWay) attest() (at int64, lasts bool) {
 	return stamp(now), true
 }
 
-// live is a hold from its grant to its end.
-func (h *holdUnderWay) live(n note) error {
-	at, lasts := h.attest()
-	if lasts {
-		n.Topic, n.Lane, n.At = granted, h.name, at
-		got, err := h.ask(n)
-		if err != nil {
-			return err
-		}
-		if err := h.work(got); err != nil {
-			return err
-		}
+// wordPatience is for how long the word of a loss is waited for, past the deadline.
+const wordPatience = 3 * time.Second
+
+// awaitWord waits, where the deadline has passed, until the loss is told. A loss of which
+// no word comes is noted as told only then, so late that no margin allows it.
+func (h *holdUnderWay) awaitWord() {
+	seen := h.deadline.Load()
+	if seen == nil || time.Now().Before(*seen) || time.Now().Before(h.grant.Deadline()) {
+		return
 	}
-	return h.finish(lasts)
+	select {
+	case <-h.heard:
+	case <-time.After(wordPatience):
+		now := time.Now()
+		h.told.CompareAndSwap(nil, &note{Told: stamp(now), Deadline: stamp(now) + int64(seen.Sub(now))})
+	}
+}
+
+// live is a hold from its grant to its end.
+func (h *holdUnderWay) live() error {
+	got, entered, err := h.enter()
+	if err == nil && entered {
+		err = h.work(got)
+	}
+	if err != nil {
+		return err
+	}
+	return h.finish(entered)
+}
+
+// enter claims the hold, if it lasts, and reads the register.
+func (h *holdUnderWay) enter() (read answer, entered bool, err error) {
+	at, lasts := h.attest()
+	if !lasts {
+		return answer{}, false, nil
+	}
+	read, err = h.ask(note{
+		Topic: granted, Lane: h.name, Object: h.object, Call: h.call, At: at,
+		Token: h.token, Amount: h.how.amount, Waited: h.waited, Renewed: h.how.renewed,
+	})
+	return read, err == nil, err
 }
 
 // work is what is done under the lock: some time passes, and the register that
 // was read is written, one more than it was.
 func (h *holdUnderWay) work(read answer) error {
-	if err := h.idle(h.length()); err != nil {
+	if err := h.idle(h.length(), shortBeat); err != nil {
 		return err
 	}
 	if h.how.nests && h.rand.IntN(10) == 0 {
@@ -179,10 +228,13 @@ func (h *holdUnderWay) length() time.Duration {
 	return 0
 }
 
+// shortBeat is how often a hold is claimed anew while it lasts.
+const shortBeat = 20 * time.Millisecond
+
 // idle lets time pass, and goes on claiming the hold as long as it lasts.
-func (h *holdUnderWay) idle(d time.Duration) error {
+func (h *holdUnderWay) idle(d, beat time.Duration) error {
 	for until := time.Now().Add(d); time.Now().Before(until); {
-		time.Sleep(min(time.Until(until), 20*time.Millisecond))
+		time.Sleep(min(time.Until(until), beat))
 		at, lasts := h.attest()
 		if !lasts {
 			return nil
@@ -213,10 +265,13 @@ func (h *holdUnderWay) finish(entered bool) error {
 			return err
 		}
 	}
+	h.awaitWord()
 	n := note{Topic: ended, Call: stamp(time.Now())}
 	err := h.grant.Release(context.Background())
 	n.At = stamp(time.Now())
-	h.unwatch()
+	if !h.unwatch() {
+		<-h.heard
+	}
 	n.Ending = endingOf(err)
 	if told := h.told.Load(); told != nil && n.Ending == lost {
 		n.Told, n.Deadline = told.Told, told.Deadline

@@ -19,6 +19,8 @@ type hold struct {
 	token  int64
 	amount int
 
+	waited, renewed bool // the lane was ready to wait; the lease is renewed
+
 	call, enter int64 // Lock was called, and had returned
 	last        int64 // the last instant at which it is known to have lasted
 	ending      string
@@ -168,7 +170,10 @@ func (r *referee) serve(conn net.Conn) {
 }
 
 func newHold(lane string, n note) *hold {
-	return &hold{lane: lane, token: n.Token, amount: n.Amount, call: n.Call, enter: n.At, last: n.At}
+	return &hold{
+		lane: lane, token: n.Token, amount: n.Amount, waited: n.Waited, renewed: n.Renewed,
+		call: n.Call, enter: n.At, last: n.At,
+	}
 }
 
 func (r *referee) count(f func()) {

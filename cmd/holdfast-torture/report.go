@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -23,6 +24,7 @@ type report struct {
 	Tier      string
 	Seed      uint64
 	Command   string
+	Commit    string // of the code that was tested
 	Began     time.Time
 	Took      duration
 	Server    string
@@ -46,6 +48,7 @@ type report struct {
 
 	Histories         historyReport
 	Losses            lossReport
+	CalmHandovers     spread // before the first fault
 	Handovers         spread
 	HandoversInFaults spread
 	Longest           []longWait
@@ -117,6 +120,7 @@ func (s *soak) newReport() *report {
 		Tier:          tierOf(c),
 		Seed:          c.Seed,
 		Command:       c.command(),
+		Commit:        commit(),
 		Began:         s.began.UTC().Truncate(time.Second),
 		Took:          duration(s.ended.Sub(s.began)),
 		Server:        s.serverVersion(),
@@ -206,6 +210,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 | | |
 |---|---|
 | repeat with | ` + "`{{.Command}}`" + ` |
+| commit | {{.Commit}} |
 | tier | {{.Tier}} |
 | began, took | {{.Began.Format "2006-01-02 15:04:05"}} UTC, {{.Took}} |
 | server | {{.Server}} |
@@ -219,6 +224,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 | lost wake-ups | {{.LostWakeUps}} |
 | losses told | {{.Losses.Told}}: {{.Losses.ByServer}} by the server's answer, {{.Losses.InTime}} by the deadline and before the server's expiry (margin {{.Losses.Margin}}), {{.Losses.Starved}} later because the process did not run, {{.Losses.Late}} later for no such reason |
 | worst signal | {{.Losses.Worst}} after the deadline; {{.Losses.AfterResume}} without the time in which the process did not run |
+| from release to next holder before the first fault | p50 {{.CalmHandovers.P50}}, p99 {{.CalmHandovers.P99}}, worst {{.CalmHandovers.Worst}} of {{.CalmHandovers.Count}} |
 | from release to next holder | p50 {{.Handovers.P50}}, p99 {{.Handovers.P99}}, worst {{.Handovers.Worst}} of {{.Handovers.Count}} |
 | the same beside outages, stops and kills | p50 {{.HandoversInFaults.P50}}, p99 {{.HandoversInFaults.P99}}, worst {{.HandoversInFaults.Worst}} of {{.HandoversInFaults.Count}} |
 | from the end of an outage to a grant | worst {{.Recovery}} |
@@ -243,6 +249,19 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 |---|---|
 {{range sorted .Refused}}| {{.}} | {{index $.Refused .}} |
 {{end}}`))
+
+// commit is that of the code, and whether the code differs from it.
+func commit() string {
+	hash, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	text := strings.TrimSpace(string(hash))
+	if changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no").Output(); err != nil || len(changed) > 0 {
+		text += ", changed"
+	}
+	return text
+}
 
 // serverVersion is what a server says of itself.
 func (s *soak) serverVersion() string {

@@ -27,10 +27,12 @@ type soak struct {
 	began, ended time.Time
 	warm         tally         // what there was before the first fault
 	warming      time.Duration // and how long that took
+	warmed       time.Time     // when that was over
 }
 
 const (
-	// warmUp is how long contenders run before the first fault: they have to be at work.
+	// warmUp is how much longer than a lease contenders run before the first fault: they
+	// have to be at work, and what they hold has to be renewed.
 	warmUp = 2 * time.Second
 	// startUp is how long they may take until the first grant.
 	startUp = 30 * time.Second
@@ -44,7 +46,7 @@ func run(t testing.TB, c config) *report {
 	s.began = time.Now()
 	s.crew = newCrew(t, c.Processes, orders{
 		Seed: c.Seed, Kinds: c.Kinds, Lease: c.Lease, Replicas: c.Replicas,
-		Referee: s.referee.addr(), Topology: c.Topology,
+		Referee: s.referee.addr(), Processes: c.Processes, Topology: c.Topology,
 		Addrs: s.topology.addrs(), Routes: s.topology.network().routes,
 	}, s.log)
 	looking, enough := context.WithCancel(context.Background())
@@ -69,9 +71,10 @@ func (s *soak) contend() {
 		if s.referee.tally().grants == 0 && time.Since(s.began) < startUp {
 			began = time.Now()
 		}
-		return time.Since(began) > warmUp
+		return time.Since(began) > s.config.Lease+warmUp
 	})
-	s.warm, s.warming = s.referee.tally(), time.Since(began)
+	s.warmed = time.Now()
+	s.warm, s.warming = s.referee.tally(), s.warmed.Sub(began)
 
 	faulty, stopFaults := context.WithCancel(ctx)
 	over := s.startFaults(faulty)

@@ -12,7 +12,7 @@ import (
 type topic int
 
 const (
-	// granted: Object, Call, At (after Lock returned), Token, Amount. Answered with
+	// granted: Object, Call, At (after Lock returned), Token, Amount and how. Answered with
 	// the register's value: this is also the hold's reading it.
 	granted topic = iota
 	// holding: the lease lasted At.
@@ -42,6 +42,9 @@ type note struct {
 	Amount int
 	Value  int64
 	Ending string
+
+	// Of granted: the lane was ready to wait; the lease is renewed.
+	Waited, Renewed bool
 
 	// Of ended, if the lease was lost: when that was told, and by which instant it
 	// had to be, on this process's clock.

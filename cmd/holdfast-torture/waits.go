@@ -48,6 +48,7 @@ func handovers(name string, holds []*hold, shadows windows, seen changes) []hand
 type lossSignal struct {
 	late, starved time.Duration
 	lane          string
+	never         bool // no word has come
 }
 
 // signals returns the losses that were told, with the stalls of their processes.
@@ -55,11 +56,13 @@ func signals(holds []*hold, stalls map[string][]span) []lossSignal {
 	var all []lossSignal
 	for _, h := range holds {
 		if h.told == 0 {
+			if h.ending == lost {
+				all = append(all, lossSignal{lane: h.lane, never: true})
+			}
 			continue
 		}
-		process, _, _ := strings.Cut(h.lane, ".")
 		s := lossSignal{late: time.Duration(h.told - h.deadline), lane: h.lane}
-		for _, stall := range stalls[process] {
+		for _, stall := range stalls[processOf(h.lane)] {
 			if both := min(stall.to, h.told) - max(stall.from, h.deadline); both > 0 {
 				s.starved += time.Duration(both)
 			}
@@ -67,6 +70,12 @@ func signals(holds []*hold, stalls map[string][]span) []lossSignal {
 		all = append(all, s)
 	}
 	return all
+}
+
+// processOf returns the process of a lane.
+func processOf(lane string) string {
+	process, _, _ := strings.Cut(lane, ".")
+	return process
 }
 
 // margin is how much earlier than Redis a lease ends here (docs/guarantees.md).

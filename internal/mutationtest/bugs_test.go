@@ -249,6 +249,29 @@ var firstBugs = []bug{
 	// Releases.
 
 	{
+		name: "a release tells nobody",
+		file: "internal/lockhash/lua/release.lua",
+		old: `  redis.pcall(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
+    string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
+`,
+		new: "",
+		pkg: ".", tests: []string{"TestBehaviour08_WokenByTheMessage"},
+	},
+	{
+		name: "a release frees whoever holds the lock",
+		file: "internal/lockhash/lua/free.lua",
+		old:  "local released = redis.call('HDEL', KEYS[1], ARGV[2])",
+		new:  "local released = redis.call('DEL', KEYS[1])",
+		pkg:  "fairlock", tests: []string{"TestFreeScript"},
+	},
+	{
+		name: "a fair lock goes to the last who came",
+		file: "internal/lockhash/lua/queue.lua",
+		old:  "head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 0",
+		new:  "head, left = redis.call('ZRANGE', KEYS[3], -1, -1)[1], 0",
+		pkg:  "fairlock", tests: []string{"TestBehaviour22_GrantedInTheOrderOfArrival"},
+	},
+	{
 		name: "a release does not look at the owner",
 		file: "rwlock/lua/release.lua",
 		old:  "local held = redis.call('HEXISTS', KEYS[1], writer)",

@@ -9,5 +9,9 @@
 //	go test ./internal/mutationtest -planted=quick  a sample is planted
 //	go test ./internal/mutationtest -planted=all    all are
 //
+// Some bugs the torture must see without any test that was written for them:
+//
+//	go test ./internal/mutationtest -planted=torture
+//
 // A bug that survives is a test that is missing.
 package mutationtest

@@ -1,0 +1,89 @@
+// Sitters and pokers: lanes that look at what is hardly contended for. A sitter has
+// something for itself, sometimes for several leases at a stretch, so what ends such a hold
+// is a renewal that did not come through, or somebody else's release. Pokers try to have it
+// too, and give up at once: what they leave behind, the sitter meets.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// sitBeat is how often a sitter claims its hold anew.
+	sitBeat = 100 * time.Millisecond
+	// pokeEvery is the longest pause between two pokes of a lane.
+	pokeEvery = 200 * time.Millisecond
+)
+
+// seat is the object of the sitter of a kind in the process at that place of the crew.
+func seat(kind, place string) string { return kind + "-of" + place }
+
+// sat says whether the object is a sitter's.
+func sat(object string) bool { return strings.Contains(object, "-of") }
+
+// runSitter holds the lane's own object, again and again, until ctx ends.
+func (l *lane) runSitter(ctx context.Context) error {
+	object := seat(l.kind, l.place)
+	for n := 0; ctx.Err() == nil; n++ {
+		length := time.Duration(l.rand.IntN(5)) * time.Millisecond
+		if n%20 == 0 {
+			length = l.ways.lease + time.Duration(l.rand.Int64N(int64(l.ways.lease)))
+		}
+		if err := l.sit(ctx, object, length); err != nil {
+			return fmt.Errorf("lane %s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+// sit is one attempt to hold the object and, if it is granted, the hold.
+func (l *lane) sit(ctx context.Context, object string, length time.Duration) error {
+	if err := l.prepared(ctx, object); err != nil {
+		return l.missed(ctx, object, err)
+	}
+	h, err := l.lock(ctx, object, l.ways.take(object, true, l.rand), 30*time.Second, false)
+	if h == nil {
+		return err
+	}
+	_, entered, err := h.enter()
+	if err == nil && entered {
+		err = h.idle(length, sitBeat)
+	}
+	if err != nil {
+		return err
+	}
+	return h.finish(entered)
+}
+
+// runPoker asks for what others sit on, until ctx ends.
+func (l *lane) runPoker(ctx context.Context, places int) error {
+	for ctx.Err() == nil {
+		time.Sleep(time.Duration(l.rand.Int64N(int64(pokeEvery))))
+		object := seat(l.kind, fmt.Sprint(l.rand.IntN(places)))
+		if err := l.poke(ctx, object); err != nil {
+			return fmt.Errorf("lane %s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+// poke is one attempt that is given up soon and, if it is granted all the same, the hold.
+func (l *lane) poke(ctx context.Context, object string) error {
+	if err := l.prepared(ctx, object); err != nil {
+		return l.missed(ctx, object, err)
+	}
+	patience := time.Duration(l.rand.IntN(5_000)) * time.Microsecond
+	h, err := l.lock(ctx, object, l.ways.take(object, l.ways.draw(l.rand), l.rand), patience, l.rand.IntN(2) == 0)
+	if h == nil {
+		return err
+	}
+	_, entered, err := h.enter()
+	if err != nil {
+		return err
+	}
+	return h.finish(entered)
+}

@@ -42,6 +42,8 @@ func (v *verdict) calm(s *soak) {
 			return !h.waited || !inside(h.call, h.enter) || v.stalls.meet(h.call, h.enter)
 		})
 		switch {
+		case name == crowded:
+			v.shares(waits, s.config.Processes)
 		case sat(name):
 			v.seat(name, waits)
 		case kindOf(name) == "fair":

@@ -33,6 +33,8 @@ const (
 	// Of each kind one more lane sits, and one pokes those who sit.
 	sitterNumber = lanesOfAKind
 	pokerNumber  = lanesOfAKind + 1
+	// Those of one kind from here on are a crowd.
+	crowdNumber = lanesOfAKind + 2
 
 	childName = "contender"
 	envOrders = "HOLDFAST_TORTURE"
@@ -115,6 +117,8 @@ func (o orders) obey(c *redistest.ChildContext) error {
 				run = l.runSitter
 			case number == pokerNumber:
 				run = func(ctx context.Context) error { return l.runPoker(ctx, o.Processes) }
+			case number >= crowdNumber:
+				run = l.runCrowd
 			}
 			if err := run(ctx); err != nil && c.Err() == nil {
 				errs <- err
@@ -131,6 +135,11 @@ func (o orders) obey(c *redistest.ChildContext) error {
 		if rules[kind].owned {
 			begin(kind, sitterNumber)
 			begin(kind, pokerNumber)
+		}
+		if kind == crowdKind {
+			for number := range crowdLanes {
+				begin(kind, crowdNumber+number)
+			}
 		}
 	}
 	lanes.Go(func() { o.feelPulse(ctx) })

@@ -38,11 +38,22 @@
 // the server's expiry, nobody waits long for a lock that is free, and no key,
 // channel, connection or goroutine is left. A run with too few grants or faults fails.
 //
+// What no fault explains is held to tight bounds. For a lease and two seconds more there
+// is none: then half of the hand-overs take a tenth of a second at the most, a fair lock
+// goes to those who came first, and each process has its turns in a crowd for one lock. Throughout, a lease that is renewed and is lost
+// outside the shadow of a fault is a violation, and so is a loss of which no word comes.
+//
+// Some lanes sit: each has an object of its own, now for several leases, now for a
+// moment. Others poke it: they ask for it and give up at once. What these leave behind,
+// the sitter meets, and nobody else's turn hides it.
+//
 // Who was killed or stopped keeps what it had, or was handed, until a lease or its place
 // in the queue has run out, and so the next one waits for reasons that are none of
 // Holdfast's. Therefore a lookout asks the servers themselves, 20 times a second,
 // whether the locks are held: a wake-up is lost if one was free for long
 // while somebody waited, and the report has the longest waits with what was in the way.
+// It also sees until when each lock is held and for whom: no lane may believe in its lease
+// for longer than Redis, and no lock may stand for an owner whom no lane knows of.
 //
 // # Promised and not
 //

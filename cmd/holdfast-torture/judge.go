@@ -151,6 +151,13 @@ func (v *verdict) object(o *object, s *soak) {
 		v.handovers = append(v.handovers, handovers(o.name, o.holds, v.shadow, s.lookout.of(o.name))...)
 	}
 	v.signals = append(v.signals, signals(o.holds, s.referee.stalls)...)
+	seen := s.lookout.standsOf(o.name)
+	if n, worst := outlasting(o.holds, seen, v.shadow); n > 0 {
+		v.violate("%s: at %d looks its holder believed in up to %v more than Redis would give it", o.name, n, worst)
+	}
+	for _, s := range strays(o.holds, seen, v.shadow) {
+		v.violate("%s stood for %v for %s, whom no lane knows of", o.name, time.Duration(s.to-s.from), shortOwner(s.owner))
+	}
 	for _, h := range v.unexplained(o, s.config.Lease) {
 		v.violate("%s lost %s, which it renewed, and no fault explains it", h.lane, o.name)
 	}

@@ -65,6 +65,23 @@ type grant interface {
 	Release(ctx context.Context) error
 }
 
+// ownerOf returns whose the grant is in Redis, where it is one lease.
+func ownerOf(g grant) string {
+	if l, ok := g.(*holdfast.Lease); ok {
+		return l.Owner().String()
+	}
+	return ""
+}
+
+// shortOwner is enough of an owner to tell it from others. The whole is a secret.
+func shortOwner(text string) string {
+	owner, err := holdfast.ParseOwner(text)
+	if err != nil {
+		return "somebody"
+	}
+	return owner.Short()
+}
+
 // lockFunc takes an object; nested in ctx it re-enters.
 type lockFunc func(ctx context.Context, try bool) (grant, int64, error)
 

@@ -192,6 +192,7 @@ func (h *holdUnderWay) enter() (read answer, entered bool, err error) {
 	read, err = h.ask(note{
 		Topic: granted, Lane: h.name, Object: h.object, Call: h.call, At: at,
 		Token: h.token, Amount: h.how.amount, Waited: h.waited, Renewed: h.how.renewed,
+		Owner: ownerOf(h.grant), Deadline: h.until(),
 	})
 	return read, err == nil, err
 }
@@ -239,11 +240,20 @@ func (h *holdUnderWay) idle(d, beat time.Duration) error {
 		if !lasts {
 			return nil
 		}
-		if err := h.tell(note{Topic: holding, At: at}); err != nil {
+		if err := h.tell(note{Topic: holding, At: at, Deadline: h.until()}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// until returns the deadline that the last look has seen; 0: there is none.
+func (h *holdUnderWay) until() int64 {
+	if end := h.deadline.Load(); end != nil {
+		now := time.Now()
+		return stamp(now) + int64(end.Sub(now)) // it may not be on the wall clock
+	}
+	return 0
 }
 
 // nest takes the same thing again under the lease, and gives that back.

@@ -31,9 +31,10 @@ type lookout struct {
 	locks   map[string]keys.FairLock
 	running sync.WaitGroup
 
-	mu   sync.Mutex
-	seen map[string][]glimpse // by lock, on each node
-	told map[string]changes   // by object
+	mu     sync.Mutex
+	seen   map[string][]glimpse // by lock, on each node
+	told   map[string]changes   // by object
+	stands map[string][]stand   // by object, where that is one lock on one server
 }
 
 // watched is an object and the locks of which it is made. It is free when they are, each
@@ -45,14 +46,21 @@ type watched struct {
 }
 
 // newLookout looks at all exclusive objects of the kinds until ctx ends.
-func newLookout(ctx context.Context, t testing.TB, kinds []string, nodes []*redistest.Proc) *lookout {
+func newLookout(ctx context.Context, t testing.TB, kinds []string, processes int, nodes []*redistest.Proc) *lookout {
 	t.Helper()
-	l := &lookout{locks: map[string]keys.FairLock{}, seen: map[string][]glimpse{}, told: map[string]changes{}}
+	l := &lookout{
+		locks: map[string]keys.FairLock{}, seen: map[string][]glimpse{},
+		told: map[string]changes{}, stands: map[string][]stand{},
+	}
 	for _, kind := range kinds {
+		if rules[kind].capacity != 1 {
+			continue
+		}
 		for n := range objectsOfAKind {
-			if rules[kind].capacity == 1 {
-				l.watch(t, kind, fmt.Sprintf("%s-%d", kind, n), len(nodes))
-			}
+			l.watch(t, kind, fmt.Sprintf("%s-%d", kind, n), len(nodes))
+		}
+		for place := range processes {
+			l.watch(t, kind, seat(kind, fmt.Sprint(place)), len(nodes))
 		}
 	}
 	for i, p := range nodes {
@@ -110,20 +118,29 @@ func (l *lookout) look(ctx context.Context, rdb *redis.Client) map[string]glimps
 	defer cancel()
 	pipe := rdb.Pipeline()
 	role := pipe.Do(ctx, "ROLE")
+	began := time.Now()
 	type asked struct {
 		holders *redis.StringSliceCmd
+		left    *redis.DurationCmd
 		queue   *redis.StringSliceCmd
 		alive   *redis.ZSliceCmd
 	}
 	all := make(map[string]asked, len(l.locks))
 	for lock, at := range l.locks {
-		all[lock] = asked{pipe.HKeys(ctx, at.Hash), pipe.ZRange(ctx, at.Queue, 0, -1), pipe.ZRangeWithScores(ctx, at.Alive, 0, -1)}
+		all[lock] = asked{pipe.HKeys(ctx, at.Hash), pipe.PTTL(ctx, at.Hash), pipe.ZRange(ctx, at.Queue, 0, -1), pipe.ZRangeWithScores(ctx, at.Alive, 0, -1)}
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	got := make(map[string]glimpse, len(all))
 	if words, err := role.Slice(); err != nil || len(words) == 0 || words[0] != "master" {
 		return got
 	}
+	l.stand(began, func(lock string) (string, time.Duration) {
+		holders := all[lock].holders.Val()
+		if len(holders) != 1 {
+			return "", 0
+		}
+		return holders[0], all[lock].left.Val()
+	})
 	for lock, a := range all {
 		holders, err := a.holders.Result()
 		switch first := firstOf(a.queue.Val(), a.alive.Val()); {
@@ -137,6 +154,21 @@ func (l *lookout) look(ctx context.Context, rdb *redis.Client) map[string]glimps
 		}
 	}
 	return got
+}
+
+// stand keeps who has each lock that is an object by itself, and until when.
+func (l *lookout) stand(began time.Time, holder func(lock string) (owner string, left time.Duration)) {
+	answered := time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.objects {
+		if len(o.locks) > 1 || o.agree > 1 {
+			continue
+		}
+		if owner, left := holder(o.locks[0]); owner != "" && left > 0 {
+			l.stands[o.name] = append(l.stands[o.name], stand{stamp(began), stamp(answered.Add(left)), owner})
+		}
+	}
 }
 
 // firstOf returns the first in the queue whose place is kept.
@@ -200,6 +232,13 @@ func together(on []glimpse, agree int) glimpse {
 		return glimpse{sight: unheld}
 	}
 	return all
+}
+
+// standsOf returns the looks at an object that found it held.
+func (l *lookout) standsOf(object string) []stand {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stands[object]
 }
 
 // of returns what was seen of an object.

@@ -28,6 +28,9 @@ type hold struct {
 	end         int64 // the end was known: Release had returned, or the process was gone
 
 	told, deadline int64 // of a lease that was lost
+
+	owner  string
+	claims []claim
 }
 
 // The ways a hold ends; others are classes of errors of Release.
@@ -143,9 +146,9 @@ func (r *referee) serve(conn net.Conn) {
 			r.count(func() { r.grants++ })
 			l.enc.Encode(at.enter(current))
 		case holding:
-			at.lasts(current, n.At)
+			at.lasts(current, n)
 		case writing:
-			at.lasts(current, n.At)
+			at.lasts(current, n)
 			l.enc.Encode(at.write(current.token, n.Value))
 		case ended:
 			at.end(current, n)
@@ -172,7 +175,7 @@ func (r *referee) serve(conn net.Conn) {
 func newHold(lane string, n note) *hold {
 	return &hold{
 		lane: lane, token: n.Token, amount: n.Amount, waited: n.Waited, renewed: n.Renewed,
-		call: n.Call, enter: n.At, last: n.At,
+		call: n.Call, enter: n.At, last: n.At, owner: n.Owner, claims: []claim{{n.At, n.Deadline}},
 	}
 }
 
@@ -227,10 +230,13 @@ func (o *object) write(token, value int64) answer {
 	return answer{Value: value}
 }
 
-func (o *object) lasts(h *hold, at int64) {
+func (o *object) lasts(h *hold, n note) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	h.last = max(h.last, at)
+	h.last = max(h.last, n.At)
+	if n.Deadline > h.claims[len(h.claims)-1].deadline {
+		h.claims = append(h.claims, claim{n.At, n.Deadline})
+	}
 }
 
 func (o *object) end(h *hold, n note) {

@@ -49,9 +49,14 @@ func (l *lane) sit(ctx context.Context, object string, length time.Duration) err
 	if h == nil {
 		return err
 	}
+	return h.through(length, sitBeat)
+}
+
+// through is a hold of that length, from its grant to its end.
+func (h *holdUnderWay) through(length, beat time.Duration) error {
 	_, entered, err := h.enter()
 	if err == nil && entered {
-		err = h.idle(length, sitBeat)
+		err = h.idle(length, beat)
 	}
 	if err != nil {
 		return err
@@ -81,9 +86,5 @@ func (l *lane) poke(ctx context.Context, object string) error {
 	if h == nil {
 		return err
 	}
-	_, entered, err := h.enter()
-	if err != nil {
-		return err
-	}
-	return h.finish(entered)
+	return h.through(0, sitBeat)
 }

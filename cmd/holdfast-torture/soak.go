@@ -50,7 +50,7 @@ func run(t testing.TB, c config) *report {
 		Addrs: s.topology.addrs(), Routes: s.topology.network().routes,
 	}, s.log)
 	looking, enough := context.WithCancel(context.Background())
-	s.lookout = newLookout(looking, t, c.Kinds, s.topology.nodes())
+	s.lookout = newLookout(looking, t, c.Kinds, c.Processes, s.topology.nodes())
 	s.contend()
 	problems := s.crew.dismiss()
 	s.ended = time.Now()

@@ -43,11 +43,14 @@ type note struct {
 	Value  int64
 	Ending string
 
-	// Of granted: the lane was ready to wait; the lease is renewed.
+	// Of granted: the lane was ready to wait; the lease is renewed; whose it is in Redis,
+	// where a lease has one owner.
 	Waited, Renewed bool
+	Owner           string
 
 	// Of ended, if the lease was lost: when that was told, and by which instant it
-	// had to be, on this process's clock.
+	// had to be, on this process's clock. Of granted and holding: until when the lease
+	// lasts, by what was known then.
 	Told, Deadline int64
 }
 

@@ -35,7 +35,7 @@ func TestTheCalm(t *testing.T) {
 		want         string // in the violation; none if empty
 	}{
 		{"hand-overs by messages", "mutex-0", turns(1), ""},
-		{"hand-overs by asking", "mutex-0", turns(150), "half of"},
+		{"hand-overs by asking", "mutex-0", turns(300), "one in ten"},
 		{"a fair lock goes round", "fair-0", []*hold{
 			waiting(of("a", 1, 0, 400, 500, 501)), waiting(of("b", 2, 150, 502, 600, 601)), waiting(of("c", 3, 300, 602, 700, 701)),
 		}, ""},
@@ -48,7 +48,7 @@ func TestTheCalm(t *testing.T) {
 			waiting(of("b", 1, 150, 200, 201, 202)), waiting(of("c", 2, 250, 300, 301, 302)), waiting(of("d", 3, 350, 400, 401, 402)),
 		}, ""},
 		{"a seat that is soon free", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 20, 30, 31))}, ""},
-		{"a seat that somebody has who is gone", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 900, 901, 902))}, "nobody had"},
+		{"a seat that somebody has who is gone", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 1900, 1901, 1902))}, "nobody had"},
 		{"after the calm", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 99500, 100400, 100401, 100402))}, ""},
 	} {
 		got := calmly(&object{name: tc.object, rule: ruleOf(tc.object), holds: tc.holds}).Violations

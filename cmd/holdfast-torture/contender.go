@@ -33,8 +33,9 @@ const (
 	// Of each kind one more lane sits, and one pokes those who sit.
 	sitterNumber = lanesOfAKind
 	pokerNumber  = lanesOfAKind + 1
-	// Those of one kind from here on are a crowd.
-	crowdNumber = lanesOfAKind + 2
+	// Of one kind one more tries, and those from there on are a crowd.
+	trierNumber = lanesOfAKind + 2
+	crowdNumber = lanesOfAKind + 3
 
 	childName = "contender"
 	envOrders = "HOLDFAST_TORTURE"
@@ -117,6 +118,8 @@ func (o orders) obey(c *redistest.ChildContext) error {
 				run = l.runSitter
 			case number == pokerNumber:
 				run = func(ctx context.Context) error { return l.runPoker(ctx, o.Processes) }
+			case number == trierNumber:
+				run = l.runTrier
 			case number >= crowdNumber:
 				run = l.runCrowd
 			}
@@ -137,6 +140,7 @@ func (o orders) obey(c *redistest.ChildContext) error {
 			begin(kind, pokerNumber)
 		}
 		if kind == crowdKind {
+			begin(kind, trierNumber)
 			for number := range crowdLanes {
 				begin(kind, crowdNumber+number)
 			}

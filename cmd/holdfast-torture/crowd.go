@@ -1,5 +1,7 @@
-// The crowd: lanes of every process that ask for one lock without a pause. A process that
-// passes the lock on among its own must let the others have their turns.
+// The crowds: lanes of every process that ask for one lock without a pause. In one they
+// wait: a process that passes the lock on among its own must let the others have their
+// turns. In the other they only try: nobody queues, so a release that is sent again, or
+// late, meets the lock in the hands of the next.
 
 package main
 
@@ -13,6 +15,7 @@ const (
 	// crowdKind is the kind of lock that a process passes on within itself.
 	crowdKind = "mutex"
 	crowded   = crowdKind + "-crowd"
+	tried     = crowdKind + "-tried"
 	// crowdLanes is how many lanes of each process are in the crowd: one that holds, and
 	// always one that waits.
 	crowdLanes = 3
@@ -29,11 +32,24 @@ const (
 func (l *lane) runCrowd(ctx context.Context) error {
 	for ctx.Err() == nil {
 		h, err := l.lock(ctx, crowded, l.ways.take(crowded, true, l.rand), 30*time.Second, false)
-		if h == nil && err == nil {
-			continue
-		}
-		if err == nil {
+		if h != nil {
 			err = h.through(crowdHold, crowdHold)
+		}
+		if err != nil {
+			return fmt.Errorf("lane %s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+// runTrier tries to have what nobody waits for, until ctx ends.
+func (l *lane) runTrier(ctx context.Context) error {
+	for ctx.Err() == nil {
+		time.Sleep(time.Duration(l.rand.IntN(4000)) * time.Microsecond)
+		h, err := l.lock(ctx, tried, l.ways.take(tried, true, l.rand), 30*time.Second, true)
+		if h != nil {
+			length := time.Duration(l.rand.IntN(20)) * time.Millisecond
+			err = h.through(length, length)
 		}
 		if err != nil {
 			return fmt.Errorf("lane %s: %w", l.name, err)

@@ -39,7 +39,7 @@
 // channel, connection or goroutine is left. A run with too few grants or faults fails.
 //
 // What no fault explains is held to tight bounds. For a lease and two seconds more there
-// is none: then half of the hand-overs take a tenth of a second at the most, a fair lock
+// is none: then nine of ten hand-overs take a quarter of a second at the most, a fair lock
 // goes to those who came first, and each process has its turns in a crowd for one lock. Throughout, a lease that is renewed and is lost
 // outside the shadow of a fault is a violation, and so is a loss of which no word comes.
 //

@@ -59,6 +59,10 @@ func newLookout(ctx context.Context, t testing.TB, kinds []string, processes int
 		for n := range objectsOfAKind {
 			l.watch(t, kind, fmt.Sprintf("%s-%d", kind, n), len(nodes))
 		}
+		if kind == crowdKind {
+			l.watch(t, kind, crowded, len(nodes))
+			l.watch(t, kind, tried, len(nodes))
+		}
 		for place := range processes {
 			l.watch(t, kind, seat(kind, fmt.Sprint(place)), len(nodes))
 		}

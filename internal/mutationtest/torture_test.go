@@ -26,7 +26,12 @@ var torturedBugs = []tortured{
 	{"a lease is not renewed", "-topology single -for 20s", "no fault explains it"},
 	{"a release frees whoever holds the lock", "-topology single -for 20s", "overlap|no fault explains it"},
 	{"a fair lock goes to the last who came", "-topology single -for 20s", "which is fair"},
-	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "which nobody had"},
+	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "which nobody had|whom no lane knows of"},
+	{"a late acquire is executed", "-topology single -for 60s", "whom no lane knows of"},
+	{"the deadline counts from the reply", "-topology single -for 60s", "more than Redis would give it"},
+	{"a cohort has no end", "-topology single -for 20s", "turns in the crowd"},
+	{"a renewal that too few replicas have counts", "-topology sentinel -for 120s", "overlap"},
+	{"a server that has lost its data counts", "-topology quorum -for 120s", "overlap"},
 }
 
 // Each bug is seen by the torture, with a seed that anyone can use.

@@ -61,7 +61,7 @@ func TestTheCalm(t *testing.T) {
 func TestALossNeedsAReason(t *testing.T) {
 	const lease = 2 * time.Second
 	renewed := func(h *hold) *hold {
-		h.renewed, h.told = true, h.end
+		h.renewed, h.told, h.releasing = true, h.last, h.last+1
 		return ending(lost, h)
 	}
 	fault := windows{spans: []span{{1000 * ms, 1500 * ms}}}
@@ -72,6 +72,7 @@ func TestALossNeedsAReason(t *testing.T) {
 		want           int
 	}{
 		{"none", renewed(of("a", 1, 0, 1, 3000, 3001)), windows{}, windows{}, 1},
+		{"Release has found it", ending(lost, &hold{renewed: true, releasing: 3000 * ms, told: 3001 * ms}), windows{}, windows{}, 0},
 		{"it was not renewed", ending(lost, of("a", 1, 0, 1, 3000, 3001)), windows{}, windows{}, 0},
 		{"a fault", renewed(of("a", 1, 0, 1, 3000, 3001)), fault, windows{}, 0},
 		{"a fault that was over", renewed(of("a", 1, 0, 1, 4000, 4001)), fault, windows{}, 1},

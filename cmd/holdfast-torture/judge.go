@@ -159,7 +159,7 @@ func (v *verdict) object(o *object, s *soak) {
 		v.violate("%s stood for %v for %s, whom no lane knows of", o.name, time.Duration(s.to-s.from), shortOwner(s.owner))
 	}
 	for _, h := range v.unexplained(o, s.config.Lease) {
-		v.violate("%s lost %s, which it renewed, and no fault explains it", h.lane, o.name)
+		v.violate("%s lost %s, which it renewed, after %v, and no fault explains it: %s", h.lane, o.name, time.Duration(h.told-h.enter), h.why)
 	}
 	certain := slices.DeleteFunc(slices.Clone(o.holds), func(h *hold) bool {
 		_, to := giving(h, o.rule, s.config.Lease)
@@ -282,6 +282,10 @@ func (v *verdict) recoveries(s *soak) {
 		i, _ := slices.BinarySearch(enters, r.at)
 		if i == len(enters) {
 			continue // it was the last thing
+		}
+		again := func(by strike) bool { return r.at < by.From && by.From < min(enters[i], r.at+int64(usableBound)) }
+		if slices.ContainsFunc(s.log.strikes, again) {
+			continue // the next fault came before anybody could be granted anything
 		}
 		took := time.Duration(enters[i] - r.at)
 		v.Recovery = max(v.Recovery, duration(took))

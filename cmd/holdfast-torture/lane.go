@@ -283,6 +283,9 @@ func (h *holdUnderWay) finish(entered bool) error {
 		<-h.heard
 	}
 	n.Ending = endingOf(err)
+	if n.Ending == lost {
+		n.Why = err.Error()
+	}
 	if told := h.told.Load(); told != nil && n.Ending == lost {
 		n.Told, n.Deadline = told.Told, told.Deadline
 	}

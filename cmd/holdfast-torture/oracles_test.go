@@ -353,3 +353,27 @@ func TestALossIsLateButForStarvation(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestNothingIsGrantedAfterAnOutage(t *testing.T) {
+	const at = 10_000
+	for _, tc := range []struct {
+		name    string
+		enter   int64 // in ms
+		strikes []strike
+		want    int
+	}{
+		{"soon", at + 500, nil, 0},
+		{"late", at + 5000, nil, 1},
+		{"late, as the next fault came first", at + 5000, []strike{{"server frozen", (at + 900) * ms, (at + 4000) * ms}}, 0},
+		{"late, and the next fault came later still", at + 5000, []strike{{"server frozen", (at + 4000) * ms, (at + 4500) * ms}}, 1},
+	} {
+		s := &soak{log: newLog(), referee: &referee{objects: map[string]*object{
+			"mutex-0": {name: "mutex-0", holds: []*hold{of("a", 1, 0, tc.enter, tc.enter+1, tc.enter+2)}},
+		}}}
+		s.log.recoveries, s.log.strikes = []recovery{{"server killed", at * ms}}, tc.strikes
+		v := &verdict{report: &report{}}
+		if v.recoveries(s); len(v.Violations) != tc.want {
+			t.Errorf("%s: %q, want %d", tc.name, v.Violations, tc.want)
+		}
+	}
+}

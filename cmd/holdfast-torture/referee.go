@@ -24,8 +24,9 @@ type hold struct {
 	call, enter int64 // Lock was called, and had returned
 	last        int64 // the last instant at which it is known to have lasted
 	ending      string
-	releasing   int64 // Release was called
-	end         int64 // the end was known: Release had returned, or the process was gone
+	why         string // it was lost
+	releasing   int64  // Release was called
+	end         int64  // the end was known: Release had returned, or the process was gone
 
 	told, deadline int64 // of a lease that was lost
 
@@ -243,7 +244,7 @@ func (o *object) end(h *hold, n note) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	h.ending, h.releasing, h.end = n.Ending, n.Call, n.At
-	h.told, h.deadline = n.Told, n.Deadline
+	h.told, h.deadline, h.why = n.Told, n.Deadline, n.Why
 }
 
 func (o *object) counted(n note) {

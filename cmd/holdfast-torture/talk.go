@@ -48,6 +48,9 @@ type note struct {
 	Waited, Renewed bool
 	Owner           string
 
+	// Of ended, if the lease was lost: why, as Release says it.
+	Why string
+
 	// Of ended, if the lease was lost: when that was told, and by which instant it
 	// had to be, on this process's clock. Of granted and holding: until when the lease
 	// lasts, by what was known then.

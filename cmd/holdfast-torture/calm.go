@@ -37,13 +37,13 @@ func (v *verdict) calm(s *soak) {
 		v.violate("before the first fault one in ten of %d hand-overs took more than %v, want at most %v", len(took), slow, calmHandover)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.referee.objects)) {
-		o := s.referee.objects[name]
-		waits := slices.DeleteFunc(slices.Clone(o.holds), func(h *hold) bool {
-			return !h.waited || !inside(h.call, h.enter) || v.stalls.meet(h.call, h.enter)
+		turns := slices.DeleteFunc(slices.Clone(s.referee.objects[name].holds), func(h *hold) bool {
+			return !h.waited || !inside(h.call, h.enter)
 		})
+		waits := slices.DeleteFunc(slices.Clone(turns), func(h *hold) bool { return v.stalls.meet(h.call, h.enter) })
 		switch {
 		case name == crowded:
-			v.shares(waits, s.config.Processes)
+			v.shares(turns, s.config.Processes)
 		case sat(name):
 			v.seat(name, waits)
 		case kindOf(name) == "fair":

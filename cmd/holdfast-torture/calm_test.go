@@ -93,3 +93,60 @@ func TestALossThatIsNeverTold(t *testing.T) {
 		t.Errorf("%d late, %q", v.Losses.Late, v.Violations)
 	}
 }
+
+func TestTheTurnsOfACrowd(t *testing.T) {
+	turns := func(of map[string]int) (all []*hold) {
+		for process, n := range of {
+			for range n {
+				all = append(all, &hold{lane: process + ".mutex.5"})
+			}
+		}
+		return all
+	}
+	for _, tc := range []struct {
+		name  string
+		turns map[string]int
+		want  int
+	}{
+		{"all had some", map[string]int{"0": 50, "1": 90, "2": 20}, 0},
+		{"one had none", map[string]int{"0": 50, "1": 90}, 1},
+		{"one had hardly any", map[string]int{"0": 90, "1": 90, "2": 5}, 1},
+		{"too few turns to tell", map[string]int{"0": 50}, 0},
+	} {
+		v := &verdict{report: &report{}}
+		if v.shares(turns(tc.turns), 3); len(v.Violations) != tc.want {
+			t.Errorf("%s: %q, want %d", tc.name, v.Violations, tc.want)
+		}
+	}
+}
+
+func TestWhatStandsInRedis(t *testing.T) {
+	h := of("a", 1, 0, 100, 900, 901)
+	h.owner, h.claims = "a", []claim{{100 * ms, 2100 * ms}, {700 * ms, 2700 * ms}}
+	at := func(at, until int64, owner string) stand { return stand{at * ms, until * ms, owner} }
+	for _, tc := range []struct {
+		name      string
+		seen      []stand
+		shadow    windows
+		outlasted int
+		strays    int
+	}{
+		{"as long as it believes", []stand{at(200, 2125, "a"), at(800, 2725, "a")}, windows{}, 0, 0},
+		{"shorter", []stand{at(200, 1900, "a")}, windows{}, 1, 0},
+		{"shorter, before it was renewed here", []stand{at(650, 2300, "a")}, windows{}, 0, 0},
+		{"shorter, after it was", []stand{at(750, 2300, "a")}, windows{}, 1, 0},
+		{"shorter, beside a fault", []stand{at(200, 1900, "a")}, windows{spans: []span{{150 * ms, 160 * ms}}}, 0, 0},
+		{"after the hold", []stand{at(950, 1000, "a")}, windows{}, 0, 0},
+		{"nobody's, for a moment", []stand{at(2000, 4000, "b"), at(3000, 4000, "b")}, windows{}, 0, 0},
+		{"nobody's, for long", []stand{at(2000, 4000, "b"), at(3900, 4000, "b")}, windows{}, 0, 1},
+		{"nobody's, beside a fault", []stand{at(2000, 4000, "b"), at(3900, 4000, "b")}, windows{spans: []span{{2500 * ms, 2600 * ms}}}, 0, 0},
+		{"one nobody's after the other", []stand{at(2000, 4000, "b"), at(3000, 4000, "b"), at(3050, 5000, "c"), at(4000, 5000, "c")}, windows{}, 0, 0},
+	} {
+		if n, _ := outlasting([]*hold{h}, tc.seen, tc.shadow); n != tc.outlasted {
+			t.Errorf("%s: at %d looks it was over before, want %d", tc.name, n, tc.outlasted)
+		}
+		if n := len(strays([]*hold{h}, tc.seen, tc.shadow)); n != tc.strays {
+			t.Errorf("%s: %d stood for nobody, want %d", tc.name, n, tc.strays)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -279,6 +280,52 @@ func TestNameMapper(t *testing.T) {
 		_, err = p.Mutex("").TryLock(t.Context())
 		wantErr(t, err, holdfast.ErrBadArgument)
 	})
+}
+
+// Whatever a kind writes is under the mapped name.
+func TestNameMapperOfEachKind(t *testing.T) {
+	locked := func(l holdfast.Locker) error {
+		_, err := l.TryLock(t.Context())
+		return err
+	}
+	for kind, use := range map[string]func(c *holdfast.Client) error{
+		"Mutex":     func(c *holdfast.Client) error { return locked(c.Mutex(name)) },
+		"FairMutex": func(c *holdfast.Client) error { return locked(c.FairMutex(name)) },
+		"RWMutex":   func(c *holdfast.Client) error { return locked(c.RWMutex(name)) },
+		"RLocker":   func(c *holdfast.Client) error { return locked(c.RWMutex(name).RLocker()) },
+		"Striped":   func(c *holdfast.Client) error { return locked(c.Striped(name, 4).For("customer 17")) },
+		"Semaphore": func(c *holdfast.Client) error {
+			_, err := c.Semaphore(name).TrySetPermits(t.Context(), 1)
+			return err
+		},
+		"PermitSemaphore": func(c *holdfast.Client) error {
+			if _, err := c.PermitSemaphore(name).TrySetPermits(t.Context(), 1); err != nil {
+				return err
+			}
+			return locked(c.PermitSemaphore(name).Locker(1))
+		},
+		"Latch": func(c *holdfast.Client) error {
+			_, err := c.Latch(name).TrySetCount(t.Context(), 1)
+			return err
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			mini := redistest.Mini(t)
+			c := openClient(t, mini.Client(), holdfast.WithNameMapper(func(name string) string { return "app:{" + name + "}" }))
+			if err := use(c); err != nil {
+				t.Fatal(err)
+			}
+			keys := mini.Client().Keys(t.Context(), "*").Val()
+			if len(keys) == 0 {
+				t.Error("nothing is written")
+			}
+			for _, key := range keys {
+				if !strings.Contains(key, "app:{"+name) {
+					t.Errorf("%q is not under the mapped name", key)
+				}
+			}
+		})
+	}
 }
 
 // Tokens grow from grant to grant, whoever it goes to, and across the loss of

@@ -4,6 +4,48 @@ package mutationtest
 
 var leaseBugs = []bug{
 	{
+		name: "the name of a fair lock is not mapped",
+		file: "client_fair.go",
+		old:  "fairlock.New(c.engine, name, c.mapped(name), c.settings(options))",
+		new:  "fairlock.New(c.engine, name, name, c.settings(options))",
+		pkg:  ".", tests: []string{"TestNameMapperOfEachKind"},
+	},
+	{
+		name: "the name of a read-write lock is not mapped",
+		file: "client_rwmutex.go",
+		old:  "rwlock.New(c.engine, name, c.mapped(name), ",
+		new:  "rwlock.New(c.engine, name, name, ",
+		pkg:  ".", tests: []string{"TestNameMapperOfEachKind"},
+	},
+	{
+		name: "the name of a striped lock is not mapped",
+		file: "client.go",
+		old:  "rlock.NewStriped(c.engine, name, n, c.mapped, ",
+		new:  "rlock.NewStriped(c.engine, name, n, func(name string) string { return name }, ",
+		pkg:  ".", tests: []string{"TestNameMapperOfEachKind"},
+	},
+	{
+		name: "the name of a semaphore is not mapped",
+		file: "client_semaphore.go",
+		old:  "semaphore.New(c.engine, name, c.mapped(name))",
+		new:  "semaphore.New(c.engine, name, name)",
+		pkg:  ".", tests: []string{"TestNameMapperOfEachKind"},
+	},
+	{
+		name: "the name of a semaphore with leases is not mapped",
+		file: "client_semaphore.go",
+		old:  "semaphore.NewPermits(c.engine, name, c.mapped(name), ",
+		new:  "semaphore.NewPermits(c.engine, name, name, ",
+		pkg:  ".", tests: []string{"TestNameMapperOfEachKind"},
+	},
+	{
+		name: "the name of a latch is not mapped",
+		file: "client_semaphore.go",
+		old:  "latch.New(c.engine, name, c.mapped(name))",
+		new:  "latch.New(c.engine, name, name)",
+		pkg:  ".", tests: []string{"TestNameMapperOfEachKind"},
+	},
+	{
 		name: "a key of another type is taken for a renewal that failed",
 		file: "lease/renew.go",
 		old:  "\tcase answered:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeGone)\n\t\th.endAll(gone)\n",

@@ -4,6 +4,34 @@ package mutationtest
 
 var leaseBugs = []bug{
 	{
+		name: "a nested lease counts that too few replicas have",
+		file: "lease/enter.go",
+		old:  "\tif call.Short() {\n",
+		new:  "\tif false {\n",
+		pkg:  ".", tests: []string{"TestBehaviour23_EachCallOfAHolder"},
+	},
+	{
+		name: "an Extend counts that too few replicas have",
+		file: "lease/lease.go",
+		old:  "\tif call.Short() {\n",
+		new:  "\tif false {\n",
+		pkg:  ".", tests: []string{"TestBehaviour23_EachCallOfAHolder"},
+	},
+	{
+		name: "an Attach counts that too few replicas have",
+		file: "lease/handover.go",
+		old:  "\tcase call.Short():\n",
+		new:  "\tcase false:\n",
+		pkg:  ".", tests: []string{"TestBehaviour23_Attach"},
+	},
+	{
+		name: "Detach leaves what happens to be left of the lease",
+		file: "lease/handover.go",
+		old:  "\tif err := l.refresh(ctx); err != nil {\n\t\treturn Owner{}, err\n\t}\n",
+		new:  "",
+		pkg:  ".", tests: []string{"TestDetachLeavesAWholeLease"},
+	},
+	{
 		name: "the name of a fair lock is not mapped",
 		file: "client_fair.go",
 		old:  "fairlock.New(c.engine, name, c.mapped(name), c.settings(options))",

@@ -3,13 +3,14 @@
 package redistest
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"time"
 )
 
 // Fault is what a rule answers for one command: one of the constants, or the
-// result of Delay, HoldUntil, HoldReply or ReplyError.
+// result of Delay, HoldUntil, HoldReply, ReplyError or ReplyNumber.
 type Fault interface{ plan() plan }
 
 // plan is a fault with its parameters.
@@ -49,7 +50,7 @@ const (
 	// is what a client sees that sent it again.
 	Duplicate
 
-	answer // ReplyError
+	answer // ReplyError, ReplyNumber
 )
 
 func (o outcome) plan() plan { return plan{outcome: o} }
@@ -75,7 +76,10 @@ func HoldReply(ch <-chan struct{}) Fault { return plan{reply: ch} }
 
 // ReplyError does not forward the command; it is answered with the error
 // message, such as "LOADING Redis is loading the dataset in memory".
-func ReplyError(message string) Fault { return plan{outcome: answer, message: message} }
+func ReplyError(message string) Fault { return plan{outcome: answer, message: "-" + message} }
+
+// ReplyNumber does not forward the command; it is answered with the number.
+func ReplyNumber(n int64) Fault { return plan{outcome: answer, message: fmt.Sprintf(":%d", n)} }
 
 // Command is one command that a client sent through the proxy.
 type Command struct {

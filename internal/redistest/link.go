@@ -157,7 +157,7 @@ func (l *link) settle(e *pending) {
 		l.close()
 		return
 	}
-	l.deliver([]byte("-" + e.message + "\r\n"))
+	l.deliver([]byte(e.message + "\r\n"))
 }
 
 // next takes off the head and settles the local entries that come to the front.

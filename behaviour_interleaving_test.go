@@ -708,6 +708,40 @@ func TestInterleaving_ReleaseWhileANestedLockIsGranted(t *testing.T) {
 	})
 }
 
+// A nested lock waits for another nested lock. When its turn comes, the lease that its
+// context carries has been released.
+func TestInterleaving_ReleaseWhileANestedLockWaitsForItsTurn(t *testing.T) {
+	play(t, func(t *testing.T, w *world) {
+		p := w.process()
+		outer := w.lock(t.Context(), p.mutex)
+		ctx := context.WithoutCancel(outer.Context(t.Context()))
+		arrive := make(chan struct{})
+		p.on(recountRun, 1, redistest.HoldUntil(arrive))
+		first := w.goLock(ctx, p.mutex)
+		w.at(50 * time.Millisecond)
+		second := w.goLock(ctx, p.mutex)
+		w.at(100 * time.Millisecond)
+		released := w.try(func() (*holdfast.Lease, error) { return nil, outer.Release(context.Background()) })
+		w.at(150 * time.Millisecond)
+		close(arrive)
+		inner, err := first.result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err := second.result(); l != nil {
+			t.Error("entered through a lease that has been released")
+		} else {
+			wantErr(t, err, holdfast.ErrReleased)
+		}
+		if _, err := released.result(); err != nil {
+			t.Error(err)
+		}
+		w.wantHolder(inner.Owner(), 1)
+		w.release(inner)
+		w.wantFree()
+	})
+}
+
 // A nested lock was sent twice, and its first sending arrives when the inner
 // lease is released.
 func TestInterleaving_FirstSendingOfANestedLockArrivesLate(t *testing.T) {

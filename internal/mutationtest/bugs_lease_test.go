@@ -4,6 +4,13 @@ package mutationtest
 
 var leaseBugs = []bug{
 	{
+		name: "a nested lock that has waited does not look at the outer lease again",
+		file: "lease/enter.go",
+		old:  "	ended := outer.because()\n	h.entering = ended == nil\n",
+		new:  "	var ended error\n	h.entering = true\n",
+		pkg:  ".", tests: []string{"TestInterleaving_ReleaseWhileANestedLockWaitsForItsTurn"},
+	},
+	{
 		name: "a nested lease counts that too few replicas have",
 		file: "lease/enter.go",
 		old:  "\tif call.Short() {\n",

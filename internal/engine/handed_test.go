@@ -198,3 +198,21 @@ func TestSeatedWhileAskedIn(t *testing.T) {
 		}
 	})
 }
+
+// Redis cannot tell, from a number that is not known, whether the place was lost since a
+// release took it. A message to who has asked in it is not enough then.
+func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
+	for number, want := range map[int64]bool{0: false, 55: true} {
+		redistest.Bubble(t, func(t *testing.T) {
+			e := new(Engine)
+			p := &place{ticket: &Ticket{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}, line: new(line)}
+			p.line.head, p.line.seat = p, seat{owner: 105, seq: number, kept: time.Now()}
+			if !e.ask(p) || p.ticket.Owner != 105 {
+				t.Fatalf("number %d: asks as %d, want 105", number, p.ticket.Owner)
+			}
+			if got := e.lines.handed(p, "105 7 2500"); got != want {
+				t.Errorf("number %d: believed: %t", number, got)
+			}
+		})
+	}
+}

@@ -4,6 +4,13 @@ package mutationtest
 
 var engineBugs = []bug{
 	{
+		name: "a seat without a number is not in doubt",
+		file: "internal/engine/cohort.go",
+		old:  "		t.Doubt = true\n	}\n	q.seat.asked",
+		new:  "		_ = t.Doubt\n	}\n	q.seat.asked",
+		pkg:  "internal/engine", tests: []string{"TestAMessageIsNotBelievedInASeatWithoutANumber"},
+	},
+	{
 		name: "a waiter that takes over its process's place forgets the doubt about it",
 		file: "lease/queueing.go",
 		old:  "\t\ta.lateUntil = 0\n",

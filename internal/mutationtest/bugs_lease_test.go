@@ -4,6 +4,13 @@ package mutationtest
 
 var leaseBugs = []bug{
 	{
+		name: "a released hold stays on the wheel until its renewal is due",
+		file: "lease/end.go",
+		old:  "\th.engine.Renewals.Remove(h)\n",
+		new:  "",
+		pkg:  "lease", tests: []string{"TestAHoldThatWasReleasedIsForgottenByTheScheduler"},
+	},
+	{
 		name: "a nested lock that has waited does not look at the outer lease again",
 		file: "lease/enter.go",
 		old:  "	ended := outer.because()\n	h.entering = ended == nil\n",

@@ -3,6 +3,7 @@
 package conn
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -49,14 +50,18 @@ type command struct {
 func (c *command) Args() []any { return c.args }
 
 const (
-	waiting int32 = iota
+	waiting   int32 = iota
+	preparing       // the wire builds the command
 	sent
 	withdrawn
 )
 
 // prepare builds the command as of now. It reports false if the caller has
-// withdrawn the request.
+// withdrawn the request: then the call may be another's by now, and is not looked at.
 func (r *request) prepare(clock *clock, now time.Time) bool {
+	if !r.state.CompareAndSwap(waiting, preparing) {
+		return false
+	}
 	r.sent, r.notAfter = now, clock.at(r.call.deadline(now))
 
 	c := r.call
@@ -80,12 +85,21 @@ func (r *request) prepare(clock *clock, now time.Time) bool {
 	if r.cmd.Cmder = r.numbers; c.Script.is(Mixed) {
 		r.cmd.Cmder = r.values
 	}
-	return r.state.CompareAndSwap(waiting, sent)
+	r.state.Store(sent)
+	return true
 }
 
 // withdraw takes back a request that is still in the queue. It reports false if
-// it is on its way already.
-func (r *request) withdraw() bool { return r.state.CompareAndSwap(waiting, withdrawn) }
+// it is on its way already: then what is known of that is there to be read.
+func (r *request) withdraw() bool {
+	for !r.state.CompareAndSwap(waiting, withdrawn) {
+		if r.state.Load() != preparing {
+			return false
+		}
+		runtime.Gosched() // no more than a few arguments are copied meanwhile
+	}
+	return true
+}
 
 func (r *request) isWithdrawn() bool { return r.state.Load() == withdrawn }
 

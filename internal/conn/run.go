@@ -111,8 +111,6 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	if !l.forCall(t.call).do(ctx, r, elsewhere) {
 		if r.state.Load() == sent {
 			t.call.remember(r) // nobody will hear the answer
-		} else {
-			t.call.keep() // the request stays in its queue, and is looked at there
 		}
 		if ctx.Err() != nil {
 			t.silent = true

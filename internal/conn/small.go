@@ -40,9 +40,6 @@ func (p *Smalls) Put(c *Call) {
 	p.pool.Put(s)
 }
 
-// keep has Put not take the call back: somebody else may look at it still.
-func (c *Call) keep() { c.small = nil }
-
 // Text sets an argument.
 func (c *Small) Text(i int, text string) {
 	c.texts[i] = text

@@ -82,6 +82,13 @@ var connBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestStreamedCredentialsComeByOneSubscription"},
 	},
 	{
+		name: "a request that was withdrawn looks at its call",
+		file: "internal/conn/request.go",
+		old:  "	if !r.state.CompareAndSwap(waiting, preparing) {\n		return false\n	}\n",
+		new:  "",
+		pkg:  "internal/conn", tests: []string{"TestARequestThatWasWithdrawnDoesNotLookAtItsCall"},
+	},
+	{
 		name: "a master that cannot tell how many replicas have it is an error of its own",
 		file: "internal/conn/call.go",
 		old:  "	case judge(c.unwaited) == again:\n		return fmt.Errorf(\"%w: %w\", errs.NotReplicated, c.unwaited)\n",

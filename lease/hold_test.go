@@ -30,7 +30,7 @@ func TestAHoldThatWasReleasedIsForgottenByTheScheduler(t *testing.T) {
 	})
 }
 
-// keyed is a resource of which only the key counts.
+// keyed is a resource that has a key and nothing else.
 type keyed struct{ Resource }
 
 func (keyed) Key() string { return "k" }

@@ -11,7 +11,7 @@ import (
 
 const (
 	// calmHandover is what nine of ten hand-overs take at the most, in the calm. A message
-	// takes a millisecond; who finds out by asking takes half a second and more.
+	// takes a millisecond; a waiter that finds out by asking takes half a second and more.
 	calmHandover = 250 * time.Millisecond
 	// enoughHandovers is how many say something of most.
 	enoughHandovers = 20
@@ -65,7 +65,7 @@ func (v *verdict) seat(name string, waits []*hold) {
 func (v *verdict) order(name string, waits []*hold) {
 	for _, h := range waits {
 		if n := overtakers(h, waits); n > mayOvertake {
-			v.violate("%s, which is fair, went to %d who came more than %v after %s, before it did to that one", name, n, overtaking, h.lane)
+			v.violate("%s, which is fair, went to %d lanes that came more than %v after %s, before it went to %[4]s", name, n, overtaking, h.lane)
 		}
 	}
 }
@@ -89,18 +89,8 @@ func (v *verdict) unexplained(o *object, lease time.Duration) (all []*hold) {
 		if !h.renewed || h.ending != lost || h.told == 0 || h.told >= h.releasing {
 			continue
 		}
-		if from := h.told - int64(lease); !v.shadow.meet(from, h.told) && v.stalls.within(from, h.told) < lease/4 {
+		if from := h.told - int64(lease); !v.shadow.meet(from, h.told) && v.starved(h.lane, from, h.told) < lease/4 {
 			all = append(all, h)
-		}
-	}
-	return all
-}
-
-// within returns how much of the time the windows cover, where they do not overlap.
-func (w windows) within(from, to int64) (all time.Duration) {
-	for _, s := range w.spans {
-		if both := min(s.to, to) - max(s.from, from); both > 0 {
-			all += time.Duration(both)
 		}
 	}
 	return all

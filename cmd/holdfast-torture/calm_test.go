@@ -43,12 +43,12 @@ func TestTheCalm(t *testing.T) {
 			waiting(of("a", 9, 0, 900, 901, 902)),
 			waiting(of("b", 1, 150, 200, 201, 202)), waiting(of("c", 2, 250, 300, 301, 302)), waiting(of("d", 3, 350, 400, 401, 402)),
 		}, "which is fair"},
-		{"who tries is no waiter", "fair-0", []*hold{
+		{"a lane that tries is no waiter", "fair-0", []*hold{
 			of("a", 9, 0, 900, 901, 902),
 			waiting(of("b", 1, 150, 200, 201, 202)), waiting(of("c", 2, 250, 300, 301, 302)), waiting(of("d", 3, 350, 400, 401, 402)),
 		}, ""},
 		{"a seat that is soon free", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 20, 30, 31))}, ""},
-		{"a seat that somebody has who is gone", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 1900, 1901, 1902))}, "nobody had"},
+		{"a seat that is left taken", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 1900, 1901, 1902))}, "nobody had"},
 		{"after the calm", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 99500, 100400, 100401, 100402))}, ""},
 	} {
 		got := calmly(&object{name: tc.object, rule: ruleOf(tc.object), holds: tc.holds}).Violations
@@ -66,20 +66,21 @@ func TestALossNeedsAReason(t *testing.T) {
 	}
 	fault := windows{spans: []span{{1000 * ms, 1500 * ms}}}
 	for _, tc := range []struct {
-		name           string
-		hold           *hold
-		shadow, stalls windows
-		want           int
+		name   string
+		hold   *hold
+		shadow windows
+		stood  []span
+		want   int
 	}{
-		{"none", renewed(of("a", 1, 0, 1, 3000, 3001)), windows{}, windows{}, 1},
-		{"Release has found it", ending(lost, &hold{renewed: true, releasing: 3000 * ms, told: 3001 * ms}), windows{}, windows{}, 0},
-		{"it was not renewed", ending(lost, of("a", 1, 0, 1, 3000, 3001)), windows{}, windows{}, 0},
-		{"a fault", renewed(of("a", 1, 0, 1, 3000, 3001)), fault, windows{}, 0},
-		{"a fault that was over", renewed(of("a", 1, 0, 1, 4000, 4001)), fault, windows{}, 1},
-		{"the process stood still", renewed(of("a", 1, 0, 1, 3000, 3001)), windows{}, windows{spans: []span{{1500 * ms, 2100 * ms}}}, 0},
-		{"it stood still for a moment", renewed(of("a", 1, 0, 1, 3000, 3001)), windows{}, windows{spans: []span{{1500 * ms, 1600 * ms}}}, 1},
+		{"none", renewed(of("1.mutex.0", 1, 0, 1, 3000, 3001)), windows{}, nil, 1},
+		{"Release has found it", ending(lost, &hold{renewed: true, releasing: 3000 * ms, told: 3001 * ms}), windows{}, nil, 0},
+		{"it was not renewed", ending(lost, of("1.mutex.0", 1, 0, 1, 3000, 3001)), windows{}, nil, 0},
+		{"a fault", renewed(of("1.mutex.0", 1, 0, 1, 3000, 3001)), fault, nil, 0},
+		{"a fault that was over", renewed(of("1.mutex.0", 1, 0, 1, 4000, 4001)), fault, nil, 1},
+		{"the process stood still", renewed(of("1.mutex.0", 1, 0, 1, 3000, 3001)), windows{}, []span{{1500 * ms, 2100 * ms}}, 0},
+		{"it stood still for a moment", renewed(of("1.mutex.0", 1, 0, 1, 3000, 3001)), windows{}, []span{{1500 * ms, 1600 * ms}}, 1},
 	} {
-		v := &verdict{shadow: tc.shadow, stalls: tc.stalls}
+		v := &verdict{shadow: tc.shadow, stood: map[string][]span{"1": tc.stood}}
 		if got := v.unexplained(&object{holds: []*hold{tc.hold}}, lease); len(got) != tc.want {
 			t.Errorf("%s: %d losses are not explained, want %d", tc.name, len(got), tc.want)
 		}

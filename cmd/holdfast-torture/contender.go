@@ -30,10 +30,10 @@ const (
 	steady = 2
 	// lanesOfAKind is how many lanes each contender has for each kind.
 	lanesOfAKind = 2
-	// Of each kind one more lane sits, and one pokes those who sit.
+	// One more lane of each kind sits, and one pokes the sitters.
 	sitterNumber = lanesOfAKind
 	pokerNumber  = lanesOfAKind + 1
-	// Of one kind one more tries, and those from there on are a crowd.
+	// One more lane of crowdKind tries, and those from crowdNumber on are its crowd.
 	trierNumber = lanesOfAKind + 2
 	crowdNumber = lanesOfAKind + 3
 
@@ -225,8 +225,9 @@ func (o orders) connect() []redis.UniversalClient {
 	return all
 }
 
-// A tick that comes more than stallBound late is told to the referee: the process
-// was stopped, or got no time.
+// A tick that comes more than stallBound late is told to the referee, and so is one in
+// which the account of starvation shows that the process got no time on some processor:
+// what was due there may be as late as if the process had been stopped.
 const (
 	tick       = 5 * time.Millisecond
 	stallBound = 5 * time.Millisecond
@@ -240,10 +241,12 @@ func (o orders) feelPulse(ctx context.Context) {
 	}
 	defer conn.Close()
 	l := newLine(conn)
+	pulse, end := redistest.StartPulse()
+	defer end()
 	for last := time.Now(); ctx.Err() == nil; {
 		time.Sleep(tick)
 		now := time.Now()
-		if now.Sub(last) > tick+stallBound {
+		if now.Sub(last) > tick+stallBound || pulse.Slack(last, now) > tick {
 			_ = l.tell(note{Topic: stalled, Lane: o.Name + ".pulse", Call: stamp(last), At: stamp(now)})
 		}
 		last = now

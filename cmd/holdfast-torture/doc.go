@@ -40,8 +40,9 @@
 //
 // What no fault explains is held to tight bounds. For a lease and two seconds more there
 // is none: then nine of ten hand-overs take a quarter of a second at the most, a fair lock
-// goes to those who came first, and each process has its turns in a crowd for one lock. Throughout, a lease that is renewed and is lost
-// outside the shadow of a fault is a violation, and so is a loss of which no word comes.
+// goes to the lane that came first, and each process has its turns in a crowd for one
+// lock. Throughout, a lease that is renewed and is lost outside the shadow of a fault is a
+// violation, and so is a loss that its holder is never told.
 //
 // Some lanes sit: each has an object of its own, now for several leases, now for a
 // moment. Others poke it: they ask for it and give up at once. What these leave behind,
@@ -53,7 +54,7 @@
 // whether the locks are held: a wake-up is lost if one was free for long
 // while somebody waited, and the report has the longest waits with what was in the way.
 // It also sees until when each lock is held and for whom: no lane may believe in its lease
-// for longer than Redis, and no lock may stand for an owner whom no lane knows of.
+// for longer than Redis, and no lock may stand for an owner that no lane knows.
 //
 // # Promised and not
 //

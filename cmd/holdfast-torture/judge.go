@@ -55,7 +55,8 @@ type verdict struct {
 	leases windows // in which something with a lease may be forgotten
 	counts windows // in which a semaphore may be
 	shadow windows
-	stalls windows // in which some process stood still for a while
+	stalls windows           // in which some process stood still for a while
+	stood  map[string][]span // in which each process stood still at all
 
 	handovers []handover
 	signals   []lossSignal
@@ -67,8 +68,9 @@ func (s *soak) judge(problems []string) *report {
 	v := &verdict{report: s.newReport()}
 	v.Violations = problems
 	v.leases, v.counts, v.shadow = s.windows()
-	for _, all := range s.referee.stalls {
-		for _, one := range all {
+	v.stood = s.referee.stalls
+	for _, all := range v.stood {
+		for _, one := range joined(all) {
 			if time.Duration(one.to-one.from) >= longStall {
 				v.stalls.spans = append(v.stalls.spans, one)
 			}
@@ -156,7 +158,7 @@ func (v *verdict) object(o *object, s *soak) {
 		v.violate("%s: at %d looks its holder believed in up to %v more than Redis would give it", o.name, n, worst)
 	}
 	for _, s := range strays(o.holds, seen, v.shadow) {
-		v.violate("%s stood for %v for %s, whom no lane knows of", o.name, time.Duration(s.to-s.from), shortOwner(s.owner))
+		v.violate("%s stood for %v for %s, an owner that no lane knows", o.name, time.Duration(s.to-s.from), shortOwner(s.owner))
 	}
 	for _, h := range v.unexplained(o, s.config.Lease) {
 		v.violate("%s lost %s, which it renewed, after %v, and no fault explains it: %s", h.lane, o.name, time.Duration(h.told-h.enter), h.why)
@@ -230,7 +232,8 @@ func (v *verdict) losses(lease time.Duration) {
 func (v *verdict) wakeUps(lease time.Duration) {
 	var clear, shadowed []time.Duration
 	for _, h := range v.handovers {
-		if free := h.spent[unheld]; free > freeBound(h.object) {
+		starved := v.starved(h.lane, h.from, h.from+int64(h.took))
+		if free := h.spent[unheld]; free > freeBound(h.object)+starved {
 			v.LostWakeUps++
 			v.violate("%s was free for %v before %s, which waited, had it", h.object, free, h.lane)
 		}
@@ -247,7 +250,7 @@ func (v *verdict) wakeUps(lease time.Duration) {
 		if h.took > slowHandover {
 			k.SlowHandovers++
 		}
-		if h.took > handoverBound {
+		if h.took > handoverBound+starved {
 			v.LostWakeUps++
 			v.violate("%s took %v from a release to %s, which waited, and no fault explains it", h.object, h.took, h.lane)
 		}

@@ -156,8 +156,8 @@ func (h *holdUnderWay) attest() (at int64, lasts bool) {
 // wordPatience is for how long the word of a loss is waited for, past the deadline.
 const wordPatience = 3 * time.Second
 
-// awaitWord waits, where the deadline has passed, until the loss is told. A loss of which
-// no word comes is noted as told only then, so late that no margin allows it.
+// awaitWord waits, where the deadline has passed, until the loss is told. A loss that is
+// not told in that time is noted as told at its end, too late for any margin.
 func (h *holdUnderWay) awaitWord() {
 	seen := h.deadline.Load()
 	if seen == nil || time.Now().Before(*seen) || time.Now().Before(h.grant.Deadline()) {

@@ -160,7 +160,7 @@ func (l *lookout) look(ctx context.Context, rdb *redis.Client) map[string]glimps
 	return got
 }
 
-// stand keeps who has each lock that is an object by itself, and until when.
+// stand keeps the holder of each lock that is an object by itself, and until when it has it.
 func (l *lookout) stand(began time.Time, holder func(lock string) (owner string, left time.Duration)) {
 	answered := time.Now()
 	l.mu.Lock()

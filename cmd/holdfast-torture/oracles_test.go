@@ -301,18 +301,24 @@ func TestLostWakeUpsAreToldFromLeasesThatRanOut(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		handover
+		stood            time.Duration // of the waiter's process
 		lost, violations int
 	}{
 		{"two leases ran out beside a kill", handover{took: 9 * time.Second, shadow: true, kept: 5 * time.Second,
-			spent: [sights]time.Duration{standing: 9 * time.Second}}, 0, 0},
+			spent: [sights]time.Duration{standing: 9 * time.Second}}, 0, 0, 0},
 		{"it was free beside a kill", handover{took: 9 * time.Second, shadow: true,
-			spent: [sights]time.Duration{unheld: 9 * time.Second}}, 1, 1},
+			spent: [sights]time.Duration{unheld: 9 * time.Second}}, 0, 1, 1},
 		{"one had it for longer than anything is kept", handover{took: 12 * time.Second, shadow: true, kept: 12 * time.Second,
-			spent: [sights]time.Duration{standing: 12 * time.Second}}, 0, 1},
+			spent: [sights]time.Duration{standing: 12 * time.Second}}, 0, 0, 1},
 		{"no fault explains it", handover{took: 5 * time.Second,
-			spent: [sights]time.Duration{unseen: 5 * time.Second}}, 1, 1},
+			spent: [sights]time.Duration{unseen: 5 * time.Second}}, 0, 1, 1},
+		{"it was free for long, and no fault explains it", handover{took: 5 * time.Second,
+			spent: [sights]time.Duration{unheld: 5 * time.Second}}, 0, 2, 2},
+		{"a process stood still for a part of it", handover{took: 5 * time.Second,
+			spent: [sights]time.Duration{unheld: 5 * time.Second}}, time.Second, 0, 0},
 	} {
 		v := &verdict{report: &report{Kinds: map[string]*kindReport{}}}
+		tc.lane, v.stood = "1.mutex.0", map[string][]span{"1": {{0, int64(tc.stood)}}, "2": {{0, int64(time.Hour)}}}
 		tc.object = "mutex-0"
 		v.handovers = []handover{tc.handover}
 		v.wakeUps(lease)

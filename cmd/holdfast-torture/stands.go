@@ -21,7 +21,7 @@ const (
 	// clockGrain is by how much the two clocks that are compared may be off: Redis tells
 	// whole milliseconds.
 	clockGrain = 5 * time.Millisecond
-	// strayBound is how long a lock may stand for an owner whom no lane knows of: a request
+	// strayBound is how long a lock may stand for an owner that no lane knows: a request
 	// may be late by a second, and is undone after that.
 	strayBound = 1500 * time.Millisecond
 )
@@ -51,7 +51,7 @@ func outlasting(holds []*hold, seen []stand, shadow windows) (n int, worst time.
 	return n, worst
 }
 
-// stray is a time in which a lock stood for an owner whom no lane knows of.
+// stray is a time in which a lock stood for an owner that no lane knows.
 type stray struct {
 	span
 	owner string

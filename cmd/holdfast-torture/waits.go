@@ -62,11 +62,7 @@ func signals(holds []*hold, stalls map[string][]span) []lossSignal {
 			continue
 		}
 		s := lossSignal{late: time.Duration(h.told - h.deadline), lane: h.lane}
-		for _, stall := range stalls[processOf(h.lane)] {
-			if both := min(stall.to, h.told) - max(stall.from, h.deadline); both > 0 {
-				s.starved += time.Duration(both)
-			}
-		}
+		s.starved = covered(stalls[processOf(h.lane)], h.deadline, h.told)
 		all = append(all, s)
 	}
 	return all

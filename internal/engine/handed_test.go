@@ -200,7 +200,7 @@ func TestSeatedWhileAskedIn(t *testing.T) {
 }
 
 // Redis cannot tell, from a number that is not known, whether the place was lost since a
-// release took it. A message to who has asked in it is not enough then.
+// release took it. A message to a waiter that has asked in it is not enough then.
 func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 	for number, want := range map[int64]bool{0: false, 55: true} {
 		redistest.Bubble(t, func(t *testing.T) {

@@ -265,7 +265,7 @@ var firstBugs = []bug{
 		pkg:  "fairlock", tests: []string{"TestFreeScript"},
 	},
 	{
-		name: "a fair lock goes to the last who came",
+		name: "a fair lock goes to the waiter that came last",
 		file: "internal/lockhash/lua/queue.lua",
 		old:  "head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 0",
 		new:  "head, left = redis.call('ZRANGE', KEYS[3], -1, -1)[1], 0",

@@ -25,9 +25,9 @@ var torturedBugs = []tortured{
 	{"a lease is not lost at its deadline while Redis is out of reach", "-topology single -for 20s", "told of a loss"},
 	{"a lease is not renewed", "-topology single -for 20s", "no fault explains it"},
 	{"a release frees whoever holds the lock", "-topology single -for 60s", "overlap|no fault explains it"},
-	{"a fair lock goes to the last who came", "-topology single -for 20s", "which is fair"},
-	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "which nobody had|whom no lane knows of"},
-	{"a late acquire is executed", "-topology single -for 20s -faults 'request late'", "whom no lane knows of"},
+	{"a fair lock goes to the waiter that came last", "-topology single -for 20s", "which is fair"},
+	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "which nobody had|an owner that no lane knows"},
+	{"a late acquire is executed", "-topology single -for 20s -faults 'request late'", "an owner that no lane knows"},
 	{"the deadline counts from the reply", "-topology single -for 60s", "more than Redis would give it"},
 	{"a cohort has no end", "-topology single -for 20s", "turns in the crowd"},
 }

@@ -24,7 +24,7 @@ type report struct {
 	Tier      string
 	Seed      uint64
 	Command   string
-	Commit    string // of the code that was tested
+	Commit    string // of the checkout that it was built from
 	Began     time.Time
 	Took      duration
 	Server    string
@@ -120,7 +120,7 @@ func (s *soak) newReport() *report {
 		Tier:          tierOf(c),
 		Seed:          c.Seed,
 		Command:       c.command(),
-		Commit:        commit(),
+		Commit:        s.commit,
 		Began:         s.began.UTC().Truncate(time.Second),
 		Took:          duration(s.ended.Sub(s.began)),
 		Server:        s.serverVersion(),
@@ -210,7 +210,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 | | |
 |---|---|
 | repeat with | ` + "`{{.Command}}`" + ` |
-| commit | {{.Commit}} |
+| commit of the checkout, at the beginning | {{.Commit}} |
 | tier | {{.Tier}} |
 | began, took | {{.Began.Format "2006-01-02 15:04:05"}} UTC, {{.Took}} |
 | server | {{.Server}} |
@@ -250,7 +250,8 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 {{range sorted .Refused}}| {{.}} | {{index $.Refused .}} |
 {{end}}`))
 
-// commit is that of the code, and whether the code differs from it.
+// commit is that of the checkout, and whether that differs from it. It is asked for when a
+// run begins, as go run has just built from there; go run itself notes no commit.
 func commit() string {
 	hash, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

@@ -23,6 +23,7 @@ type soak struct {
 	crew     *crew
 	lookout  *lookout
 	log      *log
+	commit   string // of the code, as far as is known
 
 	began, ended time.Time
 	warm         tally         // what there was before the first fault
@@ -40,7 +41,7 @@ const (
 
 // run runs a soak and returns what came of it. Where the harness itself fails, t does.
 func run(t testing.TB, c config) *report {
-	s := &soak{t: t, config: c, log: newLog()}
+	s := &soak{t: t, config: c, log: newLog(), commit: commit()}
 	s.topology = newTopology(t, c)
 	s.referee = newReferee(t)
 	s.began = time.Now()

@@ -67,6 +67,9 @@ func registerShardedPubSub(s *server.Server) error {
 // are ignored.
 func (m *MiniServer) Dial(context.Context, string, string) (net.Conn, error) {
 	client, conn := memPipe()
+	// A Client that closes does not wait for a Dialer, so this may run beside Close.
+	m.Lock()
+	defer m.Unlock()
 	s := m.Server()
 	if s == nil {
 		return nil, net.ErrClosed

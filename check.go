@@ -25,9 +25,10 @@ import (
 type Finding struct {
 	Server  string // its address
 	Problem Problem
-	// Kind is, of Rights, what wants for them, as holdfast.kind names it in spans:
-	// "mutex", "fairmutex", "rwlock", "semaphore", "permits", "latch" or "quorum";
-	// "" where it is Check itself. Who uses some kinds only need not mind the rest.
+	// Kind is the synchronizer that lacks rights, where Problem is Rights: "mutex",
+	// "fairmutex", "rwlock", "semaphore", "permits", "latch" or "quorum", as holdfast.kind
+	// names it in spans; "" if Check itself lacks them. A program that does not use a kind
+	// can leave out its findings.
 	Kind   string
 	Detail string // in words
 }

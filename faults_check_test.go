@@ -5,16 +5,9 @@ package holdfast_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	crand "crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -30,12 +23,20 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// problems returns the kinds of what Check finds.
+// problems returns the kinds of what Check finds. A server that was given no processor for
+// the two seconds that Check gives it is asked again: that is not what the tests are about.
 func problems(t testing.TB, c *holdfast.Client, names ...string) []holdfast.Problem {
 	t.Helper()
-	findings, err := c.Check(generous(t), names...)
-	if err != nil {
-		t.Errorf("Check: %v", err)
+	var findings []holdfast.Finding
+	for range 5 {
+		var err error
+		if findings, err = c.Check(generous(t), names...); err != nil {
+			t.Errorf("Check: %v", err)
+		}
+		if !slices.ContainsFunc(findings, func(f holdfast.Finding) bool { return strings.Contains(f.Detail, " within 2s: ") }) {
+			break
+		}
+		t.Log("again, as a server did not answer in time: ", findings)
 	}
 	var kinds []holdfast.Problem
 	for _, f := range findings {
@@ -277,74 +278,20 @@ func TestCheckOfAServerThatIsGone(t *testing.T) {
 	frozen.Thaw()
 }
 
-// certificate makes one for 127.0.0.1, signed by itself, and returns the files
-// and who trusts it.
-func certificate(t testing.TB) (cert, key string, trust *x509.CertPool) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "holdfast test"},
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().Add(time.Hour),
-		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-	}
-	public, err := x509.CreateCertificate(crand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalECPrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(file, kind string, data []byte) string {
-		path := filepath.Join(t.TempDir(), file)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	trust = x509.NewCertPool()
-	parsed, err := x509.ParseCertificate(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust.AddCert(parsed)
-	return write("cert.pem", "CERTIFICATE", public), write("key.pem", "EC PRIVATE KEY", secret), trust
-}
-
-// spare returns a port that nobody listens on.
-func spare(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 func TestKindsOfConnection(t *testing.T) {
 	t.Parallel()
-	cert, key, trust := certificate(t)
-	tlsPort := spare(t)
 	dir, err := os.MkdirTemp("", "holdfast") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "redis.sock")
-	s := redistest.Server(t, "--appendonly", "yes", "--unixsocket", socket,
-		"--tls-port", fmt.Sprint(tlsPort), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
+	authority := redistest.NewAuthority(t)
+	s, tlsAddr := redistest.TLSServer(t, authority, "--appendonly", "yes", "--unixsocket", socket)
 	leaveNothing(t, s.Admin())
 	secret := user(t, s, "app", "~*", "&*", "+@all")
 	overTLS := func(o *redis.Options) {
-		o.Addr, o.TLSConfig = fmt.Sprintf("127.0.0.1:%d", tlsPort), &tls.Config{RootCAs: trust}
+		o.Addr, o.TLSConfig = tlsAddr, &tls.Config{RootCAs: authority.Trust}
 	}
 	overUnix := func(o *redis.Options) { o.Network, o.Addr = "unix", socket }
 	for _, tc := range []struct {

@@ -37,7 +37,8 @@ type Call struct {
 	// see Short.
 	Replicas int
 	// Cleanup marks a call that undoes or ends something: it goes on while the
-	// Client closes.
+	// Client closes, and while no connection can be made because credentials or a
+	// certificate are refused.
 	Cleanup bool
 
 	// Reply is what the script answered.

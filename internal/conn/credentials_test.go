@@ -6,6 +6,7 @@ package conn_test
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9/auth"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
@@ -129,5 +131,66 @@ func TestAStreamThatDoesNotComeHoldsNobodyUp(t *testing.T) {
 			t.Errorf("Close took %v", took)
 		}
 		close(s.until)
+	})
+}
+
+// While the server's password is another one, nothing new is begun, and what has to be
+// undone waits for the right one.
+func TestACleanUpOutlastsRefusedCredentials(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		b.proxy.OnCommand(func(redistest.Command) redistest.Fault {
+			return redistest.ReplyError("WRONGPASS invalid username-password pair or user is disabled.")
+		})
+		b.proxy.Cut()
+		began := time.Now()
+		mustMatch(t, b.Run(t.Context(), newCount("k")), errs.Denied)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("a call was refused after %v", took)
+		}
+
+		undo := newCount("k")
+		undo.Cleanup = true
+		bounded, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		err := b.Run(bounded, undo)
+		for _, want := range []error{context.DeadlineExceeded, errs.Unavailable, errs.Denied} {
+			mustMatch(t, err, want)
+		}
+
+		done := start(b.Manager, undo)
+		time.Sleep(time.Minute)
+		b.proxy.OnCommand(nil)
+		if err := done.wait(t, 10*time.Second); err != nil {
+			t.Error(err)
+		}
+		if n := b.executions(t, "k"); n != 1 {
+			t.Errorf("%d executions, want 1", n)
+		}
+	})
+}
+
+// What no operator can mend, a clean-up does not wait for.
+func TestACleanUpEndsWithWhatItNeeds(t *testing.T) {
+	gone := false
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		gone = true
+		b.proxy.Cut()
+		undo := newCount("k")
+		undo.Cleanup = true
+		began := time.Now()
+		mustMatch(t, b.Run(t.Context(), undo), redis.ErrClosed)
+		if took := time.Since(began); took > 0 {
+			t.Errorf("it was given up after %v", took)
+		}
+	}, func(o *redis.Options) {
+		dial := o.Dialer
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if gone {
+				return nil, redis.ErrClosed
+			}
+			return dial(ctx, network, addr)
+		}
 	})
 }

@@ -91,6 +91,14 @@ func hopeless(err error) bool {
 		errors.Is(err, errs.BadArgument) // of ClusterSlots that name several masters
 }
 
+// mendable reports whether an error that is final for others leaves a clean-up to go on: it
+// came before anything was sent, because credentials or a certificate were refused. What is
+// to be undone is still there when the operator has mended that.
+func mendable(err error) bool {
+	before := errors.As(err, new(unreached)) || errors.As(err, new(unsent))
+	return before && !errors.Is(err, errs.Closed) && !errors.Is(err, redis.ErrClosed) && !errors.Is(err, errs.BadArgument)
+}
+
 // refusesCertificate reports whether the server's word was that it does not take the
 // client's certificate.
 func refusesCertificate(err error) bool {

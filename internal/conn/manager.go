@@ -107,14 +107,39 @@ func (m *Manager) KnownPublishCommand() string {
 
 // PublishCommand returns the command that tells a channel's subscribers:
 // SPUBLISH in a cluster whose servers have it, PUBLISH otherwise. It does I/O
-// only in a cluster, and there only until it has been answered once.
+// only in a cluster, and there only until it has been answered once: until then it asks
+// again, as Run does, as long as ctx lasts.
 func (m *Manager) PublishCommand(ctx context.Context) (string, error) {
 	sharded, err := m.topology.sharded(ctx)
 	if err != nil {
+		sharded, err = m.askAgain(ctx, err)
+	}
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if sharded {
+	case sharded:
 		return "SPUBLISH", nil
+	default:
+		return "PUBLISH", nil
 	}
-	return "PUBLISH", nil
+}
+
+// askAgain asks a cluster whether its channels are sharded until it answers. err is why it
+// has not.
+func (m *Manager) askAgain(ctx context.Context, err error) (sharded bool, _ error) {
+	t := attempt{m: m, call: new(Call)}
+	for err != nil {
+		if judge(err) != again {
+			return false, typed(err, nil)
+		}
+		if ctx.Err() != nil {
+			t.silent = true
+			return false, t.because(err)
+		}
+		t.last = err
+		t.failures++
+		pause(ctx, m.closing, t.backoff())
+		sharded, err = m.topology.sharded(ctx)
+	}
+	return sharded, nil
 }

@@ -5,18 +5,9 @@ package conn_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,91 +20,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// authority signs certificates for one test.
-type authority struct {
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pool *x509.CertPool
-}
-
-func newAuthority(t *testing.T) *authority {
-	a := &authority{dir: t.TempDir(), pool: x509.NewCertPool()}
-	a.cert, a.key = a.issue(t, "ca", &x509.Certificate{
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
-	a.pool.AddCert(a.cert)
-	return a
-}
-
-// issue writes <name>.crt and <name>.key.
-func (a *authority) issue(t *testing.T, name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.SerialNumber, c.Subject = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: name}
-	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = c, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for suffix, block := range map[string]*pem.Block{
-		".crt": {Type: "CERTIFICATE", Bytes: der},
-		".key": {Type: "PRIVATE KEY", Bytes: private},
-	} {
-		if err := os.WriteFile(a.path(name+suffix), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return made, key
-}
-
-func (a *authority) path(name string) string { return filepath.Join(a.dir, name) }
-
-// tlsServer is a server that takes TLS on a port of its own, from clients with certificates.
-func tlsServer(t *testing.T, a *authority) (addr string) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	listener.Close()
-	redistest.Server(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", a.path("server.crt"),
-		"--tls-key-file", a.path("server.key"), "--tls-ca-cert-file", a.path("ca.crt"), "--tls-auth-clients", "yes")
-	return fmt.Sprintf("127.0.0.1:%d", port)
-}
-
 func TestOptionsTLSWithAnAuthorityOfOnesOwnOnBothSides(t *testing.T) {
 	redistest.RealTime(t)
-	a := newAuthority(t)
-	a.issue(t, "server", &x509.Certificate{IPAddresses: []net.IP{net.ParseIP("127.0.0.1")}})
-	a.issue(t, "client", &x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
-	addr := tlsServer(t, a)
-	mine, err := tls.LoadX509KeyPair(a.path("client.crt"), a.path("client.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := redistest.NewAuthority(t)
+	mine := a.Issue("client")
+	_, addr := redistest.TLSServer(t, a, "--tls-auth-clients", "yes")
 	for name, tc := range map[string]struct {
 		config *tls.Config
 		want   error
 	}{
-		"both trust each other":    {&tls.Config{RootCAs: a.pool, Certificates: []tls.Certificate{mine}}, nil},
+		"both trust each other":    {&tls.Config{RootCAs: a.Trust, Certificates: []tls.Certificate{mine}}, nil},
 		"the server is a stranger": {&tls.Config{Certificates: []tls.Certificate{mine}}, errs.Unavailable},
-		"the client is a stranger": {&tls.Config{RootCAs: a.pool}, errs.Unavailable},
+		"the client is a stranger": {&tls.Config{RootCAs: a.Trust}, errs.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb := redis.NewClient(&redis.Options{Addr: addr, TLSConfig: tc.config})

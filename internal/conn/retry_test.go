@@ -401,3 +401,53 @@ func TestMovedToTheSameAddressIsOneCallsFailure(t *testing.T) {
 		mustRun(t, b.Manager, newCount("k"))
 	})
 }
+
+// How releases are told is asked for again until a cluster answers, as every call is.
+func TestHowReleasesAreToldIsAskedForUntilTheClusterAnswers(t *testing.T) {
+	inCluster := func(t *testing.T, scene func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy)) {
+		redistest.Bubble(t, func(t *testing.T) {
+			proxy := redistest.Mini(t).Proxy()
+			proxy.Refuse(true)
+			rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: proxy.Dial})
+			defer rdb.Close()
+			scene(t, newManager(t, rdb), proxy)
+		})
+	}
+	t.Run("it answers at last", func(t *testing.T) {
+		inCluster(t, func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy) {
+			time.AfterFunc(time.Minute, func() { proxy.Refuse(false) })
+			if command, err := m.PublishCommand(t.Context()); command != "PUBLISH" || err != nil {
+				t.Errorf("%q, %v", command, err)
+			}
+		})
+	})
+	t.Run("its caller leaves", func(t *testing.T) {
+		inCluster(t, func(t *testing.T, m *conn.Manager, _ *redistest.FaultProxy) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := m.PublishCommand(ctx)
+			mustMatch(t, err, context.DeadlineExceeded)
+			mustMatch(t, err, errs.Unavailable)
+			if err == nil || !strings.Contains(err.Error(), "last failure") {
+				t.Errorf("%v does not say why", err)
+			}
+		})
+	})
+	t.Run("the Client closes", func(t *testing.T) {
+		inCluster(t, func(t *testing.T, m *conn.Manager, _ *redistest.FaultProxy) {
+			time.AfterFunc(time.Minute, m.Interrupt)
+			_, err := m.PublishCommand(t.Context())
+			mustMatch(t, err, errs.Closed)
+		})
+	})
+	t.Run("it refuses", func(t *testing.T) {
+		inCluster(t, func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy) {
+			proxy.Refuse(false)
+			proxy.OnCommand(func(redistest.Command) redistest.Fault {
+				return redistest.ReplyError("NOAUTH Authentication required.")
+			})
+			_, err := m.PublishCommand(t.Context())
+			mustMatch(t, err, errs.Denied)
+		})
+	})
+}

@@ -141,6 +141,9 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 // failed decides what a failure asks for.
 func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration, error) {
 	verdict := judge(err)
+	if verdict == final && t.call.Cleanup && mendable(err) {
+		verdict = again
+	}
 	t.silent = verdict == again
 	if over := t.m.over(ctx, t.call); over != nil {
 		return 0, t.because(over)
@@ -218,7 +221,7 @@ func (t *attempt) because(end error) error {
 	if t.last == nil {
 		return end
 	}
-	return fmt.Errorf("%w (last failure: %w)", end, explained(t.last, t.call.Script))
+	return fmt.Errorf("%w (last failure: %w)", end, typed(t.last, t.call.Script))
 }
 
 // unavailable adds to a deadline that Redis could not be reached before it.

@@ -1,9 +1,5 @@
-// Package engine is what a Client lends to its synchronizers, so that they stay
-// small: one connection manager, one subscription service, one renewal
-// scheduler, one way to wait, one way to clean up, and the owner ids.
-//
-// A synchronizer brings its scripts, how to try and how to release. It never
-// waits, subscribes, renews or retries by itself.
+// The machinery of one Client, and its end.
+
 package engine
 
 import (

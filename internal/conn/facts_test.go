@@ -1,0 +1,24 @@
+// What the documents say of the numbers of connections.
+
+package conn
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/doctest"
+)
+
+func TestTheDocumentsSayHowConnectionsAreMadeAndUsed(t *testing.T) {
+	const connecting, architecture = "docs/connecting.md", "docs/architecture.md"
+	doctest.Says(t, Window, "docs/guarantees.md", "not-after on the server's clock, {} after its sending")
+	doctest.Says(t, Window, architecture, "It is {} after the sending at the latest")
+	doctest.Says(t, maxWires, connecting, "up to {} for calls", "up to {} to each master, for the calls that wait for replicas")
+	doctest.Says(t, patience, architecture, "a read that has gone on for {}")
+	doctest.Says(t, dialTimeout, connecting, "`DialTimeout`, but at most {}")
+	doctest.Says(t, handshakeTimeout, connecting, "`OnConnect` included, has {}")
+	doctest.Says(t, ioTimeout, connecting, "`WriteTimeout`, but at most {}")
+	doctest.Says(t, firstRest, connecting, "a random pause of up to {}, 100 ms")
+	doctest.Says(t, maxRest, connecting, "and so on to {}")
+	doctest.Says(t, sweepEvery, connecting, "exact to {}")
+	doctest.Says(t, retireAfter, connecting, "lost its slots after {}")
+}

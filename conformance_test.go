@@ -73,28 +73,27 @@ func writeSide(c *holdfast.Client, name string, options ...holdfast.LeaseOption)
 // is to one kind; it is called on a goroutine of the kind's test.
 func conform(t *testing.T, slots int, open func(t *testing.T, kind string) lockertest.Redis) {
 	t.Helper()
-	var (
-		running sync.WaitGroup
-		places  = make(chan struct{}, slots)
-	)
+	places := make(chan struct{}, slots)
+	at := func(t *testing.T, kind string) lockertest.Redis {
+		r := open(t, kind)
+		r.Slots = places
+		return r
+	}
+	var running sync.WaitGroup
 	for _, kind := range conformanceKinds {
-		kind.Keeps = staying
 		running.Go(func() {
-			t.Run(kind.Name, func(t *testing.T) {
-				r := open(t, kind.Name)
-				r.Slots = places
-				lockertest.Run(t, lockertest.Subject{Kind: kind, Redis: r})
-			})
+			t.Run(kind.Name, func(t *testing.T) { conformKind(t, kind, at(t, kind.Name)) })
 		})
 	}
 	running.Go(func() {
-		t.Run("multi", func(t *testing.T) {
-			r := open(t, "multi")
-			r.Slots = places
-			lockertest.Whole(t, r, staying)
-		})
+		t.Run("multi", func(t *testing.T) { lockertest.Whole(t, at(t, "multi"), staying) })
 	})
 	running.Wait()
+}
+
+func conformKind(t *testing.T, kind lockertest.Kind, r lockertest.Redis) {
+	kind.Keeps = append(slices.Clip(kind.Keeps), staying...)
+	lockertest.Run(t, lockertest.Subject{Kind: kind, Redis: r})
 }
 
 // realSlots is how many cases run at a time on real servers: they wait most of
@@ -244,10 +243,8 @@ var rowOf = map[string]string{
 func TestConformance_TLSWithFewRights(t *testing.T) {
 	t.Parallel()
 	every, of := documentedRights(t)
-	cert, key, trust := certificate(t)
-	port := spare(t)
-	s := redistest.Server(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", cert, "--tls-key-file", key,
-		"--tls-ca-cert-file", cert, "--tls-auth-clients", "no")
+	authority := redistest.NewAuthority(t)
+	s, addr := redistest.TLSServer(t, authority)
 	conform(t, realSlots, func(t *testing.T, kind string) lockertest.Redis {
 		rules := of[rowOf[kind]]
 		if len(rules) == 0 {
@@ -256,7 +253,7 @@ func TestConformance_TLSWithFewRights(t *testing.T) {
 		as := user(t, s, kind, slices.Concat(every, rules)...)
 		return reached(s.Admin(), func(t testing.TB) redis.UniversalClient {
 			return s.Client(t, as, func(o *redis.Options) {
-				o.Addr, o.TLSConfig = fmt.Sprintf("127.0.0.1:%d", port), &tls.Config{RootCAs: trust}
+				o.Addr, o.TLSConfig = addr, &tls.Config{RootCAs: authority.Trust}
 			})
 		})
 	})

@@ -9,14 +9,12 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"go.uber.org/goleak"
 
@@ -41,6 +39,13 @@ const (
 	envOrders = "HOLDFAST_TORTURE"
 )
 
+// What a contender is told while it runs, and what stands behind it; anything else
+// has it finish.
+const (
+	epochs      = "epoch "            // a number
+	unresolving = "resolve no names " // a duration
+)
+
 // orders is what a contender has to know.
 type orders struct {
 	Name      string // steady ones are called 0 and 1
@@ -55,6 +60,7 @@ type orders struct {
 	Epoch     int64
 
 	Topology string
+	Ground   ground
 	Addrs    []string          // of servers or, with Sentinel, of sentinels
 	Routes   map[string]string // server to the proxy in front of it
 }
@@ -72,7 +78,7 @@ func contender() redistest.ChildFunc {
 		if err := o.obey(c); err != nil {
 			c.Say("error %v", err)
 		}
-		if err := leaked(leftAlone); err != nil {
+		if err := leaked(append(o.Ground.leaves(), leftAlone)); err != nil {
 			c.Say("error goroutines are left: %v", err)
 		}
 		c.Say("bye")
@@ -80,10 +86,10 @@ func contender() redistest.ChildFunc {
 }
 
 // leaked waits a while for goroutines to end.
-func leaked(leftAlone goleak.Option) error {
+func leaked(leftAlone []goleak.Option) error {
 	var err error
 	for range 10 {
-		if err = goleak.Find(leftAlone); err == nil {
+		if err = goleak.Find(leftAlone...); err == nil {
 			return nil
 		}
 	}
@@ -92,7 +98,11 @@ func leaked(leftAlone goleak.Option) error {
 
 // obey contends until the referee's process says so, and leaves nothing behind.
 func (o orders) obey(c *redistest.ChildContext) error {
-	rdbs := o.connect()
+	names := &resolver{}
+	rdbs, err := o.connect(names)
+	if err != nil {
+		return err
+	}
 	var clients []*holdfast.Client
 	for _, rdb := range rdbs {
 		clients = append(clients, holdfast.New(rdb, holdfast.WithReplicas(o.Replicas)))
@@ -141,13 +151,13 @@ func (o orders) obey(c *redistest.ChildContext) error {
 		}
 		if kind == crowdKind {
 			begin(kind, trierNumber)
-			for number := range crowdLanes {
+			for number := range crowdLanes + o.Ground.Crowd {
 				begin(kind, crowdNumber+number)
 			}
 		}
 	}
 	lanes.Go(func() { o.feelPulse(ctx) })
-	o.listen(c, &epoch)
+	listen(c, &epoch, names)
 	stop()
 	lanes.Wait()
 	for _, client := range clients {
@@ -161,15 +171,19 @@ func (o orders) obey(c *redistest.ChildContext) error {
 }
 
 // listen returns when the contender is to finish.
-func (o orders) listen(c *redistest.ChildContext, epoch *atomic.Int64) {
+func listen(c *redistest.ChildContext, epoch *atomic.Int64, names *resolver) {
 	for {
-		line, ok := c.Next()
-		number, isEpoch := strings.CutPrefix(line, "epoch ")
-		if !ok || !isEpoch {
+		line, _ := c.Next()
+		switch {
+		case strings.HasPrefix(line, epochs):
+			n, _ := strconv.ParseInt(strings.TrimPrefix(line, epochs), 10, 64)
+			epoch.Store(n)
+		case strings.HasPrefix(line, unresolving):
+			d, _ := time.ParseDuration(strings.TrimPrefix(line, unresolving))
+			names.fail(d)
+		default:
 			return
 		}
-		n, _ := strconv.ParseInt(number, 10, 64)
-		epoch.Store(n)
 	}
 }
 
@@ -200,29 +214,6 @@ func newRand(seed uint64, purpose string) *rand.Rand {
 		second = (second ^ uint64(b)) * 1099511628211
 	}
 	return rand.New(rand.NewPCG(seed, second))
-}
-
-// connect makes the go-redis clients: one, or one for each server of a quorum.
-func (o orders) connect() []redis.UniversalClient {
-	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if by, ok := o.Routes[addr]; ok {
-			addr = by
-		}
-		return (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, network, addr)
-	}
-	switch o.Topology {
-	case "sentinel":
-		return []redis.UniversalClient{redis.NewFailoverClient(&redis.FailoverOptions{
-			MasterName: redistest.MasterName, SentinelAddrs: o.Addrs, Dialer: dial,
-		})}
-	case "cluster":
-		return []redis.UniversalClient{redis.NewClusterClient(&redis.ClusterOptions{Addrs: o.Addrs, Dialer: dial})}
-	}
-	var all []redis.UniversalClient
-	for _, addr := range slices.Sorted(slices.Values(o.Addrs)) {
-		all = append(all, redis.NewClient(&redis.Options{Addr: addr, Dialer: dial}))
-	}
-	return all
 }
 
 // A tick that comes more than stallBound late is told to the referee, and so is one in

@@ -83,7 +83,16 @@ func (c *crew) nextEpoch() {
 	defer c.mu.Unlock()
 	c.epoch++
 	for _, m := range c.members {
-		m.Send("epoch %d", c.epoch)
+		m.Send("%s%d", epochs, c.epoch)
+	}
+}
+
+// unresolve has the crew resolve no name for a time.
+func (c *crew) unresolve(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.members {
+		m.Send("%s%v", unresolving, d)
 	}
 }
 

@@ -14,7 +14,11 @@
 // Client; a few lanes (goroutines) for each kind of synchronizer take turns on a few
 // names. The program itself is the referee, which the lanes tell what they do
 // and whose registers they write, and it injects faults in three series, each
-// drawn from the seed: on the wire, to the contenders, to the servers.
+// drawn from the seed: on the wire, to the contenders, to the servers and connections.
+// A fault of the wire meets one command: a script, a subscription or a WAIT. Faults of
+// connections cut those that are there, and keep new ones from being made: names are not
+// resolved, connections are refused, reset, or accepted and never answered, there are too many,
+// or the password is refused.
 //
 // # What is checked
 //

@@ -22,12 +22,39 @@ func classesOf(topology string) []string {
 	if !ok {
 		return nil
 	}
-	return slices.Sorted(slices.Values(slices.Concat(wireClasses, proxyClasses, contenderClasses,
+	all := slices.Sorted(slices.Values(slices.Concat(wireClassesOf(topology), proxyClasses, contenderClasses, []string{unresolved},
 		slices.Collect(maps.Keys(anyServer)), slices.Collect(maps.Keys(own)))))
+	if !subscribes(topology) {
+		all = slices.DeleteFunc(all, func(class string) bool { return class == subscribersKilled })
+	}
+	return all
 }
 
+// subscribes reports whether the contenders of a topology subscribe. Those of a quorum
+// wait by polls.
+func subscribes(topology string) bool { return topology != "quorum" }
+
+// wireClassesOf returns the classes of faults that meet one command.
+func wireClassesOf(topology string) []string {
+	all := slices.Clone(wireClasses)
+	if subscribes(topology) {
+		all = append(all, subscriptionClasses...)
+	}
+	if replicasOf[topology] > 0 {
+		all = append(all, waitClasses...)
+	}
+	return all
+}
+
+// subscribersKilled is the fault that a server ends the connections of all that subscribe.
+const subscribersKilled = "subscribers killed"
+
+// unresolved is the fault that no name is resolved by contenders, and that all have to
+// connect anew.
+const unresolved = "names not resolved"
+
 // brief are the faults of servers that hold nobody up: at the worst a message is lost.
-var brief = []string{"connections cut", "scripts flushed", "subscribers killed", "slot moved"}
+var brief = []string{"connections cut", "replies trickle", "scripts flushed", subscribersKilled, "slot moved"}
 
 // The series of faults run beside each other, each with a pause of this length on
 // average between the end of a fault and the beginning of the next.
@@ -135,7 +162,7 @@ func (s *soak) startFaults(ctx context.Context) (wait func()) {
 	var running sync.WaitGroup
 	wire := newRand(s.config.Seed, "wire faults")
 	running.Go(func() {
-		s.series(ctx, "wire", wireClasses, betweenWire, func(class string, _ int) {
+		s.series(ctx, "wire", wireClassesOf(s.config.Topology), betweenWire, func(class string, _ int) {
 			s.topology.network().arm(class, wire, func() { s.log.add(class) })
 		})
 	})
@@ -152,7 +179,7 @@ func (s *soak) startFaults(ctx context.Context) (wait func()) {
 	})
 	running.Go(func() {
 		own := serverClasses[s.config.Topology]
-		classes := slices.Concat(proxyClasses, slices.Collect(maps.Keys(anyServer)), slices.Collect(maps.Keys(own)))
+		classes := slices.Concat(proxyClasses, []string{unresolved}, slices.Collect(maps.Keys(anyServer)), slices.Collect(maps.Keys(own)))
 		s.series(ctx, "servers", classes, betweenServers, s.strike)
 	})
 	return running.Wait
@@ -183,11 +210,18 @@ func (s *soak) deal(class string, r *rand.Rand) {
 	switch {
 	case slices.Contains(proxyClasses, class):
 		s.topology.network().disturb(class, r)
+	case class == unresolved:
+		outage := time.Duration(50+r.IntN(1000)) * time.Millisecond
+		s.crew.unresolve(outage)
+		for _, p := range s.topology.network().proxies {
+			p.Cut()
+		}
+		time.Sleep(outage)
 	case class == "scripts flushed":
 		for _, master := range s.topology.masters() {
 			master.FlushScripts()
 		}
-	case class == "subscribers killed":
+	case class == subscribersKilled:
 		for _, master := range s.topology.masters() {
 			err := master.Admin().Do(context.Background(), "CLIENT", "KILL", "TYPE", "pubsub").Err()
 			if err != nil {

@@ -86,7 +86,7 @@ func (s *soak) judge(problems []string) *report {
 	v.checkHistories()
 	v.enough(s)
 	for class, n := range s.referee.refused {
-		if strings.HasPrefix(class, unforeseen) {
+		if strings.HasPrefix(class, unforeseen) || class == denied && v.FaultsByClass["credentials refused"] == 0 {
 			v.violate("%d times: %s", n, class)
 		}
 	}

@@ -240,6 +240,7 @@ func classOf(err error) string {
 		{holdfast.ErrLost, lost},
 		{holdfast.ErrUnknown, unknown},
 		{holdfast.ErrBusy, "busy"},
+		{holdfast.ErrDenied, denied},
 		{context.Canceled, "cancelled"},
 		{context.DeadlineExceeded, "no answer in time"},
 		{holdfast.ErrUnavailable, "no answer in time"},
@@ -268,5 +269,6 @@ func endingOf(err error) string {
 const (
 	noPermits  = "no permits set"
 	unknown    = "unknown"
+	denied     = "denied"
 	unforeseen = "error: " // how the classes of errors begin that nobody expects
 )

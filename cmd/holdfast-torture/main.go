@@ -22,6 +22,7 @@ import (
 // config is what a run is to be.
 type config struct {
 	Topology string
+	Ground   string
 	Kinds    []string
 	Faults   []string // classes; all that the topology has if empty
 	For      time.Duration
@@ -77,6 +78,7 @@ func parse(args []string) (config, error) {
 	c := config{}
 	flags := flag.NewFlagSet("holdfast-torture", flag.ContinueOnError)
 	flags.StringVar(&c.Topology, "topology", "single", "single, sentinel, cluster or quorum")
+	ground := flags.String("ground", "plain", "what lies between, and by what client; a wrong one lists them")
 	kinds := flags.String("kinds", "all", "kinds of synchronizers, by commas; quorum has kinds of its own")
 	faults := flags.String("faults", "all", "classes of faults, by commas, or none; a wrong one lists them")
 	flags.DurationVar(&c.For, "for", time.Minute, "how long, at least")
@@ -102,6 +104,11 @@ func parse(args []string) (config, error) {
 	if c.Processes < 2 {
 		return c, errors.New("-processes: at least 2")
 	}
+	all := groundsOf(c.Topology)
+	if !slices.Contains(all, *ground) {
+		return c, fmt.Errorf("-ground: %q is none of %s", *ground, strings.Join(all, ", "))
+	}
+	c.Ground = *ground
 	var err error
 	if c.Kinds, err = chosen("kinds", *kinds, kindsOf(c.Topology)); err != nil {
 		return c, err

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
+	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
@@ -22,6 +26,8 @@ func TestTheCommandLine(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"-topology", "ring"},
+		{"-topology", "quorum", "-ground", "routing"},
+		{"-ground", "sand"},
 		{"-topology", "quorum", "-kinds", "mutex"},
 		{"-topology", "single", "-faults", "slot moved"},
 		{"-processes", "1"},
@@ -65,4 +71,51 @@ func TestEachTopologyKnowsWhatItsFaultsLose(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestEachFaultOfTheWireMeetsItsOwnCommand(t *testing.T) {
+	n := &network{t: t}
+	r := newRand(1, "wire")
+	met := map[string]int{}
+	for _, class := range []string{"subscription lost", "confirmation lost", "request twice", "request twice"} {
+		n.arm(class, r, func() { met[class]++ })
+	}
+	for _, name := range []string{"PING", "WAIT", "SSUBSCRIBE", "EVALSHA", "EVALSHA", "WAIT"} {
+		n.meet(redistest.Command{Name: name})
+	}
+	for _, class := range []string{"subscription lost", "confirmation lost", "request twice"} {
+		if met[class] != 1 {
+			t.Errorf("%q met %d commands, want 1", class, met[class])
+		}
+	}
+	if len(n.armed) != 0 {
+		t.Errorf("%d are still armed", len(n.armed))
+	}
+}
+
+func TestEveryClassCanBeInjected(t *testing.T) {
+	n := &network{t: t}
+	r := newRand(1, "wire")
+	for _, class := range slices.Concat(wireClasses, subscriptionClasses, waitClasses) {
+		n.fault(class, r) // panics if it knows none
+	}
+	n.timers.Wait()
+}
+
+func TestAResolverFailsForATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &resolver{}
+		if err := r.lookup("a"); err != nil {
+			t.Error(err)
+		}
+		r.fail(time.Second)
+		var failed *net.DNSError
+		if err := r.lookup("a"); !errors.As(err, &failed) {
+			t.Errorf("err = %v", err)
+		}
+		time.Sleep(time.Second)
+		if err := r.lookup("a"); err != nil {
+			t.Error(err)
+		}
+	})
 }

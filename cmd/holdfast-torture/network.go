@@ -5,6 +5,8 @@ package main
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,9 +14,27 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// wireClasses are the faults that meet one script on its way.
+// wireClasses are the faults that meet one command on its way, which is a script where
+// the class does not say otherwise.
 var wireClasses = []string{
 	"request late", "request twice", "request lost", "reply lost", "reply never comes", "reply late", "reply halved",
+}
+
+// subscriptionClasses are those that meet SUBSCRIBE, where contenders subscribe.
+var subscriptionClasses = []string{"subscription lost", "subscription unanswered"}
+
+// waitClasses are those that meet WAIT, where replicas have to confirm.
+var waitClasses = []string{"confirmation lost", "confirmation late"}
+
+// commandsOf returns which commands a class meets.
+func commandsOf(class string) []string {
+	switch subject, _, _ := strings.Cut(class, " "); subject {
+	case "subscription":
+		return []string{"SUBSCRIBE", "SSUBSCRIBE"}
+	case "confirmation":
+		return []string{"WAIT"}
+	}
+	return []string{"EVALSHA", "EVAL"}
 }
 
 // network is a proxy in front of each server.
@@ -24,21 +44,23 @@ type network struct {
 	routes  map[string]string
 	timers  sync.WaitGroup
 
-	mu    sync.Mutex
-	armed []armed
+	mu     sync.Mutex
+	armed  []armed
+	locked bool // credentials are refused
 }
 
-// armed is a fault that waits for a script to meet.
+// armed is a fault that waits for a command to meet.
 type armed struct {
+	class string
 	fault redistest.Fault
 	met   func()
 }
 
-// newNetwork puts a proxy in front of each server.
-func newNetwork(t testing.TB, servers ...*redistest.Proc) *network {
+// newNetwork puts a proxy in front of each server, to which ways lead.
+func newNetwork(t testing.TB, ways []redistest.Way, servers ...*redistest.Proc) *network {
 	n := &network{t: t, routes: map[string]string{}}
 	for _, s := range servers {
-		p := redistest.Proxy(t, s.Addr())
+		p := redistest.Proxy(t, s.Addr(), ways...)
 		p.OnCommand(n.meet)
 		n.proxies = append(n.proxies, p)
 		n.routes[s.Addr()] = p.Addr()
@@ -47,28 +69,32 @@ func newNetwork(t testing.TB, servers ...*redistest.Proc) *network {
 	return n
 }
 
-// meet gives the next script the fault that was armed first.
+// meet gives a command the fault that was armed for its like first.
 func (n *network) meet(c redistest.Command) redistest.Fault {
-	if c.Name != "EVALSHA" && c.Name != "EVAL" {
-		return redistest.Pass
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.armed) == 0 {
+	if n.locked && (c.Name == "AUTH" || c.Name == "HELLO") {
+		return redistest.ReplyError("WRONGPASS invalid username-password pair or user is disabled.")
+	}
+	i := slices.IndexFunc(n.armed, func(a armed) bool { return slices.Contains(commandsOf(a.class), c.Name) })
+	if i < 0 {
 		return redistest.Pass
 	}
-	a := n.armed[0]
-	n.armed = n.armed[1:]
+	a := n.armed[i]
+	n.armed = slices.Delete(n.armed, i, i+1)
 	a.met()
 	return a.fault
 }
 
-// arm has the next script meet a fault of that class. met is called when it does.
+// arm has the next command of its like meet a fault of that class, unless one that is
+// armed already has met none. met is called when it does.
 func (n *network) arm(class string, r *rand.Rand, met func()) {
-	a := armed{fault: n.fault(class, r), met: met}
+	a := armed{class: class, fault: n.fault(class, r), met: met}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.armed = append(n.armed, a)
+	if !slices.ContainsFunc(n.armed, func(b armed) bool { return b.class == class }) {
+		n.armed = append(n.armed, a)
+	}
 }
 
 func (n *network) fault(class string, r *rand.Rand) redistest.Fault {
@@ -78,15 +104,15 @@ func (n *network) fault(class string, r *rand.Rand) redistest.Fault {
 		return redistest.Delay(d)
 	case "request twice":
 		return redistest.Duplicate
-	case "request lost":
+	case "request lost", "subscription lost":
 		return redistest.DropBefore
-	case "reply lost":
+	case "reply lost", "confirmation lost":
 		return redistest.CloseAfterExec
-	case "reply never comes":
+	case "reply never comes", "subscription unanswered":
 		return redistest.Silence
 	case "reply halved":
 		return redistest.HalfReply
-	case "reply late":
+	case "reply late", "confirmation late":
 		ch := make(chan struct{})
 		n.timers.Add(1)
 		time.AfterFunc(d, func() { close(ch); n.timers.Done() })
@@ -96,20 +122,52 @@ func (n *network) fault(class string, r *rand.Rand) redistest.Fault {
 }
 
 // proxyClasses are the faults that meet connections.
-var proxyClasses = []string{"connections cut", "connections black-holed", "connections refused"}
+var proxyClasses = []string{
+	"connections cut", "connections black-holed", "replies trickle",
+	"connections refused", "connections mute", "connections reset", "handshakes cut", "too many clients", "credentials refused",
+}
+
+// doors are the classes that cut connections and keep new ones from being made.
+var doors = map[string]redistest.Door{
+	"connections mute": redistest.Mute, "connections reset": redistest.Slam,
+	"handshakes cut": redistest.Change, "too many clients": redistest.Full,
+}
 
 // disturb injects a fault of one of the proxyClasses, and mends it.
 func (n *network) disturb(class string, r *rand.Rand) {
 	p := n.proxies[r.IntN(len(n.proxies))]
+	outage := 50*time.Millisecond + time.Duration(r.Int64N(int64(time.Second)))
 	switch class {
 	case "connections cut":
 		p.Cut()
 	case "connections black-holed":
 		p.BlackHole()
+	case "replies trickle":
+		p.Trickle(true)
+		time.Sleep(outage)
+		p.Trickle(false)
 	case "connections refused":
 		p.Refuse(true)
 		p.Cut()
-		time.Sleep(time.Duration(50+r.IntN(1000)) * time.Millisecond)
+		time.Sleep(outage)
 		p.Refuse(false)
+	case "credentials refused":
+		n.lock(true)
+		p.Cut()
+		time.Sleep(outage)
+		n.lock(false)
+	default:
+		p.Receive(doors[class])
+		p.Cut()
+		time.Sleep(outage)
+		p.Receive(redistest.Open)
+		p.Cut()
 	}
+}
+
+// lock has credentials refused, or taken again.
+func (n *network) lock(on bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.locked = on
 }

@@ -21,6 +21,7 @@ import (
 // report is what came of a run.
 type report struct {
 	Topology  string
+	Ground    string
 	Tier      string
 	Seed      uint64
 	Command   string
@@ -117,6 +118,7 @@ func (s *soak) newReport() *report {
 	c := s.config
 	r := &report{
 		Topology:      c.Topology,
+		Ground:        c.Ground + ": " + grounds[c.Ground].Says,
 		Tier:          tierOf(c),
 		Seed:          c.Seed,
 		Command:       c.command(),
@@ -141,6 +143,9 @@ func (s *soak) newReport() *report {
 func (c config) command() string {
 	text := fmt.Sprintf("go run ./cmd/holdfast-torture -topology %s -for %v -seed %d -replicas %d -lease %v -processes %d",
 		c.Topology, c.For, c.Seed, c.Replicas, c.Lease, c.Processes)
+	if c.Ground != "plain" {
+		text += " -ground " + c.Ground
+	}
 	if !slices.Equal(c.Kinds, kindsOf(c.Topology)) {
 		text += " -kinds " + strings.Join(c.Kinds, ",")
 	}
@@ -181,7 +186,11 @@ func (r *report) publish(w io.Writer, dir string) error {
 	if err := page.Execute(w, r); err != nil || dir == "" {
 		return err
 	}
-	base := filepath.Join(dir, fmt.Sprintf("torture-%s-%d", r.Topology, r.Seed))
+	on := r.Topology
+	if name, _, _ := strings.Cut(r.Ground, ":"); name != "plain" {
+		on += "-" + name
+	}
+	base := filepath.Join(dir, fmt.Sprintf("torture-%s-%d", on, r.Seed))
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -211,6 +220,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 |---|---|
 | repeat with | ` + "`{{.Command}}`" + ` |
 | commit of the checkout, at the beginning | {{.Commit}} |
+| ground | {{.Ground}} |
 | tier | {{.Tier}} |
 | began, took | {{.Began.Format "2006-01-02 15:04:05"}} UTC, {{.Took}} |
 | server | {{.Server}} |

@@ -42,12 +42,14 @@ const (
 // run runs a soak and returns what came of it. Where the harness itself fails, t does.
 func run(t testing.TB, c config) *report {
 	s := &soak{t: t, config: c, log: newLog(), commit: commit()}
-	s.topology = newTopology(t, c)
+	ground := grounds[c.Ground]
+	s.topology = newTopology(t, c, ground.prepare(t))
+	ground.populate(t, s.topology.onlookers())
 	s.referee = newReferee(t)
 	s.began = time.Now()
 	s.crew = newCrew(t, c.Processes, orders{
 		Seed: c.Seed, Kinds: c.Kinds, Lease: c.Lease, Replicas: c.Replicas,
-		Referee: s.referee.addr(), Processes: c.Processes, Topology: c.Topology,
+		Referee: s.referee.addr(), Processes: c.Processes, Topology: c.Topology, Ground: ground,
 		Addrs: s.topology.addrs(), Routes: s.topology.network().routes,
 	}, s.log)
 	looking, enough := context.WithCancel(context.Background())
@@ -183,7 +185,7 @@ func (s *soak) all(available func(c *holdfast.Client) (int, error)) error {
 // keeps are the prefixes of the keys that stay, or that nobody could remove: tokens,
 // records of calls, permits and latches that are set, permits of the dead.
 var keeps = []string{
-	"redisson_lock_token:", "holdfast_", "permits-", "{permits-", "sem-", "latch-",
+	"redisson_lock_token:", "holdfast_", "permits-", "{permits-", "sem-", "latch-", strangers,
 }
 
 // leftBehind fails the test if anything else is left.

@@ -51,7 +51,7 @@ const (
 
 // The faults of servers, by topology, and what each loses.
 var (
-	anyServer = map[string]loss{"scripts flushed": nothing, "subscribers killed": nothing}
+	anyServer = map[string]loss{"scripts flushed": nothing, subscribersKilled: nothing}
 
 	serverClasses = map[string]map[string]loss{
 		"single":   {"server frozen": nothing, "server killed": nothing, "server emptied": everything},
@@ -74,24 +74,24 @@ var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
 // aof is for servers whose replicas take over when they are killed.
 var aof = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 
-func newTopology(t testing.TB, c config) topology {
+func newTopology(t testing.TB, c config, ways []redistest.Way) topology {
 	t.Helper()
 	switch c.Topology {
 	case "single":
 		s := redistest.Server(t, durable...)
-		return &servers{t: t, all: []*redistest.Proc{s}, net: newNetwork(t, s), lease: c.Lease}
+		return &servers{t: t, all: []*redistest.Proc{s}, net: newNetwork(t, ways, s), lease: c.Lease}
 	case "quorum":
 		var all []*redistest.Proc
 		for range 5 {
 			all = append(all, redistest.Server(t, durable...))
 		}
-		return &servers{t: t, all: all, net: newNetwork(t, all...), lease: c.Lease}
+		return &servers{t: t, all: all, net: newNetwork(t, ways, all...), lease: c.Lease}
 	case "sentinel":
 		s := redistest.Sentinel(t, aof...)
-		return &sentinel{t: t, set: s, net: newNetwork(t, append(s.Replicas(), s.Master())...)}
+		return &sentinel{t: t, set: s, net: newNetwork(t, ways, append(s.Replicas(), s.Master())...)}
 	case "cluster":
 		s := redistest.Cluster(t, 3, 1, aof...)
-		return &cluster{t: t, set: s, net: newNetwork(t, s.Nodes()...)}
+		return &cluster{t: t, set: s, net: newNetwork(t, ways, s.Nodes()...)}
 	}
 	t.Fatalf("no topology is called %q", c.Topology)
 	return nil

@@ -82,6 +82,20 @@ var connBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestStreamedCredentialsComeByOneSubscription"},
 	},
 	{
+		name: "a clean-up ends where credentials are refused",
+		file: "internal/conn/run.go",
+		old:  "	if verdict == final && t.call.Cleanup && mendable(err) {\n		verdict = again\n	}\n",
+		new:  "",
+		pkg:  "internal/conn", tests: []string{"TestACleanUpOutlastsRefusedCredentials"},
+	},
+	{
+		name: "a cluster is asked once how releases are told",
+		file: "internal/conn/manager.go",
+		old:  "		sharded, err = m.askAgain(ctx, err)\n",
+		new:  "		_ = m.askAgain\n",
+		pkg:  "internal/conn", tests: []string{"TestHowReleasesAreToldIsAskedForUntilTheClusterAnswers"},
+	},
+	{
 		name: "a request that was withdrawn looks at its call",
 		file: "internal/conn/request.go",
 		old:  "	if !r.state.CompareAndSwap(waiting, preparing) {\n		return false\n	}\n",

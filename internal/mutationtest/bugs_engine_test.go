@@ -109,4 +109,11 @@ var engineBugs = []bug{
 		new:  "if true {",
 		pkg:  "internal/renewal", tests: []string{"TestAShortLeaseFailsNoLongOne"},
 	},
+	{
+		name: "a cluster that has not said how releases are told is taken for an old one",
+		file: "internal/engine/ledger.go",
+		old:  "	if err != nil {\n		return \"SPUBLISH\"",
+		new:  "	if err != nil {\n		return \"PUBLISH\"",
+		pkg:  "internal/engine", tests: []string{"TestAClusterThatDoesNotSayHowReleasesAreToldIsGuessed"},
+	},
 }

@@ -21,7 +21,7 @@ import (
 // root is the module's folder.
 const root = "../.."
 
-var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all, or torture: those that the torture must see")
+var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all; torture, programs: those that the torture, and random programs, must see")
 
 // chosen returns the bugs that the flag asks for.
 func chosen(t *testing.T) []bug {
@@ -31,10 +31,10 @@ func chosen(t *testing.T) []bug {
 		return bugs
 	case "quick":
 		return slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool { return !b.quick })
-	case "none", "torture":
+	case "none", "torture", "programs":
 		t.Skip("none are planted: -planted=quick or -planted=all")
 	default:
-		t.Fatalf("-planted=%s: want none, quick, all or torture", *planted)
+		t.Fatalf("-planted=%s: want none, quick, all, torture or programs", *planted)
 	}
 	return nil
 }
@@ -90,14 +90,17 @@ func comment(file string) string {
 }
 
 // run runs some tests of a package for at most so long, with files of the module replaced
-// by others.
-func run(t *testing.T, patience time.Duration, pkg string, tests []string, files map[string]string) (output string, err error) {
+// by others. Flags are those of the tests.
+func run(t *testing.T, patience time.Duration, pkg string, tests []string, files map[string]string, flags ...string) (output string, err error) {
 	t.Helper()
 	tests = slices.Compact(slices.Sorted(slices.Values(tests)))
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-timeout="+patience.String(),
-		"-overlay="+overlay(t, files), "-run=^("+strings.Join(tests, "|")+")$", "./"+pkg)
+	args := []string{
+		"test", "-count=1", "-vet=off", "-timeout=" + patience.String(),
+		"-overlay=" + overlay(t, files), "-run=^(" + strings.Join(tests, "|") + ")$", "./" + pkg,
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, flags...)...)
 	cmd.Dir = root
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=") // a tenth does

@@ -39,14 +39,11 @@ func TestTheTortureSeesTheBug(t *testing.T) {
 	}
 	for _, c := range torturedBugs {
 		t.Run(c.bug, func(t *testing.T) {
-			i := slices.IndexFunc(bugs, func(b bug) bool { return b.name == c.bug })
-			if i < 0 {
-				t.Fatal("there is no such bug")
-			}
+			b := called(t, c.bug)
 			began := time.Now()
-			out, err := torture(t, c.args, map[string]string{bugs[i].file: bugs[i].patched(t)})
+			out, err := torture(t, c.args, map[string]string{b.file: b.patched(t)})
 			if err == nil {
-				t.Fatalf("%s: the torture passes with it", bugs[i].file)
+				t.Fatalf("%s: the torture passes with it", b.file)
 			}
 			if !regexp.MustCompile(`(?m)^- .*(` + c.says + `)`).MatchString(out) {
 				t.Fatalf("no violation says %q: %v\n%s", c.says, err, out)
@@ -54,6 +51,16 @@ func TestTheTortureSeesTheBug(t *testing.T) {
 			t.Logf("seen in %.0f s", time.Since(began).Seconds())
 		})
 	}
+}
+
+// called returns the bug of that name.
+func called(t *testing.T, name string) bug {
+	t.Helper()
+	i := slices.IndexFunc(bugs, func(b bug) bool { return b.name == name })
+	if i < 0 {
+		t.Fatal("there is no such bug")
+	}
+	return bugs[i]
 }
 
 // torture runs the torture with files of the module replaced by others.

@@ -5,6 +5,7 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ const slots = 16384
 // the test and so belong to the test's own goroutine.
 type ClusterSet struct {
 	t       testing.TB
+	host    string // by which the nodes know each other
 	masters int
 	nodes   []*clusterNode
 }
@@ -35,13 +37,37 @@ type clusterNode struct {
 // unless args, which are options of all nodes, set another time.
 func Cluster(t testing.TB, masters, replicas int, args ...string) *ClusterSet {
 	t.Helper()
+	return cluster(t, "127.0.0.1", masters, replicas, args)
+}
+
+// IPv6Cluster is [Cluster] with nodes that know each other, and are told to clients, by
+// their addresses of IPv6.
+func IPv6Cluster(t testing.TB, masters, replicas int, args ...string) *ClusterSet {
+	t.Helper()
+	needsIPv6(t)
+	return cluster(t, "::1", masters, replicas, append(args, "--bind", "127.0.0.1", "::1"))
+}
+
+// needsIPv6 is [Missing] where the loopback interface has no IPv6.
+func needsIPv6(t testing.TB) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		Missing(t, "no IPv6 on the loopback interface")
+		return
+	}
+	listener.Close()
+}
+
+func cluster(t testing.TB, host string, masters, replicas int, args []string) *ClusterSet {
+	t.Helper()
 	args = append(withDefaults(args,
 		"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
 		"--cluster-node-timeout", "1000",
 		"--cluster-replica-validity-factor", "0"), // a replica may always stand, however late it is
 		// A node that was never met does not know its own address.
-		"--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1")
-	c := &ClusterSet{t: t, masters: masters}
+		"--cluster-enabled", "yes", "--cluster-announce-ip", host)
+	c := &ClusterSet{t: t, host: host, masters: masters}
 	for range masters * (1 + replicas) {
 		c.nodes = append(c.nodes, &clusterNode{Proc: startServer(t, true, args)})
 	}
@@ -63,7 +89,7 @@ func (c *ClusterSet) form(masters int) {
 	for _, a := range c.nodes {
 		for _, b := range c.nodes {
 			if a != b {
-				c.do(a, "CLUSTER", "MEET", "127.0.0.1", b.port)
+				c.do(a, "CLUSTER", "MEET", c.host, b.port)
 			}
 		}
 	}

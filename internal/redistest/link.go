@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -243,8 +244,15 @@ func (l *link) deliver(raw []byte) {
 	if l.isSilent() {
 		return
 	}
-	if _, err := l.client.Write(raw); err != nil {
-		l.setSilence(false)
+	step := len(raw)
+	if l.proxy.trickling() {
+		step = 1
+	}
+	for piece := range slices.Chunk(raw, step) {
+		if _, err := l.client.Write(piece); err != nil {
+			l.setSilence(false)
+			return
+		}
 	}
 }
 

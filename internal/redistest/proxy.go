@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,6 +24,7 @@ import (
 type FaultProxy struct {
 	t        testing.TB
 	upstream func() (net.Conn, error)
+	road     road
 	addr     string         // empty when there is no socket
 	done     chan struct{}  // closed when the proxy closes
 	wg       sync.WaitGroup // accept loops and links
@@ -31,8 +33,11 @@ type FaultProxy struct {
 	listener net.Listener // nil while connections are refused, or without a socket
 	refusing bool
 	closed   bool
+	door     Door
+	trickles bool
 	rule     func(Command) Fault
 	links    map[int64]*link
+	unserved map[net.Conn]bool // that a door keeps
 	conns    int64
 	commands int64
 	counts   map[string]int
@@ -41,14 +46,18 @@ type FaultProxy struct {
 
 // Proxy starts a proxy on a loopback port in front of upstreamAddr. It closes
 // with all its connections when t ends. A connection that cannot be made
-// upstream is closed.
-func Proxy(t testing.TB, upstreamAddr string) *FaultProxy {
+// upstream is closed. Ways say by what road clients come: default plain TCP on 127.0.0.1.
+func Proxy(t testing.TB, upstreamAddr string, ways ...Way) *FaultProxy {
 	t.Helper()
 	p := newProxy(t, func() (net.Conn, error) {
 		return net.DialTimeout("tcp", upstreamAddr, 10*time.Second)
 	})
+	p.road.host = "127.0.0.1"
+	for _, way := range ways {
+		way(&p.road)
+	}
 	for range 20 { // another process may take the port between the check and the bind
-		p.addr = loopback(freePort(t, false))
+		p.addr = net.JoinHostPort(p.road.host, strconv.Itoa(freePort(t, false)))
 		if p.listen() == nil {
 			return p
 		}
@@ -63,6 +72,7 @@ func newProxy(t testing.TB, upstream func() (net.Conn, error)) *FaultProxy {
 		upstream: upstream,
 		done:     make(chan struct{}),
 		links:    map[int64]*link{},
+		unserved: map[net.Conn]bool{},
 		counts:   map[string]int{},
 	}
 	t.Cleanup(p.close)
@@ -120,6 +130,14 @@ func (p *FaultProxy) Cut() {
 	for _, l := range p.open() {
 		l.close()
 	}
+	p.turnOut()
+}
+
+// Trickle has replies sent one byte at a time, or whole again.
+func (p *FaultProxy) Trickle(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trickles = on
 }
 
 // Refuse makes new connections fail with "connection refused", or accepts them
@@ -200,11 +218,15 @@ func (p *FaultProxy) accept(listener net.Listener) {
 
 // serve runs one connection to its end.
 func (p *FaultProxy) serve(client net.Conn) {
+	if !p.admit(client) {
+		return
+	}
 	server, err := p.upstream()
 	if err != nil {
 		client.Close()
 		return
 	}
+	client, server = p.road.ends(client, server)
 	l := &link{proxy: p, client: client, server: server, channels: map[string]map[string]bool{}}
 	if !p.add(l) {
 		l.close()

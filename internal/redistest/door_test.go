@@ -1,0 +1,176 @@
+package redistest
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// visitor is a bare connection to a proxy.
+type visitor struct {
+	net.Conn
+	t *testing.T
+}
+
+func visit(t *testing.T, p *FaultProxy) visitor {
+	t.Helper()
+	v, err := try(t, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func try(t *testing.T, p *FaultProxy) (visitor, error) {
+	c, err := net.Dial("tcp", p.Addr())
+	if err == nil {
+		t.Cleanup(func() { c.Close() })
+	}
+	return visitor{c, t}, err
+}
+
+// hear returns what comes within the time, up to a line's end.
+func (v visitor) hear(within time.Duration) (string, error) {
+	v.SetReadDeadline(time.Now().Add(within))
+	return bufio.NewReader(v.Conn).ReadString('\n')
+}
+
+func (v visitor) wantPong() {
+	v.t.Helper()
+	v.Write([]byte("PING\r\n"))
+	if line, err := v.hear(patience); line != "+PONG\r\n" {
+		v.t.Errorf("PING is answered %q, %v", line, err)
+	}
+}
+
+func TestDoorsMeetNewConnectionsOnly(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		door Door
+		want func(v visitor) bool // of a connection that was accepted
+	}{
+		{"mute", Mute, func(v visitor) bool {
+			v.Write([]byte("PING\r\n"))
+			_, err := v.hear(50 * time.Millisecond)
+			return isTimeout(err)
+		}},
+		{"slam", Slam, func(v visitor) bool {
+			_, err := v.hear(patience)
+			return errors.Is(err, syscall.ECONNRESET)
+		}},
+		{"change", Change, func(v visitor) bool {
+			if _, err := v.hear(50 * time.Millisecond); !isTimeout(err) {
+				return false
+			}
+			v.Write([]byte("PING\r\n"))
+			_, err := v.hear(patience)
+			return errors.Is(err, syscall.ECONNRESET)
+		}},
+		{"full", Full, func(v visitor) bool {
+			line, _ := v.hear(patience)
+			_, err := v.hear(patience)
+			return strings.HasPrefix(line, "-ERR max number of clients") && errors.Is(err, io.EOF)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := Proxy(t, Server(t).Addr())
+			before := visit(t, p)
+			before.wantPong()
+			p.Receive(tc.door)
+			// A reset may come before the kernel says that the connection is made.
+			v, err := try(t, p)
+			if err == nil && !tc.want(v) || err != nil && (tc.door != Slam || !errors.Is(err, syscall.ECONNRESET)) {
+				t.Errorf("the door does something else: %v", err)
+			}
+			before.wantPong()
+			p.Receive(Open)
+			visit(t, p).wantPong()
+		})
+	}
+}
+
+func TestCutEndsWhatADoorKeeps(t *testing.T) {
+	p := Proxy(t, Server(t).Addr())
+	p.Receive(Mute)
+	v := visit(t, p)
+	Eventually(t, patience, "the proxy has accepted", func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.unserved) != 1 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	p.Cut()
+	if _, err := v.hear(patience); !errors.Is(err, io.EOF) {
+		t.Errorf("err = %v, want the connection's end", err)
+	}
+}
+
+func TestFaultsMeetOneCommandOverTLSWithALagOnIPv6(t *testing.T) {
+	needsIPv6(t)
+	const lag = 15 * time.Millisecond
+	a, s := NewAuthority(t), Server(t)
+	p := Proxy(t, s.Addr(), OnIPv6(), Lagging(lag, lag/3), OverTLS(&tls.Config{Certificates: []tls.Certificate{a.Issue("proxy")}}))
+	c := p.Client(t, once, single, func(o *redis.Options) { o.TLSConfig = &tls.Config{RootCAs: a.Trust} })
+	if !strings.HasPrefix(p.Addr(), "[::1]:") {
+		t.Errorf("the proxy is at %s", p.Addr())
+	}
+	ctx := testContext(t)
+	if err := c.Ping(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.OnCommand(Nth("INCR", 2, CloseAfterExec))
+	began := time.Now()
+	if err := c.Incr(ctx, "n").Err(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took < 2*lag {
+		t.Errorf("there and back took %v, less than twice %v", took, lag)
+	}
+	if err := c.Incr(ctx, "n").Err(); err == nil {
+		t.Error("a reply came that was to be lost")
+	}
+	wantValue(t, c, "n", "2")
+}
+
+// What is under way together is late together.
+func TestALagIsNoQueue(t *testing.T) {
+	const lag, commands = 20 * time.Millisecond, 50
+	p := Proxy(t, Server(t).Addr(), Lagging(lag, 0))
+	v := visit(t, p)
+	began := time.Now()
+	for range commands {
+		v.Write([]byte("PING\r\n"))
+		time.Sleep(time.Millisecond) // so that they do not arrive at once
+	}
+	v.SetReadDeadline(began.Add(patience))
+	r := bufio.NewReader(v)
+	for range commands {
+		if _, err := r.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(began); took < 2*lag || took > commands*lag {
+		t.Errorf("%d commands took %v", commands, took)
+	}
+}
+
+func TestTrickledRepliesAreWhole(t *testing.T) {
+	p, c, _ := proxied(t)
+	p.Trickle(true)
+	long := strings.Repeat("x", 2000)
+	if err := c.Set(context.Background(), "k", long, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantValue(t, c, "k", long)
+}

@@ -13,13 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/rapidtest"
 )
-
-// timeless hides the test's deadline, which is not in the bubble's time.
-type timeless struct{ *testing.T }
-
-func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // The leases of the histories. Time passes in steps that never end within the
 // margin by which a lease ends earlier here than in Redis.
@@ -47,10 +42,9 @@ type modelLease struct {
 }
 
 func TestMutex_Histories(t *testing.T) {
-	redistest.Sequences(t)
 	play(t, func(t *testing.T, w *world) {
 		processes := []*process{w.process(), w.process(), w.process()}
-		rapid.Check(timeless{t}, func(rt *rapid.T) {
+		rapidtest.Check(t, func(rt *rapid.T) {
 			h := &mutexHistory{w: w, processes: processes}
 			defer h.over(rt)
 			rt.Repeat(map[string]func(*rapid.T){

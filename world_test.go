@@ -26,7 +26,7 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
-// The scripts of the mutex, as sendings name them.
+// The scripts of the mutex, as sendings name them, and the renewals of a read-write lock.
 const (
 	lockRun    = "lock"  // by one who does not wait
 	enterRun   = "enter" // by one who does
@@ -37,6 +37,9 @@ const (
 	releaseRun = "release"   // any other
 	moveRun    = "move"
 	stateRun   = "state"
+
+	writeRenewRun = "rw renew"
+	readRenewRun  = "rw read renew"
 )
 
 // name is the lock that most tests are about, and its neighbours in Redis.
@@ -75,7 +78,8 @@ func play(t *testing.T, scene func(t *testing.T, w *world)) {
 	})
 }
 
-// sources are the files that each script of the mutex is made of.
+// sources are the files that each script of the mutex, and of the read-write lock, is made
+// of.
 var sources = map[string][]string{
 	lockRun:     {"internal/lockhash/lua/token.lua", "rlock/lua/lock.lua"},
 	enterRun:    {"internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/enter.lua"},
@@ -87,6 +91,16 @@ var sources = map[string][]string{
 	moveRun:     {"internal/lockhash/lua/move.lua"},
 	stateRun:    {"internal/lockhash/lua/state.lua"},
 	"stripes":   {"rlock/lua/stripes.lua"},
+
+	"rw lock":         {"rwlock/lua/holders.lua", "rwlock/lua/marks.lua", "rwlock/lua/lock.lua"},
+	"rw recount":      {"rwlock/lua/recount.lua"},
+	writeRenewRun:     {"rwlock/lua/renew.lua"},
+	"rw release":      {"rwlock/lua/holders.lua", "rwlock/lua/marks.lua", "rwlock/lua/release.lua"},
+	"rw read lock":    {"rwlock/lua/marks.lua", "rwlock/lua/rlock.lua"},
+	"rw read recount": {"rwlock/lua/holders.lua", "rwlock/lua/rrecount.lua"},
+	readRenewRun:      {"rwlock/lua/holders.lua", "rwlock/lua/rrenew.lua"},
+	"rw read release": {"rwlock/lua/holders.lua", "rwlock/lua/marks.lua", "rwlock/lua/rrelease.lua"},
+	"rw look":         {"rwlock/lua/holders.lua", "rwlock/lua/look.lua"},
 }
 
 // crowd has p find that q waits for the lock, which it does not forget for 10 s: its
@@ -107,7 +121,7 @@ func (w *world) crowd(p, q *process) {
 // lua holds the scripts as they were when the test was built, as the code under test
 // does: files that are overlaid with others are overlaid for both.
 //
-//go:embed internal/lockhash/lua rlock/lua
+//go:embed internal/lockhash/lua rlock/lua rwlock/lua
 var lua embed.FS
 
 // load loads every script, and learns its name.

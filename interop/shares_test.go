@@ -51,25 +51,29 @@ func (w *world) share(g *guard, goroutines, threads int, counted time.Duration) 
 	return n
 }
 
+// leastOfGo is how many of a hundred turns Go has at least.
+const leastOfGo = 20
+
 // TestJavaHasItsShareOfABusyMutex: about half of the turns, also where nobody of Go's queues.
-// The bound leaves room for a machine so busy that Java's threads come after their moment.
+// The bounds leave room for a machine so busy that those of either language come after
+// their moment: then the other goes on among itself.
 func TestJavaHasItsShareOfABusyMutex(t *testing.T) {
 	for _, tc := range []struct {
 		what                string
 		goroutines, threads int
-		least, leastGo      int64 // of a hundred turns
+		least               int64 // of a hundred turns
 	}{
-		{"as many of each", 50, 25, 25, 20},
-		{"one goroutine", 1, 25, 25, 20},
-		{"few threads", 8, 1, 10, 33},
+		{"as many of each", 50, 25, 25},
+		{"one goroutine", 1, 25, 25},
+		{"few threads", 8, 1, 10},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
 			everywhere(t, Newest, func(t *testing.T, w *world) {
 				g := newGuard(t)
 				n := w.share(g, tc.goroutines, tc.threads, time.Duration(redistest.Count(t, int(30*time.Second))))
 				w.noOverlaps(mutexPair, g)
-				if java := n.java(); java < tc.least || 100-java < tc.leastGo {
-					t.Errorf("Java had %d of 100 turns, want %d at least, and %d for Go", java, tc.least, tc.leastGo)
+				if java := n.java(); java < tc.least || 100-java < leastOfGo {
+					t.Errorf("Java had %d of 100 turns, want %d at least, and %d for Go", java, tc.least, leastOfGo)
 				}
 			})
 		})

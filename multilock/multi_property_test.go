@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/rapidtest"
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
@@ -37,10 +37,9 @@ type multiHold struct {
 const lengthOfMulti = 3 * time.Second
 
 func TestMultiLock_Histories(t *testing.T) {
-	redistest.Sequences(t)
 	play(t, 2, func(t *testing.T, w *world) {
 		processes := [2]*process{w.process(), w.process()}
-		rapid.Check(timeless{t}, func(rt *rapid.T) {
+		rapidtest.Check(t, func(rt *rapid.T) {
 			h := &multiHistory{w: w, processes: processes}
 			defer h.over()
 			rt.Repeat(map[string]func(*rapid.T){

@@ -1,10 +1,13 @@
 // Random histories of a quorum: two processes, cuts of the network, servers that
-// lose their data. Nobody is ever in with another, tokens grow, and a try is
-// granted when the model says that a majority is free and counts.
+// lose their data, other quorums on some of the same servers. Nobody is ever in with
+// another, tokens grow, and a try is granted when all servers are up, free, and count.
 
 package multilock_test
 
 import (
+	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,38 +15,37 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/rapidtest"
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
-// timeless hides the test's deadline, which is not in the bubble's time.
-type timeless struct{ *testing.T }
-
-func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
+// The quorum is on the first of the servers; its neighbours are on any.
+const historyServers, quorumServers = 5, 3
 
 // history is what has happened to the quorum.
 type history struct {
 	w         *world
 	processes [2]*process
 	holds     [2]*multilock.QuorumLease
-	cut       [2][3]bool
-	wiped     [3]time.Duration // when a server was last wiped, or 0
+	cut       [2][quorumServers]bool
+	wiped     [quorumServers]time.Duration // when a server was last wiped, or 0
 	last      int64
 }
 
 func TestQuorum_Histories(t *testing.T) {
-	redistest.Sequences(t)
-	play(t, 3, func(t *testing.T, w *world) {
-		processes := [2]*process{w.began(), w.process()}
+	play(t, historyServers, func(t *testing.T, w *world) {
+		processes := [2]*process{w.process(), w.process()}
+		release(t, w.lock(processes[0].main()))
 		time.Sleep(lengthOf)
-		rapid.Check(timeless{t}, func(rt *rapid.T) {
+		rapidtest.Check(t, func(rt *rapid.T) {
 			h := &history{w: w, processes: processes}
 			defer h.over()
 			rt.Repeat(map[string]func(*rapid.T){
-				"try":     h.try,
-				"release": h.release,
-				"cut":     h.plug,
-				"wipe":    h.wipe,
+				"try":       h.try,
+				"release":   h.release,
+				"cut":       h.plug,
+				"wipe":      h.wipe,
+				"neighbour": h.neighbour,
 				"time": func(rt *rapid.T) {
 					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "ds")) * 100 * time.Millisecond)
 				},
@@ -53,6 +55,11 @@ func TestQuorum_Histories(t *testing.T) {
 	})
 }
 
+// main is the quorum.
+func (p *process) main() *multilock.Quorum {
+	return holdfast.NewQuorum(name, p.clients[:quorumServers], holdfast.Renewed(lengthOf))
+}
+
 func (h *history) try(rt *rapid.T) {
 	i := rapid.IntRange(0, 1).Draw(rt, "process")
 	if h.holds[i] != nil {
@@ -60,7 +67,7 @@ func (h *history) try(rt *rapid.T) {
 	}
 	synctest.Wait()
 	other := h.holds[1-i]
-	l, err := h.processes[i].quorum(holdfast.Renewed(lengthOf)).TryLock(h.w.t.Context())
+	l, err := h.processes[i].main().TryLock(h.w.t.Context())
 	if err != nil {
 		if other == nil && h.quiet(i) {
 			rt.Fatalf("refused, with all of them up and free: %v", err)
@@ -82,7 +89,7 @@ func (h *history) quiet(i int) bool {
 	if h.w.heldOn() > 0 {
 		return false
 	}
-	for s := range 3 {
+	for s := range quorumServers {
 		if h.cut[i][s] || h.wiped[s] != 0 {
 			return false
 		}
@@ -100,7 +107,7 @@ func (h *history) release(rt *rapid.T) {
 }
 
 func (h *history) plug(rt *rapid.T) {
-	i, s := rapid.IntRange(0, 1).Draw(rt, "process"), rapid.IntRange(0, 2).Draw(rt, "server")
+	i, s := rapid.IntRange(0, 1).Draw(rt, "process"), rapid.IntRange(0, quorumServers-1).Draw(rt, "server")
 	if h.cut[i][s] = !h.cut[i][s]; h.cut[i][s] {
 		h.processes[i].unplug(s)
 	} else {
@@ -108,20 +115,50 @@ func (h *history) plug(rt *rapid.T) {
 	}
 }
 
-// wipe has a server lose its data, but never the last that has kept some: then
-// the quorum would begin anew.
+// wipe has a server lose its data, but never the last of the quorum that has kept some:
+// then the quorum would begin anew.
 func (h *history) wipe(rt *rapid.T) {
-	s, kept := rapid.IntRange(0, 2).Draw(rt, "server"), 0
-	for other, server := range h.w.servers {
-		if other != s && server.Exists(markerKey) {
-			kept++
+	s, kept := rapid.IntRange(0, historyServers-1).Draw(rt, "server"), 0
+	if s < quorumServers {
+		for other := range quorumServers {
+			if other != s && h.kept(other) {
+				kept++
+			}
 		}
-	}
-	if kept == 0 {
-		rt.Skip()
+		if kept == 0 {
+			rt.Skip()
+		}
+		h.wiped[s] = h.w.now()
 	}
 	h.w.restartEmpty(s)
-	h.wiped[s] = h.w.now()
+}
+
+// kept reports whether the server counts: it has kept its data, or it has had a marker for
+// as long as the longest lease.
+func (h *history) kept(s int) bool {
+	marker, err := h.w.servers[s].Get(markerKey)
+	if err != nil {
+		return false
+	}
+	at, err := strconv.ParseInt(strings.Split(marker, ":")[1], 10, 64)
+	return err == nil && (h.wiped[s] == 0 || time.Since(time.UnixMicro(at)) > lengthOf)
+}
+
+// neighbour has another quorum be locked that has some servers in common with this one.
+func (h *history) neighbour(rt *rapid.T) {
+	servers := rapid.Permutation([]int{0, 1, 2, 3, 4}).Draw(rt, "servers")[:3]
+	i := rapid.IntRange(0, 1).Draw(rt, "process")
+	clients := make([]*holdfast.Client, 0, len(servers))
+	for _, s := range servers {
+		clients = append(clients, h.processes[i].clients[s])
+	}
+	l, err := holdfast.NewQuorum("another", clients, holdfast.Renewed(lengthOf)).TryLock(h.w.t.Context())
+	if err != nil {
+		return
+	}
+	if err := l.Release(h.w.t.Context()); err != nil && !errors.Is(err, holdfast.ErrUnavailable) {
+		rt.Fatalf("the neighbour's release: %v", err)
+	}
 }
 
 // check holds in every state: who has lost a majority was told in time.
@@ -149,7 +186,7 @@ const lengthOf = 10 * time.Second
 // over ends the history: everything is up, free, and counts.
 func (h *history) over() {
 	for i, p := range h.processes {
-		for s := range 3 {
+		for s := range quorumServers {
 			p.plug(s)
 		}
 		if h.holds[i] != nil {
@@ -158,7 +195,7 @@ func (h *history) over() {
 	}
 	time.Sleep(lengthOf)
 	for _, p := range h.processes {
-		if l, err := p.quorum(holdfast.Renewed(lengthOf)).TryLock(h.w.t.Context()); err == nil {
+		if l, err := p.main().TryLock(h.w.t.Context()); err == nil {
 			_ = l.Release(h.w.t.Context()) // it has seen every marker
 		}
 	}

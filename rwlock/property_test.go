@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/rapidtest"
 	"github.com/holdfast-go/holdfast/internal/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/rwlock"
@@ -48,13 +49,9 @@ func (m *model) drop(h *modelHold) {
 	}
 }
 
-// timeless is a test without a deadline, for which there is no asking in a bubble.
-type timeless struct{ testing.TB }
-
 const modelLease = 10 * time.Second
 
 func TestAgainstAModel(t *testing.T) {
-	redistest.Sequences(t)
 	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb := mini.Client()
@@ -67,7 +64,7 @@ func TestAgainstAModel(t *testing.T) {
 			defer c.Close()
 			sides = append(sides, c.RWMutex(name, holdfast.Renewed(modelLease)))
 		}
-		rapid.Check(timeless{t}, func(rt *rapid.T) {
+		rapidtest.Check(t, func(rt *rapid.T) {
 			rdb.FlushAll(t.Context())
 			m := &model{}
 			rt.Repeat(map[string]func(*rapid.T){

@@ -458,6 +458,61 @@ func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 	}
 }
 
+// Connections are made anew while the server's password is another one, as in a rotation:
+// what was taken and not heard of is given back, and so is what was released, later.
+func TestRefusedCredentialsLeaveNothingBehind(t *testing.T) {
+	refused := redistest.ReplyError("WRONGPASS invalid username-password pair or user is disabled.")
+	refuse := func(w *world) {
+		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name == "EVALSHA" {
+				return redistest.CloseAfterExec // on a connection that is there
+			}
+			return refused
+		})
+	}
+	accept := func(w *world) {
+		w.net.OnCommand(nil)
+		time.Sleep(5 * time.Second)
+	}
+	t.Run("an Acquire that is refused after it ran", func(t *testing.T) {
+		play(t, func(w *world) {
+			s := w.set(3)
+			refuse(w)
+			w.is(s.Acquire(w.t.Context(), 2), errs.Denied)
+			time.Sleep(time.Minute)
+			accept(w)
+			w.free(s, 3)
+		})
+	})
+	t.Run("a Release, for two seconds", func(t *testing.T) {
+		play(t, func(w *world) {
+			s := w.set(3)
+			w.ok(s.Acquire(w.t.Context(), 2))
+			refuse(w)
+			w.net.Cut()
+			time.AfterFunc(2*time.Second, func() { w.net.OnCommand(nil) })
+			w.ok(s.Release(w.t.Context(), 2))
+			w.free(s, 3)
+		})
+	})
+	t.Run("a Release, for a minute", func(t *testing.T) {
+		play(t, func(w *world) {
+			s := w.set(3)
+			w.ok(s.Acquire(w.t.Context(), 2))
+			refuse(w)
+			w.net.Cut()
+			began := time.Now()
+			w.is(s.Release(w.t.Context(), 2), errs.Unknown, errs.Denied)
+			if took := time.Since(began); took != 5*time.Second {
+				t.Errorf("it had its caller wait for %v", took)
+			}
+			time.Sleep(time.Minute)
+			accept(w)
+			w.free(s, 3)
+		})
+	})
+}
+
 // A call that is in doubt counts once, also if the server's clock is set forward by hours
 // before it is sent again.
 func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {

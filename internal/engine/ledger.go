@@ -54,8 +54,9 @@ type Once struct {
 // masters do not answer must not keep it from saying so.
 const publishPatience = time.Second
 
-// Publish returns the command that tells a channel's subscribers. Where Redis
-// cannot say which it is, the waiters' polls must do.
+// Publish returns the command that tells a channel's subscribers. Where no master of a
+// cluster has said so in time, it is SPUBLISH, which servers have had since Redis 7: if
+// they are older, the scripts pass over that it fails, and the waiters' polls must do.
 func (e *Engine) Publish(ctx context.Context) string {
 	if known := e.Conn.KnownPublishCommand(); known != "" {
 		return known
@@ -64,7 +65,7 @@ func (e *Engine) Publish(ctx context.Context) string {
 	defer cancel()
 	command, err := e.Conn.PublishCommand(ctx)
 	if err != nil {
-		return "PUBLISH"
+		return "SPUBLISH"
 	}
 	return command
 }

@@ -64,7 +64,7 @@ func (c *Client) Close() error {
 // Mutex returns the reentrant lock of that name. It does no I/O, and the value
 // may be kept and shared. options override the Client's defaults.
 //
-// The name may be any bytes but none; see docs/keyspace.md.
+// The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Mutex(name string, options ...lease.Option) *rlock.Mutex {
 	if c.err != nil {
 		return rlock.Broken(name, c.err)
@@ -72,9 +72,9 @@ func (c *Client) Mutex(name string, options ...lease.Option) *rlock.Mutex {
 	return rlock.New(c.engine, name, c.mapped(name), c.settings(options))
 }
 
-// Striped returns the n locks that the name is cut into, for many keys that need
-// not all exclude each other: segment locks. It does no I/O, and the value may be
-// kept and shared. See rlock.Striped for how keys are spread.
+// Striped returns n locks under one name, for many keys: each key uses one of the locks
+// (segment locks). It does no I/O, and the value may be kept and shared. See rlock.Striped
+// for how keys are spread over the locks.
 func (c *Client) Striped(name string, n int, options ...lease.Option) *rlock.Striped {
 	if c.err != nil {
 		return rlock.BrokenStriped(name, c.err)

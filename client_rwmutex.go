@@ -9,7 +9,7 @@ import (
 // it together, or one writer alone. It does no I/O, and the value may be kept and
 // shared. options override the Client's defaults, for both sides.
 //
-// The name may be any bytes but none, if the braces in it make a hash tag by
+// The name may be any bytes, but not empty, if the braces in it make a hash tag by
 // Redis's rule or there are none; see docs/keyspace.md. A Mutex of the same name
 // excludes it, but the two do not wake each other.
 func (c *Client) RWMutex(name string, options ...lease.Option) *rwlock.RWMutex {

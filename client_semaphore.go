@@ -13,7 +13,7 @@ import (
 // Who dies with a permit keeps it for good; where that matters take a
 // PermitSemaphore.
 //
-// The name may be any bytes but none; see docs/keyspace.md.
+// The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Semaphore(name string) *semaphore.Semaphore {
 	if c.err != nil {
 		return semaphore.Broken(name, c.err)
@@ -27,7 +27,7 @@ func (c *Client) Semaphore(name string) *semaphore.Semaphore {
 // set by TrySetPermits or SetPermits. It does no I/O, and the value may be kept and
 // shared. options override the Client's defaults.
 //
-// The name may be any bytes but none; see docs/keyspace.md.
+// The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) PermitSemaphore(name string, options ...lease.Option) *semaphore.PermitSemaphore {
 	if c.err != nil {
 		return semaphore.BrokenPermits(name, c.err)
@@ -40,7 +40,7 @@ func (c *Client) PermitSemaphore(name string, options ...lease.Option) *semaphor
 // whoever needs all of them to be. It does no I/O, and the value may be kept and
 // shared.
 //
-// The name may be any bytes but none; see docs/keyspace.md.
+// The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Latch(name string) *latch.Latch {
 	if c.err != nil {
 		return latch.Broken(name, c.err)

@@ -9,29 +9,27 @@ import (
 	"slices"
 )
 
-// Lockable is what Do can hold: any Locker, and a MultiLock or Quorum, whose
-// Lock returns a handle of their own.
+// Lockable is what Do can lock: any Locker, and a MultiLock or a Quorum, whose Lock
+// returns a handle of its own.
 type Lockable[H Handle] interface {
 	Lock(ctx context.Context) (H, error)
 }
 
-// Handle is what Do needs of a hold.
+// Handle is what Do needs of what Lock returns.
 type Handle interface {
 	Name() string
 	Context(parent context.Context) context.Context
 	Release(ctx context.Context) error
 }
 
-// Do runs work while it holds what locker locks. It waits for it as long as ctx
-// allows, gives work a context that is cancelled if the hold is lost, and
-// releases when work returns or panics.
+// Do runs work under the lock. It waits for the lock as long as ctx allows, gives work a
+// context that is cancelled if the lock is lost, and releases when work returns or panics.
 //
-// If the lock was not got work is not run, and the error says why: ErrBusy if
-// it was held until ctx ended. Otherwise work's error is returned; if the hold
-// was lost while work ran, or the release failed, that is joined to it, so that
-// errors.Is finds either. What work's error matches already, as one that it made of
-// context.Cause, is not told again. A fixed lease that was over before work was counts as
-// lost, with ErrExpired.
+// If the lock is not granted, work does not run, and the error says why: ErrBusy if another
+// held it until ctx ended. Otherwise Do returns work's error. If the lock was lost while work
+// ran, or the release failed, that error is joined to it, so that errors.Is finds either;
+// it is left out if work's error matches it already, as an error made of context.Cause does.
+// A fixed lease that ends before work does counts as lost, with ErrExpired.
 func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context.Context) error, options ...DoOption) error {
 	_, err := DoValue(ctx, locker, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, work(ctx)
@@ -39,9 +37,8 @@ func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context
 	return err
 }
 
-// DoValue is Do for work that returns a value. The value is returned with
-// whatever error there is: it is for the caller to say whether it counts when
-// the hold was lost.
+// DoValue is Do for work that returns a value. It returns the value whatever the error is:
+// the caller decides whether the value counts when the lock was lost.
 func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func(ctx context.Context) (T, error), options ...DoOption) (value T, err error) {
 	var d doing
 	for _, o := range options {

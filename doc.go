@@ -1,5 +1,7 @@
-// Package holdfast lets the processes that share a Redis take turns: the
-// synchronizers that Redisson gives Java, for Go, in the same layout.
+// Package holdfast has distributed locks and other synchronizers on Redis: mutex, fair
+// mutex, read/write lock, semaphores, countdown latch, multi-lock and quorum lock. It is
+// for Go what Redisson is for Java, and shares its locks with Java where Redisson has a
+// layout for them.
 //
 //	client := holdfast.New(rdb) // a go-redis client: single, Sentinel or Cluster
 //	defer client.Close()
@@ -28,26 +30,25 @@
 //
 // # Hold
 //
-// What is granted is a [Lease]. By default it is renewed until it is released,
-// so that it outlives neither the work nor the process: a process that dies
-// holds its locks for 30 s at most. [Renewed] sets another length, [Fixed] a
-// lease that is not renewed.
+// Lock returns a [Lease]. By default the lease is renewed until you release it. If the
+// process dies, its locks are free after 30 s at the most. [Renewed] sets another length,
+// [Fixed] a lease that is not renewed.
 //
-// A plain context is a new owner. A context made by [Lease.Context] carries the
-// lease, and locking the same name with it re-enters. A [lease.Owner] can be
-// printed, handed to another process, and attached to there.
+// Lock with a plain context makes a new owner. A context made by [Lease.Context] carries the
+// lease, and Lock with it on the same name re-enters. Another process can take a lock over
+// by its [lease.Owner]: see [Lease.Detach].
 //
 // # Lose
 //
-// A lease can be lost: Redis forgets it, an operator takes it, the process or
-// the network stands still for too long. Then its context is cancelled with
-// cause [ErrLost]: before the lease runs out in Redis, also when Redis cannot be
-// reached; and where Redis has forgotten it, by the next renewal. What the work
-// does after that, only the protected resource can refuse, by [Lease.Token].
+// A lease can be lost: Redis forgets it, an operator takes it, or the process or the network
+// stands still for too long. Then the lease's context is cancelled, and its cause matches
+// [ErrLost]. If Redis is out of reach, that happens before the lease ends there; if Redis
+// has forgotten the lock, at the next renewal. If the work goes on all the same, only the
+// protected resource can stop it, by its [Lease.Token].
 //
 // # What is promised
 //
-// It depends on the Redis behind it; docs/guarantees.md says what. [Client.Check]
-// tells what of a given Redis voids it. [Replicas] has grants count only once
-// replicas have them.
+// That depends on how Redis keeps its data: see docs/guarantees.md. [Client.Check] lists
+// what in a given Redis voids a promise. With [Replicas] a grant counts only once so many
+// replicas have it.
 package holdfast

@@ -127,7 +127,7 @@ func ExampleLease_Context() {
 	ctx := context.Background()
 
 	// Not renewed, so that it is lost while the work goes on.
-	l, err := client.Mutex("import", holdfast.Fixed(200*time.Millisecond)).Lock(ctx)
+	l, err := client.Mutex("import", holdfast.Fixed(time.Second)).Lock(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -212,8 +212,6 @@ func ExampleLease_Token() {
 	client := holdfast.New(rdb)
 	defer client.Close()
 	ctx := context.Background()
-	m := client.Mutex("account:8", holdfast.Fixed(100*time.Millisecond))
-
 	var greatest int64
 	write := func(who string, token int64) {
 		if token < greatest { // UPDATE ... WHERE token <= $1
@@ -224,12 +222,12 @@ func ExampleLease_Token() {
 		fmt.Println(who, "writes")
 	}
 
-	slow, err := m.Lock(ctx)
+	slow, err := client.Mutex("account:8", holdfast.Fixed(time.Second)).Lock(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	next, err := m.Lock(ctx) // once the lease of the slow one is over
+	next, err := client.Mutex("account:8").Lock(ctx) // once the lease of the slow one is over
 	if err != nil {
 		fmt.Println(err)
 		return

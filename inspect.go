@@ -176,20 +176,18 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	return i, nil
 }
 
-// InspectAll inspects what has a name that matches the pattern, in the syntax of
-// Redis's SCAN and as names stand in Redis; "" is all. It asks every master.
-// What is free or is no synchronizer is left out, but any whole number is
-// KindCount.
+// InspectAll inspects every name that matches the pattern, in the syntax of Redis's SCAN and
+// as names stand in Redis; "" matches all. It asks every master. It leaves out what is free
+// or is no synchronizer; but any whole number counts as KindCount.
 //
-// It is no snapshot: each Inspection is of its own instant. What is there from
-// the beginning to the end comes once, what comes or goes meanwhile at the most
-// once. An error with a Name is about that name, and the rest follows; one
-// without a Name is the last: some of the keys could not be gone over, or ctx
-// ended.
+// It is no snapshot: each Inspection is of its own instant. A name that stands all the time
+// comes once; a name that comes or goes meanwhile comes once or not at all. An error with a
+// Name is about that name, and others follow. An error without a Name is the last: ctx has
+// ended, or some of the keys could not be read.
 //
-// It goes over all keys of the servers, some hundred at a time on a connection of its own,
-// and remembers the names that it has told. Strings that are no numbers are passed over;
-// each hash and each number is inspected. It takes no more than half of the server's time.
+// It scans all keys of the servers, some hundred at a time, on a connection of its own, and
+// remembers the names that it has returned. It inspects each hash and each number, and skips
+// other strings. It takes no more than half of the server's time.
 func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspection, error] {
 	if pattern == "" {
 		pattern = "*"

@@ -42,11 +42,11 @@ func WithNameMapper(mapName func(name string) string) Option {
 	return func(c *config) { c.mapName = mapName }
 }
 
-// WithLogger sets where Holdfast logs: a lease lost, with the cause that its holder is
-// told; renewals that fail, and that they work again; a call that Redis has not answered
-// for a second; a clean-up given up; what goes wrong with subscriptions. A fixed lease
-// that ends as agreed is not logged. By default, and with nil, nothing is logged. No line
-// holds a whole owner id or a password.
+// WithLogger sets the logger to which Holdfast writes: a lease that is lost, with the cause
+// that its holder is told; the first renewal that fails, and the first that works again; a
+// call that Redis has not answered for a second; a clean-up that is given up; failures of
+// subscriptions. A fixed lease that ends as agreed is not logged. The default is off, and so
+// is nil. No line has a whole owner id or a password.
 //
 // The handler is called on a goroutine of its own, one line after the other. No lock,
 // renewal or message waits for it, and Close waits for it 1.6 s at the most. While it
@@ -61,10 +61,10 @@ func WithLogger(log *slog.Logger) Option {
 	}
 }
 
-// WithTracerProvider has acquisitions and releases traced. The default, and nil, is
-// not at all: the global provider is not used. Spans begin and end on the goroutine
-// that locks or releases, which waits for the provider. What the provider would record
-// when it panics is not recorded.
+// WithTracerProvider sets the provider with which Holdfast traces acquisitions and releases.
+// The default is off, and so is nil: Holdfast does not use the global provider. Spans begin
+// and end on the goroutine that locks or releases, which waits for the provider. If the
+// provider panics, that span is not recorded.
 func WithTracerProvider(tp trace.TracerProvider) Option {
 	return func(c *config) {
 		if isNil(tp) {
@@ -74,10 +74,11 @@ func WithTracerProvider(tp trace.TracerProvider) Option {
 	}
 }
 
-// WithMeterProvider has metrics recorded. The default, and nil, is not at all: the
-// global provider is not used. What belongs to a call is recorded by the goroutine that
-// calls. Renewals, losses and reconnects are recorded on a goroutine of their own, for
-// which nothing waits. What an instrument would record when it panics is not recorded.
+// WithMeterProvider sets the provider with which Holdfast records metrics. The default is
+// off, and so is nil: Holdfast does not use the global provider. The goroutine that calls
+// records what belongs to its call. Renewals, losses and reconnects are recorded on a
+// goroutine of their own, and nothing waits for it. If an instrument panics, that value is
+// not recorded.
 func WithMeterProvider(mp metric.MeterProvider) Option {
 	return func(c *config) {
 		if isNil(mp) {

@@ -58,7 +58,7 @@ func (m *Mutex) Place() string { return lease.PlaceOf(m.resource.Engine, m.resou
 //
 // Lock waits as long as ctx allows. When ctx ends first the error matches ctx's
 // and, if the lock was found held, ErrBusy; the place in the queue is given up,
-// and nobody else's hold is touched. Errors of Redis that pass are retried until
+// and nobody else's hold is touched. Transient errors of Redis are retried until
 // ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are
 // returned at once. The lease of an ended hold, carried by ctx, gives its own
 // error.

@@ -16,11 +16,11 @@ import (
 //
 // It waits for the generation that it found when it was called: if the latch comes
 // to zero and is set again before it could look, it returns all the same. If the
-// latch is deleted or runs out while it waits the error matches ErrDeleted; if Redis
-// has lost its data meanwhile, or the process stood still until that is forgotten (a
-// hundred generations, or a day), ErrUnknown. When ctx ends first the error matches ctx's and ErrBusy. Errors of
-// Redis that pass are retried until ctx ends; ErrWrongType, ErrDenied and the like
-// are returned at once.
+// latch is deleted or runs out while it waits, the error matches ErrDeleted; if Redis
+// has lost its data meanwhile, or the process stood still for so long that Redis has
+// forgotten the generation (a hundred generations, or a day), ErrUnknown. When ctx ends
+// first, the error matches ctx's and ErrBusy. Transient errors of Redis are retried until
+// ctx ends; ErrWrongType, ErrDenied and the like are returned at once.
 //
 // Redisson keeps no generations. A latch that a Java process has counted down to
 // zero and set again before this one looked counts as still open, and one that it

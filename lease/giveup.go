@@ -55,8 +55,7 @@ func settleLimit(left time.Duration) time.Duration {
 }
 
 // releaseCall returns the call by which owner gives r up. The owner leaves gives up
-// its place in the queue with it, and the owner joins takes one; 0: none does. Where
-// Redis cannot say how to tell the waiters, their polls must do.
+// its place in the queue with it, and the owner joins takes one; 0: none does.
 func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner, leaves, joins int64) *conn.Call {
 	publish := e.Publish(ctx)
 	var call *conn.Call

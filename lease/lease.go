@@ -1,10 +1,5 @@
-// Package lease is the vocabulary that every synchronizer of Holdfast shares:
-// the Lease that is returned for what was granted, the Owner it is held under,
-// how it is to be held, and the errors.
-//
-// A Lease is one acquisition. Leases of one owner on one thing (a lock and what
-// re-entered it) make up a hold, which is what Redis knows: it begins with the
-// first of them and ends with the last, in whatever order they are released.
+// What a user holds.
+
 package lease
 
 import (

@@ -51,7 +51,7 @@ func (m *Mutex) Place() string { return lease.PlaceOf(m.resource.Engine, m.resou
 //
 // It waits as long as ctx allows. When ctx ends first the error matches ctx's
 // and, if the lock was found held, ErrBusy; nothing is left behind, and nobody
-// else's hold is touched. Errors of Redis that pass are retried until ctx ends;
+// else's hold is touched. Transient errors of Redis are retried until ctx ends;
 // ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at
 // once. The lease of an ended hold, carried by ctx, gives its own error.
 func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {

@@ -65,13 +65,13 @@ func (s *PermitSemaphore) Name() string { return s.name }
 // ids are told by IDs. A context made by Lease.Context does not re-enter anything:
 // each Acquire takes permits of its own.
 //
-// Who asks for less may pass who asks for more, but in one process not any more
-// when that one has waited for a second.
+// A call for fewer permits may overtake one that waits for more. Within one process it may
+// not, once the other has waited for a second.
 //
 // It waits as long as ctx allows. When ctx ends first the error matches ctx's and,
-// if there were too few permits, ErrBusy; and nothing is taken. If there are not n
-// permits in all, of a semaphore that has not been set not one, the error matches
-// ErrNoPermits at once. Errors of Redis that pass are retried until ctx ends;
+// if there were too few permits, ErrBusy; and nothing is taken. If there are fewer than
+// n permits in all (none, if the semaphore has not been set), the error matches
+// ErrNoPermits at once. Transient errors of Redis are retried until ctx ends;
 // ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at once.
 func (s *PermitSemaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 	return s.request(ctx, n, "acquire", false)

@@ -59,15 +59,15 @@ func Broken(name string, err error) *Semaphore {
 // Name returns the name that the semaphore was made with.
 func (s *Semaphore) Name() string { return s.name }
 
-// Acquire waits until n permits are free at once and takes them. Who asks for
-// less may pass who asks for more, but in one process not any more when that one
-// has waited for a second. With n = 0 it returns at once.
+// Acquire waits until n permits are free at once and takes them. A call for fewer permits
+// may overtake one that waits for more. Within one process it may not, once the other has
+// waited for a second. With n = 0 it returns at once.
 //
 // It waits as long as ctx allows, also for a semaphore that has not been set yet.
 // When ctx ends first the error matches ctx's and, if there were too few permits,
 // ErrBusy, or ErrNoPermits where it was never set; and nothing is taken: a request that
-// is still on its way is cancelled in the background, exactly once. Errors of Redis that
-// pass are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and
+// is still on its way is cancelled in the background, exactly once. Transient errors of
+// Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and
 // ErrBadArgument (n < 0) are returned at once.
 //
 // If there are fewer than n permits in all the error matches ErrNoPermits at once. How

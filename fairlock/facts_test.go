@@ -1,0 +1,17 @@
+// What the documents say of a FairMutex's numbers.
+
+package fairlock
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/doctest"
+)
+
+func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
+	doctest.Says(t, queueLease, "docs/guarantees.md", "(a FairMutex: {})", "A waiter's place, for {}")
+	doctest.Says(t, queueLease, "docs/keyspace.md", "place is kept, {} from when it was last heard of")
+	doctest.Says(t, queueLease, "docs/fairlock.md", "passed over {} after it was last heard of", "what is left of the {}")
+	doctest.Says(t, queueLease, "docs/redisson-interop.md", "(a `FairMutex`: {})")
+	doctest.Says(t, queueLease, "fairlock/fairlock.go", "heard of it for {}")
+}

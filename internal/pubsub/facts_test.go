@@ -1,0 +1,17 @@
+// What the documents say of the numbers of subscriptions.
+
+package pubsub
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/doctest"
+)
+
+func TestTheDocumentsSayHowLongSubscriptionsLast(t *testing.T) {
+	c := Config{}.withDefaults()
+	doctest.Says(t, c.Linger, "docs/connecting.md", "as long as somebody waits, and {} longer")
+	doctest.Says(t, c.Linger, "docs/architecture.md", "The subscription lingers for {}")
+	doctest.Says(t, c.Heartbeat, "docs/connecting.md", "`PING` after {}")
+	doctest.Says(t, c.PongTimeout, "docs/connecting.md", "nothing comes for {} more")
+}

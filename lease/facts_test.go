@@ -1,0 +1,26 @@
+// What the documents say of the numbers of leases.
+
+package lease
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/doctest"
+)
+
+func TestTheDocumentsSayHowLongLeasesLast(t *testing.T) {
+	doctest.Says(t, DefaultLease, "docs/guarantees.md", "lease of {} survives")
+	doctest.Says(t, DefaultLease, "docs/redisson-interop.md", "Both are {} by default")
+	doctest.Says(t, wholeAfter, "docs/architecture.md", "the whole lease {} later")
+	doctest.Says(t, DefaultHandOvers, "README.md", "{} times or for 10 ms")
+	doctest.Says(t, DefaultHandOvers, "docs/guarantees.md", "{} times or for")
+	doctest.Says(t, DefaultHandOvers, "docs/architecture.md", "{} times or for 10 ms")
+	doctest.Says(t, DefaultHandOvers, "options.go", "default {} times or 10 ms")
+	doctest.Says(t, DefaultHandOvers, "lease/options.go", "{} times, 10 ms")
+	doctest.Says(t, DefaultCohortTime, "README.md", "1000 times or for {}")
+	doctest.Says(t, DefaultCohortTime, "docs/guarantees.md", "1000 times or for {}")
+	doctest.Says(t, DefaultCohortTime, "docs/architecture.md", "1000 times or for {}")
+	doctest.Says(t, DefaultCohortTime, "options.go", "default 1000 times or {}")
+	doctest.Says(t, DefaultCohortTime, "lease/options.go", "1000 times, {}")
+	doctest.Says(t, MaxHandOvers, "lease/options.go", "n is {} at the most")
+}

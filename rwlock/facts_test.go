@@ -1,0 +1,15 @@
+// What the documents say of an RWMutex's numbers.
+
+package rwlock
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/doctest"
+)
+
+func TestTheDocumentsSayHowLongAMarkCounts(t *testing.T) {
+	doctest.Says(t, markLife, "docs/guarantees.md", "a waiter's mark, for {}")
+	doctest.Says(t, markLife, "docs/keyspace.md", "{} from the last try of one", "until when a mark counts: {}")
+	doctest.Says(t, pageSize, "rwlock/query.go", "asks for about {} readers at a time")
+}

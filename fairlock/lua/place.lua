@@ -1,11 +1,14 @@
--- Tells how many wait for the lock, and how many of them before one owner.
+-- Returns how many owners wait for the lock, and how many are before one owner.
 --
 -- KEYS[1] the queue
 -- KEYS[2] until when the places in it are kept
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 -- ARGV[2] the owner
 --
--- Returns {1, time, waiting, before the owner}  -1: the owner does not wait
+-- Returns {1, time, waiting, before}
+--         waiting: how many places are still kept
+--         before: how many places are before the owner's, also lapsed ones that nobody has
+--         removed yet; -1: the owner does not wait
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ms = string.format('%.0f', math.floor(now / 1000))

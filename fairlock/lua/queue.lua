@@ -1,14 +1,13 @@
--- Tells some of the waiters of the lock, in their order, so that no call keeps the
--- server for long however many there are. A place that is not kept any more, because its
--- process is gone, does not count.
+-- Returns some of the waiters of the lock, in order. There may be many, and no call is to keep the
+-- server busy for long. A place that is no longer kept, because its process is gone, is left out.
 --
 -- KEYS[1] the queue
 -- KEYS[2] until when the places in it are kept
--- ARGV[1] not-after: not looked at
--- ARGV[2] where to go on: the number in the last answer, '-inf' to begin
+-- ARGV[1] not-after: ignored
+-- ARGV[2] where to go on: the number in the last reply; '-inf' to begin
 -- ARGV[3] how many places to look at
 --
--- Returns {1, time, number, owner, owner, ...}  number: where to go on; '': those were the last
+-- Returns {1, time, number, owner, owner, ...}  number: where to go on; '': there are no more
 local time = redis.call('TIME')
 local reply = {1, time[1] * 1000000 + time[2], ''}
 local ms = math.floor(reply[2] / 1000)

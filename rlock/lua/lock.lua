@@ -1,14 +1,14 @@
--- Grants the lock to a new owner. It is preceded by token.lua.
+-- Grants the lock to a new owner. It runs after token.lua, in one script with it.
 --
--- KEYS[1] the lock: a hash {holder: count} with an expiry
+-- KEYS[1] the lock: a hash {owner: count} with an expiry
 -- KEYS[2] the last token given
 -- ARGV[1] not-after, in microseconds of the server's clock
--- ARGV[2] the holder that asks
+-- ARGV[2] the owner that asks
 -- ARGV[3] the lease, in ms
 -- ARGV[4] how long the token is kept, in ms; 0: for ever
 --
 -- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending
---         {0, time, time to live in ms}         another holds it; -1: without end
+--         {0, time, time to live in ms}         another owner holds it; -1: it has no expiry
 --         {-1, time}                            late: nothing was done
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -31,8 +31,8 @@ end
 if ttl == -2 then
   redis.call('HSET', KEYS[1], ARGV[2], 1)
 end
--- Also where that changes nothing: a WAIT that follows on a new connection, as
--- after an answer that was lost, counts from what that connection has written.
+-- PEXPIRE runs even if it changes nothing. After a lost reply the call is sent again on a new
+-- connection, and a WAIT there counts only what that connection has written.
 local lease = tonumber(ARGV[3])
 ttl = math.max(ttl, lease)
 local expiry = redis.pcall('PEXPIRE', KEYS[1], ttl == lease and ARGV[3] or string.format('%.0f', ttl))

@@ -1,8 +1,8 @@
--- Says into how many stripes a name is cut: the number stored on first use.
+-- Returns into how many stripes a name is cut. The first call stores the number.
 --
 -- KEYS[1] the number of stripes
 -- ARGV[1] not-after, in microseconds of the server's clock
--- ARGV[2] the number that the caller means
+-- ARGV[2] the number to store if none is stored yet
 --
 -- Returns {1, time, the number stored}
 --         {-1, time}                    late: nothing was done

@@ -1,42 +1,44 @@
--- Grants the lock to a new owner whose turn it is, or keeps its place in the
--- queue, and those of others of its process. It is preceded by token.lua and queue.lua.
+-- Grants the lock to a new owner if it is that owner's turn. If not, it gives the owner a place in
+-- the queue, or keeps the place that it has. It also keeps the places of other owners of the same
+-- process. It runs after token.lua and queue.lua, in one script with them.
 --
--- KEYS[1] the lock: a hash {holder: count} with an expiry. A count of 0: handed
+-- KEYS[1] the lock: a hash {owner: count} with an expiry. A count of 0: the lock was handed
 --         to a waiter that has not asked since
 -- KEYS[2] the last token given
--- KEYS[3], KEYS[4] the queue
--- KEYS[5] stands while the lock is left to those outside the queue
+-- KEYS[3], KEYS[4] the queue: see queue.lua
+-- KEYS[5] exists while the lock is left to those outside the queue
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the owner that asks
 -- ARGV[3] the lease, in ms
 -- ARGV[4] how long the token is kept, in ms; 0: for ever
--- ARGV[5] how long the places are kept, in ms; 0: take none, only try
--- ARGV[6] the owner's number, if its place was lost; 0: it has none yet
--- ARGV[7] what to do with a lock that is free. 0: take it in turn. 1: take a place
---         at the most, since others of its process wait before it. 2: take it
--- ARGV[8] how many tokens more to reserve, for those that the lock is passed on to
--- ARGV[9] the owner that takes a place, at the end, when this one gets the lock;
---         '': nobody
--- ARGV[10] the command that tells: PUBLISH or SPUBLISH
--- ARGV[11] the channel where releases are told that hand the lock to nobody
--- ARGV[12] a channel on which each Client of Holdfast listens that waits
+-- ARGV[5] how long the places are kept, in ms; 0: take no place, only try
+-- ARGV[6] the number of the owner's place, to take it again if it was lost; 0: it has had none
+-- ARGV[7] what to do if the lock is free. 0: take it if it is the owner's turn. 1: take a place
+--         only, since others of its process wait before it. 2: take it in any case
+-- ARGV[8] how many more tokens to reserve, for the holders to whom the lock is passed on
+-- ARGV[9] the owner that takes a place, at the end, if this one gets the lock; '': none
+-- ARGV[10] the command that publishes: PUBLISH or SPUBLISH
+-- ARGV[11] the channel of releases that hand the lock to no waiter
+-- ARGV[12] a channel on which every waiting Client of Holdfast listens, and nobody else
 -- ARGV[13] and on: owners whose places are kept too, if they still have one
 --
 -- Returns {1, time, time to live in ms, token, reserved, number, owner...}
---             granted, now or by an earlier sending; the number is that of ARGV[9],
---             0: it has no place
+--             granted, now or by an earlier sending. The number is that of the place of
+--             ARGV[9]; 0: it has no place
 --         {0, time, hint in ms, number, owner...}
---             not its turn: the lock may be free after the hint; -1: nobody knows when
+--             not its turn. The lock may be free after the hint; -1: it has no expiry. The
+--             number is that of the owner's place
 --         {-1, time}
 --             late: nothing was done
--- The owners are those of this process who must ask by themselves, if they wait: the
--- lock was handed to them, or is free and it is their turn, or they have lost their
--- place.
--- The owner itself is among them if it had lost its place, as others of its process
--- may have.
--- As many tokens are reserved, of those that follow, as there are between the last
--- given and the clock: none is ahead of it, so that a server that has lost its data
--- gives greater ones.
+--
+-- The owners in the reply are those of this process that must ask by themselves, if they still
+-- wait: the lock was handed to them, or is free and it is their turn, or they have lost their
+-- place. The owner that asks is among them if it had lost its own place, since others of its
+-- process may have lost theirs too.
+--
+-- The reserved tokens follow the token of the grant. There are only as many as fit between the last
+-- token given and the server's clock. None is ahead of the clock, so a server that has lost its
+-- data still gives greater ones.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now > tonumber(ARGV[1]) then
@@ -45,14 +47,16 @@ end
 local me, keep = ARGV[2], tonumber(ARGV[5])
 local ms = math.floor(now / 1000)
 
--- What of another type stands in the way shows before anything is written.
+-- These reads fail if a key holds a value of another type. So the script fails before it has
+-- written anything.
 local ttl = redis.call('PTTL', KEYS[1])
 local count = redis.call('HGET', KEYS[1], me)
 local place = redis.call('ZSCORE', KEYS[3], me)
 redis.call('ZCARD', KEYS[4])
 
--- Returns the number of the owner that takes a place with this grant. One that has
--- lost its place, or left, since the grant was made does not take another.
+-- Returns the number of the place of ARGV[9], which takes one if the grant is fresh. If the grant
+-- was made by an earlier sending it takes none: it may have lost its place since, or left the
+-- queue.
 local function successor(fresh)
   if ARGV[9] == '' then
     return 0
@@ -61,14 +65,14 @@ local function successor(fresh)
   if number == 0 and fresh then
     number = coming(now)
     if join(ARGV[9], number, ms, keep) then
-      -- The lock is granted all the same: that must be heard.
+      -- The lock is granted all the same, and the caller must hear of that.
       number = 0
     end
   end
   return number
 end
 
--- Adds to the reply who must ask, and keeps the other places.
+-- Appends the owners that must ask by themselves to the reply, and keeps the places of the others.
 local function tended(reply)
   if not place and ARGV[6] ~= '0' and not count then
     reply[#reply + 1] = me
@@ -87,8 +91,8 @@ local function tended(reply)
   return reply
 end
 
--- Returns how many tokens to reserve: none if others than Clients listen, such as
--- Java. They get the lock when it is released, not when it is passed on.
+-- Returns how many tokens to reserve: none while anyone but Clients listens, such as Java. Those
+-- outside the queue get the lock when it is released, not while it is passed on.
 local function wanted()
   if ARGV[8] == '0' then
     return 0
@@ -101,14 +105,13 @@ end
 local function grant()
   local lease = tonumber(ARGV[3])
   if count then
-    -- First, because it is allowed when memory is short, and after it the rest
-    -- is too. Also where it changes nothing: a WAIT that follows on a new
-    -- connection, as after an answer that was lost, counts from what that
-    -- connection has written.
+    -- PEXPIRE comes first: Redis allows it when memory is short, and after it the other writes too.
+    -- It runs even if it changes nothing. After a lost reply the call is sent again on a new
+    -- connection, and a WAIT there counts only what that connection has written.
     ttl = math.max(ttl, lease)
     redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
   end
-  -- The token is written before the lock, so that nobody holds it without one.
+  -- The token is written before the lock, so that nobody holds the lock without a token.
   local fresh, reserved = not count or count == '0', 0
   local token = not fresh and tonumber(redis.call('GET', KEYS[2]) or 0) or 0
   if token == 0 then
@@ -129,7 +132,7 @@ local function grant()
     redis.call('HSET', KEYS[1], me, 1)
   end
   if not pcall(leave, me) then
-    -- The answer is an error, so nobody would give up what is granted here.
+    -- The caller gets an error, so it would never release what is granted here. Take it back.
     redis.call('HDEL', KEYS[1], me)
     return redis.pcall('ZREM', KEYS[4], me)
   end
@@ -162,7 +165,8 @@ if keep == 0 then
 end
 
 if place then
-  -- First again for want of memory: who waits already may go on.
+  -- PEXPIRE comes first here too: when memory is short, an owner that already waits can then keep
+  -- its place.
   redis.call('PEXPIRE', KEYS[4], life(keep))
 elseif number == 0 then
   number = coming(now)
@@ -179,7 +183,8 @@ if failed then
 end
 
 local reply = {0, now, ttl, number}
--- The lock may have been handed to another of this process, or be free for it.
+-- The lock may have been handed to another owner of this process, or be free with that owner first
+-- in the queue.
 local turn
 local holder = redis.call('HGETALL', KEYS[1])
 if holder[2] == '0' then

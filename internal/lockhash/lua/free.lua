@@ -1,22 +1,23 @@
--- Releases a lock that nobody waits for, whatever the owner's count: release.lua with
--- the least that it takes. Where somebody waits, it does nothing and says so. An owner
--- is never used again, so this may run late and any number of times.
+-- Releases a lock that nobody waits for, whatever the owner's count. It is the cheapest form of
+-- release.lua. If a waiter is in the queue, it does nothing and says so. An owner is never used
+-- again, so this may run late and any number of times.
 --
 -- KEYS[1] the lock
--- KEYS[2] the queue. In a slot on the move, where a call with several keys would be
---         told to try again, the first alone: waiters poll.
--- ARGV[1] not-after: of no use here
+-- KEYS[2] the queue. While the slot is on the move only KEYS[1] is sent, since a call with
+--         several keys would get TRYAGAIN. Waiters then find the free lock by polling.
+-- ARGV[1] not-after: ignored
 -- ARGV[2] the owner
--- ARGV[3] the command that tells: PUBLISH or SPUBLISH
--- ARGV[4] the channel where it is told
+-- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
+-- ARGV[4] the lock's channel
 --
 -- Returns {1, 0}    released
---         {1, 0, 1} released, and somebody heard that
+--         {1, 0, 1} released, and a subscriber got the message
 --         {0, 0}    the owner does not hold it
---         {2, 0}    somebody waits: release.lua is to hand it over
--- without the time, which would be a tenth of what an uncontended lock costs.
+--         {2, 0}    a waiter is in the queue: release.lua must hand the lock over
+--
+-- The reply has 0 in place of the time: TIME would take a tenth of what an uncontended lock costs.
 
--- A queue that is broken must not keep the lock from being released.
+-- A queue that cannot be read must not keep the lock from being released.
 local waiting = KEYS[2] and redis.pcall('ZCARD', KEYS[2])
 if type(waiting) == 'number' and waiting > 0 then
   return {2, 0}

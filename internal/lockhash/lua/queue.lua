@@ -1,17 +1,20 @@
--- Begins the scripts on the queue of a lock: who is in it.
+-- What the scripts on a lock's queue share: who is in the queue, and how an owner joins and leaves
+-- it. Those scripts begin with this file.
 --
 -- KEYS[3] the queue: a sorted set {owner: number}
--- KEYS[4] a sorted set {owner: until when its place is kept, in ms}
+-- KEYS[4] a sorted set {owner: until when its place is kept, in ms of the server's clock}
 
--- In this order: who is in the queue without being kept is passed over.
+-- Takes the owner out of the queue. The order matters: an owner that is in the queue, but whose
+-- place is not kept, is passed over.
 local function leave(owner)
   redis.call('ZREM', KEYS[4], owner)
   redis.call('ZREM', KEYS[3], owner)
 end
 
--- Returns the first in the queue whose place is kept at the time ms, and for how
--- long, or me; nil if there is nobody. The dead before it go: a bounded number of
--- them, then the last is returned, with 0 or less.
+-- Returns the first owner in the queue whose place is kept at the time ms, and for how many ms
+-- more. If me comes first it returns me, with 0; if the queue is empty, nil. It removes the places
+-- before that owner, which have lapsed. After 64 of them it stops, and returns the last one, with 0
+-- or less.
 local function first(ms, me)
   local head, left
   for _ = 1, 64 do
@@ -28,26 +31,24 @@ local function first(ms, me)
   return head, left
 end
 
--- Returns the number of one who comes at the time now, in microseconds.
+-- Returns the number for an owner that joins at the time now, in microseconds.
 local function coming(now)
   local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
   local number = math.max(tonumber(last or 0) + 1, now)
   if number % 10 == 0 then
-    -- Some servers write 1700000000000000 as 1.7e+15, and not every Lua reads
-    -- that.
+    -- Some servers write 1700000000000000 as 1.7e+15, and not every Lua can read that.
     number = number + 1
   end
   return number
 end
 
--- Returns how long the queue's keys stay, in ms, where places are kept for keep:
--- nothing is left behind by processes that are gone.
+-- Returns how long the queue's keys stay, in ms, if places are kept for keep ms. So processes that
+-- are gone leave nothing behind.
 local function life(keep)
   return string.format('%.0f', 6 * keep)
 end
 
--- Adds the owner to one of the queue's two keys. It returns the error, if there is
--- one.
+-- Adds the owner to one of the queue's two keys. Returns the error if that fails.
 local function add(key, score, owner, keep)
   local done = redis.pcall('ZADD', key, string.format('%.0f', score), owner)
   if type(done) ~= 'table' then
@@ -59,8 +60,8 @@ local function add(key, score, owner, keep)
   return type(done) == 'table' and done or nil
 end
 
--- Gives the owner the place of that number, kept for keep from the time ms. It
--- returns the error, if there is one.
+-- Gives the owner the place with that number, kept for keep ms from the time ms. Returns the error
+-- if that fails.
 local function join(owner, number, ms, keep)
   return add(KEYS[3], number, owner, keep) or add(KEYS[4], ms + keep, owner, keep)
 end

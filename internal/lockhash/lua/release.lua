@@ -1,43 +1,43 @@
--- Releases the lock, whatever the owner's count, or gives up its place in the
--- queue; if the lock is free then, hands it to the first who waits. An owner is
--- never used again, so this may run late and any number of times. It is preceded by
--- token.lua and queue.lua.
+-- Releases the lock, whatever the owner's count. If the owner does not hold it, this gives up the
+-- owner's place in the queue. If the lock is free then, it is handed to the first owner in the
+-- queue. An owner is never used again, so this may run late and any number of times. It runs after
+-- token.lua and queue.lua, in one script with them.
 --
--- The waiter has the lock for as long as its place was kept, with the count 0. It is
--- told its token: if it hears that it may begin, and see to the whole lease later;
--- if not it finds out when it asks.
+-- The waiter to whom the lock is handed holds it, with the count 0, for as long as its place was
+-- still to be kept. A message tells the waiter its token. If the waiter hears that, it may begin,
+-- and asks for the whole lease later. If it does not, it finds out when it asks next.
 --
 -- KEYS[1] the lock
 -- KEYS[2] the last token given
--- KEYS[3], KEYS[4] the queue
--- KEYS[5] stands while the lock is left to those outside the queue
---         In a slot on the move, where a call with several keys would be told to
---         try again, the first alone: waiters poll.
--- ARGV[1] not-after, in microseconds of the server's clock, for ARGV[9] alone
+-- KEYS[3], KEYS[4] the queue: see queue.lua
+-- KEYS[5] exists while the lock is left to those outside the queue
+--         While the slot is on the move only KEYS[1] is sent, since a call with several keys
+--         would get TRYAGAIN. Waiters then find the free lock by polling.
+-- ARGV[1] not-after, in microseconds of the server's clock. It applies to ARGV[9] alone
 -- ARGV[2] the owner
--- ARGV[3] the command that tells: PUBLISH or SPUBLISH
--- ARGV[4] the channel where it is told if it is handed to nobody
--- ARGV[5] what the waiters' channels begin with, and a channel on which each of their
---         Clients listens
--- ARGV[6] one release in how many is left to those outside the queue, such as Java,
---         if there are any; 0: none
--- ARGV[7] one more that gives up its place; '': nobody
+-- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
+-- ARGV[4] the channel of releases that hand the lock to no waiter
+-- ARGV[5] what the channels of the waiting Clients begin with. It is a channel too, on which
+--         every waiting Client listens, and nobody else
+-- ARGV[6] n: one release in n is left to those outside the queue, such as Java, if any of them
+--         listen; 0: none is
+-- ARGV[7] another owner that gives up its place; '': none
 -- ARGV[8] how long the token is kept, in ms; 0: for ever
--- ARGV[9] one that takes a place, before the lock is handed on, if this releases it;
---         '': nobody
+-- ARGV[9] an owner that takes a place before the lock is handed on, if this call releases it;
+--         '': none
 -- ARGV[10] how long that place is kept, in ms
 --
 -- Returns {1, time}            released
 --         {1, time, number}    released, and the place of ARGV[9] has that number
---         {1, time, number, 1} released, and left to those outside the queue; the
---                              number is 0 if nobody took a place
+--         {1, time, number, 1} released, and left to those outside the queue. The number is
+--                              0 if no owner took a place
 --         {0, time}            the owner does not hold it
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ms = math.floor(now / 1000)
 
--- A queue that is broken must not keep the lock from being released, nor need one
--- that is empty be looked at again.
+-- A queue that cannot be read must not keep the lock from being released. An empty queue is looked
+-- at again only if ARGV[9] is to join it.
 local queue, head, left = KEYS[3] ~= nil, nil, nil
 if queue then
   queue, head, left = pcall(first, ms)
@@ -46,30 +46,32 @@ if queue and not head then
   queue = ARGV[9] ~= '' and type(redis.pcall('ZCARD', KEYS[4])) == 'number'
 end
 
--- Asked before, not after: in a slot that is on the move a key that is gone is
--- another server's to answer for.
+-- HLEN comes before HDEL, not after it: in a slot on the move, a server does not answer for a key
+-- that it has no longer.
 local size = queue and redis.call('HLEN', KEYS[1]) or 0
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
 local reply = {released, now}
 
--- Returns whether anybody listens for the release but Clients of Holdfast: these
--- listen on the channel ARGV[5] too.
+-- Returns whether anyone but Clients of Holdfast listens for releases. Clients listen on the
+-- channel
+-- ARGV[5] too.
 local function outsiders()
   local count = ARGV[3] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
   local listen = redis.pcall('PUBSUB', count, ARGV[4], ARGV[5])
   return not listen[4] or listen[2] > listen[4]
 end
 
--- Tells those outside the queue to look again. Redisson reads the number 0, as it
--- does of any release; Clients of Holdfast pass this over, so that they do not come in
--- crowds for a lock that is not theirs.
+-- Tells those outside the queue to look again. Redisson reads this as the number 0, as it reads any
+-- release. Clients of Holdfast ignore it, so that they do not all ask for a lock that is not
+-- theirs.
 local function tell_outsiders()
   redis.pcall(ARGV[3], ARGV[4], '00')
 end
 
--- Those outside are slower to come than those in the queue, so the lock is left to
--- them for a moment. Which releases do so is left to the clock: nothing need be
--- counted. The first in the queue is told alone: it comes when the moment is over.
+-- Leaves the lock to those outside the queue for 3 ms, if this release is to do that, since they
+-- come more slowly than those in the queue. Returns whether it did. The clock decides which
+-- releases do it, so that nothing has to be counted. In the queue only the first waiter is told: it
+-- comes when the 3 ms are over.
 local function openly()
   local every = tonumber(ARGV[6])
   if released == 0 or every == 0 or math.floor(now / 8) % every ~= 0
@@ -91,13 +93,13 @@ if not queue then
   return reply
 end
 
--- Hands the lock, if it is free, to the first in the queue. Returns whether it did.
+-- Hands the lock, if it is free, to the first owner in the queue. Returns whether it did.
 local function hand_over()
   if size > released or not head or left <= 0 then
     return false
   end
-  -- As early as what a waiter may reserve that comes for more: it is to find some
-  -- between this one and the clock.
+  -- The token is 1000 behind the clock where it can be. That is as many as a waiter may reserve. If
+  -- the waiter asks, to reserve some, it finds them between this token and the clock.
   local fenced, token = pcall(advance, KEYS[2], now, ARGV[8], 1000)
   local handed = fenced and redis.pcall('HSET', KEYS[1], head, 0)
   local expiry = type(handed) == 'number' and redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', left))
@@ -107,19 +109,19 @@ local function hand_over()
     return false
   end
   leave(head)
-  -- Last, and never the release's failure: who may not publish still releases,
-  -- and waiters poll.
+  -- The message comes last, by pcall, so that the release never fails by it: a user who may not
+  -- publish can still release, and waiters poll.
   redis.pcall(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
     string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
   if outsiders() then
-    -- They sleep for as long as the last holder might have kept the lock, and the
-    -- waiter may have died: from now on it is for what is left of its place.
+    -- Those outside sleep for as long as the last holder might have kept the lock, and this waiter
+    -- may have died. Once told, they sleep for what is left of its place.
     tell_outsiders()
   end
   return true
 end
 
--- Gives up a place, if the owner has one.
+-- Gives up the owner's place, if it has one.
 local function quit(owner)
   leave(owner)
   if owner == head then
@@ -128,7 +130,7 @@ local function quit(owner)
 end
 
 if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then
-  -- It may have asked for its place by itself meanwhile.
+  -- ARGV[9] may have asked meanwhile, and so have its place already.
   local number = tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]) or coming(now))
   if not join(ARGV[9], number, ms, tonumber(ARGV[10])) then
     reply[3] = number
@@ -137,7 +139,7 @@ if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then
     head, left = first(ms)
   end
 end
--- Who has held the lock has no place: it went with the grant.
+-- An owner that held the lock has no place: it lost that by the grant.
 if released == 0 then
   quit(ARGV[2])
 end

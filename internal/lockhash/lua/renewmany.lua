@@ -1,17 +1,17 @@
--- Renews many locks, each for its holder and as renew.lua does: what stands at one
--- of them changes nothing for the others.
+-- Renews many locks, each for its owner and as renew.lua does. Whatever stands at one of them, the
+-- others are renewed.
 --
 -- KEYS    the locks
 -- ARGV[1] not-after, in microseconds of the server's clock
--- ARGV[2] the least time to live that each lock is to have, in ms; 0: only look
--- ARGV[3] the Client whose holders they are
--- ARGV[4] and on: the number of each holder
+-- ARGV[2] the least time to live of each lock afterwards, in ms; 0: only look
+-- ARGV[3] the uuid of the Client whose owners they are
+-- ARGV[4] and on: the number of the owner, for each lock
 --
--- Returns {1, time, n, time to live in ms, ...}  for each lock KEYS[n], in their order,
---                                                whose time to live is not ARGV[2] now;
---                                                -1: without end;
---                                                -2: the holder does not hold it;
---                                                -3: it cannot be looked at, renew.lua says why
+-- Returns {1, time, n, time to live in ms, ...}  for each lock KEYS[n], in order, whose time to
+--                                                live is now another than ARGV[2].
+--                                                -1: it has no expiry;
+--                                                -2: the owner does not hold it;
+--                                                -3: it cannot be read, renew.lua says why
 --         {-1, time}                             late: nothing was done
 local call, pcall, max = redis.call, redis.pcall, math.max
 local time = call('TIME')

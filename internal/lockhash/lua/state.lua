@@ -1,10 +1,10 @@
--- Tells who holds the lock.
+-- Returns who holds the lock.
 --
 -- KEYS[1] the lock
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 --
 -- Returns {1, time, time to live in ms, holder, count, holder, count, ...}
---         time to live: -1: without end; -2: nobody holds it
+--         time to live: -1: no expiry; -2: nobody holds it
 local time = redis.call('TIME')
 local reply = {1, time[1] * 1000000 + time[2], redis.call('PTTL', KEYS[1])}
 for _, text in ipairs(redis.call('HGETALL', KEYS[1])) do

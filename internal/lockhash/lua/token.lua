@@ -1,20 +1,22 @@
--- Begins the scripts that grant a lock: how its token grows.
+-- What the scripts that grant a lock share: how its token grows. Those scripts begin with this
+-- file.
 --
--- Writes a token that is greater than the last, and as the server's clock in
--- microseconds, now, or early before that. Returns it, and the last, which may be a
--- text; 0 if there is none: then the new one is no earlier than the clock. Where early
--- is 0 text may be the clock as a text, which is cheaper than to write the number.
+-- advance writes a token that is greater than the last one, and at least the server's clock in
+-- microseconds, now, minus early. It returns the token and the last one. The last one may be a
+-- text. It is 0 if there was none; then the new token is now, whatever early is. If early is 0,
+-- text may be the clock as a text: that is cheaper than formatting the number.
 --
--- The token is kept for life, in ms; '0': for ever. That is put off once in a thousand
--- seconds, not at each grant, so it may be so much less. One that is ahead of the clock,
--- which was set back, is kept for as long as it is ahead besides: forgotten before, it
--- would be followed by a smaller one. And for two hours more, which tells it from those
--- that are the time of their grant. One found without an end stays so.
+-- The token is kept for life ms; '0': for ever. Its expiry is put off once in a thousand seconds,
+-- not at each grant, so the token may be kept for that much less. A token that is ahead of the
+-- clock, because the clock was set back, is kept for longer by as much as it is ahead: if it were
+-- forgotten sooner, a smaller one would follow. It is kept for two hours more than that, which
+-- tells it from tokens that are the time of their grant. A token that is found without an expiry is
+-- given none.
 local function advance(key, now, life, early, text)
   local keep, token = life == '0' and 'GET' or 'KEEPTTL', now - early
   text = text or string.format('%.0f', token)
   local last = redis.call('SET', key, text, 'XX', 'GET', keep)
-  -- Clocks of one length are in order as texts are. The last nine digits are a thousand
+  -- Texts of the same length are in the order of their numbers. The last nine digits are a thousand
   -- seconds.
   if last and #last == #text and last < text and string.sub(last, 1, -10) == string.sub(text, 1, -10) then
     return token, last

@@ -1,14 +1,14 @@
--- Who holds a read/write lock. This stands before the scripts that ask.
+-- Who holds a read/write lock. The scripts that ask for that begin with this file.
 --
--- A read hold lives as long as one of its timeout keys does. One whose keys have
--- all run out is a zombie: its process died or lost it, and its field is still
--- there only because others kept the hash alive.
+-- A read hold lives as long as one of its timeout keys. A read hold whose keys have all run out is
+-- a zombie: its process died or lost the hold, and its field is still there only because other
+-- holders kept the hash alive.
 
--- left returns for how long a reader holds, in ms; -1: without end; -2: it is a
--- zombie; or nil and why that cannot be told. In a slot on the move the server that
--- loses the slot refuses a key that has gone. The server that gets it takes a single key
--- for missing that has not come yet; of two keys at once it refuses to say that. So no
--- reader counts as a zombie before two of its keys have been asked for at once.
+-- left returns for how long a reader still holds the lock, in ms; -1: without end; -2: it is a
+-- zombie. If that cannot be told, left returns nil and the error. In a slot on the move, the server
+-- that loses the slot refuses a key that has gone. The server that gets the slot takes a single key
+-- that has not come yet for missing, but refuses to say that of two keys at once. So no reader
+-- counts as a zombie before two of its keys have been asked for in one command.
 local function left(timeouts, holder, count)
   local most, key = -2, timeouts .. holder .. ':rwlock_timeout:'
   for i = 1, tonumber(count) or 0 do
@@ -30,8 +30,8 @@ local function left(timeouts, holder, count)
   return most
 end
 
--- untold returns the error of a call that must know what left cannot tell: in a slot on
--- the move, one that says to try again.
+-- untold returns the error of a call that needs what left could not tell. In a slot on the move
+-- that error says to try again.
 local function untold(why)
   if string.find(why.err, 'non local key', 1, true) or string.find(why.err, 'undeclared keys', 1, true) then
     return {err = 'TRYAGAIN a read lease is on another server than its lock'}
@@ -39,9 +39,9 @@ local function untold(why)
   return why
 end
 
--- others returns for how long, in ms, somebody other than that field holds the
--- lock ('': anybody), or nil if nobody does. It drops the zombies that it meets, and looks at
--- so many fields at the most: it answers 1 where it has not seen all of them.
+-- others returns for how long, in ms, anyone but the field but holds the lock ('': anyone at all),
+-- or nil if nobody does; -1: without end. It drops the zombies that it meets. It looks at about
+-- 1024 fields, and returns 1 if there are more.
 local function others(lock, timeouts, but)
   local known = redis.call('HEXISTS', lock, 'mode') + redis.call('HEXISTS', lock, but)
   if redis.call('HLEN', lock) == known then
@@ -67,7 +67,7 @@ local function others(lock, timeouts, but)
         redis.call('HDEL', lock, field)
       end
     end
-    seen = seen + #fields -- not pages: those that earlier sweeps have emptied are cheap
+    seen = seen + #fields -- fields, not pages: pages that earlier sweeps emptied are cheap
     if cursor ~= '0' and seen >= 1024 then
       return 1
     end

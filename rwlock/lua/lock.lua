@@ -1,6 +1,7 @@
--- Grants the write side to a new owner.
+-- Grants the write side to a new owner. It runs after holders.lua and marks.lua, in one script with
+-- them.
 --
--- KEYS[1] the lock: a hash {mode, holder: reads, holder:write: writes} with an expiry
+-- KEYS[1] the lock: a hash {mode, <owner>: reads, <owner>:write: writes} with an expiry
 -- KEYS[2] the last token given
 -- KEYS[3] the waiting readers, KEYS[4] the waiting writers, KEYS[5] all that wait
 -- ARGV[1] not-after, in microseconds of the server's clock
@@ -8,11 +9,11 @@
 -- ARGV[3] the lease, in ms
 -- ARGV[4] how long the token is kept, in ms; 0: for ever
 -- ARGV[5] what the timeout keys begin with
--- ARGV[6] for how long it has waited, in ms; -1: it only tries
+-- ARGV[6] for how long the owner has waited, in ms; -1: it only tries
 -- ARGV[7] how long its mark counts, in ms; 0: it leaves none
 --
 -- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending
---         {0, time, ms}                         others hold it, or go first, that long;
+--         {0, time, ms}                         others hold it, or go first, for that long;
 --                                               -1: without end
 --         {-1, time}                            late: nothing was done
 local time = redis.call('TIME')
@@ -46,7 +47,8 @@ if not mine then
     end
   end
   if not wait and marks then
-    -- First those that came first, and readers that a writer was let in before.
+    -- These go first: owners that came earlier, and readers that waited already when the last
+    -- writer was let in.
     local first, counts = oldest(at, at.writers, process, ms)
     if first and first < since then
       wait = counts
@@ -72,8 +74,8 @@ if not mine or token == 0 then
   if kept == -1 or ARGV[4] == '0' then
     redis.call('SET', KEYS[2], text)
   else
-    -- One ahead of the clock, which was set back, is kept for as long as it is ahead
-    -- besides: forgotten before, it would be followed by a smaller one.
+    -- A token that is ahead of the clock, because the clock was set back, is kept for longer by as
+    -- much as it is ahead: if it were forgotten sooner, a smaller one would follow.
     local ahead = math.ceil((token - now) / 1000)
     redis.call('SET', KEYS[2], text, 'PX', string.format('%.0f', ARGV[4] + ahead))
   end
@@ -82,8 +84,8 @@ end
 if not mine then
   redis.call('HSET', KEYS[1], 'mode', 'write', writer, 1)
 end
--- Also where that changes nothing: a WAIT that follows on a new connection, as
--- after an answer that was lost, counts from what that connection has written.
+-- PEXPIRE runs even if it changes nothing. After a lost reply the call is sent again on a new
+-- connection, and a WAIT there counts only what that connection has written.
 ttl = math.max(ttl, tonumber(ARGV[3]))
 local expiry = redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
 if type(expiry) == 'table' then

@@ -1,11 +1,13 @@
--- Tells whether a writer holds the lock, and whether one holder does.
+-- Returns whether a writer holds the lock, and how many leases one holder has on it. It runs after
+-- holders.lua, in one script with it.
 --
 -- KEYS[1] the lock
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 -- ARGV[2] what the timeout keys begin with
--- ARGV[3] the holder, as its field is called
+-- ARGV[3] the holder's field
 --
--- Returns {1, time, a writer holds it, the holder's count}  1 or 0; 0: it does not hold it
+-- Returns {1, time, writer, count}  writer: 1 if a writer holds the lock, else 0
+--                                   count: the holder's; 0: it does not hold the lock
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local mode = redis.call('HGET', KEYS[1], 'mode')

@@ -1,13 +1,14 @@
--- The marks that waiting owners leave beside a read/write lock, so that none is
--- overtaken for ever. This stands before the scripts that use them.
+-- The marks that waiting owners leave beside a read/write lock, so that none of them is overtaken
+-- for ever. This file comes before the scripts that use the marks.
 --
 -- at.readers, at.writers: sorted sets {owner: since when it waits}
 -- at.waiting: a sorted set {owner: until when its mark counts}
--- All in ms of the server's clock. Marks are about who goes first and never about
--- who may be in, so that no failure of theirs is a lock's failure.
+--
+-- All times are in ms of the server's clock. Marks decide who goes first, never who may hold the
+-- lock. So a mark that cannot be written or taken away makes no call on the lock fail.
 
--- unmark takes an owner's mark away, and says whether it had one. waiting goes
--- last, and only if the rest has gone: what it does not list is never purged.
+-- unmark takes an owner's mark away, and returns whether it had one. waiting goes last, and only if
+-- the rest has gone: a mark that waiting does not list would never be purged.
 local function unmark(at, owner)
   local gone = 0
   for _, key in ipairs({at.readers, at.writers, at.waiting}) do
@@ -20,11 +21,10 @@ local function unmark(at, owner)
   return gone > 0
 end
 
--- place returns since when an owner waits that says for how long it has waited, and
--- how the owners of its process begin. A mark that stands decides: requests take
--- longer or shorter, and who saw itself elsewhere than others see it could wait
--- for them as they wait for it. One that only tries has come last, behind
--- everybody.
+-- place returns since when an owner waits that says it has waited for waited ms, and the prefix
+-- that all owners of its process share. If the owner has a mark, the mark decides. Requests take
+-- longer or shorter, and an owner that saw itself in another place than others see it could wait
+-- for them while they wait for it. An owner that only tries has come last, behind everybody.
 local function place(side, owner, waited, ms)
   if waited < 0 then
     return ms + 1, ''
@@ -32,23 +32,24 @@ local function place(side, owner, waited, ms)
   return tonumber(redis.call('ZSCORE', side, owner) or ms - waited), string.sub(owner, 1, 37)
 end
 
--- note writes one score, and says whether that has come off, expiry and all.
+-- note writes one score, and returns whether that and the key's expiry succeeded.
 local function note(key, only, score, owner, life)
   local added = redis.pcall('ZADD', key, only, string.format('%.0f', score), owner)
   return type(added) == 'number' and
     type(redis.pcall('PEXPIRE', key, string.format('%.0f', life))) == 'number'
 end
 
--- mark sets or refreshes an owner's mark on one side, NX or it would lose its
--- place. waiting goes first: nothing that it does not list may stand.
+-- mark sets or refreshes an owner's mark on one side. It uses NX there, or the owner would lose its
+-- place. waiting goes first: no mark may stand that waiting does not list.
 local function mark(at, side, owner, since, ms, life)
   if not (note(at.waiting, 'CH', ms + life, owner, life) and note(side, 'NX', since, owner, life)) then
     unmark(at, owner)
   end
 end
 
--- oldest returns since when the first on that side waits who is not of the
--- process of which all owners begin so, and for how long its mark counts.
+-- oldest returns since when the first owner on that side waits, and for how many ms its mark still
+-- counts. It passes over the owners that begin with process, unless that is '', and looks at the
+-- first 16.
 local function oldest(at, side, process, ms)
   local marks = redis.call('ZRANGE', side, 0, 15, 'WITHSCORES')
   for i = 1, #marks, 2 do
@@ -59,9 +60,9 @@ local function oldest(at, side, process, ms)
   end
 end
 
--- purge drops marks that nobody refreshes any more, and those that would count for longer
--- than any mark does: the clock has been set back since, and their times are those of the
--- old clock. A waiter that still waits leaves a mark again, by the new one.
+-- purge drops marks that nobody refreshes any more. It also drops marks that would count for longer
+-- than any mark does: the clock has been set back since, and their times are those of the old
+-- clock. A waiter that still waits leaves a mark again, by the new clock.
 local function purge(at, ms)
   local dead, ahead = string.format('%.0f', ms), string.format('%.0f', ms + 10000)
   for _, range in ipairs({{'-inf', dead}, {ahead, '+inf'}}) do
@@ -71,8 +72,8 @@ local function purge(at, ms)
   end
 end
 
--- before reports whether a writer was let in after that time, as far as the token tells. One
--- that is ahead of the clock, which was set back, does not.
+-- before reports whether a writer was let in after the time since, as far as the token tells. A
+-- token that is ahead of the clock, because the clock was set back, does not tell.
 local function before(since, token, now)
   return since * 1000 < token and token <= now
 end

@@ -1,11 +1,11 @@
--- Sets how many leases the writer has on the lock. Counts are absolute, so that a
--- repeated call counts once. It never makes a holder.
+-- Sets how many leases the writer has on the lock. The count is absolute, so a call that is sent
+-- twice counts once. It never makes a hold.
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the owner
 -- ARGV[3] the count
--- ARGV[4] the least time to live that the lock is to have, in ms; 0: as it is
+-- ARGV[4] the least time to live of the lock afterwards, in ms; 0: leave it as it is
 --
 -- Returns {1, time, time to live in ms}  done
 --         {0, time}                      the owner does not hold the write side
@@ -20,8 +20,8 @@ if redis.call('HEXISTS', KEYS[1], writer) == 0 then
   return {0, now}
 end
 
--- PEXPIRE comes first even where it changes nothing: it is allowed when memory
--- is short, and after a first write HSET is too.
+-- PEXPIRE comes first, and runs even if it changes nothing: Redis allows it when memory is short,
+-- and after a first write it allows HSET too.
 local ttl = math.max(redis.call('PTTL', KEYS[1]), tonumber(ARGV[4]))
 if ttl > 0 then
   redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))

@@ -1,19 +1,19 @@
--- Releases the write side, whatever the owner's count, takes its mark away if it
--- waited, and tells the waiters. Readers that are in stay in. An owner is never
--- used again, so this may run late and any number of times.
+-- Releases the write side, whatever the owner's count, and takes the owner's mark away if it
+-- waited. Then it tells the waiters. Readers that hold the lock keep it. An owner is never used
+-- again, so this may run late and any number of times. It runs after holders.lua and marks.lua, in
+-- one script with them.
 --
 -- KEYS[1] the lock
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 -- ARGV[2] the owner
--- ARGV[3] the command that tells: PUBLISH or SPUBLISH
--- ARGV[4] the channel. It is no key, and neither are the marks, so that in a slot
---         on the move the release goes on where a call with more keys would be told
---         to try again.
+-- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
+-- ARGV[4] the channel. Neither the channel nor the marks are passed as KEYS. So the release goes
+--         on in a slot on the move, where a call with several keys would get TRYAGAIN.
 -- ARGV[5] what the timeout keys begin with
 -- ARGV[6] the waiting readers, ARGV[7] the waiting writers, ARGV[8] all that wait
 --
 -- Returns {1, time}  released
---         {0, time}  the owner does not hold the write side; at the most its mark went
+--         {0, time}  the owner does not hold the write side; at most its mark was taken away
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
@@ -29,9 +29,9 @@ if held == 1 then
 end
 local marked = unmark({readers = ARGV[6], writers = ARGV[7], waiting = ARGV[8]}, ARGV[2])
 if held == 1 or marked then
-  -- Last, and never the release's failure: who may not publish still releases,
-  -- and waiters poll. Redisson's 1 wakes all that sleep; its 0 wakes one, also one
-  -- that is just going to sleep, for whom 1 would be lost.
+  -- The messages come last, by pcall, so that the release never fails by them: a user who may not
+  -- publish can still release, and waiters poll. Redisson's 1 wakes all that sleep. Its 0 wakes
+  -- one, also one that is just going to sleep and would miss the 1.
   redis.pcall(ARGV[3], ARGV[4], '1')
   redis.pcall(ARGV[3], ARGV[4], '0')
 end

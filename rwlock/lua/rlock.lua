@@ -1,21 +1,22 @@
--- Grants the read side to a new owner.
+-- Grants the read side to a new owner. It runs after marks.lua, in one script with it.
 --
--- KEYS[1] the lock: a hash {mode, holder: reads, holder:write: writes} with an expiry
+-- KEYS[1] the lock: a hash {mode, <owner>: reads, <owner>:write: writes} with an expiry
 -- KEYS[2] the last token given
 -- KEYS[3] the waiting readers, KEYS[4] the waiting writers, KEYS[5] all that wait
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the owner that asks
 -- ARGV[3] the lease, in ms
--- ARGV[4] the owner of the write side under which it asks; '': it asks by itself
+-- ARGV[4] the owner of the write hold under which it asks; '': it asks by itself
 -- ARGV[5] what the timeout keys begin with
--- ARGV[6] for how long it has waited, in ms; -1: it only tries
+-- ARGV[6] for how long the owner has waited, in ms; -1: it only tries
 -- ARGV[7] how long its mark counts, in ms; 0: it leaves none
 --
--- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending,
---                                               with the last writer's token, or 0
---         {0, time, ms}                         a writer holds it, or goes first, that
---                                               long; -1: without end. Under a write
---                                               hold: that is gone
+-- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending. The time
+--                                               to live is the read hold's, the token the last
+--                                               writer's, or 0
+--         {0, time, ms}                         a writer holds it, or goes first, for that
+--                                               long; -1: without end. Under a write hold: the
+--                                               write hold is gone
 --         {-1, time}                            late: nothing was done
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -41,7 +42,7 @@ if not mine then
   elseif marks then
     purge(at, ms)
     local since, process = place(at.readers, ARGV[2], waited, ms)
-    -- First a writer that came first, unless one was let in since the reader came.
+    -- A writer that came earlier goes first, unless a writer was let in since this reader came.
     local first, counts = oldest(at, at.writers, process, ms)
     if first and first < since and not before(since, token, now) then
       wait = counts
@@ -55,10 +56,10 @@ if not mine then
   end
 end
 
--- The timeout key comes first: it has its expiry from the start, and by itself it
--- says nothing. If the grant is there already, also where that changes nothing: a WAIT that
--- follows on a new connection, as after an answer that was lost, counts from what that
--- connection has written.
+-- The timeout key comes first: it has its expiry from the start, and means nothing by itself. If
+-- the grant was made by an earlier sending, SET runs even if it changes nothing. After a lost reply
+-- the call is sent again on a new connection, and a WAIT there counts only what that connection has
+-- written.
 local lease = tonumber(ARGV[3])
 local timeout = ARGV[5] .. ARGV[2] .. ':rwlock_timeout:1'
 local lasts = redis.call('PTTL', timeout)
@@ -73,7 +74,7 @@ if not mine then
     redis.call('HSET', KEYS[1], ARGV[2], 1)
   end
 end
--- A lock without end keeps none.
+-- A lock without an expiry is given none.
 if ttl ~= -1 and ttl < lease then
   local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
   if type(expiry) == 'table' then

@@ -1,16 +1,16 @@
--- Sets how many leases a reader has on the lock: its count, and the timeout keys
--- 1 to count, all of which last as long as the hold. Counts are absolute, so that
--- a repeated call counts once. It never makes a holder.
+-- Sets how many leases a reader has on the lock: its count, and its timeout keys 1 to count, all of
+-- which last as long as the hold. The count is absolute, so a call that is sent twice counts once.
+-- It never makes a hold. It runs after holders.lua, in one script with it.
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the owner
 -- ARGV[3] the count
--- ARGV[4] the least time to live that the hold is to have, in ms; 0: as it is
+-- ARGV[4] the least time to live of the hold afterwards, in ms; 0: leave it as it is
 -- ARGV[5] what the timeout keys begin with
 --
 -- Returns {1, time, time to live of the hold in ms}  done
---         {0, time}                                  the owner holds no read side
+--         {0, time}                                  the owner does not hold the read side
 --         {-1, time}                                 late: nothing was done
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -26,9 +26,9 @@ if lasts == -2 then
   return {0, now}
 end
 
--- PEXPIRE comes first even where it changes nothing: it is allowed when memory
--- is short, and after a first write SET and HSET are too.
--- What has no end, the lock or the hold, is given none by a count.
+-- PEXPIRE comes first, and runs even if it changes nothing: Redis allows it when memory is short,
+-- and after a first write it allows SET and HSET too. A lock without an expiry is given none. A
+-- hold without an end is given one only if ARGV[4] asks for it.
 local least = tonumber(ARGV[4])
 if lasts ~= -1 or least > 0 then
   lasts = math.max(lasts, least)

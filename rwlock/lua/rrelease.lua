@@ -1,18 +1,18 @@
--- Releases one reader, whatever its count, takes its mark away if it waited, and
--- tells the waiters if nobody else is in. It never shortens the lock's time to
--- live, on which others rely. An owner is never used again, so this may run late
--- and any number of times.
+-- Releases one reader, whatever its count, and takes its mark away if it waited. Then it tells the
+-- waiters, if nobody else holds the lock or a mark was taken away. It never shortens the lock's
+-- time to live, on which others rely. An owner is never used again, so this may run late and any
+-- number of times. It runs after holders.lua and marks.lua, in one script with them.
 --
 -- KEYS[1] the lock
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 -- ARGV[2] the owner
--- ARGV[3] the command that tells: PUBLISH or SPUBLISH
--- ARGV[4] the channel; like the marks it is no key, see release.lua
+-- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
+-- ARGV[4] the channel. Like the marks it is not passed as one of KEYS: see release.lua
 -- ARGV[5] what the timeout keys begin with
 -- ARGV[6] the waiting readers, ARGV[7] the waiting writers, ARGV[8] all that wait
 --
 -- Returns {1, time}  released
---         {0, time}  the owner holds no read side; at the most its mark went
+--         {0, time}  the owner does not hold the read side; at most its mark was taken away
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
@@ -22,13 +22,13 @@ if count then
   local stay = others(KEYS[1], ARGV[5], ARGV[2])
   if stay then
     redis.call('HDEL', KEYS[1], ARGV[2])
-    tell = stay == 1 -- perhaps only zombies stay: a writer sweeps on
+    tell = stay == 1 -- perhaps only zombies are left: a writer sweeps on
   else
     redis.call('DEL', KEYS[1])
     tell = true
   end
 end
--- The first one in any case: a grant that failed midway may have left it.
+-- The first key is deleted in any case: a grant that failed midway may have left it.
 for i = 1, tonumber(count) or 1 do
   redis.pcall('DEL', ARGV[5] .. ARGV[2] .. ':rwlock_timeout:' .. i)
 end
@@ -36,9 +36,9 @@ if unmark({readers = ARGV[6], writers = ARGV[7], waiting = ARGV[8]}, ARGV[2]) th
   tell = true
 end
 if tell then
-  -- Last, and never the release's failure: who may not publish still releases,
-  -- and waiters poll. Redisson's 1 wakes all that sleep; its 0 wakes one, also one
-  -- that is just going to sleep, for whom 1 would be lost.
+  -- The messages come last, by pcall, so that the release never fails by them: a user who may not
+  -- publish can still release, and waiters poll. Redisson's 1 wakes all that sleep. Its 0 wakes
+  -- one, also one that is just going to sleep and would miss the 1.
   redis.pcall(ARGV[3], ARGV[4], '1')
   redis.pcall(ARGV[3], ARGV[4], '0')
 end

@@ -1,16 +1,17 @@
--- Renews the lock for one reader: its own timeout keys, and the lock as far as
--- they need it. It never shortens a time to live.
+-- Renews one reader's hold: its own timeout keys, and the lock as far as they need it. It never
+-- shortens a time to live. It runs after holders.lua, in one script with it.
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the owner
--- ARGV[3] the least time to live that the hold is to have, in ms; 0: only look
+-- ARGV[3] the least time to live of the hold afterwards, in ms; 0: only look
 -- ARGV[4] what the timeout keys begin with
 --
--- Returns {1, time, time to live of the hold in ms}  the owner holds a read side
---         {1, time, the same, ms}                    likewise; but for so long only the lock
---                                                    was to live: another client had cut it
---         {0, time}                                  it does not
+-- Returns {1, time, time to live of the hold in ms}  the owner holds the read side
+--         {1, time, the same, ms}                    likewise; but the lock itself was to live
+--                                                    for only that many ms: another client had
+--                                                    cut its time to live
+--         {0, time}                                  the owner does not hold the read side
 --         {-1, time}                                 late: nothing was done
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -26,9 +27,9 @@ if lasts == -2 then
   return {0, now}
 end
 
--- The lock comes first: a reader must not outlast it. And also where that changes
--- nothing: a WAIT that follows counts from what its connection has written, and
--- what is there may be on no replica. A lock without end keeps none.
+-- The lock comes first: a reader must not outlast it. PEXPIRE runs even if it changes nothing: a
+-- WAIT that follows counts only what its connection has written, and the hold may not have reached
+-- any replica yet. A lock without an expiry is given none.
 local ttl, lease = redis.call('PTTL', KEYS[1]), tonumber(ARGV[3])
 if lease > 0 and ttl ~= -1 then
   redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(ttl, lease, lasts)))

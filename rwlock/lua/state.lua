@@ -1,15 +1,16 @@
--- Tells some of the holders of the lock, so that no call keeps the server for long
--- however many there are.
+-- Returns some of the holders of the lock. There may be many, and no call is to keep the server
+-- busy for long. It runs after holders.lua, in one script with it.
 --
 -- KEYS[1] the lock
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 -- ARGV[2] what the timeout keys begin with
--- ARGV[3] where to go on: the cursor of the last answer, '0' to begin
--- ARGV[4] how many fields to look at, about
+-- ARGV[3] where to go on: the cursor in the last reply; '0' to begin
+-- ARGV[4] about how many fields to look at
 --
 -- Returns {1, time, cursor, holder, count, left in ms, ...}
---         cursor: '0': that was the last of them
---         left: -1: without end; a reader's own, -2 if it is over; a writer's is the lock's
+--         cursor: '0': there are no more
+--         left: -1: without end. A reader's is its own, -2 if it is over; a writer's is the
+--         lock's
 local time = redis.call('TIME')
 local reply = {1, time[1] * 1000000 + time[2], '0'}
 if redis.call('HEXISTS', KEYS[1], 'mode') == 0 then

@@ -1,13 +1,13 @@
--- Counts a latch down by one. At zero the latch is gone. It follows once.lua and
--- generations.lua.
+-- Counts a latch down by one. At zero the latch is gone. It runs after once.lua and
+-- generations.lua, in one script with them.
 --
 -- KEYS[1] the count
 -- KEYS[2] the ledger
 -- KEYS[3] the record of generations
--- ARGV[5] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[5] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[6] the channel
 --
--- Returns {1, time, what is left}  counted; 0 also where there is no such latch
+-- Returns {1, time, what is left}  counted; 0 also if there is no such latch
 if again then
   return earlier()
 end
@@ -25,8 +25,8 @@ if not reply[1] then
   return reply
 end
 
--- The record is not needed for what has been done: a generation that is open in
--- it and has no count has ended at zero, or run out.
+-- The call has taken effect, so errors in writing the record are ignored. A generation that is open
+-- in the record and has no count has ended at zero, or run out.
 if last.state == 'o' then
   if left <= 0 then
     replace(last, 'z')

@@ -1,9 +1,10 @@
--- Deletes a latch, whatever its count. It follows once.lua and generations.lua.
+-- Deletes a latch, whatever its count. It runs after once.lua and generations.lua, in one script
+-- with them.
 --
 -- KEYS[1] the count
 -- KEYS[2] the ledger
 -- KEYS[3] the record of generations
--- ARGV[5] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[5] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[6] the channel
 --
 -- Returns {1, time, 0}  deleted
@@ -14,8 +15,8 @@ end
 if not value then
   return once(0, 0, true)
 end
--- The record first: a count that is gone while its generation is open counts as
--- zero.
+-- The record is changed first: a generation that is open in it, and whose count is gone, counts as
+-- ended at zero.
 local reply = once(1, 0, true, function()
   local failure = last.state == 'o' and replace(last, 'd')
   if failure then

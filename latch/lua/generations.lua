@@ -1,30 +1,29 @@
--- The generations of a latch: from each time it is set to its end. Beside the
--- count, which is all that Redisson has, stands a record of the last hundred, by
--- which a waiter that was not told knows that its generation has ended, and how.
+-- The generations of a latch. Each begins when the latch is set, and lasts to its end. Redisson has
+-- only the count. Beside it Holdfast keeps a record of the last hundred generations. From the
+-- record, a waiter that was not told learns that its generation has ended, and how.
 --
--- The record is the last key: a sorted set of "<state>:<number>:<end>" by the
--- number. Numbers grow. A state is o (open), z (ended at zero) or d (ended by
--- being deleted, or by running out). The end is when an open one runs out, in ms;
--- 0: never. Where Redisson ends a generation it stays open here until somebody
--- looks.
+-- The record is the last of KEYS: a sorted set of "<state>:<number>:<end>" by the number. Numbers
+-- grow. A state is o (open), z (ended at zero) or d (ended by being deleted, or by running out).
+-- The end is when an open generation runs out, in ms; 0: never. A generation that Redisson has
+-- ended stays open in the record until somebody looks.
 --
--- It finds: now; value and number, the count; text() and failed(). What follows it
--- finds last, the newest generation; one without a state if there is none.
+-- This file uses now; value and number, which are the count; text() and failed(). The scripts after
+-- it use last, the newest generation, which has no state if there is none.
 local record = KEYS[#KEYS]
 local ms = math.floor(now / 1000)
 local day = 24 * 3600 * 1000
 
--- parse reads what ZRANGE and its like return of one generation.
+-- parse returns the generation that ZRANGE, or a command like it, has replied.
 local function parse(members)
   local state, id, ends = string.match(members[1] or '', '^(%a):(%d+):(%d+)$')
   return {member = members[1], state = state, id = tonumber(id or 0), ends = tonumber(ends or 0)}
 end
 
--- All is read before anything is written.
+-- All reads come before the first write.
 local last = parse(redis.call('ZREVRANGE', record, 0, 0))
 local life = redis.call('PTTL', record)
 
--- keep puts off the end of the record where less than half of its time is left.
+-- keep puts off the expiry of the record, if less than half of its time is left.
 local function keep(ends)
   local whole = day + math.max(ends - ms, 0)
   if life < whole / 2 then
@@ -32,8 +31,7 @@ local function keep(ends)
   end
 end
 
--- replace has a generation stand in another state, or returns the error it failed
--- with.
+-- replace gives a generation another state. Returns the error if that fails.
 local function replace(g, state)
   local member = state .. ':' .. text(g.id) .. ':' .. text(g.ends)
   local failure = failed(redis.pcall('ZADD', record, text(g.id), member))
@@ -46,7 +44,8 @@ local function replace(g, state)
   return failure
 end
 
--- ended returns how a generation ended of which only the end is known.
+-- ended returns the state of a generation that has ended without a record of how: d if its end has
+-- passed, else z.
 local function ended(g)
   if g.ends > 0 and ms >= g.ends then
     return 'd'
@@ -54,8 +53,8 @@ local function ended(g)
   return 'z'
 end
 
--- begin opens a generation that runs out at ends, and returns it, or the error it
--- failed with.
+-- begin opens a generation that runs out at ends, and returns it. If that fails it returns the
+-- error too.
 local function begin(ends)
   if last.state == 'o' then
     replace(last, ended(last))

@@ -1,12 +1,12 @@
--- Tells a waiter how its generation of a latch stands. It follows read.lua and
--- generations.lua.
+-- Tells a waiter how its generation of a latch stands. It runs after read.lua and generations.lua,
+-- in one script with them.
 --
 -- KEYS[1] the count
 -- KEYS[2] the record of generations
--- ARGV[2] the generation; 0: whichever there is now
+-- ARGV[2] the generation; 0: the one that there is now
 --
--- Returns {0, time, generation, ms}  it is open, and runs out then; -1: never; one
---                                    that Redisson has set is recorded
+-- Returns {0, time, generation, ms}  it is open, and runs out after ms; -1: never. If
+--                                    Redisson has set it, it is recorded now
 --         {1, time}                  it ended at zero, or there is none
 --         {2, time}                  it was deleted, or ran out
 --         {3, time}                  how it stands is not known any more

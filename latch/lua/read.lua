@@ -1,11 +1,11 @@
--- Reads the count of a latch: the beginning of the scripts that change none.
+-- Reads the count of a latch. The scripts that do not change the count begin with this file.
 --
 -- KEYS[1] the count
 -- ARGV[1] not-after, in microseconds of the server's clock
 --
 -- Returns {-1, time}  late: nothing was done
 --
--- What follows it finds: now; value and number, the count; text() and failed().
+-- The scripts after it use now; value and number, which are the count; text() and failed().
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now > tonumber(ARGV[1]) then
@@ -17,7 +17,7 @@ if value and not string.match(value, '^%-?%d+$') then
 end
 local number = tonumber(value or 0)
 
--- text writes a number as Redis reads it.
+-- text formats a number so that Redis can read it.
 local function text(n)
   return string.format('%.0f', n)
 end

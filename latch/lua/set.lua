@@ -1,12 +1,12 @@
--- Sets the count of a latch that is not set, and so begins a generation. It
--- follows once.lua and generations.lua.
+-- Sets the count of a latch that is not set, and so begins a generation. It runs after once.lua and
+-- generations.lua, in one script with them.
 --
 -- KEYS[1] the count
 -- KEYS[2] the ledger
 -- KEYS[3] the record of generations
 -- ARGV[5] the count
 -- ARGV[6] how long the latch lasts, in ms; 0: for ever
--- ARGV[7] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[7] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[8] the channel
 --
 -- Returns {1, time, 0}  set
@@ -25,8 +25,8 @@ local reply = once(1, 0, false, function()
   end
   if lasts > 0 then
     failure = failed(redis.pcall('SET', KEYS[1], ARGV[5], 'PX', ARGV[6]))
-    -- To the very ms that the record has, so that who finds the count gone can
-    -- tell whether it ran out.
+    -- The expiry is the very ms that the record has. So a waiter that finds the count gone can tell
+    -- whether the latch has run out.
     redis.pcall('PEXPIREAT', KEYS[1], text(g.ends))
   else
     failure = failed(redis.pcall('SET', KEYS[1], ARGV[5]))

@@ -1,11 +1,12 @@
--- Tells whether this server is known to have kept its data, by its marker.
+-- Returns this server's marker, which shows whether the server is known to have kept its data. It
+-- writes a marker if it is told to.
 --
--- KEYS[1] the marker: "new:<time>:<set>" or "lost:<time>:<set>", the time by the server's
---         clock, in microseconds; one of an earlier version has no set
+-- KEYS[1] the marker: "new:<time>:<set>" or "lost:<time>:<set>". The time is by the server's
+--         clock, in microseconds. A marker of an earlier version has no set
 -- ARGV[1] not-after, in microseconds of the server's clock
--- ARGV[2] what to write if there is no marker: "new": a quorum begins with this
---         server; "lost": it has lost its data; "": nothing. "lost" also takes the
---         place of a marker whose time is still to come
+-- ARGV[2] what to write if there is no marker. "new": a quorum begins with this server;
+--         "lost": the server has lost its data; "": nothing. "lost" also replaces a marker
+--         whose time is still to come
 -- ARGV[3] the set of servers of the quorum that asks
 --
 -- Returns {1, time, the marker}  a string; "" if there is none

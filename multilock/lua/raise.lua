@@ -1,12 +1,12 @@
--- Raises the last token given to at least that number. It never lowers it, so it
--- may run late and any number of times.
+-- Raises the last token given to at least a number. It never lowers the token, so it may run late
+-- and any number of times.
 --
 -- KEYS[1] the last token given
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 -- ARGV[2] the number
--- ARGV[3] how long the token is kept, in ms, where it is not kept for ever. One ahead of
---         this server's clock is kept for as long as it is ahead besides: forgotten
---         before, it would be followed by a smaller one
+-- ARGV[3] how long the token is kept, in ms, unless it is kept for ever. A token that is ahead
+--         of this server's clock is kept for longer by as much as it is ahead: if it were
+--         forgotten sooner, a smaller one would follow
 --
 -- Returns {1, time}
 local time = redis.call('TIME')

@@ -1,11 +1,11 @@
--- Sets how many permits of a semaphore there are, if there is no such semaphore yet. It
--- follows once.lua and all.lua.
+-- Sets how many permits of a semaphore there are, if there is no such semaphore yet. It runs after
+-- once.lua and all.lua, in one script with them.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the ledger
 -- KEYS[3] how many there are in all: see all.lua
 -- ARGV[5] how many there are to be
--- ARGV[6] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[6] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[7] the channel
 --
 -- Returns {1, time, how many are free now}  set

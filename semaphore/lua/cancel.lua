@@ -1,11 +1,12 @@
--- Cancels a call of take.lua, with its lane and its number: what it took is given
--- back, and if it comes later it takes nothing. It follows once.lua and all.lua.
+-- Cancels a call of take.lua, on its lane and with its number. What the call has taken is given
+-- back. If the call comes later, it takes nothing. This runs after once.lua and all.lua, in one
+-- script with them.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the ledger
 -- KEYS[3] how many there are in all: see all.lua
--- ARGV[5] how many it was to take
--- ARGV[6] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[5] how many permits the call was to take
+-- ARGV[6] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[7] the channel
 --
 -- Returns {0, time, 0}  cancelled, now or by an earlier sending

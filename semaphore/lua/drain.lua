@@ -1,4 +1,4 @@
--- Takes all permits that are free. It follows once.lua.
+-- Takes all permits that are free. It runs after once.lua, in one script with it.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the ledger
@@ -10,7 +10,7 @@ end
 local taken = math.max(number, 0)
 return once(1, taken, true, function()
   if taken > 0 then
-    -- Not SET, which would take a time to live away.
+    -- Not SET, which would remove the key's time to live.
     return failed(redis.pcall('DECRBY', KEYS[1], text(taken)))
   end
 end)

@@ -1,7 +1,7 @@
--- Tells how many permits of a semaphore are free.
+-- Returns how many permits of a semaphore are free.
 --
 -- KEYS[1] how many permits are free
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 --
 -- Returns {1, time, how many; may be negative}
 local time = redis.call('TIME')

@@ -1,13 +1,13 @@
--- Adds permits to a semaphore: releases them, or changes how many there are in all. It
--- follows once.lua and all.lua.
+-- Adds permits to a semaphore: gives them back, or changes how many there are in all. It runs after
+-- once.lua and all.lua, in one script with them.
 --
 -- KEYS[1] how many permits are free; made if it is not there
 -- KEYS[2] the ledger
 -- KEYS[3] how many there are in all: see all.lua
 -- ARGV[5] how many to add; may be negative
--- ARGV[6] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[6] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[7] the channel
--- ARGV[8] 1: this changes how many there are in all; 0: they are given back
+-- ARGV[8] 1: this changes how many there are in all; 0: this gives permits back
 --
 -- Returns {1, time, how many are free now}
 if again then
@@ -22,18 +22,18 @@ end)
 if not reply[1] then
   return reply
 end
--- What is recorded is not needed for what has been done.
+-- The call has taken effect, so errors in recording how many there are in all are ignored.
 if not value and changes then
   setAll(free, now)
 elseif not value then
-  dropAll() -- of a semaphore that is gone
+  dropAll() -- it is of a semaphore that is gone
 elseif since > 0 and changes then
-  -- With more free than there were in all, nobody knows how many there are.
+  -- If more were free than there were in all, nobody knows how many there are.
   setAll(number > all and 0 or all + tonumber(ARGV[5]), since)
 elseif all > 0 and free > all then
   setAll(free, since) -- more were given back than there were
 end
--- Redisson takes the payload for a number of permits: at least 1.
+-- Redisson reads the message as a number of permits: it must be at least 1.
 if free > 0 and free > number then
   redis.pcall(ARGV[6], ARGV[7], text(free))
 end

@@ -1,19 +1,18 @@
--- Leases permits to a new owner, and takes back on the way some of those whose
--- leases are over.
+-- Leases permits to a new owner. On the way it takes back some permits whose leases are over.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the permits that are taken: a sorted set of ids by the ms of their expiry
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the lease, in ms
--- ARGV[3] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[4] the channel
--- ARGV[5] and on: the ids of the permits, which are the owner's alone
+-- ARGV[5] and on: the ids of the permits, which only this owner uses
 --
 -- Returns {1, time, time to live in ms}  granted, now or by an earlier sending
---         {0, time, ms}                  too few are free; how long until the next
---                                        lease is over; -1: none will be
+--         {0, time, ms}                  too few are free. ms: until the next lease is over;
+--                                        -1: none will be
 --         {-1, time}                     late: nothing was done
---         the error NOPERMITS            there are not as many in all, or none was ever set
+--         the error NOPERMITS            there are fewer in all, or the semaphore was never set
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now > tonumber(ARGV[1]) then
@@ -46,10 +45,10 @@ if value and not string.match(value, '^%-?%d+$') then
   return redis.error_reply('WRONGTYPE the key holds no whole number')
 end
 if live == #ids then
-  -- Granted before. The lease begins anew, as the owner will count it from the
-  -- sending that is answered. By way of a ms more, so that something is written in
-  -- the same ms too: a WAIT that follows on a new connection counts from what that
-  -- connection has written.
+  -- An earlier sending was granted. The lease begins anew, since the owner will count it from the
+  -- sending that is answered. The expiry goes by way of one ms more, so that something is written
+  -- within the same ms too. After a lost reply the call is sent again on a new connection, and a
+  -- WAIT there counts only what that connection has written.
   redis.call('ZADD', KEYS[2], 'XX', text(expiry + 1), ids[1])
   redis.call('ZADD', KEYS[2], 'XX', unpack(pairs))
   return {1, now, expiry - ms}
@@ -57,7 +56,8 @@ end
 local life = redis.call('PTTL', KEYS[1])
 local free = tonumber(value or 0)
 if value and #mine > 0 then
-  -- What is left of an earlier sending whose lease is over: it is asked for anew.
+  -- An earlier sending has left these, and their lease is over. They are given back, since this
+  -- call asks for them anew.
   redis.call('INCRBY', KEYS[1], #mine)
   local reply = redis.pcall('ZREM', KEYS[2], unpack(mine))
   if failed(reply) then
@@ -67,9 +67,9 @@ if value and #mine > 0 then
   free = free + #mine
 end
 
--- A bounded part of what is over, but as many as are asked for. What is free is
--- raised before the ids go, and lowered again if they do not, so that neither a
--- failure nor memory that is short makes the two differ.
+-- Takes back a bounded number of the permits whose leases are over, but at least as many as are
+-- asked for. The free count is raised before the ids go, and lowered again if they do not go. So
+-- neither a failure nor short memory makes the two differ.
 local over = value and redis.call('ZCOUNT', KEYS[2], '-inf', text(ms)) or 0
 local back = math.min(over, math.max(1000, #ids))
 if back > 0 then
@@ -82,7 +82,7 @@ if back > 0 then
   free = free + back
 end
 
--- tell tells the others what came free and is left.
+-- tell tells the waiters what is free, if something came free and is left.
 local function tell()
   if back > 0 and free > 0 then
     redis.pcall(ARGV[3], ARGV[4], text(free))
@@ -103,8 +103,8 @@ if free < #ids then
   return {0, now, math.max(tonumber(next) - ms, 0)}
 end
 
--- The ids are written before the permits are taken, so that none is gone without
--- one that holds it.
+-- The ids are written before the free count is lowered, so that no permit is gone without an id
+-- that holds it.
 redis.call('ZADD', KEYS[2], unpack(pairs))
 local reply = redis.pcall('DECRBY', KEYS[1], #ids)
 if failed(reply) then

@@ -1,7 +1,7 @@
--- Tells how long the lease of one permit lasts.
+-- Returns how long the lease of one permit still lasts.
 --
 -- KEYS[1] the permits that are taken: a sorted set of ids by the ms of their expiry
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 -- ARGV[2] the id
 --
 -- Returns {1, time, ms}  how long; -1: for ever

@@ -1,15 +1,15 @@
--- Gives permits back, each once, and tells the waiters. Ids are never used again,
--- so this may run late and any number of times.
+-- Gives permits back, each once, and tells the waiters. An id is never used again, so this may run
+-- late and any number of times.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the permits that are taken: a sorted set of ids by the ms of their expiry
--- ARGV[1] not-after: not looked at
--- ARGV[2] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[1] not-after: ignored
+-- ARGV[2] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[3] the channel
 -- ARGV[4] and on: the ids
 --
--- Returns {1, time}  all were taken, and are free
---         {0, time}  one was not, or its lease was over; the others are free
+-- Returns {1, time}  all of them were taken, and are free now
+--         {0, time}  one was not taken, or its lease was over; the others are free now
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ms = math.floor(now / 1000)
@@ -34,8 +34,8 @@ if #ids == 0 then
   return {0, now}
 end
 
--- ZREM first: it is allowed when memory is short, and after a first write INCRBY
--- is too.
+-- ZREM comes first: Redis allows it when memory is short, and after a first write it allows INCRBY
+-- too.
 redis.call('ZREM', KEYS[2], unpack(ids))
 if value then
   local reply = redis.pcall('INCRBY', KEYS[1], #ids)

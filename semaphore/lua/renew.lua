@@ -1,12 +1,12 @@
--- Renews the leases of permits, and never shortens one.
+-- Renews the leases of permits. It never shortens one.
 --
 -- KEYS[1] the permits that are taken: a sorted set of ids by the ms of their expiry
 -- ARGV[1] not-after, in microseconds of the server's clock
--- ARGV[2] the least time to live that they are to have, in ms; 0: only look
+-- ARGV[2] the least time to live of the leases afterwards, in ms; 0: only look
 -- ARGV[3] and on: the ids
 --
--- Returns {1, time, time to live in ms}  all are taken
---         {0, time}                      one is not, or its lease is over
+-- Returns {1, time, time to live in ms}  all of them are taken
+--         {0, time}                      one is not taken, or its lease is over
 --         {-1, time}                     late: nothing was done
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -29,16 +29,16 @@ for i = 3, #ARGV do
   least = math.min(least, math.max(score, expiry))
 end
 if #longer == 0 and expiry > ms then
-  -- There and back, since something must be written: a WAIT that follows counts from
-  -- what its connection has written, and what is there may be on no replica.
+  -- Moves one expiry on and back, since something must be written: a WAIT that follows counts only
+  -- what its connection has written, and the leases may not have reached any replica yet.
   local score = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[3]))
   longer = {string.format('%.0f', score + 1), ARGV[3], string.format('%.0f', score), ARGV[3]}
 end
 if #longer > 0 then
-  -- No id is empty: this only makes ZADD pass when memory is short, as anything
-  -- does after a first write.
+  -- No id is empty, so this removes nothing. It only makes ZADD pass when memory is short: after a
+  -- first write Redis allows the rest.
   redis.call('ZREM', KEYS[1], '')
   redis.call('ZADD', KEYS[1], 'XX', unpack(longer))
 end
--- At most some thirty years, which fit into a time.Duration.
+-- Some thirty years at most, which fit into a time.Duration.
 return {1, now, math.min(least - ms, 1e12)}

@@ -1,12 +1,12 @@
--- Sets how many permits there are in all, taken ones included. It follows
--- once.lua.
+-- Sets how many permits there are in all, including those that are taken. It runs after once.lua,
+-- in one script with it.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the ledger
--- KEYS[3] the permits that are taken, where that is known: a sorted set
--- ARGV[5] how many there are to be
+-- KEYS[3] the permits that are taken, if that is known: a sorted set
+-- ARGV[5] how many there are to be in all
 -- ARGV[6] 1: only if there is no such semaphore yet
--- ARGV[7] the command that tells: PUBLISH or SPUBLISH
+-- ARGV[7] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[8] the channel
 --
 -- Returns {1, time, how many are free now}  set

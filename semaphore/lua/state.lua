@@ -1,9 +1,9 @@
--- Tells how the permits stand. Permits whose lease is over count as free, whether
--- they have been taken back yet or not, so that asking writes nothing.
+-- Returns how many permits are free, and how many are taken. A permit whose lease is over counts as
+-- free, whether it has been taken back yet or not. So the script writes nothing.
 --
 -- KEYS[1] how many permits are free
 -- KEYS[2] the permits that are taken: a sorted set of ids by the ms of their expiry
--- ARGV[1] not-after: not looked at
+-- ARGV[1] not-after: ignored
 --
 -- Returns {1, time, how many are free, how many are taken}
 local time = redis.call('TIME')

@@ -1,4 +1,4 @@
--- Sets when the lease of one permit is over, be it sooner or later than now.
+-- Sets when the lease of one permit is over, sooner or later than it would be.
 --
 -- KEYS[1] the permits that are taken: a sorted set of ids by the ms of their expiry
 -- ARGV[1] not-after, in microseconds of the server's clock

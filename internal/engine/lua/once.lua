@@ -1,13 +1,13 @@
--- Has a call count once, however often it is sent: the beginning of every script
--- whose effect has no owner by whom it could be told whether it ran.
+-- Makes a call count once, however often it is sent. A script begins with this file if its effect
+-- has no owner, so that nothing else in Redis shows whether the call has run.
 --
--- Each call runs on a lane of its Client's ledger, which one call uses at a time,
--- and has a number that is greater than that of every earlier call on the lane.
--- The lane holds "<number> <status> <value>" of the last call that took effect.
--- A call of that number came before, and is answered as it was; one of a lower
--- number has been overtaken, nobody waits for it any more, and it does nothing.
+-- Each call runs on a lane of its Client's ledger, which only one call uses at a time. Its number
+-- is greater than that of every earlier call on the lane. The lane holds "<number> <status>
+-- <value>" of the last call that took effect. A call with that number has run before, and is
+-- answered as it was then. A call with a lower number has been overtaken: nobody waits for it any
+-- more, and it does nothing.
 --
--- KEYS[1] what it is about: a string, a whole number
+-- KEYS[1] what the call is about: a string, a whole number
 -- KEYS[2] the ledger of the Client: a hash {lane: last call}, with an expiry
 -- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the lane
@@ -18,8 +18,8 @@
 --         {0, time}              overtaken: nothing was done
 --         {-1, time}             late: nothing was done
 --
--- What follows it finds: now; value and number, what stands at KEYS[1]; again,
--- whether the call came before; earlier() and once().
+-- The scripts after it use now; value and number, which are what KEYS[1] holds; again, which says
+-- whether the call has run before; earlier() and once().
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now > tonumber(ARGV[1]) then
@@ -38,7 +38,7 @@ if value and not string.match(value, '^%-?%d+$') then
 end
 local number = tonumber(value or 0)
 
--- text writes a number as Redis reads it.
+-- text formats a number so that Redis can read it.
 local function text(n)
   return string.format('%.0f', n)
 end
@@ -50,15 +50,14 @@ local function failed(reply)
   end
 end
 
--- earlier returns what an earlier sending of the call was answered.
+-- earlier returns the answer of an earlier sending of the call.
 local function earlier()
   return {tonumber(status), now, tonumber(result)}
 end
 
--- once records the call and has it take effect, both or neither. effect returns
--- the error that it failed with, if it did, and then has left things as they were.
--- A call that frees something goes through when memory is short: PEXPIRE is
--- allowed then, and after a first write the rest is too.
+-- once records the call and makes it take effect, both or neither. If effect fails, it returns the
+-- error, and has left everything as it was. A call that frees something goes through when memory is
+-- short: Redis allows PEXPIRE then, and after a first write the rest too.
 local function once(outcome, value, frees, effect)
   if frees then
     redis.call('PEXPIRE', KEYS[2], ARGV[4])

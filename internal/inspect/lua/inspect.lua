@@ -1,27 +1,29 @@
--- Tells what stands at a name, and who holds it. It only reads.
+-- Returns what stands at a name, and who holds it. It only reads.
 --
 -- KEYS[1] the name
--- ARGV[1] not-after: not looked at
--- What may stand beside it; '' where nothing can. These are no keys of the call, so
--- that it goes on in a slot on the move and for who has no rights on them: what cannot
--- be read is not known.
+-- ARGV[1] not-after: ignored
+--
+-- ARGV[2] to ARGV[7] are keys that may stand beside the name; '' where there can be none. They are
+-- not passed as KEYS. So the call goes on in a slot on the move, and for a user who has no rights
+-- on them. What cannot be read is not known.
+--
 -- ARGV[2] the last token given
 -- ARGV[3] lock: until when the places in its queue are kept
 -- ARGV[4] read/write lock: until when the marks of its waiters count
 -- ARGV[5] read/write lock: what the timeout keys of its readers begin with
 -- ARGV[6] permits: those that are taken: a sorted set of ids by the ms of their expiry
 -- ARGV[7] latch: its generations
--- ARGV[8] where to go on among the holders: the cursor of the last answer, '0' to begin
--- ARGV[9] how many of them to look at, about, so that no call keeps the server for long
+-- ARGV[8] where to go on among the holders: the cursor in the last reply; '0' to begin
+-- ARGV[9] about how many holders to look at, so that no call keeps the server busy for long
 --
 -- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor,
 --          holder, count, ms, holder, count, ms, ...}
 --         kind: free, mutex, rwlock, permits, latch, count, unknown: a string
---         ms: a time to live; -1: without end; the holder's: '' if not known
---         holder: a field of the lock, or the id of a permit
+--         ms: a time to live; -1: without end; a holder's: '' if it is not known
 --         waiters: -1: not known
---         token: '' if there is none; value: '' likewise
---         cursor: '0': those were the last of the holders
+--         token, value: '' if there is none
+--         cursor: '0': there are no more holders
+--         holder: a field of the lock, or the id of a permit
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local ms = string.format('%.0f', math.floor(now / 1000))
@@ -54,14 +56,15 @@ local function told(kind, ttl, waiters, value, taken, holders, cursor)
   return reply
 end
 
--- lasting returns how long a permit is taken that ends at that ms; -1: without end.
+-- lasting returns for how many ms a permit is still taken whose lease is over at ends; -1: without
+-- end.
 local function lasting(ends)
   local left = tonumber(ends) - tonumber(ms)
   return left > 1e12 and -1 or left
 end
 
--- taken returns how many permits are taken, how many of those still listed are
--- over, and how long the last one lasts.
+-- taken returns how many permits are taken, how many of those still listed have a lease that is
+-- over, and for how long the last one is taken. It returns nil if none is listed.
 local function taken()
   local all = beside('ZCARD', ARGV[6]) or 0
   if all == 0 then
@@ -75,7 +78,7 @@ local function taken()
   return all - over, over, left
 end
 
--- permits tells of permits, and of some of those that are taken.
+-- permits returns the reply for permits, with some of those that are taken.
 local function permits(value, n, left)
   local page = beside('ZSCAN', ARGV[6], ARGV[8], 'COUNT', ARGV[9]) or {'0', {}}
   local holders, found = {}, page[2]
@@ -136,7 +139,7 @@ if mode ~= 'read' and mode ~= 'write' then
   mode = nil
 end
 
--- ours says whether the fields are all those of a lock.
+-- ours returns whether all the fields are those of a lock.
 local function ours(fields)
   for i = 1, #fields, 2 do
     local field, count = fields[i], fields[i + 1]
@@ -152,7 +155,7 @@ local function ours(fields)
   return true
 end
 
--- A few first: another program's hash may be large.
+-- Look at a few fields first: another program's hash may be large.
 local size = redis.call('HLEN', KEYS[1])
 if mode then
   size = size - 1
@@ -166,9 +169,9 @@ if not fields or not ours(fields) then
   return told('unknown', ttl, -1, '', 0, {})
 end
 
--- left returns how long a reader holds; '' if that is not known; -2: its keys have
--- all run out, and only its field is left. A server that is to get the slot takes a key
--- for missing that has not come yet, but refuses to say that of two at once.
+-- left returns for how long a reader still holds the lock, in ms; '' if that is not known; -2: its
+-- keys have all run out, and only its field is left. A server that is to get the slot takes a
+-- single key that has not come yet for missing, but refuses to say that of two keys at once.
 local function left(holder, count)
   if ARGV[5] == '' then
     return ''

@@ -1,9 +1,9 @@
--- Tries commands out, and tells which are refused for want of rights. What it makes
--- is gone after a second; where an expiry is refused it makes nothing.
+-- Tries commands, and returns those that are refused for want of rights. What it makes is gone
+-- after a second. If Redis refuses PEXPIRE, it makes nothing.
 --
--- KEYS[1] a key that is nobody's
--- KEYS[2..] others that are touched only by being named, which is checked too
--- ARGV[1] not-after: not looked at
+-- KEYS[1] a key that nobody uses
+-- KEYS[2..] others that are only named: Redis checks the rights on those too
+-- ARGV[1] not-after: ignored
 -- ARGV[2..] the commands, in lower case
 --
 -- Returns {1, time, the commands that are refused, with spaces between}
@@ -22,7 +22,8 @@ local arguments = {
 local function refused(command, ...)
   local reply = redis.pcall(command, key, ...)
   local text = type(reply) == 'table' and reply.err
-  -- The words of Redis 6 and 7.0, of 7.2 and later, and of who answers by a code.
+  -- The error texts of Redis 6 and 7.0, of Redis 7.2 and later, and of servers that answer with a
+  -- code.
   return text and (string.find(text, 'NOPERM', 1, true)
     or string.find(text, "can't run this command", 1, true)
     or string.find(text, "can't access", 1, true)

@@ -1,3 +1,5 @@
+// Queries of the lock, and its release by force.
+
 package rwlock
 
 import (
@@ -11,19 +13,18 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// NoExpiry is what Remaining returns for a lock that Redis holds without an
-// expiry. Holdfast never makes one.
+// NoExpiry is what Remaining returns for a lock that Redis holds without an expiry. Holdfast never
+// makes such a lock.
 const NoExpiry time.Duration = -1
 
-// Locked reports whether a writer holds the lock. All queries ask the master.
+// Locked reports whether a writer holds the lock. Like all queries, it asks the master.
 func (m *RWMutex) Locked(ctx context.Context) (bool, error) {
 	locked, _, err := m.look(ctx, "query", "")
 	return locked, err
 }
 
-// RLocked reports whether a reader holds the lock, also one under a write lock
-// of its own. Readers whose lease is over do not count, even if Redis still
-// lists them.
+// RLocked reports whether a reader holds the lock. A reader under its own write lock counts too.
+// Readers whose lease is over do not count, even if Redis still lists them.
 func (m *RWMutex) RLocked(ctx context.Context) (bool, error) {
 	rlocked := false
 	_, err := m.walk(ctx, "query", func(h holder) bool {
@@ -33,8 +34,8 @@ func (m *RWMutex) RLocked(ctx context.Context) (bool, error) {
 	return rlocked, err
 }
 
-// ReadHolds returns how many leases all readers together have on the lock. It
-// goes over them as RHolders does.
+// ReadHolds returns how many leases all readers together have on the lock. It goes over them as
+// RHolders does.
 func (m *RWMutex) ReadHolds(ctx context.Context) (int, error) {
 	holds := 0
 	_, err := m.walk(ctx, "query", func(h holder) bool {
@@ -46,34 +47,32 @@ func (m *RWMutex) ReadHolds(ctx context.Context) (int, error) {
 	return holds, err
 }
 
-// HeldBy reports whether that owner, of this process or another, is the writer.
+// HeldBy reports whether owner, of this process or another, is the writer.
 func (m *RWMutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 	count, err := m.HoldCount(ctx, owner)
 	return count > 0, err
 }
 
-// RHeldBy reports whether that owner, of this process or another, is a reader.
+// RHeldBy reports whether owner, of this process or another, is a reader.
 func (m *RWMutex) RHeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 	count, err := m.RHoldCount(ctx, owner)
 	return count > 0, err
 }
 
-// HoldCount returns how many leases that owner has as the writer; 0 if it is
-// not.
+// HoldCount returns how many leases owner has as the writer; 0 if it is not the writer.
 func (m *RWMutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	_, count, err := m.look(ctx, "query", owner.String()+writes)
 	return count, err
 }
 
-// RHoldCount returns how many leases that owner has as a reader; 0 if it is none.
+// RHoldCount returns how many leases owner has as a reader; 0 if it is not a reader.
 func (m *RWMutex) RHoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	_, count, err := m.look(ctx, "query", owner.String())
 	return count, err
 }
 
-// Holder returns who holds the lock as its writer; the zero Owner if nobody
-// does. A holder whose id is no Owner's gives an error that matches
-// ErrBadArgument.
+// Holder returns the owner that holds the lock as its writer; the zero Owner if there is no writer.
+// If the writer's id is not an Owner's, the error matches ErrBadArgument.
 func (m *RWMutex) Holder(ctx context.Context) (lease.Owner, error) {
 	id, err := m.writer(ctx, "query")
 	if err != nil || id == "" {
@@ -82,12 +81,13 @@ func (m *RWMutex) Holder(ctx context.Context) (lease.Owner, error) {
 	return lease.ParseOwner(id)
 }
 
-// RHolders returns who holds the lock as readers, in no order. A holder whose id
-// is no Owner's gives an error that matches ErrBadArgument.
+// RHolders returns the owners that hold the lock as readers, in no order. If the id of one is not
+// an Owner's, the error matches ErrBadArgument.
 //
-// It asks for about 256 readers at a time, so that Redis serves others in between. A
-// reader that is in from the beginning to the end is in the list once; one that
-// comes or goes meanwhile may be in it or not. A failover meanwhile may cost some.
+// It asks for about 256 readers at a time, so that Redis serves others in between. A reader that
+// holds the lock from the beginning to the end of the call is in the list once. A reader that comes
+// or goes meanwhile may be in it or not. If there is a failover meanwhile, some readers may be
+// missing.
 func (m *RWMutex) RHolders(ctx context.Context) ([]lease.Owner, error) {
 	ids, err := m.readers(ctx, "query")
 	if err != nil {
@@ -104,9 +104,8 @@ func (m *RWMutex) RHolders(ctx context.Context) ([]lease.Owner, error) {
 	return all, nil
 }
 
-// Remaining returns how long the lock stays held if nobody renews or releases:
-// 0 if nobody holds it, NoExpiry if that has no end. It goes over the readers as
-// RHolders does.
+// Remaining returns how long the lock stays held if nobody renews or releases it: 0 if nobody holds
+// it, NoExpiry if that time has no end. It goes over the readers as RHolders does.
 func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 	until, endless := int64(0), false
 	now, err := m.walk(ctx, "query", func(h holder) bool {
@@ -119,13 +118,11 @@ func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 	return time.Duration(max(until-now, 0)) * time.Microsecond, err
 }
 
-// ForceRelease takes the lock from its writer, whoever that is, and tells the
-// waiters; readers that are in stay in. It reports whether there was a writer.
-// Its leases end at once if they are of this Client, otherwise with their next
-// renewal; in both cases with ErrLost.
+// ForceRelease takes the lock from its writer, whichever owner that is, and tells the waiters.
+// Readers keep the lock. It reports whether there was a writer. The writer's leases end with
+// ErrLost: at once if they are of this Client, otherwise with their next renewal.
 //
-// Work of the holder may still be going on: this is for people who know that it
-// is not.
+// The holder may still be at work: ForceRelease is for people who know that it is not.
 func (m *RWMutex) ForceRelease(ctx context.Context) (bool, error) {
 	id, err := m.writer(ctx, "force release")
 	if err != nil || id == "" {
@@ -134,9 +131,8 @@ func (m *RWMutex) ForceRelease(ctx context.Context) (bool, error) {
 	return m.force(ctx, m.writing(), releaseScript, []string{id})
 }
 
-// RForceRelease takes the lock from all its readers, as RHolders finds them; a writer
-// that is in stays in. It reports whether there was a reader. Otherwise it is as
-// ForceRelease.
+// RForceRelease takes the lock from all its readers, as RHolders finds them. A writer keeps the
+// lock. It reports whether there was a reader. Otherwise it is like ForceRelease.
 func (m *RWMutex) RForceRelease(ctx context.Context) (bool, error) {
 	ids, err := m.readers(ctx, "force release")
 	if err != nil {
@@ -145,8 +141,8 @@ func (m *RWMutex) RForceRelease(ctx context.Context) (bool, error) {
 	return m.force(ctx, m.reading(), rreleaseScript, ids)
 }
 
-// force releases holders by their ids: if a reply is lost and the call sent
-// again, whoever got the lock meanwhile keeps it.
+// force releases holders by their ids. So if a reply is lost and the call is sent again, an owner
+// that got the lock meanwhile keeps it.
 func (m *RWMutex) force(ctx context.Context, side lease.Resource, release *conn.Script, ids []string) (bool, error) {
 	if len(ids) == 0 {
 		return false, nil
@@ -164,17 +160,17 @@ func (m *RWMutex) force(ctx context.Context, side lease.Resource, release *conn.
 	return true, nil
 }
 
-// writes is how the field of a writer ends.
+// writes is what the field of a writer ends with.
 const writes = ":write"
 
-// pageSize is about how many fields of the lock one call looks at: two or three
-// milliseconds of the server's time.
+// pageSize is about how many fields of the lock one call looks at. That takes the server two or
+// three milliseconds.
 const pageSize = 256
 
-// noEnd is the end of what has none.
+// noEnd stands for the end of a hold that has none.
 const noEnd = -1
 
-// holder is who holds the lock.
+// holder is one holder of the lock.
 type holder struct {
 	id     string
 	writes bool
@@ -182,8 +178,8 @@ type holder struct {
 	until  int64 // on the server's clock, in microseconds, or noEnd
 }
 
-// look asks whether a writer holds the lock, and for the count of the holder whose field
-// is called that. What it costs does not grow with the number of readers.
+// look asks whether a writer holds the lock, and for the count of the holder with that field. Its
+// cost does not grow with the number of readers.
 func (m *RWMutex) look(ctx context.Context, op, field string) (locked bool, count int, err error) {
 	if m.err != nil {
 		return false, 0, m.fail(op, m.err)
@@ -201,7 +197,7 @@ func (m *RWMutex) walk(ctx context.Context, op string, more func(holder) bool) (
 	if m.err != nil {
 		return 0, m.fail(op, m.err)
 	}
-	seen := make(map[string]bool) // a scan may tell a field twice
+	seen := make(map[string]bool) // a scan may return a field twice
 	for cursor := "0"; ; {
 		call := m.place.call(stateScript, m.place.at.Timeouts, cursor, pageSize)
 		if err := m.engine.Conn.Run(ctx, call); err != nil {
@@ -225,7 +221,7 @@ func (m *RWMutex) walk(ctx context.Context, op string, more func(holder) bool) (
 	}
 }
 
-// parseHolder returns what a field says, and whether its lease goes on.
+// parseHolder returns the holder that a field names, and whether its lease lasts.
 func parseHolder(field, count string, left, now int64) (h holder, live bool) {
 	h.id, h.writes = strings.CutSuffix(field, writes)
 	h.count, _ = strconv.Atoi(count)

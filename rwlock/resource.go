@@ -1,3 +1,5 @@
+// Both sides of the lock as package lease sees them: their calls, and how they wait.
+
 package rwlock
 
 import (
@@ -9,19 +11,18 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// tokenLife is how long the token of a name is kept that nobody write-locks. It
-// is longer than any lease; without it the keys of names used once would stay
-// for ever.
+// tokenLife is how long Redis keeps the token of a name that nobody write-locks. It is longer than
+// any lease. Without it the keys of names that are used once would stay for ever.
 const tokenLife = 7 * 24 * time.Hour
 
-// markLife is how long the mark of a waiter counts that no longer refreshes it.
-// Waiters ask at least every engine.PollBound, and so refresh it three times.
+// markLife is how long a waiter's mark counts after the waiter has last refreshed it. A waiter asks
+// at least once in each engine.PollBound, and so refreshes its mark three times in that time.
 const markLife = 3 * engine.PollBound
 
-// place is the lock as both its sides see it.
+// place is what the two sides of the lock share.
 type place struct {
 	name      string
-	line      string // the queue of this process for it
+	line      string // the key of this process's line for it
 	at        keys.RW
 	tokenLife int64 // ms, 0 for ever
 }
@@ -29,13 +30,12 @@ type place struct {
 func (p *place) Name() string { return p.name }
 func (p *place) Key() string  { return p.at.Hash }
 
-// call is a run of a script on the lock's own key alone: it goes on in a slot
-// that is on the move.
+// call returns a run of a script on the lock's own key alone. So it goes on in a slot on the move.
 func (p *place) call(s *conn.Script, args ...any) *conn.Call {
 	return &conn.Call{Script: s, Keys: []string{p.at.Hash}, Args: args}
 }
 
-// acquire is a run of one of the two scripts that grant.
+// acquire returns a run of one of the two scripts that grant.
 func (p *place) acquire(s *conn.Script, args ...any) *conn.Call {
 	return &conn.Call{
 		Script: s,
@@ -44,25 +44,26 @@ func (p *place) acquire(s *conn.Script, args ...any) *conn.Call {
 	}
 }
 
-// release is a run of one of the two scripts that release, for any holder, also
-// one that is no Owner.
+// release returns a run of one of the two scripts that release, for any holder, also one whose id
+// is not an Owner's.
 func (p *place) release(s *conn.Script, holder, publish string) *conn.Call {
 	return p.call(s, holder, publish, p.at.Channel, p.at.Timeouts, p.at.Readers, p.at.Writers, p.at.Waiting)
 }
 
-// asking is one who asks for a side: since when, and whether it waits. Who waits
-// is known in Redis by a mark that bears the time since when, so that processes
-// that take turns do so in the order in which their waiters came.
+// asking is a caller that asks for one side: since when, and whether it waits. In Redis a waiter
+// has a mark, with the time since when it waits. So processes take turns in the order in which
+// their waiters came.
 type asking struct {
 	since time.Time
 	waits bool
-	asked bool // once, so that it asks again as the first of its process
+	asked bool // it has asked before; it asks again only as the head of its line
 }
 
-// marks returns what the scripts that grant are told of it: for how long it has
-// waited, and how long its mark is to count. Who asks for the first time leaves
-// none: it may come to stand behind others of its process, who would then wait for
-// one that waits for its mark, while it cannot ask.
+// marks returns what the caller tells the scripts that grant: for how many ms it has waited, -1 if
+// it only tries; and for how many ms its mark is to count. A caller that asks for the first time
+// leaves no mark, since it may come to stand behind others of its process, where it cannot ask.
+// With a mark, a waiter of another process might wait for it, while those before it in the line
+// wait for that waiter.
 func (a *asking) marks() (waited, life int64) {
 	if !a.waits {
 		return -1, 0
@@ -74,13 +75,13 @@ func (a *asking) marks() (waited, life int64) {
 	return time.Since(a.since).Milliseconds(), life
 }
 
-// linePrefix is how the line of a read/write lock begins. No synchronizer has such a name,
-// so the line is nobody else's: not that of a Mutex of the same name, which listens
-// elsewhere, nor that of a lock which shares the channel.
+// linePrefix is what the line of a read/write lock begins with. No synchronizer has a name that
+// begins so, and nothing else shares the line: neither a Mutex of the same name, which listens on
+// another channel, nor a lock that shares the channel.
 const linePrefix = "holdfast_rw:"
 
-// waiting puts readers and writers of one process in one line: whoever came
-// first is its head, and asks for its own side.
+// waiting puts the readers and the writers of one process in one line. The first that came is its
+// head, and asks for its own side.
 func (a *asking) waiting(p *place, grant engine.Grant) engine.Waiting {
 	return engine.Waiting{Key: p.line, Channel: p.at.Channel, Grant: grant, Marks: a.waits}
 }
@@ -94,7 +95,8 @@ type writing struct {
 func (w *writing) Kind() string            { return "rwlock.write" }
 func (w *writing) Waiting() engine.Waiting { return w.waiting(w.place, engine.Exclusive) }
 
-// TokenKey is lease.Fenced's: readers show tokens too, and a quorum writes them back.
+// TokenKey is lease.Fenced's. It is for both sides: readers show tokens too, and a quorum writes
+// them back.
 func (p *place) TokenKey() string { return p.at.Token }
 
 func (w *writing) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
@@ -119,7 +121,7 @@ func (w *writing) Release(owner lease.Owner, publish string) *conn.Call {
 type reading struct {
 	*place
 	asking
-	under *lease.Lease // of the write side, where that is why it asks
+	under *lease.Lease // the write lease under which it asks; nil if there is none
 }
 
 func (r *reading) Kind() string            { return "rwlock.read" }

@@ -1,10 +1,10 @@
-// Package rwlock is the read/write lock, in the layout of Redisson's
-// RReadWriteLock, so that Go and Java processes exclude each other: any number
-// of readers hold it together, or one writer alone.
+// Package rwlock is the read/write lock: any number of readers hold it together, or one writer
+// holds it alone. Its layout is that of Redisson's RReadWriteLock, so Go and Java processes exclude
+// each other.
 //
-// Neither side starves the other, across processes too: whoever waits is let in
-// in the order of coming, except that readers whom a writer was let in before go
-// ahead of the next one.
+// Neither side starves the other, also across processes: waiters are let in in the order in which
+// they came. There is one exception: readers that already waited when a writer was let in go ahead
+// of the next writer.
 //
 // Programs make an RWMutex with Client.RWMutex.
 package rwlock
@@ -20,9 +20,9 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// RWMutex is a lock that many readers, or one writer, hold, shared by whoever
-// names it. It holds no state: a value may be used by any number of goroutines,
-// and what differs from holder to holder is in the Lease that each call returns.
+// RWMutex is a lock that many readers, or one writer, hold. All callers that use its name share it.
+// It holds no state: any number of goroutines may use one value, and what differs from holder to
+// holder is in the Lease that each call returns.
 //
 // As a lease.Locker it is its write side.
 type RWMutex struct {
@@ -34,8 +34,8 @@ type RWMutex struct {
 
 var _ lease.Locker = (*RWMutex)(nil)
 
-// New returns the lock of that name, which stands at key in Redis. It does no
-// I/O; what is wrong with the arguments, each call says.
+// New returns the lock of that name, which stands at key in Redis. It does no I/O. If an argument
+// is wrong, every call on the lock says so.
 func New(e *engine.Engine, name, key string, settings lease.Settings) *RWMutex {
 	m := &RWMutex{engine: e, settings: settings, place: place{name: name, line: linePrefix + key}}
 	m.place.at, m.err = keys.ForRW(key)
@@ -45,7 +45,7 @@ func New(e *engine.Engine, name, key string, settings lease.Settings) *RWMutex {
 	return m
 }
 
-// Broken returns a lock of which every call fails with err.
+// Broken returns a lock whose calls all fail with err.
 func Broken(name string, err error) *RWMutex {
 	return &RWMutex{place: place{name: name}, err: err}
 }
@@ -56,39 +56,37 @@ func (m *RWMutex) Name() string { return m.place.name }
 // Place implements lease.Placed.
 func (m *RWMutex) Place() string { return lease.PlaceOf(m.engine, m.place.Key()) }
 
-// Lock waits until nobody else holds the lock, and returns the Lease of a writer,
-// which the caller must release. Its token is greater than that of every writer
-// before. A context made by Lease.Context of a write lease on this same lock
-// re-enters it: that returns at once, with a Lease of its own. One that carries
-// a read lease, and no write lease, gets ErrUpgrade at once: it would wait for
-// itself.
+// Lock waits until nobody else holds the lock, and returns the Lease of a writer, which the caller
+// must release. Its token is greater than that of every earlier writer. A context made by
+// Lease.Context of a write lease on this same lock re-enters it: Lock then returns at once, with a
+// Lease of its own. A context that carries a read lease, and no write lease, gets ErrUpgrade at
+// once: the call would wait for itself.
 //
-// It waits as long as ctx allows. When ctx ends first the error matches ctx's
-// and, if the lock was found held, ErrBusy; nothing is left behind, and nobody
-// else's hold is touched. Transient errors of Redis are retried until ctx ends;
-// ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at
-// once. The lease of an ended hold, carried by ctx, gives its own error.
+// Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and ErrBusy
+// if the lock was found held. Nothing is left behind then, and nobody else's hold is touched.
+// Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and
+// ErrBadArgument are returned at once. If ctx carries a lease whose hold has ended, Lock returns
+// the error of that lease.
 func (m *RWMutex) Lock(ctx context.Context) (*lease.Lease, error) {
 	return m.lock(ctx, "lock", true)
 }
 
-// TryLock is Lock without the wait: one request, no subscription. If another
-// holds the lock, or waits for it, the error matches ErrBusy: a try does not
-// overtake who waits. If Redis does not answer within 3 s, or before ctx's
-// deadline, the error matches ErrUnavailable.
+// TryLock is Lock without the wait: one request, no subscription. If another holds the lock, or
+// waits for it, the error matches ErrBusy: a try does not overtake a waiter. If Redis does not
+// answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return m.lock(ctx, "try lock", false)
 }
 
-// RLock waits until no writer holds the lock, and returns the Lease of a reader,
-// which the caller must release. Its token is that of the last writer, 0 if none
-// is known. While a writer that came earlier waits, a new reader waits behind it,
-// but for no more than one such writer. Otherwise RLock is as Lock.
+// RLock waits until no writer holds the lock, and returns the Lease of a reader, which the caller
+// must release. Its token is that of the last writer, 0 if none is known. While a writer that came
+// earlier waits, a new reader waits behind it, but for no more than one such writer. Otherwise
+// RLock is like Lock.
 //
-// A context that carries a read lease re-enters it at once, whoever waits. So
-// does one that carries a write lease, with a read hold of its own beside the
-// write hold. The two may be released in any order: if the write lease is
-// released first the reader stays in, and others may join it.
+// A context that carries a read lease re-enters it at once, whoever waits. So does a context that
+// carries a write lease; the reader then has a read hold of its own beside the write hold. The two
+// may be released in any order: if the write lease is released first, the reader keeps the lock,
+// and others may join it.
 func (m *RWMutex) RLock(ctx context.Context) (*lease.Lease, error) {
 	return m.rlock(ctx, "lock", true)
 }
@@ -141,10 +139,9 @@ func (m *RWMutex) rlock(ctx context.Context, op string, wait bool) (*lease.Lease
 	return m.request(r, wait).Acquire(ctx)
 }
 
-// rlockUnder takes the read side under a write hold of one's own. It does not
-// wait: who holds the write side is in, and those in line wait for just that. The
-// read hold has an owner of its own, so that two of them under one write hold do
-// not share a field.
+// rlockUnder takes the read side under the caller's own write hold. It does not wait: the caller
+// holds the lock already, and the waiters wait for just that hold. The read hold has an owner of
+// its own, so that two read holds under one write hold do not share a field.
 func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *lease.Lease) (*lease.Lease, error) {
 	if err := w.Err(); err != nil {
 		return nil, err
@@ -155,7 +152,7 @@ func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *lease.Lease) (*l
 	if !errors.Is(err, errs.Busy) {
 		return l, err
 	}
-	// Redis does not have the write hold, which is therefore over.
+	// Redis does not have the write hold, so that hold is over.
 	m.engine.EndHeld(m.place.Key(), w.Owner().String(), errs.Lost)
 	if err := w.Err(); err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
-// The transitions of the lock. Each file opens with its contract; what begins
-// with r is the read side's. holders and marks are what several of them share.
+// The scripts of the lock. Each file opens with its contract. A script of the read side has the
+// name of the write side's, with an r before it. Several scripts begin with holders, marks or both.
 var (
 	//go:embed lua/holders.lua
 	holders string

@@ -1,6 +1,5 @@
-// Package latch is the countdown latch, in the layout of Redisson's
-// RCountDownLatch: at the latch's name a count that goes with zero, so that Go and
-// Java processes count down and wait together.
+// Package latch is the countdown latch, in the layout of Redisson's RCountDownLatch: a count at the
+// latch's name, which is deleted at zero. So Go and Java processes count down and wait together.
 //
 // Programs make a Latch with Client.Latch.
 package latch
@@ -20,16 +19,16 @@ import (
 const (
 	kind = "latch" // for errors, spans and metrics
 
-	// most is the highest count: the scripts count in doubles.
+	// most is the greatest count: the scripts count in doubles.
 	most = 1 << 53
 )
 
-// Latch is a count that is shared by whoever names it: some set it and wait for
-// it, some count it down. At zero everybody who waits goes on, and the latch is
-// gone; it may be set again, which begins another generation.
+// Latch is a count. All callers that use its name share it: some set it and wait for it, others
+// count it down. At zero all waiters go on, and the latch is gone. It may be set again, which
+// begins another generation.
 //
-// It holds no state: a value may be used by any number of goroutines. Each call
-// counts once, however often it had to be sent.
+// A Latch holds no state: any number of goroutines may use one value. Each call counts once,
+// however often it had to be sent.
 type Latch struct {
 	engine *engine.Engine
 	name   string
@@ -38,8 +37,8 @@ type Latch struct {
 	err    error // why it cannot be used
 }
 
-// New returns the latch of that name, which stands at key in Redis. It does no
-// I/O; what is wrong with the arguments, each call says.
+// New returns the latch of that name, which stands at key in Redis. It does no I/O. If an argument
+// is wrong, every call on the latch says so.
 func New(e *engine.Engine, name, key string) *Latch {
 	l := &Latch{engine: e, name: name}
 	l.at, l.err = keys.ForLatch(key)
@@ -47,13 +46,13 @@ func New(e *engine.Engine, name, key string) *Latch {
 	return l
 }
 
-// Broken returns a latch of which every call fails with err.
+// Broken returns a latch whose calls all fail with err.
 func Broken(name string, err error) *Latch { return &Latch{name: name, err: err} }
 
 // Name returns the name that the latch was made with.
 func (l *Latch) Name() string { return l.name }
 
-// Option says how a latch is set.
+// Option says how TrySetCount sets a latch.
 type Option func(*settings)
 
 type settings struct {
@@ -61,18 +60,18 @@ type settings struct {
 	set  bool
 }
 
-// ExpiresIn has the latch run out d after it was set, at least 1 ms, if it has not
-// come to zero by then: those who wait have ErrDeleted, within 1.25 s of it. A
-// latch without it lasts until somebody counts it down or deletes it.
+// ExpiresIn makes the latch run out d after it was set, if it has not come to zero by then. d is at
+// least 1 ms. Waiters then get ErrDeleted, within 1.25 s of it. Without ExpiresIn a latch lasts
+// until somebody counts it down or deletes it.
 func ExpiresIn(d time.Duration) Option {
 	return func(s *settings) { s.life, s.set = d, true }
 }
 
-// TrySetCount sets the count to n, at least 1, if the latch is not set: if it never
-// was, or has come to zero, run out or been deleted. It reports whether it did.
+// TrySetCount sets the count to n, at least 1, if the latch is not set: if it was never set, has
+// come to zero, has run out or was deleted. It reports whether it did.
 //
-// If ctx ends before Redis has answered, the error matches ctx's and, if it may
-// have been set or may still be, ErrUnknown; so it is with Delete.
+// If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown
+// if the latch may have been set, or may still be. The same holds for Delete.
 func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bool, error) {
 	s := settings{}
 	for _, o := range options {
@@ -88,15 +87,15 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bo
 	return l.change(ctx, "set", setScript, n, s.life.Milliseconds())
 }
 
-// CountDown counts the latch down by one, and returns what is left; 0 also if the
-// latch is not set, where it does nothing. Each call counts once, even if Redis
-// was asked again because its answer was lost.
+// CountDown counts the latch down by one, and returns what is left. If the latch is not set, it
+// does nothing and returns 0. Each call counts once, even if Redis was asked again because its
+// answer was lost.
 //
-// It goes on when ctx is cancelled, so that a deferred CountDown is always right.
-// If it is not answered within 5 s it returns an error that matches ErrUnknown and
-// goes on in the background, for up to 5 minutes: it must not be repeated. It then counts
-// in whatever generation it finds, also one that was set after it was called: where a
-// latch is set anew within minutes give each round a name of its own.
+// CountDown goes on when ctx is cancelled, so that a deferred CountDown is always right. If it is
+// not answered within 5 s, it returns an error that matches ErrUnknown, and goes on in the
+// background for up to 5 minutes. The caller must not repeat it then. The call counts in whatever
+// generation it finds, also in one that was set after the call began. If a latch is set anew within
+// minutes, give each round a name of its own.
 func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 	if l.err != nil {
 		return 0, l.fail("count down", l.err)
@@ -110,7 +109,7 @@ func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 	return call.Int(2), nil
 }
 
-// Count returns the count; 0 if the latch is not set. The master is asked.
+// Count returns the count; 0 if the latch is not set. It asks the master.
 func (l *Latch) Count(ctx context.Context) (int64, error) {
 	if l.err != nil {
 		return 0, l.fail("query", l.err)
@@ -122,14 +121,14 @@ func (l *Latch) Count(ctx context.Context) (int64, error) {
 	return call.Int(2), nil
 }
 
-// Delete deletes the latch, whatever its count, and reports whether it was set.
-// Those who wait have ErrDeleted.
+// Delete deletes the latch, whatever its count, and reports whether it was set. Waiters get
+// ErrDeleted.
 func (l *Latch) Delete(ctx context.Context) (bool, error) {
 	return l.change(ctx, "delete", deleteScript)
 }
 
-// change runs a call that counts once and that ctx bounds, and reports whether it
-// did something.
+// change runs a call that counts once, for as long as ctx allows. It reports whether the call did
+// something.
 func (l *Latch) change(ctx context.Context, op string, script *conn.Script, args ...any) (bool, error) {
 	if l.err != nil {
 		return false, l.fail(op, l.err)
@@ -145,7 +144,8 @@ func (l *Latch) change(ctx context.Context, op string, script *conn.Script, args
 	return call.Status() == engine.Done, nil
 }
 
-// once is a call that counts once; how to tell is its last two arguments.
+// once returns a call that counts once. Its last two arguments are the command that publishes and
+// the channel.
 func (l *Latch) once(script *conn.Script, publish string, args ...any) engine.Once {
 	return engine.Once{
 		Script: script,
@@ -155,7 +155,7 @@ func (l *Latch) once(script *conn.Script, publish string, args ...any) engine.On
 	}
 }
 
-// channel returns where the end is told.
+// channel returns the latch's channel.
 func (l *Latch) channel(sharded bool) string {
 	if sharded {
 		return l.at.Sharded

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// The transitions of the latch. Each file opens with its contract.
+// The scripts of the latch. Each file opens with its contract.
 var (
 	//go:embed lua/generations.lua
 	generationsSource string
@@ -32,7 +32,7 @@ var (
 	countScript     = conn.NewScript("latch/count", readSource+countSource)
 )
 
-// once is a script whose calls count once.
+// once returns a script whose calls count once.
 func once(name, body string) *conn.Script {
 	return conn.NewScript("latch/"+name, engine.OnceSource(generationsSource+body))
 }

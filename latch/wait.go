@@ -1,3 +1,5 @@
+// Waiting for one generation of a latch.
+
 package latch
 
 import (
@@ -11,20 +13,19 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Wait waits until the count is zero. It returns at once if it is, or if the latch
-// is not set.
+// Wait waits until the count is zero. It returns at once if it is, or if the latch is not set.
 //
-// It waits for the generation that it found when it was called: if the latch comes
-// to zero and is set again before it could look, it returns all the same. If the
-// latch is deleted or runs out while it waits, the error matches ErrDeleted; if Redis
-// has lost its data meanwhile, or the process stood still for so long that Redis has
-// forgotten the generation (a hundred generations, or a day), ErrUnknown. When ctx ends
-// first, the error matches ctx's and ErrBusy. Transient errors of Redis are retried until
-// ctx ends; ErrWrongType, ErrDenied and the like are returned at once.
+// Wait waits for the generation that it found when it was called. If the latch comes to zero and is
+// set again before Wait could look, Wait returns nil all the same. If the latch is deleted or runs
+// out while Wait waits, the error matches ErrDeleted. If Redis has lost its data meanwhile, or the
+// process stood still for so long that Redis has forgotten the generation (a hundred generations,
+// or a day), the error matches ErrUnknown. If ctx ends first, the error matches ctx's error and
+// ErrBusy. Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrDenied and the
+// like are returned at once.
 //
-// Redisson keeps no generations. A latch that a Java process has counted down to
-// zero and set again before this one looked counts as still open, and one that it
-// has deleted as zero.
+// Redisson keeps no generations. If a Java process has counted a latch down to zero and set it
+// again before Wait looked, the latch counts as still open. If a Java process has deleted it, the
+// count counts as zero.
 func (l *Latch) Wait(ctx context.Context) error {
 	if l.err != nil {
 		return l.fail("wait for", l.err)
@@ -32,7 +33,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 	ctx, span := l.engine.Telemetry.Acquire(ctx, kind, l.name)
 	w := wait{latch: l}
 	err := w.run(ctx)
-	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
 		err = l.fail("wait for", errs.Ended(ctx, err))
 	}
@@ -45,7 +46,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 	return err
 }
 
-// What look.lua answers.
+// The answers of look.lua.
 const (
 	open = iota
 	zero
@@ -53,7 +54,7 @@ const (
 	forgotten
 )
 
-// wait is one Wait under way.
+// wait is one call of Wait under way.
 type wait struct {
 	latch      *Latch
 	generation int64 // 0 until it is known
@@ -75,8 +76,8 @@ func (w *wait) run(ctx context.Context) error {
 	started := time.Now()
 	waited, err := l.engine.Wait(ctx, engine.Waiting{
 		Kind: kind,
-		// A line for each generation, so that what its head finds holds for all who
-		// stand in it. No name begins so.
+		// There is a line for each generation, so that what its head finds holds for all in the
+		// line. No name begins like this.
 		Key:     "holdfast_latch:" + strconv.FormatInt(w.generation, 10) + ":" + l.at.Count,
 		Channel: l.channel(sharded),
 		Grant:   engine.Common,

@@ -1,3 +1,5 @@
+// PermitSemaphore: permits that are leased.
+
 package semaphore
 
 import (
@@ -18,21 +20,21 @@ import (
 const (
 	permitsKind = "permits" // for errors, spans and metrics
 
-	// mostLeased is the most permits that one lease may have: each has an id of its
+	// mostLeased is the greatest number of permits that one lease may have: each has an id of its
 	// own in Redis, and a script names them all.
 	mostLeased = 1000
 )
 
-// NoExpiry is what Remaining returns for a permit that Redisson has taken for
-// ever. Holdfast never takes one so.
+// NoExpiry is what Remaining returns for a permit that Redisson has taken for ever. Holdfast never
+// takes a permit for ever.
 const NoExpiry time.Duration = -1
 
-// PermitSemaphore is a number of permits, shared by whoever names it, that are
-// leased: if a holder dies its permits are free again after its lease, and a
-// holder that is cut off learns of it.
+// PermitSemaphore is a number of permits that are leased. All callers that use its name share it.
+// If a holder dies, its permits are free again after its lease. A holder that is cut off learns of
+// it.
 //
-// It holds no state: a value may be used by any number of goroutines, and what
-// differs from holder to holder is in the Lease that each Acquire returns.
+// A PermitSemaphore holds no state: any number of goroutines may use one value, and what differs
+// from holder to holder is in the Lease that each Acquire returns.
 type PermitSemaphore struct {
 	engine   *engine.Engine
 	name     string
@@ -42,8 +44,8 @@ type PermitSemaphore struct {
 	err      error // why it cannot be used
 }
 
-// NewPermits returns the semaphore of that name, which stands at key in Redis. It
-// does no I/O; what is wrong with the arguments, each call says.
+// NewPermits returns the semaphore of that name, which stands at key in Redis. It does no I/O. If
+// an argument is wrong, every call on the semaphore says so.
 func NewPermits(e *engine.Engine, name, key string, settings lease.Settings) *PermitSemaphore {
 	s := &PermitSemaphore{engine: e, name: name, settings: settings}
 	s.at, s.err = keys.ForPermits(key)
@@ -51,7 +53,7 @@ func NewPermits(e *engine.Engine, name, key string, settings lease.Settings) *Pe
 	return s
 }
 
-// BrokenPermits returns a semaphore of which every call fails with err.
+// BrokenPermits returns a semaphore whose calls all fail with err.
 func BrokenPermits(name string, err error) *PermitSemaphore {
 	return &PermitSemaphore{name: name, err: err}
 }
@@ -59,20 +61,19 @@ func BrokenPermits(name string, err error) *PermitSemaphore {
 // Name returns the name that the semaphore was made with.
 func (s *PermitSemaphore) Name() string { return s.name }
 
-// Acquire waits until n permits, at least 1 and at most 1000, are free at once,
-// and returns one Lease for all of them, which the caller must release. It is
-// renewed or fixed as the semaphore's options say. Its Token is 0; the permits'
-// ids are told by IDs. A context made by Lease.Context does not re-enter anything:
-// each Acquire takes permits of its own.
+// Acquire waits until n permits, at least 1 and at most 1000, are free at once, and returns one
+// Lease for all of them, which the caller must release. The Lease is renewed or fixed as the
+// semaphore's options say. Its Token is 0; IDs returns the ids of its permits. A context made by
+// Lease.Context does not re-enter anything: each Acquire takes permits of its own.
 //
-// A call for fewer permits may overtake one that waits for more. Within one process it may
-// not, once the other has waited for a second.
+// A call for fewer permits may overtake a call that waits for more. Within one process it may not,
+// once that call has waited for a second.
 //
-// It waits as long as ctx allows. When ctx ends first the error matches ctx's and,
-// if there were too few permits, ErrBusy; and nothing is taken. If there are fewer than
-// n permits in all (none, if the semaphore has not been set), the error matches
-// ErrNoPermits at once. Transient errors of Redis are retried until ctx ends;
-// ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are returned at once.
+// Acquire waits as long as ctx allows. If ctx ends first, the error matches ctx's error, and
+// ErrBusy if there were too few permits. Nothing is taken then. If there are fewer than n permits
+// in all (none, if the semaphore has not been set), the error matches ErrNoPermits at once.
+// Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and
+// ErrBadArgument are returned at once.
 func (s *PermitSemaphore) Acquire(ctx context.Context, n int) (*lease.Lease, error) {
 	return s.request(ctx, n, "acquire", false)
 }
@@ -105,7 +106,7 @@ func (s *PermitSemaphore) request(ctx context.Context, n int, op string, try boo
 	return l, err
 }
 
-// noSuch says in words what lease.lua answered with the error NOPERMITS.
+// noSuch puts the error NOPERMITS of lease.lua into words.
 func noSuch(n int, err error) error {
 	why := fmt.Sprintf("%d asked for, more than there are in all", n)
 	if strings.Contains(err.Error(), "NOPERMITS never set") {
@@ -114,8 +115,8 @@ func noSuch(n int, err error) error {
 	return fmt.Errorf("%s: %w", why, errs.NoPermits)
 }
 
-// Locker returns n permits of the semaphore as a Locker, for Do and whatever else
-// takes one: Lock is Acquire of n, TryLock is TryAcquire of n.
+// Locker returns n permits of the semaphore as a Locker, for Do and any other function that takes a
+// Locker: Lock is Acquire of n, TryLock is TryAcquire of n.
 func (s *PermitSemaphore) Locker(n int) lease.Locker { return locker{s, n} }
 
 type locker struct {
@@ -131,11 +132,11 @@ func (l locker) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return l.semaphore.TryAcquire(ctx, l.n)
 }
 
-// TrySetPermits sets how many permits there are in all, if the semaphore has not
-// been set before. It reports whether it did.
+// TrySetPermits sets how many permits there are in all, if the semaphore has not been set before.
+// It reports whether it did.
 //
-// If ctx ends before Redis has answered, the error matches ctx's and, if it may
-// have been set or may still be, ErrUnknown; so it is with SetPermits and
+// If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown
+// if the semaphore may have been set, or may still be. The same holds for SetPermits and
 // AddPermits.
 func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := engine.Bounded(ctx)
@@ -147,9 +148,8 @@ func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error
 	return call.Status() == engine.Done, nil
 }
 
-// SetPermits sets how many permits there are in all. If more than that are taken
-// they stay with their holders, and fewer than none are free until enough are
-// back.
+// SetPermits sets how many permits there are in all. If more than that are taken, they stay with
+// their holders, and the number that are free is negative until enough are back.
 func (s *PermitSemaphore) SetPermits(ctx context.Context, n int) error {
 	if _, err := s.set(ctx, n, 0); err != nil {
 		return s.fail("set", err)
@@ -168,8 +168,8 @@ func (s *PermitSemaphore) set(ctx context.Context, n, onlyNew int) (*conn.Call, 
 	})
 }
 
-// AddPermits changes how many permits there are in all by delta, which may be
-// negative: then fewer than none may be free, until enough are back.
+// AddPermits changes how many permits there are in all by delta, which may be negative. The number
+// that are free may then be negative too, until enough are back.
 func (s *PermitSemaphore) AddPermits(ctx context.Context, delta int) error {
 	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
 		return engine.Once{Script: addScript, Key: s.at.Available, Args: []any{delta, publish, s.at.Channel}}
@@ -180,7 +180,7 @@ func (s *PermitSemaphore) AddPermits(ctx context.Context, delta int) error {
 	return nil
 }
 
-// change runs a call that counts once and that ctx bounds.
+// change runs a call that counts once, for as long as ctx allows.
 func (s *PermitSemaphore) change(ctx context.Context, n int, call func(publish string) engine.Once) (*conn.Call, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -195,9 +195,9 @@ func (s *PermitSemaphore) change(ctx context.Context, n int, call func(publish s
 	return s.calls.Run(ctx, call(publish))
 }
 
-// Available returns how many permits are free, those whose lease is over among
-// them; 0 if the semaphore has not been set. It may be negative, after SetPermits
-// or AddPermits. All queries ask the master.
+// Available returns how many permits are free, including those whose lease is over; 0 if the
+// semaphore has not been set. It may be negative, after SetPermits or AddPermits. Like all queries,
+// it asks the master.
 func (s *PermitSemaphore) Available(ctx context.Context) (int, error) {
 	available, _, err := s.state(ctx)
 	return available, err
@@ -223,8 +223,8 @@ func (s *PermitSemaphore) state(ctx context.Context) (available, acquired int, e
 	return int(call.Int(2)), int(call.Int(3)), nil
 }
 
-// IDs returns the ids of the permits that the lease is on, 32 hexadecimal digits
-// each, as Redisson has them; nil if it is not a lease of a PermitSemaphore.
+// IDs returns the ids of the permits that the lease is on: 32 hexadecimal digits each, as in
+// Redisson. It returns nil if l is not a lease of a PermitSemaphore.
 func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
 	r, ok := lease.ResourceOf(l).(*resource)
 	if !ok {
@@ -237,10 +237,9 @@ func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
 	return ids
 }
 
-// ReleaseID gives back the permit of that id, be it of this process, of another or
-// of Redisson. If no such permit is taken, or its lease is over, the error matches
-// ErrNoPermits. A Lease on it is lost with its next renewal; release a Lease of
-// your own by itself.
+// ReleaseID gives back the permit with that id, whether this process, another or Redisson has taken
+// it. If no such permit is taken, or its lease is over, the error matches ErrNoPermits. A Lease on
+// the permit is lost with its next renewal. To give back a Lease of your own, use its Release.
 func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 	raw, err := parseID(id)
 	if err != nil {
@@ -258,13 +257,12 @@ func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 	return nil
 }
 
-// UpdateLease has the lease of the permit of that id end d from now, be that sooner
-// or later than it would. If no such permit is taken, or its lease is over, the
-// error matches ErrNoPermits.
+// UpdateLease makes the lease of the permit with that id end d from now, sooner or later than it
+// would have. If no such permit is taken, or its lease is over, the error matches ErrNoPermits.
 //
-// It is for permits of Redisson, and for people. The Lease of a holder is
-// prolonged by Lease.Extend; shortened behind its back, it does not notice before
-// its next renewal.
+// UpdateLease is for permits of Redisson, and for people. A holder prolongs its Lease by
+// Lease.Extend. If UpdateLease shortens that Lease, the holder does not notice before its next
+// renewal.
 func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Duration) error {
 	raw, err := parseID(id)
 	if err == nil && d < lease.MinLease {
@@ -283,9 +281,9 @@ func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Dur
 	return nil
 }
 
-// Remaining returns how long the permit of that id stays taken if it is neither
-// renewed nor released; NoExpiry if that has no end. If no such permit is taken,
-// or its lease is over, the error matches ErrNoPermits.
+// Remaining returns how long the permit with that id stays taken if nobody renews or releases it;
+// NoExpiry if that time has no end. If no such permit is taken, or its lease is over, the error
+// matches ErrNoPermits.
 func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Duration, error) {
 	raw, err := parseID(id)
 	call := &conn.Call{Script: lookScript, Keys: []string{s.at.Taken}, Args: []any{raw}}
@@ -301,7 +299,7 @@ func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Durati
 	return time.Duration(call.Int(2)) * time.Millisecond, nil
 }
 
-// ask runs a call on one permit, which may not be taken.
+// ask runs a call on one permit. If that permit is not taken, the error matches ErrNoPermits.
 func (s *PermitSemaphore) ask(ctx context.Context, id string, call *conn.Call) error {
 	err := s.run(ctx, call)
 	if err == nil && call.Status() != lease.Granted {
@@ -317,7 +315,7 @@ func (s *PermitSemaphore) run(ctx context.Context, call *conn.Call) error {
 	return s.engine.Conn.Run(ctx, call)
 }
 
-// publish is the command that tells, also of a semaphore that cannot be used.
+// publish returns the command that publishes; "" if the semaphore cannot be used.
 func (s *PermitSemaphore) publish(ctx context.Context) string {
 	if s.err != nil {
 		return ""

@@ -1,3 +1,5 @@
+// Leased permits as package lease sees them.
+
 package semaphore
 
 import (
@@ -11,12 +13,12 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// resource is some permits of one semaphore as package lease sees them.
+// resource is some permits of one semaphore, as package lease sees them.
 type resource struct {
 	name    string
 	at      keys.Permits
 	n       int    // how many
-	publish string // the command that tells, where a grant finds permits to spare
+	publish string // the command that publishes, if a grant finds permits to spare
 }
 
 func (r *resource) Kind() string { return permitsKind }
@@ -35,13 +37,12 @@ func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	}
 }
 
-// Recount is Renew: permits are never entered again, so that there is no more
-// than one lease on them.
+// Recount is Renew: nobody re-enters permits, so there is never more than one lease on them.
 func (r *resource) Recount(owner lease.Owner, _ int, length time.Duration) *conn.Call {
 	return r.Renew(owner, length)
 }
 
-// Renew needs the one key alone: it goes on in a slot that is on the move.
+// Renew needs only one key. So it goes on in a slot on the move.
 func (r *resource) Renew(owner lease.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: renewScript,
@@ -54,7 +55,7 @@ func (r *resource) Release(owner lease.Owner, publish string) *conn.Call {
 	return release(r.at, r.ids(owner, publish, r.at.Channel))
 }
 
-// release gives back the permits that are named after the first two arguments.
+// release returns the call that gives back the permits that args names after its first two.
 func release(at keys.Permits, args []any) *conn.Call {
 	return &conn.Call{
 		Script: releaseScript,
@@ -63,7 +64,7 @@ func release(at keys.Permits, args []any) *conn.Call {
 	}
 }
 
-// ids returns args and then the ids of the owner's permits.
+// ids returns args, followed by the ids of the owner's permits.
 func (r *resource) ids(owner lease.Owner, args ...any) []any {
 	for i := range r.n {
 		args = append(args, string(id(owner, i)))
@@ -71,11 +72,11 @@ func (r *resource) ids(owner lease.Owner, args ...any) []any {
 	return args
 }
 
-// idSize is how long Redisson's ids are.
+// idSize is the length of Redisson's ids, in bytes.
 const idSize = 16
 
-// id returns the id of an owner's i-th permit. It follows from the owner, so that
-// a request that is sent again asks for the same permits.
+// id returns the id of an owner's i-th permit. It is derived from the owner, so that a request that
+// is sent again asks for the same permits.
 func id(owner lease.Owner, i int) []byte {
 	text := append([]byte(owner.String()), ':')
 	sum := sha256.Sum256(strconv.AppendInt(text, int64(i), 10))

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// The transitions of both semaphores. Each file opens with its contract.
+// The scripts of both semaphores. Each file opens with its contract.
 var (
 	//go:embed lua/all.lua
 	allSource string
@@ -38,7 +38,7 @@ var (
 	freeScript   = conn.NewScript("semaphore/free", freeSource)
 )
 
-// The transitions of leased permits.
+// The scripts of leased permits.
 var (
 	//go:embed lua/lease.lua
 	leaseSource string
@@ -61,7 +61,7 @@ var (
 	stateScript   = conn.NewScript("permits/state", stateSource)
 )
 
-// once is a script whose calls count once.
+// once returns a script whose calls count once.
 func once(name, body string) *conn.Script {
 	return conn.NewScript("semaphore/"+name, engine.OnceSource(body))
 }

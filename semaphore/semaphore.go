@@ -1,7 +1,7 @@
-// Package semaphore is permits, in the layouts of Redisson: Semaphore as
-// RSemaphore, which counts, and PermitSemaphore as RPermitExpirableSemaphore,
-// whose permits are leased and come back when their holder dies. Go and Java
-// processes share the permits and wake each other.
+// Package semaphore has permits of two kinds: a Semaphore counts them, and a PermitSemaphore leases
+// them, so that a permit comes back when its holder dies. The layouts are those of Redisson's
+// RSemaphore and RPermitExpirableSemaphore, so Go and Java processes share the permits and wake
+// each other.
 //
 // Programs make them with Client.Semaphore and Client.PermitSemaphore.
 package semaphore
@@ -24,16 +24,16 @@ import (
 const (
 	kind = "semaphore" // for errors, spans and metrics
 
-	// most is the most permits there may be: the scripts count in doubles.
+	// most is the greatest number of permits: the scripts count in doubles.
 	most = 1 << 53
 )
 
-// Semaphore is a number of permits that is shared by whoever names it. Nobody owns
-// a permit: who dies with one keeps it from the others for good, and anybody may
-// release any number. Where that matters take a PermitSemaphore.
+// Semaphore is a number of permits. All callers that use its name share it. Nobody owns a permit: a
+// process that dies with a permit keeps it from the others for good, and anybody may release any
+// number. Where that matters, take a PermitSemaphore.
 //
-// It holds no state: a value may be used by any number of goroutines. Each call
-// counts once, however often it had to be sent.
+// A Semaphore holds no state: any number of goroutines may use one value. Each call counts once,
+// however often it had to be sent.
 type Semaphore struct {
 	engine *engine.Engine
 	name   string
@@ -42,8 +42,8 @@ type Semaphore struct {
 	err    error // why it cannot be used
 }
 
-// New returns the semaphore of that name, which stands at key in Redis. It does no
-// I/O; what is wrong with the arguments, each call says.
+// New returns the semaphore of that name, which stands at key in Redis. It does no I/O. If an
+// argument is wrong, every call on the semaphore says so.
 func New(e *engine.Engine, name, key string) *Semaphore {
 	s := &Semaphore{engine: e, name: name}
 	s.at, s.err = keys.ForSemaphore(key)
@@ -51,7 +51,7 @@ func New(e *engine.Engine, name, key string) *Semaphore {
 	return s
 }
 
-// Broken returns a semaphore of which every call fails with err.
+// Broken returns a semaphore whose calls all fail with err.
 func Broken(name string, err error) *Semaphore {
 	return &Semaphore{name: name, err: err}
 }
@@ -59,22 +59,22 @@ func Broken(name string, err error) *Semaphore {
 // Name returns the name that the semaphore was made with.
 func (s *Semaphore) Name() string { return s.name }
 
-// Acquire waits until n permits are free at once and takes them. A call for fewer permits
-// may overtake one that waits for more. Within one process it may not, once the other has
-// waited for a second. With n = 0 it returns at once.
+// Acquire waits until n permits are free at once, and takes them. With n = 0 it returns at once. A
+// call for fewer permits may overtake a call that waits for more. Within one process it may not,
+// once that call has waited for a second.
 //
-// It waits as long as ctx allows, also for a semaphore that has not been set yet.
-// When ctx ends first the error matches ctx's and, if there were too few permits,
-// ErrBusy, or ErrNoPermits where it was never set; and nothing is taken: a request that
-// is still on its way is cancelled in the background, exactly once. Transient errors of
-// Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and
-// ErrBadArgument (n < 0) are returned at once.
+// Acquire waits as long as ctx allows, also for a semaphore that has not been set yet. If ctx ends
+// first, the error matches ctx's error. It also matches ErrBusy if there were too few permits, or
+// ErrNoPermits if the semaphore was never set. Nothing is taken then: a request that is still on
+// its way is cancelled in the background, exactly once. Transient errors of Redis are retried until
+// ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument (n < 0) are returned at
+// once.
 //
-// If there are fewer than n permits in all the error matches ErrNoPermits at once. How
-// many there are is known of a semaphore that TrySetPermits has set to more than 0, or
-// that AddPermits has made, for a week after its last call. It is not known where a Java
-// program has set it, nor of one that was set to 0, which is waited for: more may be
-// released than were taken.
+// If there are fewer than n permits in all, the error matches ErrNoPermits at once. How many there
+// are in all is known of a semaphore that TrySetPermits has set to more than 0, or that AddPermits
+// has made, for a week after its last call. It is not known of a semaphore that a Java program has
+// set. Nor is it known of one that was set to 0. Acquire waits for such a semaphore, since more
+// permits may be released than were taken.
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()
@@ -89,11 +89,11 @@ func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	})
 }
 
-// TryAcquire is Acquire without the wait: one request, no subscription. If there
-// are too few permits, or a larger request of this process has waited for more
-// than a second, the error matches ErrBusy; ErrNoPermits if the semaphore was never set,
-// or there are fewer than n in all. If Redis does not answer within 3 s, or before ctx's
-// deadline, the error matches ErrUnavailable.
+// TryAcquire is Acquire without the wait: one request, no subscription. If there are too few
+// permits, or a larger request of this process has waited for more than a second, the error matches
+// ErrBusy. If the semaphore was never set, or has fewer than n permits in all, the error matches
+// ErrNoPermits. If Redis does not answer within 3 s, or before ctx's deadline, the error matches
+// ErrUnavailable.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -122,7 +122,7 @@ func (s *Semaphore) acquire(ctx context.Context, op string, n int, how func(cont
 	if err == nil {
 		err = how(ctx, a)
 	}
-	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
 		err = s.fail(op, errs.Ended(ctx, err))
 	}
@@ -135,7 +135,7 @@ func (s *Semaphore) acquire(ctx context.Context, op string, n int, how func(cont
 	return err
 }
 
-// acquisition is one Acquire under way.
+// acquisition is a call of Acquire or TryAcquire under way.
 type acquisition struct {
 	semaphore *Semaphore
 	n         int
@@ -143,10 +143,10 @@ type acquisition struct {
 
 	attempts int
 	waited   time.Duration
-	unset    bool // by the last answer there is no such semaphore
+	unset    bool // the last answer was that there is no such semaphore
 }
 
-// prepare has ready what undoes a try.
+// prepare makes the call that undoes a try.
 func (a *acquisition) prepare(ctx context.Context) error {
 	s := a.semaphore
 	publish, err := s.engine.Conn.PublishCommand(ctx)
@@ -179,13 +179,14 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	return engine.Verdict{Granted: granted, For: -1}, err
 }
 
-// Why take.lua refuses, where it is not for want of free permits.
+// Why take.lua refuses, if the reason is not that too few permits are free.
 const (
 	unset   = 1
 	tooMany = 2
 )
 
-// refused says why there are too few permits: err, unless the semaphore was never set.
+// refused returns why there are too few permits: err, or ErrNoPermits if the semaphore was never
+// set.
 func (a *acquisition) refused(err error) error {
 	if !a.unset {
 		return err
@@ -193,12 +194,12 @@ func (a *acquisition) refused(err error) error {
 	return fmt.Errorf("never set, TrySetPermits was not called: %w", errs.NoPermits)
 }
 
-// Release gives n permits back, or adds them: nobody looks whose they were. With
-// n = 0 it does nothing.
+// Release gives n permits back, or adds them: nobody checks whose they were. With n = 0 it does
+// nothing.
 //
-// It goes on when ctx is cancelled, so that a deferred Release is always right. If
-// it is not answered within 5 s it returns an error that matches ErrUnknown and
-// goes on in the background, for up to 5 minutes: it must not be repeated.
+// Release goes on when ctx is cancelled, so that a deferred Release is always right. If it is not
+// answered within 5 s, it returns an error that matches ErrUnknown, and goes on in the background
+// for up to 5 minutes. The caller must not repeat it then.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
 	if err := s.check(n); err != nil {
 		return s.fail("release", err)
@@ -222,11 +223,11 @@ func (s *Semaphore) release(ctx context.Context, n int) error {
 	return err
 }
 
-// TrySetPermits sets how many permits there are, if the semaphore has not been set
-// before. It reports whether it did.
+// TrySetPermits sets how many permits there are, if the semaphore has not been set before. It
+// reports whether it did.
 //
-// If ctx ends before Redis has answered, the error matches ctx's and, if it may
-// have been set or may still be, ErrUnknown; so it is with AddPermits and Drain.
+// If ctx ends before Redis has answered, the error matches ctx's error. It also matches ErrUnknown
+// if the semaphore may have been set, or may still be. The same holds for AddPermits and Drain.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
@@ -239,8 +240,8 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	return call.Status() == engine.Done, nil
 }
 
-// AddPermits changes how many permits there are by delta, which may be negative:
-// then there may be fewer than none, until enough are released.
+// AddPermits changes how many permits there are by delta, which may be negative. The number that
+// are free may then be negative too, until enough are released.
 func (s *Semaphore) AddPermits(ctx context.Context, delta int) error {
 	_, err := s.change(ctx, max(delta, -delta), func(publish string) engine.Once {
 		return s.call(giveScript, delta, publish, s.at.Channel, 1)
@@ -251,7 +252,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, delta int) error {
 	return nil
 }
 
-// Drain takes all permits that are free and returns how many.
+// Drain takes all permits that are free, and returns how many it took.
 func (s *Semaphore) Drain(ctx context.Context) (int, error) {
 	call, err := s.change(ctx, 0, func(string) engine.Once { return s.call(drainScript) })
 	if err != nil {
@@ -260,7 +261,7 @@ func (s *Semaphore) Drain(ctx context.Context) (int, error) {
 	return int(call.Int(2)), nil
 }
 
-// change runs a call that counts once and that ctx bounds.
+// change runs a call that counts once, for as long as ctx allows.
 func (s *Semaphore) change(ctx context.Context, n int, call func(publish string) engine.Once) (*conn.Call, error) {
 	if err := s.check(n); err != nil {
 		return nil, err
@@ -272,8 +273,8 @@ func (s *Semaphore) change(ctx context.Context, n int, call func(publish string)
 	return s.calls.Run(ctx, call(publish))
 }
 
-// Available returns how many permits are free; 0 if the semaphore has not been
-// set. It may be negative, after AddPermits. The master is asked.
+// Available returns how many permits are free; 0 if the semaphore has not been set. It may be
+// negative, after AddPermits. It asks the master.
 func (s *Semaphore) Available(ctx context.Context) (int, error) {
 	if s.err != nil {
 		return 0, s.fail("query", s.err)
@@ -285,7 +286,7 @@ func (s *Semaphore) Available(ctx context.Context) (int, error) {
 	return int(call.Int(2)), nil
 }
 
-// check says what is wrong with a call for n permits, if anything is.
+// check returns what is wrong with a call for n permits; nil if nothing is.
 func (s *Semaphore) check(n int) error {
 	if s.err != nil {
 		return s.err
@@ -308,11 +309,10 @@ func (s *Semaphore) fail(op string, err error) error {
 	return lease.CallError(op, kind, s.name, err)
 }
 
-// waiting says how to wait for n permits: in one line with those who ask for as
-// many, so that a permit that is enough for one line does not wake another in
-// vain.
+// waiting returns how to wait for n permits. The waiters for the same number stand in one line, so
+// that a permit that is enough for one line does not wake another in vain.
 func waiting(kind, key, channel string, n int) engine.Waiting {
-	group := "holdfast_" + kind + ":" + key // no name begins so
+	group := "holdfast_" + kind + ":" + key // no name begins like this
 	return engine.Waiting{
 		Kind:    kind,
 		Key:     group + "\x00" + strconv.Itoa(n),

@@ -1,4 +1,4 @@
-// What is told of a MultiLock as a whole; its members tell of themselves.
+// What telemetry is told of a MultiLock as a whole. Its members report themselves.
 
 package multilock
 
@@ -16,8 +16,8 @@ import (
 
 const kindMulti = "multi"
 
-// account is one hold of a MultiLock, for those who count holds: as long as there
-// are leases on it.
+// account is one hold of a MultiLock, for the metrics that count holds. It is open as long as there
+// are leases on the hold.
 type account struct {
 	told     *telemetry.Telemetry
 	name     string
@@ -34,7 +34,7 @@ func newAccount(m *MultiLock, told *telemetry.Telemetry) *account {
 	return &account{told: told, name: m.name, identity: m.identity, granted: time.Now(), leases: 1}
 }
 
-// add counts a lease more, unless there is none any more.
+// add counts one lease more. If no lease is left, it does not, and returns false.
 func (a *account) add() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *Lease) count() (last bool) {
 	return l.account.leases == 0
 }
 
-// over is called when a lease has ended in whatever way.
+// over is called when the lease has ended, however it ended.
 func (l *Lease) over() {
 	l.tell()
 	if l.count() {
@@ -64,8 +64,9 @@ func (l *Lease) over() {
 	}
 }
 
-// close tells how the hold ended: err is nil if it was released. It returns how
-// long it lasted, or StillHeld if it was lost, which is counted as that.
+// close tells telemetry how the hold ended; err is nil if it was released. It returns how long the
+// hold lasted. If the hold was lost or ended by itself, telemetry has counted that, and close
+// returns StillHeld.
 func (a *account) close(err error) time.Duration {
 	a.told.Active(kindMulti, -1)
 	switch {
@@ -83,7 +84,7 @@ func (a *account) close(err error) time.Duration {
 	return telemetry.StillHeld
 }
 
-// nameOf returns the name of all of them: theirs, in the order of locking.
+// nameOf returns the name of the whole: the names of its members, in the order of locking.
 func nameOf(members []member) string {
 	names := make([]string, len(members))
 	for i, one := range members {
@@ -95,17 +96,17 @@ func nameOf(members []member) string {
 	return strings.Join(names, ", ")
 }
 
-// identify returns what is equal for values that are the same locks.
+// identify returns a text that is equal for values that are the same locks.
 func identify(members []member) string {
 	var id strings.Builder
 	for _, one := range members {
-		// Two sides of one lock differ by their type only.
+		// The two sides of one lock differ only by their type.
 		fmt.Fprintf(&id, "%T %q ", one.locker, one.place)
 	}
 	return id.String()
 }
 
-// multiCarriage asks a context for the Lease that it carries on those locks.
+// multiCarriage is the key under which a context carries a Lease on those locks.
 type multiCarriage struct{ identity string }
 
 // multiCarrier is a context that carries a Lease.

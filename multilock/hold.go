@@ -1,4 +1,4 @@
-// What a majority has granted, until no majority is left of it.
+// The hold of a Quorum: from the grant by a majority until no majority is left.
 
 package multilock
 
@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// hold is a lock on a majority of servers, and the leases that share it: the
-// first, and those that re-entered. Each member renews itself, and ends by its
-// own deadline; the hold ends with the one without which there is no majority.
+// hold is a lock on a majority of servers, and the leases that share it: the first, and those that
+// re-entered. Each member is renewed by itself, and ends by its own deadline. The hold ends with
+// the member without which there is no majority.
 type hold struct {
 	quorum  *Quorum
 	members []*lease.Lease
@@ -29,8 +29,8 @@ type hold struct {
 	mu     sync.Mutex
 	over   error // why it has ended
 	leases map[*QuorumLease]struct{}
-	// kept are the leases that have ended with the hold and are not released yet, where
-	// the members were left in Redis for the work that may be going on under them.
+	// kept are the leases that ended with the hold and are not released yet. Their members were
+	// left in Redis, since work may be going on under them.
 	kept map[*QuorumLease]struct{}
 }
 
@@ -45,7 +45,7 @@ func (h *hold) begin() *QuorumLease {
 	return l
 }
 
-// enter adds a lease, on behalf of a context that carries outer.
+// enter adds a lease, for a context that carries outer. If outer has ended, it returns why.
 func (h *hold) enter(outer *QuorumLease) (*QuorumLease, error) {
 	h.mu.Lock()
 	if _, lasts := h.leases[outer]; lasts {
@@ -56,14 +56,14 @@ func (h *hold) enter(outer *QuorumLease) (*QuorumLease, error) {
 	return nil, outer.life.wait()
 }
 
-// add adds a lease under the mutex.
+// add adds a lease. Its caller holds the mutex, or is the only one that knows the hold.
 func (h *hold) add() *QuorumLease {
 	l := &QuorumLease{hold: h, life: newLife()}
 	h.leases[l] = struct{}{}
 	return l
 }
 
-// look ends the hold when no majority of the members is held any more.
+// look ends the hold if fewer than a majority of its members are still held.
 func (h *hold) look() {
 	left, closed, tooLong, expired := 0, 0, 0, 0
 	for _, m := range h.members {
@@ -82,7 +82,7 @@ func (h *hold) look() {
 	if left >= majority {
 		return
 	}
-	// What this process has ended itself says why only where that alone cost the majority.
+	// What this process has ended itself is the cause only if that alone cost the majority.
 	cause := errs.Lost
 	switch all := len(h.members); {
 	case all-closed < majority:
@@ -97,7 +97,8 @@ func (h *hold) look() {
 	h.lose(fmt.Errorf("%d of %d left: %w", left, len(h.quorum.members), h.endOf(cause)))
 }
 
-// endOf returns the error of a member that ended so, without what it was of.
+// endOf returns the error of a member that ended that way, without the words that name the member;
+// how itself if no member did.
 func (h *hold) endOf(how error) error {
 	for _, m := range h.members {
 		if err := m.Err(); errors.Is(err, how) && (how != errs.Lost || !errors.Is(err, errs.Expired)) {
@@ -133,7 +134,7 @@ func (h *hold) lose(cause error) {
 		l.life.end(cause)
 	}
 	if reason == telemetry.LostServer {
-		// What is left protects nothing any more, and would only be in the way.
+		// The members that are left protect nothing any more, and would only be in the way.
 		startRelease(context.Background(), h.members)
 	} else {
 		h.retire()
@@ -150,16 +151,16 @@ func (h *hold) lose(cause error) {
 	}
 }
 
-// retire has no member renewed any more. Those of Clients that are open would otherwise
-// be for as long as their process lives.
+// retire stops the renewal of every member. The members of Clients that are still open would
+// otherwise be renewed for as long as their process lives.
 func (h *hold) retire() {
 	for _, m := range h.members {
 		lease.Retire(m)
 	}
 }
 
-// forgo gives the members back that were left in Redis when the hold ended, once the last
-// of its leases is released.
+// forgo gives back the members that were left in Redis when the hold ended, once the last of its
+// leases is released.
 func (h *hold) forgo(l *QuorumLease) {
 	h.mu.Lock()
 	_, kept := h.kept[l]
@@ -171,8 +172,8 @@ func (h *hold) forgo(l *QuorumLease) {
 	}
 }
 
-// deadline is when the hold ends if no member is renewed: the first instant at
-// which fewer than a majority are valid.
+// deadline returns when the hold ends if no member is renewed: the first instant at which fewer
+// than a majority are valid. It returns the zero time if that is so already.
 func (h *hold) deadline() time.Time {
 	var ends []time.Time
 	for _, m := range h.members {
@@ -187,7 +188,7 @@ func (h *hold) deadline() time.Time {
 	return ends[h.quorum.majority()-1]
 }
 
-// release ends one lease, and with the last one frees the lock.
+// release ends one lease. With the last lease it frees the lock.
 func (h *hold) release(ctx context.Context, l *QuorumLease) (held time.Duration, err error) {
 	h.mu.Lock()
 	if _, lasts := h.leases[l]; !lasts {
@@ -213,11 +214,11 @@ func (h *hold) release(ctx context.Context, l *QuorumLease) (held time.Duration,
 	return time.Since(h.granted), nil
 }
 
-// free releases every member. It returns nil when a majority of all servers is
-// free: the others, where they do not answer, are tried in the background.
+// free releases every member. It returns nil when a majority of all servers is free. Servers that
+// have not answered by then are asked further in the background.
 func (h *hold) free(ctx context.Context) error {
 	q := h.quorum
-	open := len(h.members) // servers of which it is not known that they are free
+	open := len(h.members) // servers that are not known to be free
 	answers := q.release(context.WithoutCancel(ctx), h.members, func(err error) bool {
 		if err == nil || errors.Is(err, errs.Lost) {
 			open--

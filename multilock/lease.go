@@ -1,3 +1,5 @@
+// The lease of a MultiLock.
+
 package multilock
 
 import (
@@ -12,20 +14,19 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Lease is one acquisition of all locks of a MultiLock. It ends when it is
-// released, or with the first of them that is lost; the others are then held
-// until it is released.
+// Lease is one acquisition of all locks of a MultiLock. It ends when it is released, or when the
+// first of its locks is lost. The other locks then stay held until the Lease is released.
 type Lease struct {
 	leases  []*lease.Lease // in the order in which the locks were given
 	alive   context.Context
 	account *account
-	counted atomic.Bool // its end, in the account
+	counted atomic.Bool // the account has counted its end
 	done    chan struct{}
-	told    sync.Once // that done is closed
+	told    sync.Once // closes done
 }
 
-// begin makes the Lease of what was taken, in the order of m.members: on the hold
-// of outer, if that is what was re-entered.
+// begin makes the Lease of the locks that were taken, which are in the order of m.members. If outer
+// was re-entered, the Lease joins its hold.
 func (m *MultiLock) begin(taken []*lease.Lease, outer *Lease, told *telemetry.Telemetry) *Lease {
 	l := &Lease{leases: make([]*lease.Lease, len(taken)), done: make(chan struct{})}
 	for i, one := range taken {
@@ -41,8 +42,8 @@ func (m *MultiLock) begin(taken []*lease.Lease, outer *Lease, told *telemetry.Te
 	return l
 }
 
-// tell closes done, once the contexts of the lock that has ended are cancelled: those of
-// the whole end with them.
+// tell closes done. If one of the locks has ended, tell first waits until the contexts of that lock
+// are cancelled: those of the whole end with them.
 func (l *Lease) tell() {
 	for _, one := range l.leases {
 		if one.Err() != nil {
@@ -53,9 +54,9 @@ func (l *Lease) tell() {
 	l.told.Do(func() { close(l.done) })
 }
 
-// Context returns a context for the work that the locks protect: parent, but
-// cancelled when the first of them ends, with the cause of that one. Locking the
-// MultiLock, or one of its locks, with it re-enters.
+// Context returns a context for the work that the locks protect: parent, but cancelled when the
+// first of the locks ends, with the cause of that lock. Locking the MultiLock, or one of its locks,
+// with this context re-enters.
 func (l *Lease) Context(parent context.Context) context.Context {
 	for _, one := range l.leases {
 		parent = one.Context(parent)
@@ -63,12 +64,12 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	return multiCarrier{parent, l}
 }
 
-// Done returns a channel that is closed when the lease has ended, however it
-// ended, and its contexts are cancelled.
+// Done returns a channel that is closed when the lease has ended, however it ended, and its
+// contexts are cancelled.
 func (l *Lease) Done() <-chan struct{} { return l.done }
 
-// Err returns nil while the lease lasts, and then why the first of the locks
-// ended: an error that matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
+// Err returns nil while the lease lasts. After that it returns why the first of the locks ended: an
+// error that matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
 func (l *Lease) Err() error {
 	if l.alive.Err() == nil {
 		return nil
@@ -76,12 +77,11 @@ func (l *Lease) Err() error {
 	return context.Cause(l.alive)
 }
 
-// Name returns the names of all locks, with commas between, in the order in which they
-// are taken.
+// Name returns the names of all locks, separated by commas, in the order in which they are taken.
 func (l *Lease) Name() string { return l.account.name }
 
-// Deadline returns when the lease ends if it is not renewed before: the earliest
-// deadline of all.
+// Deadline returns when the lease ends if it is not renewed before: the earliest deadline of its
+// locks.
 func (l *Lease) Deadline() time.Time {
 	earliest := l.leases[0].Deadline()
 	for _, one := range l.leases[1:] {
@@ -92,8 +92,8 @@ func (l *Lease) Deadline() time.Time {
 	return earliest
 }
 
-// Tokens returns the fencing token of each lock, in the order in which they were
-// given to NewMultiLock.
+// Tokens returns the fencing token of each lock, in the order in which the locks were given to
+// NewMultiLock.
 func (l *Lease) Tokens() []int64 {
 	tokens := make([]int64, len(l.leases))
 	for i, one := range l.leases {
@@ -102,8 +102,8 @@ func (l *Lease) Tokens() []int64 {
 	return tokens
 }
 
-// Release releases every lock, all at the same time, whatever becomes of the
-// others, and returns the errors of those that failed, joined. Each is that of
+// Release releases every lock, all at the same time. If one of them fails, the others are released
+// all the same. Release returns the errors of those that failed, joined. Each is an error of
 // lease.Lease.Release.
 func (l *Lease) Release(ctx context.Context) error {
 	ctx, span := l.account.told.Release(ctx, kindMulti, l.account.name)

@@ -1,4 +1,4 @@
-// The end of a lease, and the contexts that end with it.
+// The end of a QuorumLease, and the contexts that end with it.
 
 package multilock
 
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// life is a lease's, from grant to end.
+// life is the life of a lease, from its grant to its end.
 type life struct {
 	done chan struct{}
 
@@ -26,7 +26,7 @@ func newLife() *life {
 	return &life{done: make(chan struct{}), children: make(map[*child]struct{})}
 }
 
-// end ends its contexts, and then it. It may be called once.
+// end ends the contexts first, and then the lease. It may be called once.
 func (l *life) end(cause error) {
 	l.mu.Lock()
 	l.ended = cause
@@ -37,7 +37,7 @@ func (l *life) end(cause error) {
 		c.forget()
 		c.cancel(cause)
 	}
-	close(l.done) // last, so that no goroutine that waited for it finds a context that goes on
+	close(l.done) // last, so that a goroutine that waited for it finds all contexts ended
 }
 
 func (l *life) err() error {
@@ -46,14 +46,14 @@ func (l *life) err() error {
 	return l.ended
 }
 
-// wait returns why it has ended, or is about to.
+// wait returns why the lease has ended. If it is about to end, wait waits for that.
 func (l *life) wait() error {
 	<-l.done
 	return l.err()
 }
 
-// context returns ctx, which is parent with something added, as a context that
-// ends with the life too. It is freed when parent ends.
+// context returns ctx, which is parent with a value added, as a context that ends with the life
+// too. It is freed when parent ends.
 func (l *life) context(parent, ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &child{cancel: cancel}

@@ -23,15 +23,15 @@ type Member struct {
 	Locker lease.Locker
 }
 
-// answer is what a member said when it was asked for its lock.
+// answer is what a member answered when it was asked for its lock.
 type answer struct {
 	lease  *lease.Lease // nil if it was not granted
 	marker marker
 	err    error // why it was not granted, or why it does not count
 }
 
-// ask asks a member for its lock, and then for its marker. In that order: a
-// server that lost its data between the two has lost the marker as well.
+// ask asks a member for its lock, and then for its marker. The order matters: a server that lost
+// its data between the two has lost the marker as well.
 func (q *Quorum) ask(ctx context.Context, m Member) (a answer) {
 	a.lease, a.err = m.Locker.TryLock(ctx)
 	if a.err != nil && !errors.Is(a.err, errs.Busy) {
@@ -56,26 +56,25 @@ var errQuarantine = errors.New("the server has lost its data, and does not count
 // counts reports whether the member's grant counts.
 func (a answer) counts() bool { return a.lease != nil && a.err == nil }
 
-// marker is what a server's marker says. The zero marker is that of a server
-// that has not been asked.
+// marker is what a server's marker says. The zero marker stands for a server that was not asked.
 type marker struct {
 	asked bool
 	since origin
-	age   time.Duration // since it was written, by the server's clock; negative if that was set back
+	age   time.Duration // since it was written, by the server's clock; negative if set back
 	set   string        // the set of servers for which it was written
 }
 
-// origin is with what the time begins for which a server has kept its data.
+// origin is the event from which on a server is known to have kept its data.
 type origin string
 
 const (
-	missing origin = ""     // there is no marker: it has just begun
-	fresh   origin = "new"  // with the quorum
-	lost    origin = "lost" // with a loss, of which it was found out at the marker's age
+	missing origin = ""     // there is no marker: only from now on
+	fresh   origin = "new"  // a quorum began with the server
+	lost    origin = "lost" // a loss of data was found, when the marker was written
 )
 
-// mark asks for the server's marker, which it first writes, for that set of servers,
-// if it is missing and write says how.
+// mark asks for the server's marker. If there is none, and write says which kind, it writes one for
+// that set of servers first.
 func (m Member) mark(ctx context.Context, write origin, set string) (marker, error) {
 	call := &conn.Call{Script: markScript, Keys: []string{keys.QuorumMarker}, Args: []any{string(write), set}}
 	if err := m.Engine.Conn.Run(ctx, call); err != nil {
@@ -91,8 +90,8 @@ func (m Member) mark(ctx context.Context, write origin, set string) (marker, err
 	return marker{asked: true, since: origin(parts[0]), age: age, set: parts[2]}, nil
 }
 
-// ProbeMarker asks for the marker of one server, and returns of how many servers the
-// quorum is that wrote it, 0 if that is not known, and the error. It is for Client.Check.
+// ProbeMarker asks one server for its marker. It returns the number of servers of the quorum that
+// wrote the marker, 0 if that is not known, and the error. It is for Client.Check.
 func ProbeMarker(ctx context.Context, e *engine.Engine) (servers int, err error) {
 	m, err := Member{Engine: e}.mark(ctx, "", "")
 	number, _, _ := strings.Cut(m.set, "-")
@@ -100,19 +99,18 @@ func ProbeMarker(ctx context.Context, e *engine.Engine) (servers int, err error)
 	return servers, err
 }
 
-// began reports whether the marker says that a quorum of this very set of servers
-// began with its server. Then no lease of any lock on the set is older than the
-// marker. Of another set it says no more than that the server had no data then: it
-// may have lost leases of this one.
+// began reports whether the marker says that a quorum of exactly this set of servers began with its
+// server. Then no lease of any lock on the set is older than the marker. A marker of another set
+// says only that the server had no data then: the server may have lost leases of this set.
 func (q *Quorum) began(m marker) bool { return m.since == fresh && m.set == q.set }
 
-// trusts reports whether every lease on this set which the marker's server may have
-// forgotten is over.
+// trusts reports whether the leases on this set that the marker's server may have forgotten are all
+// over.
 func (q *Quorum) trusts(m marker) bool {
 	return q.began(m) || m.asked && m.since != missing && m.age >= q.longest
 }
 
-// raise raises the member's token to at least that of the whole.
+// raise raises the member's token to at least token, which is that of the whole.
 func (m Member) raise(ctx context.Context, l *lease.Lease, token int64) error {
 	fenced, ok := lease.ResourceOf(l).(lease.Fenced)
 	if !ok || l.Token() == token {
@@ -125,6 +123,6 @@ func (m Member) raise(ctx context.Context, l *lease.Lease, token int64) error {
 	})
 }
 
-// tokenLife is how long the token of a name is kept that nobody locks. It is
-// longer than any lease.
+// tokenLife is how long Redis keeps the token of a name that nobody locks. It is longer than any
+// lease.
 const tokenLife = 7 * 24 * time.Hour

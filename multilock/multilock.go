@@ -17,16 +17,14 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// MultiLock is several locks that are held together or not at all. They may be
-// of any kind, and of different Clients. It holds no state: a value may be used
-// by any number of goroutines.
+// MultiLock is several locks that are held together or not at all. They may be of any kind, and of
+// different Clients. A MultiLock holds no state: any number of goroutines may use one value.
 //
-// The locks are taken one after another, in an order that does not depend on how
-// they were given: by their keys in Redis, and locks of the same key on different
-// servers by the addresses that the Clients were given. So two callers that want
-// the same locks never wait for each other in a circle, in whatever order they
-// name them. Processes must therefore use the same addresses where they lock one
-// name on several servers, and none may lock one of several alone and then ask
+// The locks are taken one after another, in an order that does not depend on how they were given:
+// by their keys in Redis, and for locks of the same key on different servers by the addresses that
+// the Clients were given. So two callers that want the same locks never wait for each other in a
+// circle, in whatever order they name them. Processes must therefore use the same addresses if they
+// lock one name on several servers. And no process may lock one of several locks alone and then ask
 // for the rest.
 type MultiLock struct {
 	members []member // in the order in which they are taken
@@ -41,12 +39,12 @@ type MultiLock struct {
 type member struct {
 	locker lease.Locker
 	place  string
-	given  int // the how-manieth it was
+	given  int // its index among the arguments of New
 }
 
-// New returns all of the locks as one. It does no I/O; what is wrong with the
-// arguments, each call says: none at all, one that is given twice, one that is no
-// lease.Placed, such as the permits of a PermitSemaphore.
+// New returns all of the locks as one. It does no I/O. If the arguments are wrong, every call says
+// so: if there are no locks, if one is given twice, or if one is not a lease.Placed, such as the
+// permits of a PermitSemaphore.
 func New(lockers ...lease.Locker) *MultiLock {
 	if len(lockers) == 0 {
 		return &MultiLock{err: fmt.Errorf("no locks were given: %w", errs.BadArgument)}
@@ -72,30 +70,29 @@ func New(lockers ...lease.Locker) *MultiLock {
 	return m
 }
 
-// Lock waits until all of the locks are granted and returns the Lease on them,
-// which the caller must release. A context made by Lease.Context re-enters all of
-// them, and each by itself.
+// Lock waits until all of the locks are granted, and returns the Lease on them, which the caller
+// must release. A context made by Lease.Context re-enters all of them, and each by itself.
 //
-// It waits as long as ctx allows, for one lock after another; those that it has
-// are renewed, or run out, as they were told to. When one of them is lost while
-// it waits for another it begins again, after a pause of 250 ms at the most. On failure what was taken is released,
-// before it returns or, if ctx has ended, in the background. The errors are those
-// of the lock that failed.
+// Lock waits as long as ctx allows, for one lock after another. Meanwhile the locks that it has are
+// renewed, or run out, as their options say. If one of them is lost while Lock waits for another,
+// Lock begins again, after a pause of 250 ms at the most. On failure Lock releases what it has
+// taken, before it returns or, if ctx has ended, in the background. The errors are those of the
+// lock that failed.
 func (m *MultiLock) Lock(ctx context.Context) (*Lease, error) {
 	return m.acquire(ctx, "lock", lease.Locker.Lock, true)
 }
 
-// TryLock is Lock without the wait: one request for each lock, up to the first
-// that is refused. If another holds one of them the error matches ErrBusy; if one was
-// lost before all were granted, ErrLost.
+// TryLock is Lock without the wait: one request for each lock, up to the first that is refused. If
+// another holds one of the locks, the error matches ErrBusy. If one was lost before all were
+// granted, it matches ErrLost.
 func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 	return m.acquire(ctx, "try lock", lease.Locker.TryLock, false)
 }
 
-// acquiring is how one of the locks is asked for.
+// acquiring is the method by which each lock is asked for: Lock or TryLock.
 type acquiring = func(lease.Locker, context.Context) (*lease.Lease, error)
 
-// acquire takes all, and tells of it as of one acquisition.
+// acquire takes all locks, and reports that to telemetry as one acquisition.
 func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring, wait bool) (*Lease, error) {
 	if m.err != nil {
 		return nil, errs.Wrap(op+" multilock", m.err)
@@ -120,13 +117,13 @@ func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring, wait
 	return m.begin(taken, outer, whole.Telemetry()), nil
 }
 
-// errAgain says that a lock was lost while another was waited for.
+// errAgain says that a lock was lost while Lock waited for another.
 var errAgain = fmt.Errorf("lost while another was waited for: %w", errs.Lost)
 
 // take takes every lock, or none.
 func (m *MultiLock) take(ctx context.Context, op string, lock acquiring) ([]*lease.Lease, error) {
 	taken := make([]*lease.Lease, 0, len(m.members))
-	// The wait for a lock ends, too, when one that was taken before is lost.
+	// The wait for a lock also ends when a lock that was taken before is lost.
 	held := ctx
 	for _, one := range m.members {
 		l, err := lock(one.locker, held)
@@ -153,7 +150,7 @@ func (m *MultiLock) failed(op string, err error) error {
 	return errs.Wrap(fmt.Sprintf("%s all of %d", op, len(m.members)), err)
 }
 
-// ended returns why a lease on one of the locks has ended, if one has.
+// ended returns why one of the leases has ended; nil if none has.
 func ended(taken []*lease.Lease) error {
 	for _, l := range taken {
 		switch err := l.Err(); {
@@ -166,7 +163,7 @@ func ended(taken []*lease.Lease) error {
 	return nil
 }
 
-// giveBack releases what was taken. It waits for that as long as ctx allows.
+// giveBack releases what was taken, and waits for that as long as ctx allows.
 func giveBack(ctx context.Context, taken []*lease.Lease) {
 	for _, done := range startRelease(ctx, taken) {
 		select {
@@ -176,8 +173,8 @@ func giveBack(ctx context.Context, taken []*lease.Lease) {
 	}
 }
 
-// startRelease releases the leases, all at the same time, so that a server that
-// does not answer holds up no other's.
+// startRelease releases the leases, all at the same time, so that a server that does not answer
+// does not delay the others.
 func startRelease(ctx context.Context, leases []*lease.Lease) []<-chan error {
 	released := make([]<-chan error, len(leases))
 	for i, l := range leases {

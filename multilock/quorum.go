@@ -21,12 +21,12 @@ import (
 
 const kind = "quorum"
 
-// Quorum is one lock that is held when a majority of independent servers grant
-// it, so that it outlives the failure of the others: Redlock, with a token that
-// grows, and with servers that lost their data kept out. It holds no state: a
-// value may be used by any number of goroutines.
+// Quorum is one lock that is held when a majority of independent servers grant it, so that it
+// outlives the failure of the others. It is Redlock, with a token that grows, and servers
+// that have lost their data do not count. A Quorum holds no state: any number of goroutines may use
+// one value.
 //
-// What it promises, and on what conditions, is in docs/quorum.md.
+// docs/quorum.md says what it promises, and on what conditions.
 type Quorum struct {
 	name    string
 	members []Member
@@ -38,9 +38,9 @@ type Quorum struct {
 	identity string
 }
 
-// NewQuorum returns the lock of that name on those servers. longest is the
-// longest lease that anybody takes on it. It does no I/O; what is wrong with the
-// arguments, each call says.
+// NewQuorum returns the lock of that name on those servers. longest is the longest lease that
+// anybody takes on it. NewQuorum does no I/O. If an argument is wrong, every call on the lock says
+// so.
 func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 	q := &Quorum{name: name, members: members, longest: longest}
 	switch {
@@ -56,8 +56,8 @@ func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 	return q
 }
 
-// fit says what is wrong with the servers: two that are one, as far as the Clients show
-// that, or locks that a majority does not protect.
+// fit returns what is wrong with the servers: two of them are one server, as far as the Clients
+// show that, or they have locks that a majority does not protect.
 func fit(members []Member) error {
 	clients, servers := make(map[*engine.Engine]bool), make(map[string]bool)
 	for _, m := range members {
@@ -70,7 +70,7 @@ func fit(members []Member) error {
 		} else {
 			servers[server] = true
 		}
-		// Of permits more could be taken on majorities than there are on any server.
+		// With permits, more could be taken on majorities than there are on any server.
 		if _, ok := m.Locker.(lease.Placed); !ok {
 			return fmt.Errorf("a lock of type %T does not say where it stands: %w", m.Locker, errs.BadArgument)
 		}
@@ -78,9 +78,9 @@ func fit(members []Member) error {
 	return nil
 }
 
-// serverOf returns the address of the server that the Client is of, without the database:
-// two databases of a server fail together. known is false where that does not tell it
-// from others, as behind Sentinels.
+// serverOf returns the address of the Client's server, without the database: two databases of a
+// server fail together. known is false if the address does not tell the server from others, as
+// behind Sentinels.
 func serverOf(e *engine.Engine) (server string, known bool) {
 	server = e.Conn.Address()
 	if i := strings.LastIndexByte(server, '/'); i >= 0 {
@@ -89,10 +89,10 @@ func serverOf(e *engine.Engine) (server string, known bool) {
 	return server, server != "" && server != "FailoverClient"
 }
 
-// setOf returns what tells the set of servers from any other, whatever the order: how
-// many they are, and a hash of the addresses that their Clients were given. Processes that
-// give a server different addresses take theirs for different sets, which costs them the
-// longest lease when the quorum begins, and nothing else.
+// setOf returns a text that tells the set of servers from any other, in whatever order they are
+// given. It has the number of servers, and a hash of the addresses that their Clients were given.
+// Processes that give a server different addresses take theirs for different sets. That costs them
+// the longest lease when the quorum begins, and nothing else.
 func setOf(members []Member) string {
 	addresses := make([]string, len(members))
 	for i, m := range members {
@@ -103,12 +103,13 @@ func setOf(members []Member) string {
 	return fmt.Sprintf("%d-%x", len(members), sum[:8])
 }
 
-// identityOf returns what identity is: where the members stand, in whatever order.
+// identityOf returns the identity of a Quorum: where its members stand, in whatever order they are
+// given.
 func identityOf(members []Member) string {
 	parts := make([]string, len(members))
 	for i, m := range members {
 		if placed, ok := m.Locker.(lease.Placed); ok {
-			// Two sides of one lock differ by their type only.
+			// The two sides of one lock differ only by their type.
 			parts[i] = fmt.Sprintf("%p %T %q", m.Engine, m.Locker, placed.Place())
 		}
 	}
@@ -116,34 +117,32 @@ func identityOf(members []Member) string {
 	return strings.Join(parts, " ")
 }
 
-// BrokenQuorum returns a lock of which every call fails with err.
+// BrokenQuorum returns a lock whose calls all fail with err.
 func BrokenQuorum(name string, err error) *Quorum { return &Quorum{name: name, err: err} }
 
 // Name returns the name that the lock was made with.
 func (q *Quorum) Name() string { return q.name }
 
-// majority is how many servers must grant.
+// majority returns how many servers must grant.
 func (q *Quorum) majority() int { return len(q.members)/2 + 1 }
 
-// Lock waits until a majority of the servers have granted the lock and returns
-// the Lease, which the caller must release. A context made by QuorumLease.Context
-// re-enters, without asking a server.
+// Lock waits until a majority of the servers have granted the lock, and returns the Lease, which
+// the caller must release. A context made by QuorumLease.Context re-enters, without asking a
+// server.
 //
-// All servers are asked at once, each for half a second at the most. Where that
-// is no grant what was taken is given back, and they are asked again after a
-// random time, 250 ms at the most, as long as ctx allows. When ctx ends the error
-// matches ctx's and ErrBusy, if another was found to hold the lock, or
-// ErrNoQuorum, if no majority could be asked. An error that asking again does not
-// mend is returned once it keeps a majority from granting. What requests that were
-// not answered have taken is given back within a second of the answer, or runs
-// out.
+// Lock asks all servers at once, and waits for each for half a second at the most. If that is no
+// grant, it gives back what it has taken, and asks again after a random time, 250 ms at the most,
+// as long as ctx allows. If ctx ends, the error matches ctx's error. It also matches ErrBusy if
+// another was found to hold the lock, or ErrNoQuorum if no majority could be asked. If an error
+// that asking again does not mend keeps a majority from granting, Lock returns it at once. What
+// unanswered requests have taken is given back within a second of the answer, or runs out.
 func (q *Quorum) Lock(ctx context.Context) (*QuorumLease, error) {
 	return q.acquire(ctx, "lock", true)
 }
 
-// TryLock is Lock without the wait: each server is asked once. If another holds
-// the lock, or asks at the same time, the error matches ErrBusy; if no majority of
-// servers answers, ErrNoQuorum.
+// TryLock is Lock without the wait: it asks each server once. If another holds the lock, or asks
+// for it at the same time, the error matches ErrBusy. If no majority of the servers answers, it
+// matches ErrNoQuorum.
 func (q *Quorum) TryLock(ctx context.Context) (*QuorumLease, error) {
 	return q.acquire(ctx, "try lock", false)
 }
@@ -155,7 +154,7 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 	ctx, span := q.telemetry().Acquire(ctx, kind, q.name)
 	a := telemetry.Acquired{}
 	l, err := q.enter(ctx, wait, &a)
-	a.Outcome = telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
+	a.Outcome = telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
 		err = lease.CallError(op, kind, q.name, errs.Ended(ctx, err))
 	} else {
@@ -166,7 +165,7 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 	return l, err
 }
 
-// enter enters the hold that ctx carries, or a new one.
+// enter enters the hold that ctx carries, or begins a new one.
 func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired) (*QuorumLease, error) {
 	if outer, ok := ctx.Value(carriage{q.identity}).(*QuorumLease); ok {
 		a.Reentrant = true
@@ -179,7 +178,7 @@ func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired) (*
 	return h.begin(), nil
 }
 
-// rounds asks in rounds until it is granted.
+// rounds asks in rounds until a majority grants the lock.
 func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (*hold, error) {
 	started := time.Now()
 	var last error
@@ -199,13 +198,14 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 		case last == nil || ctx.Err() == nil:
 			last = err // a round that ctx cut short says nothing
 		}
-		// Random, so that of those who took a part each one is alone some time.
+		// The pause is random, so that of several callers that each took a part of the servers,
+		// every one is alone at some time.
 		_ = engine.Sleep(ctx, pause/2+rand.N(pause/2))
 		a.Waited = time.Since(started)
 	}
 }
 
-// The pause between two rounds doubles from one to the other.
+// The pause between two rounds doubles each time, from minPause to maxPause.
 const (
 	minPause = 8 * time.Millisecond
 	maxPause = 250 * time.Millisecond
@@ -219,5 +219,5 @@ func because(end, last error) error {
 	return fmt.Errorf("%w: %w", last, end)
 }
 
-// telemetry is that of the first server's Client.
+// telemetry returns that of the first server's Client.
 func (q *Quorum) telemetry() *telemetry.Telemetry { return q.members[0].Engine.Telemetry }

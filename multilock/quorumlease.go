@@ -1,3 +1,5 @@
+// The lease of a Quorum.
+
 package multilock
 
 import (
@@ -7,15 +9,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// QuorumLease is one acquisition of a Quorum. It lasts until it is released, or
-// until no majority of the servers vouches for it any more: those that it has are
-// renewed, each by its own Client, and one that was lost is not asked again.
+// QuorumLease is one acquisition of a Quorum. It lasts until it is released, or until fewer than a
+// majority of the servers vouch for it. The servers that granted it are renewed, each by its own
+// Client. A server that was lost is not asked again.
 type QuorumLease struct {
 	hold *hold
 	life *life
 }
 
-// carriage asks a context for the lease that it carries on one quorum.
+// carriage is the key under which a context carries a lease on one quorum.
 type carriage struct {
 	identity string // the quorum's
 }
@@ -36,13 +38,12 @@ func (c carrier) Value(key any) any {
 // Name returns the name of the Quorum.
 func (l *QuorumLease) Name() string { return l.hold.quorum.name }
 
-// Token returns the fencing token: the greatest of the servers' tokens. It has
-// been written to a majority of them, so that the next one, whatever majority
-// grants it, is greater.
+// Token returns the fencing token: the greatest of the servers' tokens. It has been written to a
+// majority of the servers, so the next token is greater, whatever majority grants it.
 func (l *QuorumLease) Token() int64 { return l.hold.token }
 
-// Tokens returns the tokens of the servers that granted the lock, in the order of
-// the Clients; the greatest is Token.
+// Tokens returns the tokens of the servers that granted the lock, in the order of the Clients. The
+// greatest is Token.
 func (l *QuorumLease) Tokens() []int64 {
 	tokens := make([]int64, len(l.hold.members))
 	for i, m := range l.hold.members {
@@ -51,36 +52,34 @@ func (l *QuorumLease) Tokens() []int64 {
 	return tokens
 }
 
-// Context returns a context for the work that the lease protects: parent, but
-// cancelled when the lease ends, with a cause that says why (ErrLost,
-// ErrReleased, ErrMaxHold or ErrClosed). Locking the Quorum with it re-enters. It
-// is freed when parent ends or the lease does.
+// Context returns a context for the work that the lease protects: parent, but cancelled when the
+// lease ends, with a cause that says why (ErrLost, ErrReleased, ErrMaxHold or ErrClosed). Locking
+// the Quorum with this context re-enters. The context is freed when parent or the lease ends.
 func (l *QuorumLease) Context(parent context.Context) context.Context {
 	return l.life.context(parent, carrier{parent, l})
 }
 
-// Done returns a channel that is closed when the lease has ended, however it
-// ended.
+// Done returns a channel that is closed when the lease has ended, however it ended.
 func (l *QuorumLease) Done() <-chan struct{} { return l.life.done }
 
-// Err returns nil while the lease lasts, and then why it ended: an error that
+// Err returns nil while the lease lasts. After that it returns why the lease ended: an error that
 // matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
 func (l *QuorumLease) Err() error { return l.life.err() }
 
-// Deadline returns when the lease ends if it is not renewed before: the first
-// instant at which fewer than a majority of the servers vouch for it, by the
-// local deadline of each; the zero time if that is now.
+// Deadline returns when the lease ends if it is not renewed before: the first instant at which
+// fewer than a majority of the servers vouch for it, by the local deadline of each. It returns the
+// zero time if that is now.
 func (l *QuorumLease) Deadline() time.Time { return l.hold.deadline() }
 
-// Release ends the lease, and with the last lease of the hold the lock. It
-// returns nil when a majority of the servers is free, so that another can be
-// granted the lock; the rest are released in the background.
+// Release ends the lease, and with the last lease of the hold the lock. It returns nil when a
+// majority of the servers is free, so that another caller can be granted the lock. The rest are
+// released in the background.
 //
-// It goes on when ctx is cancelled, and asks each server for half a second before
-// it leaves it to the background. It returns ErrReleased, and does nothing, if the
-// lease was released before, ErrLost if it was lost, ErrMaxHold or ErrClosed if
-// that ended it, and otherwise the errors of the servers that could not be
-// released.
+// Release goes on when ctx is cancelled. It waits for each server for half a second at the most,
+// and then leaves that server to the background. If the lease was released before, Release does
+// nothing and returns ErrReleased. If the lease was lost, it returns ErrLost; if MaxHold or Close
+// ended the lease, ErrMaxHold or ErrClosed. Otherwise it returns the errors of the servers that
+// could not be released.
 func (l *QuorumLease) Release(ctx context.Context) error {
 	ctx, span := l.hold.quorum.telemetry().Release(ctx, kind, l.hold.quorum.name)
 	held, err := l.hold.release(ctx, l)

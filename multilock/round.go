@@ -1,4 +1,4 @@
-// One round: every server is asked at once, and then it is a grant or it is not.
+// One round: every server is asked at once, and their answers are a grant or a refusal.
 
 package multilock
 
@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// longestTry is the longest that a server is waited for in a round. It is less
-	// where leases are short: a tenth of the longest.
+	// longestTry is the longest that a round waits for a server. If leases are short it waits less:
+	// a tenth of the longest lease.
 	longestTry = 500 * time.Millisecond
-	// grace is how long, at the least, the rest are waited for when the round is
-	// decided: in less time than that a healthy server has answered, and each
-	// member that is held can make up for one that is lost later.
+	// grace is how long, at the least, a round still waits for the rest when it is decided. A
+	// healthy server has answered by then, and each additional member that is held can make up for
+	// one that is lost later.
 	grace = 10 * time.Millisecond
 )
 
 // errBegun says that a round found a quorum that had not begun, and began it.
 var errBegun = errors.New("the quorum has just begun")
 
-// round asks every member once. It returns what was granted, or gives back what
-// was and says why it is not enough.
+// round asks every member once. It returns the hold. If the grants are not enough, it gives them
+// back and returns why.
 func (q *Quorum) round(ctx context.Context) (*hold, error) {
 	granted, busy := 0, 0
 	answers := each(ctx, q.members, q.patience(), q.ask, func(a answer) bool {
@@ -58,9 +58,8 @@ func (q *Quorum) round(ctx context.Context) (*hold, error) {
 	return nil, err
 }
 
-// look sees to the markers that are missing: the quorum begins where all are, and
-// otherwise those servers have lost their data. It reports whether the quorum has
-// begun.
+// look deals with missing markers. If all servers lack one, the quorum begins; otherwise the
+// servers that lack one have lost their data. look reports whether the quorum has begun.
 func (q *Quorum) look(ctx context.Context, answers []answer) (begun bool, err error) {
 	var doubtful []Member
 	without := 0
@@ -72,11 +71,11 @@ func (q *Quorum) look(ctx context.Context, answers []answer) (begun bool, err er
 			without++
 			doubtful = append(doubtful, q.members[i])
 		case m.asked && m.age < 0 && !q.began(m):
-			// Its clock has been set back: its time would begin only when the clock
-			// is there again.
+			// The server's clock was set back, so its time would begin only when the clock is there
+			// again.
 			doubtful = append(doubtful, q.members[i])
 		}
-		// Others may be about to mark the rest as new.
+		// Other callers may be about to mark the rest as new.
 		beginning = beginning || m.since == fresh && m.age >= 0 && m.age < beginLimit
 	}
 	write := lost
@@ -102,8 +101,8 @@ func (q *Quorum) look(ctx context.Context, answers []answer) (begun bool, err er
 // still be on its way: a request does nothing after conn.Window.
 const beginLimit = 2 * time.Second
 
-// grant makes the hold of a majority that was granted: its token is made known to
-// a majority, and after that it must still be valid.
+// grant makes the hold of a majority that has granted. It writes the token to a majority, which
+// must still be valid after that.
 func (q *Quorum) grant(ctx context.Context, answers []answer) (*hold, error) {
 	h := &hold{quorum: q, granted: time.Now()}
 	var held []heldAt
@@ -143,7 +142,7 @@ type heldAt struct {
 	lease  *lease.Lease
 }
 
-// refusal says why the answers are no grant.
+// refusal returns why the answers are no grant.
 func (q *Quorum) refusal(answers []answer) error {
 	granted, busy := 0, 0
 	var finals []error
@@ -165,8 +164,8 @@ func (q *Quorum) refusal(answers []answer) error {
 	case busy > 0 && granted+busy >= majority:
 		return fmt.Errorf("%s: %w", text, errs.Busy)
 	default:
-		// The servers' errors in words only: that of a try that took too long would match
-		// as the caller's.
+		// The servers' errors are in it only as words. The error of a try that took too long would
+		// otherwise match as if it were the caller's.
 		return fmt.Errorf("%s: %w", text, errs.NoQuorum)
 	}
 }
@@ -181,8 +180,8 @@ func final(err error) bool {
 	return false
 }
 
-// giveBack releases what was granted, in the background: a server that does not
-// answer is waited for no more than in a round.
+// giveBack releases what was granted, in the background. It waits for a server that does not answer
+// no longer than a round does.
 func (q *Quorum) giveBack(ctx context.Context, answers []answer) {
 	var leases []*lease.Lease
 	for _, a := range answers {
@@ -193,9 +192,9 @@ func (q *Quorum) giveBack(ctx context.Context, answers []answer) {
 	q.release(ctx, leases, func(error) bool { return false })
 }
 
-// release releases leases on members in the background, and waits until decided
-// says so, or as long as a round does. An error of nil says that one is free, and
-// errPending that no answer came in time.
+// release releases leases on members in the background. It waits until decided returns true, but no
+// longer than a round does. In what it returns, nil stands for a member that is free, and
+// errPending for one that did not answer in time.
 func (q *Quorum) release(ctx context.Context, leases []*lease.Lease, decided func(error) bool) []error {
 	return each(ctx, leases, q.patience(), func(ctx context.Context, l *lease.Lease) error {
 		select {
@@ -209,13 +208,13 @@ func (q *Quorum) release(ctx context.Context, leases []*lease.Lease, decided fun
 
 var errPending = fmt.Errorf("not answered yet: %w", context.DeadlineExceeded)
 
-// patience is how long one round waits for a server.
+// patience returns how long one round waits for a server.
 func (q *Quorum) patience() time.Duration { return min(q.longest/10, longestTry) }
 
-// each does something with each of some things at the same time, and returns what
-// came of each when all are done. When decided says of what has come up to then
-// that it is enough, or patience is over, the rest are told so by their context,
-// after a moment of grace.
+// each calls do for each of some things, all at the same time, and returns the results when all
+// calls have returned. When patience is over, the context of the calls ends. When decided says of a
+// result that those so far are enough, it ends too: after as long again as they took, and grace at
+// the least.
 func each[A, B any](ctx context.Context, of []A, patience time.Duration, do func(context.Context, A) B, decided func(B) bool) []B {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,4 +1,4 @@
-// The scripts of a quorum. All else is the members' own.
+// The scripts of a quorum. All others are the members' own.
 
 package multilock
 

@@ -1,4 +1,4 @@
-// What came of several locks, in one line.
+// The errors of several locks, in one line.
 
 package multilock
 
@@ -21,7 +21,7 @@ type several struct {
 func (s several) Error() string   { return s.text }
 func (s several) Unwrap() []error { return s.causes }
 
-// inOneLine returns the errors as one, which says but once what they have in common.
+// inOneLine returns the errors as one error, which says only once what several of them say.
 func inOneLine(all []error) error {
 	var words []string
 	for _, err := range all {
@@ -31,8 +31,8 @@ func inOneLine(all []error) error {
 	return several{strings.Join(slices.Compact(words), "; "), all}
 }
 
-// words says in a few words what came of asking one server: the lock's name and what was
-// done to it are said of all.
+// words says in a few words what one server answered. The name of the lock, and what was done to
+// it, are said once for all servers.
 func (q *Quorum) words(a answer) string {
 	switch {
 	case a.counts():
@@ -49,7 +49,7 @@ func (q *Quorum) words(a answer) string {
 	return errs.Plain(errs.Bare(a.err))
 }
 
-// servers says of each server in a few words what came of asking it.
+// servers says in a few words what each server answered.
 func (q *Quorum) servers(answers []answer) string {
 	all := make([]string, len(answers))
 	for i, a := range answers {

@@ -47,14 +47,13 @@ if queue and not head then
 end
 
 -- HLEN comes before HDEL, not after it: in a slot on the move, a server does not answer for a key
--- that it has no longer.
+-- that it no longer has.
 local size = queue and redis.call('HLEN', KEYS[1]) or 0
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
 local reply = {released, now}
 
--- Returns whether anyone but Clients of Holdfast listens for releases. Clients listen on the
--- channel
--- ARGV[5] too.
+-- Returns whether anyone but Clients of Holdfast listens for releases. Clients listen on ARGV[5]
+-- too.
 local function outsiders()
   local count = ARGV[3] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
   local listen = redis.pcall('PUBSUB', count, ARGV[4], ARGV[5])

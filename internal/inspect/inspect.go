@@ -1,5 +1,5 @@
-// Package inspect tells what stands at a name in Redis, whatever synchronizer made
-// it, and finds the names of those that are there.
+// Package inspect reports what stands at a name in Redis, whatever synchronizer made it, and finds
+// the names at which a synchronizer may stand.
 package inspect
 
 import (
@@ -22,7 +22,7 @@ var source string
 
 var script = conn.NewScript("inspect", source, conn.Mixed)
 
-// The kinds that are spoken of here; lua/inspect.lua has all.
+// The kinds that this package names; lua/inspect.lua has all.
 const (
 	rwLock  = "rwlock"
 	permits = "permits"
@@ -51,13 +51,13 @@ type Holder struct {
 	Remaining time.Duration
 }
 
-// holdersPerCall is about how many holders of a lock one call looks at: two or three
-// milliseconds of the server's time.
+// holdersPerCall is about how many holders of a lock one call looks at. That takes the server two
+// or three milliseconds.
 const holdersPerCall = 256
 
-// Look tells what stands at a name. It is of one instant, but for a lock that more readers
-// hold than one call looks at, or for as many permits: then the rest of the holders is of
-// later ones.
+// Look returns what stands at a name. The answer is of one instant. If more readers hold a lock
+// than one call looks at, or as many permits are taken, the rest of the holders are of later
+// instants.
 func Look(ctx context.Context, m *conn.Manager, name string) (State, error) {
 	call, err := ask(name, start)
 	if err == nil {
@@ -67,7 +67,7 @@ func Look(ctx context.Context, m *conn.Manager, name string) (State, error) {
 		return State{}, err
 	}
 	s, cursor := parse(call)
-	seen := make(map[string]bool) // a scan may tell a field twice
+	seen := make(map[string]bool) // a scan may return a field twice
 	s.Holders = unseen(s.Holders, seen)
 	for err == nil && cursor != start {
 		if call, err = ask(name, cursor); err == nil {
@@ -84,11 +84,11 @@ func Look(ctx context.Context, m *conn.Manager, name string) (State, error) {
 // start is where a scan begins and ends.
 const start = "0"
 
-// add takes in some more holders of the same thing. It reports false when there is nothing
-// to go on with.
+// add takes in some more holders of the same thing. It returns false if there is nothing to go on
+// with.
 func (s *State) add(more State, seen map[string]bool) bool {
 	switch more.Kind {
-	case unknown: // one of the fields is nobody's
+	case unknown: // one of the fields is not a holder's
 		*s = State{Kind: unknown, At: s.At, Remaining: s.Remaining, Waiters: -1}
 		return false
 	case s.Kind:
@@ -102,7 +102,7 @@ func (s *State) add(more State, seen map[string]bool) bool {
 	return true
 }
 
-// unseen returns those of the holders that are not among seen, where they are noted.
+// unseen returns the holders that are not in seen, and adds them to it.
 func unseen(holders []Holder, seen map[string]bool) []Holder {
 	left := holders[:0]
 	for _, h := range holders {
@@ -134,7 +134,7 @@ func ask(name, cursor string) (*conn.Call, error) {
 	}, nil
 }
 
-// parse returns what a call made by ask was answered, and where the holders go on.
+// parse returns the answer to a call made by ask, and where the holders go on.
 func parse(call *conn.Call) (s State, cursor string) {
 	s = State{
 		Kind:      call.Text(2),
@@ -186,7 +186,7 @@ func lasts(ms int64) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// exclusive returns who holds the lock alone.
+// exclusive returns the holder that holds the lock alone.
 func (s State) exclusive() (Holder, bool) {
 	for _, h := range s.Holders {
 		if h.Write || len(s.Holders) == 1 && s.Kind != rwLock {
@@ -196,25 +196,25 @@ func (s State) exclusive() (Holder, bool) {
 	return Holder{}, false
 }
 
-// ofHoldfast reports whether a Client of Holdfast gave the owner its id. Whoever
-// else locks writes no token, and leaves the last one standing.
+// ofHoldfast reports whether a Client of Holdfast gave the owner its id. Other programs write no
+// token when they lock, and leave the last one standing.
 func ofHoldfast(h Holder) bool {
 	client, _, _ := strings.Cut(h.Owner.String(), ":")
 	return engine.IsClient(client)
 }
 
 const (
-	// slack is by how much the two instants that a token tells may be out of order.
+	// slack is by how much the two instants that since compares may be out of order.
 	slack = time.Second
-	// putOff is how long after its key's expiry was put off a token may be given that
-	// is the time of its grant. One that is not is kept longer.
+	// putOff is how long after the expiry of its key was put off a token may be given, if it is the
+	// time of its grant. A token that is not is kept longer.
 	putOff = time.Hour
 )
 
-// since returns when the hold began whose token that is. The token is the
-// server's time at the grant, unless the last one was ahead of that: of a clock set
-// back, or of another server's. Then it does not agree with the expiry of its key,
-// and nothing is known.
+// since returns when the hold with that token began. The token is the server's time at the grant,
+// unless the last token was ahead of that, by a clock that was set back or by another server's.
+// Such a token does not agree with the expiry of its key. Then nothing is known, and since returns
+// the zero time.
 func since(at time.Time, token string, ttl int64) time.Time {
 	micros, err := strconv.ParseInt(token, 10, 64)
 	if err != nil || micros <= 0 {

@@ -1,4 +1,4 @@
-// The names that may be those of synchronizers.
+// Finding the names at which a synchronizer may stand.
 
 package inspect
 
@@ -15,19 +15,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// pageSize is how many keys a server is asked to go over at a time.
+// pageSize is how many keys a server is asked to go over in one SCAN.
 const pageSize = 512
 
-// types are those of the keys that can stand at the name of a synchronizer: locks are
-// hashes, and what is counted is a string.
+// types are the types of the keys at which a synchronizer may stand: a lock is a hash, and what is
+// counted is a string.
 var types = [...]string{"hash", "string"}
 
 // longestNumber is how many bytes a whole number has at the most.
 const longestNumber = 20
 
-// Scan calls page with the names that match pattern and may be those of
-// synchronizers, on every master, until it returns false. A name that is there all
-// the while comes at least once.
+// Scan calls page with the names that match pattern and at which a synchronizer may stand, on every
+// master, until page returns false. A name that exists all the while comes at least once.
 func Scan(ctx context.Context, m *conn.Manager, pattern string, page func(names []string) bool) error {
 	servers, err := m.Masters(ctx)
 	if err != nil {
@@ -59,8 +58,8 @@ func scanServer(ctx context.Context, m *conn.Manager, server, pattern string, pa
 	return true, nil
 }
 
-// scanType goes over the keys of one type, on a connection of its own. After each page it
-// pauses for as long as that took, so that the server has half of the time for others.
+// scanType goes over the keys of one type, on a connection of its own. After each page it pauses
+// for as long as the page took, so that the server has half of the time for others.
 func scanType(ctx context.Context, rdb *redis.Client, kind, pattern string, page func(names []string) bool) (more bool, err error) {
 	for cursor := uint64(0); ; {
 		begin := time.Now()
@@ -90,16 +89,16 @@ func scanType(ctx context.Context, rdb *redis.Client, kind, pattern string, page
 	}
 }
 
-// longestPause bounds the pause after a page whose reader took its time.
+// longestPause bounds the pause after a page whose reader was slow.
 const longestPause = 100 * time.Millisecond
 
-// numbers returns the names at which a whole number may stand. Most strings are something
-// else of the program's: to find that out takes less than to inspect them.
+// numbers returns the names at which a whole number may stand. Most strings are something else of
+// the program's: finding that out costs less than inspecting them.
 func numbers(ctx context.Context, rdb *redis.Client, names []string) []string {
 	short := names[:0]
 	for i, cmd := range each(ctx, rdb, names, func(p redis.Pipeliner, name string) redis.Cmder { return p.StrLen(ctx, name) }) {
 		if n, err := cmd.(*redis.IntCmd).Result(); err != nil || n <= longestNumber {
-			short = append(short, names[i]) // one that may not be looked at is told by Inspect
+			short = append(short, names[i]) // if it may not be read, Inspect says so
 		}
 	}
 	whole := short[:0]
@@ -112,7 +111,7 @@ func numbers(ctx context.Context, rdb *redis.Client, names []string) []string {
 	return whole
 }
 
-// each asks something about each name in one pipeline.
+// each sends one command for each name, in one pipeline.
 func each(ctx context.Context, rdb *redis.Client, names []string, ask func(redis.Pipeliner, string) redis.Cmder) []redis.Cmder {
 	if len(names) == 0 {
 		return nil
@@ -125,12 +124,11 @@ func each(ctx context.Context, rdb *redis.Client, names []string, ask func(redis
 	return cmds
 }
 
-// readTimeout is how the keys end that belong to the readers of a read/write lock:
-// by their type alone they could be semaphores.
+// readTimeout is what the keys end with that belong to the readers of a read/write lock: by their
+// type alone they could be semaphores.
 var readTimeout = regexp.MustCompile(`:rwlock_timeout:\d+$`)
 
-// candidate reports whether name may be that of a synchronizer, and not of what
-// stands beside one.
+// candidate reports whether a synchronizer may stand at name, and not just something beside one.
 func candidate(name string) bool {
 	return keys.Check(name) == nil && !readTimeout.MatchString(name)
 }

@@ -83,7 +83,7 @@ type weather struct {
 	lag    time.Duration // a request, or a reply, takes at most so long
 	faults int           // one request in so many meets one; 0: none does
 	slow   bool          // the faults are all delays
-	deaf   *process      // no request of this process gets through
+	deaf   *process      // no answer reaches this process
 	pace   time.Duration // how long the lock is held, at the most, and left alone
 	wait   time.Duration // how long it is waited for, at the most
 }
@@ -116,7 +116,7 @@ func simulate(t *testing.T, w *world, seed uint64) {
 		p := w.process()
 		p.net.OnCommand(func(c redistest.Command) redistest.Fault { return s.meets(p, c) })
 	}
-	for range 5 {
+	for range 10 {
 		s.scene()
 	}
 	time.Sleep(2 * time.Second)
@@ -135,13 +135,13 @@ func (s *simulation) scene() {
 	sky := weather{
 		lag:  []time.Duration{0, 0, 3 * time.Millisecond, 50 * time.Millisecond}[s.intn(4)],
 		pace: []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 400 * time.Millisecond}[s.intn(3)],
-		wait: []time.Duration{3 * time.Second, time.Minute}[s.intn(2)],
+		wait: []time.Duration{200 * time.Millisecond, 3 * time.Second, time.Minute}[s.intn(3)],
 	}
 	if !s.one(3) { // else all is calm
 		sky.faults, sky.slow = []int{3, 10, 30}[s.intn(3)], s.one(3)
 	}
 	s.mu.Lock()
-	s.sky, s.over = sky, s.w.now()+s.between(200*time.Millisecond, 3*time.Second)
+	s.sky, s.over = sky, s.w.now()+s.between(100*time.Millisecond, 2*time.Second)
 	s.mu.Unlock()
 	var all sync.WaitGroup
 	for _, p := range s.w.processes {
@@ -170,22 +170,29 @@ func (s *simulation) scene() {
 	}
 }
 
-// mishaps has a process lose its connections, or be deaf, now and then.
+// mishaps has a process lose its connections, or its hearing, now and then.
 func (s *simulation) mishaps() {
 	for s.w.now() < s.over {
-		time.Sleep(s.between(0, time.Second))
+		time.Sleep(s.between(0, 500*time.Millisecond))
 		p := s.w.processes[s.intn(len(s.w.processes))]
-		if s.one(2) {
+		if s.one(3) {
 			s.feel(0)
 			p.hangUp()
 			continue
 		}
+		lasts := s.between(0, 2*time.Second)
+		s.feel(lasts)
 		s.deafen(p)
-		time.Sleep(s.between(0, time.Second))
+		if s.one(2) {
+			p.tellLater(lasts)
+		} else {
+			time.Sleep(lasts)
+		}
 		s.deafen(nil)
 	}
 }
 
+// deafen has no answer of a script reach the process; nil: they all do again.
 func (s *simulation) deafen(p *process) {
 	s.feel(0)
 	s.mu.Lock()
@@ -210,6 +217,9 @@ func (s *simulation) meets(p *process, c redistest.Command) redistest.Fault {
 	}
 	if p == sky.deaf && c.Name == "EVALSHA" {
 		s.feel(0)
+		if s.one(4) {
+			return redistest.CloseAfterExec
+		}
 		return redistest.ReplyError("ERR max number of clients reached")
 	}
 	if sky.faults == 0 || !s.one(sky.faults) {

@@ -4,6 +4,7 @@
 package holdfast_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha1"
 	"embed"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -249,7 +251,8 @@ type process struct {
 	mu    sync.Mutex
 	sent  []sending
 	rule  func(sending) redistest.Fault
-	conns []net.Conn // the process's ends
+	conns []net.Conn    // the process's ends
+	quiet chan struct{} // while it is open no message is read; nil: they all are
 }
 
 // sending is one run of a script on its way to Redis.
@@ -336,12 +339,53 @@ func (p *process) times(script string) []time.Duration {
 // dial connects the process.
 func (p *process) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := p.net.Dial(ctx, network, addr)
-	if err == nil {
-		p.mu.Lock()
-		p.conns = append(p.conns, conn)
-		p.mu.Unlock()
+	if err != nil {
+		return nil, err
 	}
-	return conn, err
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns = append(p.conns, conn)
+	return &hearing{Conn: conn, p: p}, nil
+}
+
+// hearing is a process's end of a connection, which may be one that messages come on.
+type hearing struct {
+	net.Conn
+	p          *process
+	subscribed atomic.Bool
+}
+
+func (h *hearing) Write(b []byte) (int, error) {
+	if bytes.Contains(bytes.ToLower(b), []byte("subscribe")) {
+		h.subscribed.Store(true)
+	}
+	return h.Conn.Write(b)
+}
+
+func (h *hearing) Read(b []byte) (int, error) {
+	n, err := h.Conn.Read(b)
+	if h.subscribed.Load() {
+		h.p.mu.Lock()
+		quiet := h.p.quiet
+		h.p.mu.Unlock()
+		if quiet != nil {
+			<-quiet
+		}
+	}
+	return n, err
+}
+
+// tellLater has the process read no message for d.
+func (p *process) tellLater(d time.Duration) {
+	quiet := make(chan struct{})
+	p.mu.Lock()
+	p.quiet = quiet
+	p.mu.Unlock()
+	time.Sleep(d)
+	p.mu.Lock()
+	p.quiet = nil
+	p.mu.Unlock()
+	close(quiet)
 }
 
 // hangUp closes the process's ends of its connections. What it has sent still

@@ -6,6 +6,7 @@ package multilock_test
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -115,22 +116,25 @@ func (h *history) plug(rt *rapid.T) {
 	}
 }
 
-// wipe has a server lose its data, but never the last of the quorum that has kept some:
+// wipe has servers lose their data, but never the last of the quorum that has kept some:
 // then the quorum would begin anew.
 func (h *history) wipe(rt *rapid.T) {
-	s, kept := rapid.IntRange(0, historyServers-1).Draw(rt, "server"), 0
-	if s < quorumServers {
-		for other := range quorumServers {
-			if other != s && h.kept(other) {
-				kept++
-			}
+	servers := rapid.Permutation([]int{0, 1, 2, 3, 4}).Draw(rt, "servers")[:rapid.IntRange(1, 4).Draw(rt, "how many")]
+	kept := 0
+	for s := range quorumServers {
+		if h.kept(s) && !slices.Contains(servers, s) {
+			kept++
 		}
-		if kept == 0 {
-			rt.Skip()
-		}
-		h.wiped[s] = h.w.now()
 	}
-	h.w.restartEmpty(s)
+	if kept == 0 {
+		rt.Skip()
+	}
+	for _, s := range servers {
+		if s < quorumServers {
+			h.wiped[s] = h.w.now()
+		}
+		h.w.restartEmpty(s)
+	}
 }
 
 // kept reports whether the server counts: it has kept its data, or it has had a marker for

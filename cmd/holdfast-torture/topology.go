@@ -55,11 +55,19 @@ var (
 
 	serverClasses = map[string]map[string]loss{
 		"single":   {"server frozen": nothing, "server killed": nothing, "server emptied": everything},
-		"sentinel": {"failover planned": unreplicated, "master killed": unreplicated, "master frozen": unreplicated},
+		"sentinel": {"failover planned": unreplicated, "master killed": unreplicated, "master frozen": unreplicated, shutOut: unreplicated},
 		"cluster":  {"failover planned": nothing, "master killed": unreplicated, "master frozen": unreplicated, "slot moved": nothing},
-		"quorum":   {"server frozen": nothing, "server killed": nothing, "server emptied": nothing},
+		"quorum":   {"server frozen": nothing, "server killed": nothing, "server emptied": nothing, othersEmptied: nothing},
 	}
 )
+
+// othersEmptied is the fault that some servers of a quorum are killed and, once they are
+// back, as many others emptied: what was granted meanwhile only these had beside one more.
+const othersEmptied = "servers killed, others emptied"
+
+// shutOut is the fault that the replicas of a master are cut off, and one of them is
+// promoted. It has nothing of what the master granted alone.
+const shutOut = "replicas shut out"
 
 // replicasOf is how many replicas each master has. Where fewer have to confirm a grant
 // one without it may be promoted: while a failover is under way the former master
@@ -127,11 +135,12 @@ func (s *servers) onlookers() []redis.UniversalClient {
 
 // strike meets fewer than half of the servers, or the only one.
 func (s *servers) strike(class string, b *blow) {
+	order := b.rand.Perm(len(s.all))
 	n := 1
 	if len(s.all) > 2 {
 		n += b.rand.IntN((len(s.all) - 1) / 2)
 	}
-	down := b.rand.Perm(len(s.all))[:n]
+	down := order[:n]
 	for _, i := range down {
 		if class == "server frozen" {
 			s.all[i].Freeze()
@@ -144,11 +153,16 @@ func (s *servers) strike(class string, b *blow) {
 		if class == "server frozen" {
 			s.all[i].Thaw()
 		} else {
-			s.all[i].Restart(class == "server killed")
+			s.all[i].Restart(class != "server emptied")
+		}
+	}
+	if class == othersEmptied {
+		for _, i := range order[n : 2*n] {
+			s.all[i].Restart(false)
 		}
 	}
 	b.usable()
-	if class == "server emptied" && len(s.all) > 1 {
+	if len(s.all) > 1 && (class == "server emptied" || class == othersEmptied) {
 		time.Sleep(s.lease + time.Second) // until then it counts as down
 	}
 }
@@ -186,6 +200,13 @@ func (s *sentinel) strike(class string, b *blow) {
 		b.usable()
 		time.Sleep(b.between(0, 2*time.Second))
 		old.Thaw() // and takes itself for the master, for some seconds
+	case shutOut:
+		old := s.set.Master()
+		old.ShutOutFollowers()
+		time.Sleep(b.between(0, 2*time.Second))
+		s.set.Failover()
+		b.usable()
+		old.LetInFollowers()
 	}
 	s.set.Settle()
 }

@@ -110,6 +110,13 @@ var connBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestAMasterThatCannotTellIsAShortageOfReplicas"},
 	},
 	{
+		name: "a grant that too few replicas have counts",
+		file: "internal/conn/call.go",
+		old:  "return c.replicated < c.Replicas",
+		new:  "return false",
+		pkg:  "internal/conn", tests: []string{"TestARefusalOfWaitIsNoShortageOfReplicas", "TestAMasterThatCannotTellIsAShortageOfReplicas"},
+	},
+	{
 		name: "WAIT may wait for ever",
 		file: "internal/conn/wire.go",
 		old:  "limit := max(1, ",

@@ -21,7 +21,7 @@ import (
 // root is the module's folder.
 const root = "../.."
 
-var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all; torture, programs: those that the torture, and random programs, must see")
+var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all; torture, generated: those that the torture, and generated scenarios, must see")
 
 // chosen returns the bugs that the flag asks for.
 func chosen(t *testing.T) []bug {
@@ -31,10 +31,10 @@ func chosen(t *testing.T) []bug {
 		return bugs
 	case "quick":
 		return slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool { return !b.quick })
-	case "none", "torture", "programs":
+	case "none", "torture", "generated":
 		t.Skip("none are planted: -planted=quick or -planted=all")
 	default:
-		t.Fatalf("-planted=%s: want none, quick, all, torture or programs", *planted)
+		t.Fatalf("-planted=%s: want none, quick, all, torture or generated", *planted)
 	}
 	return nil
 }

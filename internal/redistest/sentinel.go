@@ -35,6 +35,7 @@ func Sentinel(t testing.TB, args ...string) *SentinelSet {
 	t.Helper()
 	s := &SentinelSet{t: t}
 	args = withDefaults(args, "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0")
+	args = append(args, asFollower...)
 	master := startServer(t, false, args)
 	s.nodes = []*Proc{master}
 	for range 2 {

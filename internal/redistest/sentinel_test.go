@@ -67,3 +67,21 @@ func TestSentinelReplacesAFrozenMaster(t *testing.T) {
 	first.Thaw()
 	s.Settle()
 }
+
+// What a master takes whose replicas are shut out is forgotten by a failover.
+func TestReplicasThatAreShutOutMissWhatTheirMasterTakes(t *testing.T) {
+	t.Parallel()
+	s, c := deployment(t)
+	first := s.Master()
+	if n := c.Wait(testContext(t), 2, patience).Val(); n != 2 {
+		t.Fatalf("%d replicas", n)
+	}
+	first.ShutOutFollowers()
+	if err := first.Admin().Set(testContext(t), "k", "v2", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantValue(t, s.Failover().Client(t), "k", "v")
+	first.LetInFollowers()
+	s.Settle()
+	wantValue(t, s.Master().Client(t), "k", "v")
+}

@@ -279,6 +279,32 @@ func (p *Proc) removeData() {
 	}
 }
 
+// asFollower has a server follow others as a user of its own, so that its master can shut
+// it out without a word to anybody else.
+var asFollower = []string{"--masteruser", "follower", "--masterauth", "none", "--user", "follower", "on", "nopass", "~*", "&*", "+@all"}
+
+// ShutOutFollowers cuts the server's replicas off, and does not let them come back until
+// [Proc.LetInFollowers]: what it takes from now on reaches none of them. It is for the
+// nodes of [Sentinel].
+func (p *Proc) ShutOutFollowers() {
+	p.t.Helper()
+	p.mustDo("ACL", "SETUSER", "follower", "off")
+	p.mustDo("CLIENT", "KILL", "TYPE", "replica")
+}
+
+// LetInFollowers ends [Proc.ShutOutFollowers], which a restart ends too.
+func (p *Proc) LetInFollowers() {
+	p.t.Helper()
+	p.mustDo("ACL", "SETUSER", "follower", "on")
+}
+
+func (p *Proc) mustDo(command ...any) {
+	p.t.Helper()
+	if err := p.Admin().Do(context.Background(), command...).Err(); err != nil {
+		p.t.Fatalf("redistest: %v of %s: %v", command, p.Addr(), err)
+	}
+}
+
 // FlushScripts empties the script cache, so that the next EVALSHA of every
 // script is answered NOSCRIPT.
 func (p *Proc) FlushScripts() {

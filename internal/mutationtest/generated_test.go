@@ -1,0 +1,60 @@
+// Bugs that generated scenarios must find by themselves: no test that was written for them
+// runs.
+
+package mutationtest
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// generator makes scenarios, as many as its flags say.
+type generator struct {
+	pkg, test string
+	flags     []string
+}
+
+var (
+	programs    = generator{".", "TestRandomPrograms", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
+	simulations = generator{".", "TestSimulation", []string{"-seeds=5000", "-failfast"}}
+	quorums     = generator{"multilock", "TestQuorum_Histories", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
+)
+
+var generatedBugs = []struct {
+	bug string // its name in bugs
+	by  generator
+}{
+	{"the heir of a fixed lease is not renewed", programs},
+	{"a renewal that was overtaken shortens a deadline", programs},
+	{"a late grant leaves the next owner of its process in the queue", simulations},
+	{"a place that the line has is given up with a late grant", simulations},
+	{"a waiter that takes over its process's place forgets the doubt about it", simulations},
+	{"a grant that came too late is given up with the place of the next", simulations},
+	{"a waiter that comes late into its line is not nudged", simulations},
+	{"a message for one behind the head is not passed on", simulations},
+	{"a server that another quorum began with counts at once", quorums},
+}
+
+func TestAGeneratorFindsTheBug(t *testing.T) {
+	if *planted != "generated" {
+		t.Skip("nothing is generated: -planted=generated")
+	}
+	for _, g := range generatedBugs {
+		t.Run(g.bug, func(t *testing.T) {
+			b := called(t, g.bug)
+			began := time.Now()
+			out, err := run(t, 14*time.Minute, g.by.pkg, []string{g.by.test}, map[string]string{b.file: b.patched(t)}, g.by.flags...)
+			if err == nil || !strings.Contains(out, "--- FAIL: "+g.by.test) {
+				t.Fatalf("%s passes with it: %v\n%s", g.by.test, err, out)
+			}
+			t.Logf("found in %.0f s by %s\n%s", time.Since(began).Seconds(), g.by.test, firstLines(out, 12))
+		})
+	}
+}
+
+// firstLines returns the first n lines of a text.
+func firstLines(text string, n int) string {
+	lines := strings.SplitN(text, "\n", n+1)
+	return strings.Join(lines[:min(n, len(lines))], "\n")
+}

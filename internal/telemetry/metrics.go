@@ -23,7 +23,7 @@ const (
 const (
 	WokenMessage = "message" // a message, or a (re)subscription that may have missed one
 	WokenTimer   = "timer"   // the holder's expiry or the bound on the poll
-	WokenTurn    = "turn"    // another waiter of this process made it the head
+	WokenTurn    = "turn"    // the lock was passed on within this process
 )
 
 // The attribute values with which each kind's counters start at 0: see introduceHolds and

@@ -54,8 +54,8 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 // runs out, since work may be going on under it; release before closing.
 //
 // Close waits for the clean-up after calls that were cancelled just before, for 1.5 s at the
-// most. If a log handler, a provider or another function of yours blocks, Close leaves it
-// behind and returns after 1.6 s.
+// most. A log handler, a provider or another function of yours that blocks makes it 1.6 s, and
+// is left behind.
 func (c *Client) Close() error {
 	if c.err != nil {
 		return nil

@@ -67,6 +67,7 @@ type Inspection struct {
 	HeldSince time.Time
 	// Remaining is how long this state lasts if nobody renews or releases anything; 0 if the
 	// name is free. For permits it is the time until the last of the taken permits runs out.
+	// NoExpiry means without end.
 	Remaining time.Duration
 	// Waiters is how many waiters of Holdfast there are; Java's waiters are not seen. For a
 	// mutex it counts each waiter of a FairMutex, and one for each process that has waiters of

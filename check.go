@@ -44,7 +44,8 @@ const (
 	// Eviction: Redis may drop a key that is held when its memory is full. Then two may hold
 	// the same lock.
 	Eviction Problem = "eviction"
-	// Persistence: Redis forgets at a restart what is held. Then two may hold the same lock.
+	// Persistence: Redis forgets the locks that are held when it restarts. Then two may hold
+	// the same lock.
 	Persistence Problem = "persistence"
 	// Replication: a grant is lost if the master fails before the grant has reached the replica
 	// that takes over. Then two may hold the same lock.

@@ -25,8 +25,8 @@ type config struct {
 	meters   metric.MeterProvider
 }
 
-// WithDefaults sets the lease options of every synchronizer whose factory method sets no
-// others. The default is Renewed(30 * time.Second).
+// WithDefaults sets lease options for all synchronizers of the Client. Options given to a
+// factory method override them one by one. The default is Renewed(30 * time.Second).
 func WithDefaults(options ...lease.Option) Option {
 	return func(c *config) { c.defaults = append(c.defaults, options...) }
 }

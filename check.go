@@ -1,4 +1,4 @@
-// What of a Redis voids the promises.
+// Check: which properties of a Redis void the promises.
 
 package holdfast
 
@@ -21,16 +21,16 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
-// Finding is one thing about a Redis that voids something Holdfast promises.
+// Finding is one property of a Redis that voids something that Holdfast promises.
 type Finding struct {
-	Server  string // its address
+	Server  string // the server's address
 	Problem Problem
 	// Kind is the synchronizer that lacks rights, where Problem is Rights: "mutex",
 	// "fairmutex", "rwlock", "semaphore", "permits", "latch" or "quorum", as holdfast.kind
-	// names it in spans; "" if Check itself lacks them. A program that does not use a kind
-	// can leave out its findings.
+	// names it in spans. It is "" if Check itself lacks them. A program that does not use a
+	// kind can ignore that kind's findings.
 	Kind   string
-	Detail string // in words
+	Detail string // a description for people
 }
 
 // String returns the finding as one line.
@@ -41,35 +41,36 @@ type Problem string
 
 // The problems that Check looks for.
 const (
-	// Eviction: Redis may drop a key that is held when its memory is full. Two
-	// may hold the same lock then.
+	// Eviction: Redis may drop a key that is held when its memory is full. Then two may hold
+	// the same lock.
 	Eviction Problem = "eviction"
-	// Persistence: Redis forgets what is held when it restarts. Two may hold the
-	// same lock then.
+	// Persistence: Redis forgets the locks that are held when it restarts. Then two may hold
+	// the same lock.
 	Persistence Problem = "persistence"
-	// Replication: a grant is lost if the master fails before it has reached the
-	// replica that takes over. Two may hold the same lock then.
+	// Replication: a grant is lost if the master fails before the grant has reached the replica
+	// that takes over. Then two may hold the same lock.
 	Replication Problem = "replication"
-	// Rights: the user may not do what Holdfast needs.
+	// Rights: the Redis user is not allowed to do something that Holdfast needs.
 	Rights Problem = "rights"
-	// Servers: a Quorum that this server belongs to has one server, which outlives no
-	// failure, or an even number, which outlives no more failures than one server less.
+	// Servers: this server belongs to a Quorum of one server, which outlives no failure, or of
+	// an even number of servers, which outlives no more failures than one server fewer would.
 	Servers Problem = "servers"
 )
 
-// Check asks every master behind the Client for what voids the promises in
-// docs/guarantees.md: an eviction policy, missing persistence, asynchronous
-// replication, missing rights, a quorum of one server or of an even number; and, where the
-// Client waits for replicas, that there are too few or that it may not. It returns no
-// findings if there is nothing to
-// say, and an error if the question itself failed.
+// Check asks every master behind the Client for anything that voids the promises in
+// docs/guarantees.md: an eviction policy, missing persistence, asynchronous replication,
+// missing rights, and a quorum of one server or of an even number. Where the Client waits for
+// replicas, Check also finds that too few of them are connected, or that the user may not use
+// WAIT. If there is nothing to report, Check returns no findings. It returns an error if Check
+// itself failed.
 //
-// Rights depend on the names in use, and on the kinds. For each of names, or for
-// "holdfast" if there are none, Check locks and releases a name of its own that
-// begins with it, tries out the commands, keys and channels of every other kind
-// there, and leaves nothing but for a second. What some kind may not do is a
-// finding of that Kind. It is meant for the start of a program, and for its
-// operators.
+// Rights depend on the names in use and on the kinds of synchronizer. For each of names, or for
+// "holdfast" if there are none, Check locks and releases a name of its own that begins with
+// that name. There it also tries out the commands, keys and channels of every other kind. What
+// this leaves behind is gone after a second. If a kind is not allowed something that it needs,
+// Check returns a finding of that Kind.
+//
+// Check is meant for the start of a program, and for operators.
 func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) {
 	if c.err != nil {
 		return nil, errs.Wrap("check", c.err)
@@ -100,8 +101,8 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 	return findings, nil
 }
 
-// checkQuorum reads from the marker of a quorum, if there is one, of how many servers the
-// quorum is. Whether the marker may be read is found out with the other rights.
+// checkQuorum reads the marker of a quorum, if there is one, and finds out how many servers the
+// quorum has. checkRights finds out whether the user may read the marker.
 func (c *Client) checkQuorum(ctx context.Context, servers []string) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -116,8 +117,7 @@ func (c *Client) checkQuorum(ctx context.Context, servers []string) []Finding {
 	return []Finding{{Server: servers[0], Problem: Servers, Kind: "quorum", Detail: detail}}
 }
 
-// checkServer reads from INFO, for which a user without CONFIG has the rights,
-// how one server is set up.
+// checkServer reads from INFO how one server is set up. A user without CONFIG may run INFO.
 func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, error) {
 	rdb, err := c.engine.Conn.Dial(server)
 	if err != nil {
@@ -135,8 +135,8 @@ func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, err
 	return append(readInfo(server, info), checkReplicas(ctx, rdb, server, info, c.common.Replicas())...), nil
 }
 
-// checkReplicas finds what keeps a grant from being acknowledged by as many replicas as the
-// Client waits for: too few of them, or no right to ask.
+// checkReplicas finds the reasons for which a grant cannot be acknowledged by as many replicas
+// as the Client waits for: too few replicas, or no right to use WAIT.
 func checkReplicas(ctx context.Context, rdb *redis.Client, server string, info map[string]string, want int) []Finding {
 	if want == 0 || info["role"] == "slave" {
 		return nil
@@ -153,7 +153,7 @@ func checkReplicas(ctx context.Context, rdb *redis.Client, server string, info m
 	return findings
 }
 
-// readInfo finds what is wrong in the fields of INFO.
+// readInfo finds the problems that the fields of INFO show.
 func readInfo(server string, info map[string]string) []Finding {
 	var findings []Finding
 	add := func(p Problem, format string, args ...any) {
@@ -173,7 +173,7 @@ func readInfo(server string, info map[string]string) []Finding {
 	return findings
 }
 
-// parseInfo returns the fields of INFO's answer.
+// parseInfo returns the fields of INFO's reply.
 func parseInfo(text string) map[string]string {
 	info := make(map[string]string)
 	for line := range strings.Lines(text) {
@@ -184,7 +184,7 @@ func parseInfo(text string) map[string]string {
 	return info
 }
 
-// checkRights does with a name of its own what Holdfast does with name.
+// checkRights does with a name of its own everything that Holdfast does with name.
 func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error) {
 	probe := c.mapped(name) + ":check:" + uuid.NewString()
 	at, err := keys.ForFairLock(probe)
@@ -195,7 +195,7 @@ func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error
 	if err != nil {
 		return nil, err
 	}
-	// A server that does not take writes would be asked until it does.
+	// A call to a server that does not take writes would be retried for as long as that lasts.
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	tries, err := c.tryKinds(ctx, probe, server, at)
@@ -220,13 +220,13 @@ func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error
 	return findings, nil
 }
 
-// tried is what came of trying out what a kind does.
+// tried is the outcome of trying out one part of what a kind does.
 type tried struct {
 	kind, what string
 	err        error
 }
 
-// tryKinds tries out all that each kind does, at a name that is nobody's.
+// tryKinds tries out all that each kind does, at a name that no program uses.
 func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.FairLock) ([]tried, error) {
 	sharded, err := c.engine.Conn.Sharded(ctx)
 	if err != nil {
@@ -263,7 +263,7 @@ func (c *Client) probeScripts(ctx context.Context, need rights.Need) error {
 	return nil
 }
 
-// probeChannels subscribes to channels of one slot and publishes on them.
+// probeChannels subscribes to channels of one slot, and publishes on them.
 func probeChannels(ctx context.Context, rdb *redis.Client, sharded bool, channels ...string) error {
 	subscribe, publish := rdb.Subscribe, rdb.Publish
 	if sharded {
@@ -282,10 +282,10 @@ func probeChannels(ctx context.Context, rdb *redis.Client, sharded bool, channel
 	return nil
 }
 
-// probeTimeout bounds how long one name is tried out.
+// probeTimeout bounds how long Check tries out one name.
 const probeTimeout = 2 * time.Second
 
-// denied reports whether Redis refused for want of rights.
+// denied reports whether Redis refused a call because the user lacks a right.
 func denied(err error) bool {
 	return errors.Is(err, errs.Denied) || redis.HasErrorPrefix(err, "NOPERM")
 }

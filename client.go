@@ -1,4 +1,4 @@
-// The Client: what its synchronizers share.
+// The Client, and what all of its synchronizers share.
 
 package holdfast
 
@@ -13,24 +13,23 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
-// Client makes the synchronizers of one Redis. They share what it owns: some
-// connections, one subscription service and one goroutine that renews every
-// lease. A process needs one Client for each Redis; it may be used by any number
-// of goroutines.
+// Client makes the synchronizers of one Redis. They share the Client's connections, its
+// subscription service and the one goroutine that schedules the renewal of every lease. A
+// process needs one Client for each Redis. A Client may be used by any number of goroutines.
 type Client struct {
 	engine *engine.Engine
 	config config
-	common lease.Settings // of what is made without options of its own
-	err    error          // why it cannot be used; each call returns it
+	common lease.Settings // of synchronizers made without options of their own
+	err    error          // why the Client cannot be used, and what each call returns then; nil otherwise
 }
 
-// New returns a Client on the Redis of a go-redis client: *redis.Client, also
-// one made by redis.NewFailoverClient, or *redis.ClusterClient. It does no I/O.
-// A client that cannot be served (nil, a Ring, one of another type) makes every
-// call fail with an error that matches ErrBadArgument.
+// New returns a Client for the Redis behind rdb, a go-redis client: a *redis.Client, including
+// one made by redis.NewFailoverClient, or a *redis.ClusterClient. New does no I/O. If rdb
+// cannot be served (it is nil, a Ring, or of another type), every call fails with an error that
+// matches ErrBadArgument.
 //
-// Holdfast works on connections of its own, made with rdb's options, and never
-// closes rdb. Hooks added to rdb are not run on them.
+// Holdfast makes connections of its own with rdb's options, and never closes rdb. Hooks added
+// to rdb do not run on those connections.
 func New(rdb redis.UniversalClient, options ...Option) *Client {
 	c := &Client{config: config{log: slog.New(slog.DiscardHandler)}}
 	for _, o := range options {
@@ -47,13 +46,16 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 	return c
 }
 
-// Close ends the Client: waits return with ErrClosed, leases end with ErrClosed
-// and are renewed no more, and the Client's goroutines and connections end
-// before it returns. What is still held stays in Redis until its lease runs out,
-// since work may be going on under it; release before closing. Close is safe to
-// call twice and concurrently. It takes as long as it takes to clean up after
-// calls that were cancelled just before: 1.5 s at the most. A log handler, a provider
-// or another function of yours that blocks makes it 1.6 s, and is left behind.
+// Close ends the Client. Waits return ErrClosed, leases end with ErrClosed and are no longer
+// renewed, and the Client's goroutines and connections end before Close returns. Close always
+// returns nil. It may be called twice, and concurrently.
+//
+// Close does not release anything. A lock that is still held stays in Redis until its lease
+// runs out, since work may be going on under it; release before closing.
+//
+// Close waits for the clean-up after calls that were cancelled just before, for 1.5 s at the
+// most. A log handler, a provider or another function of yours that blocks makes it 1.6 s, and
+// is left behind.
 func (c *Client) Close() error {
 	if c.err != nil {
 		return nil
@@ -61,8 +63,8 @@ func (c *Client) Close() error {
 	return c.engine.Close()
 }
 
-// Mutex returns the reentrant lock of that name. It does no I/O, and the value
-// may be kept and shared. options override the Client's defaults.
+// Mutex returns the reentrant lock of that name. It does no I/O. The returned value may be kept
+// and shared. options override the Client's defaults.
 //
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Mutex(name string, options ...lease.Option) *rlock.Mutex {
@@ -73,7 +75,7 @@ func (c *Client) Mutex(name string, options ...lease.Option) *rlock.Mutex {
 }
 
 // Striped returns n locks under one name, for many keys: each key uses one of the locks
-// (segment locks). It does no I/O, and the value may be kept and shared. See rlock.Striped
+// (segment locks). It does no I/O. The returned value may be kept and shared. See rlock.Striped
 // for how keys are spread over the locks.
 func (c *Client) Striped(name string, n int, options ...lease.Option) *rlock.Striped {
 	if c.err != nil {
@@ -82,7 +84,7 @@ func (c *Client) Striped(name string, n int, options ...lease.Option) *rlock.Str
 	return rlock.NewStriped(c.engine, name, n, c.mapped, c.settings(options))
 }
 
-// settings returns the settings of what is made with those options.
+// settings returns the settings of a synchronizer made with those options.
 func (c *Client) settings(options []lease.Option) *lease.Settings {
 	if len(options) == 0 {
 		return &c.common
@@ -91,7 +93,7 @@ func (c *Client) settings(options []lease.Option) *lease.Settings {
 	return &s
 }
 
-// mapped returns the name in Redis of a name in the program.
+// mapped returns the name in Redis of a name that the program uses.
 func (c *Client) mapped(name string) string {
 	if c.config.mapName == nil || name == "" {
 		return name

@@ -6,11 +6,11 @@ import (
 	"github.com/holdfast-go/holdfast/semaphore"
 )
 
-// Semaphore returns the counting semaphore of that name, which is Redisson's
-// RSemaphore: any number of permits, which nobody owns. How many there are is set
-// once, by TrySetPermits. It does no I/O, and the value may be kept and shared.
+// Semaphore returns the counting semaphore of that name, which is Redisson's RSemaphore: any
+// number of permits, which nobody owns. TrySetPermits sets the number of permits, once.
+// Semaphore does no I/O. The returned value may be kept and shared.
 //
-// Who dies with a permit keeps it for good; where that matters take a
+// A permit that a dead process had taken is never returned; where that matters, use a
 // PermitSemaphore.
 //
 // The name may be any bytes, but not empty; see docs/keyspace.md.
@@ -21,11 +21,11 @@ func (c *Client) Semaphore(name string) *semaphore.Semaphore {
 	return semaphore.New(c.engine, name, c.mapped(name))
 }
 
-// PermitSemaphore returns the semaphore with leased permits of that name, which is
-// Redisson's RPermitExpirableSemaphore: each Acquire returns a Lease, and what a
-// dead process held is free again after its lease. How many permits there are is
-// set by TrySetPermits or SetPermits. It does no I/O, and the value may be kept and
-// shared. options override the Client's defaults.
+// PermitSemaphore returns the semaphore with leased permits of that name, which is Redisson's
+// RPermitExpirableSemaphore. Each Acquire returns a Lease, and the permits of a dead process
+// are free again when its lease is over. TrySetPermits or SetPermits sets the number of
+// permits. PermitSemaphore does no I/O. The returned value may be kept and shared. options
+// override the Client's defaults.
 //
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) PermitSemaphore(name string, options ...lease.Option) *semaphore.PermitSemaphore {
@@ -35,10 +35,9 @@ func (c *Client) PermitSemaphore(name string, options ...lease.Option) *semaphor
 	return semaphore.NewPermits(c.engine, name, c.mapped(name), lease.NewSettings(c.config.defaults, options))
 }
 
-// Latch returns the countdown latch of that name, which is Redisson's
-// RCountDownLatch: set to a count, counted down by whoever is done, waited for by
-// whoever needs all of them to be. It does no I/O, and the value may be kept and
-// shared.
+// Latch returns the countdown latch of that name, which is Redisson's RCountDownLatch. It is
+// set to a count; each worker that is done counts it down; waiters wait until the count is
+// zero. Latch does no I/O. The returned value may be kept and shared.
 //
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Latch(name string) *latch.Latch {

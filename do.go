@@ -1,4 +1,4 @@
-// Work under a lock.
+// Do: lock, run the work, release.
 
 package holdfast
 
@@ -9,13 +9,13 @@ import (
 	"slices"
 )
 
-// Lockable is what Do can lock: any Locker, and a MultiLock or a Quorum, whose Lock
-// returns a handle of its own.
+// Lockable is anything that Do can lock: any Locker, and a MultiLock or a Quorum, whose Lock
+// returns a handle type of its own.
 type Lockable[H Handle] interface {
 	Lock(ctx context.Context) (H, error)
 }
 
-// Handle is what Do needs of what Lock returns.
+// Handle is the part of Lock's result that Do needs.
 type Handle interface {
 	Name() string
 	Context(parent context.Context) context.Context
@@ -23,13 +23,14 @@ type Handle interface {
 }
 
 // Do runs work under the lock. It waits for the lock as long as ctx allows, gives work a
-// context that is cancelled if the lock is lost, and releases when work returns or panics.
+// context that is cancelled if the lock is lost, and releases the lock when work returns or
+// panics.
 //
 // If the lock is not granted, work does not run, and the error says why: ErrBusy if another
 // held it until ctx ended. Otherwise Do returns work's error. If the lock was lost while work
-// ran, or the release failed, that error is joined to it, so that errors.Is finds either;
-// it is left out if work's error matches it already, as an error made of context.Cause does.
-// A fixed lease that ends before work does counts as lost, with ErrExpired.
+// ran, or the release failed, Do joins that error to it, so that errors.Is finds either. Do
+// leaves that error out if work's error matches it already, as an error made of context.Cause
+// does. A fixed lease that ends before work does counts as lost, with ErrExpired.
 func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context.Context) error, options ...DoOption) error {
 	_, err := DoValue(ctx, locker, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, work(ctx)
@@ -37,8 +38,9 @@ func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context
 	return err
 }
 
-// DoValue is Do for work that returns a value. It returns the value whatever the error is:
-// the caller decides whether the value counts when the lock was lost.
+// DoValue is Do for work that returns a value. It returns work's value whatever the error is:
+// the caller decides whether the value counts when the lock was lost. If the lock is not
+// granted, it returns the zero value.
 func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func(ctx context.Context) (T, error), options ...DoOption) (value T, err error) {
 	var d doing
 	for _, o := range options {
@@ -69,8 +71,8 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 	return value, err
 }
 
-// together returns the error of work and that of the release as one, on one line; or the
-// first alone where the second says nothing that it does not match.
+// together returns the errors of work and of the release as one error, on one line. If the
+// release's error adds nothing that work's error does not match, it returns work's error alone.
 func together(err, released error) error {
 	switch {
 	case released == nil || err != nil && !adds(err, released):
@@ -82,7 +84,7 @@ func together(err, released error) error {
 	}
 }
 
-// adds reports whether more is made of any error that err does not match.
+// adds reports whether more contains any error that err does not match.
 func adds(err, more error) bool {
 	switch made := more.(type) {
 	case interface{ Unwrap() []error }:
@@ -95,10 +97,10 @@ func adds(err, more error) bool {
 	return !errors.Is(err, more)
 }
 
-// errUnfinished is what an exit hook is told of work that did not return.
+// errUnfinished is the error that an exit hook gets for work that did not return.
 var errUnfinished = errors.New("holdfast: do: work panicked or ended its goroutine")
 
-// DoOption adds something to what Do does.
+// DoOption configures one call of Do or DoValue.
 type DoOption func(*doing)
 
 type doing struct {
@@ -106,16 +108,15 @@ type doing struct {
 	onExit    func(ctx context.Context, name string, err error)
 }
 
-// OnAcquire has Do call hook when it holds the lock, before work, with work's
-// context and the name of what is held. If hook panics work is not run and the lock is
-// released.
+// OnAcquire makes Do call hook once it holds the lock, before work, with work's context and the
+// name of the lock. If hook panics, work does not run and the lock is released.
 func OnAcquire(hook func(ctx context.Context, name string)) DoOption {
 	return func(d *doing) { d.onAcquire = hook }
 }
 
-// OnExit has Do call hook when it has released the lock, with the name of what was held
-// and the error that Do returns: also when work failed or panicked, but not when the lock
-// was not got.
+// OnExit makes Do call hook after it has released the lock, with the name of the lock and the
+// error that Do returns. Do calls hook also when work failed or panicked, but not when the lock
+// was not granted.
 func OnExit(hook func(ctx context.Context, name string, err error)) DoOption {
 	return func(d *doing) { d.onExit = hook }
 }

@@ -1,7 +1,7 @@
-// Package holdfast has distributed locks and other synchronizers on Redis: mutex, fair
-// mutex, read/write lock, semaphores, countdown latch, multi-lock and quorum lock. It is
-// for Go what Redisson is for Java, and shares its locks with Java where Redisson has a
-// layout for them.
+// Package holdfast provides distributed locks and other synchronizers on Redis: mutex, fair
+// mutex, read/write lock, semaphores, countdown latch, multi-lock and quorum lock. It is for Go
+// what Redisson is for Java, and shares its locks with Java where Redisson has a layout for
+// them.
 //
 //	client := holdfast.New(rdb) // a go-redis client: single, Sentinel or Cluster
 //	defer client.Close()
@@ -15,40 +15,40 @@
 //	held := l.Context(ctx)         // cancelled if the lock is lost
 //	return charge(held, l.Token()) // a fencing token for the resource
 //
-// Or, shorter and harder to get wrong, [Do].
+// Or use [Do], which is shorter and harder to get wrong.
 //
 // # Choose
 //
-//   - [Client.Mutex]: one at a time. [Client.FairMutex]: in the order of arrival.
+//   - [Client.Mutex]: one holder at a time. [Client.FairMutex]: in the order of arrival.
 //   - [Client.RWMutex]: readers together, or one writer.
 //   - [Client.PermitSemaphore]: n at a time, leased. [Client.Semaphore]: counted only.
 //   - [Client.Latch]: wait until n things are done.
 //   - [Client.Striped]: n locks for any number of keys.
-//   - [NewMultiLock]: several at once. [NewQuorum]: one, on most of several servers.
+//   - [NewMultiLock]: several locks at once. [NewQuorum]: one lock on most of several servers.
 //
 // docs/choosing.md says more.
 //
 // # Hold
 //
-// Lock returns a [Lease]. By default the lease is renewed until you release it. If the
+// Lock returns a [Lease]. By default Holdfast renews the lease until you release it. If the
 // process dies, its locks are free after 30 s at the most. [Renewed] sets another length,
 // [Fixed] a lease that is not renewed.
 //
 // Lock with a plain context makes a new owner. A context made by [Lease.Context] carries the
-// lease, and Lock with it on the same name re-enters. Another process can take a lock over
-// by its [lease.Owner]: see [Lease.Detach].
+// lease, and Lock with it on the same name re-enters. Another process can take a lock over by
+// its [lease.Owner]: see [Lease.Detach].
 //
 // # Lose
 //
 // A lease can be lost: Redis forgets it, an operator takes it, or the process or the network
 // stands still for too long. Then the lease's context is cancelled, and its cause matches
-// [ErrLost]. If Redis is out of reach, that happens before the lease ends there; if Redis
+// [ErrLost]. If Redis is out of reach, that happens before the lease ends in Redis; if Redis
 // has forgotten the lock, at the next renewal. If the work goes on all the same, only the
 // protected resource can stop it, by its [Lease.Token].
 //
 // # What is promised
 //
-// That depends on how Redis keeps its data: see docs/guarantees.md. [Client.Check] lists
-// what in a given Redis voids a promise. With [Replicas] a grant counts only once so many
-// replicas have it.
+// That depends on how Redis keeps its data: see docs/guarantees.md. [Client.Check] lists the
+// settings of a given Redis that void a promise. With [Replicas], a grant counts only after
+// that many replicas have it.
 package holdfast

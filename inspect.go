@@ -1,4 +1,4 @@
-// Who holds what.
+// Inspect and InspectAll: who holds what.
 
 package holdfast
 
@@ -16,91 +16,89 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Kind is what an Inspection found at a name. Redis does not say what a key is
-// for, so it is told from the key's type and from what stands beside it.
+// Kind is what an Inspection found at a name. Redis does not record what a key is for, so
+// Inspect infers the Kind from the key's type and from the keys beside it.
 type Kind string
 
 // The kinds.
 const (
-	// KindFree: nobody holds anything there. A free lock leaves no trace of what
-	// it is.
+	// KindFree: nothing is held there. A free lock leaves no trace of its kind.
 	KindFree Kind = "free"
 	// KindMutex: a lock that is held or waited for. Mutex and FairMutex are one
 	// lock in Redis.
 	KindMutex Kind = "mutex"
 	// KindRWLock: a read/write lock that is held or waited for.
 	KindRWLock Kind = "rwlock"
-	// KindPermits: a semaphore with leased permits, of which some are taken.
+	// KindPermits: a semaphore with leased permits, some of which are taken.
 	KindPermits Kind = "permits"
 	// KindLatch: a latch that Holdfast has used within a day.
 	KindLatch Kind = "latch"
-	// KindCount: a whole number. It may be a semaphore, a semaphore with leased
-	// permits of which none is taken, a latch of Redisson's, or any other
-	// program's number. Redis does not tell them apart.
+	// KindCount: a whole number. It may be a semaphore, a semaphore with leased permits none of
+	// which is taken, a latch of Redisson's, or any other program's number. Redis does not tell
+	// them apart.
 	KindCount Kind = "count"
-	// KindUnknown: something that is no synchronizer.
+	// KindUnknown: something that is not a synchronizer.
 	KindUnknown Kind = "unknown"
 )
 
-// NoExpiry is a remaining time that has no end.
+// NoExpiry is the remaining time of a hold that never ends by itself.
 const NoExpiry = lockhash.NoExpiry
 
-// Inspection is what stood at a name at one instant.
+// Inspection is the state of a name at one instant.
 type Inspection struct {
-	// Name is the name that was asked for, or, from InspectAll, as it stands in
+	// Name is the name that Inspect was given, or, from InspectAll, the name as it stands in
 	// Redis.
 	Name string
 	Kind Kind
-	// At is the instant, on the server's clock.
+	// At is the instant of the inspection, on the server's clock.
 	At time.Time
 
-	// Holders are those who hold a mutex or a read/write lock, and the permits of a
-	// KindPermits that are taken: one for each, without its owner. Readers and permits
-	// whose lease is over are not among them. Of a semaphore without leases and of a
-	// latch Redis does not know who holds them.
+	// Holders are the holders of a mutex or a read/write lock, or the taken permits of a
+	// KindPermits: one element for each permit, without its owner. Readers and permits whose
+	// lease is over are left out. Redis does not know the holders of a latch or of a semaphore
+	// without leases.
 	Holders []Holder
-	// HeldSince is when the hold of a lock's only holder, or of a writer, began,
-	// on the server's clock; zero if that is not known. It is known if the holder
-	// is a Client of Holdfast and its fencing token agrees with the time at
-	// which that was written. It is not known for Java, which leaves no token;
-	// for readers; and after a clock was set back. A renewed lock that
-	// has been held for more than 7 days is no longer known either, and one that
-	// is then passed on by Detach and Attach counts from there.
+	// HeldSince is when the hold of a lock's only holder, or of a writer, began, on the
+	// server's clock. It is zero if that is not known. It is known if the holder is a Client of
+	// Holdfast and its fencing token agrees with the time at which the token was written. It is
+	// not known for Java, which leaves no token; for readers; after a clock was set back; and
+	// for a renewed lock that has been held for more than 7 days. If such a lock is then passed
+	// on by Detach and Attach, HeldSince counts from there.
 	HeldSince time.Time
-	// Remaining is how long it stays as it is if nobody renews or releases; 0 if
-	// it is free. For permits it is until the last one taken runs out.
+	// Remaining is how long this state lasts if nobody renews or releases anything; 0 if the
+	// name is free. For permits it is the time until the last of the taken permits runs out.
+	// NoExpiry means without end.
 	Remaining time.Duration
-	// Waiters is how many wait with Holdfast; Java's waiters are not seen. For a
-	// mutex it is all who wait for it as a FairMutex, and one for each process in
-	// which somebody waits for it as a Mutex. It is -1 if it is not known, as for
-	// any other kind than locks.
+	// Waiters is how many waiters of Holdfast there are; Java's waiters are not seen. For a
+	// mutex it counts each waiter of a FairMutex, and one for each process that has waiters of
+	// a Mutex. It is -1 if it is not known, as for every kind other than locks.
 	Waiters int
 
-	// Value is the number of a KindCount, the count of a latch, or how many
-	// permits of a KindPermits are free.
+	// Value is the number of a KindCount, the count of a latch, or the number of free permits
+	// of a KindPermits.
 	Value int64
-	// Taken is how many permits of a KindPermits are taken.
+	// Taken is the number of permits of a KindPermits that are taken.
 	Taken int
 }
 
-// Holder is one who holds a lock, or a permit that is taken.
+// Holder is one holder of a lock, or one taken permit.
 type Holder struct {
-	// Owner is whose hold it is; zero for a permit, of which Redis does not know. Its
-	// String is a secret, its Short is not.
+	// Owner is the owner of the hold. It is zero for a permit, whose owner Redis does not know.
+	// The owner's String is a secret, its Short is not.
 	Owner Owner
-	// Permit is the id of a permit, as PermitSemaphore.IDs has it: whoever knows it can
-	// release the permit, so it is left out of JSON, as of a log. It is empty for a lock.
+	// Permit is the id of a permit, as PermitSemaphore.IDs has it; it is empty for a lock.
+	// Anyone with the id can release the permit, so Permit is left out of JSON, and of logs.
 	Permit string `json:"-"`
-	// Count is how many leases are on the hold.
+	// Count is the number of leases on the hold.
 	Count int
-	// Write says that it holds the write side of a read/write lock.
+	// Write is true if the holder has the write side of a read/write lock.
 	Write bool
-	// Remaining is how long it holds if it neither renews nor releases. NoExpiry:
-	// without end.
+	// Remaining is how long the hold lasts if the holder neither renews nor releases it.
+	// NoExpiry means without end.
 	Remaining time.Duration
 }
 
-// String returns the holder as one may log it: with a shortened owner or permit.
+// String returns the holder in a form that may be logged, with a shortened owner or permit.
 func (h Holder) String() string {
 	text := h.Owner.Short()
 	if h.Permit != "" {
@@ -139,16 +137,17 @@ func (i Inspection) String() string {
 	return text
 }
 
-// Inspect tells what stands at a name: who holds it, since when and for how long,
-// and who waits. It asks the master once, writes nothing, and can be asked about
-// any name; what is no synchronizer is KindUnknown. A lock that more than some hundred
-// readers hold is asked for about 256 of them at a time: a reader that holds it from the beginning
-// to the end is among the Holders; one that comes or goes meanwhile may be or not. A failover
-// meanwhile may cost some.
+// Inspect returns the state of a name: who holds it, since when and for how long, and how many
+// wait. It asks the master once and writes nothing. Any name may be inspected; a name at which
+// no synchronizer stands is KindUnknown.
 //
-// It retries what passes until ctx ends. Otherwise the error matches ErrDenied,
-// ErrBadArgument or ErrClosed. What stands beside the name and may not be read
-// counts as not known.
+// If a lock has more than some hundred readers, Inspect asks for about 256 of them at a time. A
+// reader that holds the lock from the beginning to the end is among the Holders; a reader that
+// comes or goes meanwhile may or may not be. A failover meanwhile may cost some readers.
+//
+// Inspect retries transient errors until ctx ends; then the error matches ctx's. Otherwise the
+// error matches ErrDenied, ErrBadArgument or ErrClosed. Keys beside the name that the user may
+// not read count as not known.
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	i, err := c.inspect(ctx, name, c.mapped(name))
 	if err != nil {
@@ -176,18 +175,19 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	return i, nil
 }
 
-// InspectAll inspects every name that matches the pattern, in the syntax of Redis's SCAN and
-// as names stand in Redis; "" matches all. It asks every master. It leaves out what is free
-// or is no synchronizer; but any whole number counts as KindCount.
+// InspectAll inspects every name that matches the pattern. The pattern has the syntax of
+// Redis's SCAN, and is compared with names as they stand in Redis; "" matches all. InspectAll
+// asks every master. It leaves out names that are free and names at which no synchronizer
+// stands; any whole number counts as KindCount.
 //
-// It is no snapshot: each Inspection is of its own instant. A name that stands all the time
-// comes once; a name that comes or goes meanwhile comes once or not at all. An error with a
-// Name is about that name, and others follow. An error without a Name is the last: ctx has
+// The result is not a snapshot: each Inspection has its own instant. A name that stands all the
+// time comes once; a name that comes or goes meanwhile comes once or not at all. An error with
+// a Name is about that name, and others follow. An error without a Name is the last: ctx has
 // ended, or some of the keys could not be read.
 //
-// It scans all keys of the servers, some hundred at a time, on a connection of its own, and
-// remembers the names that it has returned. It inspects each hash and each number, and skips
-// other strings. It takes no more than half of the server's time.
+// InspectAll scans all keys of the servers, some hundred at a time, on a connection of its own,
+// and remembers the names that it has returned. It inspects each hash and each number, and
+// skips other strings. It takes no more than half of the server's time.
 func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspection, error] {
 	if pattern == "" {
 		pattern = "*"
@@ -226,8 +226,8 @@ func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspe
 	}
 }
 
-// untilClosed returns a context that also ends, with ErrClosed as its cause, when
-// the Client closes.
+// untilClosed returns a context that also ends when the Client closes, with ErrClosed as its
+// cause.
 func (c *Client) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if c.engine.Closing().Err() != nil {
@@ -240,17 +240,17 @@ func (c *Client) untilClosed(ctx context.Context) (context.Context, context.Canc
 	}
 }
 
-// found is what became of one name.
+// found is the outcome of inspecting one name.
 type found struct {
 	Inspection
 	err error
 }
 
-// abreast is how many names are inspected at a time, on the connections on which locks
-// are asked for too: few, so that these do not wait.
+// abreast is how many names are inspected at a time. They go out on the connections that lock
+// requests use too, so they are few: lock requests should not wait for them.
 const abreast = 8
 
-// inspectEach inspects the names and returns when all is known.
+// inspectEach inspects the names, and returns when every result is there.
 func (c *Client) inspectEach(ctx context.Context, names []string) []found {
 	all := make([]found, len(names))
 	var next atomic.Int64

@@ -1,4 +1,4 @@
-// Locks that are held for too long.
+// The Monitor: it reports locks that are held for too long.
 
 package holdfast
 
@@ -11,39 +11,39 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// MonitorOptions says what Monitor looks for.
+// MonitorOptions configures Monitor.
 type MonitorOptions struct {
-	// Pattern is that of the names, as they stand in Redis, in the syntax of
-	// SCAN. The default is all.
+	// Pattern selects the names, as they stand in Redis, in the syntax of SCAN. The default is
+	// all names.
 	Pattern string
-	// Threshold is how long a lock may be held, or a permit be taken, before that is
-	// reported. It must be given.
+	// Threshold is how long a lock may be held, or a permit be taken, before it is reported. It
+	// is required.
 	Threshold time.Duration
-	// Every is the period: how often all locks are looked at, and how often one
-	// that goes on being held is reported. The default is 10 s.
+	// Every is the period: how often Monitor looks at all locks, and how often it reports a
+	// lock that goes on being held. The default is 10 s.
 	Every time.Duration
-	// OnHeld is called for each lock that is held, and each semaphore of which a permit is
-	// taken, for longer than Threshold, once in each period. Without it there is only the metric.
+	// OnHeld is called once in each period for each lock that is held, and each semaphore with
+	// a permit that is taken, for longer than Threshold. Without OnHeld there is only the
+	// metric.
 	OnHeld func(HeldLong)
-	// OnError is called with what could not be looked at this time. Without it,
-	// it is logged.
+	// OnError is called with the error if Monitor could not look at something this time.
+	// Without OnError, the error is logged.
 	OnError func(error)
 }
 
-// HeldLong is a lock that is held, or a semaphore of which a permit is taken, for longer
-// than the threshold.
+// HeldLong is a lock that has been held, or a semaphore with a permit that has been taken, for
+// longer than the threshold.
 type HeldLong struct {
 	Inspection // of the lock or the semaphore
 
-	// Holder is the one of its holders, or of the permits that are taken, that has been
-	// there the longest.
+	// Holder is the holder, or the taken permit, that has been there the longest.
 	Holder Holder
-	// Age is how long that holder has held it.
+	// Age is how long that holder has held the lock, or the permit has been taken.
 	Age time.Duration
-	// AgeKnown says that Age counts from the grant. Otherwise, as for Java, readers and
-	// permits, it counts from when the Monitor first saw that holder, which may be
-	// long after the grant; or, if the same holder (in Java: the same thread)
-	// released and locked again between two looks, before it.
+	// AgeKnown is true if Age counts from the grant. Otherwise, as for Java, readers and
+	// permits, Age counts from when the Monitor first saw that holder. That may be long after
+	// the grant. It may also be before the grant, if the same holder (in Java: the same thread)
+	// released and locked again between two looks.
 	AgeKnown bool
 }
 
@@ -56,20 +56,20 @@ func (h HeldLong) String() string {
 	return fmt.Sprintf("%s, %s %v by %v", h.Inspection, about, h.Age.Round(time.Millisecond), h.Holder)
 }
 
-// defaultEvery is MonitorOptions.Every where it is not given.
+// defaultEvery is the value of MonitorOptions.Every if it is 0.
 const defaultEvery = 10 * time.Second
 
-// Monitor looks at all locks that match (mutexes, fair and read/write locks, the leased
-// permits of semaphores, Java's too) once in each period, and reports those that have been
-// held for longer than the threshold: to OnHeld, and to the metric
-// holdfast.lock.long_held. A lock that is free is never reported.
+// Monitor looks at all locks that match once in each period: mutexes, fair and read/write
+// locks, and the leased permits of semaphores, Java's too. It reports each lock that has been
+// held for longer than the threshold to OnHeld and to the metric holdfast.lock.long_held. A
+// lock that is free is never reported.
 //
-// It runs in the caller's goroutine, which also calls OnHeld and OnError, until
-// ctx ends or the Client closes; it returns an error that matches ctx's or
-// ErrClosed. It returns early if it may not look at the keys at all (ErrDenied),
-// or if the options make no sense (ErrBadArgument).
+// Monitor runs on the caller's goroutine, which also calls OnHeld and OnError, until ctx ends
+// or the Client closes. Then it returns an error that matches ctx's error or ErrClosed. It
+// returns early if the user may not look at the keys at all (ErrDenied), or if the options make
+// no sense (ErrBadArgument).
 //
-// One for each Redis will do: it goes over all keys in each period.
+// One Monitor for each Redis is enough: it goes over all keys in each period.
 func (c *Client) Monitor(ctx context.Context, options MonitorOptions) error {
 	if c.err != nil {
 		return errs.Wrap("monitor", c.err)
@@ -97,14 +97,14 @@ func (c *Client) Monitor(ctx context.Context, options MonitorOptions) error {
 	}
 }
 
-// monitor is one Monitor that runs.
+// monitor is one run of Monitor.
 type monitor struct {
 	client    *Client
 	options   MonitorOptions
-	sightings map[sighting]time.Time // since when each is seen, for those whose age is not known
+	sightings map[sighting]time.Time // when each was first seen, for those whose age is not known
 }
 
-// sighting is a holder of a lock, or a permit that is taken.
+// sighting is one holder of a lock, or one taken permit.
 type sighting struct {
 	name   string
 	owner  Owner
@@ -112,8 +112,7 @@ type sighting struct {
 	write  bool
 }
 
-// look goes over all locks once. It returns an error if there is no use in going
-// on.
+// look goes over all locks once. It returns an error if going on makes no sense.
 func (m *monitor) look(ctx context.Context) error {
 	seen, whole := make(map[sighting]time.Time), true
 	for i, err := range m.client.InspectAll(ctx, m.options.Pattern) {
@@ -134,7 +133,7 @@ func (m *monitor) look(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if !whole {
-		// Who was not seen may have been where nothing could be seen.
+		// A holder that was not seen may have been among the locks that could not be looked at.
 		for s, since := range m.sightings {
 			if _, ok := seen[s]; !ok {
 				seen[s] = since
@@ -145,7 +144,7 @@ func (m *monitor) look(ctx context.Context) error {
 	return nil
 }
 
-// judge reports a lock if it is held for too long, and notes its holders.
+// judge notes the holders of a lock, and reports the lock if it has been held for too long.
 func (m *monitor) judge(i Inspection, seen map[sighting]time.Time) {
 	var longest HeldLong
 	for _, h := range i.Holders {
@@ -167,7 +166,7 @@ func (m *monitor) judge(i Inspection, seen map[sighting]time.Time) {
 	}
 }
 
-// since returns when that holder was seen first.
+// since returns when that holder was first seen.
 func (m *monitor) since(s sighting, seen map[sighting]time.Time) time.Time {
 	first, ok := m.sightings[s]
 	if !ok {
@@ -185,8 +184,7 @@ func (m *monitor) failed(err error) {
 	m.client.engine.Log.Warn("holdfast: the monitor could not look at everything", "error", err)
 }
 
-// lastingly reports whether an error of InspectAll is one that asking again does
-// not mend.
+// lastingly reports whether a retry would not help against an error of InspectAll.
 func lastingly(err error) bool {
 	return errors.Is(err, ErrDenied) || errors.Is(err, ErrBadArgument) || errors.Is(err, ErrClosed)
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Option sets something of a Client.
+// Option configures a Client.
 type Option func(*config)
 
-// config is what options set.
+// config holds what the options of a Client set.
 type config struct {
 	defaults []lease.Option
 	mapName  func(string) string
@@ -25,8 +25,8 @@ type config struct {
 	meters   metric.MeterProvider
 }
 
-// WithDefaults sets how things are held for which the factory method says
-// nothing else. The default is Renewed(30 * time.Second).
+// WithDefaults sets lease options for all synchronizers of the Client. Options given to a
+// factory method override them one by one. The default is Renewed(30 * time.Second).
 func WithDefaults(options ...lease.Option) Option {
 	return func(c *config) { c.defaults = append(c.defaults, options...) }
 }
@@ -34,24 +34,23 @@ func WithDefaults(options ...lease.Option) Option {
 // WithReplicas is WithDefaults(Replicas(n)).
 func WithReplicas(n int) Option { return WithDefaults(lease.Replicas(n)) }
 
-// WithNameMapper sets how the names that the program uses become names in Redis,
-// for example by a prefix. It must be pure: all processes that are to exclude
-// each other must map alike. The default leaves names as they are. It is
-// Redisson's nameMapper.
+// WithNameMapper sets how the program's names become names in Redis, for example by a prefix.
+// mapName must be pure, and all processes that are to exclude each other must map names alike.
+// The default leaves names as they are. It is Redisson's nameMapper.
 func WithNameMapper(mapName func(name string) string) Option {
 	return func(c *config) { c.mapName = mapName }
 }
 
-// WithLogger sets the logger to which Holdfast writes: a lease that is lost, with the cause
-// that its holder is told; the first renewal that fails, and the first that works again; a
-// call that Redis has not answered for a second; a clean-up that is given up; failures of
-// subscriptions. A fixed lease that ends as agreed is not logged. The default is off, and so
-// is nil. No line has a whole owner id or a password.
+// WithLogger sets the logger to which Holdfast writes: a lost lease, with the cause that its
+// holder is told; the first renewal that fails, and the first that works again; a call that
+// Redis has not answered for a second; a clean-up that is given up; failures of subscriptions.
+// A fixed lease that ends as agreed is not logged. The default is off, and so is nil. No line
+// has a whole owner id or a password.
 //
-// The handler is called on a goroutine of its own, one line after the other. No lock,
-// renewal or message waits for it, and Close waits for it 1.6 s at the most. While it
-// blocks, up to 16384 lines wait; those that come on top are dropped, and so is a line
-// for which the handler panics. How many were dropped is the next line.
+// A goroutine of its own calls the handler, one line after the other. No lock, renewal or
+// message waits for the handler, and Close waits for it 1.6 s at the most. While the handler
+// blocks, up to 16384 lines wait, and further lines are dropped. A line for which the handler
+// panics is dropped too. The next line says how many were dropped.
 func WithLogger(log *slog.Logger) Option {
 	return func(c *config) {
 		if log == nil {
@@ -62,9 +61,9 @@ func WithLogger(log *slog.Logger) Option {
 }
 
 // WithTracerProvider sets the provider with which Holdfast traces acquisitions and releases.
-// The default is off, and so is nil: Holdfast does not use the global provider. Spans begin
-// and end on the goroutine that locks or releases, which waits for the provider. If the
-// provider panics, that span is not recorded.
+// The default is off, and so is nil: Holdfast does not use the global provider. Spans begin and
+// end on the goroutine that locks or releases, which waits for the provider. If the provider
+// panics, that span is not recorded.
 func WithTracerProvider(tp trace.TracerProvider) Option {
 	return func(c *config) {
 		if isNil(tp) {
@@ -74,11 +73,11 @@ func WithTracerProvider(tp trace.TracerProvider) Option {
 	}
 }
 
-// WithMeterProvider sets the provider with which Holdfast records metrics. The default is
-// off, and so is nil: Holdfast does not use the global provider. The goroutine that calls
-// records what belongs to its call. Renewals, losses and reconnects are recorded on a
-// goroutine of their own, and nothing waits for it. If an instrument panics, that value is
-// not recorded.
+// WithMeterProvider sets the provider with which Holdfast records metrics. The default is off,
+// and so is nil: Holdfast does not use the global provider. The values of a call are recorded
+// by the goroutine that makes the call. Renewals, losses and reconnects are recorded on a
+// goroutine of their own, and nothing waits for it. If an instrument panics, that value is not
+// recorded.
 func WithMeterProvider(mp metric.MeterProvider) Option {
 	return func(c *config) {
 		if isNil(mp) {
@@ -97,28 +96,27 @@ func isNil(v any) bool {
 	return pointer.Kind() == reflect.Pointer && pointer.IsNil()
 }
 
-// LeaseOption says how something is held. It is lease.Option.
+// LeaseOption configures how a lock or permit is held. It is lease.Option.
 type LeaseOption = lease.Option
 
-// Renewed has a lease renewed every third of d until it is released or lost: the
+// Renewed makes Holdfast renew a lease every third of d until it is released or lost. It is the
 // default, with 30 s. See lease.Renewed.
 func Renewed(d time.Duration) LeaseOption { return lease.Renewed(d) }
 
-// Fixed has a lease end d after it was granted. See lease.Fixed.
+// Fixed makes a lease end d after it was granted, without renewal. See lease.Fixed.
 func Fixed(d time.Duration) LeaseOption { return lease.Fixed(d) }
 
-// MaxHold ends a lease that has been held for d; off by default. See
-// lease.MaxHold.
+// MaxHold ends a lease that has been held for d. The default is off. See lease.MaxHold.
 func MaxHold(d time.Duration) LeaseOption { return lease.MaxHold(d) }
 
-// Replicas has grants and renewals count only once n replicas have them. See
-// lease.Replicas.
+// Replicas makes a grant or a renewal count only after n replicas have it. The default is 0.
+// See lease.Replicas.
 func Replicas(n int) LeaseOption { return lease.Replicas(n) }
 
-// Cohort bounds how a Mutex is passed on within a process without asking Redis; by
-// default 1000 times or 10 ms. See lease.Cohort.
+// Cohort bounds how often, and for how long, a Mutex is passed on within a process without
+// asking Redis; by default 1000 times or 10 ms. See lease.Cohort.
 func Cohort(n int, d time.Duration) LeaseOption { return lease.Cohort(n, d) }
 
-// JavaTokens shares the tokens of a name with Redisson's RFencedLock. See
+// JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock. See
 // lease.JavaTokens.
 func JavaTokens() LeaseOption { return lease.JavaTokens() }

@@ -9,16 +9,15 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// SyncLocker returns locker as a sync.Locker, for sync.Cond and for code that
-// takes one. Its Lock waits as long as ctx allows and panics if it fails, which
-// a sync.Locker has no other way to say: prefer Locker where you can. Its Unlock
-// ends the oldest Lock that was not unlocked yet, and panics if there is none or
-// if it was lost meanwhile; so one goroutine's late Unlock never frees what
-// another has locked since.
+// SyncLocker returns locker as a sync.Locker, for sync.Cond and for code that takes one. Prefer
+// Locker where you can: a sync.Locker has no way to return an error. Lock waits as long as ctx
+// allows, and panics if it fails. Unlock ends the oldest Lock that was not unlocked yet; it
+// panics if there is none, or if that lock was lost meanwhile. So one goroutine's late Unlock
+// never frees what another has locked since.
 //
-// Its Lock does not re-enter a lease that ctx carries, or all goroutines that share the
-// sync.Locker would be in at once: as with a sync.Mutex, who holds the lock already waits
-// for itself.
+// Lock does not re-enter a lease that ctx carries. If it did, all goroutines that share the
+// sync.Locker would be in at once. As with a sync.Mutex, a goroutine that already holds the
+// lock and locks it again waits for itself.
 func SyncLocker(ctx context.Context, locker Locker) sync.Locker {
 	return &syncLocker{ctx: lease.Bare(ctx), locker: locker}
 }

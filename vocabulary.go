@@ -1,22 +1,21 @@
-// The names of package lease that are typed most.
+// The names of package lease that programs use most.
 
 package holdfast
 
 import "github.com/holdfast-go/holdfast/lease"
 
-// What is typed most, so that this package is the only import of most programs.
-// Package lease documents each.
+// Aliases of the types that programs use most, so that this package is the only import of most
+// programs. Package lease documents each.
 type (
 	// Lease is one acquisition of something: lease.Lease.
 	Lease = lease.Lease
-	// Locker is what can be held: lease.Locker.
+	// Locker is anything that can be held: lease.Locker.
 	Locker = lease.Locker
-	// Owner is the id under which something is held: lease.Owner.
+	// Owner is the id under which Redis knows a hold: lease.Owner.
 	Owner = lease.Owner
 )
 
-// The errors, one for each fact; compare with errors.Is. Package lease documents
-// each.
+// The errors, one for each fact. Compare with errors.Is. Package lease documents each.
 var (
 	ErrBusy          = lease.ErrBusy
 	ErrUnavailable   = lease.ErrUnavailable
@@ -37,5 +36,5 @@ var (
 	ErrNoQuorum      = lease.ErrNoQuorum
 )
 
-// ParseOwner parses what Owner.String returned: lease.ParseOwner.
+// ParseOwner parses a string that Owner.String returned: lease.ParseOwner.
 func ParseOwner(s string) (Owner, error) { return lease.ParseOwner(s) }

@@ -1,5 +1,5 @@
-// What no fault explains: in the calm before the first one, and outside the shadows of
-// all, the bounds are tight.
+// The calm: before the first fault, and outside the shadows of all faults, the bounds are
+// tight.
 
 package main
 
@@ -10,19 +10,21 @@ import (
 )
 
 const (
-	// calmHandover is what nine of ten hand-overs take at the most, in the calm. A message
-	// takes a millisecond; a waiter that finds out by asking takes half a second and more.
+	// calmHandover is the longest time that nine of ten hand-overs may take in the calm. A
+	// message takes a millisecond; a waiter that finds out by asking takes half a second and
+	// more.
 	calmHandover = 250 * time.Millisecond
-	// enoughHandovers is how many say something of most.
+	// enoughHandovers is the number of hand-overs from which on calmHandover is judged.
 	enoughHandovers = 20
-	// overtaking is how much later than another a lane has to have asked to be an overtaker:
-	// until then it may have been heard first.
+	// overtaking is how much later than another a lane must have asked to be an overtaker:
+	// within that time Redis may have heard it first.
 	overtaking = 100 * time.Millisecond
-	// mayOvertake is how many of them may, as a request can be held up on its way.
+	// mayOvertake is how many overtakers are allowed, because a request can be held up on its
+	// way.
 	mayOvertake = 2
 )
 
-// calm judges what happened before the first fault, from the first grant on.
+// calm judges the time from the first grant to the first fault.
 func (v *verdict) calm(s *soak) {
 	calm := span{stamp(s.warmed.Add(-s.warming)), stamp(s.warmed)}
 	inside := func(from, to int64) bool { return calm.from <= from && to <= calm.to }
@@ -52,7 +54,7 @@ func (v *verdict) calm(s *soak) {
 	}
 }
 
-// seat judges the waits of a sitter: what others do to its object is over at once.
+// seat judges the waits of a sitter: the other lanes' use of its object must be over at once.
 func (v *verdict) seat(name string, waits []*hold) {
 	for _, h := range waits {
 		if took := time.Duration(h.enter - h.call); took > strayBound {
@@ -70,8 +72,8 @@ func (v *verdict) order(name string, waits []*hold) {
 	}
 }
 
-// overtakers returns how many of the others came clearly later than the hold, and had it
-// before.
+// overtakers returns how many of the others clearly came later than the hold, and were granted
+// the object before it.
 func overtakers(h *hold, others []*hold) (n int) {
 	for _, o := range others {
 		if o.call > h.call+int64(overtaking) && o.enter < h.enter {
@@ -81,9 +83,10 @@ func overtakers(h *hold, others []*hold) (n int) {
 	return n
 }
 
-// unexplained returns the leases of one name that are renewed and were lost although no
-// fault, and no process that stood still, was the reason. What Release finds is left out: a
-// request that the wire doubles frees the lock, and is answered that nobody has it.
+// unexplained returns the renewed leases of one name that were lost although neither a fault
+// nor a process that stood still was the reason. Losses that Release finds are left out: a
+// request that the wire doubles frees the lock, and its second run is answered that the lock is
+// not held.
 func (v *verdict) unexplained(o *object, lease time.Duration) (all []*hold) {
 	for _, h := range o.holds {
 		if !h.renewed || h.ending != lost || h.told == 0 || h.told >= h.releasing {

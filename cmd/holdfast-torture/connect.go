@@ -1,4 +1,4 @@
-// How a contender connects: by the proxies, on its ground.
+// How a contender connects: through the proxies, on its ground.
 
 package main
 
@@ -46,7 +46,7 @@ func (o orders) connect(names *resolver) ([]redis.UniversalClient, error) {
 	var all []redis.UniversalClient
 	for _, addr := range slices.Sorted(slices.Values(o.Addrs)) {
 		options := &redis.Options{Addr: addr, Dialer: r.dial, CredentialsProviderContext: credentials}
-		if secure != nil { // as users have it: a TLSConfig, and go-redis's dialer
+		if secure != nil { // as users do: a TLSConfig, and go-redis's dialer
 			options = &redis.Options{Addr: o.Routes[addr], TLSConfig: secure, CredentialsProviderContext: credentials}
 		}
 		all = append(all, redis.NewClient(options))
@@ -76,7 +76,7 @@ func (r *route) dial(ctx context.Context, network, addr string) (net.Conn, error
 	return (&tls.Dialer{NetDialer: dialer, Config: r.secure}).DialContext(ctx, network, by)
 }
 
-// trust returns how to speak TLS; nil: not at all.
+// trust returns the TLS configuration; nil if the ground has no TLS.
 func (g ground) trust() (*tls.Config, error) {
 	if !g.TLS {
 		return nil, nil
@@ -92,8 +92,8 @@ func (g ground) trust() (*tls.Config, error) {
 	return &tls.Config{RootCAs: pool}, nil
 }
 
-// credentials returns where connections have their credentials from. A server that asks
-// for no password takes any. That there is one lets it be refused.
+// credentials returns the function from which connections get their credentials. A server that
+// asks for no password accepts any. Because a password is sent, the proxies can refuse it.
 func (g ground) credentials() func(context.Context) (user, password string, err error) {
 	var connections atomic.Int64
 	return func(context.Context) (string, string, error) {

@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	// steady is how many of the contenders are never killed. Only they use what a
-	// dead process would keep from the others for good.
+	// steady is how many of the contenders are never killed. Only these use objects that a dead
+	// process would keep from the others for good.
 	steady = 2
 	// lanesOfAKind is how many lanes each contender has for each kind.
 	lanesOfAKind = 2
-	// One more lane of each kind sits, and one pokes the sitters.
+	// One more lane of each kind sits, and another one pokes the sitters.
 	sitterNumber = lanesOfAKind
 	pokerNumber  = lanesOfAKind + 1
-	// One more lane of crowdKind tries, and those from crowdNumber on are its crowd.
+	// One more lane of crowdKind tries, and the lanes from crowdNumber on are its crowd.
 	trierNumber = lanesOfAKind + 2
 	crowdNumber = lanesOfAKind + 3
 
@@ -39,14 +39,14 @@ const (
 	envOrders = "HOLDFAST_TORTURE"
 )
 
-// What a contender is told while it runs, and what stands behind it; anything else
-// has it finish.
+// The commands to a contender while it runs, each followed by its argument. Any other line
+// makes it finish.
 const (
 	epochs      = "epoch "            // a number
 	unresolving = "resolve no names " // a duration
 )
 
-// orders is what a contender has to know.
+// orders is what a contender needs to know.
 type orders struct {
 	Name      string // steady ones are called 0 and 1
 	Steady    bool
@@ -61,15 +61,15 @@ type orders struct {
 
 	Topology string
 	Ground   ground
-	Addrs    []string          // of servers or, with Sentinel, of sentinels
-	Routes   map[string]string // server to the proxy in front of it
+	Addrs    []string          // addresses of servers or, with Sentinel, of sentinels
+	Routes   map[string]string // from a server to the proxy in front of it
 }
 
-// contender is the child that the program starts copies of itself as.
+// contender is the child process: the program starts copies of itself that run it.
 func contender() redistest.ChildFunc {
 	return redistest.Child(childName, func(c *redistest.ChildContext) {
 		leftAlone := goleak.IgnoreCurrent()
-		logging.Disable() // that Redis is out of reach is what this is about
+		logging.Disable() // go-redis would log what the run provokes: that Redis is out of reach
 		var o orders
 		if err := json.Unmarshal([]byte(os.Getenv(envOrders)), &o); err != nil {
 			c.Say("error %v", err)
@@ -96,7 +96,7 @@ func leaked(leftAlone []goleak.Option) error {
 	return err
 }
 
-// obey contends until the referee's process says so, and leaves nothing behind.
+// obey contends until the referee's process tells it to stop, and leaves nothing behind.
 func (o orders) obey(c *redistest.ChildContext) error {
 	names := &resolver{}
 	rdbs, err := o.connect(names)
@@ -170,7 +170,7 @@ func (o orders) obey(c *redistest.ChildContext) error {
 	return <-errs // nil if there is none
 }
 
-// listen returns when the contender is to finish.
+// listen carries out the commands, and returns when the contender must finish.
 func listen(c *redistest.ChildContext, epoch *atomic.Int64, names *resolver) {
 	for {
 		line, _ := c.Next()
@@ -187,7 +187,7 @@ func listen(c *redistest.ChildContext, epoch *atomic.Int64, names *resolver) {
 	}
 }
 
-// lane makes a lane with a line to the referee.
+// lane makes a lane, with a connection to the referee.
 func (o orders) lane(kind string, number int, clients []*holdfast.Client, epoch *atomic.Int64) (*lane, error) {
 	conn, err := net.Dial("unix", o.Referee)
 	if err != nil {
@@ -207,7 +207,7 @@ func (o orders) lane(kind string, number int, clients []*holdfast.Client, epoch 
 	}, nil
 }
 
-// newRand is a sequence of its own for each purpose.
+// newRand returns a random sequence of its own for each purpose.
 func newRand(seed uint64, purpose string) *rand.Rand {
 	second := uint64(14695981039346656037) // FNV-1a
 	for _, b := range []byte(purpose) {
@@ -216,9 +216,9 @@ func newRand(seed uint64, purpose string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, second))
 }
 
-// A tick that comes more than stallBound late is told to the referee, and so is one in
-// which the account of starvation shows that the process got no time on some processor:
-// what was due there may be as late as if the process had been stopped.
+// A tick that comes more than stallBound late is reported to the referee. So is a tick in which
+// the Pulse shows that the process got no time on some processor: timers that were due there
+// may be as late as if the process had been stopped.
 const (
 	tick       = 5 * time.Millisecond
 	stallBound = 5 * time.Millisecond

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// crew is the contenders. The first of them are steady, the rest are killed now and
-// then, and replaced.
+// crew holds the contenders. The first of them are steady; the others are killed now and then,
+// and replaced.
 type crew struct {
 	t      testing.TB
 	orders orders
@@ -77,7 +77,7 @@ func (c *crew) stop(r *rand.Rand) {
 	c.log.shadow(from, stamp(time.Now().Add(c.orders.Lease)))
 }
 
-// nextEpoch has the crew leave behind what has no leases and may have been forgotten.
+// nextEpoch makes the crew abandon the objects that have no leases and may have been forgotten.
 func (c *crew) nextEpoch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *crew) nextEpoch() {
 	}
 }
 
-// unresolve has the crew resolve no name for a time.
+// unresolve makes the crew resolve no name for the time d.
 func (c *crew) unresolve(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,7 +96,7 @@ func (c *crew) unresolve(d time.Duration) {
 	}
 }
 
-// hear keeps what a contender has said, which should be nothing.
+// hear keeps the lines of a contender. There should be none.
 func (c *crew) hear(m *redistest.ChildProc) {
 	for {
 		line, ok := m.TryLine(0)
@@ -107,7 +107,7 @@ func (c *crew) hear(m *redistest.ChildProc) {
 	}
 }
 
-// dismiss has all contenders finish and returns what they complain about.
+// dismiss makes all contenders finish, and returns their complaints.
 func (c *crew) dismiss() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
-// The crowds: lanes of every process that ask for one lock without a pause. In one they
-// wait: a process that passes the lock on among its own must let the others have their
-// turns. In the other they only try: nobody queues, so a release that is sent again, or
-// late, meets the lock in the hands of the next.
+// The crowds: lanes of every process that ask for one lock without a pause. In one crowd they
+// wait: a process that passes the lock on within itself must let the others have their turns.
+// In the other they only try: no lane queues, so a release that is sent again, or late, meets
+// the lock in the hands of the next holder.
 
 package main
 
@@ -16,14 +16,14 @@ const (
 	crowdKind = "mutex"
 	crowded   = crowdKind + "-crowd"
 	tried     = crowdKind + "-tried"
-	// crowdLanes is how many lanes of each process are in the crowd: one that holds, and
-	// always one that waits.
+	// crowdLanes is how many lanes of each process are in the crowd: one that holds, and always
+	// one that waits.
 	crowdLanes = 3
-	// crowdHold is for how long each turn holds: so the crowd costs little.
+	// crowdHold is how long each turn holds the lock. It makes the crowd cost little.
 	crowdHold = 5 * time.Millisecond
 
-	// enoughTurns is how many turns say something of shares, and leastShare is what a
-	// process has of its fair share at the least.
+	// enoughTurns is the number of turns from which on shares are judged, and leastShare is the
+	// least part of its fair share that a process must get.
 	enoughTurns = 100
 	leastShare  = 0.2
 )
@@ -42,7 +42,7 @@ func (l *lane) runCrowd(ctx context.Context) error {
 	return nil
 }
 
-// runTrier tries to have what nobody waits for, until ctx ends.
+// runTrier tries to take a lock for which no lane waits, until ctx ends.
 func (l *lane) runTrier(ctx context.Context) error {
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(l.rand.IntN(4000)) * time.Microsecond)
@@ -58,7 +58,7 @@ func (l *lane) runTrier(ctx context.Context) error {
 	return nil
 }
 
-// shares judges whether each process has had its turns, of those that the crowd had.
+// shares judges whether each process got enough of the turns that the crowd had.
 func (v *verdict) shares(holds []*hold, processes int) {
 	turns := make(map[string]int)
 	for _, h := range holds {

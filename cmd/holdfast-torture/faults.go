@@ -1,4 +1,4 @@
-// The faults: which there are, in what order they come, and what was injected.
+// The faults: which there are, in what order they come, and a log of those that were injected.
 
 package main
 
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// contenderClasses are the faults that meet a contender.
+// contenderClasses are the faults of contenders.
 var contenderClasses = []string{"contender killed", "contender stopped"}
 
 // classesOf returns all classes of faults of a topology, sorted.
@@ -30,11 +30,11 @@ func classesOf(topology string) []string {
 	return all
 }
 
-// subscribes reports whether the contenders of a topology subscribe. Those of a quorum
-// wait by polls.
+// subscribes reports whether the contenders of a topology subscribe. The contenders of a quorum
+// poll instead.
 func subscribes(topology string) bool { return topology != "quorum" }
 
-// wireClassesOf returns the classes of faults that meet one command.
+// wireClassesOf returns the classes of faults that affect one command.
 func wireClassesOf(topology string) []string {
 	all := slices.Clone(wireClasses)
 	if subscribes(topology) {
@@ -46,25 +46,25 @@ func wireClassesOf(topology string) []string {
 	return all
 }
 
-// subscribersKilled is the fault that a server ends the connections of all that subscribe.
+// subscribersKilled is the fault that a server closes the connections of all subscribers.
 const subscribersKilled = "subscribers killed"
 
-// unresolved is the fault that no name is resolved by contenders, and that all have to
+// unresolved is the fault that contenders cannot resolve any name, and that all of them must
 // connect anew.
 const unresolved = "names not resolved"
 
-// brief are the faults of servers that hold nobody up: at the worst a message is lost.
+// brief are the faults of servers that delay no lane: at the worst a message is lost.
 var brief = []string{"connections cut", "replies trickle", "scripts flushed", subscribersKilled, "slot moved"}
 
-// The series of faults run beside each other, each with a pause of this length on
-// average between the end of a fault and the beginning of the next.
+// The series of faults run beside each other. Each pauses for this long on average between the
+// end of a fault and the beginning of the next.
 const (
 	betweenWire       = 100 * time.Millisecond
 	betweenContenders = 800 * time.Millisecond
 	betweenServers    = 1500 * time.Millisecond
 )
 
-// log is what was injected.
+// log records the faults that were injected.
 type log struct {
 	mu         sync.Mutex
 	counts     map[string]int
@@ -76,7 +76,7 @@ type log struct {
 	strikes    []strike
 }
 
-// strike is a fault of a server, and when it was over.
+// strike is a fault of a server, and when it began and was over.
 type strike struct {
 	Class    string
 	From, To int64
@@ -88,7 +88,7 @@ type window struct {
 	loss loss
 }
 
-// recovery is an outage after which the servers took writes again at.
+// recovery records the time at which the servers took writes again after an outage.
 type recovery struct {
 	class string
 	at    int64
@@ -110,22 +110,22 @@ func (l *log) state() (total int, last string) {
 	return l.total, l.last
 }
 
-// shadow notes a time in which waits may be long.
+// shadow records a time in which waits may be long.
 func (l *log) shadow(from, to int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.shadows = append(l.shadows, span{from, to})
 }
 
-// recovered notes that the servers take writes again.
+// recovered records that the servers take writes again.
 func (l *log) recovered(class string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.recoveries = append(l.recoveries, recovery{class, stamp(time.Now())})
 }
 
-// series injects faults one after the other until ctx ends; pause is how long it
-// waits between two on average.
+// series injects faults one after the other until ctx ends. pause is how long it waits on
+// average between two of them.
 func (s *soak) series(ctx context.Context, name string, classes []string, pause time.Duration, inject func(class string, series int)) {
 	classes = slices.DeleteFunc(slices.Clone(classes), func(class string) bool {
 		return !slices.Contains(s.config.Faults, class)
@@ -148,8 +148,8 @@ func (s *soak) series(ctx context.Context, name string, classes []string, pause 
 	}
 }
 
-// draw takes each class once before any comes again, so that a short run has as many
-// of them as it can.
+// draw returns each class once before it returns any again, so that a short run has as many
+// classes as it can.
 func draw(classes []string, n int, r *rand.Rand) string {
 	if n < len(classes) {
 		return classes[n]
@@ -185,7 +185,7 @@ func (s *soak) startFaults(ctx context.Context) (wait func()) {
 	return running.Wait
 }
 
-// strike injects one fault of the series of the servers, and notes what it was.
+// strike injects one fault of the series of the servers, and records it.
 func (s *soak) strike(class string, n int) {
 	from := stamp(time.Now())
 	s.deal(class, newRand(s.config.Seed, "server fault "+class+strings.Repeat("+", n)))
@@ -231,7 +231,7 @@ func (s *soak) deal(class string, r *rand.Rand) {
 	default:
 		b := &blow{rand: r, usable: func() { s.log.recovered(class) }}
 		if all := replicasOf[s.config.Topology]; all > 0 && s.config.Replicas == all {
-			// Nothing is confirmed before the last replica is back.
+			// No grant is confirmed before the last replica is back.
 			defer b.usable()
 			b = &blow{rand: r, usable: func() {}}
 		}

@@ -1,5 +1,5 @@
-// The second oracle: tokens grow, whatever was lost. What the register takes is
-// looked at when it takes it (referee.go).
+// The second oracle: tokens grow, whatever data was lost. Stale writes are judged when the
+// register takes them (referee.go).
 
 package main
 
@@ -15,7 +15,7 @@ import (
 func disorder(name string, capacity int, holds []*hold) []string {
 	type event struct {
 		at    int64
-		call  bool // as against the return
+		call  bool // a call, as opposed to its return
 		grant *hold
 	}
 	var events []event
@@ -26,8 +26,8 @@ func disorder(name string, capacity int, holds []*hold) []string {
 	}
 	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	var found []string
-	var greatest *hold              // of those returned so far
-	before := make(map[*hold]*hold) // the greatest when each was called
+	var greatest *hold              // the hold with the greatest token of those returned so far
+	before := make(map[*hold]*hold) // the greatest when the Lock of each was called
 	byToken := make(map[int64]*hold)
 	for _, e := range events {
 		switch {

@@ -1,5 +1,5 @@
-// The grounds: what lies between contenders and servers, and how they connect, where it
-// is not plain TCP and go-redis's defaults.
+// The grounds: the network between contenders and servers, and how they connect, where it is
+// not plain TCP with go-redis's defaults.
 
 package main
 
@@ -17,18 +17,18 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// ground is one of them. Its fields go together.
+// ground is one ground. Its fields go together.
 type ground struct {
 	Says string
 
 	TLS     bool
 	IPv6    bool
-	Rotates bool          // the credentials of each connection are other ones than the last's
+	Rotates bool          // each connection has other credentials than the one before
 	Lag     time.Duration // one way
 	Jitter  time.Duration
-	Crowd   int    // more lanes in the crowd of each process
-	Foreign int    // keys of strangers
-	Client  string // of go-redis, where it is not the usual one of the topology
+	Crowd   int    // additional lanes in the crowd of each process
+	Foreign int    // number of keys of strangers
+	Client  string // the go-redis client, if it is not the usual one of the topology
 
 	Authority string // the file of the authority's certificate, set when the run begins
 }
@@ -44,7 +44,7 @@ var grounds = map[string]ground{
 	"failover": {Says: "by NewFailoverClusterClient", Client: failoverCluster},
 }
 
-// Clients that only one topology has.
+// go-redis clients that only one topology has.
 const (
 	routingCluster  = "routing cluster"
 	failoverCluster = "failover cluster"
@@ -62,7 +62,7 @@ func groundsOf(topology string) []string {
 	return all
 }
 
-// prepare returns by what ways contenders come to the proxies.
+// prepare returns the ways by which contenders reach the proxies.
 func (g *ground) prepare(t testing.TB) (ways []redistest.Way) {
 	if g.TLS {
 		a := redistest.NewAuthority(t)
@@ -78,8 +78,8 @@ func (g *ground) prepare(t testing.TB) (ways []redistest.Way) {
 	return ways
 }
 
-// leaves returns what go-redis itself leaves behind when its client is closed: that of
-// NewFailoverClusterClient does not end its subscription to the Sentinels.
+// leaves returns the goroutines that go-redis itself leaves behind when its client is closed:
+// the client of NewFailoverClusterClient does not end its subscription to the Sentinels.
 func (g ground) leaves() []goleak.Option {
 	if g.Client != failoverCluster {
 		return nil
@@ -91,10 +91,10 @@ func (g ground) leaves() []goleak.Option {
 	return all
 }
 
-// strangers is how the keys of strangers begin.
+// strangers is the prefix of the keys of strangers.
 const strangers = "stranger:"
 
-// populate has the servers hold keys of strangers.
+// populate fills the servers with keys of strangers.
 func (g *ground) populate(t testing.TB, servers []redis.UniversalClient) {
 	const batch = 10_000
 	for _, rdb := range servers {

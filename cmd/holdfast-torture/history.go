@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	historyHolds = 5000             // of two operations each
+	historyHolds = 5000             // holds of two operations each
 	historyTime  = 60 * time.Second // for one check
 )
 
 // step is the input of an operation on an object.
 type step struct {
-	give   bool // as against taking
+	give   bool // giving, as opposed to taking
 	amount int
 	token  int64
 }
 
-// state is what the object is in: how much is taken, and the last token.
+// state is the state of the object: how much is taken, and the last token.
 type state struct {
 	taken int
 	token int64
 }
 
-// model is the sequential object: what is taken must fit, and each exclusive
-// grant has a greater token than the last. What is given back is never more than
-// was taken, as each hold gives once, after it took. A reader's token is that of the
-// last writer; who was that may be unknown here, so it may be greater.
+// model is the sequential object. The amounts that are taken must fit, and each exclusive grant
+// has a greater token than the last. More is never given back than was taken, because each hold
+// gives once, after it took. A reader's token is that of the last writer. The record may lack
+// that writer, so the reader's token may be greater.
 func model(r rule, carried int) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return state{taken: carried} },
@@ -67,10 +67,10 @@ type history struct {
 	operations []porcupine.Operation
 }
 
-// histories cuts the record of an object into histories. A hold that has not been
-// given back by a call that succeeded may have ended at any time from when it is last
-// known to have lasted, until a lease after the end was known; without leases, until
-// the end of the record.
+// histories cuts the record of an object into histories. A hold that was not given back by a
+// call that succeeded may have ended at any time between the last instant at which it is known
+// to have lasted and a lease after its end was known. Without leases, it may have ended at any
+// time until the end of the record.
 func histories(name string, r rule, holds []*hold, lease time.Duration) []history {
 	byEnter := slices.SortedFunc(slices.Values(holds), func(a, b *hold) int { return cmp.Compare(a.enter, b.enter) })
 	var all []history
@@ -78,7 +78,7 @@ func histories(name string, r rule, holds []*hold, lease time.Duration) []histor
 		part := byEnter[from:min(from+historyHolds, len(byEnter))]
 		h := history{object: name}
 		carried := 0
-		// What was taken before the part begins and may not have been given back.
+		// Amounts that were taken before the part begins and may not have been given back.
 		for _, earlier := range byEnter[:from] {
 			if _, end := giving(earlier, r, lease); end >= part[0].enter {
 				carried += earlier.amount
@@ -94,7 +94,7 @@ func histories(name string, r rule, holds []*hold, lease time.Duration) []histor
 	return all
 }
 
-// giving returns between when and when a hold ended in Redis.
+// giving returns the earliest and the latest time at which a hold ended in Redis.
 func giving(h *hold, r rule, lease time.Duration) (from, to int64) {
 	switch {
 	case h.ending == released:
@@ -114,8 +114,8 @@ func take(h *hold) porcupine.Operation {
 	return porcupine.Operation{Input: step{amount: h.amount, token: h.token}, Call: h.call, Return: h.enter, Metadata: h}
 }
 
-// latchHistory is the record of one latch that n lanes counted down: what each was
-// told is left, and that nobody has passed before zero.
+// latchHistory is the record of one latch that n lanes counted down: the rest that each lane
+// was told, and that no lane has passed before zero.
 func latchHistory(name string, n int, counts []count) history {
 	h := history{object: name, model: porcupine.Model{
 		Init: func() any { return n },
@@ -144,8 +144,8 @@ func latchHistory(name string, n int, counts []count) history {
 	return h
 }
 
-// explain says where a history that is illegal cannot go on: the operations in the
-// best order up to there, and the one that had to come next.
+// explain describes where an illegal history cannot go on: the operations in the best order up
+// to there, and the one that had to come next.
 func (h history) explain() string {
 	_, info := porcupine.CheckOperationsVerbose(h.model, h.operations, historyTime)
 	var best []porcupine.Operation
@@ -180,7 +180,7 @@ func (h history) explain() string {
 	return text.String()
 }
 
-// judge returns what is wrong with the history, "" if nothing is.
+// judge returns a description of what is wrong with the history, "" if nothing is.
 func (h history) judge() string {
 	switch result := h.check(); result {
 	case porcupine.Ok:
@@ -192,7 +192,7 @@ func (h history) judge() string {
 	}
 }
 
-// check says whether the history has a sequential order that the model allows.
+// check decides whether the history has a sequential order that the model allows.
 func (h history) check() porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(h.model, h.operations, historyTime)
 }

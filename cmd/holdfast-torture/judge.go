@@ -1,4 +1,4 @@
-// The judgement: all oracles on what the lanes have said.
+// The judgement: all oracles, applied to the reports of the lanes.
 
 package main
 
@@ -13,19 +13,20 @@ import (
 	"time"
 )
 
-// handoverBound is how long something may be free while somebody waits for it: a lost
-// message is made up for after 1.25 s, a request or its reply that is lost without a
-// word after another one, and either may happen twice. Beside outages, stops and kills
-// it is held against the time in which Redis had it free, else against all of it.
+// handoverBound is how long an object may be free while a lane waits for it. A lost message is
+// made up for after 1.25 s. A request or reply that is lost silently is made up for by another
+// one. Either may happen twice. Beside outages, stops and kills the bound is compared with the
+// time in which Redis had the object free; otherwise with the whole hand-over.
 const handoverBound = 4500 * time.Millisecond
 
-// placeLease is how long a place in the queue is kept without being heard of, at the
-// most: that of a fair lock. A lock may be handed to it at its end, and its answer be lost.
+// placeLease is the longest time for which a place in the queue is kept after it was last heard
+// of: that of a fair lock. A lock may be handed to the place at its end, and the answer be
+// lost.
 const placeLease = 5 * time.Second
 
-// freeBound returns how long something may be free while somebody waits. A fair lock
-// that came free without a release, as its holder died, is left to the first in its
-// queue until its place is over, which may be dead too.
+// freeBound returns how long an object may be free while a lane waits. A fair lock that came
+// free without a release, because its holder died, is left to the first in its queue until that
+// place is over; that waiter may be dead too.
 func freeBound(object string) time.Duration {
 	if kindOf(object) == "fair" {
 		return placeLease + handoverBound
@@ -33,34 +34,35 @@ func freeBound(object string) time.Duration {
 	return handoverBound
 }
 
-// slowHandover is longer than a message ever takes: the waiter has asked by itself.
+// slowHandover is longer than a message ever takes: a waiter that took longer has asked by
+// itself.
 const slowHandover = 500 * time.Millisecond
 
-// longStall is for how long a process has to stand still to hold others up.
+// longStall is how long a process must stand still to hold others up.
 const longStall = 50 * time.Millisecond
 
-// longest is how many of the longest waits the report has.
+// longest is how many of the longest waits the report lists.
 const longest = 10
 
-// resumeBound is how soon after its process runs again a loss is told.
+// resumeBound is how soon a loss must be told after its process runs again.
 const resumeBound = 50 * time.Millisecond
 
-// usableBound is how soon after an outage something is granted. Where all replicas
-// have to confirm, the outage lasts until they are back.
+// usableBound is how soon after an outage a grant must come. Where all replicas have to
+// confirm, the outage lasts until they are back.
 const usableBound = 3 * time.Second
 
-// verdict gathers what the oracles find.
+// verdict gathers the findings of the oracles.
 type verdict struct {
 	*report
-	leases windows // in which something with a lease may be forgotten
-	counts windows // in which a semaphore may be
+	leases windows // in which Redis may forget objects with leases
+	counts windows // in which Redis may forget a semaphore
 	shadow windows
 	stalls windows           // in which some process stood still for a while
 	stood  map[string][]span // in which each process stood still at all
 
 	handovers []handover
 	signals   []lossSignal
-	histories []func() []history // made when they are checked: all at once are much
+	histories []func() []history // made only when they are checked: all at once would take much memory
 }
 
 // judge runs the oracles and returns the report.
@@ -102,8 +104,8 @@ func (v *verdict) violate(format string, args ...any) {
 	v.Violations = append(v.Violations, fmt.Sprintf(format, args...))
 }
 
-// windows returns the times in which Redis may have forgotten something, by tier,
-// and the shadows of faults.
+// windows returns the times in which Redis may have forgotten something, by tier, and the
+// shadows of faults.
 func (s *soak) windows() (leases, counts, shadow windows) {
 	lease := int64(s.config.Lease)
 	leases.lease, counts.lease = lease, lease
@@ -113,7 +115,7 @@ func (s *soak) windows() (leases, counts, shadow windows) {
 			leases.spans = append(leases.spans, w.span)
 		}
 	}
-	// A fault may still be felt when it is over: a hold taken meanwhile runs out, and
+	// A fault may have effects after it is over: a hold taken meanwhile runs out, and
 	// connections are made again.
 	for _, f := range s.log.shadows {
 		shadow.spans = append(shadow.spans, span{f.from, f.to + lease + int64(2*time.Second)})
@@ -121,7 +123,7 @@ func (s *soak) windows() (leases, counts, shadow windows) {
 	return leases, counts, shadow
 }
 
-// object judges what happened on one name.
+// object judges the record of one name.
 func (v *verdict) object(o *object, s *soak) {
 	if kindOf(o.name) == "latch" {
 		v.latch(o)
@@ -167,7 +169,7 @@ func (v *verdict) object(o *object, s *soak) {
 		_, to := giving(h, o.rule, s.config.Lease)
 		return forgets.meet(h.enter-forgets.lease, to)
 	})
-	// What was forgotten begins anew: a reader then has no writer's token.
+	// An object that Redis forgot begins anew: a reader then has no writer's token.
 	for _, part := range forgets.part(certain) {
 		v.histories = append(v.histories, func() []history {
 			return histories(o.name, o.rule, part, s.config.Lease)
@@ -200,7 +202,7 @@ func (v *verdict) latch(o *object) {
 	})
 }
 
-// losses judges when losses were told.
+// losses judges when the holders were told of losses.
 func (v *verdict) losses(lease time.Duration) {
 	m := margin(lease)
 	v.Losses.Told = len(v.signals)
@@ -228,7 +230,7 @@ func (v *verdict) losses(lease time.Duration) {
 	}
 }
 
-// wakeUps judges how long something was not held while somebody waited.
+// wakeUps judges how long objects were not held while a lane waited.
 func (v *verdict) wakeUps(lease time.Duration) {
 	var clear, shadowed []time.Duration
 	for _, h := range v.handovers {
@@ -272,7 +274,7 @@ func spreadOf(all []time.Duration) spread {
 	}
 }
 
-// recoveries judges how soon after an outage of servers something was granted.
+// recoveries judges how soon after an outage of servers a grant came.
 func (v *verdict) recoveries(s *soak) {
 	var enters []int64
 	for _, o := range s.referee.objects {
@@ -284,11 +286,11 @@ func (v *verdict) recoveries(s *soak) {
 	for _, r := range s.log.recoveries {
 		i, _ := slices.BinarySearch(enters, r.at)
 		if i == len(enters) {
-			continue // it was the last thing
+			continue // no grant came after it: the run ended
 		}
 		again := func(by strike) bool { return r.at < by.From && by.From < min(enters[i], r.at+int64(usableBound)) }
 		if slices.ContainsFunc(s.log.strikes, again) {
-			continue // the next fault came before anybody could be granted anything
+			continue // the next fault came before any grant was possible
 		}
 		took := time.Duration(enters[i] - r.at)
 		v.Recovery = max(v.Recovery, duration(took))
@@ -298,7 +300,7 @@ func (v *verdict) recoveries(s *soak) {
 	}
 }
 
-// checkHistories has Porcupine check all histories, on all processors.
+// checkHistories makes Porcupine check all histories, on all processors.
 func (v *verdict) checkHistories() {
 	var (
 		mu      sync.Mutex
@@ -328,7 +330,7 @@ func (v *verdict) checkHistories() {
 	workers.Wait()
 }
 
-// enough judges whether the run has tried what it was to try.
+// enough judges whether the run has tried enough.
 func (v *verdict) enough(s *soak) {
 	took := s.ended.Sub(s.began)
 	if least := int(took.Seconds()) * leastGrants; v.Grants < least {
@@ -357,7 +359,8 @@ func (v *verdict) enough(s *soak) {
 	}
 }
 
-// What a run must have had, by second. A run on two busy processors has ten times that.
+// The least that a run must have had, by second. A run on two busy processors has ten times
+// that.
 const (
 	leastGrants = 20
 	leastFaults = 1.0

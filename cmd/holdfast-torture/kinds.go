@@ -1,4 +1,4 @@
-// The kinds of synchronizers: how a lane takes each, and what rule it keeps.
+// The kinds of synchronizers: how a lane takes each, and the rule that it must keep.
 
 package main
 
@@ -13,8 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// rule is what is never to be broken on an object: the amounts held at once are
-// never more than its capacity.
+// rule is the rule of an object: the amounts held at once must never exceed its capacity.
 type rule struct {
 	capacity int
 	fenced   bool // grants have tokens
@@ -22,7 +21,7 @@ type rule struct {
 }
 
 const (
-	everybody = 1000 // what a writer takes of a read/write lock; a reader takes 1
+	everybody = 1000 // the amount that a writer takes of a read/write lock; a reader takes 1
 	permits   = 3
 )
 
@@ -39,7 +38,7 @@ var rules = map[string]rule{
 	"quorumrw": {capacity: everybody, fenced: true, owned: true},
 }
 
-// kindsOf returns the kinds that can be had on a topology.
+// kindsOf returns the kinds that exist on a topology.
 func kindsOf(topology string) []string {
 	switch topology {
 	case "single", "sentinel", "cluster":
@@ -58,14 +57,14 @@ func kindOf(object string) string {
 
 func ruleOf(object string) rule { return rules[kindOf(object)] }
 
-// grant is what Lock returns, of whatever kind.
+// grant is the result of Lock, for every kind.
 type grant interface {
 	Context(parent context.Context) context.Context
-	Deadline() time.Time // zero: none, or none any more
+	Deadline() time.Time // zero: it has none, or no longer
 	Release(ctx context.Context) error
 }
 
-// ownerOf returns whose the grant is in Redis, where it is one lease.
+// ownerOf returns the owner of the grant in Redis, if the grant is one lease; "" otherwise.
 func ownerOf(g grant) string {
 	if l, ok := g.(*holdfast.Lease); ok {
 		return l.Owner().String()
@@ -73,7 +72,7 @@ func ownerOf(g grant) string {
 	return ""
 }
 
-// shortOwner is enough of an owner to tell it from others. The whole is a secret.
+// shortOwner returns enough of an owner to tell it from others. The whole owner is a secret.
 func shortOwner(text string) string {
 	owner, err := holdfast.ParseOwner(text)
 	if err != nil {
@@ -93,16 +92,16 @@ type taking struct {
 	renewed bool
 }
 
-// ways knows how to take objects with the Clients of one process.
+// ways takes objects with the Clients of one process.
 type ways struct {
-	clients []*holdfast.Client // one; one for each server of a quorum
+	clients []*holdfast.Client // one, or one for each server of a quorum
 	lease   time.Duration
 }
 
-// draw draws whether a lease is renewed: most are.
+// draw decides at random whether a lease is renewed: most are.
 func (w ways) draw(r *rand.Rand) (renewed bool) { return r.IntN(8) != 0 }
 
-// take draws one of the ways to take an object.
+// take chooses at random one of the ways to take an object.
 func (w ways) take(object string, renewed bool, r *rand.Rand) taking {
 	how := holdfast.Renewed(w.lease)
 	if !renewed {
@@ -160,7 +159,7 @@ func ofLocker(amount int, l holdfast.Locker, nests bool) taking {
 	}}
 }
 
-// multi is two mutexes; the fence is that of the first.
+// multi is two mutexes; its fence is that of the first.
 func (w ways) multi(object string, how holdfast.LeaseOption) taking {
 	m := holdfast.NewMultiLock(w.clients[0].Mutex(object+".a", how), w.clients[0].Mutex(object+".b", how))
 	return taking{amount: 1, nests: true, lock: func(ctx context.Context, try bool) (grant, int64, error) {
@@ -191,7 +190,7 @@ func (w ways) quorum(amount int, object string, member func(*holdfast.Client) ho
 	}}
 }
 
-// taken is permits of a semaphore that has no leases.
+// taken is a grant of permits of a semaphore without leases.
 type taken struct {
 	amount  int
 	release func(ctx context.Context, n int) error
@@ -215,7 +214,7 @@ func ofSemaphore(n int, c *holdfast.Client, object string) taking {
 	}}
 }
 
-// prepare has a semaphore set, which has to be done once; again after its loss.
+// prepare sets the permits of a semaphore, once, and again after a loss of the semaphore.
 func (w ways) prepare(ctx context.Context, object string) error {
 	var err error
 	switch kindOf(object) {
@@ -227,7 +226,7 @@ func (w ways) prepare(ctx context.Context, object string) error {
 	return err
 }
 
-// classOf is a short name for what an error says.
+// classOf returns a short name for an error.
 func classOf(err error) string {
 	for _, class := range []struct {
 		err  error
@@ -252,8 +251,8 @@ func classOf(err error) string {
 	return fmt.Sprintf("error: %v", err)
 }
 
-// endingOf is how a hold ended, by what Release says. That Redis was not reached is
-// one thing, by whatever error.
+// endingOf returns how a hold ended, by Release's error. All errors that mean that Redis was
+// not reached give the same ending.
 func endingOf(err error) string {
 	switch {
 	case err == nil:
@@ -270,5 +269,5 @@ const (
 	noPermits  = "no permits set"
 	unknown    = "unknown"
 	denied     = "denied"
-	unforeseen = "error: " // how the classes of errors begin that nobody expects
+	unforeseen = "error: " // the prefix of the classes of errors that are not expected
 )

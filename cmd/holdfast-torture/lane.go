@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// objectsOfAKind is on how many names the lanes of a kind contend.
+// objectsOfAKind is how many names the lanes of a kind contend for.
 const objectsOfAKind = 2
 
 type lane struct {
 	*line
-	place string // of its process in the crew
+	place string // the place of its process in the crew
 	name  string // process.kind.number
 	kind  string
 	ways  ways
 	rand  *rand.Rand
-	epoch *atomic.Int64 // of the names without leases
+	epoch *atomic.Int64 // part of the names of objects without leases
 	ready map[string]bool
 }
 
@@ -53,7 +53,7 @@ func (l *lane) turn(ctx context.Context) error {
 	return h.live()
 }
 
-// prepared has the object ready to be taken.
+// prepared makes the object ready to be taken.
 func (l *lane) prepared(ctx context.Context, object string) error {
 	if l.ready[object] {
 		return nil
@@ -63,7 +63,8 @@ func (l *lane) prepared(ctx context.Context, object string) error {
 	return err
 }
 
-// lock returns the hold, which is watched from now on; nil if it was not granted.
+// lock takes the object and returns the hold, which is watched from now on; nil if it was not
+// granted.
 func (l *lane) lock(ctx context.Context, object string, how taking, patience time.Duration, try bool) (*holdUnderWay, error) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -78,8 +79,8 @@ func (l *lane) lock(ctx context.Context, object string, how taking, patience tim
 	return h, nil
 }
 
-// patience is for how long a turn waits. Some give up at once, to leave requests
-// behind that are on their way.
+// patience returns how long a turn waits. Some turns give up at once, to leave requests behind
+// that are on their way.
 func (l *lane) patience() time.Duration {
 	if l.rand.IntN(10) == 0 {
 		return time.Duration(l.rand.IntN(20_000)) * time.Microsecond
@@ -87,7 +88,7 @@ func (l *lane) patience() time.Duration {
 	return 30 * time.Second
 }
 
-// missed tells of an attempt without a grant.
+// missed reports an attempt without a grant.
 func (l *lane) missed(ctx context.Context, object string, err error) error {
 	if ctx.Err() != nil {
 		return nil // told to stop
@@ -102,11 +103,11 @@ func (l *lane) missed(ctx context.Context, object string, err error) error {
 	return l.tell(note{Topic: failed, Lane: l.name, Object: object, Ending: class})
 }
 
-// holdUnderWay is a hold while its lane has it.
+// holdUnderWay is a hold for as long as its lane has it.
 type holdUnderWay struct {
 	*lane
 	object string
-	call   int64 // when it was asked for
+	call   int64 // when Lock was called
 	waited bool  // the lane was ready to wait
 	grant  grant
 	held   context.Context
@@ -114,18 +115,18 @@ type holdUnderWay struct {
 	token  int64
 
 	unwatch  func() bool
-	heard    chan struct{}             // closed when the loss was told, and is noted
-	deadline atomic.Pointer[time.Time] // the last that was seen
+	heard    chan struct{}             // closed when the loss was told and recorded
+	deadline atomic.Pointer[time.Time] // the last deadline that was seen
 	told     atomic.Pointer[note]      // when the loss was told
 }
 
-// watch notes the instant at which a loss is told.
+// watch records the instant at which a loss is told.
 func (h *holdUnderWay) watch() {
 	h.heard = make(chan struct{})
 	h.unwatch = context.AfterFunc(h.held, func() {
 		defer close(h.heard)
 		now, end := time.Now(), h.grant.Deadline()
-		if end.IsZero() { // a quorum has none any more
+		if end.IsZero() { // a quorum's lease no longer has one
 			seen := h.deadline.Load()
 			if seen == nil {
 				return // lost before the first look: it was never claimed
@@ -136,8 +137,8 @@ func (h *holdUnderWay) watch() {
 	})
 }
 
-// attest returns an instant at which the lease lasted, if it does: the clock is read
-// before the context is looked at.
+// attest returns an instant at which the lease lasted, if it lasts: it reads the clock before
+// it looks at the context.
 func (h *holdUnderWay) attest() (at int64, lasts bool) {
 	now := time.Now()
 	if h.held.Err() != nil {
@@ -153,11 +154,11 @@ func (h *holdUnderWay) attest() (at int64, lasts bool) {
 	return stamp(now), true
 }
 
-// wordPatience is for how long the word of a loss is waited for, past the deadline.
+// wordPatience is how long awaitWord waits for a loss to be told, after the deadline.
 const wordPatience = 3 * time.Second
 
-// awaitWord waits, where the deadline has passed, until the loss is told. A loss that is
-// not told in that time is noted as told at its end, too late for any margin.
+// awaitWord waits, if the deadline has passed, until the loss is told. A loss that is not told
+// within wordPatience is recorded as told at the end of that time, too late for any margin.
 func (h *holdUnderWay) awaitWord() {
 	seen := h.deadline.Load()
 	if seen == nil || time.Now().Before(*seen) || time.Now().Before(h.grant.Deadline()) {
@@ -171,7 +172,7 @@ func (h *holdUnderWay) awaitWord() {
 	}
 }
 
-// live is a hold from its grant to its end.
+// live runs a hold from its grant to its end.
 func (h *holdUnderWay) live() error {
 	got, entered, err := h.enter()
 	if err == nil && entered {
@@ -197,8 +198,8 @@ func (h *holdUnderWay) enter() (read answer, entered bool, err error) {
 	return read, err == nil, err
 }
 
-// work is what is done under the lock: some time passes, and the register that
-// was read is written, one more than it was.
+// work is the work under the lock: some time passes, and the register gets the value that was
+// read plus one.
 func (h *holdUnderWay) work(read answer) error {
 	if err := h.idle(h.length(), shortBeat); err != nil {
 		return err
@@ -215,7 +216,7 @@ func (h *holdUnderWay) work(read answer) error {
 	return err
 }
 
-// length is how long a hold is to last: most are short, a few outlast their lease.
+// length returns how long a hold must last: most are short, a few outlast their lease.
 func (h *holdUnderWay) length() time.Duration {
 	lease := h.ways.lease
 	switch n := h.rand.IntN(1000); {
@@ -229,10 +230,10 @@ func (h *holdUnderWay) length() time.Duration {
 	return 0
 }
 
-// shortBeat is how often a hold is claimed anew while it lasts.
+// shortBeat is the pause between two claims of a hold while it lasts.
 const shortBeat = 20 * time.Millisecond
 
-// idle lets time pass, and goes on claiming the hold as long as it lasts.
+// idle lets the time d pass, and goes on claiming the hold as long as it lasts.
 func (h *holdUnderWay) idle(d, beat time.Duration) error {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		time.Sleep(min(time.Until(until), beat))
@@ -247,7 +248,7 @@ func (h *holdUnderWay) idle(d, beat time.Duration) error {
 	return nil
 }
 
-// until returns the deadline that the last look has seen; 0: there is none.
+// until returns the deadline that the last look has seen; 0 if there is none.
 func (h *holdUnderWay) until() int64 {
 	if end := h.deadline.Load(); end != nil {
 		now := time.Now()
@@ -256,19 +257,19 @@ func (h *holdUnderWay) until() int64 {
 	return 0
 }
 
-// nest takes the same thing again under the lease, and gives that back.
+// nest takes the same object again under the lease, and releases it.
 func (h *holdUnderWay) nest() {
 	ctx, cancel := context.WithTimeout(h.held, time.Second)
 	defer cancel()
 	if inner, token, err := h.how.lock(ctx, false); err == nil {
 		if token != h.token {
-			h.token = -1 // told by finish
+			h.token = -1 // finish reports it
 		}
 		_ = inner.Release(ctx)
 	}
 }
 
-// finish claims the hold a last time and gives it back.
+// finish claims the hold a last time and releases it.
 func (h *holdUnderWay) finish(entered bool) error {
 	if at, lasts := h.attest(); lasts && entered {
 		if err := h.tell(note{Topic: holding, At: at}); err != nil {

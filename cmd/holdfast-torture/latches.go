@@ -10,15 +10,15 @@ import (
 	"github.com/holdfast-go/holdfast/latch"
 )
 
-// latchLanes is how many count down each latch, and wait for it: the lanes of the
+// latchLanes is how many lanes count down each latch and wait for it: the lanes of the
 // processes that are never killed.
 const latchLanes = steady * lanesOfAKind
 
-// stuckAfter is how long a latch may take; pauses and outages are shorter.
+// stuckAfter is the longest time that a latch may take; pauses and outages are shorter.
 const stuckAfter = 30 * time.Second
 
-// runLatches goes from latch to latch until ctx ends. The leader sets the next latch
-// before it counts down this one, so that it is set for whoever has waited.
+// runLatches goes from latch to latch until ctx ends. The leader sets the next latch before it
+// counts down this one, so that the next one is set for every lane that has waited.
 func (l *lane) runLatches(ctx context.Context, leads bool) error {
 	for ctx.Err() == nil {
 		epoch := l.epoch.Load()
@@ -43,7 +43,7 @@ func (l *lane) latch(epoch int64, round int) *latch.Latch {
 	return l.ways.clients[0].Latch(fmt.Sprintf("latch-%d.%d", round, epoch))
 }
 
-// goesOn says whether the latches of the epoch are still those to count down.
+// goesOn reports whether the lanes still count down the latches of this epoch.
 func (l *lane) goesOn(ctx context.Context, epoch int64) bool {
 	return ctx.Err() == nil && l.epoch.Load() == epoch
 }

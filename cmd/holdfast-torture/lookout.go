@@ -1,6 +1,6 @@
-// The lookout: it looks into Redis, past the proxies, at who holds what there. So the
-// time in which something was free can be told from that in which a lease or a place in
-// the queue had to run out, and from that in which no server took writes.
+// The lookout: it looks into Redis, not through the proxies, and sees who holds which object
+// there. So it can tell three times apart: when an object was free, when a lease or a place in
+// the queue had to run out, and when no server took writes.
 
 package main
 
@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// lookEvery is how often each server is looked at.
+	// lookEvery is the pause between two looks at each server.
 	lookEvery = 50 * time.Millisecond
 	// lookPatience is how long a server may take to answer.
 	lookPatience = 250 * time.Millisecond
@@ -34,18 +34,18 @@ type lookout struct {
 	mu     sync.Mutex
 	seen   map[string][]glimpse // by lock, on each node
 	told   map[string]changes   // by object
-	stands map[string][]stand   // by object, where that is one lock on one server
+	stands map[string][]stand   // by object, if that is one lock on one server
 }
 
-// watched is an object and the locks of which it is made. It is free when they are, each
-// on as many servers as have to agree.
+// watched is an object and the locks that it consists of. It is free when all of its locks are
+// free, each on as many servers as have to agree.
 type watched struct {
 	name  string
 	locks []string
 	agree int
 }
 
-// newLookout looks at all exclusive objects of the kinds until ctx ends.
+// newLookout starts to look at all exclusive objects of the kinds, until ctx ends.
 func newLookout(ctx context.Context, t testing.TB, kinds []string, processes int, nodes []*redistest.Proc) *lookout {
 	t.Helper()
 	l := &lookout{
@@ -68,8 +68,8 @@ func newLookout(ctx context.Context, t testing.TB, kinds []string, processes int
 		}
 	}
 	for i, p := range nodes {
-		// Not the harness's client: who has dialled in vain for long is refused by
-		// go-redis itself for a while.
+		// Not the harness's client: go-redis itself refuses a client for a while that has
+		// dialled in vain for long.
 		rdb := p.Client(t, func(o *redis.Options) {
 			o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled, o.PoolSize = -1, 1, true, 1000
 		})
@@ -116,7 +116,7 @@ func (l *lookout) follow(ctx context.Context, node int, rdb *redis.Client) {
 	}
 }
 
-// look asks a server for all locks; what it has no say about is unseen.
+// look asks a server for all locks. A lock that the server does not report is unseen.
 func (l *lookout) look(ctx context.Context, rdb *redis.Client) map[string]glimpse {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
@@ -148,7 +148,7 @@ func (l *lookout) look(ctx context.Context, rdb *redis.Client) map[string]glimps
 	for lock, a := range all {
 		holders, err := a.holders.Result()
 		switch first := firstOf(a.queue.Val(), a.alive.Val()); {
-		case err != nil: // another server's
+		case err != nil: // the lock is another server's
 		case len(holders) > 0:
 			got[lock] = glimpse{standing, strings.Join(holders, " ")}
 		case first != "":
@@ -160,7 +160,8 @@ func (l *lookout) look(ctx context.Context, rdb *redis.Client) map[string]glimps
 	return got
 }
 
-// stand keeps the holder of each lock that is an object by itself, and until when it has it.
+// stand records the holder of each lock that is an object by itself, and until when it holds
+// the lock.
 func (l *lookout) stand(began time.Time, holder func(lock string) (owner string, left time.Duration)) {
 	answered := time.Now()
 	l.mu.Lock()
@@ -190,7 +191,7 @@ func firstOf(queue []string, alive []redis.Z) string {
 	return ""
 }
 
-// note keeps what has changed.
+// note records what has changed.
 func (l *lookout) note(node int, got map[string]glimpse) {
 	now := stamp(time.Now())
 	l.mu.Lock()
@@ -206,7 +207,7 @@ func (l *lookout) note(node int, got map[string]glimpse) {
 	}
 }
 
-// glimpse puts together what the servers say of an object: of its locks, the one that
+// glimpse combines what the servers report about an object: of its locks, it takes the one that
 // is least free.
 func (l *lookout) glimpse(o watched) glimpse {
 	all := glimpse{sight: unheld}
@@ -222,8 +223,8 @@ func (l *lookout) glimpse(o watched) glimpse {
 	return all
 }
 
-// together is what servers say of one lock, of which so many must agree that it is
-// free. A former master may take itself for one still.
+// together combines what the servers report about one lock. agree is how many of them must
+// agree that it is free. A former master may still take itself for the master.
 func together(on []glimpse, agree int) glimpse {
 	all, free := glimpse{}, 0
 	for _, g := range on {

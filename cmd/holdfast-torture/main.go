@@ -19,17 +19,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// config is what a run is to be.
+// config configures a run.
 type config struct {
 	Topology string
 	Ground   string
 	Kinds    []string
-	Faults   []string // classes; all that the topology has if empty
+	Faults   []string // classes of faults; -faults all stands for all that the topology has
 	For      time.Duration
 	Limit    time.Duration
 	Seed     uint64
-	Grants   int // go on until there are so many
-	Count    int // and so many faults
+	Grants   int // go on until there are this many grants
+	Count    int // and this many faults
 
 	Replicas  int
 	Lease     time.Duration
@@ -41,8 +41,8 @@ type config struct {
 
 func main() { redistest.Main(program(os.Args[1:]), contender()) }
 
-// program is the command line without the name. Package redistest runs it as it runs
-// a package's tests: in a process that it started itself it runs a contender instead.
+// program is the command line without the program's name. Package redistest runs it as it runs
+// a package's tests; in a process that it started itself, it runs a contender instead.
 type program []string
 
 // Run returns the status to exit with.
@@ -55,7 +55,7 @@ func (p program) Run() int {
 		fmt.Fprintln(os.Stderr, "holdfast-torture:", err)
 		return 2
 	}
-	logging.Disable() // go-redis tells of each failover, as it happens
+	logging.Disable() // go-redis would log each failover
 	var r *report
 	problems := onSite(func(t testing.TB) { r = run(t, c) })
 	if r == nil {
@@ -117,7 +117,7 @@ func parse(args []string) (config, error) {
 	return c, err
 }
 
-// chosen returns those of all that the flag names.
+// chosen returns the elements of all that the flag names.
 func chosen(flag, names string, all []string) ([]string, error) {
 	switch {
 	case len(all) == 0:

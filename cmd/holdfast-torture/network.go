@@ -1,5 +1,5 @@
-// The wire between contenders and servers: proxies, and faults that meet one
-// command each.
+// The wire between contenders and servers: the proxies, and faults that affect one command
+// each.
 
 package main
 
@@ -14,19 +14,20 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// wireClasses are the faults that meet one command on its way, which is a script where
-// the class does not say otherwise.
+// wireClasses are the faults that affect one command on its way. The command is a script,
+// unless the class says otherwise.
 var wireClasses = []string{
 	"request late", "request twice", "request lost", "reply lost", "reply never comes", "reply late", "reply halved",
 }
 
-// subscriptionClasses are those that meet SUBSCRIBE, where contenders subscribe.
+// subscriptionClasses are the faults that affect SUBSCRIBE, on topologies where contenders
+// subscribe.
 var subscriptionClasses = []string{"subscription lost", "subscription unanswered"}
 
-// waitClasses are those that meet WAIT, where replicas have to confirm.
+// waitClasses are the faults that affect WAIT, on topologies where replicas have to confirm.
 var waitClasses = []string{"confirmation lost", "confirmation late"}
 
-// commandsOf returns which commands a class meets.
+// commandsOf returns the commands that a class affects.
 func commandsOf(class string) []string {
 	switch subject, _, _ := strings.Cut(class, " "); subject {
 	case "subscription":
@@ -49,14 +50,14 @@ type network struct {
 	locked bool // credentials are refused
 }
 
-// armed is a fault that waits for a command to meet.
+// armed is a fault that waits for a command that it can affect.
 type armed struct {
 	class string
 	fault redistest.Fault
 	met   func()
 }
 
-// newNetwork puts a proxy in front of each server, to which ways lead.
+// newNetwork puts a proxy in front of each server. ways set how contenders reach the proxies.
 func newNetwork(t testing.TB, ways []redistest.Way, servers ...*redistest.Proc) *network {
 	n := &network{t: t, routes: map[string]string{}}
 	for _, s := range servers {
@@ -69,7 +70,7 @@ func newNetwork(t testing.TB, ways []redistest.Way, servers ...*redistest.Proc) 
 	return n
 }
 
-// meet gives a command the fault that was armed for its like first.
+// meet gives a command the first armed fault that can affect it.
 func (n *network) meet(c redistest.Command) redistest.Fault {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -86,8 +87,8 @@ func (n *network) meet(c redistest.Command) redistest.Fault {
 	return a.fault
 }
 
-// arm has the next command of its like meet a fault of that class, unless one that is
-// armed already has met none. met is called when it does.
+// arm gives a fault of that class to the next command that it can affect, unless a fault of the
+// class is armed already. met is called when the command comes.
 func (n *network) arm(class string, r *rand.Rand, met func()) {
 	a := armed{class: class, fault: n.fault(class, r), met: met}
 	n.mu.Lock()
@@ -121,7 +122,7 @@ func (n *network) fault(class string, r *rand.Rand) redistest.Fault {
 	panic("no fault of the wire is called " + class)
 }
 
-// proxyClasses are the faults that meet connections.
+// proxyClasses are the faults of connections.
 var proxyClasses = []string{
 	"connections cut", "connections black-holed", "replies trickle",
 	"connections refused", "connections mute", "connections reset", "handshakes cut", "too many clients", "credentials refused",
@@ -133,7 +134,7 @@ var doors = map[string]redistest.Door{
 	"handshakes cut": redistest.Change, "too many clients": redistest.Full,
 }
 
-// disturb injects a fault of one of the proxyClasses, and mends it.
+// disturb injects a fault of one of the proxyClasses, and ends it.
 func (n *network) disturb(class string, r *rand.Rand) {
 	p := n.proxies[r.IntN(len(n.proxies))]
 	outage := 50*time.Millisecond + time.Duration(r.Int64N(int64(time.Second)))
@@ -165,7 +166,7 @@ func (n *network) disturb(class string, r *rand.Rand) {
 	}
 }
 
-// lock has credentials refused, or taken again.
+// lock makes the proxies refuse credentials, or accept them again.
 func (n *network) lock(on bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

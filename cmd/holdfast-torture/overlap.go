@@ -25,8 +25,8 @@ func (o overlap) String() string {
 	return text
 }
 
-// overlaps returns the instants at which a hold came to others although there was
-// no room for it. excused says which of them were not promised away.
+// overlaps returns the instants at which a hold was added although there was no room for it.
+// excused decides which of them are not promised away.
 func overlaps(name string, capacity int, holds []*hold, excused func([]*hold) bool) []overlap {
 	byEnter := slices.SortedFunc(slices.Values(holds), func(a, b *hold) int { return cmp.Compare(a.enter, b.enter) })
 	var found []overlap
@@ -46,14 +46,14 @@ func overlaps(name string, capacity int, holds []*hold, excused func([]*hold) bo
 	return found
 }
 
-// windows are the times in which something of one tier may be forgotten.
+// windows are the times in which Redis may forget objects of one tier.
 type windows struct {
 	spans []span
-	lease int64 // a grant may be heard of that much later
+	lease int64 // a grant may be heard of this much later
 }
 
-// excuse says whether any of what Redis had granted by then may have been forgotten
-// between the first of the grants and the last.
+// excuse reports whether Redis may have forgotten any of these grants between the first of them
+// and the last.
 func (w windows) excuse(holds []*hold) bool {
 	first, last := holds[0].enter, holds[0].enter
 	for _, h := range holds {
@@ -62,12 +62,12 @@ func (w windows) excuse(holds []*hold) bool {
 	return w.meet(first-w.lease, last)
 }
 
-// meet says whether one of the windows has an instant in common with the time.
+// meet reports whether one of the windows has an instant in common with the time.
 func (w windows) meet(from, to int64) bool {
 	return slices.ContainsFunc(w.spans, func(s span) bool { return s.from <= to && from <= s.to })
 }
 
-// part parts holds into those between one window and the next.
+// part splits holds into those between one window and the next.
 func (w windows) part(holds []*hold) [][]*hold {
 	parts := make([][]*hold, len(w.spans)+1)
 	for _, h := range holds {

@@ -1,5 +1,5 @@
-// The referee: it keeps the registers that the locks protect, and the record of
-// what the lanes say.
+// The referee: it keeps the registers that the locks protect, and the record of what the lanes
+// report.
 
 package main
 
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// hold is one grant, as its lane told it. Instants are in ns of the wall clock.
+// hold is one grant, as its lane reported it. Instants are in ns of the wall clock.
 type hold struct {
 	lane   string
 	token  int64
@@ -24,11 +24,11 @@ type hold struct {
 	call, enter int64 // Lock was called, and had returned
 	last        int64 // the last instant at which it is known to have lasted
 	ending      string
-	why         string // it was lost
+	why         string // why it was lost
 	releasing   int64  // Release was called
-	end         int64  // the end was known: Release had returned, or the process was gone
+	end         int64  // when the end was known: Release had returned, or the process was gone
 
-	told, deadline int64 // of a lease that was lost
+	told, deadline int64 // for a lease that was lost
 
 	owner  string
 	claims []claim
@@ -47,7 +47,7 @@ type object struct {
 	rule rule
 
 	mu     sync.Mutex
-	seen   int64 // the greatest token shown
+	seen   int64 // the greatest token that was presented
 	value  int64
 	stale  int // writes taken that were stale
 	fenced int // reads and writes refused
@@ -59,12 +59,12 @@ type object struct {
 // count is one CountDown of a latch, or one Wait.
 type count struct {
 	call, at int64
-	left     int64 // after a CountDown that was answered
+	left     int64 // the count after a CountDown that was answered
 	wait     bool
 	unknown  bool
 }
 
-// span is a time in which something was so.
+// span is a stretch of time.
 type span struct{ from, to int64 }
 
 // referee serves lanes on a socket.
@@ -102,7 +102,7 @@ func newReferee(t testing.TB) *referee {
 
 func (r *referee) addr() string { return r.listener.Addr().String() }
 
-// close ends all lines and waits for what they said.
+// close closes all connections of lanes, and waits until their reports have been handled.
 func (r *referee) close() {
 	r.listener.Close()
 	r.mu.Lock()
@@ -127,12 +127,12 @@ func (r *referee) accept() {
 	}
 }
 
-// serve hears one lane until it is gone.
+// serve handles the reports of one lane until the lane is gone.
 func (r *referee) serve(conn net.Conn) {
 	l := newLine(conn)
 	var current *hold
 	var at *object
-	name := "" // one for all that the lane says
+	name := "" // the name of the lane, the same in all of its reports
 	for {
 		var n note
 		if l.dec.Decode(&n) != nil {
@@ -197,7 +197,7 @@ func (r *referee) object(name string) *object {
 	return o
 }
 
-// enter records a hold and has it read the register.
+// enter records a hold and reads the register for it.
 func (o *object) enter(h *hold) answer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -213,9 +213,8 @@ func (o *object) enter(h *hold) answer {
 	return answer{Value: o.value}
 }
 
-// write is what a protected resource does: it refuses a token that is smaller than
-// the greatest it has seen. That a write it takes follows the last one is what
-// nobody but the lock sees to.
+// write behaves like a protected resource: it refuses a token that is smaller than the greatest
+// that it has seen. Only the lock ensures that a write that it takes follows the last one.
 func (o *object) write(token, value int64) answer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -255,7 +254,7 @@ func (o *object) counted(n note) {
 	})
 }
 
-// tally is what can be told while it goes on.
+// tally holds the numbers that are shown while the run goes on.
 type tally struct{ grants, stale, fenced, lost int }
 
 func (r *referee) tally() tally {

@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// report is what came of a run.
+// report is the result of a run.
 type report struct {
 	Topology  string
 	Ground    string
 	Tier      string
 	Seed      uint64
 	Command   string
-	Commit    string // of the checkout that it was built from
+	Commit    string // the commit of the checkout that it was built from
 	Began     time.Time
 	Took      duration
 	Server    string
@@ -40,7 +40,7 @@ type report struct {
 	FaultsByClass map[string]int
 	Strikes       []strike // the faults of servers, for the JSON
 
-	Overlaps           int // in a promised tier
+	Overlaps           int // overlaps in a promised tier
 	UnpromisedOverlaps int
 	Writes             int // to the registers
 	StaleWrites        int // taken
@@ -61,32 +61,32 @@ type report struct {
 type kindReport struct {
 	Grants        int
 	WorstWait     duration
-	WorstHandover duration // beside faults that explain it; of exclusive kinds
+	WorstHandover duration // outside the shadows of faults; for exclusive kinds
 	SlowHandovers int      // found by asking, not by a message
 	Unpromised    int      // overlaps in windows in which Redis had forgotten
 }
 
 type historyReport struct{ Checked, Operations int }
 
-// lossReport is how losses were told. By the server is long before the deadline;
-// in time is before the server's expiry.
+// lossReport counts how losses were told. ByServer means long before the deadline; InTime means
+// before the server's expiry.
 type lossReport struct {
 	Told, ByServer, InTime, Starved, Late int
 	Margin                                duration
-	Worst                                 duration // after the deadline, with the time in which the process did not run
-	AfterResume                           duration // without it
+	Worst                                 duration // after the deadline, including the time in which the process did not run
+	AfterResume                           duration // without that time
 }
 
-// longWait is one of the longest times from a release to the next holder, and what
-// there was in Redis meanwhile.
+// longWait is one of the longest times from a release to the next holder, and what was in Redis
+// meanwhile.
 type longWait struct {
 	Object     string
-	After      duration // the release, since the run began
+	After      duration // from the beginning of the run to the release
 	Took       duration
-	Kept       duration // the lock stood, or the first in the queue had not come for it
-	ForOne     duration // that, for one owner
+	Kept       duration // the lock was held, or the first in the queue had not come for it
+	ForOne     duration // Kept, for one owner at the most
 	OutOfReach duration // no master answered
-	Free       duration // it was anybody's
+	Free       duration // any lane could have taken it
 }
 
 type spread struct {
@@ -94,7 +94,7 @@ type spread struct {
 	P50, P99, Worst duration
 }
 
-// duration is one that reads well in JSON.
+// duration is a time.Duration that reads well in JSON.
 type duration time.Duration
 
 func (d duration) d() time.Duration { return time.Duration(d) }
@@ -139,7 +139,7 @@ func (s *soak) newReport() *report {
 	return r
 }
 
-// command is what repeats the run.
+// command returns the command line that repeats the run.
 func (c config) command() string {
 	text := fmt.Sprintf("go run ./cmd/holdfast-torture -topology %s -for %v -seed %d -replicas %d -lease %v -processes %d",
 		c.Topology, c.For, c.Seed, c.Replicas, c.Lease, c.Processes)
@@ -260,8 +260,9 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 {{range sorted .Refused}}| {{.}} | {{index $.Refused .}} |
 {{end}}`))
 
-// commit is that of the checkout, and whether that differs from it. It is asked for when a
-// run begins, as go run has just built from there; go run itself notes no commit.
+// commit returns the commit of the checkout, and whether the checkout differs from it. It is
+// called when a run begins, just after go run has built the program from there; go run itself
+// records no commit.
 func commit() string {
 	hash, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
@@ -274,7 +275,7 @@ func commit() string {
 	return text
 }
 
-// serverVersion is what a server says of itself.
+// serverVersion returns what a server reports as its version.
 func (s *soak) serverVersion() string {
 	info, err := s.topology.onlookers()[0].InfoMap(context.Background(), "server").Result()
 	if err != nil {

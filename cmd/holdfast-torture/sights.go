@@ -1,4 +1,4 @@
-// Sights: what was seen of one object in Redis, over time.
+// Sights: the states of one object that the lookout saw in Redis, over time.
 
 package main
 
@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// sight is what stands in Redis for something.
+// sight is the state of an object in Redis.
 type sight int
 
 const (
 	unseen   sight = iota // no master has answered
-	unheld                // free, and nobody is before others in the queue
-	reserved              // free, for the first of the queue, who has not come for it
-	standing              // held, handed to a waiter, or left by one that is gone
+	unheld                // free, with no place in the queue
+	reserved              // free, and left to the first in the queue, which has not come for it
+	standing              // held, handed to a waiter, or left by a holder that is gone
 	sights
 )
 
-// glimpse is a sight, and whose it is.
+// glimpse is a sight, and the owner that it is about.
 type glimpse struct {
 	sight sight
 	by    string
 }
 
-// change is an instant from which on something else was seen.
+// change is the instant from which on another glimpse was seen.
 type change struct {
 	at int64
 	glimpse
 }
 
-// changes are those of one object, in order.
+// changes are the changes of one object, in order.
 type changes []change
 
-// during returns for how much of the time each was seen.
+// during returns for how long each sight was seen in that time.
 func (c changes) during(from, to int64) (spent [sights]time.Duration) {
 	next := sort.Search(len(c), func(i int) bool { return c[i].at > from })
 	now := unseen
@@ -48,8 +48,8 @@ func (c changes) during(from, to int64) (spent [sights]time.Duration) {
 	return spent
 }
 
-// longest returns for how long one owner had it, or was to have it, at the most. That
-// it was out of sight in between does not make it another time.
+// longest returns the longest time for which one owner had the object, or was to have it. Times
+// in between in which it was out of sight do not interrupt that time.
 func (c changes) longest(from, to int64) time.Duration {
 	var worst, since int64
 	owner := ""

@@ -1,4 +1,4 @@
-// What the test harness needs of a test, for a program.
+// A testing.TB for the test harness, in a program that is not a test.
 
 package main
 
@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// site is a testing.TB for package redistest: of its methods those are there which
-// that uses.
+// site is a testing.TB for package redistest. It implements only the methods that redistest
+// uses.
 type site struct {
 	testing.TB // nil; it makes this a TB
 
@@ -23,8 +23,8 @@ type site struct {
 	dir      string
 }
 
-// onSite runs body on a goroutine of its own, as go test runs a test, cleans up and
-// returns what failed.
+// onSite runs body on a goroutine of its own, as go test runs a test, cleans up, and returns
+// the failures.
 func onSite(body func(testing.TB)) []string {
 	dir, err := os.MkdirTemp("", "holdfast-torture-")
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *site) Failed() bool {
 	return len(s.problems) > 0
 }
 
-// Fatalf ends the goroutine that calls it, as that of a test would end.
+// Fatalf ends the goroutine that calls it, as in a test.
 func (s *site) Fatalf(format string, args ...any) {
 	s.Errorf(format, args...)
 	runtime.Goexit()
@@ -84,5 +84,5 @@ func (s *site) Fatalf(format string, args ...any) {
 
 func (s *site) Fatal(args ...any) { s.Fatalf("%s", fmt.Sprint(args...)) }
 
-// Skip is a failure: who runs this asked for it.
+// Skip is a failure, because the user asked for this run.
 func (s *site) Skip(args ...any) { s.Fatal(args...) }

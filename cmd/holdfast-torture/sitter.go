@@ -1,7 +1,7 @@
-// Sitters and pokers: lanes that look at what is hardly contended for. A sitter has
-// something for itself, sometimes for several leases at a stretch, so what ends such a hold
-// is a renewal that did not come through, or somebody else's release. Pokers try to have it
-// too, and give up at once: what they leave behind, the sitter meets.
+// Sitters and pokers: lanes on objects with little contention. A sitter has an object for
+// itself, sometimes for several leases at a stretch. Only a renewal that did not come through,
+// or another's release, can end such a hold. Pokers try to take the object too, and give up at
+// once: whatever they leave behind meets the sitter.
 
 package main
 
@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// sitBeat is how often a sitter claims its hold anew.
+	// sitBeat is the pause between two claims of a sitter's hold.
 	sitBeat = 100 * time.Millisecond
 	// pokeEvery is the longest pause between two pokes of a lane.
 	pokeEvery = 200 * time.Millisecond
 )
 
-// seat is the object of the sitter of a kind in the process at that place of the crew.
+// seat returns the object of the sitter of a kind, in the process at that place of the crew.
 func seat(kind, place string) string { return kind + "-of" + place }
 
-// sat says whether the object is a sitter's.
+// sat reports whether the object is a sitter's.
 func sat(object string) bool { return strings.Contains(object, "-of") }
 
 // runSitter holds the lane's own object, again and again, until ctx ends.
@@ -52,7 +52,7 @@ func (l *lane) sit(ctx context.Context, object string, length time.Duration) err
 	return h.through(length, sitBeat)
 }
 
-// through is a hold of that length, from its grant to its end.
+// through runs a hold of that length, from its grant to its end.
 func (h *holdUnderWay) through(length, beat time.Duration) error {
 	_, entered, err := h.enter()
 	if err == nil && entered {
@@ -64,7 +64,7 @@ func (h *holdUnderWay) through(length, beat time.Duration) error {
 	return h.finish(entered)
 }
 
-// runPoker asks for what others sit on, until ctx ends.
+// runPoker asks for the objects of sitters, until ctx ends.
 func (l *lane) runPoker(ctx context.Context, places int) error {
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(l.rand.Int64N(int64(pokeEvery))))
@@ -76,7 +76,7 @@ func (l *lane) runPoker(ctx context.Context, places int) error {
 	return nil
 }
 
-// poke is one attempt that is given up soon and, if it is granted all the same, the hold.
+// poke is one attempt that is given up soon, and the hold if it is granted all the same.
 func (l *lane) poke(ctx context.Context, object string) error {
 	if err := l.prepared(ctx, object); err != nil {
 		return l.missed(ctx, object, err)

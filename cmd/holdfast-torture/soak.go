@@ -1,4 +1,4 @@
-// A run from its beginning to its end.
+// A run, from its beginning to its end.
 
 package main
 
@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// soak is a run.
+// soak is one run.
 type soak struct {
 	t        testing.TB
 	config   config
@@ -23,23 +23,23 @@ type soak struct {
 	crew     *crew
 	lookout  *lookout
 	log      *log
-	commit   string // of the code, as far as is known
+	commit   string // the commit of the code, if it is known
 
 	began, ended time.Time
-	warm         tally         // what there was before the first fault
+	warm         tally         // the numbers before the first fault
 	warming      time.Duration // and how long that took
-	warmed       time.Time     // when that was over
+	warmed       time.Time     // when the first fault could come
 }
 
 const (
-	// warmUp is how much longer than a lease contenders run before the first fault: they
-	// have to be at work, and what they hold has to be renewed.
+	// warmUp is how much longer than a lease contenders run before the first fault: they must
+	// be at work, and their holds must have been renewed.
 	warmUp = 2 * time.Second
 	// startUp is how long they may take until the first grant.
 	startUp = 30 * time.Second
 )
 
-// run runs a soak and returns what came of it. Where the harness itself fails, t does.
+// run runs a soak and returns its report. If the harness itself fails, t fails.
 func run(t testing.TB, c config) *report {
 	s := &soak{t: t, config: c, log: newLog(), commit: commit()}
 	ground := grounds[c.Ground]
@@ -65,7 +65,7 @@ func run(t testing.TB, c config) *report {
 	return s.judge(problems)
 }
 
-// contend lets contenders run, and faults after a while, until it is enough.
+// contend lets the contenders run, and after a while the faults, until that is enough.
 func (s *soak) contend() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -84,20 +84,20 @@ func (s *soak) contend() {
 	s.watch(ctx, s.enough)
 	stopFaults()
 	over()
-	// What is left runs out; what is free is taken.
+	// Holds that were left run out, and free objects are taken.
 	quiet := time.Now().Add(s.config.Lease)
 	s.watch(ctx, func() bool { return time.Now().After(quiet) })
 }
 
-// enough says whether the run may end.
+// enough reports whether the run may end.
 func (s *soak) enough() bool {
 	faults, _ := s.log.state()
 	return time.Since(s.began) > s.config.For && s.referee.tally().grants >= s.config.Grants && faults >= s.config.Count
 }
 
-// watch returns when done says so, the run has failed, takes too long or is
-// interrupted. It shows the progress, and sees to it that nobody sets the clock, by
-// which claims are compared.
+// watch returns when done reports true, or the run has failed, takes too long or is
+// interrupted. It shows the progress. It also checks that the machine's clock is not set,
+// because claims are compared by it.
 func (s *soak) watch(ctx context.Context, done func() bool) {
 	every := time.NewTicker(100 * time.Millisecond)
 	defer every.Stop()
@@ -133,8 +133,8 @@ func (s *soak) progress() {
 		took.Seconds(), s.config.Topology, s.config.Seed, t.grants, float64(t.grants)/took.Seconds(), faults, t.stale, t.fenced, t.lost, last)
 }
 
-// counts compares the permits that are free, when nobody has any, with those
-// there are. Those of a semaphore without leases are exact in its last epoch.
+// counts compares the number of free permits, when no lane has any, with the number that was
+// set. For a semaphore without leases that is exact in its last epoch.
 func (s *soak) counts() []string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -163,8 +163,8 @@ func (s *soak) counts() []string {
 	return problems
 }
 
-// all waits until all permits are free: those of killed contenders run out, and what
-// was not answered is undone.
+// all waits until all permits are free: those of killed contenders run out, and takes that were
+// not answered are undone.
 func (s *soak) all(available func(c *holdfast.Client) (int, error)) error {
 	client := holdfast.New(s.topology.onlookers()[0])
 	defer client.Close()
@@ -182,8 +182,8 @@ func (s *soak) all(available func(c *holdfast.Client) (int, error)) error {
 	}
 }
 
-// keeps are the prefixes of the keys that stay, or that nobody could remove: tokens,
-// records of calls, permits and latches that are set, permits of the dead.
+// keeps are the prefixes of the keys that may stay, or that no lane could remove: tokens,
+// records of calls, permits and latches that are set, permits of dead processes.
 var keeps = []string{
 	"redisson_lock_token:", "holdfast_", "permits-", "{permits-", "sem-", "latch-", strangers,
 }
@@ -191,7 +191,7 @@ var keeps = []string{
 // leftBehind fails the test if anything else is left.
 func (s *soak) leftBehind() {
 	for _, p := range s.topology.network().proxies {
-		p.Cut() // what is in a black hole does not learn that the contenders have gone
+		p.Cut() // a connection in a black hole does not learn that its contender has gone
 	}
 	for _, rdb := range s.topology.onlookers() {
 		redistest.LeftBehind(s.t, rdb, keeps...)

@@ -1,4 +1,4 @@
-// For how long processes did not run, by what each has told.
+// The times in which processes did not run, as each has reported them.
 
 package main
 

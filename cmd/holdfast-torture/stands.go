@@ -1,5 +1,5 @@
-// Two oracles on what stands in Redis: no lease lasts longer here than there, and nothing
-// stands there for nobody.
+// Two oracles on the state in Redis: no lease lasts longer here than in Redis, and no lock
+// stands in Redis for an unknown owner.
 
 package main
 
@@ -10,23 +10,24 @@ import (
 // stand is one look at a lock that was held.
 type stand struct {
 	at    int64 // before the look
-	until int64 // it is over by then, unless it is renewed
+	until int64 // when the hold ends, unless it is renewed
 	owner string
 }
 
-// claim is until when a lease lasted, as its lane knew at an instant.
+// claim is the deadline of a lease, as its lane knew it at an instant.
 type claim struct{ at, deadline int64 }
 
 const (
-	// clockGrain is by how much the two clocks that are compared may be off: Redis tells
-	// whole milliseconds.
+	// clockGrain is how far apart the two compared clocks may be: Redis reports whole
+	// milliseconds.
 	clockGrain = 5 * time.Millisecond
-	// strayBound is how long a lock may stand for an owner that no lane knows: a request
-	// may be late by a second, and is undone after that.
+	// strayBound is how long a lock may stand for an owner that no lane knows: a request may be
+	// late by a second, and is undone after that.
 	strayBound = 1500 * time.Millisecond
 )
 
-// outlasting returns the looks at which the holder believed in more than Redis would give it.
+// outlasting returns how many looks found that the holder believed in a later end than Redis
+// would give it, and by how much at the most.
 func outlasting(holds []*hold, seen []stand, shadow windows) (n int, worst time.Duration) {
 	byOwner := make(map[string][]*hold)
 	for _, h := range holds {
@@ -57,7 +58,7 @@ type stray struct {
 	owner string
 }
 
-// strays returns those that were too long, and that no fault explains.
+// strays returns the stray times that were too long and that no fault explains.
 func strays(holds []*hold, seen []stand, shadow windows) (all []stray) {
 	known := make(map[string]bool)
 	for _, h := range holds {

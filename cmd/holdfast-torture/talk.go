@@ -1,4 +1,4 @@
-// What lanes tell the referee, and what it answers.
+// The reports of lanes to the referee, and its answers.
 
 package main
 
@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// topic says which of a note's fields count.
+// topic says which fields of a note are set.
 type topic int
 
 const (
-	// granted: Object, Call, At (after Lock returned), Token, Amount and how. Answered with
-	// the register's value: this is also the hold's reading it.
+	// granted: Object, Call, At (after Lock returned), Token, Amount and how it was taken. The
+	// referee answers with the register's value, so this is also how the hold reads it.
 	granted topic = iota
 	// holding: the lease lasted At.
 	holding
-	// writing: Value is to be the register's; At as in holding. Answered.
+	// writing: Value is the new value of the register; At as in holding. The referee answers.
 	writing
 	// ended: the hold has ended as Ending says; Call and At are those of Release.
 	ended
@@ -31,7 +31,7 @@ const (
 	stalled
 )
 
-// note is what a lane tells. Instants are of the machine's wall clock, in ns.
+// note is one report of a lane. Instants are of the machine's wall clock, in ns.
 type note struct {
 	Topic  topic
 	Lane   string
@@ -43,24 +43,23 @@ type note struct {
 	Value  int64
 	Ending string
 
-	// Of granted: the lane was ready to wait; the lease is renewed; whose it is in Redis,
-	// where a lease has one owner.
+	// For granted: whether the lane was ready to wait; whether the lease is renewed; the owner
+	// in Redis, if the lease has one owner.
 	Waited, Renewed bool
 	Owner           string
 
-	// Of ended, if the lease was lost: why, as Release says it.
+	// For ended, if the lease was lost: why, as Release says.
 	Why string
 
-	// Of ended, if the lease was lost: when that was told, and by which instant it
-	// had to be, on this process's clock. Of granted and holding: until when the lease
-	// lasts, by what was known then.
+	// For ended, if the lease was lost: when that was told, and by when it had to be, on this
+	// process's clock. For granted and holding: the lease's deadline as it was known then.
 	Told, Deadline int64
 }
 
-// answer is what the referee says to granted and writing.
+// answer is the referee's answer to granted and writing.
 type answer struct {
 	Value int64
-	Stale bool // refused: another hold has shown a greater token
+	Stale bool // refused: another hold has presented a greater token
 }
 
 // line is one lane's connection to the referee.
@@ -85,5 +84,5 @@ func (l *line) ask(n note) (answer, error) {
 	return a, err
 }
 
-// stamp is an instant as notes have it.
+// stamp returns an instant in the form that notes have.
 func stamp(t time.Time) int64 { return t.UnixNano() }

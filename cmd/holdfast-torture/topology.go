@@ -1,5 +1,4 @@
-// The topologies: the servers that contenders stand on, and what can happen to
-// them.
+// The topologies: the servers that the contenders use, and the faults of each.
 
 package main
 
@@ -16,23 +15,23 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// topology is a Redis of processes.
+// topology is a Redis made of processes.
 type topology interface {
-	addrs() []string // to give to a client
+	addrs() []string // addresses to give to a client
 	network() *network
 	nodes() []*redistest.Proc
-	masters() []*redistest.Proc // that run now
+	masters() []*redistest.Proc // the masters that run now
 	onlookers() []redis.UniversalClient
 
-	// strike injects a fault of a class and returns when all is well again. It
-	// tells the blow when that began to be usable.
+	// strike injects a fault of a class and returns when all is well again. It calls the blow's
+	// usable when writes are possible again.
 	strike(class string, b *blow)
 }
 
 // blow is one fault of a server while it lasts.
 type blow struct {
 	rand   *rand.Rand
-	usable func() // to be called when writes are possible again, if they were not
+	usable func() // must be called when writes are possible again, if they were not
 }
 
 // between returns a duration from least to most.
@@ -40,16 +39,16 @@ func (b *blow) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(b.rand.Int64N(int64(most-least)))
 }
 
-// loss is what a fault makes Redis forget that it had acknowledged.
+// loss is which acknowledged data a fault makes Redis forget.
 type loss int
 
 const (
 	nothing      loss = iota
-	unreplicated      // what no replica had
+	unreplicated      // the data that no replica had
 	everything
 )
 
-// The faults of servers, by topology, and what each loses.
+// The faults of servers, by topology, and the loss that each causes.
 var (
 	anyServer = map[string]loss{"scripts flushed": nothing, subscribersKilled: nothing}
 
@@ -69,17 +68,17 @@ const othersEmptied = "servers killed, others emptied"
 // promoted. It has nothing of what the master granted alone.
 const shutOut = "replicas shut out"
 
-// replicasOf is how many replicas each master has. Where fewer have to confirm a grant
-// one without it may be promoted: while a failover is under way the former master
+// replicasOf is how many replicas each master has. If fewer of them have to confirm a grant, a
+// replica without the grant may be promoted: while a failover is under way, the former master
 // and a replica that has not been told yet go on confirming to each other.
 var replicasOf = map[string]int{"sentinel": 2, "cluster": 1}
 
-// durable has a server keep all that it has acknowledged when it is killed. With
-// everysec it may lose two seconds of that, and not only when the machine fails: while an
-// fsync takes long, what is acknowledged is not even written.
+// durable makes a server keep all data that it has acknowledged when it is killed. With
+// everysec it may lose two seconds of that, and not only when the machine fails: while an fsync
+// takes long, acknowledged data is not even written.
 var durable = []string{"--appendonly", "yes", "--appendfsync", "always"}
 
-// aof is for servers whose replicas take over when they are killed.
+// aof is for servers whose replicas take over when the servers are killed.
 var aof = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 
 func newTopology(t testing.TB, c config, ways []redistest.Way) topology {
@@ -105,7 +104,7 @@ func newTopology(t testing.TB, c config, ways []redistest.Way) topology {
 	return nil
 }
 
-// servers is one server, or some that know nothing of each other: a quorum.
+// servers is one server, or the servers of a quorum, which know nothing of each other.
 type servers struct {
 	t     testing.TB
 	all   []*redistest.Proc
@@ -133,7 +132,7 @@ func (s *servers) onlookers() []redis.UniversalClient {
 	return all
 }
 
-// strike meets fewer than half of the servers, or the only one.
+// strike affects fewer than half of the servers, or the only one.
 func (s *servers) strike(class string, b *blow) {
 	order := b.rand.Perm(len(s.all))
 	n := 1
@@ -163,7 +162,7 @@ func (s *servers) strike(class string, b *blow) {
 	}
 	b.usable()
 	if len(s.all) > 1 && (class == "server emptied" || class == othersEmptied) {
-		time.Sleep(s.lease + time.Second) // until then it counts as down
+		time.Sleep(s.lease + time.Second) // until then the quorum counts them as down
 	}
 }
 
@@ -199,7 +198,7 @@ func (s *sentinel) strike(class string, b *blow) {
 		s.set.Master()
 		b.usable()
 		time.Sleep(b.between(0, 2*time.Second))
-		old.Thaw() // and takes itself for the master, for some seconds
+		old.Thaw() // it takes itself for the master for some seconds
 	case shutOut:
 		old := s.set.Master()
 		old.ShutOutFollowers()
@@ -264,7 +263,7 @@ func (s *cluster) strike(class string, b *blow) {
 	s.set.Settle()
 }
 
-// move moves a slot, and stays for a while with some of its keys moved.
+// move moves a slot, and may pause after some of its keys have moved.
 func (s *cluster) move(key string, b *blow) {
 	m := s.set.OpenSlot(key)
 	if keys := m.Keys(); len(keys) > 0 && b.rand.IntN(2) == 0 {

@@ -1,5 +1,5 @@
-// How long things took: hand-overs of what is free, losses until they were told,
-// grants after an outage.
+// Durations: hand-overs of free objects, losses until they were told, outages until the next
+// grant.
 
 package main
 
@@ -10,20 +10,19 @@ import (
 	"time"
 )
 
-// handover is how long something was free before somebody who had waited for it
-// held it.
+// handover is how long an object was free before a lane that had waited for it held it.
 type handover struct {
 	from   int64
 	took   time.Duration
-	spent  [sights]time.Duration // of which it was so in Redis
-	kept   time.Duration         // for one owner, at the most: no lane has told of it
+	spent  [sights]time.Duration // for how long of it each sight was seen in Redis
+	kept   time.Duration         // the longest time for one owner that no lane has reported
 	object string
 	lane   string
-	shadow bool // of a fault that may have held it up
+	shadow bool // it was in the shadow of a fault that may have held it up
 }
 
-// handovers looks at exclusive objects: from the return of Release, or from the call
-// of the next holder if that was later, to the return of that one's Lock.
+// handovers returns the hand-overs of an exclusive object to a lane that had called Lock before
+// Release returned. Each lasts from the return of that Release to the return of that Lock.
 func handovers(name string, holds []*hold, shadows windows, seen changes) []handover {
 	byEnter := slices.SortedFunc(slices.Values(holds), func(a, b *hold) int { return cmp.Compare(a.enter, b.enter) })
 	var all []handover
@@ -43,15 +42,16 @@ func handovers(name string, holds []*hold, shadows windows, seen changes) []hand
 	return all
 }
 
-// lossSignal is how a loss was told: how long after the lease's local deadline (before
-// it, if negative), and for how much of that the process had not run.
+// lossSignal is how a loss was told: how long after the lease's local deadline (before it, if
+// negative), and for how much of that time the process did not run.
 type lossSignal struct {
 	late, starved time.Duration
 	lane          string
-	never         bool // no word has come
+	never         bool // the loss was never told
 }
 
-// signals returns the losses that were told, with the stalls of their processes.
+// signals returns the losses that were told, with the stalls of their processes. A loss that
+// was never told is marked never.
 func signals(holds []*hold, stalls map[string][]span) []lossSignal {
 	var all []lossSignal
 	for _, h := range holds {
@@ -77,7 +77,7 @@ func processOf(lane string) string {
 // margin is how much earlier than Redis a lease ends here (docs/guarantees.md).
 func margin(lease time.Duration) time.Duration { return lease/100 + 5*time.Millisecond }
 
-// quantile of durations; 0 of none.
+// quantile returns the q-quantile of the durations; 0 if there are none.
 func quantile(all []time.Duration, q float64) time.Duration {
 	if len(all) == 0 {
 		return 0

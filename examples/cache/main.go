@@ -1,7 +1,7 @@
-// Cache shows a read/write lock at its usual work: many requests read what was
-// computed at some expense, and now and then one rebuilds it. Readers never see
-// a half-built cache, the rebuild does not wait for ever for a quiet moment, and
-// whoever rebuilt it goes on as a reader without letting another writer between.
+// Cache shows a read/write lock at its usual work: many requests read values that took some
+// expense to compute, and now and then one request rebuilds them. Readers never see a
+// half-built cache, and the rebuild does not wait for ever for a quiet moment. After a rebuild
+// the writer goes on as a reader, and no other writer gets in between.
 //
 //	go run ./examples/cache
 //	REDIS_URL=redis://localhost:6379 go run ./examples/cache
@@ -24,7 +24,7 @@ import (
 
 func main() { embedded.Main(run) }
 
-// cacheKeys are the two halves of the cache, which must be of one version.
+// cacheKeys are the two halves of the cache. Both must always have the same version.
 const (
 	pricesKey = "cache:prices"
 	taxesKey  = "cache:taxes"
@@ -36,7 +36,7 @@ type cache struct {
 	lock *rwlock.RWMutex
 }
 
-// run has some readers use the cache while it is rebuilt a few times.
+// run lets some readers use the cache while it is rebuilt a few times.
 func run(ctx context.Context, rdb *redis.Client, out io.Writer) (err error) {
 	client := holdfast.New(rdb)
 	defer func() { err = errors.Join(err, client.Close()) }()
@@ -72,8 +72,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) (err error) {
 	return errors.Join(err, failed)
 }
 
-// read looks both halves up, which are of one version as long as it holds the
-// lock.
+// read reads both halves. They have the same version as long as read holds the lock.
 func (c cache) read(ctx context.Context) error {
 	return holdfast.Do(ctx, c.lock.RLocker(), func(ctx context.Context) error {
 		prices, err := c.rdb.Get(ctx, pricesKey).Int()
@@ -91,7 +90,7 @@ func (c cache) read(ctx context.Context) error {
 	})
 }
 
-// rebuild writes a new version, and then checks it while others read already.
+// rebuild writes a new version, and then checks it while others already read.
 func (c cache) rebuild(ctx context.Context, out io.Writer, version int) (err error) {
 	asked := time.Now()
 	w, err := c.lock.Lock(ctx)
@@ -101,7 +100,7 @@ func (c cache) rebuild(ctx context.Context, out io.Writer, version int) (err err
 	fmt.Fprintf(out, "version %d: alone after %v\n", version, time.Since(asked).Round(time.Millisecond))
 	err = c.write(w.Context(ctx), version)
 
-	// Downgrade: in as a reader before the write lease is given back.
+	// Downgrade: take the read side before the write lease is released.
 	r, rerr := c.lock.RLock(w.Context(ctx))
 	err = errors.Join(err, rerr, w.Release(ctx))
 	if rerr == nil {
@@ -114,7 +113,7 @@ func (c cache) rebuild(ctx context.Context, out io.Writer, version int) (err err
 	return err
 }
 
-// write takes its time between the halves.
+// write pauses between the two halves.
 func (c cache) write(ctx context.Context, version int) error {
 	if err := c.rdb.Set(ctx, pricesKey, version, time.Hour).Err(); err != nil {
 		return err

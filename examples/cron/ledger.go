@@ -1,4 +1,5 @@
-// Where the replicas write what they have sent: in a program, a row of a table.
+// The ledger in which the replicas record what they have sent: in a real program, a row of a
+// table.
 
 package main
 
@@ -10,7 +11,7 @@ import (
 	"sync"
 )
 
-// ledger has the last tick that was sent, and the token of who sent it.
+// ledger records the ticks that were sent and missed, and the token of the last sender.
 type ledger struct {
 	mu      sync.Mutex // guards what follows
 	out     io.Writer
@@ -18,7 +19,7 @@ type ledger struct {
 	missed  []int
 	token   int64
 	refused int  // results that came too late
-	stopped bool // one has been stopped
+	stopped bool // one replica has been stopped
 }
 
 // last returns the last tick that was sent, 0 if there is none.
@@ -35,7 +36,7 @@ func (l *ledger) lastLocked() int {
 	return l.sent[len(l.sent)-1]
 }
 
-// add notes that the tick was sent, unless one with a greater token has been here:
+// add records that the tick was sent, unless a sender with a greater token has been here:
 //
 //	UPDATE report SET tick = $1, token = $2 WHERE token < $2
 func (l *ledger) add(who string, tick int, token int64) {
@@ -54,7 +55,7 @@ func (l *ledger) add(who string, tick int, token int64) {
 	fmt.Fprintf(l.out, "tick %d: sent by %s, token %d\n", tick, who, token)
 }
 
-// firstToStop reports whether the caller is the one to be stopped.
+// firstToStop reports whether the caller is the replica that must stop.
 func (l *ledger) firstToStop() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,15 +64,14 @@ func (l *ledger) firstToStop() bool {
 	return first
 }
 
-// enough reports whether as many reports as there are to be have been sent.
+// enough reports whether all of the reports have been sent.
 func (l *ledger) enough() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.sent) >= reports
 }
 
-// check says whether all went as it should: every tick was sent once, or is known
-// to have been missed.
+// check returns an error unless every tick was sent once, or is known to have been missed.
 func (l *ledger) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

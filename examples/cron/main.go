@@ -1,7 +1,7 @@
-// Cron has three replicas of a service with the same schedule: at each tick one of
-// them sends the report, whichever is there first. One stands still in the middle
-// of it, for longer than its lease. Its tick is missed, which the next to run is
-// told, and when it wakes its late result is refused by the fencing token.
+// Cron has three replicas of a service with the same schedule. At each tick one of them sends
+// the report, whichever comes first. One replica stands still in the middle of it, for longer
+// than its lease. Its tick is missed, and the next replica to run finds that out. When the
+// first one wakes, the fencing token makes the ledger refuse its late result.
 //
 //	go run ./examples/cron
 //	REDIS_URL=redis://localhost:6379 go run ./examples/cron
@@ -38,7 +38,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 		go func() {
 			client := holdfast.New(rdb) // each replica is a process of its own
 			defer client.Close()
-			// Not renewed: who takes longer than the limit has missed its tick.
+			// Not renewed: a replica that takes longer than the limit has missed its tick.
 			r := replica{who, client.Mutex(name, holdfast.Fixed(limit)), sent}
 			errs <- r.follow(ctx, start)
 		}()
@@ -72,8 +72,8 @@ func (r replica) follow(ctx context.Context, start time.Time) error {
 	}
 }
 
-// tick sends the report of that tick, unless another replica is at it, or has
-// been. It does not wait for the lock.
+// tick sends the report of that tick, unless another replica is sending it or has sent it. It
+// does not wait for the lock.
 func (r replica) tick(ctx context.Context, tick int) error {
 	l, err := r.job.TryLock(ctx)
 	if errors.Is(err, holdfast.ErrBusy) {
@@ -84,13 +84,13 @@ func (r replica) tick(ctx context.Context, tick int) error {
 	}
 	defer l.Release(ctx)
 
-	// The lock keeps two from sending at the same time. That one has sent it and
-	// released before this one came, only the ledger knows.
+	// The lock keeps two replicas from sending at the same time. Only the ledger knows whether
+	// another one has sent this report and released the lock already.
 	if r.sent.last() >= tick {
 		return nil
 	}
 	if err := send(l.Context(ctx)); err != nil {
-		return nil // lost: the tick is missed, as the next one is told
+		return nil // lost: the tick is missed, and the next replica records that
 	}
 	if tick >= stuck && r.sent.firstToStop() {
 		r.standStill(ctx, tick)
@@ -109,8 +109,8 @@ func send(ctx context.Context) error {
 	}
 }
 
-// standStill is what a process does that has been stopped: it does not see that
-// its lease runs out, and that another goes on.
+// standStill behaves like a stopped process: it does not see that its lease runs out and that
+// another replica goes on.
 func (r replica) standStill(ctx context.Context, tick int) {
 	for r.sent.last() < tick && ctx.Err() == nil {
 		time.Sleep(10 * time.Millisecond)

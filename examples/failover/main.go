@@ -1,8 +1,8 @@
-// Failover shows what becomes of a lock when the master of a Redis fails before its
-// replica has heard of the lock, and the replica takes over: without more, the
-// next one gets it as well, and only the fencing token can refuse the first; with
-// Replicas(1) the first is not granted it; with a quorum of three servers the
-// first keeps it and the next does not get it.
+// Failover shows what happens to a lock when the master of a Redis fails before its replica has
+// received the grant, and the replica takes over. Without further measures the next caller gets
+// the lock as well, and only the fencing token can refuse the first holder. With Replicas(1)
+// the first caller is not granted the lock. With a quorum of three servers the first holder
+// keeps the lock, and the next caller does not get it.
 //
 //	go run ./examples/failover
 //
@@ -34,7 +34,7 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) error {
-	logging.Disable() // of go-redis, which logs each connection that a dead server refuses
+	logging.Disable() // go-redis's log, which reports each connection that a dead server refuses
 	for _, scene := range []func(context.Context, io.Writer) error{withoutTier, withReplicas, withQuorum} {
 		if err := scene(ctx, out); err != nil {
 			return err
@@ -43,7 +43,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// withoutTier: A's grant dies with the master.
+// withoutTier shows that A's grant dies with the master.
 func withoutTier(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(out, "One master with a replica, nothing asked for:")
 	master, replica, err := startPair(ctx)
@@ -85,7 +85,7 @@ func withoutTier(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// withReplicas: A is not granted what the replica has not got.
+// withReplicas shows that A is not granted a lock whose grant the replica does not have.
 func withReplicas(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(out, "The same, with Replicas(1):")
 	master, replica, err := startPair(ctx)
@@ -116,7 +116,7 @@ func withReplicas(ctx context.Context, out io.Writer) error {
 	return second.Release(ctx)
 }
 
-// withQuorum: A keeps what two of three servers know of.
+// withQuorum shows that A keeps a lock whose grant two of three servers have.
 func withQuorum(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(out, "Three masters without replicas, as a quorum:")
 	servers, err := startServers(ctx, 3)
@@ -155,7 +155,7 @@ func withQuorum(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// resource is what the lock protects. It compares tokens, as a database does with
+// resource is the thing that the lock protects. It compares tokens, as a database does with
 // "UPDATE ... WHERE token <= $1".
 type resource struct{ token int64 }
 

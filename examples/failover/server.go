@@ -1,4 +1,4 @@
-// A redis-server of our own, which can be killed.
+// A redis-server process that the example can kill.
 
 package main
 
@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// server is a redis-server process on this machine, which keeps nothing on disk.
+// server is a redis-server process on this machine. It keeps nothing on disk.
 type server struct {
 	rdb  *redis.Client
 	port string
@@ -39,7 +39,7 @@ func startServers(ctx context.Context, n int) (servers []*server, err error) {
 	return servers, nil
 }
 
-// startPair starts a master and its replica, and waits until they are in step.
+// startPair starts a master and its replica, and waits until the replica is in step.
 func startPair(ctx context.Context) (master, replica *server, err error) {
 	servers, err := startServers(ctx, 2)
 	if err != nil {
@@ -89,12 +89,12 @@ func (s *server) launch(ctx context.Context) error {
 	return eventually(ctx, func() error { return s.rdb.Ping(ctx).Err() })
 }
 
-// cutOff ends the replication to this server: it follows a master that is not there.
+// cutOff ends the replication to this server by making it follow a master that does not exist.
 func (s *server) cutOff(ctx context.Context) error {
 	return s.rdb.ReplicaOf(ctx, "127.0.0.1", "1").Err()
 }
 
-// failOver kills the master and has the replica take over.
+// failOver kills the master and makes the replica take over.
 func failOver(ctx context.Context, master, replica *server) error {
 	master.kill()
 	return replica.rdb.ReplicaOf(ctx, "NO", "ONE").Err()
@@ -122,7 +122,7 @@ func stopAll(servers ...*server) {
 	}
 }
 
-// eventually asks again until there is no error, for half a minute at the most.
+// eventually calls ask until it returns no error, for half a minute at the most.
 func eventually(ctx context.Context, ask func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

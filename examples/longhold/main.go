@@ -1,7 +1,7 @@
-// Longhold is an alarm for locks that are held for too long. A job forgets its
-// lock, another holds its own for a moment, and a third, which stands for a Java
-// thread on Redisson, hangs. A monitor tells who holds what since when; the
-// operator looks closer and opens the forgotten one by force.
+// Longhold is an alarm for locks that are held for too long. One job forgets its lock, another
+// holds its lock for a moment, and a third, which stands for a Java thread on Redisson, hangs.
+// A monitor reports who holds which lock, and since when. The operator takes a closer look, and
+// releases the forgotten lock by force.
 //
 //	go run ./examples/longhold
 //	REDIS_URL=redis://localhost:6379 go run ./examples/longhold
@@ -33,7 +33,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	}
 	defer rdb.Del(ctx, prefix+"hanging")
 
-	// The alarm, until it has rung for both.
+	// Run the alarm until it has rung for both locks.
 	watch, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	rung := make(map[string]bool)
@@ -44,7 +44,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 		OnHeld: func(h holdfast.HeldLong) {
 			name := strings.TrimPrefix(h.Name, prefix)
 			if rung[name] {
-				return // once will do here
+				return // one alarm for each lock is enough here
 			}
 			rung[name] = true
 			counting := "since it was granted"
@@ -64,8 +64,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	return open(ctx, client, prefix, out)
 }
 
-// startJobs leaves one lock forgotten and one hanging; a third is released in
-// time.
+// startJobs leaves one lock forgotten and one hanging. It releases a third in time.
 func startJobs(ctx context.Context, client *holdfast.Client, rdb *redis.Client, prefix string) error {
 	if _, err := client.Mutex(prefix + "forgotten").Lock(ctx); err != nil {
 		return err
@@ -83,7 +82,7 @@ func startJobs(ctx context.Context, client *holdfast.Client, rdb *redis.Client, 
 	})
 }
 
-// open shows what is held and opens the forgotten lock.
+// open shows what is held, and releases the forgotten lock by force.
 func open(ctx context.Context, client *holdfast.Client, prefix string, out io.Writer) error {
 	for i, err := range client.InspectAll(ctx, prefix+"*") {
 		if err != nil {

@@ -1,6 +1,6 @@
-// Multilock books a room, a projector and a driver together or not at all: three
-// locks on three servers. When one server is stopped nobody gets anything, and
-// what had been taken on the others is free again.
+// Multilock books a room, a projector and a driver together or not at all: three locks on three
+// servers. When one server is stopped, no caller gets anything, and the locks that a caller had
+// taken on the other servers are free again.
 //
 //	go run ./examples/multilock
 //
@@ -30,7 +30,7 @@ func run(ctx context.Context, servers []*embedded.Server, out io.Writer) error {
 		locks, reversed = append(locks, lock), append([]holdfast.Locker{lock}, reversed...)
 	}
 
-	// The other booker names them the other way round; both take them in one order.
+	// The other caller names the locks in the reverse order; both take them in the same order.
 	ours, theirs := holdfast.NewMultiLock(locks...), holdfast.NewMultiLock(reversed...)
 	l, err := ours.Lock(ctx)
 	if err != nil {
@@ -53,7 +53,8 @@ func run(ctx context.Context, servers []*embedded.Server, out io.Writer) error {
 	fmt.Fprintln(out, "not booked: two of three are not enough")
 	gaveUp := time.Now()
 
-	// What had been taken by then is given back, and not only when its 30 s are over.
+	// The locks that were taken by then are released at once, and not only when their 30 s are
+	// over.
 	driver, err := locks[2].Lock(ctx)
 	if err != nil {
 		return err

@@ -1,6 +1,5 @@
-// Permits has two workers share two permits. One of them dies with a permit in its
-// hands; what it held is free again when its lease is over, and nobody has to
-// clean up.
+// Permits has two workers that share two permits. One of them dies with a permit. That permit
+// is free again when its lease is over, without any clean-up.
 //
 //	go run ./examples/permits
 //	REDIS_URL=redis://localhost:6379 go run ./examples/permits
@@ -46,7 +45,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 		fmt.Fprintf(out, "none is left: %v\n", err)
 	}
 
-	dying.Close() // it renews no more, as after a crash
+	dying.Close() // it no longer renews, as after a crash
 	died := time.Now()
 	fmt.Fprintf(out, "that worker dies: %v\n", theirs.Err())
 	next, err := permits.Acquire(ctx, 1)

@@ -1,6 +1,6 @@
-// Quorum elects who sends the invoices by a lock on five independent servers. It
-// goes on while two of them are stopped, and not while three are; the holder at
-// that moment is told.
+// Quorum elects the sender of the invoices by a lock on five independent servers. The lock
+// works while two of the servers are stopped, and does not while three are; the holder at that
+// moment is told.
 //
 //	go run ./examples/quorum
 //
@@ -34,7 +34,7 @@ func run(ctx context.Context, servers []*embedded.Server, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "all up: granted by %d of 5, token %d\n", len(l.Tokens()), l.Token())
-	// A server that is slow to answer is asked again in the background.
+	// If a server is slow to answer, the release goes on in the background.
 	if err := l.Release(ctx); err != nil {
 		fmt.Fprintln(out, err)
 	}

@@ -1,8 +1,7 @@
-// Stock sells what is in store: 100 units, five of each of 20 things, to 160 buyers
-// who come to four processes at once. A sale looks how many there are, takes the
-// money, and writes how many are left. Without a lock more is sold than there is;
-// with one of 16 stripes for each thing, exactly what there is, and buyers of
-// different things seldom wait for each other.
+// Stock sells 100 units, five of each of 20 things, to 160 buyers who come to four processes at
+// once. A sale reads how many units are left, takes the money, and writes the new number.
+// Without a lock, more units are sold than there are. With 16 stripes for the things, exactly
+// as many are sold as there are, and buyers of different things seldom wait for each other.
 //
 //	go run ./examples/stock
 //	REDIS_URL=redis://localhost:6379 go run ./examples/stock
@@ -27,8 +26,8 @@ func main() { embedded.Main(run) }
 
 const (
 	things    = 20
-	units     = 5 // of each
-	buyers    = 8 // for each
+	units     = 5 // units of each thing
+	buyers    = 8 // buyers for each thing
 	processes = 4
 	stripes   = 16
 )
@@ -60,7 +59,7 @@ type store struct {
 
 func (s store) shelf(thing int) string { return fmt.Sprintf("%s:thing:%d", s.name, thing) }
 
-// sellLocked sells one, if there is one, while nobody else sells of that thing.
+// sellLocked sells one unit, if there is one, under the lock for that thing.
 func (s store) sellLocked(ctx context.Context, client *holdfast.Client, thing int) (sold bool, err error) {
 	lock := client.Striped(s.name, stripes).For(s.shelf(thing))
 	return holdfast.DoValue(ctx, lock, func(ctx context.Context) (bool, error) {
@@ -68,17 +67,17 @@ func (s store) sellLocked(ctx context.Context, client *holdfast.Client, thing in
 	})
 }
 
-// sell is right only if nobody else sells of the same thing at the same time.
+// sell is correct only if no other sale of the same thing runs at the same time.
 func (s store) sell(ctx context.Context, _ *holdfast.Client, thing int) (sold bool, err error) {
 	left, err := s.rdb.Get(ctx, s.shelf(thing)).Int()
 	if err != nil || left == 0 {
 		return false, err
 	}
-	time.Sleep(5 * time.Millisecond) // the money
+	time.Sleep(5 * time.Millisecond) // takes the money
 	return true, s.rdb.Set(ctx, s.shelf(thing), left-1, time.Hour).Err()
 }
 
-// sale sells one of a thing in the process of that client, and reports whether it did.
+// sale sells one unit of a thing in the process of that client, and reports whether it did.
 type sale func(ctx context.Context, client *holdfast.Client, thing int) (bool, error)
 
 // day fills the shelves and lets all buyers in at once.

@@ -1,7 +1,6 @@
-// Tickets is a desk with one clerk and customers at two entrances, which stand
-// for two processes. Customers come at any time and are served in the order in
-// which they came, whichever entrance they took; each sees how many are before
-// it, and one leaves.
+// Tickets is a desk with one clerk, and customers at two entrances, which stand for two
+// processes. Customers come at any time, and are served in the order in which they came,
+// whichever entrance they took. Each sees how many are before it, and one leaves.
 //
 //	go run ./examples/tickets
 //	REDIS_URL=redis://localhost:6379 go run ./examples/tickets
@@ -37,7 +36,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	defer east.Close()
 	defer west.Close()
 
-	// The desk opens when all have come.
+	// The desk opens when all customers have come.
 	opening, err := east.FairMutex(name).Lock(ctx)
 	if err != nil {
 		return err
@@ -87,7 +86,7 @@ func arrived(ctx context.Context, ticket *fairlock.Ticket) error {
 	}
 }
 
-// shorter waits until somebody has left the queue, and returns how many are in it.
+// shorter waits until a customer has left the queue, and returns how many are in it.
 func shorter(ctx context.Context, m *fairlock.Mutex) (n int, err error) {
 	for n = customers; n == customers && err == nil; time.Sleep(time.Millisecond) {
 		n, err = m.QueueLength(ctx)
@@ -95,7 +94,7 @@ func shorter(ctx context.Context, m *fairlock.Mutex) (n int, err error) {
 	return n, err
 }
 
-// desk notes who was served.
+// desk records the order in which customers were served.
 type desk struct {
 	mu     sync.Mutex
 	out    io.Writer
@@ -135,7 +134,7 @@ func (d *desk) fail(err error) {
 	d.failed = errors.Join(d.failed, err)
 }
 
-// close says whether all went as it should.
+// close returns an error unless all went as it should.
 func (d *desk) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,14 +1,12 @@
-// The tour shows what Holdfast does, scene by scene, and checks each claim that
-// it prints:
+// The tour shows what Holdfast does, scene by scene, and checks each claim that it prints:
 //
 //	go run ./examples/tour             all scenes, on an embedded server
-//	go run ./examples/tour -list       what there is to see
-//	go run ./examples/tour -scene 4    one of them
+//	go run ./examples/tour -list       a list of the scenes
+//	go run ./examples/tour -scene 4    one scene
 //	REDIS_URL=redis://localhost:6379 go run ./examples/tour -scene 1
 //
-// With REDIS_URL it runs on that server. Start it in two terminals, and the two
-// take turns in scene 1. Scenes that need several servers, and stop them, have
-// embedded ones all the same.
+// With REDIS_URL it runs on that server. Start it in two terminals, and the two take turns in
+// scene 1. Scenes that need several servers, and stop them, use embedded servers even then.
 //
 // It exits with status 0 if every check held.
 package main
@@ -61,7 +59,7 @@ func run(ctx context.Context, out io.Writer, url string, args []string) error {
 	return play(ctx, out, url, *only)
 }
 
-// play plays all scenes, or the one of that number if it is not 0.
+// play plays all scenes, or only the scene with that number if it is not 0.
 func play(ctx context.Context, out io.Writer, url string, only int) (err error) {
 	theatre, err := open(ctx, url)
 	if err != nil {

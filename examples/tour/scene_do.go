@@ -52,7 +52,8 @@ func doOrElse(ctx context.Context, s *stage) error {
 	return err
 }
 
-// report builds the report, or finds one while another builds it for that long.
+// report builds a new report. If another builds it for as long as patience, report returns the
+// old one.
 func (s *stage) report(ctx context.Context, name string, patience time.Duration) (report string, err error) {
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -54,7 +54,7 @@ func reenter(ctx context.Context, s *stage) error {
 	return nil
 }
 
-// checkCount shows the lock and checks that the owner alone has it, that often.
+// checkCount shows the lock, and checks that owner alone holds it, with that count.
 func (s *stage) checkCount(ctx context.Context, name string, owner holdfast.Owner, count int) error {
 	now, err := s.show(ctx, name)
 	if err != nil {

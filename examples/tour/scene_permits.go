@@ -108,7 +108,7 @@ func permitsComeBack(ctx context.Context, s *stage) error {
 	return all.Release(ctx)
 }
 
-// showPermits prints what Redis has of a semaphore with leased permits.
+// showPermits prints the state in Redis of a semaphore with leased permits.
 func (s *stage) showPermits(ctx context.Context, name string) error {
 	free, err := s.Redis.Get(ctx, name).Result()
 	if err != nil {
@@ -141,7 +141,7 @@ func latchOfFive(ctx context.Context, s *stage) error {
 		opened <- err
 	}()
 
-	var last time.Time // before the last count
+	var last time.Time // the time just before the last count-down
 	inOrder := true
 	for i := range workers {
 		who, client := s.process(i)

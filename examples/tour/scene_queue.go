@@ -1,5 +1,4 @@
-// Scenes about who goes before whom, and who goes together: the fair queue, and
-// readers with a writer.
+// Scenes about order: the fair queue, and readers together with a writer.
 
 package main
 
@@ -65,7 +64,7 @@ func queued(ctx context.Context, ticket *fairlock.Ticket) error {
 	}
 }
 
-// showQueue prints the queue of a fair lock, and returns whom it has.
+// showQueue prints the queue of a fair lock, and returns the owners in it.
 func (s *stage) showQueue(ctx context.Context, name string, visitors []string) (owners []string, err error) {
 	queue, err := s.Redis.ZRangeWithScores(ctx, "holdfast_lock_queue:{"+name+"}", 0, -1).Result()
 	for _, entry := range queue {
@@ -162,7 +161,7 @@ func readWrite(ctx context.Context, s *stage) error {
 	return s.downgrade(ctx, name, w.lease)
 }
 
-// downgrade has B, which writes, stay as a reader.
+// downgrade makes B, which holds the write side, stay as a reader.
 func (s *stage) downgrade(ctx context.Context, name string, write *holdfast.Lease) error {
 	stays, err := s.B.RWMutex(name).RLock(write.Context(ctx))
 	if err != nil {

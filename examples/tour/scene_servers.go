@@ -79,7 +79,7 @@ func quorumOfFive(ctx context.Context, s *stage) error {
 	}
 	s.says("A", "has it from %d servers, token %d", len(l.Tokens()), l.Token())
 	before := l.Token()
-	_ = l.Release(ctx) // a server that is slow to answer is asked again in the background
+	_ = l.Release(ctx) // if a server is slow to answer, the release goes on in the background
 
 	servers[0].Stop()
 	servers[1].Stop()
@@ -93,7 +93,7 @@ func quorumOfFive(ctx context.Context, s *stage) error {
 	return s.threeStopped(ctx, servers[2], lock, l)
 }
 
-// threeStopped stops a third server under the holder, and starts it again.
+// threeStopped stops a third server while the lock is held, and starts it again.
 func (s *stage) threeStopped(ctx context.Context, third *embedded.Server, lock *multilock.Quorum, l *multilock.QuorumLease) error {
 	third.Stop()
 	stopped := time.Now()

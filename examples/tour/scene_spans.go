@@ -1,4 +1,4 @@
-// Scene about what a tracer sees, with a tracer that only remembers.
+// Scene about the spans that a tracer gets, with a tracer that only records them in memory.
 
 package main
 
@@ -52,8 +52,8 @@ func spans(ctx context.Context, s *stage) error {
 	return nil
 }
 
-// recorder is a TracerProvider that keeps spans in memory. A real program passes
-// the one of the OpenTelemetry SDK.
+// recorder is a TracerProvider that keeps spans in memory. A real program passes the provider
+// of the OpenTelemetry SDK.
 type recorder struct {
 	noop.TracerProvider
 	mu sync.Mutex // guards all spans
@@ -107,7 +107,7 @@ func (s *span) below() []string {
 	return names
 }
 
-// tree draws the span and what is below it.
+// tree draws the span and its descendants.
 func (s *span) tree(indent string) string {
 	var b strings.Builder
 	b.WriteString(indent + s.name)

@@ -1,5 +1,5 @@
-// Scenes about many keys and one shelf: how much segments bring, and what a lock is
-// for at all.
+// Scenes about many keys and one shelf: how much segments bring, and why a lock is needed at
+// all.
 
 package main
 
@@ -18,8 +18,8 @@ func segments(ctx context.Context, s *stage) error {
 	s.note("16 workers in A and B, each with a customer of its own. Each has the lock %d times, for", rounds)
 	s.note("%v of work: first one lock for all customers, then one of 16 by the customer's number.", work)
 
-	// How many works a second there are, and how many at the same time at the most,
-	// when each takes the lock that is his.
+	// try returns how many times a second the work is done, and how many workers work at the
+	// same time at the most, when each worker i takes lock(i).
 	try := func(lock func(i int) holdfast.Locker) (rate float64, most int, err error) {
 		var inside crowd
 		began := time.Now()
@@ -87,7 +87,7 @@ func stock(ctx context.Context, s *stage) error {
 	return nil
 }
 
-// day fills the shelf, lets all buyers in, and tells what was sold and is left.
+// day fills the shelf, lets all buyers in, and returns how many units were sold and are left.
 func (s *stage) day(ctx context.Context, sale func(context.Context, *holdfast.Client) (bool, error)) (sold, left int, err error) {
 	if err := s.Redis.Set(ctx, s.name("shelf"), units, time.Hour).Err(); err != nil {
 		return 0, 0, err
@@ -110,7 +110,8 @@ func (s *stage) day(ctx context.Context, sale func(context.Context, *holdfast.Cl
 	return sold, left, err
 }
 
-// sell sells one, if there is one. It is right only if it is alone.
+// sell sells one unit, if there is one. It is correct only if no other sale runs at the same
+// time.
 func (s *stage) sell(ctx context.Context) (sold bool, err error) {
 	left, err := s.Redis.Get(ctx, s.name("shelf")).Int()
 	if err != nil || left == 0 {

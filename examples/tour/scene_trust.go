@@ -1,5 +1,4 @@
-// Scenes about what a holder may do and a stranger may not: owners, force, the
-// fence.
+// Scenes about the rights of a holder and of others: owners, force, the fence.
 
 package main
 
@@ -76,9 +75,9 @@ func force(ctx context.Context, s *stage) error {
 	return err
 }
 
-// account is something worth protecting, with a fence: it remembers the greatest
-// token it has seen, and refuses a smaller one. In a database that is a column,
-// and "... WHERE token <= $1".
+// account is something worth protecting, with a fence: it remembers the greatest token that it
+// has seen, and refuses a smaller one. In a database that is a column, and "... WHERE token <=
+// $1".
 type account struct {
 	mu      sync.Mutex // guards what follows
 	balance int

@@ -61,8 +61,8 @@ func takeTurns(ctx context.Context, s *stage) error {
 	return errors.Join(errA, errB)
 }
 
-// useAlone does the work where only one may be at a time, and fails if another is
-// there: whoever is inside has its name on the door.
+// useAlone does the work that only one may do at a time, and fails if another is inside. While
+// it works, its name is on the door.
 func (s *stage) useAlone(ctx context.Context, door, who string, work func() error) error {
 	first, err := s.Redis.SetNX(ctx, door, who, 10*time.Second).Result()
 	if err != nil {
@@ -148,8 +148,8 @@ func wakeUp(ctx context.Context, s *stage) error {
 	return nil
 }
 
-// wakeAfter measures how long after A's release B has the lock. A holds it for some
-// time from when B waits.
+// wakeAfter measures how long after A's release B gets the lock. A holds it for the time hold,
+// counted from when B waits.
 func (s *stage) wakeAfter(ctx context.Context, name string, hold time.Duration, lock locking,
 	waits func(context.Context, string) error) (time.Duration, error) {
 	a, err := s.A.Mutex(name).Lock(ctx)
@@ -174,7 +174,7 @@ func (s *stage) wakeAfter(ctx context.Context, name string, hold time.Duration, 
 
 func nobodyListens(context.Context, string) error { return nil }
 
-// askEvery locks as one does who is not told.
+// askEvery locks by polling, as a waiter without messages would.
 func askEvery(pause time.Duration, m holdfast.Locker) locking {
 	return func(ctx context.Context) (*holdfast.Lease, error) {
 		for {

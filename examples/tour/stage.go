@@ -1,5 +1,5 @@
-// The stage is what a scene has in hand: the two processes, a look into Redis,
-// something to say it with, and the checks.
+// The stage is what a scene works with: the two processes, a view into Redis, a way to print,
+// and the checks.
 
 package main
 
@@ -28,12 +28,12 @@ type scene struct {
 
 // stage is one scene being played.
 type stage struct {
-	A, B  *holdfast.Client // two processes
+	A, B  *holdfast.Client // these stand for two processes
 	Redis *redis.Client    // to look at what is stored
 
 	alone  bool   // the server is embedded: nobody else is on it
-	prefix string // of names that no other tour on the server uses
-	shared string // of names that every tour on the server uses
+	prefix string // the prefix of names that no other tour on the server uses
+	shared string // the prefix of names that every tour on the server uses
 
 	mu     sync.Mutex // guards what follows: A and B speak at the same time
 	out    io.Writer
@@ -49,9 +49,9 @@ func (t *theatre) stage(out io.Writer) *stage {
 	}
 }
 
-// play plays the scene and returns what did not go as it claims.
+// play plays the scene, and returns the claims that did not hold.
 func (s *stage) play(ctx context.Context, sc scene) []string {
-	bounded, cancel := context.WithTimeout(ctx, time.Minute) // nothing here takes as long
+	bounded, cancel := context.WithTimeout(ctx, time.Minute) // no scene takes as long
 	defer cancel()
 	if err := sc.run(bounded, s); err != nil && ctx.Err() == nil {
 		s.check("the scene reaches its end: "+err.Error(), false)
@@ -69,7 +69,7 @@ func (s *stage) note(format string, args ...any) {
 	printf(s.out, "   "+format+"\n", args...)
 }
 
-// says prints what someone does, and when.
+// says prints what who does, and when.
 func (s *stage) says(who, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,10 +89,10 @@ func (s *stage) check(claim string, held bool) {
 	printf(s.out, "   %s  %s\n", verdict, claim)
 }
 
-// state is what Redis has at a lock's name.
+// state is what Redis stores at a lock's name.
 type state struct {
 	holders map[string]string // holder: count; of a read/write lock the mode as well
-	ttl     time.Duration     // negative where there is no key
+	ttl     time.Duration     // negative if there is no key
 }
 
 // look asks Redis for the state of the lock.
@@ -105,7 +105,7 @@ func (s *stage) look(ctx context.Context, name string) (state, error) {
 	return state{holders, ttl}, err
 }
 
-// show is look, and prints what it saw.
+// show is look, and prints the state.
 func (s *stage) show(ctx context.Context, name string) (state, error) {
 	now, err := s.look(ctx, name)
 	if err != nil {
@@ -136,8 +136,7 @@ func (s *stage) waiters(ctx context.Context, name string) error {
 	}
 }
 
-// several starts embedded servers for one scene, with a Client on each. close ends
-// them.
+// several starts embedded servers for one scene, with a Client on each. close ends all of them.
 func (s *stage) several(n int) (servers []*embedded.Server, clients []*holdfast.Client, close func(), err error) {
 	if servers, err = embedded.Start(n); err != nil {
 		return nil, nil, nil, err
@@ -162,7 +161,7 @@ func everyone(n int, work func(i int) error) error {
 	return all(errs, n)
 }
 
-// all waits for n to be done, and returns what failed.
+// all waits for n results, and returns their errors.
 func all(done <-chan error, n int) (err error) {
 	for range n {
 		err = errors.Join(err, <-done)
@@ -170,7 +169,7 @@ func all(done <-chan error, n int) (err error) {
 	return err
 }
 
-// crowd counts who is inside at the same time. Its most is read when all have left.
+// crowd counts the workers that are inside at the same time. Read most when all have left.
 type crowd struct {
 	mu           sync.Mutex // guards what follows
 	inside, most int
@@ -198,17 +197,17 @@ func (s *stage) process(i int) (who string, client *holdfast.Client) {
 	return "B", s.B
 }
 
-// locking is a Lock, or what does the same.
+// locking is a Lock, or a function that does the same.
 type locking func(ctx context.Context) (*holdfast.Lease, error)
 
-// granted is what came of a lock that was waited for in the background.
+// granted is the outcome of a Lock that waited in the background.
 type granted struct {
 	lease *holdfast.Lease
 	at    time.Time
 	err   error
 }
 
-// later locks in the background, and tells on the channel what came of it.
+// later locks in the background, and sends the outcome on the channel.
 func later(ctx context.Context, lock locking) <-chan granted {
 	came := make(chan granted, 1)
 	go func() {
@@ -228,7 +227,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// printf prints. A tour whose output is closed goes on: its status counts.
+// printf prints. A tour goes on even if its output is closed: its exit status counts.
 func printf(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format, args...)
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 )
 
-// theatre is one Redis and two Clients on it. Each of them has its own part in
-// the owner ids, its own connections and its own renewals, so that two Clients in
-// one process meet only in Redis, as two processes do.
+// theatre is one Redis, and two Clients on it. Each Client has its own part in the owner ids,
+// its own connections and its own renewals, so two Clients in one process meet only in Redis,
+// as two processes do.
 type theatre struct {
 	rdb      *redis.Client
-	embedded []*embedded.Server // none on a server that was given
-	shared   string             // the beginning of names that every tour there uses
-	prefix   string             // the beginning of all others
+	embedded []*embedded.Server // none if a server was given
+	shared   string             // the prefix of names that every tour on the server uses
+	prefix   string             // the prefix of all other names
 	a, b     *holdfast.Client
 }
 
@@ -46,7 +46,7 @@ func open(ctx context.Context, url string) (t *theatre, err error) {
 	return t, nil
 }
 
-// introduce says what there is on stage.
+// introduce prints what is on stage.
 func (t *theatre) introduce(out io.Writer) {
 	where := "an embedded server, miniredis; REDIS_URL names another"
 	if len(t.embedded) == 0 {
@@ -69,10 +69,10 @@ func (t *theatre) close() error {
 	return errors.Join(err, t.sweep(ctx), t.rdb.Close())
 }
 
-// sweep removes the keys of this tour. The lock that all tours share goes by
-// itself; its token goes with the last tour that is there.
+// sweep removes the keys of this tour. The lock that all tours share expires by itself; the
+// last tour on the server removes its token.
 func (t *theatre) sweep(ctx context.Context) error {
-	// What stands beside a name, such as its token, has the name in its own.
+	// The keys beside a name, such as its token, contain the name.
 	found := t.rdb.Scan(ctx, 0, "*"+t.prefix+"*", 1000).Iterator()
 	for found.Next(ctx) {
 		if err := t.rdb.Del(ctx, found.Val()).Err(); err != nil {

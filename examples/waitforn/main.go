@@ -1,5 +1,5 @@
-// Waitforn deploys when five workers are ready: each counts a latch down, the deploy
-// waits for zero.
+// Waitforn deploys when five workers are ready: each worker counts a latch down, and the
+// deployment waits until the count is zero.
 //
 //	go run ./examples/waitforn
 //	REDIS_URL=redis://localhost:6379 go run ./examples/waitforn
@@ -31,13 +31,13 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	if _, err := ready.TrySetCount(ctx, workers); err != nil {
 		return err
 	}
-	defer ready.Delete(ctx) // in case it does not come to zero
+	defer ready.Delete(ctx) // in case the count does not reach zero
 
 	errs := make(chan error, workers)
 	var all sync.WaitGroup
 	for i := range workers {
 		all.Go(func() {
-			time.Sleep(time.Duration(i) * 50 * time.Millisecond) // it warms up
+			time.Sleep(time.Duration(i) * 50 * time.Millisecond) // the worker warms up
 			left, err := ready.CountDown(ctx)
 			fmt.Fprintf(out, "worker %d is ready, %d to go\n", i, left)
 			errs <- err

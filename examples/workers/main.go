@@ -1,6 +1,5 @@
-// Workers calls an API that allows three requests at a time from ten workers, which
-// stand for as many processes: each takes a permit of one Semaphore around its
-// call.
+// Workers calls an API that allows three requests at a time from ten workers, which stand for
+// as many processes. Each worker takes a permit of one Semaphore around its call.
 //
 //	go run ./examples/workers
 //	REDIS_URL=redis://localhost:6379 go run ./examples/workers
@@ -30,7 +29,7 @@ const (
 
 func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	name := "workers:" + uuid.NewString()
-	defer rdb.Del(ctx, name) // a semaphore stays until somebody deletes it
+	defer rdb.Del(ctx, name) // a semaphore stays until it is deleted
 
 	api := &api{}
 	errs := make(chan error, workers)
@@ -56,7 +55,7 @@ func work(ctx context.Context, rdb *redis.Client, name string, i int, api *api, 
 	client := holdfast.New(rdb)
 	defer client.Close()
 	permits := client.Semaphore(name)
-	// Whoever comes first sets how many there are; for the others it is set.
+	// The first worker sets the number of permits; for the others it is already set.
 	if _, err := permits.TrySetPermits(ctx, allowed); err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func work(ctx context.Context, rdb *redis.Client, name string, i int, api *api, 
 	return nil
 }
 
-// api counts who is in it.
+// api counts the calls that are under way.
 type api struct{ inside, most atomic.Int64 }
 
 func (a *api) call() int64 {

@@ -1,4 +1,4 @@
-// Which Redis it is.
+// The address by which a Manager's Redis is told from others.
 
 package conn
 
@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Address says which Redis the Manager serves, by the options of the client that
-// it was made from: the same in every process that is configured alike. Servers
-// behind Sentinels cannot be told apart by it.
+// Address returns the address of the Redis that the Manager serves, taken from the options of
+// the client that it was made from. It is the same in every process with the same
+// configuration. Servers behind Sentinels cannot be told apart by it.
 func (m *Manager) Address() string { return m.address }
 
 func addressOf(rdb redis.UniversalClient) string {

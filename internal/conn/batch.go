@@ -1,4 +1,4 @@
-// Batches of renewals: one pipeline, once, each call with its own outcome.
+// Batches of renewals: one pipeline, sent once. Each call in it has an outcome of its own.
 
 package conn
 
@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// RunBatch sends the calls to one server in a pipeline, once, on a connection
-// kept for renewals, and has answer called with what became of each: nil where
-// the script has answered, an error otherwise. ctx bounds the try. The caller
-// decides about another; that goes out on a new connection if this one failed.
+// RunBatch sends the calls to one server in a pipeline, once, on the connection kept for
+// renewals. It calls answer with the outcome of each call: nil if the script has answered, an
+// error otherwise. ctx bounds the try. The caller decides whether to try again; if the
+// connection has failed, the next try uses a new one.
 //
-// For one server only one batch may be under way at a time.
+// Only one batch may be under way for each server at a time.
 func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answer func(i int, err error)) {
 	l := m.topology.at(node)
 	outcomes := m.sendOnce(ctx, l, calls)
@@ -27,16 +27,15 @@ func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answ
 		}
 		answer(i, m.told(l, calls[i], err))
 	}
-	m.runAll(ctx, calls, elsewhere, outcomes) // after the others, who need not wait for it
+	m.runAll(ctx, calls, elsewhere, outcomes) // after the others, so that they need not wait for it
 	for _, i := range elsewhere {
 		answer(i, outcomes[i])
 	}
 }
 
-// RunOnce sends calls to one server as RunBatch does, and leaves at that: a call
-// that came late, or to a server that does not have its keys, is not sent again.
-// It is for calls that do the work of many, each of which its caller can ask for
-// by itself.
+// RunOnce sends calls to one server as RunBatch does, but does not send again a call that came
+// late, or that went to a server without its keys. It is for calls that do the work of many:
+// their caller can make a call for each part of that work instead.
 func (m *Manager) RunOnce(ctx context.Context, node string, calls []*Call) []error {
 	l := m.topology.at(node)
 	outcomes := m.sendOnce(ctx, l, calls)
@@ -46,12 +45,12 @@ func (m *Manager) RunOnce(ctx context.Context, node string, calls []*Call) []err
 	return outcomes
 }
 
-// Answered reports whether err, of a call that was sent once, is what a server
-// answered: the connection is whole, and another call may fare better.
+// Answered reports whether err, the error of a call that was sent once, is a server's answer.
+// Then the connection is whole, and another call may succeed.
 func Answered(err error) bool { return isReply(err) }
 
-// Place returns what two keys on one server must share to stand in one call: their
-// slot, or 0 where there are none.
+// Place returns a number that two keys on one server must have in common to be used in one
+// call: their slot in a cluster, 0 elsewhere.
 func (m *Manager) Place(key string) int {
 	if !m.topology.follows() {
 		return 0
@@ -59,8 +58,8 @@ func (m *Manager) Place(key string) int {
 	return keys.Slot(key)
 }
 
-// runAll runs those of the calls that only names, all at once: when slots have
-// moved they are most of a batch, and one after the other would take too long.
+// runAll runs the calls whose indices are in only, all at once. When slots have moved these are
+// most of a batch, and running them one after the other would take too long.
 func (m *Manager) runAll(ctx context.Context, calls []*Call, only []int, outcomes []error) {
 	var all sync.WaitGroup
 	for _, i := range only {
@@ -69,8 +68,8 @@ func (m *Manager) runAll(ctx context.Context, calls []*Call, only []int, outcome
 	all.Wait()
 }
 
-// leadsOn reports whether a call is to be sent once more, on the path of all
-// calls: its key is on another server, or the server's clock was misjudged.
+// leadsOn reports whether a call must be sent again, through Run: its key is on another server,
+// its connection had gone, or the server's clock was misjudged.
 func (m *Manager) leadsOn(c *Call, err error) bool {
 	if err == nil {
 		return c.Status() == Late
@@ -83,7 +82,7 @@ func (m *Manager) leadsOn(c *Call, err error) bool {
 	}
 }
 
-// told is what the caller is told of a call that failed.
+// told returns the error that the caller gets for the outcome err of a call.
 func (m *Manager) told(l *lane, c *Call, err error) error {
 	switch {
 	case err == nil:
@@ -98,8 +97,8 @@ func (m *Manager) told(l *lane, c *Call, err error) error {
 	}
 }
 
-// sendOnce sends the calls, once more those of them that the server has no script
-// for, and returns what became of each.
+// sendOnce sends the calls and returns the outcome of each. If the server does not have a
+// call's script, sendOnce sends that call again, with the source.
 func (m *Manager) sendOnce(ctx context.Context, l *lane, calls []*Call) (outcomes []error) {
 	outcomes = make([]error, len(calls))
 	if missing := m.sendBatch(ctx, l, calls, outcomes, nil); len(missing) > 0 {
@@ -108,8 +107,9 @@ func (m *Manager) sendOnce(ctx context.Context, l *lane, calls []*Call) (outcome
 	return outcomes
 }
 
-// sendBatch sends the calls, or those of them that only names, with their
-// sources. It returns which of them the server has no script for.
+// sendBatch sends all of the calls, or, if only is not nil, the calls whose indices are in
+// only, with their sources. It returns the indices of the calls whose script the server does
+// not have.
 func (m *Manager) sendBatch(ctx context.Context, l *lane, calls []*Call, outcomes []error, only []int) (missing []int) {
 	batch := make([]*request, 0, len(calls))
 	at := make([]int, 0, len(calls))

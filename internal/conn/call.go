@@ -10,56 +10,53 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Window is how long after its sending a request may still change something:
-// its not-after. A request that a frozen server or a slow network holds back
-// for longer does nothing any more.
+// Window is how long after its sending a request may still change something: it determines the
+// request's not-after. A request that a frozen server or a slow network holds back for longer
+// changes nothing.
 const Window = time.Second
 
-// Call is one run of one script, with what is known of its outcome. It is used
-// by one goroutine and once.
+// Call is one run of one script, with what is known of its outcome. One goroutine uses it,
+// once.
 type Call struct {
 	Script *Script
-	Keys   []string // the first decides the node
-	Args   []any    // ARGV[2] and on
+	Keys   []string // the first decides which server the call goes to
+	Args   []any    // ARGV[2] and the following
 
-	// Until, where set, is the local instant at which the lease ends that the
-	// call prolongs: it takes no effect after that, and is then given up with
-	// errs.Lost.
+	// Until, if set, is the local time at which the lease ends that the call prolongs. The call
+	// takes no effect after that; Run then gives it up with errs.Lost.
 	Until time.Time
-	// AnyTime has the call take effect at any time up to Until, not only within
-	// Window after its sending: for renewals, which are of use until then.
+	// AnyTime lets the call take effect at any time up to Until, and not only within Window
+	// after its sending. It is for renewals, which are of use until then.
 	AnyTime bool
-	// Enough, where set, is how many of the keys do where Redis refuses a call
-	// with all of them, because their slot is on the move.
+	// Enough, if set, is how many of the keys are sufficient. If Redis refuses a call with all
+	// of them because their slot is moving, the call is sent with only the first Enough.
 	Enough int
 
-	// Replicas is how many replicas must have acknowledged what the call did:
-	// see Short.
+	// Replicas is how many replicas must have acknowledged what the call did: see Short.
 	Replicas int
-	// Cleanup marks a call that undoes or ends something: it goes on while the
-	// Client closes, and while no connection can be made because credentials or a
-	// certificate are refused.
+	// Cleanup marks a call that undoes or ends something. It goes on while the Client closes,
+	// and while no connection can be made because credentials or a certificate are refused.
 	Cleanup bool
 
-	// Reply is what the script answered.
+	// Reply is the script's answer.
 	Reply Reply
 	// Sent is when the request that was answered was sent.
 	Sent time.Time
 	// Attempts counts the requests that were sent.
 	Attempts int
 
-	small       *Small // that this is part of, if so
+	small       *Small // the Small that this Call is part of; nil if none
 	outstanding bool
 	notAfter    int64
-	replicated  int   // how many replicas have acknowledged
-	unwaited    error // why that is not known
+	replicated  int   // how many replicas have acknowledged the call
+	unwaited    error // why that number is not known
 }
 
-// over reports whether the call is of no use any more.
+// over reports whether Until has passed, so that the call is of no more use.
 func (c *Call) over() bool { return !c.Until.IsZero() && !time.Now().Before(c.Until) }
 
-// deadline returns until when a request of the call that is sent now may
-// take effect.
+// deadline returns the time until which a request of the call may take effect if it is sent
+// now.
 func (c *Call) deadline(now time.Time) time.Time {
 	if c.AnyTime {
 		return c.Until
@@ -73,28 +70,27 @@ func (c *Call) deadline(now time.Time) time.Time {
 // Status returns the first element of the reply.
 func (c *Call) Status() int64 { return c.Int(0) }
 
-// ServerTime returns the server's clock in the reply, in microseconds; 0 if the
-// script does not tell it.
+// ServerTime returns the server's clock in the reply, in microseconds; 0 if the script does not
+// report it.
 func (c *Call) ServerTime() int64 { return c.Int(1) }
 
-// Int returns an element of the reply that is a number, or 0 where there is
-// none.
+// Int returns element i of the reply if it is a number, and 0 otherwise.
 func (c *Call) Int(i int) int64 {
 	n, _ := c.Reply.Number(i)
 	return n
 }
 
-// Text returns an element of the reply that is a string, or "" where there is
-// none.
+// Text returns element i of the reply if it is a string, and "" otherwise.
 func (c *Call) Text(i int) string { return c.Reply.Text(i) }
 
-// Short reports whether what the call did has reached fewer replicas than it
-// asked for, as far as is known. It was done on the master all the same.
+// Short reports whether fewer replicas than the call asked for are known to have what it did.
+// On the master it was done all the same.
 func (c *Call) Short() bool { return c.replicated < c.Replicas }
 
-// Shortage is the error of a call that is Short: errs.NotReplicated, or that Redis refuses
-// to tell how many replicas have it. A master that has become a replica meanwhile does not
-// refuse: it cannot tell.
+// Shortage returns the error of a call that is Short. It matches errs.NotReplicated, unless
+// Redis refused to say how many replicas have it: then it is that refusal. A master that has
+// become a replica meanwhile has not refused: it cannot say, and the error matches
+// errs.NotReplicated.
 func (c *Call) Shortage() error {
 	switch {
 	case c.unwaited == nil || !isReply(c.unwaited):
@@ -106,12 +102,12 @@ func (c *Call) Shortage() error {
 	}
 }
 
-// Outstanding reports whether a request of the call that was never answered may
-// have run or may still run, and until when on the server's clock, in
-// microseconds.
+// Outstanding reports whether a request of the call that was never answered may have run or may
+// still run. If so, notAfter is the time after which it can no longer run, in microseconds on
+// the server's clock.
 func (c *Call) Outstanding() (notAfter int64, ok bool) { return c.notAfter, c.outstanding }
 
-// absorb takes in what became of a request that was answered or that failed.
+// absorb records the outcome of a request that was answered or that failed.
 func (c *Call) absorb(r *request) {
 	switch {
 	case r.err == nil:
@@ -126,7 +122,7 @@ func (c *Call) absorb(r *request) {
 	}
 }
 
-// remember notes that a request was sent of which no answer will be heard.
+// remember records that a request was sent whose answer will not be heard.
 func (c *Call) remember(r *request) {
 	c.Attempts++
 	c.outstanding = true

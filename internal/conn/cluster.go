@@ -17,22 +17,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// cluster routes by the slot table of a go-redis cluster client of its own,
-// which carries no scripts: it only loads and keeps the table. Requests go out
-// on lanes, one per master.
+// cluster routes by the slot table of a go-redis cluster client of its own. That client sends
+// no scripts: it only loads and keeps the table. Requests go out on lanes, one for each master.
 //
-// A MOVED is believed at once, for that slot, until the reloaded table has it.
+// A MOVED is believed at once, for its slot, until the reloaded table has it.
 type cluster struct {
 	client *redis.ClusterClient
 
 	feeds *feeds
-	make  func(*redis.Options) *redis.Client // the user's, of a client for one node; nil if there is none
+	make  func(*redis.Options) *redis.Client // the user's NewClient, for the client of one node; nil if there is none
 
 	mu       sync.Mutex // guards what follows
 	byAddr   map[string]*lane
 	overlay  map[int]relocation
-	nodes    map[string]node // that the table has had
-	template *redis.Options  // a node's options as go-redis makes them, for servers that the table does not have yet
+	nodes    map[string]node // the nodes that the table has named
+	template *redis.Options  // a node's options as go-redis makes them, for servers that the table does not name yet
 	closing  bool
 	closed   bool
 
@@ -41,19 +40,18 @@ type cluster struct {
 	interrupted chan struct{} // closed by interrupt
 	answered    chan struct{} // closed when pubsub is known
 
-	loaded atomic.Bool  // there is a table
+	loaded atomic.Bool  // true once there is a table
 	pubsub atomic.Int32 // unprobed, classicPubSub or shardedPubSub
 	asking sync.WaitGroup
 }
 
-// relocation is what a MOVED said.
+// relocation is the new place of a slot, as a MOVED gave it.
 type relocation struct {
 	addr string
 	told time.Time
 }
 
-// overlayLife is for how long a MOVED outweighs the table: longer than the
-// table takes to be reloaded.
+// overlayLife is how long a MOVED outweighs the table: longer than a reload of the table takes.
 const overlayLife = 2 * time.Second
 
 func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
@@ -95,20 +93,21 @@ func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
 	return l, nil
 }
 
-// known is lane once there is a table: then it is looked up there.
+// known is lane without I/O, once there is a table to look the key up in; before that it
+// returns nil.
 func (c *cluster) known(key string) *lane {
 	if !c.loaded.Load() {
 		return nil
 	}
 	l, err := c.lane(context.Background(), key)
 	if err != nil {
-		return nil // lane says why
+		return nil // the caller then calls lane, which returns the error
 	}
 	return l
 }
 
-// load waits until there is a table. Only the first load does I/O that its
-// callers wait for, all for the same; later ones go on in the background.
+// load waits until there is a table. Callers wait for the I/O of the first load only, all of
+// them for the same load; later loads go on in the background.
 func (c *cluster) load(ctx context.Context) error {
 	if c.loaded.Load() {
 		return nil
@@ -154,8 +153,8 @@ func (c *cluster) loadTable(l *loading) {
 	close(l.done)
 }
 
-// leaving runs f, which does I/O by go-redis's own timeouts. When callers are interrupted
-// f is left behind, as Close would have to wait for it.
+// leaving runs f, which does I/O with go-redis's own timeouts. When callers are interrupted,
+// leaving leaves f behind, because Close would otherwise have to wait for it.
 func (c *cluster) leaving(f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -167,7 +166,7 @@ func (c *cluster) leaving(f func() error) error {
 	}
 }
 
-// relocated returns where a MOVED has sent the slot lately.
+// relocated returns the address to which a recent MOVED sent the slot.
 func (c *cluster) relocated(slot int) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +191,7 @@ func (c *cluster) at(addr string) *lane {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.byAddr[addr]; l != nil {
-		return l // another was faster
+		return l // another goroutine was faster
 	}
 	for _, each := range made.siblings() {
 		each.closing, each.closed = c.closing, c.closed
@@ -209,8 +208,8 @@ func (c *cluster) moved(key, addr string) {
 	c.client.ReloadState(context.Background())
 }
 
-// failed drops what MOVED said of that server and asks for a new table: dial
-// errors alone do not make go-redis look again.
+// failed forgets every MOVED that named that server, and asks for a new table: dial errors
+// alone do not make go-redis reload it.
 func (c *cluster) failed(l *lane) {
 	c.mu.Lock()
 	for slot, to := range c.overlay {
@@ -237,16 +236,16 @@ func (c *cluster) masters(ctx context.Context) ([]string, error) {
 
 func (c *cluster) follows() bool { return true }
 
-// elsewhere has the table loaded anew as well: a server that cannot be reached may have
-// been replaced by now.
+// elsewhere also has the table reloaded: a server that cannot be reached may have been replaced
+// by now.
 func (c *cluster) elsewhere(l *lane, key string) bool {
 	c.client.ReloadState(context.Background())
 	now := c.known(key)
 	return now != nil && now != l
 }
 
-// sweep also gives up the lanes that nothing was sent on for a while and whose slot has
-// gone: their server is no master any more, or is not there.
+// sweep also gives up each lane on which nothing was sent for a while and whose server no
+// longer has the lane's slot: that server is no longer a master, or no longer there.
 func (c *cluster) sweep(now time.Time) {
 	for _, l := range c.lanes() {
 		l.sweep(now)
@@ -267,10 +266,11 @@ func (c *cluster) sweep(now time.Time) {
 	}
 }
 
-// retireAfter is how long a server's connections are kept that has lost its slots.
+// retireAfter is how long the connections to a server are kept after it has lost its slots.
 const retireAfter = 30 * time.Second
 
-// has reports whether the table names the lane's server for the key.
+// has reports whether the table names the lane's server for the key. It reports true if the
+// table cannot be read.
 func (c *cluster) has(l *lane, key string) bool {
 	node, err := c.client.MasterForKey(context.Background(), key)
 	return err != nil || node.Options().Addr == l.addr

@@ -1,4 +1,4 @@
-// Credentials that the user's program hands out as a stream.
+// Credentials that the user's program supplies as a stream.
 
 package conn
 
@@ -14,17 +14,17 @@ import (
 	"github.com/redis/go-redis/v9/auth"
 )
 
-// feed is one subscription to a StreamingCredentialsProvider, for all connections of a
-// Manager. go-redis subscribes once for each connection, and cannot do that at all for
-// the kind of client that a wire is.
+// feed is one subscription to a StreamingCredentialsProvider, shared by all connections of a
+// Manager. go-redis subscribes once for each connection, and cannot do that at all for the kind
+// of client that a wire uses.
 //
-// A new connection is made with the newest credentials. One that is there already is told
-// the newest before it is used again; where the server refuses them it goes on with those
-// it had.
+// A new connection is made with the newest credentials. On an existing connection, the server
+// is told the newest credentials before the next request. If the server refuses them, the
+// connection goes on with the old ones.
 type feed struct {
 	provider auth.StreamingCredentialsProvider
 	log      *slog.Logger
-	count    atomic.Int64 // of the credentials that came
+	count    atomic.Int64 // how many credentials have come
 
 	mu          sync.Mutex // guards what follows
 	username    string
@@ -35,7 +35,7 @@ type feed struct {
 	closed      bool
 }
 
-// version counts the credentials that have come. It is 0 where nothing is streamed.
+// version returns how many credentials have come. It is 0 if there is no stream.
 func (f *feed) version() int64 {
 	if f == nil {
 		return 0
@@ -70,8 +70,8 @@ func (f *feed) credentials(ctx context.Context) (username, password string, err 
 	}
 }
 
-// subscribe asks the provider, which may call the listener before it returns, or return
-// after ctx has ended.
+// subscribe subscribes at the provider, which may call the listener before it returns, or
+// return after ctx has ended.
 func (f *feed) subscribe(ctx context.Context) error {
 	_, err := guarded(ctx, "StreamingCredentialsProvider", func() (struct{}, error) {
 		defer f.subscribed()
@@ -93,7 +93,8 @@ func (f *feed) subscribed() {
 	f.subscribing = nil
 }
 
-// take takes in a subscription that has begun.
+// take records a subscription that has begun. If the feed has been closed, it unsubscribes at
+// once.
 func (f *feed) take(unsubscribe auth.UnsubscribeFunc) {
 	f.mu.Lock()
 	closed := f.closed
@@ -106,7 +107,7 @@ func (f *feed) take(unsubscribe auth.UnsubscribeFunc) {
 	}
 }
 
-// first takes in the credentials that came with the subscription, unless the listener was
+// first records the credentials that came with the subscription, unless the listener has been
 // told others meanwhile.
 func (f *feed) first(c auth.Credentials) {
 	if f.count.Load() == 0 {
@@ -114,7 +115,7 @@ func (f *feed) first(c auth.Credentials) {
 	}
 }
 
-// OnNext is how the provider tells new credentials.
+// OnNext is called by the provider with new credentials.
 func (f *feed) OnNext(c auth.Credentials) {
 	username, password := c.BasicAuth()
 	f.mu.Lock()
@@ -123,15 +124,15 @@ func (f *feed) OnNext(c auth.Credentials) {
 	f.count.Add(1)
 }
 
-// OnError is how the provider tells that it has no new ones. Those it gave last are used
+// OnError is called by the provider when it has no new credentials. The last ones are used
 // until Redis refuses them.
 func (f *feed) OnError(err error) {
 	f.log.Warn("holdfast: no new credentials from the provider", "error", err)
 }
 
-// tell has the server know the newest credentials on a connection that it knows already.
-// A refusal is no failure of the connection, which keeps the rights it had. Whatever else
-// goes wrong the request that comes next finds out.
+// tell sends the newest credentials on a connection that is already authenticated. A refusal is
+// not a failure of the connection, which keeps the rights it had. The next request finds any
+// other failure.
 func (f *feed) tell(ctx context.Context, rdb *redis.Conn) {
 	username, password, err := f.credentials(ctx)
 	if err != nil {
@@ -163,14 +164,14 @@ func (f *feed) close() {
 	_, _ = guarded(ctx, "UnsubscribeFunc", func() (struct{}, error) { return struct{}{}, unsubscribe() }, nil)
 }
 
-// feeds are those of one Manager: one for each provider.
+// feeds are the feeds of one Manager: one for each provider.
 type feeds struct {
 	log *slog.Logger
 	mu  sync.Mutex
 	all []*feed
 }
 
-// of returns the feed from the provider; nil where there is no provider.
+// of returns the provider's feed; nil if provider is nil.
 func (fs *feeds) of(provider auth.StreamingCredentialsProvider) *feed {
 	if provider == nil {
 		return nil

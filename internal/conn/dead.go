@@ -1,4 +1,4 @@
-// A connection that was never made.
+// A stand-in for a connection that could not be made.
 
 package conn
 
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// stillborn is what go-redis is given in place of a connection that could not be made:
-// all that is done on it fails with the error of the dial. go-redis prints each error
-// that a dialer returns to the standard error of the user's process.
+// stillborn is given to go-redis in place of a connection that could not be made. Every
+// operation on it fails with the error of the dial. If the dialer returned that error instead,
+// go-redis would print it to the standard error of the user's process.
 type stillborn struct{ err error }
 
 func (s stillborn) Read([]byte) (int, error)         { return 0, s.err }

@@ -1,4 +1,4 @@
-// What the errors of servers and networks ask for.
+// What each error of a server or of the network requires the caller to do.
 
 package conn
 
@@ -16,35 +16,35 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// unsent marks an error that came before anything was sent.
+// unsent marks an error that occurred before anything was sent.
 type unsent struct{ error }
 
 func (u unsent) Unwrap() error { return u.error }
 
-// errGarbled says that a reply is not what any script answers: what came was for
-// another request, or from something else than Redis. The connection is given up,
-// as after half a reply, and nothing is known of what the request did.
+// errGarbled is the error of a reply that no script gives: it was for another request, or did
+// not come from Redis. The connection is given up, as after half a reply, and nothing is known
+// of what the request did.
 var errGarbled = errors.New("the reply makes no sense")
 
-// unreached marks the failure of a connection that could not be made. Whoever is told
-// may ask again at once: the gate has it wait.
+// unreached marks the failure to make a connection. A caller that gets it may send again at
+// once: the gate makes it wait.
 type unreached struct{ error }
 
 func (u unreached) Unwrap() error { return u.error }
 
-// verdict is what an error asks the runner to do.
+// verdict is what an error makes the runner do.
 type verdict int
 
 const (
-	final      verdict = iota // the caller must know
+	final      verdict = iota // return it to the caller
 	again                     // the server or the network may recover: retry with backoff
-	anew                      // the connection had gone: retry on a new one
+	anew                      // the connection was gone: retry on a new one
 	unknown                   // NOSCRIPT: the server does not have the script
 	moved                     // MOVED: another server has the slot
 	redirected                // ASK: another server has the key, this once
 )
 
-// transient are the beginnings of server errors that pass by themselves.
+// transient are the prefixes of server errors that pass by themselves.
 var transient = []string{
 	"LOADING ", "READONLY ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ", "NOREPLICAS ", "BUSY ",
 	"ERR max number of clients reached", "UNBLOCKED ",
@@ -74,9 +74,9 @@ func judge(err error) verdict {
 	return final
 }
 
-// hopeless reports whether the connection could not be made for a reason that only the
-// operator can mend: each side's certificate is refused, or is none, or the program has
-// closed what the dialer needs.
+// hopeless reports whether the connection could not be made for a reason that only the operator
+// can mend: one side refuses the other's certificate, the server does not speak TLS, the
+// program has closed what the dialer needs, or ClusterSlots names several masters.
 func hopeless(err error) bool {
 	if !errors.As(err, new(unreached)) {
 		return false
@@ -88,25 +88,25 @@ func hopeless(err error) bool {
 		errors.As(err, new(tls.RecordHeaderError)) ||
 		errors.Is(err, redis.ErrClosed) ||
 		refusesCertificate(err) ||
-		errors.Is(err, errs.BadArgument) // of ClusterSlots that name several masters
+		errors.Is(err, errs.BadArgument) // from ClusterSlots that name several masters
 }
 
-// mendable reports whether an error that is final for others leaves a clean-up to go on: it
-// came before anything was sent, because credentials or a certificate were refused. What is
-// to be undone is still there when the operator has mended that.
+// mendable reports whether a clean-up goes on after an error that is final for other calls: the
+// error came before anything was sent, because credentials or a certificate were refused. What
+// is to be undone is still there when the operator has mended that.
 func mendable(err error) bool {
 	before := errors.As(err, new(unreached)) || errors.As(err, new(unsent))
 	return before && !errors.Is(err, errs.Closed) && !errors.Is(err, redis.ErrClosed) && !errors.Is(err, errs.BadArgument)
 }
 
-// refusesCertificate reports whether the server's word was that it does not take the
-// client's certificate.
+// refusesCertificate reports whether the server refused the client's certificate.
 func refusesCertificate(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate")
 }
 
-// typed gives a server's error its sentinel. s is the script that was refused, if one was.
+// typed adds the matching sentinel to a server's error. s is the script that was refused; nil
+// if there is none.
 func typed(err error, s *Script) error {
 	err = explained(err, s)
 	if hopeless(err) {
@@ -117,7 +117,7 @@ func typed(err error, s *Script) error {
 		codes    []string
 	}{
 		{errs.WrongType, []string{"WRONGTYPE "}},
-		{errs.NoPermits, []string{"NOPERMITS "}}, // of our own scripts
+		{errs.NoPermits, []string{"NOPERMITS "}}, // an error of Holdfast's own scripts
 		{errs.OutOfMemory, []string{"OOM "}},
 		{errs.Denied, []string{"NOPERM ", "NOAUTH ", "WRONGPASS ", "ERR AUTH ", "ERR invalid password"}},
 	} {
@@ -133,17 +133,16 @@ func typed(err error, s *Script) error {
 	return err
 }
 
-// deniedInside reports whether a script was refused something for want of
-// rights. That error has no code; these are the words of Redis 6 and 7.0, and of
-// 7.2 and later.
+// deniedInside reports whether Redis refused a command inside a script because the user lacks a
+// right. That error has no code; these are the words of Redis 6 and 7.0, and of 7.2 and later.
 func deniedInside(err error) bool {
 	text := err.Error()
 	return isReply(err) && (strings.Contains(text, "The user executing the script can't ") ||
 		strings.Contains(text, "ACL failure in script: "))
 }
 
-// hasCode reports whether a server's error is of that code. Redis 7 puts the
-// code of an error inside a script first; Redis 6 and miniredis wrap it.
+// hasCode reports whether a server's error has that code. Redis 7 puts the code of an error
+// inside a script first; Redis 6 and miniredis wrap it.
 func hasCode(err error, code string) bool {
 	if !isReply(err) {
 		return false
@@ -154,21 +153,21 @@ func hasCode(err error, code string) bool {
 		strings.HasPrefix(text, "ERR Error ") && strings.Contains(text, "-"+code)
 }
 
-// isNoMaster reports whether the server answered as one that is not the master. One that
-// is loading its data may be: it will say so on the same connection.
+// isNoMaster reports whether the server answered that it is not the master. A server that is
+// loading its data may be the master: once it is ready, it answers on the same connection.
 func isNoMaster(err error) bool {
 	return hasCode(err, "READONLY ") || hasCode(err, "MASTERDOWN ")
 }
 
-// isReply reports whether err is a server's answer, so that the connection is
-// whole and the request did not take effect.
+// isReply reports whether err is a server's answer. Then the connection is whole, and the
+// request did not take effect.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// mayHaveRun reports whether a request that failed so may have been executed,
-// or may yet be.
+// mayHaveRun reports whether a request that failed with err may have been executed, or may
+// still be.
 func mayHaveRun(err error) bool {
 	if errors.As(err, new(unsent)) || isReply(err) {
 		return false
@@ -190,9 +189,9 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// redirection returns the address in a MOVED or ASK error ("MOVED 3999
-// host:port") that the server at from answered. No host means from's own. Redis writes an
-// IPv6 address without brackets.
+// redirection returns the address in a MOVED or ASK error ("MOVED 3999 host:port") from the
+// server at from. If the host is empty, it is the host of from. Redis writes an IPv6 address
+// without brackets.
 func redirection(err error, from string) string {
 	text := err.Error()
 	addr := text[strings.LastIndexByte(text, ' ')+1:]
@@ -207,5 +206,5 @@ func redirection(err error, from string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Typed gives an error of a client made by Dial its sentinel, as Run does.
+// Typed adds the matching sentinel to an error of a client made by Dial, as Run does.
 func Typed(err error) error { return typed(err, nil) }

@@ -1,4 +1,4 @@
-// The words of a server's error, without what only the server's own log is for.
+// The text of a server's error, without the parts that only help in the server's own log.
 
 package conn
 
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// explanation is an error of a server in other words. It wraps that error.
+// explanation wraps a server's error and gives it another text.
 type explanation struct {
 	error
 	text string
@@ -18,16 +18,16 @@ func (e explanation) Error() string { return e.text }
 func (e explanation) Unwrap() error { return e.error }
 
 var (
-	// scriptTail is how Redis 7 ends an error inside a script: with the script's hash and
-	// the line.
+	// scriptTail is the end of an error inside a script in Redis 7: the script's hash and the
+	// line.
 	scriptTail = regexp.MustCompile(` script: [0-9a-f]+, on @user_script:(\d+)\.$`)
-	// scriptHead is how Redis 6 begins one.
+	// scriptHead is the beginning of such an error in Redis 6.
 	scriptHead = regexp.MustCompile(`^ERR Error running script \(call to f_[0-9a-f]+\): @user_script:(\d+): (?:@user_script: \d+: )?-?`)
 	commandIn  = regexp.MustCompile(`redis\.p?call\(["'](\w+)["']`)
 )
 
-// explained takes the place in the script out of an error of Redis, and puts in the
-// command that is there, where Redis refuses a right without saying for which command.
+// explained removes the place in the script from a Redis error. If Redis refuses a right
+// without naming the command, explained adds the command at that place.
 func explained(err error, s *Script) error {
 	if err == nil || !isReply(err) {
 		return err
@@ -49,7 +49,8 @@ func explained(err error, s *Script) error {
 	return explanation{err, text}
 }
 
-// commandAt returns the command that the script runs on that line; "" if that is not plain.
+// commandAt returns the command that the script runs on that line; "" if there is none, or more
+// than one.
 func (s *Script) commandAt(line string) string {
 	n, err := strconv.Atoi(line)
 	if s == nil || err != nil {

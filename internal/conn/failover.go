@@ -1,5 +1,5 @@
-// Behind Sentinel: another server may be the master while every connection to the
-// former one goes on.
+// Behind Sentinel: another server may become the master while every connection to the former
+// master stays up.
 
 package conn
 
@@ -17,24 +17,24 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// sentinelAddr is the address that go-redis gives a client whose dialer asks the
-// Sentinels.
+// sentinelAddr is the address that go-redis gives a client whose dialer asks the Sentinels.
 const sentinelAddr = "FailoverClient"
 
 const (
-	// askEvery is how often the Sentinels are asked for the master while the lane
-	// is in use. A former master that can still be reached is told by them, after
-	// some 10 s, that it is none; until then it grants what will be thrown away.
+	// askEvery is how often the Sentinels are asked for the master while the lane is in use.
+	// They tell a former master that can still be reached that it is none only after some 10 s;
+	// until then its grants will be thrown away.
 	askEvery = time.Second
-	// askPatience is how long a call waits for the answer, if the last one is old.
+	// askPatience is how long after a question went out a call waits for its answer, if the
+	// last answer is old.
 	askPatience = 100 * time.Millisecond
 )
 
-// failover is single behind Sentinel: it asks the Sentinels which server is the master,
-// and drops the connections when that is another one than before.
+// failover is single behind Sentinel. It asks the Sentinels which server is the master, and
+// drops the connections when that is another server than before.
 type failover struct {
 	single
-	dialer dialer          // the user's, which asks the Sentinels where to
+	dialer dialer          // the user's dialer, which asks the Sentinels for the master
 	ctx    context.Context // ends at close
 	cancel context.CancelFunc
 	asking sync.WaitGroup
@@ -43,7 +43,7 @@ type failover struct {
 	asked    time.Time  // when the last question went out
 	answered time.Time
 	question chan struct{} // closed when the question under way has ended; nil if none is
-	master   string        // as the Sentinels have told it last; "" before
+	master   string        // the Sentinels' last answer; "" before the first
 	closed   bool
 }
 
@@ -55,8 +55,8 @@ func newFailover(options *redis.Options) *failover {
 	return f
 }
 
-// dial dials the master, and takes in first which that is: whatever the Sentinels tell
-// later is compared with what they told before the first connection.
+// dial dials the master. First it records which server that is, so that every later answer of
+// the Sentinels is compared with the one before the first connection.
 func (f *failover) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	master, conn, err := f.ask(ctx)
 	if err == nil {
@@ -68,7 +68,8 @@ func (f *failover) dial(ctx context.Context, network, addr string) (net.Conn, er
 	return f.dialer(ctx, network, addr)
 }
 
-// told drops the connections if the Sentinels name another master than before.
+// told records the master that the Sentinels name. If it is another one than before, told drops
+// the connections.
 func (f *failover) told(master string) {
 	f.mu.Lock()
 	another := f.master != "" && f.master != master
@@ -79,15 +80,16 @@ func (f *failover) told(master string) {
 	}
 }
 
-// nowhere is a network on which no server is: go-redis's dialer asks the Sentinels, and
+// nowhere is a network on which there is no server: go-redis's dialer asks the Sentinels, and
 // then finds no socket of that name.
 const nowhere = "unix"
 
-// ask asks the Sentinels for the master's address. The user's client has no method for
-// that. Its dialer asks them and dials what they name, on the network that it is given; on
-// one where nothing is it connects to nothing, and its error has the address. So no
-// connection to the master is made, and no TLS handshake. A dialer of the user's below
-// go-redis's need not look at the network: then there is a connection all the same.
+// ask asks the Sentinels for the master's address. The user's client has no method for that.
+// Its dialer asks the Sentinels and dials the server that they name, on the network that it is
+// given. On the network nowhere it connects to nothing, and its error has the address. So ask
+// makes no connection to the master, and no TLS handshake. If the user has put a dialer of
+// their own below go-redis's, that dialer may ignore the network; then there is a connection
+// all the same, and ask returns it.
 func (f *failover) ask(ctx context.Context) (master string, conn net.Conn, err error) {
 	conn, err = within(ctx, nowhere, f.only.addr, f.dialer)
 	if err == nil {
@@ -100,7 +102,8 @@ func (f *failover) ask(ctx context.Context) (master string, conn net.Conn, err e
 	return "", nil, err
 }
 
-// where is ask. If the dialer does not tell, it returns what a connection leads to.
+// where is ask, without the connection. If the dialer's error does not have the address, where
+// makes a connection and returns the address to which that leads.
 func (f *failover) where(ctx context.Context) (master string, err error) {
 	master, conn, err := f.ask(ctx)
 	if err != nil {
@@ -138,8 +141,8 @@ func (f *failover) at(string) *lane {
 	return f.only
 }
 
-// masters returns the address that the Sentinels have told, which says more to whoever reads
-// it than what go-redis calls the master.
+// masters returns the address that the Sentinels have given, which tells a reader more than
+// go-redis's name for the master.
 func (f *failover) masters(ctx context.Context) ([]string, error) {
 	if _, err := f.lane(ctx, ""); err != nil {
 		return nil, err
@@ -149,8 +152,9 @@ func (f *failover) masters(ctx context.Context) ([]string, error) {
 	return []string{cmp.Or(f.master, f.only.addr)}, nil
 }
 
-// wonder asks, in the background, if the last question was long ago. It returns
-// what to wait for if the last answer is so old that a call should.
+// wonder asks the Sentinels in the background if the last question was long ago. If the last
+// answer is so old that a call should wait for a new one, wonder returns a channel that is
+// closed when the question under way has ended.
 func (f *failover) wonder() (question <-chan struct{}) {
 	now := time.Now()
 	f.mu.Lock()
@@ -192,8 +196,8 @@ func (f *failover) close() {
 }
 
 // led returns the options for the one master to which the ClusterSlots of a cluster client
-// lead: redis.NewFailoverClusterClient asks the Sentinels by it. They are those of a node
-// as go-redis makes it, with a dialer that goes where ClusterSlots says.
+// lead: redis.NewFailoverClusterClient uses them to ask the Sentinels. These are the options of
+// a node as go-redis makes it, with a dialer that goes where ClusterSlots says.
 func led(o redis.ClusterOptions) redis.Options {
 	slots := o.ClusterSlots
 	o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
@@ -213,7 +217,7 @@ func led(o redis.ClusterOptions) redis.Options {
 	}
 	c := redis.NewClusterClient(&o)
 	defer func() { _ = c.Close() }()
-	_, _ = c.MasterForKey(context.Background(), "") // has the node made, and connects to nothing
+	_, _ = c.MasterForKey(context.Background(), "") // makes go-redis create the node, and connects to nothing
 
 	dial := node.Dialer
 	node.Addr = sentinelAddr
@@ -231,7 +235,7 @@ func led(o redis.ClusterOptions) redis.Options {
 	return node
 }
 
-// onlyMaster returns the address of the master that has all the slots.
+// onlyMaster returns the address of the one master that has all the slots.
 func onlyMaster(slots []redis.ClusterSlot) (addr string, err error) {
 	for _, some := range slots {
 		if len(some.Nodes) == 0 || addr != "" && some.Nodes[0].Addr != addr {

@@ -1,4 +1,4 @@
-// The gate: how often one server is dialled, however many callers wait for it.
+// The gate: it limits how often one server is dialled, however many callers wait for it.
 
 package conn
 
@@ -11,43 +11,43 @@ import (
 )
 
 const (
-	// firstRest is the longest pause before the first dial after a failure. It doubles
-	// with each further failure, up to maxRest.
+	// firstRest is the longest pause before the first dial after a failure. It doubles with
+	// each further failure, up to maxRest.
 	firstRest = 50 * time.Millisecond
-	// maxRest keeps a process at some four dials a second to a server that is out of
-	// reach, and lets it find within half a second that the server is back.
+	// maxRest keeps a process at some four dials a second to a server that is out of reach, and
+	// lets it find within half a second that the server is back.
 	maxRest = 500 * time.Millisecond
 )
 
-// gate is shared by all connections of a Manager to one server. While the server is well
-// it is dialled at once. After a failure one dial at a time is made, each after a random
-// pause whose bound doubles: the processes that wait for a server spread out, and the
-// callers in one process wait for the same dial.
+// gate is shared by all connections of a Manager to one server. While the server is well, it is
+// dialled at once. After a failure one dial is made at a time, each after a random pause whose
+// bound doubles: so the processes that wait for a server spread out, and the callers in one
+// process wait for the same dial.
 //
-// A connection counts as good once a request on it was answered: a server that takes
-// connections and does not serve them is a failure too.
+// A connection counts as good once a request on it was answered: a server that accepts
+// connections but does not serve them has failed too.
 type gate struct {
-	// era counts the failures of connections that were in use. A connection of an earlier
-	// era may lead to a server that was the master and, thawed, takes itself for it still.
+	// era counts the failures of connections that were in use. A connection of an earlier era
+	// may lead to a server that was the master and, once thawed, still takes itself for it.
 	era atomic.Int64
 
 	mu       sync.Mutex // guards what follows
 	failures int
-	since    time.Time     // when the last failure was seen, or the last trial ended
+	since    time.Time     // when the last failure was seen, or when the last trial ended
 	trial    chan struct{} // closed when the one dial after a failure has ended; nil if there is none
 	well     chan struct{} // closed when a connection was found good
 }
 
-// pass is the leave to dial once.
+// pass is the permission to dial once.
 type pass struct {
-	failures int // that had been seen by then
+	failures int // how many failures had been seen when it was given
 	trial    chan struct{}
 }
 
 func newGate() *gate { return &gate{well: make(chan struct{})} }
 
-// enter waits until the server may be dialled. After it has returned no error, leave must
-// be called.
+// enter waits until the server may be dialled. If it returns no error, the caller must call
+// leave.
 func (g *gate) enter(ctx context.Context) (pass, error) {
 	for {
 		g.mu.Lock()
@@ -76,9 +76,9 @@ func (g *gate) enter(ctx context.Context) (pass, error) {
 	}
 }
 
-// leave says what became of the dial. Of dials that began together only one failure counts.
-// After one that has led to a server which failed before, the next pauses too: until a
-// request on this connection was answered, or for as long as after a failure.
+// leave records the outcome of the dial. Of dials that began together only one failure counts.
+// If the server had failed before, the next dial pauses even after a dial that succeeded: until
+// a request on the new connection has been answered, or for as long as after a failure.
 func (g *gate) leave(p pass, failed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,9 +92,9 @@ func (g *gate) leave(p pass, failed bool) {
 	}
 }
 
-// fail takes in that the server does not serve, though it could be dialled. After the first
-// such failure it is dialled again at once, unless the server was silent: then all processes
-// have seen that in the same instant.
+// fail records that the server could be dialled but does not serve. After the first such
+// failure the server is dialled again at once, unless it was silent: then all processes have
+// noticed that at the same instant, and must spread out.
 func (g *gate) fail(silent bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,7 +104,7 @@ func (g *gate) fail(silent bool) {
 	}
 }
 
-// good takes in that a request was answered as a master does.
+// good records that a request was answered as a master answers.
 func (g *gate) good() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -115,14 +115,14 @@ func (g *gate) good() {
 	}
 }
 
-// failing reports whether the last that was heard of the server was a failure.
+// failing reports whether the last event that the gate heard of was a failure.
 func (g *gate) failing() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.failures > 0
 }
 
-// pauseAfter returns how long to pause after so many failures in a row.
+// pauseAfter returns how long to pause after that many failures in a row.
 func pauseAfter(failures int) time.Duration {
 	bound := maxRest
 	if failures < 5 {
@@ -131,8 +131,7 @@ func pauseAfter(failures int) time.Duration {
 	return rand.N(bound)
 }
 
-// waitFor waits for d, or until the channel is closed. It returns ctx's error if ctx ends
-// first.
+// waitFor waits for d, or until early is closed. It returns ctx's error if ctx ends first.
 func waitFor(ctx context.Context, early <-chan struct{}, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,4 +1,4 @@
-// A lane: all requests for one server, by group commit.
+// A lane: all requests to one server, sent by group commit.
 
 package conn
 
@@ -16,57 +16,57 @@ import (
 )
 
 const (
-	// maxWires is how many connections a lane opens for its callers. Four keep
-	// one server busy; more only make the batches smaller.
+	// maxWires is how many connections a lane opens for its callers. Four keep one server busy;
+	// more would only make the batches smaller.
 	maxWires = 4
-	// maxBatch bounds a pipeline, and so how long it makes other clients of the
+	// maxBatch bounds the size of a pipeline, and so how long it makes other clients of the
 	// same server wait.
 	maxBatch = 128
-	// slow is how long a connection may take to be made before whoever comes next has
-	// another one begun beside it.
+	// slow is how long the making of a connection may take before the next request starts
+	// another one beside it.
 	slow = 250 * time.Millisecond
 )
 
-// lane carries all requests for one server, by group commit: a caller who finds
-// a wire free sends at once, by itself; callers who find every wire busy queue,
-// and when a wire comes free its share of what has queued goes out as one pipeline.
+// lane carries all requests to one server, by group commit. A caller that finds a free wire
+// sends at once, by itself. Callers that find every wire busy queue; when a wire comes free,
+// its share of the queue goes out as one pipeline.
 //
-// Wires are made in the background, by goroutines of the lane, one at a time. What they
-// are made for waits in the queue, and goes out on whichever wire comes free first. A wire
-// that cannot be made fails what has queued only where no other wire is left.
+// Goroutines of the lane make wires in the background, one at a time while the server fails.
+// The requests for which a wire is made wait in the queue, and go out on whichever wire comes
+// free first. If a wire cannot be made, the queued requests fail only if no other wire is left.
 type lane struct {
 	addr    string
 	options *redis.Options
-	gate    *gate // of the server; replicated has the same
-	feed    *feed // of streamed credentials; nil where there are none
+	gate    *gate // the server's; replicated shares it
+	feed    *feed // of streamed credentials; nil if there are none
 
-	// replicated carries the calls that wait for replicas, so that no other does;
-	// nil on a lane that is one itself.
+	// replicated carries the calls that wait for replicas, so that other calls do not wait with
+	// them; nil on a lane that is itself a replicated one.
 	replicated *lane
-	main       *lane // whose replicated this is; nil on any other
+	main       *lane // the lane whose replicated this is; nil on any other
 
-	// cluster keeps these, under a mutex of its own.
-	key  string    // that was looked up last
-	used time.Time // and when
+	// cluster sets these, under a mutex of its own.
+	key  string    // the key that was looked up last
+	used time.Time // when that was
 
 	life   context.Context // ends at close
 	cancel context.CancelFunc
 
 	mu         sync.Mutex // guards what follows
 	queue      []*request
-	dead       int // how many in the queue have been withdrawn
-	sent       int // how many requests are on wires
-	busy       int // how many wires they are on
+	dead       int // how many requests in the queue have been withdrawn
+	sent       int // how many requests are on wires now
+	busy       int // how many wires carry them
 	free       []*wire
-	wires      []*wire   // all that callers have
-	connecting int       // how many are being made
-	begun      time.Time // when the last of these was
-	renewals   private   // for renewals alone, which never stand behind callers
-	closing    bool      // only clean-ups are taken
+	wires      []*wire   // all wires for callers
+	connecting int       // how many wires are being made
+	begun      time.Time // when the making of the last of these began
+	renewals   private   // for renewals alone, so that they never stand behind callers
+	closing    bool      // only clean-ups are accepted
 	closed     bool
-	retired    bool // nothing is taken
+	retired    bool // nothing is accepted
 
-	workers sync.WaitGroup // the goroutines that flush the queue and that connect
+	workers sync.WaitGroup // the goroutines that flush the queue, and those that connect
 }
 
 func newLane(addr string, options *redis.Options) *lane {
@@ -82,7 +82,7 @@ func oneLane(addr string, options *redis.Options, g *gate) *lane {
 	return l
 }
 
-// forCall returns the lane on which the call goes to this one's server.
+// forCall returns the lane to this server on which the call must go.
 func (l *lane) forCall(c *Call) *lane {
 	if c.Replicas > 0 {
 		return l.replicated
@@ -90,9 +90,9 @@ func (l *lane) forCall(c *Call) *lane {
 	return l
 }
 
-// do sends r and waits for its answer. It reports false if ctx ended first, or if
-// elsewhere has found, while r was in the queue, that r belongs to another server: then
-// r has been taken back, or is on its way.
+// do sends r and waits for its answer. It reports false if ctx ended first, or if elsewhere
+// reported, while r was in the queue, that r belongs to another server. Then r has been
+// withdrawn, or is on its way.
 func (l *lane) do(ctx context.Context, r *request, elsewhere func() bool) bool {
 	w := l.board(r)
 	if w == nil {
@@ -103,7 +103,8 @@ func (l *lane) do(ctx context.Context, r *request, elsewhere func() bool) bool {
 	return true
 }
 
-// await waits for the answer to a request in the queue.
+// await waits for the answer to a request in the queue. Every slow, it asks elsewhere, if that
+// is not nil and the server is failing.
 func (l *lane) await(ctx context.Context, r *request, elsewhere func() bool) bool {
 	var look <-chan time.Time
 	if elsewhere != nil {
@@ -129,8 +130,9 @@ func (l *lane) await(ctx context.Context, r *request, elsewhere func() bool) boo
 	}
 }
 
-// forget takes in that a request in the queue was withdrawn. It stays there until half of
-// the queue has been: to look for each would take as long as the queue is.
+// forget records that a request in the queue was withdrawn. The request stays in the queue
+// until more than half of the queue has been withdrawn: removing each by itself would take as
+// long as the queue is.
 func (l *lane) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,7 +142,7 @@ func (l *lane) forget() {
 	}
 }
 
-// board gives the caller a wire of its own, or queues the request.
+// board gives the caller a wire of its own, or queues the request and returns nil.
 func (l *lane) board(r *request) *wire {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,8 +170,8 @@ func (l *lane) board(r *request) *wire {
 	return nil
 }
 
-// freeWire takes a wire that nobody uses, the one used last so that few stay
-// open. It returns nil where there is none.
+// freeWire takes a wire that is not in use: the one that was used last, so that few stay open.
+// It returns nil if there is none.
 func (l *lane) freeWire() *wire {
 	for n := len(l.free); n > 0; n = len(l.free) {
 		w := l.free[n-1]
@@ -188,7 +190,7 @@ func (l *lane) current(w *wire) bool {
 	return !w.broken.Load() && w.era == l.gate.era.Load() && (w.expires.IsZero() || time.Now().Before(w.expires))
 }
 
-// load takes in that so many requests are put on one wire.
+// load records that n requests are put on one wire.
 func (l *lane) load(n int) {
 	if n > 0 {
 		l.sent += n
@@ -196,7 +198,7 @@ func (l *lane) load(n int) {
 	}
 }
 
-// unload takes in that so many requests on one wire have been answered.
+// unload records that n requests on one wire have been answered.
 func (l *lane) unload(n int) {
 	if n > 0 {
 		l.sent -= n
@@ -204,8 +206,8 @@ func (l *lane) unload(n int) {
 	}
 }
 
-// release gives a wire back, on which so many requests were answered. If requests
-// have queued meanwhile a worker takes it over, so that the caller goes on with its
+// release gives a wire back after the given number of requests on it were answered. If requests
+// have queued meanwhile, a worker takes the wire over, so that the caller can go on with its
 // own work.
 func (l *lane) release(w *wire, answered int) {
 	l.mu.Lock()
@@ -231,10 +233,10 @@ func (l *lane) remove(w *wire) {
 	l.wires = slices.DeleteFunc(l.wires, func(other *wire) bool { return other == w })
 }
 
-// flush sends what has queued, batch after batch, until the queue is empty.
+// flush sends the queued requests, batch after batch, until the queue is empty.
 func (l *lane) flush(w *wire) {
 	for {
-		runtime.Gosched() // those who were just answered may have more to send
+		runtime.Gosched() // callers that were just answered may have more to send
 		if w.batch = l.nextBatch(w, w.batch); len(w.batch) == 0 {
 			break
 		}
@@ -250,11 +252,12 @@ func (l *lane) flush(w *wire) {
 	l.release(w, 0)
 }
 
-// nextBatch takes the head of the queue for the wire. The array of its last batch becomes this one's, or the queue's.
+// nextBatch takes requests from the head of the queue for the wire. last is the wire's last
+// batch; its array is used again for this batch, or for the queue.
 //
-// It leaves as many as it takes for each wire, so that there is something to send as
-// soon as answers come: with all that waits on its way server and callers would work
-// by turns.
+// A batch is about a fifth of all requests that wait or are on wires, so that as many stay in
+// the queue as each wire takes. Then there is something to send as soon as answers come. If
+// everything that waits went out at once, the server and the callers would work by turns.
 func (l *lane) nextBatch(w *wire, last []*request) []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -279,8 +282,8 @@ func (l *lane) nextBatch(w *wire, last []*request) []*request {
 	return batch
 }
 
-// interrupt fails what is queued and cuts every connection that is in use, so that all
-// callers return. From then on the lane takes clean-ups only.
+// interrupt fails the queued requests and cuts every connection that is in use, so that all
+// callers return. From then on the lane accepts clean-ups only.
 func (l *lane) interrupt() {
 	l.mu.Lock()
 	l.closing = true
@@ -312,8 +315,8 @@ func failAll(queue []*request, err error) {
 	}
 }
 
-// close ends the lane for good and waits for its workers. Callers on a wire of
-// their own return as their connection is cut.
+// close ends the lane for good and waits for its workers. Callers on a wire of their own return
+// because their connection is cut.
 func (l *lane) close() {
 	l.mu.Lock()
 	l.closed = true

@@ -1,4 +1,4 @@
-// The life of a wire: how it is made, how it is cut, and how it ends.
+// The life of a wire: how it is made, cut and ended.
 
 package conn
 
@@ -12,23 +12,24 @@ import (
 )
 
 const (
-	// keep is for how long a connection that is in use stays out of go-redis's pool.
-	// There it is looked at, which costs about as much as sending: whether it has been
-	// closed meanwhile, is too old, or needs new credentials. A connection that was
-	// closed while nobody used it is so found out before anything is sent, unless it
-	// was looked at just before; then the request counts as one that may have run.
+	// keep is how long a connection in use stays out of go-redis's pool. When go-redis hands a
+	// connection out of its pool, it checks whether the connection has been closed meanwhile,
+	// is too old, or needs new credentials. That check costs about as much as sending. It finds
+	// a connection that was closed while idle before anything is sent. If the check was made
+	// less than keep ago, it is skipped, and a request on such a connection counts as one that
+	// may have run.
 	keep = 100 * time.Millisecond
-	// handshakeTimeout bounds what comes after the dial, the user's credentials provider
-	// and OnConnect included.
+	// handshakeTimeout bounds everything after the dial, the user's credentials provider and
+	// OnConnect included.
 	handshakeTimeout = 5 * time.Second
 )
 
-// connect makes a wire: it dials, shakes hands and asks for the server's time. ctx is not
-// that of a caller: a connection that takes longer to make than its first caller waits is
-// there for the next one.
+// connect makes a wire: it dials, shakes hands and asks for the server's time. ctx is not a
+// caller's context: if making the connection takes longer than its first caller waits, the
+// connection is there for the next one.
 //
-// The dial is made here and not by go-redis, which prints every dial that fails, and does
-// so on a goroutine that outlives its client.
+// The dial is made here and not by go-redis, because go-redis prints every dial that fails, and
+// does so on a goroutine that outlives its client.
 func (l *lane) connect(ctx context.Context) (*wire, error) {
 	era := l.gate.era.Load()
 	dialling, cancel := context.WithTimeout(ctx, l.options.DialTimeout)
@@ -61,8 +62,8 @@ func newWire(l *lane, conn net.Conn, era int64) *wire {
 	if lasts := options.ConnMaxLifetime; lasts > 0 {
 		w.expires = w.clock.epoch.Add(lasts + jitter(options.ConnMaxLifetimeJitter))
 	}
-	options.ConnMaxIdleTime, options.ConnMaxLifetime = -1, 0 // the lane sees to both
-	options.Protocol = 2                                     // nothing is pushed to a wire, and so is not looked for
+	options.ConnMaxIdleTime, options.ConnMaxLifetime = -1, 0 // the lane enforces both
+	options.Protocol = 2                                     // with RESP2 nothing is pushed to a wire, and go-redis does not look for pushes
 	taken := false
 	options.Dialer = func(context.Context, string, string) (net.Conn, error) {
 		if taken {
@@ -76,7 +77,7 @@ func newWire(l *lane, conn net.Conn, era int64) *wire {
 	return w
 }
 
-// jitter returns a duration of up to d, either way.
+// jitter returns a random duration from -d to d.
 func jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -84,7 +85,7 @@ func jitter(d time.Duration) time.Duration {
 	return rand.N(2*d) - d
 }
 
-// connection returns the wire's connection, once go-redis has looked at it if that is due.
+// connection returns the wire's connection. If keep has passed, go-redis checks it first.
 func (w *wire) connection(now time.Time) *redis.Conn {
 	if now.Sub(w.since) >= keep {
 		_ = w.held.Close()
@@ -103,27 +104,26 @@ func (w *wire) learnTime(ctx context.Context) error {
 	return nil
 }
 
-// hangUp cuts the connection under whoever uses it. It may be called from any goroutine,
-// and at any time: a wire is one connection, and is not used again.
+// hangUp cuts the connection, even while a request is on it. It may be called from any
+// goroutine and at any time: a wire is one connection, and is not used again.
 func (w *wire) hangUp() { drop(w.conn) }
 
-// end closes the wire. Only its user calls it.
+// end closes the wire. Only its user may call it.
 func (w *wire) end() {
 	drop(w.conn)
 	_ = w.held.Close()
 	_ = w.rdb.Close()
 }
 
-// drop closes a connection at once, where TLS would first write a farewell, and wait for
-// that.
+// drop closes a connection at once. Closing a TLS connection would first write a farewell, and
+// wait for that.
 func drop(conn net.Conn) {
 	if conn != nil {
 		_ = underneath(conn).Close()
 	}
 }
 
-// underneath returns the connection that a TLS connection is on, and any other as
-// it is.
+// underneath returns the connection under a TLS connection, and any other connection as it is.
 func underneath(conn net.Conn) net.Conn {
 	if secured, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		return secured.NetConn()

@@ -1,5 +1,5 @@
-// A link: the connection as go-redis sees it, which has the caller watched only
-// once the answer is late.
+// A link: the connection as go-redis sees it. It begins to watch the caller's context only when
+// the answer is late.
 
 package conn
 
@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// patience is how long an answer takes before it is late, and so how much later
-	// than at once a caller may return who leaves before that.
+	// patience is how long an answer may take before it is late. It is also the longest delay
+	// with which a caller returns whose context ends before that.
 	patience = 5 * time.Millisecond
-	// fitting is how much a socket takes in without waiting for the other end, if
-	// all that was written before has been answered.
+	// fitting is how many bytes a socket accepts without waiting for the other end, if
+	// everything that was written before has been answered.
 	fitting = 4 << 10
 )
 
 // link is a connection as go-redis sees it. Only the wire's user reads and writes.
 //
-// To have the end of a context cut the connection takes as many allocations as all
-// else that is done for a request, and nearly every request is answered before it
-// could matter. So the first read gives up after patience, has the caller watched
-// from then on, and goes on reading.
+// Arranging that the end of a context cuts the connection takes as many allocations as
+// everything else that is done for a request, and nearly every request is answered before it
+// could matter. So the first read gives up after patience, arranges it from then on, and reads
+// again.
 type link struct {
 	net.Conn
 	w       *wire
-	kernel  bool      // what is written goes to a buffer of the kernel
-	limit   time.Time // for reading, as go-redis has set it
-	hurried bool      // the connection's own limit is earlier
+	kernel  bool      // writes go to a buffer of the kernel
+	limit   time.Time // the read deadline that go-redis has set
+	hurried bool      // the connection's own read deadline is earlier than limit
 }
 
-// socket is a link that go-redis can look through, to see whether it was closed.
+// socket is a link that lets go-redis look at the raw connection, to see whether it was closed.
 type socket struct {
 	*link
 	syscall.Conn
@@ -75,8 +75,9 @@ func (l *link) Read(b []byte) (int, error) {
 	return l.Conn.Read(b)
 }
 
-// Write has the caller watched at once where writing may have to wait: a second try
-// after a part was written is not for every connection (TLS).
+// Write first arranges that the caller's end cuts the connection, if writing may have to wait.
+// It cannot give up and try again as Read does: not every connection (TLS) allows a second try
+// after a part was written.
 func (l *link) Write(b []byte) (int, error) {
 	if !l.kernel || len(b) > fitting {
 		l.w.watch()

@@ -1,21 +1,19 @@
 // Package conn is the one path by which every script of Holdfast reaches Redis.
 //
-// A Manager works on small clients of its own, made from the options of the
-// go-redis client it is given: with short timeouts, so that a frozen server is
-// noticed, and without go-redis's retries, which send a script again behind the
-// caller's back. So the user's pool never starves Holdfast, nor the reverse.
+// A Manager uses small clients of its own, made from the options of the go-redis client that it
+// is given. They have short timeouts, so that a frozen server is noticed. They do not use
+// go-redis's retries, which send a script again without the caller's knowledge. And they have
+// connections of their own, so that the user's pool never starves Holdfast, nor the reverse.
 //
-// A call travels so: Run finds the lane of the server that has the key; the
-// lane sends it at once on a free wire, or in the next pipeline with whatever
-// else has queued; the wire stamps it with its not-after, writes it, and reads
-// the reply. What passes by itself (a lost connection, LOADING, a failover, a
-// slot on the move) is retried here until the caller's context ends, which is
-// safe because every script is safe to run twice. What does not is returned at
-// once, typed.
+// A call goes this way. Run finds the lane of the server that has the key. The lane sends the
+// call at once on a free wire, or in the next pipeline with the other queued requests. The wire
+// stamps it with its not-after, writes it, and reads the reply. Run retries what passes by
+// itself (a lost connection, LOADING, a failover, a slot on the move) until the caller's
+// context ends. That is safe because every script is safe to run twice. Any other error is
+// returned at once, with its sentinel.
 //
-// When the caller's context ends, Run returns at once. What it has sent may
-// still run, up to its not-after and not later: Call.Outstanding says so, and
-// the caller cleans up.
+// When the caller's context ends, Run returns at once. A request that was sent may still run,
+// up to its not-after and not later: Call.Outstanding says so, and the caller cleans up.
 package conn
 
 import (
@@ -37,14 +35,14 @@ type Manager struct {
 	sweeper  sweeper
 	outage   outage
 
-	closing context.Context // ends at Interrupt, and with it all calls but Cleanup
+	closing context.Context // ends at Interrupt, and ends all calls except those marked Cleanup
 	close   context.CancelCauseFunc
 	closed  context.Context // ends at Close
 	shut    context.CancelCauseFunc
 }
 
-// New returns the Manager for the Redis behind rdb. It does no I/O. The error
-// matches errs.BadArgument if rdb is nil or of a kind that cannot be served.
+// New returns the Manager for the Redis behind rdb. It does no I/O. The error matches
+// errs.BadArgument if rdb is nil or of a type that cannot be served.
 func New(rdb redis.UniversalClient, log *slog.Logger) (*Manager, error) {
 	fs := &feeds{log: log}
 	t, err := newTopology(rdb, fs)
@@ -62,8 +60,8 @@ func newManager(t topology, address string, fs *feeds, log *slog.Logger) *Manage
 	return m
 }
 
-// Interrupt ends every call with errs.Closed but those marked Cleanup, which go
-// on until Close.
+// Interrupt ends every call with errs.Closed, except those marked Cleanup, which go on until
+// Close.
 func (m *Manager) Interrupt() {
 	m.close(errs.Closed)
 	m.topology.interrupt()
@@ -78,8 +76,8 @@ func (m *Manager) Close() {
 	m.feeds.close()
 }
 
-// KnownNode names the server that has key now as Node does, or returns "" where that
-// takes more than to look it up.
+// KnownNode returns the server that has key now, as Node does, or "" if finding it takes more
+// than a look-up.
 func (m *Manager) KnownNode(key string) string {
 	if l := m.topology.known(key); l != nil {
 		return l.addr
@@ -87,7 +85,7 @@ func (m *Manager) KnownNode(key string) string {
 	return ""
 }
 
-// Node names the server that has key now, for RunBatch.
+// Node returns the server that has key now, for RunBatch.
 func (m *Manager) Node(ctx context.Context, key string) (string, error) {
 	l, err := m.topology.lane(ctx, key)
 	if err != nil {
@@ -96,7 +94,8 @@ func (m *Manager) Node(ctx context.Context, key string) (string, error) {
 	return l.addr, nil
 }
 
-// KnownPublishCommand is PublishCommand where that takes no I/O; "" where it does.
+// KnownPublishCommand is PublishCommand without I/O; it returns "" if PublishCommand would do
+// I/O.
 func (m *Manager) KnownPublishCommand() string {
 	if !m.topology.probed() {
 		return ""
@@ -105,10 +104,10 @@ func (m *Manager) KnownPublishCommand() string {
 	return command
 }
 
-// PublishCommand returns the command that tells a channel's subscribers:
-// SPUBLISH in a cluster whose servers have it, PUBLISH otherwise. It does I/O
-// only in a cluster, and there only until it has been answered once: until then it asks
-// again, as Run does, as long as ctx lasts.
+// PublishCommand returns the command that publishes to a channel's subscribers: SPUBLISH in a
+// cluster whose servers have it, PUBLISH otherwise. It does I/O only in a cluster, and only
+// until the cluster has answered once: until then it asks again, as Run does, as long as ctx
+// lasts.
 func (m *Manager) PublishCommand(ctx context.Context) (string, error) {
 	sharded, err := m.topology.sharded(ctx)
 	if err != nil {
@@ -124,8 +123,8 @@ func (m *Manager) PublishCommand(ctx context.Context) (string, error) {
 	}
 }
 
-// askAgain asks a cluster whether its channels are sharded until it answers. err is why it
-// has not.
+// askAgain asks a cluster whether its channels are sharded until it answers. err is the error
+// of the first question.
 func (m *Manager) askAgain(ctx context.Context, err error) (sharded bool, _ error) {
 	t := attempt{m: m, call: new(Call)}
 	for err != nil {

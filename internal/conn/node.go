@@ -1,5 +1,5 @@
-// How each server of a cluster is reached: with the options that go-redis makes for it, and
-// with what the user's NewClient has to say.
+// How each server of a cluster is reached: with the options that go-redis makes for it, as
+// changed by the user's NewClient.
 
 package conn
 
@@ -11,14 +11,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// node is how one server is reached.
+// node holds how one server is reached.
 type node struct {
 	options *redis.Options
 	feed    *feed
 }
 
-// newNode is how the table's client makes its nodes. It is where we see their
-// options.
+// newNode is called by the table's client to make its nodes. Here their options can be seen.
 func (c *cluster) newNode(o *redis.Options) *redis.Client {
 	template := *o
 	n := c.nodeFrom(o)
@@ -33,9 +32,9 @@ func (c *cluster) newNode(o *redis.Options) *redis.Client {
 	return redis.NewClient(&options)
 }
 
-// nodeFrom returns how a server is reached whose options go-redis has made, after the
-// user's NewClient has had its say. Of the client that this makes only the options are
-// used: what it sets is complete in them.
+// nodeFrom returns how a server is reached, given the options that go-redis has made for it,
+// after the user's NewClient has had its say. Only the options of the client that NewClient
+// returns are used: everything that it sets is in them.
 func (c *cluster) nodeFrom(o *redis.Options) node {
 	made := c.userClient(o)
 	options := *made.Options()
@@ -43,8 +42,9 @@ func (c *cluster) nodeFrom(o *redis.Options) node {
 	return node{wireOptions(options, c.feeds), c.feeds.of(options.StreamingCredentialsProvider)}
 }
 
-// userClient returns a client made by the user's function; by go-redis where there is none,
-// or where it makes none.
+// userClient returns a client made by the user's NewClient. If there is none, or if it returns
+// nil, go-redis makes the client. If it panics, every dial of the client returns the panic as
+// an error.
 func (c *cluster) userClient(o *redis.Options) (made *redis.Client) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -1,4 +1,4 @@
-// How a lane comes by its wires, and which of them it gives up.
+// How a lane gets its wires, and which of them it gives up.
 
 package conn
 
@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// errRetired says that the lane's server has no slots any more.
+// errRetired is the error of a lane whose server no longer has any slots.
 var errRetired = errors.New("the server has left the cluster")
 
-// reach has a wire made if requests wait, there is room for one, and none of those that
-// are there is about to come free. While the server is well one is made for each request
-// that waits: on one for all of them, one reply that is lost would be lost to all.
+// reach starts the making of a wire if requests wait, there is room for another wire, and no
+// existing wire is about to come free. While the server is well, a wire is made for each
+// request that waits: if they all shared one, a lost reply would be lost to all of them.
 func (l *lane) reach() {
 	if len(l.queue) == 0 || l.closed || l.busy < len(l.wires) || len(l.wires)+l.connecting >= maxWires {
 		return
@@ -32,8 +32,8 @@ func (l *lane) reach() {
 	l.workers.Go(l.open)
 }
 
-// open makes a wire and sends what has queued. Where that fails the others serve the
-// queue; without any it is told why.
+// open makes a wire and sends the queued requests on it. If it cannot make one, the other wires
+// serve the queue; if there are none, the queued requests fail with the error.
 func (l *lane) open() {
 	w, err := l.dial()
 	l.mu.Lock()
@@ -57,7 +57,8 @@ func (l *lane) open() {
 	}
 }
 
-// dial makes a wire when the gate lets it. One that an era has gone over is made again.
+// dial makes a wire when the gate allows it. If a new era began while the wire was being made,
+// dial makes another.
 func (l *lane) dial() (*wire, error) {
 	for {
 		p, err := l.gate.enter(l.life)
@@ -73,25 +74,25 @@ func (l *lane) dial() (*wire, error) {
 	}
 }
 
-// doubt has every connection that was made up to now dropped before it is used
+// doubt makes sure that every connection that was made up to now is dropped before it is used
 // again.
 func (l *lane) doubt() {
 	l.gate.era.Add(1)
 	l.discard()
 }
 
-// loss is how a wire that was in use has failed.
+// loss is how a wire in use has failed.
 type loss int
 
 const (
 	hungUp   loss = iota // the other end has closed the connection
-	unserved             // the server is no master
-	silent               // it is silent
+	unserved             // the server does not answer as a master does
+	silent               // the server is silent
 )
 
-// lost takes in that a wire of the lane has failed. The others may lead to a server that
-// was master and, thawed, takes itself for it still. Only the first of an era counts:
-// then all of them are on their way out.
+// lost records that a wire of the lane has failed. The other wires may lead to a server that
+// was the master and, once thawed, still takes itself for it, so they are dropped. Only the
+// first loss of an era counts: after it all wires of that era are being dropped.
 func (l *lane) lost(w *wire, how loss) {
 	if !l.gate.era.CompareAndSwap(w.era, w.era+1) {
 		return
@@ -102,16 +103,16 @@ func (l *lane) lost(w *wire, how loss) {
 	l.discard()
 }
 
-// discard ends the wires of earlier eras that nobody uses, on all lanes of the server.
-// Those in use end when they are given back.
+// discard ends the idle wires of earlier eras on all lanes of the server. Wires in use end when
+// they are given back.
 func (l *lane) discard() {
 	for _, each := range l.siblings() {
 		each.endIdle(func(w *wire) bool { return !each.current(w) })
 	}
 }
 
-// sweep ends the wires that nobody has used for as long as the user allows, and those
-// that are as old as that.
+// sweep ends the idle wires that were last used longer ago than the user allows, and those that
+// are older than the user allows.
 func (l *lane) sweep(now time.Time) {
 	limit := l.options.ConnMaxIdleTime
 	for _, each := range l.siblings() {
@@ -121,7 +122,7 @@ func (l *lane) sweep(now time.Time) {
 	}
 }
 
-// endIdle ends those wires that nobody uses and that which names.
+// endIdle ends the idle wires for which which reports true.
 func (l *lane) endIdle(which func(*wire) bool) {
 	l.mu.Lock()
 	var ended []*wire
@@ -142,8 +143,8 @@ func (l *lane) endIdle(which func(*wire) bool) {
 	}
 }
 
-// retire gives the lane up if nothing is on it, and reports whether it did. Whoever has
-// it in hand still is sent to look for the server anew.
+// retire gives the lane up if nothing is on it, and reports whether it did. A caller that still
+// has the lane is sent to look for the server again.
 func (l *lane) retire() bool {
 	for _, each := range l.siblings() {
 		each.endIdle(func(*wire) bool { return true })
@@ -172,14 +173,14 @@ func (l *lane) siblings() []*lane {
 // private is a connection with one user at a time.
 type private struct {
 	idle    *wire
-	used    *wire         // by its user
+	used    *wire         // the connection while it is in use
 	making  int           // how many are being made
 	begun   time.Time     // when the last of these was
-	changed chan struct{} // closed when one of these has ended
-	err     error         // how the last of these failed
+	changed chan struct{} // closed when the making of one has ended
+	err     error         // the error of the last one; nil if it succeeded
 }
 
-// takeIdle returns the connection if nobody uses it.
+// takeIdle returns the connection if it is idle.
 func (p *private) takeIdle() []*wire {
 	if p.idle == nil {
 		return nil
@@ -189,13 +190,14 @@ func (p *private) takeIdle() []*wire {
 	return []*wire{w}
 }
 
-// errNotYet says that the connection for renewals is still being made, and that those of
-// the callers work.
+// errNotYet says that the connection for renewals is still being made, while a connection of
+// the callers works.
 var errNotYet = errors.New("still connecting")
 
-// takeRenewals returns the connection for renewals, and has one made where there is none.
-// What is being made when ctx ends, or takes long while callers have connections that
-// work, is there for the next try.
+// takeRenewals returns the connection for renewals. If there is none, it has one made and waits
+// for it until ctx ends. If a connection of the callers works, it does not wait longer than
+// slow, and not at all while the server fails; then it returns errNotYet. A connection that is
+// still being made is there for the next try.
 func (l *lane) takeRenewals(ctx context.Context) (*wire, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,8 +246,7 @@ func (l *lane) takeRenewals(ctx context.Context) (*wire, error) {
 // works reports whether callers have a connection that works.
 func (l *lane) works() bool { return slices.ContainsFunc(l.wires, l.current) }
 
-// closedWithin waits until c is closed, and reports false if d has passed or ctx has ended
-// before.
+// closedWithin waits until c is closed. It reports false if d passes or ctx ends first.
 func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,12 +1,12 @@
-// On which connection renewals go.
+// Which connection carries renewals.
 
 package conn
 
 import "context"
 
-// renew sends the requests on the connection for renewals, once. Where that cannot be made
-// they go on those of the callers: that a new connection cannot be made says nothing of
-// the others. It reports which requests were left behind when ctx ended: they are on their
+// renew sends the requests once, on the connection for renewals. If that cannot be made, they
+// go on the connections of the callers: a failure to make a new connection says nothing about
+// the others. renew reports which requests were left behind when ctx ended: they are on their
 // way or in the queue, and must not be used again.
 func (l *lane) renew(ctx context.Context, batch []*request) (left []bool) {
 	left = make([]bool, len(batch))
@@ -27,7 +27,8 @@ func (l *lane) renew(ctx context.Context, batch []*request) (left []bool) {
 	return left
 }
 
-// queueAll queues requests on the wires of callers, if there are any.
+// queueAll queues the requests for the wires of callers. It reports false if there is none that
+// works.
 func (l *lane) queueAll(batch []*request) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,17 +1,18 @@
-// A reply: what a script has answered.
+// A reply: the answer of a script.
 
 package conn
 
-// Reply is the array that a script answers with: Values, if it is Mixed, or else Numbers.
+// Reply is the array with which a script answers: Values if the script is Mixed, Numbers
+// otherwise.
 type Reply struct {
 	Numbers []int64
 	Values  []any
 }
 
-// Len returns how many elements there are.
+// Len returns the number of elements.
 func (r *Reply) Len() int { return len(r.Numbers) + len(r.Values) }
 
-// Number returns an element, and false where there is none or it is none.
+// Number returns element i, and false if there is none or if it is not a number.
 func (r *Reply) Number(i int) (n int64, ok bool) {
 	switch {
 	case i < len(r.Numbers):
@@ -22,7 +23,7 @@ func (r *Reply) Number(i int) (n int64, ok bool) {
 	return n, ok
 }
 
-// Text returns an element that is a string, or "" where there is none.
+// Text returns element i if it is a string, and "" otherwise.
 func (r *Reply) Text(i int) string {
 	if i >= len(r.Values) {
 		return ""

@@ -12,21 +12,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// request is one sending of a call. Its caller makes it; whoever sends it fills
-// it in, and tells the caller last of all. A caller that leaves a request on its
-// way never looks at the answer, and never uses the request again.
+// request is one sending of a call. The caller makes it. The goroutine that sends it fills it
+// in, and tells the caller last of all. A caller that leaves a request on its way never looks
+// at the answer, and never uses the request again.
 type request struct {
 	call   *Call
-	full   bool // send the source, not its hash: the server does not have it
-	fewer  bool // send the keys that are enough
-	asking bool // the slot is on its way to this server
+	full   bool // send the source, not its hash: the server does not have the script
+	fewer  bool // send only the first Call.Enough keys
+	asking bool // send ASKING first: the slot is moving to this server
 
 	state  atomic.Int32
-	queued bool          // the caller waits at done
+	queued bool          // the caller waits for done
 	done   chan struct{} // holds one token when answered; nil until first queued
 
-	numbers *redis.IntSliceCmd // what cmd is
-	values  *redis.Cmd         // and what it is for a script that is Mixed
+	numbers *redis.IntSliceCmd // cmd for a script that answers with numbers
+	values  *redis.Cmd         // cmd for a script that is Mixed
 
 	// Written before state becomes sent.
 	cmd      command
@@ -35,13 +35,13 @@ type request struct {
 
 	// Written before the token is in done.
 	err        error
-	replicated int   // how many replicas have what was written before, and by, this
-	unwaited   error // why that is not known
+	replicated int   // how many replicas have everything written up to and by this request
+	unwaited   error // why that number is not known
 }
 
-// command is a go-redis command whose arguments can be set anew, so that it can
-// be used again. go-redis keeps those that a command was made with to itself; but
-// what it writes is what Args returns.
+// command is a go-redis command whose arguments can be replaced, so that it can be used again.
+// go-redis does not let anybody change the arguments that a command was made with; but it
+// writes what Args returns.
 type command struct {
 	redis.Cmder
 	args []any
@@ -56,8 +56,8 @@ const (
 	withdrawn
 )
 
-// prepare builds the command as of now. It reports false if the caller has
-// withdrawn the request: then the call may be another's by now, and is not looked at.
+// prepare builds the command as of now. It reports false if the caller has withdrawn the
+// request: then the call may already belong to another caller, and prepare does not read it.
 func (r *request) prepare(clock *clock, now time.Time) bool {
 	if !r.state.CompareAndSwap(waiting, preparing) {
 		return false
@@ -70,7 +70,7 @@ func (r *request) prepare(clock *clock, now time.Time) bool {
 		keys = keys[:c.Enough]
 	}
 	args := slices.Grow(r.cmd.args[:0], 4+len(keys)+len(c.Args))
-	// By pointers, where a value would be copied to the heap to become an any.
+	// Pointers, because a value would be copied to the heap to become an any.
 	if r.full {
 		args = append(args, "eval", &c.Script.source)
 	} else {
@@ -89,21 +89,21 @@ func (r *request) prepare(clock *clock, now time.Time) bool {
 	return true
 }
 
-// withdraw takes back a request that is still in the queue. It reports false if
-// it is on its way already: then what is known of that is there to be read.
+// withdraw takes back a request that is still in the queue. It reports false if the request is
+// already on its way; then its state, sent and notAfter may be read.
 func (r *request) withdraw() bool {
 	for !r.state.CompareAndSwap(waiting, withdrawn) {
 		if r.state.Load() != preparing {
 			return false
 		}
-		runtime.Gosched() // no more than a few arguments are copied meanwhile
+		runtime.Gosched() // the wire only copies a few arguments meanwhile
 	}
 	return true
 }
 
 func (r *request) isWithdrawn() bool { return r.state.Load() == withdrawn }
 
-// answer takes in the reply.
+// answer records the reply.
 func (r *request) answer(clock *clock, received time.Time) {
 	if r.err = r.cmd.Err(); r.err == nil {
 		switch micros, ok := r.time(); {
@@ -115,8 +115,9 @@ func (r *request) answer(clock *clock, received time.Time) {
 	}
 }
 
-// time returns the server's clock in the reply, 0 if it does not tell it. Every script
-// answers with a status and that, and then with what it has to say.
+// time returns the server's clock in the reply, 0 if the script does not report it. ok is false
+// if the reply is not that of a script: every script answers with a status and this time, and
+// then with its own results.
 func (r *request) time() (micros int64, ok bool) {
 	reply := r.reply()
 	if _, ok = reply.Number(0); !ok {
@@ -126,14 +127,14 @@ func (r *request) time() (micros int64, ok bool) {
 	return micros, ok && micros >= 0
 }
 
-// fail tells the caller that the request came to nothing.
+// fail tells the caller that the request has failed with err.
 func (r *request) fail(err error) {
 	r.err = err
 	r.finish()
 }
 
-// finish tells the caller, who may use the request for something else from then
-// on.
+// finish tells the caller that the request has its outcome. From then on the caller may use the
+// request for something else.
 func (r *request) finish() {
 	if r.queued {
 		r.done <- struct{}{}
@@ -149,11 +150,11 @@ func (r *request) reply() Reply {
 	return Reply{Values: values}
 }
 
-// maxKept bounds the arguments of a request that is kept for use by another call. Those
-// of a call that renews a hundred leases fit.
+// maxKept bounds the number of arguments of a request that is kept for another call. The
+// arguments of a call that renews a hundred leases fit.
 const maxKept = 256
 
-// requests keeps those that were answered, so that most calls allocate none.
+// requests keeps answered requests for reuse, so that most calls allocate none.
 type requests struct{ pool sync.Pool }
 
 func (rs *requests) get() *request {
@@ -163,7 +164,7 @@ func (rs *requests) get() *request {
 	return &request{numbers: redis.NewIntSliceCmd(detached), values: redis.NewCmd(detached)}
 }
 
-// put takes a request that its caller has the answer of: nobody else has it then.
+// put takes back a request whose caller has read the answer. Then no other goroutine has it.
 func (rs *requests) put(r *request) {
 	if cap(r.cmd.args) > maxKept {
 		return

@@ -1,4 +1,4 @@
-// The retrying of a call, until it is answered or its context ends.
+// Run: it retries a call until it is answered or its context ends.
 
 package conn
 
@@ -18,14 +18,13 @@ const (
 	maxBackoff = 150 * time.Millisecond
 	// complainAfter is how long a call is retried before the log says so.
 	complainAfter = time.Second
-	// complainEvery is how often it does, however many calls are retried.
+	// complainEvery is how often the log says so, however many calls are retried.
 	complainEvery = time.Minute
 )
 
-// Run runs the call until it is answered. It returns nil when the script has
-// answered; an error that matches ctx's, and names the last failure, when ctx
-// ends first; errs.Closed after Close; a typed error at once for what no retry
-// mends.
+// Run runs the call until it is answered. It returns nil when the script has answered. If ctx
+// ends first, it returns an error that matches ctx's and names the last failure. After Close it
+// returns errs.Closed. An error that no retry can mend is returned at once, with its sentinel.
 func (m *Manager) Run(ctx context.Context, c *Call) error {
 	t := attempt{m: m, call: c}
 	m.sweeper.start()
@@ -43,7 +42,7 @@ func (m *Manager) Run(ctx context.Context, c *Call) error {
 	}
 }
 
-// over returns why no further request of the call may be sent, if so.
+// over returns the reason why no further request of the call may be sent; nil if one may be.
 func (m *Manager) over(ctx context.Context, c *Call) error {
 	if m.life(c).Err() != nil {
 		return errs.Closed
@@ -54,7 +53,9 @@ func (m *Manager) over(ctx context.Context, c *Call) error {
 	return over(ctx)
 }
 
-// over returns why ctx has ended: the bound of a call that does not wait, or its error.
+// over returns why ctx has ended: its cause if that matches errs.Unavailable, which is the
+// bound of a call that does not wait; ctx's error otherwise. It returns nil if ctx has not
+// ended.
 func over(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errs.Unavailable) {
 		return cause
@@ -62,7 +63,7 @@ func over(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// life is the time in which the call may run at all.
+// life returns the context that bounds the time in which the call may run at all.
 func (m *Manager) life(c *Call) context.Context {
 	if c.Cleanup {
 		return m.closed
@@ -70,28 +71,27 @@ func (m *Manager) life(c *Call) context.Context {
 	return m.closing
 }
 
-// attempt is one Run: what the next request must look like, and what became of
-// the last.
+// attempt is one Run: the form of the next request, and the outcome of the last one.
 type attempt struct {
 	m    *Manager
 	call *Call
 
 	full     bool      // send the source
-	fewer    bool      // send the keys that are enough
-	detour   *lane     // where ASK sent us, for the next request only
-	denied   bool      // there the answer was no
-	failures int       // in a row, for the backoff
+	fewer    bool      // send only the first Call.Enough keys
+	detour   *lane     // the lane that an ASK named, for the next request only
+	denied   bool      // a server that an ASK named has answered no
+	failures int       // how many in a row, for the backoff
 	last     error     // for the caller's error
-	silent   bool      // the last request found no server, or had no answer, or came to it too late
-	failing  time.Time // since when; zero until something has failed
+	silent   bool      // the last request found no server, got no answer, or arrived too late
+	failing  time.Time // when the first failure was; zero until then
 	warned   bool
 }
 
-// answered is the wait that says there is nothing to wait for.
+// answered is the wait that means that there is nothing to wait for.
 const answered time.Duration = -1
 
-// try sends one request. It returns how long to wait before the next, or
-// answered, or an error that ends the call.
+// try sends one request. It returns how long to wait before the next one, or answered, or an
+// error that ends the call.
 func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	l := t.detour
 	t.detour = nil
@@ -110,7 +110,7 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	}
 	if !l.forCall(t.call).do(ctx, r, elsewhere) {
 		if r.state.Load() == sent {
-			t.call.remember(r) // nobody will hear the answer
+			t.call.remember(r) // its answer will not be read
 		}
 		if ctx.Err() != nil {
 			t.silent = true
@@ -128,17 +128,18 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	switch status := t.call.Status(); {
 	case status == Late:
 		t.silent = true
-		return t.later(), nil // the reply has set our idea of the server's clock right
+		return t.later(), nil // the reply has corrected our estimate of the server's clock
 	case status == no && asking && !t.denied:
-		// A server that is to get the slot says so of a key that has gone on from it
-		// since, or is not there yet again: who sent us there may have done so long ago.
+		// A server that is importing a slot also answers no for a key that it does not have:
+		// because the key has moved on since, or has not arrived yet. The ASK that sent us
+		// there may be old.
 		t.denied = true
 		return t.later(), nil
 	}
 	return answered, nil
 }
 
-// failed decides what a failure asks for.
+// failed decides what to do about a failure.
 func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration, error) {
 	verdict := judge(err)
 	if verdict == final && t.call.Cleanup && mendable(err) {
@@ -166,10 +167,10 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 		}
 		t.complain()
 		if errors.As(err, new(unreached)) {
-			return 0, nil // the gate has it wait
+			return 0, nil // the gate makes the next request wait
 		}
 		if t.failures++; t.failures == 1 && !isReply(err) {
-			return 0, nil // a lost connection: the next one may do
+			return 0, nil // a lost connection: the next one may work
 		}
 		return t.backoff(), nil
 	default:
@@ -177,7 +178,7 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 	}
 }
 
-// follow goes where a MOVED or ASK points.
+// follow makes the next request go where a MOVED or ASK points.
 func (t *attempt) follow(l *lane, err error) (time.Duration, error) {
 	if !t.m.topology.follows() {
 		return 0, fmt.Errorf("the server belongs to a cluster, which takes a *redis.ClusterClient: %w: %w", errs.BadArgument, err)
@@ -191,8 +192,8 @@ func (t *attempt) follow(l *lane, err error) (time.Duration, error) {
 	return t.later(), nil
 }
 
-// later waits only if the like has happened before: the next request is expected
-// to do it.
+// later returns how long to wait before a request that is expected to succeed: not at all the
+// first two times, backoff after that.
 func (t *attempt) later() time.Duration {
 	t.failures++
 	if t.failures < 3 {
@@ -201,7 +202,7 @@ func (t *attempt) later() time.Duration {
 	return t.backoff()
 }
 
-// backoff doubles from minBackoff to maxBackoff, with up to half of it random.
+// backoff returns a pause that doubles from minBackoff to maxBackoff, up to half of it random.
 func (t *attempt) backoff() time.Duration {
 	d := maxBackoff
 	if t.failures < 8 {
@@ -210,10 +211,11 @@ func (t *attempt) backoff() time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// because explains an end that the last failure may have led to.
+// because adds to end, the error with which the call ends, the last failure, which may have led
+// to it.
 //
-// A deadline that passed while Redis could not be reached is errs.Unavailable. A caller that
-// left before is not told that: Redis is not why it left.
+// A deadline that passed while Redis could not be reached also matches errs.Unavailable. A
+// caller that left before its deadline is not told that: Redis is not why it left.
 func (t *attempt) because(end error) error {
 	if t.silent {
 		end = unavailable(end)
@@ -224,7 +226,7 @@ func (t *attempt) because(end error) error {
 	return fmt.Errorf("%w (last failure: %w)", end, typed(t.last, t.call.Script))
 }
 
-// unavailable adds to a deadline that Redis could not be reached before it.
+// unavailable makes the error of a deadline also say that Redis could not be reached before it.
 func unavailable(end error) error {
 	if errors.Is(end, context.DeadlineExceeded) && !errors.Is(end, errs.Unavailable) {
 		return fmt.Errorf("%w: %w", errs.Unavailable, end)
@@ -232,7 +234,7 @@ func unavailable(end error) error {
 	return end
 }
 
-// complain has the log say that Redis has not answered for a while.
+// complain logs that Redis has not answered for a while.
 func (t *attempt) complain() {
 	if t.failing.IsZero() {
 		t.failing = time.Now()
@@ -247,14 +249,13 @@ func (t *attempt) complain() {
 	}
 }
 
-// outage is since when the calls of a Manager have waited for Redis.
+// outage limits how often the calls of a Manager log that Redis does not answer.
 type outage struct {
 	mu   sync.Mutex // guards what follows
-	told time.Time  // when the log was last told; zero before
+	told time.Time  // when this was last logged; zero before the first time
 }
 
-// tell reports whether the log is to be told now: once for all calls, and again now and
-// then.
+// tell reports whether to log now: once for all calls together, and again every complainEvery.
 func (o *outage) tell(now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

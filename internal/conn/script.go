@@ -1,4 +1,4 @@
-// Scripts and what all of them have in common.
+// Scripts, and what all of them have in common.
 
 package conn
 
@@ -9,10 +9,10 @@ import (
 
 // Script is one Lua script.
 //
-// Every script takes as ARGV[1] its not-after: microseconds on the server's
-// clock past which it may change nothing and answers Late. Every script replies
-// with an array whose first element is its status and whose second is the
-// server's time in microseconds. What follows is the script's own.
+// Every script takes its not-after as ARGV[1]: the time, in microseconds on the server's clock,
+// after which it may change nothing and answers Late. Every script replies with an array whose
+// first element is its status and whose second is the server's time in microseconds. The other
+// elements are the script's own.
 type Script struct {
 	name   string
 	source string
@@ -20,26 +20,25 @@ type Script struct {
 	traits Trait
 }
 
-// Trait is what distinguishes a script from others.
+// Trait is a property that distinguishes a script from others.
 type Trait int
 
 const (
-	// Timeless is a script that tells 0 instead of the time.
+	// Timeless is a script that replies with 0 instead of the time.
 	Timeless Trait = 1 << iota
-	// Mixed is a script that answers with texts too. Numbers alone are read without an
-	// allocation for each.
+	// Mixed is a script whose reply has texts too. A reply of numbers alone is read without an
+	// allocation for each element.
 	Mixed
 )
 
-// Late is the status of a script that came after its not-after, and so did
-// nothing.
+// Late is the status of a script that ran after its not-after, and so did nothing.
 const Late = -1
 
-// no is the status of a script that did not do what was asked, because of what it
-// found, or did not find.
+// no is the status of a script that did not do what it was asked to, because of what it found
+// or did not find.
 const no = 0
 
-// NewScript returns the script of that name and source, and of those traits.
+// NewScript returns the script with that name, source and traits.
 func NewScript(name, source string, traits ...Trait) *Script {
 	sum := sha1.Sum([]byte(source))
 	s := &Script{name: name, source: source, sha: hex.EncodeToString(sum[:])}

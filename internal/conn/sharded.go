@@ -1,4 +1,4 @@
-// Whether the channels of a cluster belong to slots.
+// How a Client finds out whether the channels of a cluster belong to slots.
 
 package conn
 
@@ -21,7 +21,7 @@ const (
 
 func (c *cluster) sharded(ctx context.Context) (bool, error) {
 	if c.pubsub.Load() == unprobed {
-		if err := c.load(ctx); err != nil { // with the table comes the probe
+		if err := c.load(ctx); err != nil { // the load of the table starts the probe
 			return false, err
 		}
 		select {
@@ -35,9 +35,9 @@ func (c *cluster) sharded(ctx context.Context) (bool, error) {
 	return c.pubsub.Load() == shardedPubSub, nil
 }
 
-// probe finds out whether the servers have sharded channels. One that has not decides for
-// all, as while servers are upgraded one by one. One that has decides when the others have
-// had a moment to answer, since one may be frozen.
+// probe finds out whether the servers have sharded channels. A server without them decides for
+// all at once, as while servers are upgraded one by one. A server with them decides after the
+// others have had a moment to answer; only a moment, since one of them may be frozen.
 func (c *cluster) probe() {
 	for {
 		var denied, allowed atomic.Int32
@@ -59,7 +59,7 @@ func (c *cluster) probe() {
 		case allowed.Load() > 0:
 			c.learn(shardedPubSub)
 		case denied.Load() > 0:
-			c.learn(classicPubSub) // then only the wake-up of others is lost
+			c.learn(classicPubSub) // if that is wrong, only wake-ups of others are lost
 		}
 		select {
 		case <-c.answered:
@@ -73,10 +73,10 @@ func (c *cluster) probe() {
 
 func (c *cluster) probed() bool { return c.pubsub.Load() != unprobed }
 
-// othersTime is how long the other masters have once one has sharded channels.
+// othersTime is how long the other masters have to answer once one has sharded channels.
 const othersTime = 100 * time.Millisecond
 
-// learn decides, once.
+// learn records the answer. Only the first answer counts.
 func (c *cluster) learn(answer int32) {
 	if c.pubsub.CompareAndSwap(unprobed, answer) {
 		close(c.answered)

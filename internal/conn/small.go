@@ -1,11 +1,12 @@
-// Small calls: those that begin and end every lock, in one piece and used again.
+// Small calls: the calls that begin and end every lock, allocated in one piece and reused.
 
 package conn
 
 import "sync"
 
-// Small is a call on two keys with three arguments of its own, all in one piece. Every
-// lock is taken and released by one each, which would be half of its garbage.
+// Small is a call on two keys with three arguments of its own, all in one piece. Every lock
+// takes one Small to acquire and one to release, which would otherwise be half of the lock's
+// garbage.
 type Small struct {
 	Call
 	keys    [2]string
@@ -14,11 +15,10 @@ type Small struct {
 	numbers [3]int64
 }
 
-// Smalls are those that nobody uses.
+// Smalls keeps the calls that are not in use.
 type Smalls struct{ pool sync.Pool }
 
-// Get returns a call of the script on two keys, without arguments yet. Put gives it
-// back.
+// Get returns a call of the script on two keys, without arguments. Put gives it back.
 func (p *Smalls) Get(s *Script, key, beside string) *Small {
 	c, used := p.pool.Get().(*Small)
 	if !used {
@@ -29,8 +29,9 @@ func (p *Smalls) Get(s *Script, key, beside string) *Small {
 	return c
 }
 
-// Put takes back a Call that Run has returned nil for, and that nobody will look at
-// again. Any other is nothing to keep, nor is a call of which a sending was not heard.
+// Put takes back a Call for which Run has returned nil, and which the caller will not look at
+// again. It keeps no Call that did not come from Get, and none that has a request whose answer
+// was not heard.
 func (p *Smalls) Put(c *Call) {
 	s := c.small
 	if s == nil || c.outstanding {

@@ -1,4 +1,4 @@
-// What the subscription service needs to know of the servers.
+// What the subscription service needs to know about the servers.
 
 package conn
 
@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Home names the server on which channel is to be subscribed: the master of its
-// slot where channels are sharded, any one otherwise.
+// Home returns the server on which to subscribe to channel: the master of its slot where
+// channels are sharded, otherwise one server that is the same for all channels.
 func (m *Manager) Home(ctx context.Context, channel string) (string, error) {
 	sharded, err := m.Sharded(ctx)
 	if err != nil {
@@ -26,20 +26,20 @@ func (m *Manager) Masters(ctx context.Context) ([]string, error) {
 	return m.topology.masters(ctx)
 }
 
-// Dial returns a new client on that server, for what is no script: subscriptions
-// and questions about the server. The caller closes it.
+// Dial returns a new client for that server, for everything that is not a script:
+// subscriptions, and questions about the server. The caller must close it.
 func (m *Manager) Dial(home string) (*redis.Client, error) {
 	options := *m.topology.at(home).options
 	options.Dialer = quiet(options.Dialer)
 	return redis.NewClient(&options), nil
 }
 
-// Sharded reports whether channels are subscribed with SSUBSCRIBE.
+// Sharded reports whether channels are subscribed to with SSUBSCRIBE.
 func (m *Manager) Sharded(ctx context.Context) (bool, error) {
 	return m.topology.sharded(ctx)
 }
 
-// Moved takes in that a subscription on that server failed.
+// Moved records that a subscription on that server failed.
 func (m *Manager) Moved(home string) {
 	m.topology.failed(m.topology.at(home))
 }

@@ -1,4 +1,4 @@
-// Connections that nobody uses any more.
+// The sweeper: it ends connections that are no longer used.
 
 package conn
 
@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// sweepEvery is how often the connections that nobody uses are looked at. The user's
-// ConnMaxIdleTime and ConnMaxLifetime are exact to that.
+// sweepEvery is how often the Manager looks at its idle connections. It is the precision of the
+// user's ConnMaxIdleTime and ConnMaxLifetime.
 const sweepEvery = 10 * time.Second
 
-// sweeper calls a function again and again, from the first start to stop.
+// sweeper calls a function every sweepEvery, from the first start to stop.
 type sweeper struct {
-	sweep   func(now time.Time) // what it calls
+	sweep   func(now time.Time) // the function that it calls
 	once    sync.Once
 	running sync.WaitGroup
 
@@ -22,7 +22,7 @@ type sweeper struct {
 	stopped bool
 }
 
-// start begins, unless that has happened.
+// start begins, unless the sweeper has begun already.
 func (s *sweeper) start() { s.once.Do(s.begin) }
 
 func (s *sweeper) begin() {
@@ -53,7 +53,7 @@ func (s *sweeper) run() {
 	}
 }
 
-// stop ends it, and waits for a sweep that is under way.
+// stop ends the sweeper, and waits for a sweep that is under way.
 func (s *sweeper) stop() {
 	s.mu.Lock()
 	s.stopped = true

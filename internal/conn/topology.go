@@ -17,27 +17,27 @@ import (
 type topology interface {
 	// lane returns the lane of the master that has key. It may do I/O.
 	lane(ctx context.Context, key string) (*lane, error)
-	// known returns what lane does, or nil where that may do I/O or wait.
+	// known returns what lane returns, or nil if lane might do I/O or wait.
 	known(key string) *lane
 	// at returns the lane of the server at addr.
 	at(addr string) *lane
-	// moved takes in that the server at addr has key's slot now.
+	// moved records that the server at addr has key's slot now.
 	moved(key, addr string)
-	// failed takes in that a server did not answer as a master does.
+	// failed records that a server did not answer as a master does.
 	failed(l *lane)
 	// sharded reports whether channels belong to slots. It may do I/O.
 	sharded(ctx context.Context) (bool, error)
-	// probed reports whether sharded does no I/O by now.
+	// probed reports whether sharded no longer does I/O.
 	probed() bool
 	// masters returns the addresses of all masters. It may do I/O.
 	masters(ctx context.Context) ([]string, error)
-	// follows reports whether MOVED and ASK lead anywhere.
+	// follows reports whether MOVED and ASK can be followed.
 	follows() bool
-	// elsewhere reports whether another server than l's has key by now. It does no I/O.
+	// elsewhere reports whether a server other than l's has key by now. It does no I/O.
 	elsewhere(l *lane, key string) bool
-	// sweep ends connections that nobody has used for long.
+	// sweep ends connections that have not been used for long.
 	sweep(now time.Time)
-	// interrupt ends what callers wait for; only clean-ups go on.
+	// interrupt ends all calls that callers wait for; only clean-ups go on.
 	interrupt()
 	close()
 }
@@ -75,16 +75,16 @@ func newTopology(rdb redis.UniversalClient, fs *feeds) (topology, error) {
 	return nil, fmt.Errorf("the go-redis client is nil: %w", errs.BadArgument)
 }
 
-// Bounds of a wire's I/O. A server that is silent for longer is taken for
-// frozen, and the request is sent again on a new connection.
+// Bounds of a wire's I/O. A server that is silent for longer is taken for frozen, and the
+// request is sent again on a new connection.
 const (
 	ioTimeout   = time.Second
 	dialTimeout = 2 * time.Second
 )
 
-// wireOptions makes the options of a wire from those of the user's client: the
-// same server, credentials and TLS, but one connection, short timeouts, and no
-// retries. docs/connecting.md says what becomes of each.
+// wireOptions makes the options of a wire from those of the user's client: the same server,
+// credentials and TLS, but one connection, short timeouts and no retries. docs/connecting.md
+// says what becomes of each option.
 func wireOptions(o redis.Options, fs *feeds) *redis.Options {
 	o.MaxRetries = -1
 	o.DialerRetries = 1
@@ -93,14 +93,14 @@ func wireOptions(o redis.Options, fs *feeds) *redis.Options {
 	o.WriteTimeout = shorter(o.WriteTimeout, ioTimeout)
 	o.ContextTimeoutEnabled = true
 
-	// Two, though there is never more than one: go-redis dials by itself, from a
+	// Two, though there is never more than one: go-redis starts to dial by itself, on a
 	// goroutine of its own, once as many dials have failed as the pool has places.
 	o.PoolSize, o.MaxConcurrentDials = 2, 1
 	o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = 0, 0, 0
 	o.PipelinePoolSize = -1
 	o.PoolTimeout = ioTimeout
 
-	o.Limiter = nil // the program's circuit breaker says nothing of renewals
+	o.Limiter = nil // the program's circuit breaker says nothing about renewals
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.ClientSideCache, o.ClientSideCacheConfig = nil, nil
@@ -118,8 +118,8 @@ func wireOptions(o redis.Options, fs *feeds) *redis.Options {
 	return &o
 }
 
-// credentialsOf returns where a connection has its credentials from, in the order in
-// which go-redis looks for them; nil where they are the options' own.
+// credentialsOf returns the function that supplies a connection's credentials, in the order in
+// which go-redis looks for it; nil if the credentials are in the options themselves.
 func credentialsOf(o redis.Options, fs *feeds) func(context.Context) (string, string, error) {
 	var ask func(context.Context) (string, string, error)
 	switch {
@@ -145,7 +145,7 @@ func credentialsOf(o redis.Options, fs *feeds) func(context.Context) (string, st
 	}
 }
 
-// setFeed gives a new lane the credentials that are streamed to it.
+// setFeed gives a new lane the feed of its streamed credentials.
 func (l *lane) setFeed(f *feed) { l.feed, l.replicated.feed = f, f }
 
 // shorter returns the user's timeout if it is set and shorter than ours.
@@ -156,7 +156,7 @@ func shorter(users, ours time.Duration) time.Duration {
 	return ours
 }
 
-// single is one server.
+// single is the topology of one server.
 type single struct{ only *lane }
 
 func (s single) lane(context.Context, string) (*lane, error) { return s.only, nil }

@@ -1,5 +1,5 @@
-// What is the user's and runs while a connection is made: it may block or panic, and
-// neither holds up a lock or Close, nor ends the process.
+// The user's functions that run while a connection is made. They may block or panic; neither
+// holds up a lock or Close, nor ends the process.
 
 package conn
 
@@ -10,9 +10,9 @@ import (
 	"net"
 )
 
-// guarded runs f, a function of the user's that is called name. A panic in it is an
-// error. When ctx ends f is left behind, as it need not look at ctx; late is then given
-// what it returns.
+// guarded runs f, a function of the user's; name is for errors. A panic in f becomes an error.
+// When ctx ends, guarded leaves f behind, because f need not look at ctx; if f then returns a
+// value without an error, late is called with it.
 func guarded[T any](ctx context.Context, name string, f func() (T, error), late func(T)) (T, error) {
 	type result struct {
 		value T
@@ -20,7 +20,7 @@ func guarded[T any](ctx context.Context, name string, f func() (T, error), late 
 	}
 	done := make(chan result, 1)
 	go func() {
-		r := result{err: fmt.Errorf("%s did not return", name)} // but ended its goroutine
+		r := result{err: fmt.Errorf("%s did not return", name)} // the result if f ends its goroutine
 		defer func() { done <- r }()
 		defer func() {
 			if p := recover(); p != nil {
@@ -45,8 +45,8 @@ func guarded[T any](ctx context.Context, name string, f func() (T, error), late 
 	}
 }
 
-// within dials. Not every dialer looks at its context, go-redis's own for TLS among them:
-// what is left behind ends by the dialer's own timeout.
+// within dials, and returns when ctx ends. Not every dialer looks at its context; go-redis's
+// own for TLS does not. A dialer that is left behind ends by its own timeout.
 func within(ctx context.Context, network, addr string, dial dialer) (net.Conn, error) {
 	conn, err := guarded(ctx, "Dialer", func() (net.Conn, error) { return dial(ctx, network, addr) },
 		func(conn net.Conn) { drop(conn) })

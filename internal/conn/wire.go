@@ -1,4 +1,4 @@
-// A wire: one connection to one server, and what is sent and heard on it.
+// A wire: one connection to one server, and what is sent and received on it.
 
 package conn
 
@@ -12,42 +12,41 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wire is one connection to one server, used by one goroutine at a time. It is made by
-// lane.connect and lasts as long as the connection.
+// wire is one connection to one server, used by one goroutine at a time. lane.connect makes it,
+// and it lasts as long as the connection.
 //
-// It is a go-redis client that never holds more than one connection, so that
-// the connection can be told apart: cutting a wire ends the request that is on
-// it, and no other.
+// It uses a go-redis client that never has more than one connection, so that cutting a wire
+// ends the request that is on it, and no other.
 type wire struct {
 	lane *lane
-	era  int64 // of the gate, when the dial began
+	era  int64 // the gate's era when the dial began
 	conn net.Conn
 
 	rdb   *redis.Client
 	held  *redis.Conn // the connection of rdb, kept between requests
-	since time.Time   // when it came out of rdb's pool
-	clock clock       // of the server at the other end
+	since time.Time   // when held came out of rdb's pool
+	clock clock       // the clock of the server at the other end
 
 	expires     time.Time // zero if never
 	credentials int64     // the version of the streamed credentials that the server has been told
 
-	proven bool        // a request was answered
-	broken atomic.Bool // of no use any more: the lane looks while a request is on the wire
+	proven bool        // true once a request was answered
+	broken atomic.Bool // of no more use; atomic because the lane looks while a request is on the wire
 
-	one      [1]*request     // the batch of a caller who sends by itself
-	batch    []*request      // the flusher's
-	commands []redis.Cmder   // of one pipeline
-	caller   context.Context // whose end is to cut the connection, while nothing sees to that
-	unwatch  func() bool     // undoes what does, once there is something
+	one      [1]*request     // the batch of a caller that sends by itself
+	batch    []*request      // the batch of flush
+	commands []redis.Cmder   // the commands of one pipeline
+	caller   context.Context // its end must cut the connection; nil if there is none, or once watch has arranged that
+	unwatch  func() bool     // undoes what watch has arranged; nil before
 }
 
-// errSpent says that the connection of a wire has gone while nobody used it.
-// go-redis would dial anew on the same client; but the next connection may lead
-// to another server, with another clock, so it is another wire.
+// errSpent says that the connection of a wire was closed while it was idle. go-redis would dial
+// again on the same client; but the next connection may lead to another server, with another
+// clock, so it must be another wire.
 var errSpent = errors.New("the connection was closed")
 
-// detached is what requests on a wire run under when no caller's context
-// bounds them: the wire's own timeouts do.
+// detached is the context of requests on a wire that no caller's context bounds: the wire's own
+// timeouts bound them.
 var detached = context.Background()
 
 // runOne is run for one request.
@@ -57,11 +56,10 @@ func (w *wire) runOne(ctx context.Context, r *request) {
 	w.one[0] = nil
 }
 
-// run sends the requests and takes in their answers. It returns those that were not
-// withdrawn before, whose callers are to be told. When ctx ends the connection is cut,
-// so that a frozen server cannot hold the caller, wherever the exchange stands:
-// writing or reading. Only while the server has had no time to answer yet is that
-// put off (see link).
+// run sends the requests and records their answers. It returns the requests that had not been
+// withdrawn; their callers must be told. When ctx ends, run cuts the connection, whether it is
+// writing or reading, so that a frozen server cannot hold the caller. Only while the server has
+// had no time to answer yet is the cut put off (see link).
 func (w *wire) run(ctx context.Context, batch ...*request) (answered []*request) {
 	if ctx != detached {
 		w.caller = ctx
@@ -77,7 +75,7 @@ func (w *wire) run(ctx context.Context, batch ...*request) (answered []*request)
 	return answered
 }
 
-// watch has the caller's end cut the connection from now on.
+// watch arranges that the end of the caller's context cuts the connection from now on.
 func (w *wire) watch() {
 	if w.caller == nil {
 		return
@@ -86,9 +84,9 @@ func (w *wire) watch() {
 	w.caller = nil
 }
 
-// send writes the requests in one pipeline, reads every reply, and takes in what
-// became of each request. It returns those that were not withdrawn before. ctx
-// bounds the I/O by its deadline.
+// send writes the requests in one pipeline, reads every reply, and records the outcome of each
+// request. It returns the requests that had not been withdrawn. ctx bounds the I/O by its
+// deadline.
 func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	now := time.Now()
 	live := batch[:0]
@@ -118,7 +116,7 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	return live
 }
 
-// judge decides what the outcome of an exchange says of the connection.
+// judge decides what the outcome of an exchange means for the connection.
 func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 	switch {
 	case stale(batch):
@@ -131,7 +129,7 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 		}
 	default:
 		if err != nil {
-			w.since = time.Time{} // go-redis may not want it any more, as after a MOVED to where it leads
+			w.since = time.Time{} // go-redis may refuse to use it again, as after a MOVED to the server that it leads to
 		}
 		if !w.proven {
 			w.proven = true
@@ -140,9 +138,9 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 	}
 }
 
-// lossBy returns how the wire has failed by that error. A connection that was made and then
-// closed says nothing of the next: the network may lose some, and a pause for each would keep
-// all callers waiting.
+// lossBy returns how the wire has failed, given the error. That a connection was made and then
+// closed says nothing about the next one: the network may lose some, and a pause for each would
+// keep all callers waiting.
 func (w *wire) lossBy(err error) loss {
 	if isTimeout(err) {
 		return silent
@@ -150,17 +148,16 @@ func (w *wire) lossBy(err error) loss {
 	return hungUp
 }
 
-// ended reports whether ctx has ended. Its deadline is go-redis's too, which may be the
-// first to see it pass.
+// ended reports whether ctx has ended. go-redis uses ctx's deadline too, and may be the first
+// to see it pass.
 func ended(ctx context.Context) bool {
 	deadline, bounded := ctx.Deadline()
 	return ctx.Err() != nil || bounded && !time.Now().Before(deadline)
 }
 
-// exchange sends the commands of the batch and reads their replies. If any is to
-// be replicated, it waits for the replicas on the same connection, once for all:
-// WAIT counts what its own connection has written. It waits for half of the time
-// in which a reply must come.
+// exchange sends the commands of the batch and reads their replies. If any of them must be
+// replicated, it waits for the replicas on the same connection, once for all: WAIT counts what
+// its own connection has written. It waits for half of the time in which a reply must come.
 func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) error {
 	replicas := 0
 	for _, r := range batch {
@@ -178,7 +175,7 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 	}
 	var acknowledged *redis.IntCmd
 	if replicas > 0 {
-		limit := max(1, (w.lane.options.ReadTimeout / 2).Milliseconds()) // WAIT takes 0 for ever
+		limit := max(1, (w.lane.options.ReadTimeout / 2).Milliseconds()) // WAIT takes 0 as "for ever"
 		acknowledged = redis.NewIntCmd(ctx, "wait", replicas, limit)
 		commands = append(commands, acknowledged)
 	}
@@ -195,8 +192,8 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 	return err
 }
 
-// stale reports whether the server answered as one that is no longer, or not
-// yet, the master, or as none at all.
+// stale reports whether the server answered that it is not the master (any more, or yet), or
+// answered nonsense.
 func stale(batch []*request) bool {
 	for _, r := range batch {
 		if r.err != nil && (isNoMaster(r.err) || errors.Is(r.err, errGarbled)) {

@@ -1,6 +1,5 @@
-// Package errs holds the sentinel errors that every floor of Holdfast returns.
-// Package lease, which users see, gives them their public names and says what
-// each means.
+// Package errs holds the sentinel errors that every floor of Holdfast returns. Package lease,
+// which users see, gives them their public names and says what each means.
 package errs
 
 import "errors"
@@ -24,11 +23,11 @@ var (
 
 	NotReplicated = errors.New("too few replicas have it")
 
-	// Expired is also Lost: a holder that looks for that stops its work.
+	// Expired also matches Lost, so that a holder that checks for Lost stops its work.
 	Expired error = special{"fixed lease over", Lost}
 )
 
-// special is an error that is another one too.
+// special is an error that also matches another one.
 type special struct {
 	text string
 	also error

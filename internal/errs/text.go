@@ -1,4 +1,4 @@
-// How an error reads: one prefix, and one line.
+// The text of an error: one prefix, on one line.
 
 package errs
 
@@ -11,21 +11,21 @@ import (
 
 const prefix = "holdfast: "
 
-// wrapped is an error with what was being done.
+// wrapped is an error together with the operation that failed.
 type wrapped struct {
 	op  string
 	err error
 }
 
-// Wrap adds to err what was being done. The text has one prefix, however many errors of
-// Holdfast are inside, and is one line.
+// Wrap adds to err the operation that failed. The text has the prefix once, however many errors
+// of Holdfast are inside, and is one line.
 func Wrap(op string, err error) error { return &wrapped{op, err} }
 
 func (w *wrapped) Error() string { return prefix + w.op + ": " + Plain(w.err) }
 
 func (w *wrapped) Unwrap() error { return w.err }
 
-// Bare returns the error that Wrap has made err of, or err where it has not.
+// Bare undoes Wrap: it returns the error that err wraps, or err itself if Wrap did not make it.
 func Bare(err error) error {
 	if w, ok := err.(*wrapped); ok {
 		return w.err
@@ -33,14 +33,15 @@ func Bare(err error) error {
 	return err
 }
 
-// Plain returns the text of err as a part of another: without the prefix, and on one line.
+// Plain returns the text of err for use inside another text: without the prefix, and on one
+// line.
 func Plain(err error) string {
 	text := strings.ReplaceAll(err.Error(), prefix, "")
 	return strings.ReplaceAll(text, "\n", "; ")
 }
 
-// Ended adds to the error of a wait that ctx ended the cause that was given to ctx, if
-// there is one.
+// Ended adds the cause with which ctx was cancelled to err, the error of a wait that ctx ended.
+// It returns err unchanged if ctx did not end it, or if err matches the cause already.
 func Ended(ctx context.Context, err error) error {
 	end, cause := ctx.Err(), context.Cause(ctx)
 	if err == nil || end == nil || !errors.Is(err, end) || errors.Is(err, cause) {

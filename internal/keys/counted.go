@@ -1,6 +1,6 @@
 package keys
 
-// Prefixes of what belongs to semaphores and latches. The redisson_ ones are
+// Prefixes of the keys and channels of semaphores and latches. The redisson_ ones are
 // Redisson's own.
 const (
 	semaphoreChannelPrefix = "redisson_sc"
@@ -13,18 +13,18 @@ const (
 	oddLatchChannelPrefix = "holdfast_latch_channel"
 )
 
-// Semaphore is where one counting semaphore lives.
+// Semaphore holds the keys and the channel of one counting semaphore.
 type Semaphore struct {
 	Permits string // how many permits are free: a string
 	All     string // how many there are in all
 	Calls   string // the beginning of the keys that record the calls of each Client
-	Channel string // where new permits are told
+	Channel string // on which new permits are announced
 }
 
-// ForSemaphore returns where the semaphore of that name lives. It takes the
-// names that ForLock takes, if Redisson keeps what belongs to them in their slot;
-// otherwise the error matches errs.BadArgument. A waiter in Java never polls, so it
-// would sleep for ever if permits were told elsewhere.
+// ForSemaphore returns the keys and the channel of the semaphore of that name. It takes the
+// names that ForLock takes, if Redisson's rule keeps the keys beside them in their slot;
+// otherwise the error matches errs.BadArgument. A waiter in Java never polls, so it would sleep
+// for ever if new permits were announced on another channel.
 func ForSemaphore(name string) (Semaphore, error) {
 	if err := CheckShared(name); err != nil {
 		return Semaphore{}, err
@@ -37,16 +37,16 @@ func ForSemaphore(name string) (Semaphore, error) {
 	}, nil
 }
 
-// Permits is where one semaphore with leased permits lives.
+// Permits holds the keys and the channel of one semaphore with leased permits.
 type Permits struct {
 	Available string // how many permits are free: a string
-	Taken     string // those that are not: a sorted set of ids by the ms of their expiry
+	Taken     string // the permits that are taken: a sorted set of ids by the ms of their expiry
 	Calls     string // the beginning of the keys that record the calls of each Client
-	Channel   string // where new permits are told
+	Channel   string // on which new permits are announced
 }
 
-// ForPermits returns where the permits of that name live. It takes the names
-// that ForSemaphore takes. On another there would be two sets of permits.
+// ForPermits returns the keys and the channel of the permits of that name. It takes the names
+// that ForSemaphore takes: for any other name Holdfast and Java would have two sets of permits.
 func ForPermits(name string) (Permits, error) {
 	at, err := ForSemaphore(name)
 	if err != nil {
@@ -60,20 +60,20 @@ func ForPermits(name string) (Permits, error) {
 	}, nil
 }
 
-// Latch is where one latch lives.
+// Latch holds the keys and the channels of one latch.
 type Latch struct {
 	Count       string // the count: a string
 	Generations string // how each generation ended
 	Calls       string // the beginning of the keys that record the calls of each Client
 
-	// Channel is where the end is told. Redisson puts braces around the name
-	// even if it has some, which takes the channel of such a name out of its
-	// slot. Where channels belong to slots Sharded takes its place; for names
-	// without braces they are the same.
+	// Channel is the channel on which the end of the count is announced. Redisson puts braces
+	// around the name even if the name has some, which takes the channel of such a name out of
+	// the name's slot. Where channels belong to slots, Sharded is used instead. For names
+	// without braces the two are the same.
 	Channel, Sharded string
 }
 
-// ForLatch returns where the latch of that name lives. It takes the names that
+// ForLatch returns the keys and the channels of the latch of that name. It takes the names that
 // ForLock takes.
 func ForLatch(name string) (Latch, error) {
 	if err := Check(name); err != nil {
@@ -93,8 +93,7 @@ func ForLatch(name string) (Latch, error) {
 	}, nil
 }
 
-// own returns a key, in the slot of name, for what only Holdfast knows. No two
-// names share it.
+// own returns a key of Holdfast's own, in the slot of name. No two names share it.
 func own(prefix, name string) string {
 	if braced(name) {
 		return prefix + ":{" + slotTag(Slot(name)) + "}:" + name

@@ -2,9 +2,8 @@ package keys
 
 import "strings"
 
-// What belongs to a fair lock beside what any lock has. It is Holdfast's own:
-// the queue that Redisson's fair lock keeps is another one, which nobody of
-// Holdfast looks at.
+// The prefixes of what a fair lock has beside the keys of every lock. They are Holdfast's own:
+// Redisson's fair lock keeps another queue, which Holdfast never reads.
 const (
 	queuePrefix = "holdfast_lock_queue"
 	alivePrefix = "holdfast_lock_alive"
@@ -12,17 +11,17 @@ const (
 	grantPrefix = "holdfast_lock_grant"
 )
 
-// FairLock is where one fair lock lives. The Lock is the same as that of the
-// plain lock of the name, so that they exclude each other.
+// FairLock holds the keys and channels of one fair lock. Its Lock is that of the plain lock of
+// the name, so the two exclude each other.
 type FairLock struct {
 	Lock
-	Queue string // who waits: a sorted set of owners by their number
-	Alive string // until when each counts as waiting: a sorted set of owners by ms
-	Open  string // stands while the lock is left to those outside the queue
-	Grant string // what the channel of each Client begins with, on which it hears of its grants
+	Queue string // the queue: a sorted set of waiting owners by their number
+	Alive string // until when each place counts: a sorted set of owners by ms
+	Open  string // exists while the lock is left to those outside the queue
+	Grant string // the beginning of each Client's own channel, on which it hears of its grants
 }
 
-// ForFairLock returns where the fair lock of that name lives. It takes the names
+// ForFairLock returns the keys and channels of the fair lock of that name. It takes the names
 // that ForLock takes.
 func ForFairLock(name string) (FairLock, error) {
 	if err := Check(name); err != nil {
@@ -31,8 +30,8 @@ func ForFairLock(name string) (FairLock, error) {
 	return FairLockAt(name), nil
 }
 
-// FairLockAt is ForFairLock for a name that has been checked. It is cheap, so that
-// a lock need not keep all of them: a process may have very many.
+// FairLockAt is ForFairLock for a name that has been checked. It is cheap, so a lock need not
+// store the keys: a process may have very many locks.
 func FairLockAt(name string) FairLock {
 	if braced(name) {
 		return FairLock{
@@ -53,7 +52,7 @@ func FairLockAt(name string) FairLock {
 	}
 }
 
-// QueueAt returns the queue and the channel alone of FairLockAt.
+// QueueAt returns the queue and the channel of FairLockAt alone.
 func QueueAt(name string) (queue, channel string) {
 	if braced(name) {
 		at := FairLockAt(name)
@@ -63,8 +62,8 @@ func QueueAt(name string) (queue, channel string) {
 	return at[0], at[1]
 }
 
-// besides returns what stands beside a name without braces under those prefixes,
-// all cut from one string.
+// besides returns the keys of those prefixes for a name without braces, all cut from one
+// string.
 func besides(name string, prefixes ...string) (keys [6]string) {
 	size := 0
 	for _, prefix := range prefixes {
@@ -86,9 +85,9 @@ func besides(name string, prefixes ...string) (keys [6]string) {
 	return keys
 }
 
-// Told returns a channel as it may be told: that on which a Client hears of its grants
-// ends in the Client's id, by which anybody could take its holds over, so only the
-// beginning of that is left.
+// Told returns a channel in a form that may be logged. The channel on which a Client hears of
+// its grants ends in the Client's id, with which anybody could take over its holds, so Told
+// keeps only the beginning of the id.
 func Told(channel string) string {
 	const id, short = len("00000000-0000-0000-0000-000000000000"), 8
 	at := strings.LastIndexByte(channel, ':') + 1

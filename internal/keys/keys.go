@@ -1,26 +1,25 @@
-// Package keys says where the things of a name live in Redis: which key holds
-// the lock, which its token, on which channel its release is told.
+// Package keys maps a name to its keys and channels in Redis: which key holds the lock, which
+// its token, and which channel announces its release.
 //
-// The rule is Redisson's, so that a Java process finds the same keys. The lock
-// itself is always at the very bytes of the name. What belongs to it stands
-// beside it, under a prefix, in the same hash slot of a Redis Cluster:
+// The rule is Redisson's, so a Java process finds the same keys. The key of the lock itself is
+// always the name, byte for byte. The keys that belong to the lock (its neighbours) have a
+// prefix before the name, and are in the same hash slot of a Redis Cluster:
 //
 //	name        "orders"      "{user7}:cart"
 //	lock        orders        {user7}:cart
 //	token       redisson_lock_token:{orders}       redisson_lock_token:{user7}:cart
 //	channel     redisson_lock__channel:{orders}    redisson_lock__channel:{user7}:cart
 //
-// Redisson's rule only asks whether the name contains "{", and so leaves the
-// slot for names with odd braces ("a}b", "a{", "a{}b"). For those, and for
-// those alone, the neighbours go to
+// Redisson's rule only checks whether the name contains "{", and so leaves the slot for names
+// with odd braces ("a}b", "a{", "a{}b"). For those names alone, the neighbours go to
 //
 //	holdfast_lock_token:{N}:a}b
 //
-// where N is the smallest decimal number whose slot is the name's. Exclusion
-// with Java still holds on such a name, because the lock's key is the same; only
-// the wake-up does not cross. Holdfast polls then; Java sleeps to the end of the
-// lease that it saw. What would be wrong on such a name, not only slow, is
-// refused: see CheckShared.
+// where N is the smallest decimal number whose slot is the name's. Holdfast and Java still
+// exclude each other on such a name, because the lock's key is the same; only the wake-up
+// messages do not cross. Holdfast polls then; Java sleeps to the end of the lease that it saw.
+// Where such a name would make something wrong, and not only slow, the name is refused: see
+// CheckShared.
 package keys
 
 import (
@@ -41,23 +40,23 @@ const (
 	oddChannelPrefix = "holdfast_lock_channel"
 )
 
-// reserved are the beginnings that no name may have: a lock of such a name
-// would be another lock's neighbour.
+// reserved are the prefixes that no name may have: the key of such a lock would be another
+// lock's neighbour.
 var reserved = [...]string{
 	tokenPrefix + ":",
 	"redisson_lock_queue:", "redisson_lock_timeout:", "redisson_unlock_latch:",
 	"holdfast_",
 }
 
-// Lock is where one lock lives.
+// Lock holds the keys and the channel of one lock.
 type Lock struct {
 	Hash    string // the lock itself: a hash {holder: count} with an expiry
-	Token   string // the last fencing token given
-	Channel string // where an open release is told
+	Token   string // the last fencing token that was given
+	Channel string // on which an open release is announced
 }
 
-// ForLock returns where the lock of that name lives. The name may be any bytes
-// but none, and may not begin as a neighbour's key does ("redisson_lock_token:",
+// ForLock returns the keys and the channel of the lock of that name. The name may be any bytes,
+// but not empty, and may not begin as a neighbour's key does ("redisson_lock_token:",
 // "holdfast_" and so on); otherwise the error matches errs.BadArgument.
 func ForLock(name string) (Lock, error) {
 	if err := Check(name); err != nil {
@@ -66,8 +65,7 @@ func ForLock(name string) (Lock, error) {
 	return lockAt(name), nil
 }
 
-// TokenAt returns where the token of the lock of that name is. The name has been
-// checked.
+// TokenAt returns the key of the token of the lock of that name, which has been checked.
 func TokenAt(name string) string {
 	if braced(name) {
 		return lockAt(name).Token
@@ -77,7 +75,7 @@ func TokenAt(name string) string {
 
 // lockAt is ForLock for a name that has been checked.
 func lockAt(name string) Lock {
-	// Not by slot numbers: two may be the same by chance, for one prefix only.
+	// Comparing slot numbers would not do: they may agree by chance, for one prefix only.
 	if token := neighbour(tokenPrefix, name); hashed(token) == hashed(name) {
 		return Lock{Hash: name, Token: token, Channel: neighbour(channelPrefix, name)}
 	}
@@ -89,17 +87,17 @@ func lockAt(name string) Lock {
 	}
 }
 
-// braced reports whether there are braces in the name, which say, or seem to say,
-// what its slot is.
+// braced reports whether the name has braces, which decide its slot, or look as if they did.
 func braced(name string) bool { return strings.ContainsAny(name, "{}") }
 
-// ForStripes returns the key at which the number of a name's stripes stands. Its
-// slot does not matter.
+// ForStripes returns the key that holds the number of stripes of a name. Its slot does not
+// matter.
 func ForStripes(name string) (string, error) {
 	return "holdfast_stripes:" + name, Check(name)
 }
 
-// Check says whether name can be the name of a synchronizer.
+// Check returns an error that matches errs.BadArgument if name cannot be the name of a
+// synchronizer.
 func Check(name string) error {
 	if name == "" {
 		return fmt.Errorf("the name is empty: %w", errs.BadArgument)
@@ -112,8 +110,8 @@ func Check(name string) error {
 	return nil
 }
 
-// CheckShared is Check for what Redisson must find too, beside the name itself: its rule
-// must keep that in the name's slot.
+// CheckShared is Check for synchronizers whose neighbours Redisson must find too: Redisson's
+// rule must keep the neighbours in the name's slot.
 func CheckShared(name string) error {
 	if err := Check(name); err != nil {
 		return err
@@ -137,8 +135,8 @@ func slotTag(slot int) string {
 	return strconv.Itoa(int(slotTags()[slot]))
 }
 
-// slotTags finds a number for every slot. It takes some milliseconds, so it is
-// done once and only when a name with odd braces turns up.
+// slotTags finds a number for every slot. That takes some milliseconds, so it is done once, and
+// only when a name with odd braces turns up.
 var slotTags = sync.OnceValue(func() *[Slots]int32 {
 	var tags [Slots]int32
 	var found [Slots]bool

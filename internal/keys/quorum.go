@@ -1,5 +1,5 @@
 package keys
 
-// QuorumMarker is the key by which a server of a quorum is known to have kept its
-// data. No name maps to it, since all that begins with "holdfast_" is reserved.
+// QuorumMarker is the key by which a server of a Quorum shows that it still has its data. No
+// name maps to it, since names that begin with "holdfast_" are reserved.
 const QuorumMarker = "holdfast_quorum"

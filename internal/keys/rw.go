@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// What belongs to a read/write lock, beside what any lock has. The marks are
-// Holdfast's own; Java does not look at them. So no two names share them, as they
-// share what is at Redisson's neighbours.
+// The prefixes of what a read/write lock has beside the keys of every lock. The marks of
+// waiters are Holdfast's own; Java does not look at them. So each name can have marks of its
+// own, where Redisson's rule lets names share their neighbours.
 const (
 	rwChannelPrefix = "redisson_rwlock"
 	readersPrefix   = "holdfast_rw_readers"
@@ -16,12 +16,12 @@ const (
 	waitingPrefix   = "holdfast_rw_waiting"
 )
 
-// RW is where one read/write lock lives.
+// RW holds the keys and the channel of one read/write lock.
 type RW struct {
 	Hash    string // the lock itself: a hash {mode, holder: count} with an expiry
 	Token   string // the last fencing token given to a writer
-	Channel string // where a release is told
-	// Timeouts is what the key of each read hold begins with:
+	Channel string // on which a release is announced
+	// Timeouts is the beginning of the key of each read hold:
 	// <Timeouts><holder>:rwlock_timeout:<i>.
 	Timeouts string
 
@@ -30,12 +30,12 @@ type RW struct {
 	Waiting string // sorted set {waiting owner: until when it counts}
 }
 
-// ForRW returns where the read/write lock of that name lives. Beyond what
-// ForLock asks, Redisson's own rule must keep what belongs to the lock in the
-// name's slot; otherwise the error matches errs.BadArgument. It cannot be put
-// elsewhere, as for the plain lock: each side decides by the keys of the read
-// holds whether a reader is alive, so that one that looks in another place than
-// Java would drop readers that hold the lock.
+// ForRW returns the keys and the channel of the read/write lock of that name. It takes the
+// names that ForLock takes, if Redisson's own rule keeps the keys beside them in their slot;
+// otherwise the error matches errs.BadArgument. Unlike those of a plain lock, these keys cannot
+// be put elsewhere: both sides look at the keys of the read holds to decide whether a reader is
+// alive. If Holdfast looked in another place than Java, it would drop readers that hold the
+// lock.
 func ForRW(name string) (RW, error) {
 	if err := Check(name); err != nil {
 		return RW{}, err

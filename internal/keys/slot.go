@@ -7,10 +7,9 @@ import "strings"
 // Slots is the number of hash slots of a Redis Cluster.
 const Slots = 16384
 
-// Slot returns the hash slot of key, by the rule of the Redis Cluster
-// specification: CRC16 of the hash tag where the key has one, of the whole key
-// otherwise. A tag is what stands between the first "{" and the next "}",
-// unless that is nothing.
+// Slot returns the hash slot of key by the rule of the Redis Cluster specification: the CRC16
+// of the key's hash tag if it has one, of the whole key otherwise. The tag is the text between
+// the first "{" and the next "}", unless that text is empty.
 func Slot(key string) int {
 	return int(crc16(hashed(key)) % Slots)
 }

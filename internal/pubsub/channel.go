@@ -1,5 +1,5 @@
-// A channel is what the service knows of one Redis channel: who listens, and
-// how far its subscription has come.
+// A channel is what the service knows about one Redis channel: its listeners, and the stage of
+// its subscription.
 
 package pubsub
 
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stage is the state of a channel; the package comment tells of each.
+// stage is the state of a channel; the package comment explains each.
 type stage int
 
 const (
@@ -23,25 +23,25 @@ const (
 // channel is guarded by Service.mu.
 type channel struct {
 	name  string
-	seats []*seat // who listens
+	seats []*seat // the listeners
 	stage stage
 	node  *node // set when queued, asked or live
 
-	idleSince time.Time // when the last seat was given up
-	retryAt   time.Time // when unplaced: not to be routed before
-	liveSince time.Time // when live
-	failures  int       // in a row
-	lost      bool      // has been live, and is not live again yet
-	alone     bool      // refused in company for want of rights: asked for by itself
-	denied    bool      // refused when alone, and logged
+	idleSince time.Time // when the last listener left
+	retryAt   time.Time // if unplaced: it must not be routed before
+	liveSince time.Time // if live: since when
+	failures  int       // how many in a row
+	lost      bool      // it was live, and is not live again yet
+	alone     bool      // refused together with others for want of rights: subscribed to in a command of its own
+	denied    bool      // refused in a command of its own, and logged
 
-	// An idle channel has an alarm not later than the end of its linger, an
-	// unplaced one not later than retryAt. It may ring for nothing.
+	// An idle channel has an alarm not later than the end of its linger, an unplaced one not
+	// later than retryAt. An alarm may ring without need.
 	ringAt time.Time
 	alarm  int // index in Service.alarms, or -1
 }
 
-// channel returns the entry for name, made and due for routing if there is none.
+// channel returns the entry for name. If there is none, it makes one that is due for routing.
 func (s *Service) channel(name string) *channel {
 	ch := s.channels[name]
 	if ch == nil {
@@ -77,7 +77,8 @@ func (ch *channel) signal() {
 	}
 }
 
-// deliver signals what a message has said, unless it is for others.
+// deliver records the payload for each listener and signals it, unless the message is for
+// others.
 func (ch *channel) deliver(payload string) {
 	if payload == ForOthers {
 		return
@@ -88,7 +89,7 @@ func (ch *channel) deliver(payload string) {
 	ch.signal()
 }
 
-// arm has the router look at ch at the given time, or earlier.
+// arm makes the router look at ch at the given time, or earlier.
 func (s *Service) arm(ch *channel, at time.Time) {
 	switch {
 	case ch.alarm < 0:
@@ -105,7 +106,7 @@ func (s *Service) arm(ch *channel, at time.Time) {
 	}
 }
 
-// alarms is a heap of channels, the first to ring on top.
+// alarms is a heap of channels, with the first to ring on top.
 type alarms []*channel
 
 func (a alarms) Len() int           { return len(a) }

@@ -1,5 +1,4 @@
-// A command is what a node has to write, and what it has written and not been
-// answered yet.
+// A command that a node has to write, or has written and that is not answered yet.
 
 package pubsub
 
@@ -11,11 +10,10 @@ import (
 )
 
 const (
-	// batch is the most channels that one command names.
+	// batch is the largest number of channels that one command names.
 	batch = 100
-	// window is the most commands of a node that are without answer. Two keep
-	// the connection busy, and whatever comes up meanwhile gathers into the
-	// next one.
+	// window is the largest number of unanswered commands of a node. Two keep the connection
+	// busy, and channels that come up meanwhile gather into the next command.
 	window = 2
 )
 
@@ -27,18 +25,18 @@ const (
 	unsubscribe
 )
 
-// command is guarded by Service.mu, but for what is set before it is sent.
+// command is guarded by Service.mu, except for the fields that are set before it is sent.
 type command struct {
 	verb  verb
 	names []string // as written
 
 	sentAt   time.Time
-	channels []*channel // of subscribe: those not yet confirmed
-	leaving  []string   // of unsubscribe: those not yet confirmed
+	channels []*channel // for subscribe: the channels not yet confirmed
+	leaving  []string   // for unsubscribe: the names not yet confirmed
 }
 
-// backlog is what a node is yet to write, by slot: a command never names two.
-// In classic mode every channel counts as of slot 0.
+// backlog holds what a node has still to write, by slot: a command never names two slots. In
+// classic mode every channel counts as of slot 0.
 type backlog struct {
 	sharded bool
 	leave   map[int][]string
@@ -71,8 +69,8 @@ func (b *backlog) addLeave(name string) {
 	b.leave[slot] = append(b.leave[slot], name)
 }
 
-// take returns the next command for n, or nil. A channel may be left and, for
-// a later listener, joined again: so everything is left first.
+// take returns the next command for n, or nil. All channels to be left come first: a channel
+// may be left and then joined again for a later listener.
 func (b *backlog) take(n *node) *command {
 	if names := takeBatch(b.leave); len(names) > 0 {
 		return &command{verb: unsubscribe, names: names, leaving: slices.Clone(names)}
@@ -87,7 +85,7 @@ func (b *backlog) take(n *node) *command {
 		}
 		cmd := &command{verb: subscribe}
 		for _, ch := range channels {
-			// It may have gone, or have been queued elsewhere, since.
+			// The channel may have gone since, or have been queued elsewhere.
 			if ch.stage == queued && ch.node == n {
 				ch.stage = asked
 				cmd.channels = append(cmd.channels, ch)
@@ -100,7 +98,7 @@ func (b *backlog) take(n *node) *command {
 	}
 }
 
-// takeBatch takes up to a batch of one slot's share.
+// takeBatch takes up to batch elements of one slot.
 func takeBatch[T any](slots map[int][]T) []T {
 	for slot, all := range slots {
 		if len(all) <= batch {

@@ -1,5 +1,4 @@
-// A node is one subscription connection to one server, for as long as that
-// connection lasts.
+// A node is one subscription connection to one server, for as long as that connection lasts.
 
 package pubsub
 
@@ -20,17 +19,17 @@ var (
 type node struct {
 	service *Service
 	home    string
-	wake    chan struct{} // tells run that there is something to write; capacity 1
+	wake    chan struct{} // tells write that there is something to write; capacity 1
 
 	// Guarded by Service.mu.
-	channels map[*channel]struct{} // those placed here
+	channels map[*channel]struct{} // the channels placed here
 	backlog  backlog
-	sent     []*command // without answer yet, the oldest first
+	sent     []*command // not answered yet, the oldest first
 	heard    time.Time  // when the last reply or message came
-	retired  bool       // has no channels and gets no more
-	restored bool       // has told Reconnected
+	retired  bool       // it has no channels and gets no more
+	restored bool       // it has called Reconnected
 
-	suspected bool // to be sent a PING now
+	suspected bool // it must send a PING now
 }
 
 func newNode(s *Service, home string, sharded bool) *node {
@@ -51,14 +50,13 @@ func (n *node) enqueue(ch *channel) {
 	poke(n.wake)
 }
 
-// unsubscribe has the server forget ch. It is called under Service.mu.
+// unsubscribe makes n unsubscribe from ch. It is called under Service.mu.
 func (n *node) unsubscribe(ch *channel) {
 	n.backlog.addLeave(ch.name)
 	poke(n.wake)
 }
 
-// release takes ch off n, which ends with its last channel. It is called under
-// Service.mu.
+// release takes ch off n. With its last channel n ends. It is called under Service.mu.
 func (n *node) release(ch *channel) {
 	ch.node = nil
 	delete(n.channels, ch)
@@ -72,8 +70,8 @@ func (n *node) release(ch *channel) {
 	poke(n.wake)
 }
 
-// run connects and serves until the connection fails or is not needed any more,
-// and then gives the channels back to the router.
+// run connects and serves until the connection fails or is no longer needed, and then gives the
+// channels back to the router.
 func (n *node) run() {
 	n.fail(n.serve())
 }
@@ -102,7 +100,7 @@ func (n *node) serve() error {
 	return cmp.Or(writeErr, readErr)
 }
 
-// begin accounts for the PING by which the connection was opened.
+// begin records the PING with which the connection was opened.
 func (n *node) begin(now time.Time) {
 	n.service.mu.Lock()
 	defer n.service.mu.Unlock()
@@ -110,8 +108,8 @@ func (n *node) begin(now time.Time) {
 	n.sent = append(n.sent, &command{verb: ping, sentAt: now})
 }
 
-// write sends what is to be sent, until that fails, the reader has ended, the
-// server is silent for too long, or the node is retired.
+// write sends the node's commands until a write fails, the reader has ended, the server is
+// silent for too long, or the node is retired.
 func (n *node) write(w *wire, readerEnded <-chan struct{}) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -136,8 +134,8 @@ func (n *node) write(w *wire, readerEnded <-chan struct{}) error {
 	}
 }
 
-// next returns the command to write now, entered as sent, since its answer may
-// come before the write returns. Without one it returns how long to wait.
+// next returns the command to write now. It enters the command as sent already, because the
+// answer may come before the write returns. If there is none, it returns how long to wait.
 func (n *node) next(now time.Time) (*command, time.Duration, error) {
 	cfg := &n.service.cfg
 	n.service.mu.Lock()

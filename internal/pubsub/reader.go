@@ -1,4 +1,4 @@
-// The reader of a node takes replies and messages off the connection.
+// The reader of a node: it takes replies and messages from the connection.
 
 package pubsub
 
@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// read handles what comes on w until w fails or says what makes no sense.
+// read handles replies and messages from w until w fails, or sends something that makes no
+// sense.
 func (n *node) read(w *wire) error {
 	for {
 		frame, err := w.receive()
@@ -59,8 +60,8 @@ func (n *node) subscription(frame *redis.Subscription, now time.Time) error {
 	return fmt.Errorf("%w: %s of %q", errOutOfStep, frame.Kind, keys.Told(frame.Channel))
 }
 
-// joined makes the channel live, and tells Reconnected of the first one that
-// this connection has restored.
+// joined makes the channel live, and calls Reconnected for the first channel that this
+// connection has restored.
 func (n *node) joined(name string, now time.Time) error {
 	restored, err := n.confirm(name, now)
 	if restored && n.service.cfg.Reconnected != nil {
@@ -97,8 +98,8 @@ func (n *node) confirm(name string, now time.Time) (restored bool, err error) {
 	return restored, nil
 }
 
-// left takes note that the server has unsubscribed the channel. Unasked, it
-// does so when the channel's slot moves.
+// left records that the server has unsubscribed the channel. The server does so without being
+// asked when the channel's slot moves.
 func (n *node) left(name string, now time.Time) {
 	s := n.service
 	s.mu.Lock()
@@ -130,9 +131,9 @@ func (n *node) pong(now time.Time) error {
 	return nil
 }
 
-// refused handles an error reply, which answers the oldest command. To PING and
-// UNSUBSCRIBE it is as good as any answer: the one shows that the server is
-// there, the other comes when the slot has moved, and the channel with it.
+// refused handles an error reply, which answers the oldest command. To a PING or an UNSUBSCRIBE
+// it is an answer like any other: to a PING it shows that the server is there; to an
+// UNSUBSCRIBE it comes when the slot has moved, and the channel with it.
 func (n *node) refused(refusal redis.Error, now time.Time) error {
 	s := n.service
 	s.mu.Lock()
@@ -169,8 +170,8 @@ func (n *node) refused(refusal redis.Error, now time.Time) error {
 	return nil
 }
 
-// askAlone queues each of the channels for a command of its own: one of them
-// must not have all refused.
+// askAlone queues each of the channels for a command of its own, so that one of them cannot
+// have all of them refused.
 func (n *node) askAlone(channels []*channel) {
 	for _, ch := range channels {
 		ch.alone = true
@@ -178,7 +179,8 @@ func (n *node) askAlone(channels []*channel) {
 	}
 }
 
-// deny puts ch off for long. It reports whether that is news.
+// deny postpones ch for DeniedBackoff, or forgets it if it has no listeners. It reports whether
+// the refusal is news.
 func (s *Service) deny(ch *channel, now time.Time) (news bool) {
 	news = !ch.denied
 	ch.denied = true
@@ -190,8 +192,8 @@ func (s *Service) deny(ch *channel, now time.Time) (news bool) {
 	return news
 }
 
-// oldest returns the command that the next reply answers, or nil if that is not
-// one of the given kind.
+// oldest returns the command that the next reply answers, or nil if that command is not of the
+// given kind.
 func (n *node) oldest(v verb) *command {
 	if len(n.sent) == 0 || n.sent[0].verb != v {
 		return nil
@@ -199,12 +201,12 @@ func (n *node) oldest(v verb) *command {
 	return n.sent[0]
 }
 
-// answered drops the oldest command, so that the next can be sent.
+// answered drops the oldest command, so that the next one can be sent.
 func (n *node) answered() {
 	n.sent = slices.Delete(n.sent, 0, 1)
 	poke(n.wake)
 }
 
-// askedAt reports whether n still has to make ch live. While the command was on
+// askedAt reports whether n is still the node that must make ch live. While the command was on
 // its way, ch may have gone, or have been sent elsewhere.
 func (ch *channel) askedAt(n *node) bool { return ch.stage == asked && ch.node == n }

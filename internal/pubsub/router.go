@@ -1,5 +1,5 @@
-// The router is the goroutine that finds a home for each channel, again after
-// each failure, and ends the lingers.
+// The router is the goroutine that finds a home for each channel, again after each failure, and
+// ends the lingers.
 
 package pubsub
 
@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// quietPeriod is how long a kind of trouble is logged at debug level after it
-// was logged as a warning.
+// quietPeriod is how long a kind of trouble is logged at debug level after it was logged as a
+// warning.
 const quietPeriod = 10 * time.Second
 
 func (s *Service) route() {
@@ -38,8 +38,8 @@ func (s *Service) route() {
 	}
 }
 
-// due ends the lingers that are over. It returns the channels that are now to
-// be routed, and the homes that have failed since it was last called.
+// due ends the lingers that are over. It returns the channels that must now be routed, and the
+// homes that have failed since the last call of due.
 func (s *Service) due(now time.Time) (route []*channel, stale map[string]struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,9 +78,9 @@ func (s *Service) setTimer(timer *time.Timer) {
 	timer.Reset(time.Until(s.alarms[0].ringAt))
 }
 
-// findHomes places each of the channels, or sets the time to try it again. When
-// one of them uses up the time of all, those behind it were not asked for and
-// are due at once: the slow one backs off, so it cannot hold them up for ever.
+// findHomes places each of the channels, or sets the time to try it again. If one channel uses
+// up the time of all, the source was not asked about the channels behind it, and they are due
+// at once. The slow one backs off, so it cannot hold them up for ever.
 func (s *Service) findHomes(channels []*channel) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.cfg.ConnectTimeout)
 	defer cancel()
@@ -104,7 +104,7 @@ func (s *Service) findHomes(channels []*channel) {
 	}
 }
 
-// place puts ch on the node for home, which is started if there is none.
+// place puts ch on the node for home, and starts that node if there is none.
 func (s *Service) place(ch *channel, home string, sharded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,9 +143,9 @@ func (s *Service) unroutable(channels []*channel, err error) {
 	}
 }
 
-// retry takes the channels off their nodes and sets the time at which each is
-// routed again, or forgets it if nobody listens. Channels that fail together
-// are retried together, so that they fill one command again.
+// retry takes the channels off their nodes and sets the time at which each is routed again. It
+// forgets a channel without listeners. Channels that fail together are retried together, so
+// that they fill one command again.
 func (s *Service) retry(channels []*channel, now time.Time) {
 	jitter := 1 - rand.Float64()/2
 	for _, ch := range channels {
@@ -155,8 +155,8 @@ func (s *Service) retry(channels []*channel, now time.Time) {
 		}
 		if ch.stage == live {
 			ch.lost = true
-			// Only a channel that has stayed live for a while starts afresh: a
-			// server that confirms and then hangs up must not be hammered.
+			// Only a channel that has stayed live for a while starts afresh: a server that
+			// confirms and then hangs up must not be hammered.
 			if now.Sub(ch.liveSince) >= s.cfg.MaxBackoff {
 				ch.failures = 0
 			}
@@ -180,7 +180,7 @@ func (s *Service) unplace(ch *channel, at time.Time) {
 	s.arm(ch, at)
 }
 
-// forget ends ch, which nobody listens to.
+// forget ends ch, which has no listeners.
 func (s *Service) forget(ch *channel) {
 	delete(s.channels, ch.name)
 	if n := ch.node; n != nil {
@@ -200,7 +200,8 @@ type throttle struct {
 	until time.Time
 }
 
-// level is that at which to log now: a warning, then debug for a while.
+// level returns the level at which to log now: a warning the first time, then debug for
+// quietPeriod.
 func (t *throttle) level(now time.Time) slog.Level {
 	if now.Before(t.until) {
 		return slog.LevelDebug

@@ -1,4 +1,4 @@
-// A Subscription is one owner's wake-up.
+// A Subscription is the wake-up of one owner.
 
 package pubsub
 
@@ -20,12 +20,12 @@ type seat struct {
 	index   int // in channel.seats
 }
 
-// C returns the channel that carries the wake-ups: at most one is pending,
-// whatever it stands for. It is never closed.
+// C returns the channel that carries the wake-ups. At most one is pending, however many events
+// it stands for. The channel is never closed.
 func (sub *Subscription) C() <-chan struct{} { return sub.signal }
 
-// Last returns what the latest message said that was not read yet; "" if there is
-// none. Earlier ones are lost.
+// Last returns the payload of the latest message, if it was not read yet; "" otherwise. Earlier
+// payloads are lost.
 func (sub *Subscription) Last() string {
 	sub.service.mu.Lock()
 	defer sub.service.mu.Unlock()
@@ -34,9 +34,9 @@ func (sub *Subscription) Last() string {
 	return last
 }
 
-// Suspect says that the owner found by itself what a message should have told it.
-// Each connection that carries one of its channels is sent a PING, at once unless
-// an answer is due on it anyway, so that a dead one is replaced after PongTimeout.
+// Suspect says that the owner found out by itself something that a message should have told it.
+// Each connection that carries one of its channels is then sent a PING, at once unless an
+// answer is due on it anyway, so that a dead connection is replaced after PongTimeout.
 func (sub *Subscription) Suspect() {
 	s := sub.service
 	s.mu.Lock()
@@ -50,9 +50,8 @@ func (sub *Subscription) Suspect() {
 	}
 }
 
-// Close ends the Subscription: it is not signalled any more. A channel stays
-// subscribed for the linger when this was its last one. A second Close does
-// nothing.
+// Close ends the Subscription: it is not signalled any more. A channel that has lost its last
+// Subscription stays subscribed for the linger. A second Close does nothing.
 func (sub *Subscription) Close() {
 	s := sub.service
 	s.mu.Lock()

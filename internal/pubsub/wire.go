@@ -1,5 +1,5 @@
-// A wire is one go-redis subscription connection, made to last no longer than
-// its TCP connection and to be cut from outside.
+// A wire is one go-redis subscription connection. It lasts no longer than its TCP connection,
+// and can be cut from outside.
 
 package pubsub
 
@@ -18,10 +18,10 @@ var (
 	errNoRedial = errors.New("connection is not replaced in place")
 )
 
-// wire is a redis.PubSub with two differences. It never reconnects by itself:
-// once it is open, it refuses to dial. And when its context ends, its network
-// connection is closed underneath, which ends every call at once, whatever the
-// server does; go-redis's Close would first wait for the call in progress.
+// wire is a redis.PubSub with two differences. It never reconnects by itself: once it is open,
+// it refuses to dial. And when its context ends, its network connection is closed underneath,
+// which ends every call at once, whatever the server does; go-redis's Close would first wait
+// for the call in progress.
 type wire struct {
 	ctx    context.Context // ends with the wire
 	cancel context.CancelCauseFunc
@@ -34,12 +34,12 @@ type wire struct {
 	severed chan struct{} // closed when the network connections are
 
 	mu     sync.Mutex
-	sealed bool       // no more dialling
+	sealed bool       // it refuses to dial
 	conns  []net.Conn // dialled, to be closed by sever
 }
 
-// openWire dials, and sends the PING that makes go-redis do so; its answer is
-// left to the reader. It takes over client, also when it fails.
+// openWire sends a PING, which makes go-redis dial; the reader takes its answer. openWire takes
+// over client, even when it fails.
 func openWire(ctx context.Context, client *redis.Client, sharded bool, cfg Config) (*wire, error) {
 	w := &wire{client: client, sharded: sharded, limit: cfg.PongTimeout, severed: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
@@ -78,14 +78,14 @@ func (w *wire) send(v verb, names []string) error {
 	}
 }
 
-// receive returns the next reply or message. It has no timeout, since one that
-// comes amid a reply would leave go-redis reading from the middle of it; who
-// finds the wait too long closes the wire.
+// receive returns the next reply or message. It has no timeout, because a timeout amid a reply
+// would leave go-redis reading from the middle of it. A caller that finds the wait too long
+// closes the wire.
 func (w *wire) receive() (any, error) {
 	return w.pubsub.Receive(w.ctx)
 }
 
-// close ends the wire and the calls in progress on it.
+// close ends the wire, and the calls in progress on it.
 func (w *wire) close() {
 	w.cancel(nil)
 	<-w.severed
@@ -108,7 +108,7 @@ func (w *wire) sever() {
 	w.mu.Unlock()
 
 	for _, conn := range conns {
-		// TLS would write an alert first, and wait for a frozen peer.
+		// Closing the TLS connection would first write an alert, and wait for a frozen peer.
 		if layered, ok := conn.(interface{ NetConn() net.Conn }); ok {
 			conn = layered.NetConn()
 		}
@@ -116,7 +116,7 @@ func (w *wire) sever() {
 	}
 }
 
-// DialHook implements redis.Hook: it keeps hold of the network connection.
+// DialHook implements redis.Hook: it records the network connection.
 func (w *wire) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		w.mu.Lock()

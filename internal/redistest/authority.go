@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// Authority signs certificates for one test. They are for the loopback addresses, and
-// for an hour.
+// Authority signs certificates for one test. They are for the loopback addresses, and valid for
+// an hour.
 type Authority struct {
 	Trust *x509.CertPool // holds the authority's own certificate
 
@@ -41,8 +41,8 @@ func NewAuthority(t testing.TB) *Authority {
 	return a
 }
 
-// Issue signs a certificate for the name, for servers and clients, writes it to the files
-// NAME.crt and NAME.key, and returns both.
+// Issue signs a certificate for the name, for use by servers and clients, writes it to the
+// files NAME.crt and NAME.key, and returns both as a pair.
 func (a *Authority) Issue(name string) tls.Certificate {
 	a.t.Helper()
 	a.issue(name, &x509.Certificate{
@@ -96,9 +96,9 @@ func (a *Authority) write(file, kind string, data []byte) {
 	}
 }
 
-// TLSServer starts a server, as [Server], that takes TLS on a port of its own as well,
-// and returns the address of that. It lets in any client, unless args have
-// --tls-auth-clients say otherwise.
+// TLSServer starts a server, as [Server] does, that also accepts TLS on a port of its own, and
+// returns that port's address. It lets in any client, unless --tls-auth-clients in args says
+// otherwise.
 func TLSServer(t testing.TB, a *Authority, args ...string) (s *Proc, addr string) {
 	t.Helper()
 	a.Issue("server")

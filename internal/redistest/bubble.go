@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 )
 
-// Bubble is synctest.Test. With the race detector the process runs one goroutine at a time
+// Bubble is synctest.Test. With the race detector, the process runs one goroutine at a time
 // meanwhile: all timers of a bubble share one state of the detector, and two that fire at once
-// crash the process (https://go.dev/issue/78156). What the detector finds does not depend
-// on that.
+// crash the process (https://go.dev/issue/78156). The detector finds the same races all the
+// same.
 func Bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	if RaceDetector {
@@ -23,7 +23,7 @@ func Bubble(t *testing.T, test func(t *testing.T)) {
 
 var oneProcessor processorLimit
 
-// processorLimit has the process run one goroutine at a time while anybody wants that.
+// processorLimit makes the process run one goroutine at a time while any test wants that.
 type processorLimit struct {
 	mu     sync.Mutex
 	takers int

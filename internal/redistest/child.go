@@ -1,5 +1,5 @@
-// A piece of the test binary as a process of its own, which can be killed and
-// stopped: the holders and waiters of process tests.
+// A part of the test binary that runs as a process of its own, which can be killed and stopped:
+// the holders and waiters of process tests.
 
 package redistest
 
@@ -32,8 +32,8 @@ func Child(name string, run func(*ChildContext)) ChildFunc {
 	return ChildFunc{name: name, run: run}
 }
 
-// ChildContext is what a child has to do with its parent: a line each way. Its
-// context ends when the parent closes the child's input or is gone.
+// ChildContext connects a child with its parent: each can send the other lines. Its context
+// ends when the parent closes the child's input or is gone.
 type ChildContext struct {
 	context.Context
 	lines *lineQueue
@@ -54,8 +54,8 @@ func runChild(name string, children []ChildFunc) int {
 	return 2
 }
 
-// readInput queues lines that nobody asks for yet, so that the end of the input
-// is seen at once.
+// readInput queues lines before they are asked for, so that the end of the input is noticed at
+// once.
 func readInput(lines *lineQueue, gone context.CancelFunc) {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		lines.add(in.Text())
@@ -69,9 +69,9 @@ func (c *ChildContext) Say(format string, args ...any) {
 	fmt.Fprintf(os.Stdout, format+"\n", args...)
 }
 
-// Next waits for a line of the parent; ok is false when no more will come.
+// Next waits for a line from the parent; ok is false when no more will come.
 func (c *ChildContext) Next() (line string, ok bool) {
-	// Not bound to the child's own context: what was sent before the end counts.
+	// Not bound to the child's own context: lines that were sent before the end count.
 	line, err := c.lines.next(context.Background())
 	return line, err == nil
 }
@@ -86,9 +86,9 @@ type ChildProc struct {
 	wg    sync.WaitGroup // the reader of its output
 }
 
-// Start runs the child called name, with env added to the environment, in a
-// new process that is killed when t ends, or when the test binary does. Its
-// standard error appears in t's log.
+// Start runs the child called name in a new process, with env added to the environment. The
+// process is killed when t ends, or when the test binary does. Its standard error appears in
+// t's log.
 func Start(t testing.TB, name string, env map[string]string) *ChildProc {
 	t.Helper()
 	exe, err := os.Executable()
@@ -164,8 +164,8 @@ func (c *ChildProc) Send(format string, args ...any) {
 // CloseInput ends the child's input, and so its context.
 func (c *ChildProc) CloseInput() { c.stdin.Close() }
 
-// Line returns the child's next line. It fails the test after a minute, or
-// when the child is gone and has said everything.
+// Line returns the child's next line. It fails the test after a minute, or when the child is
+// gone and all of its lines have been read.
 func (c *ChildProc) Line() string {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -187,7 +187,7 @@ func (c *ChildProc) Expect(prefix string) string {
 	}
 }
 
-// TryLine returns the child's next line if one comes within the time.
+// TryLine returns the child's next line, if one comes within that time.
 func (c *ChildProc) TryLine(within time.Duration) (line string, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -195,7 +195,7 @@ func (c *ChildProc) TryLine(within time.Duration) (line string, ok bool) {
 	return line, err == nil
 }
 
-// Kill ends the child with SIGKILL, also a frozen one, and returns when it is gone.
+// Kill ends the child with SIGKILL, even a frozen one, and returns when it is gone.
 func (c *ChildProc) Kill() {
 	if err := c.proc.kill(); err != nil {
 		c.t.Errorf("redistest: kill child %s: %v", c.name, err)
@@ -218,8 +218,8 @@ func (c *ChildProc) Thaw() {
 	}
 }
 
-// Wait returns when the child has ended by itself: nil for status 0. It fails
-// the test after a minute.
+// Wait returns when the child has ended by itself, with nil if its status was 0. It fails the
+// test after a minute.
 func (c *ChildProc) Wait() error {
 	c.t.Helper()
 	select {

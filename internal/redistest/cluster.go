@@ -20,7 +20,7 @@ const slots = 16384
 // the test and so belong to the test's own goroutine.
 type ClusterSet struct {
 	t       testing.TB
-	host    string // by which the nodes know each other
+	host    string // the address by which the nodes know each other
 	masters int
 	nodes   []*clusterNode
 }
@@ -40,15 +40,15 @@ func Cluster(t testing.TB, masters, replicas int, args ...string) *ClusterSet {
 	return cluster(t, "127.0.0.1", masters, replicas, args)
 }
 
-// IPv6Cluster is [Cluster] with nodes that know each other, and are told to clients, by
-// their addresses of IPv6.
+// IPv6Cluster is [Cluster] with nodes that know each other by IPv6 addresses, and report these
+// to clients.
 func IPv6Cluster(t testing.TB, masters, replicas int, args ...string) *ClusterSet {
 	t.Helper()
 	needsIPv6(t)
 	return cluster(t, "::1", masters, replicas, append(args, "--bind", "127.0.0.1", "::1"))
 }
 
-// needsIPv6 is [Missing] where the loopback interface has no IPv6.
+// needsIPv6 calls [Missing] if the loopback interface has no IPv6.
 func needsIPv6(t testing.TB) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "[::1]:0")
@@ -75,8 +75,8 @@ func cluster(t testing.TB, host string, masters, replicas int, args []string) *C
 	return c
 }
 
-// form gives the first nodes the slots, introduces all nodes to each other and
-// lets the rest follow the first in turn.
+// form gives the slots to the first nodes, introduces all nodes to each other, and makes the
+// rest follow the first nodes in turn.
 func (c *ClusterSet) form(masters int) {
 	c.t.Helper()
 	for i, n := range c.nodes {
@@ -123,7 +123,7 @@ func (c *ClusterSet) do(n *clusterNode, args ...any) any {
 	return reply
 }
 
-// try bounds the command, as the node may be frozen by the test at any time.
+// try runs a command with a time limit, because the test may have frozen the node.
 func (n *clusterNode) try(args ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -219,7 +219,8 @@ func (c *ClusterSet) MasterOf(key string) *Proc {
 	return c.masterOf(c.slot(key)).Proc
 }
 
-// slot asks a node rather than hash here: its rule for braces is what counts.
+// slot asks a node for key's slot, and does not hash here: the node's rule for braces is what
+// counts.
 func (c *ClusterSet) slot(key string) int {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -244,8 +245,8 @@ func (c *ClusterSet) masterOf(slot int) *clusterNode {
 	return owner
 }
 
-// owner asks each node about itself: others may not know yet. Of two that
-// claim the slot, as after the thaw of an old master, the later epoch is right.
+// owner asks each node about itself, because the other nodes may not know yet. If two claim the
+// slot, as after the thaw of an old master, the later epoch is right.
 func (c *ClusterSet) owner(slot int) *clusterNode {
 	var owner *clusterNode
 	last := -1
@@ -266,16 +267,16 @@ func (c *ClusterSet) owner(slot int) *clusterNode {
 	return owner
 }
 
-// Failover makes a replica of key's master the master by plan, losing nothing,
-// and returns it when all running nodes know and the old master follows it.
+// Failover makes a replica of key's master the master, as a planned failover that loses
+// nothing. It returns the replica when all running nodes know and the old master follows it.
 func (c *ClusterSet) Failover(key string) *Proc {
 	c.t.Helper()
 	slot := c.slot(key)
 	old := c.masterOf(slot)
 	replica := c.replicaOf(old)
 	Eventually(c.t, 2*patience, "planned failover", func() error {
-		// An error says that it is master already or not in sync yet; a vote
-		// may also fail without a word, so ask again after a while.
+		// An error means that the replica is the master already, or is not in sync yet. A vote
+		// may also fail without an error, so ask again after a while.
 		_, failoverErr := replica.try("CLUSTER", "FAILOVER")
 		return poll(10*time.Second, func() error {
 			if c.owner(slot) != replica {
@@ -328,8 +329,8 @@ func (c *ClusterSet) agree(slot int, owner *clusterNode) error {
 	})
 }
 
-// Settle waits until all running nodes find the cluster ok, each other alive and
-// the replicas in sync. All nodes have to run: one that is not back counts as failed.
+// Settle waits until all running nodes find the cluster ok and each other alive, and the
+// replicas are in sync. All nodes must be running: a node that is not back counts as failed.
 func (c *ClusterSet) Settle() {
 	c.t.Helper()
 	Eventually(c.t, patience, "the cluster is whole again", func() error {

@@ -1,4 +1,4 @@
-// What one cluster node says about all of them.
+// What one cluster node reports about all of them.
 
 package redistest
 
@@ -16,7 +16,7 @@ type nodeView struct {
 	ranges            []string
 }
 
-// view returns what the node says about all nodes.
+// view returns what the node reports about all nodes.
 func (n *clusterNode) view() ([]nodeView, error) {
 	reply, err := n.try("CLUSTER", "NODES")
 	if err != nil {

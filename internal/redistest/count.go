@@ -1,5 +1,5 @@
-// How big a big test is: full counts at night, a tenth of them otherwise, and less
-// under the race detector where all of the time is work.
+// The size of big tests: full counts at night, a tenth of them otherwise, and less under the
+// race detector if the test spends all of its time working.
 
 package redistest
 
@@ -17,9 +17,9 @@ func Count(t testing.TB, full int) int {
 	return part(full, 10)
 }
 
-// CountOfWork is Count for a loop that keeps every core busy. Under the race
-// detector it is a fiftieth: the detector looks at each access, not at the clock,
-// and sees in the first rounds what it sees in all of them.
+// CountOfWork is Count for a loop that keeps every core busy. Under the race detector it
+// returns a fiftieth: the detector looks at each access, not at the clock, and sees in the
+// first rounds what it sees in all of them.
 func CountOfWork(t testing.TB, full int) int {
 	t.Helper()
 	if RaceDetector {
@@ -28,9 +28,8 @@ func CountOfWork(t testing.TB, full int) int {
 	return part(full, 10)
 }
 
-// Sequences has rapid.Check play 1 000 sequences in t when HOLDFAST_LONG=1, otherwise a
-// tenth of them, and a twentieth under the race detector; as many as -rapid.checks says
-// if it is given.
+// Sequences makes rapid.Check play 1 000 sequences in t when HOLDFAST_LONG=1, otherwise a tenth
+// of them, and a twentieth under the race detector. If -rapid.checks is given, it wins.
 func Sequences(t testing.TB) {
 	t.Helper()
 	const checks = "rapid.checks"
@@ -51,9 +50,9 @@ func Sequences(t testing.TB) {
 	t.Cleanup(func() { _ = flag.Set(checks, f.DefValue) })
 }
 
-// Together has n tests that call t.Parallel run at a time, rather than one for
-// each core: for packages whose parallel tests wait for real time. -parallel wins.
-// It is called before [Main].
+// Together makes n tests that call t.Parallel run at a time, rather than one for each core. It
+// is for packages whose parallel tests wait for real time. The flag -parallel wins. Call it
+// before [Main].
 func Together(n int) {
 	testing.Init()
 	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {

@@ -1,4 +1,4 @@
-// What becomes of new connections to a FaultProxy.
+// How a FaultProxy receives new connections.
 
 package redistest
 
@@ -8,39 +8,40 @@ import "net"
 type Door int
 
 const (
-	// Open: they are served.
+	// Open: connections are served.
 	Open Door = iota
 
-	// Mute: they are accepted, and nothing is ever said on them, the handshake of TLS
-	// neither.
+	// Mute: connections are accepted, and nothing is ever sent on them, not even the TLS
+	// handshake.
 	Mute
 
-	// Slam: they are accepted and reset at once.
+	// Slam: connections are accepted and reset at once.
 	Slam
 
-	// Change: they are reset as soon as the client has said something: amid the handshake.
+	// Change: connections are reset as soon as the client has sent something, that is, amid the
+	// handshake.
 	Change
 
-	// Full: they are turned away as by a server that has too many clients.
+	// Full: connections are turned away, as by a server that has too many clients.
 	Full
 )
 
-// Receive has the proxy receive new connections so. Present ones are not touched.
-// Those that a [Mute] door keeps stay when it opens, until the client closes them or
-// [FaultProxy.Cut].
+// Receive sets how the proxy receives new connections. Present connections are not touched.
+// Connections that a [Mute] door keeps stay when it opens, until the client closes them or
+// [FaultProxy.Cut] does.
 func (p *FaultProxy) Receive(d Door) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.door = d
 }
 
-// admit says whether the connection is to be served. If not, it has ended.
+// admit reports whether the connection must be served. If not, the connection has ended.
 func (p *FaultProxy) admit(client net.Conn) bool {
 	p.mu.Lock()
 	door := p.door
 	if door == Open || p.closed {
 		p.mu.Unlock()
-		return true // of a closed proxy serve gets rid
+		return true // serve gets rid of a connection to a closed proxy
 	}
 	p.unserved[client] = true
 	p.mu.Unlock()
@@ -59,7 +60,7 @@ func (p *FaultProxy) admit(client net.Conn) bool {
 	case Slam:
 		reset(client)
 	case Full:
-		if p.road.tls == nil { // a server says it in plain text, or not at all
+		if p.road.tls == nil { // a server sends this in plain text, or not at all
 			client.Write([]byte("-ERR max number of clients reached\r\n"))
 		}
 	}
@@ -70,14 +71,14 @@ func (p *FaultProxy) admit(client net.Conn) bool {
 	return false
 }
 
-// reset has the connection end with RST in place of FIN, where it is one of TCP.
+// reset makes a TCP connection end with RST in place of FIN.
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		tcp.SetLinger(0)
 	}
 }
 
-// turnOut closes what doors keep.
+// turnOut closes the connections that doors keep.
 func (p *FaultProxy) turnOut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

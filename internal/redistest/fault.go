@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Fault is what a rule answers for one command: one of the constants, or the
-// result of Delay, HoldUntil, HoldReply, ReplyError or ReplyNumber.
+// Fault is a rule's answer for one command: one of the constants, or the result of Delay,
+// HoldUntil, HoldReply, ReplyError or ReplyNumber.
 type Fault interface{ plan() plan }
 
 // plan is a fault with its parameters.
@@ -46,8 +46,8 @@ const (
 	// connection. Commands behind it are not forwarded.
 	HalfReply
 
-	// Duplicate forwards the command twice and delivers the second reply, which
-	// is what a client sees that sent it again.
+	// Duplicate forwards the command twice and delivers the second reply, as for a client that
+	// sent the command again.
 	Duplicate
 
 	answer // ReplyError, ReplyNumber
@@ -55,30 +55,30 @@ const (
 
 func (o outcome) plan() plan { return plan{outcome: o} }
 
-// ends says that nothing behind the command is forwarded.
+// ends reports whether commands behind this one are not forwarded.
 func (o outcome) ends() bool {
 	return o == CloseAfterExec || o == HalfReply || o == DropBefore
 }
 
 func (p plan) plan() plan { return p }
 
-// Delay holds the request, and what follows it on its connection, for d before
-// it is forwarded. It is forwarded even if the client is gone by then: that is
-// a request late in the network.
+// Delay holds the request, and everything after it on its connection, for d before it is
+// forwarded. It is forwarded even if the client is gone by then, as a request that is late in
+// the network.
 func Delay(d time.Duration) Fault { return plan{delay: d} }
 
 // HoldUntil is Delay until ch is closed.
 func HoldUntil(ch <-chan struct{}) Fault { return plan{request: ch} }
 
-// HoldReply forwards the command at once and holds its reply, and what follows
-// it on its connection, until ch is closed.
+// HoldReply forwards the command at once. It holds the reply, and everything after it on its
+// connection, until ch is closed.
 func HoldReply(ch <-chan struct{}) Fault { return plan{reply: ch} }
 
-// ReplyError does not forward the command; it is answered with the error
-// message, such as "LOADING Redis is loading the dataset in memory".
+// ReplyError does not forward the command, and answers it with the error message, such as
+// "LOADING Redis is loading the dataset in memory".
 func ReplyError(message string) Fault { return plan{outcome: answer, message: "-" + message} }
 
-// ReplyNumber does not forward the command; it is answered with the number.
+// ReplyNumber does not forward the command, and answers it with the number.
 func ReplyNumber(n int64) Fault { return plan{outcome: answer, message: fmt.Sprintf(":%d", n)} }
 
 // Command is one command that a client sent through the proxy.

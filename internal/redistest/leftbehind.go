@@ -12,17 +12,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// leftBehindWithin bounds how long clean-up under way, and channels that
-// linger, may take.
+// leftBehindWithin bounds how long a clean-up under way, and channels that linger, may take.
 const leftBehindWithin = 10 * time.Second
 
-// LeftBehind fails t unless, within 10 s, every master that rdb reaches has no
-// key but those with an allowed prefix, no channel with a subscriber, and no
-// connection but rdb's own, so other clients must be closed before. The servers'
-// own connections to each other and the harness's do not count; rdb may be
-// [Proc.Admin], which also looks at a replica. On an embedded server, which does
-// not list its clients, connections are not checked. It also works inside a
-// synctest bubble.
+// LeftBehind fails t unless, within 10 s, every master that rdb reaches has no key except those
+// with an allowed prefix, no channel with a subscriber, and no connection except rdb's own. So
+// other clients must be closed before. The servers' connections to each other and the harness's
+// connections do not count. rdb may be [Proc.Admin], which also looks at a replica. An embedded
+// server does not list its clients, so there connections are not checked. LeftBehind also works
+// inside a synctest bubble.
 func LeftBehind(t testing.TB, rdb redis.UniversalClient, allowedKeyPrefixes ...string) {
 	t.Helper()
 	err := poll(leftBehindWithin, func() error {
@@ -109,9 +107,9 @@ func leftConnections(ctx context.Context, c *redis.Client) error {
 	return nil
 }
 
-// poolSize counts the client's pooled connections among those that ofServers does
-// not pass over: a cluster's node clients keep those for pipelines in a pool of
-// their own, and the harness's are passed over.
+// poolSize counts the client's pooled connections, except those that ofServers ignores. A
+// cluster's node clients keep the connections for pipelines in a pool of their own. The
+// harness's connections do not count.
 func poolSize(c *redis.Client) int {
 	if c.Options().ClientName == adminName {
 		return 0
@@ -124,9 +122,9 @@ func poolSize(c *redis.Client) int {
 	return n
 }
 
-// ofServers says that a line of CLIENT LIST is the harness's own connection, a
-// sentinel's, a link between master and replica, or one through which a cluster
-// node has moved keys to this one and which it keeps for 10 s after the last.
+// ofServers reports whether a line of CLIENT LIST is the harness's own connection, a
+// sentinel's, a link between master and replica, or one over which a cluster node has moved
+// keys to this one; a node keeps that for 10 s after the last key.
 func ofServers(line string) bool {
 	for field := range strings.FieldsSeq(line) {
 		name, value, _ := strings.Cut(field, "=")
@@ -142,7 +140,7 @@ func ofServers(line string) bool {
 	return false
 }
 
-// isUnknown says that the server does not know the command or subcommand.
+// isUnknown reports whether the server does not know the command or subcommand.
 func isUnknown(err error) bool {
 	return err != nil && strings.Contains(strings.ToLower(err.Error()), "unknown")
 }

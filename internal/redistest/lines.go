@@ -1,4 +1,4 @@
-// Lines that one side has said and the other has not read yet.
+// Lines that one side has sent and the other has not read yet.
 
 package redistest
 
@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// lineQueue is an unbounded queue, so that a process never blocks in talking.
+// lineQueue is an unbounded queue, so that a process never blocks when it sends a line.
 type lineQueue struct {
 	mu      sync.Mutex
 	lines   []string
@@ -49,7 +49,7 @@ func (q *lineQueue) next(ctx context.Context) (string, error) {
 	}
 }
 
-// take returns a line or the end, or else what to wait for.
+// take returns a line or the end; if there is neither, it returns the channel to wait for.
 func (q *lineQueue) take() (string, <-chan struct{}, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

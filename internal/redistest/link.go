@@ -1,5 +1,5 @@
-// One connection through a FaultProxy: requests one way, replies the other,
-// and the queue between them that says which reply belongs to which command.
+// One connection through a FaultProxy: requests one way, replies the other, and the queue
+// between them, which tells which reply belongs to which command.
 
 package redistest
 
@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// link is one client connection with its own connection to the server. Two
-// goroutines work on it, requests and replies; run waits for both.
+// link is one client connection, with its own connection to the server. Two goroutines work on
+// it, requests and replies; run waits for both.
 //
-// The queue's head belongs to the goroutine that works on it: to replies, or,
-// when requests appends to an empty queue an entry that the server never sees,
-// to requests. It is taken off only when it is dealt with, so neither
-// overtakes the other in writing to the client.
+// The head of the queue belongs to the goroutine that works on it. That is replies, except when
+// requests appends an entry that the server never sees to an empty queue: then it is requests.
+// The head is removed only when that work is done, so neither goroutine overtakes the other in
+// writing to the client.
 type link struct {
 	id     int64
 	proxy  *FaultProxy
@@ -32,7 +32,7 @@ type link struct {
 	channels map[string]map[string]bool // subscriptions by kind: "", "P", "S"
 	pushes   bool                       // the connection has seen RESP3 push frames
 	silent   bool                       // nothing is delivered to the client any more
-	hole     bool                       // and nothing to the server either
+	hole     bool                       // nothing is delivered to the server either
 }
 
 // pending is a command whose reply is still to come.
@@ -82,7 +82,7 @@ func (l *link) requests() {
 	}
 }
 
-// request deals with one command and says whether those behind it count.
+// request handles one command, and reports whether the commands behind it count.
 func (l *link) request(f frame) bool {
 	e := &pending{name: strings.ToUpper(f.words[0]), args: len(f.words) - 1}
 	e.plan = l.proxy.decide(l.id, e.name, f.words[1:])
@@ -127,7 +127,7 @@ func (l *link) awaitChannel(ch <-chan struct{}) bool {
 	}
 }
 
-// forward sends the command, and queues it first: the reply may be quick.
+// forward queues the command and then sends it, in this order because the reply may be quick.
 func (l *link) forward(e *pending, raw []byte) {
 	l.mu.Lock()
 	l.queue = append(l.queue, e)
@@ -152,7 +152,7 @@ func (l *link) expectLocal(e *pending) {
 	}
 }
 
-// settle does what a local entry is for.
+// settle carries out a local entry.
 func (l *link) settle(e *pending) {
 	if e.outcome == DropBefore {
 		l.close()
@@ -161,7 +161,7 @@ func (l *link) settle(e *pending) {
 	l.deliver([]byte(e.message + "\r\n"))
 }
 
-// next takes off the head and settles the local entries that come to the front.
+// next removes the head, and settles the local entries that come to the front.
 func (l *link) next() {
 	for {
 		l.mu.Lock()
@@ -223,7 +223,7 @@ func (l *link) reply(f frame) {
 	}
 }
 
-// conclude hands one frame of the head's reply on, as its plan says.
+// conclude delivers one frame of the head's reply, as the head's plan says.
 func (l *link) conclude(f frame, head *pending, complete bool) {
 	switch {
 	case head.outcome == HalfReply:
@@ -238,8 +238,8 @@ func (l *link) conclude(f frame, head *pending, complete bool) {
 	}
 }
 
-// deliver writes to the client. When that fails the client is gone, but the
-// server's replies are still read, so that it runs what is under way.
+// deliver writes to the client. If that fails, the client is gone, but the server's replies are
+// still read, so that the server runs the commands under way.
 func (l *link) deliver(raw []byte) {
 	if l.isSilent() {
 		return
@@ -275,15 +275,15 @@ func (l *link) setSilence(bothWays bool) {
 	l.hole = l.hole || bothWays
 }
 
-// malformed fails the test if the bytes could not be cut; a connection that
-// merely ended is not an error.
+// malformed fails the test if the bytes could not be cut into frames. A connection that merely
+// ended is not an error.
 func (l *link) malformed(err error) {
 	if errors.Is(err, errProtocol) {
 		l.proxy.t.Errorf("redistest: connection %d: %v", l.id, err)
 	}
 }
 
-// closeWrite ends one direction; both kinds of connection that are used can.
+// closeWrite ends one direction, which both kinds of connection in use can do.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		half.CloseWrite()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// unsolicited says that f is no reply to head but a message, or the notice of a
+// unsolicited reports whether f is not a reply to head, but a message or the notice of a
 // subscription that the server ended by itself. It is called with mu held.
 func (l *link) unsolicited(f frame, head *pending) bool {
 	kind := ""
@@ -28,8 +28,8 @@ func (l *link) unsolicited(f frame, head *pending) bool {
 	return false
 }
 
-// confirms says that a frame of this kind answers the command: the lower case
-// name, where an embedded server answers SSUBSCRIBE with "subscribe".
+// confirms reports whether a frame of this kind answers the command. The kind is the lower case
+// name of the command, except that an embedded server answers SSUBSCRIBE with "subscribe".
 func confirms(name, kind string) bool {
 	kind = strings.ToUpper(kind)
 	return isSubscription(name) && (kind == name || "S"+kind == name)
@@ -47,9 +47,9 @@ func (l *link) subscriptions() int {
 	return n
 }
 
-// count takes note of one frame of the head's reply and says whether it was the
-// last: a subscription is confirmed channel by channel, all else has one frame.
-// It is called with mu held.
+// count records one frame of the head's reply and reports whether it was the last: a
+// subscription is confirmed channel by channel, every other reply has one frame. It is called
+// with mu held.
 func (l *link) count(f frame, head *pending) bool {
 	if !isSubscription(head.name) || f.kind == '-' {
 		return true
@@ -62,7 +62,7 @@ func (l *link) count(f frame, head *pending) bool {
 	}
 	if head.frames == 0 {
 		head.frames = head.args
-		if head.args == 0 { // all of them; with none there is one frame all the same
+		if head.args == 0 { // from all channels; even with none there is one frame
 			head.frames = max(1, len(channels))
 		}
 	}

@@ -1,5 +1,5 @@
-// The TestMain of every package: children first, then the tests, the goroutine
-// leak check, and the notice of what was left out.
+// The TestMain of every package: children first, then the tests, the goroutine leak check, and
+// the notice of skipped tests.
 
 package redistest
 
@@ -12,17 +12,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs a package's tests and exits: func TestMain(m *testing.M) {
-// redistest.Main(m) }. It fails the package if a goroutine is left when all tests
-// have passed, or if a [Watched] Client has logged what it must not, and prints one line if tests on real servers were left out. In
-// a process that [Start] started it runs that child instead. A package that has
-// something to say after its tests gives it a Run of its own, which calls m's.
+// Main runs a package's tests and exits: func TestMain(m *testing.M) { redistest.Main(m) }. It
+// fails the package if a goroutine is left when all tests have passed, or if a [Watched] Client
+// has logged a whole id. It prints one line if tests on real servers were skipped. In a process
+// that [Start] started, it runs that child instead. A package that needs to do something after
+// its tests passes a type of its own whose Run calls m's.
 //
-// go test keeps the output of a passing package to itself when it is given a
-// list of packages. On Linux the line therefore goes to the standard error of
-// the go command where that is a terminal, a pipe or a file opened for
-// appending, and otherwise to the test's own, which shows with -v. A cached
-// result prints nothing.
+// go test does not show the output of a passing package when it is given a list of packages. So
+// on Linux the line goes to the standard error of the go command, if that is a terminal, a pipe
+// or a file opened for appending. Otherwise it goes to the test's own standard error, which
+// shows with -v. A cached result prints nothing.
 func Main(m interface{ Run() int }, children ...ChildFunc) {
 	if name := os.Getenv(envChild); name != "" {
 		os.Exit(runChild(name, children))
@@ -43,9 +42,9 @@ func Main(m interface{ Run() int }, children ...ChildFunc) {
 	os.Exit(code)
 }
 
-// findLeaks ignores, beyond the testing package's own goroutines, those by which a client
-// of redis.NewFailoverClusterClient listens to the Sentinels: go-redis does not end them
-// when that client is closed. Whatever else a test opens it closes.
+// findLeaks ignores the testing package's own goroutines, and those by which a client of
+// redis.NewFailoverClusterClient listens to the Sentinels: go-redis does not end them when that
+// client is closed. A test must close everything else that it opens.
 func findLeaks() error {
 	return poll(patience, func() error {
 		return goleak.Find(
@@ -76,7 +75,7 @@ func packageName() string {
 	return strings.TrimPrefix(path, info.Main.Path+"/")
 }
 
-// Tell writes lines where the person who runs the tests sees them: see [Main].
+// Tell writes lines to where the person who runs the tests sees them: see [Main].
 func Tell(lines string) {
 	if w := goCommandStderr(); w != nil {
 		defer w.Close()

@@ -1,6 +1,6 @@
-// A network connection in memory, for synctest bubbles: like TCP, unlike
-// net.Pipe, a write never waits for the reader. Over net.Pipe a pipeline
-// larger than the buffers deadlocks, as both ends write and neither reads.
+// A network connection in memory, for synctest bubbles. A write never waits for the reader, as
+// with TCP and unlike with net.Pipe. Over net.Pipe a pipeline larger than the buffers
+// deadlocks, because both ends write and neither reads.
 
 package redistest
 
@@ -24,13 +24,13 @@ type stream struct {
 	buf      []byte
 	ended    bool          // the writer is done: EOF after what is buffered
 	broken   bool          // the reader is gone
-	deadline time.Time     // of the reader
+	deadline time.Time     // the reader's
 	changed  chan struct{} // closed and replaced at every change
 }
 
 func newStream() *stream { return &stream{changed: make(chan struct{})} }
 
-// change applies f and wakes whoever waits in read.
+// change applies f and wakes every reader that waits.
 func (s *stream) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,8 @@ func (s *stream) read(b []byte) (int, error) {
 	}
 }
 
-// take copies what is there; with nothing there it says what to wait for.
+// take copies the buffered bytes; if there are none, it returns the channel and the deadline to
+// wait for.
 func (s *stream) take(b []byte) (n int, changed <-chan struct{}, deadline time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +116,7 @@ func (c *memConn) Read(b []byte) (int, error) {
 
 func (c *memConn) Write(b []byte) (int, error) { return c.out.write(b) }
 
-// CloseWrite lets the other end read what is buffered and then EOF.
+// CloseWrite lets the other end read the buffered bytes and then EOF.
 func (c *memConn) CloseWrite() error {
 	c.out.change(func() { c.out.ended = true })
 	return nil
@@ -132,7 +133,7 @@ func (c *memConn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline has nothing to do: a write never blocks.
+// SetWriteDeadline does nothing: a write never blocks.
 func (c *memConn) SetWriteDeadline(time.Time) error { return nil }
 
 func (c *memConn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }

@@ -15,10 +15,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// MiniServer is a miniredis that is reached in memory only, whose TTLs follow
-// time.Now and which also knows SPUBLISH, SSUBSCRIBE, SUNSUBSCRIBE and
-// READONLY. A sharded message reads as a plain one. The pre-hook of its
-// Server belongs to FailInside and FailCommand.
+// MiniServer is a miniredis that is reached in memory only. Its TTLs follow time.Now, and it
+// also knows SPUBLISH, SSUBSCRIBE, SUNSUBSCRIBE and READONLY. A sharded message reads as a
+// plain one. FailInside and FailCommand use the pre-hook of its Server, so tests must not set
+// it.
 type MiniServer struct {
 	*miniredis.Miniredis
 
@@ -28,9 +28,9 @@ type MiniServer struct {
 	failure *scriptFailure
 }
 
-// Mini starts an embedded server. Called inside a synctest bubble, everything
-// of it lives there, and time is the bubble's. It closes when t ends, after
-// the clients that came from it.
+// Mini starts an embedded server. If it is called inside a synctest bubble, the whole server
+// lives there, and its time is the bubble's. The server closes when t ends, after the clients
+// that came from it.
 func Mini(t testing.TB) *MiniServer {
 	t.Helper()
 	m := &MiniServer{Miniredis: miniredis.NewMiniRedis(), t: t}
@@ -102,17 +102,16 @@ func (m *MiniServer) Snapshot() string {
 
 // scriptFailure is an armed failure inside a script.
 type scriptFailure struct {
-	name  string // "" is any command
+	name  string // "" means any command
 	k     int
 	seen  int
 	last  *server.Peer
 	fired bool
 }
 
-// FailInside arms a failure: in the next script the k-th command that it
-// issues, counted from 1, is not run and answers with an error. The returned
-// function disarms it and says whether it fired, which is false when the
-// script issued fewer commands:
+// FailInside arms a failure: in the next script, the k-th command that it issues, counted from
+// 1, does not run and returns an error. The returned function disarms it and reports whether it
+// fired; it did not if the script issued fewer commands:
 //
 //	for k, fired := 1, true; fired; k++ {
 //		disarm := m.FailInside(k)
@@ -120,13 +119,13 @@ type scriptFailure struct {
 //		fired = disarm()
 //	}
 //
-// One failure is armed at a time. The count starts again with each EVAL or
-// EVALSHA, so only one connection should run scripts meanwhile.
+// One failure is armed at a time. The count starts again with each EVAL or EVALSHA, so only one
+// connection should run scripts meanwhile.
 func (m *MiniServer) FailInside(k int) (disarm func() (fired bool)) {
 	return m.arm(&scriptFailure{k: k})
 }
 
-// FailCommand is FailInside that counts only the commands called name.
+// FailCommand is FailInside, but counts only the commands called name.
 func (m *MiniServer) FailCommand(name string, k int) (disarm func() (fired bool)) {
 	return m.arm(&scriptFailure{name: strings.ToUpper(name), k: k})
 }
@@ -145,11 +144,11 @@ func (m *MiniServer) arm(f *scriptFailure) func() bool {
 	}
 }
 
-// InjectedError is the error that a command failed by FailInside answers.
+// InjectedError is the error of a command that FailInside makes fail.
 const InjectedError = "ERR injected failure"
 
-// preHook runs before every command, also those that a script issues. It
-// returns true when the command is dealt with.
+// preHook runs before every command, including those that a script issues. It returns true if
+// it has answered the command.
 func (m *MiniServer) preHook(peer *server.Peer, name string, _ ...string) bool {
 	if !m.fails(peer, name) {
 		return false

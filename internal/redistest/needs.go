@@ -17,9 +17,9 @@ const (
 	envServers = "HOLDFAST_SERVERS"
 )
 
-// Needs returns the path of the server binary. [Server], [Sentinel] and [Cluster] call
-// it. Unless HOLDFAST_SERVERS=1 it skips t, as [RealTime] does; with it, a binary that is
-// missing fails t. In a program that is not a test, the torture, servers always run.
+// Needs returns the path of the server binary. [Server], [Sentinel] and [Cluster] call it.
+// Unless HOLDFAST_SERVERS=1, it skips t, as [RealTime] does. With HOLDFAST_SERVERS=1, it fails
+// t if the binary is missing. In the torture, a program that is not a test, servers always run.
 func Needs(t testing.TB) string {
 	t.Helper()
 	RealTime(t)
@@ -30,9 +30,9 @@ func Needs(t testing.TB) string {
 	return path
 }
 
-// RealTime skips t unless HOLDFAST_SERVERS=1, and counts it for the notice of [Main]. It
-// is for a test that needs real time, as each test on a real server does: on a machine
-// that is busy with other things such a test is slow, so it has a step of its own.
+// RealTime skips t unless HOLDFAST_SERVERS=1, and counts the skip for the notice of [Main]. It
+// is for tests that need real time, as every test on a real server does. Such a test is slow on
+// a machine that is busy with other things, so it has a step of its own.
 func RealTime(t testing.TB) {
 	t.Helper()
 	if serversAskedFor() || !testing.Testing() {
@@ -42,8 +42,8 @@ func RealTime(t testing.TB) {
 	t.Skipf("needs real servers or real time: %s=1 runs it", envServers)
 }
 
-// Missing fails t for want of a tool that a test on real servers needs, where
-// HOLDFAST_SERVERS=1 asks for such tests, and skips it like [RealTime] where not.
+// Missing reports that a tool is missing that a test on real servers needs. If
+// HOLDFAST_SERVERS=1 asks for such tests, it fails t; otherwise it skips t, as [RealTime] does.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	RealTime(t)
@@ -68,11 +68,11 @@ func serverBinary() (string, error) {
 	return path, nil
 }
 
-// leftOut is package-level because a skip happens in a test and is told in
-// TestMain, and testing.M carries nothing from one to the other.
+// leftOut is a package variable because a test adds the skip and TestMain reports it, and
+// testing.M carries nothing from one to the other.
 var leftOut skips
 
-// skips remembers which tests were left out.
+// skips records which tests were skipped.
 type skips struct {
 	mu    sync.Mutex
 	tests []string

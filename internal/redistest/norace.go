@@ -4,5 +4,5 @@
 
 package redistest
 
-// RaceDetector reports whether the race detector looks on.
+// RaceDetector reports whether the race detector is on.
 const RaceDetector = false

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// goCommandStderr returns nil unless the parent is the go command and its
-// standard error can be shared: opened a second time, a plain file would be
-// overwritten by whoever writes at the other position.
+// goCommandStderr returns the standard error of the go command, or nil unless the parent is the
+// go command and its standard error can be shared. A plain file cannot: it is opened a second
+// time here, and the writer at one position would overwrite what the other has written.
 func goCommandStderr() *os.File {
 	parent := fmt.Sprintf("/proc/%d", os.Getppid())
 	comm, err := os.ReadFile(parent + "/comm")

@@ -18,8 +18,8 @@ const (
 	busOffset = 10000 // a cluster node's bus port, as every server version computes it
 )
 
-// freePort returns a port that nobody listens on, with withBus also on its
-// cluster bus port. Another process may still take it first: callers retry.
+// freePort returns a port on which no process listens, and, with withBus, none on its cluster
+// bus port either. Another process may still take it first: callers retry.
 func freePort(t testing.TB, withBus bool) int {
 	t.Helper()
 	for range 1000 {

@@ -46,14 +46,14 @@ func (p *process) alive() bool {
 	}
 }
 
-// running says that the process can answer: neither gone nor frozen.
+// running reports whether the process can answer: it is neither gone nor frozen.
 func (p *process) running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.frozen && p.alive()
 }
 
-// kill ends the process at once, also a frozen one, and returns when it is reaped.
+// kill ends the process at once, even a frozen one, and returns when it is reaped.
 func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

@@ -1,5 +1,5 @@
-// A proxy between client and server that loses, delays, halves or doubles
-// exactly the command a rule picks.
+// A proxy between client and server that loses, delays, halves or doubles exactly the command
+// that a rule picks.
 
 package redistest
 
@@ -17,10 +17,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// FaultProxy forwards RESP in both directions command by command, so that a
-// fault meets one command and its reply, in pipelines too. Its methods may be
-// called from any goroutine. It does not know CLIENT REPLY, MONITOR and SYNC,
-// whose replies do not follow their commands one by one.
+// FaultProxy forwards RESP in both directions, command by command, so that a fault applies to
+// one command and its reply, in pipelines too. Its methods may be called from any goroutine. It
+// does not support CLIENT REPLY, MONITOR and SYNC, whose replies do not follow their commands
+// one by one.
 type FaultProxy struct {
 	t        testing.TB
 	upstream func() (net.Conn, error)
@@ -37,16 +37,16 @@ type FaultProxy struct {
 	trickles bool
 	rule     func(Command) Fault
 	links    map[int64]*link
-	unserved map[net.Conn]bool // that a door keeps
+	unserved map[net.Conn]bool // connections that a door keeps
 	conns    int64
 	commands int64
 	counts   map[string]int
 	injected int
 }
 
-// Proxy starts a proxy on a loopback port in front of upstreamAddr. It closes
-// with all its connections when t ends. A connection that cannot be made
-// upstream is closed. Ways say by what road clients come: default plain TCP on 127.0.0.1.
+// Proxy starts a proxy on a loopback port in front of upstreamAddr. It closes with all its
+// connections when t ends. If a connection cannot be made upstream, the client's connection is
+// closed. ways set how clients reach the proxy; the default is plain TCP on 127.0.0.1.
 func Proxy(t testing.TB, upstreamAddr string, ways ...Way) *FaultProxy {
 	t.Helper()
 	p := newProxy(t, func() (net.Conn, error) {
@@ -79,10 +79,10 @@ func newProxy(t testing.TB, upstream func() (net.Conn, error)) *FaultProxy {
 	return p
 }
 
-// Addr returns the proxy's host:port, empty for the proxy of a [MiniServer].
+// Addr returns the proxy's host:port. It is empty for the proxy of a [MiniServer].
 func (p *FaultProxy) Addr() string { return p.addr }
 
-// Dial connects to the proxy in memory, also when it has no socket. It is a
+// Dial connects to the proxy in memory, whether or not it has a socket. It is a
 // redis.Options.Dialer; network and address are ignored.
 func (p *FaultProxy) Dial(context.Context, string, string) (net.Conn, error) {
 	client, server := memPipe()
@@ -95,7 +95,7 @@ func (p *FaultProxy) Dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// Client returns a new client that talks through the proxy, as [Proc.Client].
+// Client returns a new client that goes through the proxy, as [Proc.Client].
 func (p *FaultProxy) Client(t testing.TB, opts ...func(*redis.Options)) *redis.Client {
 	t.Helper()
 	o := &redis.Options{Addr: p.addr}
@@ -116,16 +116,16 @@ func (p *FaultProxy) OnCommand(rule func(Command) Fault) {
 	p.rule = rule
 }
 
-// BlackHole makes all present connections silent in both directions: they stay
-// open, and what is sent on them, the client's closing too, never arrives.
-// New connections pass.
+// BlackHole makes all present connections silent in both directions. They stay open, and
+// nothing that is sent on them arrives, not even the client's closing. New connections are
+// served.
 func (p *FaultProxy) BlackHole() {
 	for _, l := range p.open() {
 		l.setSilence(true)
 	}
 }
 
-// Cut closes all present connections. New ones pass.
+// Cut closes all present connections. New ones are served.
 func (p *FaultProxy) Cut() {
 	for _, l := range p.open() {
 		l.close()
@@ -133,7 +133,7 @@ func (p *FaultProxy) Cut() {
 	p.turnOut()
 }
 
-// Trickle has replies sent one byte at a time, or whole again.
+// Trickle makes the proxy send replies one byte at a time, or whole again.
 func (p *FaultProxy) Trickle(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +160,7 @@ func (p *FaultProxy) Refuse(on bool) {
 	}
 }
 
-// Count returns how many commands called name have arrived, whatever became of them.
+// Count returns how many commands called name have arrived, whatever happened to them.
 func (p *FaultProxy) Count(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,7 +249,7 @@ func (p *FaultProxy) add(l *link) bool {
 	return !p.closed
 }
 
-// decide counts the command and asks the rule, outside the mutex.
+// decide counts the command and calls the rule, outside the mutex.
 func (p *FaultProxy) decide(conn int64, name string, args []string) plan {
 	p.mu.Lock()
 	p.commands++
@@ -276,7 +276,7 @@ func (p *FaultProxy) close() {
 	listener := p.listener
 	p.listener = nil
 	p.mu.Unlock()
-	close(p.done) // before the links close: it releases those that hold a command
+	close(p.done) // before the links close: it releases the links that hold a command
 	if listener != nil {
 		listener.Close()
 	}

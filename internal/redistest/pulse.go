@@ -1,4 +1,4 @@
-// The account of starvation: for how long the machine kept this process from running.
+// The Pulse: for how long the machine kept this process from running.
 
 package redistest
 
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Pulse is an account of when this process did not get the processor. A goroutine sleeps a
-// little, over and over, and notes when it wakes up late; on Linux, so does a thread on each
-// processor, because a timer of this process may be due on any of them. A bound in real time
-// is stretched by what the account shows, and by no more.
+// Pulse records when this process did not get the processor. A goroutine sleeps a little, over
+// and over, and records when it wakes up late. On Linux a thread on each processor does the
+// same, because a timer of this process may be due on any of them. A bound in real time is
+// extended by what the Pulse shows, and by no more.
 type Pulse struct {
 	stop chan struct{}
 	wg   sync.WaitGroup
@@ -21,10 +21,10 @@ type Pulse struct {
 	beats []*beat
 }
 
-// beat is what one sleeper noted.
+// beat is the record of one sleeper.
 type beat struct {
 	gaps   []gap
-	beaten time.Time // when it woke up last
+	beaten time.Time // when the sleeper last woke up
 }
 
 // gap is a sleep that took too long.
@@ -35,26 +35,26 @@ type gap struct {
 
 const (
 	pulseBeat = 2 * time.Millisecond
-	// pulseGrain is what a sleep may be late on an idle machine.
+	// pulseGrain is how late a sleep may be on an idle machine.
 	pulseGrain = 2 * time.Millisecond
 )
 
-// heart is package-level because all tests of a process share its pulse: it beats while
-// any of them feels it.
+// heart is a package variable because all tests of a process share its pulse. It beats while
+// any of them uses it.
 var heart struct {
 	mu    sync.Mutex
 	users int
 	pulse *Pulse
 }
 
-// FeelPulse returns the account of this process, which is kept until t ends.
+// FeelPulse returns the Pulse of this process, which is kept until t ends.
 func FeelPulse(t testing.TB) *Pulse {
 	p, end := StartPulse()
 	t.Cleanup(end)
 	return p
 }
 
-// StartPulse is FeelPulse for a child: the account is kept until end.
+// StartPulse is FeelPulse for a child: the Pulse is kept until end is called.
 func StartPulse() (p *Pulse, end func()) {
 	heart.mu.Lock()
 	defer heart.mu.Unlock()
@@ -84,7 +84,7 @@ func (p *Pulse) start() {
 	}
 }
 
-// run has a sleeper of its own note what it sees until the pulse ends.
+// run starts a sleeper that records its late wake-ups until the pulse ends.
 func (p *Pulse) run(with func(beat func(sleep func(time.Duration)))) {
 	b := &beat{beaten: time.Now()}
 	p.beats = append(p.beats, b)
@@ -113,8 +113,8 @@ func (p *Pulse) note(b *beat, before, now time.Time) {
 	}
 }
 
-// Slack returns by how much what ran between the two instants may be late: the grain, and
-// the most that one of the sleepers was late in that time.
+// Slack returns by how much code that ran between the two instants may be late: the grain, plus
+// the longest time that one of the sleepers was late in all between them.
 func (p *Pulse) Slack(from, to time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,8 +125,8 @@ func (p *Pulse) Slack(from, to time.Time) time.Duration {
 	return pulseGrain + most
 }
 
-// Longest returns for how long at a stretch one of the sleepers did not run between the
-// two instants.
+// Longest returns the longest time at a stretch for which one of the sleepers did not run
+// between the two instants.
 func (p *Pulse) Longest(from, to time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +151,7 @@ func (b *beat) overdue(now time.Time) time.Duration {
 	return 0
 }
 
-// late returns for how long the sleeper did not run between the two instants, of its gaps.
+// late returns for how long in all the sleeper did not run between the two instants.
 func (b *beat) late(from, to time.Time) time.Duration {
 	all := min(b.overdue(to), to.Sub(from))
 	for _, g := range slices.Backward(b.gaps) {
@@ -170,8 +170,8 @@ func (b *beat) late(from, to time.Time) time.Duration {
 	return all
 }
 
-// Within fails t if what took from start took longer than bound, by more than this process
-// was starved of the processor meanwhile.
+// Within fails t if the time since start is longer than bound, by more than this process was
+// kept from the processor meanwhile.
 func (p *Pulse) Within(t testing.TB, what string, start time.Time, bound time.Duration) {
 	t.Helper()
 	end := time.Now()

@@ -9,16 +9,16 @@ import (
 	"unsafe"
 )
 
-// affinity is a set of processors, as the kernel takes it.
+// affinity is a set of processors, in the form that the kernel takes.
 type affinity [16]uint64
 
-// of asks for, or sets, the processors that the calling thread may run on.
+// of reads or sets the processors that the calling thread may run on.
 func (set *affinity) of(call uintptr) bool {
 	_, _, errno := syscall.RawSyscall(call, 0, unsafe.Sizeof(*set), uintptr(unsafe.Pointer(set)))
 	return errno == 0
 }
 
-// processors returns those that this process may run on.
+// processors returns the processors that this process may run on.
 func processors() []int {
 	var set affinity
 	if !set.of(syscall.SYS_SCHED_GETAFFINITY) {
@@ -33,9 +33,9 @@ func processors() []int {
 	return all
 }
 
-// onProcessor calls f on a thread that stays on that processor meanwhile. The thread goes
-// back to the runtime afterwards: if it ended, the servers that it has started would be
-// killed, see childAttr.
+// onProcessor calls f on a thread that stays on that processor meanwhile. The thread goes back
+// to the runtime afterwards: if it ended, the servers that it has started would be killed, see
+// childAttr.
 func onProcessor(cpu int, f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -48,7 +48,7 @@ func onProcessor(cpu int, f func()) {
 	before.of(syscall.SYS_SCHED_SETAFFINITY)
 }
 
-// sleepThread has the thread itself sleep, not only its goroutine.
+// sleepThread makes the thread itself sleep, not only its goroutine.
 func sleepThread(d time.Duration) {
 	left := syscall.NsecToTimespec(int64(d))
 	for syscall.Nanosleep(&left, &left) == syscall.EINTR { // the runtime's own signals

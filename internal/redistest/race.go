@@ -2,5 +2,5 @@
 
 package redistest
 
-// RaceDetector reports whether the race detector looks on.
+// RaceDetector reports whether the race detector is on.
 const RaceDetector = true

@@ -1,4 +1,4 @@
-// Where a RESP frame ends: just enough of the protocol to cut a byte stream
+// A parser that finds where a RESP frame ends: just enough of the protocol to cut a byte stream
 // into whole commands and replies, in RESP2 and RESP3.
 
 package redistest
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// errProtocol marks bytes that are no RESP, as against a connection that ended.
+// errProtocol marks bytes that are not RESP, as opposed to a connection that ended.
 var errProtocol = errors.New("not RESP")
 
 // frame is one whole command or reply.
@@ -102,8 +102,8 @@ func (p *frameParser) bulk(depth int, length string) error {
 	return nil
 }
 
-// word keeps an element of the outermost array. Attributes are parsed one
-// level deeper, so theirs are never taken for it.
+// word keeps an element of the outermost array. Attributes are parsed one level deeper, so
+// their elements are never taken for it.
 func (p *frameParser) word(depth int, text string) {
 	if depth == 1 && (p.limit < 0 || len(p.words) < p.limit) {
 		p.words = append(p.words, text)

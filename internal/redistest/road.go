@@ -1,4 +1,4 @@
-// The road by which clients come to a FaultProxy: an address, TLS, a latency.
+// The road by which clients reach a FaultProxy: an address, TLS, a latency.
 
 package redistest
 
@@ -11,29 +11,30 @@ import (
 	"time"
 )
 
-// Way is something about the road by which clients come to a [Proxy].
+// Way sets a property of the road by which clients reach a [Proxy].
 type Way func(*road)
 
 type road struct {
 	host   string
 	tls    *tls.Config
 	lag    time.Duration // one way
-	jitter time.Duration // at most so much more
+	jitter time.Duration // at most this much more
 }
 
-// OnIPv6 has the proxy listen on [::1] in place of 127.0.0.1.
+// OnIPv6 makes the proxy listen on [::1] in place of 127.0.0.1.
 func OnIPv6() Way { return func(r *road) { r.host = "::1" } }
 
-// OverTLS has clients speak TLS with the proxy, which goes on in plain text.
+// OverTLS makes clients speak TLS with the proxy, which goes on to the server in plain text.
 func OverTLS(config *tls.Config) Way { return func(r *road) { r.tls = config } }
 
-// Lagging has everything arrive later, in both directions: by lag and up to jitter more.
-// The order stays.
+// Lagging makes all bytes arrive later, in both directions: by lag, and up to jitter more.
+// Their order stays.
 func Lagging(lag, jitter time.Duration) Way {
 	return func(r *road) { r.lag, r.jitter = lag, jitter }
 }
 
-// ends returns the two connections of a link as they are with this road between.
+// ends returns the two connections of a link, as they are with this road between client and
+// server.
 func (r *road) ends(client, server net.Conn) (net.Conn, net.Conn) {
 	if r.lag > 0 {
 		client, server = newLagged(client, r), newLagged(server, r)
@@ -44,7 +45,7 @@ func (r *road) ends(client, server net.Conn) (net.Conn, net.Conn) {
 	return client, server
 }
 
-// lagged is a connection whose incoming bytes are read later than they came.
+// lagged is a connection whose incoming bytes can be read only some time after they came.
 type lagged struct {
 	net.Conn
 	road *road
@@ -55,7 +56,7 @@ type lagged struct {
 	rest []byte
 }
 
-// arrival is what came at once, and when it may be read.
+// arrival is a piece of incoming bytes, and when it may be read.
 type arrival struct {
 	bytes []byte
 	due   time.Time

@@ -1,4 +1,4 @@
-// Whether what tests have Clients log tells a Client's id.
+// The check that no log line of a test's Client contains a Client's id.
 
 package redistest
 
@@ -10,21 +10,21 @@ import (
 	"sync"
 )
 
-// wholeID is the id of a Client of Holdfast: a UUID of version 8. A reader that knows one can take
+// wholeID is the id of a Client of Holdfast: a UUID of version 8. Anyone who knows one can take
 // over what that Client holds.
 var wholeID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
-// Watched returns a logger for the Clients of tests. It prints nothing. If a line tells a
+// Watched returns a logger for the Clients of tests. It prints nothing. If a line contains a
 // whole id, [Main] fails the package.
 func Watched() *slog.Logger { return slog.New(watch{}) }
 
-// told is the first line that told an id.
+// told is the last line that contained an id.
 var told struct {
 	mu   sync.Mutex
 	line string
 }
 
-// secretTold returns an error if a line has told an id.
+// secretTold returns an error if a line has contained an id.
 func secretTold() error {
 	told.mu.Lock()
 	defer told.mu.Unlock()

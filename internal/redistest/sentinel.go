@@ -19,8 +19,8 @@ import (
 // MasterName is the name under which the sentinels know the master.
 const MasterName = "holdfast"
 
-// SentinelSet is one master, two replicas and three sentinels. Its methods
-// fail the test and so belong to the test's own goroutine.
+// SentinelSet is one master, two replicas and three sentinels. Its methods fail the test, and
+// so must be called on the test's own goroutine.
 type SentinelSet struct {
 	t         testing.TB
 	nodes     []*Proc
@@ -122,7 +122,7 @@ func ask[T any](sentinel *Proc, f func(context.Context, *redis.SentinelClient) (
 	return f(ctx, c)
 }
 
-// view returns what a sentinel says about the master.
+// view returns what a sentinel reports about the master.
 func (s *SentinelSet) view(sentinel *Proc) (map[string]string, error) {
 	return ask(sentinel, func(ctx context.Context, c *redis.SentinelClient) (map[string]string, error) {
 		return c.Master(ctx, MasterName).Result()
@@ -150,8 +150,8 @@ func (s *SentinelSet) SentinelAddrs() []string {
 	return addrs
 }
 
-// Master returns the node that all sentinels name, that runs and that says it
-// is master itself. It waits for a failover under way to end.
+// Master returns the node that all sentinels name, if it runs and reports itself that it is the
+// master. It waits for a failover under way to end.
 func (s *SentinelSet) Master() *Proc {
 	s.t.Helper()
 	var master *Proc
@@ -203,7 +203,7 @@ func (s *SentinelSet) Replicas() []*Proc {
 	return replicas
 }
 
-// Failover makes a replica the master by plan and returns it when all sentinels
+// Failover makes a replica the master, as a planned failover, and returns it when all sentinels
 // name it. The old master is demoted some 10 s later, see [SentinelSet.Settle].
 func (s *SentinelSet) Failover() *Proc {
 	s.t.Helper()
@@ -251,8 +251,8 @@ func (s *SentinelSet) KillMaster() *Proc {
 	return old
 }
 
-// FreezeMaster stops the master with SIGSTOP and returns it; thawed after the
-// failover it takes itself for the master until the sentinels demote it.
+// FreezeMaster stops the master with SIGSTOP and returns it. If it is thawed after the
+// failover, it takes itself for the master until the sentinels demote it.
 func (s *SentinelSet) FreezeMaster() *Proc {
 	s.t.Helper()
 	old := s.Master()

@@ -1,4 +1,4 @@
-// A redis-server process that a test owns, can kill, freeze and bring back.
+// A redis-server process that a test owns, and can kill, freeze and bring back.
 
 package redistest
 
@@ -26,9 +26,9 @@ import (
 // adminName is the client name of the harness's own connections.
 const adminName = "redistest-admin"
 
-// Proc is one server process. Its methods may be called from any goroutine,
-// except Client, Admin, Restart and FlushScripts, which fail the test and so
-// belong to the test's own goroutine.
+// Proc is one server process. Its methods may be called from any goroutine, except Client,
+// Admin, Restart and FlushScripts, which fail the test and so must be called on the test's own
+// goroutine.
 type Proc struct {
 	t    testing.TB
 	bin  string
@@ -41,10 +41,9 @@ type Proc struct {
 	admin *redis.Client
 }
 
-// Server starts a server on a free loopback port and returns when it answers
-// PING. It persists nothing unless args say so: args are command line options
-// ("--appendonly", "yes") that win over the defaults. The process is killed
-// when t ends. Whether t runs at all says [Needs].
+// Server starts a server on a free loopback port, and returns when it answers PING. It persists
+// nothing unless args say so: args are command line options ("--appendonly", "yes") that win
+// over the defaults. The process is killed when t ends. [Needs] decides whether t runs at all.
 func Server(t testing.TB, args ...string) *Proc {
 	t.Helper()
 	return startServer(t, false, withDefaults(args, "--save", "", "--appendonly", "no"))
@@ -72,18 +71,18 @@ func startServer(t testing.TB, withBus bool, args []string) *Proc {
 			return p
 		}
 		if errors.Is(err, errSilent) {
-			break // one that runs has its port
+			break // a server that runs has its port
 		}
 	}
 	t.Fatalf("redistest: cannot start %s: %v", bin, err)
 	return nil
 }
 
-// errSilent says that a server runs and does not answer.
+// errSilent says that a server runs but does not answer.
 var errSilent = errors.New("it runs and does not answer")
 
-// launch starts the process and waits until it, and not a stranger on its
-// port, answers. On failure nothing is left running.
+// launch starts the process and waits until it answers, and not another process on its port. On
+// failure nothing is left running.
 func (p *Proc) launch() error {
 	log, err := os.OpenFile(p.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -118,8 +117,7 @@ func (p *Proc) launch() error {
 	return nil
 }
 
-// commandLine puts a configuration file, if args open with one, first, as the
-// server wants it.
+// commandLine puts a configuration file first, if args begin with one, as the server requires.
 func (p *Proc) commandLine() []string {
 	var file []string
 	rest := p.args
@@ -130,8 +128,8 @@ func (p *Proc) commandLine() []string {
 	return slices.Concat(file, own, rest)
 }
 
-// answers returns nil when the process pid serves addr and is not loading. A
-// server that asks for a password answers too, but cannot say its pid.
+// answers returns nil when the process pid serves addr and is not loading. A server that asks
+// for a password counts as answering, but cannot report its pid.
 func answers(addr string, pid int) error {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {
@@ -182,7 +180,7 @@ func (p *Proc) current() *process {
 // Addr returns the server's host:port, the same for all its life.
 func (p *Proc) Addr() string { return loopback(p.port) }
 
-// Running says whether the server can answer: neither killed nor frozen.
+// Running reports whether the server can answer: it is neither killed nor frozen.
 func (p *Proc) Running() bool { return p.current().running() }
 
 // Client returns a new client with go-redis's defaults, except that
@@ -194,7 +192,8 @@ func (p *Proc) Client(t testing.TB, opts ...func(*redis.Options)) *redis.Client 
 
 func newClient(t testing.TB, o *redis.Options, opts []func(*redis.Options)) *redis.Client {
 	t.Helper()
-	// They would add a goroutine and a command per connection to every test.
+	// Maintenance notifications would add a goroutine and a command per connection to every
+	// test.
 	o.MaintNotificationsConfig = quiet()
 	for _, opt := range opts {
 		opt(o)
@@ -227,16 +226,16 @@ func (p *Proc) Admin() *redis.Client {
 	return p.admin
 }
 
-// Kill ends the server with SIGKILL, also when it is frozen, and returns when
-// it is gone. Killing a dead server does nothing.
+// Kill ends the server with SIGKILL, even a frozen one, and returns when it is gone. Killing a
+// dead server does nothing.
 func (p *Proc) Kill() {
 	if err := p.current().kill(); err != nil {
 		p.t.Errorf("redistest: kill %s: %v", p.Addr(), err)
 	}
 }
 
-// Freeze stops the server with SIGSTOP and returns when it has stopped: its
-// connections stay open, the kernel goes on acknowledging, nothing is answered.
+// Freeze stops the server with SIGSTOP, and returns when it has stopped: its connections stay
+// open, the kernel goes on acknowledging, and nothing is answered.
 func (p *Proc) Freeze() {
 	if err := p.current().freeze(); err != nil {
 		p.t.Errorf("redistest: freeze %s: %v", p.Addr(), err)
@@ -250,11 +249,10 @@ func (p *Proc) Thaw() {
 	}
 }
 
-// Restart kills the server if it lives, starts it again on the same port and
-// returns when it answers. With keepData it comes back with what is on its
-// disk, and a server that still answers and has no append-only file saves
-// first; without keepData it comes back empty. A cluster node keeps its
-// identity either way.
+// Restart kills the server if it lives, starts it again on the same port, and returns when it
+// answers. With keepData it comes back with the data on its disk; a server that still answers
+// and has no append-only file saves first. Without keepData it comes back empty. A cluster node
+// keeps its identity either way.
 func (p *Proc) Restart(keepData bool) {
 	p.t.Helper()
 	if keepData && p.Running() && !p.appendOnly() {
@@ -305,8 +303,8 @@ func (p *Proc) mustDo(command ...any) {
 	}
 }
 
-// FlushScripts empties the script cache, so that the next EVALSHA of every
-// script is answered NOSCRIPT.
+// FlushScripts empties the script cache, so that the next EVALSHA of every script gets
+// NOSCRIPT.
 func (p *Proc) FlushScripts() {
 	p.t.Helper()
 	if err := p.Admin().ScriptFlush(context.Background()).Err(); err != nil {

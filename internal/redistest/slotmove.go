@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// SlotMove is a slot that is open: its old owner answers ASK for keys it does
-// not have, and commands with keys on both sides get TRYAGAIN.
+// SlotMove is a slot that is open: its old owner answers ASK for keys that it does not have,
+// and commands with keys on both sides get TRYAGAIN.
 type SlotMove struct {
 	Slot     int
 	From, To *Proc
@@ -18,14 +18,14 @@ type SlotMove struct {
 	from, to *clusterNode
 }
 
-// MoveSlot moves key's slot with its keys to another master and returns that,
-// when all running nodes know.
+// MoveSlot moves key's slot with its keys to another master, and returns that master when all
+// running nodes know.
 func (c *ClusterSet) MoveSlot(key string) *Proc {
 	c.t.Helper()
 	return c.OpenSlot(key).Finish()
 }
 
-// OpenSlot opens key's slot towards another master and moves nothing yet.
+// OpenSlot opens key's slot towards another master, and moves nothing yet.
 func (c *ClusterSet) OpenSlot(key string) *SlotMove {
 	c.t.Helper()
 	slot := c.slot(key)
@@ -60,8 +60,8 @@ func (c *ClusterSet) otherMaster(from *clusterNode) *clusterNode {
 	return nil
 }
 
-// MoveKeys moves the named keys to the new owner and leaves the slot open. A
-// key that is not there, or no longer, is passed over.
+// MoveKeys moves the named keys to the new owner and leaves the slot open. A key that is not
+// there, or no longer there, is skipped.
 func (m *SlotMove) MoveKeys(keys ...string) {
 	m.cluster.t.Helper()
 	if len(keys) == 0 {
@@ -84,8 +84,8 @@ func (m *SlotMove) Keys() []string {
 	return keys
 }
 
-// Finish moves the remaining keys, hands the slot over and returns the new
-// owner when all running nodes know.
+// Finish moves the remaining keys, hands the slot over, and returns the new owner when all
+// running nodes know.
 func (m *SlotMove) Finish() *Proc {
 	c := m.cluster
 	c.t.Helper()

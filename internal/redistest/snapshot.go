@@ -12,11 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Snapshot returns all keys that rdb reaches, in a cluster those of all
-// masters, with type, expiry and value, as sorted text: equal texts are equal
-// states. The expiry is the point in time in ms (-1 is none), as a remaining
-// time would differ between two looks; servers before Redis 7 do not tell it,
-// and there it is just "set".
+// Snapshot returns all keys that rdb reaches (in a cluster, those of all masters), with type,
+// expiry and value, as sorted text: equal texts mean equal states. The expiry is the point in
+// time in ms (-1 means none), because a remaining time would differ between two looks. Servers
+// before Redis 7 do not report it; there it is just "set".
 func Snapshot(t testing.TB, rdb redis.UniversalClient) string {
 	t.Helper()
 	return snapshot(t, rdb, "pexpiretime")
@@ -75,8 +74,7 @@ func allKeys(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
 	return slices.Compact(keys), err // SCAN may name a key twice
 }
 
-// eachMaster calls f for each master in turn: ForEachMaster would call it
-// concurrently.
+// eachMaster calls f for one master after the other: ForEachMaster would call it concurrently.
 func eachMaster(ctx context.Context, rdb redis.UniversalClient, f func(context.Context, *redis.Client) error) error {
 	switch c := rdb.(type) {
 	case *redis.Client:

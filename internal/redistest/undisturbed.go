@@ -15,15 +15,18 @@ import (
 // undisturbedTries is how often Undisturbed calls a test at the most.
 const undisturbedTries = 5
 
-// Undisturbed calls f. If f fails, and this process did not get the processor for still at
-// a stretch meanwhile, then leases of f may have been lost rightly, and its deadlines may
-// have passed: what it found says nothing, and f is called again, up to five times in all.
-// A failure on a machine that did not stand still fails t at once, as the fifth does on any.
+// Undisturbed calls f. If f fails, and this process did not get the processor for the time
+// still at a stretch meanwhile, then leases of f may have been lost rightly, and its deadlines
+// may have passed. Such a failure means nothing, and Undisturbed calls f again, up to five
+// times in all. A failure on a machine that did not stand still fails t at once; so does the
+// fifth failure on any machine.
 //
-// What no lease and no deadline explains, such as two holders of a lease that lasts for
-// longer than any machine stands still, f reports by Inexcusable: that fails t at once.
+// Some failures are not explained by any lease or deadline, such as two holders of a lease that
+// is longer than any machine stands still. f reports these by Inexcusable, which fails t at
+// once.
 //
-// What f is given stands for t: its clean-ups run, and its context ends, when f returns.
+// The testing.TB that f is given stands for t: its clean-ups run, and its context ends, when f
+// returns.
 func Undisturbed(t testing.TB, still time.Duration, f func(t testing.TB)) {
 	t.Helper()
 	p := FeelPulse(t)
@@ -44,8 +47,8 @@ func Undisturbed(t testing.TB, still time.Duration, f func(t testing.TB)) {
 	}
 }
 
-// Inexcusable is t.Errorf for what a machine that stands still does not explain: within
-// Undisturbed, too, it fails the test.
+// Inexcusable is t.Errorf for failures that a machine that stands still does not explain: it
+// fails the test, within Undisturbed too.
 func Inexcusable(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if a, ok := t.(interface {
@@ -57,7 +60,7 @@ func Inexcusable(t testing.TB, format string, args ...any) {
 	t.Errorf(format, args...)
 }
 
-// attempt is a testing.TB whose failure is not yet that of the test.
+// attempt is a testing.TB whose failure does not yet fail the test.
 type attempt struct {
 	testing.TB
 
@@ -84,7 +87,7 @@ func (a *attempt) play(f func(t testing.TB)) {
 	<-done
 }
 
-// cleanUp runs what is left to clean up, the last first, also if one of them calls FailNow.
+// cleanUp runs the remaining clean-ups, the last one first, even if one of them calls FailNow.
 func (a *attempt) cleanUp() {
 	a.mu.Lock()
 	last := len(a.cleanups) - 1
@@ -135,7 +138,7 @@ func (a *attempt) Errorf(format string, args ...any) {
 	a.Error(fmt.Sprintf(format, args...))
 }
 
-// Inexcusable is Errorf for what the machine does not explain.
+// Inexcusable is Errorf for failures that the machine does not explain.
 func (a *attempt) Inexcusable(format string, args ...any) {
 	a.Helper()
 	a.Errorf(format, args...)

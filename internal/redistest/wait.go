@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// patience bounds every wait for a server process. It is long because it only
-// ever runs out on a defect, while a loaded machine can be very slow.
+// patience bounds every wait for a server process. It is long because it runs out only on a
+// defect, while a loaded machine can be very slow.
 const patience = 60 * time.Second
 
-// Eventually polls cond until it returns nil and fails t with cond's last
-// error if that takes longer than within. It polls every few milliseconds, so
-// it suits real processes; inside a synctest bubble wait for the event instead.
+// Eventually polls cond until it returns nil. It fails t with cond's last error if that takes
+// longer than within. It polls every few milliseconds, so it suits real processes; inside a
+// synctest bubble wait for the event instead.
 func Eventually(t testing.TB, within time.Duration, what string, cond func() error) {
 	t.Helper()
 	if err := poll(within, cond); err != nil {

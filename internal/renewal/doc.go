@@ -1,27 +1,27 @@
-// Package renewal keeps things alive in Redis that live there under a lease, and
-// ends them in time when they cannot be kept alive.
+// Package renewal keeps holds in Redis alive by renewing their leases, and ends them in time
+// when they cannot be kept alive. To this package each of them is a Task.
 //
-// It costs one goroutine for any number of tasks, and 48 bytes for each of them:
+// It costs one goroutine for any number of tasks, and 48 bytes for each task:
 //
 //	Schedule ──► Wheel ──► scheduler goroutine ──► outbox ──► one goroutine per server
 //	             (pure)    Tick, Suspect; no I/O   Node       Send, one batch at a time
 //
-// The scheduler's goroutine sleeps until the next occupied slot of the wheel, asks
-// each task that is due what to do, and hands those that want to be renewed to the
-// outbox. It never waits for a server, so that leases end in time while Redis cannot
-// be reached. What may block happens behind it: finding a key's server, where it is not
-// known, in a few goroutines started on demand, sending in one goroutine per server.
+// The scheduler's goroutine sleeps until the next occupied slot of the wheel. Then it asks each
+// task that is due what to do, and hands the tasks that want to be renewed to the outbox. It
+// never waits for a server, so leases end in time while Redis cannot be reached. Whatever may
+// block happens behind the outbox: a few goroutines, started on demand, find the servers of
+// keys whose server is not known, and one goroutine per server sends.
 //
 // What the parts rely on:
 //
-//   - Times are rounded down to Resolution. A task is never called later than its time
-//     because of the wheel, and less than Resolution before it. The time that Tick is
-//     given is the end of the current step, so that a task called early finds, by a
-//     plain comparison, that its time has come.
+//   - Times are rounded down to Resolution. The wheel never makes a call of a task later than
+//     the task's time, and makes it less than Resolution early. The time that Tick is given is
+//     the end of the current step, so that a task that is called early finds, by a plain
+//     comparison, that its time has come.
 //   - No mutex is held while a Task or the Sender is called.
-//   - Tick and Suspect are called by one goroutine, so never twice at once.
-//   - A task belongs to its caller: whether it is being renewed already is for its own
-//     Tick to know. Each renewal it asks for is answered exactly once, by Send or Fail.
-//   - One batch is on its way to a server at a time. However many leases fall due at
-//     one instant, other clients of that Redis find gaps between the batches.
+//   - One goroutine calls Tick and Suspect, so they never run twice at once.
+//   - The package keeps no record of which tasks are being renewed: the task's own Tick must
+//     know that. Send or Fail answers each renewal that a task asks for exactly once.
+//   - One batch is on its way to a server at a time. However many leases fall due at one
+//     instant, other clients of that Redis find gaps between the batches.
 package renewal

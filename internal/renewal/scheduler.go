@@ -1,5 +1,5 @@
-// The scheduler: one goroutine that asks each task, when its time has come, what is to
-// be done, and does no I/O.
+// The scheduler: one goroutine that asks each task what to do when its time has come. It does
+// no I/O.
 
 package renewal
 
@@ -12,54 +12,54 @@ import (
 )
 
 const (
-	// Resolution is the length of one step of the wheel, and by how much a task may be
-	// called before its time. It is a twentieth of MinLease, which costs a lease little
-	// of its life, and long enough that leases which fall due together share a wake-up.
+	// Resolution is the length of one step of the wheel, and the most by which a task is called
+	// before its time. It is a twentieth of MinLease, so it costs a lease little of its life,
+	// and long enough that leases which fall due together share a wake-up.
 	Resolution = 5 * time.Millisecond
 
-	// MinLease is the shortest lease that can be kept: renewed at a third of it, each try
-	// limited to a sixth (16 ms), two tries fail before its end, and rounding and timers
-	// stay an order of magnitude below.
+	// MinLease is the shortest lease that can be kept. It is renewed at a third of its length,
+	// and each try is limited to a sixth (16 ms). Two tries can fail before its end, and the
+	// errors of rounding and of timers are an order of magnitude smaller.
 	MinLease = 100 * time.Millisecond
 
-	// slotCount makes a turn of 20.48 s, above the 10 s from one renewal of a lease of
-	// 30 s to the next, for 33 kB.
+	// slotCount makes a turn of the wheel 20.48 s long, for 33 kB. A lease of 30 s is renewed
+	// every 10 s, so its next renewal is less than a turn away.
 	slotCount = 4096
 )
 
-// ErrClosed is what a renewal that was waiting to be sent fails with at Close.
+// ErrClosed is the error of a renewal that was waiting to be sent when Close was called.
 var ErrClosed = errors.New("renewal: scheduler closed")
 
-// Task is something kept alive in Redis under a lease. Its methods are called without
-// any mutex of this package held, and may call Schedule and Remove, but not Close.
+// Task is a hold in Redis that is kept alive under a lease. Its methods are called without any
+// mutex of this package held. They may call Schedule and Remove, but not Close.
 type Task interface {
-	// Entry returns the task's place on the wheel, always the same.
+	// Entry returns the task's place on the wheel. It always returns the same one.
 	Entry() *Entry
 
-	// Tick is called on the scheduler's goroutine when the task's time has come, and
-	// must neither block nor do I/O. What is due before now is due: now is up to
-	// Resolution ahead of the clock. A task whose deadline has come ends itself here.
+	// Tick is called on the scheduler's goroutine when the task's time has come. It must
+	// neither block nor do I/O. now is up to Resolution ahead of the clock; whatever is due
+	// before now is due. A task whose deadline has come ends itself here.
 	//
-	// next is when the task is to be called again; zero is never, a time not after now
-	// is the next step. renew asks that the task be handed to the Sender now. Every such
-	// request is answered by exactly one Send or Fail, so a task that is waiting for that
-	// answer must not ask again: it would be sent twice.
+	// next is when the task is to be called again: the zero time means never, and a time not
+	// after now means the next step. renew asks that the task be handed to the Sender now.
+	// Exactly one Send or Fail answers each such request. Until that answer a task must not ask
+	// again, or it would be sent twice.
 	Tick(now time.Time) (next time.Time, renew bool)
 
-	// Suspect is called instead of Tick, before the task's time, when the wall clock ran
-	// ahead of the monotonic clock: either the machine was suspended and the lease may be
-	// over, or the clock was set and it is not. The contract is that of Tick.
+	// Suspect is called instead of Tick, before the task's time, when the wall clock has run
+	// ahead of the monotonic clock. Then either the machine was suspended, and the lease may be
+	// over, or the clock was set, and the lease is not over. The contract is that of Tick.
 	Suspect(now time.Time) (next time.Time, renew bool)
 
-	// Key returns the Redis key by which the task's server is found.
+	// Key returns the Redis key that determines the task's server.
 	Key() string
 
-	// Timeout returns the bound of one try to renew, a sixth of the lease. It is positive.
+	// Timeout returns the time limit of one try to renew, a sixth of the lease. It is positive.
 	Timeout() time.Duration
 }
 
-// Scheduler calls tasks when their time has come. Its goroutine starts with the first
-// Schedule and ends with Close. Its methods are safe for concurrent use.
+// Scheduler calls tasks when their time has come. Its goroutine starts with the first Schedule,
+// and ends with Close. Its methods are safe for concurrent use.
 type Scheduler struct {
 	epoch  time.Time // tick 0
 	out    *outbox
@@ -75,7 +75,7 @@ type Scheduler struct {
 	closed  bool
 }
 
-// New returns a scheduler that renews through s. It starts nothing.
+// New returns a scheduler that renews through s. It starts no goroutine.
 func New(s Sender) *Scheduler {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	sched := &Scheduler{
@@ -89,10 +89,10 @@ func New(s Sender) *Scheduler {
 	return sched
 }
 
-// Schedule has t called at the given time, instead of any time it was to be called at
-// before. The time must come from time.Now, so that it has a monotonic reading; one that
-// has passed is now. It takes precedence over what a Tick that is running answers. After
-// Close it does nothing.
+// Schedule makes the scheduler call t at the given time, instead of any time set before. The
+// time must come from time.Now, so that it has a monotonic reading; a time that has passed
+// means now. Schedule takes precedence over the answer of a Tick that is running. After Close
+// it does nothing.
 func (s *Scheduler) Schedule(t Task, at time.Time) {
 	e, tick := t.Entry(), s.tick(at)
 	s.mu.Lock()
@@ -115,10 +115,10 @@ func (s *Scheduler) Schedule(t Task, at time.Time) {
 	}
 }
 
-// Remove takes t off the wheel. Once it has returned, no Tick or Suspect of t begins
-// until t is scheduled again. One that has begun may still be running; its answer does
-// not put t back on the wheel. A renewal that t asked for, even in that last Tick, is
-// still answered by Send or Fail: Send leaves out a task that no longer wants it.
+// Remove takes t off the wheel. Once Remove has returned, no Tick or Suspect of t begins until
+// t is scheduled again. One that has begun may still be running; its answer does not put t back
+// on the wheel. A renewal that t asked for, even in that last Tick, is still answered by Send
+// or Fail; Send must leave out a task that no longer wants to be renewed.
 func (s *Scheduler) Remove(t Task) {
 	e := t.Entry()
 	s.mu.Lock()
@@ -129,10 +129,10 @@ func (s *Scheduler) Remove(t Task) {
 	}
 }
 
-// Close ends the scheduler's goroutine and the context of every Send and Node that is
-// running, and returns when all of them have returned. Renewals not yet sent fail with
-// ErrClosed; tasks on the wheel are not called again. It may be called more than once
-// and concurrently, but not from a Task or the Sender, for which it waits.
+// Close ends the scheduler's goroutine and the context of every Send and Node that is running,
+// and returns when all of them have returned. Renewals that were not yet sent fail with
+// ErrClosed. Tasks on the wheel are not called again. Close may be called more than once and
+// concurrently, but not from a Task or the Sender, because it waits for them.
 func (s *Scheduler) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -157,20 +157,20 @@ func (s *Scheduler) run() {
 	}
 }
 
-// recall makes every task due, to be asked by Suspect.
+// recall makes every task due at once. The scheduler then calls Suspect on each of them.
 func (s *Scheduler) recall() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wheel.Recall()
 }
 
-// round calls tasks that are due, at most MaxBatch of them so that the clock is looked at
-// again and the outbox has something to send while the rest is called. It returns ready,
-// its buffer, for the next round.
+// round calls tasks that are due, at most MaxBatch of them. So the clock is read again between
+// rounds, and the outbox has something to send while the remaining tasks are called. round
+// returns its buffer, ready, for the next round.
 func (s *Scheduler) round(now time.Time, ready []Task) []Task {
 	ready = ready[:0]
 	tick := s.tick(now)
-	now = now.Add(s.start(tick + 1).Sub(now)) // moves its wall and its monotonic reading
+	now = now.Add(s.start(tick + 1).Sub(now)) // moves both the wall and the monotonic reading
 	for range MaxBatch {
 		t, suspect := s.take(tick)
 		if t == nil {
@@ -187,15 +187,15 @@ func (s *Scheduler) round(now time.Time, ready []Task) []Task {
 		s.settle(t, next, tick)
 	}
 	s.out.submit(ready)
-	clear(ready) // tasks that end are not kept alive by the buffer
+	clear(ready) // so that the buffer does not keep tasks alive that have ended
 	return ready
 }
 
-// take takes the next task that is due off the wheel, nil if there is none.
+// take removes the next due task from the wheel. It returns nil if none is due.
 func (s *Scheduler) take(tick int64) (t Task, suspect bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.planned = math.MinInt64 // awake: whatever is scheduled now is seen before the next sleep
+	s.planned = math.MinInt64 // awake: tasks scheduled now are seen before the next sleep
 	e, suspect := s.wheel.Pop(tick)
 	if e == nil {
 		return nil, false
@@ -204,21 +204,21 @@ func (s *Scheduler) take(tick int64) (t Task, suspect bool) {
 	return e.task, suspect
 }
 
-// settle puts t back on the wheel as it answered, unless it was removed or scheduled
-// anew in the meantime.
+// settle puts t back on the wheel at the time that t answered with, unless t was removed or
+// scheduled anew in the meantime.
 func (s *Scheduler) settle(t Task, next time.Time, tick int64) {
 	e := t.Entry()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.firing && !next.IsZero() {
-		// Not this step again: a task that answers with the past must not keep the
+		// Not in this step again: a task that answers with a time in the past must not keep the
 		// goroutine from the others.
 		s.wheel.Set(e, max(s.tick(next), tick+1))
 	}
 	e.firing = false
 }
 
-// sleep waits until the next occupied slot, until the clocks are to be compared, or until
+// sleep waits until the next occupied slot, until it is time to compare the clocks, or until
 // something is scheduled before that.
 func (s *Scheduler) sleep(timer *time.Timer) {
 	until, ok := s.plan()
@@ -238,9 +238,10 @@ func (s *Scheduler) sleep(timer *time.Timer) {
 	}
 }
 
-// plan returns when to wake up, and false if there is nothing to wake up for. A wheel
-// that has just become empty is looked at once more: where locks are taken and released
-// one after the other, waking the goroutine for each would be a quarter of their cost.
+// plan returns when to wake up, and false if there is nothing to wake up for. After the wheel
+// has become empty the goroutine still wakes up once more, so that Schedule need not signal it:
+// where locks are taken and released one after the other, waking the goroutine for each of them
+// would be a quarter of their cost.
 func (s *Scheduler) plan() (until time.Time, ok bool) {
 	watch := s.tick(time.Now().Add(clockWatch))
 	s.mu.Lock()
@@ -259,7 +260,7 @@ func (s *Scheduler) plan() (until time.Time, ok bool) {
 	return s.start(s.planned), true
 }
 
-// tick returns the step of the wheel that at falls into.
+// tick returns the step of the wheel that contains at.
 func (s *Scheduler) tick(at time.Time) int64 {
 	return max(0, int64(at.Sub(s.epoch)/Resolution))
 }

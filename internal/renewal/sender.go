@@ -1,4 +1,4 @@
-// The outbox: takes renewals to their servers, each server at its own pace.
+// The outbox: it carries renewals to their servers, each server at its own pace.
 
 package renewal
 
@@ -10,65 +10,66 @@ import (
 )
 
 const (
-	// MaxBatch is the most tasks that one Send is given: beyond it a longer pipeline
-	// saves little, and other clients of the server wait behind it.
+	// MaxBatch is the largest number of tasks that one Send is given. A longer pipeline would
+	// save little, and other clients of the server would wait behind it.
 	MaxBatch = 100
 
-	// maxRouters bounds the goroutines that wait for Sender.Node.
+	// maxRouters bounds the number of goroutines that wait for Sender.Node.
 	maxRouters = 16
 )
 
-// Sender carries renewals to servers. Its methods are called on several goroutines at
-// once, and all but Known never on the scheduler's.
+// Sender carries renewals to servers. Its methods are called on several goroutines at once. All
+// but Known are never called on the scheduler's goroutine.
 type Sender interface {
-	// Known returns the server that holds key, or "" where that takes asking Node. It
-	// neither does I/O nor waits.
+	// Known returns the server that holds key, or "" if finding that out takes a call of Node.
+	// It neither does I/O nor waits.
 	Known(key string) string
 
-	// Node returns the server that holds key. It may do I/O: a call that waits does not
-	// hold up tasks whose server is found at once, as long as fewer than 16 wait. ctx
-	// ends with the Timeout of the task, or up to Resolution before, and with Close.
+	// Node returns the server that holds key. It may do I/O. A call that waits does not hold up
+	// tasks whose server is found at once, as long as fewer than 16 calls wait. ctx ends with
+	// Close, and with the Timeout of the task or up to Resolution before.
 	Node(ctx context.Context, key string) (string, error)
 
-	// Send renews the tasks of a batch, 1 to MaxBatch of them, on one server, and answers
-	// each of them. It returns when ctx ends: with the smallest Timeout of the batch, of
-	// which no other is twice as long, or with Close. The next batch for the same server waits for it, batches for others do
-	// not. The batch is Send's only until it returns.
+	// Send renews the tasks of a batch, 1 to MaxBatch of them, on one server, and answers each
+	// of them. It must return when ctx ends. ctx ends with Close, and with the smallest Timeout
+	// of the batch; every other Timeout in the batch is less than twice that. The next batch
+	// for the same server waits for Send; batches for other servers do not. The batch belongs
+	// to Send only until it returns.
 	Send(ctx context.Context, node string, batch []Task)
 
-	// Fail answers a task that was not sent: Node returned err, or the scheduler was
-	// closed (ErrClosed).
+	// Fail answers a task that was not sent: Node returned err, or the scheduler was closed
+	// (ErrClosed).
 	Fail(t Task, err error)
 }
 
-// outbox finds the server of each task and sends to each server one batch after the
-// other. Its goroutines start on demand and end when they have nothing left to do.
+// outbox finds the server of each task, and sends to each server one batch after the other. Its
+// goroutines start on demand, and end when they have nothing left to do.
 type outbox struct {
 	sender Sender
 	ctx    context.Context // ends with Close
 	wg     *sync.WaitGroup
-	nodes  []string // of the tasks that are submitted; the scheduler's goroutine's own
+	nodes  []string // the servers of the tasks being submitted; only the scheduler's goroutine uses it
 
 	mu       sync.Mutex // guards what follows, including each lane's queue
 	unrouted queue
 	routers  int // goroutines that ask Sender.Node
-	free     int // how many of them are not waiting for its answer
+	free     int // how many of those are not waiting for its answer
 	lanes    map[string]*lane
-	idle     []*lane // without goroutine and node, kept for their buffers
+	idle     []*lane // lanes without a goroutine and a node, kept for their buffers
 }
 
-// lane is what waits to be sent to one server.
+// lane holds the tasks that wait to be sent to one server.
 type lane struct {
 	queue queue
-	batch []Task // the lane's goroutine's own
+	batch []Task // only the lane's goroutine uses it
 }
 
 func newOutbox(ctx context.Context, s Sender, wg *sync.WaitGroup) *outbox {
 	return &outbox{sender: s, ctx: ctx, wg: wg, lanes: make(map[string]*lane)}
 }
 
-// submit takes over tasks to be renewed. It does not wait. It is called on one goroutine,
-// which is counted in the WaitGroup, so that Close does not miss those started here.
+// submit takes over tasks that are to be renewed. It does not wait. One goroutine calls it, and
+// the WaitGroup counts that goroutine, so that Close does not miss goroutines started here.
 func (o *outbox) submit(tasks []Task) {
 	if len(tasks) == 0 {
 		return
@@ -89,8 +90,9 @@ func (o *outbox) submit(tasks []Task) {
 	o.staff()
 }
 
-// staff sees to it that tasks without a server do not all wait behind routers that wait
-// themselves: while there are such tasks, one router is free. The caller holds o.mu.
+// staff makes sure that tasks without a server do not all wait behind routers that wait
+// themselves: while there are such tasks, it keeps one router free, up to maxRouters. The
+// caller holds o.mu.
 func (o *outbox) staff() {
 	if o.unrouted.len() > 0 && o.free == 0 && o.routers < maxRouters {
 		o.routers++
@@ -99,7 +101,7 @@ func (o *outbox) staff() {
 	}
 }
 
-// route finds the servers of tasks until none is left.
+// route finds the servers of tasks until no unrouted task is left.
 func (o *outbox) route() {
 	var b bound
 	defer b.end()
@@ -141,7 +143,7 @@ func (o *outbox) enqueue(node string, t Task) {
 	l.queue.push(t)
 }
 
-// drain sends what is in a lane, batch after batch, until it is empty.
+// drain sends the tasks of a lane, batch after batch, until the lane is empty.
 func (o *outbox) drain(node string, l *lane) {
 	for o.fill(node, l) {
 		for rest := l.batch; len(rest) > 0; {
@@ -153,8 +155,8 @@ func (o *outbox) drain(node string, l *lane) {
 	}
 }
 
-// fill takes the next batch out of the lane's queue. If there is none it gives up the
-// lane, so that the next task for this server opens another, and reports false.
+// fill takes the next batch from the lane's queue. If the queue is empty, it gives up the lane
+// and reports false; the next task for this server then opens another lane.
 func (o *outbox) fill(node string, l *lane) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -170,9 +172,9 @@ func (o *outbox) fill(node string, l *lane) bool {
 	return true
 }
 
-// alike puts the tasks first whose Timeout is less than twice the shortest, each kind in
-// the order in which it was. It returns how many these are, and the shortest: a batch is
-// given up when that is over, which a task that has more time should not bear.
+// alike moves the tasks whose Timeout is less than twice the shortest to the front, and keeps
+// the order within both groups. It returns how many these are, and the shortest Timeout. A
+// batch is given up when that has passed, so a task that has more time should not be in it.
 func alike(tasks []Task) (n int, shortest time.Duration) {
 	timeouts := make([]time.Duration, len(tasks))
 	for i, t := range tasks {
@@ -207,7 +209,7 @@ func (o *outbox) send(node string, batch []Task, timeout time.Duration) {
 	o.sender.Send(ctx, node, batch)
 }
 
-// bound makes the contexts of successive calls of Sender.Node. Most are answered from
+// bound makes the contexts of successive calls of Sender.Node. Node answers most of them from
 // memory, so one context serves all calls made within one Resolution.
 type bound struct {
 	ctx    context.Context

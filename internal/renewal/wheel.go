@@ -1,5 +1,5 @@
-// A hashed timing wheel: which entry comes next, as a data structure without
-// goroutine, clock or lock of its own.
+// A hashed timing wheel: it knows which entry comes next. It is a pure data structure, without
+// a goroutine, a clock or a lock of its own.
 
 package renewal
 
@@ -15,15 +15,15 @@ const (
 	recalled       // taken out of turn by Recall
 )
 
-// Entry is one task's place on the wheel. It is embedded by value in the task, so that
-// adding, moving and removing allocate nothing. The zero value is ready for use. An
-// Entry must not be copied once used, and belongs to one Scheduler for its life.
+// Entry is one task's place on the wheel. The task embeds it by value, so that adding, moving
+// and removing allocate nothing. The zero value is ready for use. An Entry must not be copied
+// once used, and belongs to one Scheduler for its life.
 type Entry struct {
 	next, prev *Entry
-	task       Task  // whose entry this is; the wheel does not look at it
-	tick       int64 // absolute, also when more than one turn away
+	task       Task  // the task that has this entry; the wheel does not look at it
+	tick       int64 // absolute, even if more than one turn away
 	place      place
-	firing     bool // in Tick or Suspect, whose answer counts; see Scheduler
+	firing     bool // Tick or Suspect is running, and its answer counts; see Scheduler
 }
 
 // list is a circular list of entries, first in, first out.
@@ -51,9 +51,9 @@ func (l *list) remove(e *Entry) {
 	e.next, e.prev = nil, nil
 }
 
-// Wheel orders entries by tick. Each slot holds the entries of one tick of the turn;
-// an entry further than a turn away stays in its slot and is passed over until its
-// turn comes. It is not safe for concurrent use.
+// Wheel orders entries by tick. Each slot holds the entries of one tick of the turn. An entry
+// that is further than a turn away is in its slot too, and is passed over until its turn comes.
+// A Wheel is not safe for concurrent use.
 type Wheel struct {
 	slots    []list
 	occupied []uint64 // one bit per slot
@@ -62,8 +62,8 @@ type Wheel struct {
 	len      int
 }
 
-// NewWheel returns an empty wheel on which every tick up to now has passed. The number
-// of slots is a power of two, at least 64.
+// NewWheel returns an empty wheel on which every tick up to and including now has passed. The
+// number of slots must be a power of two, at least 64.
 func NewWheel(slots int, now int64) *Wheel {
 	if slots < 64 || slots&(slots-1) != 0 {
 		panic("renewal: the number of slots must be a power of two, at least 64")
@@ -78,9 +78,9 @@ func NewWheel(slots int, now int64) *Wheel {
 // Len returns how many entries the wheel holds.
 func (w *Wheel) Len() int { return w.len }
 
-// Set puts e at tick, whether it is on the wheel or not. A tick that has passed is due
-// at the next Pop. A recalled entry stays where it is: it is about to be popped, and is
-// placed anew by whoever pops it.
+// Set puts e at tick, whether or not e is on the wheel. A tick that has passed is due at the
+// next Pop. A recalled entry stays where it is: it is about to be popped, and the caller of Pop
+// places it anew.
 func (w *Wheel) Set(e *Entry, tick int64) {
 	if e.place == recalled {
 		return
@@ -114,9 +114,9 @@ func (w *Wheel) Remove(e *Entry) bool {
 	return true
 }
 
-// Pop takes the first entry that is due at now off the wheel: entries come in the order
-// of their ticks, and of being set within one tick. It returns nil if none is due.
-// wasRecalled tells an entry that Recall made due.
+// Pop removes the first entry that is due at now. Entries come in the order of their ticks, and
+// within one tick in the order in which they were set. Pop returns nil if none is due.
+// wasRecalled is true for an entry that Recall made due.
 func (w *Wheel) Pop(now int64) (e *Entry, wasRecalled bool) {
 	for w.ready.head == nil {
 		if !w.turn(now) {
@@ -129,9 +129,9 @@ func (w *Wheel) Pop(now int64) (e *Entry, wasRecalled bool) {
 	return e, wasRecalled
 }
 
-// Next returns a tick before which no entry is due, and false if the wheel is empty. It
-// is the tick of the next occupied slot, so it can be early for an entry that is further
-// than a turn away, by a whole number of turns.
+// Next returns a tick before which no entry is due, and false if the wheel is empty. It is the
+// tick of the next occupied slot. If that slot's entry is further than a turn away, it is early
+// by a whole number of turns.
 func (w *Wheel) Next() (tick int64, ok bool) {
 	if w.ready.head != nil {
 		return w.passed, true
@@ -139,7 +139,7 @@ func (w *Wheel) Next() (tick int64, ok bool) {
 	return w.nextOccupied()
 }
 
-// Recall makes every entry due at once, in the order of their slots.
+// Recall makes every entry due at once, in the order of the slots.
 func (w *Wheel) Recall() {
 	if head := w.ready.head; head != nil {
 		for e := head; ; {
@@ -149,8 +149,8 @@ func (w *Wheel) Recall() {
 			}
 		}
 	}
-	// Those that are due stand before those that are not, and the slots follow each
-	// other from the present one on: nearly the order of their ticks.
+	// Entries that are due come before those that are not, and the slots follow in order from
+	// the present one on. That is nearly the order of their ticks.
 	for tick, ok := w.nextOccupied(); ok; tick, ok = w.nextOccupied() {
 		slot := &w.slots[w.slot(tick)]
 		for e := slot.head; e != nil; e = slot.head {
@@ -161,7 +161,7 @@ func (w *Wheel) Recall() {
 	}
 }
 
-// turn moves on to the next occupied slot, not beyond now, and makes its entries due. It
+// turn moves on to the next occupied slot, but not beyond now, and makes its entries due. It
 // reports false once now has passed.
 func (w *Wheel) turn(now int64) bool {
 	if w.passed >= now {

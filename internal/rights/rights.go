@@ -1,5 +1,5 @@
-// Package rights knows what a user of Redis must be allowed to do for each kind of
-// synchronizer, and tries it out.
+// Package rights lists what a Redis user must be allowed to do for each kind of synchronizer,
+// and makes the calls that try it out.
 package rights
 
 import (
@@ -15,7 +15,7 @@ var source string
 
 var script = conn.NewScript("rights/probe", source, conn.Mixed)
 
-// Need is what one kind needs for one name.
+// Need is the keys, channels and commands that one kind needs for one name.
 type Need struct {
 	Kind     string   // "fairmutex", as in spans
 	Keys     []string // the first is the name itself
@@ -25,7 +25,7 @@ type Need struct {
 
 // The commands that the scripts of each kind run.
 var (
-	ofQueries = strings.Fields("zcount zrank zrangebyscore") // of a FairMutex, which else is a Mutex
+	ofQueries = strings.Fields("zcount zrank zrangebyscore") // of a FairMutex, beyond those of a Mutex
 	ofRW      = strings.Fields("get set del exists pttl pexpire hset hget hdel hlen hexists hgetall hscan " +
 		"zadd zrem zscore zrange zrangebyscore")
 	ofSemaphores = strings.Fields("get incrby decrby pexpire hset hget hdel")
@@ -34,9 +34,9 @@ var (
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
 )
 
-// Needs returns what each kind needs for that name, as it stands in Redis, in a
-// Client that calls itself client. Kinds that cannot have such a name are left out,
-// and so is the Mutex, which tries itself out.
+// Needs returns what each kind needs for that name, as it stands in Redis, in a Client with the
+// id client. It leaves out the kinds that cannot have such a name, and the Mutex, which
+// rlock.Probe tries out.
 func Needs(name, client string, sharded bool) []Need {
 	var all []Need
 	if at, err := keys.ForFairLock(name); err == nil {
@@ -66,8 +66,8 @@ func Needs(name, client string, sharded bool) []Need {
 	return all
 }
 
-// Probe returns the call that tries the keys and the commands out. The name must be
-// nobody's: it is written to. Keys that are refused are an error of the call.
+// Probe returns the call that tries out the keys and the commands. No program may use the name:
+// the call writes to it. If the user may not use one of the keys, the call fails.
 func (n Need) Probe() *conn.Call {
 	args := make([]any, len(n.Commands))
 	for i, command := range n.Commands {
@@ -76,5 +76,5 @@ func (n Need) Probe() *conn.Call {
 	return &conn.Call{Script: script, Keys: n.Keys, Args: args}
 }
 
-// Refused returns the commands that the answered call of Probe was refused.
+// Refused returns the commands that Redis refused in an answered call of Probe.
 func Refused(call *conn.Call) []string { return strings.Fields(call.Text(2)) }

@@ -1,4 +1,4 @@
-// The value of error.type: which class of failure an error belongs to.
+// The value of error.type: the class of failure that an error belongs to.
 
 package telemetry
 
@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// errorTypes is in the order in which a joined error is classified: what became
-// of the lease says more than the refusal or the fault that led to it.
+// errorTypes is in the order in which a joined error is classified: the fate of the lease says
+// more than the refusal or the fault that led to it.
 var errorTypes = [...]struct {
 	is   error
 	name string
 }{
-	{errs.Expired, "expired"}, // before Lost, which it is as well
+	{errs.Expired, "expired"}, // before Lost, which it matches too
 	{errs.Lost, "lost"},
 	{errs.MaxHold, "max_hold"},
 	{errs.Closed, "closed"},
@@ -39,9 +39,9 @@ var errorTypes = [...]struct {
 // otherError is OpenTelemetry's own word for an error without a class.
 const otherError = "_OTHER"
 
-// errorType returns the class of err: one of Holdfast's facts, else the code
-// with which Redis began its reply ("LOADING"), else "timeout" or "network",
-// else "_OTHER". There are few of them, so that a metric can carry it.
+// errorType returns the class of err: one of Holdfast's sentinels, else the code with which
+// Redis began its reply ("LOADING"), else "timeout" or "network", else "_OTHER". There are few
+// classes, so a metric can carry them.
 func errorType(err error) string {
 	for _, t := range errorTypes {
 		if errors.Is(err, t.is) {
@@ -57,7 +57,7 @@ func errorType(err error) string {
 		}
 		return "network"
 	}
-	// go-redis hands a closed connection on as the bare io error.
+	// go-redis returns a closed connection as the bare io error.
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
 		return "network"
 	}

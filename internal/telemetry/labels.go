@@ -1,4 +1,4 @@
-// Attribute sets of the metrics, built once for each combination that occurs.
+// The attribute sets of the metrics, built once for each combination that occurs.
 
 package telemetry
 
@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Attributes that metrics carry. Spans have them too, under the same keys.
+// Attributes of metrics. Spans have them too, under the same keys.
 const (
 	keyKind      = attribute.Key("holdfast.kind")
 	keyOutcome   = attribute.Key("holdfast.outcome")
@@ -20,7 +20,7 @@ const (
 	keyErrorType = attribute.Key("error.type")
 )
 
-// labels is one combination of attributes; what is zero is left out of the set.
+// labels is one combination of attributes. Zero fields are left out of the set.
 type labels struct {
 	kind      string
 	outcome   Outcome
@@ -29,7 +29,7 @@ type labels struct {
 	errorType string
 }
 
-// options is a set as the instruments take it. The slices are kept whole,
+// options is an attribute set in the form that the instruments take. The slices are kept whole,
 // because a variadic call through an interface would allocate them each time.
 type options struct {
 	add    []metric.AddOption
@@ -57,12 +57,12 @@ func (l labels) options() options {
 	return options{add: []metric.AddOption{set}, record: []metric.RecordOption{set}}
 }
 
-// optionCache maps labels to options. Its readers take no lock: the map is
-// replaced, never written, and after the first minutes of a process it no longer
-// changes, because every field of labels has few values. Its zero value is empty.
+// optionCache maps labels to options. Its readers take no lock: the map is replaced, never
+// written. After the first minutes of a process it no longer changes, because every field of
+// labels has few values. The zero value is empty.
 type optionCache struct {
 	known atomic.Pointer[map[labels]options]
-	mu    sync.Mutex // held by the one that replaces the map
+	mu    sync.Mutex // held while the map is replaced
 }
 
 func (c *optionCache) get(l labels) options {

@@ -1,4 +1,4 @@
-// The instruments, and the methods that count into them.
+// The instruments, and the methods that record into them.
 
 package telemetry
 
@@ -10,33 +10,33 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Why a hold ended without being released: the reason given to Lost.
+// The reasons for Lost: why a hold ended without being released.
 const (
-	LostServer   = "server"   // a reply said that the hold is not there any more
+	LostServer   = "server"   // a reply said that the hold is no longer there
 	LostDeadline = "deadline" // no reply came before the local deadline
-	LostClosed   = "closed"   // the Client was closed under it
-	LostMaxHold  = "max_hold" // it outlived the longest hold allowed
-	LostMember   = "member"   // one of those that it is made of was lost
+	LostClosed   = "closed"   // the Client was closed while it lasted
+	LostMaxHold  = "max_hold" // its MaxHold passed
+	LostMember   = "member"   // one of the locks of a MultiLock was lost
 )
 
-// What ended a waiter's nap: the reason given to Woken.
+// The reasons for Woken: what ended a waiter's sleep.
 const (
 	WokenMessage = "message" // a message, or a (re)subscription that may have missed one
 	WokenTimer   = "timer"   // the holder's expiry or the bound on the poll
-	WokenTurn    = "turn"    // a waiter of this process handed its turn over
+	WokenTurn    = "turn"    // the lock was passed on within this process
 )
 
-// What each kind's counters are there with before anything is counted: see introduce.
+// The attribute values with which each kind's counters start at 0: see introduceHolds and
+// introduceWaits.
 var (
 	lostReasons  = []string{LostServer, LostDeadline, LostClosed, LostMaxHold, LostMember}
 	wokenReasons = []string{WokenMessage, WokenTimer, WokenTurn}
 	renewalEnds  = []Outcome{OutcomeRenewed, OutcomeGone, OutcomeFailed}
 )
 
-// Bucket boundaries, in seconds. A lock that is free costs a round trip, and one
-// that is not may be waited for as long as a request lives; a hold lasts from a
-// few commands to a whole batch job. The defaults of OpenTelemetry, made for
-// milliseconds, would put the former all in one bucket.
+// Bucket boundaries, in seconds. A free lock costs a round trip, and a held lock may be waited
+// for as long as a request lives. A hold lasts from a few commands to a whole batch job. The
+// defaults of OpenTelemetry, made for milliseconds, would put every free lock into one bucket.
 var (
 	acquireBounds = []float64{
 		50e-6, 100e-6, 250e-6, 500e-6,
@@ -107,8 +107,8 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	return m, nil
 }
 
-// introduceHolds has the counters of that kind's holds stand at 0 before there is
-// anything to count: an alarm on the first loss needs the series from which to rise.
+// introduceHolds sets the counters of that kind's holds to 0 before there is anything to count:
+// an alarm on the first loss needs a series from which to rise.
 func (m *metrics) introduceHolds(kind string) {
 	ctx := context.Background()
 	if m.options.has(labels{kind: kind, reason: LostServer}) {
@@ -122,7 +122,7 @@ func (m *metrics) introduceHolds(kind string) {
 	}
 }
 
-// introduceWaits does so for the counter of that kind's waiters.
+// introduceWaits does the same for the counter of that kind's waiters.
 func (m *metrics) introduceWaits(kind string) {
 	if m.options.has(labels{kind: kind, reason: WokenTurn}) {
 		return
@@ -156,8 +156,8 @@ func (m *metrics) held(ctx context.Context, kind string, outcome Outcome, held t
 	m.hold.Record(ctx, held.Seconds(), m.options.get(l).record...)
 }
 
-// Active counts holds of that kind that began (+1) and ended (-1) in this
-// process; a nested acquisition is not one.
+// Active counts holds of that kind that began (+1) or ended (-1) in this process. A nested
+// acquisition does not count.
 func (t *Telemetry) Active(kind string, delta int64) {
 	if t == nil || t.metrics == nil {
 		return
@@ -168,8 +168,8 @@ func (t *Telemetry) Active(kind string, delta int64) {
 	m.active.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
 }
 
-// Waiting counts callers that began (+1) and stopped (-1) waiting behind another
-// holder. A caller that is granted at its first try never waits.
+// Waiting counts callers that began (+1) or stopped (-1) waiting behind another holder. A
+// caller that is granted the lock at its first try never waits.
 func (t *Telemetry) Waiting(kind string, delta int64) {
 	if t == nil || t.metrics == nil {
 		return
@@ -180,8 +180,8 @@ func (t *Telemetry) Waiting(kind string, delta int64) {
 	m.waiting.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
 }
 
-// Renewed counts n renewals of that kind that ended alike: OutcomeRenewed,
-// OutcomeGone or OutcomeFailed.
+// Renewed counts n renewals of that kind with the same outcome: OutcomeRenewed, OutcomeGone or
+// OutcomeFailed.
 func (t *Telemetry) Renewed(kind string, outcome Outcome, n int64) {
 	if t == nil || t.metrics == nil || n <= 0 {
 		return
@@ -191,8 +191,8 @@ func (t *Telemetry) Renewed(kind string, outcome Outcome, n int64) {
 	m.renewals.Add(context.Background(), n, m.options.get(labels{kind: kind, outcome: outcome}).add...)
 }
 
-// RenewalBatch records one batch of n renewals, of whatever kinds, sent to one
-// node: d passed between sending it and its last reply, or giving it up.
+// RenewalBatch records one batch of n renewals, of any kinds, sent to one server. d is the time
+// from its sending to its last reply, or to giving it up.
 func (t *Telemetry) RenewalBatch(d time.Duration, n int) {
 	if t == nil || t.metrics == nil {
 		return
@@ -202,8 +202,8 @@ func (t *Telemetry) RenewalBatch(d time.Duration, n int) {
 	t.metrics.batchSize.Record(context.Background(), int64(n))
 }
 
-// Lost counts n holds that ended without being released. reason is one of
-// LostServer, LostDeadline, LostClosed and LostMaxHold.
+// Lost counts n holds that ended without being released. reason is one of LostServer,
+// LostDeadline, LostClosed, LostMaxHold and LostMember.
 func (t *Telemetry) Lost(kind, reason string, n int64) {
 	if t == nil || t.metrics == nil {
 		return
@@ -213,7 +213,7 @@ func (t *Telemetry) Lost(kind, reason string, n int64) {
 	m.lost.Add(context.Background(), n, m.options.get(labels{kind: kind, reason: reason}).add...)
 }
 
-// Expired records a hold of fixed leases that ended as agreed, after that time.
+// Expired records a hold of fixed leases that ended as agreed. held is how long it lasted.
 func (t *Telemetry) Expired(kind string, held time.Duration) {
 	if t == nil {
 		return
@@ -221,8 +221,8 @@ func (t *Telemetry) Expired(kind string, held time.Duration) {
 	t.metrics.held(context.Background(), kind, OutcomeExpired, held, nil)
 }
 
-// Woken counts a waiter's waking up. reason is one of WokenMessage, WokenTimer
-// and WokenTurn.
+// Woken counts one wake-up of a waiter. reason is one of WokenMessage, WokenTimer and
+// WokenTurn.
 func (t *Telemetry) Woken(kind, reason string) {
 	if t == nil || t.metrics == nil {
 		return
@@ -232,7 +232,7 @@ func (t *Telemetry) Woken(kind, reason string) {
 	m.wakeups.Add(context.Background(), 1, m.options.get(labels{kind: kind, reason: reason}).add...)
 }
 
-// Reconnected counts a subscription connection that failed and stands again.
+// Reconnected counts a subscription connection that failed and was restored.
 func (t *Telemetry) Reconnected() {
 	if t == nil || t.metrics == nil {
 		return
@@ -251,7 +251,7 @@ func (t *Telemetry) LongHeld(kind string) {
 	m.longHeld.Add(context.Background(), 1, m.options.get(labels{kind: kind}).add...)
 }
 
-// builder makes instruments and keeps every error, so that New can tell them all.
+// builder makes instruments and collects the errors, so that New can return all of them.
 type builder struct {
 	meter metric.Meter
 	errs  []error

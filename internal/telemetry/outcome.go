@@ -1,4 +1,4 @@
-// How an operation ended, in the few words that spans and metrics use for it.
+// The outcome of an operation, in the few words that spans and metrics use for it.
 
 package telemetry
 
@@ -20,7 +20,7 @@ const (
 	OutcomeTimeout                      // acquire: it was held until the deadline of the caller's ctx
 	OutcomeCancelled                    // acquire: the caller's ctx was cancelled
 	OutcomeClosed                       // acquire, release: the Client was closed first
-	OutcomeReleased                     // release: given back, or one nesting less
+	OutcomeReleased                     // release: released, or one nested lease fewer
 	OutcomeRepeated                     // release: this lease was released before; nothing was sent
 	OutcomeLost                         // acquire, release: the lease had already ended by itself
 	OutcomeExpired                      // release: the fixed lease had ended as agreed; hold: it ended so
@@ -54,13 +54,13 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// failure tells an operation that failed from one that merely answered no.
+// failure reports whether an operation failed, as opposed to one that merely answered no.
 //
-// OpenTelemetry leaves it to the context whether a negative answer is an error.
-// Here busy answers a question, and a timeout or a cancellation is the end that
-// the caller set to its own wait, as is a Close: counted as errors they would
-// make every contended lock look like an outage. A lost lease is a failure even
-// though nothing malfunctioned, because work may have run unprotected.
+// OpenTelemetry leaves it to the context whether a negative answer is an error. Here, busy
+// answers a question. A timeout or a cancellation is the end that the caller set to its own
+// wait, and so is a Close. Counted as errors, they would make every contended lock look like an
+// outage. A lost lease is a failure even though nothing malfunctioned, because work may have
+// run unprotected.
 func (o Outcome) failure() bool {
 	switch o {
 	case OutcomeError, OutcomeLost:
@@ -70,15 +70,14 @@ func (o Outcome) failure() bool {
 	}
 }
 
-// OutcomeOf returns the outcome of an acquisition or a release that ended with
-// err; success is the outcome for nil.
+// OutcomeOf returns the outcome of an acquisition or a release that ended with err. success is
+// the outcome for nil.
 //
-// A deadline that passes without Redis ever having said "held" is no timeout of
-// the wait but an error: otherwise a server that answers nobody would show up
-// as contention. A second release is no failure, because a deferred one after an
-// explicit one is good style; an acquisition through a lease that was released
-// is a mistake of the caller, and an error. A fixed lease that was over before its
-// release ended as agreed.
+// If a deadline passes and Redis never said "held", the outcome is not a timeout of the wait
+// but an error: otherwise a server that answers no caller would look like contention. A second
+// release is not a failure, because a deferred release after an explicit one is good style. An
+// acquisition through a lease that was released is a mistake of the caller, and an error. A
+// fixed lease that was over before its release ended as agreed.
 func OutcomeOf(err error, success Outcome) Outcome {
 	switch {
 	case err == nil:

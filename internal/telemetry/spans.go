@@ -18,7 +18,7 @@ const (
 	eventLost   = "holdfast.lost"
 )
 
-// Attributes that only spans carry: each has a value of its own per operation.
+// Attributes of spans alone: each has a value of its own per operation.
 const (
 	keyName     = attribute.Key("holdfast.name")
 	keyAttempts = attribute.Key("holdfast.attempts")
@@ -37,21 +37,20 @@ type Acquisition struct {
 // Acquired is how an acquisition ended.
 type Acquired struct {
 	Outcome   Outcome
-	Attempts  int           // scripts that asked for the lock, among them those sent again
-	Waited    time.Duration // the part of it spent parked behind other holders, or ToldByParts
+	Attempts  int           // scripts that asked for the lock, including those sent again
+	Waited    time.Duration // the time spent waiting behind other holders, or ToldByParts
 	Reentrant bool          // the caller held it already
-	Token     int64         // fencing number of the grant; 0 if there is none
-	Err       error         // what the caller is given; used for failures only
+	Token     int64         // the fencing token of the grant; 0 if there is none
+	Err       error         // the error that the caller gets; used for failures only
 }
 
-// ToldByParts is given in place of a time waited where the parts of a Whole tell
-// each its own.
+// ToldByParts replaces the time waited where each part of a Whole reports its own.
 const ToldByParts time.Duration = -1
 
-// Acquire starts the span holdfast.lock.acquire as a child of the span in ctx,
-// and the clock of holdfast.acquire.duration. The ctx it returns carries the
-// span; the Acquisition must be ended, once. kind comes from a short list that
-// the caller knows ("mutex", "rwlock.read"); name may be any bytes.
+// Acquire starts the span holdfast.lock.acquire as a child of the span in ctx, and the clock of
+// holdfast.acquire.duration. The ctx that it returns carries the span. The caller must end the
+// Acquisition, once. kind comes from a short list that the caller knows ("mutex",
+// "rwlock.read"); name may be any bytes.
 func (t *Telemetry) Acquire(ctx context.Context, kind, name string) (context.Context, Acquisition) {
 	if t == nil {
 		return ctx, Acquisition{}
@@ -60,7 +59,7 @@ func (t *Telemetry) Acquire(ctx context.Context, kind, name string) (context.Con
 	return op.ctx, Acquisition{operation: op, start: time.Now()}
 }
 
-// Elapsed returns for how long it has been under way; 0 where nothing is recorded.
+// Elapsed returns how long the acquisition has been under way; 0 if nothing is recorded.
 func (a Acquisition) Elapsed() time.Duration {
 	if a.t == nil {
 		return 0
@@ -68,7 +67,7 @@ func (a Acquisition) Elapsed() time.Duration {
 	return time.Since(a.start)
 }
 
-// End ends the span and records the duration, both with what o says.
+// End ends the span and records the duration, both with the values of o.
 func (a Acquisition) End(o Acquired) {
 	if a.t == nil {
 		return
@@ -92,12 +91,12 @@ func (a Acquisition) End(o Acquired) {
 // Releasing is one release under way. Its zero value records nothing.
 type Releasing struct{ operation }
 
-// StillHeld is given to Releasing.End in place of a duration when the release
-// was not the hold's last: it took one nesting back.
+// StillHeld replaces the duration in Releasing.End if the release was not the hold's last: it
+// ended one nested lease.
 const StillHeld time.Duration = -1
 
-// Release starts the span holdfast.lock.release as a child of the span in ctx.
-// The ctx it returns carries the span; the Releasing must be ended, once.
+// Release starts the span holdfast.lock.release as a child of the span in ctx. The ctx that it
+// returns carries the span. The caller must end the Releasing, once.
 func (t *Telemetry) Release(ctx context.Context, kind, name string) (context.Context, Releasing) {
 	if t == nil {
 		return ctx, Releasing{}
@@ -106,16 +105,16 @@ func (t *Telemetry) Release(ctx context.Context, kind, name string) (context.Con
 	return op.ctx, Releasing{op}
 }
 
-// Loss is how a hold ended without being released.
+// Loss describes how a hold ended without being released.
 type Loss struct {
 	Reason string        // as for Telemetry.Lost; "" for a fixed lease that ended as agreed
-	At     time.Time     // when
+	At     time.Time     // when it was lost
 	Held   time.Duration // how long it had been held
 	Why    string        // for people
 }
 
-// Lost adds to the span of a release an event that says when and why the hold had been
-// lost before, unless l is nil.
+// Lost adds to the span of a release an event that says when and why the hold had been lost
+// before. It does nothing if l is nil.
 func (r Releasing) Lost(l *Loss) {
 	if l == nil || !r.recording() {
 		return
@@ -127,9 +126,9 @@ func (r Releasing) Lost(l *Loss) {
 	r.span.AddEvent(eventLost, trace.WithTimestamp(l.At), trace.WithAttributes(attrs...))
 }
 
-// End ends the span. held is how long the hold lasted, from grant to release or
-// loss, and is recorded as holdfast.hold.duration unless it is StillHeld. err is
-// what the caller is given; it is used for failures only.
+// End ends the span. held is how long the hold lasted, from grant to release or loss. It is
+// recorded as holdfast.hold.duration, unless it is StillHeld. err is the error that the caller
+// gets; it is used for failures only.
 func (r Releasing) End(outcome Outcome, held time.Duration, err error) {
 	if r.t == nil {
 		return
@@ -144,8 +143,8 @@ func (r Releasing) End(outcome Outcome, held time.Duration, err error) {
 	r.end(outcome, err, attrs)
 }
 
-// operation is what both have in common. It keeps its ctx, against the usual
-// advice, because a measurement finds its exemplar, the span, only there; no
+// operation is what an Acquisition and a Releasing have in common. It stores its ctx, against
+// the usual advice, because a measurement finds its exemplar, the span, only there. No
 // operation outlives the call that it describes.
 type operation struct {
 	t    *Telemetry
@@ -154,8 +153,8 @@ type operation struct {
 	kind string
 }
 
-// begin leaves ctx alone without a tracer: a no-op span in it would hide the
-// caller's own span from whatever runs below.
+// begin starts an operation. Without a tracer it leaves ctx alone: a no-op span in it would
+// hide the caller's own span from everything below.
 func (t *Telemetry) begin(ctx context.Context, span, kind, name string, more ...trace.SpanStartOption) (op operation) {
 	op = operation{t: t, ctx: ctx, kind: kind}
 	if t.tracer != nil {
@@ -171,9 +170,9 @@ func (op operation) recording() (yes bool) {
 	return op.span != nil && op.span.IsRecording()
 }
 
-// end sets all attributes at once, since the SDK makes room anew each time. It
-// leaves the status of everything but a failure unset, as the conventions ask; the
-// outcome says what happened.
+// end sets all attributes at once, because the SDK allocates anew each time. It leaves the
+// status unset for everything but a failure, as the conventions ask; the outcome says what
+// happened.
 func (op operation) end(outcome Outcome, err error, attrs []attribute.KeyValue) {
 	if op.span == nil {
 		return
@@ -190,9 +189,9 @@ func (op operation) end(outcome Outcome, err error, attrs []attribute.KeyValue) 
 	op.span.End()
 }
 
-// survive has what a provider's panic would end go on without what the provider was
-// to record: a lock that was granted must be returned to its caller, and a goroutine
-// of ours has nobody above it. It must be deferred.
+// survive recovers from a panic of a provider. The caller of the provider then goes on, without
+// the value that the provider was to record: a lock that was granted must be returned to its
+// caller, and no code above a goroutine of ours would recover. survive must be deferred.
 func survive() { _ = recover() }
 
 func message(err error) string {
@@ -202,6 +201,6 @@ func message(err error) string {
 	return printable(err.Error())
 }
 
-// printable makes valid UTF-8 of the bytes that a lock may be named by: OTLP
-// refuses a whole export for one string that is not.
+// printable makes the bytes of a lock's name valid UTF-8: OTLP refuses a whole export for one
+// string that is not.
 func printable(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -1,4 +1,4 @@
-// What a span is about, as its tracer takes it, kept for the names in use.
+// The start options of a span, kept for the names in use.
 
 package telemetry
 
@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// subject is a lock as spans are begun with it. The slice is full, so that what is
-// appended to it goes elsewhere.
+// subject holds the start options of the spans of one lock. The slice start is full, so that
+// append copies it.
 type subject struct {
 	kind, name string
 	start      []trace.SpanStartOption
@@ -24,8 +24,8 @@ func newSubject(kind, name string) *subject {
 	return &subject{kind, name, start[:]}
 }
 
-// subjects keeps the subjects last used: one for each hash of a name, so that names
-// without end take no more room, and no lock.
+// subjects keeps the subjects that were used last: one for each hash of a name, so that any
+// number of names takes no more room. It needs no lock.
 type subjects struct {
 	slots [256]atomic.Pointer[subject]
 	seed  maphash.Seed

@@ -1,18 +1,16 @@
-// Package telemetry tells OpenTelemetry what Holdfast does: one span around
-// each acquisition and each release, and a small fixed set of metrics.
+// Package telemetry reports to OpenTelemetry what Holdfast does: one span around each
+// acquisition and each release, and a small fixed set of metrics.
 //
-// It knows only the OpenTelemetry API and no global provider. What was not
-// configured does not happen: without providers New returns a nil *Telemetry,
-// and each method of that is a comparison and no allocation, so callers never
-// ask whether telemetry is on.
+// It knows only the OpenTelemetry API, and no global provider. Nothing happens unless it was
+// configured: without providers New returns a nil *Telemetry, whose methods cost one comparison
+// and no allocation, so callers never ask whether telemetry is on.
 //
-// Two rules keep it safe to leave on. Whatever is unbounded (the name of a lock,
-// its fencing number, an error's text) goes to spans and never to a metric. And
-// what would let a reader of the traces act as a holder (the owner's id) is not
-// told to this package at all.
+// Two rules keep it safe to leave on. Unbounded values (the name of a lock, its fencing token,
+// an error's text) go to spans and never to a metric. And this package is never given the
+// owner's id, with which a reader of the traces could act as a holder.
 //
-// docs/observability.md is the user's page of it: every span, metric and
-// attribute. A change here is a change there.
+// docs/observability.md documents every span, metric and attribute for users. Change it
+// together with this package.
 package telemetry
 
 import (
@@ -30,9 +28,9 @@ const (
 	Version = "0.1.0-dev"
 )
 
-// Telemetry records into the providers of one Client. A nil *Telemetry is valid
-// and records nothing. All methods may be called concurrently; none of them
-// blocks longer than the providers do, so none may be called under a mutex.
+// Telemetry records into the providers of one Client. A nil *Telemetry is valid and records
+// nothing. All methods may be called concurrently. They block as long as the providers do, so
+// none may be called under a mutex.
 type Telemetry struct {
 	tracer  trace.Tracer // nil without a TracerProvider
 	metrics *metrics     // nil without a MeterProvider
@@ -40,8 +38,8 @@ type Telemetry struct {
 	subjects subjects
 }
 
-// New returns what records into tp and mp. Either may be nil, which leaves its
-// half out; both nil give (nil, nil). A meter that refuses an instrument gives
+// New returns a Telemetry that records into tp and mp. Either may be nil, which leaves its half
+// out; if both are nil, New returns (nil, nil). If the meter refuses an instrument, New returns
 // an error and a nil *Telemetry, with which the caller can go on unobserved.
 func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
 	if tp == nil && mp == nil {

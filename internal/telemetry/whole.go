@@ -1,4 +1,4 @@
-// The acquisition of several things as one.
+// The acquisition of several locks as one.
 
 package telemetry
 
@@ -9,35 +9,35 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Whole is the acquisition of several things as one, under way. It belongs to no
-// Client, so it is told to that of the first part that tells anything: its span
-// begins with that of the part, at the time when the whole began, and is the
-// parent of all of them. The parts must be acquired one after another.
+// Whole is the acquisition of several locks as one, under way. It belongs to no Client, so it
+// uses the Telemetry of the first part that has one. Its span begins together with the span of
+// that part, with the time at which the Whole began, and is the parent of the spans of all
+// parts. The parts must be acquired one after another.
 type Whole struct {
 	kind, name string
-	ctx        context.Context // of the caller
+	ctx        context.Context // the caller's
 	start      time.Time
-	told       Acquisition // zero until a part has begun
+	told       Acquisition // zero until a part with a Telemetry has begun
 }
 
-// wholeKey asks a context for the Whole of which an operation is a part.
+// wholeKey is the context key of the Whole that an operation is a part of.
 type wholeKey struct{}
 
-// Together begins a Whole. The ctx that it returns is for acquiring the parts, and
-// for releasing them where that is part of it. It must be ended, once.
+// Together begins a Whole. The ctx that it returns is for acquiring the parts, and for
+// releasing them where that is part of the acquisition. The caller must end the Whole, once.
 func Together(ctx context.Context, kind, name string) (context.Context, *Whole) {
 	w := &Whole{kind: kind, name: name, ctx: ctx, start: time.Now()}
 	return context.WithValue(ctx, wholeKey{}, w), w
 }
 
-// End ends the span and records the duration, both with what o says.
+// End ends the span and records the duration, both with the values of o.
 func (w *Whole) End(o Acquired) { w.told.End(o) }
 
-// Telemetry returns what the Whole is told to, nil if no part tells anything.
+// Telemetry returns the Telemetry that the Whole uses, nil if no part has one.
 func (w *Whole) Telemetry() *Telemetry { return w.told.t }
 
-// partOf returns ctx with the span of the Whole that it belongs to, if any, as the
-// parent of what begins with it.
+// partOf returns ctx with the span of the Whole that it belongs to, if any, as the parent of
+// spans that begin with it.
 func (t *Telemetry) partOf(ctx context.Context) context.Context {
 	w, ok := ctx.Value(wholeKey{}).(*Whole)
 	if !ok {

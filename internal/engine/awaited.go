@@ -1,4 +1,4 @@
-// A memory of which keys were waited for lately, and of which were just left open.
+// Remembers which keys were waited for lately, and which were just left open.
 
 package engine
 
@@ -12,9 +12,9 @@ import (
 const lately = 10 * time.Second
 
 // awaited remembers when others last waited for a key, and when a release last left it open. Keys
-// share a small table by their hash, so one mark stands for many keys. It is a hint. By it a
-// release chooses between handing the thing over at once and first trying a cheaper script, which
-// asks whether anybody waits.
+// share a small table by their hash, so one mark stands for many keys. It is a hint: a release uses
+// it to choose between handing the thing over at once and first trying a cheaper script, which asks
+// whether anybody waits.
 type awaited struct {
 	seed  maphash.Seed
 	marks marks // when others were last known to wait
@@ -50,9 +50,9 @@ const openFor = 3 * time.Millisecond
 // NoteOpen notes that this Client has just made an open release of key.
 func (e *Engine) NoteOpen(key string) { e.awaited.in(&e.awaited.open, key).Store(int64(e.Age()) | 1) }
 
-// leftOpen reports whether key is left to those outside the queue at present. This Client's next
-// waiter then goes through the queue, where Redis holds it back until that moment is over. A first
-// try outside the queue would take the thing away from those it was left to.
+// leftOpen reports whether key is left to those outside the queue at present. If it is, this
+// Client's next waiter goes through the queue, where Redis holds it back until that moment is over.
+// A first try outside the queue would snatch the thing from those it was left to.
 func (e *Engine) leftOpen(key string) bool {
 	at := e.awaited.in(&e.awaited.open, key).Load()
 	return at != 0 && e.Age() < time.Duration(at)+openFor

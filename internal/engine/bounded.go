@@ -1,4 +1,4 @@
-// The bound of calls that do not wait.
+// The time limit of calls that do not wait.
 
 package engine
 

@@ -4,7 +4,7 @@ package engine
 
 import "github.com/google/uuid"
 
-// version is the version of the UUIDs that are Clients' ids: 8, which is free for any use.
+// version is the version of the UUIDs that serve as Clients' ids: 8, which is free for any use.
 // Redisson's ids are of version 4, so a holder's id shows whether its grant wrote a token.
 const version = 8
 

@@ -8,21 +8,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/pubsub"
 )
 
-// Terms are the conditions on which something is held, as far as they matter for passing it on: a
-// holder can pass it on only to a waiter of this process with equal Terms. Nothing is passed on to
-// or from a holder with the zero Terms.
+// Terms are the conditions on which something is held, as far as they matter for passing it on. A
+// holder can pass it on only to a waiter of this process with equal Terms. The zero Terms mean that
+// nothing is passed on, neither to this holder nor from it.
 type Terms struct {
 	Lease   time.Duration
 	MaxHold time.Duration
 }
 
-// Pass gives a waiter for key what a holder of this process has, if there is a waiter on the same
-// terms. The waiter finds it in Ticket.Passed or Turn.Passed. Pass reports whether it did so. If
-// that waiter is just giving up, it has it all the same.
+// Pass gives what a holder of this process has to a waiter for key, if there is one on the same
+// terms, and reports whether it did. The waiter finds it in Ticket.Passed or Turn.Passed. If the
+// waiter is just giving up, it has it all the same.
 //
-// The waiter is the first one behind the head, or the head if it is alone. The head keeps the
-// process's place in Redis's queue, and is granted the thing from there when it is no longer passed
-// on. Nothing is passed to a waiter that is just asking Redis.
+// The waiter is the first one behind the head, or the head if nobody is behind it. The head keeps
+// the process's place in Redis's queue, and is granted the thing from there when it is no longer
+// passed on. Nothing is passed to a waiter that is just asking Redis.
 func (e *Engine) Pass(key string, terms Terms, what any) bool {
 	done, told, ended := e.lines.pass(key, terms, what)
 	if ended != nil {
@@ -34,9 +34,9 @@ func (e *Engine) Pass(key string, terms Terms, what any) bool {
 	return done
 }
 
-// pass is Pass, except for what must be done without the mutex. It returns that: the channel on
-// which the caller must signal the waiter (nil if the waiter does not listen yet), and the
-// subscription of a line that has ended, which the caller must close.
+// pass is Pass, except for what must be done without the mutex, which it leaves to its caller: to
+// signal the waiter on told (nil if the waiter does not listen yet), and to close ended, the
+// subscription of a line that has ended.
 func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan struct{}, ended *pubsub.Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,7 @@ func (e *Engine) ask(p *place) bool {
 	q.seat.asked = true
 	t.Owner, t.Seq = q.seat.owner, q.seat.seq
 	switch {
-	case p.next == nil && !t.Doubt: // in doubt, a late request may still take a place for Next
+	case p.next == nil && !t.Doubt: // if in doubt, a late request may still take a place for it
 		t.Next = 0
 	case p.next != nil && t.Next == 0:
 		t.Next = e.owners.Add(1)

@@ -27,7 +27,7 @@ type Engine struct {
 	Log       *slog.Logger
 
 	subs   *pubsub.Service
-	client string // the part of its owner ids that is this Client's
+	client string // this Client's part of its owner ids
 	owners atomic.Int64
 
 	lanes    lanes
@@ -40,7 +40,8 @@ type Engine struct {
 	graces   graces
 	rooms    sync.Pool // of *room
 
-	// Scratch is for package lease: it pools what an acquisition needs until it has its grant.
+	// Scratch is for package lease. It pools the state that an acquisition needs until it has its
+	// grant.
 	Scratch sync.Pool
 	// Smalls is the pool from which resources take the calls that begin and end a hold.
 	Smalls conn.Smalls
@@ -85,7 +86,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 // field there?" also answers "did my request run?".
 func (e *Engine) NewOwner() (client string, id int64) { return e.client, e.owners.Add(1) }
 
-// Client returns the part of its owner ids that is this Client's.
+// Client returns this Client's part of its owner ids.
 func (e *Engine) Client() string { return e.client }
 
 // Age returns how old the Client is, by the monotonic clock. Holds store times as ages, which take
@@ -101,8 +102,8 @@ func (e *Engine) AtAge(d time.Duration) time.Time { return e.start.Add(d) }
 // Closing returns a context that ends when the Client begins to close.
 func (e *Engine) Closing() context.Context { return e.closing }
 
-// Begin notes that a call has begun that may need a clean-up. Close waits for it until Done, which
-// must follow. Once the Client closes, no call begins, and the error is errs.Closed.
+// Begin notes that a call has begun that may need a clean-up. Done must follow; Close waits for it.
+// Once the Client closes, no call begins: the error is errs.Closed.
 func (e *Engine) Begin() error {
 	if !e.work.begin(false) {
 		return errs.Closed
@@ -110,7 +111,7 @@ func (e *Engine) Begin() error {
 	return nil
 }
 
-// Done notes that a call has ended that Begin noted.
+// Done notes that a call has ended.
 func (e *Engine) Done() { e.work.done() }
 
 // closeGrace is how long Close waits for the clean-up of cancelled calls: as long as a request may

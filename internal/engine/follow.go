@@ -19,8 +19,7 @@ func (t Turn) Leads() bool { return t.place != nil }
 // Follow waits for key behind others of this process, if the head of key's line waits on the same
 // terms. It returns when the thing is passed on to the waiter, when the waiter becomes the head, or
 // when ctx ends. If there is nobody to follow, it returns the zero Turn at once. Follow asks Redis
-// for nothing. Only the head of a line asks, so that whatever a request needs is made only for a
-// head.
+// for nothing: only the head of a line asks, so whatever a request needs is made only for a head.
 //
 // When the Client closes, the head leaves the line, then the next head, and so on.
 func (e *Engine) Follow(ctx context.Context, kind, key string, terms Terms) (Turn, error) {
@@ -74,8 +73,8 @@ func (l *lines) follow(key string, terms Terms) *place {
 	return p
 }
 
-// giveUp takes p out of its line. It reports false if p is the head by now or has what it waits
-// for: its waiter has just been told so, or is about to be told.
+// giveUp takes p out of its line. It reports false if p has just become the head, or has just got
+// what it waits for. Its waiter then has been told so, or is about to be told.
 func (l *lines) giveUp(p *place) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// The time that a release has to try.
+// How long a release tries.
 
 package engine
 
@@ -11,7 +11,7 @@ import (
 // Grace is how long a release tries before it leaves the rest to the background.
 const Grace = 5 * time.Second
 
-// shared is how long after a grace was made callers are still given the same one.
+// shared is how long callers are given the same grace.
 const shared = 100 * time.Millisecond
 
 // grace is a context that ends when the time of the releases that use it is over. All releases
@@ -32,7 +32,7 @@ func (e *Engine) Grace() context.Context {
 	if g != nil && now.Sub(g.begun) < shared {
 		return g
 	}
-	// If two callers make one at the same time, one of the two is used only once.
+	// If two callers each make one at once, only the one that is stored last is shared.
 	ctx, end := context.WithTimeout(context.Background(), Grace)
 	g = &grace{ctx, now, end}
 	e.graces.last.Store(g)

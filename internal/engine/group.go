@@ -13,14 +13,15 @@ import (
 
 // Part is what a task brings to a renewal of many.
 //
-// The script's keys are the tasks' keys. ARGV[2] is the length in ms, ARGV[3] the Client, and the
-// rest are the numbers of the owners, in the order of the keys. The script answers renewed, the
-// time, and two numbers for each key whose time to live is not the length, in the order of the
-// keys. The first is the index of the key, counted from 1. The second is the time to live in ms; -1
-// if it has no end; notHeld; or a smaller number if only a renewal of this one by itself can tell.
+// The script's keys are the tasks' keys. ARGV[2] is the length in ms, ARGV[3] is the Client, and
+// the rest are the numbers of the owners, in the order of the keys. The script answers renewed and
+// the time. Then follow two numbers for each key whose time to live is not the length, in the order
+// of the keys. The first is the index of the key, counted from 1. The second is its time to live in
+// ms; -1 if it has no end; notHeld; or less than notHeld if only a renewal of this task by itself
+// can tell.
 type Part struct {
 	Script *conn.Script
-	Owner  int64         // the number of the owner, which is one of this Client's
+	Owner  int64         // the owner's number; the owner is one of this Client's
 	Length time.Duration // what the time to live is renewed to; 0: it is only looked at
 	Until  time.Time     // the local instant after which the renewal must take no effect
 }
@@ -43,8 +44,8 @@ type member struct {
 }
 
 // room is where the groups of one batch and their calls are built. It is used again for the next
-// batch. If each lease allocated its share anew, that would be most of the garbage of a process
-// that holds very many.
+// batch. If this memory were allocated anew for each lease, it would be most of the garbage of a
+// process that holds very many leases.
 type room struct {
 	members group
 	keys    []string
@@ -108,9 +109,8 @@ func order(a, b member) int {
 		cmp.Compare(a.Length, b.Length))
 }
 
-// call returns the call that renews the group, whose owners are the client's. It takes effect no
-// later than the first of the group's deadlines. After that it would revive a hold that was given
-// up.
+// call returns the call that renews the group, whose owners all belong to client. The call takes no
+// effect after the earliest deadline in the group: it would revive a hold that was given up.
 func (r *room) call(g group, client *string) *conn.Call {
 	call := &conn.Call{Script: g[0].Script, Until: g[0].Until, AnyTime: true}
 	keys, args := len(r.keys), len(r.args)
@@ -157,8 +157,8 @@ func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 	return alone
 }
 
-// understands reports whether the reply goes on in pairs, whose first numbers are those of members,
-// in their order.
+// understands reports whether the rest of the reply is complete pairs, and the first numbers of
+// these are indices of members, in ascending order.
 func (g group) understands(call *conn.Call) bool {
 	last, i := int64(0), 2
 	for ; i+1 < call.Reply.Len(); i += 2 {

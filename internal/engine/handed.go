@@ -10,9 +10,9 @@ import (
 
 // handed reports whether the message hands the thing to the head, and whether that is enough, so
 // that the head need not ask. It is enough if nothing is in doubt, if the thing is the head's for
-// long enough to ask for the whole lease later, and if no waiter stands behind the head for whom a
-// request would reserve something. If the message hands the thing to a waiter behind the head, that
-// waiter is nudged: it asks at once.
+// long enough to see to the rest later, and if no waiter is behind the head for which a request
+// would reserve something. If the message hands the thing to a waiter behind the head, that waiter
+// is nudged: it asks at once.
 func (l *lines) handed(p *place, message string) bool {
 	t, q := p.ticket, p.line
 	owner, token, left := parseHandOver(message)
@@ -51,17 +51,17 @@ func (p *place) nudgeBehind(owner int64) {
 }
 
 // enough reports whether a thing that was handed over is the waiter's for long enough. kept is when
-// the waiter's place was last kept, and left is how much longer Redis kept it when it sent the
-// message. It is not enough if Redis knows of less time than the waiter does, as a replica does
-// that was promoted and has not received the last request that kept the place.
+// the waiter's place was last kept. left is how much longer Redis kept the place when it sent the
+// message. It is not enough if Redis knows of less time than the waiter does: a replica does that
+// was promoted without having received the last request that kept the place.
 func (t *Ticket) enough(kept time.Time, left time.Duration) bool {
 	now := time.Now()
 	age := max(now.Sub(kept), now.Round(0).Sub(kept.Round(0))) // the machine may have slept
 	return age < t.Lasts/2 && left >= t.Lasts-age
 }
 
-// parseHandOver returns what a message says that hands something over: the number of the owner, its
-// token, and how much longer it had the thing at that time. For any other message the token is 0.
+// parseHandOver parses a message that hands something over: the number of the owner, its token, and
+// how much longer the owner had the thing at that time. For any other message the token is 0.
 func parseHandOver(message string) (owner, token int64, left time.Duration) {
 	words := strings.Split(message, " ")
 	if len(words) != 3 {

@@ -19,8 +19,8 @@ const (
 	// Client on the same name. It is a day by the server's clock, because that clock may be set
 	// forward while a call is in doubt.
 	ledgerLife = 24 * time.Hour
-	// doubtLimit is how long a call is sent again, and after it how long its undo is. It is well
-	// within ledgerLife, so that no sending finds the record of an earlier one gone.
+	// doubtLimit is how long a call is sent again, and how long its undo is sent again after that.
+	// It is well within ledgerLife, so that no sending finds the record of an earlier one gone.
 	doubtLimit = 5 * time.Minute
 	// finishLimit is how long Finish keeps its caller waiting.
 	finishLimit = 5 * time.Second
@@ -36,7 +36,7 @@ func OnceSource(body string) string { return onceSource + body }
 // Done is the status of a call that did what it was asked to do.
 const Done = 1
 
-// Ledger is the record, in Redis, of this Client's calls on one name. By it a call counts once,
+// Ledger is the record, in Redis, of this Client's calls on one name. It makes a call count once,
 // however often it is sent. It is for calls that nobody owns. For a lock, the owner's field tells
 // whether the call ran.
 type Ledger struct {
@@ -53,13 +53,13 @@ type Once struct {
 }
 
 // publishPatience is how long a call waits to learn which command tells of releases. If the masters
-// of a cluster do not answer, the call must not wait longer, but say so itself.
+// of a cluster do not answer, this must not keep the call from saying so.
 const publishPatience = time.Second
 
 // Publish returns the command that tells a channel's subscribers. If no master of a cluster has
-// said in time which one that is, it returns SPUBLISH, which servers have had since Redis 7. On
-// older servers that command fails. The scripts ignore the failure, and the waiters must rely on
-// their polls.
+// said in time which command that is, it returns SPUBLISH, which servers have had since Redis 7. On
+// an older server that command fails; the scripts ignore the failure, and the waiters' polls must
+// do instead.
 func (e *Engine) Publish(ctx context.Context) string {
 	if known := e.Conn.KnownPublishCommand(); known != "" {
 		return known
@@ -115,8 +115,8 @@ func (l Ledger) Try(ctx context.Context, o, undo Once) (*conn.Call, error) {
 }
 
 // Finish is Run for a call that must not be left undone. It goes on when ctx is cancelled. After
-// finishLimit it goes on in the background, and the caller has an error that matches errs.Unknown.
-// make builds the call from the publish command that it is given.
+// finishLimit it goes on in the background, and the caller gets an error that matches errs.Unknown.
+// make returns the call, given the publish command.
 func (l Ledger) Finish(ctx context.Context, make func(publish string) Once) (*conn.Call, error) {
 	if l.engine.Begin() == nil {
 		defer l.engine.Done()

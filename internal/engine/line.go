@@ -11,8 +11,8 @@ import (
 )
 
 // lines are the lines of one Client: one for each name that its goroutines wait for. Only the head
-// of a line talks to Redis. A line without waiters stays only while it has a seat, because this
-// process holds the thing (see Abandon), or while a release takes a seat.
+// of a line talks to Redis. A line without waiters remains only while it has a seat, which is while
+// this process holds the thing (see Abandon), or while a release takes a seat for it.
 type lines struct {
 	mu    sync.Mutex
 	byKey map[string]*line
@@ -28,13 +28,13 @@ type line struct {
 	// What one head leaves to the next. Only the head touches it.
 	sub       *pubsub.Subscription // set once a head has subscribed
 	heldUntil time.Time            // the last grant went to this process, and lasts at most until then
-	due       []string             // the waiters whose places in Redis's queue are still to be kept this time
+	due       []string             // the waiters whose places in Redis's queue are still to be kept
 	beaten    time.Time            // when due was last filled
 
 	// What follows is guarded by lines.mu.
 	seat    seat
 	handed  bool    // the last grant was by a message: the next head has the seat still to take
-	joining []int64 // the owners that a release under way is to give a place to
+	joining []int64 // the owners for which releases under way take a place
 	dropped []int64 // those of them whose place nobody wants any more
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// outages records the servers that renewals do not get through to. A lost lease is logged when it
-// is lost. That its renewals fail is known up to two thirds of a lease earlier.
+// outages records the servers that renewals do not get through to. The loss of a lease is logged
+// only when it happens. That renewals fail is known up to two thirds of a lease earlier.
 type outages struct {
 	mu     sync.Mutex
 	byNode map[string]*outage
@@ -25,7 +25,7 @@ type outage struct {
 }
 
 // outageQuiet is how long after the log was told of one outage the next one of the same server is
-// not logged, in case that server comes and goes.
+// not logged, so that a server that comes and goes does not fill the log.
 const outageQuiet = 10 * time.Second
 
 // renewalsTried takes in the outcome of renewals that were sent to a server at one time. outcome is
@@ -43,8 +43,8 @@ func (e *Engine) renewalsTried(node string, outcome error) {
 	}
 }
 
-// take takes in one outcome. begun says that the log must be told that an outage has begun. lasted
-// is how long an outage has lasted that is now over and that the log was told of, else 0.
+// take takes in one outcome. begun says that the log must be told that an outage has begun. If an
+// outage is over that the log was told of, lasted is how long it was.
 func (o *outages) take(node string, failed bool, now time.Time) (begun bool, lasted time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,5 +1,5 @@
-// Reports to the user's log handler and metric instruments, by goroutines that must not wait for
-// either.
+// Reports to the user's log handler and metric instruments, made by goroutines that must not wait
+// for either.
 
 package engine
 
@@ -15,8 +15,7 @@ import (
 const (
 	// outletRoom is how many reports may wait in an outlet. Further ones are dropped and counted.
 	outletRoom = 1 << 14
-	// telling is how much longer than closeGrace Close takes, at the most, for functions of the
-	// user's code.
+	// telling is how much longer than closeGrace Close waits, at the most, for the user's code.
 	telling = 100 * time.Millisecond
 )
 

@@ -51,8 +51,8 @@ func (e *Engine) TakeSeat(key string) int64 {
 
 // Seated takes in the number of the place that a release was to take for owner; 0 if it took none.
 // It reports whether the caller must give that place up, because nobody waits for it any more, or
-// because it is not known whether it was taken. The caller must not give it up if a head has asked
-// as that owner: whatever that head was granted would go with it.
+// because it is not known whether it was taken. It reports false if a head has asked as that owner:
+// whatever that head was granted would be given up too.
 func (e *Engine) Seated(key string, owner, number int64) (orphan bool) {
 	l := &e.lines
 	l.mu.Lock()

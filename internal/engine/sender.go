@@ -1,4 +1,4 @@
-// How renewals get from the scheduler to the connection manager.
+// Sends the scheduler's renewals through the connection manager.
 
 package engine
 
@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/renewal"
 )
 
-// Renewable is a task that a script renews: a script for this task alone, or one that renews many
-// tasks of its kind.
+// Renewable is a task that a script renews, either by itself or together with others of its kind by
+// a script that renews many.
 type Renewable interface {
 	renewal.Task
 	// Part returns what the task brings to a renewal of many. Its Script is nil if the task is
@@ -61,7 +61,8 @@ func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
 	s.sendAlone(ctx, node, alone)
 }
 
-// sendGroups renews each group by one call. It returns the tasks whose outcome that did not tell.
+// sendGroups renews each group by one call. It returns the tasks for which that call did not tell
+// the outcome.
 func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *room) (alone []Renewable) {
 	if len(groups) == 0 {
 		return nil

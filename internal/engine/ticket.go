@@ -70,8 +70,8 @@ type Ticket struct {
 	// Terms are the waiter's terms.
 	Terms Terms
 	// Reserve is how many tokens a grant is to reserve for the waiters of this process that the
-	// thing is passed on to. Publish is the command that tells of releases. By it Redis knows
-	// whether any others than Clients of Holdfast wait: then it reserves none.
+	// thing is passed on to. Publish is the command that tells of releases. From it Redis knows how
+	// to find out whether others than Clients of Holdfast wait; if so, it reserves none.
 	Reserve int
 	Publish string
 	// Passed is what a holder of this process has passed on to the waiter; nil if Redis granted it.

@@ -217,8 +217,8 @@ func (w *Waiting) channels() []string {
 	return w.Told.Channels()
 }
 
-// brief is how long a try may go without an answer, when ctx ends in the middle of it, before the
-// error mentions that.
+// brief is how long a try may go unanswered without the error saying so, if ctx ends in the middle
+// of it.
 const brief = 100 * time.Millisecond
 
 // try is w.Try for a waiter that has been told before that the thing is held.
@@ -263,9 +263,9 @@ func (e *Engine) park(ctx context.Context, p *place, sub *pubsub.Subscription, t
 	}
 }
 
-// nap returns how long to sleep if the holder's grant lasts for left, negative if without end. It
-// is PollBound at the most, of which up to a tenth is taken off at random so that processes spread
-// out. It is a millisecond at the least, so that waiting does not become constant asking.
+// nap returns how long to sleep if the present grant lasts for left; a negative left has no end. It
+// is PollBound at the most, less a random tenth of it at the most so that processes spread out. It
+// is a millisecond at the least, so that waiting does not become constant asking.
 func nap(left time.Duration) time.Duration {
 	poll := PollBound - rand.N(PollBound/10)
 	if left < 0 || left > poll {
@@ -274,8 +274,8 @@ func nap(left time.Duration) time.Duration {
 	return max(left, time.Millisecond)
 }
 
-// busy returns end, why a wait ended, as an error that also says that the thing was held.
-// errs.Closed stays as it is.
+// busy adds to end, the reason why a wait ended, that the thing was held. It leaves errs.Closed as
+// it is.
 func busy(end error) error {
 	if errors.Is(end, errs.Closed) {
 		return end

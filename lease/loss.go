@@ -76,7 +76,7 @@ func (h *hold) lose(l loss, now time.Time) {
 // out that long after its deadline: the scheduler alone is late by far less.
 const stoodStill = 250 * time.Millisecond
 
-// silent returns how a hold is lost when its deadline has come. The caller holds the mutex.
+// silent returns the loss of a hold whose deadline has come. The caller holds the mutex.
 func (h *hold) silent(now time.Time) loss {
 	l := loss{how: byLoss, reason: telemetry.LostDeadline}
 	if late := now.Sub(h.deadline); late >= stoodStill {
@@ -91,7 +91,7 @@ func (h *hold) silent(now time.Time) loss {
 	return l
 }
 
-// slept returns how a hold is lost that is over by the wall clock, and for which Redis did not
+// slept returns the loss of a hold that is over by the wall clock, and for which Redis did not
 // vouch. The caller holds the mutex.
 func (h *hold) slept() loss {
 	return loss{how: byLoss, reason: telemetry.LostDeadline, why: "by the wall clock it is over" +

@@ -19,7 +19,7 @@ type Queueing interface {
 	// Grain says who has a place in the queue.
 	Grain() engine.Grain
 	// Keeps returns how long a place is kept after the last request that named it, and how long a
-	// hold lasts that is handed to the waiter in that place.
+	// hold that is handed to the waiter in that place lasts.
 	Keeps() time.Duration
 	// Enter is Acquire for a waiter with that ticket. A Granted reply has, behind the token, how
 	// many more tokens are reserved, and the number of the next seat's place (0: there is none). A
@@ -142,7 +142,7 @@ func (a *acquisition) reserved(call *conn.Call) int64 {
 	return call.Int(4)
 }
 
-// lasts returns how long a place can be relied on here that Redis keeps for kept: a millisecond
+// lasts returns how long a place that Redis keeps for kept can be relied on here: a millisecond
 // less, because Redis counts whole milliseconds, and the margin less.
 func lasts(kept time.Duration) time.Duration {
 	kept -= time.Millisecond

@@ -103,7 +103,7 @@ func (h *hold) prolonged(end time.Time) {
 	h.overtook = h.renewing
 }
 
-// renewalAfter returns when a lease of that length is renewed that was granted or renewed at sent.
+// renewalAfter returns when a lease of that length, granted or renewed at sent, is renewed next.
 // That is after a third of the length, or up to a two-hundredth of that third earlier, so that
 // leases that are due at nearly the same time are due at the same time.
 func renewalAfter(sent, length time.Duration) time.Duration {

@@ -102,8 +102,8 @@ func (e *Engine) AtAge(d time.Duration) time.Time { return e.start.Add(d) }
 // Closing returns a context that ends when the Client begins to close.
 func (e *Engine) Closing() context.Context { return e.closing }
 
-// Begin notes that a call has begun that may need a clean-up. Done must follow; Close waits for it.
-// Once the Client closes, no call begins: the error is errs.Closed.
+// Begin notes the beginning of a call that may need a clean-up. Done must follow; Close waits for
+// it. Once the Client closes, no call begins: the error is errs.Closed.
 func (e *Engine) Begin() error {
 	if !e.work.begin(false) {
 		return errs.Closed
@@ -111,7 +111,7 @@ func (e *Engine) Begin() error {
 	return nil
 }
 
-// Done notes that a call has ended.
+// Done notes the end of a call that Begin noted.
 func (e *Engine) Done() { e.work.done() }
 
 // closeGrace is how long Close waits for the clean-up of cancelled calls: as long as a request may

@@ -52,8 +52,8 @@ func (p *place) nudgeBehind(owner int64) {
 
 // enough reports whether a thing that was handed over is the waiter's for long enough. kept is when
 // the waiter's place was last kept. left is how much longer Redis kept the place when it sent the
-// message. It is not enough if Redis knows of less time than the waiter does: a replica does that
-// was promoted without having received the last request that kept the place.
+// message. It is not enough if Redis knows of less time than the waiter does. That happens with a
+// replica that was promoted without the last request that kept the place.
 func (t *Ticket) enough(kept time.Time, left time.Duration) bool {
 	now := time.Now()
 	age := max(now.Sub(kept), now.Round(0).Sub(kept.Round(0))) // the machine may have slept

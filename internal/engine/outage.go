@@ -43,8 +43,8 @@ func (e *Engine) renewalsTried(node string, outcome error) {
 	}
 }
 
-// take takes in one outcome. begun says that the log must be told that an outage has begun. If an
-// outage is over that the log was told of, lasted is how long it was.
+// take takes in one outcome. begun says that the log must be told that an outage has begun. lasted
+// is how long an outage was that the log was told of and that is over now, else 0.
 func (o *outages) take(node string, failed bool, now time.Time) (begun bool, lasted time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

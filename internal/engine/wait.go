@@ -38,7 +38,7 @@ type Waiting struct {
 	// Weight is how much the waiter asks for, if waiters may ask for different amounts: see
 	// passing. 0 if they may not.
 	Weight int
-	// Group is what waiters have in common that ask for different weights of one thing.
+	// Group is the same for all waiters that ask for different weights of one thing.
 	Group string
 	// Ticket is the waiter's place in a queue that Redis keeps; nil if it keeps none.
 	Ticket *Ticket

@@ -1,3 +1,5 @@
+// Queries about the lock and its queue, and its release by force.
+
 package fairlock
 
 import (

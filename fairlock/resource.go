@@ -1,3 +1,5 @@
+// The lock as package lease sees it: its keys and calls.
+
 package fairlock
 
 import (

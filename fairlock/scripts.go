@@ -1,3 +1,5 @@
+// The scripts that look at the queue.
+
 package fairlock
 
 import (

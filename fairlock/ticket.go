@@ -1,3 +1,5 @@
+// One wait for the lock that a program can watch.
+
 package fairlock
 
 import (

@@ -220,7 +220,8 @@ func (p *place) arrived() stage {
 	return leading
 }
 
-// quiet returns for how long the new head need not ask. The first row that applies counts:
+// quiet returns for how long the new head need not ask. The first row that applies counts. nap
+// limits a time that comes from a grant or an answer.
 //
 //	the process has its seat         until PollBound after Redis was last heard to keep it; not
 //	                                 at all if the head before it may have left with a message

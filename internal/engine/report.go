@@ -26,7 +26,7 @@ type outlet struct {
 	mu      sync.Mutex
 	queue   []func()
 	counts  map[count]int64 // sums of what is to be counted, so that no count is dropped
-	dropped int             // since lost was called last
+	dropped int             // after the last call of lost
 	running bool
 	closed  bool          // nothing more is taken
 	left    bool          // Close waits no longer: what is queued is not called any more

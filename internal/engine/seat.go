@@ -26,9 +26,9 @@ type seat struct {
 const seatDelay = 20 * time.Millisecond
 
 // TakeSeat returns the number of the owner for which the release that follows must take this
-// process's seat in Redis's queue for key. It returns 0 if no seat is to be taken: nobody of this
-// process waits, the seat is there, or the head is asking for it. If it is not 0, Seated must
-// follow.
+// process's seat in Redis's queue for key. It returns 0 if there is no seat to take: the waiters
+// for key have none (see Grain), nobody of this process waits, the process has its seat, or the
+// head is asking for it or in doubt about it. If it is not 0, Seated must follow.
 func (e *Engine) TakeSeat(key string) int64 {
 	l := &e.lines
 	l.mu.Lock()

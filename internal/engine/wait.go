@@ -31,7 +31,7 @@ type Verdict struct {
 type Waiting struct {
 	Kind    string // for metrics
 	Key     string // of the line
-	Channel string // where releases are told
+	Channel string // where releases are published
 	Told    Told   // if set, asked for the channels instead of Channel, once they are needed
 	Try     func(ctx context.Context) (Verdict, error)
 	Grant   Grant
@@ -47,9 +47,9 @@ type Waiting struct {
 	Marks bool
 }
 
-// Told knows where changes are told.
+// Told knows the channels on which changes are published.
 type Told interface {
-	// Channels returns all the channels on which changes are told.
+	// Channels returns all of these channels.
 	Channels() []string
 }
 
@@ -57,7 +57,7 @@ type Told interface {
 type Grant int
 
 const (
-	// Exclusive: nothing is left until it is released. The next waiter waits to be told.
+	// Exclusive: nothing is left until the thing is released. The next waiter waits for a message.
 	Exclusive Grant = iota
 	// Shared: there may be more. The next waiter tries at once.
 	Shared

@@ -58,7 +58,7 @@ type Queue struct {
 type Rules struct {
 	place     time.Duration
 	placeMS   int64 // as scripts take it
-	tokenLife int64 // likewise
+	tokenLife int64 // in ms too, as scripts take it
 	openly    int
 }
 
@@ -77,9 +77,9 @@ func (r *Rules) TokenLife() *int64 { return &r.tokenLife }
 // At returns where the lock's keys and channels are.
 func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
 
-// Channels implements engine.Told. It returns the channel on which everybody is told, the channel
-// on which this Client is told, and one on which nothing is ever said: by its subscribers a release
-// tells Clients from Java.
+// Channels implements engine.Told. It returns the channel of messages for everybody, the channel of
+// messages for this Client, and one on which nothing is ever published: a release counts its
+// subscribers to tell Clients from Java.
 func (q *Queue) Channels() []string {
 	at := q.At()
 	return []string{at.Channel, at.GrantTo(q.Engine.Client()), at.Grant}

@@ -1,3 +1,5 @@
+// The state of a lock in Redis, and its release by force.
+
 package lockhash
 
 import (

@@ -1,7 +1,6 @@
-// Package fairlock is the reentrant lock that is granted in the order of
-// arrival, across processes. Its lock is the plain one's, in the layout of
-// Redisson's RLock, so that the two exclude each other and Java; its queue is
-// Holdfast's own: sorted sets in the order of the server's clock.
+// Package fairlock is the reentrant lock that is granted in the order of arrival, across processes.
+// Its lock is the plain lock, in the layout of Redisson's RLock, so that the two exclude each other
+// and Java. Its queue is Holdfast's own: sorted sets in the order of the server's clock.
 //
 // Programs make a Mutex with Client.FairMutex.
 package fairlock
@@ -14,9 +13,9 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Mutex is a fair lock that is shared by whoever names it. It holds no state: a
-// value may be used by any number of goroutines, and what differs from holder to
-// holder is in the Lease that each Lock returns.
+// Mutex is a fair lock that is shared by everybody that uses its name. It holds no state: any
+// number of goroutines may use one value, and whatever differs from holder to holder is in the
+// Lease that each Lock returns.
 type Mutex struct {
 	resource resource
 	settings *lease.Settings // of the Client, or its own
@@ -25,8 +24,8 @@ type Mutex struct {
 
 var _ lease.Locker = (*Mutex)(nil)
 
-// New returns the fair lock of that name, which stands at key in Redis. It does
-// no I/O; what is wrong with the arguments, each call says.
+// New returns the fair lock of that name, which is at key in Redis. It does no I/O. If something is
+// wrong with the arguments, each call returns the error.
 func New(e *engine.Engine, name, key string, settings *lease.Settings) *Mutex {
 	m := &Mutex{resource: newResource(e, name, key, settings), settings: settings, err: keys.Check(key)}
 	if settings.JavaTokens() {
@@ -35,7 +34,7 @@ func New(e *engine.Engine, name, key string, settings *lease.Settings) *Mutex {
 	return m
 }
 
-// Broken returns a lock of which every call fails with err.
+// Broken returns a lock whose every call fails with err.
 func Broken(name string, err error) *Mutex {
 	return &Mutex{resource: resource{name: name}, err: err}
 }
@@ -46,22 +45,21 @@ func (m *Mutex) Name() string { return m.resource.name }
 // Place implements lease.Placed.
 func (m *Mutex) Place() string { return lease.PlaceOf(m.resource.Engine, m.resource.Key()) }
 
-// Lock waits until the lock is granted and returns the Lease, which the caller
-// must release. A context made by Lease.Context of a lease on this same lock
-// re-enters it: that returns at once, with a Lease of its own.
+// Lock waits until the lock is granted and returns the Lease, which the caller must release. If ctx
+// was made by Lease.Context of a lease on this same lock, Lock re-enters it: it returns at once,
+// with a Lease of its own.
 //
-// Those who wait are served in the order in which Redis heard of them. A release
-// hands the lock to the next one. One whose process died is passed over when
-// nothing has been heard of it for 5 s; so is one whose process was cut off for
-// that long, but it takes its old place again when it is back. Java that waits for
-// the same name is outside the queue: it gets in when nobody waits in it.
+// Waiters are served in the order in which Redis heard of them. A release hands the lock to the
+// next one. A waiter whose process died is passed over when nothing has been heard of it for 5 s.
+// So is one whose process was cut off for that long, but it takes its old place again when it is
+// back. Java that waits for the same name is outside the queue: it gets the lock when nobody waits
+// in the queue.
 //
-// Lock waits as long as ctx allows. When ctx ends first the error matches ctx's
-// and, if the lock was found held, ErrBusy; the place in the queue is given up,
-// and nobody else's hold is touched. Transient errors of Redis are retried until
-// ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are
-// returned at once. The lease of an ended hold, carried by ctx, gives its own
-// error.
+// Lock waits as long as ctx allows. If ctx ends first, the error matches ctx's error and, if the
+// lock was found held, ErrBusy; the place in the queue is given up, and no other hold is touched.
+// Transient errors of Redis are retried until ctx ends. ErrWrongType, ErrOutOfMemory, ErrDenied and
+// ErrBadArgument are returned at once. If ctx carries a lease that has ended, Lock returns the
+// error of that lease.
 func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 	if m.err != nil {
 		return nil, m.fail("lock", m.err)
@@ -69,9 +67,9 @@ func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 	return m.request().Acquire(ctx)
 }
 
-// TryLock is Lock without the wait: one request, no place in the queue. If
-// another holds the lock, or waits for it, the error matches ErrBusy. If Redis does not
-// answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
+// TryLock is Lock without the wait: one request, no place in the queue. If another holds the lock,
+// or waits for it, the error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's
+// deadline, the error matches ErrUnavailable.
 func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	if m.err != nil {
 		return nil, m.fail("try lock", m.err)
@@ -81,10 +79,10 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return q.Acquire(ctx)
 }
 
-// Attach takes over the hold that Lease.Detach left under that owner, in this
-// process or another, and returns a Lease on it, with the hold's token and an
-// Owner of its own. Of several that attach one gets it; for the others, and
-// after the hold has run out, the error matches ErrLost.
+// Attach takes over the hold that Lease.Detach left under that owner, in this process or another.
+// It returns a Lease on it, with the hold's token and an Owner of its own. If several callers
+// attach, one of them gets the hold. For the others, and after the hold has run out, the error
+// matches ErrLost.
 func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, error) {
 	if m.err != nil {
 		return nil, m.fail("attach", m.err)

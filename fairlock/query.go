@@ -1,3 +1,5 @@
+// Queries about the lock and its queue, and its release by force.
+
 package fairlock
 
 import (
@@ -13,8 +15,8 @@ import (
 // expiry. Holdfast never makes one.
 const NoExpiry = lockhash.NoExpiry
 
-// QueueLength returns how many wait for the lock, in all processes. All queries
-// ask the master.
+// QueueLength returns the number of waiters for the lock, in all processes. All queries ask the
+// master.
 func (m *Mutex) QueueLength(ctx context.Context) (int, error) {
 	call, err := m.look(ctx, m.resource.look(placeScript, ""))
 	if err != nil {
@@ -23,9 +25,9 @@ func (m *Mutex) QueueLength(ctx context.Context) (int, error) {
 	return int(call.Int(2)), nil
 }
 
-// Position returns how many are in the queue before that owner, of this process
-// or another, and whether it waits at all. The next one has 0. One whose process
-// died is counted until it is passed over.
+// Position returns how many waiters are in the queue before that owner, of this process or another,
+// and whether that owner waits at all. For the next one, ahead is 0. A waiter whose process died is
+// counted until it is passed over.
 func (m *Mutex) Position(ctx context.Context, owner lease.Owner) (ahead int, waits bool, err error) {
 	call, err := m.look(ctx, m.resource.look(placeScript, owner.String()))
 	if err != nil || call.Int(3) < 0 {
@@ -34,11 +36,11 @@ func (m *Mutex) Position(ctx context.Context, owner lease.Owner) (ahead int, wai
 	return int(call.Int(3)), true, nil
 }
 
-// Waiters returns who waits for the lock, in all processes, the next one first.
+// Waiters returns the waiters for the lock, in all processes, the next one first.
 //
-// It asks for 256 places at a time, so that Redis serves others in between. A waiter
-// that waits from the beginning to the end is in the list once, in order; one that comes or goes
-// meanwhile may be in it or not.
+// It asks for 256 places at a time, so that Redis serves others in between. A waiter that waits
+// during the whole call is in the list once, in order. One that comes or goes during the call may
+// be in the list or not.
 func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
 	owners := []lease.Owner{}
 	for from := "-inf"; from != ""; {
@@ -71,8 +73,8 @@ func (m *Mutex) look(ctx context.Context, call *conn.Call) (*conn.Call, error) {
 	return call, nil
 }
 
-// Locked reports whether anybody holds the lock. A waiter to whom it was handed
-// holds it already.
+// Locked reports whether anybody holds the lock. A waiter that was handed the lock holds it
+// already.
 func (m *Mutex) Locked(ctx context.Context) (bool, error) {
 	s, err := m.state(ctx)
 	return s.Locked, err
@@ -84,24 +86,24 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 	return count > 0, err
 }
 
-// HoldCount returns how many leases that owner, of this process or another, has
-// on the lock, as Redis counts them; 0 if it does not hold it. For up to a second after a
-// nested Lock or a Release whose request was not answered it may be one off: such a
-// request can come late, and is set right when none can come any more.
+// HoldCount returns how many leases that owner, of this process or another, has on the lock, as
+// Redis counts them; 0 if it does not hold the lock. After a nested Lock or a Release whose request
+// was not answered, the count may be one off for up to a second: such a request can arrive late,
+// and is corrected once none can arrive any more.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	s, err := m.state(ctx)
 	return s.Count(owner), err
 }
 
-// Remaining returns how long the lock stays held if it is neither renewed nor
-// released: 0 if nobody holds it, NoExpiry if that has no end.
+// Remaining returns how long the lock stays held if it is neither renewed nor released: 0 if nobody
+// holds it, NoExpiry if the hold has no end.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 	s, err := m.state(ctx)
 	return s.Remaining, err
 }
 
-// Holder returns who holds the lock; the zero Owner if nobody does. A holder
-// whose id is no Owner's gives an error that matches ErrBadArgument.
+// Holder returns the holder of the lock, or the zero Owner if nobody holds it. If the holder's id
+// is no Owner's, the error matches ErrBadArgument.
 func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 	s, err := m.state(ctx)
 	if err != nil {
@@ -110,13 +112,11 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 	return s.Holder()
 }
 
-// ForceRelease takes the lock from whoever holds it and hands it to the next who
-// waits. It reports whether anybody held it. Leases of this Client on the lock
-// end at once, those of others with their next renewal; in both cases with
-// ErrLost.
+// ForceRelease takes the lock from its holder and hands it to the next waiter. It reports whether
+// anybody held it. The leases of this Client on the lock end at once, and those of others with
+// their next renewal; in both cases with ErrLost.
 //
-// Work of the holder may still be going on: this is for people who know that it
-// is not.
+// The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 	if m.err != nil {
 		return false, m.fail("force release", m.err)

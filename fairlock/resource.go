@@ -1,3 +1,5 @@
+// The lock as package lease sees it: its keys and calls.
+
 package fairlock
 
 import (
@@ -9,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// queueLease is how long a place in the queue is kept without being heard of. A
-// process that lives is heard of every engine.PollBound.
+// queueLease is how long a place in the queue is kept after the last request that named it. A live
+// process sends one every engine.PollBound.
 const queueLease = 5 * time.Second
 
 // resource is the lock as package lease sees it.
@@ -24,7 +26,7 @@ var (
 	_ lease.Movable  = (*resource)(nil)
 )
 
-// Tokens that Java shares are kept for ever.
+// Tokens that are shared with Java are kept for ever.
 var (
 	rules     = lockhash.NewRules(queueLease, lockhash.TokenLife, 0)
 	javaRules = lockhash.NewRules(queueLease, 0, 0)
@@ -44,7 +46,7 @@ func (r *resource) Name() string { return r.name }
 // Grain implements lease.Queueing.
 func (r *resource) Grain() engine.Grain { return engine.PerWaiter }
 
-// Waiting listens for the releases of those, too, who know of no queue.
+// Waiting also listens for releases by clients that know of no queue.
 func (r *resource) Waiting() engine.Waiting {
 	return engine.Waiting{Key: r.At().Queue, Told: r}
 }
@@ -63,7 +65,7 @@ func (r *resource) Enter(owner lease.Owner, length time.Duration, t *engine.Tick
 	return r.Queue.Enter(owner, length, turn, t)
 }
 
-// look is a call that looks at the queue.
+// look returns a call that looks at the queue.
 func (r *resource) look(s *conn.Script, args ...any) *conn.Call {
 	at := r.At()
 	return &conn.Call{Script: s, Keys: []string{at.Queue, at.Alive}, Args: args}

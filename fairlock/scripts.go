@@ -1,3 +1,5 @@
+// The scripts that look at the queue.
+
 package fairlock
 
 import (
@@ -6,8 +8,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
-// How the queue is looked at. Each file opens with its contract. What else happens
-// to it, and to a hold, is in internal/lockhash.
+// How the queue is looked at. Each file begins with its contract. Whatever else happens to the
+// queue, and to a hold, is in internal/lockhash.
 var (
 	//go:embed lua/queue.lua
 	queueSource string

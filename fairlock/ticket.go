@@ -1,3 +1,5 @@
+// One wait for the lock that a program can watch.
+
 package fairlock
 
 import (
@@ -8,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Ticket is one wait for the lock that can be watched while it lasts: its owner
-// is known from the start.
+// Ticket is one wait for the lock that a program can watch while it lasts, because its owner is
+// known from the start.
 type Ticket struct {
 	mutex *Mutex
 	owner lease.Owner
@@ -28,8 +30,8 @@ func (m *Mutex) Ticket() *Ticket {
 // Owner returns the id under which the ticket's Lock waits and holds.
 func (t *Ticket) Owner() lease.Owner { return t.owner }
 
-// Lock is Mutex.Lock, as the ticket's owner, without re-entry. It can be called
-// once; after that the error matches ErrBadArgument.
+// Lock is Mutex.Lock, as the ticket's owner and without re-entry. It can be called once. After that
+// the error matches ErrBadArgument.
 func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
 	m := t.mutex
 	switch {

@@ -1,4 +1,4 @@
-// A lease that is none: nil, or the zero Lease, of one whose Lock had failed.
+// What the methods of a nil or zero Lease do. A failed Lock returns a nil Lease.
 
 package lease
 
@@ -9,16 +9,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// absent reports whether there is no lease: a Release that is deferred before the error of
-// Lock was looked at must not bring the process down.
+// absent reports whether l is nil or the zero Lease. A program may defer Release before it looks at
+// the error of Lock. That Release must not bring the process down.
 func (l *Lease) absent() bool { return l == nil || l.hold == nil }
 
-// noLease is the error of what was asked of a lease that is none.
+// noLease returns the error of an operation on a Lease that is absent.
 func noLease(op string) error {
 	return errs.Wrap(op, fmt.Errorf("there is no lease; look at the error of Lock first: %w", errs.BadArgument))
 }
 
-// overContext returns a context that has ended for want of a lease.
+// overContext returns a context that has ended because there is no lease.
 func overContext(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	cancel(noLease("lease"))

@@ -19,12 +19,12 @@ type Request struct {
 	Engine   *engine.Engine
 	Resource Resource
 	Settings Settings
-	// Try asks once and does not wait.
+	// Try says to ask once and not to wait.
 	Try bool
-	// As is the owner that asks, where it is known to others already by a place in
-	// a queue. The default is a new one.
+	// As is the owner that asks, if others already know it by its place in a queue. The default is
+	// a new owner.
 	As Owner
-	// Afresh never re-enters a hold that the context carries.
+	// Afresh says never to re-enter a hold that the context carries.
 	Afresh bool
 }
 
@@ -95,14 +95,14 @@ func (q *Request) run(ctx context.Context) (*Lease, course, error) {
 	l, err = a.fresh(ctx, !q.Try)
 	how := a.course
 	if err == nil && !how.waited {
-		*a = acquisition{} // nobody else has seen it
+		*a = acquisition{} // no other goroutine has seen it
 		q.Engine.Scratch.Put(a)
 	}
 	return l, how, err
 }
 
-// acquisition returns the Request as one of who asks Redis. Who is passed a lease needs
-// none.
+// acquisition returns the state of a Request that asks Redis. A Request that is passed a lease
+// needs none.
 func (q *Request) acquisition() *acquisition {
 	a, used := q.Engine.Scratch.Get().(*acquisition)
 	if !used {
@@ -112,7 +112,7 @@ func (q *Request) acquisition() *acquisition {
 	return a
 }
 
-// tokenOf returns the token of a lease that may not have been granted.
+// tokenOf returns the token of l, or 0 if no lease was granted.
 func tokenOf(l *Lease) int64 {
 	if l == nil {
 		return 0
@@ -127,11 +127,11 @@ type acquisition struct {
 	settings Settings
 	owner    Owner
 
-	turn      engine.Turn // with a place in line, if it has followed others
+	turn      engine.Turn // what Follow returned, if it has followed others
 	place     engine.Ticket
-	ticket    *engine.Ticket // the place, or nil where there is no queue, or no wait
+	ticket    *engine.Ticket // &place; nil if there is no queue, or no wait
 	grant     grant          // what was granted
-	lateUntil int64          // the not-after of requests whose answer was never heard
+	lateUntil int64          // the not-after of requests whose reply was never heard; 0: there are none
 	lateSeat  int64          // the owner that was to have the process's next place by these; 0: none
 	marked    bool           // a refused try may have left something in Redis
 	course    course
@@ -139,11 +139,11 @@ type acquisition struct {
 
 // grant is what an acquisition was granted.
 type grant struct {
-	sent     time.Time // no lease of it began before that
+	sent     time.Time // no lease of this grant began before that
 	until    time.Time // when it ends here
 	token    int64
-	reserved int64 // how many tokens more
-	partial  bool  // it ends before the whole lease would: that is still to be asked for
+	reserved int64 // how many more tokens are reserved
+	partial  bool  // it ends before the whole lease would, which is still to be asked for
 }
 
 // grantOf returns what a call has granted.
@@ -151,7 +151,7 @@ func grantOf(call *conn.Call) grant {
 	return grant{sent: call.Sent, until: endOf(call, ttlOf(call)), token: call.Int(3)}
 }
 
-// fresh acquires what its owner does not have yet.
+// fresh acquires the resource for an owner that does not have it yet.
 func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 	if a.owner.IsZero() {
 		a.owner = NewOwner(a.engine.NewOwner())
@@ -172,7 +172,8 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 	return l, err
 }
 
-// granted returns nil when the thing has been granted.
+// granted asks for the resource, and if wait is true waits for it. It returns nil once it is
+// granted.
 func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	if !wait {
 		if a.engine.Overtakes(a.resource.Waiting()) {
@@ -205,7 +206,8 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	return err
 }
 
-// hinted adds to an error what may have gone wrong if the thing was found held.
+// hinted adds a likely mistake of the program to the error of a wait that found the thing held, if
+// the holder is this same Client.
 func hinted(err error, e *engine.Engine, r Resource) error {
 	if errors.Is(err, errs.Busy) && e.Holds(r.Key()) {
 		return fmt.Errorf("%w (the holder is this same Client: a lease that is not released, or whose context was not passed on?)", err)
@@ -213,7 +215,7 @@ func hinted(err error, e *engine.Engine, r Resource) error {
 	return err
 }
 
-// try asks for it once.
+// try asks Redis once.
 func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	if a.place.Reserve > 0 {
 		a.place.Publish = a.engine.Publish(ctx)
@@ -245,8 +247,8 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	return v, nil
 }
 
-// begin makes the hold and its first lease of what was granted. On an error the
-// caller gives the grant back.
+// begin makes the hold and its first lease from what was granted. If it returns an error, the
+// caller must give the grant back.
 func (a *acquisition) begin() (*Lease, error) {
 	h := &hold{
 		engine:   a.engine,
@@ -266,20 +268,20 @@ func (a *acquisition) begin() (*Lease, error) {
 		return nil, a.tooLate(now.Before(a.grant.until))
 	}
 	next := h.next()
-	a.engine.Register(a.resource.Key(), h) // from here on others may end it
+	a.engine.Register(a.resource.Key(), h) // from here on other goroutines may end it
 	h.schedule(next)
 	a.engine.Telemetry.Active(a.resource.Kind(), 1)
 	if above := h.under(); above != nil {
-		above.outlived() // it may have ended before we were there
+		above.outlived() // it may have ended before h was registered
 	}
 	if a.engine.Closing().Err() != nil {
-		h.End(errs.Closed) // Close may have looked before we were there
+		h.End(errs.Closed) // Close may have looked before h was registered
 	}
 	return l, nil
 }
 
-// tooLate says why what was granted is not kept: the Client is closing, or the answer
-// came so late that the lease is over; or, where Redis has it still, that MaxHold is.
+// tooLate returns the error of a grant that is not kept: the Client is closing; or MaxHold is over,
+// though Redis still has the hold (lasts); or the answer came so late that the lease is over.
 func (a *acquisition) tooLate(lasts bool) error {
 	switch {
 	case a.engine.Closing().Err() != nil:
@@ -291,7 +293,7 @@ func (a *acquisition) tooLate(lasts bool) error {
 	}
 }
 
-// add puts a lease on the hold that the acquisition's call has granted.
+// add puts the lease l on the hold, with what the acquisition's call has granted.
 func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	s := a.settings
 	l.hold, l.fixed, l.length, l.token = h, s.fixed, s.length, h.token
@@ -308,7 +310,7 @@ func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	return l
 }
 
-// renewAt returns when the lease is renewed first, by the Client's age.
+// renewAt returns when the lease is first renewed, by the Client's age.
 func (a *acquisition) renewAt() time.Duration {
 	granted := a.engine.AgeAt(a.grant.sent)
 	if a.grant.partial {

@@ -1,4 +1,4 @@
-// The cohort: a hold that is passed on within its process, without Redis.
+// The cohort: holders of one process that pass one hold on among themselves, without Redis.
 
 package lease
 
@@ -11,26 +11,27 @@ import (
 )
 
 const (
-	// DefaultHandOvers is how often a hold is passed on within a process before
-	// others get it, where Cohort says nothing else.
+	// DefaultHandOvers is how many times a hold is passed on within a process before others get it,
+	// unless Cohort says something else.
 	DefaultHandOvers = 1000
-	// DefaultCohortTime is for how long.
+	// DefaultCohortTime is how long after its grant a hold is passed on within a process, unless
+	// Cohort says something else.
 	DefaultCohortTime = 10 * time.Millisecond
-	// MaxHandOvers is the most that Cohort takes: so many tokens are reserved, a
-	// microsecond for each, and Redis cannot lose its data and come back in less.
+	// MaxHandOvers is the largest number that Cohort takes. A grant reserves that many tokens, one
+	// for each microsecond, and Redis cannot lose its data and come back in less time than that.
 	MaxHandOvers = 1000
 )
 
-// cohort is how far a hold may be passed on. It is guarded by the hold's mutex.
+// cohort says how far a hold may still be passed on. It is guarded by the hold's mutex.
 type cohort struct {
 	terms engine.Terms
-	spare int64         // how many tokens are reserved
-	until time.Duration // by the Client's age
+	spare int64         // how many reserved tokens are left
+	until time.Duration // when that ends, by the Client's age
 }
 
-// terms returns on what terms this is asked for: the zero Terms if it is nothing to
-// pass on. A fixed lease has its full length from Redis, and what replicas must
-// have acknowledged is acknowledged for one holder.
+// terms returns the terms on which a lease with these settings can be passed on, or the zero Terms
+// if it cannot be. A fixed lease cannot, because it has its full length from Redis. A lease with
+// Replicas cannot, because the replicas have acknowledged it for one holder only.
 func (s *Settings) terms() engine.Terms {
 	if s.fixed || s.replicas > 0 || s.handOvers == 0 || s.cohortTime == 0 {
 		return engine.Terms{}
@@ -38,8 +39,8 @@ func (s *Settings) terms() engine.Terms {
 	return engine.Terms{Lease: s.length, MaxHold: s.maxHold}
 }
 
-// join makes the hold that the acquisition was granted one that may be passed on,
-// if tokens were reserved for that.
+// join lets the hold that the acquisition was granted be passed on, if tokens were reserved for
+// that.
 func (h *hold) join(a *acquisition) {
 	terms := a.settings.terms()
 	if spare := a.grant.reserved; spare > 0 && terms != (engine.Terms{}) {
@@ -51,16 +52,16 @@ func (h *hold) join(a *acquisition) {
 	}
 }
 
-// heir returns the lease of whoever comes next, with the next token, if the hold
-// may be passed on; the mutex is held, and the last lease has just ended. That is
-// as if the next had entered before the one before it left: for Redis, and for the
-// renewal, nothing changes.
+// heir returns the lease of the next holder, with the next token, if the hold may be passed on,
+// else nil. The caller holds the mutex, and has just ended the last lease. The effect is as if the
+// next holder had entered the hold before the last one left it: nothing changes for Redis, or for
+// the renewal.
 func (h *hold) heir() *Lease {
 	c, now := h.cohort, h.engine.Age()
 	if c == nil || c.spare == 0 || h.count > 0 || h.gone || now > c.until {
 		return nil
 	}
-	// What is not settled yet is no one else's to live with.
+	// While something about the hold is not settled, it is not passed on to another holder.
 	if h.late != nil || h.entering || h.changing || h.suspect || h.engine.AgeAt(h.deadline)-now < c.terms.Lease/2 {
 		return nil
 	}
@@ -75,9 +76,9 @@ func (h *hold) heir() *Lease {
 	return l
 }
 
-// pass gives the heir to a goroutine that waits. It reports false if there is none:
-// then the hold has ended; or was lost meanwhile, which is the error. afterFixed says
-// that the last lease on the hold was a fixed one: then no renewal is planned.
+// pass gives the heir to a waiter. If there is no waiter, it reports false, and the hold has ended.
+// If the hold was lost in the meantime, it reports false and returns the error that says so.
+// afterFixed says that the last lease on the hold was a fixed one, so that no renewal is planned.
 func (h *hold) pass(heir *Lease, afterFixed bool) (passed bool, err error) {
 	if afterFixed || h.cohort.terms.MaxHold > 0 {
 		h.mu.Lock()
@@ -96,15 +97,15 @@ func (h *hold) pass(heir *Lease, afterFixed bool) (passed bool, err error) {
 	return false, nil
 }
 
-// seats reports whether processes have seats for the resource. Others may wait for the
-// same key, such as a Mutex for an RWMutex's.
+// seats reports whether processes have seats for the resource. If they have none, a seat at the
+// same key is another kind's, such as a Mutex's at the key of an RWMutex.
 func seats(r Resource) bool {
 	q, ok := r.(Queueing)
 	return ok && q.Grain() == engine.PerProcess
 }
 
-// abandoned returns the seat that this process does not need any more: see
-// engine.Engine.Abandon.
+// abandoned returns the seat that this process no longer needs, as the number of its owner, or 0:
+// see engine.Engine.Abandon.
 func abandoned(e *engine.Engine, r Resource) (seat int64) {
 	if !seats(r) {
 		return 0
@@ -112,17 +113,17 @@ func abandoned(e *engine.Engine, r Resource) (seat int64) {
 	return e.Abandon(r.Key())
 }
 
-// giveUpSeat gives up the place in Redis's queue that this process has for the
-// resource, if nobody of it waits any more.
+// giveUpSeat gives up, in the background, a seat that abandoned has returned. If seat is 0, there
+// is none to give up.
 func giveUpSeat(e *engine.Engine, r Resource, seat int64) {
 	if seat != 0 {
 		giveUp(e, r, NewOwner(e.Client(), seat), 0, 0)
 	}
 }
 
-// follow waits behind others of this process, if some wait, for a lease to be passed
-// on. It returns that lease; or the place in line of one who leads it now; or neither,
-// if there is nobody to follow.
+// follow waits behind others of this process, if some wait, for a lease to be passed on. It returns
+// that lease; or a Turn that leads, if the waiter has become the head. It returns neither if there
+// is nobody to follow, or if the lease that was passed on is already over.
 func (q *Request) follow(ctx context.Context) (*Lease, engine.Turn, error) {
 	terms := q.Settings.terms()
 	if r, ok := q.Resource.(Queueing); !ok || r.Grain() != engine.PerProcess || q.Try || terms == (engine.Terms{}) {
@@ -140,16 +141,15 @@ func (q *Request) follow(ctx context.Context) (*Lease, engine.Turn, error) {
 	return l, turn, nil
 }
 
-// inherited returns the lease that was passed to the acquisition; nil if none was.
+// inherited returns the lease that was passed to the acquisition, or nil.
 func (a *acquisition) inherited() *Lease {
 	l, _ := a.place.Passed.(*Lease)
 	return l
 }
 
-// lostInheritance reports whether the lease that was passed to the acquisition was
-// over before anybody could use it, as when the process stood still just then. Nobody
-// but the acquisition knows of that lease, so it is released, and the acquisition is
-// ready to wait again.
+// lostInheritance reports whether the lease that was passed to the acquisition was over before
+// anybody could use it, as when the process stood still just then. Only the acquisition knows of
+// that lease. So it releases the lease, and gets ready to wait again.
 func (a *acquisition) lostInheritance() bool {
 	l := a.inherited()
 	if l == nil || l.lasts() {
@@ -170,7 +170,7 @@ func (l *Lease) disown() {
 	l.hold.engine.Background(func() { _, _ = l.release() }) // what it says is nobody's to hear
 }
 
-// lasts reports whether the lease has not ended, nor is over.
+// lasts reports whether the lease has not ended, and its time is not over either.
 func (l *Lease) lasts() bool {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()

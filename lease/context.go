@@ -14,7 +14,7 @@ type held struct {
 	lease *Lease
 }
 
-// carriage asks a context for the nearest held in it.
+// carriage is the key under which a context returns the nearest held in it.
 type carriage struct{}
 
 func (h *held) Value(key any) any {
@@ -24,8 +24,8 @@ func (h *held) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// Carried returns the lease on the resource that ctx carries, or nil. It may
-// have ended. It is for the packages of the synchronizers.
+// Carried returns the lease on the resource that ctx carries, or nil. That lease may have ended. It
+// is for the packages of the synchronizers.
 func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
 	for {
 		h, ok := ctx.Value(carriage{}).(*held)
@@ -39,8 +39,8 @@ func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
 	}
 }
 
-// Bare returns ctx without the leases that it carries: nothing that is locked with it
-// re-enters. It is for what wraps a Locker.
+// Bare returns ctx without the leases that it carries: a Lock with it re-enters nothing. It is for
+// code that wraps a Locker.
 func Bare(ctx context.Context) context.Context { return bare{ctx} }
 
 // bare is a context that carries no lease.
@@ -53,7 +53,7 @@ func (b bare) Value(key any) any {
 	return b.Context.Value(key)
 }
 
-// isOn reports whether it is a hold of that Client on that thing.
+// isOn reports whether h is a hold of that Client on that resource.
 func (h *hold) isOn(e *engine.Engine, r Resource) bool {
 	return h.engine == e && h.resource.Key() == r.Key() && h.resource.Kind() == r.Kind()
 }
@@ -64,13 +64,13 @@ type child struct {
 	forget func() bool // stops watching the parent
 }
 
-// Context returns a context for the work that the lease protects: parent, but
-// cancelled when the lease ends, with a cause that says why (ErrLost, ErrExpired,
-// ErrReleased, ErrMaxHold or ErrClosed). Locking the same name with it, or with
-// a context made from it, re-enters this hold in place of waiting for it.
+// Context returns a context for the work that the lease protects: parent, but also cancelled when
+// the lease ends, with a cause that says why (ErrLost, ErrExpired, ErrReleased, ErrMaxHold or
+// ErrClosed). Locking the same name with this context, or with one made from it, re-enters this
+// hold instead of waiting for it.
 //
-// It may be called any number of times. What it returned is freed when parent
-// ends or the lease does.
+// Context may be called any number of times. What it returned is freed when parent ends or the
+// lease does.
 func (l *Lease) Context(parent context.Context) context.Context {
 	if l.absent() {
 		return overContext(parent)

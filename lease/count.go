@@ -9,8 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
-// recount tells Redis how many leases are on the hold, when one of several was
-// released.
+// recount tells Redis how many leases are on the hold, after one of several was released.
 func (h *hold) recount(ctx context.Context) error {
 	if err := h.take(ctx); err != nil {
 		h.correct(0)
@@ -20,11 +19,11 @@ func (h *hold) recount(ctx context.Context) error {
 	return h.writeCount(ctx)
 }
 
-// writeCount is recount for who has the turn.
+// writeCount is recount for a caller that has the turn.
 func (h *hold) writeCount(ctx context.Context) error {
 	count := h.countNow()
 	if count == 0 {
-		return nil // whoever ended the rest sees to it
+		return nil // the call that ended the last lease sees to the rest
 	}
 	call := h.resource.Recount(h.owner(), count, 0)
 	err := h.engine.Conn.Run(ctx, call)
@@ -40,13 +39,13 @@ func (h *hold) writeCount(ctx context.Context) error {
 		return h.endAll(notThere)
 	}
 	if notAfter, unheard := call.Outstanding(); unheard {
-		h.correct(notAfter) // an earlier sending sets an old count when it comes late
+		h.correct(notAfter) // an earlier sending that comes late sets an old count
 	}
 	return nil
 }
 
-// correct sets the count right in the background, once no request that is still
-// on its way can set it wrong again.
+// correct sets the count right in the background. It goes on until no request that is still on its
+// way can set it wrong again.
 func (h *hold) correct(notAfter int64) {
 	h.engine.Settle(notAfter, settleLimit(time.Until(h.until())), func(ctx context.Context) (*conn.Call, error) {
 		if err := h.take(ctx); err != nil {
@@ -69,8 +68,8 @@ func (h *hold) countNow() int {
 	return int(h.count)
 }
 
-// take waits for the turn to change the count in Redis. Counts are set
-// absolutely, so two changes at once could arrive in the wrong order.
+// take waits for the turn to change the count in Redis. Requests set the count absolutely, so two
+// changes at once could arrive in the wrong order.
 func (h *hold) take(ctx context.Context) error {
 	for {
 		h.mu.Lock()

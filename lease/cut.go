@@ -1,5 +1,5 @@
-// A hold whose time to live another client has cut: it is renewed sooner, and its holder's
-// operators are told.
+// What happens when another client cuts a hold's time to live short: it is renewed sooner, and the
+// log says so.
 
 package lease
 
@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// cutShort takes in that only so much was left of the hold in Redis when it was renewed,
-// though its lease had longer to go: another client, with a shorter lease, sets the time to
-// live of what both hold, as Redisson's readers do. It will again. While that one lives it
-// leaves no less than what was found; so half of that is soon enough.
+// cutShort takes in that a renewal found only left of the hold in Redis, though its lease had
+// longer to go. Another client, with a shorter lease, sets the time to live of what both hold, as
+// Redisson's readers do, and will do so again. While that client lives, it leaves no less than what
+// was found, so a renewal after half of that is soon enough.
 func (h *hold) cutShort(left time.Duration) {
 	h.mu.Lock()
 	s := h.seldomly()

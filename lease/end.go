@@ -1,4 +1,4 @@
-// How leases and holds end, and who is told.
+// How leases and holds end, and how that is told.
 
 package lease
 
@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// end is how a lease or a hold has ended, and by which error that is told.
+// end is how a lease or a hold has ended. Its err is the error by which that is told.
 type end uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	byClose
 )
 
-// err returns the sentinel, or nil for what has not ended.
+// err returns the sentinel error, or nil if nothing has ended.
 func (e end) err() error {
 	switch e {
 	case byRelease:
@@ -42,19 +42,19 @@ func (e end) err() error {
 	}
 }
 
-// byItself reports whether a hold that ended so did as its leases had agreed: the last was
-// a fixed one, or had its MaxHold, and is over.
+// byItself reports whether a hold with this end has ended as its leases had agreed: its last lease
+// was a fixed one, or had a MaxHold, and that time is over.
 func (e end) byItself() bool { return e == byExpiry || e == byMaxHold }
 
-// ending is what remains to be told of a lease that has ended, once the hold's
-// mutex is given back.
+// ending is what must still be told of a lease that has ended, after the hold's mutex is given
+// back.
 type ending struct {
 	lease    *Lease
-	telling  bool // somebody may be told: see rare
+	telling  bool // there may be somebody to tell: see rare
 	children map[*child]struct{}
 }
 
-// finish ends one lease under the mutex.
+// finish ends one lease. The caller holds the mutex.
 func (h *hold) finish(l *Lease, how end) ending {
 	for at := &h.leases; *at != nil; at = &(*at).next {
 		if *at == l {
@@ -72,8 +72,8 @@ func (h *hold) finish(l *Lease, how end) ending {
 	return e
 }
 
-// tell cancels the lease's contexts and then closes its channel, so that nobody who has
-// waited on the channel finds a context that goes on. It must be called without the mutex.
+// tell cancels the lease's contexts and then closes its channel. So code that has waited on the
+// channel never finds a context that goes on. It must be called without the mutex.
 func (e ending) tell() {
 	l := e.lease
 	if !e.telling {
@@ -95,14 +95,14 @@ func (e ending) tell() {
 	}
 }
 
-// expire ends, under the mutex, the leases whose time has come. It reports
-// whether the hold has ended with them.
+// expire ends the leases whose time has come, and reports whether the hold has ended with them. The
+// caller holds the mutex.
 func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 	if h.gone {
 		return nil, false
 	}
 	lost := !now.Before(h.deadline)
-	how := byExpiry // how the hold ends, if it does: as its leases, if it has some
+	how := byExpiry // how the hold ends, if it does: as its leases did, if it had any
 	for l := h.leases; l != nil; {
 		next := l.next
 		switch {
@@ -127,8 +127,8 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 	return over, h.gone
 }
 
-// rounding is by how much more a fixed lease may last here than in Redis, which counts
-// whole milliseconds.
+// rounding is how much longer a fixed lease may last here than in Redis, which counts whole
+// milliseconds.
 const rounding = 2 * time.Millisecond
 
 // End implements engine.Held.
@@ -140,8 +140,8 @@ func (h *hold) End(cause error) {
 	}
 }
 
-// endAll ends the hold and every lease on it. It returns why the hold has ended, by this
-// or before.
+// endAll ends the hold and every lease on it. It returns why the hold has ended, by this call or
+// before it.
 func (h *hold) endAll(l loss) error {
 	h.mu.Lock()
 	if h.gone {
@@ -162,8 +162,8 @@ func (h *hold) endAll(l loss) error {
 	return err
 }
 
-// announce tells of leases that ended by themselves, and of the hold if it has
-// ended with them. If it has not, Redis counts them still.
+// announce tells of leases that ended by themselves, and of the hold if it has ended with them. If
+// it has not, Redis still counts these leases, so announce has the count corrected.
 func (h *hold) announce(over []ending, gone bool) {
 	for _, e := range over {
 		e.tell()
@@ -182,9 +182,9 @@ func (h *hold) announce(over []ending, gone bool) {
 	h.report()
 }
 
-// tidy gives up what a late request may take again for nobody. Where the leases have
-// ended by themselves the key is left to its time to live, since work may still be going
-// on: unless that is over before the last of these requests can come.
+// tidy gives up what a late request may take again though nobody wants it any more. If the leases
+// have ended by themselves, work may still be going on, so the key is left to its time to live. If
+// that is over before the last of these requests can arrive, tidy gives the thing up then.
 func (h *hold) tidy() {
 	h.mu.Lock()
 	lost, left := h.lost, time.Until(h.deadline)
@@ -201,10 +201,10 @@ func (h *hold) tidy() {
 	}
 }
 
-// report counts that the hold has ended without being released, and logs it unless that
-// was agreed, or is the Client's own doing.
+// report counts a hold that ended without being released. It also logs it, unless a fixed lease
+// ended as agreed, or the Client itself ended the hold.
 func (h *hold) report() {
-	kind, s := h.resource.Kind(), h.seldom // which nobody changes any more
+	kind, s := h.resource.Kind(), h.seldom // nobody changes it any more
 	if s.lost.how == byExpiry {
 		h.engine.CountExpired(kind, s.held)
 		return
@@ -217,8 +217,8 @@ func (h *hold) report() {
 	}
 }
 
-// leave takes the hold off the scheduler and the registry. It returns the seat that
-// its process does not need any more: see engine.Engine.Abandon.
+// leave takes the hold out of the scheduler and the registry. It returns the seat that the process
+// does not need any more, or 0: see engine.Engine.Abandon.
 func (h *hold) leave() (seat int64) {
 	h.engine.Renewals.Remove(h)
 	h.engine.Unregister(h.resource.Key(), h)

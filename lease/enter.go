@@ -1,4 +1,4 @@
-// Re-entry: one more lease on a hold that is there.
+// Re-entry: one more lease on a hold that exists.
 
 package lease
 
@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
-// enter adds a lease to the hold, on behalf of a context that carries outer. The
-// count in Redis is set to what it will be, so that a repeated request counts
-// once. It never makes a hold: one that Redis does not have is lost.
+// enter adds a lease to the hold for a context that carries outer. The request sets the count in
+// Redis to what it will be, so a request that is repeated counts once. It never makes a hold: if
+// Redis does not have the hold, the hold is lost.
 func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease, error) {
 	if ended := outer.why(); ended != nil {
 		return nil, h.carried(ended)
@@ -49,17 +49,17 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 		return nil, call.Shortage()
 	}
 	if notAfter, unheard := call.Outstanding(); unheard {
-		h.correct(notAfter) // an earlier sending sets an old count when it comes late
+		h.correct(notAfter) // an earlier sending that comes late sets an old count
 	}
 	return h.entered(a)
 }
 
-// carried is the error of an entry through a lease that has ended so.
+// carried returns the error of an entry through a lease that has ended, with the reason ended.
 func (h *hold) carried(ended error) error {
 	return fmt.Errorf("the context carries a lease that has ended: owner %s: %w", h.owner().Short(), ended)
 }
 
-// entered adds the lease that was granted.
+// entered adds the lease that was granted. If the hold has ended in the meantime, it returns why.
 func (h *hold) entered(a *acquisition) (*Lease, error) {
 	h.mu.Lock()
 	h.entering = false
@@ -75,9 +75,9 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 	return l, nil
 }
 
-// notEntered undoes what an entry that failed may have done: the count is set
-// right. If the last lease was released meanwhile, the hold ends with the entry,
-// and whoever released that lease waits for it.
+// notEntered undoes what a failed entry may have done: it has the count set right. If the last
+// lease was released in the meantime, the hold ends with the entry. The Release of that lease waits
+// for this: see afterEntry.
 func (h *hold) notEntered(call *conn.Call) {
 	notAfter, unheard := call.Outstanding()
 	h.mu.Lock()

@@ -1,4 +1,4 @@
-// What stands at a key that is to be a lock, and is none.
+// What stands at a key that should hold a lock and holds something else.
 
 package lease
 
@@ -19,12 +19,12 @@ var typeSource string
 
 var typeScript = conn.NewScript("lease/type", typeSource, conn.Mixed)
 
-// foreignTry is for how long the type is asked for, on the way to an error.
+// foreignTry is how long Redis is asked for the type, on the way to an error.
 const foreignTry = 500 * time.Millisecond
 
-// foreign names in err, if it says that the key holds another type of value, the type that
-// stands there, and how it may have come there. Where that cannot be learned, as for want of
-// rights, err stays as it is.
+// foreign adds to err, if it says that the key holds another type of value, which type that is and
+// how it may have come there. If that cannot be learned, for example because rights are missing,
+// foreign returns err as it is.
 func (q *Request) foreign(ctx context.Context, err error) error {
 	if !errors.Is(err, errs.WrongType) || !strings.Contains(err.Error(), "wrong kind of value") {
 		return err
@@ -37,7 +37,7 @@ func (q *Request) foreign(ctx context.Context, err error) error {
 	}
 	switch kind := call.Text(2); kind {
 	case "none", "hash", "zset":
-		return err // the value that is wrong stands beside the lock, or has gone
+		return err // the wrong value stands beside the lock, or is gone by now
 	case "string":
 		return fmt.Errorf("%w: a string stands there; is it a lock of redsync, redislock or another program?", errs.WrongType)
 	default:

@@ -1,4 +1,4 @@
-// Giving up what requests may have taken that nobody wants any more.
+// Giving up, in the background, what requests may have taken and nobody wants any more.
 
 package lease
 
@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// undo takes back, in the background, what requests that were not heard of may
-// have done or may still do, and what refused ones have left.
+// undo takes back, in the background, what requests whose replies were never heard may have done or
+// may still do, and what refused requests have left.
 func (a *acquisition) undo() {
 	if a.grant.token != 0 {
-		// The process has its next place since: a waiter may ask in it, and be granted the
-		// thing.
+		// By now the process has its next place. A waiter may ask in that place and be granted the
+		// thing, so giveUpWith leaves the place alone while the line has it.
 		giveUpWith(a.engine, a.resource, a.owner, a.lateSeat, a.lateUntil, a.settings.length)
 		return
 	}
@@ -26,16 +26,16 @@ func (a *acquisition) undo() {
 	}
 }
 
-// giveUp releases in the background what owner may have of r, until a release is
-// answered after notAfter. By then, and past what is left of the lease, there is
-// nothing to give up any more.
+// giveUp releases, in the background, what owner may have of r, until a release is answered after
+// notAfter. After that, and once the lease is over, which lasts for left at the most, nothing is
+// left to give up.
 func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time.Duration) {
 	giveUpWith(e, r, owner, 0, notAfter, left)
 }
 
-// giveUpWith is giveUp; and takes the owner with the number seat out of the queue. That
-// owner may come there by a late request that grants once more. It stays while it has the
-// process's place: then others of the process wait in it.
+// giveUpWith is giveUp, and also takes the owner with the number seat out of the queue. A late
+// request that grants once more may put that owner there. The owner stays while it has the
+// process's seat, because others of the process then wait in that place.
 func giveUpWith(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64, left time.Duration) {
 	e.Settle(notAfter, settleLimit(left), func(ctx context.Context) (*conn.Call, error) {
 		leaves := seat
@@ -47,15 +47,16 @@ func giveUpWith(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64,
 	})
 }
 
-// settleLimit is for how long a clean-up goes on after requests that may leave a lease of
-// that length.
+// settleLimit returns how long a clean-up goes on after requests that may leave a lease that lasts
+// for left.
 func settleLimit(left time.Duration) time.Duration {
 	const late = 2 * conn.Window
 	return min(max(left, 0), math.MaxInt64-late) + late
 }
 
-// releaseCall returns the call by which owner gives r up. The owner leaves gives up
-// its place in the queue with it, and the owner joins takes one; 0: none does.
+// releaseCall returns the call by which owner gives r up. In the same call, the owner with the
+// number leaves gives up its place in the queue, and the owner with the number joins takes one. 0
+// means that none does.
 func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner, leaves, joins int64) *conn.Call {
 	publish := e.Publish(ctx)
 	var call *conn.Call
@@ -68,7 +69,7 @@ func releaseCall(ctx context.Context, e *engine.Engine, r Resource, owner Owner,
 	return call
 }
 
-// ownerOf returns the owner of this Client with that number; 0: nobody.
+// ownerOf returns the owner of this Client with that number, or the zero Owner if that is 0.
 func ownerOf(e *engine.Engine, number int64) Owner {
 	if number == 0 {
 		return Owner{}

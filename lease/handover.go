@@ -12,14 +12,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Detach ends the lease here without releasing what it holds, and returns the
-// Owner with which Attach, in this process or another, takes the hold over. The
-// hold keeps its time to live, a whole lease if it was renewed, and is not
-// renewed until it is attached.
+// Detach ends the lease here without releasing what it holds. It returns the Owner with which
+// Attach, in this process or another, takes the hold over. The hold keeps its time to live, which
+// is a whole lease if it was renewed, and is not renewed until it is attached.
 //
-// It must be the only lease on its hold, and on something that can be attached
-// to; otherwise the error matches ErrBadArgument. On any error the lease goes on, or has
-// ended as the error says.
+// The lease must be the only one on its hold, and of a kind that can be attached to. Otherwise the
+// error matches ErrBadArgument. On any error the lease goes on, or has ended as the error says.
 // After success the lease counts as released.
 func (l *Lease) Detach(ctx context.Context) (Owner, error) {
 	if l.absent() {
@@ -63,8 +61,8 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 	return h.owner(), nil
 }
 
-// refresh renews the hold once more, and waits until no late request can make it
-// anew after it has been handed over.
+// refresh renews the hold once more. It then waits until no late request can make the hold anew
+// after it has been detached.
 func (l *Lease) refresh(ctx context.Context) error {
 	h := l.hold
 	for {
@@ -88,8 +86,8 @@ func (l *Lease) refresh(ctx context.Context) error {
 	}
 }
 
-// renewedBy runs a call that renews the hold. It ends the hold if Redis answers that it is
-// not there.
+// renewedBy runs a call that renews the hold. If Redis answers that the hold is not there,
+// renewedBy ends it.
 func (h *hold) renewedBy(ctx context.Context, call *conn.Call) error {
 	err := h.engine.Conn.Run(ctx, call)
 	gone, answered := answeredGone(err)
@@ -104,22 +102,21 @@ func (h *hold) renewedBy(ctx context.Context, call *conn.Call) error {
 	return nil
 }
 
-// Movable is a Resource whose hold can pass from one owner to another.
+// Movable is a Resource whose hold can move from one owner to another.
 type Movable interface {
 	Resource
-	// Move passes the hold from one owner to the other, with one lease on it, and
-	// makes its time to live no less than length: Granted with the time to live
-	// in ms and the token, also if it had moved before; Refused if neither holds
-	// it.
+	// Move moves the hold from one owner to the other, leaves one lease on it, and makes its time
+	// to live no less than length. The reply is Granted with the time to live in ms and the token,
+	// also if the hold had moved before; or Refused if neither owner holds it.
 	Move(from, to Owner, length time.Duration) *conn.Call
 }
 
-// Attach takes over the hold that Detach left under that owner, and returns a
-// lease on it. It is for the packages of the synchronizers.
+// Attach takes over the hold that Detach left under the owner from, and returns a lease on it. It
+// is for the packages of the synchronizers.
 //
-// The hold moves to a new owner, so that only one of several that attach gets
-// it; the others find it lost. An Attach that fails, but may have moved the hold, moves it
-// back in the background: until then, for up to a second, another finds it lost too.
+// The hold moves to a new owner. So if several callers attach, only one of them gets it, and the
+// others find it lost. If an Attach fails, but may have moved the hold, it moves the hold back in
+// the background. Until then, for up to a second, another Attach finds the hold lost too.
 func Attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Settings) (*Lease, error) {
 	l, err := attach(ctx, e, r, from, s)
 	if err != nil {
@@ -156,7 +153,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		moveBack(e, r, to, from, notAfter, s.length)
 		return nil, call.Shortage()
 	}
-	// A sending that is still on its way finds that the hold has moved.
+	// A sending that is still on its way will find that the hold has moved.
 	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: grantOf(call)}
 	l, err := a.begin()
 	if err != nil {
@@ -165,7 +162,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 	return l, err
 }
 
-// moveBack undoes an Attach that was given up, so that another can be made.
+// moveBack undoes an Attach that was given up, so that another Attach can succeed.
 func moveBack(e *engine.Engine, r Movable, from, to Owner, notAfter int64, length time.Duration) {
 	e.Settle(notAfter, settleLimit(length), func(ctx context.Context) (*conn.Call, error) {
 		call := r.Move(from, to, 0)

@@ -11,53 +11,52 @@ import (
 	"github.com/holdfast-go/holdfast/internal/renewal"
 )
 
-// hold is what Redis knows: one owner's possession of one thing, with one time to
-// live, under one or more leases. It is the task that the scheduler renews.
+// hold is what Redis knows: one owner's possession of one thing, with one time to live, under one
+// or more leases. It is the task that the scheduler renews.
 //
-// Its deadline is the local instant at which it counts as lost: the sending of
-// the request that was answered last, plus the time to live that the answer
-// gave, minus the margin for drifting clocks. Redis cannot give the thing to
-// another before that.
+// Its deadline is the local instant at which it counts as lost: the sending of the last request
+// that was answered, plus the time to live that the answer gave, minus the margin for drifting
+// clocks. Redis cannot give the thing to another owner before that.
 type hold struct {
 	entry    renewal.Entry
 	member   engine.Member
 	engine   *engine.Engine
 	resource Resource
 	number   int64 // the owner's, which is always one of this Client's
-	late     *late // what requests could still do whose answers were never heard; nil: nothing
-	replicas int32 // how many must acknowledge what prolongs it
+	late     *late // what requests whose replies were never heard could still do; nil: nothing
+	replicas int32 // how many must acknowledge a call that prolongs it
 
 	mu       sync.Mutex    // guards what follows, and the leases' own state
-	count    int32         // how many leases there are
-	token    int64         // the last given
-	granted  time.Duration // when its first lease was, by the Client's age
+	count    int32         // how many leases are on it
+	token    int64         // the last token given
+	granted  time.Duration // when its latest holder was granted it, by the Client's age
 	cohort   *cohort       // how far it may be passed on; nil: not at all
-	deadline time.Time     // with its wall time, for the day that the machine sleeps
-	renewAt  time.Duration // by the Client's age
+	deadline time.Time     // with its wall time, in case the machine sleeps
+	renewAt  time.Duration // when it is renewed next, by the Client's age
 	leases   *Lease        // those that have not ended, the last granted first
-	seldom   *seldom       // what most holds never have; nil without
+	seldom   *seldom       // what most holds never have, or nil
 	lost     end           // why it is gone, unless it was released
 	gone     bool          // it has ended for good: no lease can be added
-	freed    bool          // lost, and given up in Redis all the same
+	freed    bool          // it was lost, but a Release has given it up in Redis all the same
 	renewing bool          // the scheduler has asked for a renewal that is not answered yet
 	overtook bool          // another call has prolonged it since
-	suspect  bool          // the wall clock says that it may be over: ask
-	entering bool          // a nested acquisition is on its way
-	changing bool          // a change of the count is on its way; only one is at a time
+	suspect  bool          // the wall clock says that it may be over: Redis is asked
+	entering bool          // a nested acquisition is under way
+	changing bool          // a change of the count is under way; there is one at a time
 
-	first Lease // the lease that began it, here to save an allocation
+	first Lease // the lease that began it, which stands here to save an allocation
 }
 
-// late is what requests can still do that were not answered: make the hold anew until
-// the not-after of the last, and take a place in the queue with it for the owner with
-// the number seat; 0: for nobody.
+// late records what requests whose replies were never heard can still do. Until the not-after of
+// the last of them, they can make the hold anew, and with it take a place in the queue for the
+// owner with the number seat (0: for nobody).
 type late struct {
 	until int64
 	seat  int64
 }
 
-// lateUntil returns the not-after of requests that could still make the hold anew; 0 if
-// there are none.
+// lateUntil returns the not-after of the last request that could still make the hold anew, or 0 if
+// there is none.
 func (h *hold) lateUntil() int64 {
 	if h.late == nil {
 		return 0
@@ -65,7 +64,7 @@ func (h *hold) lateUntil() int64 {
 	return h.late.until
 }
 
-// owner is under whom Redis knows the hold.
+// owner returns the owner under which Redis knows the hold.
 func (h *hold) owner() Owner { return NewOwner(h.engine.Client(), h.number) }
 
 // Entry implements renewal.Task.
@@ -80,10 +79,11 @@ func (h *hold) Holder() string { return h.owner().String() }
 // Member implements engine.Held.
 func (h *hold) Member() *engine.Member { return &h.member }
 
-// Timeout implements renewal.Task: a sixth of the lease, so that several tries fit
-// between the first and the deadline, or all that is left of it: the connection may
-// have to be made yet, to a server far away. When the wall clock says that the lease
-// is over, Redis has a sixth of the lease for all tries.
+// Timeout implements renewal.Task: how long one try of a renewal may take. It is a sixth of the
+// lease, so that several tries fit between the first one and the deadline. If less than that is
+// left, it is all that is left, and no less than shortestTry, because the connection may still have
+// to be made, to a server far away. If the wall clock says that the lease is over, Redis has a
+// sixth of the lease for all tries together.
 func (h *hold) Timeout() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -95,7 +95,7 @@ func (h *hold) Timeout() time.Duration {
 	return min(h.try(), max(left, shortestTry))
 }
 
-// try is how long one try of a renewal takes at the most.
+// try returns how long one try of a renewal takes at the most.
 func (h *hold) try() time.Duration {
 	longest := MinLease
 	for l := h.leases; l != nil; l = l.next {
@@ -104,7 +104,7 @@ func (h *hold) try() time.Duration {
 	return longest / 6
 }
 
-// shortestTry is how long a try takes at the most when there is no time left.
+// shortestTry is how long a try may take even if no time is left.
 const shortestTry = 50 * time.Millisecond
 
 // overByWallClock reports whether the hold's deadline has passed by the wall
@@ -113,7 +113,7 @@ func (h *hold) overByWallClock(now time.Time) bool {
 	return !now.Round(0).Before(h.deadline.Round(0))
 }
 
-// length returns what the hold is renewed to, 0 if no lease on it is renewed.
+// length returns what a renewal makes the hold's time to live; 0 if no lease on it is renewed.
 func (h *hold) length() time.Duration {
 	var d time.Duration
 	for l := h.leases; l != nil; l = l.next {
@@ -124,8 +124,8 @@ func (h *hold) length() time.Duration {
 	return d
 }
 
-// next returns when something of the hold is due: its deadline, a lease's own
-// end, or a renewal.
+// next returns when something about the hold is due: its deadline, the end of one of its leases, or
+// a renewal.
 func (h *hold) next() time.Time {
 	due := h.deadline
 	renewed := false
@@ -153,10 +153,10 @@ func (h *hold) Tick(now time.Time) (next time.Time, renew bool) {
 	return next, renew
 }
 
-// Suspect implements renewal.Task. The machine may have slept, and the lease with
-// it; or the clock was set, which changes nothing. The server knows, and has a sixth of
-// the lease to say so: a clock that was merely set must not end the leases of a process
-// whose server is far away, or whose connection has to be made anew.
+// Suspect implements renewal.Task. Either the machine has slept, and the lease may have run out, or
+// the clock was set, which changes nothing. Redis knows which, and has a sixth of the lease to say
+// so. A clock that was merely set must not end the leases of a process whose server is far away, or
+// whose connection has to be made anew.
 func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 	h.mu.Lock()
 	if renew = !h.renewing && !h.gone; renew {
@@ -170,7 +170,7 @@ func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 	return next, renew
 }
 
-// reschedule sets when the hold is due and gives the mutex back.
+// reschedule sets when the hold is due, and gives the mutex back. The caller holds the mutex.
 func (h *hold) reschedule() {
 	gone, next := h.gone, h.next()
 	h.mu.Unlock()
@@ -179,8 +179,8 @@ func (h *hold) reschedule() {
 	}
 }
 
-// schedule sets when the hold is due. One that has ended meanwhile, and left the
-// scheduler before it came there again, leaves once more.
+// schedule sets when the hold is due. If the hold has ended in the meantime, it may have left the
+// scheduler before this put it there again, so schedule removes it once more.
 func (h *hold) schedule(next time.Time) {
 	h.engine.Renewals.Schedule(h, next)
 	h.mu.Lock()
@@ -191,16 +191,16 @@ func (h *hold) schedule(next time.Time) {
 	}
 }
 
-// ttlOf returns the time to live in a Granted reply.
+// ttlOf returns the time to live in a reply.
 func ttlOf(call *conn.Call) time.Duration {
 	return time.Duration(call.Int(2)) * time.Millisecond
 }
 
-// endOf returns when a lease of that length ends here that was granted by that
-// call.
+// endOf returns when a lease of that length that the call has granted ends here.
 func endOf(call *conn.Call, length time.Duration) time.Time { return endAt(call.Sent, length) }
 
-// endAt counts it from the sending, since the server counts from no earlier.
+// endAt returns when a lease of that length ends here. It counts from the sending of the request,
+// because the server counts from no earlier.
 func endAt(sent time.Time, length time.Duration) time.Time {
 	return sent.Add(length - margin(length))
 }

@@ -12,36 +12,36 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Lease is one acquisition of something. It is valid until it is released or
-// lost; its methods may be called from any goroutine.
+// Lease is one acquisition of something. It is valid until it is released or lost. Its methods may
+// be called from any goroutine.
 //
-// A nil Lease, which is what a Lock that failed returns, is one that has ended: its
-// methods fail with ErrBadArgument, its context is cancelled, its token is 0.
+// A nil Lease, which a Lock that failed returns, counts as one that has ended: its methods fail
+// with ErrBadArgument, its contexts are cancelled, its token is 0.
 type Lease struct {
 	hold *hold
 
 	length time.Duration
 	token  int64
 
-	// Guarded by hold.mu, but for fixed.
-	next  *Lease // the other leases on the hold that have not ended
-	rare  *rare  // what most leases never have; nil without
+	// Guarded by hold.mu, except fixed.
+	next  *Lease // the next of the hold's leases that have not ended
+	rare  *rare  // what most leases never have, or nil
 	ended end
 	fixed bool
 }
 
-// rare is what a lease has beside its length if it was asked for. It stands apart
-// because a process may hold very many leases.
+// rare is what a lease has besides its length, if that was asked for. It stands apart because a
+// process may hold very many leases.
 type rare struct {
-	deadline time.Time // of a fixed lease: its own end, which may come before the hold's
-	maxHold  time.Time // when MaxHold ends it, or zero
+	deadline time.Time // of a fixed lease: its own end, which may be before the hold's
+	maxHold  time.Time // when MaxHold ends it; zero: never
 	done     chan struct{}
 	children map[*child]struct{}
-	extended bool // a fixed lease's end is later than was agreed first
-	telling  bool // it has ended, and its contexts are about to be cancelled: done is closed after
+	extended bool // a fixed lease ends later than was agreed first
+	telling  bool // it has ended, and its contexts are about to be cancelled; done is closed after that
 }
 
-// rarely returns the lease's rare things for writing, under the mutex.
+// rarely returns l.rare for writing. The caller holds the mutex.
 func (l *Lease) rarely() *rare {
 	if l.rare == nil {
 		l.rare = new(rare)
@@ -57,10 +57,9 @@ func (l *Lease) Name() string {
 	return l.hold.resource.Name()
 }
 
-// Token returns the fencing token of the hold: a number greater than that of
-// every earlier hold of the same name, for the protected resource to refuse
-// writes of holders that have been overtaken. A lease and those that re-enter it
-// share it.
+// Token returns the fencing token of the hold: a number greater than that of every earlier hold of
+// the same name. With it the protected resource can refuse writes of holders that have been
+// overtaken. A lease and those that re-enter it share the token.
 func (l *Lease) Token() int64 {
 	if l == nil {
 		return 0
@@ -68,8 +67,8 @@ func (l *Lease) Token() int64 {
 	return l.token
 }
 
-// Owner returns the id under which the thing is held. Leases that were passed on
-// within a process share it: see Cohort.
+// Owner returns the id under which the thing is held. Leases that were passed on within a process
+// share one Owner: see Cohort.
 func (l *Lease) Owner() Owner {
 	if l.absent() {
 		return Owner{}
@@ -77,8 +76,8 @@ func (l *Lease) Owner() Owner {
 	return l.hold.owner()
 }
 
-// Done returns a channel that is closed when the lease has ended, however it
-// ended, and its contexts are cancelled.
+// Done returns a channel that is closed when the lease has ended, in whatever way, and its contexts
+// are cancelled.
 func (l *Lease) Done() <-chan struct{} {
 	if l.absent() {
 		done := make(chan struct{})
@@ -97,9 +96,9 @@ func (l *Lease) Done() <-chan struct{} {
 	return r.done
 }
 
-// Err returns nil while the lease lasts, and then why it ended: an error that
-// matches ErrReleased, ErrLost, ErrExpired, ErrMaxHold or ErrClosed. Its text says after
-// how long, and of a loss why: "lease lost after 41s: Redis no longer has it ...".
+// Err returns nil while the lease lasts. After that it returns why the lease ended: an error that
+// matches ErrReleased, ErrLost, ErrExpired, ErrMaxHold or ErrClosed. Its text says after how long
+// that was, and for a loss why: "lease lost after 41s: Redis no longer has it ...".
 func (l *Lease) Err() error {
 	if l.absent() {
 		return noLease("lease")
@@ -111,8 +110,8 @@ func (l *Lease) Err() error {
 	return l.error(ended)
 }
 
-// Deadline returns when the lease ends if it is not renewed or extended before:
-// the local instant by which its holder is told, somewhat ahead of the server.
+// Deadline returns when the lease ends if it is not renewed or extended before then. It is the
+// local instant by which the holder is told, somewhat earlier than the end in Redis.
 func (l *Lease) Deadline() time.Time {
 	if l.absent() {
 		return time.Time{}
@@ -122,7 +121,7 @@ func (l *Lease) Deadline() time.Time {
 	return l.end()
 }
 
-// end is Deadline under the mutex.
+// end is Deadline for a caller that holds the mutex.
 func (l *Lease) end() time.Time {
 	end := l.hold.deadline
 	if l.rare == nil {
@@ -134,11 +133,11 @@ func (l *Lease) end() time.Time {
 	return earlier(end, l.rare.maxHold)
 }
 
-// Extend makes the lease last at least d from now, whether it is fixed or
-// renewed; it never shortens it. It returns an error that matches why the lease
-// ended if it has, ErrLost if Redis no longer has the hold, ErrBadArgument if d
-// is shorter than MinLease, or ctx's error; then the lease lasts as long as it
-// did.
+// Extend makes the lease last at least d from now, whether it is fixed or renewed. It never
+// shortens the lease. If the lease has ended, the error matches the reason why. It matches ErrLost
+// if Redis no longer has the hold, ErrBadArgument if d is shorter than MinLease, or ctx's error if
+// ctx ends first. If the call fails and the lease has not ended, the lease lasts as long as it did
+// before.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	if l.absent() {
 		return noLease("extend")
@@ -185,15 +184,16 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// Release ends the lease. With the last lease of a hold the thing is free for
-// others when it returns nil, or passed on to one who waits: see Cohort.
+// Release ends the lease. If that was the last lease of its hold, the thing is free for others when
+// Release returns nil, or has been passed on to a waiter: see Cohort.
 //
-// It goes on when ctx is cancelled, within a limit of its own (5 s, and no longer
-// than the lease), so that a deferred Release is always right. It returns
-// ErrReleased, and does nothing, if the lease was released before; ErrLost if it
-// was lost, whoever holds the thing now, and ErrExpired too if it was a fixed lease
-// that ended as agreed; ErrMaxHold or ErrClosed if that ended it. If Redis cannot be reached it returns an error, goes on trying in the
-// background, and the thing is free at the end of the lease at the latest.
+// Release goes on when ctx is cancelled, within a limit of its own (5 s, and no longer than the
+// lease), so a deferred Release is always right. If the lease was released before, Release does
+// nothing, and the error matches ErrReleased. If the lease was lost, the error matches ErrLost,
+// whoever holds the thing now, and also ErrExpired if it was a fixed lease that ended as agreed. If
+// MaxHold or Close ended the lease, the error matches ErrMaxHold or ErrClosed. If Redis cannot be
+// reached, Release returns an error and goes on trying in the background, and the thing is free
+// when the lease is over at the latest.
 func (l *Lease) Release(ctx context.Context) error {
 	if l.absent() {
 		return noLease("release")
@@ -212,22 +212,22 @@ func (l *Lease) Release(ctx context.Context) error {
 	return err
 }
 
-// why returns the error that says why the lease ended, or nil.
+// why returns the error that says why the lease ended, or nil while it lasts.
 func (l *Lease) why() error {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
 	return l.because()
 }
 
-// error is what is told of a lease that ended so.
+// error returns the error that tells how the lease ended.
 func (l *Lease) error(ended error) error { return l.hold.error("lease on", ended) }
 
-// error adds to err what was being done to what, and for whom.
+// error adds to err the operation, the resource and the owner.
 func (h *hold) error(op string, err error) error {
 	return opError(op, h.resource, fmt.Errorf("owner %s: %w", h.owner().Short(), err))
 }
 
-// earlier returns the earlier of two times, of which the zero one does not count.
+// earlier returns the earlier of two times. A zero time does not count.
 func earlier(a, b time.Time) time.Time {
 	if b.IsZero() || !a.IsZero() && a.Before(b) {
 		return a

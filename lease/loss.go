@@ -15,8 +15,8 @@ import (
 type loss struct {
 	how    end
 	reason string // for metrics and the log
-	why    string // for people; "" where how says it all
-	also   error  // what an error of it matches too, or nil
+	why    string // for people; "" if how says it all
+	also   error  // what else an error of this loss matches, or nil
 }
 
 var (
@@ -28,27 +28,27 @@ var (
 	retired     = loss{how: byLoss, reason: telemetry.LostClosed, why: "the whole that it was a part of has ended"}
 )
 
-// answeredGone returns how the hold was lost if err, with which Redis answered a call
-// about it, says that it was. What stands there in its place is nobody's hold.
+// answeredGone reports whether err, with which Redis answered a call about a hold, says that the
+// hold was lost, and returns how. A value of another type at its key is nobody's hold.
 func answeredGone(err error) (loss, bool) { return overwritten, errors.Is(err, errs.WrongType) }
 
-// seldom is what most holds never have. It stands apart because a process may hold very
-// many. It is guarded by the hold's mutex.
+// seldom is what most holds never have. It stands apart because a process may have very many holds.
+// It is guarded by the hold's mutex.
 type seldom struct {
-	changed chan struct{} // closed when the count can be changed again; nil if nobody waits
+	changed chan struct{} // closed when the count can be changed again; nil if nobody waits for that
 
 	failure string        // why the last renewal failed; "" if it did not
-	failing time.Duration // when the first of those was due that failed, by the Client's age
+	failing time.Duration // when the first renewal of those that failed was due, by the Client's age
 
 	vouch time.Duration // by when Redis must say that a suspect hold is there, by the Client's age
-	cut   bool          // another client makes its time to live shorter: that has been told
+	cut   bool          // another client makes its time to live shorter, and the log has said so
 
-	lost loss          // how the hold was lost; how is notYet while it is not
-	at   time.Time     // when
+	lost loss          // how the hold was lost; lost.how is notYet if it was not
+	at   time.Time     // when it was lost
 	held time.Duration // how long it had been held
 }
 
-// seldomly returns what the hold seldom has for writing, under the mutex.
+// seldomly returns h.seldom for writing. The caller holds the mutex.
 func (h *hold) seldomly() *seldom {
 	if h.seldom == nil {
 		h.seldom = new(seldom)
@@ -56,7 +56,7 @@ func (h *hold) seldomly() *seldom {
 	return h.seldom
 }
 
-// noteFailure notes, under the mutex, why a renewal failed.
+// noteFailure notes why a renewal failed. The caller holds the mutex.
 func (h *hold) noteFailure(failure string) {
 	s := h.seldomly()
 	if s.failure == "" {
@@ -65,18 +65,18 @@ func (h *hold) noteFailure(failure string) {
 	s.failure = failure
 }
 
-// lose marks the hold, under the mutex, as one that ended so.
+// lose marks the hold as one that has ended, and how. The caller holds the mutex.
 func (h *hold) lose(l loss, now time.Time) {
 	s := h.seldomly()
 	h.gone, h.lost = true, l.how
 	s.lost, s.at, s.held = l, now, h.engine.AgeAt(now)-h.granted
 }
 
-// stoodStill is by how much later than its deadline the end of a hold is found out where
-// the process must have stood still: its scheduler is late by far less.
+// stoodStill is a delay that shows that the process has stood still, if the end of a hold is found
+// out that long after its deadline: the scheduler alone is late by far less.
 const stoodStill = 250 * time.Millisecond
 
-// silent returns, under the mutex, how a hold is lost whose deadline has come.
+// silent returns the loss of a hold whose deadline has come. The caller holds the mutex.
 func (h *hold) silent(now time.Time) loss {
 	l := loss{how: byLoss, reason: telemetry.LostDeadline}
 	if late := now.Sub(h.deadline); late >= stoodStill {
@@ -91,14 +91,14 @@ func (h *hold) silent(now time.Time) loss {
 	return l
 }
 
-// slept returns, under the mutex, how the hold is lost that is over by the wall clock,
-// and for which Redis did not vouch.
+// slept returns the loss of a hold that is over by the wall clock, and for which Redis did not
+// vouch. The caller holds the mutex.
 func (h *hold) slept() loss {
 	return loss{how: byLoss, reason: telemetry.LostDeadline, why: "by the wall clock it is over" +
 		" (this machine slept?), and Redis could not be asked (last failure: " + h.seldom.failure + ")"}
 }
 
-// because returns, under the mutex, the error of what ended so.
+// because returns the error for that end. The caller holds the mutex.
 func (h *hold) because(how end) error {
 	s := h.seldom
 	if how == notYet || s == nil || s.lost.how != how {
@@ -107,7 +107,8 @@ func (h *hold) because(how end) error {
 	return s.lost.error(s.held)
 }
 
-// error returns the error of a hold that was lost so, after that time.
+// error returns the error of a hold that was lost in this way, after it had been held for that
+// long.
 func (l loss) error(held time.Duration) error {
 	err := l.how.err()
 	switch {
@@ -120,8 +121,8 @@ func (l loss) error(held time.Duration) error {
 	}
 }
 
-// because returns, under the mutex, the error that says why the lease ended; nil while it
-// lasts.
+// because returns the error that says why the lease ended, or nil while it lasts. The caller holds
+// the mutex.
 func (l *Lease) because() error {
 	if l.ended == byExpiry && !l.rare.extended {
 		return fmt.Errorf("%w after %v", errs.Expired, l.length)
@@ -129,7 +130,7 @@ func (l *Lease) because() error {
 	return l.hold.because(l.ended)
 }
 
-// lossTold returns what telemetry tells of the hold's loss; nil if it was not lost.
+// lossTold returns what telemetry tells of the hold's loss, or nil if it was not lost.
 func (h *hold) lossTold() *telemetry.Loss {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -140,7 +141,8 @@ func (h *hold) lossTold() *telemetry.Loss {
 	return &telemetry.Loss{Reason: s.lost.reason, At: s.at, Held: s.held, Why: errs.Plain(s.lost.error(s.held))}
 }
 
-// round returns d as people read it.
+// round returns d as people read it: to the millisecond if it is less than 10 s, else to a tenth of
+// a second.
 func round(d time.Duration) time.Duration {
 	if d < 10*time.Second {
 		return d.Round(time.Millisecond)

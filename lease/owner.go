@@ -1,4 +1,4 @@
-// Who holds something.
+// The Owner: the id under which something is held.
 
 package lease
 
@@ -12,23 +12,23 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Owner is the id under which something is held: "<uuid of the Client>:<number
-// of the acquisition>", the field that a Redisson lock has in its hash. Two
-// Owners are equal if they compare equal. The zero Owner is nobody.
+// Owner is the id under which something is held: "<uuid of the Client>:<number of the
+// acquisition>". It is the field that a Redisson lock has in its hash. Two Owners are the same if
+// they compare equal. The zero Owner is nobody.
 //
-// Who knows an Owner can attach to its hold. Treat it as a secret.
+// Anybody who knows an Owner can attach to its hold. Treat it as a secret.
 type Owner struct {
 	client string
 	id     int64
 }
 
-// NewOwner returns the owner of that number of that client. It is for the
-// packages of the synchronizers.
+// NewOwner returns the owner with that number of that client. It is for the packages of the
+// synchronizers.
 func NewOwner(client string, id int64) Owner { return Owner{client, id} }
 
-// ParseOwner parses what Owner.String returned, in this process or another. It
-// takes the holders of Redisson too, whose number is a thread's. Otherwise the
-// error matches ErrBadArgument.
+// ParseOwner parses what Owner.String returned, in this process or another. It also accepts the
+// holders of Redisson, whose number is a thread's. For any other string the error matches
+// ErrBadArgument.
 func ParseOwner(s string) (Owner, error) {
 	client, number, ok := strings.Cut(s, ":")
 	if !ok || len(client) != 36 {
@@ -48,7 +48,7 @@ func badOwner(s string) error {
 	return fmt.Errorf("holdfast: parse owner of %d bytes: want <uuid>:<number>: %w", len(s), errs.BadArgument)
 }
 
-// String returns the whole id.
+// String returns the whole id, or "" for the zero Owner.
 func (o Owner) String() string {
 	if o == (Owner{}) {
 		return ""
@@ -72,5 +72,5 @@ func (o Owner) Short() string {
 	return o.client[:8] + "…:" + strconv.FormatInt(o.id, 10)
 }
 
-// IsZero reports whether o is nobody.
+// IsZero reports whether o is the zero Owner, which is nobody.
 func (o Owner) IsZero() bool { return o == Owner{} }

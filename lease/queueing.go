@@ -1,3 +1,6 @@
+// Queues in Redis: what a synchronizer with a queue brings, and an acquisition's place in that
+// queue.
+
 package lease
 
 import (
@@ -8,30 +11,32 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// Queueing is a Resource of which those who wait have a place in a queue that
-// Redis keeps. Its Release gives up the place too, and who stops waiting always
-// gives it up. It is for the packages of the synchronizers.
+// Queueing is a Resource whose waiters have places in a queue that Redis keeps. Its Release gives
+// up the place too, and a waiter that stops waiting always gives its place up. It is for the
+// packages of the synchronizers.
 type Queueing interface {
 	Resource
-	// Grain says who has a place.
+	// Grain says who has a place in the queue.
 	Grain() engine.Grain
-	// Keeps says how long a place is kept without being heard of, and how long the
-	// hold lasts that is handed to the waiter in it.
+	// Keeps returns how long a place is kept after the last request that named it, and how long a
+	// hold that is handed to the waiter in that place lasts.
 	Keeps() time.Duration
-	// Enter is Acquire for one who waits with that ticket. Granted has behind the
-	// token how many more are reserved and the number of the next seat's place, 0 for
-	// none; Refused has the number of the place; and then come, in both, the owners
-	// that are to be nudged: see engine.Ticket.
+	// Enter is Acquire for a waiter with that ticket. A Granted reply has, behind the token, how
+	// many more tokens are reserved, and the number of the next seat's place (0: there is none). A
+	// Refused reply has the number of the place. At the end both have the owners that must be
+	// nudged: see engine.Ticket.
 	Enter(owner Owner, length time.Duration, ticket *engine.Ticket) *conn.Call
-	// Free is Release for a hold that nobody waits for as far as is known: Granted or
-	// Refused, without the time; or Awaited if somebody does: then nothing was done.
+	// Free is Release for a hold for which nobody is known to wait. The reply is Granted or
+	// Refused, without the time. It is Awaited if somebody does wait: then nothing was done.
 	Free(owner Owner, publish string) *conn.Call
-	// ReleaseAnd is Release; and leaves gives up its place; and joins takes one, if this
-	// releases the hold, whose number follows the time in the reply. Either may be zero.
+	// ReleaseAnd is Release with two more steps: leaves gives up its place, and joins takes a place
+	// if this call releases the hold. The number of that place follows the time in the reply.
+	// Either owner may be zero.
 	ReleaseAnd(owner Owner, publish string, leaves, joins Owner) *conn.Call
 }
 
-// queue gives the acquisition a ticket if its resource has places.
+// queue gives the acquisition a ticket, and returns it, if its resource has a queue; else it
+// returns nil.
 func (a *acquisition) queue() *engine.Ticket {
 	q, ok := a.resource.(Queueing)
 	if !ok {
@@ -61,7 +66,7 @@ func (a *acquisition) stands() bool {
 	return a.ticket.Grain == engine.PerWaiter
 }
 
-// ask is the call of one try.
+// ask returns the call of one try.
 func (a *acquisition) ask() *conn.Call {
 	t := a.ticket
 	if t == nil {
@@ -73,9 +78,9 @@ func (a *acquisition) ask() *conn.Call {
 	return a.resource.(Queueing).Enter(a.owner, a.settings.length, t)
 }
 
-// become has the acquisition go on as the owner with that number. What the owner
-// before it may have, or get, is given up. The doubt stays: it may be about the place of
-// the new owner: the engine knows more of it than the acquisition does.
+// become has the acquisition go on as the owner with that number. It gives up what the owner before
+// it may have or may still get. The doubt stays, because it may be about the new owner's place: the
+// engine knows more about that place than the acquisition does.
 func (a *acquisition) become(number int64) {
 	if number == a.owner.id {
 		return
@@ -87,8 +92,8 @@ func (a *acquisition) become(number int64) {
 	a.owner.id = number
 }
 
-// vacate sees to the seat that the acquisition is to give up when it ends without a
-// hold of its own.
+// vacate makes the acquisition the owner of the seat that it must give up, if there is one, so that
+// undo releases that seat. It is called when the acquisition ends without a hold of its own.
 func (a *acquisition) vacate() {
 	if orphan := a.place.Orphan; orphan != 0 {
 		a.become(orphan)
@@ -96,7 +101,7 @@ func (a *acquisition) vacate() {
 	}
 }
 
-// placed takes in what the answer says of the queue.
+// placed takes in what the answer says about the queue.
 func (a *acquisition) placed(call *conn.Call) {
 	t := a.ticket
 	if t == nil || t.Grain == engine.PerProcess && !t.Leads {
@@ -104,12 +109,12 @@ func (a *acquisition) placed(call *conn.Call) {
 	}
 	t.Kept = call.Sent
 	if _, unheard := call.Outstanding(); unheard && call.Status() == Granted {
-		t.Kept = time.Time{} // the next place may be from an earlier sending
+		t.Kept = time.Time{} // an earlier sending may have taken the next place
 	}
 	nudge := 4
 	if call.Status() == Granted {
 		nudge = 6
-		if t.Grain == engine.PerProcess { // others in line go by the number of a waiter's own
+		if t.Grain == engine.PerProcess { // a waiter's own Seq orders its line
 			t.Seq = call.Int(5)
 		}
 		if call.Int(5) == 0 {
@@ -123,8 +128,8 @@ func (a *acquisition) placed(call *conn.Call) {
 		t.Nudge = append(t.Nudge, call.Text(i))
 	}
 	if call.Status() != Granted && slices.Contains(t.Nudge, a.owner.String()) {
-		// The place was lost, perhaps to a hand-over that has run out since, of which
-		// the message may still come.
+		// The place was lost, perhaps after a hand-over that has run out since, whose message may
+		// still come.
 		t.Doubt = true
 	}
 }
@@ -137,26 +142,26 @@ func (a *acquisition) reserved(call *conn.Call) int64 {
 	return call.Int(4)
 }
 
-// lasts returns how long a place lasts here that is kept for that long there, which
-// is to the millisecond.
+// lasts returns how long a place that Redis keeps for kept can be relied on here: a millisecond
+// less, because Redis counts whole milliseconds, and the margin less.
 func lasts(kept time.Duration) time.Duration {
 	kept -= time.Millisecond
 	return kept - margin(kept)
 }
 
-// handed takes in that the thing was handed to the acquisition by a message.
+// handed takes in that a message has handed the thing to the acquisition.
 func (a *acquisition) handed() {
 	t := a.ticket
 	if t.Grain == engine.PerProcess {
 		a.become(t.Owner)
 	}
-	// The earlier of the two: a server that has become the master may know of the
-	// place from before it was kept last.
+	// The earlier of the two ends: a server that has just become the master may know of the place
+	// only from before it was last kept.
 	now := time.Now()
 	until := earlier(t.Kept.Add(t.Lasts), now.Add(lasts(t.Left)))
 	a.grant = grant{sent: now, until: until, token: t.Token, partial: true}
 }
 
-// wholeAfter is when the holder of what was handed to it by a message asks for its
-// whole lease, if it holds it for so long.
+// wholeAfter is how long after a hand-over by a message the holder asks for its whole lease, if it
+// still holds the thing then.
 const wholeAfter = 20 * time.Millisecond

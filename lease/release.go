@@ -1,4 +1,4 @@
-// Releasing.
+// Release: how a lease ends here, and how its hold is given up in Redis.
 
 package lease
 
@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// release is Release, and tells how long the hold has lasted if it is over.
+// release is Release. It also returns how long the hold has lasted if it is over or passed on, else
+// telemetry.StillHeld.
 func (l *Lease) release() (held time.Duration, err error) {
 	h := l.hold
 	h.mu.Lock()
@@ -22,19 +23,19 @@ func (l *Lease) release() (held time.Duration, err error) {
 		h.freed = h.freed || left
 		h.mu.Unlock()
 		if left && ended != byClose {
-			h.settle(h.lateUntil()) // its own end came before the key's
+			h.settle(h.lateUntil()) // the lease ended before its key does
 		}
 		return telemetry.StillHeld, h.error("release", why)
 	}
 	e, begun := h.finish(l, byRelease), h.granted
 	heir := h.heir()
-	held = h.granted - begun // of one that is passed on
+	held = h.granted - begun // if the hold is passed on
 	last := h.count == 0 && !h.entering
 	entering := h.count == 0 && h.entering
 	h.gone = last
 	h.mu.Unlock()
 
-	e.tell() // before another can hold it
+	e.tell() // before another holder can have it
 
 	if heir != nil {
 		passed, err := h.pass(heir, l.fixed)
@@ -66,8 +67,8 @@ func (l *Lease) release() (held time.Duration, err error) {
 	return held, nil
 }
 
-// grace bounds how long a release tries: past the deadline there is nothing left to
-// release.
+// grace returns a context that bounds how long a release tries. After the deadline nothing is left
+// to release.
 func (h *hold) grace() (context.Context, context.CancelFunc) {
 	left := max(time.Until(h.until()), MinLease)
 	if left >= engine.Grace {
@@ -82,8 +83,8 @@ func (h *hold) until() time.Time {
 	return h.deadline
 }
 
-// free gives the thing up in Redis, and the seat that its process does not need any
-// more; or it takes one for those of its process who wait.
+// free gives the thing up in Redis, and with it the seat that the process does not need any more;
+// or it takes a seat for the waiters of this process.
 func (h *hold) free(ctx context.Context, seat int64) error {
 	var joins int64
 	if seats(h.resource) {
@@ -109,15 +110,16 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	if err != nil {
 		giveUpSeat(h.engine, h.resource, seat)
 	} else if h.late != nil && call.ServerTime() <= h.late.until {
-		h.settle(h.late.until) // a late request could take it again
+		h.settle(h.late.until) // a late request could take the thing again
 	}
 	return h.outcome(call, err, unheard || again)
 }
 
-// freeUnawaited gives the thing up by the least that it takes, unless somebody waits for
-// it, or is known to have waited lately: then it is not done, and the whole release is to
-// follow. It follows next time if anybody listens: only the whole one leaves the thing to
-// those outside the queue. unheard says that a sending may have done it all the same, before somebody came.
+// freeUnawaited gives the thing up by the cheapest script, unless somebody waits for it, or is
+// known to have waited lately. Then nothing is done, and the whole release must follow. If anybody
+// was listening, the next release is a whole one, because only that leaves the thing to those
+// outside the queue. unheard says that a sending may have freed the thing all the same, before
+// somebody came to wait.
 func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error) {
 	q, ok := h.resource.(Queueing)
 	if !ok || h.engine.Awaited(h.resource.Key()) {
@@ -141,8 +143,8 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 	return true, unheard, h.outcome(call, nil, unheard)
 }
 
-// outcome says what became of a release, of which unheard says that an earlier sending
-// may have done it.
+// outcome returns the error of a release, or nil. unheard says that an earlier sending may have
+// done the release.
 func (h *hold) outcome(call *conn.Call, err error, unheard bool) error {
 	gone, answered := answeredGone(err)
 	switch {
@@ -161,18 +163,18 @@ func (h *hold) outcome(call *conn.Call, err error, unheard bool) error {
 	}
 }
 
-// foundGone is the error of a release that has found the hold lost.
+// foundGone returns the error of a release that has found the hold lost.
 func (h *hold) foundGone(l loss) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return l.error(h.engine.Age() - h.granted)
 }
 
-// afterEntry is the release of the last lease while a nested acquisition is on
-// its way. If that succeeds the hold goes on; if not, the hold ends here.
+// afterEntry is the release of the last lease while a nested acquisition is under way. If that
+// succeeds, the hold goes on; if it fails, the hold ends here.
 func (h *hold) afterEntry(ctx context.Context) error {
 	if err := h.take(ctx); err != nil {
-		return err // the entry, when it fails, releases
+		return err // the entry, if it fails, releases
 	}
 	defer h.give()
 	h.mu.Lock()
@@ -187,11 +189,10 @@ func (h *hold) afterEntry(ctx context.Context) error {
 	if err := h.free(ctx, 0); err != nil && !errors.Is(err, errs.Lost) {
 		return err
 	}
-	return nil // also if the entry's own clean-up was first
+	return nil // also if the entry's own clean-up came first
 }
 
-// settle goes on releasing in the background, until a release is answered after
-// notAfter.
+// settle goes on releasing in the background, until a release is answered after notAfter.
 func (h *hold) settle(notAfter int64) {
 	var seat int64
 	if h.late != nil {

@@ -1,4 +1,4 @@
-// The renewal of a hold: what is asked of Redis, and what the answer changes.
+// The renewal of a hold: what Redis is asked, and what the answer changes.
 
 package lease
 
@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Part implements engine.Renewable. Replicas are waited for behind a hold's own
-// call.
+// Part implements engine.Renewable. A hold with Replicas is renewed by a call of its own: replicas
+// are waited for only behind such a call.
 func (h *hold) Part() engine.Part {
 	r, ok := h.resource.(Grouped)
 	if !ok || h.replicas > 0 {
@@ -21,14 +21,14 @@ func (h *hold) Part() engine.Part {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.gone {
-		return engine.Part{} // Renewal says so
+		return engine.Part{} // Renewal then returns nil
 	}
 	return engine.Part{Script: r.RenewMany(), Owner: h.number, Length: h.length(), Until: h.deadline}
 }
 
-// Renewal implements engine.Renewable. A hold that is only suspected is asked
-// for, with a length of 0, which changes nothing. Executed after the deadline a
-// renewal would revive what was given up.
+// Renewal implements engine.Renewable. For a hold that is only suspect, the length is 0, which asks
+// Redis and changes nothing. A renewal must not run after the deadline, because it would revive a
+// hold that was given up.
 func (h *hold) Renewal() *conn.Call {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,9 +67,9 @@ func (h *hold) Renewed(r engine.Renewed) {
 	}
 }
 
-// prolong takes in a renewal that was answered with that time to live. If another call
-// has prolonged the hold while the renewal was under way, nobody knows which of the two
-// Redis saw first. As no call shortens the time to live, the later end is the right one.
+// prolong takes in a renewal that was answered with that time to live. If another call has
+// prolonged the hold while the renewal was under way, nobody knows which of the two Redis saw
+// first. No call shortens the time to live, so the later end is the right one.
 func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 	h.mu.Lock()
 	overtaken := h.overtook
@@ -90,36 +90,36 @@ func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 		}
 		h.deadline = later(h.deadline, end)
 		h.renewAt = renewalAfter(h.engine.AgeAt(sent), length)
-	case ttl >= 0 && !overtaken: // it has an end
+	case ttl >= 0 && !overtaken: // the key has an end
 		h.deadline = earlier(h.deadline, end)
 	}
 	h.reschedule()
 }
 
-// prolonged takes in, under the mutex, that a call other than a renewal has had the hold
-// last until end.
+// prolonged takes in that a call other than a renewal has prolonged the hold until end. The caller
+// holds the mutex.
 func (h *hold) prolonged(end time.Time) {
 	h.deadline = later(h.deadline, end)
 	h.overtook = h.renewing
 }
 
-// renewalAfter returns when a lease of that length is renewed that was granted or
-// renewed at sent: after a third of it, or up to a two-hundredth of that earlier, so
-// that leases which are due at nearly the same time are due at the same.
+// renewalAfter returns when a lease of that length, granted or renewed at sent, is renewed next.
+// That is after a third of the length, or up to a two-hundredth of that third earlier, so that
+// leases that are due at nearly the same time are due at the same time.
 func renewalAfter(sent, length time.Duration) time.Duration {
 	third := length / 3
 	return (sent + third).Truncate(third / 200)
 }
 
-// renewalFailed has the renewal tried again soon. A hold that the wall clock says
-// is over, and that Redis has not vouched for in time, is over.
+// renewalFailed has the renewal tried again soon. If the hold is over by the wall clock, and Redis
+// has not vouched for it in time, the hold is lost.
 func (h *hold) renewalFailed(failure string) {
 	now := time.Now()
 	h.mu.Lock()
 	h.renewing, h.overtook = false, false
 	h.noteFailure(failure)
-	// Sooner if little is left, as of what was handed over; but not so soon that many
-	// which fail together keep the process busy.
+	// Sooner if little time is left, as after a hand-over; but not so soon that many renewals that
+	// fail together keep the process busy.
 	pause := min(h.length()/60, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
 	h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)
 	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.seldom.vouch {
@@ -131,16 +131,16 @@ func (h *hold) renewalFailed(failure string) {
 	h.reschedule()
 }
 
-// prolonging returns the call as one that prolongs the hold, and so may take no
-// effect once the hold has ended.
+// prolonging returns the call as one that prolongs the hold: it must take no effect once the hold
+// has ended.
 func (h *hold) prolonging(call *conn.Call) *conn.Call {
 	call.Until, call.Replicas = h.until(), int(h.replicas)
 	return call
 }
 
-// prolongedTooLate takes in that a call has had a hold last until end that ended
-// meanwhile. One that was lost is given up, or it would stand in Redis for a whole lease
-// more. One whose leases ended by themselves is not: work may still be going on, and a
+// prolongedTooLate takes in that a call has prolonged, until end, a hold that ended in the
+// meantime. If the hold was lost, it is given up, or it would stand in Redis for another whole
+// lease. If its leases ended by themselves, it is not given up: work may still be going on, and a
 // Release frees it.
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()

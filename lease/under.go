@@ -1,5 +1,5 @@
-// A hold under which others were granted: they keep it in Redis past its own lease, and so
-// it is given up there when that is over.
+// A hold under which other holds were granted. These keep it in Redis beyond the end of its own
+// lease, so it is given up in Redis when that lease is over.
 
 package lease
 
@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// Dependent is a Resource that may be granted under another hold on the same key, as the
-// read side of a lock is under its write side. Redis keeps one time to live for both. It is
-// for the packages of the synchronizers.
+// Dependent is a Resource that may be granted under another hold on the same key, as the read side
+// of a lock is under its write side. Redis keeps one time to live for both. It is for the packages
+// of the synchronizers.
 type Dependent interface {
 	Resource
-	// Under returns a lease of the hold under which it was asked for, or nil.
+	// Under returns a lease of the hold under which this one was asked for, or nil.
 	Under() *Lease
 }
 
@@ -28,8 +28,8 @@ func (h *hold) under() *hold {
 	return nil
 }
 
-// keptUntil returns until when holds under this one may keep it in Redis; zero if there
-// are none.
+// keptUntil returns until when the holds under this one may keep it in Redis; zero if there are
+// none.
 func (h *hold) keptUntil() (until time.Time) {
 	for _, held := range h.engine.HeldAt(h.resource.Key()) {
 		if d, ok := held.(*hold); ok && d.under() == h {
@@ -39,9 +39,9 @@ func (h *hold) keptUntil() (until time.Time) {
 	return until
 }
 
-// outlived gives the hold up in Redis at the end of its lease, if it has ended by itself and
-// holds under it go on. It is called when the hold has ended, and when one under it has
-// been registered: whichever comes last finds both.
+// outlived gives the hold up in Redis at the end of its lease, if it has ended by itself while
+// holds under it go on. It is called when the hold has ended, and when a hold under it has been
+// registered, so that the later of the two calls finds both.
 func (h *hold) outlived() {
 	h.mu.Lock()
 	alone := h.gone && (h.lost == byLoss || h.lost.byItself())

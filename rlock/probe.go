@@ -1,4 +1,4 @@
-// Trying out the rights that the lock needs.
+// Tries out the rights that the lock needs.
 
 package rlock
 
@@ -13,12 +13,12 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// probeLife is how long what a probe leaves may stay: its token, and the lock if
-// the probe is cut short.
+// probeLife is how long what a probe leaves may stay: its token, and the lock if the probe is cut
+// short.
 const probeLife = time.Second
 
-// Probe does once, with a lock at a key of its own, all that a Mutex does to
-// Redis, and returns the first error. It is for Client.Check.
+// Probe does to a lock at a key of its own, once, everything that a Mutex does to Redis. It returns
+// the first error. It is for Client.Check.
 func Probe(ctx context.Context, e *engine.Engine, at keys.FairLock) error {
 	r := newResource(e, at.Hash, at.Hash, new(lease.Settings))
 	r.Rules = lockhash.NewRules(probeLife, probeLife, 0)

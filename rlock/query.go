@@ -1,4 +1,4 @@
-// Questions about the lock, and taking it by force.
+// Queries about the lock, and its release by force.
 
 package rlock
 
@@ -26,10 +26,10 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 	return count > 0, err
 }
 
-// HoldCount returns how many leases that owner, of this process or another, has
-// on the lock, as Redis counts them; 0 if it does not hold it. For up to a second after a
-// nested Lock or a Release whose request was not answered it may be one off: such a
-// request can come late, and is set right when none can come any more.
+// HoldCount returns how many leases that owner, of this process or another, has on the lock, as
+// Redis counts them; 0 if it does not hold the lock. After a nested Lock or a Release whose request
+// was not answered, the count may be one off for up to a second: such a request can arrive late,
+// and is corrected once none can arrive any more.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	s, err := m.state(ctx, "query")
 	if err != nil {
@@ -38,15 +38,15 @@ func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	return s.Count(owner), nil
 }
 
-// Remaining returns how long the lock stays held if it is neither renewed nor
-// released: 0 if nobody holds it, NoExpiry if that has no end.
+// Remaining returns how long the lock stays held if it is neither renewed nor released: 0 if nobody
+// holds it, NoExpiry if the hold has no end.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 	s, err := m.state(ctx, "query")
 	return s.Remaining, err
 }
 
-// Holder returns who holds the lock; the zero Owner if nobody does. A holder
-// whose id is no Owner's gives an error that matches ErrBadArgument.
+// Holder returns the holder of the lock, or the zero Owner if nobody holds it. If the holder's id
+// is no Owner's, the error matches ErrBadArgument.
 func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 	s, err := m.state(ctx, "query")
 	if err != nil {
@@ -55,14 +55,12 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 	return s.Holder()
 }
 
-// ForceRelease takes the lock from whoever holds it and tells the waiters. It
-// reports whether anybody held it. Leases of this Client on the lock end at
-// once, those of others with their next renewal; in both cases with ErrLost. A hash
-// of an application's own, with fields that are no holders, is left as it is: the
-// error matches ErrWrongType.
+// ForceRelease takes the lock from its holder and tells the waiters. It reports whether anybody
+// held it. The leases of this Client on the lock end at once, and those of others with their next
+// renewal; in both cases with ErrLost. If an application's own hash is at the key, with fields that
+// are not holders, ForceRelease leaves it as it is, and the error matches ErrWrongType.
 //
-// Work of the holder may still be going on: this is for people who know that it
-// is not.
+// The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
 	if m.err != nil {
 		return false, m.fail("force release", m.err)

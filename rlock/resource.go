@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// queueLease is how long a process keeps its place in the queue without being
-// heard of: it asks every engine.PollBound. Should it have died, the lock is kept for
-// it that long at the most.
+// queueLease is how long a process keeps its place in the queue after the last request that named
+// it. A live process asks every engine.PollBound. If the process has died, the lock is kept for it
+// for that long at the most.
 const queueLease = 2 * engine.PollBound
 
-// openly is one release in how many is left to those outside the queue, if there
-// are any. A prime keeps no step with releases at round times.
+// openly is one release in how many is left to those outside the queue, if there are any. It is a
+// prime, so that it does not keep step with releases at round times.
 const openly = 3
 
 // resource is the lock as package lease sees it.
@@ -31,7 +31,7 @@ var (
 	_ lease.Movable  = (*resource)(nil)
 )
 
-// Tokens that Java shares are kept for ever.
+// Tokens that are shared with Java are kept for ever.
 var (
 	rules     = lockhash.NewRules(queueLease, lockhash.TokenLife, openly)
 	javaRules = lockhash.NewRules(queueLease, 0, openly)
@@ -55,8 +55,8 @@ func (r *resource) Waiting() engine.Waiting {
 	return engine.Waiting{Key: r.Key(), Told: r}
 }
 
-// Acquire asks without taking a place, and does not look at the queue: a lock that
-// is free is for whoever asks.
+// Acquire asks without taking a place, and does not look at the queue: a free lock goes to any
+// caller.
 func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	c := r.Engine.Smalls.Get(lockScript, r.Key(), r.TokenKey())
 	c.Text(0, owner.String())

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
 
-// How the lock is granted to one who does not wait, and how many stripes a name
-// has. Each file opens with its contract. What else happens to a hold, and to those
-// who wait for one, is in internal/lockhash.
+// How the lock is granted to a caller that does not wait, and how many stripes a name has. Each
+// file begins with its contract. Whatever else happens to a hold, and to waiters, is in
+// internal/lockhash.
 var (
 	//go:embed lua/lock.lua
 	lockSource string

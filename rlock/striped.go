@@ -1,4 +1,4 @@
-// Stripes: one name cut into a fixed number of locks, and keys spread over them.
+// Stripes: one name divided into a fixed number of locks, with keys spread over them.
 
 package rlock
 
@@ -18,38 +18,39 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// MaxStripes is the largest number of stripes a name may be cut into.
+// MaxStripes is the largest number of stripes that a name may be divided into.
 const MaxStripes = 1 << 16
 
-// Striped is one name cut into a fixed number of locks, for many keys that need
-// not all exclude each other: two keys do only if they fall on the same stripe.
+// Striped is one name divided into a fixed number of locks. It is for many keys that need not all
+// exclude each other: two keys do so only if they fall on the same stripe.
 //
-// Stripe i of the name "stock" is the lock of the name "stock:<i>", as Mutex
-// would make it. A key falls on the stripe FNV-1a(key) mod n, with the 64-bit
-// FNV-1a of the key's bytes, in every process alike. The number of stripes is
-// stored in Redis on first use; with another number every call fails with
-// lease.ErrBadArgument, since the same key would be two locks. A value asks for it before
-// its first Lock, and from then on once a minute at the most, when it locks: a number that
-// was deleted, or lost with Redis's data, is written down again, and a process that finds
-// another one locks no more. To change the number stop all processes that use the name,
-// and delete the key holdfast_stripes:<name>.
+// Stripe i of the name "stock" is the lock of the name "stock:<i>", as Mutex would make it. A key
+// falls on the stripe FNV-1a(key) mod n, with the 64-bit FNV-1a of the key's bytes, in every
+// process alike.
+//
+// The number of stripes is stored in Redis on first use. With another number, every call fails with
+// lease.ErrBadArgument, because the same key would be two locks. A Striped asks for the number
+// before its first Lock, and after that when it locks, once a minute at the most. If the number was
+// deleted, or lost with Redis's data, it is written again; a process that then finds another number
+// no longer locks. To change the number, stop all processes that use the name and delete the key
+// holdfast_stripes:<name>.
 type Striped struct {
 	engine  *engine.Engine
 	name    string
 	stripes []*Mutex
-	record  string // the key at which the number stands
+	record  string // the key of the stored number
 	made    time.Time
-	agreed  atomic.Int64 // for how long s had stood when it was last asked; 0: it must be
+	agreed  atomic.Int64 // how old s was when Redis was last asked; 0: it must be asked
 	err     error
 }
 
-// askAgain is how long the answer of Redis is relied on that it has the same number: the
-// key may be lost, or deleted, and others may then agree on another number.
+// askAgain is how long a Striped relies on Redis's answer that it has the same number. The key may
+// be lost or deleted, and other processes may then agree on another number.
 const askAgain = time.Minute
 
-// NewStriped returns the n stripes of that name. mapped maps the names of the
-// stripes to names in Redis. It does no I/O; what is wrong with the arguments,
-// each call says.
+// NewStriped returns the n stripes of that name. mapped maps the names of the stripes to names in
+// Redis. NewStriped does no I/O. If something is wrong with the arguments, each call returns the
+// error.
 func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string, settings *lease.Settings) *Striped {
 	s := &Striped{engine: e, name: name, made: time.Now()}
 	if n < 1 || n > MaxStripes {
@@ -66,7 +67,7 @@ func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string
 	return s
 }
 
-// BrokenStriped returns stripes of which every call fails with err.
+// BrokenStriped returns stripes whose every call fails with err.
 func BrokenStriped(name string, err error) *Striped {
 	return &Striped{name: name, stripes: []*Mutex{Broken(name, err)}, err: err}
 }
@@ -78,9 +79,8 @@ func (s *Striped) For(key string) *Stripe {
 	return s.At(int(hash.Sum64() % uint64(len(s.stripes))))
 }
 
-// At returns stripe i, counted from 0, for programs that spread their keys by a
-// rule of their own, such as id % 16, which a Java program shares. It panics if
-// there is no such stripe.
+// At returns stripe i, counted from 0. It is for programs that spread their keys by a rule of their
+// own, such as id % 16, which a Java program may share. It panics if there is no such stripe.
 func (s *Striped) At(i int) *Stripe {
 	if s.err != nil {
 		i = 0
@@ -91,8 +91,8 @@ func (s *Striped) At(i int) *Stripe {
 // Len returns the number of stripes.
 func (s *Striped) Len() int { return len(s.stripes) }
 
-// Stripe is one lock of a Striped. It is a Mutex, but for the check of the
-// number of stripes that comes before its first Lock.
+// Stripe is one lock of a Striped. It is a Mutex, except that it checks the number of stripes
+// before its first Lock.
 type Stripe struct {
 	*Mutex
 	striped *Striped
@@ -116,9 +116,9 @@ func (s *Stripe) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return s.Mutex.TryLock(ctx)
 }
 
-// agree sees to it that all processes mean the same number of stripes: before the first
-// Lock, and then in the background from time to time. With a context that has ended there
-// is nothing to agree on: Lock says why.
+// agree makes sure that all processes mean the same number of stripes: before the first Lock, and
+// then in the background from time to time. If ctx has ended, it agrees on nothing, and Lock
+// returns the error.
 func (s *Striped) agree(ctx context.Context) error {
 	if s.err != nil || ctx.Err() != nil {
 		return s.err
@@ -139,7 +139,7 @@ func (s *Striped) agree(ctx context.Context) error {
 	return nil
 }
 
-// ask asks Redis for the number of stripes, which it writes down if there is none.
+// ask asks Redis for the number of stripes. If none is stored, the script stores this one.
 func (s *Striped) ask(ctx context.Context) error {
 	call := &conn.Call{Script: stripesScript, Keys: []string{s.record}, Args: []any{len(s.stripes)}}
 	if err := s.engine.Conn.Run(ctx, call); err != nil {

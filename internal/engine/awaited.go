@@ -1,4 +1,4 @@
-// Which things others waited for when they were released, or wait for outside the queue.
+// Remembers which keys were waited for lately, and which were just left open.
 
 package engine
 
@@ -8,19 +8,20 @@ import (
 	"time"
 )
 
-// lately is for how long a thing counts as awaited after others waited for it.
+// lately is how long a key counts as awaited after others were last known to wait for it.
 const lately = 10 * time.Second
 
-// awaited remembers that of keys, by a mark for many: a hint by which a release
-// chooses whether it is to hand the thing over at once, or asks first, with less,
+// awaited remembers when others last waited for a key, and when a release last left it open. Keys
+// share a small table by their hash, so one mark stands for many keys. It is a hint: a release uses
+// it to choose between handing the thing over at once and first trying a cheaper script, which asks
 // whether anybody waits.
 type awaited struct {
 	seed  maphash.Seed
-	marks marks // when others waited
-	open  marks // when it was left open
+	marks marks // when others were last known to wait
+	open  marks // when a release last left it open
 }
 
-// marks are ages of the Client, never 0 once they are set.
+// marks are times, as ages of the Client. A mark that has been set is never 0.
 type marks [256]atomic.Int64
 
 func (a *awaited) mark(key string) *atomic.Int64 { return a.in(&a.marks, key) }
@@ -32,8 +33,8 @@ func (a *awaited) in(m *marks, key string) *atomic.Int64 {
 // NoteAwaited notes that others wait for key.
 func (e *Engine) NoteAwaited(key string) { e.awaited.mark(key).Store(int64(e.Age()) | 1) }
 
-// Awaited reports whether others may wait for key: they did lately, or some of this
-// Client do.
+// Awaited reports whether others may wait for key: they were known to wait lately, or this Client
+// has a line for key.
 func (e *Engine) Awaited(key string) bool {
 	if at := e.awaited.mark(key).Load(); at != 0 && e.Age() < time.Duration(at)+lately {
 		return true
@@ -43,16 +44,15 @@ func (e *Engine) Awaited(key string) bool {
 	return e.lines.byKey[key] != nil
 }
 
-// openFor is for how long a release leaves a thing to those outside the queue.
+// openFor is how long an open release leaves a thing to those outside the queue.
 const openFor = 3 * time.Millisecond
 
-// NoteOpen notes that a release of this Client has just left key to those outside the
-// queue.
+// NoteOpen notes that this Client has just made an open release of key.
 func (e *Engine) NoteOpen(key string) { e.awaited.in(&e.awaited.open, key).Store(int64(e.Age()) | 1) }
 
-// leftOpen reports whether key is left to those outside the queue. This Client's next
-// waiter then goes through the queue, where Redis keeps it back for that moment; its
-// first try would take the thing from under their noses.
+// leftOpen reports whether key is left to those outside the queue at present. If it is, this
+// Client's next waiter goes through the queue, where Redis holds it back until that moment is over.
+// A first try outside the queue would snatch the thing from those it was left to.
 func (e *Engine) leftOpen(key string) bool {
 	at := e.awaited.in(&e.awaited.open, key).Load()
 	return at != 0 && e.Age() < time.Duration(at)+openFor

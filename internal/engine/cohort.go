@@ -1,4 +1,4 @@
-// Passing a thing on within the process.
+// Passing a thing on within the process, from a holder to a waiter.
 
 package engine
 
@@ -8,21 +8,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/pubsub"
 )
 
-// Terms are on what terms something is held, as far as one holder of this process
-// can pass it on to the next: theirs must be equal. The zero Terms are those of
-// holders that nothing is passed on to, nor from.
+// Terms are the conditions on which something is held, as far as they matter for passing it on. A
+// holder can pass it on only to a waiter of this process with equal Terms. The zero Terms mean that
+// nothing is passed on, neither to this holder nor from it.
 type Terms struct {
 	Lease   time.Duration
 	MaxHold time.Duration
 }
 
-// Pass gives a waiter of key, if there is one on the same terms, what a holder of
-// this process has: Ticket.Passed, or Turn.Passed. It reports whether it did. The
-// waiter may be just giving up; then it has it all the same.
+// Pass gives what a holder of this process has to a waiter for key, if there is one on the same
+// terms, and reports whether it did. The waiter finds it in Ticket.Passed or Turn.Passed. If the
+// waiter is just giving up, it has it all the same.
 //
-// That is the first behind the head, and the head only if nobody is: the head
-// keeps the process's place in Redis's queue, and gets the thing from there when it
-// is no longer passed on. One that is just asking Redis is not passed anything.
+// The waiter is the first one behind the head, or the head if nobody is behind it. The head keeps
+// the process's place in Redis's queue, and is granted the thing from there when it is no longer
+// passed on. Nothing is passed to a waiter that is just asking Redis.
 func (e *Engine) Pass(key string, terms Terms, what any) bool {
 	done, told, ended := e.lines.pass(key, terms, what)
 	if ended != nil {
@@ -34,9 +34,9 @@ func (e *Engine) Pass(key string, terms Terms, what any) bool {
 	return done
 }
 
-// pass is Pass but for what must be done without the mutex: what is to tell the
-// waiter, nil if it does not listen yet, and the subscription of a line that has
-// ended, which is to be closed.
+// pass is Pass, except for what must be done without the mutex, which it leaves to its caller: to
+// signal the waiter on told (nil if the waiter does not listen yet), and to close ended, the
+// subscription of a line that has ended.
 func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan struct{}, ended *pubsub.Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,8 +58,8 @@ func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan st
 	return true, told, l.remove(p)
 }
 
-// ask prepares the head's ticket for a request. It reports false if the thing has
-// been passed to the head meanwhile.
+// ask prepares the head's ticket for a request. It reports false if the thing has been passed to
+// the head in the meantime.
 func (e *Engine) ask(p *place) bool {
 	t, q := p.ticket, p.line
 	if t == nil || t.Grain != PerProcess {
@@ -76,14 +76,14 @@ func (e *Engine) ask(p *place) bool {
 	case q.seat.owner == 0:
 		q.seat = seat{owner: t.Owner}
 	case q.seat.seq == 0:
-		// A release was to take the place, which is not answered: whether the place was
-		// lost since then, Redis cannot tell from a number that is not known.
+		// A release was to take the place, and has not been answered. Its number is not known here,
+		// and without the number Redis cannot tell whether the place was lost since then.
 		t.Doubt = true
 	}
 	q.seat.asked = true
 	t.Owner, t.Seq = q.seat.owner, q.seat.seq
 	switch {
-	case p.next == nil && !t.Doubt: // else a late request may take a place for it
+	case p.next == nil && !t.Doubt: // if in doubt, a late request may still take a place for it
 		t.Next = 0
 	case p.next != nil && t.Next == 0:
 		t.Next = e.owners.Add(1)
@@ -91,8 +91,8 @@ func (e *Engine) ask(p *place) bool {
 	return true
 }
 
-// answered takes in what the head's ticket says after a request. A head that got
-// the thing, or fails, leaves, and is not passed anything any more.
+// answered takes in what the head's ticket says after a request. A head that was granted the thing,
+// or whose request failed, leaves; nothing is passed to it any more.
 func (l *lines) answered(p *place, v Verdict, err error) {
 	t, q := p.ticket, p.line
 	if t == nil || t.Grain != PerProcess || err != nil {

@@ -1,4 +1,4 @@
-// The machinery of one Client, and its end.
+// The machinery of one Client, and how Close ends it.
 
 package engine
 
@@ -40,9 +40,10 @@ type Engine struct {
 	graces   graces
 	rooms    sync.Pool // of *room
 
-	// Scratch is for package lease: what an acquisition needs until it has its grant.
+	// Scratch is for package lease. It pools the state that an acquisition needs until it has its
+	// grant.
 	Scratch sync.Pool
-	// Smalls is where resources get the calls that begin and end a hold.
+	// Smalls is the pool from which resources take the calls that begin and end a hold.
 	Smalls conn.Smalls
 
 	start time.Time // when the Client was made
@@ -52,14 +53,14 @@ type Engine struct {
 	begun   atomic.Bool   // Close has begun
 	closed  chan struct{} // closed when Close is done
 
-	cleaning context.Context // ends when Close waits for clean-ups no longer
+	cleaning context.Context // ends when Close no longer waits for clean-ups
 	giveUp   context.CancelFunc
 
 	work work // calls that may need a clean-up, and the clean-ups
 }
 
-// New returns the Engine on the Redis behind rdb. It does no I/O. The error
-// matches errs.BadArgument if rdb cannot be served.
+// New returns the Engine on the Redis behind rdb. It does no I/O. The error matches
+// errs.BadArgument if rdb is nil or of a kind that cannot be served.
 func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) (*Engine, error) {
 	e := &Engine{
 		Telemetry: tel,
@@ -81,29 +82,28 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 	return e, nil
 }
 
-// NewOwner returns the id of a new owner. No two acquisitions share one, so
-// that "is my field there?" answers "did my request run?".
+// NewOwner returns the id of a new owner. No two acquisitions share one, so the answer to "is my
+// field there?" also answers "did my request run?".
 func (e *Engine) NewOwner() (client string, id int64) { return e.client, e.owners.Add(1) }
 
-// Client returns the part of its owner ids that is this Client's.
+// Client returns this Client's part of its owner ids.
 func (e *Engine) Client() string { return e.client }
 
-// Age returns how old the Client is, by the monotonic clock. Holds keep times as
-// ages, which take a third of a time.Time.
+// Age returns how old the Client is, by the monotonic clock. Holds store times as ages, which take
+// a third of the space of a time.Time.
 func (e *Engine) Age() time.Duration { return time.Since(e.start) }
 
-// AgeAt returns how old the Client is at the time t, which has a monotonic reading.
+// AgeAt returns how old the Client is at the time t, which must have a monotonic reading.
 func (e *Engine) AgeAt(t time.Time) time.Duration { return t.Sub(e.start) }
 
-// AtAge returns when the Client is that old. Only its monotonic reading counts.
+// AtAge returns the time at which the Client is d old. Only its monotonic reading counts.
 func (e *Engine) AtAge(d time.Duration) time.Time { return e.start.Add(d) }
 
-// Closing ends when the Client begins to close.
+// Closing returns a context that ends when the Client begins to close.
 func (e *Engine) Closing() context.Context { return e.closing }
 
-// Begin notes that a call has begun that may need a clean-up, for which Close
-// then waits; Done must follow. Once the Client closes no call begins, and the
-// error is errs.Closed.
+// Begin notes the beginning of a call that may need a clean-up. Done must follow; Close waits for
+// it. Once the Client closes, no call begins: the error is errs.Closed.
 func (e *Engine) Begin() error {
 	if !e.work.begin(false) {
 		return errs.Closed
@@ -111,18 +111,18 @@ func (e *Engine) Begin() error {
 	return nil
 }
 
-// Done notes that a call has ended.
+// Done notes the end of a call that Begin noted.
 func (e *Engine) Done() { e.work.done() }
 
-// closeGrace is how long Close waits for the clean-up of cancelled calls: as
-// long as a request may come late, and a little more.
+// closeGrace is how long Close waits for the clean-up of cancelled calls: as long as a request may
+// arrive late, and a little more.
 const closeGrace = conn.Window + 500*time.Millisecond
 
-// Close ends waits and holds with errs.Closed, lets the clean-up of cancelled
-// calls finish within a bound, and then ends every goroutine and connection.
-// What is held stays in Redis until its lease runs out: work may still be going
-// on under it. It is safe to call twice, and concurrently. What the user's own code
-// keeps from ending (a log handler, a tracer) is left behind.
+// Close ends waits and holds with errs.Closed, lets the clean-up of cancelled calls finish within
+// closeGrace, and then ends every goroutine and connection. What is held stays in Redis until its
+// lease runs out, because work may still be going on under it. Close may be called twice, and
+// concurrently. If the user's own code (a log handler, a tracer) keeps a goroutine from ending,
+// Close leaves that goroutine behind.
 func (e *Engine) Close() error {
 	if e.begun.CompareAndSwap(false, true) {
 		defer close(e.closed)

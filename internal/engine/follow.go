@@ -1,27 +1,27 @@
-// Waiting behind others of the process, for what is passed on within it.
+// Waiting behind others of the process for something to be passed on.
 
 package engine
 
 import "context"
 
-// Turn is how Follow ended.
+// Turn is the result of Follow.
 type Turn struct {
-	// Passed is what a holder of this process has passed on.
+	// Passed is what a holder of this process has passed on to the waiter.
 	Passed any
 
 	place *place
 }
 
-// Leads reports whether the waiter has a place, and is the first in line now: the
-// wait goes on with Lead.
+// Leads reports whether the waiter is in a line and is now its head. Its wait then goes on with
+// Lead.
 func (t Turn) Leads() bool { return t.place != nil }
 
-// Follow waits for key behind others of this process, if some wait on the same
-// terms, until the thing is passed on, the waiter leads, or ctx ends. Otherwise it
-// returns the zero Turn at once. It asks Redis for nothing: nobody but the head of a
-// line does, so that all that a request needs is made only for a head.
+// Follow waits for key behind others of this process, if the head of key's line waits on the same
+// terms. It returns when the thing is passed on to the waiter, when the waiter becomes the head, or
+// when ctx ends. If there is nobody to follow, it returns the zero Turn at once. Follow asks Redis
+// for nothing: only the head of a line asks, so whatever a request needs is made only for a head.
 //
-// When the Client closes, the head of the line leaves, and then one after the other.
+// When the Client closes, the head leaves the line, then the next head, and so on.
 func (e *Engine) Follow(ctx context.Context, kind, key string, terms Terms) (Turn, error) {
 	p := e.lines.follow(key, terms)
 	if p == nil {
@@ -47,7 +47,7 @@ func (e *Engine) Follow(ctx context.Context, kind, key string, terms Terms) (Tur
 	return Turn{Passed: passed}, nil
 }
 
-// Lead is Wait for one who has come to lead its line by Follow.
+// Lead is Wait for a waiter that has become the head of its line by Follow.
 func (e *Engine) Lead(ctx context.Context, w Waiting, t Turn) error {
 	e.lines.equip(t.place, w.Ticket)
 	e.Telemetry.Waiting(w.Kind, 1)
@@ -55,8 +55,8 @@ func (e *Engine) Lead(ctx context.Context, w Waiting, t Turn) error {
 	return e.gone(w, t.place, e.waitAsHead(ctx, w, t.place, Verdict{}))
 }
 
-// follow puts the caller at the end of key's line. It returns nil if nobody leads it
-// on those terms.
+// follow puts the caller at the end of key's line. It returns nil if that line has no head on those
+// terms.
 func (l *lines) follow(key string, terms Terms) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,8 +73,8 @@ func (l *lines) follow(key string, terms Terms) *place {
 	return p
 }
 
-// giveUp takes p out of its line. It reports false if p has just been told that it
-// leads, or that it has what it waits for, or is about to be told.
+// giveUp takes p out of its line. It reports false if p has just become the head, or has just got
+// what it waits for. Its waiter then has been told so, or is about to be told.
 func (l *lines) giveUp(p *place) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

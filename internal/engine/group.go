@@ -1,4 +1,4 @@
-// Renewals of many by one call.
+// Renewals of many tasks by one call.
 
 package engine
 
@@ -13,47 +13,49 @@ import (
 
 // Part is what a task brings to a renewal of many.
 //
-// The script takes as keys those of the tasks, as ARGV[2] the length in ms, as ARGV[3]
-// the Client, and then the number of each owner. It answers renewed, the time, and for
-// each key whose time to live is not the length, in their order, which it is, counted
-// from 1, and a number: the time to live in ms, -1 for one without end, notHeld, or less
-// than that if it takes a renewal of this one by itself to know.
+// The script's keys are the tasks' keys. ARGV[2] is the length in ms, ARGV[3] is the Client, and
+// the rest are the numbers of the owners, in the order of the keys. The script answers renewed and
+// the time. Then follow two numbers for each key whose time to live is not the length, in the order
+// of the keys. The first is the index of the key, counted from 1. The second is its time to live in
+// ms; -1 if it has no end; notHeld; or less than notHeld if only a renewal of this task by itself
+// can tell.
 type Part struct {
 	Script *conn.Script
-	Owner  int64         // the number of the owner, who is one of this Client's
-	Length time.Duration // to which it is renewed; 0: it is only looked at
-	Until  time.Time     // the local instant after which it may take no effect
+	Owner  int64         // the owner's number; the owner is one of this Client's
+	Length time.Duration // what the time to live is renewed to; 0: it is only looked at
+	Until  time.Time     // the local instant after which the renewal must take no effect
 }
 
-// Statuses of the scripts that renew, and what those that renew many say of one.
+// The status of a script that has renewed, and what a script that renews many says of a key that is
+// not held.
 const (
 	renewed = 1
 	notHeld = -2
 )
 
-// group is tasks that one call can renew: by one script, to one length, and with
-// keys that may stand in one call.
+// group is a set of tasks that one call can renew: by one script, to one length, and with keys that
+// may stand in one call.
 type group []member
 
 type member struct {
 	Part
 	task  Renewable
-	place int // of its key: see conn.Manager.Place
+	place int // the key's: see conn.Manager.Place
 }
 
-// room is where the groups of one batch and their calls are built. It is used again
-// for another batch: what each lease took anew would be most of the garbage of a process
-// that holds very many.
+// room is where the groups of one batch and their calls are built. It is used again for the next
+// batch. If this memory were allocated anew for each lease, it would be most of the garbage of a
+// process that holds very many leases.
 type room struct {
 	members group
 	keys    []string
 	args    []any
-	// read says that a connection may still read from here: a request was left behind
-	// when its time was over. Then this is not used again.
+	// read says that a connection may still read from here, because a request was left behind when
+	// its time was over. Then the room is not used again.
 	read bool
 }
 
-// clear makes room for another batch.
+// clear empties the room for another batch.
 func (r *room) clear() {
 	clear(r.members)
 	clear(r.keys)
@@ -61,8 +63,8 @@ func (r *room) clear() {
 	r.members, r.keys, r.args = r.members[:0], r.keys[:0], r.args[:0]
 }
 
-// divide returns the groups among the tasks, and those that are renewed by
-// themselves. A call for one costs less than a call for many with one key.
+// divide returns the groups among the tasks, and the tasks that are renewed by themselves. A call
+// for one task costs less than a call for many with one key.
 func (r *room) divide(batch []renewal.Task, place func(key string) int) (groups []group, alone []Renewable) {
 	members, mixed := r.members, false
 	for _, t := range batch {
@@ -94,12 +96,12 @@ func (r *room) divide(batch []renewal.Task, place func(key string) int) (groups 
 	return groups, alone
 }
 
-// suits reports whether both can be in one group.
+// suits reports whether both members can be in one group.
 func (m *member) suits(other *member) bool {
 	return m.Script == other.Script && m.place == other.place && m.Length == other.Length
 }
 
-// order has those stand together that suit each other.
+// order sorts members so that those that suit each other stand together.
 func order(a, b member) int {
 	return cmp.Or(
 		cmp.Compare(a.Script.Name(), b.Script.Name()),
@@ -107,9 +109,8 @@ func order(a, b member) int {
 		cmp.Compare(a.Length, b.Length))
 }
 
-// call returns the call that renews the group, whose owners are the client's. It takes
-// effect until the first of the leases ends, at the latest: later it would revive what
-// was given up.
+// call returns the call that renews the group, whose owners all belong to client. The call takes no
+// effect after the earliest deadline in the group: it would revive a hold that was given up.
 func (r *room) call(g group, client *string) *conn.Call {
 	call := &conn.Call{Script: g[0].Script, Until: g[0].Until, AnyTime: true}
 	keys, args := len(r.keys), len(r.args)
@@ -126,8 +127,8 @@ func (r *room) call(g group, client *string) *conn.Call {
 	return call
 }
 
-// answer tells each task what became of it. It returns those of which that is not
-// known, though the server answers: they are to be renewed by themselves.
+// answer tells each task the outcome of its renewal. It returns the tasks whose outcome is not
+// known although the server answers. They must be renewed by themselves.
 func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 	if err != nil && !conn.Answered(err) {
 		for _, m := range g {
@@ -136,7 +137,7 @@ func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 		return nil
 	}
 	told := err == nil && call.Status() == renewed && g.understands(call)
-	next := 2 // in the reply: what it tells of single ones
+	next := 2 // index of the reply's next pair
 	for i := range g {
 		task, ttl := g[i].task, g[i].Length.Milliseconds()
 		if told && call.Int(next) == int64(i+1) {
@@ -156,8 +157,8 @@ func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 	return alone
 }
 
-// understands reports whether what the answer tells of single ones is numbers of
-// members, in their order, each with what is told of it.
+// understands reports whether the rest of the reply is complete pairs, and the first numbers of
+// these are indices of members, in ascending order.
 func (g group) understands(call *conn.Call) bool {
 	last, i := int64(0), 2
 	for ; i+1 < call.Reply.Len(); i += 2 {

@@ -1,4 +1,4 @@
-// Being handed the thing by a message.
+// Hand-over by a message: the waiter has the thing without asking for it.
 
 package engine
 
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// handed reports whether the message hands the thing to the head, and whether that
-// is enough. It is if nothing is in doubt, if the thing is the head's for long
-// enough to see to the rest later, and if nobody is there for whom a request would
-// reserve something. A waiter behind the head to whom the message hands the thing is
-// nudged: it asks at once.
+// handed reports whether the message hands the thing to the head, and whether that is enough, so
+// that the head need not ask. It is enough if nothing is in doubt, if the thing is the head's for
+// long enough to see to the rest later, and if no waiter is behind the head for which a request
+// would reserve something. If the message hands the thing to a waiter behind the head, that waiter
+// is nudged: it asks at once.
 func (l *lines) handed(p *place, message string) bool {
 	t, q := p.ticket, p.line
 	owner, token, left := parseHandOver(message)
@@ -40,7 +40,7 @@ func (l *lines) handed(p *place, message string) bool {
 	return true
 }
 
-// nudgeBehind nudges the place behind p whose waiter is that owner, if there is one.
+// nudgeBehind nudges the waiter behind p that has that owner, if there is one.
 func (p *place) nudgeBehind(owner int64) {
 	for at := p.next; at != nil; at = at.next {
 		if at.ticket.Owner == owner {
@@ -50,18 +50,18 @@ func (p *place) nudgeBehind(owner int64) {
 	}
 }
 
-// enough reports whether what was handed over, which had left to go then, is the
-// waiter's for long enough, in a place that was last kept at that time. It is not if
-// Redis knows of less than the waiter does: as a replica does that was promoted, and
-// has not heard of the last time.
+// enough reports whether a thing that was handed over is the waiter's for long enough. kept is when
+// the waiter's place was last kept. left is how much longer Redis kept the place when it sent the
+// message. It is not enough if Redis knows of less time than the waiter does. That happens with a
+// replica that was promoted without the last request that kept the place.
 func (t *Ticket) enough(kept time.Time, left time.Duration) bool {
 	now := time.Now()
 	age := max(now.Sub(kept), now.Round(0).Sub(kept.Round(0))) // the machine may have slept
 	return age < t.Lasts/2 && left >= t.Lasts-age
 }
 
-// parseHandOver returns what a message that hands something over says: the number of
-// the owner, its token, and how long it had it then. Of any other the token is 0.
+// parseHandOver parses a message that hands something over: the number of the owner, its token, and
+// how much longer the owner had the thing at that time. For any other message the token is 0.
 func parseHandOver(message string) (owner, token int64, left time.Duration) {
 	words := strings.Split(message, " ")
 	if len(words) != 3 {

@@ -1,3 +1,5 @@
+// The ledger: how a call counts once, however often it is sent, if nobody owns what it changes.
+
 package engine
 
 import (
@@ -13,30 +15,30 @@ import (
 )
 
 const (
-	// ledgerLife is how long Redis keeps the record of a call after the last
-	// call of the same Client on the same name: a day, by the server's clock, which may
-	// be set forward while a call is in doubt.
+	// ledgerLife is how long Redis keeps the record of a call after the last call of the same
+	// Client on the same name. It is a day by the server's clock, because that clock may be set
+	// forward while a call is in doubt.
 	ledgerLife = 24 * time.Hour
-	// doubtLimit is how long a call is sent again, and then its undo: well within
-	// ledgerLife, so that no sending finds the record of an earlier one gone.
+	// doubtLimit is how long a call is sent again, and how long its undo is sent again after that.
+	// It is well within ledgerLife, so that no sending finds the record of an earlier one gone.
 	doubtLimit = 5 * time.Minute
-	// finishLimit is how long Finish has its caller wait.
+	// finishLimit is how long Finish keeps its caller waiting.
 	finishLimit = 5 * time.Second
 )
 
 //go:embed lua/once.lua
 var onceSource string
 
-// OnceSource returns the source of a script that counts a call once: once.lua,
-// which says what it finds, and then body.
+// OnceSource returns the source of a script that counts a call once: once.lua, whose header says
+// what a body finds, and then body.
 func OnceSource(body string) string { return onceSource + body }
 
-// Done is the status of a call that did what it was asked for.
+// Done is the status of a call that did what it was asked to do.
 const Done = 1
 
-// Ledger is the record, in Redis, of this Client's calls on one name, by which a
-// call counts once however often it is sent. It is for calls that nobody owns:
-// of a lock the owner's field tells whether the call ran.
+// Ledger is the record, in Redis, of this Client's calls on one name. It makes a call count once,
+// however often it is sent. It is for calls that nobody owns. For a lock, the owner's field tells
+// whether the call ran.
 type Ledger struct {
 	engine *Engine
 	key    string
@@ -50,13 +52,14 @@ type Once struct {
 	Args   []any    // ARGV[5] and on
 }
 
-// publishPatience is how long a call waits to know how releases are told. A cluster whose
-// masters do not answer must not keep it from saying so.
+// publishPatience is how long a call waits to learn which command tells of releases. If the masters
+// of a cluster do not answer, this must not keep the call from saying so.
 const publishPatience = time.Second
 
-// Publish returns the command that tells a channel's subscribers. Where no master of a
-// cluster has said so in time, it is SPUBLISH, which servers have had since Redis 7: if
-// they are older, the scripts pass over that it fails, and the waiters' polls must do.
+// Publish returns the command that tells a channel's subscribers. If no master of a cluster has
+// said in time which command that is, it returns SPUBLISH, which servers have had since Redis 7. On
+// an older server that command fails; the scripts ignore the failure, and the waiters' polls must
+// do instead.
 func (e *Engine) Publish(ctx context.Context) string {
 	if known := e.Conn.KnownPublishCommand(); known != "" {
 		return known
@@ -70,14 +73,14 @@ func (e *Engine) Publish(ctx context.Context) string {
 	return command
 }
 
-// Ledger returns the ledger whose key begins so.
+// Ledger returns this Client's ledger at the key that begins with prefix.
 func (e *Engine) Ledger(prefix string) Ledger {
 	return Ledger{engine: e, key: prefix + ":" + e.client}
 }
 
-// Run runs the call until it is answered or ctx ends; the Call it returns is never
-// nil. If it is not answered and
-// may have counted, or may still count, the error matches errs.Unknown.
+// Run runs the call until it is answered or ctx ends. The Call that it returns is never nil. If it
+// is not answered, and may have counted or may still count, the error matches errs.Unknown. If the
+// Client closes, the error matches errs.Closed.
 func (l Ledger) Run(ctx context.Context, o Once) (*conn.Call, error) {
 	if err := l.engine.Begin(); err != nil {
 		return new(conn.Call), err
@@ -92,9 +95,9 @@ func (l Ledger) Run(ctx context.Context, o Once) (*conn.Call, error) {
 	return call, err
 }
 
-// Try is Run for a call that takes something when its status is Done. Unless its
-// caller hears of that, undo, on the same lane and with the same number, gives
-// back in the background what the call took, or has it never take anything.
+// Try is Run for a call that takes something if its status is Done. Unless the caller is told of
+// that status, undo runs in the background, on the same lane and with the same number. It gives
+// back what the call took, or keeps the call from ever taking anything.
 func (l Ledger) Try(ctx context.Context, o, undo Once) (*conn.Call, error) {
 	if err := l.engine.Begin(); err != nil {
 		return new(conn.Call), err
@@ -111,9 +114,9 @@ func (l Ledger) Try(ctx context.Context, o, undo Once) (*conn.Call, error) {
 	return call, err
 }
 
-// Finish is Run for a call that must not be left undone. It goes on when ctx is
-// cancelled, and after finishLimit in the background, where the caller has an
-// error that matches errs.Unknown. make is given the publish command.
+// Finish is Run for a call that must not be left undone. It goes on when ctx is cancelled. After
+// finishLimit it goes on in the background, and the caller gets an error that matches errs.Unknown.
+// make returns the call, given the publish command.
 func (l Ledger) Finish(ctx context.Context, make func(publish string) Once) (*conn.Call, error) {
 	if l.engine.Begin() == nil {
 		defer l.engine.Done()
@@ -129,36 +132,35 @@ func (l Ledger) Finish(ctx context.Context, make func(publish string) Once) (*co
 	} else {
 		goesOn = lane.settle(o)
 	}
-	// Also where it was refused: an earlier sending may have counted.
+	// Also if it was refused: an earlier sending may have counted.
 	if _, unheard := call.Outstanding(); err != nil && (goesOn || unheard) {
 		err = fmt.Errorf("%w: %w", errs.Unknown, err)
 	}
 	return call, err
 }
 
-// lanes hands out the lanes of all ledgers.
+// lanes hands out the lanes of all ledgers of one Client.
 type lanes struct {
 	mu    sync.Mutex
 	inUse map[string]*laneSet
 }
 
-// laneSet is which lanes of one ledger are in use.
+// laneSet records which lanes of one ledger are in use.
 type laneSet struct {
 	busy  int
 	made  int
 	spare []int
 }
 
-// lane is a lane of a ledger in the hands of one call.
+// lane is a lane of a ledger while one call uses it.
 type lane struct {
 	ledger Ledger
-	number int   // the lane's
-	call   int64 // the call's
+	number int   // the lane's number
+	call   int64 // the call's number
 }
 
-// take hands out a lane that no call uses. The calls' numbers come from one
-// counter for the whole Client, so that they grow on every lane, also on one that
-// was forgotten meanwhile.
+// take hands out a lane that no call uses. All calls of the Client take their numbers from one
+// counter, so that the numbers grow on every lane, also on a lane that was forgotten in between.
 func (s *lanes) take(l Ledger) lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +196,8 @@ func (l lane) free() {
 	}
 }
 
-// run runs the call on the lane. It gives up when ctx ends, or when the call has
-// been in doubt for so long that its record might be gone.
+// run runs the call on the lane. It gives up when ctx ends, or when the call has been in doubt for
+// so long that its record might be gone.
 func (l lane) run(ctx context.Context, o Once, cleanup bool) (*conn.Call, error) {
 	for {
 		bounded, cancel := context.WithTimeout(ctx, doubtLimit)
@@ -210,8 +212,8 @@ func (l lane) run(ctx context.Context, o Once, cleanup bool) (*conn.Call, error)
 	}
 }
 
-// settle runs the call on the lane in the background, until it is answered. It
-// reports false where the Client has closed.
+// settle runs the call on the lane in the background, until it is answered or doubtLimit is over.
+// It reports false if the Client has closed.
 func (l lane) settle(o Once) bool {
 	e := l.ledger.engine
 	started := e.Background(func() {
@@ -230,7 +232,7 @@ func (l lane) settle(o Once) bool {
 	return started
 }
 
-// once is the call as the lane sends it.
+// once returns the call as the lane sends it.
 func (l lane) once(o Once) *conn.Call {
 	keys := append(make([]string, 0, 2+len(o.Keys)), o.Key, l.ledger.key)
 	args := append(make([]any, 0, 3+len(o.Args)), l.number, l.call, ledgerLife.Milliseconds())

@@ -1,4 +1,4 @@
-// The local queue: the waiters of one process for one name.
+// The line: the waiters of one Client for one name, in their order.
 
 package engine
 
@@ -10,65 +10,64 @@ import (
 	"github.com/holdfast-go/holdfast/internal/pubsub"
 )
 
-// lines are the local queues: one for each name that more than one goroutine of
-// this process waits for, or one goroutine in vain. Only the head of a line
-// talks to Redis. A line without any waiter stands only as long as this process
-// holds the thing and has a seat for it: see Abandon.
+// lines are the lines of one Client: one for each name that its goroutines wait for. Only the head
+// of a line talks to Redis. A line without waiters remains only while it has a seat, which is while
+// this process holds the thing (see Abandon), or while a release takes a seat for it.
 type lines struct {
 	mu    sync.Mutex
 	byKey map[string]*line
 	spare sync.Pool // of places, for Follow
 }
 
-// line is the queue of one name.
+// line is the line of one name.
 type line struct {
 	key  string
-	head *place // who talks to Redis
+	head *place // the waiter that talks to Redis
 	tail *place
 
-	// What one head hands to the next. Only the head touches it.
-	sub       *pubsub.Subscription // from the first busy answer on
+	// What one head leaves to the next. Only the head touches it.
+	sub       *pubsub.Subscription // set once a head has subscribed
 	heldUntil time.Time            // the last grant went to this process, and lasts at most until then
-	due       []string             // whose places in Redis's queue are to be kept alive still
-	beaten    time.Time            // when they were looked up
+	due       []string             // the waiters whose places in Redis's queue are still to be kept
+	beaten    time.Time            // when due was last filled
 
 	// What follows is guarded by lines.mu.
 	seat    seat
-	handed  bool    // the last grant was by a message: the next has its place still to take
-	joining []int64 // the owners for whom releases that are under way take a place
+	handed  bool    // the last grant was by a message: the next head has the seat still to take
+	joining []int64 // the owners for which releases under way take a place
 	dropped []int64 // those of them whose place nobody wants any more
 }
 
-// place is one goroutine's place in a line.
+// place is one waiter's entry in a line.
 type place struct {
 	line *line
 	prev *place
 	next *place
-	turn chan struct{} // holds one signal: the place is the head, or granted
+	turn chan struct{} // holds one signal: the waiter is the head, or granted
 	out  bool          // it is no longer in the line
 
-	granted bool      // written before the signal: it has what it waits for
+	granted bool      // written before the signal: the waiter has what it waits for
 	since   time.Time // when it joined, where that counts: see passing
 
 	ticket *Ticket       // nil where Redis keeps no queue, and while it follows: see Follow
-	nudged chan struct{} // holds one signal: what the head was told concerns this one
+	nudged chan struct{} // holds one signal: what the head was told concerns this waiter
 	passed chan struct{} // of the head: holds one signal once what is set
-	terms  Terms         // on which something may be passed on to it
-	what   any           // that was; nil: nothing
-	asking bool          // the head asks Redis: nothing may be passed to it
+	terms  Terms         // on which something may be passed on to the waiter
+	what   any           // what was passed on to it; nil: nothing
+	asking bool          // the head asks Redis, or subscribes: nothing may be passed to it
 	got    bool          // the head was granted the thing by Redis
-	// unseated says that the head has its process's place to ask for, unless a release
-	// takes it first. Only the head touches it.
+	// unseated says that the head has the process's seat still to ask for, unless a release takes
+	// it first. Only the head touches it.
 	unseated bool
 }
 
-// stage is what a place's waiter is to do.
+// stage is what a waiter is to do.
 type stage int
 
 const (
 	leading stage = iota // it is the head
 	granted              // it has what it waits for
-	nudged               // it is to try, and then to go on waiting
+	nudged               // it is to try once, and then to go on waiting
 )
 
 // empty reports whether there is no line for key.
@@ -78,8 +77,8 @@ func (l *lines) empty(key string) bool {
 	return l.byKey[key] == nil
 }
 
-// join puts the caller at the end of key's line, or, with a ticket, where the
-// ticket belongs: behind those that Redis has put before it.
+// join puts the caller at the end of key's line. With a ticket of the grain PerWaiter it goes where
+// its number belongs: behind the waiters that Redis has put before it.
 func (l *lines) join(key string, t *Ticket) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,13 +97,14 @@ func (l *lines) join(key string, t *Ticket) *place {
 	}
 	if t != nil && t.Grain == PerWaiter {
 		p.nudged = make(chan struct{}, 1)
-		// Never before the head, who has the line's subscription in its hands.
+		// Never before the head, which has the line's subscription in its hands.
 		for p.prev != nil && p.prev != q.head && t.Seq < p.prev.ticket.Seq {
 			p.prev = p.prev.prev
 		}
 		if q.head != nil && t.Seq <= q.head.ticket.Seq {
-			// Redis heard of it first, and may have handed it the thing before it stood
-			// here. The head was told, or a message said so, and neither found it.
+			// Redis heard of this waiter before the head, and may have handed it the thing before
+			// it stood in this line. A reply to the head, or a message, said so, but did not find
+			// it here to be nudged.
 			p.nudge()
 		}
 	}
@@ -112,7 +112,7 @@ func (l *lines) join(key string, t *Ticket) *place {
 	return p
 }
 
-// insert links p in behind p.prev.
+// insert links p in behind p.prev. If there is none, p is the head of a new line.
 func (q *line) insert(p *place) {
 	if p.prev == nil {
 		q.head, q.tail = p, p
@@ -127,7 +127,7 @@ func (q *line) insert(p *place) {
 	}
 }
 
-// grantAll lets everybody behind the head go with what the head was granted.
+// grantAll gives every waiter behind the head what the head was granted.
 func (l *lines) grantAll(q *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,8 +138,7 @@ func (l *lines) grantAll(q *line) {
 	q.head.next, q.tail = nil, q.head
 }
 
-// leave takes p out of its line. It reports whether p has been passed what it
-// waited for.
+// leave takes p out of its line. It reports whether p has been passed what it waited for.
 func (l *lines) leave(p *place) (passed bool) {
 	l.mu.Lock()
 	var ended *pubsub.Subscription
@@ -156,8 +155,9 @@ func (l *lines) leave(p *place) (passed bool) {
 	return passed
 }
 
-// remove takes p out of its line under the mutex; if it was the head, the next one
-// is. It returns the subscription of a line that has ended, which is to be closed.
+// remove takes p out of its line. If p was the head, the next place is the head now. If the line
+// has ended with it, remove returns the line's subscription, which the caller must close. The
+// caller holds the mutex.
 func (l *lines) remove(p *place) (ended *pubsub.Subscription) {
 	q := p.line
 	p.out = true
@@ -181,8 +181,8 @@ func (l *lines) remove(p *place) (ended *pubsub.Subscription) {
 	return l.endIfEmpty(q)
 }
 
-// endIfEmpty ends a line, under the mutex, that nobody is in and nothing hangs on.
-// It returns its subscription, which is to be closed.
+// endIfEmpty ends a line that has no waiter, no seat, and no release that takes one. It then
+// returns the line's subscription, which the caller must close. The caller holds the mutex.
 func (l *lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
 	if q.head != nil || q.seat.owner != 0 || len(q.joining) > 0 {
 		return nil
@@ -191,11 +191,11 @@ func (l *lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
 	return q.sub
 }
 
-// leads reports whether p is the head, or has been granted what it waits for, and
-// its waiter has not been told yet.
+// leads reports whether p is the head, or has been granted what it waits for, and its waiter has
+// not been told so yet.
 func (p *place) leads() bool { return len(p.turn) > 0 }
 
-// await waits until there is something for p's waiter to do.
+// await waits until p's waiter has something to do, ctx ends, or the Client closes.
 func (p *place) await(ctx, closing context.Context) (stage, error) {
 	if p.leads() {
 		<-p.turn
@@ -220,12 +220,22 @@ func (p *place) arrived() stage {
 	return leading
 }
 
-// quiet returns for how long the new head need not ask. If the process has its
-// seat, or others behind have their places, Redis must hear of that. If the head before it
-// got the thing, nothing is free before the line hears of it. If the new head
-// has just asked by itself, the answer holds until then. Otherwise it asks now:
-// the head before it may have left with a message that it never acted on, or it
-// has its place in Redis's queue still to take.
+// quiet returns for how long the new head need not ask. The first row that applies counts. nap
+// limits a time that comes from a grant or an answer.
+//
+//	the process has its seat         until PollBound after Redis was last heard to keep it; not
+//	                                 at all if the head before it may have left with a message
+//	                                 that it never acted on: see unseat
+//	the last grant was by a message  seatDelay: the seat is still to be taken, and a release may
+//	                                 take it first
+//	FairMutex, others behind it,     not at all: their places must be kept
+//	beat is over
+//	Mutex, no answer of its own      not at all: the seat is still to be taken
+//	the last grant came to this      until that grant is over: nothing is free before the line
+//	process                          hears of it
+//	it has just asked by itself      as long as that answer says
+//	otherwise                        not at all: the head before it may have left with a message
+//	                                 that it never acted on
 func (p *place) quiet(first Verdict) time.Duration {
 	q := p.line
 	heldUntil, handed := q.heldUntil, q.handed

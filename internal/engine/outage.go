@@ -1,4 +1,4 @@
-// What the log says of renewals that fail: when that begins, and when it is over.
+// What the log says when renewals begin to fail, and when they get through again.
 
 package engine
 
@@ -10,26 +10,26 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// outages are the servers that renewals do not get through to. A lease that is lost is
-// logged when it is lost; that renewals fail is known up to two thirds of a lease before.
+// outages records the servers that renewals do not get through to. The loss of a lease is logged
+// only when it happens. That renewals fail is known up to two thirds of a lease earlier.
 type outages struct {
 	mu     sync.Mutex
 	byNode map[string]*outage
 }
 
-// outage is one server's.
+// outage is the record of one server.
 type outage struct {
 	since time.Time // when the first renewal failed; zero while they get through
-	said  time.Time // when the log was told last of a beginning
-	told  bool      // the log was told of this one
+	said  time.Time // when the log was last told that an outage has begun
+	told  bool      // the log was told of this outage
 }
 
-// outageQuiet is how long after one outage the next of that server is not logged: of a
-// server that comes and goes.
+// outageQuiet is how long after the log was told of one outage the next one of the same server is
+// not logged, so that a server that comes and goes does not fill the log.
 const outageQuiet = 10 * time.Second
 
-// renewalsTried takes in what became of renewals that were sent to a server at a time:
-// outcome is an error if none of them got through.
+// renewalsTried takes in the outcome of renewals that were sent to a server at one time. outcome is
+// an error if none of them got through, else nil.
 func (e *Engine) renewalsTried(node string, outcome error) {
 	if errors.Is(outcome, errs.Closed) {
 		return
@@ -43,8 +43,8 @@ func (e *Engine) renewalsTried(node string, outcome error) {
 	}
 }
 
-// take takes in one outcome. It reports whether the log is to be told that an outage has begun;
-// or how long one has lasted that the log was told of, and that is over.
+// take takes in one outcome. begun says that the log must be told that an outage has begun. lasted
+// is how long an outage was that the log was told of and that is over now, else 0.
 func (o *outages) take(node string, failed bool, now time.Time) (begun bool, lasted time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,8 +72,8 @@ func (o *outages) take(node string, failed bool, now time.Time) (begun bool, las
 	return begun, lasted
 }
 
-// noneThrough returns one of the errors if there is one for each renewal, else nil. That
-// another type of value stands at a lease's key is an answer about that lease alone.
+// noneThrough returns one of the errors if every renewal failed, else nil. A value of another type
+// at a lease's key is an answer about that lease alone, so it is no failure.
 func noneThrough(outcomes []error) error {
 	var last error
 	for _, err := range outcomes {

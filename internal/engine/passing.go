@@ -1,4 +1,4 @@
-// Who may pass whom among those who ask for different amounts.
+// Which waiters may pass others that ask for a different amount.
 
 package engine
 
@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// patience is how long one who asks for more lets others pass who ask for less.
-// After that nobody of this process passes, so that it gets its turn.
+// patience is how long a waiter that asks for more lets waiters that ask for less pass it. After
+// that no waiter of this process passes it, so that it gets its turn.
 const patience = time.Second
 
-// passing keeps the order among lines that ask for different weights of one
-// thing, such as permits of one semaphore. Who asks for less may pass, since
-// what is free may be enough for it alone, but not for ever.
+// passing keeps the order among lines that ask for different weights of one thing, such as permits
+// of one semaphore. A waiter that asks for less may pass one that asks for more, because what is
+// free may be enough for it alone, but only until patience is over.
 type passing struct {
 	mu     sync.Mutex
 	groups map[string][]*heavy
@@ -28,8 +28,8 @@ type heavy struct {
 	gone   chan struct{}
 }
 
-// arrive notes that the head of a line waits, since that time. The func it
-// returns notes that it does no more.
+// arrive notes that the head of a line waits, since that time. The function that it returns notes
+// that it waits no longer.
 func (p *passing) arrive(w Waiting, since time.Time) (leave func()) {
 	h := &heavy{weight: w.Weight, since: since, gone: make(chan struct{})}
 	p.mu.Lock()
@@ -53,7 +53,7 @@ func (p *passing) depart(group string, h *heavy) {
 	}
 }
 
-// ahead returns one whom w may not pass, if there is one.
+// ahead returns a waiter that w may not pass, or nil if there is none.
 func (p *passing) ahead(w Waiting) *heavy {
 	if w.Weight == 0 {
 		return nil
@@ -68,10 +68,10 @@ func (p *passing) ahead(w Waiting) *heavy {
 	return nil
 }
 
-// Overtakes reports whether a try of w would pass one whom it may not pass.
+// Overtakes reports whether a try of w would pass a waiter that it may not pass.
 func (e *Engine) Overtakes(w Waiting) bool { return e.passing.ahead(w) != nil }
 
-// giveWay waits until there is nobody whom w may not pass.
+// giveWay waits until there is no waiter that w may not pass, ctx ends, or the Client closes.
 func (e *Engine) giveWay(ctx context.Context, w Waiting) error {
 	for {
 		h := e.passing.ahead(w)

@@ -1,4 +1,4 @@
-// What this Client holds, by key.
+// The registry: what this Client holds, by key.
 
 package engine
 
@@ -6,22 +6,22 @@ import "sync"
 
 // Held is a hold of this Client, as the registry knows it.
 type Held interface {
-	// Member returns the hold's place in the registry.
+	// Member returns the hold's entry in the registry.
 	Member() *Member
 	// Holder returns the owner's id.
 	Holder() string
-	// End ends the hold locally with that cause.
+	// End ends the hold on this side, with that cause.
 	End(cause error)
 }
 
-// Member is a hold's place in the registry. It is embedded in the hold.
+// Member is a hold's entry in the registry. It is embedded in the hold.
 type Member struct {
 	next *Member
 	held Held
 }
 
-// registry knows what this Client holds, by key. More than one hold may stand
-// under a key: an old one may not have noticed yet that it was lost.
+// registry knows what this Client holds, by key. There may be more than one hold under a key: an
+// older one may not have noticed yet that it was lost.
 type registry struct {
 	mu    sync.Mutex
 	byKey map[string]*Member
@@ -39,7 +39,7 @@ func (e *Engine) Register(key string, h Held) {
 	r.byKey[key] = m
 }
 
-// Unregister notes that h is held no more.
+// Unregister notes that h is no longer held.
 func (e *Engine) Unregister(key string, h Held) {
 	r, m := &e.registry, h.Member()
 	r.mu.Lock()
@@ -68,8 +68,8 @@ func (e *Engine) Holds(key string) bool {
 	return e.registry.byKey[key] != nil
 }
 
-// EndHeld ends the holds of this Client under key that holder has, with that
-// cause. Another owner of this Client may have got the thing meanwhile.
+// EndHeld ends, with that cause, those holds of this Client under key that belong to holder. It
+// leaves others alone, because another owner of this Client may have been granted the thing since.
 func (e *Engine) EndHeld(key, holder string, cause error) {
 	for _, h := range e.registry.under(key) {
 		if h.Holder() == holder {
@@ -91,7 +91,7 @@ func (r *registry) under(key string) []Held {
 	return held
 }
 
-// end ends every hold there is.
+// end ends every hold, with that cause.
 func (r *registry) end(cause error) {
 	r.mu.Lock()
 	var held []Held

@@ -1,5 +1,5 @@
-// What is told to the user's log handler and metric instruments by goroutines that
-// must wait for neither.
+// Reports to the user's log handler and metric instruments, made by goroutines that must not wait
+// for either.
 
 package engine
 
@@ -13,29 +13,27 @@ import (
 )
 
 const (
-	// outletRoom is how many things may wait to be told. What comes on top is dropped
-	// and counted.
+	// outletRoom is how many reports may wait in an outlet. Further ones are dropped and counted.
 	outletRoom = 1 << 14
-	// telling is how much longer than closeGrace Close takes at the most for what the
-	// user's code does.
+	// telling is how much longer than closeGrace Close waits, at the most, for the user's code.
 	telling = 100 * time.Millisecond
 )
 
-// outlet calls what was put into it, in order, on a goroutine of its own. The
-// functions call handlers of the user's. A handler may block or panic: whoever puts
-// something in never waits, and a panic ends nothing but the one call.
+// outlet calls the functions that were put into it, in order, on a goroutine of its own. They call
+// the user's handlers, which may block or panic. The goroutine that puts a function in never waits,
+// and a panic ends only that one call.
 type outlet struct {
 	mu      sync.Mutex
 	queue   []func()
-	counts  map[count]int64 // what is to be counted, summed up, so that none is dropped
-	dropped int             // since lost was called last
+	counts  map[count]int64 // sums of what is to be counted, so that no count is dropped
+	dropped int             // after the last call of lost
 	running bool
 	closed  bool          // nothing more is taken
 	left    bool          // Close waits no longer: what is queued is not called any more
 	idle    chan struct{} // closed when the goroutine has ended; nil if Close does not wait
 
-	add  func(count, int64) // counts
-	lost func(n int)        // says that n were dropped
+	add  func(count, int64) // adds to a counter
+	lost func(n int)        // reports that n were dropped
 }
 
 // count is a counter with its attributes.
@@ -54,7 +52,7 @@ const (
 	countRenewals
 )
 
-// put has f called soon.
+// put queues f, which is called soon. If the queue is full, f is dropped and counted.
 func (o *outlet) put(f func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -68,7 +66,7 @@ func (o *outlet) put(f func()) {
 	}
 }
 
-// count has n added to a counter soon.
+// count adds n to a counter soon.
 func (o *outlet) count(c count, n int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,7 +88,7 @@ func (o *outlet) start() {
 	}
 }
 
-// deliver calls what was put in until there is nothing left.
+// deliver calls what was put in until nothing is left.
 func (o *outlet) deliver() {
 	for {
 		queue, counts, dropped, more := o.take()
@@ -111,8 +109,8 @@ func (o *outlet) deliver() {
 	}
 }
 
-// take takes all that waits. It reports false, and ends the goroutine, if that is
-// nothing.
+// take takes everything that is queued. If there is nothing, or Close waits no longer, it reports
+// false, and the goroutine ends.
 func (o *outlet) take() (queue []func(), counts map[count]int64, dropped int, more bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,8 +140,8 @@ func (o *outlet) call(f func()) (done bool) {
 	return true
 }
 
-// close takes nothing more, and returns when all was called, or at that time. A
-// handler that has not returned by then is left behind, and nothing is called after it.
+// close takes nothing more. It returns when everything that is queued was called, or at that time.
+// A handler that has not returned by then is left behind, and nothing is called after it.
 func (o *outlet) close(until time.Time) {
 	o.mu.Lock()
 	o.closed = true
@@ -167,15 +165,15 @@ func (o *outlet) close(until time.Time) {
 	}
 }
 
-// reports are the outlets of one Client: one for its log and one for its metrics, so
-// that a log handler that blocks keeps no loss from being counted.
+// reports are the outlets of one Client: one for its log and one for its metrics, so that a log
+// handler that blocks does not keep a loss from being counted.
 type reports struct {
 	log     outlet
 	metrics outlet
 }
 
-// begin has the reports go to the Engine's telemetry, and returns the logger whose
-// lines go to log.
+// begin connects the outlets with the Client's telemetry. It returns a logger whose lines reach log
+// through the outlet.
 func (r *reports) begin(tel *telemetry.Telemetry, log *slog.Logger) *slog.Logger {
 	r.log.lost = func(n int) {
 		log.Warn("holdfast: log lines were lost: the handler was too slow, or panicked", "lines", n)
@@ -198,9 +196,9 @@ func (r *reports) begin(tel *telemetry.Telemetry, log *slog.Logger) *slog.Logger
 	return slog.New(handler{&r.log, log.Handler()})
 }
 
-// close ends both outlets by that time.
+// close closes both outlets, by that time at the latest.
 func (r *reports) close(until time.Time) {
-	r.metrics.close(until) // what it has lost it says in the log
+	r.metrics.close(until) // it reports in the log what it has lost
 	r.log.close(until)
 }
 
@@ -213,7 +211,7 @@ func (e *Engine) CountLost(kind, reason string) {
 	e.reports.metrics.count(count{counter: countLost, kind: kind, reason: reason}, 1)
 }
 
-// CountExpired counts a hold that ended as agreed, after that time.
+// CountExpired counts a hold that ended as agreed, after it had been held for that long.
 func (e *Engine) CountExpired(kind string, held time.Duration) {
 	if e.Telemetry == nil {
 		return
@@ -222,7 +220,7 @@ func (e *Engine) CountExpired(kind string, held time.Duration) {
 	e.measure(func() { e.Telemetry.Expired(kind, held) })
 }
 
-// CountRenewal counts a renewal that ended so.
+// CountRenewal counts a renewal with that outcome.
 func (e *Engine) CountRenewal(kind string, outcome telemetry.Outcome) {
 	if e.Telemetry == nil {
 		return
@@ -230,15 +228,15 @@ func (e *Engine) CountRenewal(kind string, outcome telemetry.Outcome) {
 	e.reports.metrics.count(count{counter: countRenewals, kind: kind, outcome: outcome}, 1)
 }
 
-// measure has f record something soon.
+// measure has f record something soon, if the Client has telemetry.
 func (e *Engine) measure(f func()) {
 	if e.Telemetry != nil {
 		e.reports.metrics.put(f)
 	}
 }
 
-// LogName returns a name as a log line has it: not quoted, as the handler does that
-// where it must, and not longer than is read.
+// LogName returns a name as a log line shows it. It is not quoted, because the handler quotes where
+// it must, and it is cut after 128 bytes, because nobody reads more.
 func LogName(name string) string {
 	const longest = 128
 	if len(name) > longest {
@@ -247,12 +245,12 @@ func LogName(name string) string {
 	return name
 }
 
-// LogTime returns a duration as every handler writes it alike: slog's own for JSON
-// writes a number of nanoseconds.
+// LogTime returns a duration as text, which every handler writes alike. slog's JSON handler would
+// write a time.Duration as a number of nanoseconds.
 func LogTime(d time.Duration) string { return d.Round(time.Microsecond).String() }
 
-// handler puts log records into an outlet. Whether the user's handler wants a record
-// is asked there as well, since that is the user's code too.
+// handler puts log records into an outlet. The outlet's goroutine also asks the user's handler
+// whether it wants a record, because that too is the user's code.
 type handler struct {
 	outlet *outlet
 	users  slog.Handler

@@ -1,4 +1,4 @@
-// A process's place in the queue that Redis keeps: who has it, and when it is taken and
+// The seat: a process's place in the queue that Redis keeps, from when it is taken until it is
 // given up.
 
 package engine
@@ -10,24 +10,25 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// seat is a process's place in a queue that Redis keeps. It is the line's, not its
-// head's, so that it stays when the thing is passed on, or when the head gives up.
+// seat is a process's place in a queue that Redis keeps. It belongs to the line, not to the head,
+// so that it stays when the thing is passed on, and when a head gives up.
 type seat struct {
-	owner int64     // the number of the owner that has it; 0: none has
+	owner int64     // the number of the owner that has it; 0: there is no seat
 	seq   int64     // its number in the queue
-	kept  time.Time // no later than when Redis began to keep it for its while
-	heard time.Time // when Redis last said that it does, or was to be asked to
+	kept  time.Time // no later than when Redis last began to keep it for a while
+	heard time.Time // when Redis last said that it keeps it, or was about to be asked to
 	asked bool      // a head has asked as its owner: it may be granted the thing at any time
 }
 
-// seatDelay is how long the next of a process, which has just been handed the thing,
-// waits before it takes the process's place in Redis's queue by a request of its
-// own: a release that comes before takes it.
+// seatDelay is how long the next head of a process that has just been handed the thing waits before
+// it takes the process's seat by a request of its own. A release that comes before then takes the
+// seat.
 const seatDelay = 20 * time.Millisecond
 
-// TakeSeat returns the number of the owner that is to take this process's place in
-// Redis's queue for key with the release that follows; 0 if nobody of it waits, or
-// it has its place. If it is not 0, Seated must follow.
+// TakeSeat returns the number of the owner for which the release that follows must take this
+// process's seat in Redis's queue for key. It returns 0 if there is no seat to take: the waiters
+// for key have none (see Grain), nobody of this process waits, the process has its seat, or the
+// head is asking for it or in doubt about it. If it is not 0, Seated must follow.
 func (e *Engine) TakeSeat(key string) int64 {
 	l := &e.lines
 	l.mu.Lock()
@@ -36,26 +37,26 @@ func (e *Engine) TakeSeat(key string) int64 {
 	if q == nil || q.head == nil || q.head.asking || q.seat.owner != 0 {
 		return 0
 	}
-	// One that has just come to lead by Follow has no ticket yet, but terms.
+	// A waiter that has just become the head by Follow has no ticket yet, but it has terms.
 	switch t := q.head.ticket; {
 	case t == nil && q.head.terms == (Terms{}), t != nil && (t.Grain != PerProcess || t.Doubt):
 		return 0
 	}
-	// The place is kept from its taking, which cannot be before now.
+	// Redis keeps the place from when it is taken, which cannot be before now.
 	now := time.Now()
 	q.seat = seat{owner: e.owners.Add(1), kept: now, heard: now}
 	q.joining = append(q.joining, q.seat.owner)
 	return q.seat.owner
 }
 
-// Seated takes in what number the place has that a release was to take for that
-// owner; 0: none. It reports whether the caller is to give that place up: because
-// nobody waits for it any more, or because it is not known whether it was taken. It
-// is not to if a head has asked as that owner: what it was granted would go with it.
+// Seated takes in the number of the place that a release was to take for owner; 0 if it took none.
+// It reports whether the caller must give that place up, because nobody waits for it any more, or
+// because it is not known whether it was taken. It reports false if a head has asked as that owner:
+// whatever that head was granted would be given up too.
 func (e *Engine) Seated(key string, owner, number int64) (orphan bool) {
 	l := &e.lines
 	l.mu.Lock()
-	q := l.byKey[key] // it stands while joining says so
+	q := l.byKey[key] // it exists while owner is in joining
 	q.joining = slices.DeleteFunc(q.joining, func(other int64) bool { return other == owner })
 	if i := slices.Index(q.dropped, owner); i >= 0 {
 		q.dropped, orphan = slices.Delete(q.dropped, i, i+1), true
@@ -76,7 +77,7 @@ func (e *Engine) Seated(key string, owner, number int64) (orphan bool) {
 	return orphan
 }
 
-// HasSeat reports whether that owner has this process's place in Redis's queue for key.
+// HasSeat reports whether that owner has this process's seat in Redis's queue for key.
 func (e *Engine) HasSeat(key string, owner int64) bool {
 	l := &e.lines
 	l.mu.Lock()
@@ -85,11 +86,11 @@ func (e *Engine) HasSeat(key string, owner int64) bool {
 	return q != nil && q.seat.owner == owner
 }
 
-// rest returns for how long the head need not ask though its timer has run out: what
-// it was to ask for, the process's place, a release has taken.
+// rest returns for how much longer the head need not ask although its timer has run out: the seat,
+// which it was to ask for, has been taken by a release.
 func (l *lines) rest(p *place, reason string) time.Duration {
 	unseated := p.unseated
-	p.unseated = false // whatever woke it, it asks now, and knows then when to ask again
+	p.unseated = false // whatever woke it, it asks now, or knows when to
 	if reason != telemetry.WokenTimer || !unseated {
 		return 0
 	}
@@ -101,9 +102,9 @@ func (l *lines) rest(p *place, reason string) time.Duration {
 	return time.Until(p.line.seat.heard.Add(PollBound))
 }
 
-// Abandon returns the number of the owner that has this process's place in Redis's
-// queue for key, if nobody of this process waits for key any more; or 0. From then
-// on it is the caller's to give up. Whoever ends a hold must ask.
+// Abandon returns the number of the owner that has this process's seat in Redis's queue for key, if
+// nobody of this process waits for key any more, else 0. From then on the caller must give that
+// seat up. Code that ends a hold must call Abandon.
 func (e *Engine) Abandon(key string) int64 {
 	l := &e.lines
 	l.mu.Lock()
@@ -122,8 +123,8 @@ func (e *Engine) Abandon(key string) int64 {
 	return abandoned
 }
 
-// drop leaves the line without a seat. A release that is just taking it must give it
-// up, too, since that may come later.
+// drop leaves the line without a seat. If a release is just taking the seat, that release must give
+// it up as well, because it may reach Redis later than the caller's request.
 func (q *line) drop() {
 	if slices.Contains(q.joining, q.seat.owner) {
 		q.dropped = append(q.dropped, q.seat.owner)
@@ -131,9 +132,9 @@ func (q *line) drop() {
 	q.seat = seat{}
 }
 
-// unseat sees to the seat of a line whose head leaves. It stays for whoever comes
-// next, but for one that requests of the head may still change, and one that nobody
-// is there for: the head is to give those up.
+// unseat sees to the seat of a line that its head p leaves. The seat stays for the next head,
+// except in two cases: a request of p may still change it, or nobody of the process waits for the
+// thing or holds it. Then p must give the seat up: see Ticket.Orphan.
 func (q *line) unseat(p *place) {
 	t := p.ticket
 	if t == nil || t.Grain != PerProcess {
@@ -145,6 +146,6 @@ func (q *line) unseat(p *place) {
 		q.drop()
 	}
 	if !holds {
-		q.seat.heard = time.Time{} // it may have been told something that it never acted on
+		q.seat.heard = time.Time{} // p may have been told something that it never acted on
 	}
 }

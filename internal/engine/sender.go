@@ -1,4 +1,4 @@
-// From the renewal scheduler to the connection manager.
+// Sends the scheduler's renewals through the connection manager.
 
 package engine
 
@@ -10,36 +10,35 @@ import (
 	"github.com/holdfast-go/holdfast/internal/renewal"
 )
 
-// Renewable is a task that is renewed by a script: by itself, or with others of its
-// kind by one that renews many.
+// Renewable is a task that a script renews, either by itself or together with others of its kind by
+// a script that renews many.
 type Renewable interface {
 	renewal.Task
-	// Part returns what the task brings to a renewal of many. It has no Script if
-	// the task is renewed by itself, or there is nothing to renew any more.
+	// Part returns what the task brings to a renewal of many. Its Script is nil if the task is
+	// renewed by itself, or if there is nothing to renew any more.
 	Part() Part
 	// Renewal returns the call that renews the task by itself, or nil if there is
 	// nothing to renew any more.
 	Renewal() *conn.Call
-	// Renewed takes in what became of it.
+	// Renewed takes in the outcome of a renewal.
 	Renewed(Renewed)
 }
 
-// Renewed is what became of one renewal.
+// Renewed is the outcome of one renewal.
 type Renewed struct {
-	Err   error         // why it was not answered
+	Err   error         // why it failed; nil if Redis answered
 	Held  bool          // what was to be renewed is still there
 	TTL   time.Duration // its time to live; negative: without end
-	Sent  time.Time     // when the request was sent that was answered
+	Sent  time.Time     // when the request that was answered was sent
 	Short bool          // fewer replicas have it than were asked for
-	// Cut is for how long it would have been there, where another client had made that
-	// shorter than it was to be; 0 if none had.
+	// Cut is the time to live that the renewal found, if another client had made it shorter than it
+	// should have been; 0 if none had.
 	Cut time.Duration
 }
 
-// sender carries the scheduler's batches to Redis: in one pipeline the calls that
-// renew many, and in another those that renew one. Where a call for many fails by
-// what a server says, or comes late, each of its tasks is renewed by itself: so
-// nobody is told what is wrong with another.
+// sender sends the scheduler's batches to Redis: the calls that renew many in one pipeline, and the
+// calls that renew one in another. If a call for many fails by what a server says, or comes late,
+// each of its tasks is renewed by itself, so that no task is told of an error that is another's.
 type sender struct{ e *Engine }
 
 func (s sender) Known(key string) string { return s.e.Conn.KnownNode(key) }
@@ -62,8 +61,8 @@ func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
 	s.sendAlone(ctx, node, alone)
 }
 
-// sendGroups renews each group by one call. It returns the tasks of which that did
-// not tell what became.
+// sendGroups renews each group by one call. It returns the tasks for which that call did not tell
+// the outcome.
 func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *room) (alone []Renewable) {
 	if len(groups) == 0 {
 		return nil

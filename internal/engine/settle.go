@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
-// Background runs f on a goroutine that Close waits for. It reports false, and
-// does not run f, when the Client has closed.
+// Background runs f on a goroutine that Close waits for. If the Client has closed, it does not run
+// f and reports false.
 func (e *Engine) Background(f func()) bool {
 	if !e.work.begin(true) {
 		return false
@@ -22,12 +22,12 @@ func (e *Engine) Background(f func()) bool {
 	return true
 }
 
-// Settle undoes, in the background, what a request may still do of which the
-// answer was never heard. It calls undo again and again, until one is answered
-// after the not-after of that request: from then on the request changes nothing
-// any more, and whatever it did before has been undone. undo returns the call
-// that was answered, or nil if there is nothing left to undo. limit bounds the
-// whole; past it the lease that may have been left has run out by itself.
+// Settle undoes, in the background, what a request whose reply was never heard may have done or may
+// still do. It calls undo again and again, until one is answered after that request's not-after,
+// which is in microseconds of the server's clock. From then on the request changes nothing any
+// more, and whatever it did before has been undone. undo returns the call that was answered, or nil
+// if nothing is left to undo. If undo fails, Settle logs that and gives up. limit bounds the whole
+// clean-up: after it, the lease that may have been left has run out by itself.
 func (e *Engine) Settle(notAfter int64, limit time.Duration, undo func(context.Context) (*conn.Call, error)) {
 	e.Background(func() {
 		ctx, cancel := context.WithTimeout(e.cleaning, limit)
@@ -49,7 +49,7 @@ func (e *Engine) Settle(notAfter int64, limit time.Duration, undo func(context.C
 	})
 }
 
-// Sleep waits for d. It returns ctx's error if ctx ends first.
+// Sleep waits for d. If ctx ends first, it returns ctx's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

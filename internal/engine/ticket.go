@@ -1,92 +1,93 @@
-// A place in a queue that Redis keeps.
+// The ticket: what a waiter and its requests tell each other about its place in Redis's queue.
 
 package engine
 
 import "time"
 
-// Grain is who has a place in a queue that Redis keeps.
+// Grain says who has a place in a queue that Redis keeps.
 type Grain int
 
 const (
-	// PerWaiter: everybody who waits. Each asks once when it arrives, which gives it
-	// its place. From then on only the first of a process asks, and its requests
-	// keep alive the places of those behind it, so that a process sends one heartbeat
-	// for all its waiters.
+	// PerWaiter: each waiter has a place. It asks once when it arrives, which gives it its place.
+	// From then on only the head of its process's line asks, and the head's requests keep the
+	// places of those behind it, so that a process sends one heartbeat for all its waiters.
 	PerWaiter Grain = iota
-	// PerProcess: each process has one, its seat, whoever of its waiters leads. The
-	// others ask for nothing.
+	// PerProcess: each process has one place, its seat, whichever of its waiters is the head. The
+	// waiters behind the head ask for nothing.
 	PerProcess
 )
 
-// Ticket is a waiter's place in a queue that Redis keeps, such as a lock's. A
-// place that is not kept alive, because the process died, is passed over.
+// Ticket is a waiter's place in a queue that Redis keeps, such as a lock's. A place that is not
+// kept, because the process has died, is passed over.
 //
-// The head of a process never takes a place for another, who may just be leaving:
-// one behind it whose place is gone is told to ask by itself.
+// The head never takes a place for another waiter, which may just be leaving. A waiter behind the
+// head whose place is gone is told to ask by itself.
 type Ticket struct {
 	Grain Grain
-	ID    string // where each waiter has a place
-	// Leads says that the waiter is the first of its process.
+	ID    string // the waiter's, if each waiter has a place
+	// Leads says that the waiter is the head of its line.
 	Leads bool
-	// Owner is the number of the owner that the waiter asks as: its own, or, where it
-	// leads with its process's seat, that of the seat.
+	// Owner is the number of the owner that the waiter asks as: its own, or the seat's if it leads
+	// with its process's seat.
 	Owner int64
-	// Seq is the waiter's number in the queue. Try sets it once, from the first
-	// answer; a place that was lost is taken again with it.
+	// Seq is the waiter's number in the queue. Try sets it once, from the first answer. A waiter
+	// that has lost its place takes it again with this number.
 	Seq int64
-	// Follows says that others of this process wait before this one, so that it
-	// is not to get what it finds free: their places may be lost for the moment.
+	// Follows says that other waiters of this process stand before this one. So it must not take
+	// what it finds free: the others may only have lost their places for the moment.
 	Follows bool
-	// Behind are the IDs of those whose places Try is to keep alive with its own.
+	// Behind is the IDs of the waiters whose places Try must keep together with its own.
 	Behind []string
-	// Nudge is set by Try to the IDs of those who must ask by themselves: the
-	// grant went to them, or is theirs to take, or their place is gone. If the head's own was gone, its
-	// ID is among them, and all are told.
+	// Nudge is set by Try to the IDs of the waiters that must ask by themselves: the grant went to
+	// them, or is theirs to take, or their place is gone. If the head's own place was gone, its ID
+	// is among them, and all waiters behind it are told to ask.
 	Nudge []string
 
 	// Kept is set by Try to when the last request was sent that has kept the place.
 	Kept time.Time
-	// Lasts is for how long after that it is kept, at the least, and the thing held that
-	// is handed to the waiter. 0: being handed it is not enough, it must ask.
+	// Lasts is for how long after Kept, at the least, the place is kept, and for how long the thing
+	// is held if it is handed to the waiter. 0 means that being handed it is not enough: the waiter
+	// must ask.
 	Lasts time.Duration
-	// Token, after Wait, is the token of what was handed to the waiter, without its
-	// having asked, in the place that it had Kept; 0 where Try was granted. Left is how
-	// long that was kept still, as it was told.
+	// Token, after Wait, is the token of the thing if it was handed to the waiter by a message,
+	// without a request, in the place that was last kept at Kept. It is 0 if Try was granted. Left
+	// is how much longer that place was kept, as the message said.
 	Token int64
 	Left  time.Duration
-	// Doubt is set by Try when a request was not answered that may still change
-	// something for Owner or Next, and when the place had been lost: what was handed to
-	// Owner in it may have gone to another, and the message be still to come.
+	// Doubt is set by Try if a request was not answered that may still change something for Owner
+	// or Next. It is also set if the place had been lost: what was handed to Owner in it may have
+	// gone to another since, and the message may be still to come.
 	Doubt bool
 
-	// What follows is of the grain PerProcess. Next is the number of the owner that is to have the seat once Owner is granted
-	// the thing: others wait. 0: nobody does. A Try that is granted sets it to 0 if
-	// that one got no place, and Seq to the place's number if it did.
+	// The fields from here on are for the grain PerProcess.
+	//
+	// Next is the number of the owner that is to have the seat once Owner is granted the thing,
+	// because others wait; 0 if nobody does. A Try that is granted sets Next to 0 if that owner got
+	// no place, and Seq to the place's number if it did.
 	Next int64
-	// Orphan, after Wait, is the owner of a seat that is to be given up; 0: of none.
+	// Orphan, after Wait, is the number of the owner whose seat the waiter must give up; 0: none.
 	Orphan int64
-	// Terms are the waiter's.
+	// Terms are the waiter's terms.
 	Terms Terms
-	// Reserve is how many tokens a grant is to reserve for those of this process that
-	// the thing is passed on to; and Publish the command by which Redis knows whether
-	// any but Clients of Holdfast wait, for whom there are to be none.
+	// Reserve is how many tokens a grant is to reserve for the waiters of this process that the
+	// thing is passed on to. Publish is the command that tells of releases. From it Redis knows how
+	// to find out whether others than Clients of Holdfast wait; if so, it reserves none.
 	Reserve int
 	Publish string
-	// Passed is what a holder of this process has passed on to the waiter; nil where
-	// it was Redis that granted.
+	// Passed is what a holder of this process has passed on to the waiter; nil if Redis granted it.
 	Passed any
 }
 
-// beat is how often the places behind the head are kept alive. It is shorter
-// than any poll, so that each poll does.
+// beat is how often the places behind the head are kept. It is shorter than any poll, so that each
+// poll keeps them.
 const beat = 3 * PollBound / 4
 
-// beats is how many places one request keeps alive at the most, so that Redis
-// is not kept from others for long.
+// beats is how many places one request keeps at the most, so that it does not keep Redis from
+// others for long.
 const beats = 1000
 
-// gather sets whose places the head's next request keeps alive: nobody's, most
-// of the time. It reports whether more are due.
+// gather sets whose places the head's next request keeps: most of the time none. It reports whether
+// more are due.
 func (l *lines) gather(p *place) (more bool) {
 	t, q := p.ticket, p.line
 	if t == nil {
@@ -104,7 +105,7 @@ func (l *lines) gather(p *place) (more bool) {
 	return len(q.due) > 0
 }
 
-// behind returns the IDs of those behind p.
+// behind returns the IDs of the waiters behind p.
 func (l *lines) behind(p *place) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,9 +116,8 @@ func (l *lines) behind(p *place) []string {
 	return ids
 }
 
-// follows reports whether the head of p's line is before it in Redis's queue too.
-// Of two that came at once, the one that Redis heard of first may be the second
-// to join the line.
+// follows reports whether the head of p's line is before p in Redis's queue too. Of two waiters
+// that came at once, the one that Redis heard of first may be the second to join the line.
 func (l *lines) follows(p *place) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +125,7 @@ func (l *lines) follows(p *place) bool {
 	return head == p.ticket || head.Seq <= p.ticket.Seq
 }
 
-// nudge has the place's waiter try, and then go on waiting.
+// nudge has the place's waiter try once, and then go on waiting.
 func (p *place) nudge() {
 	select {
 	case p.nudged <- struct{}{}:
@@ -133,7 +133,7 @@ func (p *place) nudge() {
 	}
 }
 
-// nudge tells those behind the head to try who must. It reports whether there were
+// nudge nudges those behind the head p that p's ticket says must ask. It reports whether there were
 // any.
 func (l *lines) nudge(p *place) (nudged bool) {
 	if p.ticket == nil || len(p.ticket.Nudge) == 0 || p.ticket.Grain == PerProcess {

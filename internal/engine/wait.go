@@ -14,66 +14,64 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// PollBound is the longest that a waiter goes without asking. Messages only make
-// it faster. It is a little more than a second, so that a process that waits in
-// vain costs Redis less than one command a second.
+// PollBound is the longest that a waiter goes without asking. Messages only make it faster. It is a
+// little more than a second, so that a process that waits in vain costs Redis less than one command
+// a second.
 const PollBound = 1250 * time.Millisecond
 
-// Verdict is what a try found.
+// Verdict is the outcome of a try.
 type Verdict struct {
 	Granted bool
-	// For is how long the grant lasts, or, where it was refused, how long the
-	// present holder's lasts; negative where it has no end.
+	// For is how long the grant lasts. If the try was refused, it is how long the present holder's
+	// grant lasts; negative if that has no end.
 	For time.Duration
 }
 
-// Waiting is what the engine must know to wait for something.
+// Waiting is what the engine needs to know to wait for something.
 type Waiting struct {
 	Kind    string // for metrics
-	Key     string // the local queue's
-	Channel string // where a release is told
-	Told    Told   // where set, asked for the channels in place of Channel, once they are needed
+	Key     string // of the line
+	Channel string // where releases are published
+	Told    Told   // if set, asked for the channels instead of Channel, once they are needed
 	Try     func(ctx context.Context) (Verdict, error)
 	Grant   Grant
-	// Weight is how much of it is asked for, where that differs from waiter to
-	// waiter: see passing. 0 where it does not.
+	// Weight is how much the waiter asks for, if waiters may ask for different amounts: see
+	// passing. 0 if they may not.
 	Weight int
-	// Group is what those who ask for different weights have in common.
+	// Group is the same for all waiters that ask for different weights of one thing.
 	Group string
-	// Ticket is the waiter's place in a queue that Redis keeps, where it keeps
-	// one: see Ticket.
+	// Ticket is the waiter's place in a queue that Redis keeps; nil if it keeps none.
 	Ticket *Ticket
-	// Marks says that a refused try leaves something in Redis, which a waiter who
-	// leaves must take away: releasing does.
+	// Marks says that a refused try leaves something in Redis. A waiter that leaves must take it
+	// away again, which a release does.
 	Marks bool
 }
 
-// Told knows where it is told that something changed.
+// Told knows the channels on which changes are published.
 type Told interface {
-	// Channels returns all of them.
+	// Channels returns all of these channels.
 	Channels() []string
 }
 
-// Grant says what a grant to the head of a line means for those behind it.
+// Grant says what a grant to the head of a line means for the waiters behind it.
 type Grant int
 
 const (
-	// Exclusive: it is gone until it is released. The next one waits to be told.
+	// Exclusive: nothing is left until the thing is released. The next waiter waits for a message.
 	Exclusive Grant = iota
-	// Shared: there may be more. The next one tries at once.
+	// Shared: there may be more. The next waiter tries at once.
 	Shared
-	// Common: it is everybody's. All who wait have it.
+	// Common: it is for everybody. All waiters have it.
 	Common
 )
 
-// Wait tries until the grant is given, the try fails, ctx ends or the Client
-// closes. It is the one loop in which Holdfast waits: try; subscribe; try again
-// whenever a message comes, a subscription is confirmed anew, the holder's lease
-// is over, or PollBound has passed.
+// Wait tries until a try is granted or fails, ctx ends, or the Client closes. It is the one loop in
+// which Holdfast waits: try; subscribe; try again whenever a message comes, a subscription is
+// confirmed anew, the holder's lease is over, or PollBound has passed.
 //
-// The waiters of one process queue for a key; only the first of them tries. A
-// wait that ctx ended matches ctx's error, and errs.Busy if the thing was found
-// held. It reports whether it had to wait.
+// The waiters of one process stand in a line for each key, and only the first of them tries. If ctx
+// ends the wait, the error matches ctx's error, and errs.Busy if the thing was found held. Wait
+// reports whether it had to wait.
 func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	first := Verdict{}
 	each := w.Ticket != nil && w.Ticket.Grain == PerWaiter
@@ -82,7 +80,7 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	}
 	switch {
 	case w.Ticket != nil && !each && e.Holds(w.Key):
-		first.For = -1 // this Client knows what Redis would say
+		first.For = -1 // this Client holds it: Redis would refuse
 	case w.Ticket != nil && !each && e.leftOpen(w.Key):
 	case each || e.lines.empty(w.Key) && e.passing.ahead(w) == nil:
 		first, err = w.Try(ctx)
@@ -100,19 +98,20 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	return true, e.gone(w, p, e.waitInLine(ctx, w, p, first))
 }
 
-// gone takes a waiter out of its line whose wait has ended so, and returns how it has.
+// gone takes a waiter whose wait has ended with err out of its line, and returns how the wait
+// ended.
 func (e *Engine) gone(w Waiting, p *place, err error) error {
 	if !e.lines.leave(p) {
 		return err
 	}
 	e.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
-	return nil // though it may have given up in the same moment
+	return nil // even if it gave up in the same moment
 }
 
-// waitInLine is Wait for one who has its place.
+// waitInLine is Wait for a waiter that has its place in the line.
 func (e *Engine) waitInLine(ctx context.Context, w Waiting, p *place, first Verdict) error {
 	if !p.leads() {
-		first = Verdict{} // too old to rely on by the time it does
+		first = Verdict{} // too old to rely on by the time it leads
 	}
 	for {
 		stage, err := p.await(ctx, e.closing)
@@ -132,11 +131,11 @@ func (e *Engine) waitInLine(ctx context.Context, w Waiting, p *place, first Verd
 	}
 }
 
-// waitAsHead is Wait for the first in line, who may have tried once already.
+// waitAsHead is Wait for the head of a line, which may have tried once already.
 func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verdict) error {
 	sub, quiet := e.lead(w, p, first)
 	if sub == nil {
-		return nil // it was passed the thing already
+		return nil // the thing was passed to it already
 	}
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
@@ -186,9 +185,9 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 	}
 }
 
-// lead has the head listen for its line, and returns for how long it need not ask;
-// nil if it has been passed the thing. While it subscribes nothing is passed to it,
-// so that nobody else leads.
+// lead has the head listen for its line, and returns for how long the head need not ask. The
+// subscription is nil if the thing has been passed to the head. While the head subscribes, nothing
+// is passed to it, so that no other waiter becomes the head.
 func (e *Engine) lead(w Waiting, p *place, first Verdict) (*pubsub.Subscription, time.Duration) {
 	l, q := &e.lines, p.line
 	l.mu.Lock()
@@ -218,11 +217,11 @@ func (w *Waiting) channels() []string {
 	return w.Told.Channels()
 }
 
-// brief is how long a waiter's question may go unanswered without a word of that, when
-// ctx ends in the middle of it.
+// brief is how long a try may go unanswered without the error saying so, if ctx ends in the middle
+// of it.
 const brief = 100 * time.Millisecond
 
-// try is w.Try for one who has been told before that the thing is held.
+// try is w.Try for a waiter that has been told before that the thing is held.
 func (e *Engine) try(ctx context.Context, w Waiting) (Verdict, error) {
 	asked := time.Now()
 	v, err := w.Try(ctx)
@@ -236,7 +235,7 @@ func (e *Engine) try(ctx context.Context, w Waiting) (Verdict, error) {
 	}
 }
 
-// pass tells those behind the head what its grant means for them.
+// pass tells the waiters behind the head what its grant means for them.
 func (e *Engine) pass(w Waiting, p *place, v Verdict) {
 	switch w.Grant {
 	case Exclusive:
@@ -247,7 +246,8 @@ func (e *Engine) pass(w Waiting, p *place, v Verdict) {
 	}
 }
 
-// park waits for whatever may have changed something.
+// park waits until something may have changed, and returns what woke it; or the error that ends the
+// wait.
 func (e *Engine) park(ctx context.Context, p *place, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
 	select {
 	case <-sub.C():
@@ -263,9 +263,9 @@ func (e *Engine) park(ctx context.Context, p *place, sub *pubsub.Subscription, t
 	}
 }
 
-// nap returns how long to sleep when the holder has left: no longer than
-// PollBound, of which a tenth is random so that processes spread out; and not
-// at all so short that waiting becomes asking.
+// nap returns how long to sleep if the present grant lasts for left; a negative left has no end. It
+// is PollBound at the most, less a random tenth of it at the most so that processes spread out. It
+// is a millisecond at the least, so that waiting does not become constant asking.
 func nap(left time.Duration) time.Duration {
 	poll := PollBound - rand.N(PollBound/10)
 	if left < 0 || left > poll {
@@ -274,7 +274,8 @@ func nap(left time.Duration) time.Duration {
 	return max(left, time.Millisecond)
 }
 
-// busy adds to why a wait ended that the thing was held.
+// busy adds to end, the reason why a wait ended, that the thing was held. It leaves errs.Closed as
+// it is.
 func busy(end error) error {
 	if errors.Is(end, errs.Closed) {
 		return end

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// work counts what Close waits for: first the calls under way, which may ask for
-// a clean-up as they are interrupted, then those clean-ups.
+// work counts what Close waits for: first the calls under way, which may ask for a clean-up when
+// they are interrupted, then those clean-ups.
 type work struct {
-	state atomic.Int64 // the count, and what may not begin
+	state atomic.Int64 // the count, and flags for what may not begin
 
 	mu   sync.Mutex
 	idle chan struct{} // closed when the count is 0 after close
@@ -24,8 +24,8 @@ const (
 	countsWork       = nothing - 1
 )
 
-// begin counts one more, unless it may not begin any more. What follows from
-// something that is counted already may begin until windUp is over.
+// begin counts one more, unless it may not begin any more. Work that follows from work that is
+// already counted may begin until windUp is over.
 func (w *work) begin(follows bool) bool {
 	for {
 		state := w.state.Load()
@@ -40,13 +40,13 @@ func (w *work) begin(follows bool) bool {
 
 func (w *work) done() {
 	if state := w.state.Add(-1); state&noCalls != 0 && state&countsWork == 0 {
-		w.mu.Lock() // somebody may wait; nobody does before close
+		w.mu.Lock() // Close may be waiting by now
 		defer w.mu.Unlock()
 		w.tell()
 	}
 }
 
-// tell tells who waits, if there is nothing left. The caller holds the mutex.
+// tell tells Close, if it waits, once nothing is left. The caller holds the mutex.
 func (w *work) tell() {
 	if w.state.Load()&countsWork == 0 && w.idle != nil {
 		close(w.idle)
@@ -57,8 +57,7 @@ func (w *work) tell() {
 // close lets no further call begin.
 func (w *work) close() { w.state.Or(noCalls) }
 
-// windUp waits, for grace at the most, until nothing is left, and then lets
-// nothing more begin.
+// windUp waits until nothing is left, for grace at the most. After that it lets nothing more begin.
 func (w *work) windUp(grace time.Duration) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -69,8 +68,8 @@ func (w *work) windUp(grace time.Duration) {
 	w.state.Or(nothing)
 }
 
-// wait waits, after windUp, until nothing is left. A call that is in the user's own
-// code by that time, as in a tracer that blocks, is left behind.
+// wait waits, after windUp, until nothing is left, but no longer than that time. A call that is in
+// the user's own code by then, as in a tracer that blocks, is left behind.
 func (w *work) wait(until time.Time) {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()

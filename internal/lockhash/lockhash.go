@@ -1,6 +1,6 @@
-// Package lockhash is the hash {holder: count} at a lock's name, as the locks
-// that keep one share it: what can happen to a hold, and what can be asked about
-// it. How a lock is granted, and what its release does, is the lock's own.
+// Package lockhash is the hash {holder: count} at a lock's name, as the locks that keep such a hash
+// share it: what can happen to a hold, and what can be asked about it. How a lock is granted, and
+// what its release does, is up to each kind of lock.
 package lockhash
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// The transitions of a hold. Each file opens with its contract.
+// The transitions of a hold. Each file begins with its contract.
 var (
 	//go:embed lua/recount.lua
 	recountSource string
@@ -32,29 +32,28 @@ var (
 	stateScript     = conn.NewScript("lock/state", stateSource, conn.Mixed)
 )
 
-// TokenLife is how long the token of a name is kept that nobody locks. It is
-// longer than any lease; without it the keys of names used once would stay for
-// ever.
+// TokenLife is how long the token of a name is kept after somebody last locked it. It is longer
+// than any lease. Without it the token keys of names that were used once would stay for ever.
 const TokenLife = 7 * 24 * time.Hour
 
-// Hash is the key where one lock's hold stands. All calls but Move are on that key
-// alone: they go on in a slot that is on the move.
+// Hash is the key of one lock's hold. All calls except Move use that key alone, so they go on in a
+// slot that is on the move.
 type Hash string
 
-// Recount is lease.Resource's.
+// Recount implements lease.Resource.
 func (h Hash) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {
 	return h.call(recountScript, owner.String(), leases, length.Milliseconds())
 }
 
-// Renew is lease.Resource's.
+// Renew implements lease.Resource.
 func (h Hash) Renew(owner lease.Owner, length time.Duration) *conn.Call {
 	return h.call(renewScript, owner.String(), length.Milliseconds())
 }
 
-// RenewMany is lease.Grouped's.
+// RenewMany implements lease.Grouped.
 func (h Hash) RenewMany() *conn.Script { return renewManyScript }
 
-// Move is lease.Movable's.
+// Move implements lease.Movable.
 func (h Hash) Move(from, to lease.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: moveScript,
@@ -63,13 +62,13 @@ func (h Hash) Move(from, to lease.Owner, length time.Duration) *conn.Call {
 	}
 }
 
-// Key is lease.Resource's.
+// Key implements lease.Resource.
 func (h Hash) Key() string { return string(h) }
 
-// TokenKey is lease.Fenced's.
+// TokenKey implements lease.Fenced.
 func (h Hash) TokenKey() string { return keys.TokenAt(string(h)) }
 
-// State asks for what ParseState understands.
+// State returns the call whose answer ParseState understands.
 func (h Hash) State() *conn.Call { return h.call(stateScript) }
 
 func (h Hash) call(s *conn.Script, args ...any) *conn.Call {

@@ -1,5 +1,4 @@
-// The queue of those who wait for a lock, and the release that hands the lock to
-// the first of them.
+// The queue of waiters for a lock, and the release that hands the lock to the first of them.
 
 package lockhash
 
@@ -30,63 +29,64 @@ var (
 	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource)
 )
 
-// Fenced returns the source of a script that grants a lock: token.lua, by which the
-// token grows, and then body.
+// Fenced returns the source of a script that grants a lock: token.lua, which makes the token grow,
+// and then body.
 func Fenced(body string) string { return tokenSource + body }
 
 // Turn says what a waiter does with a lock that it finds free.
 type Turn int
 
 const (
-	// InTurn takes it if nobody is before it in the queue.
+	// InTurn takes it if no waiter is before this one in the queue.
 	InTurn Turn = iota
-	// PlaceOnly leaves it to others of its process, who wait before it.
+	// PlaceOnly leaves it to other waiters of its process that are before this one.
 	PlaceOnly
-	// OutOfTurn takes it, whoever is before it.
+	// OutOfTurn takes it, even if other waiters are before this one.
 	OutOfTurn
 )
 
-// Queue is a lock with a queue. Plain locks and fair ones share it: it is one
-// lock, and whoever releases it hands it to the next, of either kind. What stands
-// beside the lock it works out each time: who holds many locks keeps many of these.
+// Queue is a lock with a queue. Plain locks and fair locks share it: they are the same lock, and a
+// release hands it to the next waiter, of either kind. A Queue works out each time where the keys
+// beside the lock are, because a process that holds many locks keeps many Queues.
 type Queue struct {
 	Hash
 	Engine *engine.Engine
 	*Rules
 }
 
-// Rules are how a queue is kept. Locks share them.
+// Rules say how a queue is kept. Locks share them.
 type Rules struct {
 	place     time.Duration
 	placeMS   int64 // as scripts take it
-	tokenLife int64 // likewise
+	tokenLife int64 // in ms too, as scripts take it
 	openly    int
 }
 
-// NewRules returns rules by which a place is kept for that long without being heard
-// of, and the token of a name that nobody asks for; for ever if that is 0. One
-// release in openly is left to those outside the queue, such as Java, if there are
-// any; if it is 0 none is.
+// NewRules returns Rules. place is how long a place is kept after the last request that named it.
+// tokenLife is how long the token of a name is kept after somebody last asked for it; 0 means for
+// ever. One release in openly is left to those outside the queue, such as Java, if there are any; 0
+// means that none is.
 func NewRules(place, tokenLife time.Duration, openly int) *Rules {
 	return &Rules{place: place, placeMS: place.Milliseconds(), tokenLife: tokenLife.Milliseconds(), openly: openly}
 }
 
-// TokenLife returns how long the token is kept, as scripts take it: by a pointer,
-// since a number would be copied to the heap for each call.
+// TokenLife returns how long the token is kept, in ms, as scripts take it. It returns a pointer,
+// because a number would be copied to the heap for each call.
 func (r *Rules) TokenLife() *int64 { return &r.tokenLife }
 
-// At returns where everything is.
+// At returns where the lock's keys and channels are.
 func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
 
-// Channels implements engine.Told: where all are told, where this Client is, and one
-// on which nothing is ever said, by which a release knows Clients from Java.
+// Channels implements engine.Told. It returns the channel of messages for everybody, the channel of
+// messages for this Client, and one on which nothing is ever published: a release counts its
+// subscribers to tell Clients from Java.
 func (q *Queue) Channels() []string {
 	at := q.At()
 	return []string{at.Channel, at.GrantTo(q.Engine.Client()), at.Grant}
 }
 
-// Enter asks for the lock, and takes a place in the queue if it is not to be had;
-// without a ticket none.
+// Enter returns the call that asks for the lock, and takes a place in the queue if the lock cannot
+// be had. Without a ticket it takes none.
 func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *engine.Ticket) *conn.Call {
 	place := &q.placeMS
 	if t == nil {
@@ -113,7 +113,7 @@ func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *eng
 // Keeps implements lease.Queueing.
 func (q *Queue) Keeps() time.Duration { return q.place }
 
-// Free is lease.Queueing's.
+// Free implements lease.Queueing.
 func (q *Queue) Free(owner lease.Owner, publish string) *conn.Call {
 	queue, channel := keys.QueueAt(q.Key())
 	c := q.Engine.Smalls.Get(freeScript, q.Key(), queue)
@@ -124,17 +124,17 @@ func (q *Queue) Free(owner lease.Owner, publish string) *conn.Call {
 	return &c.Call
 }
 
-// Release is lease.Resource's: it releases the lock, or leaves the queue.
+// Release implements lease.Resource: it releases the lock, or leaves the queue.
 func (q *Queue) Release(owner lease.Owner, publish string) *conn.Call {
 	return q.release(owner.String(), publish, "", "")
 }
 
-// ReleaseAnd is lease.Queueing's: Release, and others leave the queue, or join it.
+// ReleaseAnd implements lease.Queueing: it is Release, and others leave the queue or join it.
 func (q *Queue) ReleaseAnd(owner lease.Owner, publish string, leaves, joins lease.Owner) *conn.Call {
 	return q.release(owner.String(), publish, orNobody(leaves), orNobody(joins))
 }
 
-// ReleaseOf is Release for any holder, also one that is no Owner.
+// ReleaseOf is Release for any holder, even one that is not an Owner.
 func (q *Queue) ReleaseOf(holder, publish string) *conn.Call {
 	return q.release(holder, publish, "", "")
 }
@@ -150,7 +150,7 @@ func (q *Queue) release(holder, publish, leaves, joins string) *conn.Call {
 	}
 }
 
-// orNobody returns the owner as the scripts take one that need not be.
+// orNobody returns the owner as scripts take one that may be nobody: "" for the zero Owner.
 func orNobody(o lease.Owner) string {
 	if o.IsZero() {
 		return ""

@@ -1,3 +1,5 @@
+// The state of a lock in Redis, and its release by force.
+
 package lockhash
 
 import (
@@ -13,10 +15,10 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// NoExpiry is what is left of a lock that Redis holds without an expiry.
+// NoExpiry is the Remaining of a lock that Redis holds without an expiry.
 const NoExpiry time.Duration = -1
 
-// State is what Redis says of a lock.
+// State is what Redis says about a lock.
 type State struct {
 	Locked    bool
 	Remaining time.Duration // 0 if it is not locked
@@ -25,12 +27,12 @@ type State struct {
 
 // Holder is one field of the hash.
 type Holder struct {
-	ID    string // an Owner's, or what another program has put there
-	Count int    // 0 where it is no number
+	ID    string // the id of an Owner, or what another program has put there
+	Count int    // 0 if it is not a number
 }
 
-// foreign returns a field that no Mutex has, neither Holdfast's nor Redisson's, if there is
-// one: a holder is <client>:<number>, with a count.
+// foreign returns a field that no Mutex has, neither Holdfast's nor Redisson's, if there is one. A
+// holder's field is <client>:<number>, with a count.
 func (s State) foreign() (field string, found bool) {
 	for _, h := range s.Holders {
 		at := strings.LastIndexByte(h.ID, ':')
@@ -42,10 +44,10 @@ func (s State) foreign() (field string, found bool) {
 	return "", false
 }
 
-// cut returns so much of an application's own field as an error shows.
+// cut returns as much of an application's own field as an error shows: 32 bytes.
 func cut(field string) string { return field[:min(len(field), 32)] }
 
-// ParseState returns what a call made by State was answered.
+// ParseState returns the answer to a call that State made.
 func ParseState(call *conn.Call) State {
 	var s State
 	switch ttl := call.Int(2); ttl {
@@ -63,8 +65,9 @@ func ParseState(call *conn.Call) State {
 	return s
 }
 
-// Count returns how many leases a holder's count stands for: that of one to whom the
-// lock was handed is 0 until it has asked for its whole lease, or been entered again.
+// Count returns how many leases the count of a holder stands for. The count of a holder that was
+// handed the lock is 0 until it has asked for its whole lease, or has been entered again; that
+// stands for one lease.
 func Count(text string) int {
 	if text == "0" {
 		return 1
@@ -83,7 +86,7 @@ func (s State) Count(owner lease.Owner) int {
 	return 0
 }
 
-// Holder returns who holds the lock, or the zero Owner.
+// Holder returns the holder of the lock, or the zero Owner.
 func (s State) Holder() (lease.Owner, error) {
 	if len(s.Holders) == 0 {
 		return lease.Owner{}, nil
@@ -91,7 +94,7 @@ func (s State) Holder() (lease.Owner, error) {
 	return lease.ParseOwner(s.Holders[0].ID)
 }
 
-// Query asks for the state.
+// Query asks Redis for the state.
 func (h Hash) Query(ctx context.Context, e *engine.Engine) (State, error) {
 	call := h.State()
 	if err := e.Conn.Run(ctx, call); err != nil {
@@ -100,9 +103,9 @@ func (h Hash) Query(ctx context.Context, e *engine.Engine) (State, error) {
 	return ParseState(call), nil
 }
 
-// ForceRelease takes the lock from whoever holds it, by the lock's own release,
-// and ends the leases of this Client on it. It reports whether anybody held it. A hash
-// that has another field than holders is no lock, and is left as it is: errs.WrongType.
+// ForceRelease takes the lock from its holder, by the lock's own release, and ends the leases of
+// this Client on it. It reports whether anybody held it. If the hash has a field that is not a
+// holder, it is no lock: ForceRelease leaves it as it is, and the error matches errs.WrongType.
 func (h Hash) ForceRelease(ctx context.Context, e *engine.Engine, release func(holder, publish string) *conn.Call) (bool, error) {
 	s, err := h.Query(ctx, e)
 	if err != nil || !s.Locked {
@@ -116,8 +119,8 @@ func (h Hash) ForceRelease(ctx context.Context, e *engine.Engine, release func(h
 		return false, err
 	}
 	for _, holder := range s.Holders {
-		// By its id: if the reply is lost and the call sent again, whoever got
-		// the lock meanwhile keeps it.
+		// By its id: if the reply is lost and the call is sent again, a holder that got the lock in
+		// the meantime keeps it.
 		if err := e.Conn.Run(ctx, release(holder.ID, publish)); err != nil {
 			return false, err
 		}

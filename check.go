@@ -67,7 +67,7 @@ const (
 // Rights depend on the names in use and on the kinds of synchronizer. For each of names, or for
 // "holdfast" if there are none, Check locks and releases a name of its own that begins with
 // that name. There it also tries out the commands, keys and channels of every other kind. What
-// this leaves behind is gone after a second. If a kind is not allowed something that it needs,
+// this leaves behind is gone after two seconds. If a kind is not allowed something that it needs,
 // Check returns a finding of that Kind.
 //
 // Check is meant for the start of a program, and for operators.

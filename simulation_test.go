@@ -184,10 +184,10 @@ func (s *simulation) mishaps() {
 		s.feel(lasts)
 		s.deafen(p)
 		if s.one(2) {
-			p.tellLater(lasts)
-		} else {
-			time.Sleep(lasts)
+			p.mute()
 		}
+		time.Sleep(lasts)
+		p.unmute()
 		s.deafen(nil)
 	}
 }

@@ -375,17 +375,29 @@ func (h *hearing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// tellLater has the process read no message for d.
-func (p *process) tellLater(d time.Duration) {
-	quiet := make(chan struct{})
+// mute has the process read no message, until it is unmuted.
+func (p *process) mute() {
 	p.mu.Lock()
-	p.quiet = quiet
-	p.mu.Unlock()
-	time.Sleep(d)
+	defer p.mu.Unlock()
+	if p.quiet == nil {
+		p.quiet = make(chan struct{})
+	}
+}
+
+func (p *process) unmute() {
 	p.mu.Lock()
-	p.quiet = nil
-	p.mu.Unlock()
-	close(quiet)
+	defer p.mu.Unlock()
+	if p.quiet != nil {
+		close(p.quiet)
+		p.quiet = nil
+	}
+}
+
+// forget forgets what the process has sent.
+func (p *process) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = nil
 }
 
 // hangUp closes the process's ends of its connections. What it has sent still

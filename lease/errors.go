@@ -50,7 +50,7 @@ var (
 	// password, or an ACL rule.
 	ErrDenied = errs.Denied
 
-	// ErrBadArgument says that the call makes no sense as it was made. Nothing was sent.
+	// ErrBadArgument says that the call makes no sense as it was made. Nothing was changed.
 	ErrBadArgument = errs.BadArgument
 
 	// ErrUpgrade says that a reader asked for the write side of the lock that it holds, and so

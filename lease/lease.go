@@ -135,8 +135,8 @@ func (l *Lease) end() time.Time {
 
 // Extend makes the lease last at least d from now, whether it is fixed or renewed. It never
 // shortens the lease. If the lease has ended, the error matches the reason why. It matches ErrLost
-// if Redis no longer has the hold, ErrBadArgument if d is shorter than MinLease, or ctx's error if
-// ctx ends first. If the call fails and the lease has not ended, the lease lasts as long as it did
+// if Redis no longer has the hold, ErrNotReplicated if too few replicas acknowledge the new end,
+// ErrBadArgument if d is shorter than MinLease, or ctx's error if ctx ends first. If the call fails and the lease has not ended, the lease lasts as long as it did
 // before.
 func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 	if l.absent() {

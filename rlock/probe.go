@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// probeLife is how long what a probe leaves may stay: its token, and the lock if the probe is cut
-// short.
+// probeLife is how long the token of a probe stays, and half of how long its lock may stay if the
+// probe is cut short.
 const probeLife = time.Second
 
 // Probe does to a lock at a key of its own, once, everything that a Mutex does to Redis. It returns

@@ -62,7 +62,7 @@ var (
 
 // othersEmptied is the fault that some servers of a quorum are killed and, once they are
 // back, as many others emptied: what was granted meanwhile only these had beside one more.
-const othersEmptied = "servers killed, others emptied"
+const othersEmptied = "others emptied"
 
 // shutOut is the fault that the replicas of a master are cut off, and one of them is
 // promoted. It has nothing of what the master granted alone.
@@ -257,18 +257,26 @@ func (s *cluster) strike(class string, b *blow) {
 		time.Sleep(b.between(0, 2*time.Second))
 		old.Thaw()
 	case "slot moved":
+		if b.rand.IntN(2) == 0 { // a slot of the kind that has the most keys
+			key = fmt.Sprintf("rw-%d", b.rand.IntN(objectsOfAKind))
+		}
 		s.move(key, b)
 		return
 	}
 	s.set.Settle()
 }
 
-// move moves a slot, and may pause after some of its keys have moved.
+// move moves a slot. It may move some of the slot's keys one by one first, with a pause after
+// each: a lock of several keys is in two places then.
 func (s *cluster) move(key string, b *blow) {
 	m := s.set.OpenSlot(key)
-	if keys := m.Keys(); len(keys) > 0 && b.rand.IntN(2) == 0 {
-		m.MoveKeys(keys[b.rand.IntN(len(keys))])
-		time.Sleep(b.between(0, 200*time.Millisecond))
+	if b.rand.IntN(2) == 0 {
+		keys := m.Keys()
+		b.rand.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		for _, key := range keys[:min(len(keys), 3)] {
+			m.MoveKeys(key)
+			time.Sleep(b.between(0, 100*time.Millisecond))
+		}
 	}
 	m.Finish()
 }

@@ -2,7 +2,11 @@
 
 package engine
 
-import "context"
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
 
 // Turn is the result of Follow.
 type Turn struct {
@@ -40,7 +44,7 @@ func (e *Engine) Follow(ctx context.Context, kind, key string, terms Terms) (Tur
 	if !p.granted {
 		return Turn{place: p}, nil
 	}
-	e.Telemetry.Woken(kind, "turn")
+	e.Telemetry.Woken(kind, telemetry.WokenTurn)
 	passed := p.what
 	*p = place{turn: p.turn}
 	e.lines.spare.Put(p)

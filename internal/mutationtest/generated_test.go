@@ -16,9 +16,9 @@ type generator struct {
 }
 
 var (
-	programs    = generator{".", "TestRandomPrograms", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
-	simulations = generator{".", "TestSimulation", []string{"-seeds=5000", "-failfast"}}
-	quorums     = generator{"multilock", "TestQuorum_Histories", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
+	programs = generator{".", "TestRandomPrograms", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
+	queues   = generator{".", "TestRandomQueues", []string{"-rapid.checks=40000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
+	quorums  = generator{"multilock", "TestQuorum_Histories", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 )
 
 var generatedBugs = []struct {
@@ -27,12 +27,7 @@ var generatedBugs = []struct {
 }{
 	{"the heir of a fixed lease is not renewed", programs},
 	{"a renewal that was overtaken shortens a deadline", programs},
-	{"a late grant leaves the next owner of its process in the queue", simulations},
-	{"a place that the line has is given up with a late grant", simulations},
-	{"a waiter that takes over its process's place forgets the doubt about it", simulations},
-	{"a grant that came too late is given up with the place of the next", simulations},
-	{"a waiter that comes late into its line is not nudged", simulations},
-	{"a message for one behind the head is not passed on", simulations},
+	{"a waiter that comes late into its line is not nudged", queues},
 	{"a server that another quorum began with counts at once", quorums},
 }
 

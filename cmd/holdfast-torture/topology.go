@@ -136,8 +136,10 @@ func (s *servers) onlookers() []redis.UniversalClient {
 func (s *servers) strike(class string, b *blow) {
 	order := b.rand.Perm(len(s.all))
 	n := 1
-	if len(s.all) > 2 {
-		n += b.rand.IntN((len(s.all) - 1) / 2)
+	if few := (len(s.all) - 1) / 2; class == othersEmptied {
+		n = few // fewer, and enough are left that have it all
+	} else if few > 0 {
+		n += b.rand.IntN(few)
 	}
 	down := order[:n]
 	for _, i := range down {

@@ -29,7 +29,6 @@ var torturedBugs = []tortured{
 	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "which nobody had|an owner that no lane knows"},
 	{"a late acquire is executed", "-topology single -for 20s -faults 'request late'", "an owner that no lane knows"},
 	{"the deadline counts from the reply", "-topology single -for 60s", "more than Redis would give it"},
-	{"a key that has not come yet with its slot is taken for one that ran out", "-topology cluster -for 60s -faults 'slot moved'", "overlap"},
 	{"a grant that too few replicas have counts", "-topology sentinel -for 60s -faults 'replicas shut out'", "overlap"},
 	{"a server that has lost its data counts", "-topology quorum -for 60s -faults 'others emptied'", "overlap"},
 	{"a cohort has no end", "-topology single -for 20s", "turns in the crowd"},

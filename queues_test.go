@@ -1,6 +1,6 @@
-// Random queues: goroutines of two processes want one lock, and the wire of one process
-// fails, a step at a time. Whatever comes of it, two never hold the lock, tokens grow,
-// nobody waits beside a free lock for long, and nothing is left in the queue:
+// Random queues: goroutines of two processes want one lock, while the network of one process fails
+// a step at a time. Two never hold the lock, tokens grow, no waiter waits beside a free lock while
+// nothing is wrong, and no place is left in the queue:
 // go test -run TestRandomQueues -rapid.checks=10000 .
 
 package holdfast_test
@@ -44,8 +44,8 @@ type queues struct {
 	name  string
 	lock  func(c *holdfast.Client, name string, lease holdfast.LeaseOption) holdfast.Locker
 	lease time.Duration
-	p     *process    // its wire fails
-	all   [2]*process // p, and one whose wire does not
+	p     *process    // the process whose network fails
+	all   [2]*process // p, and a process whose network does not fail
 
 	waits    []*queuer
 	held     []*queuer
@@ -55,8 +55,8 @@ type queues struct {
 	idle     time.Duration // when a call was last under way, or the lock held
 
 	mu    sync.Mutex
-	felt  time.Duration // until then something that was wrong with the wire may be felt
-	deaf  time.Duration // until then p is refused
+	felt  time.Duration // until then a fault of the network may have an effect
+	deaf  time.Duration // until then the server refuses p
 	fault func(sending) redistest.Fault
 	story []string
 }
@@ -90,7 +90,7 @@ func TestRandomQueues(t *testing.T) {
 			defer func() {
 				g.over(rt)
 				if rt.Failed() {
-					all[0] = nil // the next begins with what knows of nothing
+					all[0] = nil // the next program begins with new processes
 				}
 			}()
 			rt.Repeat(g.actions(rt))
@@ -98,8 +98,8 @@ func TestRandomQueues(t *testing.T) {
 	})
 }
 
-// actions draws which there are besides those that no program does without: the fewer, the
-// deeper it goes into each.
+// actions draws the program's actions: a few that every program has, and some of the others. With
+// fewer actions a program goes deeper into each.
 func (g *queues) actions(rt *rapid.T) map[string]func(*rapid.T) {
 	all := map[string]func(*rapid.T){
 		"try": g.try, "cancel": g.cancel, "fault": g.upset, "hang up": g.hangUp, "deafen": g.deafen, "mute": g.mute, "moment": g.moment,
@@ -126,14 +126,14 @@ func (g *queues) fatal(rt *rapid.T, format string, args ...any) {
 	rt.Fatalf("%s", strings.Join(g.story, "\n"))
 }
 
-// feel notes that something is wrong with the wire for d.
+// feel notes that something is wrong with the network for d.
 func (g *queues) feel(d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.felt = max(g.felt, g.w.now()+d+afterStorm)
 }
 
-// call begins a call of a process, mostly of the one whose wire fails.
+// call begins a call of a process, mostly of the process whose network fails.
 func (g *queues) call(rt *rapid.T, what string, f func(holdfast.Locker, context.Context) (*holdfast.Lease, error)) {
 	process := max(0, rapid.IntRange(-2, 1).Draw(rt, "process"))
 	lock := g.lock(g.all[process].Client, g.name, holdfast.Renewed(g.lease))
@@ -179,7 +179,7 @@ func (g *queues) release(rt *rapid.T) {
 	synctest.Wait()
 }
 
-// giveBack releases what a call was granted.
+// giveBack releases the lease that a call was granted, on a goroutine of its own.
 func (g *queues) giveBack(c *queuer) {
 	c.done = make(chan struct{})
 	g.releases = append(g.releases, c)
@@ -194,7 +194,7 @@ func (g *queues) giveBack(c *queuer) {
 func (g *queues) upset(rt *rapid.T) {
 	late := rapid.SampledFrom([]time.Duration{20 * time.Millisecond, 700 * time.Millisecond, latest}).Draw(rt, "late")
 	held := make(chan struct{})
-	const orphan = 5 // a request that comes late, and that p has sent again meanwhile
+	const orphan = 5 // a late request, which p has sent again meanwhile on a new connection
 	i := rapid.IntRange(0, orphan).Draw(rt, "fault")
 	fault := []redistest.Fault{
 		redistest.HoldReply(held), redistest.HoldReply(held), redistest.Delay(late), redistest.CloseAfterExec, redistest.Duplicate, redistest.Delay(late),
@@ -249,7 +249,7 @@ func (g *queues) hangUp(*rapid.T) {
 	synctest.Wait()
 }
 
-// deafen has p be refused for less time than a clean-up goes on.
+// deafen makes the server refuse p, for less time than a clean-up goes on.
 func (g *queues) deafen(rt *rapid.T) {
 	lasts := time.Duration(rapid.SampledFrom([]int{100, 700, 1500}).Draw(rt, "deaf for ms")) * time.Millisecond
 	g.mu.Lock()
@@ -263,7 +263,7 @@ func (g *queues) deafen(rt *rapid.T) {
 	g.feel(lasts)
 }
 
-// mute has p read no message, or read them again.
+// mute keeps p from reading messages, or lets it read them again.
 func (g *queues) mute(*rapid.T) {
 	if g.muted() {
 		g.p.unmute()
@@ -292,7 +292,7 @@ func (g *queues) while(rt *rapid.T) {
 	}
 }
 
-// check takes in what has come of calls, and looks at what holds in every state.
+// check collects the results of calls, and checks what must be true in every state.
 func (g *queues) check(rt *rapid.T) {
 	synctest.Wait()
 	g.releases = g.ended(g.releases, func(c *queuer) {
@@ -344,14 +344,14 @@ func (g *queues) check(rt *rapid.T) {
 	}
 }
 
-// clean returns when the queue has nobody left who is gone.
+// clean returns when the clean-up after all calls must be over.
 func (g *queues) clean() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return max(g.idle+givenUp, g.felt-afterStorm+unqueued)
 }
 
-// ended takes those whose call, or release, has returned out of all.
+// ended returns all without the calls, or releases, that have returned, and hands those to took.
 func (g *queues) ended(all []*queuer, took func(*queuer)) []*queuer {
 	return slices.DeleteFunc(all, func(c *queuer) bool {
 		select {
@@ -364,7 +364,7 @@ func (g *queues) ended(all []*queuer, took func(*queuer)) []*queuer {
 	})
 }
 
-// prompt fails the program if one has waited beside a free lock while nothing was wrong.
+// prompt fails the program if a call has waited beside a free lock while nothing was wrong.
 func (g *queues) prompt(rt *rapid.T) {
 	g.mu.Lock()
 	calm := g.felt
@@ -379,7 +379,7 @@ func (g *queues) prompt(rt *rapid.T) {
 	}
 }
 
-// over ends the program: all goes well again, and nothing is left in Redis.
+// over ends the program: the network works again, all calls end, and nothing is left in Redis.
 func (g *queues) over(rt *rapid.T) {
 	g.mu.Lock()
 	g.deaf, g.fault = 0, nil
@@ -414,7 +414,7 @@ func (g *queues) over(rt *rapid.T) {
 	}
 }
 
-// wantNoQueue fails the program if a place in the queue is kept still.
+// wantNoQueue fails the program if Redis still keeps a place in the queue.
 func (g *queues) wantNoQueue(rt *rapid.T) {
 	key := "holdfast_lock_alive:{" + g.name + "}"
 	places, err := g.w.mini.SortedSet(key)

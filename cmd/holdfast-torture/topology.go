@@ -60,12 +60,13 @@ var (
 	}
 )
 
-// othersEmptied is the fault that some servers of a quorum are killed and, once they are
-// back, as many others emptied: what was granted meanwhile only these had beside one more.
+// othersEmptied is the fault that some servers of a quorum are killed and, once they are back with
+// their data, as many others are emptied. A grant made in between has lost all but one of its
+// servers then.
 const othersEmptied = "others emptied"
 
-// shutOut is the fault that the replicas of a master are cut off, and one of them is
-// promoted. It has nothing of what the master granted alone.
+// shutOut is the fault that a master's replicas are cut off, and one of them is promoted. The new
+// master knows nothing of what the old one granted in between.
 const shutOut = "replicas shut out"
 
 // replicasOf is how many replicas each master has. If fewer of them have to confirm a grant, a
@@ -137,7 +138,7 @@ func (s *servers) strike(class string, b *blow) {
 	order := b.rand.Perm(len(s.all))
 	n := 1
 	if few := (len(s.all) - 1) / 2; class == othersEmptied {
-		n = few // fewer, and enough are left that have it all
+		n = few // with fewer, a majority would still have the grant
 	} else if few > 0 {
 		n += b.rand.IntN(few)
 	}
@@ -259,7 +260,7 @@ func (s *cluster) strike(class string, b *blow) {
 		time.Sleep(b.between(0, 2*time.Second))
 		old.Thaw()
 	case "slot moved":
-		if b.rand.IntN(2) == 0 { // a slot of the kind that has the most keys
+		if b.rand.IntN(2) == 0 { // RWMutex has the most keys in one slot
 			key = fmt.Sprintf("rw-%d", b.rand.IntN(objectsOfAKind))
 		}
 		s.move(key, b)
@@ -268,15 +269,15 @@ func (s *cluster) strike(class string, b *blow) {
 	s.set.Settle()
 }
 
-// move moves a slot. It may move some of the slot's keys one by one first, with a pause after
-// each: a lock of several keys is in two places then.
+// move moves a slot. Half of the time it first moves up to three of the slot's keys one by one, with
+// a pause after each, so that a lock of several keys is on two servers meanwhile.
 func (s *cluster) move(key string, b *blow) {
 	m := s.set.OpenSlot(key)
 	if b.rand.IntN(2) == 0 {
 		keys := m.Keys()
 		b.rand.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-		for _, key := range keys[:min(len(keys), 3)] {
-			m.MoveKeys(key)
+		for _, one := range keys[:min(len(keys), 3)] {
+			m.MoveKeys(one)
 			time.Sleep(b.between(0, 100*time.Millisecond))
 		}
 	}

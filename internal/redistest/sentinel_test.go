@@ -68,7 +68,7 @@ func TestSentinelReplacesAFrozenMaster(t *testing.T) {
 	s.Settle()
 }
 
-// What a master takes whose replicas are shut out is forgotten by a failover.
+// A failover forgets the writes that a master took while its replicas were shut out.
 func TestReplicasThatAreShutOutMissWhatTheirMasterTakes(t *testing.T) {
 	t.Parallel()
 	s, c := deployment(t)

@@ -277,13 +277,12 @@ func (p *Proc) removeData() {
 	}
 }
 
-// asFollower has a server follow others as a user of its own, so that its master can shut
-// it out without a word to anybody else.
+// asFollower makes a server replicate as a user of its own, so that its master can shut out that
+// user and no other.
 var asFollower = []string{"--masteruser", "follower", "--masterauth", "none", "--user", "follower", "on", "nopass", "~*", "&*", "+@all"}
 
-// ShutOutFollowers cuts the server's replicas off, and does not let them come back until
-// [Proc.LetInFollowers]: what it takes from now on reaches none of them. It is for the
-// nodes of [Sentinel].
+// ShutOutFollowers cuts off the server's replicas until [Proc.LetInFollowers]: no write that the
+// server takes meanwhile reaches any of them. It works for the nodes of [Sentinel].
 func (p *Proc) ShutOutFollowers() {
 	p.t.Helper()
 	p.mustDo("ACL", "SETUSER", "follower", "off")

@@ -26,14 +26,8 @@ const (
 	// steady is how many of the contenders are never killed. Only these use objects that a dead
 	// process would keep from the others for good.
 	steady = 2
-	// lanesOfAKind is how many lanes each contender has for each kind.
+	// lanesOfAKind is how many lanes each contender has for each kind, times the run's width.
 	lanesOfAKind = 2
-	// One more lane of each kind sits, and another one pokes the sitters.
-	sitterNumber = lanesOfAKind
-	pokerNumber  = lanesOfAKind + 1
-	// One more lane of crowdKind tries, and the lanes from crowdNumber on are its crowd.
-	trierNumber = lanesOfAKind + 2
-	crowdNumber = lanesOfAKind + 3
 
 	childName = "contender"
 	envOrders = "HOLDFAST_TORTURE"
@@ -55,6 +49,7 @@ type orders struct {
 	Seed      uint64
 	Kinds     []string
 	Lease     time.Duration
+	Width     int
 	Replicas  int
 	Referee   string
 	Epoch     int64
@@ -112,28 +107,15 @@ func (o orders) obey(c *redistest.ChildContext) error {
 	epoch.Store(o.Epoch)
 	errs := make(chan error, 100)
 	var lanes sync.WaitGroup
-	begin := func(kind string, number int) {
-		l, err := o.lane(kind, number, clients, &epoch)
+	begin := func(kind, role string, run func(*lane, context.Context) error) {
+		l, err := o.lane(kind, role, clients, &epoch)
 		if err != nil {
 			errs <- err
 			return
 		}
 		lanes.Go(func() {
 			defer l.conn.Close()
-			run := l.run
-			switch {
-			case kind == "latch":
-				run = func(ctx context.Context) error { return l.runLatches(ctx, o.Leads && number == 0) }
-			case number == sitterNumber:
-				run = l.runSitter
-			case number == pokerNumber:
-				run = func(ctx context.Context) error { return l.runPoker(ctx, o.Processes) }
-			case number == trierNumber:
-				run = l.runTrier
-			case number >= crowdNumber:
-				run = l.runCrowd
-			}
-			if err := run(ctx); err != nil && c.Err() == nil {
+			if err := run(l, ctx); err != nil && c.Err() == nil {
 				errs <- err
 			}
 		})
@@ -142,17 +124,24 @@ func (o orders) obey(c *redistest.ChildContext) error {
 		if !rules[kind].owned && !o.Steady {
 			continue
 		}
-		for number := range lanesOfAKind {
-			begin(kind, number)
+		if kind == "latch" {
+			for number := range latchLanes / steady {
+				leads := o.Leads && number == 0
+				begin(kind, fmt.Sprint(number), func(l *lane, ctx context.Context) error { return l.runLatches(ctx, leads) })
+			}
+			continue
+		}
+		for number := range lanesOfAKind * o.Width {
+			begin(kind, fmt.Sprint(number), (*lane).run)
 		}
 		if rules[kind].owned {
-			begin(kind, sitterNumber)
-			begin(kind, pokerNumber)
+			begin(kind, "sitter", (*lane).runSitter)
+			begin(kind, "poker", func(l *lane, ctx context.Context) error { return l.runPoker(ctx, o.Processes) })
 		}
 		if kind == crowdKind {
-			begin(kind, trierNumber)
+			begin(kind, "trier", (*lane).runTrier)
 			for number := range crowdLanes + o.Ground.Crowd {
-				begin(kind, crowdNumber+number)
+				begin(kind, fmt.Sprint("crowd", number), (*lane).runCrowd)
 			}
 		}
 	}
@@ -188,18 +177,19 @@ func listen(c *redistest.ChildContext, epoch *atomic.Int64, names *resolver) {
 }
 
 // lane makes a lane, with a connection to the referee.
-func (o orders) lane(kind string, number int, clients []*holdfast.Client, epoch *atomic.Int64) (*lane, error) {
+func (o orders) lane(kind, role string, clients []*holdfast.Client, epoch *atomic.Int64) (*lane, error) {
 	conn, err := net.Dial("unix", o.Referee)
 	if err != nil {
 		return nil, err
 	}
-	name := fmt.Sprintf("%s.%s.%d", o.Name, kind, number)
+	name := fmt.Sprintf("%s.%s.%s", o.Name, kind, role)
 	place, _, _ := strings.Cut(o.Name, "+")
 	return &lane{
 		line:  newLine(conn),
 		place: place,
 		name:  name,
 		kind:  kind,
+		names: objectsOfAKind * o.Width,
 		ways:  ways{clients: clients, lease: o.Lease},
 		rand:  newRand(o.Seed, name),
 		epoch: epoch,

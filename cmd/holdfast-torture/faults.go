@@ -57,7 +57,7 @@ const unresolved = "names not resolved"
 var brief = []string{"connections cut", "replies trickle", "scripts flushed", subscribersKilled, "slot moved"}
 
 // The series of faults run beside each other. Each pauses for this long on average between the
-// end of a fault and the beginning of the next.
+// end of a fault and the beginning of the next, times the run's Pauses.
 const (
 	betweenWire       = 100 * time.Millisecond
 	betweenContenders = 800 * time.Millisecond
@@ -136,6 +136,7 @@ func (s *soak) series(ctx context.Context, name string, classes []string, pause 
 	r := newRand(s.config.Seed, name)
 	slices.Sort(classes)
 	r.Shuffle(len(classes), func(i, j int) { classes[i], classes[j] = classes[j], classes[i] })
+	pause = time.Duration(float64(pause) * s.config.Pauses)
 	for n := 0; ; n++ {
 		timer := time.NewTimer(pause/2 + time.Duration(r.Int64N(int64(pause))))
 		select {

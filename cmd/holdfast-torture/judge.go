@@ -344,12 +344,12 @@ func (v *verdict) enough(s *soak) {
 			v.violate("no %s was ever granted", kind)
 		}
 	}
-	least := int(took.Seconds() * leastFaults)
+	least := int(took.Seconds() * leastFaults / s.config.Pauses)
 	if len(s.config.Faults) > 0 && v.Faults < least {
 		v.violate("%d faults are too few to tell anything, want %d", v.Faults, least)
 	}
 	// Each of the series begins with each class once.
-	if took < 90*time.Second {
+	if took.Seconds() < 90*s.config.Pauses {
 		return
 	}
 	for _, class := range s.config.Faults {

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// objectsOfAKind is how many names the lanes of a kind contend for.
+// objectsOfAKind is how many names the lanes of a kind contend for, times the run's width.
 const objectsOfAKind = 2
 
 type lane struct {
 	*line
 	place string // the place of its process in the crew
-	name  string // process.kind.number
+	name  string // process.kind.role
 	kind  string
+	names int // that the lanes of the kind contend for
 	ways  ways
 	rand  *rand.Rand
 	epoch *atomic.Int64 // part of the names of objects without leases
@@ -38,7 +39,7 @@ func (l *lane) run(ctx context.Context) error {
 // turn is one attempt to hold something and, if it is granted, the hold. It returns
 // an error if the referee cannot be reached.
 func (l *lane) turn(ctx context.Context) error {
-	object := fmt.Sprintf("%s-%d", l.kind, l.rand.IntN(objectsOfAKind))
+	object := fmt.Sprintf("%s-%d", l.kind, l.rand.IntN(l.names))
 	if !rules[l.kind].owned {
 		object += fmt.Sprintf(".%d", l.epoch.Load())
 	}

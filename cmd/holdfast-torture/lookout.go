@@ -45,25 +45,25 @@ type watched struct {
 	agree int
 }
 
-// newLookout starts to look at all exclusive objects of the kinds, until ctx ends.
-func newLookout(ctx context.Context, t testing.TB, kinds []string, processes int, nodes []*redistest.Proc) *lookout {
+// newLookout starts to look at all exclusive objects of the run, until ctx ends.
+func newLookout(ctx context.Context, t testing.TB, c config, nodes []*redistest.Proc) *lookout {
 	t.Helper()
 	l := &lookout{
 		locks: map[string]keys.FairLock{}, seen: map[string][]glimpse{},
 		told: map[string]changes{}, stands: map[string][]stand{},
 	}
-	for _, kind := range kinds {
+	for _, kind := range c.Kinds {
 		if rules[kind].capacity != 1 {
 			continue
 		}
-		for n := range objectsOfAKind {
+		for n := range c.names() {
 			l.watch(t, kind, fmt.Sprintf("%s-%d", kind, n), len(nodes))
 		}
 		if kind == crowdKind {
 			l.watch(t, kind, crowded, len(nodes))
 			l.watch(t, kind, tried, len(nodes))
 		}
-		for place := range processes {
+		for place := range c.Processes {
 			l.watch(t, kind, seat(kind, fmt.Sprint(place)), len(nodes))
 		}
 	}

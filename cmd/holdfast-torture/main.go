@@ -34,6 +34,8 @@ type config struct {
 	Replicas  int
 	Lease     time.Duration
 	Processes int
+	Width     int     // multiplies the lanes and the names of each kind
+	Pauses    float64 // multiplies the pauses between faults
 
 	Report string // a directory, or empty
 	Quiet  bool
@@ -89,6 +91,8 @@ func parse(args []string) (config, error) {
 	flags.IntVar(&c.Replicas, "replicas", -1, "of the tier on sentinel and cluster; default all of them: with fewer a failover is not promised to keep grants")
 	flags.DurationVar(&c.Lease, "lease", 2*time.Second, "of each hold")
 	flags.IntVar(&c.Processes, "processes", 4, "that contend, at least 2")
+	flags.IntVar(&c.Width, "width", 1, "multiplies the lanes and the names of each kind, for more grants a second")
+	flags.Float64Var(&c.Pauses, "pauses", 1, "multiplies the pauses between faults, for more grants a fault")
 	flags.StringVar(&c.Report, "report", "", "directory to write the report to, as JSON and Markdown")
 	flags.BoolVar(&c.Quiet, "quiet", false, "no progress line")
 	if err := flags.Parse(args); err != nil {
@@ -104,6 +108,9 @@ func parse(args []string) (config, error) {
 	if c.Processes < 2 {
 		return c, errors.New("-processes: at least 2")
 	}
+	if c.Width < 1 || c.Pauses <= 0 {
+		return c, errors.New("-width and -pauses: at least 1, and more than 0")
+	}
 	all := groundsOf(c.Topology)
 	if !slices.Contains(all, *ground) {
 		return c, fmt.Errorf("-ground: %q is none of %s", *ground, strings.Join(all, ", "))
@@ -116,6 +123,9 @@ func parse(args []string) (config, error) {
 	c.Faults, err = chosen("faults", *faults, classesOf(c.Topology))
 	return c, err
 }
+
+// names is how many names the lanes of each kind contend for.
+func (c config) names() int { return objectsOfAKind * c.Width }
 
 // chosen returns the elements of all that the flag names.
 func chosen(flag, names string, all []string) ([]string, error) {

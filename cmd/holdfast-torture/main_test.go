@@ -31,6 +31,8 @@ func TestTheCommandLine(t *testing.T) {
 		{"-topology", "quorum", "-kinds", "mutex"},
 		{"-topology", "single", "-faults", "slot moved"},
 		{"-processes", "1"},
+		{"-width", "0"},
+		{"-pauses", "0"},
 	} {
 		if c, err := parse(args); err == nil {
 			t.Errorf("%v is taken for %+v", args, c)

@@ -332,6 +332,7 @@ func TestARunThatTriedTooLittleFails(t *testing.T) {
 	long := 2 * time.Minute
 	s := &soak{began: time.Unix(0, 0), ended: time.Unix(0, 0).Add(long), warming: time.Second, warm: tally{grants: 1000}}
 	s.config.Kinds, s.config.Faults = []string{"mutex"}, []string{"reply lost"}
+	s.config.Pauses = 1
 	for _, tc := range []struct {
 		name           string
 		grants, faults int

@@ -127,7 +127,7 @@ func (s *soak) newReport() *report {
 		Took:          duration(s.ended.Sub(s.began)),
 		Server:        s.serverVersion(),
 		Machine:       fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()),
-		Contended:     fmt.Sprintf("%d processes x %d lanes for each kind, on %d names for each, leases of %v", c.Processes, lanesOfAKind, objectsOfAKind, c.Lease),
+		Contended:     fmt.Sprintf("%d processes x %d lanes for each kind, on %d names for each, leases of %v", c.Processes, lanesOfAKind*c.Width, c.names(), c.Lease),
 		Grants:        s.referee.grants,
 		Kinds:         map[string]*kindReport{},
 		Refused:       s.referee.refused,
@@ -153,6 +153,12 @@ func (c config) command() string {
 		text += " -faults none"
 	} else if !slices.Equal(c.Faults, classesOf(c.Topology)) {
 		text += " -faults '" + strings.Join(c.Faults, ",") + "'"
+	}
+	if c.Width != 1 {
+		text += fmt.Sprintf(" -width %d", c.Width)
+	}
+	if c.Pauses != 1 {
+		text += fmt.Sprintf(" -pauses %v", c.Pauses)
 	}
 	if c.Grants > 0 || c.Count > 0 {
 		text += fmt.Sprintf(" -grants %d -faults-count %d -limit %v", c.Grants, c.Count, c.Limit)

@@ -48,12 +48,12 @@ func run(t testing.TB, c config) *report {
 	s.referee = newReferee(t)
 	s.began = time.Now()
 	s.crew = newCrew(t, c.Processes, orders{
-		Seed: c.Seed, Kinds: c.Kinds, Lease: c.Lease, Replicas: c.Replicas,
+		Seed: c.Seed, Kinds: c.Kinds, Lease: c.Lease, Width: c.Width, Replicas: c.Replicas,
 		Referee: s.referee.addr(), Processes: c.Processes, Topology: c.Topology, Ground: ground,
 		Addrs: s.topology.addrs(), Routes: s.topology.network().routes,
 	}, s.log)
 	looking, enough := context.WithCancel(context.Background())
-	s.lookout = newLookout(looking, t, c.Kinds, c.Processes, s.topology.nodes())
+	s.lookout = newLookout(looking, t, c, s.topology.nodes())
 	s.contend()
 	problems := s.crew.dismiss()
 	s.ended = time.Now()
@@ -140,7 +140,7 @@ func (s *soak) counts() []string {
 	defer cancel()
 	var problems []string
 	for _, kind := range s.config.Kinds {
-		for n := range objectsOfAKind {
+		for n := range s.config.names() {
 			name := fmt.Sprintf("%s-%d", kind, n)
 			var available func(c *holdfast.Client) (int, error)
 			switch kind {

@@ -99,7 +99,7 @@ func newTopology(t testing.TB, c config, ways []redistest.Way) topology {
 		return &sentinel{t: t, set: s, net: newNetwork(t, ways, append(s.Replicas(), s.Master())...)}
 	case "cluster":
 		s := redistest.Cluster(t, 3, 1, aof...)
-		return &cluster{t: t, set: s, net: newNetwork(t, ways, s.Nodes()...)}
+		return &cluster{t: t, set: s, net: newNetwork(t, ways, s.Nodes()...), names: c.names()}
 	}
 	t.Fatalf("no topology is called %q", c.Topology)
 	return nil
@@ -215,9 +215,10 @@ func (s *sentinel) strike(class string, b *blow) {
 
 // cluster is three masters with a replica each.
 type cluster struct {
-	t   testing.TB
-	set *redistest.ClusterSet
-	net *network
+	t     testing.TB
+	set   *redistest.ClusterSet
+	net   *network
+	names int // of each kind
 }
 
 func (s *cluster) network() *network        { return s.net }
@@ -241,7 +242,7 @@ func (s *cluster) onlookers() []redis.UniversalClient {
 
 func (s *cluster) strike(class string, b *blow) {
 	kinds := kindsOf("cluster")
-	key := fmt.Sprintf("%s-%d", kinds[b.rand.IntN(len(kinds))], b.rand.IntN(objectsOfAKind))
+	key := fmt.Sprintf("%s-%d", kinds[b.rand.IntN(len(kinds))], b.rand.IntN(s.names))
 	switch class {
 	case "failover planned":
 		s.set.Failover(key)
@@ -261,7 +262,7 @@ func (s *cluster) strike(class string, b *blow) {
 		old.Thaw()
 	case "slot moved":
 		if b.rand.IntN(2) == 0 { // RWMutex has the most keys in one slot
-			key = fmt.Sprintf("rw-%d", b.rand.IntN(objectsOfAKind))
+			key = fmt.Sprintf("rw-%d", b.rand.IntN(s.names))
 		}
 		s.move(key, b)
 		return

@@ -4,7 +4,6 @@ package holdfast_test
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"regexp"
@@ -240,11 +239,10 @@ var rowOf = map[string]string{
 	"multi": "FairMutex", // and a Mutex, which needs less
 }
 
-func TestConformance_TLSWithFewRights(t *testing.T) {
+func TestConformance_FewRights(t *testing.T) {
 	t.Parallel()
 	every, of := documentedRights(t)
-	authority := redistest.NewAuthority(t)
-	s, addr := redistest.TLSServer(t, authority)
+	s := redistest.Server(t)
 	conform(t, realSlots, func(t *testing.T, kind string) lockertest.Redis {
 		rules := of[rowOf[kind]]
 		if len(rules) == 0 {
@@ -252,9 +250,7 @@ func TestConformance_TLSWithFewRights(t *testing.T) {
 		}
 		as := user(t, s, kind, slices.Concat(every, rules)...)
 		return reached(s.Admin(), func(t testing.TB) redis.UniversalClient {
-			return s.Client(t, as, func(o *redis.Options) {
-				o.Addr, o.TLSConfig = addr, &tls.Config{RootCAs: authority.Trust}
-			})
+			return s.Client(t, as)
 		})
 	})
 	denied, err := s.Admin().Do(t.Context(), "acl", "log").Result()

@@ -36,7 +36,7 @@ type ground struct {
 	quick   bool
 }
 
-const everyTopology = "^TestConformance_(Standalone|Replicated|Sentinel|Cluster|TLSWithFewRights)$"
+const everyTopology = "^TestConformance_(Standalone|Replicated|Sentinel|Cluster|FewRights)$"
 
 var topologies = []string{"-topology single", "-topology sentinel", "-topology cluster", "-topology quorum"}
 
@@ -183,14 +183,18 @@ func heading() string {
 	if err != nil {
 		commit = []byte("unknown")
 	}
+	long := ""
+	if os.Getenv("HOLDFAST_LONG") == "1" {
+		long = "HOLDFAST_LONG=1 "
+	}
 	return fmt.Sprintf(`# Grounds
 
 The conformance suite, and 20 s of torture with all faults, on each ground. Repeat it with
 
-    HOLDFAST_LONG=1 go test -count=1 -timeout 2h ./internal/groundtest -grounds=%s -v
+    %sgo test -count=1 -timeout 2h -v ./internal/groundtest -grounds=%s
 
-Commit %s, %s UTC. Without HOLDFAST_LONG=1 the suite tries one kind of lock on each ground that is
-not a server's make.
+Commit %s, %s UTC. With HOLDFAST_LONG=1 the suite tries every kind of lock on every ground. Without
+it, it tries one kind on the grounds that are not a server's make.
 
-`, *which, strings.TrimSpace(string(commit)), time.Now().UTC().Format("2006-01-02 15:04"))
+`, long, *which, strings.TrimSpace(string(commit)), time.Now().UTC().Format("2006-01-02 15:04"))
 }

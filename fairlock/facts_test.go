@@ -4,7 +4,9 @@ package fairlock
 
 import (
 	"testing"
+	"time"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/doctest"
 )
 
@@ -14,4 +16,12 @@ func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, queueLease, "docs/fairlock.md", "passed over {} after it was last heard of", "what is left of the {}")
 	doctest.Says(t, queueLease, "docs/redisson-interop.md", "(a `FairMutex`: {})")
 	doctest.Says(t, queueLease, "fairlock/fairlock.go", "heard of it for {}")
+}
+
+// A late request may make a place anew that was lost. So a message that is believed must be from a
+// place that was kept after the last such request could come.
+func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
+	if slack := 100 * time.Millisecond; queueLease/2 < conn.Window+slack {
+		t.Errorf("a place is kept for %v, and a request may be late by %v", queueLease, conn.Window)
+	}
 }

@@ -4,7 +4,9 @@ package rlock
 
 import (
 	"testing"
+	"time"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/doctest"
 )
 
@@ -13,4 +15,12 @@ func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, queueLease, "docs/keyspace.md", "{} for a Mutex")
 	doctest.Says(t, queueLease, "docs/architecture.md", "lapses {} after it was last kept")
 	doctest.Says(t, queueLease, "docs/redisson-interop.md", "keeps it for {} at the most")
+}
+
+// A late request may make a place anew that was lost. So a message that is believed must be from a
+// place that was kept after the last such request could come.
+func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
+	if slack := 100 * time.Millisecond; queueLease/2 < conn.Window+slack {
+		t.Errorf("a place is kept for %v, and a request may be late by %v", queueLease, conn.Window)
+	}
 }

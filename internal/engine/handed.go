@@ -53,7 +53,10 @@ func (p *place) nudgeBehind(owner int64) {
 // enough reports whether a thing that was handed over is the waiter's for long enough. kept is when
 // the waiter's place was last kept. left is how much longer Redis kept the place when it sent the
 // message. It is not enough if Redis knows of less time than the waiter does. That happens with a
-// replica that was promoted without the last request that kept the place.
+// replica that was promoted without the last request that kept the place. It is not enough either
+// in the second half of the time for which the place is kept. A late request may have made the place
+// anew after a hand-over that has lapsed, so that the waiter did not hear that its place was lost.
+// But such a request came within conn.Window, and half of that time is longer.
 func (t *Ticket) enough(kept time.Time, left time.Duration) bool {
 	now := time.Now()
 	age := max(now.Sub(kept), now.Round(0).Sub(kept.Round(0))) // the machine may have slept

@@ -112,7 +112,7 @@ func (g ground) run(t *testing.T, rows *bytes.Buffer) {
 	passed := g.conformance(t, env)
 	runs := g.torture
 	if len(runs) == 0 {
-		fmt.Fprintf(rows, "| %s | %s | | %d | | | | | | %v |\n", g.name, cmp.Or(g.server, "usual"), passed, time.Since(began).Round(time.Second))
+		fmt.Fprintf(rows, "| %s | %s | none | %d | | | | | | %v |\n", g.name, cmp.Or(g.server, "usual"), passed, time.Since(began).Round(time.Second))
 	}
 	for i, args := range runs {
 		r := g.tortured(t, env, args)
@@ -193,8 +193,8 @@ The conformance suite, and 20 s of torture with all faults, on each ground. Repe
 
     %sgo test -count=1 -timeout 2h -v ./internal/groundtest -grounds=%s
 
-Commit %s, %s UTC. With HOLDFAST_LONG=1 the suite tries every kind of lock on every ground. Without
-it, it tries one kind on the grounds that are not a server's make.
+Commit %s, %s UTC. With HOLDFAST_LONG=1 the suite tries every kind of lock on every
+ground. Without it, it tries one kind on the grounds that are not a server's make.
 
 `, long, *which, strings.TrimSpace(string(commit)), time.Now().UTC().Format("2006-01-02 15:04"))
 }

@@ -13,4 +13,8 @@
 // that nothing is held for nobody, and no place kept, once a clean-up is over. Each
 // rule of the protocol can be left out. Then the model must show what goes wrong, or
 // it would show nothing.
+//
+// A second model, in line_test.go, is of what the first leaves out: one process whose waiters
+// take turns in one place of the queue, the seat. It shows which messages they may believe, and
+// what a clean-up must give up.
 package modeltest

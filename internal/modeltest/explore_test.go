@@ -1,4 +1,4 @@
-// The explorer: every world that can be reached, breadth first.
+// The explorer: every world of a model that can be reached, breadth first.
 
 package modeltest
 
@@ -7,6 +7,20 @@ import (
 	"slices"
 	"strings"
 )
+
+// model is what can be explored. W is one of its worlds.
+type model[W comparable] interface {
+	begin() W
+	// next calls visit with every world that may follow w, and with what is wrong with the step
+	// that leads there, if the step itself is.
+	next(w *W, visit func(s step, to W, wrong string))
+	// alike returns one world for all that differ in nothing that matters.
+	alike(w W) W
+	// wrong says what is wrong with a world, "" if nothing is.
+	wrong(w *W) string
+	// summary is what there is to see of a world.
+	summary(w *W) string
+}
 
 // found is what an exploration has come to.
 type found struct {
@@ -17,16 +31,16 @@ type found struct {
 
 // explore visits every world that can be reached, up to limit of them, and ends
 // with the first that is wrong.
-func (r *rules) explore(limit int) found {
+func explore[W comparable](r model[W], limit int) found {
 	begin := r.begin()
-	seen := map[world]struct{}{begin: {}}
-	worlds, from := []world{begin}, []int32{-1}
+	seen := map[W]struct{}{begin: {}}
+	worlds, from := []W{begin}, []int32{-1}
 	for i := 0; i < len(worlds); i++ {
 		here := worlds[i]
-		var bad *world
+		var bad *W
 		var why string
-		r.next(&here, func(_ step, to world, wrong string) {
-			to = to.canonical(r)
+		r.next(&here, func(_ step, to W, wrong string) {
+			to = r.alike(to)
 			if bad != nil {
 				return
 			}
@@ -43,7 +57,7 @@ func (r *rules) explore(limit int) found {
 			}
 		})
 		if bad != nil {
-			return found{len(worlds), why, r.trace(worlds, from, i, *bad)}
+			return found{len(worlds), why, trace(r, worlds, from, i, *bad)}
 		}
 		if len(worlds) > limit {
 			return found{len(worlds), "there are more states than the limit", ""}
@@ -54,8 +68,8 @@ func (r *rules) explore(limit int) found {
 
 // trace tells the way to a world in words. It goes the way once more, so that
 // each client keeps its letter.
-func (r *rules) trace(worlds []world, from []int32, last int, bad world) string {
-	way := []world{bad}
+func trace[W comparable](r model[W], worlds []W, from []int32, last int, bad W) string {
+	way := []W{bad}
 	for i := int32(last); i > 0; i = from[i] {
 		way = append(way, worlds[i])
 	}
@@ -65,10 +79,10 @@ func (r *rules) trace(worlds []world, from []int32, last int, bad world) string 
 	here := r.begin()
 	for n, target := range way {
 		found := false
-		r.next(&here, func(s step, to world, wrong string) {
+		r.next(&here, func(s step, to W, wrong string) {
 			// The last step is told by what is wrong with it: its world may be reached
 			// by others as well.
-			if found || to.canonical(r) != target || n == len(way)-1 && wrong == "" && r.wrong(&to) == "" {
+			if found || r.alike(to) != target || n == len(way)-1 && wrong == "" && r.wrong(&to) == "" {
 				return
 			}
 			found, here = true, to
@@ -77,29 +91,4 @@ func (r *rules) trace(worlds []world, from []int32, last int, bad world) string 
 		})
 	}
 	return text.String()
-}
-
-// summary is what there is to see of a world.
-func (r *rules) summary(w *world) string {
-	var parts []string
-	for m := range r.members {
-		if c := w.holder(m); c >= 0 {
-			parts = append(parts, fmt.Sprintf("server %d: %c for %d", m+1, 'A'+c, w.members[m].ttl))
-		}
-	}
-	for c := range r.clients {
-		who := &w.clients[c]
-		if who.phase != inside {
-			continue
-		}
-		state := fmt.Sprintf("%c is in, token %d, valid", 'A'+c, who.token)
-		for m := range r.members {
-			state += fmt.Sprintf(" %d", who.links[m].valid)
-		}
-		if who.paused {
-			state += ", paused"
-		}
-		parts = append(parts, state)
-	}
-	return strings.Join(parts, "; ")
 }

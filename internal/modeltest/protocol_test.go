@@ -73,7 +73,7 @@ func TestNothingGoesWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			began := time.Now()
-			f := r.explore(limit)
+			f := explore[world](&r, limit)
 			t.Logf("%d states in %.1f s", f.states, time.Since(began).Seconds())
 			if f.wrong != "" {
 				t.Fatalf("%s:\n%s", f.wrong, f.trace)
@@ -129,7 +129,75 @@ func TestEachRuleIsNeeded(t *testing.T) {
 				t.Skip("too far to go: HOLDFAST_LONG=1 does")
 			}
 			r := test.of.with(test.leave)
-			f := r.explore(limit)
+			f := explore[world](&r, limit)
+			if f.wrong != test.wrong {
+				t.Fatalf("after %d states: %q, want %q\n%s", f.states, f.wrong, test.wrong, f.trace)
+			}
+			t.Logf("after %d states: %s\n%s", f.states, f.wrong, f.trace)
+		})
+	}
+}
+
+// The same for the line of one process. With two requests that are not answered, one of them late,
+// the lock may be handed to a place that its waiter has just given up.
+func TestNothingGoesWrongInALine(t *testing.T) {
+	bounds := map[string]lineRules{
+		"a request is not answered": {lease: 2, unheard: 1},
+	}
+	if long() {
+		bounds["a request is late"] = lineRules{lease: 2, unheard: 1, late: 1}
+		bounds["two requests are not answered"] = lineRules{lease: 2, unheard: 2}
+		bounds["two requests, one of them late"] = lineRules{lease: 2, unheard: 2, late: 1, ghosts: true}
+	}
+	for name, r := range bounds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			f := explore[lineWorld](&r, 3*limit)
+			t.Logf("%d states in %.1f s", f.states, time.Since(began).Seconds())
+			if f.wrong != "" {
+				t.Fatalf("%s:\n%s", f.wrong, f.trace)
+			}
+		})
+	}
+}
+
+// Some names are those of the same bugs as they are planted in the code: see package mutationtest.
+func TestEachRuleOfALineIsNeeded(t *testing.T) {
+	const (
+		overlap = "two are inside"
+		older   = "a token does not grow"
+		astray  = "the seat is lost"
+		ghost   = "the lock is kept for nobody"
+	)
+	unheard, late := lineRules{lease: 2, unheard: 2}, lineRules{lease: 2, unheard: 1, late: 1}
+	both := lineRules{lease: 2, unheard: 2, late: 1, ghosts: true}
+	for name, test := range map[string]struct {
+		of      lineRules
+		without lineRule
+		wrong   string
+		far     bool
+	}{
+		"a waiter that takes over its process's place forgets the doubt about it":        {unheard, staysInDoubt, older, false},
+		"a message is believed after an unheard request":             {unheard, doubtsUnheard, astray, false},
+		"a seat without a number is not in doubt":           {unheard, doubtsUnknown, older, false},
+		"a message is believed after the place was lost":             {unheard, doubtsLost, older, false},
+		"a message is believed long after the place was kept":         {both, keptLately, older, true},
+		"a head in doubt leaves the seat to the next":                {unheard, leavesInDoubt, astray, false},
+		"a release keeps the seat that was given up meanwhile":       {unheard, dropsJoining, ghost, false},
+		"a seat that an unheard request may have taken counts whole": {unheard, agesUnheard, astray, false},
+		"the clean-up ends before the late request":                  {late, cleansUpLong, ghost, false},
+		"a late grant leaves the next owner of its process in the queue": {late, cleansUpNext, ghost, false},
+		"a place that the line has is given up with a late grant":                {late, sparesWaiters, astray, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if test.far && !long() {
+				t.Skip("too far to go: HOLDFAST_LONG=1 does")
+			}
+			r := test.of
+			r.without = test.without
+			f := explore[lineWorld](&r, 3*limit)
 			if f.wrong != test.wrong {
 				t.Fatalf("after %d states: %q, want %q\n%s", f.states, f.wrong, test.wrong, f.trace)
 			}

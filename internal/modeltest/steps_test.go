@@ -2,7 +2,10 @@
 
 package modeltest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // step is one event.
 type step struct {
@@ -407,4 +410,29 @@ func (r *rules) wrong(w *world) string {
 		return "two are inside"
 	}
 	return ""
+}
+
+// summary is what there is to see of a world.
+func (r *rules) summary(w *world) string {
+	var parts []string
+	for m := range r.members {
+		if c := w.holder(m); c >= 0 {
+			parts = append(parts, fmt.Sprintf("server %d: %c for %d", m+1, 'A'+c, w.members[m].ttl))
+		}
+	}
+	for c := range r.clients {
+		who := &w.clients[c]
+		if who.phase != inside {
+			continue
+		}
+		state := fmt.Sprintf("%c is in, token %d, valid", 'A'+c, who.token)
+		for m := range r.members {
+			state += fmt.Sprintf(" %d", who.links[m].valid)
+		}
+		if who.paused {
+			state += ", paused"
+		}
+		parts = append(parts, state)
+	}
+	return strings.Join(parts, "; ")
 }

@@ -171,10 +171,10 @@ func (c *client) grants() (n int) {
 	return n
 }
 
-// canonical returns the world without what makes no difference any more, and with
+// alike returns the world without what makes no difference any more, and with
 // its members and clients in a fixed order: they are all alike, so that what can
 // follow is the same.
-func (w world) canonical(r *rules) world {
+func (r *rules) alike(w world) world {
 	all := w.clients[:r.clients]
 	for c := range all {
 		all[c].forget(r)

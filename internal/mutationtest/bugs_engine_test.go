@@ -19,6 +19,13 @@ var engineBugs = []bug{
 		quick: true,
 	},
 	{
+		name: "a message is believed long after the place was kept",
+		file: "internal/engine/handed.go",
+		old:  "return age < t.Lasts/2 && left",
+		new:  "return age < t.Lasts && left",
+		pkg:  "internal/engine", tests: []string{"TestHandedIsNotEnough"},
+	},
+	{
 		name: "a grant that came too late is given up with the place of the next",
 		file: "lease/giveup.go",
 		old:  "if a.grant.token != 0 {",

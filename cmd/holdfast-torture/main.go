@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,7 @@ type config struct {
 	Width     int     // multiplies the lanes and the names of each kind
 	Pauses    float64 // multiplies the pauses between faults
 
+	AddUp  string // a pattern of names of reports to add up, in place of a run
 	Report string // a directory, or empty
 	Quiet  bool
 }
@@ -57,6 +59,9 @@ func (p program) Run() int {
 		fmt.Fprintln(os.Stderr, "holdfast-torture:", err)
 		return 2
 	}
+	if c.AddUp != "" {
+		return c.addUp()
+	}
 	logging.Disable() // go-redis would log each failover
 	var r *report
 	problems := onSite(func(t testing.TB) { r = run(t, c) })
@@ -70,6 +75,26 @@ func (p program) Run() int {
 		return 1
 	}
 	if len(r.Violations) > 0 {
+		return 1
+	}
+	return 0
+}
+
+// addUp publishes the sum of several reports, and returns the status to exit with.
+func (c config) addUp() int {
+	files, err := filepath.Glob(c.AddUp)
+	var sum *report
+	if err == nil {
+		sum, err = addUp(files)
+	}
+	if err == nil {
+		err = sum.publish(os.Stdout, c.Report)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "holdfast-torture:", err)
+		return 2
+	case len(sum.Violations) > 0:
 		return 1
 	}
 	return 0
@@ -93,6 +118,7 @@ func parse(args []string) (config, error) {
 	flags.IntVar(&c.Processes, "processes", 4, "that contend, at least 2")
 	flags.IntVar(&c.Width, "width", 1, "multiplies the lanes and the names of each kind, for more grants a second")
 	flags.Float64Var(&c.Pauses, "pauses", 1, "multiplies the pauses between faults, for more grants a fault")
+	flags.StringVar(&c.AddUp, "add-up", "", "run nothing; add up the JSON reports whose names match this pattern")
 	flags.StringVar(&c.Report, "report", "", "directory to write the report to, as JSON and Markdown")
 	flags.BoolVar(&c.Quiet, "quiet", false, "no progress line")
 	if err := flags.Parse(args); err != nil {

@@ -31,6 +31,7 @@ type report struct {
 	Server    string
 	Machine   string
 	Contended string
+	Parts     []part `json:",omitempty"` // the runs that this report adds up, if there are several
 
 	Grants        int
 	Kinds         map[string]*kindReport
@@ -224,7 +225,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 {{end}}
 | | |
 |---|---|
-| repeat with | ` + "`{{.Command}}`" + ` |
+| {{if .Parts}}runs, listed below | {{len .Parts}}{{else}}repeat with | ` + "`{{.Command}}`" + `{{end}} |
 | commit of the checkout, at the beginning | {{.Commit}} |
 | ground | {{.Ground}} |
 | tier | {{.Tier}} |
@@ -244,7 +245,11 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 | from release to next holder | p50 {{.Handovers.P50}}, p99 {{.Handovers.P99}}, worst {{.Handovers.Worst}} of {{.Handovers.Count}} |
 | the same beside outages, stops and kills | p50 {{.HandoversInFaults.P50}}, p99 {{.HandoversInFaults.P99}}, worst {{.HandoversInFaults.Worst}} of {{.HandoversInFaults.Count}} |
 | from the end of an outage to a grant | worst {{.Recovery}} |
-
+{{if .Parts}}
+| one run | commit | began, took | server | grants | faults |
+|---|---|---|---|---|---|
+{{range .Parts}}| ` + "`{{.Command}}`" + ` | {{.Commit}} | {{.Began.Format "2006-01-02 15:04:05"}} UTC, {{.Took}} | {{.Server}} | {{.Grants}} | {{.Faults}} |
+{{end}}{{end}}
 | kind | grants | longest wait | longest from release to next holder | hand-overs above 0.5 s | overlaps not promised away |
 |---|---|---|---|---|---|
 {{range $kind, $k := .Kinds}}| {{$kind}} | {{$k.Grants}} | {{$k.WorstWait}} | {{$k.WorstHandover}} | {{$k.SlowHandovers}} | {{$k.Unpromised}} |

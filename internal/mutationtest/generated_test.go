@@ -18,6 +18,7 @@ type generator struct {
 var (
 	programs = generator{".", "TestRandomPrograms", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 	queues   = generator{".", "TestRandomQueues", []string{"-rapid.checks=40000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
+	slots    = generator{"rwlock", "TestRandomSlots", []string{"-slots=4000"}}
 	quorums  = generator{"multilock", "TestQuorum_Histories", []string{"-rapid.checks=20000", "-rapid.shrinktime=1s", "-rapid.nofailfile"}}
 )
 
@@ -28,6 +29,7 @@ var generatedBugs = []struct {
 	{"the heir of a fixed lease is not renewed", programs},
 	{"a renewal that was overtaken shortens a deadline", programs},
 	{"a waiter that comes late into its line is not nudged", queues},
+	{"a key that has not come yet with its slot is taken for one that ran out", slots},
 	{"a server that another quorum began with counts at once", quorums},
 }
 

@@ -1,0 +1,184 @@
+// Random moves of a slot, a key at a time, while readers and writers of the lock in it come and
+// go. Nobody gets in beside a writer, nor a writer beside a reader, and nobody loses a lease:
+// HOLDFAST_SERVERS=1 go test -run TestRandomSlots -slots 1000 ./rwlock
+
+package rwlock_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+var slots = flag.Int("slots", 0, "play so many programs of moves; 0: 500, or a part of them")
+
+func TestRandomSlots(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.Cluster(t, 2, 0)
+	clients := clusterClients(t, cluster, 3)
+	n := *slots
+	if n == 0 {
+		n = redistest.Count(t, 500)
+	}
+	first := rand.Uint64() >> 32
+	for i := range n {
+		g := &moves{
+			t: t, r: rand.New(rand.NewPCG(first+uint64(i), 0)), cluster: cluster, clients: clients, name: fmt.Sprintf("moved %d", i),
+		}
+		g.play()
+		if t.Failed() {
+			t.Logf("program %d of seed %d:\n%s", i, first, strings.Join(g.story, "\n"))
+			return
+		}
+	}
+}
+
+// moves is one program under way.
+type moves struct {
+	t       *testing.T
+	r       *rand.Rand
+	cluster *redistest.ClusterSet
+	clients []*holdfast.Client
+	name    string
+
+	move  *redistest.SlotMove // nil: the slot is at rest
+	held  []*stay
+	ends  []chan struct{} // of releases
+	story []string
+}
+
+// stay is one lease.
+type stay struct {
+	client int
+	writes bool
+	lease  *lease.Lease
+}
+
+func (g *moves) play() {
+	steps := []func(){g.read, g.read, g.write, g.downgrade, g.release, g.release, g.open, g.moveKey, g.moveKey, g.finish}
+	for range 25 {
+		steps[g.r.IntN(len(steps))]()
+		if g.check(); g.t.Failed() {
+			break
+		}
+	}
+	g.finish()
+	for len(g.held) > 0 {
+		g.release()
+	}
+	for _, ended := range g.ends {
+		<-ended
+	}
+}
+
+func (g *moves) note(format string, args ...any) {
+	g.story = append(g.story, fmt.Sprintf(format, args...))
+}
+
+// briefly is how long a call may take. In a slot on the move a call may have to wait for the end
+// of the move.
+const briefly = 40 * time.Millisecond
+
+func (g *moves) read() {
+	client := g.r.IntN(len(g.clients))
+	g.take(client, false, g.t.Context(), g.clients[client].RWMutex(g.name).RLocker())
+}
+
+func (g *moves) write() {
+	client := g.r.IntN(len(g.clients))
+	g.take(client, true, g.t.Context(), g.clients[client].RWMutex(g.name))
+}
+
+// downgrade has a writer read too.
+func (g *moves) downgrade() {
+	for _, s := range g.held {
+		if s.writes {
+			g.take(s.client, false, s.lease.Context(g.t.Context()), g.clients[s.client].RWMutex(g.name).RLocker())
+			return
+		}
+	}
+}
+
+// take tries to take the lock, and checks that it may be granted.
+func (g *moves) take(client int, writes bool, ctx context.Context, l lease.Locker) {
+	nested := ctx != g.t.Context()
+	ctx, cancel := context.WithTimeout(ctx, briefly)
+	defer cancel()
+	got, err := l.TryLock(ctx)
+	g.note("client %d, writes %v, nested %v: %v", client, writes, nested, err)
+	if err != nil {
+		return
+	}
+	for _, s := range g.held {
+		if (writes || s.writes) && !nested {
+			g.t.Errorf("client %d (writes: %v) got in beside client %d (writes: %v), whose lease says: %v", client, writes, s.client, s.writes, s.lease.Err())
+		}
+	}
+	g.held = append(g.held, &stay{client, writes, got})
+}
+
+func (g *moves) release() {
+	if len(g.held) == 0 {
+		return
+	}
+	i := g.r.IntN(len(g.held))
+	s := g.held[i]
+	g.held = slices.Delete(g.held, i, i+1)
+	g.note("client %d releases (writes: %v)", s.client, s.writes)
+	ended := make(chan struct{})
+	g.ends = append(g.ends, ended)
+	go func() {
+		defer close(ended)
+		_ = s.lease.Release(context.Background()) // it may have to wait for longer than a release tries
+	}()
+	select {
+	case <-ended:
+	case <-time.After(briefly):
+		g.note("which takes longer")
+	}
+}
+
+func (g *moves) open() {
+	if g.move == nil {
+		g.note("the slot opens")
+		g.move = g.cluster.OpenSlot(g.name)
+	}
+}
+
+func (g *moves) moveKey() {
+	if g.move == nil {
+		return
+	}
+	if keys := g.move.Keys(); len(keys) > 0 {
+		slices.Sort(keys)
+		key := keys[g.r.IntN(len(keys))]
+		g.note("%q moves", key)
+		g.move.MoveKeys(key)
+	}
+}
+
+func (g *moves) finish() {
+	if g.move != nil {
+		g.note("the slot has moved")
+		g.move.Finish()
+		g.move = nil
+	}
+}
+
+// check fails the test if a lease was lost.
+func (g *moves) check() {
+	for _, s := range g.held {
+		if err := s.lease.Err(); err != nil {
+			g.t.Errorf("client %d (writes: %v) was told: %v", s.client, s.writes, err)
+		}
+	}
+}

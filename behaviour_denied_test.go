@@ -23,7 +23,7 @@ func newClient(t *testing.T, server *redistest.Proc, options ...func(*redis.Opti
 
 // A server without memory grants nothing new. What is held is renewed, entered
 // again, passed on and released.
-func TestBehaviour26_OutOfMemory(t *testing.T) {
+func TestInput_OutOfMemory(t *testing.T) {
 	server := redistest.Server(t)
 	m := newClient(t, server).Mutex(name)
 	ctx := t.Context()
@@ -70,7 +70,7 @@ func TestBehaviour26_OutOfMemory(t *testing.T) {
 	}
 }
 
-func TestBehaviour26_Denied(t *testing.T) {
+func TestInput_Denied(t *testing.T) {
 	server := redistest.Server(t)
 	ctx := t.Context()
 	user := func(name string, rules ...any) func(*redis.Options) {

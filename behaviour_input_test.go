@@ -1,4 +1,4 @@
-// Bad input: behaviour 26.
+// Bad input is refused with a typed error, and changes nothing in Redis.
 
 package holdfast_test
 
@@ -40,7 +40,7 @@ func wantEverywhere(t *testing.T, m *rlock.Mutex, want error) {
 	}
 }
 
-func TestBehaviour26_ClientsThatCannotBeServed(t *testing.T) {
+func TestClientsThatCannotBeServed(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{})
 	defer ring.Close()
 	for what, rdb := range map[string]redis.UniversalClient{
@@ -62,7 +62,7 @@ func TestBehaviour26_ClientsThatCannotBeServed(t *testing.T) {
 	}
 }
 
-func TestBehaviour26_Leases(t *testing.T) {
+func TestInput_Leases(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		for _, d := range []time.Duration{0, -1, -time.Second, 1, lease.MinLease - 1} {
@@ -103,7 +103,7 @@ func TestBehaviour26_Leases(t *testing.T) {
 	})
 }
 
-func TestBehaviour26_Names(t *testing.T) {
+func TestInput_Names(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		for _, bad := range []string{"", "redisson_lock_token:{a}", "holdfast_x", "redisson_lock_queue:{a}"} {
@@ -131,7 +131,7 @@ func TestBehaviour26_Names(t *testing.T) {
 
 // Where Redisson would look for a name's tokens or permits in another place, Holdfast does
 // not make any; the lock alone, which stands at the name itself, may have such a name.
-func TestBehaviour26_NamesThatCannotBeShared(t *testing.T) {
+func TestNamesThatCannotBeShared(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		for _, name := range []string{"a}b", "a{", "{}x"} {
@@ -159,7 +159,7 @@ func TestBehaviour26_NamesThatCannotBeShared(t *testing.T) {
 }
 
 // What is no lock is left as it is.
-func TestBehaviour26_WrongType(t *testing.T) {
+func TestWrongType(t *testing.T) {
 	for kind, set := range map[string]func(w *world){
 		"string": func(w *world) { w.rdb.Set(w.t.Context(), name, "precious", time.Hour) },
 		"list":   func(w *world) { w.rdb.RPush(w.t.Context(), name, "precious") },
@@ -191,7 +191,7 @@ func TestBehaviour26_WrongType(t *testing.T) {
 	}
 }
 
-func TestBehaviour26_SecondRelease(t *testing.T) {
+func TestASecondRelease(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.mutex)

@@ -28,7 +28,7 @@ import (
 
 // With every kind held and waited for at once, one Client has one subscription
 // connection, or one to each master that it subscribes on, and one wheel.
-func TestBehaviour14_EveryKindOnOneConnection(t *testing.T) {
+func TestEveryKindOnOneConnection(t *testing.T) {
 	t.Run("standalone", func(t *testing.T) {
 		server := redistest.Server(t)
 		everyKindWaits(t, server.Client(t), []*redis.Client{server.Admin()}, 2)

@@ -1,4 +1,4 @@
-// How long a lock is held: behaviours 5 to 7, 17 and 18.
+// How long a lock is held: the watchdog, fixed leases, nesting, Extend, MaxHold.
 
 package holdfast_test
 
@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-func TestBehaviour05_Watchdog(t *testing.T) {
+func TestWatchdog(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -39,7 +39,7 @@ func TestBehaviour05_Watchdog(t *testing.T) {
 	})
 }
 
-func TestBehaviour05_HeldFor100Seconds(t *testing.T) {
+func TestHeldFor100Seconds(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -55,7 +55,7 @@ func TestBehaviour05_HeldFor100Seconds(t *testing.T) {
 	})
 }
 
-func TestBehaviour05_LeaseOf60Seconds(t *testing.T) {
+func TestLeaseOf60Seconds(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process(holdfast.WithDefaults(holdfast.Renewed(60 * time.Second)))
 		l := w.lock(t.Context(), p.mutex)
@@ -72,7 +72,7 @@ func TestBehaviour05_LeaseOf60Seconds(t *testing.T) {
 	})
 }
 
-func TestBehaviour05_OneRenewalPerHold(t *testing.T) {
+func TestOneRenewalPerHold(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		leases := []*lease.Lease{w.lock(t.Context(), p.mutex)}
@@ -90,7 +90,7 @@ func TestBehaviour05_OneRenewalPerHold(t *testing.T) {
 }
 
 // Locks that fall due together are renewed together, and each is lost by itself.
-func TestBehaviour05_ManyRenewedInOneScript(t *testing.T) {
+func TestManyRenewedInOneScript(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		names := []string{"a", "gone", "b", "wrong", "c"}
@@ -127,7 +127,7 @@ func TestBehaviour05_ManyRenewedInOneScript(t *testing.T) {
 	})
 }
 
-func TestBehaviour06_FixedLease(t *testing.T) {
+func TestFixedLease(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.Mutex(name, holdfast.Fixed(10*time.Second)))
@@ -171,7 +171,7 @@ var gone = map[string]func(w *world){
 	},
 }
 
-func TestBehaviour07_RenewalOfWhatIsGone(t *testing.T) {
+func TestARenewalOfWhatIsGone(t *testing.T) {
 	for how, lose := range gone {
 		t.Run(how, func(t *testing.T) {
 			play(t, func(t *testing.T, w *world) {
@@ -198,7 +198,7 @@ func TestBehaviour07_RenewalOfWhatIsGone(t *testing.T) {
 	}
 }
 
-func TestBehaviour07_UnreachableRedisIsLossAtTheDeadline(t *testing.T) {
+func TestUnreachableRedisIsLossAtTheDeadline(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -217,7 +217,7 @@ func TestBehaviour07_UnreachableRedisIsLossAtTheDeadline(t *testing.T) {
 	})
 }
 
-func TestBehaviour07_RenewalsGoOnAfterAnOutage(t *testing.T) {
+func TestRenewalsGoOnAfterAnOutage(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -234,7 +234,7 @@ func TestBehaviour07_RenewalsGoOnAfterAnOutage(t *testing.T) {
 }
 
 // What a nesting does to the time to live, and what an inner release leaves.
-func TestBehaviour17_Nesting(t *testing.T) {
+func TestNesting(t *testing.T) {
 	for _, tc := range []struct {
 		what         string
 		outer, inner lease.Option
@@ -294,7 +294,7 @@ func TestBehaviour17_Nesting(t *testing.T) {
 }
 
 // A fixed lease that runs out inside a renewed hold ends alone.
-func TestBehaviour17_FixedRunsOutInsideRenewed(t *testing.T) {
+func TestFixedRunsOutInsideRenewed(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		outer := w.lock(t.Context(), p.mutex)
@@ -313,7 +313,7 @@ func TestBehaviour17_FixedRunsOutInsideRenewed(t *testing.T) {
 	})
 }
 
-func TestBehaviour17_Extend(t *testing.T) {
+func TestExtend(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.Mutex(name, holdfast.Fixed(10*time.Second)))
@@ -338,7 +338,7 @@ func TestBehaviour17_Extend(t *testing.T) {
 	})
 }
 
-func TestBehaviour18_MaxHold(t *testing.T) {
+func TestMaxHold(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.Mutex(name, holdfast.MaxHold(time.Minute)))
@@ -358,7 +358,7 @@ func TestBehaviour18_MaxHold(t *testing.T) {
 	})
 }
 
-func TestBehaviour18_MaxHoldIsOffByDefault(t *testing.T) {
+func TestMaxHoldIsOffByDefault(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -369,7 +369,7 @@ func TestBehaviour18_MaxHoldIsOffByDefault(t *testing.T) {
 	})
 }
 
-func TestBehaviour18_HintThatTheHolderIsThisClient(t *testing.T) {
+func TestHintThatTheHolderIsThisClient(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.mutex)

@@ -1,5 +1,4 @@
-// What a lock looks like in Redis, and how it is entered again and given back:
-// behaviours 1 to 4.
+// What a lock looks like in Redis, and how it is entered again and released.
 
 package holdfast_test
 
@@ -16,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-func TestBehaviour01_FirstLock(t *testing.T) {
+func TestTheFirstLock(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -39,7 +38,7 @@ func TestBehaviour01_FirstLock(t *testing.T) {
 	})
 }
 
-func TestBehaviour01_ClientIDs(t *testing.T) {
+func TestClientIDs(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		id := func(l *lease.Lease) (client, number string) {
 			client, number, _ = strings.Cut(l.Owner().String(), ":")
@@ -61,7 +60,7 @@ func TestBehaviour01_ClientIDs(t *testing.T) {
 	})
 }
 
-func TestBehaviour01_PlainContextIsANewOwner(t *testing.T) {
+func TestAPlainContextIsANewOwner(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -80,7 +79,7 @@ func TestBehaviour01_PlainContextIsANewOwner(t *testing.T) {
 	})
 }
 
-func TestBehaviour02_OneMessageAtTheLastRelease(t *testing.T) {
+func TestOneMessageAtTheLastRelease(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		messages := w.messages(channel)
@@ -102,7 +101,7 @@ func TestBehaviour02_OneMessageAtTheLastRelease(t *testing.T) {
 	})
 }
 
-func TestBehaviour02_NameWithHashTag(t *testing.T) {
+func TestNameWithHashTag(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const tagged = "{user7}:cart"
 		p := w.process()
@@ -117,7 +116,7 @@ func TestBehaviour02_NameWithHashTag(t *testing.T) {
 	})
 }
 
-func TestBehaviour03_BusyTryChangesNothing(t *testing.T) {
+func TestBusyTryChangesNothing(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -137,7 +136,7 @@ func TestBehaviour03_BusyTryChangesNothing(t *testing.T) {
 
 // The waiter parks for the least of what is left to the holder, the poll bound
 // and its own wait.
-func TestBehaviour03_HowLongAWaiterParks(t *testing.T) {
+func TestHowLongAWaiterParks(t *testing.T) {
 	for _, tc := range []struct {
 		what        string
 		lease, wait time.Duration
@@ -178,7 +177,7 @@ func TestBehaviour03_HowLongAWaiterParks(t *testing.T) {
 	}
 }
 
-func TestBehaviour04_ReEntry(t *testing.T) {
+func TestReEntry(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		one := w.lock(t.Context(), p.mutex)
@@ -207,7 +206,7 @@ func TestBehaviour04_ReEntry(t *testing.T) {
 	})
 }
 
-func TestBehaviour04_ReleasedInAnyOrder(t *testing.T) {
+func TestReleasedInAnyOrder(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		outer := w.lock(t.Context(), p.mutex)
@@ -225,7 +224,7 @@ func TestBehaviour04_ReleasedInAnyOrder(t *testing.T) {
 	})
 }
 
-func TestBehaviour04_InnerReleaseEndsOnlyTheInnerContext(t *testing.T) {
+func TestInnerReleaseEndsOnlyTheInnerContext(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		outer := w.lock(t.Context(), p.mutex)
@@ -241,7 +240,7 @@ func TestBehaviour04_InnerReleaseEndsOnlyTheInnerContext(t *testing.T) {
 }
 
 // Of any number that release one lease at once, one has released it.
-func TestBehaviour04_ConcurrentReleases(t *testing.T) {
+func TestConcurrentReleases(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)

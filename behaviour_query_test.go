@@ -1,5 +1,4 @@
-// What can be asked of a lock, and what a stranger may not do: behaviours 9 to
-// 11.
+// What a lock can be asked, and what an owner that does not hold it may not do.
 
 package holdfast_test
 
@@ -40,7 +39,7 @@ func ask(t *testing.T, m *rlock.Mutex, owner holdfast.Owner) answers {
 	return a
 }
 
-func TestBehaviour09_Queries(t *testing.T) {
+func TestQueries(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -85,7 +84,7 @@ func TestBehaviour09_Queries(t *testing.T) {
 	})
 }
 
-func TestBehaviour09_WithoutExpiry(t *testing.T) {
+func TestWithoutExpiry(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		if d, err := p.mutex.Remaining(t.Context()); d != 0 || err != nil {
@@ -108,7 +107,7 @@ func TestBehaviour09_WithoutExpiry(t *testing.T) {
 	})
 }
 
-func TestBehaviour10_ForceRelease(t *testing.T) {
+func TestForceRelease(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		if existed, err := q.mutex.ForceRelease(t.Context()); existed || err != nil {
@@ -137,7 +136,7 @@ func TestBehaviour10_ForceRelease(t *testing.T) {
 	})
 }
 
-func TestBehaviour10_ForceReleaseOfOnesOwn(t *testing.T) {
+func TestForceReleaseOfOnesOwn(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -156,7 +155,7 @@ func TestBehaviour10_ForceReleaseOfOnesOwn(t *testing.T) {
 	})
 }
 
-func TestBehaviour10_ForceReleaseLetsAWaiterIn(t *testing.T) {
+func TestForceReleaseLetsAWaiterIn(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q, r := w.process(), w.process(), w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -178,7 +177,7 @@ func TestBehaviour10_ForceReleaseLetsAWaiterIn(t *testing.T) {
 }
 
 // A waiter of the same Client, let in by the forced release, keeps its lock.
-func TestBehaviour10_ForceReleaseSparesTheNextHolder(t *testing.T) {
+func TestForceReleaseSparesTheNextHolder(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -209,7 +208,7 @@ func TestBehaviour10_ForceReleaseSparesTheNextHolder(t *testing.T) {
 }
 
 // What must not be released leaves everything as it is, and says so.
-func TestBehaviour11_ReleaseByAStranger(t *testing.T) {
+func TestReleaseByAStranger(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		expired := w.lock(t.Context(), p.Mutex(name, holdfast.Fixed(time.Second)))
@@ -251,7 +250,7 @@ func TestBehaviour11_ReleaseByAStranger(t *testing.T) {
 }
 
 // The error of a release that finds the lock gone names the owner, shortened.
-func TestBehaviour11_TheErrorNamesTheOwner(t *testing.T) {
+func TestTheErrorNamesTheOwner(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)

@@ -1,4 +1,4 @@
-// Giving back under faults, and closing: behaviours 12 and 16.
+// Release under faults, and Close.
 
 package holdfast_test
 
@@ -16,7 +16,7 @@ import (
 )
 
 // Release stops renewal before it sends anything.
-func TestBehaviour12_RenewalStopsFirst(t *testing.T) {
+func TestRelease_RenewalStopsFirst(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -44,7 +44,7 @@ func TestBehaviour12_RenewalStopsFirst(t *testing.T) {
 
 // If Redis cannot be reached Release says so within its limit and goes on in
 // the background.
-func TestBehaviour12_RedisOutOfReach(t *testing.T) {
+func TestRelease_RedisOutOfReach(t *testing.T) {
 	for how, fail := range map[string]func(p *process){
 		"refused": func(p *process) { p.unplug(true) },
 		"silent":  func(p *process) { p.net.Refuse(true); p.net.BlackHole() },
@@ -77,7 +77,7 @@ func TestBehaviour12_RedisOutOfReach(t *testing.T) {
 
 // The key is gone within the lease that was left, even if Redis never comes back
 // to the process.
-func TestBehaviour12_NeverReached(t *testing.T) {
+func TestRelease_NeverReached(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -97,7 +97,7 @@ func TestBehaviour12_NeverReached(t *testing.T) {
 }
 
 // A release goes on when its context has ended.
-func TestBehaviour12_CancelledContext(t *testing.T) {
+func TestRelease_CancelledContext(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -111,7 +111,7 @@ func TestBehaviour12_CancelledContext(t *testing.T) {
 }
 
 // A release whose reply is lost is sent again, and has released.
-func TestBehaviour12_ReplyLost(t *testing.T) {
+func TestRelease_ReplyLost(t *testing.T) {
 	for how, fault := range map[string]redistest.Fault{
 		"connection closed": redistest.CloseAfterExec,
 		"half a reply":      redistest.HalfReply,
@@ -151,7 +151,7 @@ func releaseReplyLost(t *testing.T, how, run string, fault redistest.Fault) {
 
 // A release that others were found to wait for is another one, which hands over. That
 // the first was sent twice does not make the second one's a failure.
-func TestBehaviour12_ReplyLostAndAwaited(t *testing.T) {
+func TestRelease_ReplyLostAndAwaited(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -179,7 +179,7 @@ func TestBehaviour12_ReplyLostAndAwaited(t *testing.T) {
 }
 
 // A release whose reply was lost does not touch who got the lock meanwhile.
-func TestBehaviour12_ReplyLostAndTakenByAnother(t *testing.T) {
+func TestRelease_ReplyLostAndTakenByAnother(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -199,7 +199,7 @@ func TestBehaviour12_ReplyLostAndTakenByAnother(t *testing.T) {
 }
 
 // An acquire whose reply is lost is sent again under the same owner.
-func TestBehaviour12_AcquireReplyLost(t *testing.T) {
+func TestAcquireReplyLost(t *testing.T) {
 	for how, fault := range map[string]redistest.Fault{
 		"connection closed": redistest.CloseAfterExec,
 		"half a reply":      redistest.HalfReply,
@@ -227,7 +227,7 @@ func TestBehaviour12_AcquireReplyLost(t *testing.T) {
 	}
 }
 
-func TestBehaviour16_Close(t *testing.T) {
+func TestClose(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		rdb := p.net.Client(t)
@@ -273,7 +273,7 @@ func TestBehaviour16_Close(t *testing.T) {
 	})
 }
 
-func TestBehaviour16_NothingWorksAfterClose(t *testing.T) {
+func TestNothingWorksAfterClose(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -300,7 +300,7 @@ func TestBehaviour16_NothingWorksAfterClose(t *testing.T) {
 	})
 }
 
-func TestBehaviour16_CloseWithoutUse(t *testing.T) {
+func TestCloseWithoutUse(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		for range 2 {
@@ -312,7 +312,7 @@ func TestBehaviour16_CloseWithoutUse(t *testing.T) {
 }
 
 // Close does not wait for Redis.
-func TestBehaviour16_CloseWithRedisOutOfReach(t *testing.T) {
+func TestCloseWithRedisOutOfReach(t *testing.T) {
 	for how, fail := range map[string]func(p *process){
 		"refused": func(p *process) { p.unplug(true) },
 		"silent":  func(p *process) { p.net.BlackHole() },
@@ -339,7 +339,7 @@ func TestBehaviour16_CloseWithRedisOutOfReach(t *testing.T) {
 }
 
 // What a lock under way may have got is given back when the Client closes.
-func TestBehaviour16_LockUnderWay(t *testing.T) {
+func TestCloseWithALockUnderWay(t *testing.T) {
 	for how, fault := range map[string]func(ch chan struct{}) redistest.Fault{
 		"executed, not answered": func(ch chan struct{}) redistest.Fault { return redistest.HoldReply(ch) },
 		"not executed yet":       func(ch chan struct{}) redistest.Fault { return redistest.HoldUntil(ch) },
@@ -369,7 +369,7 @@ func TestBehaviour16_LockUnderWay(t *testing.T) {
 
 // Locks that are granted while the Client closes end with ErrClosed, at the
 // latest when it has closed.
-func TestBehaviour16_CloseWhileLocking(t *testing.T) {
+func TestCloseWhileLocking(t *testing.T) {
 	for range redistest.Count(t, 100) {
 		play(t, func(t *testing.T, w *world) {
 			p := w.process()
@@ -395,7 +395,7 @@ func TestBehaviour16_CloseWhileLocking(t *testing.T) {
 
 // A renewal that is answered when its hold has just been lost has put the end of what
 // nobody has any more off by a whole lease: it is given up.
-func TestBehaviour12_RenewalAnsweredAfterTheLoss(t *testing.T) {
+func TestRelease_RenewalAnsweredAfterTheLoss(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		// Of a length that has a try to renew it begin so late that its answer comes after.

@@ -28,7 +28,7 @@ func (w *world) replicated(options ...holdfast.Option) (*process, *atomic.Int64)
 
 // None of the calls on a lease counts that too few replicas know of. What was granted
 // before stays as it was.
-func TestBehaviour23_EachCallOfAHolder(t *testing.T) {
+func TestReplicas_EachCallOfAHolder(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, acknowledge := w.replicated()
 		l := w.lock(t.Context(), p.mutex)
@@ -57,7 +57,7 @@ func TestBehaviour23_EachCallOfAHolder(t *testing.T) {
 	})
 }
 
-func TestBehaviour23_Attach(t *testing.T) {
+func TestReplicas_Attach(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, _ := w.replicated()
 		q, acknowledge := w.replicated()

@@ -1,4 +1,4 @@
-// Scripts that fail half-way, and scripts that the server forgets: behaviour 15.
+// Scripts that fail half-way, and scripts that the server forgets.
 
 package holdfast_test
 
@@ -36,7 +36,7 @@ func (w *world) whole(what string) {
 
 // Whatever command of whatever script fails, no key is left without an expiry
 // and no count without its owner; and the next call finds its way.
-func TestBehaviour15_EachCommandOfEachScriptFails(t *testing.T) {
+func TestEachCommandOfEachScriptFails(t *testing.T) {
 	// Each action runs one script, and returns what is held afterwards.
 	type stage struct {
 		outer, inner *holdfast.Lease
@@ -109,7 +109,7 @@ func TestBehaviour15_EachCommandOfEachScriptFails(t *testing.T) {
 }
 
 // A renewal that fails in Redis is tried again.
-func TestBehaviour15_RenewalFails(t *testing.T) {
+func TestARenewalFails(t *testing.T) {
 	for k, fired := 1, true; fired; k++ {
 		play(t, func(t *testing.T, w *world) {
 			p := w.process()
@@ -129,7 +129,7 @@ func TestBehaviour15_RenewalFails(t *testing.T) {
 
 // A server that has forgotten its scripts before each and every call is not
 // noticed.
-func TestBehaviour15_ScriptFlush(t *testing.T) {
+func TestScriptFlush(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		for _, each := range []*process{p, q} {

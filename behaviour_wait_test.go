@@ -1,4 +1,4 @@
-// How a lock is waited for, and by whom it is got: behaviours 8, 13 and 14.
+// How goroutines wait for a lock, and which of them gets it.
 
 package holdfast_test
 
@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-func TestBehaviour08_WaitIsTooShort(t *testing.T) {
+func TestWaitIsTooShort(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		held := w.lock(t.Context(), p.mutex)
@@ -37,7 +37,7 @@ func TestBehaviour08_WaitIsTooShort(t *testing.T) {
 	})
 }
 
-func TestBehaviour08_CancelledWait(t *testing.T) {
+func TestCancelledWait(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		held := w.lock(t.Context(), p.mutex)
@@ -55,7 +55,7 @@ func TestBehaviour08_CancelledWait(t *testing.T) {
 	})
 }
 
-func TestBehaviour08_CancelledBeforeTheCall(t *testing.T) {
+func TestCancelledBeforeTheCall(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -73,7 +73,7 @@ func TestBehaviour08_CancelledBeforeTheCall(t *testing.T) {
 	})
 }
 
-func TestBehaviour08_WokenByTheMessage(t *testing.T) {
+func TestWokenByTheMessage(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		held := w.lock(t.Context(), p.mutex)
@@ -92,7 +92,7 @@ func TestBehaviour08_WokenByTheMessage(t *testing.T) {
 }
 
 // A message that never comes costs no more than the poll bound.
-func TestBehaviour08_MessageDropped(t *testing.T) {
+func TestMessageDropped(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		held := w.lock(t.Context(), p.mutex)
@@ -110,7 +110,7 @@ func TestBehaviour08_MessageDropped(t *testing.T) {
 }
 
 // A wait that never got an answer does not claim that the lock was held.
-func TestBehaviour08_RedisOutOfReach(t *testing.T) {
+func TestWait_RedisOutOfReach(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		p.unplug(true)
@@ -131,7 +131,7 @@ func TestBehaviour08_RedisOutOfReach(t *testing.T) {
 }
 
 // Redis comes back during a wait, which then goes on.
-func TestBehaviour08_OutageDuringTheWait(t *testing.T) {
+func TestOutageDuringTheWait(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		held := w.lock(t.Context(), p.mutex)
@@ -154,7 +154,7 @@ func TestBehaviour08_OutageDuringTheWait(t *testing.T) {
 }
 
 // The waiters of one process get the lock in the order in which they came.
-func TestBehaviour08_LocalOrder(t *testing.T) {
+func TestLocalOrder(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		held := w.lock(t.Context(), p.mutex)
@@ -176,7 +176,7 @@ func TestBehaviour08_LocalOrder(t *testing.T) {
 	})
 }
 
-func TestBehaviour08_NoWaitIsOneTry(t *testing.T) {
+func TestNoWaitIsOneTry(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		held := w.lock(t.Context(), p.mutex)
@@ -200,7 +200,7 @@ func TestBehaviour08_NoWaitIsOneTry(t *testing.T) {
 }
 
 // Only one waiter of a process talks to Redis, and each release lets one in.
-func TestBehaviour08_ManyWaitersOfOneProcess(t *testing.T) {
+func TestManyWaitersOfOneProcess(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const waiters = 20
 		p, q := w.process(), w.process()
@@ -232,7 +232,7 @@ func TestBehaviour08_ManyWaitersOfOneProcess(t *testing.T) {
 	})
 }
 
-func TestBehaviour13_HolderGone(t *testing.T) {
+func TestTheHolderIsGone(t *testing.T) {
 	for how, kill := range map[string]func(p *process){
 		"cut off": func(p *process) { p.unplug(true) },
 		"silent":  func(p *process) { p.net.Refuse(true); p.net.BlackHole() },
@@ -262,7 +262,7 @@ func TestBehaviour13_HolderGone(t *testing.T) {
 	}
 }
 
-func TestBehaviour14_LastWaiterLeaves(t *testing.T) {
+func TestLastWaiterLeaves(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		held := w.lock(t.Context(), p.mutex)
@@ -285,7 +285,7 @@ func TestBehaviour14_LastWaiterLeaves(t *testing.T) {
 }
 
 // One Client that waits for many locks has one subscription connection.
-func TestBehaviour14_OneSubscriptionConnection(t *testing.T) {
+func TestOneSubscriptionConnection(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const locks = 50
 		p, q := w.process(), w.process()
@@ -317,7 +317,7 @@ func TestBehaviour14_OneSubscriptionConnection(t *testing.T) {
 
 // One wheel serves every lease: the number of goroutines does not grow with
 // what is held.
-func TestBehaviour14_NoGoroutinePerLock(t *testing.T) {
+func TestNoGoroutinePerLock(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		held := []*holdfast.Lease{w.lock(t.Context(), p.mutex)}
@@ -340,7 +340,7 @@ func TestBehaviour14_NoGoroutinePerLock(t *testing.T) {
 	})
 }
 
-func TestBehaviour14_ConnectionsOfARealServer(t *testing.T) {
+func TestConnectionsOfARealServer(t *testing.T) {
 	server := redistest.Server(t)
 	holder, waiter := holdfast.New(server.Client(t)), holdfast.New(server.Client(t))
 	defer holder.Close()

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-func TestBehaviour20_Do(t *testing.T) {
+func TestDo(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		ran := false
@@ -34,7 +34,7 @@ func TestBehaviour20_Do(t *testing.T) {
 	})
 }
 
-func TestBehaviour20_Errors(t *testing.T) {
+func TestDo_Errors(t *testing.T) {
 	work := errors.New("work failed")
 	for _, tc := range []struct {
 		what    string
@@ -72,7 +72,7 @@ func TestBehaviour20_Errors(t *testing.T) {
 	}
 }
 
-func TestBehaviour20_ReleaseFails(t *testing.T) {
+func TestDo_ReleaseFails(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		work := errors.New("work failed")
@@ -85,7 +85,7 @@ func TestBehaviour20_ReleaseFails(t *testing.T) {
 	})
 }
 
-func TestBehaviour20_NotAcquired(t *testing.T) {
+func TestDo_NotAcquired(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
 		l := w.lock(t.Context(), p.mutex)
@@ -101,7 +101,7 @@ func TestBehaviour20_NotAcquired(t *testing.T) {
 	})
 }
 
-func TestBehaviour20_Panic(t *testing.T) {
+func TestDo_Panic(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		var seen []string
@@ -123,7 +123,7 @@ func TestBehaviour20_Panic(t *testing.T) {
 }
 
 // The context of the caller ends while work runs: the lock is released.
-func TestBehaviour20_Cancelled(t *testing.T) {
+func TestDo_Cancelled(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -1,4 +1,4 @@
-// Behaviour 24: what the monitor reports, and how often.
+// What the Monitor reports, and how often.
 
 package holdfast_test
 
@@ -59,7 +59,7 @@ func (m *monitored) end(t *testing.T, want ...string) {
 	}
 }
 
-func TestBehaviour24_MonitorReportsOncePerPeriod(t *testing.T) {
+func TestMonitorReportsOncePerPeriod(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 		reader := sdkmetric.NewManualReader()
 		watching := holdfast.New(mini.Client(), holdfast.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
@@ -125,7 +125,7 @@ func longHeld(t *testing.T, reader *sdkmetric.ManualReader) (n int64) {
 
 // A lock that passes from one to the next is not held for long by anybody, in Java
 // neither.
-func TestBehaviour24_MonitorTellsHoldsApart(t *testing.T) {
+func TestMonitorTellsHoldsApart(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 		m := monitor(t, c, 12*time.Second, 5*time.Second)
 		for range 6 {
@@ -146,7 +146,7 @@ func TestBehaviour24_MonitorTellsHoldsApart(t *testing.T) {
 
 // Of permits the one that has been seen for longest is told: renewed ones too, and those of
 // Java, but none that is given back in time.
-func TestBehaviour24_MonitorPermits(t *testing.T) {
+func TestMonitorPermits(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 		permits := c.PermitSemaphore("p")
 		if _, err := permits.TrySetPermits(t.Context(), 5); err != nil {
@@ -186,7 +186,7 @@ func TestBehaviour24_MonitorPermits(t *testing.T) {
 
 // Of readers the one that has been seen for longest is told; a writer's age is
 // known.
-func TestBehaviour24_MonitorReadWriteLock(t *testing.T) {
+func TestMonitorReadWriteLock(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		rw := c.RWMutex("rw")
 		lock := func(lock func(context.Context) (*lease.Lease, error)) *lease.Lease {
@@ -218,7 +218,7 @@ func TestBehaviour24_MonitorReadWriteLock(t *testing.T) {
 }
 
 // What could not be looked at for a while is not forgotten.
-func TestBehaviour24_MonitorGoesOnAfterAnOutage(t *testing.T) {
+func TestMonitorGoesOnAfterAnOutage(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb, net := mini.Client(), mini.Proxy()

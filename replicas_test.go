@@ -70,7 +70,7 @@ func inSync(t testing.TB, master *redistest.Proc, replicas int) {
 	})
 }
 
-func TestBehaviour23_GrantedAndRenewedWithAReplica(t *testing.T) {
+func TestReplicas_GrantedAndRenewedWithAReplica(t *testing.T) {
 	t.Parallel()
 	master, replica := withReplica(t)
 	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
@@ -94,7 +94,7 @@ func TestBehaviour23_GrantedAndRenewedWithAReplica(t *testing.T) {
 	}
 }
 
-func TestBehaviour23_NotReplicated(t *testing.T) {
+func TestReplicas_NotReplicated(t *testing.T) {
 	t.Parallel()
 	master, replica := withReplica(t)
 	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
@@ -127,7 +127,7 @@ func TestBehaviour23_NotReplicated(t *testing.T) {
 	}
 }
 
-func TestBehaviour23_ARenewalThatIsNotReplicatedDoesNotCount(t *testing.T) {
+func TestReplicas_ARenewalThatIsNotReplicatedDoesNotCount(t *testing.T) {
 	t.Parallel()
 	master, replica := withReplica(t)
 	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
@@ -410,7 +410,7 @@ func promote(t *testing.T, master, replica *redistest.Proc) {
 
 // The master's word alone does not do either where the replicas' silence is
 // answered in time, by WAIT, and not by the end of the try.
-func TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
+func TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
 	t.Parallel()
 	master, replica := withReplica(t)
 	quick := master.Client(t, func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond })

@@ -271,7 +271,7 @@ func (w *writes) now(t *testing.T) string {
 
 // In a cluster each master has replicas of its own: what is locked on a shard whose
 // replica is silent is refused, and the others go on.
-func TestBehaviour23_InACluster(t *testing.T) {
+func TestReplicas_InACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3, 1, "--cluster-node-timeout", "60000")
 	client := openClient(t, cluster.Client(t), holdfast.WithReplicas(1))

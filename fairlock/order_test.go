@@ -18,8 +18,8 @@ import (
 
 func isErr(err, target error) bool { return errors.Is(err, target) }
 
-// TestBehaviour22_GrantedInTheOrderOfArrival: BEHAVIOUR 1.22.
-func TestBehaviour22_GrantedInTheOrderOfArrival(t *testing.T) {
+// TestGrantedInTheOrderOfArrival: BEHAVIOUR 1.22.
+func TestGrantedInTheOrderOfArrival(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const waiters = 200
 		processes := make([]*process, 8)
@@ -66,7 +66,7 @@ func TestBehaviour22_GrantedInTheOrderOfArrival(t *testing.T) {
 	})
 }
 
-func TestBehaviour22_TryLockDoesNotBarge(t *testing.T) {
+func TestTryLockDoesNotBarge(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b, c := w.process(), w.process(), w.process()
 		l := w.lock(t.Context(), a)

@@ -92,7 +92,7 @@ func (w *world) none(done <-chan error) {
 	}
 }
 
-func TestBehaviour21_CountsToZero(t *testing.T) {
+func TestCountsToZero(t *testing.T) {
 	play(t, func(w *world) {
 		w.all(w.wait(w.far, 1), 1, nil) // not set: at once
 		w.set(2)

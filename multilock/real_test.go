@@ -92,7 +92,7 @@ func (f *fleet) begun() {
 	})
 }
 
-func TestBehaviour19_AllOfThreeServers(t *testing.T) {
+func TestAllOfThreeServers(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
 	var lockers []holdfast.Locker
@@ -129,7 +129,7 @@ func TestBehaviour19_AllOfThreeServers(t *testing.T) {
 	}
 }
 
-func TestBehaviour19_OppositeOrders(t *testing.T) {
+func TestOppositeOrders(t *testing.T) {
 	f := newFleet(t, 2)
 	var inside, overlaps atomic.Int64
 	var wg sync.WaitGroup
@@ -164,7 +164,7 @@ func TestBehaviour19_OppositeOrders(t *testing.T) {
 	}
 }
 
-func TestBehaviour19_AFailingReleaseFreesTheRest(t *testing.T) {
+func TestAFailingReleaseFreesTheRest(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
 	var lockers []holdfast.Locker
@@ -187,7 +187,7 @@ func TestBehaviour19_AFailingReleaseFreesTheRest(t *testing.T) {
 	f.wantFree()
 }
 
-func TestBehaviour19_MajorityOfFiveServers(t *testing.T) {
+func TestMajorityOfFiveServers(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 5)
 	// A tenth of the lease is how long a server that does not answer is waited for.
@@ -386,7 +386,7 @@ func TestReal_QuorumAmnesia(t *testing.T) {
 
 // A holds on two of three; one of them comes back empty, and the third is back.
 // B finds a majority without A's lock, and must not be in while A is.
-func TestBehaviour19_AnEmptyMemberIsKeptOut(t *testing.T) {
+func TestAnEmptyMemberIsKeptOut(t *testing.T) {
 	t.Parallel()
 	const length = 3 * time.Second
 	f := newFleet(t, 3)

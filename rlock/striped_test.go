@@ -25,7 +25,7 @@ func striped(t *testing.T, f func(t *testing.T, mini *redistest.MiniServer, clie
 
 // The rule from key to stripe is FNV-1a of 64 bits, mod n, in every process: these
 // are the published vectors of that hash.
-func TestBehaviour25_TheRuleOfStripes(t *testing.T) {
+func TestTheRuleOfStripes(t *testing.T) {
 	striped(t, func(t *testing.T, _ *redistest.MiniServer, client *holdfast.Client) {
 		for key, hash := range map[string]uint64{
 			"":       0xcbf29ce484222325,
@@ -42,7 +42,7 @@ func TestBehaviour25_TheRuleOfStripes(t *testing.T) {
 	})
 }
 
-func TestBehaviour25_StripesExclude(t *testing.T) {
+func TestStripesExclude(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
 		ctx := t.Context()
 		stock := client.Striped("stock", 16)
@@ -75,7 +75,7 @@ func TestBehaviour25_StripesExclude(t *testing.T) {
 	})
 }
 
-func TestBehaviour25_AnotherNumberOfStripes(t *testing.T) {
+func TestAnotherNumberOfStripes(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
 		ctx := t.Context()
 		if err := holdfast.Do(ctx, client.Striped("stock", 16).For("x"), func(context.Context) error { return nil }); err != nil {
@@ -98,7 +98,7 @@ func TestBehaviour25_AnotherNumberOfStripes(t *testing.T) {
 	})
 }
 
-func TestBehaviour25_BadStripes(t *testing.T) {
+func TestBadStripes(t *testing.T) {
 	striped(t, func(t *testing.T, _ *redistest.MiniServer, client *holdfast.Client) {
 		for _, s := range []struct {
 			name string

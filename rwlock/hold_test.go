@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/rwlock"
 )
 
-func TestBehaviour21_AWriterInRedis(t *testing.T) {
+func TestAWriterInRedis(t *testing.T) {
 	play(t, func(w *world) {
 		m := w.process()
 		told := w.messages()
@@ -47,7 +47,7 @@ func TestBehaviour21_AWriterInRedis(t *testing.T) {
 	})
 }
 
-func TestBehaviour21_ReadersInRedis(t *testing.T) {
+func TestReadersInRedis(t *testing.T) {
 	play(t, func(w *world) {
 		m, other := w.process(), w.process(holdfast.Fixed(40*time.Second))
 		told := w.messages()

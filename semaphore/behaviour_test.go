@@ -390,7 +390,7 @@ func TestAReleaseWakesWhoeverItIsEnoughFor(t *testing.T) {
 }
 
 // Java's waiters hear, where they listen, how many are free.
-func TestBehaviour21_WhatIsGivenBackIsTold(t *testing.T) {
+func TestWhatIsGivenBackIsTold(t *testing.T) {
 	play(t, func(w *world) {
 		rdb := w.mini.Client()
 		messages := rdb.Subscribe(w.t.Context(), "redisson_sc:{s}", "redisson_sc:{p}")

@@ -37,7 +37,7 @@ var interopBugs = []bug{
 		file: "rlock/rlock.go",
 		old:  "m.err = keys.CheckShared(key)",
 		new:  "m.err = keys.Check(key)",
-		pkg:  ".", tests: []string{"TestBehaviour26_NamesThatCannotBeShared"},
+		pkg:  ".", tests: []string{"TestNamesThatCannotBeShared"},
 	},
 	{
 		name: "permits are made at a name where Java looks for them elsewhere",

@@ -22,21 +22,21 @@ var leaseBugs = []bug{
 		file: "lease/enter.go",
 		old:  "\tif call.Short() {\n",
 		new:  "\tif false {\n",
-		pkg:  ".", tests: []string{"TestBehaviour23_EachCallOfAHolder"},
+		pkg:  ".", tests: []string{"TestReplicas_EachCallOfAHolder"},
 	},
 	{
 		name: "an Extend counts that too few replicas have",
 		file: "lease/lease.go",
 		old:  "\tif call.Short() {\n",
 		new:  "\tif false {\n",
-		pkg:  ".", tests: []string{"TestBehaviour23_EachCallOfAHolder"},
+		pkg:  ".", tests: []string{"TestReplicas_EachCallOfAHolder"},
 	},
 	{
 		name: "an Attach counts that too few replicas have",
 		file: "lease/handover.go",
 		old:  "\tcase call.Short():\n",
 		new:  "\tcase false:\n",
-		pkg:  ".", tests: []string{"TestBehaviour23_Attach"},
+		pkg:  ".", tests: []string{"TestReplicas_Attach"},
 	},
 	{
 		name: "Detach leaves what happens to be left of the lease",
@@ -107,7 +107,7 @@ var leaseBugs = []bug{
 		file: "monitor.go",
 		old:  "sighting{i.Name, h.Owner, h.Permit, h.Write}",
 		new:  "sighting{i.Name, h.Owner, \"\", h.Write}",
-		pkg:  ".", tests: []string{"TestBehaviour24_MonitorPermits"},
+		pkg:  ".", tests: []string{"TestMonitorPermits"},
 	},
 	{
 		name: "a permit whose lease is over is told as taken",
@@ -149,7 +149,7 @@ var leaseBugs = []bug{
 		file: "internal/errs/errs.go",
 		old:  "func (s special) Is(target error) bool { return target == s.also }",
 		new:  "func (s special) Is(target error) bool { return false }",
-		pkg:  ".", tests: []string{"TestBehaviour06_FixedLease"},
+		pkg:  ".", tests: []string{"TestFixedLease"},
 	},
 	{
 		name: "an outage is told from its last failure on, not from its first",

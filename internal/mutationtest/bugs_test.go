@@ -16,7 +16,7 @@ var firstBugs = []bug{
 		file: "lease/end.go",
 		old:  "lost := !now.Before(h.deadline)",
 		new:  "lost := !now.Before(h.deadline.Add(time.Minute))",
-		pkg:  ".", tests: []string{"TestBehaviour07_UnreachableRedisIsLossAtTheDeadline"},
+		pkg:  ".", tests: []string{"TestUnreachableRedisIsLossAtTheDeadline"},
 	},
 	{
 		name: "the deadline counts from the reply",
@@ -52,14 +52,14 @@ var firstBugs = []bug{
 		l.rarely().maxHold = a.grant.sent.Add(s.length)
 	}
 	if due`,
-		pkg: ".", tests: []string{"TestBehaviour06_FixedLease"},
+		pkg: ".", tests: []string{"TestFixedLease"},
 	},
 	{
 		name: "a renewal that too few replicas have counts",
 		file: "lease/renew.go",
 		old:  "\tcase r.Short:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed(errs.NotReplicated.Error())\n",
 		new:  "",
-		pkg:  ".", tests: []string{"TestBehaviour23_ARenewalThatTooFewAcknowledgeDoesNotCount"},
+		pkg:  ".", tests: []string{"TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount"},
 	},
 	{
 		name: "the time that the machine slept is not looked at",
@@ -119,14 +119,14 @@ var firstBugs = []bug{
 		file: "lease/release.go",
 		old:  "case call.Status() == Granted || unheard:",
 		new:  "case call.Status() == Granted:",
-		pkg:  ".", tests: []string{"TestBehaviour12_ReplyLost"},
+		pkg:  ".", tests: []string{"TestRelease_ReplyLost"},
 	},
 	{
 		name: "that a release was sent twice is forgotten when somebody is found to wait",
 		file: "lease/release.go",
 		old:  "return h.outcome(call, err, unheard || again)",
 		new:  "return h.outcome(call, err, again || unheard && false)",
-		pkg:  ".", tests: []string{"TestBehaviour12_ReplyLostAndAwaited"},
+		pkg:  ".", tests: []string{"TestRelease_ReplyLostAndAwaited"},
 		quick: true,
 	},
 	{
@@ -255,7 +255,7 @@ var firstBugs = []bug{
     string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
 `,
 		new: "",
-		pkg: ".", tests: []string{"TestBehaviour08_WokenByTheMessage"},
+		pkg: ".", tests: []string{"TestWokenByTheMessage"},
 	},
 	{
 		name: "a release frees whoever holds the lock",
@@ -269,7 +269,7 @@ var firstBugs = []bug{
 		file: "internal/lockhash/lua/queue.lua",
 		old:  "head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 0",
 		new:  "head, left = redis.call('ZRANGE', KEYS[3], -1, -1)[1], 0",
-		pkg:  "fairlock", tests: []string{"TestBehaviour22_GrantedInTheOrderOfArrival"},
+		pkg:  "fairlock", tests: []string{"TestGrantedInTheOrderOfArrival"},
 	},
 	{
 		name: "a release does not look at the owner",
@@ -304,14 +304,14 @@ var firstBugs = []bug{
 	}
 	if l.ended != notYet {
 		ended, why, left`,
-		pkg: ".", tests: []string{"TestBehaviour12_RenewalStopsFirst"},
+		pkg: ".", tests: []string{"TestRelease_RenewalStopsFirst"},
 	},
 	{
 		name: "Close releases what is held, under work that goes on",
 		file: "lease/end.go",
 		old:  "\t\th.tidy()\n\t}\n",
 		new:  "\t\th.tidy()\n\t} else if h.seldom.lost.reason == telemetry.LostClosed {\n\t\th.settle(0)\n\t}\n",
-		pkg:  ".", tests: []string{"TestBehaviour16_Close"},
+		pkg:  ".", tests: []string{"TestClose"},
 	},
 
 	// Waiting.
@@ -374,7 +374,7 @@ var firstBugs = []bug{
 		file: "internal/lockhash/lua/enter.lua",
 		old:  "local mine = not head or head == me",
 		new:  "local mine = keep == 0 or not head or head == me",
-		pkg:  "fairlock", tests: []string{"TestBehaviour22_TryLockDoesNotBarge"},
+		pkg:  "fairlock", tests: []string{"TestTryLockDoesNotBarge"},
 	},
 	{
 		name: "readers pass a writer that waits",

@@ -89,20 +89,27 @@ func (m *SlotMove) Keys() []string {
 func (m *SlotMove) Finish() *Proc {
 	c := m.cluster
 	c.t.Helper()
-	Eventually(c.t, patience, fmt.Sprintf("hand over slot %d", m.Slot), func() error {
-		for keys := m.Keys(); len(keys) > 0; keys = m.Keys() {
-			m.MoveKeys(keys...)
-		}
-		// The target first, so that the slot is never without an owner. The
-		// source refuses while it has keys.
+	// The target first, so that the slot is never without an owner. The source refuses while it
+	// has keys.
+	assign := func() error {
 		if _, err := m.to.try("CLUSTER", "SETSLOT", m.Slot, "NODE", m.to.id); err != nil {
 			return err
 		}
 		_, err := m.from.try("CLUSTER", "SETSLOT", m.Slot, "NODE", m.to.id)
 		return err
+	}
+	Eventually(c.t, patience, fmt.Sprintf("hand over slot %d", m.Slot), func() error {
+		for keys := m.Keys(); len(keys) > 0; keys = m.Keys() {
+			m.MoveKeys(keys...)
+		}
+		return assign()
 	})
 	Eventually(c.t, patience, fmt.Sprintf("all nodes know the owner of slot %d", m.Slot), func() error {
-		return c.agree(m.Slot, m.to)
+		err := c.agree(m.Slot, m.to)
+		if err != nil {
+			_ = assign() // a heartbeat from before may have set the owner back
+		}
+		return err
 	})
 	return m.To
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
-	"github.com/holdfast-go/holdfast/rlock"
 )
 
 // Client makes the synchronizers of one Redis. They share the Client's connections, its
@@ -61,27 +60,6 @@ func (c *Client) Close() error {
 		return nil
 	}
 	return c.engine.Close()
-}
-
-// Mutex returns the reentrant lock of that name. It does no I/O. The returned value may be kept
-// and shared. options override the Client's defaults.
-//
-// The name may be any bytes, but not empty; see docs/keyspace.md.
-func (c *Client) Mutex(name string, options ...lease.Option) *rlock.Mutex {
-	if c.err != nil {
-		return rlock.Broken(name, c.err)
-	}
-	return rlock.New(c.engine, name, c.mapped(name), c.settings(options))
-}
-
-// Striped returns n locks under one name, for many keys: each key uses one of the locks
-// (segment locks). It does no I/O. The returned value may be kept and shared. See rlock.Striped
-// for how keys are spread over the locks.
-func (c *Client) Striped(name string, n int, options ...lease.Option) *rlock.Striped {
-	if c.err != nil {
-		return rlock.BrokenStriped(name, c.err)
-	}
-	return rlock.NewStriped(c.engine, name, n, c.mapped, c.settings(options))
 }
 
 // settings returns the settings of a synchronizer made with those options.

@@ -141,7 +141,7 @@ func (l *Latch) change(ctx context.Context, op string, script *conn.Script, args
 	if err != nil {
 		return false, l.fail(op, err)
 	}
-	return call.Status() == engine.Done, nil
+	return call.Status() == conn.Done, nil
 }
 
 // once returns a call that counts once. Its last two arguments are the command that publishes and

@@ -232,7 +232,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 		return engine.Verdict{}, err
 	}
 	a.placed(call)
-	v := engine.Verdict{Granted: call.Status() == Granted, For: ttlOf(call)}
+	v := engine.Verdict{Granted: call.Status() == conn.Done, For: ttlOf(call)}
 	switch {
 	case v.Granted && call.Short():
 		a.marked, a.place.Doubt = true, true

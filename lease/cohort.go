@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// DefaultHandOvers is how many times a hold is passed on within a process before others get it,
-	// unless Cohort says something else.
-	DefaultHandOvers = 1000
+	// DefaultLocalHandoffs is how many times a hold is passed on within a process before others get
+	// it, unless Cohort says something else.
+	DefaultLocalHandoffs = 1000
 	// DefaultCohortTime is how long after its grant a hold is passed on within a process, unless
 	// Cohort says something else.
 	DefaultCohortTime = 10 * time.Millisecond
-	// MaxHandOvers is the largest number that Cohort takes. A grant reserves that many tokens, one
-	// for each microsecond, and Redis cannot lose its data and come back in less time than that.
-	MaxHandOvers = 1000
+	// MaxLocalHandoffs is the largest number that Cohort takes. A grant reserves that many tokens,
+	// one for each microsecond, and Redis cannot lose its data and come back in less time than that.
+	MaxLocalHandoffs = 1000
 )
 
 // cohort says how far a hold may still be passed on. It is guarded by the hold's mutex.
@@ -33,7 +33,7 @@ type cohort struct {
 // if it cannot be. A fixed lease cannot, because it has its full length from Redis. A lease with
 // Replicas cannot, because the replicas have acknowledged it for one holder only.
 func (s *Settings) terms() engine.Terms {
-	if s.fixed || s.replicas > 0 || s.handOvers == 0 || s.cohortTime == 0 {
+	if s.fixed || s.replicas > 0 || s.localHandoffs == 0 || s.cohortTime == 0 {
 		return engine.Terms{}
 	}
 	return engine.Terms{Lease: s.length, MaxHold: s.maxHold}
@@ -46,7 +46,7 @@ func (h *hold) join(a *acquisition) {
 	if spare := a.grant.reserved; spare > 0 && terms != (engine.Terms{}) {
 		h.cohort = &cohort{
 			terms: terms,
-			spare: min(spare, int64(a.settings.handOvers)),
+			spare: min(spare, int64(a.settings.localHandoffs)),
 			until: h.granted + min(a.settings.cohortTime, math.MaxInt64-h.granted),
 		}
 	}

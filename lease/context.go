@@ -8,17 +8,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// held is a context that carries a lease.
-type held struct {
+// leaseContext is a context that carries a lease.
+type leaseContext struct {
 	context.Context
 	lease *Lease
 }
 
-// carriage is the key under which a context returns the nearest held in it.
-type carriage struct{}
+// leaseKey is the key under which a context returns the nearest leaseContext in it.
+type leaseKey struct{}
 
-func (h *held) Value(key any) any {
-	if _, ok := key.(carriage); ok {
+func (h *leaseContext) Value(key any) any {
+	if _, ok := key.(leaseKey); ok {
 		return h
 	}
 	return h.Context.Value(key)
@@ -28,7 +28,7 @@ func (h *held) Value(key any) any {
 // is for the packages of the synchronizers.
 func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
 	for {
-		h, ok := ctx.Value(carriage{}).(*held)
+		h, ok := ctx.Value(leaseKey{}).(*leaseContext)
 		if !ok {
 			return nil
 		}
@@ -47,7 +47,7 @@ func Bare(ctx context.Context) context.Context { return bare{ctx} }
 type bare struct{ context.Context }
 
 func (b bare) Value(key any) any {
-	if _, ok := key.(carriage); ok {
+	if _, ok := key.(leaseKey); ok {
 		return nil
 	}
 	return b.Context.Value(key)
@@ -75,7 +75,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	if l.absent() {
 		return overContext(parent)
 	}
-	ctx, cancel := context.WithCancelCause(&held{parent, l})
+	ctx, cancel := context.WithCancelCause(&leaseContext{parent, l})
 	c := &child{cancel: cancel, forget: func() bool { return true }}
 	if parent.Done() != nil {
 		c.forget = context.AfterFunc(parent, func() { l.forget(c) })

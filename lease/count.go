@@ -35,7 +35,7 @@ func (h *hold) writeCount(ctx context.Context) error {
 		h.correct(notAfter)
 		return err
 	}
-	if call.Status() != Granted && h.countNow() > 0 {
+	if call.Status() != conn.Done && h.countNow() > 0 {
 		return h.endAll(notThere)
 	}
 	if notAfter, unheard := call.Outstanding(); unheard {

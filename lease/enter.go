@@ -40,7 +40,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 	case err != nil:
 		h.notEntered(call)
 		return nil, err
-	case call.Status() != Granted:
+	case call.Status() != conn.Done:
 		return nil, h.endAll(notThere)
 	}
 	if call.Short() {

@@ -19,7 +19,7 @@ import (
 // clocks. Redis cannot give the thing to another owner before that.
 type hold struct {
 	entry    renewal.Entry
-	member   engine.Member
+	member   engine.Registered
 	engine   *engine.Engine
 	resource Resource
 	number   int64 // the owner's, which is always one of this Client's
@@ -77,7 +77,7 @@ func (h *hold) Key() string { return h.resource.Key() }
 func (h *hold) Holder() string { return h.owner().String() }
 
 // Member implements engine.Held.
-func (h *hold) Member() *engine.Member { return &h.member }
+func (h *hold) Registered() *engine.Registered { return &h.member }
 
 // Timeout implements renewal.Task: how long one try of a renewal may take. It is a sixth of the
 // lease, so that several tries fit between the first one and the deadline. If less than that is

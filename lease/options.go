@@ -62,30 +62,30 @@ func JavaTokens() Option {
 // Cohort bounds how a Mutex is passed on within a process. A Release gives it to the next goroutine
 // of the process that waits for it, without asking Redis, at most n times and for at most d after
 // Redis has granted it. Then it is the turn of other processes. Each of these goroutines gets a
-// Lease and a token of its own. The default is Cohort(DefaultHandOvers, DefaultCohortTime): 1000
+// Lease and a token of its own. The default is Cohort(DefaultLocalHandoffs, DefaultCohortTime): 1000
 // times, 10 ms.
 //
 // If n or d is 0, each Release goes to Redis. Each Release also goes to Redis if the lease is fixed
 // or has Replicas, if less than half of it is left, if the next waiter has other options, and while
 // anybody but Clients of Holdfast waits, such as Java. n is 1000 at the most.
 func Cohort(n int, d time.Duration) Option {
-	return func(s *Settings) { s.handOvers, s.cohortTime = n, d }
+	return func(s *Settings) { s.localHandoffs, s.cohortTime = n, d }
 }
 
 // Settings are what the Options set.
 type Settings struct {
-	length     time.Duration
-	maxHold    time.Duration
-	replicas   int
-	handOvers  int
-	cohortTime time.Duration
-	fixed      bool
-	javaTokens bool
+	length        time.Duration
+	maxHold       time.Duration
+	replicas      int
+	localHandoffs int
+	cohortTime    time.Duration
+	fixed         bool
+	javaTokens    bool
 }
 
 // NewSettings applies the options in their order to the defaults.
 func NewSettings(options ...[]Option) Settings {
-	s := Settings{length: DefaultLease, handOvers: DefaultHandOvers, cohortTime: DefaultCohortTime}
+	s := Settings{length: DefaultLease, localHandoffs: DefaultLocalHandoffs, cohortTime: DefaultCohortTime}
 	for _, some := range options {
 		for _, o := range some {
 			if o != nil {
@@ -116,8 +116,8 @@ func (s Settings) check() error {
 	if s.replicas < 0 {
 		return fmt.Errorf("%d replicas: %w", s.replicas, errs.BadArgument)
 	}
-	if s.handOvers < 0 || s.handOvers > MaxHandOvers || s.cohortTime < 0 {
-		return fmt.Errorf("a cohort of %d in %v, want 0 to %d: %w", s.handOvers, s.cohortTime, MaxHandOvers, errs.BadArgument)
+	if s.localHandoffs < 0 || s.localHandoffs > MaxLocalHandoffs || s.cohortTime < 0 {
+		return fmt.Errorf("a cohort of %d in %v, want 0 to %d: %w", s.localHandoffs, s.cohortTime, MaxLocalHandoffs, errs.BadArgument)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func TestSettings(t *testing.T) {
 		got  Settings
 		want Settings
 	}{
-		{"nothing said", NewSettings(), Settings{length: 30 * time.Second, handOvers: 1000, cohortTime: 10 * time.Millisecond}},
+		{"nothing said", NewSettings(), Settings{length: 30 * time.Second, localHandoffs: 1000, cohortTime: 10 * time.Millisecond}},
 		{"nil options", NewSettings([]Option{Cohort(0, 0)}, []Option{nil}), Settings{length: 30 * time.Second}},
 		{"the client's", NewSettings(defaults), Settings{length: time.Minute, maxHold: time.Hour}},
 		{"the lock's own win", NewSettings(defaults, []Option{Fixed(time.Second)}),
@@ -42,7 +42,7 @@ func TestSettings(t *testing.T) {
 func TestSettingsRefused(t *testing.T) {
 	for what, option := range map[string]Option{
 		"no lease": Renewed(0), "negative": Fixed(-time.Second), "too short": Fixed(MinLease - 1), "negative longest": MaxHold(-1),
-		"a negative cohort": Cohort(-1, time.Second), "one in negative time": Cohort(1, -1), "too large a cohort": Cohort(MaxHandOvers+1, time.Second),
+		"a negative cohort": Cohort(-1, time.Second), "one in negative time": Cohort(1, -1), "too large a cohort": Cohort(MaxLocalHandoffs+1, time.Second),
 	} {
 		if err := NewSettings([]Option{option}).check(); !errors.Is(err, errs.BadArgument) {
 			t.Errorf("%s: %v", what, err)

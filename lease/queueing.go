@@ -21,12 +21,12 @@ type Queueing interface {
 	// Keeps returns how long a place is kept after the last request that named it, and how long a
 	// hold that is handed to the waiter in that place lasts.
 	Keeps() time.Duration
-	// Enter is Acquire for a waiter with that ticket. A Granted reply has, behind the token, how
+	// Enter is Acquire for a waiter with that ticket. A Done reply has, behind the token, how
 	// many more tokens are reserved, and the number of the next seat's place (0: there is none). A
 	// Refused reply has the number of the place. At the end both have the owners that must be
 	// nudged: see engine.Ticket.
 	Enter(owner Owner, length time.Duration, ticket *engine.Ticket) *conn.Call
-	// Free is Release for a hold for which nobody is known to wait. The reply is Granted or
+	// Free is Release for a hold for which nobody is known to wait. The reply is Done or
 	// Refused, without the time. It is Awaited if somebody does wait: then nothing was done.
 	Free(owner Owner, publish string) *conn.Call
 	// ReleaseAnd is Release with two more steps: leaves gives up its place, and joins takes a place
@@ -52,7 +52,7 @@ func (a *acquisition) queue() *engine.Ticket {
 	}
 	a.place.Terms = a.settings.terms()
 	if a.place.Terms != (engine.Terms{}) {
-		a.place.Reserve = a.settings.handOvers
+		a.place.Reserve = a.settings.localHandoffs
 	}
 	return a.ticket
 }
@@ -108,11 +108,11 @@ func (a *acquisition) placed(call *conn.Call) {
 		return
 	}
 	t.Kept = call.Sent
-	if _, unheard := call.Outstanding(); unheard && call.Status() == Granted {
+	if _, unheard := call.Outstanding(); unheard && call.Status() == conn.Done {
 		t.Kept = time.Time{} // an earlier sending may have taken the next place
 	}
 	nudge := 4
-	if call.Status() == Granted {
+	if call.Status() == conn.Done {
 		nudge = 6
 		if t.Grain == engine.PerProcess { // a waiter's own Seq orders its line
 			t.Seq = call.Int(5)
@@ -127,7 +127,7 @@ func (a *acquisition) placed(call *conn.Call) {
 	for i := nudge; i < call.Reply.Len(); i++ {
 		t.Nudge = append(t.Nudge, call.Text(i))
 	}
-	if call.Status() != Granted && slices.Contains(t.Nudge, a.owner.String()) {
+	if call.Status() != conn.Done && slices.Contains(t.Nudge, a.owner.String()) {
 		// The place was lost, perhaps after a hand-over that has run out since, whose message may
 		// still come.
 		t.Doubt = true

@@ -133,7 +133,7 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 		return true, unheard, h.outcome(call, err, unheard)
 	}
 	defer h.engine.Smalls.Put(call)
-	awaited := call.Status() == Awaited
+	awaited := call.Status() == conn.Awaited
 	if awaited || call.Int(2) == 1 {
 		h.engine.NoteAwaited(h.resource.Key())
 	}
@@ -156,7 +156,7 @@ func (h *hold) outcome(call *conn.Call, err error, unheard bool) error {
 	case err != nil:
 		h.settle(h.lateUntil())
 		return err
-	case call.Status() == Granted || unheard:
+	case call.Status() == conn.Done || unheard:
 		return nil
 	default:
 		return h.foundGone(notThere)

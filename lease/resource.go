@@ -21,7 +21,8 @@ type Locker interface {
 }
 
 // Resource is what a synchronizer brings to a lease: where its state is, and the calls that change
-// it. Each of these calls is safe to repeat. It is for the packages of the synchronizers.
+// it. Each of these calls is safe to repeat. Done, Refused and Awaited are statuses: see conn.Done.
+// It is for the packages of the synchronizers.
 type Resource interface {
 	Kind() string // "mutex", for errors, spans and metrics
 	Name() string // as the user gave it
@@ -29,17 +30,17 @@ type Resource interface {
 	// Waiting says how to wait for it. The caller sets Kind, Try and Ticket.
 	Waiting() engine.Waiting
 
-	// Acquire asks for it. The reply is Granted with the time to live in ms and the token, or
+	// Acquire asks for it. The reply is Done with the time to live in ms and the token, or
 	// Refused with the time to live in ms of what is in the way.
 	Acquire(owner Owner, length time.Duration) *conn.Call
 	// Recount sets how many leases the owner has on it, and makes its time to live no less than
-	// length. The reply is Granted with the time to live in ms, or Refused if the owner does not
+	// length. The reply is Done with the time to live in ms, or Refused if the owner does not
 	// hold it.
 	Recount(owner Owner, leases int, length time.Duration) *conn.Call
 	// Renew makes its time to live no less than length. The replies are those of Recount.
 	Renew(owner Owner, length time.Duration) *conn.Call
 	// Release gives it up, whatever the count, and tells the waiters by the publish command. The
-	// reply is Granted, or Refused if the owner does not hold it.
+	// reply is Done, or Refused if the owner does not hold it.
 	Release(owner Owner, publish string) *conn.Call
 }
 
@@ -54,10 +55,3 @@ type Grouped interface {
 // ResourceOf returns the Resource that the lease is on. It is for the packages of the
 // synchronizers.
 func ResourceOf(l *Lease) Resource { return l.hold.resource }
-
-// Statuses of a Resource's calls.
-const (
-	Refused = 0
-	Granted = 1
-	Awaited = 2
-)

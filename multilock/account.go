@@ -106,17 +106,17 @@ func identify(members []member) string {
 	return id.String()
 }
 
-// multiCarriage is the key under which a context carries a Lease on those locks.
-type multiCarriage struct{ identity string }
+// multiKey is the key under which a context carries a Lease on those locks.
+type multiKey struct{ identity string }
 
-// multiCarrier is a context that carries a Lease.
-type multiCarrier struct {
+// multiContext is a context that carries a Lease.
+type multiContext struct {
 	context.Context
 	lease *Lease
 }
 
-func (c multiCarrier) Value(key any) any {
-	if key == (multiCarriage{c.lease.account.identity}) {
+func (c multiContext) Value(key any) any {
+	if key == (multiKey{c.lease.account.identity}) {
 		return c.lease
 	}
 	return c.Context.Value(key)
@@ -124,7 +124,7 @@ func (c multiCarrier) Value(key any) any {
 
 // carriedBy returns the live Lease on these locks that ctx carries, or nil.
 func (m *MultiLock) carriedBy(ctx context.Context) *Lease {
-	if l, ok := ctx.Value(multiCarriage{m.identity}).(*Lease); ok && l.Err() == nil {
+	if l, ok := ctx.Value(multiKey{m.identity}).(*Lease); ok && l.Err() == nil {
 		return l
 	}
 	return nil

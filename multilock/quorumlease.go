@@ -17,19 +17,19 @@ type QuorumLease struct {
 	life *life
 }
 
-// carriage is the key under which a context carries a lease on one quorum.
-type carriage struct {
+// quorumKey is the key under which a context carries a lease on one quorum.
+type quorumKey struct {
 	identity string // the quorum's
 }
 
-// carrier is a context that carries a lease.
-type carrier struct {
+// quorumContext is a context that carries a lease.
+type quorumContext struct {
 	context.Context
 	lease *QuorumLease
 }
 
-func (c carrier) Value(key any) any {
-	if key == (carriage{c.lease.hold.quorum.identity}) {
+func (c quorumContext) Value(key any) any {
+	if key == (quorumKey{c.lease.hold.quorum.identity}) {
 		return c.lease
 	}
 	return c.Context.Value(key)
@@ -56,7 +56,7 @@ func (l *QuorumLease) Tokens() []int64 {
 // lease ends, with a cause that says why (ErrLost, ErrReleased, ErrMaxHold or ErrClosed). Locking
 // the Quorum with this context re-enters. The context is freed when parent or the lease ends.
 func (l *QuorumLease) Context(parent context.Context) context.Context {
-	return l.life.context(parent, carrier{parent, l})
+	return l.life.context(parent, quorumContext{parent, l})
 }
 
 // Done returns a channel that is closed when the lease has ended, however it ended.

@@ -145,7 +145,7 @@ func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error
 	if err != nil {
 		return false, s.fail("set", err)
 	}
-	return call.Status() == engine.Done, nil
+	return call.Status() == conn.Done, nil
 }
 
 // SetPermits sets how many permits there are in all. If more than that are taken, they stay with
@@ -248,7 +248,7 @@ func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 	call := release(s.at, []any{s.publish(ctx), s.at.Channel, raw})
 	err = s.run(ctx, call)
 	_, unheard := call.Outstanding() // an earlier sending may have done it
-	if err == nil && call.Status() != lease.Granted && !unheard {
+	if err == nil && call.Status() != conn.Done && !unheard {
 		err = missing(id)
 	}
 	if err != nil {
@@ -302,7 +302,7 @@ func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Durati
 // ask runs a call on one permit. If that permit is not taken, the error matches ErrNoPermits.
 func (s *PermitSemaphore) ask(ctx context.Context, id string, call *conn.Call) error {
 	err := s.run(ctx, call)
-	if err == nil && call.Status() != lease.Granted {
+	if err == nil && call.Status() != conn.Done {
 		return missing(id)
 	}
 	return err

@@ -166,7 +166,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	s := a.semaphore
 	call, err := s.calls.Try(ctx, s.call(takeScript, a.n), a.undo)
 	a.attempts += call.Attempts
-	granted := err == nil && call.Status() == engine.Done
+	granted := err == nil && call.Status() == conn.Done
 	a.unset = false
 	if err == nil && !granted {
 		switch call.Int(2) {
@@ -237,7 +237,7 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 	if err != nil {
 		return false, s.fail("set", err)
 	}
-	return call.Status() == engine.Done, nil
+	return call.Status() == conn.Done, nil
 }
 
 // AddPermits changes how many permits there are by delta, which may be negative. The number that

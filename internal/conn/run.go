@@ -129,7 +129,7 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	case status == Late:
 		t.silent = true
 		return t.later(), nil // the reply has corrected our estimate of the server's clock
-	case status == no && asking && !t.denied:
+	case status == Refused && asking && !t.denied:
 		// A server that is importing a slot also answers no for a key that it does not have:
 		// because the key has moved on since, or has not arrived yet. The ASK that sent us
 		// there may be old.

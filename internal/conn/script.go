@@ -31,12 +31,18 @@ const (
 	Mixed
 )
 
-// Late is the status of a script that ran after its not-after, and so did nothing.
-const Late = -1
-
-// no is the status of a script that did not do what it was asked to, because of what it found
-// or did not find.
-const no = 0
+// The statuses of scripts. Each script's reply begins with one of them.
+const (
+	// Late: the script ran after its not-after, and so did nothing.
+	Late = -1
+	// Refused: it did not do what it was asked to, because of what it found or did not find.
+	Refused = 0
+	// Done: it did what it was asked to, now or by an earlier sending. Of a call that takes
+	// something: it is granted.
+	Done = 1
+	// Awaited: it did nothing, because others wait for the thing: see free.lua.
+	Awaited = 2
+)
 
 // NewScript returns the script with that name, source and traits.
 func NewScript(name, source string, traits ...Trait) *Script {

@@ -44,34 +44,34 @@ func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan st
 	if q == nil || q.head == nil {
 		return false, nil, nil
 	}
-	p := q.head
-	if p.next != nil {
-		p = p.next
+	me := q.head
+	if me.next != nil {
+		me = me.next
 	}
-	if p.asking || p.terms != terms {
+	if me.asking || me.terms != terms {
 		return false, nil, nil
 	}
-	p.what, told = what, p.passed
-	if p != q.head {
-		p.granted, told = true, p.turn
+	me.what, told = what, me.passed
+	if me != q.head {
+		me.granted, told = true, me.turn
 	}
-	return true, told, l.remove(p)
+	return true, told, l.remove(me)
 }
 
 // ask prepares the head's ticket for a request. It reports false if the thing has been passed to
 // the head in the meantime.
-func (e *Engine) ask(p *place) bool {
-	t, q := p.ticket, p.line
+func (e *Engine) ask(me *waiter) bool {
+	t, q := me.ticket, me.line
 	if t == nil || t.Grain != PerProcess {
 		return true
 	}
 	l := &e.lines
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.what != nil {
+	if me.what != nil {
 		return false
 	}
-	p.asking = true
+	me.asking = true
 	switch {
 	case q.seat.owner == 0:
 		q.seat = seat{owner: t.Owner}
@@ -83,9 +83,9 @@ func (e *Engine) ask(p *place) bool {
 	q.seat.asked = true
 	t.Owner, t.Seq = q.seat.owner, q.seat.seq
 	switch {
-	case p.next == nil && !t.Doubt: // if in doubt, a late request may still take a place for it
+	case me.next == nil && !t.Doubt: // if in doubt, a late request may still take a place for it
 		t.Next = 0
-	case p.next != nil && t.Next == 0:
+	case me.next != nil && t.Next == 0:
 		t.Next = e.owners.Add(1)
 	}
 	return true
@@ -93,8 +93,8 @@ func (e *Engine) ask(p *place) bool {
 
 // answered takes in what the head's ticket says after a request. A head that was granted the thing,
 // or whose request failed, leaves; nothing is passed to it any more.
-func (l *lines) answered(p *place, v Verdict, err error) {
-	t, q := p.ticket, p.line
+func (l *lines) answered(me *waiter, v Verdict, err error) {
+	t, q := me.ticket, me.line
 	if t == nil || t.Grain != PerProcess || err != nil {
 		return
 	}
@@ -104,5 +104,5 @@ func (l *lines) answered(p *place, v Verdict, err error) {
 	if v.Granted {
 		q.seat.owner, q.seat.asked = t.Next, false
 	}
-	p.got, p.asking = v.Granted, v.Granted
+	me.got, me.asking = v.Granted, v.Granted
 }

@@ -55,10 +55,10 @@ func (x *server) waiting(owner int64, terms Terms) (Waiting, *Ticket) {
 
 // inLine has n waiters wait for what somebody else holds, their owners numbered
 // from 101.
-func inLine(e *Engine, n int) (*server, []*waiter, []*Ticket) {
+func inLine(e *Engine, n int) (*server, []*caller, []*Ticket) {
 	x := &server{seats: make(map[int64]bool)}
 	x.take(time.Time{})
-	waiters, tickets := make([]*waiter, n), make([]*Ticket, n)
+	waiters, tickets := make([]*caller, n), make([]*Ticket, n)
 	for i := range n {
 		var w Waiting
 		w, tickets[i] = x.waiting(101+int64(i), alike)

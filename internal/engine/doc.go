@@ -7,7 +7,7 @@
 //
 // # The four parts
 //
-//	waiting       wait, line, follow, ticket, cohort, seat, handed, awaited, passing
+//	waiting       wait, line, follow, ticket, cohort, seat, handed, awaited, overtaking
 //	the ledger    ledger: calls that count once though nobody owns what they change
 //	renewals      sender, group: from the wheel to Redis, many in one call
 //	a Client's    engine, work, registry, settle, grace, bounded, report, outage:

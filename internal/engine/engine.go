@@ -30,15 +30,15 @@ type Engine struct {
 	client string // this Client's part of its owner ids
 	owners atomic.Int64
 
-	lanes    lanes
-	lines    lines
-	passing  passing
-	awaited  awaited
-	registry registry
-	reports  reports
-	outages  outages
-	graces   graces
-	rooms    sync.Pool // of *room
+	lanes      tracks
+	lines      lines
+	overtaking overtaking
+	awaited    awaited
+	registry   registry
+	reports    reports
+	outages    outages
+	graces     graces
+	scratches  sync.Pool // of *scratch
 
 	// Scratch is for package lease. It pools the state that an acquisition needs until it has its
 	// grant.

@@ -13,12 +13,12 @@ type Turn struct {
 	// Passed is what a holder of this process has passed on to the waiter.
 	Passed any
 
-	place *place
+	waiter *waiter
 }
 
 // Leads reports whether the waiter is in a line and is now its head. Its wait then goes on with
 // Lead.
-func (t Turn) Leads() bool { return t.place != nil }
+func (t Turn) Leads() bool { return t.waiter != nil }
 
 // Follow waits for key behind others of this process, if the head of key's line waits on the same
 // terms. It returns when the thing is passed on to the waiter, when the waiter becomes the head, or
@@ -27,71 +27,71 @@ func (t Turn) Leads() bool { return t.place != nil }
 //
 // When the Client closes, the head leaves the line, then the next head, and so on.
 func (e *Engine) Follow(ctx context.Context, kind, key string, terms Terms) (Turn, error) {
-	p := e.lines.follow(key, terms)
-	if p == nil {
+	me := e.lines.follow(key, terms)
+	if me == nil {
 		return Turn{}, nil
 	}
 	e.Telemetry.Waiting(kind, 1)
 	defer e.Telemetry.Waiting(kind, -1)
 	select {
-	case <-p.turn:
+	case <-me.turn:
 	case <-ctx.Done():
-		if e.lines.giveUp(p) {
+		if e.lines.giveUp(me) {
 			return Turn{}, busy(ctx.Err())
 		}
-		<-p.turn
+		<-me.turn
 	}
-	if !p.granted {
-		return Turn{place: p}, nil
+	if !me.granted {
+		return Turn{waiter: me}, nil
 	}
 	e.Telemetry.Woken(kind, telemetry.WokenTurn)
-	passed := p.what
-	*p = place{turn: p.turn}
-	e.lines.spare.Put(p)
+	passed := me.what
+	*me = waiter{turn: me.turn}
+	e.lines.spare.Put(me)
 	return Turn{Passed: passed}, nil
 }
 
 // Lead is Wait for a waiter that has become the head of its line by Follow.
 func (e *Engine) Lead(ctx context.Context, w Waiting, t Turn) error {
-	e.lines.equip(t.place, w.Ticket)
+	e.lines.equip(t.waiter, w.Ticket)
 	e.Telemetry.Waiting(w.Kind, 1)
 	defer e.Telemetry.Waiting(w.Kind, -1)
-	return e.gone(w, t.place, e.waitAsHead(ctx, w, t.place, Verdict{}))
+	return e.gone(w, t.waiter, e.waitAsHead(ctx, w, t.waiter, Verdict{}))
 }
 
 // follow puts the caller at the end of key's line. It returns nil if that line has no head on those
 // terms.
-func (l *lines) follow(key string, terms Terms) *place {
+func (l *lines) follow(key string, terms Terms) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.byKey[key]
 	if q == nil || q.head == nil || q.head.terms != terms {
 		return nil
 	}
-	p, _ := l.spare.Get().(*place)
-	if p == nil {
-		p = &place{turn: make(chan struct{}, 1)}
+	me, _ := l.spare.Get().(*waiter)
+	if me == nil {
+		me = &waiter{turn: make(chan struct{}, 1)}
 	}
-	p.line, p.prev, p.terms = q, q.tail, terms
-	q.insert(p)
-	return p
+	me.line, me.prev, me.terms = q, q.tail, terms
+	q.insert(me)
+	return me
 }
 
-// giveUp takes p out of its line. It reports false if p has just become the head, or has just got
-// what it waits for. Its waiter then has been told so, or is about to be told.
-func (l *lines) giveUp(p *place) bool {
+// giveUp takes the waiter out of its line. It reports false if the waiter has just become the head,
+// or has just got what it waits for. Its goroutine then has been told so, or is about to be told.
+func (l *lines) giveUp(me *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.out || p == p.line.head {
+	if me.out || me == me.line.head {
 		return false
 	}
-	l.remove(p)
+	l.remove(me)
 	return true
 }
 
 // equip gives a head the ticket with which it asks.
-func (l *lines) equip(p *place, t *Ticket) {
+func (l *lines) equip(me *waiter, t *Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.ticket = t
+	me.ticket = t
 }

@@ -15,14 +15,14 @@ import (
 
 // follower is a Follow on a goroutine of its own, and what it leads to.
 type follower struct {
-	waiter
+	caller
 	passed any
 }
 
 // follow starts a Follow as the owner with that number.
 func follow(e *Engine, x *server, owner int64) *follower {
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &follower{waiter: waiter{cancel: cancel, done: make(chan struct{}), waited: true}}
+	f := &follower{caller: caller{cancel: cancel, done: make(chan struct{}), waited: true}}
 	go func() {
 		defer close(f.done)
 		turn, err := e.Follow(ctx, "test", "k", alike)
@@ -50,7 +50,7 @@ func TestFollowersInOrder(t *testing.T) {
 				if !e.Pass("k", alike, 10*round+i) {
 					t.Fatalf("round %d: pass %d failed", round, i)
 				}
-				if mustBeNext(t, &f.waiter); f.passed != 10*round+i {
+				if mustBeNext(t, &f.caller); f.passed != 10*round+i {
 					t.Fatalf("round %d: %d was passed %v", round, i, f.passed)
 				}
 			}
@@ -93,7 +93,7 @@ func TestFollowerLeads(t *testing.T) {
 			t.Errorf("asked as %d, want 101, whose seat it is", last)
 		}
 		x.release(s)
-		mustBeNext(t, &first.waiter, &second.waiter)
+		mustBeNext(t, &first.caller, &second.caller)
 		second.leave(t)
 	})
 }

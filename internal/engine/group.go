@@ -14,7 +14,7 @@ import (
 // Part is what a task brings to a renewal of many.
 //
 // The script's keys are the tasks' keys. ARGV[2] is the length in ms, ARGV[3] is the Client, and
-// the rest are the numbers of the owners, in the order of the keys. The script answers renewed and
+// the rest are the numbers of the owners, in the order of the keys. The script answers conn.Done and
 // the time. Then follow two numbers for each key whose time to live is not the length, in the order
 // of the keys. The first is the index of the key, counted from 1. The second is its time to live in
 // ms; -1 if it has no end; notHeld; or less than notHeld if only a renewal of this task by itself
@@ -26,37 +26,33 @@ type Part struct {
 	Until  time.Time     // the local instant after which the renewal must take no effect
 }
 
-// The status of a script that has renewed, and what a script that renews many says of a key that is
-// not held.
-const (
-	renewed = 1
-	notHeld = -2
-)
+// notHeld is what a script that renews many says of a key that is not held.
+const notHeld = -2
 
 // group is a set of tasks that one call can renew: by one script, to one length, and with keys that
 // may stand in one call.
-type group []member
+type group []item
 
-type member struct {
+type item struct {
 	Part
 	task  Renewable
 	place int // the key's: see conn.Manager.Place
 }
 
-// room is where the groups of one batch and their calls are built. It is used again for the next
+// scratch is where the groups of one batch and their calls are built. It is used again for the next
 // batch. If this memory were allocated anew for each lease, it would be most of the garbage of a
 // process that holds very many leases.
-type room struct {
+type scratch struct {
 	members group
 	keys    []string
 	args    []any
 	// read says that a connection may still read from here, because a request was left behind when
-	// its time was over. Then the room is not used again.
+	// its time was over. Then the scratch is not used again.
 	read bool
 }
 
-// clear empties the room for another batch.
-func (r *room) clear() {
+// clear empties the scratch for another batch.
+func (r *scratch) clear() {
 	clear(r.members)
 	clear(r.keys)
 	clear(r.args)
@@ -65,7 +61,7 @@ func (r *room) clear() {
 
 // divide returns the groups among the tasks, and the tasks that are renewed by themselves. A call
 // for one task costs less than a call for many with one key.
-func (r *room) divide(batch []renewal.Task, place func(key string) int) (groups []group, alone []Renewable) {
+func (r *scratch) divide(batch []renewal.Task, place func(key string) int) (groups []group, alone []Renewable) {
 	members, mixed := r.members, false
 	for _, t := range batch {
 		task := t.(Renewable)
@@ -74,7 +70,7 @@ func (r *room) divide(batch []renewal.Task, place func(key string) int) (groups 
 			alone = append(alone, task)
 			continue
 		}
-		members = append(members, member{part, task, place(task.Key())})
+		members = append(members, item{part, task, place(task.Key())})
 		mixed = mixed || !members[0].suits(&members[len(members)-1])
 	}
 	r.members = members
@@ -97,12 +93,12 @@ func (r *room) divide(batch []renewal.Task, place func(key string) int) (groups 
 }
 
 // suits reports whether both members can be in one group.
-func (m *member) suits(other *member) bool {
+func (m *item) suits(other *item) bool {
 	return m.Script == other.Script && m.place == other.place && m.Length == other.Length
 }
 
 // order sorts members so that those that suit each other stand together.
-func order(a, b member) int {
+func order(a, b item) int {
 	return cmp.Or(
 		cmp.Compare(a.Script.Name(), b.Script.Name()),
 		cmp.Compare(a.place, b.place),
@@ -111,7 +107,7 @@ func order(a, b member) int {
 
 // call returns the call that renews the group, whose owners all belong to client. The call takes no
 // effect after the earliest deadline in the group: it would revive a hold that was given up.
-func (r *room) call(g group, client *string) *conn.Call {
+func (r *scratch) call(g group, client *string) *conn.Call {
 	call := &conn.Call{Script: g[0].Script, Until: g[0].Until, AnyTime: true}
 	keys, args := len(r.keys), len(r.args)
 	r.args = append(r.args, g[0].Length.Milliseconds(), client)
@@ -136,7 +132,7 @@ func (g group) answer(call *conn.Call, err error) (alone []Renewable) {
 		}
 		return nil
 	}
-	told := err == nil && call.Status() == renewed && g.understands(call)
+	told := err == nil && call.Status() == conn.Done && g.understands(call)
 	next := 2 // index of the reply's next pair
 	for i := range g {
 		task, ttl := g[i].task, g[i].Length.Milliseconds()

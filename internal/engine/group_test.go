@@ -196,7 +196,7 @@ func TestDivide(t *testing.T) {
 	add(x, 1, "3g")
 	add(x, 2, "1h")
 	add(x, 1, "2i")
-	groups, alone := new(room).divide(batch, func(key string) int { return int(key[0]) })
+	groups, alone := new(scratch).divide(batch, func(key string) int { return int(key[0]) })
 	var got []string
 	for _, g := range groups {
 		var keys []string
@@ -225,11 +225,11 @@ func TestACallForManyAllocatesNothingForEach(t *testing.T) {
 	for _, task := range tasksOf(conn.NewScript("many", manySource), slices.Repeat([]string{"k"}, renewal.MaxBatch)...) {
 		batch = append(batch, task)
 	}
-	r, client := new(room), "client"
+	r, client := new(scratch), "client"
 	allocs := testing.AllocsPerRun(10, func() {
 		groups, _ := r.divide(batch, func(string) int { return 0 })
 		call := r.call(groups[0], &client)
-		call.Reply.Numbers = []int64{renewed, 1}
+		call.Reply.Numbers = []int64{conn.Done, 1}
 		for _, task := range batch {
 			task.(*fakeTask).told = task.(*fakeTask).told[:0]
 		}

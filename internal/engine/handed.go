@@ -13,8 +13,8 @@ import (
 // long enough to see to the rest later, and if no waiter is behind the head for which a request
 // would reserve something. If the message hands the thing to a waiter behind the head, that waiter
 // is nudged: it asks at once.
-func (l *lines) handed(p *place, message string) bool {
-	t, q := p.ticket, p.line
+func (l *lines) handed(me *waiter, message string) bool {
+	t, q := me.ticket, me.line
 	owner, token, left := parseHandOver(message)
 	if t == nil || token == 0 {
 		return false
@@ -26,23 +26,23 @@ func (l *lines) handed(p *place, message string) bool {
 	case t.Grain == PerProcess:
 		own, kept = q.seat.owner, q.seat.kept
 	case owner != own:
-		p.nudgeBehind(owner)
+		me.nudgeBehind(owner)
 	}
-	reserves := p.next != nil && p.terms != (Terms{})
-	if owner != own || p.what != nil || t.Doubt || reserves || !t.enough(kept, left) {
+	reserves := me.next != nil && me.terms != (Terms{})
+	if owner != own || me.what != nil || t.Doubt || reserves || !t.enough(kept, left) {
 		return false
 	}
 	t.Owner, t.Kept, t.Token, t.Left = own, kept, token, left
-	p.got, p.asking = true, true
+	me.got, me.asking = true, true
 	if t.Grain == PerProcess {
 		t.Next, q.seat, q.handed = 0, seat{}, true
 	}
 	return true
 }
 
-// nudgeBehind nudges the waiter behind p that has that owner, if there is one.
-func (p *place) nudgeBehind(owner int64) {
-	for at := p.next; at != nil; at = at.next {
+// nudgeBehind nudges the waiter behind this one that has that owner, if there is one.
+func (me *waiter) nudgeBehind(owner int64) {
+	for at := me.next; at != nil; at = at.next {
 		if at.ticket.Owner == owner {
 			at.nudge()
 			return

@@ -18,7 +18,7 @@ type scene struct {
 	e       *Engine
 	s       *redistest.MiniServer
 	x       *server
-	waiters []*waiter
+	waiters []*caller
 	tickets []*Ticket
 }
 
@@ -140,28 +140,28 @@ func TestSeatedTooLate(t *testing.T) {
 // A message is not enough for one who cannot rely on its place, or for whose sake
 // something is to be reserved.
 func TestHandedIsNotEnough(t *testing.T) {
-	for what, change := range map[string]func(ticket *Ticket, p *place){
-		"another owner":   func(ticket *Ticket, _ *place) { ticket.Owner = 105 },
-		"no length":       func(ticket *Ticket, _ *place) { ticket.Lasts = 0 },
-		"kept long ago":   func(ticket *Ticket, _ *place) { ticket.Kept = time.Now().Add(-PollBound) },
-		"in doubt":        func(ticket *Ticket, _ *place) { ticket.Doubt = true },
-		"passed already":  func(_ *Ticket, p *place) { p.what = "it" },
-		"others to serve": func(_ *Ticket, p *place) { p.terms = alike },
+	for what, change := range map[string]func(ticket *Ticket, me *waiter){
+		"another owner":   func(ticket *Ticket, _ *waiter) { ticket.Owner = 105 },
+		"no length":       func(ticket *Ticket, _ *waiter) { ticket.Lasts = 0 },
+		"kept long ago":   func(ticket *Ticket, _ *waiter) { ticket.Kept = time.Now().Add(-PollBound) },
+		"in doubt":        func(ticket *Ticket, _ *waiter) { ticket.Doubt = true },
+		"passed already":  func(_ *Ticket, me *waiter) { me.what = "it" },
+		"others to serve": func(_ *Ticket, me *waiter) { me.terms = alike },
 	} {
 		t.Run(what, func(t *testing.T) {
 			redistest.Bubble(t, func(t *testing.T) {
 				ticket := &Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
-				p := &place{ticket: ticket, line: new(line), next: &place{ticket: new(Ticket)}}
+				me := &waiter{ticket: ticket, line: new(line), next: &waiter{ticket: new(Ticket)}}
 				l := new(lines)
-				if change(ticket, p); l.handed(p, "101 7 2500") {
+				if change(ticket, me); l.handed(me, "101 7 2500") {
 					t.Error("it was enough")
 				}
-				if l.handed(p, "101 7 100") {
+				if l.handed(me, "101 7 100") {
 					t.Error("too little was left")
 				}
-				p.what, p.terms = nil, Terms{}
+				me.what, me.terms = nil, Terms{}
 				*ticket = Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
-				if !l.handed(p, "101 7 2500") || ticket.Token != 7 {
+				if !l.handed(me, "101 7 2500") || ticket.Token != 7 {
 					t.Error("without that it was not")
 				}
 			})
@@ -205,12 +205,12 @@ func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 	for number, want := range map[int64]bool{0: false, 55: true} {
 		redistest.Bubble(t, func(t *testing.T) {
 			e := new(Engine)
-			p := &place{ticket: &Ticket{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}, line: new(line)}
-			p.line.head, p.line.seat = p, seat{owner: 105, seq: number, kept: time.Now()}
-			if !e.ask(p) || p.ticket.Owner != 105 {
-				t.Fatalf("number %d: asks as %d, want 105", number, p.ticket.Owner)
+			me := &waiter{ticket: &Ticket{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}, line: new(line)}
+			me.line.head, me.line.seat = me, seat{owner: 105, seq: number, kept: time.Now()}
+			if !e.ask(me) || me.ticket.Owner != 105 {
+				t.Fatalf("number %d: asks as %d, want 105", number, me.ticket.Owner)
 			}
-			if got := e.lines.handed(p, "105 7 2500"); got != want {
+			if got := e.lines.handed(me, "105 7 2500"); got != want {
 				t.Errorf("number %d: believed: %t", number, got)
 			}
 		})

@@ -105,7 +105,7 @@ func (x *thing) tried() int {
 }
 
 // waiter is a Wait on a goroutine of its own.
-type waiter struct {
+type caller struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	waited bool
@@ -113,9 +113,9 @@ type waiter struct {
 	ended  time.Time
 }
 
-func wait(e *Engine, w Waiting) *waiter {
+func wait(e *Engine, w Waiting) *caller {
 	ctx, cancel := context.WithCancel(context.Background())
-	x := &waiter{cancel: cancel, done: make(chan struct{})}
+	x := &caller{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(x.done)
 		x.waited, x.err = e.Wait(ctx, w)
@@ -130,8 +130,8 @@ func waiting(x *thing, lease time.Duration) Waiting {
 }
 
 // queue starts n waits, in order.
-func queue(e *Engine, n int, w Waiting) []*waiter {
-	all := make([]*waiter, n)
+func queue(e *Engine, n int, w Waiting) []*caller {
+	all := make([]*caller, n)
 	for i := range all {
 		all[i] = wait(e, w)
 		synctest.Wait()
@@ -139,7 +139,7 @@ func queue(e *Engine, n int, w Waiting) []*waiter {
 	return all
 }
 
-func (w *waiter) isDone() bool {
+func (w *caller) isDone() bool {
 	select {
 	case <-w.done:
 		return true
@@ -150,7 +150,7 @@ func (w *waiter) isDone() bool {
 
 // leave cancels the wait and fails t unless it ends at once, as one that found
 // the thing held.
-func (w *waiter) leave(t *testing.T) {
+func (w *caller) leave(t *testing.T) {
 	t.Helper()
 	begun := time.Now()
 	w.cancel()
@@ -163,7 +163,7 @@ func (w *waiter) leave(t *testing.T) {
 }
 
 // mustBeNext fails t unless w, and none of the rest, has been granted.
-func mustBeNext(t *testing.T, w *waiter, rest ...*waiter) {
+func mustBeNext(t *testing.T, w *caller, rest ...*caller) {
 	t.Helper()
 	synctest.Wait()
 	if !w.isDone() {

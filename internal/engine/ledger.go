@@ -33,9 +33,6 @@ var onceSource string
 // what a body finds, and then body.
 func OnceSource(body string) string { return onceSource + body }
 
-// Done is the status of a call that did what it was asked to do.
-const Done = 1
-
 // Ledger is the record, in Redis, of this Client's calls on one name. It makes a call count once,
 // however often it is sent. It is for calls that nobody owns. For a lock, the owner's field tells
 // whether the call ran.
@@ -106,7 +103,7 @@ func (l Ledger) Try(ctx context.Context, o, undo Once) (*conn.Call, error) {
 	lane := l.engine.lanes.take(l)
 	call, err := lane.run(ctx, o, false)
 	_, unheard := call.Outstanding()
-	if !unheard || err == nil && call.Status() == Done {
+	if !unheard || err == nil && call.Status() == conn.Done {
 		lane.free()
 	} else {
 		lane.settle(undo)
@@ -140,20 +137,20 @@ func (l Ledger) Finish(ctx context.Context, make func(publish string) Once) (*co
 }
 
 // lanes hands out the lanes of all ledgers of one Client.
-type lanes struct {
+type tracks struct {
 	mu    sync.Mutex
-	inUse map[string]*laneSet
+	inUse map[string]*trackSet
 }
 
 // laneSet records which lanes of one ledger are in use.
-type laneSet struct {
+type trackSet struct {
 	busy  int
 	made  int
 	spare []int
 }
 
 // lane is a lane of a ledger while one call uses it.
-type lane struct {
+type track struct {
 	ledger Ledger
 	number int   // the lane's number
 	call   int64 // the call's number
@@ -161,18 +158,18 @@ type lane struct {
 
 // take hands out a lane that no call uses. All calls of the Client take their numbers from one
 // counter, so that the numbers grow on every lane, also on a lane that was forgotten in between.
-func (s *lanes) take(l Ledger) lane {
+func (s *tracks) take(l Ledger) track {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.inUse == nil {
-		s.inUse = make(map[string]*laneSet)
+		s.inUse = make(map[string]*trackSet)
 	}
 	set := s.inUse[l.key]
 	if set == nil {
-		set = new(laneSet)
+		set = new(trackSet)
 		s.inUse[l.key] = set
 	}
-	taken := lane{ledger: l, call: l.engine.owners.Add(1)}
+	taken := track{ledger: l, call: l.engine.owners.Add(1)}
 	if n := len(set.spare); n > 0 {
 		taken.number = set.spare[n-1]
 		set.spare = set.spare[:n-1]
@@ -185,7 +182,7 @@ func (s *lanes) take(l Ledger) lane {
 }
 
 // free gives the lane back.
-func (l lane) free() {
+func (l track) free() {
 	s := &l.ledger.engine.lanes
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +195,7 @@ func (l lane) free() {
 
 // run runs the call on the lane. It gives up when ctx ends, or when the call has been in doubt for
 // so long that its record might be gone.
-func (l lane) run(ctx context.Context, o Once, cleanup bool) (*conn.Call, error) {
+func (l track) run(ctx context.Context, o Once, cleanup bool) (*conn.Call, error) {
 	for {
 		bounded, cancel := context.WithTimeout(ctx, doubtLimit)
 		call := l.once(o)
@@ -214,7 +211,7 @@ func (l lane) run(ctx context.Context, o Once, cleanup bool) (*conn.Call, error)
 
 // settle runs the call on the lane in the background, until it is answered or doubtLimit is over.
 // It reports false if the Client has closed.
-func (l lane) settle(o Once) bool {
+func (l track) settle(o Once) bool {
 	e := l.ledger.engine
 	started := e.Background(func() {
 		defer l.free()
@@ -233,7 +230,7 @@ func (l lane) settle(o Once) bool {
 }
 
 // once returns the call as the lane sends it.
-func (l lane) once(o Once) *conn.Call {
+func (l track) once(o Once) *conn.Call {
 	keys := append(make([]string, 0, 2+len(o.Keys)), o.Key, l.ledger.key)
 	args := append(make([]any, 0, 3+len(o.Args)), l.number, l.call, ledgerLife.Milliseconds())
 	return &conn.Call{Script: o.Script, Keys: append(keys, o.Keys...), Args: append(args, o.Args...)}

@@ -16,14 +16,14 @@ import (
 type lines struct {
 	mu    sync.Mutex
 	byKey map[string]*line
-	spare sync.Pool // of places, for Follow
+	spare sync.Pool // of *waiter, for Follow
 }
 
 // line is the line of one name.
 type line struct {
 	key  string
-	head *place // the waiter that talks to Redis
-	tail *place
+	head *waiter // the waiter that talks to Redis
+	tail *waiter
 
 	// What one head leaves to the next. Only the head touches it.
 	sub       *pubsub.Subscription // set once a head has subscribed
@@ -38,16 +38,16 @@ type line struct {
 	dropped []int64 // those of them whose place nobody wants any more
 }
 
-// place is one waiter's entry in a line.
-type place struct {
+// waiter is one goroutine in a line.
+type waiter struct {
 	line *line
-	prev *place
-	next *place
+	prev *waiter
+	next *waiter
 	turn chan struct{} // holds one signal: the waiter is the head, or granted
 	out  bool          // it is no longer in the line
 
 	granted bool      // written before the signal: the waiter has what it waits for
-	since   time.Time // when it joined, where that counts: see passing
+	since   time.Time // when it joined, where that counts: see overtaking
 
 	ticket *Ticket       // nil where Redis keeps no queue, and while it follows: see Follow
 	nudged chan struct{} // holds one signal: what the head was told concerns this waiter
@@ -79,51 +79,51 @@ func (l *lines) empty(key string) bool {
 
 // join puts the caller at the end of key's line. With a ticket of the grain PerWaiter it goes where
 // its number belongs: behind the waiters that Redis has put before it.
-func (l *lines) join(key string, t *Ticket) *place {
+func (l *lines) join(key string, t *Ticket) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey == nil {
 		l.byKey = make(map[string]*line)
 	}
-	p := &place{turn: make(chan struct{}, 1), ticket: t}
+	me := &waiter{turn: make(chan struct{}, 1), ticket: t}
 	q := l.byKey[key]
 	if q == nil {
 		q = &line{key: key}
 		l.byKey[key] = q
 	}
-	p.line, p.prev = q, q.tail
+	me.line, me.prev = q, q.tail
 	if t != nil {
-		p.terms = t.Terms
+		me.terms = t.Terms
 	}
 	if t != nil && t.Grain == PerWaiter {
-		p.nudged = make(chan struct{}, 1)
+		me.nudged = make(chan struct{}, 1)
 		// Never before the head, which has the line's subscription in its hands.
-		for p.prev != nil && p.prev != q.head && t.Seq < p.prev.ticket.Seq {
-			p.prev = p.prev.prev
+		for me.prev != nil && me.prev != q.head && t.Seq < me.prev.ticket.Seq {
+			me.prev = me.prev.prev
 		}
 		if q.head != nil && t.Seq <= q.head.ticket.Seq {
 			// Redis heard of this waiter before the head, and may have handed it the thing before
 			// it stood in this line. A reply to the head, or a message, said so, but did not find
 			// it here to be nudged.
-			p.nudge()
+			me.nudge()
 		}
 	}
-	q.insert(p)
-	return p
+	q.insert(me)
+	return me
 }
 
-// insert links p in behind p.prev. If there is none, p is the head of a new line.
-func (q *line) insert(p *place) {
-	if p.prev == nil {
-		q.head, q.tail = p, p
-		p.turn <- struct{}{}
+// insert links the waiter in behind its prev. If it has none, it is the head of a new line.
+func (q *line) insert(me *waiter) {
+	if me.prev == nil {
+		q.head, q.tail = me, me
+		me.turn <- struct{}{}
 		return
 	}
-	p.next, p.prev.next = p.prev.next, p
-	if p.next != nil {
-		p.next.prev = p
+	me.next, me.prev.next = me.prev.next, me
+	if me.next != nil {
+		me.next.prev = me
 	} else {
-		q.tail = p
+		q.tail = me
 	}
 }
 
@@ -131,22 +131,23 @@ func (q *line) insert(p *place) {
 func (l *lines) grantAll(q *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for p := q.head.next; p != nil; p = p.next {
-		p.granted, p.out = true, true
-		p.turn <- struct{}{}
+	for me := q.head.next; me != nil; me = me.next {
+		me.granted, me.out = true, true
+		me.turn <- struct{}{}
 	}
 	q.head.next, q.tail = nil, q.head
 }
 
-// leave takes p out of its line. It reports whether p has been passed what it waited for.
-func (l *lines) leave(p *place) (passed bool) {
+// leave takes the waiter out of its line. It reports whether the waiter has been passed what it
+// waited for.
+func (l *lines) leave(me *waiter) (passed bool) {
 	l.mu.Lock()
 	var ended *pubsub.Subscription
-	if !p.out {
-		ended = l.remove(p)
+	if !me.out {
+		ended = l.remove(me)
 	}
-	if passed = p.what != nil; passed {
-		p.ticket.Passed = p.what
+	if passed = me.what != nil; passed {
+		me.ticket.Passed = me.what
 	}
 	l.mu.Unlock()
 	if ended != nil {
@@ -155,26 +156,26 @@ func (l *lines) leave(p *place) (passed bool) {
 	return passed
 }
 
-// remove takes p out of its line. If p was the head, the next place is the head now. If the line
-// has ended with it, remove returns the line's subscription, which the caller must close. The
+// remove takes the waiter out of its line. If it was the head, the next waiter is the head now. If
+// the line has ended with it, remove returns the line's subscription, which the caller must close. The
 // caller holds the mutex.
-func (l *lines) remove(p *place) (ended *pubsub.Subscription) {
-	q := p.line
-	p.out = true
-	if p.prev != nil {
-		p.prev.next = p.next
+func (l *lines) remove(me *waiter) (ended *pubsub.Subscription) {
+	q := me.line
+	me.out = true
+	if me.prev != nil {
+		me.prev.next = me.next
 	}
-	if p.next != nil {
-		p.next.prev = p.prev
+	if me.next != nil {
+		me.next.prev = me.prev
 	}
-	if q.tail == p {
-		q.tail = p.prev
+	if q.tail == me {
+		q.tail = me.prev
 	}
-	if q.head != p {
+	if q.head != me {
 		return nil
 	}
-	q.head = p.next
-	q.unseat(p)
+	q.head = me.next
+	q.unseat(me)
 	if q.head != nil {
 		q.head.turn <- struct{}{}
 	}
@@ -191,20 +192,20 @@ func (l *lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
 	return q.sub
 }
 
-// leads reports whether p is the head, or has been granted what it waits for, and its waiter has
-// not been told so yet.
-func (p *place) leads() bool { return len(p.turn) > 0 }
+// leads reports whether the waiter is the head, or has been granted what it waits for, and its
+// goroutine has not been told so yet.
+func (me *waiter) leads() bool { return len(me.turn) > 0 }
 
-// await waits until p's waiter has something to do, ctx ends, or the Client closes.
-func (p *place) await(ctx, closing context.Context) (stage, error) {
-	if p.leads() {
-		<-p.turn
-		return p.arrived(), nil
+// await waits until the waiter has something to do, ctx ends, or the Client closes.
+func (me *waiter) await(ctx, closing context.Context) (stage, error) {
+	if me.leads() {
+		<-me.turn
+		return me.arrived(), nil
 	}
 	select {
-	case <-p.turn:
-		return p.arrived(), nil
-	case <-p.nudged:
+	case <-me.turn:
+		return me.arrived(), nil
+	case <-me.nudged:
 		return nudged, nil
 	case <-ctx.Done():
 		return 0, ctx.Err()
@@ -213,8 +214,8 @@ func (p *place) await(ctx, closing context.Context) (stage, error) {
 	}
 }
 
-func (p *place) arrived() stage {
-	if p.granted {
+func (me *waiter) arrived() stage {
+	if me.granted {
 		return granted
 	}
 	return leading
@@ -236,19 +237,19 @@ func (p *place) arrived() stage {
 //	it has just asked by itself      as long as that answer says
 //	otherwise                        not at all: the head before it may have left with a message
 //	                                 that it never acted on
-func (p *place) quiet(first Verdict) time.Duration {
-	q := p.line
+func (me *waiter) quiet(first Verdict) time.Duration {
+	q := me.line
 	heldUntil, handed := q.heldUntil, q.handed
 	q.heldUntil, q.handed = time.Time{}, false
 	switch {
 	case q.seat.owner != 0:
 		return max(0, time.Until(q.seat.heard.Add(PollBound)))
 	case handed:
-		p.unseated = true
+		me.unseated = true
 		return seatDelay
-	case p.next != nil && p.ticket != nil && p.ticket.Grain == PerWaiter && time.Since(q.beaten) >= beat:
+	case me.next != nil && me.ticket != nil && me.ticket.Grain == PerWaiter && time.Since(q.beaten) >= beat:
 		return 0
-	case p.ticket != nil && p.ticket.Grain == PerProcess && first.For == 0:
+	case me.ticket != nil && me.ticket.Grain == PerProcess && first.For == 0:
 		return 0
 	case !heldUntil.IsZero():
 		if left := time.Until(heldUntil); left > 0 {

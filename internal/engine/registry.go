@@ -7,7 +7,7 @@ import "sync"
 // Held is a hold of this Client, as the registry knows it.
 type Held interface {
 	// Member returns the hold's entry in the registry.
-	Member() *Member
+	Registered() *Registered
 	// Holder returns the owner's id.
 	Holder() string
 	// End ends the hold on this side, with that cause.
@@ -15,8 +15,8 @@ type Held interface {
 }
 
 // Member is a hold's entry in the registry. It is embedded in the hold.
-type Member struct {
-	next *Member
+type Registered struct {
+	next *Registered
 	held Held
 }
 
@@ -24,16 +24,16 @@ type Member struct {
 // older one may not have noticed yet that it was lost.
 type registry struct {
 	mu    sync.Mutex
-	byKey map[string]*Member
+	byKey map[string]*Registered
 }
 
 // Register notes that h is held under key.
 func (e *Engine) Register(key string, h Held) {
-	r, m := &e.registry, h.Member()
+	r, m := &e.registry, h.Registered()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byKey == nil {
-		r.byKey = make(map[string]*Member)
+		r.byKey = make(map[string]*Registered)
 	}
 	m.held, m.next = h, r.byKey[key]
 	r.byKey[key] = m
@@ -41,7 +41,7 @@ func (e *Engine) Register(key string, h Held) {
 
 // Unregister notes that h is no longer held.
 func (e *Engine) Unregister(key string, h Held) {
-	r, m := &e.registry, h.Member()
+	r, m := &e.registry, h.Registered()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first := r.byKey[key]

@@ -19,7 +19,7 @@ var discard = slog.New(slog.DiscardHandler)
 
 // fakeHold is a Held that leaves the registry when it is ended, as holds do.
 type fakeHold struct {
-	member Member
+	member Registered
 	e      *Engine
 	key    string
 	holder string
@@ -28,8 +28,8 @@ type fakeHold struct {
 	ended []error
 }
 
-func (h *fakeHold) Member() *Member { return &h.member }
-func (h *fakeHold) Holder() string  { return h.holder }
+func (h *fakeHold) Registered() *Registered { return &h.member }
+func (h *fakeHold) Holder() string          { return h.holder }
 
 func (h *fakeHold) End(cause error) {
 	h.e.Unregister(h.key, h)

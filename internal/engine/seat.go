@@ -88,18 +88,18 @@ func (e *Engine) HasSeat(key string, owner int64) bool {
 
 // rest returns for how much longer the head need not ask although its timer has run out: the seat,
 // which it was to ask for, has been taken by a release.
-func (l *lines) rest(p *place, reason string) time.Duration {
-	unseated := p.unseated
-	p.unseated = false // whatever woke it, it asks now, or knows when to
+func (l *lines) rest(me *waiter, reason string) time.Duration {
+	unseated := me.unseated
+	me.unseated = false // whatever woke it, it asks now, or knows when to
 	if reason != telemetry.WokenTimer || !unseated {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.line.seat.owner == 0 {
+	if me.line.seat.owner == 0 {
 		return 0
 	}
-	return time.Until(p.line.seat.heard.Add(PollBound))
+	return time.Until(me.line.seat.heard.Add(PollBound))
 }
 
 // Abandon returns the number of the owner that has this process's seat in Redis's queue for key, if
@@ -132,20 +132,20 @@ func (q *line) drop() {
 	q.seat = seat{}
 }
 
-// unseat sees to the seat of a line that its head p leaves. The seat stays for the next head,
-// except in two cases: a request of p may still change it, or nobody of the process waits for the
-// thing or holds it. Then p must give the seat up: see Ticket.Orphan.
-func (q *line) unseat(p *place) {
-	t := p.ticket
+// unseat sees to the seat of a line that its head leaves. The seat stays for the next head, except
+// in two cases: a request of the head that leaves may still change it, or nobody waits any more and
+// that head was not granted the thing. Then it must give the seat up: see Ticket.Orphan.
+func (q *line) unseat(me *waiter) {
+	t := me.ticket
 	if t == nil || t.Grain != PerProcess {
 		return
 	}
-	waited, holds := q.head != nil, p.got || p.what != nil
-	if q.seat.owner != 0 && (t.Doubt && !p.got || !waited && !holds) {
+	waited, holds := q.head != nil, me.got || me.what != nil
+	if q.seat.owner != 0 && (t.Doubt && !me.got || !waited && !holds) {
 		t.Orphan = q.seat.owner
 		q.drop()
 	}
 	if !holds {
-		q.seat.heard = time.Time{} // p may have been told something that it never acted on
+		q.seat.heard = time.Time{} // the head may have been told something that it never acted on
 	}
 }

@@ -48,22 +48,22 @@ func (s sender) Node(ctx context.Context, key string) (string, error) {
 }
 
 func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
-	r, ok := s.e.rooms.Get().(*room)
+	r, ok := s.e.scratches.Get().(*scratch)
 	if !ok {
-		r = new(room)
+		r = new(scratch)
 	}
 	groups, alone := r.divide(batch, s.e.Conn.Place)
 	alone = append(alone, s.sendGroups(ctx, node, groups, r)...)
 	if !r.read {
 		r.clear()
-		s.e.rooms.Put(r)
+		s.e.scratches.Put(r)
 	}
 	s.sendAlone(ctx, node, alone)
 }
 
 // sendGroups renews each group by one call. It returns the tasks for which that call did not tell
 // the outcome.
-func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *room) (alone []Renewable) {
+func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *scratch) (alone []Renewable) {
 	if len(groups) == 0 {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (s sender) sendAlone(ctx context.Context, node string, tasks []Renewable) {
 		call := calls[i]
 		asked[i].Renewed(Renewed{
 			Err:   err,
-			Held:  call.Status() == renewed,
+			Held:  call.Status() == conn.Done,
 			TTL:   time.Duration(call.Int(2)) * time.Millisecond,
 			Sent:  call.Sent,
 			Short: call.Short(),

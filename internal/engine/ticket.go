@@ -88,8 +88,8 @@ const beats = 1000
 
 // gather sets whose places the head's next request keeps: most of the time none. It reports whether
 // more are due.
-func (l *lines) gather(p *place) (more bool) {
-	t, q := p.ticket, p.line
+func (l *lines) gather(me *waiter) (more bool) {
+	t, q := me.ticket, me.line
 	if t == nil {
 		return false
 	}
@@ -98,55 +98,55 @@ func (l *lines) gather(p *place) (more bool) {
 		return false
 	}
 	if now := time.Now(); len(q.due) == 0 && now.Sub(q.beaten) >= beat {
-		q.due, q.beaten = l.behind(p), now
+		q.due, q.beaten = l.behind(me), now
 	}
 	n := min(len(q.due), beats)
 	t.Behind, q.due = q.due[:n], q.due[n:]
 	return len(q.due) > 0
 }
 
-// behind returns the IDs of the waiters behind p.
-func (l *lines) behind(p *place) []string {
+// behind returns the IDs of the waiters behind this one.
+func (l *lines) behind(me *waiter) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var ids []string
-	for at := p.next; at != nil; at = at.next {
+	for at := me.next; at != nil; at = at.next {
 		ids = append(ids, at.ticket.ID)
 	}
 	return ids
 }
 
-// follows reports whether the head of p's line is before p in Redis's queue too. Of two waiters
-// that came at once, the one that Redis heard of first may be the second to join the line.
-func (l *lines) follows(p *place) bool {
+// follows reports whether the head of the line is before this waiter in Redis's queue too. Of two
+// waiters that came at once, the one that Redis heard of first may be the second to join the line.
+func (l *lines) follows(me *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	head := p.line.head.ticket
-	return head == p.ticket || head.Seq <= p.ticket.Seq
+	head := me.line.head.ticket
+	return head == me.ticket || head.Seq <= me.ticket.Seq
 }
 
-// nudge has the place's waiter try once, and then go on waiting.
-func (p *place) nudge() {
+// nudge has the waiter try once, and then go on waiting.
+func (me *waiter) nudge() {
 	select {
-	case p.nudged <- struct{}{}:
+	case me.nudged <- struct{}{}:
 	default:
 	}
 }
 
-// nudge nudges those behind the head p that p's ticket says must ask. It reports whether there were
+// nudge nudges those behind the head that its ticket says must ask. It reports whether there were
 // any.
-func (l *lines) nudge(p *place) (nudged bool) {
-	if p.ticket == nil || len(p.ticket.Nudge) == 0 || p.ticket.Grain == PerProcess {
+func (l *lines) nudge(me *waiter) (nudged bool) {
+	if me.ticket == nil || len(me.ticket.Nudge) == 0 || me.ticket.Grain == PerProcess {
 		return false
 	}
-	ids := make(map[string]bool, len(p.ticket.Nudge))
-	for _, id := range p.ticket.Nudge {
+	ids := make(map[string]bool, len(me.ticket.Nudge))
+	for _, id := range me.ticket.Nudge {
 		ids[id] = true
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := ids[p.ticket.ID]
-	for at := p.next; at != nil; at = at.next {
+	all := ids[me.ticket.ID]
+	for at := me.next; at != nil; at = at.next {
 		if all || ids[at.ticket.ID] {
 			nudged = true
 			at.nudge()

@@ -12,8 +12,8 @@ import (
 // ids returns whom the line has, from its head.
 func ids(l *lines, key string) []string {
 	var all []string
-	for p := l.byKey[key].head; p != nil; p = p.next {
-		all = append(all, p.ticket.ID)
+	for me := l.byKey[key].head; me != nil; me = me.next {
+		all = append(all, me.ticket.ID)
 	}
 	return all
 }
@@ -28,9 +28,9 @@ func TestLineFollowsRedissOrder(t *testing.T) {
 	if got, want := ids(&l, "k"), []string{"5", "3", "4", "7", "8", "9", "10"}; !slices.Equal(got, want) {
 		t.Errorf("the line is %v, want %v", got, want)
 	}
-	for p := l.byKey["k"].tail; p.prev != nil; p = p.prev {
-		if p.prev.next != p {
-			t.Fatalf("the line is broken at %s", p.ticket.ID)
+	for me := l.byKey["k"].tail; me.prev != nil; me = me.prev {
+		if me.prev.next != me {
+			t.Fatalf("the line is broken at %s", me.ticket.ID)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
 // Who must ask by himself is told, and nobody else.
 func TestNudge(t *testing.T) {
 	var l lines
-	places := make([]*place, 5)
+	places := make([]*waiter, 5)
 	for i := range places {
 		places[i] = l.join("k", &Ticket{ID: fmt.Sprint(i), Seq: int64(i)})
 	}
@@ -86,17 +86,17 @@ func TestNudge(t *testing.T) {
 	head.ticket.Nudge = []string{"1", "3", "gone"}
 	l.nudge(head)
 	l.nudge(head) // they coalesce
-	for i, p := range places[1:] {
+	for i, me := range places[1:] {
 		stage, want := leading, i+1 == 1 || i+1 == 3
 		select {
-		case <-p.nudged:
+		case <-me.nudged:
 			stage = nudged
 		default:
 		}
 		if (stage == nudged) != want {
 			t.Errorf("%d was nudged: %v, want %v", i+1, stage == nudged, want)
 		}
-		if len(p.nudged) != 0 {
+		if len(me.nudged) != 0 {
 			t.Errorf("%d was nudged twice", i+1)
 		}
 	}

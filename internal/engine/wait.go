@@ -36,7 +36,7 @@ type Waiting struct {
 	Try     func(ctx context.Context) (Verdict, error)
 	Grant   Grant
 	// Weight is how much the waiter asks for, if waiters may ask for different amounts: see
-	// passing. 0 if they may not.
+	// overtaking. 0 if they may not.
 	Weight int
 	// Group is the same for all waiters that ask for different weights of one thing.
 	Group string
@@ -82,7 +82,7 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	case w.Ticket != nil && !each && e.Holds(w.Key):
 		first.For = -1 // this Client holds it: Redis would refuse
 	case w.Ticket != nil && !each && e.leftOpen(w.Key):
-	case each || e.lines.empty(w.Key) && e.passing.ahead(w) == nil:
+	case each || e.lines.empty(w.Key) && e.overtaking.ahead(w) == nil:
 		first, err = w.Try(ctx)
 		if err != nil || first.Granted {
 			return false, err
@@ -91,17 +91,17 @@ func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	e.Telemetry.Waiting(w.Kind, 1)
 	defer e.Telemetry.Waiting(w.Kind, -1)
 
-	p := e.lines.join(w.Key, w.Ticket)
+	me := e.lines.join(w.Key, w.Ticket)
 	if w.Weight > 0 {
-		p.since = time.Now()
+		me.since = time.Now()
 	}
-	return true, e.gone(w, p, e.waitInLine(ctx, w, p, first))
+	return true, e.gone(w, me, e.waitInLine(ctx, w, me, first))
 }
 
 // gone takes a waiter whose wait has ended with err out of its line, and returns how the wait
 // ended.
-func (e *Engine) gone(w Waiting, p *place, err error) error {
-	if !e.lines.leave(p) {
+func (e *Engine) gone(w Waiting, me *waiter, err error) error {
+	if !e.lines.leave(me) {
 		return err
 	}
 	e.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
@@ -109,21 +109,21 @@ func (e *Engine) gone(w Waiting, p *place, err error) error {
 }
 
 // waitInLine is Wait for a waiter that has its place in the line.
-func (e *Engine) waitInLine(ctx context.Context, w Waiting, p *place, first Verdict) error {
-	if !p.leads() {
+func (e *Engine) waitInLine(ctx context.Context, w Waiting, me *waiter, first Verdict) error {
+	if !me.leads() {
 		first = Verdict{} // too old to rely on by the time it leads
 	}
 	for {
-		stage, err := p.await(ctx, e.closing)
+		stage, err := me.await(ctx, e.closing)
 		switch {
 		case err != nil:
 			return busy(err)
 		case stage == granted:
 			return nil
 		case stage == leading:
-			return e.waitAsHead(ctx, w, p, first)
+			return e.waitAsHead(ctx, w, me, first)
 		}
-		w.Ticket.Follows = e.lines.follows(p)
+		w.Ticket.Follows = e.lines.follows(me)
 		v, err := e.try(ctx, w)
 		if err != nil || v.Granted {
 			return err
@@ -132,49 +132,49 @@ func (e *Engine) waitInLine(ctx context.Context, w Waiting, p *place, first Verd
 }
 
 // waitAsHead is Wait for the head of a line, which may have tried once already.
-func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verdict) error {
-	sub, quiet := e.lead(w, p, first)
+func (e *Engine) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Verdict) error {
+	sub, quiet := e.lead(w, me, first)
 	if sub == nil {
 		return nil // the thing was passed to it already
 	}
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
 	if w.Weight > 0 {
-		defer e.passing.arrive(w, p.since)()
+		defer e.overtaking.arrive(w, me.since)()
 	}
 	for {
-		reason, err := e.park(ctx, p, sub, timer)
+		reason, err := e.park(ctx, me, sub, timer)
 		if err == nil {
 			err = e.giveWay(ctx, w)
 		}
 		if err != nil {
 			return busy(err)
 		}
-		if e.lines.handed(p, sub.Last()) {
+		if e.lines.handed(me, sub.Last()) {
 			e.Telemetry.Woken(w.Kind, reason)
-			e.pass(w, p, Verdict{Granted: true, For: time.Until(w.Ticket.Kept.Add(w.Ticket.Lasts))})
+			e.afterGrant(w, me, Verdict{Granted: true, For: time.Until(w.Ticket.Kept.Add(w.Ticket.Lasts))})
 			return nil
 		}
-		if rest := e.lines.rest(p, reason); rest > 0 {
+		if rest := e.lines.rest(me, reason); rest > 0 {
 			timer.Reset(rest)
 			continue
 		}
-		if !e.ask(p) {
+		if !e.ask(me) {
 			return nil
 		}
 		e.Telemetry.Woken(w.Kind, reason)
-		more := e.lines.gather(p)
+		more := e.lines.gather(me)
 		v, err := e.try(ctx, w)
-		e.lines.answered(p, v, err)
+		e.lines.answered(me, v, err)
 		if err != nil {
 			return err
 		}
-		nudged := e.lines.nudge(p)
+		nudged := e.lines.nudge(me)
 		if reason == telemetry.WokenTimer && quiet > 0 && (v.Granted || nudged) {
 			sub.Suspect() // a message should have come first, unless a lease was over
 		}
 		if v.Granted {
-			e.pass(w, p, v)
+			e.afterGrant(w, me, v)
 			return nil
 		}
 		if more {
@@ -188,16 +188,16 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, p *place, first Verd
 // lead has the head listen for its line, and returns for how long the head need not ask. The
 // subscription is nil if the thing has been passed to the head. While the head subscribes, nothing
 // is passed to it, so that no other waiter becomes the head.
-func (e *Engine) lead(w Waiting, p *place, first Verdict) (*pubsub.Subscription, time.Duration) {
-	l, q := &e.lines, p.line
+func (e *Engine) lead(w Waiting, me *waiter, first Verdict) (*pubsub.Subscription, time.Duration) {
+	l, q := &e.lines, me.line
 	l.mu.Lock()
-	if p.out {
+	if me.out {
 		l.mu.Unlock()
 		return nil, 0
 	}
-	sub, quiet := q.sub, p.quiet(first)
-	if p.asking = sub == nil; p.ticket != nil && p.ticket.Terms != (Terms{}) {
-		p.passed = make(chan struct{}, 1)
+	sub, quiet := q.sub, me.quiet(first)
+	if me.asking = sub == nil; me.ticket != nil && me.ticket.Terms != (Terms{}) {
+		me.passed = make(chan struct{}, 1)
 	}
 	l.mu.Unlock()
 	if sub != nil {
@@ -206,7 +206,7 @@ func (e *Engine) lead(w Waiting, p *place, first Verdict) (*pubsub.Subscription,
 	sub = e.subs.Subscribe(w.channels()...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q.sub, p.asking = sub, false
+	q.sub, me.asking = sub, false
 	return sub, quiet
 }
 
@@ -235,26 +235,26 @@ func (e *Engine) try(ctx context.Context, w Waiting) (Verdict, error) {
 	}
 }
 
-// pass tells the waiters behind the head what its grant means for them.
-func (e *Engine) pass(w Waiting, p *place, v Verdict) {
+// afterGrant tells the waiters behind the head what its grant means for them.
+func (e *Engine) afterGrant(w Waiting, me *waiter, v Verdict) {
 	switch w.Grant {
 	case Exclusive:
-		p.line.heldUntil = time.Now().Add(v.For)
+		me.line.heldUntil = time.Now().Add(v.For)
 	case Common:
-		e.lines.grantAll(p.line)
+		e.lines.grantAll(me.line)
 	case Shared:
 	}
 }
 
 // park waits until something may have changed, and returns what woke it; or the error that ends the
 // wait.
-func (e *Engine) park(ctx context.Context, p *place, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
+func (e *Engine) park(ctx context.Context, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
 	select {
 	case <-sub.C():
 		return telemetry.WokenMessage, nil
 	case <-timer.C:
 		return telemetry.WokenTimer, nil
-	case <-p.passed:
+	case <-me.passed:
 		return "", nil
 	case <-ctx.Done():
 		return "", ctx.Err()

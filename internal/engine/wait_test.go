@@ -80,7 +80,7 @@ func TestWhoLeavesHandsOn(t *testing.T) {
 		all[7].leave(t) // the tail
 		all[1].leave(t) // the head after the first
 		late := queue(e, 1, waiting(x, -1))[0]
-		rest := []*waiter{all[2], all[5], all[6], late}
+		rest := []*caller{all[2], all[5], all[6], late}
 		for i, next := range rest {
 			x.release(s)
 			mustBeNext(t, next, rest[i+1:]...)

@@ -166,8 +166,8 @@ var countedBugs = []bug{
 	{
 		name: "a sync.Locker re-enters",
 		file: "lease/context.go",
-		old:  "if _, ok := key.(carriage); ok {\n\t\treturn nil",
-		new:  "if _, ok := key.(carriage); ok && false {\n\t\treturn nil",
+		old:  "if _, ok := key.(leaseKey); ok {\n\t\treturn nil",
+		new:  "if _, ok := key.(leaseKey); ok && false {\n\t\treturn nil",
 		pkg:  ".", tests: []string{"TestASyncLockerDoesNotReenter"},
 	},
 }

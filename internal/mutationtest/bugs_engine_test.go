@@ -56,7 +56,7 @@ var engineBugs = []bug{
 	{
 		name: "a message for one behind the head is not passed on",
 		file: "internal/engine/handed.go",
-		old:  "p.nudgeBehind(owner)",
+		old:  "me.nudgeBehind(owner)",
 		new:  "",
 		pkg:  ".", tests: []string{"TestAHandOverToOneBehindTheHeadCostsOneRoundTrip"},
 	},

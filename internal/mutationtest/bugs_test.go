@@ -117,8 +117,8 @@ var firstBugs = []bug{
 	{
 		name: "a release whose reply was lost says that it was not held",
 		file: "lease/release.go",
-		old:  "case call.Status() == Granted || unheard:",
-		new:  "case call.Status() == Granted:",
+		old:  "case call.Status() == conn.Done || unheard:",
+		new:  "case call.Status() == conn.Done:",
 		pkg:  ".", tests: []string{"TestRelease_ReplyLost"},
 	},
 	{
@@ -340,7 +340,7 @@ var firstBugs = []bug{
 	},
 	{
 		name: "who asks for less passes for ever",
-		file: "internal/engine/passing.go",
+		file: "internal/engine/overtaking.go",
 		old:  "time.Since(h.since) > patience",
 		new:  "time.Since(h.since) > 8*patience",
 		pkg:  "internal/engine", tests: []string{"TestHeavyWaiterIsNotPassedForEver"},
@@ -493,22 +493,22 @@ var firstBugs = []bug{
 	{
 		name: "the lock is passed on to one who waits on other terms",
 		file: "internal/engine/cohort.go",
-		old:  "if p.asking || p.terms != terms {",
-		new:  "if p.asking {",
+		old:  "if me.asking || me.terms != terms {",
+		new:  "if me.asking {",
 		pkg:  "internal/engine", tests: []string{"TestPassOnEqualTermsOnly"},
 	},
 	{
 		name: "who gives up just as the lock is passed to it leaves it held",
 		file: "internal/engine/follow.go",
-		old:  "if p.out || p == p.line.head {",
-		new:  "if p == p.line.head {",
+		old:  "if me.out || me == me.line.head {",
+		new:  "if me == me.line.head {",
 		pkg:  "internal/engine", tests: []string{"TestTooLateToGiveUp"},
 	},
 	{
 		name: "who gives up just as it comes to lead its line leaves it without a head",
 		file: "internal/engine/follow.go",
-		old:  "if p.out || p == p.line.head {",
-		new:  "if p.out {",
+		old:  "if me.out || me == me.line.head {",
+		new:  "if me.out {",
 		pkg:  "internal/engine", tests: []string{"TestTooLateToGiveUp"},
 	},
 	{
@@ -521,7 +521,7 @@ var firstBugs = []bug{
 	{
 		name: "a place that a late request may change is left to the next",
 		file: "internal/engine/seat.go",
-		old:  "(t.Doubt && !p.got || !waited && !holds)",
+		old:  "(t.Doubt && !me.got || !waited && !holds)",
 		new:  "(!waited && !holds)",
 		pkg:  "internal/engine", tests: []string{"TestWhoGivesUpLeavesTheSeat"},
 	},
@@ -538,14 +538,14 @@ var firstBugs = []bug{
 	{
 		name: "a message to another is taken for one's own",
 		file: "internal/engine/handed.go",
-		old:  "if owner != own || p.what",
-		new:  "if p.what",
+		old:  "if owner != own || me.what",
+		new:  "if me.what",
 		pkg:  ".", tests: []string{"TestHanded_MessagesForOthers"},
 	},
 	{
 		name: "a message from before the place was lost is believed",
 		file: "lease/queueing.go",
-		old:  "if call.Status() != Granted && slices.Contains(t.Nudge, a.owner.String()) {",
+		old:  "if call.Status() != conn.Done && slices.Contains(t.Nudge, a.owner.String()) {",
 		new:  "if false && slices.Contains(t.Nudge, a.owner.String()) {",
 		pkg:  ".", tests: []string{"TestHanded_MessageFromBefore"},
 		quick: true,
@@ -583,8 +583,8 @@ var firstBugs = []bug{
 	{
 		name: "a redirection that has gone out of date is believed",
 		file: "internal/conn/run.go",
-		old:  "status == no && asking && !t.denied",
-		new:  "status == no && asking && !t.denied && t.full",
+		old:  "status == Refused && asking && !t.denied",
+		new:  "status == Refused && asking && !t.denied && t.full",
 		pkg:  "internal/conn", tests: []string{"TestCluster"},
 	},
 }

@@ -6,13 +6,13 @@ package renewal
 import "math/bits"
 
 // place says in which list of the wheel an entry is.
-type place uint8
+type position uint8
 
 const (
-	nowhere  place = iota
-	slotted        // in the slot of its tick
-	due            // its tick has come
-	recalled       // taken out of turn by Recall
+	nowhere  position = iota
+	slotted           // in the slot of its tick
+	due               // its tick has come
+	recalled          // taken out of turn by Recall
 )
 
 // Entry is one task's place on the wheel. The task embeds it by value, so that adding, moving
@@ -22,7 +22,7 @@ type Entry struct {
 	next, prev *Entry
 	task       Task  // the task that has this entry; the wheel does not look at it
 	tick       int64 // absolute, even if more than one turn away
-	place      place
+	place      position
 	firing     bool // Tick or Suspect is running, and its answer counts; see Scheduler
 }
 

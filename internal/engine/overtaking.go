@@ -13,16 +13,16 @@ import (
 // that no waiter of this process passes it, so that it gets its turn.
 const patience = time.Second
 
-// passing keeps the order among lines that ask for different weights of one thing, such as permits
+// overtaking keeps the order among lines that ask for different weights of one thing, such as permits
 // of one semaphore. A waiter that asks for less may pass one that asks for more, because what is
 // free may be enough for it alone, but only until patience is over.
-type passing struct {
+type overtaking struct {
 	mu     sync.Mutex
-	groups map[string][]*heavy
+	groups map[string][]*claimant
 }
 
-// heavy is the head of a line that waits for some weight.
-type heavy struct {
+// claimant is the head of a line that waits for some weight.
+type claimant struct {
 	weight int
 	since  time.Time
 	gone   chan struct{}
@@ -30,22 +30,22 @@ type heavy struct {
 
 // arrive notes that the head of a line waits, since that time. The function that it returns notes
 // that it waits no longer.
-func (p *passing) arrive(w Waiting, since time.Time) (leave func()) {
-	h := &heavy{weight: w.Weight, since: since, gone: make(chan struct{})}
+func (p *overtaking) arrive(w Waiting, since time.Time) (leave func()) {
+	h := &claimant{weight: w.Weight, since: since, gone: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.groups == nil {
-		p.groups = make(map[string][]*heavy)
+		p.groups = make(map[string][]*claimant)
 	}
 	p.groups[w.Group] = append(p.groups[w.Group], h)
 	return func() { p.depart(w.Group, h) }
 }
 
-func (p *passing) depart(group string, h *heavy) {
+func (p *overtaking) depart(group string, h *claimant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	close(h.gone)
-	left := slices.DeleteFunc(p.groups[group], func(other *heavy) bool { return other == h })
+	left := slices.DeleteFunc(p.groups[group], func(other *claimant) bool { return other == h })
 	if len(left) == 0 {
 		delete(p.groups, group)
 	} else {
@@ -54,7 +54,7 @@ func (p *passing) depart(group string, h *heavy) {
 }
 
 // ahead returns a waiter that w may not pass, or nil if there is none.
-func (p *passing) ahead(w Waiting) *heavy {
+func (p *overtaking) ahead(w Waiting) *claimant {
 	if w.Weight == 0 {
 		return nil
 	}
@@ -69,12 +69,12 @@ func (p *passing) ahead(w Waiting) *heavy {
 }
 
 // Overtakes reports whether a try of w would pass a waiter that it may not pass.
-func (e *Engine) Overtakes(w Waiting) bool { return e.passing.ahead(w) != nil }
+func (e *Engine) Overtakes(w Waiting) bool { return e.overtaking.ahead(w) != nil }
 
 // giveWay waits until there is no waiter that w may not pass, ctx ends, or the Client closes.
 func (e *Engine) giveWay(ctx context.Context, w Waiting) error {
 	for {
-		h := e.passing.ahead(w)
+		h := e.overtaking.ahead(w)
 		if h == nil {
 			return nil
 		}

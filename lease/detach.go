@@ -96,7 +96,7 @@ func (h *hold) renewedBy(ctx context.Context, call *conn.Call) error {
 		return h.endAll(gone)
 	case err != nil:
 		return err
-	case call.Status() != Granted:
+	case call.Status() != conn.Done:
 		return h.endAll(notThere)
 	}
 	return nil
@@ -106,7 +106,7 @@ func (h *hold) renewedBy(ctx context.Context, call *conn.Call) error {
 type Movable interface {
 	Resource
 	// Move moves the hold from one owner to the other, leaves one lease on it, and makes its time
-	// to live no less than length. The reply is Granted with the time to live in ms and the token,
+	// to live no less than length. The reply is Done with the time to live in ms and the token,
 	// also if the hold had moved before; or Refused if neither owner holds it.
 	Move(from, to Owner, length time.Duration) *conn.Call
 }
@@ -147,7 +147,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		return nil, err
 	case err != nil:
 		return nil, err
-	case call.Status() != Granted:
+	case call.Status() != conn.Done:
 		return nil, fmt.Errorf("owner %s: %w", from.Short(), errs.Lost)
 	case call.Short():
 		moveBack(e, r, to, from, notAfter, s.length)

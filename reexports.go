@@ -1,0 +1,76 @@
+// The names of other packages that programs use most.
+
+package holdfast
+
+import (
+	"github.com/holdfast-go/holdfast/fairlock"
+	"github.com/holdfast-go/holdfast/latch"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/multilock"
+	"github.com/holdfast-go/holdfast/rlock"
+	"github.com/holdfast-go/holdfast/rwlock"
+	"github.com/holdfast-go/holdfast/semaphore"
+)
+
+// Aliases of the types that programs use most, so that this package is the only import of most
+// programs. Package lease documents each.
+type (
+	// Lease is one acquisition of something: lease.Lease.
+	Lease = lease.Lease
+	// Locker is anything that can be held: lease.Locker.
+	Locker = lease.Locker
+	// Owner is the id under which Redis knows a hold: lease.Owner.
+	Owner = lease.Owner
+)
+
+// Aliases of the synchronizers, for fields and signatures. The packages document their methods.
+type (
+	// Mutex is a reentrant lock: rlock.Mutex.
+	Mutex = rlock.Mutex
+	// FairMutex is a Mutex that is granted in the order of arrival: fairlock.Mutex.
+	FairMutex = fairlock.Mutex
+	// RWMutex is a read/write lock: rwlock.RWMutex.
+	RWMutex = rwlock.RWMutex
+	// Striped is a fixed number of locks for many keys: rlock.Striped.
+	Striped = rlock.Striped
+	// Stripe is one lock of a Striped: rlock.Stripe.
+	Stripe = rlock.Stripe
+	// Semaphore counts permits that nobody owns: semaphore.Semaphore.
+	Semaphore = semaphore.Semaphore
+	// PermitSemaphore leases its permits: semaphore.PermitSemaphore.
+	PermitSemaphore = semaphore.PermitSemaphore
+	// Latch is a countdown latch: latch.Latch.
+	Latch = latch.Latch
+	// MultiLock is several locks as one: multilock.MultiLock.
+	MultiLock = multilock.MultiLock
+	// MultiLease is a lease on all locks of a MultiLock: multilock.Lease.
+	MultiLease = multilock.Lease
+	// Quorum is one lock on a majority of independent servers: multilock.Quorum.
+	Quorum = multilock.Quorum
+	// QuorumLease is a lease on a Quorum: multilock.QuorumLease.
+	QuorumLease = multilock.QuorumLease
+)
+
+// The errors, one for each fact. Compare with errors.Is. Package lease documents each.
+var (
+	ErrBusy          = lease.ErrBusy
+	ErrUnavailable   = lease.ErrUnavailable
+	ErrLost          = lease.ErrLost
+	ErrExpired       = lease.ErrExpired
+	ErrReleased      = lease.ErrReleased
+	ErrMaxHold       = lease.ErrMaxHold
+	ErrClosed        = lease.ErrClosed
+	ErrWrongType     = lease.ErrWrongType
+	ErrOutOfMemory   = lease.ErrOutOfMemory
+	ErrDenied        = lease.ErrDenied
+	ErrNotReplicated = lease.ErrNotReplicated
+	ErrBadArgument   = lease.ErrBadArgument
+	ErrUpgrade       = lease.ErrUpgrade
+	ErrNoPermits     = lease.ErrNoPermits
+	ErrDeleted       = lease.ErrDeleted
+	ErrUnknown       = lease.ErrUnknown
+	ErrNoQuorum      = lease.ErrNoQuorum
+)
+
+// ParseOwner parses a string that Owner.String returned: lease.ParseOwner.
+func ParseOwner(s string) (Owner, error) { return lease.ParseOwner(s) }

@@ -1,0 +1,154 @@
+// The synchronizers: what makes each of them.
+
+package holdfast
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/fairlock"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/latch"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/multilock"
+	"github.com/holdfast-go/holdfast/rlock"
+	"github.com/holdfast-go/holdfast/rwlock"
+	"github.com/holdfast-go/holdfast/semaphore"
+)
+
+// Mutex returns the reentrant lock of that name. It does no I/O. The returned value may be kept
+// and shared. options override the Client's defaults.
+//
+// The name may be any bytes, but not empty; see docs/keyspace.md.
+func (c *Client) Mutex(name string, options ...LeaseOption) *Mutex {
+	if c.err != nil {
+		return rlock.Broken(name, c.err)
+	}
+	return rlock.New(c.engine, name, c.mapped(name), c.settings(options))
+}
+
+// Striped returns n locks under one name, for many keys: each key uses one of the locks
+// (segment locks). It does no I/O. The returned value may be kept and shared. See rlock.Striped
+// for how keys are spread over the locks.
+func (c *Client) Striped(name string, n int, options ...LeaseOption) *Striped {
+	if c.err != nil {
+		return rlock.BrokenStriped(name, c.err)
+	}
+	return rlock.NewStriped(c.engine, name, n, c.mapped, c.settings(options))
+}
+
+// FairMutex returns the fair lock of that name. It is reentrant, as Mutex is, and granted in
+// the order of arrival across all processes. It is the same lock as Mutex(name), but only
+// waiters that came through FairMutex stand in the queue one by one; Mutex has one place for
+// each process. FairMutex does no I/O. The returned value may be kept and shared. options
+// override the Client's defaults.
+//
+// Fairness costs a request for each grant, where a Mutex under contention may do with fewer:
+// use a FairMutex where order matters. See docs/fairlock.md.
+func (c *Client) FairMutex(name string, options ...LeaseOption) *FairMutex {
+	if c.err != nil {
+		return fairlock.Broken(name, c.err)
+	}
+	return fairlock.New(c.engine, name, c.mapped(name), c.settings(options))
+}
+
+// RWMutex returns the read/write lock of that name: any number of readers hold it together, or
+// one writer alone. It does no I/O. The returned value may be kept and shared. options override
+// the Client's defaults, for both sides.
+//
+// The name may be any bytes, but not empty. If it has braces, they must make a hash tag by
+// Redis's rule; see docs/keyspace.md. A Mutex of the same name excludes an RWMutex, but the two
+// do not wake each other.
+func (c *Client) RWMutex(name string, options ...LeaseOption) *RWMutex {
+	if c.err != nil {
+		return rwlock.Broken(name, c.err)
+	}
+	return rwlock.New(c.engine, name, c.mapped(name), *c.settings(options))
+}
+
+// Semaphore returns the counting semaphore of that name, which is Redisson's RSemaphore: any
+// number of permits, which nobody owns. TrySetPermits sets the number of permits, once.
+// Semaphore does no I/O. The returned value may be kept and shared.
+//
+// A permit that a dead process had taken is never returned; where that matters, use a
+// PermitSemaphore.
+//
+// The name may be any bytes, but not empty; see docs/keyspace.md.
+func (c *Client) Semaphore(name string) *Semaphore {
+	if c.err != nil {
+		return semaphore.Broken(name, c.err)
+	}
+	return semaphore.New(c.engine, name, c.mapped(name))
+}
+
+// PermitSemaphore returns the semaphore with leased permits of that name, which is Redisson's
+// RPermitExpirableSemaphore. Each Acquire returns a Lease, and the permits of a dead process
+// are free again when its lease is over. TrySetPermits or SetPermits sets the number of
+// permits. PermitSemaphore does no I/O. The returned value may be kept and shared. options
+// override the Client's defaults.
+//
+// The name may be any bytes, but not empty; see docs/keyspace.md.
+func (c *Client) PermitSemaphore(name string, options ...LeaseOption) *PermitSemaphore {
+	if c.err != nil {
+		return semaphore.BrokenPermits(name, c.err)
+	}
+	return semaphore.NewPermits(c.engine, name, c.mapped(name), *c.settings(options))
+}
+
+// Latch returns the countdown latch of that name, which is Redisson's RCountDownLatch. It is
+// set to a count; each worker that is done counts it down; waiters wait until the count is
+// zero. Latch does no I/O. The returned value may be kept and shared.
+//
+// The name may be any bytes, but not empty; see docs/keyspace.md.
+func (c *Client) Latch(name string) *Latch {
+	if c.err != nil {
+		return latch.Broken(name, c.err)
+	}
+	return latch.New(c.engine, name, c.mapped(name))
+}
+
+// NewMultiLock returns all of the locks as one lock. It is granted when all of them are
+// granted, and lost when the first of them is lost. The locks may be of any kind, and of one
+// Client or of several. NewMultiLock does no I/O. The returned value may be kept and shared.
+//
+// All callers take the locks in the same order, whatever order they give them in. See
+// multilock.MultiLock.
+func NewMultiLock(lockers ...Locker) *MultiLock {
+	return multilock.New(lockers...)
+}
+
+// NewQuorum returns the lock of that name on independent servers, one behind each Client. It is
+// granted when a majority of the servers grant it, and so outlives the failure of fewer than
+// half. On each server it is Mutex(name, options...). NewQuorum does no I/O. The returned value
+// may be kept and shared.
+//
+// The servers must not replicate each other, and all processes must give the same servers and
+// the same lease. Each server keeps a marker, "holdfast_quorum". A server that lost its data
+// has no marker, and does not count until the lease is over. See docs/quorum.md.
+func NewQuorum(name string, clients []*Client, options ...LeaseOption) *Quorum {
+	longest := time.Duration(0)
+	for _, c := range clients {
+		if c != nil {
+			longest = max(longest, lease.NewSettings(c.config.defaults, options).Length())
+		}
+	}
+	return NewQuorumOf(name, clients, longest, func(c *Client) Locker { return c.Mutex(name, options...) })
+}
+
+// NewQuorumOf is NewQuorum for locks of another kind, such as the read sides of read/write
+// locks, or for leases of different lengths. member makes the lock on one server. longest is
+// the longest lease that any caller takes on any of the locks. name appears only in errors and
+// spans.
+func NewQuorumOf(name string, clients []*Client, longest time.Duration, member func(c *Client) Locker) *Quorum {
+	members := make([]multilock.Member, 0, len(clients))
+	for i, c := range clients {
+		if c == nil {
+			return multilock.BrokenQuorum(name, fmt.Errorf("Client %d is nil: %w", i, errs.BadArgument))
+		}
+		if c.err != nil {
+			return multilock.BrokenQuorum(name, c.err)
+		}
+		members = append(members, multilock.Member{Engine: c.engine, Locker: member(c)})
+	}
+	return multilock.NewQuorum(name, members, longest)
+}

@@ -128,8 +128,8 @@ type acquisition struct {
 	owner    Owner
 
 	turn      engine.Turn // what Follow returned, if it has followed others
-	place     engine.Ticket
-	ticket    *engine.Ticket // &place; nil if there is no queue, or no wait
+	issued    engine.Ticket
+	ticket    *engine.Ticket // &issued; nil if there is no queue, or no wait
 	grant     grant          // what was granted
 	lateUntil int64          // the not-after of requests whose reply was never heard; 0: there are none
 	lateSeat  int64          // the owner that was to have the process's next place by these; 0: none
@@ -200,7 +200,7 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	if w.Grant == engine.Exclusive {
 		err = hinted(err, a.engine, a.resource)
 	}
-	if err == nil && a.place.Token != 0 {
+	if err == nil && a.issued.Token != 0 {
 		a.handed()
 	}
 	return err
@@ -217,16 +217,16 @@ func hinted(err error, e *engine.Engine, r Resource) error {
 
 // try asks Redis once.
 func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
-	if a.place.Reserve > 0 {
-		a.place.Publish = a.engine.Publish(ctx)
+	if a.issued.Reserve > 0 {
+		a.issued.Publish = a.engine.Publish(ctx)
 	}
 	call := a.ask()
 	call.Replicas = a.settings.replicas
 	err := a.engine.Conn.Run(ctx, call)
 	a.course.attempts += call.Attempts
 	if notAfter, unheard := call.Outstanding(); unheard {
-		a.lateUntil, a.place.Doubt = max(a.lateUntil, notAfter), true
-		a.lateSeat = a.place.Next
+		a.lateUntil, a.issued.Doubt = max(a.lateUntil, notAfter), true
+		a.lateSeat = a.issued.Next
 	}
 	if err != nil {
 		return engine.Verdict{}, err
@@ -235,7 +235,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 	v := engine.Verdict{Granted: call.Status() == conn.Done, For: ttlOf(call)}
 	switch {
 	case v.Granted && call.Short():
-		a.marked, a.place.Doubt = true, true
+		a.marked, a.issued.Doubt = true, true
 		return engine.Verdict{}, call.Shortage()
 	case v.Granted:
 		a.grant = grantOf(call)

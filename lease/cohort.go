@@ -143,7 +143,7 @@ func (q *Request) follow(ctx context.Context) (*Lease, engine.Turn, error) {
 
 // inherited returns the lease that was passed to the acquisition, or nil.
 func (a *acquisition) inherited() *Lease {
-	l, _ := a.place.Passed.(*Lease)
+	l, _ := a.issued.Passed.(*Lease)
 	return l
 }
 

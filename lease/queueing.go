@@ -42,17 +42,17 @@ func (a *acquisition) queue() *engine.Ticket {
 	if !ok {
 		return nil
 	}
-	a.ticket, a.place = &a.place, engine.Ticket{Grain: q.Grain(), Owner: a.owner.id, Doubt: a.lateUntil != 0}
+	a.ticket, a.issued = &a.issued, engine.Ticket{Grain: q.Grain(), Owner: a.owner.id, Doubt: a.lateUntil != 0}
 	if !a.settings.fixed && a.settings.replicas == 0 {
-		a.place.Lasts = lasts(q.Keeps())
+		a.issued.Lasts = lasts(q.Keeps())
 	}
-	if a.place.Grain == engine.PerWaiter {
-		a.place.ID = a.owner.String()
+	if a.issued.Grain == engine.PerWaiter {
+		a.issued.ID = a.owner.String()
 		return a.ticket
 	}
-	a.place.Terms = a.settings.terms()
-	if a.place.Terms != (engine.Terms{}) {
-		a.place.Reserve = a.settings.localHandoffs
+	a.issued.Terms = a.settings.terms()
+	if a.issued.Terms != (engine.Terms{}) {
+		a.issued.Reserve = a.settings.localHandoffs
 	}
 	return a.ticket
 }
@@ -95,7 +95,7 @@ func (a *acquisition) become(number int64) {
 // vacate makes the acquisition the owner of the seat that it must give up, if there is one, so that
 // undo releases that seat. It is called when the acquisition ends without a hold of its own.
 func (a *acquisition) vacate() {
-	if orphan := a.place.Orphan; orphan != 0 {
+	if orphan := a.issued.Orphan; orphan != 0 {
 		a.become(orphan)
 		a.marked = true
 	}

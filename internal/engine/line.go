@@ -157,8 +157,8 @@ func (l *lines) leave(me *waiter) (passed bool) {
 }
 
 // remove takes the waiter out of its line. If it was the head, the next waiter is the head now. If
-// the line has ended with it, remove returns the line's subscription, which the caller must close. The
-// caller holds the mutex.
+// the line has ended with it, remove returns the line's subscription, which the caller must close.
+// The caller holds the mutex.
 func (l *lines) remove(me *waiter) (ended *pubsub.Subscription) {
 	q := me.line
 	me.out = true

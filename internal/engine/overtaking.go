@@ -13,8 +13,8 @@ import (
 // that no waiter of this process passes it, so that it gets its turn.
 const patience = time.Second
 
-// overtaking keeps the order among lines that ask for different weights of one thing, such as permits
-// of one semaphore. A waiter that asks for less may pass one that asks for more, because what is
+// overtaking keeps the order among lines that ask for different weights of one thing, such as
+// permits of one semaphore. A waiter that asks for less may pass one that asks for more, because what is
 // free may be enough for it alone, but only until patience is over.
 type overtaking struct {
 	mu     sync.Mutex
@@ -30,39 +30,39 @@ type claimant struct {
 
 // arrive notes that the head of a line waits, since that time. The function that it returns notes
 // that it waits no longer.
-func (p *overtaking) arrive(w Waiting, since time.Time) (leave func()) {
-	h := &claimant{weight: w.Weight, since: since, gone: make(chan struct{})}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.groups == nil {
-		p.groups = make(map[string][]*claimant)
+func (o *overtaking) arrive(w Waiting, since time.Time) (leave func()) {
+	c := &claimant{weight: w.Weight, since: since, gone: make(chan struct{})}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.groups == nil {
+		o.groups = make(map[string][]*claimant)
 	}
-	p.groups[w.Group] = append(p.groups[w.Group], h)
-	return func() { p.depart(w.Group, h) }
+	o.groups[w.Group] = append(o.groups[w.Group], c)
+	return func() { o.depart(w.Group, c) }
 }
 
-func (p *overtaking) depart(group string, h *claimant) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	close(h.gone)
-	left := slices.DeleteFunc(p.groups[group], func(other *claimant) bool { return other == h })
+func (o *overtaking) depart(group string, c *claimant) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(c.gone)
+	left := slices.DeleteFunc(o.groups[group], func(other *claimant) bool { return other == c })
 	if len(left) == 0 {
-		delete(p.groups, group)
+		delete(o.groups, group)
 	} else {
-		p.groups[group] = left
+		o.groups[group] = left
 	}
 }
 
 // ahead returns a waiter that w may not pass, or nil if there is none.
-func (p *overtaking) ahead(w Waiting) *claimant {
+func (o *overtaking) ahead(w Waiting) *claimant {
 	if w.Weight == 0 {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, h := range p.groups[w.Group] {
-		if h.weight > w.Weight && time.Since(h.since) > patience {
-			return h
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.groups[w.Group] {
+		if c.weight > w.Weight && time.Since(c.since) > patience {
+			return c
 		}
 	}
 	return nil
@@ -74,12 +74,12 @@ func (e *Engine) Overtakes(w Waiting) bool { return e.overtaking.ahead(w) != nil
 // giveWay waits until there is no waiter that w may not pass, ctx ends, or the Client closes.
 func (e *Engine) giveWay(ctx context.Context, w Waiting) error {
 	for {
-		h := e.overtaking.ahead(w)
-		if h == nil {
+		c := e.overtaking.ahead(w)
+		if c == nil {
 			return nil
 		}
 		select {
-		case <-h.gone:
+		case <-c.gone:
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-e.closing.Done():

@@ -14,7 +14,7 @@ var engineBugs = []bug{
 		name: "a waiter that takes over its process's place forgets the doubt about it",
 		file: "lease/queueing.go",
 		old:  "\t\ta.lateUntil = 0\n",
-		new:  "\t\ta.lateUntil, a.place.Doubt = 0, false\n",
+		new:  "\t\ta.lateUntil, a.issued.Doubt = 0, false\n",
 		pkg:  ".", tests: []string{"TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost"},
 		quick: true,
 	},

@@ -341,7 +341,7 @@ var firstBugs = []bug{
 	{
 		name: "who asks for less passes for ever",
 		file: "internal/engine/overtaking.go",
-		old:  "time.Since(h.since) > patience",
+		old:  "time.Since(c.since) > patience",
 		new:  "time.Since(h.since) > 8*patience",
 		pkg:  "internal/engine", tests: []string{"TestHeavyWaiterIsNotPassedForEver"},
 	},

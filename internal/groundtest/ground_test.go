@@ -42,6 +42,7 @@ var topologies = []string{"-topology single", "-topology sentinel", "-topology c
 
 var grounds = []ground{
 	{name: "plain", conform: everyTopology, torture: topologies},
+	{name: "Redis 6.2", server: "redis6", conform: everyTopology, torture: topologies},
 	{name: "Redis 8", server: "redis8", conform: everyTopology, torture: topologies},
 	{name: "Valkey 9", server: "valkey9", conform: everyTopology, torture: topologies},
 	{name: "TLS and credentials that rotate", conform: on("TLS, and"), quick: true,

@@ -118,7 +118,11 @@ type redis struct {
 
 type message struct{ owner, token, left int8 }
 
-type request struct{ owner, next, notAfter int8 }
+type request struct {
+	owner, next int8
+	head        bool // it takes a place if it is refused
+	notAfter    int8
+}
 
 // seat is what P knows of its place in the queue.
 type seat struct {
@@ -215,7 +219,7 @@ func (r *lineRules) firstAnswer(w *lineWorld, i int, name string, do visitor) {
 	free := w.holder == g.owner || w.holder == nobody && !w.awaited()
 	if free {
 		do(name+"'s first request is granted", func(w *lineWorld) {
-			r.execute(w, request{owner: g.owner}, false)
+			r.execute(w, request{owner: g.owner})
 			w.begin(i, w.token, r.lease)
 		})
 	} else {
@@ -238,13 +242,13 @@ func (r *lineRules) unheardSteps(w *lineWorld, i int, what string, do visitor) {
 	}
 	do(what+" is executed, and not answered", func(w *lineWorld) {
 		g := unheard(w)
-		r.execute(w, request{owner: g.owner, next: g.next}, g.asking)
+		r.execute(w, request{owner: g.owner, next: g.next, head: g.asking})
 	})
 	if w.late > 0 && w.request == (request{}) {
 		do(what+" is late", func(w *lineWorld) {
 			w.late--
 			g := unheard(w)
-			w.request = request{g.owner, g.next, 1}
+			w.request = request{g.owner, g.next, g.asking, 1}
 		})
 	}
 }
@@ -262,7 +266,7 @@ func (r *lineRules) headSteps(w *lineWorld, i int, name string, do visitor) {
 	do(name+"'s request is answered", func(w *lineWorld) {
 		g := &w.p[i]
 		placed := w.kept[g.owner] > 0
-		granted, number := r.execute(w, request{owner: g.owner, next: g.next}, true)
+		granted, number := r.execute(w, request{owner: g.owner, next: g.next, head: true})
 		g.asking = false
 		if granted {
 			w.seat = seat{owner: nobody}
@@ -445,13 +449,13 @@ func (r *lineRules) serverSteps(w *lineWorld, do visitor) {
 		do("the late request is executed", func(w *lineWorld) {
 			late := w.request
 			w.request = request{}
-			r.execute(w, late, late.owner >= firstSeat || late.next != nobody)
+			r.execute(w, late)
 		})
 	}
 }
 
-// execute has the server execute a request. It takes a place only for a head.
-func (r *lineRules) execute(w *lineWorld, q request, head bool) (granted, number bool) {
+// execute has the server execute a request.
+func (r *lineRules) execute(w *lineWorld, q request) (granted, number bool) {
 	fresh := w.holder != q.owner || w.handed
 	switch {
 	case w.holder == q.owner:
@@ -459,7 +463,7 @@ func (r *lineRules) execute(w *lineWorld, q request, head bool) (granted, number
 	case w.holder == nobody && (w.kept[q.owner] > 0 || !w.awaited()):
 		w.grant(q.owner, r.lease)
 	default:
-		if head {
+		if q.head {
 			w.kept[q.owner] = r.lease
 		}
 		return false, false
@@ -498,13 +502,20 @@ func (r *lineRules) releases(w *lineWorld, what string, owner, leaves, joins int
 			continue
 		}
 		heir := int8(heir)
-		do(what+", and hands the lock to "+ownerName(heir), func(w *lineWorld) {
+		handed := what + ", and hands the lock to " + ownerName(heir)
+		handOver := func(w *lineWorld) {
 			free(w)
 			w.grant(heir, left)
 			w.handed, w.kept[heir] = true, 0
-			w.told = message{heir, w.token, left}
 			then(w)
+		}
+		do(handed, func(w *lineWorld) {
+			handOver(w)
+			w.told = message{heir, w.token, left}
 		})
+		if w.told != (message{}) { // of two messages either may be the one that comes
+			do(handed+", of which P will not hear", handOver)
+		}
 	}
 }
 

@@ -342,7 +342,7 @@ var firstBugs = []bug{
 		name: "who asks for less passes for ever",
 		file: "internal/engine/overtaking.go",
 		old:  "time.Since(c.since) > patience",
-		new:  "time.Since(h.since) > 8*patience",
+		new:  "time.Since(c.since) > 8*patience",
 		pkg:  "internal/engine", tests: []string{"TestHeavyWaiterIsNotPassedForEver"},
 	},
 	{

@@ -1,6 +1,5 @@
-// The exported API, kept by a test: a name that users can type is a promise, so
-// that a new one, or another shape of an old one, must also be put into
-// docs/api.txt:
+// This file checks the exported API. A name that users can type is a promise, so a new name, or
+// another shape of an old one, must also be put into docs/api.txt:
 //
 //	go test -run TestTheAPIIsWrittenDown . -update
 
@@ -57,8 +56,8 @@ func TestTheAPIIsWrittenDown(t *testing.T) {
 	}
 }
 
-// publicPackages returns the folders of the packages that users import: those of
-// layers that exist and are not internal.
+// publicPackages returns the folders of the packages that users import: the packages in layers that
+// exist and are not internal.
 func publicPackages(t *testing.T) []string {
 	t.Helper()
 	var packages []string
@@ -94,7 +93,7 @@ func exportedAPI(t *testing.T, packages []string) string {
 	return b.String()
 }
 
-// parsePackage parses the package's files but its tests.
+// parsePackage parses the package's files except its tests.
 func parsePackage(t *testing.T, fset *token.FileSet, folder string) []*ast.File {
 	t.Helper()
 	names, err := fs.Glob(os.DirFS(folder), "*.go")
@@ -186,8 +185,8 @@ func typeLines(fset *token.FileSet, spec *ast.TypeSpec) []string {
 	return lines
 }
 
-// valueLines returns a line for each exported constant or variable. A constant's
-// value is part of the promise, a variable's is not.
+// valueLines returns a line for each exported constant or variable. The value of a constant is part
+// of the promise. The value of a variable is not.
 func valueLines(fset *token.FileSet, kind token.Token, spec *ast.ValueSpec) []string {
 	var lines []string
 	for i, name := range spec.Names {

@@ -1,4 +1,4 @@
-// How the mutex is passed on within a process, without a word to Redis.
+// This file is about how the mutex is passed on within a process, without a request to Redis.
 
 package holdfast_test
 
@@ -18,13 +18,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// cohort has n waiters of p, and p's process on a hold that Redis granted to one of
-// them, which may be passed on: the test has that lease. done are the turns of the
-// others, each of them a lease in the order of the grants.
+// cohort starts n+1 waiters of p, and lets Redis grant the lock to the first waiter. The hold may
+// be passed on, and cohort returns its first lease. turns delivers the leases of the other n
+// waiters, in the order of the grants.
 func (p *process) cohort(n int, options ...holdfast.LeaseOption) (first *holdfast.Lease, turns <-chan *holdfast.Lease) {
 	w, m := p.w, p.Mutex(name, options...)
 	w.t.Helper()
-	w.release(w.lock(w.t.Context(), m)) // a token, before which some can be reserved
+	w.release(w.lock(w.t.Context(), m)) // a last token: those after it can be reserved
 	other := w.process()
 	held := w.lock(w.t.Context(), other.mutex)
 	all := make(chan *holdfast.Lease)
@@ -37,7 +37,7 @@ func (p *process) cohort(n int, options ...holdfast.LeaseOption) (first *holdfas
 		}()
 		synctest.Wait()
 	}
-	// One more, so that there is somebody to pass it on to when it is granted.
+	// One more waiter joins the line, so that the hold has a next waiter when Redis grants it.
 	ctx, cancel := context.WithCancel(w.t.Context())
 	last := w.goLock(ctx, m)
 	w.at(w.now() + 100*time.Millisecond)
@@ -48,8 +48,8 @@ func (p *process) cohort(n int, options ...holdfast.LeaseOption) (first *holdfas
 	return first, all
 }
 
-// A release passes the lock to the next of the process. Each has a lease and a
-// greater token of its own; Redis hears of nothing, and sees one holder.
+// A release passes the lock on to the next waiter of the process. Each waiter gets a lease of its
+// own and a greater token. Redis is sent nothing and sees one holder.
 func TestCohort_PassesWithoutRedis(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -86,7 +86,7 @@ func TestCohort_PassesWithoutRedis(t *testing.T) {
 	})
 }
 
-// A lease that was passed on can be entered, extended, lost and renewed as any.
+// A lease that was passed on can be nested, renewed and lost like any other lease.
 func TestCohort_AHoldLikeAnyOther(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -110,14 +110,14 @@ func TestCohort_AHoldLikeAnyOther(t *testing.T) {
 	})
 }
 
-// The lock goes through Redis once it was passed on often enough, or for long
-// enough, so that others get their turn.
+// The lock goes through Redis after it was passed on often enough, or for long enough, so that
+// other processes get their turn.
 func TestCohort_Bounds(t *testing.T) {
 	for _, tc := range []struct {
 		what   string
 		option holdfast.LeaseOption
 		work   time.Duration
-		passed int // of 6
+		passed int // out of 6 releases
 	}{
 		{"by default", nil, 0, 6},
 		{"three times", holdfast.Cohort(3, time.Hour), 0, 3},
@@ -155,8 +155,8 @@ func TestCohort_Bounds(t *testing.T) {
 	}
 }
 
-// What no renewal has got through for is passed on while half of the lease is left, and no
-// longer.
+// A hold whose renewals do not get through is passed on while at least half of its lease is left,
+// and no longer.
 func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -167,7 +167,7 @@ func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
 			}
 			return redistest.Pass
 		})
-		l, turns := p.cohort(2, holdfast.Cohort(64, time.Hour)) // of 30 s
+		l, turns := p.cohort(2, holdfast.Cohort(64, time.Hour)) // the lease is 30 s long
 		granted := w.now()
 		for _, tc := range []struct {
 			at     time.Duration
@@ -186,7 +186,7 @@ func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
 	})
 }
 
-// Who waits on other terms is not passed anything: a lease is what its options say.
+// The lock is not passed on to a waiter with other options: a lease is what its options say.
 func TestCohort_OtherOptions(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -201,7 +201,7 @@ func TestCohort_OtherOptions(t *testing.T) {
 		if other.Owner() == l.Owner() {
 			t.Error("a hold of 30 s was passed on to one who wants a minute")
 		}
-		w.at(w.now() + 100*time.Millisecond) // by then it has asked for its whole lease
+		w.at(w.now() + 100*time.Millisecond) // by then the waiter has asked for its whole lease
 		if ttl := w.pttl(name); ttl < 59*time.Second {
 			t.Errorf("it lasts %v", ttl)
 		}
@@ -210,8 +210,8 @@ func TestCohort_OtherOptions(t *testing.T) {
 	})
 }
 
-// Nothing is passed on of a hold that a request may still make anew for the owner:
-// only its own release clears that up.
+// A hold is not passed on while a late request may still make it anew for its owner. Only a release
+// in Redis by that owner clears this up.
 func TestCohort_NotWithAnUnansweredRequest(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -221,7 +221,7 @@ func TestCohort_NotWithAnUnansweredRequest(t *testing.T) {
 		synctest.Wait()
 		second := w.goLock(t.Context(), p.mutex)
 		w.at(w.now() + 100*time.Millisecond)
-		p.on(enterRun, 1, redistest.DropBefore) // it may have run, for all that p knows
+		p.on(enterRun, 1, redistest.DropBefore) // p cannot know that the request has not run
 		w.release(held)
 		l, err := first.result()
 		if err != nil {
@@ -239,7 +239,7 @@ func TestCohort_NotWithAnUnansweredRequest(t *testing.T) {
 	})
 }
 
-// MaxHold counts from when the lease was passed on.
+// MaxHold counts from the moment when the lock was passed on.
 func TestCohort_MaxHold(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -254,8 +254,8 @@ func TestCohort_MaxHold(t *testing.T) {
 	})
 }
 
-// A goroutine that stands still just as it is passed the lock, until its lease is over,
-// is not given that lease: it waits on, and the lock is free for it, or for another.
+// A goroutine stands still just as the lock is passed on to it, until its lease is over. It is not
+// given that lease: it waits on, and the lock is free for it or for another waiter.
 func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
 	for _, waiters := range []int{1, 2} { // the head of the line, and the one behind it
 		play(t, func(t *testing.T, w *world) {
@@ -265,7 +265,7 @@ func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
 			meter.delay.Store(int64(5 * time.Second))
 			begun := w.now()
 			w.release(l)
-			synctest.Wait() // it stands still now
+			synctest.Wait() // the goroutine stands still now
 			meter.delay.Store(0)
 			for range waiters {
 				next := <-turns
@@ -279,8 +279,8 @@ func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
 	}
 }
 
-// slowMeter is a MeterProvider whose count of wake-ups may take its time: where a
-// waiter can be held up that has just been passed the lock.
+// slowMeter is a MeterProvider whose counter of wake-ups can be slow. It can hold up a waiter to
+// which the lock has just been passed on.
 type slowMeter struct {
 	metricnoop.MeterProvider
 	delay atomic.Int64
@@ -309,8 +309,8 @@ func (c slowCounter) Add(context.Context, int64, ...metric.AddOption) {
 	time.Sleep(time.Duration(c.m.delay.Load()))
 }
 
-// Nothing is passed on of what was lost, and a waiter of the process goes on
-// waiting for the lock itself.
+// A hold that was lost is not passed on, and a waiter of the process goes on waiting for the lock
+// itself.
 func TestCohort_ForcedOpen(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -333,7 +333,7 @@ func TestCohort_ForcedOpen(t *testing.T) {
 	})
 }
 
-// A process that is closed in the middle of a cohort leaves nothing but its hold.
+// A process that is closed in the middle of a cohort leaves nothing behind but its hold.
 func TestCohort_Closed(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -351,8 +351,8 @@ func TestCohort_Closed(t *testing.T) {
 	})
 }
 
-// More than a million grants a second within a process, then Redis loses its data:
-// no token was ahead of the server's clock, so that the next is greater.
+// A process makes more than a million grants a second, and then Redis loses its data. No token was
+// ahead of the server's clock, so the next token is greater.
 func TestInterleaving_ManyLocalGrantsThenDataLoss(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, last := w.process(), int64(0)
@@ -380,8 +380,8 @@ func TestInterleaving_ManyLocalGrantsThenDataLoss(t *testing.T) {
 	})
 }
 
-// The lock is passed on while a request of a waiter that was cancelled is on its way,
-// which then does nothing to whoever holds the lock, nor leaves a place.
+// The lock is passed on while the request of a cancelled waiter is on its way. That request then
+// does nothing to the holder, and leaves no place behind.
 func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
 	for _, late := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
 		play(t, func(t *testing.T, w *world) {
@@ -395,7 +395,7 @@ func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
 			arrive, asked := make(chan struct{}), p.runs(enterRun)
 			p.on(enterRun, 1, redistest.HoldUntil(arrive))
 			for p.runs(enterRun) == asked {
-				time.Sleep(10 * time.Millisecond) // it polls
+				time.Sleep(10 * time.Millisecond) // the head polls
 			}
 			cancel()
 			wantErr(t, second(head.result()), context.Canceled)
@@ -418,8 +418,8 @@ func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
 	}
 }
 
-// Cohorts of several processes on one lock, with waiters that give up at any
-// moment: one holder at a time, tokens that grow, and nothing left behind.
+// Several processes pass one lock on in cohorts, and their waiters may give up at any moment. There
+// is one holder at a time, tokens grow, and nothing is left behind.
 func TestReal_CohortsWithCancels(t *testing.T) {
 	server := redistest.Server(t)
 	const processes, goroutines = 4, 12

@@ -1,4 +1,4 @@
-// What a real server refuses: no memory, no rights.
+// This file is about what a real server refuses: it has no memory left, or the user has no rights.
 
 package holdfast_test
 
@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// newClient returns a Client of a real server; redis options as given.
+// newClient returns a Client of a real server, with the given redis options.
 func newClient(t *testing.T, server *redistest.Proc, options ...func(*redis.Options)) *holdfast.Client {
 	t.Helper()
 	client := holdfast.New(server.Client(t, options...), holdfast.WithLogger(redistest.Watched()))
@@ -21,8 +21,8 @@ func newClient(t *testing.T, server *redistest.Proc, options ...func(*redis.Opti
 	return client
 }
 
-// A server without memory grants nothing new. What is held is renewed, entered
-// again, passed on and released.
+// A server without free memory grants nothing new. A lock that is held is still renewed, nested,
+// detached, attached and released.
 func TestInput_OutOfMemory(t *testing.T) {
 	server := redistest.Server(t)
 	m := newClient(t, server).Mutex(name)
@@ -53,7 +53,7 @@ func TestInput_OutOfMemory(t *testing.T) {
 	if err := l.Extend(ctx, time.Minute); err != nil {
 		t.Errorf("extend: %v", err)
 	}
-	for range 3 { // whether or not the time to live has to be changed
+	for range 3 { // whether or not the calls have to change the time to live
 		owner, err := l.Detach(ctx)
 		if err != nil {
 			t.Fatalf("detach: %v", err)
@@ -100,7 +100,7 @@ func TestInput_Denied(t *testing.T) {
 		})
 	}
 	t.Run("no channel", func(t *testing.T) {
-		// Who may not publish releases all the same, and who may not subscribe
+		// A user that may not publish releases all the same, and a user that may not subscribe
 		// waits all the same.
 		m := newClient(t, server, user("nochannel", "~*", "+@all", "resetchannels")).Mutex(name)
 		l, err := m.Lock(ctx)

@@ -1,5 +1,5 @@
-// What a waiter may believe of its process's place in the queue, after requests whose
-// answers were lost.
+// This file is about what a waiter may believe of its process's place in the queue after the
+// answers to some requests were lost.
 
 package holdfast_test
 
@@ -16,11 +16,10 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// A hand-over that has lapsed is told by a message that was not read in time. The
-// waiter does not begin by that message: nobody can tell it whether its process has had
-// the same place in the queue all the time, since the release that took the place was
-// not answered. That the waiter's own first request was not answered either changes
-// nothing.
+// A waiter reads the message of a hand-over only after the hand-over has lapsed. The waiter does
+// not take the lock because of that message. The release that took the place for the process was
+// not answered, so nothing tells the waiter whether the process has had the same place in the queue
+// all the time. The waiter's own first request was not answered either, and this changes nothing.
 func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -33,8 +32,8 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 		})
 		held := w.lock(t.Context(), q.mutex)
 
-		// The waiter's first request is executed, its answer is lost, and its repetition
-		// is slow. Another goroutine of the process leads the line meanwhile.
+		// Redis executes the waiter's first request, its answer is lost, and its second sending is
+		// slow. Meanwhile another goroutine of the process is the head of the line.
 		p.each(func(s sending) redistest.Fault {
 			switch {
 			case s.script == lockRun && s.n == 1:
@@ -62,8 +61,9 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 			t.Fatal("not both wait")
 		}
 
-		// The release takes a place for the process, and hands the lock to it. The answer
-		// is lost, and then the process is cut off, but for its subscription.
+		// The release takes a place for the process and hands the lock to the process. The answer
+		// of the release is lost. From then on Redis refuses all requests of the process, and only
+		// its subscription works.
 		var refused atomic.Bool
 		refused.Store(true)
 		p.each(func(s sending) redistest.Fault {
@@ -78,10 +78,10 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 		begin := w.now()
 		released := w.try(func() (*lease.Lease, error) { return nil, held.Release(t.Context()) })
 		synctest.Wait()
-		cancel() // now the waiter leads, and is to ask in that place
+		cancel() // now the waiter is the head, and has to ask in that place
 		wantErr(t, second(leader.result()), context.Canceled)
 		w.at(begin + 50*time.Millisecond)
-		close(slowSubscription) // with the message in it
+		close(slowSubscription) // and the message arrives
 		w.at(begin + 2600*time.Millisecond)
 		other, err := q.mutex.TryLock(t.Context()) // the hand-over has lapsed
 		if err != nil {
@@ -107,9 +107,9 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 	})
 }
 
-// An acquisition that is granted the lock too late gives up what it was granted, and not the
-// place that the same request took for the next of its process: the next may hold the
-// lock in it already.
+// An acquisition that is granted the lock too late gives up its grant. It does not give up the
+// place that the same request took for the next waiter of its process: that waiter may already hold
+// the lock in this place.
 func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -139,7 +139,7 @@ func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
 		close(answer)
 		wantErr(t, second(first.result()), holdfast.ErrLost)
 		time.Sleep(time.Millisecond)
-		w.rdb.Publish(t.Context(), channel, "0") // the next asks at once
+		w.rdb.Publish(t.Context(), channel, "0") // the next waiter asks at once
 		l, err := next.result()
 		if err != nil {
 			t.Fatal(err)
@@ -155,9 +155,9 @@ func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
 	})
 }
 
-// A request that comes late, and grants once more what was granted and released, takes a
-// place again for one of its process who has come and gone. Nobody waits for the lock in
-// that place.
+// A late request grants again a lock that was already granted and released. It also takes a place
+// again for another waiter of its process, but that waiter has come and gone. No waiter is in that
+// place, so the place must not stay in the queue.
 func TestALateGrantLeavesNobodyInTheQueue(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -169,9 +169,9 @@ func TestALateGrantLeavesNobodyInTheQueue(t *testing.T) {
 		w.at(w.now() + 100*time.Millisecond)
 		p.on(enterRun, 1, redistest.Delay(700*time.Millisecond))
 		begin := w.now()
-		w.release(held) // p asks, since one waits behind its first
+		w.release(held) // p asks, since another waiter stands behind its head
 		synctest.Wait()
-		p.hangUp() // and asks again, on another connection
+		p.hangUp() // p asks again, on another connection
 		for _, a := range []*attempt{first, next} {
 			l, err := a.result()
 			if err != nil {
@@ -191,8 +191,8 @@ func TestALateGrantLeavesNobodyInTheQueue(t *testing.T) {
 	})
 }
 
-// The clean-up after such a request leaves the place alone while somebody waits in it:
-// who waits there is handed the lock by the next release.
+// The clean-up after such a late request leaves the place alone while a waiter waits in it. The
+// next release hands the lock to that waiter.
 func TestAPlaceThatIsWaitedInStaysWhenALateGrantIsGivenUp(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q, r := w.process(), w.process(), w.process()

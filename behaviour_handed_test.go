@@ -1,4 +1,5 @@
-// How a waiter begins with what it was handed, by the message alone.
+// This file is about how a waiter begins its lease when a release hands it the lock, by the message
+// alone.
 
 package holdfast_test
 
@@ -14,13 +15,13 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// handed has a waiter of one process handed the lock by another's release. The
-// waiter's lease has just been granted.
+// handed makes another process release the lock, and so hand it to the waiter of one process.
+// handed returns the waiter's lease, which has just been granted.
 func handed(w *world, waiter *process, m lease.Locker) *lease.Lease {
 	w.t.Helper()
 	held := w.lock(w.t.Context(), w.process().mutex)
 	next := w.goLock(w.t.Context(), m)
-	w.at(w.now() + 1500*time.Millisecond) // it has asked since, to keep its place
+	w.at(w.now() + 1500*time.Millisecond) // the waiter has asked since, to keep its place
 	waiter.mu.Lock()
 	waiter.sent = nil
 	waiter.mu.Unlock()
@@ -35,8 +36,8 @@ func handed(w *world, waiter *process, m lease.Locker) *lease.Lease {
 	return l
 }
 
-// A waiter asks nothing before it begins, and for its whole lease if it goes on.
-// What it has until then ends with its place, as Redis has it.
+// A waiter that is handed the lock sends no request before its lease begins. If it goes on, it
+// sends a request for its whole lease. Until then its lease ends with its place, as Redis has it.
 func TestHanded_ByTheMessageAlone(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -66,7 +67,7 @@ func TestHanded_ByTheMessageAlone(t *testing.T) {
 	})
 }
 
-// A holder who hears no more of Redis is told in time, though its lease was to be
+// A holder that hears nothing more from Redis is told in time, although its lease was meant to be
 // longer.
 func TestHanded_ToldBeforeItEnds(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
@@ -85,8 +86,8 @@ func TestHanded_ToldBeforeItEnds(t *testing.T) {
 	})
 }
 
-// Who needs more than the place has left asks first: a fixed lease, its full
-// length; and a waiter that Redis has not heard of for long.
+// A waiter that needs more time than its place has left asks Redis first. This is so for a fixed
+// lease, which needs its full length, and for a waiter that Redis has not heard of for long.
 func TestHanded_NotEnough(t *testing.T) {
 	t.Run("a fixed lease", func(t *testing.T) {
 		play(t, func(t *testing.T, w *world) {
@@ -106,7 +107,7 @@ func TestHanded_NotEnough(t *testing.T) {
 			held := w.lock(t.Context(), w.process().mutex)
 			next := w.goLock(t.Context(), p.FairMutex(name))
 			w.at(w.now() + 100*time.Millisecond)
-			p.each(func(sending) redistest.Fault { // its answers are lost, so it cannot know
+			p.each(func(sending) redistest.Fault { // no answer arrives, so p cannot know
 				return redistest.CloseAfterExec
 			})
 			w.at(w.now() + 4*time.Second)
@@ -129,7 +130,7 @@ func TestHanded_NotEnough(t *testing.T) {
 	})
 }
 
-// The release takes the next place of its process, so that a grant is one request.
+// The release takes the next place of its process, so that each grant costs one request.
 func TestHanded_OneRequestAGrant(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const processes, waiters, rounds = 2, 3, 5
@@ -175,8 +176,8 @@ func TestHanded_OneRequestAGrant(t *testing.T) {
 	})
 }
 
-// A message is not believed by who has lost its place since it was sent, and with it
-// what was handed to it: another may hold that now.
+// A waiter does not believe a message if it has lost its place since the message was sent. With its
+// place it has lost what was handed to it, and another owner may hold the lock now.
 func TestHanded_MessageFromBefore(t *testing.T) {
 	for kind, lock := range map[string]func(p *process) lease.Locker{
 		"mutex": func(p *process) lease.Locker { return p.mutex },
@@ -211,8 +212,8 @@ func TestHanded_MessageFromBefore(t *testing.T) {
 	}
 }
 
-// A message that hands the lock to another, or says nothing that can be understood,
-// is a reason to ask, and no more.
+// A message that hands the lock to another waiter, or that makes no sense, is a reason to ask
+// Redis, and no more.
 func TestHanded_MessagesForOthers(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()

@@ -1,5 +1,5 @@
-// How the mutex passes from process to process: each has one place in the queue,
-// and a release hands the lock to the next.
+// This file is about how the mutex passes from process to process: each process has one place in
+// the queue, and a release hands the lock to the next process.
 
 package holdfast_test
 
@@ -32,7 +32,7 @@ func (w *world) queued() int {
 	return int(n)
 }
 
-// Of each process one waits in the queue, and the lock goes round the processes.
+// One waiter of each process stands in the queue, and the lock goes round the processes.
 func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const processes, waiters = 3, 4
@@ -45,7 +45,7 @@ func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
 				go func() {
 					l := w.lock(t.Context(), p.Mutex(name, holdfast.Cohort(0, 0)))
 					turns <- i
-					time.Sleep(time.Millisecond) // the next of the process takes its place
+					time.Sleep(time.Millisecond) // the next waiter of the process takes its place
 					w.release(l)
 				}()
 			}
@@ -70,7 +70,7 @@ func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
 	})
 }
 
-// A release wakes the process whose turn it is and no other.
+// A release wakes the process that has its turn, and no other process.
 func TestHandOver_WakesOneProcess(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q, r := w.process(), w.process(), w.process()
@@ -79,7 +79,7 @@ func TestHandOver_WakesOneProcess(t *testing.T) {
 		synctest.Wait()
 		last := w.goLock(t.Context(), r.mutex)
 		w.at(100 * time.Millisecond)
-		asked, messages := r.runs(""), w.messages(channel, grantKey) // as a Client listens
+		asked, messages := r.runs(""), w.messages(channel, grantKey) // listens like a Client
 		w.release(held)
 		l, err := next.result()
 		if err != nil {
@@ -102,13 +102,13 @@ func TestHandOver_WakesOneProcess(t *testing.T) {
 	})
 }
 
-// A process that died in the queue may be handed the lock; it goes on when its
-// place is over, and at once if the holder died with it.
+// A release may hand the lock to a process that died in the queue. The lock goes on when the place
+// of that process is over. If the holder died too, the lock goes on as soon as its lease is over.
 func TestHandOver_ToTheDead(t *testing.T) {
 	for _, tc := range []struct {
 		what        string
 		holderDies  bool
-		least, most time.Duration // after the release, or the end of the lease
+		least, most time.Duration // counted from the release, or from the end of the lease
 	}{
 		{"the first in the queue", false, 1250 * time.Millisecond, 2500 * time.Millisecond},
 		{"the holder too", true, 0, 100 * time.Millisecond},
@@ -148,8 +148,8 @@ func TestHandOver_ToTheDead(t *testing.T) {
 
 func second(_ *holdfast.Lease, err error) error { return err }
 
-// Who gives up leaves the queue; if the lock was handed to it at that instant, it
-// is handed on.
+// A waiter that gives up leaves the queue. If it was handed the lock at that instant, the lock is
+// handed on to the next waiter.
 func TestHandOver_ToOneThatGivesUp(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q, r := w.process(), w.process(), w.process()
@@ -161,7 +161,7 @@ func TestHandOver_ToOneThatGivesUp(t *testing.T) {
 		w.at(100 * time.Millisecond)
 		q.each(nil)
 		leave()
-		w.release(held) // hands it to the one that is leaving, or finds it gone
+		w.release(held) // hands the lock to the leaving waiter, or finds that waiter gone
 		wantErr(t, second(gone.result()), context.Canceled, holdfast.ErrBusy)
 		l, err := next.result()
 		if err != nil {
@@ -175,7 +175,7 @@ func TestHandOver_ToOneThatGivesUp(t *testing.T) {
 	})
 }
 
-// A hand-over whose message is lost is found by the next poll.
+// When the message of a hand-over is lost, the waiter finds the hand-over at its next poll.
 func TestHandOver_MessageLost(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -185,7 +185,7 @@ func TestHandOver_MessageLost(t *testing.T) {
 		if err := w.rdb.HSet(t.Context(), name, fmt.Sprint(held.Owner()), 1).Err(); err != nil {
 			t.Fatal(err)
 		}
-		// What a release does, but for the message.
+		// This does what a release does, except that it sends no message.
 		waiter := w.rdb.ZRange(t.Context(), queueKey, 0, 0).Val()
 		if len(waiter) != 1 {
 			t.Fatalf("in the queue: %q", waiter)
@@ -204,8 +204,8 @@ func TestHandOver_MessageLost(t *testing.T) {
 	})
 }
 
-// One release in 3 leaves the lock for a moment to those outside the queue, such as Java,
-// if there are any.
+// One release in 3 leaves the lock open for a moment to clients outside the queue, such as Java
+// clients, if there are any.
 func TestHandOver_SomeReleasesAreOpen(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const grants = 150
@@ -255,13 +255,13 @@ func (w *world) grantsTo(p *process) string {
 	return grantKey + ":" + l.Owner().String()[:36]
 }
 
-// A listener outside the queue is told of each hand-over by a message that Redisson reads
-// as that of a release, and for which no Client comes.
+// Each hand-over sends a message to listeners outside the queue. Redisson reads this message as the
+// message of a release, and no Client asks for the lock because of it.
 func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q, r := w.process(), w.process(), w.process()
 		messages := w.messages(channel)
-		held := w.lock(t.Context(), p.FairMutex(name)) // its releases are never open
+		held := w.lock(t.Context(), p.FairMutex(name)) // a FairMutex's releases are never open
 		next := w.goLock(t.Context(), q.mutex)
 		synctest.Wait()
 		last := w.goLock(t.Context(), r.mutex)
@@ -296,8 +296,8 @@ func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
 	})
 }
 
-// A lock that its holder releases in the open, and asks for at once, is not its own again
-// before those outside have had their moment.
+// A process that releases the lock in the open, and asks for it again at once, does not get it back
+// before the clients outside the queue have had their moment.
 func TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const grants = 60

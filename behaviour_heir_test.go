@@ -1,4 +1,4 @@
-// A hold that is passed on when a fixed lease was the last on it.
+// This file is about a hold that is passed on when the last lease on it was a fixed one.
 
 package holdfast_test
 
@@ -9,14 +9,14 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// The renewed lease that comes after a fixed one on the same hold is renewed.
+// A renewed lease that follows a fixed lease on the same hold is renewed.
 func TestTheHeirOfAFixedLeaseIsRenewed(t *testing.T) {
 	t.Run("after the time of a renewal", func(t *testing.T) {
 		play(t, func(t *testing.T, w *world) {
 			p := w.process()
 			l, turns := p.cohort(1, holdfast.Renewed(3*time.Second), holdfast.Cohort(1000, time.Hour))
 			inner := w.lock(l.Context(t.Context()), p.Mutex(name, holdfast.Fixed(20*time.Second)))
-			w.release(l) // the fixed lease is left
+			w.release(l) // only the fixed lease is left
 			w.at(w.now() + 5*time.Second)
 			owner := inner.Owner()
 			w.release(inner)
@@ -39,7 +39,8 @@ func TestTheHeirOfAFixedLeaseIsRenewed(t *testing.T) {
 	})
 }
 
-// wantRenewed fails the test unless the hold of that owner was passed on to l, and lasts.
+// wantRenewed fails the test unless the hold of that owner was passed on to l and is still held
+// five minutes later.
 func (w *world) wantRenewed(l *holdfast.Lease, owner holdfast.Owner) {
 	w.t.Helper()
 	if l.Owner() != owner {

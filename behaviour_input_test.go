@@ -1,4 +1,4 @@
-// Bad input is refused with a typed error, and changes nothing in Redis.
+// This file shows that bad input is refused with a typed error and changes nothing in Redis.
 
 package holdfast_test
 
@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
-// everything calls each method of a mutex that asks Redis.
+// everything calls each method of a mutex that sends a request to Redis, and returns their errors.
 func everything(t *testing.T, m *rlock.Mutex) map[string]error {
 	ctx, errs := t.Context(), make(map[string]error)
 	owner := lease.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1)
@@ -129,8 +129,9 @@ func TestInput_Names(t *testing.T) {
 	})
 }
 
-// Where Redisson would look for a name's tokens or permits in another place, Holdfast does
-// not make any; the lock alone, which stands at the name itself, may have such a name.
+// For some names Redisson looks for the tokens or permits in another place. Holdfast makes no
+// tokens to share and no permits for such a name. A plain lock may have such a name, since its key
+// is the name itself.
 func TestNamesThatCannotBeShared(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -158,7 +159,7 @@ func TestNamesThatCannotBeShared(t *testing.T) {
 	})
 }
 
-// What is no lock is left as it is.
+// A key that is not a lock is left as it is.
 func TestWrongType(t *testing.T) {
 	for kind, set := range map[string]func(w *world){
 		"string": func(w *world) { w.rdb.Set(w.t.Context(), name, "precious", time.Hour) },
@@ -176,7 +177,8 @@ func TestWrongType(t *testing.T) {
 				}
 				w.rdb.Del(t.Context(), name)
 
-				// The same to a lock that is held.
+				// A lock that is held is replaced by the other type. The key is again left as it
+				// is.
 				l := w.lock(t.Context(), p.mutex)
 				w.rdb.Del(t.Context(), name)
 				set(w)

@@ -1,4 +1,4 @@
-// Orders of events that have broken other locks, one test each.
+// This file plays orders of events that have broken other locks, one order in each test.
 
 package holdfast_test
 
@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// A context whose lease has ended never locks: not as a re-entry of a hold that
-// is over, and not as a new owner behind the caller's back.
+// A context whose lease has ended never locks. It does not re-enter a hold that is over, and it
+// does not lock as a new owner behind the caller's back.
 func TestInterleaving_StaleLeaseContext(t *testing.T) {
 	for _, tc := range []struct {
 		how    string
@@ -35,10 +35,11 @@ func TestInterleaving_StaleLeaseContext(t *testing.T) {
 				p, q := w.process(), w.process()
 				m := p.Mutex(name, tc.option)
 				l := w.lock(t.Context(), m)
-				// Not cancelled with the lease, as a context that was kept in a struct.
+				// The end of the lease does not cancel this context. It stands for a context that
+				// was kept in a struct.
 				stale := context.WithoutCancel(l.Context(t.Context()))
 				tc.end(w, l)
-				next := w.lock(t.Context(), q.mutex) // whoever holds it now
+				next := w.lock(t.Context(), q.mutex) // another process holds the lock now
 				before, sent := w.mini.Snapshot(), p.runs("")
 				for _, lock := range []func(context.Context) (*holdfast.Lease, error){m.Lock, m.TryLock} {
 					_, err := lock(stale)
@@ -57,8 +58,8 @@ func TestInterleaving_StaleLeaseContext(t *testing.T) {
 	}
 }
 
-// The context of an inner lease that is released does not lock, though the outer
-// one still holds.
+// The context of a released inner lease does not lock, although the outer lease still holds the
+// lock.
 func TestInterleaving_StaleInnerLeaseContext(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -85,7 +86,7 @@ func TestInterleaving_FlushAllBetweenOuterAndNested(t *testing.T) {
 				before := w.mini.Snapshot()
 				_, err := p.mutex.Lock(context.WithoutCancel(ctx))
 				wantErr(t, err, holdfast.ErrLost)
-				wantEnd(t, ctx, holdfast.ErrLost) // and the outer one knows
+				wantEnd(t, ctx, holdfast.ErrLost) // and the outer lease knows of its loss
 				if after := w.mini.Snapshot(); after != before {
 					t.Errorf("before\n%s\nafter\n%s", before, after)
 				}
@@ -96,12 +97,13 @@ func TestInterleaving_FlushAllBetweenOuterAndNested(t *testing.T) {
 	}
 }
 
-// An acquire that its caller has given up arrives after the clean-up has run.
+// A caller gives up an acquire, and the request reaches Redis after the clean-up has run. The next
+// process gets the lock at the latest when the request arrives or at 1005 ms, whichever is later.
 func TestInterleaving_AcquireExecutedAfterItsCleanUp(t *testing.T) {
 	for _, tc := range []struct {
 		what    string
 		arrives time.Duration
-		taken   bool // by the late request, until the clean-up comes again
+		taken   bool // the late request takes the lock, until the clean-up comes again
 	}{
 		{"at once", 101 * time.Millisecond, true},
 		{"before its not-after", 900 * time.Millisecond, true},
@@ -139,14 +141,15 @@ func TestInterleaving_AcquireExecutedAfterItsCleanUp(t *testing.T) {
 				}
 				within(t, "free at", next.at, tc.arrives, max(tc.arrives, 1005*time.Millisecond))
 				w.at(next.at + time.Minute)
-				w.wantHolder(l.Owner(), 1) // no late clean-up meets it either
+				w.wantHolder(l.Owner(), 1) // no late clean-up touches this hold either
 				w.release(l)
 			})
 		})
 	}
 }
 
-// The same to the waiter that is woken by a release.
+// A waiter gives up at the instant at which a release grants it the lock. The next process gets the
+// lock within 1010 ms of the release.
 func TestInterleaving_WaiterGivesUpAsItIsGranted(t *testing.T) {
 	for _, early := range []time.Duration{0, time.Millisecond, -time.Millisecond} {
 		for how, fault := range map[string]redistest.Fault{
@@ -162,7 +165,7 @@ func TestInterleaving_WaiterGivesUpAsItIsGranted(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond+early)
 					defer cancel()
 					a := w.goLock(ctx, q.mutex)
-					time.Sleep(500*time.Millisecond - w.now()) // no Wait: at the same instant
+					time.Sleep(500*time.Millisecond - w.now()) // no Wait: all at the same instant
 					q.on(lockRun, 1, fault)
 					w.release(held)
 					l, err := a.result()
@@ -186,8 +189,8 @@ func TestInterleaving_WaiterGivesUpAsItIsGranted(t *testing.T) {
 	}
 }
 
-// An acquire was sent twice. The first sending arrives when the hold of the
-// second is over, and would take the lock for nobody.
+// An acquire is sent twice. The first sending reaches Redis after the hold of the second sending
+// has ended. It would take the lock for nobody, so the lock must be free soon after it.
 func TestInterleaving_FirstSendingArrivesAfterTheHoldHasEnded(t *testing.T) {
 	for how, end := range map[string]func(w *world, p *process, l *holdfast.Lease){
 		"released": func(w *world, _ *process, l *holdfast.Lease) { w.release(l) },
@@ -216,12 +219,12 @@ func TestInterleaving_FirstSendingArrivesAfterTheHoldHasEnded(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			play(t, func(t *testing.T, w *world) {
 				p := w.process()
-				w.release(w.lock(t.Context(), p.mutex)) // the connection is open, its server's time known
+				w.release(w.lock(t.Context(), p.mutex)) // now the client knows the server's time
 				arrive := make(chan struct{})
 				p.on(lockRun, 1, redistest.HoldUntil(arrive))
 				a := w.goLock(t.Context(), p.Mutex(name, holdfast.Fixed(300*time.Millisecond)))
 				w.at(50 * time.Millisecond)
-				p.hangUp() // the client gives the connection up; what is on it still arrives
+				p.hangUp() // the client gives up the connection; the request on it still arrives
 				l, err := a.result()
 				if err != nil {
 					t.Fatal(err)
@@ -286,8 +289,8 @@ func TestInterleaving_RenewalExecutedAfterTheLocalLoss(t *testing.T) {
 	}
 }
 
-// The one that detaches has a renewal on its way, which arrives when another
-// process has attached.
+// A process detaches while its renewal is on its way. The renewal reaches Redis after another
+// process has attached, or between Detach and Attach, and does no harm.
 func TestInterleaving_DetachAndAttachWhileTheFirstRenews(t *testing.T) {
 	for what, attachFirst := range map[string]bool{"after Attach": true, "between Detach and Attach": false} {
 		t.Run(what, func(t *testing.T) {
@@ -330,7 +333,7 @@ func TestInterleaving_DetachAndAttachWhileTheFirstRenews(t *testing.T) {
 				w.wantHolder(taken.Owner(), 1)
 				w.wantTTL(44_500 * time.Millisecond)
 
-				_, err = p.mutex.Attach(t.Context(), owner) // once only
+				_, err = p.mutex.Attach(t.Context(), owner) // only once for each owner
 				wantErr(t, err, holdfast.ErrLost)
 				w.at(2 * time.Minute)
 				renewals := p.runs(renewRun)
@@ -347,7 +350,7 @@ func TestInterleaving_DetachAndAttachWhileTheFirstRenews(t *testing.T) {
 	}
 }
 
-// Of two that attach to the same owner at once one gets it.
+// Two processes attach to the same owner at once, and exactly one of them gets the hold.
 func TestInterleaving_TwoAttach(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q, r := w.process(), w.process(), w.process()
@@ -357,7 +360,7 @@ func TestInterleaving_TwoAttach(t *testing.T) {
 		}
 		var got []*holdfast.Lease
 		for _, each := range []*process{q, r} {
-			each.on(moveRun, 1, redistest.CloseAfterExec) // and each sends it twice
+			each.on(moveRun, 1, redistest.CloseAfterExec) // each process sends it twice
 		}
 		a := w.try(func() (*holdfast.Lease, error) { return q.mutex.Attach(t.Context(), owner) })
 		b := w.try(func() (*holdfast.Lease, error) { return r.mutex.Attach(t.Context(), owner) })
@@ -376,7 +379,8 @@ func TestInterleaving_TwoAttach(t *testing.T) {
 	})
 }
 
-// An Attach that is given up in flight leaves the hold for another Attach.
+// An Attach whose caller gives up while the request is on its way leaves the hold for another
+// Attach.
 func TestInterleaving_AttachGivenUp(t *testing.T) {
 	for what, arrives := range map[string]time.Duration{"executed": 0, "executed later": 500 * time.Millisecond, "too late": 2 * time.Second} {
 		t.Run(what, func(t *testing.T) {
@@ -410,8 +414,8 @@ func TestInterleaving_AttachGivenUp(t *testing.T) {
 	}
 }
 
-// Whatever was sent again and whenever it was answered, the holder's deadline is
-// never later than the end that Redis knows.
+// The holder's deadline is never later than the end that Redis knows, however often the acquire was
+// sent and whenever it was answered.
 func TestInterleaving_ResentAcquireAnsweredYours(t *testing.T) {
 	for how, fault := range map[string]func(first bool) redistest.Fault{
 		"the reply is lost": func(first bool) redistest.Fault {
@@ -469,8 +473,8 @@ func after(d time.Duration) <-chan struct{} {
 	return ctx.Done()
 }
 
-// A nested lock that finds a longer life than its own does not take it for
-// shorter or longer than Redis does.
+// A nested lock finds that the hold lasts longer than the nested lock asks for. Its deadline then
+// follows the hold: it is between 700 ms and 50 ms before the end that Redis knows.
 func TestInterleaving_NestedLockFindsALongerLife(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -488,11 +492,11 @@ func TestInterleaving_NestedLockFindsALongerLife(t *testing.T) {
 	})
 }
 
-// stepped makes the server's clock run d ahead of everybody's.
+// stepped sets the server's clock to d ahead of all other clocks.
 func (w *world) stepped(d time.Duration) { w.mini.SetTime(time.Now().Add(d)) }
 
-// step sets the server's clock d ahead, and keeps it running, until the returned
-// function is called.
+// step sets the server's clock to d ahead of all other clocks, and keeps it running, until the test
+// calls the returned function.
 func (w *world) step(d time.Duration) (stop func()) {
 	done := make(chan struct{})
 	var ticker sync.WaitGroup
@@ -512,8 +516,8 @@ func (w *world) step(d time.Duration) (stop func()) {
 	return func() { close(done); ticker.Wait(); synctest.Wait() }
 }
 
-// The server's clock is set, forwards or backwards. A lock that Redis still has
-// goes on; tokens still grow; calls still work, and their not-afters with them.
+// The server's clock is set forwards or backwards. A hold that Redis still has goes on, tokens
+// still grow, and calls and their not-afters still work.
 func TestInterleaving_StepOfTheServersClock(t *testing.T) {
 	for _, d := range []time.Duration{-time.Hour, -3 * time.Second, 500 * time.Millisecond, 15 * time.Second} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -553,8 +557,8 @@ func TestInterleaving_StepOfTheServersClock(t *testing.T) {
 	}
 }
 
-// A step forward over the end of the lease frees the lock in Redis. The next
-// holder has the greater token, and the old one is told at its next renewal.
+// A step of the server's clock over the end of a lease frees the lock in Redis. The next holder
+// gets a greater token, and the old holder is told at its next renewal.
 func TestInterleaving_StepOverTheEndOfTheLease(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -576,8 +580,8 @@ func TestInterleaving_StepOverTheEndOfTheLease(t *testing.T) {
 	})
 }
 
-// The clock steps while a request is on its way whose caller has given up: its
-// not-after was made from the old clock.
+// The server's clock steps while a request is on its way. The caller has given up, and the request
+// has a not-after that was computed from the old clock. The lock is free in the end.
 func TestInterleaving_StepBeforeALateAcquire(t *testing.T) {
 	for _, d := range []time.Duration{-5 * time.Second, 5 * time.Second} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -602,8 +606,8 @@ func TestInterleaving_StepBeforeALateAcquire(t *testing.T) {
 	}
 }
 
-// A nested lock is cancelled in flight. Its request may still set the count,
-// which is set right again.
+// A nested lock is cancelled while its request is on its way. The request may still set the count
+// in Redis, and the client then corrects the count.
 func TestInterleaving_NestedLockCancelledInFlight(t *testing.T) {
 	for what, fault := range map[string]func(ch chan struct{}) redistest.Fault{
 		"executed, not answered": func(ch chan struct{}) redistest.Fault { return redistest.HoldReply(ch) },
@@ -639,8 +643,8 @@ func TestInterleaving_NestedLockCancelledInFlight(t *testing.T) {
 	}
 }
 
-// The outer lease is released while a nested lock is in flight, which is then
-// cancelled. When Release returns nil with no lease left, the lock is free.
+// The outer lease is released while a nested lock is on its way, and then the nested lock is
+// cancelled. When Release returns nil and no lease is left, the lock is free.
 func TestInterleaving_ReleaseWhileANestedLockIsCancelled(t *testing.T) {
 	for what, fault := range map[string]func(ch chan struct{}) redistest.Fault{
 		"executed, not answered": func(ch chan struct{}) redistest.Fault { return redistest.HoldReply(ch) },
@@ -678,8 +682,8 @@ func TestInterleaving_ReleaseWhileANestedLockIsCancelled(t *testing.T) {
 	}
 }
 
-// The outer lease is released while a nested lock is in flight, which is then
-// granted: the hold goes on.
+// The outer lease is released while a nested lock is on its way, and then the nested lock is
+// granted. The hold goes on.
 func TestInterleaving_ReleaseWhileANestedLockIsGranted(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -708,8 +712,8 @@ func TestInterleaving_ReleaseWhileANestedLockIsGranted(t *testing.T) {
 	})
 }
 
-// A nested lock waits for another nested lock. When its turn comes, the lease that its
-// context carries has been released.
+// A nested lock waits until another nested lock is done. Before its turn comes, the lease that its
+// context carries is released, so the waiting lock fails with ErrReleased.
 func TestInterleaving_ReleaseWhileANestedLockWaitsForItsTurn(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -742,8 +746,8 @@ func TestInterleaving_ReleaseWhileANestedLockWaitsForItsTurn(t *testing.T) {
 	})
 }
 
-// A nested lock was sent twice, and its first sending arrives when the inner
-// lease is released.
+// A nested lock is sent twice. Its first sending reaches Redis after the inner lease has been
+// released, and the count stays right.
 func TestInterleaving_FirstSendingOfANestedLockArrivesLate(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -768,8 +772,8 @@ func TestInterleaving_FirstSendingOfANestedLockArrivesLate(t *testing.T) {
 	})
 }
 
-// Nested locks and releases of one hold, from many goroutines and over a slow
-// network, leave the right count.
+// Many goroutines lock and release one hold, nested and over a slow network, and the count in Redis
+// stays right.
 func TestInterleaving_ConcurrentNestedLocksAndReleases(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -789,7 +793,7 @@ func TestInterleaving_ConcurrentNestedLocksAndReleases(t *testing.T) {
 						t.Error(err, err2)
 						return
 					}
-					if i == j { // some stay
+					if i == j { // some leases stay
 						mu.Lock()
 						kept = append(kept, second)
 						mu.Unlock()
@@ -811,8 +815,8 @@ func TestInterleaving_ConcurrentNestedLocksAndReleases(t *testing.T) {
 	})
 }
 
-// The subscription breaks at the instant of the release, and the message is
-// lost with it.
+// The subscription breaks at the instant of a release, so the message of the release is lost. The
+// waiter gets the lock at its next poll.
 func TestInterleaving_GrantWhoseMessageWasLost(t *testing.T) {
 	for how, lose := range map[string]func(q *process){
 		"connection closed": func(q *process) { q.net.Cut() },
@@ -830,16 +834,17 @@ func TestInterleaving_GrantWhoseMessageWasLost(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// A silent connection costs its read timeout of 1 s beside the poll bound.
+				// A silent connection costs its read timeout of 1 s in addition to the poll bound.
 				within(t, "in at", a.at, 3*time.Second, 5350*time.Millisecond)
 				w.release(l)
-				q.net.Cut() // or the server would never know of the silent ones
+				q.net.Cut() // so the server learns that silent connections are dead
 			})
 		})
 	}
 }
 
-// A grant whose answer comes when its lease is over is none: another may be in.
+// A grant whose answer comes after the lease has run out is no grant: another process may hold the
+// lock by then.
 func TestInterleaving_GrantAnsweredAfterItsLease(t *testing.T) {
 	for kind, option := range map[string]holdfast.LeaseOption{
 		"fixed": holdfast.Fixed(500 * time.Millisecond), "renewed": holdfast.Renewed(500 * time.Millisecond),

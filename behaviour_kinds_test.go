@@ -1,5 +1,5 @@
-// Every kind at once, from one Client: what they share, and what the kinds that
-// are no Lockers tell.
+// This file uses every kind at once from one Client: what the kinds share, and what spans and
+// metrics say of the kinds that are no Lockers.
 
 package holdfast_test
 
@@ -26,8 +26,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// With every kind held and waited for at once, one Client has one subscription
-// connection, or one to each master that it subscribes on, and one wheel.
+// One Client holds locks of every kind and waits for all of them at once. It has one wheel and one
+// subscription connection, or one such connection to each master on which it subscribes.
 func TestEveryKindOnOneConnection(t *testing.T) {
 	t.Run("standalone", func(t *testing.T) {
 		server := redistest.Server(t)
@@ -39,7 +39,7 @@ func TestEveryKindOnOneConnection(t *testing.T) {
 		for _, node := range cluster.Nodes() {
 			masters = append(masters, node.Admin())
 		}
-		everyKindWaits(t, cluster.Client(t), masters, 8) // so many that each master has some
+		everyKindWaits(t, cluster.Client(t), masters, 8) // so many names that each master has some
 	})
 }
 
@@ -77,7 +77,8 @@ func everyKindWaits(t *testing.T, rdb redis.UniversalClient, masters []*redis.Cl
 	}
 }
 
-// holdEveryKind holds one of each kind, and returns what waits for each.
+// holdEveryKind holds one lock of each kind, and returns a function for each kind that waits for
+// it.
 func holdEveryKind(t *testing.T, ctx context.Context, c *holdfast.Client, name string) []func() error {
 	t.Helper()
 	permits, counting, latch := c.PermitSemaphore(name+":p"), c.Semaphore(name+":s"), c.Latch(name+":l")
@@ -95,7 +96,8 @@ func holdEveryKind(t *testing.T, ctx context.Context, c *holdfast.Client, name s
 		func() error { return counting.Acquire(ctx, 1) },
 		func() error { return latch.Wait(ctx) },
 	}
-	// Held, and then waited for, also by the other side of the read/write lock.
+	// The first of each pair is held and the second waits, also for the other side of a read/write
+	// lock.
 	for _, pair := range [][2]holdfast.Locker{
 		{c.Mutex(name + ":m"), c.Mutex(name + ":m")},
 		{c.FairMutex(name + ":f"), c.FairMutex(name + ":f")},
@@ -104,7 +106,7 @@ func holdEveryKind(t *testing.T, ctx context.Context, c *holdfast.Client, name s
 		{c.RWMutex(name + ":w"), c.RWMutex(name + ":w").RLocker()},
 		{permits.Locker(1), permits.Locker(1)},
 	} {
-		grab(t, pair[0]) // until the Client closes
+		grab(t, pair[0]) // held until the Client closes
 		waits = append(waits, func() error {
 			_, err := pair[1].Lock(ctx)
 			return err
@@ -115,8 +117,8 @@ func holdEveryKind(t *testing.T, ctx context.Context, c *holdfast.Client, name s
 
 var subscriptionCount = regexp.MustCompile(`\b(?:sub|ssub)=([0-9]+)`)
 
-// subscriptions returns, of a CLIENT LIST, how many connections have subscriptions,
-// and how many those are.
+// subscriptions returns how many connections in a CLIENT LIST have subscriptions, and how many
+// subscriptions they have together.
 func subscriptions(list string) (connections, channels int) {
 	for line := range strings.Lines(list) {
 		n := 0
@@ -154,7 +156,7 @@ func newTold() (told, []holdfast.Option) {
 	}
 }
 
-// ofKind returns the spans of a kind: name and outcome.
+// ofKind returns the name and the outcome of each span of a kind.
 func (o told) ofKind(kind string) []string {
 	var all []string
 	for _, span := range o.spans.Ended() {
@@ -168,7 +170,7 @@ func (o told) ofKind(kind string) []string {
 	return all
 }
 
-// counted returns what a metric counts of a kind, by outcome.
+// counted returns the counts that a metric has for a kind, by outcome.
 func (o told) counted(t *testing.T, metric, kind string) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -202,7 +204,7 @@ func (o told) counted(t *testing.T, metric, kind string) map[string]int64 {
 	return counts
 }
 
-// wantTold fails the test unless the spans and metrics of a kind are these.
+// wantTold fails the test unless the spans of a kind are these and its metrics agree with them.
 func (o told) wantTold(t *testing.T, kind string, spans ...string) {
 	t.Helper()
 	if got := o.ofKind(kind); !slices.Equal(got, spans) {
@@ -222,7 +224,7 @@ func (o told) wantTold(t *testing.T, kind string, spans ...string) {
 	}
 }
 
-// waitInVain ends one wait by its deadline and one by being cancelled.
+// waitInVain waits twice: the first wait ends by its deadline, and the second is cancelled.
 func waitInVain(t *testing.T, wait func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -249,10 +251,10 @@ func TestTelemetry_Semaphore(t *testing.T) {
 		if err := s.Release(t.Context(), 1); err != nil {
 			t.Error(err)
 		}
-		wantErr(t, s.Acquire(t.Context(), -1), holdfast.ErrBadArgument) // refused before there is a span
+		wantErr(t, s.Acquire(t.Context(), -1), holdfast.ErrBadArgument) // before a span begins
 		synctest.Wait()
 		o.wantTold(t, "semaphore", "acquire acquired", "acquire busy", "acquire timeout", "acquire cancelled", "release released")
-		w.mini.FlushAll() // a semaphore stays
+		w.mini.FlushAll() // a semaphore stays in Redis
 	})
 }
 

@@ -1,4 +1,5 @@
-// How long a lock is held: the watchdog, fixed leases, nesting, Extend, MaxHold.
+// This file is about how long a lock is held: the watchdog, fixed leases, nesting, Extend, and
+// MaxHold.
 
 package holdfast_test
 
@@ -89,7 +90,7 @@ func TestOneRenewalPerHold(t *testing.T) {
 	})
 }
 
-// Locks that fall due together are renewed together, and each is lost by itself.
+// Holds that fall due together are renewed together, in one script, and each is lost by itself.
 func TestManyRenewedInOneScript(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -160,7 +161,7 @@ func TestFixedLease(t *testing.T) {
 	})
 }
 
-// gone makes the server lose the lock, in each way it may.
+// gone has the ways in which the server can lose the lock.
 var gone = map[string]func(w *world){
 	"deleted": func(w *world) { w.mini.Del(name) },
 	"flushed": func(w *world) { w.mini.FlushAll() },
@@ -178,7 +179,7 @@ func TestARenewalOfWhatIsGone(t *testing.T) {
 				p := w.process()
 				l := w.lock(t.Context(), p.mutex)
 				ctx := l.Context(t.Context())
-				w.at(12 * time.Second) // past the first renewal
+				w.at(12 * time.Second) // after the first renewal
 				lose(w)
 				before := w.holders(name)
 				<-ctx.Done()
@@ -203,7 +204,7 @@ func TestUnreachableRedisIsLossAtTheDeadline(t *testing.T) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
 		ctx := l.Context(t.Context())
-		w.at(15 * time.Second) // renewed at 10 s
+		w.at(15 * time.Second) // the lease was renewed at 10 s
 		p.unplug(true)
 		<-ctx.Done()
 		wantEnd(t, ctx, holdfast.ErrLost)
@@ -233,7 +234,7 @@ func TestRenewalsGoOnAfterAnOutage(t *testing.T) {
 	})
 }
 
-// What a nesting does to the time to live, and what an inner release leaves.
+// A nested lock may prolong the time to live, and its release shortens nothing.
 func TestNesting(t *testing.T) {
 	for _, tc := range []struct {
 		what         string
@@ -241,7 +242,7 @@ func TestNesting(t *testing.T) {
 		entered      time.Duration // PTTL after the nested Lock, 1 s after the first
 		left         time.Duration // PTTL after its release, 1 s later
 		renewed      bool          // whether the outer lease is renewed after that
-		outlived     time.Duration // when the outer lease ends by itself; 0: never
+		outlived     time.Duration // when the outer lease ends by itself; 0 means never
 	}{
 		{"renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(30 * time.Second),
 			30 * time.Second, 29 * time.Second, true, 0},
@@ -293,7 +294,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// A fixed lease that runs out inside a renewed hold ends alone.
+// When a fixed lease inside a renewed hold runs out, it ends alone and the outer lease goes on.
 func TestFixedRunsOutInsideRenewed(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -322,7 +323,7 @@ func TestExtend(t *testing.T) {
 		if err := l.Extend(t.Context(), 3*time.Second); err != nil {
 			t.Fatal(err)
 		}
-		w.wantTTL(5 * time.Second) // never shorter
+		w.wantTTL(5 * time.Second) // Extend never shortens
 		if err := l.Extend(t.Context(), 20*time.Second); err != nil {
 			t.Fatal(err)
 		}
@@ -354,7 +355,7 @@ func TestMaxHold(t *testing.T) {
 		if n := p.runs(renewRun); n != renewals {
 			t.Errorf("%d renewals after the end", n-renewals)
 		}
-		w.wantFree() // at the end of the last renewed lease at the latest
+		w.wantFree() // free at the latest when the last renewal runs out
 	})
 }
 

@@ -1,4 +1,5 @@
-// The line of one process for a lock, and what is handed to one in it.
+// This file is about the line of one process for a lock, and about hand-overs to a waiter in the
+// line.
 
 package holdfast_test
 
@@ -10,9 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// A waiter that Redis has in its queue, and that does not stand in its process's line
-// yet, may be handed the lock. The head of the line hears of it and finds nobody to
-// tell. The waiter asks as soon as it stands in line.
+// A release may hand the lock to a waiter that is in the queue in Redis, but is not yet in the line
+// of its process. The head of the line hears of the hand-over and finds no waiter to tell. The
+// waiter asks Redis as soon as it is in the line.
 func TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce(t *testing.T) {
 	for what, releasedFirst := range map[string]bool{"released before the other comes": true, "and after": false} {
 		t.Run(what, func(t *testing.T) {
@@ -23,7 +24,7 @@ func TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce(t *testin
 				answer := make(chan struct{})
 				p.on(enterRun, 1, redistest.HoldReply(answer))
 				slow := w.goLock(t.Context(), m)
-				synctest.Wait() // it is in the queue, and has not heard so
+				synctest.Wait() // the slow waiter is in the queue, and has not heard so
 				if releasedFirst {
 					w.release(held)
 				}
@@ -48,8 +49,8 @@ func TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce(t *testin
 	}
 }
 
-// A message that hands the lock to a waiter behind the head of the line has that waiter
-// ask, without a question of the head's before it.
+// A message hands the lock to a waiter behind the head of the line. That waiter asks Redis at once,
+// and the head does not ask before it.
 func TestAHandOverToOneBehindTheHeadCostsOneRoundTrip(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const trip = 20 * time.Millisecond
@@ -60,7 +61,7 @@ func TestAHandOverToOneBehindTheHeadCostsOneRoundTrip(t *testing.T) {
 		p.on(enterRun, 1, redistest.HoldReply(answer))
 		slow := w.goLock(t.Context(), m)
 		synctest.Wait()
-		quick := w.goLock(t.Context(), m) // leads, though the slow one is before it in Redis
+		quick := w.goLock(t.Context(), m) // is the head, though the slow one is before it in Redis
 		w.at(w.now() + 20*time.Millisecond)
 		close(answer)
 		w.at(w.now() + 20*time.Millisecond)
@@ -81,8 +82,8 @@ func TestAHandOverToOneBehindTheHeadCostsOneRoundTrip(t *testing.T) {
 	})
 }
 
-// A Mutex may have a name that is the channel of an RWMutex. It is another lock all the
-// same, and those who wait for it stand in a line of their own.
+// A Mutex may have the name of an RWMutex's channel. It is another lock all the same, and its
+// waiters stand in a line of their own.
 func TestAMutexNamedAsTheChannelOfAnRWMutexHasALineOfItsOwn(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()

@@ -1,4 +1,4 @@
-// What a lock looks like in Redis, and how it is entered again and released.
+// This file is about what a lock looks like in Redis, and how it is entered again and released.
 
 package holdfast_test
 
@@ -66,7 +66,7 @@ func TestAPlainContextIsANewOwner(t *testing.T) {
 		l := w.lock(t.Context(), p.mutex)
 		_, err := p.mutex.TryLock(t.Context())
 		wantErr(t, err, holdfast.ErrBusy)
-		// Another name, and another Client, are other locks to the lease.
+		// For another name or another Client the lease in the context does not count.
 		held := l.Context(t.Context())
 		elsewhere := w.lock(held, p.Mutex("elsewhere"))
 		if elsewhere.Owner() == l.Owner() {
@@ -86,14 +86,14 @@ func TestOneMessageAtTheLastRelease(t *testing.T) {
 		outer := w.lock(t.Context(), p.mutex)
 		inner := w.lock(outer.Context(t.Context()), p.mutex)
 		w.at(time.Second)
-		w.release(inner) // silent
+		w.release(inner) // no message
 		w.at(2 * time.Second)
 		w.release(outer)
 		w.at(3 * time.Second)
-		wantErr(t, outer.Release(t.Context()), holdfast.ErrReleased) // silent
+		wantErr(t, outer.Release(t.Context()), holdfast.ErrReleased) // no message
 
 		stale := w.lock(t.Context(), p.Mutex(name, holdfast.Fixed(time.Second)))
-		w.at(5 * time.Second) // runs out: silent
+		w.at(5 * time.Second) // the lease runs out: no message
 		wantErr(t, stale.Release(t.Context()), holdfast.ErrLost)
 		if got := messages(); !slices.Equal(got, []string{"2s 0"}) {
 			t.Errorf("messages %q, want one, at 2s", got)
@@ -134,8 +134,8 @@ func TestBusyTryChangesNothing(t *testing.T) {
 	})
 }
 
-// The waiter parks for the least of what is left to the holder, the poll bound
-// and its own wait.
+// A waiter parks for the shortest of three times: what is left of the holder's lease, the poll
+// bound, and its own wait.
 func TestHowLongAWaiterParks(t *testing.T) {
 	for _, tc := range []struct {
 		what        string
@@ -190,7 +190,7 @@ func TestReEntry(t *testing.T) {
 		w.at(time.Second)
 		w.release(three)
 		w.wantHolder(one.Owner(), 2)
-		w.wantTTL(29 * time.Second) // neither deleted nor changed
+		w.wantTTL(29 * time.Second) // the release changes no time to live
 		w.release(two)
 		w.wantHolder(one.Owner(), 1)
 		w.wantTTL(29 * time.Second)
@@ -216,7 +216,7 @@ func TestReleasedInAnyOrder(t *testing.T) {
 		wantEnd(t, outerCtx, holdfast.ErrReleased)
 		wantEnd(t, innerCtx, nil)
 		w.wantHolder(inner.Owner(), 1)
-		w.at(100 * time.Second) // what is left is still renewed
+		w.at(100 * time.Second) // the inner lease is still renewed
 		wantEnd(t, innerCtx, nil)
 		w.release(inner)
 		wantEnd(t, innerCtx, holdfast.ErrReleased)
@@ -239,7 +239,7 @@ func TestInnerReleaseEndsOnlyTheInnerContext(t *testing.T) {
 	})
 }
 
-// Of any number that release one lease at once, one has released it.
+// Ten goroutines release one lease at once, and exactly one release succeeds.
 func TestConcurrentReleases(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -281,7 +281,7 @@ func TestNameMapper(t *testing.T) {
 	})
 }
 
-// Whatever a kind writes is under the mapped name.
+// Every key that a kind writes is under the mapped name.
 func TestNameMapperOfEachKind(t *testing.T) {
 	locked := func(l holdfast.Locker) error {
 		_, err := l.TryLock(t.Context())
@@ -327,8 +327,8 @@ func TestNameMapperOfEachKind(t *testing.T) {
 	}
 }
 
-// Tokens grow from grant to grant, whoever it goes to, and across the loss of
-// everything that Redis knew.
+// Tokens grow from grant to grant, whichever process gets the grant, and even after Redis has lost
+// all its data.
 func TestTokens(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -341,11 +341,11 @@ func TestTokens(t *testing.T) {
 			last = l.Token()
 			w.release(l)
 		}
-		for range 20 { // all in one microsecond, in which time stands still here
+		for range 20 { // all in the same microsecond: time stands still
 			grown(w.lock(t.Context(), p.mutex))
 			grown(w.lock(t.Context(), q.mutex))
 		}
-		if ttl := w.pttl(tokenKey); ttl != 7*24*time.Hour+2*time.Hour { // it is ahead of the clock
+		if ttl := w.pttl(tokenKey); ttl != 7*24*time.Hour+2*time.Hour { // token is ahead of the clock
 			t.Errorf("the token is kept for %v", ttl)
 		}
 		w.at(time.Second)
@@ -363,7 +363,8 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// The token's key is gone, as after a week, when the hold is handed over.
+// The token's key is gone, as it is after a week, when the hold is detached and attached. Tokens
+// still do not go back.
 func TestTokens_HoldOlderThanItsToken(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()

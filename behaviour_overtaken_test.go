@@ -1,4 +1,4 @@
-// Answers that come after something else has changed the lease.
+// This file is about answers that come after something else has changed the lease.
 
 package holdfast_test
 
@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// slowRenewal locks with a lease of 3 s, and sends a renewal that Redis has executed and
-// whose answer comes once the channel is closed.
+// slowRenewal locks with a lease of 3 s and waits until a renewal is sent. Redis executes the
+// renewal, and its answer comes once the channel is closed.
 func (p *process) slowRenewal(options ...holdfast.LeaseOption) (*holdfast.Lease, chan struct{}) {
 	w := p.w
 	w.t.Helper()
@@ -31,8 +31,8 @@ func (p *process) slowRenewal(options ...holdfast.LeaseOption) (*holdfast.Lease,
 	return l, answer
 }
 
-// A renewal that was sent before Extend, and is answered after it, takes nothing of what
-// Extend has promised.
+// A renewal is sent before Extend or before a fixed nested lock, and is answered after it. The
+// answer takes nothing from what Extend or the fixed lease has promised.
 func TestARenewalThatWasOvertakenShortensNothing(t *testing.T) {
 	t.Run("Extend", func(t *testing.T) {
 		play(t, func(t *testing.T, w *world) {
@@ -75,7 +75,7 @@ func TestARenewalThatWasOvertakenShortensNothing(t *testing.T) {
 	})
 }
 
-// The next renewal counts again in full: what Redis says of a hold, the hold believes.
+// The renewal after an overtaken one counts in full again: the hold believes what Redis says of it.
 func TestARenewalAfterAnOvertakenOneMayShorten(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -84,7 +84,7 @@ func TestARenewalAfterAnOvertakenOneMayShorten(t *testing.T) {
 			t.Fatal(err)
 		}
 		close(answer)
-		w.rdb.PExpire(t.Context(), name, 2*time.Second) // as a replica that knows of no Extend
+		w.rdb.PExpire(t.Context(), name, 2*time.Second) // as on a replica that knows of no Extend
 		w.at(w.now() + 1100*time.Millisecond)
 		if left := time.Until(l.Deadline()); left > 3*time.Second {
 			t.Errorf("the lease has %v left, in Redis %v", left, w.pttl(name))
@@ -93,9 +93,8 @@ func TestARenewalAfterAnOvertakenOneMayShorten(t *testing.T) {
 	})
 }
 
-// MaxHold ends a lease, and leaves the key: work may still be going on. That a renewal
-// was under way, or that a request was never answered, changes nothing. A Release frees
-// the key.
+// MaxHold ends a lease and leaves the key, since work may still be going on. A renewal under way,
+// or a request that was never answered, changes nothing about this. A Release frees the key.
 func TestTheKeyStaysAfterMaxHold(t *testing.T) {
 	t.Run("with a renewal under way", func(t *testing.T) {
 		play(t, func(t *testing.T, w *world) {
@@ -105,7 +104,7 @@ func TestTheKeyStaysAfterMaxHold(t *testing.T) {
 			w.at(begin + 1250*time.Millisecond)
 			wantErr(t, l.Err(), holdfast.ErrMaxHold)
 			close(answer)
-			w.at(begin + 3500*time.Millisecond) // later than the lease would have ended without it
+			w.at(begin + 3500*time.Millisecond) // after the end without that renewal
 			if w.pttl(name) < 0 {
 				t.Error("the key is gone, and nobody has released it")
 			}
@@ -130,7 +129,8 @@ func TestTheKeyStaysAfterMaxHold(t *testing.T) {
 	})
 }
 
-// A late request takes the lock again for a lease whose time is over. It is given up.
+// A late request takes the lock again for a lease whose time is over. The client gives that hold
+// up.
 func TestALateRequestForALeaseThatHasEndedLeavesNothing(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -167,7 +167,7 @@ func TestMaxHoldThatIsOverBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// Extend that a Release has overtaken says that the lease was released.
+// An Extend that a Release has overtaken says that the lease was released.
 func TestExtendThatAReleaseHasOvertakenSaysReleased(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -183,9 +183,9 @@ func TestExtendThatAReleaseHasOvertakenSaysReleased(t *testing.T) {
 	})
 }
 
-// Whatever has set the deadline of a lease, it counts by the monotonic clock: a wall
-// clock that is set back, while Redis is out of reach, does not prolong a lease. This is
-// in real time, since virtual time has no monotonic reading.
+// The deadline of a lease counts by the monotonic clock, whatever has set the deadline. A wall
+// clock that is set back while Redis is out of reach does not prolong a lease. This test runs in
+// real time, since virtual time has no monotonic reading.
 func TestTheDeadlineIsOnTheMonotonicClock(t *testing.T) {
 	c := openClient(t, redistest.Mini(t).Client())
 	m, ctx := c.Mutex(name), t.Context()
@@ -224,7 +224,7 @@ func TestTheDeadlineIsOnTheMonotonicClock(t *testing.T) {
 	}
 }
 
-// The longest durations that there are overflow nothing.
+// The longest possible durations overflow nothing.
 func TestTheLongestDurations(t *testing.T) {
 	for _, length := range []time.Duration{math.MaxInt64, math.MaxInt64 - 3*time.Second} {
 		play(t, func(t *testing.T, w *world) {

@@ -1,4 +1,5 @@
-// What a lock can be asked, and what an owner that does not hold it may not do.
+// This file is about what a lock can be asked, and what an owner that does not hold the lock may
+// not do.
 
 package holdfast_test
 
@@ -13,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
-// answers are all that one mutex says of the lock.
+// answers has all that one mutex says of the lock.
 type answers struct {
 	locked    bool
 	remaining time.Duration
@@ -47,8 +48,8 @@ func TestQueries(t *testing.T) {
 		w.release(l)
 		stranger := w.lock(t.Context(), p.Mutex("elsewhere"))
 
-		// want asks from the holder's Client and from another, for the owner
-		// and for a stranger, and for the owner as another process parses it.
+		// want asks the holder's Client and another Client. It asks for the owner as another
+		// process parses it, for a stranger, and for no owner.
 		want := func(when string, want answers) {
 			t.Helper()
 			parsed, err := holdfast.ParseOwner(owner.String())
@@ -122,13 +123,13 @@ func TestForceRelease(t *testing.T) {
 			t.Errorf("of a held lock: %v, %v", existed, err)
 		}
 		w.wantFree()
-		wantEnd(t, outerCtx, nil) // another Client's ends by its next renewal
+		wantEnd(t, outerCtx, nil) // another Client's lease ends at its next renewal
 		<-outerCtx.Done()
 		within(t, "told at", w.now(), 9900*time.Millisecond, 10_100*time.Millisecond)
 		wantEnd(t, outerCtx, holdfast.ErrLost)
 		wantEnd(t, innerCtx, holdfast.ErrLost)
 		w.at(60 * time.Second)
-		w.wantFree() // no renewal has revived it
+		w.wantFree() // no renewal has made the lock anew
 		wantErr(t, inner.Release(t.Context()), holdfast.ErrLost)
 		if got := strings.Join(messages(), ", "); got != "1s 0" {
 			t.Errorf("messages %q", got)
@@ -176,7 +177,8 @@ func TestForceReleaseLetsAWaiterIn(t *testing.T) {
 	})
 }
 
-// A waiter of the same Client, let in by the forced release, keeps its lock.
+// ForceRelease ends the holder's lease and lets in a waiter of the same Client. That waiter keeps
+// its lock.
 func TestForceReleaseSparesTheNextHolder(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -184,7 +186,7 @@ func TestForceReleaseSparesTheNextHolder(t *testing.T) {
 		a := w.goLock(t.Context(), p.mutex)
 		w.at(time.Second)
 		answered := make(chan struct{})
-		p.on(releaseRun, 1, redistest.HoldReply(answered)) // the message is faster
+		p.on(releaseRun, 1, redistest.HoldReply(answered)) // the message comes before this reply
 		forced := w.try(func() (*holdfast.Lease, error) {
 			_, err := p.mutex.ForceRelease(context.Background())
 			return nil, err
@@ -207,7 +209,7 @@ func TestForceReleaseSparesTheNextHolder(t *testing.T) {
 	})
 }
 
-// What must not be released leaves everything as it is, and says so.
+// A release by an owner that does not hold the lock changes nothing and says so.
 func TestReleaseByAStranger(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()

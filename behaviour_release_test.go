@@ -1,4 +1,4 @@
-// Release under faults, and Close.
+// This file is about Release under faults, and about Close.
 
 package holdfast_test
 
@@ -42,8 +42,8 @@ func TestRelease_RenewalStopsFirst(t *testing.T) {
 	})
 }
 
-// If Redis cannot be reached Release says so within its limit and goes on in
-// the background.
+// If Redis cannot be reached, Release returns an error within its limit of 5 s and goes on in the
+// background.
 func TestRelease_RedisOutOfReach(t *testing.T) {
 	for how, fail := range map[string]func(p *process){
 		"refused": func(p *process) { p.unplug(true) },
@@ -75,13 +75,13 @@ func TestRelease_RedisOutOfReach(t *testing.T) {
 	}
 }
 
-// The key is gone within the lease that was left, even if Redis never comes back
-// to the process.
+// The key is gone when the rest of its lease is over, even if the process never reaches Redis
+// again.
 func TestRelease_NeverReached(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.mutex)
-		w.at(12 * time.Second) // renewed at 10 s
+		w.at(12 * time.Second) // the lease was renewed at 10 s
 		left := w.pttl(name)
 		p.unplug(true)
 		if err := l.Release(t.Context()); err == nil {
@@ -96,7 +96,7 @@ func TestRelease_NeverReached(t *testing.T) {
 	})
 }
 
-// A release goes on when its context has ended.
+// A Release goes on even if its context has ended.
 func TestRelease_CancelledContext(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -110,7 +110,7 @@ func TestRelease_CancelledContext(t *testing.T) {
 	})
 }
 
-// A release whose reply is lost is sent again, and has released.
+// A release whose reply is lost is sent again, and the lock is released.
 func TestRelease_ReplyLost(t *testing.T) {
 	for how, fault := range map[string]redistest.Fault{
 		"connection closed": redistest.CloseAfterExec,
@@ -136,7 +136,7 @@ func releaseReplyLost(t *testing.T, how, run string, fault redistest.Fault) {
 		p.on(run, 1, fault)
 		err := l.Release(t.Context())
 		if how == "executed twice" {
-			// The network said it twice; the second answer is the one heard.
+			// The network delivers the request twice, and the client hears the second answer.
 			wantErr(t, err, holdfast.ErrLost)
 		} else if err != nil {
 			t.Error(err)
@@ -149,8 +149,8 @@ func releaseReplyLost(t *testing.T, how, run string, fault redistest.Fault) {
 	})
 }
 
-// A release that others were found to wait for is another one, which hands over. That
-// the first was sent twice does not make the second one's a failure.
+// If a release finds that others wait, the client sends a second release, which hands the lock
+// over. The first release was sent twice, and this does not make the second one fail.
 func TestRelease_ReplyLostAndAwaited(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -158,10 +158,11 @@ func TestRelease_ReplyLostAndAwaited(t *testing.T) {
 		p.on(freeRun, 1, redistest.Silence)
 		released := w.try(func() (*holdfast.Lease, error) { return nil, l.Release(context.Background()) })
 		synctest.Wait()
-		// Released, which is not heard; taken, and waited for, before it is said again.
+		// The lock is released, and the client does not hear of it. Then another process takes the
+		// lock and a third waits for it, before the release is sent again.
 		other := w.lock(t.Context(), q.mutex)
 		a := w.goLock(t.Context(), w.process().mutex)
-		synctest.Wait() // it has its place
+		synctest.Wait() // the waiter has its place
 		if _, err := released.result(); err != nil {
 			t.Error(err)
 		}
@@ -178,7 +179,7 @@ func TestRelease_ReplyLostAndAwaited(t *testing.T) {
 	})
 }
 
-// A release whose reply was lost does not touch who got the lock meanwhile.
+// A release whose reply was lost does not touch the owner that got the lock meanwhile.
 func TestRelease_ReplyLostAndTakenByAnother(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -264,7 +265,7 @@ func TestClose(t *testing.T) {
 		if err := rdb.Ping(t.Context()).Err(); err != nil {
 			t.Errorf("the user's client: %v", err)
 		}
-		// Work may go on under the lock: it is left to expire.
+		// Work may go on under the lock, so Close leaves the lock to expire.
 		w.wantHolder(l.Owner(), 1)
 		w.wantTTL(28 * time.Second)
 		w.at(30 * time.Second)
@@ -338,7 +339,7 @@ func TestCloseWithRedisOutOfReach(t *testing.T) {
 	}
 }
 
-// What a lock under way may have got is given back when the Client closes.
+// A Client that closes gives back what a Lock under way may have been granted.
 func TestCloseWithALockUnderWay(t *testing.T) {
 	for how, fault := range map[string]func(ch chan struct{}) redistest.Fault{
 		"executed, not answered": func(ch chan struct{}) redistest.Fault { return redistest.HoldReply(ch) },
@@ -393,12 +394,13 @@ func TestCloseWhileLocking(t *testing.T) {
 	}
 }
 
-// A renewal that is answered when its hold has just been lost has put the end of what
-// nobody has any more off by a whole lease: it is given up.
+// A renewal is answered just after its hold was lost. The renewal has prolonged the hold in Redis
+// by a whole lease, and nobody has that hold any more, so the client gives it up.
 func TestRelease_RenewalAnsweredAfterTheLoss(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
-		// Of a length that has a try to renew it begin so late that its answer comes after.
+		// With this length, a renewal begins so late that its answer comes after the end of the
+		// lease.
 		l := w.lock(t.Context(), p.Mutex(name, holdfast.Renewed(29970*time.Millisecond)))
 		end := time.Until(l.Deadline()) + w.now()
 		answered := make(chan struct{})
@@ -415,7 +417,7 @@ func TestRelease_RenewalAnsweredAfterTheLoss(t *testing.T) {
 		w.at(end + time.Millisecond)
 		wantErr(t, l.Err(), holdfast.ErrLost)
 		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		w.wantHolder(l.Owner(), 1) // it has just been renewed
+		w.wantHolder(l.Owner(), 1) // the hold has just been renewed
 		close(answered)
 		w.at(end + 100*time.Millisecond)
 		w.wantFree()

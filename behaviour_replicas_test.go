@@ -1,5 +1,5 @@
-// The replicated tier in virtual time: what the calls of a holder do when too few replicas
-// acknowledge.
+// This file tests the replicated tier in virtual time: what a holder's calls do when too few
+// replicas acknowledge.
 
 package holdfast_test
 
@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// replicated starts a process of that tier, and returns how many replicas acknowledge.
+// replicated starts a process that requires one replica, and returns the number of replicas that
+// acknowledge.
 func (w *world) replicated(options ...holdfast.Option) (*process, *atomic.Int64) {
 	acknowledge := new(atomic.Int64)
 	acknowledge.Store(1)
@@ -26,7 +27,7 @@ func (w *world) replicated(options ...holdfast.Option) (*process, *atomic.Int64)
 	return p, acknowledge
 }
 
-// None of the calls on a lease counts that too few replicas know of. What was granted
+// A call on a lease does not count if too few replicas acknowledge it. The lease that was granted
 // before stays as it was.
 func TestReplicas_EachCallOfAHolder(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
@@ -71,7 +72,7 @@ func TestReplicas_Attach(t *testing.T) {
 		} else {
 			wantErr(t, err, holdfast.ErrNotReplicated)
 		}
-		time.Sleep(2 * time.Second) // it is moved back
+		time.Sleep(2 * time.Second) // the hold is moved back
 		acknowledge.Store(1)
 		l, err := q.mutex.Attach(t.Context(), owner)
 		if err != nil {
@@ -81,12 +82,12 @@ func TestReplicas_Attach(t *testing.T) {
 	})
 }
 
-// Who attaches has the whole lease to do so.
+// Detach leaves a whole lease, so that there is time to attach.
 func TestDetachLeavesAWholeLease(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
 		l := w.lock(t.Context(), p.Mutex(name, holdfast.Renewed(30*time.Second)))
-		time.Sleep(9 * time.Second) // just before it is renewed
+		time.Sleep(9 * time.Second) // just before the lease is renewed
 		owner, err := l.Detach(t.Context())
 		if err != nil {
 			t.Fatal(err)

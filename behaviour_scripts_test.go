@@ -1,4 +1,4 @@
-// Scripts that fail half-way, and scripts that the server forgets.
+// This file is about scripts that fail half-way, and scripts that the server forgets.
 
 package holdfast_test
 
@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// whole fails the test if the lock's key has no expiry, more than one holder, or
-// a count that is none.
+// whole fails the test if the lock's key has no expiry, more than one holder, or a count that is
+// not between 1 and 9.
 func (w *world) whole(what string) {
 	w.t.Helper()
 	holders := w.holders(name)
@@ -34,10 +34,10 @@ func (w *world) whole(what string) {
 	}
 }
 
-// Whatever command of whatever script fails, no key is left without an expiry
-// and no count without its owner; and the next call finds its way.
+// Any command of any script may fail. No key is left without an expiry and no count without its
+// owner, and the next call works again.
 func TestEachCommandOfEachScriptFails(t *testing.T) {
-	// Each action runs one script, and returns what is held afterwards.
+	// Each action runs one script, and returns the lease that it gets, if any.
 	type stage struct {
 		outer, inner *holdfast.Lease
 		owner        holdfast.Owner
@@ -127,8 +127,7 @@ func TestARenewalFails(t *testing.T) {
 	}
 }
 
-// A server that has forgotten its scripts before each and every call is not
-// noticed.
+// A server may forget its scripts before every single call, and the calls still work.
 func TestScriptFlush(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()

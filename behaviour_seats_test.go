@@ -1,4 +1,5 @@
-// A release that takes the next place of its process, and what may come between.
+// This file is about a release that takes the next place of its process, and about what may come
+// between.
 
 package holdfast_test
 
@@ -16,8 +17,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// slowToSubscribe has p's subscriptions confirmed after 2 ms, so that a waiter has
-// no place in the queue until then.
+// slowToSubscribe delays the confirmation of p's subscriptions by 2 ms, so that a waiter has no
+// place in the queue until then.
 func slowToSubscribe(p *process) {
 	p.net.OnCommand(func(c redistest.Command) redistest.Fault {
 		if strings.EqualFold(c.Name, "SUBSCRIBE") {
@@ -27,8 +28,8 @@ func slowToSubscribe(p *process) {
 	})
 }
 
-// heldAndWaited has p hold the lock of that kind, and a waiter of it that has no place
-// in the queue yet.
+// heldAndWaited locks with held, which is a lock of p, and starts a waiter for p's mutex. The
+// waiter has no place in the queue yet.
 func (p *process) heldAndWaited(held lease.Locker) (first *holdfast.Lease, next *attempt) {
 	p.w.t.Helper()
 	slowToSubscribe(p)
@@ -38,7 +39,7 @@ func (p *process) heldAndWaited(held lease.Locker) (first *holdfast.Lease, next 
 	return first, next
 }
 
-// wantHeldAlone fails the test if a try of another process gets what l holds.
+// wantHeldAlone fails the test if another process can take the lock while l still holds it.
 func wantHeldAlone(t *testing.T, l *holdfast.Lease, other *process) {
 	t.Helper()
 	c, err := other.mutex.TryLock(t.Context())
@@ -51,8 +52,8 @@ func wantHeldAlone(t *testing.T, l *holdfast.Lease, other *process) {
 	_ = c.Release(t.Context())
 }
 
-// A place whose taking was not heard of is not given up under a waiter that has
-// asked in it, and been granted the lock.
+// A release takes a place for its process, and its answer is lost. The process does not give up
+// that place after a waiter has asked in it and has been granted the lock.
 func TestSeat_AskedInBeforeTheReleaseIsAnswered(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, other := w.process(), w.process()
@@ -82,7 +83,8 @@ func TestSeat_AskedInBeforeTheReleaseIsAnswered(t *testing.T) {
 	})
 }
 
-// Nor after an outage in which the release was given up.
+// Redis is out of reach until the release is given up. The process does not give up that place in
+// this case either.
 func TestSeat_AskedInDuringAnOutage(t *testing.T) {
 	for range 20 {
 		play(t, func(t *testing.T, w *world) {
@@ -104,7 +106,7 @@ func TestSeat_AskedInDuringAnOutage(t *testing.T) {
 	}
 }
 
-// The release of another kind of the same name takes no place for a Mutex.
+// The release of a lock of another kind with the same name takes no place for a Mutex.
 func TestSeat_OfAnotherKind(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -118,8 +120,8 @@ func TestSeat_OfAnotherKind(t *testing.T) {
 	})
 }
 
-// What was handed over is made whole in time also where Redis is far away, and a
-// connection for renewals still to be made.
+// A waiter that was handed the lock renews it for the whole lease in time. This is so even if Redis
+// is far away and the connection for renewals is not open yet.
 func TestHanded_FarAway(t *testing.T) {
 	for _, rtt := range []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 150 * time.Millisecond} {
 		for _, after := range []time.Duration{300 * time.Millisecond, time.Second} {
@@ -147,8 +149,8 @@ func TestHanded_FarAway(t *testing.T) {
 	}
 }
 
-// farAway starts a process whose commands take rtt, and its connections three times
-// that: TCP and TLS.
+// farAway starts a process whose commands take rtt. Opening a connection takes three times as long,
+// for TCP and TLS.
 func (w *world) farAway(rtt time.Duration) *process {
 	p := &process{w: w, net: w.mini.Proxy()}
 	p.net.OnCommand(func(c redistest.Command) redistest.Fault {
@@ -167,8 +169,8 @@ func (w *world) farAway(rtt time.Duration) *process {
 	return p
 }
 
-// A connection that says nothing is asked for a sign of life when a message was
-// missed, not whenever a process polls for what one of its own was handed.
+// A client sends a PING on a silent connection when a message was missed. It does not send one at
+// each poll of a waiter while another goroutine of the process has a lease that it was handed.
 func TestHanded_NoPingAtEachPoll(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -191,8 +193,8 @@ func TestHanded_NoPingAtEachPoll(t *testing.T) {
 	})
 }
 
-// Who waits for a Mutex hears what is handed to it also where one of its process
-// waits for an RWMutex of the same name.
+// A waiter for a Mutex hears of a hand-over to it even if another waiter of its process waits for
+// an RWMutex of the same name.
 func TestHanded_BesideAnotherKind(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()

@@ -1,4 +1,4 @@
-// Tokens after a server's clock was far ahead.
+// This file is about tokens after a server's clock was far ahead.
 
 package holdfast_test
 
@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// A token that is ahead of the clock is kept until the clock is there: nobody locks for
-// days after the clock was set right, and the next token is greater all the same.
+// Redis keeps a token that is ahead of the clock until the clock has reached it. So the next token
+// is greater, even if nobody locks for days after the clock was set right.
 func TestTokensGrowAfterAClockThatWasAhead(t *testing.T) {
 	const day = 24 * time.Hour
 	for kind, of := range map[string]func(*process) holdfast.Locker{
@@ -26,7 +26,7 @@ func TestTokensGrowAfterAClockThatWasAhead(t *testing.T) {
 					if i > 1 {
 						time.Sleep(at - time.Since(start))
 					}
-					w.mini.SetTime(start.Add(at)) // first a month ahead, and then set right
+					w.mini.SetTime(start.Add(at)) // a month ahead, and then set right
 					l, err := locker.Lock(t.Context())
 					if err != nil {
 						t.Fatal(err)
@@ -37,7 +37,8 @@ func TestTokensGrowAfterAClockThatWasAhead(t *testing.T) {
 					last = l.Token()
 					w.release(l)
 				}
-				// As long as it is ahead, and then for its life, but no longer.
+				// Redis keeps the token while it is ahead, and then for its usual life, but no
+				// longer.
 				if ttl := w.pttl(tokenKey); ttl > 8*day {
 					t.Errorf("it is kept for %v", ttl)
 				}

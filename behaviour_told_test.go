@@ -1,4 +1,4 @@
-// What a holder is told when its lease ends: why, after how long, and once.
+// This file is about what a holder is told when its lease ends: why, after how long, and only once.
 
 package holdfast_test
 
@@ -24,8 +24,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// leased are the kinds whose leases are renewed, by how they are locked on the name, and
-// the key where the hold stands.
+// leased has the kinds whose leases are renewed. locker returns a kind's locker for the name, and
+// key is the key that has the hold.
 var leased = map[string]struct {
 	locker func(p *process) lease.Locker
 	key    string
@@ -37,7 +37,7 @@ var leased = map[string]struct {
 	"permits":   {permitsOf, "{" + name + "}:timeout"},
 }
 
-// permitsOf returns the permits of the name, of which there are three.
+// permitsOf sets three permits for the name, and returns the locker of one permit.
 func permitsOf(p *process) lease.Locker {
 	if err := p.w.rdb.Set(p.w.t.Context(), name, 3, 0).Err(); err != nil {
 		p.w.t.Fatal(err)
@@ -45,7 +45,7 @@ func permitsOf(p *process) lease.Locker {
 	return p.PermitSemaphore(name).Locker(1)
 }
 
-// overwrite puts a string of an application's in place of the hold.
+// overwrite replaces the hold with a string of an application.
 func (w *world) overwrite(key string) {
 	w.t.Helper()
 	if err := w.rdb.Set(w.t.Context(), key, "precious", 0).Err(); err != nil {
@@ -53,7 +53,8 @@ func (w *world) overwrite(key string) {
 	}
 }
 
-// wantPrecious fails the test unless the string still stands there, and deletes it.
+// wantPrecious fails the test unless the application's string is still at the key. It then deletes
+// the string.
 func (w *world) wantPrecious(key string) {
 	w.t.Helper()
 	if got := w.rdb.Get(w.t.Context(), key).Val(); got != "precious" {
@@ -82,7 +83,7 @@ func TestAKeyThatBecameAnotherTypeIsToldByTheNextRenewal(t *testing.T) {
 	}
 }
 
-// The holder's own calls find it before the renewal does.
+// The holder's own calls find the wrong type before the renewal does.
 func TestAKeyThatBecameAnotherTypeIsToldByTheHoldersCalls(t *testing.T) {
 	calls := map[string]func(w *world, p *process, l *lease.Lease, ctx context.Context) error{
 		"Release": func(w *world, p *process, l *lease.Lease, ctx context.Context) error {
@@ -117,15 +118,15 @@ func TestAKeyThatBecameAnotherTypeIsToldByTheHoldersCalls(t *testing.T) {
 	}
 }
 
-// lossesOf are the ways in which a renewed lease of 30 s ends by itself, and the
-// words of it that follow "lease lost after ...: " or whatever else it is.
+// lossesOf has the ways in which a lease ends by itself. says is the part of the error's text that
+// follows the owner: "lease lost after ..." or another reason.
 var lossesOf = []struct {
 	what    string
 	options []lease.Option
 	end     func(w *world, p *process)
 	is      error
 	says    string
-	reason  string // in the log; "": no log
+	reason  string // in the log; "" means no log line
 }{
 	{"deleted", nil, func(w *world, p *process) { w.mini.Del(name) }, holdfast.ErrLost,
 		"lease lost after 10s: Redis no longer has it (released by force, deleted, or failed over)", "server"},
@@ -141,7 +142,7 @@ var lossesOf = []struct {
 	{"closed", nil, func(w *world, p *process) { p.Close() }, holdfast.ErrClosed, "client closed (held for 1s)", ""},
 }
 
-// silence has Redis answer nothing.
+// silence makes Redis answer nothing.
 func silence(sending) redistest.Fault { return redistest.Silence }
 
 func TestALossSaysWhyAndAfterHowLong(t *testing.T) {
@@ -174,8 +175,7 @@ func TestALossSaysWhyAndAfterHowLong(t *testing.T) {
 	}
 }
 
-// wantText fails the test unless err's text begins so, and is one of a loss: one prefix,
-// one line.
+// wantText fails the test unless err's text begins with start and passes wantPlain.
 func wantText(t *testing.T, err error, start string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), start) {
@@ -185,8 +185,8 @@ func wantText(t *testing.T, err error, start string) {
 	wantPlain(t, err)
 }
 
-// wantPlain fails the test unless err's text has one prefix and one line, names the lock
-// once, and says nothing of Redis's scripts.
+// wantPlain fails the test unless err's text has one prefix and one line, names the lock at most
+// once, and says nothing about Redis's scripts.
 func wantPlain(t *testing.T, err error) {
 	t.Helper()
 	text := err.Error()
@@ -201,8 +201,8 @@ func wantPlain(t *testing.T, err error) {
 	}
 }
 
-// wantLost fails the test unless the log has one line of a loss with that reason, which
-// says why; or none if there is no reason.
+// wantLost fails the test unless the log has exactly one line of a loss, with that reason and the
+// text in says. If reason is empty, the log must have no such line.
 func wantLost(t *testing.T, log, reason, says string) {
 	t.Helper()
 	lines := 0
@@ -298,7 +298,7 @@ func TestDoTellsALossOnce(t *testing.T) {
 		err = holdfast.Do(t.Context(), p.mutex, func(ctx context.Context) error {
 			w.mini.Del(name)
 			<-ctx.Done()
-			return ctx.Err() // which does not say why
+			return ctx.Err() // this error does not say why
 		})
 		wantErr(t, err, context.Canceled, holdfast.ErrLost)
 		if text := err.Error(); strings.Count(text, "lease lost") != 1 || strings.Contains(text, "\n") {
@@ -329,12 +329,12 @@ func TestANilLeaseIsOneThatHasEnded(t *testing.T) {
 	}
 }
 
-// A wait that ends with its context matches the cause that was given to that.
+// The error of a wait that ends with its context matches the cause that the context was given.
 func TestAWaitThatEndsMatchesTheCauseOfItsContext(t *testing.T) {
 	shutdown := errors.New("the program shuts down")
 	for kind, k := range leased {
 		if kind == "permits" || kind == "reader" {
-			continue // which would not wait
+			continue // these kinds would not wait
 		}
 		t.Run(kind, func(t *testing.T) {
 			play(t, func(t *testing.T, w *world) {
@@ -352,7 +352,7 @@ func TestAWaitThatEndsMatchesTheCauseOfItsContext(t *testing.T) {
 	}
 }
 
-// What is no lock is nobody's to force open.
+// ForceRelease leaves a hash alone that is not a lock.
 func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
 	for what, fields := range map[string][]any{
 		"fields of words":            {"title", "precious", "price", "42"},
@@ -368,7 +368,7 @@ func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
 					ForceRelease(context.Context) (bool, error)
 				}{"mutex": p.mutex, "fairmutex": p.FairMutex(name), "rwlock": p.RWMutex(name)} {
 					held, err := m.ForceRelease(t.Context())
-					if kind != "rwlock" { // which sees nobody in it
+					if kind != "rwlock" { // an RWMutex sees no holder in the hash
 						wantErr(t, err, holdfast.ErrWrongType)
 						wantPlain(t, err)
 					}

@@ -1,4 +1,5 @@
-// Redis cannot be reached: calls that do not wait end by themselves, and errors say why.
+// This file is about a Redis that cannot be reached: calls that do not wait end by themselves, and
+// errors say why.
 
 package holdfast_test
 

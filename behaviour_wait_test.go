@@ -1,4 +1,4 @@
-// How goroutines wait for a lock, and which of them gets it.
+// This file is about how goroutines wait for a lock, and which of them gets it.
 
 package holdfast_test
 
@@ -98,7 +98,7 @@ func TestMessageDropped(t *testing.T) {
 		held := w.lock(t.Context(), p.mutex)
 		a := w.goLock(t.Context(), q.mutex)
 		w.at(456 * time.Millisecond)
-		w.mini.Del(name) // freed, and nobody tells
+		w.mini.Del(name) // the lock is freed, and no message is sent
 		l, err := a.result()
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestWait_RedisOutOfReach(t *testing.T) {
 	})
 }
 
-// Redis comes back during a wait, which then goes on.
+// Redis is out of reach during a wait and comes back. The wait then goes on.
 func TestOutageDuringTheWait(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p, q := w.process(), w.process()
@@ -148,7 +148,7 @@ func TestOutageDuringTheWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		within(t, "in at", a.at, 20*time.Second, 20_600*time.Millisecond) // it is dialled again within half a second
+		within(t, "in at", a.at, 20*time.Second, 20_600*time.Millisecond) // it redials within 0.5 s
 		w.release(l)
 	})
 }
@@ -199,7 +199,7 @@ func TestNoWaitIsOneTry(t *testing.T) {
 	})
 }
 
-// Only one waiter of a process talks to Redis, and each release lets one in.
+// Only one waiter of a process talks to Redis, and each release lets one waiter in.
 func TestManyWaitersOfOneProcess(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const waiters = 20
@@ -244,7 +244,7 @@ func TestTheHolderIsGone(t *testing.T) {
 					p, q := w.process(), w.process()
 					l := w.lock(t.Context(), p.Mutex(name, holdfast.Renewed(length)))
 					a := w.goLock(t.Context(), q.mutex)
-					w.at(length / 2) // renewed at a third
+					w.at(length / 2) // the lease is renewed at a third of its length
 					free := w.now() + w.pttl(name)
 					kill(p)
 					next, err := a.result()
@@ -284,7 +284,7 @@ func TestLastWaiterLeaves(t *testing.T) {
 	})
 }
 
-// One Client that waits for many locks has one subscription connection.
+// A Client that waits for many locks has one connection for subscriptions.
 func TestOneSubscriptionConnection(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const locks = 50
@@ -300,7 +300,7 @@ func TestOneSubscriptionConnection(t *testing.T) {
 		if n := len(w.mini.PubSubChannels("*")); n != 3*locks {
 			t.Errorf("%d channels, want %d", n, 3*locks)
 		}
-		// At most 4 for callers, 1 for renewals, 1 for subscriptions.
+		// At most 4 connections for callers, 1 for renewals, and 1 for subscriptions.
 		if n := q.net.Conns(); n > 6 {
 			t.Errorf("%d connections", n)
 		}
@@ -315,8 +315,7 @@ func TestOneSubscriptionConnection(t *testing.T) {
 	})
 }
 
-// One wheel serves every lease: the number of goroutines does not grow with
-// what is held.
+// One wheel serves every lease: the number of goroutines does not grow with the number of leases.
 func TestNoGoroutinePerLock(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()

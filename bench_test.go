@@ -1,4 +1,4 @@
-// What a lock costs its caller.
+// This file measures what a lock costs its caller.
 
 package holdfast_test
 
@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// lockAndRelease is one uncontended pair.
+// lockAndRelease locks and releases once, without contention.
 func lockAndRelease(b *testing.B, m lease.Locker) {
 	b.Helper()
 	l, err := m.Lock(b.Context())
@@ -81,7 +81,7 @@ func BenchmarkReEntry(b *testing.B) {
 	}
 }
 
-// BenchmarkCohort has goroutines of one process lock one name, and release it at once.
+// BenchmarkCohort makes goroutines of one process lock one name and release it at once.
 func BenchmarkCohort(b *testing.B) {
 	for _, goroutines := range []int{16, 128, 1000} {
 		b.Run(strconv.Itoa(goroutines), func(b *testing.B) {
@@ -107,7 +107,8 @@ func BenchmarkCohort(b *testing.B) {
 	}
 }
 
-// benchmarkLockPath measures one goroutine's pair, with what telemetry adds.
+// benchmarkLockPath measures how long one goroutine takes to lock and release, with the given
+// telemetry.
 func benchmarkLockPath(b *testing.B, options ...holdfast.Option) {
 	client := holdfast.New(redistest.Server(b).Client(b), options...)
 	defer client.Close()
@@ -127,11 +128,12 @@ func BenchmarkLockPath_TelemetryNoopProviders(b *testing.B) {
 		holdfast.WithMeterProvider(metricnoop.NewMeterProvider()))
 }
 
-// BenchmarkStripes has 256 workers of four Clients hold what they lock for 20 ms:
-// all of them one lock, or each time one of 16 stripes, by keys that are used alike,
-// and by keys of which a few have most of the use. So many workers keep nearly every
-// stripe busy: with w of them that choose at random, w / (w + 15) of the 16 are. And
-// the work is so long that it is what takes the time, not the machine.
+// BenchmarkStripes makes 256 workers of four Clients hold their locks for 20 ms. In the first case
+// all workers use one lock. In the other cases each worker uses one of 16 stripes each time: in the
+// second case all keys are used equally, in the third a few keys get most of the use. So many
+// workers keep nearly every stripe busy: if w workers choose at random, a share of w / (w + 15) of
+// the 16 stripes is busy. The work is so long that it takes nearly all the time, and the machine
+// does not matter.
 func BenchmarkStripes(b *testing.B) {
 	const processes, workers, stripes, keys, work = 4, 256, 16, 10_000, 20 * time.Millisecond
 	even := func(r *rand.Rand) func() int { return func() int { return r.IntN(keys) } }
@@ -172,7 +174,7 @@ func BenchmarkStripes(b *testing.B) {
 	}
 }
 
-// hold locks for as long as the work takes.
+// hold locks m and keeps the lock for as long as the work takes.
 func hold(b *testing.B, m lease.Locker, work time.Duration) {
 	l, err := m.Lock(b.Context())
 	if err != nil {

@@ -1,5 +1,5 @@
-// What users hand in to be called (loggers, providers, hooks, a name mapper) keeps
-// nothing of Holdfast from going on, whatever it does.
+// This file shows that a callback of the user's (a logger, a provider, a hook, a name mapper)
+// cannot stop the work of Holdfast, whatever the callback does.
 
 package holdfast_test
 
@@ -27,7 +27,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// logged is a log handler that keeps the messages, once on has returned.
+// logged is a log handler that calls on and then keeps the message.
 type logged struct {
 	on func(slog.Record)
 
@@ -61,9 +61,9 @@ func (h *logged) with(text string) []string {
 	return slices.DeleteFunc(slices.Clone(h.lines), func(line string) bool { return !strings.Contains(line, text) })
 }
 
-// blockade returns what a function of the user's waits for until unblock is called. That
-// happens by itself after ten minutes: Holdfast's own goroutines that wait too, and should not,
-// come late then, and the test ends.
+// blockade returns a channel that blocks a callback of the user's until the test calls unblock.
+// After ten minutes the channel closes by itself. So a goroutine of Holdfast's that waits for the
+// callback, and should not, is only late, and the test ends.
 func blockade() (block <-chan struct{}, unblock func()) {
 	c := make(chan struct{})
 	unblock = sync.OnceFunc(func() { close(c) })
@@ -94,7 +94,7 @@ func TestALogHandlerThatBlocksKeepsNobodyWaiting(t *testing.T) {
 		lost := w.lock(t.Context(), p.Mutex("lost"))
 		kept := w.lock(t.Context(), p.Mutex("kept", holdfast.Renewed(10*time.Second)))
 		w.mini.Del("lost")
-		w.at(12 * time.Second) // the loss is logged; the other lease was renewed meanwhile
+		w.at(12 * time.Second) // the loss is logged, and the other lease has been renewed
 		wantErr(t, lost.Err(), holdfast.ErrLost)
 		if err := kept.Err(); err != nil {
 			t.Errorf("the lease that stands: %v", err)
@@ -146,7 +146,7 @@ func TestALogHandlerMayCloseTheClient(t *testing.T) {
 		w.lock(t.Context(), p.Mutex("lost"))
 		w.mini.Del("lost")
 		w.at(20 * time.Second)
-		closeWithin(t, p, 0) // it is over already
+		closeWithin(t, p, 0) // the Client is closed already
 		if len(h.with("holdfast: lost")) != 1 {
 			t.Errorf("logged %q", h.with(""))
 		}
@@ -163,7 +163,7 @@ func TestWhatIsNilIsNone(t *testing.T) {
 			holdfast.WithTracerProvider(noTracers), holdfast.WithMeterProvider(noMeters))
 		lost := w.lock(t.Context(), p.Mutex("lost", nil))
 		w.mini.Del("lost")
-		w.at(20 * time.Second) // a loss is logged on a goroutine of ours
+		w.at(20 * time.Second) // a goroutine of Holdfast's logs a loss
 		wantErr(t, lost.Err(), holdfast.ErrLost)
 		work := func(context.Context) error { return nil }
 		if err := holdfast.Do(t.Context(), p.mutex, work, nil, holdfast.OnAcquire(nil), holdfast.OnExit(nil)); err != nil {
@@ -182,7 +182,7 @@ func TestWhatIsNilIsNone(t *testing.T) {
 	})
 }
 
-// strange are providers that run a function for every span and every measurement.
+// strange returns providers that call on for every span and every measurement.
 func strange(on func()) []holdfast.Option {
 	return []holdfast.Option{
 		holdfast.WithTracerProvider(strangeTracers{on: on}),
@@ -240,7 +240,7 @@ func (c strangeCounter) Add(_ context.Context, n int64, _ ...metric.AddOption) {
 
 func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
-		var blocked <-chan struct{} // nil: nobody is blocked
+		var blocked <-chan struct{} // nil blocks nobody
 		var mu sync.Mutex
 		p := w.process(strange(func() {
 			mu.Lock()
@@ -258,7 +258,7 @@ func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
 		mu.Lock()
 		blocked = block
 		mu.Unlock()
-		stuck := w.goLock(t.Context(), p.mutex) // in the tracer
+		stuck := w.goLock(t.Context(), p.mutex) // it is blocked in the tracer
 		w.at(time.Minute)
 		for _, l := range kept {
 			if err := l.Err(); err != nil {
@@ -278,7 +278,7 @@ func TestAProviderThatPanicsLosesNoGrant(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process(strange(func() { panic("a provider of the user's") })...)
 		q := w.process()
-		w.crowd(q, p) // a wait, and a hand-over
+		w.crowd(q, p) // p waits, and is handed the lock
 		lost := w.lock(t.Context(), p.Mutex("lost"))
 		l := w.lock(t.Context(), p.mutex)
 		w.mini.Del("lost")
@@ -362,7 +362,7 @@ func TestANameMapperThatBlocksKeepsNobodyElse(t *testing.T) {
 	})
 }
 
-// A dialer need not look at its context: go-redis's own for TLS does not.
+// A dialer need not look at its context: the TLS dialer of go-redis does not.
 func TestADialThatIgnoresItsContextKeepsCloseNoLonger(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		q := w.process()
@@ -445,7 +445,7 @@ func TestALossIsLoggedAsOneReadsIt(t *testing.T) {
 	}
 }
 
-// reasons returns what a counter counts, by reason.
+// reasons returns the counts of a counter, by reason.
 func (o told) reasons(t *testing.T, counter string) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics

@@ -1,6 +1,6 @@
-// The same suite on other grounds: what lies between a process and its Redis in the
-// field. Of each ground one kind of lock is tried, another on each, and all of them with
-// HOLDFAST_LONG=1.
+// This file runs the conformance suite on other grounds: on what lies between a process and its
+// Redis in the field. On each ground one kind of lock is tried, a different kind from ground to
+// ground. With HOLDFAST_LONG=1 all kinds are tried on each ground.
 
 package holdfast_test
 
@@ -20,7 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// A ground makes its Redis, and returns it with what stays there besides.
+// open makes the Redis of a ground, and returns it with the prefixes of the keys that stay there
+// besides the usual ones.
 var conformanceGrounds = []struct {
 	name string
 	open func(t *testing.T) (r lockertest.Redis, keeps []string)
@@ -82,7 +83,7 @@ var conformanceGrounds = []struct {
 	}},
 }
 
-// strangers fills a server with keys that are not Holdfast's.
+// strangers fills a server with n keys that are not Holdfast's.
 func strangers(t *testing.T, rdb *redis.Client, n int) {
 	t.Helper()
 	const batch = 10_000

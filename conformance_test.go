@@ -1,4 +1,4 @@
-// Every kind of lock over every topology: the suite of internal/lockertest.
+// This file runs the suite of internal/lockertest on every kind of lock over every topology.
 
 package holdfast_test
 
@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// staying are the prefixes of what stays in Redis of any kind.
+// staying has the prefixes of the keys that may stay in Redis after any kind.
 var staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "holdfast_permits:", "orders:permit:"}
 
 var conformanceKinds = []lockertest.Kind{
@@ -68,8 +68,8 @@ func writeSide(c *holdfast.Client, name string, options ...holdfast.LeaseOption)
 	return c.RWMutex(name, options...)
 }
 
-// conform runs the suite on all kinds at the same time. open makes what a Redis
-// is to one kind; it is called on a goroutine of the kind's test.
+// conform runs the suite on all kinds at the same time. open makes the Redis for one kind. The
+// goroutine of that kind's test calls open.
 func conform(t *testing.T, slots int, open func(t *testing.T, kind string) lockertest.Redis) {
 	t.Helper()
 	places := make(chan struct{}, slots)
@@ -95,11 +95,11 @@ func conformKind(t *testing.T, kind lockertest.Kind, r lockertest.Redis) {
 	lockertest.Run(t, lockertest.Subject{Kind: kind, Redis: r})
 }
 
-// realSlots is how many cases run at a time on real servers: they wait most of
-// the time, but some of them look at the clock.
+// realSlots is how many cases run at a time on real servers. The cases wait most of the time, but
+// some of them look at the clock.
 const realSlots = 16
 
-// reached is a Redis of processes that is reached by clients that dial makes.
+// reached returns a Redis whose processes have the clients that dial makes.
 func reached(onlooker redis.UniversalClient, dial func(t testing.TB) redis.UniversalClient, always ...holdfast.Option) lockertest.Redis {
 	return lockertest.Redis{Open: func(t testing.TB) lockertest.Site {
 		return lockertest.Site{
@@ -111,7 +111,8 @@ func reached(onlooker redis.UniversalClient, dial func(t testing.TB) redis.Unive
 	}}
 }
 
-// conformReal runs the suite on servers, all of which must be as they were then.
+// conformReal runs the suite on real servers, and fails the test if it leaves keys behind that must
+// not stay.
 func conformReal(t *testing.T, onlooker redis.UniversalClient, dial func(t testing.TB) redis.UniversalClient, always ...holdfast.Option) {
 	t.Helper()
 	r := reached(onlooker, dial, always...)
@@ -189,7 +190,7 @@ func TestConformance_Cluster(t *testing.T) {
 	}
 }
 
-// forget has the servers begin to count commands anew.
+// forget makes the servers count their commands from zero again.
 func forget(t *testing.T, cluster *redistest.ClusterSet) {
 	t.Helper()
 	for _, node := range cluster.Nodes() {
@@ -199,8 +200,8 @@ func forget(t *testing.T, cluster *redistest.ClusterSet) {
 	}
 }
 
-// onlyMastersAsked fails the test if a script was sent to a replica, or if a
-// message was told to the whole cluster where it could go to one shard.
+// onlyMastersAsked fails the test if a replica was sent a script, or if a message was sent to the
+// whole cluster instead of to one shard.
 func onlyMastersAsked(t *testing.T, cluster *redistest.ClusterSet) {
 	t.Helper()
 	var masters, shards int
@@ -233,10 +234,10 @@ func onlyMastersAsked(t *testing.T, cluster *redistest.ClusterSet) {
 	}
 }
 
-// rowOf names the row of docs/connecting.md that tells the rights of a kind.
+// rowOf names the row of docs/connecting.md that has the rights of a kind.
 var rowOf = map[string]string{
 	"mutex": "Mutex", "stripe": "Striped", "fair": "FairMutex", "write": "RWMutex", "read": "RWMutex", "permit": "PermitSemaphore",
-	"multi": "FairMutex", // and a Mutex, which needs less
+	"multi": "FairMutex", // it also uses a Mutex, which needs fewer rights
 }
 
 func TestConformance_FewRights(t *testing.T) {
@@ -272,8 +273,8 @@ var (
 	rightsOfOther = regexp.MustCompile(`those of ([A-Z][A-Za-z]+)`)
 )
 
-// documentedRights returns the rights that docs/connecting.md has a user given:
-// those for every kind, and those of each kind.
+// documentedRights returns the rights that docs/connecting.md gives a user: the rights for every
+// kind, and the rights of each kind.
 func documentedRights(t *testing.T) (every []string, of map[string][]string) {
 	t.Helper()
 	const page = "docs/connecting.md"
@@ -289,7 +290,7 @@ func documentedRights(t *testing.T) (every []string, of map[string][]string) {
 		for column, text := range row[2:4] { // keys and channels, commands
 			rules = append(rules, right.FindAllString(text, -1)...)
 			for _, other := range rightsOfOther.FindAllStringSubmatch(text, -1) {
-				for _, rule := range of[other[1]] { // which stands above
+				for _, rule := range of[other[1]] { // that row stands above this one
 					if (rule[0] == '+') == (column == 1) {
 						rules = append(rules, rule)
 					}
@@ -297,7 +298,7 @@ func documentedRights(t *testing.T) (every []string, of map[string][]string) {
 			}
 		}
 		for kind := range strings.SplitSeq(row[1], ", ") {
-			of[kind] = append(of[kind], rules...) // it may have several lines
+			of[kind] = append(of[kind], rules...) // a kind may have several lines
 		}
 	}
 	return every, of

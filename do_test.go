@@ -1,4 +1,4 @@
-// Do, and a Locker where a sync.Locker is wanted.
+// This file is about Do, and about a Locker that is used as a sync.Locker.
 
 package holdfast_test
 
@@ -23,7 +23,7 @@ func TestDo(t *testing.T) {
 			if got := w.holders(name); len(got) != 1 {
 				t.Errorf("held by %q", got)
 			}
-			w.release(w.lock(ctx, p.mutex)) // ctx re-enters
+			w.release(w.lock(ctx, p.mutex)) // a lock with ctx is nested
 			wantEnd(t, ctx, nil)
 			return nil
 		})
@@ -122,7 +122,7 @@ func TestDo_Panic(t *testing.T) {
 	})
 }
 
-// The context of the caller ends while work runs: the lock is released.
+// When the caller's context ends while the work runs, the lock is released.
 func TestDo_Cancelled(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -221,8 +221,8 @@ func TestSyncLocker_Cond(t *testing.T) {
 	})
 }
 
-// The goroutines that share a sync.Locker exclude each other, also where its context
-// carries a lease on the lock: then all wait for that.
+// Goroutines that share a sync.Locker exclude each other. This is so even if its context carries a
+// lease on the lock: then all of them wait for that lease to end.
 func TestASyncLockerDoesNotReenter(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
@@ -240,7 +240,7 @@ func TestASyncLockerDoesNotReenter(t *testing.T) {
 		if in > 0 {
 			t.Errorf("%d are in beside the holder", in)
 		}
-		w.release(l) // and its context ends
+		w.release(l) // this ends the context of the sync.Locker
 		for range 2 {
 			if err, ok := (<-out).(error); !ok || !errors.Is(err, context.Canceled) {
 				t.Errorf("Lock panicked with %v", err)
@@ -263,7 +263,7 @@ func TestANilDoOption(t *testing.T) {
 	})
 }
 
-// What errors of which call match, and that nothing else does.
+// Each error matches the one sentinel that fits it, and no other sentinel.
 func TestErrorsMatchOneFact(t *testing.T) {
 	sentinels := []error{
 		holdfast.ErrBusy, holdfast.ErrLost, holdfast.ErrReleased, holdfast.ErrMaxHold, holdfast.ErrClosed,

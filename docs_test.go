@@ -1,4 +1,4 @@
-// What the documents say about files of this repository, kept by a test.
+// This file checks what the documents say about files of this repository.
 
 package holdfast_test
 
@@ -19,7 +19,7 @@ var (
 	goBlock      = regexp.MustCompile("(?s)```go\n(.*?)```")
 )
 
-// documents returns the paths of README.md and of every page in docs.
+// documents returns the paths of README.md, of CONTRIBUTING.md, and of every page in docs.
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages := []string{"README.md", "CONTRIBUTING.md"}
@@ -77,7 +77,7 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 	}
 }
 
-// The programs of that page are compiled as examples.
+// Each program in docs/connecting.md also stands in example_connecting_test.go, which is compiled.
 func TestProgramsOfConnectingCompile(t *testing.T) {
 	const page, examples = "docs/connecting.md", "example_connecting_test.go"
 	compiled := flat(readDocument(t, examples))

@@ -41,7 +41,7 @@ type canceller struct {
 }
 
 // try locks name with a context that is cancelled after d. If the lock is granted before that, try
-// releases it.
+// releases it, or keeps it for releaseKept.
 func (c *canceller) try(name string, d time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -160,7 +160,7 @@ func TestCancelBehindASlowNetwork(t *testing.T) {
 	proxy := redistest.Proxy(t, s.Addr())
 	proxy.OnCommand(func(cmd redistest.Command) redistest.Fault {
 		// A script with two keys acquires. In a pipeline delays add up, so the many clean-ups pass
-		// without one.
+		// without a delay.
 		if !isScript(cmd) || cmd.Args[1] != "2" || rand.N(2) == 0 {
 			return redistest.Pass
 		}

@@ -176,7 +176,7 @@ func TestSentinelFailover(t *testing.T) {
 					frozen.Thaw()
 				}
 				time.Sleep(failoverLease/3 + time.Second) // long enough for a renewal by itself
-				s.Settle()                                // a running former master forgets its data
+				s.Settle()                                // a running former master loses its data
 				f.end(t)
 			})
 		})

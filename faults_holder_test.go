@@ -252,7 +252,7 @@ func TestServerFrozenForLongerThanTheLease(t *testing.T) {
 		for i := range 50 {
 			name := fmt.Sprintf("frozen%d", i)
 			leases[name] = grab(t, c.Mutex(name, holdfast.Renewed(length)))
-			time.Sleep(length / 150) // each in another phase between two renewals, a third of a lease apart
+			time.Sleep(length / 150) // each in another phase of the third between two renewals
 		}
 		contexts := make(map[string]context.Context)
 		expiry := make(map[string]time.Time)

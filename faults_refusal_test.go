@@ -232,7 +232,7 @@ type outage struct {
 	p              *pulse
 	holder, caller *holdfast.Client
 	strike         func(testing.TB, *redistest.Proc) // returns when the outage is over
-	recovery       time.Duration                     // a waiting Lock is granted this soon afterwards
+	recovery       time.Duration                     // a waiting Lock is granted this soon after
 
 	recovered, cancelled spread
 	slow                 int // outages that lasted too long for their leases
@@ -249,7 +249,7 @@ func TestOutages(t *testing.T) {
 		strike   func(t testing.TB, s *redistest.Proc)
 	}{
 		{"read only", nil, time.Second, func(t testing.TB, s *redistest.Proc) {
-			do(t, s, "REPLICAOF", "127.0.0.1", "1") // no server is there, so this one keeps its data
+			do(t, s, "REPLICAOF", "127.0.0.1", "1") // no server is there, so s keeps its data
 			time.Sleep(600 * time.Millisecond)
 			do(t, s, "REPLICAOF", "NO", "ONE")
 		}},

@@ -85,7 +85,7 @@ func TestWakeUpByMessage(t *testing.T) {
 	var took spread
 	for range redistest.Count(t, 1000) {
 		c.round(&took, func() error {
-			time.Sleep(2 * time.Millisecond) // the channel lingers, so it does not prove that a waiter waits
+			time.Sleep(2 * time.Millisecond) // the channel lingers: it does not prove a waiter
 			return subscribed(t, s, 1)()
 		}, nil)
 	}

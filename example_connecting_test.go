@@ -1,4 +1,4 @@
-// The programs of docs/connecting.md, so that they compile.
+// The examples are the programs of docs/connecting.md, so that these programs compile.
 
 package holdfast_test
 

@@ -65,8 +65,8 @@ func ExampleDo() {
 	// <nil>
 }
 
-// A context that carries a lease re-enters it: a function that locks can be
-// called by one that has locked already.
+// A context that carries a lease re-enters the lock: a function that locks can call another
+// function that locks the same name.
 func ExampleDo_reentry() {
 	rdb, stop := embeddedRedis()
 	defer stop()
@@ -90,7 +90,7 @@ func ExampleDo_reentry() {
 	// <nil>
 }
 
-// Who does not get the lock in time does something else.
+// A caller that does not get the lock in time does something else.
 func ExampleDo_busy() {
 	rdb, stop := embeddedRedis()
 	defer stop()
@@ -118,7 +118,7 @@ func ExampleDo_busy() {
 	// Output: yesterday's report will do
 }
 
-// The context of a lease ends with it, and its cause says why.
+// The context of a lease ends with the lease, and its cause says why.
 func ExampleLease_Context() {
 	rdb, stop := embeddedRedis()
 	defer stop()
@@ -126,7 +126,7 @@ func ExampleLease_Context() {
 	defer client.Close()
 	ctx := context.Background()
 
-	// Not renewed, so that it is lost while the work goes on.
+	// The lease is not renewed, so it is lost while the work goes on.
 	l, err := client.Mutex("import", holdfast.Fixed(time.Second)).Lock(ctx)
 	if err != nil {
 		fmt.Println(err)
@@ -166,7 +166,7 @@ func ExampleClient_Mutex_tryLock() {
 	// another does it
 }
 
-// A hold is begun in one process and ended in another.
+// One process begins a hold, and another process ends it.
 func ExampleLease_Detach() {
 	rdb, stop := embeddedRedis()
 	defer stop()
@@ -185,7 +185,7 @@ func ExampleLease_Detach() {
 		fmt.Println(err)
 		return
 	}
-	text := owner.String() // to be handed over, and to nobody else
+	text := owner.String() // to be handed to the other process, and to nobody else
 
 	owner, err = holdfast.ParseOwner(text)
 	if err != nil {
@@ -204,8 +204,8 @@ func ExampleLease_Detach() {
 	// <nil>
 }
 
-// A resource that remembers the greatest token it has seen refuses a holder that
-// has been overtaken.
+// A resource that remembers the greatest token it has seen refuses a holder that another holder has
+// overtaken.
 func ExampleLease_Token() {
 	rdb, stop := embeddedRedis()
 	defer stop()
@@ -227,7 +227,7 @@ func ExampleLease_Token() {
 		fmt.Println(err)
 		return
 	}
-	next, err := client.Mutex("account:8").Lock(ctx) // once the lease of the slow one is over
+	next, err := client.Mutex("account:8").Lock(ctx) // once the slow holder's lease is over
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,4 +1,5 @@
-// Contexts end at random moments of an acquisition.
+// Contexts end at random moments of an acquisition, and the tests measure how soon Lock returns and
+// how soon the key is free.
 
 package holdfast_test
 
@@ -18,29 +19,29 @@ import (
 )
 
 const (
-	// cancelBound is how soon a call returns whose context has ended.
+	// cancelBound is how soon a call returns after its context has ended.
 	cancelBound = 50 * time.Millisecond
-	// freeBound is how soon what an abandoned call may have taken is free.
+	// freeBound is how soon the lock is free if an abandoned call may have taken it.
 	freeBound = 2 * time.Second
 )
 
-// canceller locks with contexts that end, and measures.
+// canceller locks with contexts that end, and measures how long that takes.
 type canceller struct {
 	t       testing.TB
 	client  *holdfast.Client
 	pulse   *pulse
 	returns spread        // how long after the cancel Lock returned
-	frees   spread        // how long after that the key was free
-	holds   time.Duration // for how long, at the most, what is granted is held
+	frees   spread        // how long after Lock returned the key was free
+	holds   time.Duration // the longest time for which a granted lock is held
 
 	mu      sync.Mutex
 	granted int
-	keep    bool // what is granted is released later, by releaseKept
+	keep    bool // keep granted leases; releaseKept releases them later
 	kept    []*holdfast.Lease
 }
 
-// try locks name with a context that is cancelled after d, and releases if that
-// came too late.
+// try locks name with a context that is cancelled after d. If the lock is granted before that, try
+// releases it, or keeps it for releaseKept.
 func (c *canceller) try(name string, d time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -76,7 +77,7 @@ func (c *canceller) try(name string, d time.Duration) {
 	c.returns.addBeyond(took, slack)
 }
 
-// releaseKept releases what was granted while Redis could be reached.
+// releaseKept releases the leases that were granted while Redis could be reached.
 func (c *canceller) releaseKept() {
 	giveBack(c.t, c.kept...)
 	c.kept = nil
@@ -116,8 +117,8 @@ func TestCancelUncontended(t *testing.T) {
 	c.report("uncontended")
 }
 
-// Another process takes turns with those that give up: what they leave would
-// keep it out.
+// Another process takes turns with callers that give up. Anything that these callers leave behind
+// would keep the other process out.
 func TestCancelContended(t *testing.T) {
 	s := redistest.Server(t)
 	leaveNothing(t, s.Admin())
@@ -158,8 +159,8 @@ func TestCancelBehindASlowNetwork(t *testing.T) {
 	leaveNothing(t, s.Admin())
 	proxy := redistest.Proxy(t, s.Addr())
 	proxy.OnCommand(func(cmd redistest.Command) redistest.Fault {
-		// Those with two keys acquire. In a pipeline delays add up, so the many
-		// clean-ups pass.
+		// A script with two keys acquires. In a pipeline delays add up, so the many clean-ups pass
+		// without a delay.
 		if !isScript(cmd) || cmd.Args[1] != "2" || rand.N(2) == 0 {
 			return redistest.Pass
 		}
@@ -202,7 +203,7 @@ func TestCancelWhileTheServerIsFrozen(t *testing.T) {
 	c.report("server frozen at that instant")
 }
 
-// The network may also hang where a connection is made, or its handshake.
+// The network may also hang while a connection is made, or during its handshake.
 func TestCancelWhileConnecting(t *testing.T) {
 	s := redistest.Server(t)
 	leaveNothing(t, s.Admin())

@@ -1,5 +1,5 @@
-// Client.Check says what of a server voids the promises; and everything works
-// over every kind of connection.
+// Client.Check reports what on a server voids the promises, and every operation works over every
+// kind of connection.
 
 package holdfast_test
 
@@ -23,8 +23,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// problems returns the kinds of what Check finds. A server that was given no processor for
-// the two seconds that Check gives it is asked again: that is not what the tests are about.
+// problems returns the kinds of Check's findings. A server may get no processor in the two seconds
+// that Check gives it. Then problems asks that server again, because the tests are not about that
+// case.
 func problems(t testing.TB, c *holdfast.Client, names ...string) []holdfast.Problem {
 	t.Helper()
 	var findings []holdfast.Finding
@@ -78,7 +79,7 @@ func TestCheckServers(t *testing.T) {
 	}
 }
 
-// Check tells of quorums whose number of servers adds nothing.
+// Check reports a Quorum if its number of servers adds nothing.
 func TestCheckQuorums(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int][]holdfast.Problem{1: {holdfast.Servers}, 2: {holdfast.Servers}, 3: nil, 4: {holdfast.Servers}} {
@@ -116,7 +117,7 @@ func TestCheckReplicated(t *testing.T) {
 	if got := problems(t, openClient(t, master.Client(t))); !slices.Equal(got, []holdfast.Problem{holdfast.Replication}) {
 		t.Errorf("Check of a master found %q, want replication", got)
 	}
-	// A replica says so at once: it cannot lock, whoever asks.
+	// Check of a replica returns at once with a finding: no caller can lock on a replica.
 	p := feelPulse(t)
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -169,7 +170,7 @@ func TestCheckRights(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t, "--appendonly", "yes")
 	leaveNothing(t, s.Admin())
-	// The least that docs/connecting.md asks for.
+	// These are the least rights that docs/connecting.md asks for.
 	tokens, queues := "~redisson_lock_token:*", "~holdfast_lock_*"
 	channels := "&redisson_lock__channel:* &holdfast_lock_grant:*"
 	commands := []string{"+@connection", "+@scripting", "+@pubsub", "+info", "+time", "+pttl", "+pexpire", "+hset", "+hget", "+hlen", "+hexists", "+hdel", "+hgetall", "+get", "+set", "+zadd", "+zrem", "+zcard", "+zscore", "+zrange", queues}
@@ -203,7 +204,8 @@ func TestCheckRights(t *testing.T) {
 	}
 }
 
-// refusals counts what Check finds of rights, by kind, where it finds nothing else.
+// refusals counts by kind what Check finds about rights. It fails the test if Check finds anything
+// else.
 func refusals(t *testing.T, c *holdfast.Client, names ...string) map[string]int {
 	t.Helper()
 	findings, err := c.Check(generous(t), names...)
@@ -220,8 +222,8 @@ func refusals(t *testing.T, c *holdfast.Client, names ...string) map[string]int 
 	return kinds
 }
 
-// Each kind's line in docs/connecting.md is enough for it, and none of it can be
-// spared.
+// Each kind's line in docs/connecting.md grants enough rights for that kind, and no right in the
+// line can be spared.
 func TestCheckRightsOfEachKind(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t, "--appendonly", "yes")
@@ -241,10 +243,10 @@ func TestCheckRightsOfEachKind(t *testing.T) {
 			t.Errorf("%s: with the rights of docs/connecting.md Check found %v", kind, got)
 		}
 		if kind == "quorum" {
-			rules = []string{"~holdfast_quorum"} // else it is a Mutex
+			rules = []string{"~holdfast_quorum"} // without any other right Check reports the mutex
 		}
 		for _, rule := range rules {
-			if got := without(rule); got[kind] == 0 && rule != "+pubsub" { // without which a release tells more than it must
+			if got := without(rule); got[kind] == 0 && rule != "+pubsub" { // without +pubsub a release publishes more than it must
 				t.Errorf("%s: without %s Check found %v", kind, rule, got)
 			}
 		}
@@ -316,8 +318,8 @@ func TestKindsOfConnection(t *testing.T) {
 	}
 }
 
-// useAll does once all that goes over a connection: grants, refusals,
-// re-entry, renewal, a message, a cancelled wait, Check.
+// useAll does once everything that goes over a connection: grants, refusals, re-entry, renewal, a
+// message, a cancelled wait, Check.
 func useAll(t testing.TB, one, two *redis.Client) {
 	const name, length = "conformance", time.Second
 	p := feelPulse(t)

@@ -1,4 +1,4 @@
-// Clocks that run at different rates: a lease ends here before it does in Redis.
+// Clocks run at different rates, and still a lease ends here before it ends in Redis.
 
 package holdfast_test
 
@@ -20,13 +20,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// clockRate is the source of what is preloaded into a server whose clock is to run
-// at another rate. Into this process it would be no use: Go asks the kernel for the
-// time, not libc. It makes no difference whose clock it is that runs faster.
+// clockRate is the source of a library that is preloaded into a server, so that the server's clock
+// runs at another rate. Preloaded into this process the library would be no use: Go asks the kernel
+// for the time, not libc. It makes no difference which of the two clocks runs faster.
 const clockRate = "testdata/clockrate.c"
 
-// serverAtRate starts a server whose clock runs at that many times the rate of
-// this process's, which it checks.
+// serverAtRate starts a server whose clock runs at rate times the rate of this process's clock, and
+// checks that rate.
 func serverAtRate(t *testing.T, rate float64) *redistest.Proc {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
@@ -55,8 +55,8 @@ func serverAtRate(t *testing.T, rate float64) *redistest.Proc {
 	return s
 }
 
-// serverTime asks for the server's clock, some times: what it showed when it answered
-// soonest, after asked.
+// serverTime asks for the server's clock 20 times. It returns the answer that came soonest: what
+// the clock showed, and when that request was sent.
 func serverTime(t *testing.T, s *redistest.Proc) (asked, shown time.Time) {
 	t.Helper()
 	soonest := time.Hour
@@ -73,8 +73,8 @@ func serverTime(t *testing.T, s *redistest.Proc) (asked, shown time.Time) {
 	return asked, shown
 }
 
-// endOf returns when, at the earliest and at the latest, the server ends the key's
-// life, whose clock runs at that rate: a round trip is between them.
+// endOf returns the earliest and the latest instant at which the server ends the key's life. The
+// server's clock runs at the given rate. A round trip lies between the two instants.
 func endOf(t *testing.T, s *redistest.Proc, key string, rate float64) (earliest, latest time.Time) {
 	t.Helper()
 	asked := time.Now()
@@ -106,8 +106,8 @@ func TestClocksOfDifferentRates(t *testing.T) {
 			for range redistest.Count(t, 10) {
 				doubtful += loseAll(t, s, account, rate, length, &ahead)
 			}
-			// Starvation excuses those that are late. It does not make most of them late: without
-			// the margin all are, however far the machine stretches the bound.
+			// Starvation excuses holders that are told late. It does not make most of them late.
+			// Without the margin all of them are late, however far the machine stretches the bound.
 			if n := len(ahead.all); doubtful > n/2 {
 				t.Errorf("%d of %d were told after Redis's expiry, each for want of the processor", doubtful, n)
 			}
@@ -117,9 +117,9 @@ func TestClocksOfDifferentRates(t *testing.T) {
 	}
 }
 
-// loseAll takes fifty locks, half of them renewed until the network is gone, and
-// has all of them run out. It reports how many were told of it late, by no more than the
-// process was starved.
+// loseAll takes fifty locks and lets all of them run out. Half of them are renewed until the
+// network is gone. loseAll returns how many holders were told late by no more than the time for
+// which the process was starved.
 func loseAll(t *testing.T, s *redistest.Proc, account starvation, rate float64, length time.Duration, ahead *spread) (doubtful int) {
 	t.Helper()
 	proxy := redistest.Proxy(t, s.Addr())
@@ -137,7 +137,7 @@ func loseAll(t *testing.T, s *redistest.Proc, account starvation, rate float64, 
 	}
 	proxy.Refuse(true)
 	proxy.Cut()
-	time.Sleep(10 * time.Millisecond) // what was on its way has arrived
+	time.Sleep(10 * time.Millisecond) // requests that were on their way have arrived
 	type loss struct {
 		name string
 		at   time.Time
@@ -152,7 +152,7 @@ func loseAll(t *testing.T, s *redistest.Proc, account starvation, rate float64, 
 	for range contexts {
 		told = append(told, <-losses)
 	}
-	time.Sleep(2 * threadsBeat) // the account's last word
+	time.Sleep(2 * threadsBeat) // the last samples of the account
 	for _, lost := range told {
 		if cause := context.Cause(contexts[lost.name]); !errors.Is(cause, holdfast.ErrLost) {
 			t.Errorf("%s: the cause is %v, want ErrLost", lost.name, cause)

@@ -1,4 +1,4 @@
-// Many processes on one lock: nobody overlaps, and tokens grow.
+// Many processes compete for one lock: no two holders overlap, and tokens grow.
 
 package holdfast_test
 
@@ -18,15 +18,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// section is what the fault tests do inside a lock: it notices whoever else is
-// inside, and notes the token of each grant in the order of the grants. Its
-// record is kept apart from the lock, on a connection of its own.
+// section is what the fault tests do inside a lock. It notices any other holder inside, and it
+// notes the token of each grant in the order of the grants. The record is kept apart from the lock,
+// over a connection of its own.
 type section struct {
 	rdb  redis.UniversalClient
 	name string
 }
 
-// enter reports an overlap, or that the record could not be kept.
+// enter reports an overlap, or an error if it could not keep the record.
 func (s section) enter(ctx context.Context, token int64) error {
 	var inside *redis.IntCmd
 	_, err := s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
@@ -48,8 +48,8 @@ func (s section) leave(ctx context.Context) error {
 	return err
 }
 
-// check fails the test unless all grants are on record, each with a token
-// greater than the one before.
+// check fails the test unless the record has all grants, each with a token greater than the token
+// before it.
 func (s section) check(t testing.TB, grants int) {
 	t.Helper()
 	tokens, err := s.rdb.LRange(generous(t), s.name+":tokens", 0, -1).Result()
@@ -141,7 +141,8 @@ func TestContentionAcrossProcesses(t *testing.T) {
 	for _, c := range children {
 		c.Send("go")
 	}
-	// As long as it takes: LONG runs go on for longer than a Line may.
+	// The test waits for as long as the contenders take: LONG runs go on for longer than a Line
+	// may.
 	for _, c := range children {
 		for {
 			line, ok := c.TryLine(3 * time.Minute)
@@ -166,7 +167,7 @@ func TestContentionAcrossProcesses(t *testing.T) {
 		total, contenders, contendingGoroutines, float64(total)/took.Seconds())
 }
 
-// BenchmarkContended has 128 goroutines of one process take turns on one lock.
+// BenchmarkContended lets 128 goroutines of one process take turns on one lock.
 func BenchmarkContended(b *testing.B) {
 	client := openClient(b, redistest.Server(b).Client(b))
 	m := client.Mutex("contended")

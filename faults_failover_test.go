@@ -1,5 +1,4 @@
-// Masters die, stand still or are replaced, and slots move, under held and
-// contended locks.
+// Masters die, stand still or are replaced, and slots move, while locks are held and contended.
 
 package holdfast_test
 
@@ -16,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// load is callers that lock and release a few names, over and over, until it is
+// load is a set of callers. They lock and release a few names, over and over, until the load is
 // stopped.
 type load struct {
 	t       testing.TB
@@ -24,7 +23,7 @@ type load struct {
 	options []holdfast.LeaseOption
 	mu      sync.Mutex
 	grants  int
-	lost    int       // leases that a failover has lost, as it may, or that could not be released in time
+	lost    int       // leases that a failover lost, as it may, or that no Release ended in time
 	last    time.Time // of the last grant
 	longest time.Duration
 	inside  []atomic.Int32
@@ -90,7 +89,7 @@ func (d *load) end() {
 	d.wg.Wait()
 }
 
-// awaitGrant returns when something has been granted after the instant given.
+// awaitGrant waits for a grant after the given instant, and returns when that grant was.
 func (d *load) awaitGrant(after time.Time) time.Time {
 	var at time.Time
 	redistest.Eventually(d.t, 30*time.Second, "a grant", func() error {
@@ -104,7 +103,7 @@ func (d *load) awaitGrant(after time.Time) time.Time {
 	return at
 }
 
-// check fails the test if anybody waited for much longer than the outage lasted.
+// check fails the test if any caller waited for much longer than the outage lasted.
 func (d *load) check(p *pulse, failed, promoted time.Time) {
 	d.t.Helper()
 	bound := promoted.Sub(failed) + usableBound + staleTurn
@@ -116,15 +115,15 @@ func (d *load) check(p *pulse, failed, promoted time.Time) {
 // usableBound is how soon after a promotion locks are granted again.
 const usableBound = 3 * time.Second
 
-// staleTurn is how long a turn in the queue may be kept for one that had it on the
-// former master already.
+// staleTurn is how long the queue may keep a turn for a waiter that already had this turn on the
+// former master.
 const staleTurn = 2500 * time.Millisecond
 
-// failoverLease is one that outlives a failover.
+// failoverLease is the length of a lease that outlives a failover.
 const failoverLease = 15 * time.Second
 
-// contendedLease is that of the lock which is contended meanwhile. It is short: a
-// release that the promoted master has not got stands there for the rest of its lease.
+// contendedLease is the length of the leases on the contended lock. It is short: if a release has
+// not reached the promoted master, the hold stays there for the rest of its lease.
 const contendedLease = 2 * time.Second
 
 // replicated waits until n replicas have what the master has.
@@ -136,7 +135,7 @@ func replicated(t testing.TB, master *redistest.Proc, n int) {
 	}
 }
 
-// vouched asks Redis for each lease, which must have survived.
+// vouched asks Redis about each lease. It fails the test unless each lease has survived.
 func vouched(t testing.TB, leases map[string]*holdfast.Lease, length time.Duration) {
 	t.Helper()
 	for name, l := range leases {
@@ -146,7 +145,7 @@ func vouched(t testing.TB, leases map[string]*holdfast.Lease, length time.Durati
 	}
 }
 
-// failovers is how often each kind of failover is made, one after the other.
+// failovers makes one kind of failover again and again, one after the other.
 func failovers(t *testing.T, one func(t *testing.T)) {
 	t.Parallel()
 	for round := range redistest.Count(t, 10) {
@@ -160,9 +159,9 @@ func TestSentinelFailover(t *testing.T) {
 		name string
 		fail func(*redistest.SentinelSet) (frozen *redistest.Proc)
 	}{
-		{"planned", func(s *redistest.SentinelSet) *redistest.Proc { s.Failover(); return nil }}, // serves on
+		{"planned", func(s *redistest.SentinelSet) *redistest.Proc { s.Failover(); return nil }}, // it serves on
 		{"killed", func(s *redistest.SentinelSet) *redistest.Proc { s.KillMaster(); return nil }},
-		{"frozen", (*redistest.SentinelSet).FreezeMaster}, // takes itself for the master when it thaws
+		{"frozen", (*redistest.SentinelSet).FreezeMaster}, // the old master takes itself for the master when it thaws
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			failovers(t, func(t *testing.T) {
@@ -176,8 +175,8 @@ func TestSentinelFailover(t *testing.T) {
 				if frozen != nil {
 					frozen.Thaw()
 				}
-				time.Sleep(failoverLease/3 + time.Second) // a renewal by itself
-				s.Settle()                                // a former master that runs forgets what it had
+				time.Sleep(failoverLease/3 + time.Second) // long enough for a renewal by itself
+				s.Settle()                                // a running former master loses its data
 				f.end(t)
 			})
 		})
@@ -209,7 +208,7 @@ func TestClusterFailover(t *testing.T) {
 	}
 }
 
-// failoverRun is one of them, under 20 renewed leases and a contended lock.
+// failoverRun is one failover, with 20 renewed leases and a contended lock.
 type failoverRun struct {
 	what string
 	a, b *holdfast.Client
@@ -222,8 +221,8 @@ type failoverRun struct {
 	granted   time.Time
 }
 
-// begin takes the leases, waits until replicas have them, and starts the load. The
-// failover is to follow.
+// begin takes the leases, waits until the replicas have them, and starts the load. The caller makes
+// the failover after begin.
 func (f *failoverRun) begin(t *testing.T, prefix string, replicated func()) {
 	f.pulse = feelPulse(t)
 	f.leases = grabMany(t, f.a, prefix, 20, holdfast.Renewed(failoverLease))
@@ -234,7 +233,7 @@ func (f *failoverRun) begin(t *testing.T, prefix string, replicated func()) {
 	f.failed = time.Now()
 }
 
-// promoted is to be called when there is a new master.
+// The caller calls promoted when there is a new master.
 func (f *failoverRun) promoted(t *testing.T) {
 	f.promotion = time.Now()
 	f.granted = f.load.awaitGrant(f.promotion)
@@ -242,7 +241,7 @@ func (f *failoverRun) promoted(t *testing.T) {
 	vouched(t, f.leases, failoverLease)
 }
 
-// end ends the load and sees to it that the leases were kept.
+// end ends the load and fails the test unless the leases were kept.
 func (f *failoverRun) end(t *testing.T) {
 	f.load.end()
 	f.load.check(f.pulse, f.failed, f.promotion)
@@ -253,11 +252,11 @@ func (f *failoverRun) end(t *testing.T) {
 		f.what, round(f.promotion.Sub(f.failed)), round(f.granted.Sub(f.promotion)), failoverLease, round(f.load.longest), f.load.grants, f.load.lost)
 }
 
-// movingLease is one that is renewed several times while slots move.
+// movingLease is the length of a lease that is renewed several times while slots move.
 const movingLease = 2 * time.Second
 
-// Slots move to and fro under load, some of them slowly, with the lock on the one
-// side and its token on the other.
+// Slots move to and fro under load, and locks work on without an overlap. Some slots move slowly,
+// with the lock on one side and its token on the other.
 func TestSlotsMove(t *testing.T) {
 	t.Parallel()
 	redistest.Undisturbed(t, movingLease/4, func(t testing.TB) {
@@ -300,8 +299,8 @@ func TestSlotsMove(t *testing.T) {
 	})
 }
 
-// A slot may stay open for long. What is held is renewed and released there; what
-// is new has to wait, as long as its context lets it.
+// A slot may stay open for long. A hold in it is renewed and released there. A new lock has to
+// wait, for as long as its context allows.
 func TestSlotStaysOpen(t *testing.T) {
 	t.Parallel()
 	redistest.Undisturbed(t, movingLease/4, func(t testing.TB) {
@@ -351,8 +350,8 @@ func TestSlotStaysOpen(t *testing.T) {
 	})
 }
 
-// Waiters listen on the master of the slot. When the slot has moved they listen
-// there, and meanwhile they poll.
+// Waiters listen on the master of the slot. After the slot has moved they listen on its new master,
+// and until then they poll.
 func TestWaitersOfASlotThatMoved(t *testing.T) {
 	t.Parallel()
 	s := redistest.Cluster(t, 3, 0)

@@ -1,4 +1,4 @@
-// The holder, and the server under it, stand still or die.
+// The holder, or the server that it uses, stands still or dies.
 
 package holdfast_test
 
@@ -24,8 +24,8 @@ func TestWatchdogHoldsTenLeases(t *testing.T) {
 	leaveNothing(t, s.Admin())
 	p := feelPulse(t)
 	a, b := openClient(t, s.Client(t)), openClient(t, s.Client(t))
-	// held says whether the lock was held all the time. What is not renewed is lost,
-	// so it says nothing about us if there was no processor to renew it.
+	// held says whether the lock was held all the time. A lease is lost if it is not renewed. So
+	// the loss says nothing about us if there was no processor to renew the lease.
 	held := func() bool {
 		l := grab(t, a.Mutex("x", holdfast.Renewed(length)))
 		defer func() { _ = l.Release(generous(t)) }()
@@ -122,7 +122,7 @@ func TestHolderKilled(t *testing.T) {
 			}()
 			time.Sleep(upTo(length)) // anywhere between two renewals
 			child.Kill()
-			hungUp(t, s, "holder") // a renewal that it has sent has run by then
+			hungUp(t, s, "holder") // a renewal that the holder has sent has run by then
 			ends := expiryOf(t, s, name)
 			at := <-granted
 			if at.Before(ends) {
@@ -138,8 +138,8 @@ func TestHolderKilled(t *testing.T) {
 	})
 }
 
-// hungUp waits until the server has no connection of that client name: then it has
-// read all that came on them.
+// hungUp waits until the server has no connection of that client name. By then the server has read
+// everything that came on those connections.
 func hungUp(t testing.TB, s *redistest.Proc, clientName string) {
 	t.Helper()
 	redistest.Eventually(t, 10*time.Second, "its connections are closed", func() error {
@@ -151,7 +151,7 @@ func hungUp(t testing.TB, s *redistest.Proc, clientName string) {
 	})
 }
 
-// expiryOf returns when the server will drop the key, which must be there.
+// expiryOf returns when the server will drop the key. The key must exist.
 func expiryOf(t testing.TB, s *redistest.Proc, key string) time.Time {
 	t.Helper()
 	asked := time.Now()
@@ -166,10 +166,11 @@ func expiryOf(t testing.TB, s *redistest.Proc, key string) time.Time {
 	return asked.Add(remaining)
 }
 
-// toldBound is how soon after SIGCONT a stopped holder knows that it has lost.
+// toldBound is how soon after SIGCONT a stopped holder is told that it has lost the lock.
 const toldBound = 50 * time.Millisecond
 
-// A stopped process must learn of its loss first thing, and then touch nothing.
+// A stopped process learns of its loss as soon as it runs again, and then it changes nothing in
+// Redis.
 func TestHolderStoppedForLongerThanItsLease(t *testing.T) {
 	t.Parallel()
 	const length = 300 * time.Millisecond
@@ -208,14 +209,15 @@ func TestHolderStoppedForLongerThanItsLease(t *testing.T) {
 		giveBack(t, l)
 		child.Kill()
 	}
-	child := start(time.Minute) // not lost, however slow the machine is
+	child := start(time.Minute) // this lease is not lost, however slow the machine is
 	child.Send("release")
 	child.Expect("released false <nil>")
 	figure(t, "holder stopped for longer than its lease: told of the loss after SIGCONT %v", &told)
 }
 
-// toldAfter returns how long after the thaw the holder knew of its loss, by its
-// own clock, which is this process's too, and what it was starved for meanwhile.
+// toldAfter returns how long after the thaw the holder learned of its loss, and for how long the
+// holder was starved meanwhile. The holder measures by its own clock, which is this process's clock
+// too.
 func toldAfter(t testing.TB, child *redistest.ChildProc, thawed time.Time) (after, slack time.Duration) {
 	t.Helper()
 	line := child.Expect("ended")
@@ -235,9 +237,9 @@ func toldAfter(t testing.TB, child *redistest.ChildProc, thawed time.Time) (afte
 	return time.Duration(told - thawed.UnixNano()), time.Duration(starved)
 }
 
-// While Redis is silent nobody can say whether the lock is still there, so the
-// holder counts it as lost at its own deadline, which is before Redis's. This is
-// about a few milliseconds, so no other test runs beside it.
+// While Redis is silent nobody can say whether the hold is still there. So the holder counts it as
+// lost at its own deadline, which comes before Redis's expiry. The test is about a few
+// milliseconds, so no other test runs beside it.
 func TestServerFrozenForLongerThanTheLease(t *testing.T) {
 	const length = 3 * time.Second
 	s := redistest.Server(t)
@@ -250,7 +252,7 @@ func TestServerFrozenForLongerThanTheLease(t *testing.T) {
 		for i := range 50 {
 			name := fmt.Sprintf("frozen%d", i)
 			leases[name] = grab(t, c.Mutex(name, holdfast.Renewed(length)))
-			time.Sleep(length / 150) // each in another phase between two renewals, which takes a lease's third
+			time.Sleep(length / 150) // each in another phase of the third between two renewals
 		}
 		contexts := make(map[string]context.Context)
 		expiry := make(map[string]time.Time)
@@ -281,8 +283,8 @@ func TestServerFrozenForLongerThanTheLease(t *testing.T) {
 				t.Errorf("the cause is %v, want ErrLost", cause)
 			}
 			by := l.Deadline()
-			// What counts is Redis's expiry. Its own deadline is ahead of that; a few
-			// ms pass until this goroutine has run.
+			// Redis's expiry is what counts. The lease's own deadline is ahead of that expiry, and
+			// a few ms pass until this goroutine has run.
 			if over := lost.at.Sub(by); over > p.slack(by, lost.at)+20*time.Millisecond {
 				t.Errorf("told %v after its own deadline", over)
 			}

@@ -1,4 +1,5 @@
-// Every kind of operation loses its reply, each time that it is called.
+// Every kind of operation loses its reply each time that it is called, and all counts and verdicts
+// stay right.
 
 package holdfast_test
 
@@ -17,11 +18,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// unlucky is a Client of which the first reply about a name that is armed is lost:
-// most by a closed connection, one in a hundred without a word.
+// unlucky is a Client that loses the first reply about each armed name. It loses most replies by a
+// closed connection, and one in a hundred by silence.
 type unlucky struct {
 	*holdfast.Client
-	onlooker *holdfast.Client // loses nothing
+	onlooker *holdfast.Client // a Client that loses nothing
 	direct   *redis.Client
 
 	mu    sync.Mutex
@@ -29,7 +30,7 @@ type unlucky struct {
 	lost  int
 }
 
-// newUnlucky returns one for a server of its own.
+// newUnlucky returns an unlucky Client of a server of its own.
 func newUnlucky(t *testing.T) *unlucky {
 	t.Helper()
 	s := redistest.Server(t)
@@ -63,7 +64,8 @@ func (u *unlucky) meet(c redistest.Command) redistest.Fault {
 	return redistest.Pass
 }
 
-// tagged returns the name of which a key is: what its braces hold, if it has some.
+// tagged returns the name that a key belongs to: the text in its braces, or the whole key if it has
+// none.
 func tagged(key string) string {
 	_, rest, _ := strings.Cut(key, "{")
 	if tag, _, found := strings.Cut(rest, "}"); found {
@@ -72,14 +74,14 @@ func tagged(key string) string {
 	return key
 }
 
-// operation is a call that loses its reply, and what must be so then.
+// operation is a call that loses its reply, and a check of what must be true afterwards.
 type operation struct {
 	what string
 	call func() error
 	want func() error
 }
 
-// live has one operation after the other lose its reply.
+// live lets one operation after the other lose its reply.
 func (u *unlucky) live(name string, operations []operation) error {
 	for _, o := range operations {
 		u.mu.Lock()
@@ -104,7 +106,7 @@ func (u *unlucky) live(name string, operations []operation) error {
 // counter asks how many leases an owner has on a lock.
 type counter func(ctx context.Context, owner holdfast.Owner) (int, error)
 
-// lockLife is what is done with a lock.
+// lockLife returns the operations in the life of a lock.
 func lockLife(ctx context.Context, m holdfast.Locker, count counter) []operation {
 	var outer, inner *holdfast.Lease
 	counts := func(want int) func() error {
@@ -130,7 +132,7 @@ func lockLife(ctx context.Context, m holdfast.Locker, count counter) []operation
 	}
 }
 
-// available wants so many permits to be free.
+// available returns a check that so many permits are free.
 func available(ctx context.Context, count func(context.Context) (int, error), want int) func() error {
 	return func() error {
 		got, err := count(ctx)
@@ -141,7 +143,7 @@ func available(ctx context.Context, count func(context.Context) (int, error), wa
 	}
 }
 
-// said wants a call to have answered true.
+// said returns an error unless a call has answered true.
 func said(set bool, err error) error {
 	if err == nil && !set {
 		err = errors.New("it says false")
@@ -149,7 +151,7 @@ func said(set bool, err error) error {
 	return err
 }
 
-// downgradeLife goes on reading after it has written.
+// downgradeLife locks for writing, and goes on as a reader afterwards.
 func (u *unlucky) downgradeLife(ctx context.Context, name string) []operation {
 	m, now := u.RWMutex(name), u.onlooker.RWMutex(name)
 	var w, r *holdfast.Lease
@@ -240,8 +242,8 @@ func TestEveryOperationLosesItsReply(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			u := newUnlucky(t)
 			lives := redistest.CountOfWork(t, 10_000)
-			// No more than there are connections: a reply that is lost would take others
-			// with it, and some call would lose all of its own.
+			// There are no more goroutines than connections. Otherwise a lost reply would take
+			// others with it, and some call would lose all of its replies.
 			each(lives, 4, func(i int) {
 				name := fmt.Sprint("unlucky", i)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -249,7 +251,7 @@ func TestEveryOperationLosesItsReply(t *testing.T) {
 				if err := u.live(name, life(u, ctx, name)); err != nil {
 					t.Error(err)
 				}
-				if err := u.direct.Del(ctx, name).Err(); err != nil { // what is set stays
+				if err := u.direct.Del(ctx, name).Err(); err != nil { // permits that are set stay
 					t.Error(err)
 				}
 			})

@@ -1,4 +1,5 @@
-// Names of any bytes, on a cluster: one slot for each, and no two alike.
+// Names may be any bytes: on a cluster all keys of a name are in one slot, and no two names
+// collide.
 
 package holdfast_test
 
@@ -14,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// oddNames are names that break what does not expect them.
+// oddNames are names that break code that does not expect them.
 var oddNames = []string{
 	" ", "  ", "a", "a ", " a", "a:queue", "a:write", "A",
 	"{", "}", "{}", "}{", "{{", "}}", "{{}}", "{}{}", "{a", "a}", "a{", "}a", "{a}", "{a}b", "b{a}", "a{}b", "{}a", "{{a}}", "{a}{b}", "}{a}", "a}b", "{a{b}c}",
@@ -23,7 +24,7 @@ var oddNames = []string{
 	strings.Repeat("x", 1<<16), strings.Repeat("{", 1<<16), strings.Repeat("x", 1<<16-1) + "{y}",
 }
 
-// refusedNames cannot be used.
+// refusedNames are names that cannot be used.
 var refusedNames = []string{"", "redisson_lock_token:a", "redisson_lock_token:{a}", "redisson_lock_queue:{a}", "redisson_lock_timeout:{a}", "redisson_unlock_latch:x", "holdfast_", "holdfast_lock_token:{1}:a}b"}
 
 func TestNames(t *testing.T) {
@@ -33,7 +34,7 @@ func TestNames(t *testing.T) {
 	leaveNothing(t, rdb)
 	a, b := openClient(t, set.Client(t)), openClient(t, set.Client(t))
 
-	// All are held at once, so that two that collide would show.
+	// All names are held at once, so that a collision of two names would show.
 	leases := make([]*holdfast.Lease, len(oddNames))
 	each(len(oddNames), 16, func(i int) {
 		l, err := a.Mutex(oddNames[i]).TryLock(generous(t))
@@ -58,7 +59,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// useName does with a name that a holds all that can be done, b being another
+// useName does everything that can be done with a name. a holds the name with l, and b is another
 // process.
 func useName(b, a *holdfast.Client, name string, l *holdfast.Lease) error {
 	ctx := l.Context(context.Background())
@@ -88,19 +89,18 @@ func useName(b, a *holdfast.Client, name string, l *holdfast.Lease) error {
 	return next.Release(context.Background())
 }
 
-// short shows a name in a failure.
+// short shortens a name for a failure message.
 func short(name string) string { return fmt.Sprintf("%.40q (%d bytes)", name, len(name)) }
 
-// namesCluster is the cluster of FuzzNames, one for all its runs in a process.
+// namesCluster is the cluster of FuzzNames. All runs in a process share it.
 func namesCluster(f *testing.F) (a, b *holdfast.Client) {
 	set := redistest.Cluster(f, 3, 0)
 	leaveNothing(f, set.Client(f))
 	return openClient(f, set.Client(f)), openClient(f, set.Client(f))
 }
 
-// Two names are locked at once, whatever they are: neither is in the way of the
-// other, nothing of either goes to another slot, and the rule of what is refused
-// is the documented one.
+// Any two names are locked at once. Neither is in the way of the other, no key of either goes to
+// another slot, and the refused names are the documented ones.
 func FuzzNames(f *testing.F) {
 	a, b := namesCluster(f)
 	for i, name := range oddNames {
@@ -137,7 +137,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// refused is the rule in docs/keyspace.md.
+// refused applies the rule in docs/keyspace.md.
 func refused(name string) bool {
 	for _, prefix := range []string{"redisson_lock_token:", "redisson_lock_queue:", "redisson_lock_timeout:", "redisson_unlock_latch:", "holdfast_"} {
 		if strings.HasPrefix(name, prefix) {

@@ -1,5 +1,5 @@
-// Redis refuses: for good, which callers are told at once, or for a while, which
-// they wait out.
+// Redis refuses for good, and callers are told at once, or Redis refuses for a while, and callers
+// wait.
 
 package holdfast_test
 
@@ -54,7 +54,7 @@ func TestOutOfMemory(t *testing.T) {
 		if err := fixed.Extend(ctx, 10*time.Second+time.Duration(i)*time.Second); err != nil {
 			t.Fatalf("Extend: %v", err)
 		}
-		s.FlushScripts() // so that the whole source is sent
+		s.FlushScripts() // so that the client sends the whole source
 		if err := fixed.Extend(ctx, 20*time.Second); err != nil {
 			t.Fatalf("Extend after SCRIPT FLUSH: %v", err)
 		}
@@ -95,7 +95,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 		t.Errorf("the keys changed:\n%s\nwere\n%s", after, before)
 	}
 
-	// Taken from under a holder.
+	// Another program takes a key from under its holder.
 	l := grab(t, c.Mutex("taken later", holdfast.Renewed(600*time.Millisecond)))
 	s.Admin().Set(ctx, "taken later", "value", time.Hour)
 	value := s.Admin().Dump(ctx, "taken later").Val()
@@ -151,7 +151,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// Who may neither publish nor subscribe locks, waits and releases all the same.
+// A user that may neither publish nor subscribe locks, waits and releases all the same.
 func TestDeniedChannels(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t)
@@ -221,7 +221,7 @@ func TestNoPassword(t *testing.T) {
 	}
 }
 
-// outageLease is one that outlives the outages of about 0.6 s, but not by much.
+// outageLease is the length of a lease that outlives the outages of about 0.6 s, but not by much.
 const outageLease = 2 * time.Second
 
 // outage is a server that cannot serve for a while, with holders in one process
@@ -232,14 +232,14 @@ type outage struct {
 	p              *pulse
 	holder, caller *holdfast.Client
 	strike         func(testing.TB, *redistest.Proc) // returns when the outage is over
-	recovery       time.Duration                     // within which a waiting Lock is granted afterwards
+	recovery       time.Duration                     // a waiting Lock is granted this soon after
 
 	recovered, cancelled spread
 	slow                 int // outages that lasted too long for their leases
 }
 
-// While Redis cannot serve for a while, holders keep what they hold, callers wait,
-// and those who give up return at once.
+// While Redis cannot serve for a while, holders keep what they hold, callers wait, and callers that
+// give up return at once.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -249,7 +249,7 @@ func TestOutages(t *testing.T) {
 		strike   func(t testing.TB, s *redistest.Proc)
 	}{
 		{"read only", nil, time.Second, func(t testing.TB, s *redistest.Proc) {
-			do(t, s, "REPLICAOF", "127.0.0.1", "1") // nobody is there, so it keeps its data
+			do(t, s, "REPLICAOF", "127.0.0.1", "1") // no server is there, so s keeps its data
 			time.Sleep(600 * time.Millisecond)
 			do(t, s, "REPLICAOF", "NO", "ONE")
 		}},
@@ -295,7 +295,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// round plays one outage, and says whether it was over in time for the leases.
+// round plays one outage, and says whether the outage was over in time for the leases.
 func (o *outage) round(rounds int) bool {
 	t := o.t
 	leases := grabMany(t, o.holder, "through", 10, holdfast.Renewed(outageLease))
@@ -313,7 +313,7 @@ func (o *outage) round(rounds int) bool {
 		t.Errorf("granted %v after the end of the outage", d)
 	}
 	callers.Wait()
-	time.Sleep(outageLease / 2) // the next renewals
+	time.Sleep(outageLease / 2) // long enough for the next renewals
 	giveBack(t, taken)
 	if lasted := over.Sub(began); lasted > outageLease*6/10 {
 		releaseAnyway(t, leases)
@@ -327,12 +327,12 @@ func (o *outage) round(rounds int) bool {
 	return true
 }
 
-// call has callers try, wait and give up in the outage that is about to begin. It
-// returns when the one that waits was granted, and what waits for all of them.
+// call lets callers try, wait and give up in the outage that is about to begin. It returns a
+// channel that gets the instant of the waiter's grant, and a WaitGroup that waits for all callers.
 func (o *outage) call() (granted <-chan time.Time, callers *sync.WaitGroup) {
 	t, at, wg := o.t, make(chan time.Time, 1), new(sync.WaitGroup)
 	wg.Go(func() {
-		time.Sleep(150 * time.Millisecond) // into the outage
+		time.Sleep(150 * time.Millisecond) // until the outage has begun
 		if _, err := o.caller.Mutex("taken").TryLock(generous(t)); !errors.Is(err, holdfast.ErrBusy) {
 			t.Errorf("TryLock of what is held = %v, want ErrBusy", err)
 		}
@@ -370,7 +370,7 @@ func releaseAnyway(t testing.TB, leases map[string]*holdfast.Lease) {
 	}
 }
 
-// do runs a command of the administrator's.
+// do runs a command as the administrator.
 func do(t testing.TB, s *redistest.Proc, args ...any) {
 	t.Helper()
 	if err := s.Admin().Do(context.Background(), args...).Err(); err != nil {
@@ -378,8 +378,8 @@ func do(t testing.TB, s *redistest.Proc, args ...any) {
 	}
 }
 
-// killScript ends a busy script. A go-redis client cannot: it opens connections
-// with commands that a busy server refuses.
+// killScript ends a busy script. A go-redis client cannot do that: it opens connections with
+// commands that a busy server refuses.
 func killScript(t testing.TB, s *redistest.Proc) {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Addr())
@@ -414,7 +414,8 @@ func fill(t testing.TB, s *redistest.Proc, n int) {
 	}
 }
 
-// No new connection is let in; those that renew are there already.
+// The server lets in no new connection. Renewals go on over the existing connections, and a Lock
+// that needs a new connection waits.
 func TestNoConnectionsLeft(t *testing.T) {
 	t.Parallel()
 	redistest.Undisturbed(t, 100*time.Millisecond, func(t testing.TB) {
@@ -454,7 +455,7 @@ func TestNoConnectionsLeft(t *testing.T) {
 	})
 }
 
-// The user's own pool is of no concern to the locks.
+// The locks work even if the user's own pool is exhausted.
 func TestUsersPoolExhausted(t *testing.T) {
 	t.Parallel()
 	const length = 3 * time.Second
@@ -478,10 +479,10 @@ func TestUsersPoolExhausted(t *testing.T) {
 	asked := time.Now()
 	leases := grabMany(t, c, "pool", 20, holdfast.Renewed(length))
 	p.within(t, "the locks beside an exhausted pool", asked, 2*time.Second)
-	time.Sleep(2 * length) // what is not renewed is lost by then
+	time.Sleep(2 * length) // a lease without renewals is lost by then
 	for name, l := range leases {
 		stillHeld(t, s.Admin(), name, l)
 	}
 	giveBackAll(t, leases)
-	do(t, s, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") // lets the pool's owner go
+	do(t, s, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") // lets the owner of the pool go
 }

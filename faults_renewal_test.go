@@ -1,4 +1,4 @@
-// Very many held locks: renewed in time, by a fixed number of goroutines.
+// Very many held locks are renewed in time, by a fixed number of goroutines.
 
 package holdfast_test
 
@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// watchRenewals watches leases of that length for so long, and returns how late
-// each of their renewals was sent: a renewal is due a third of the lease after
-// the one before, and moves the deadline by as much as lies between them.
+// watchRenewals watches leases of that length for the time for_, and returns how late each of their
+// renewals was sent. A renewal is due a third of the lease after the renewal before it. It moves
+// the deadline by the time between the two.
 func watchRenewals(leases map[string]*holdfast.Lease, length, for_ time.Duration) *spread {
 	var late spread
 	deadlines := make(map[string]time.Time, len(leases))
@@ -47,7 +47,7 @@ func TestManyHeldLocks(t *testing.T) {
 		leaveNothing(t, s.Admin())
 		p := feelPulse(t)
 		c := openClient(t, s.Client(t))
-		giveBackAll(t, grabMany(t, c, "warm", 200)) // opens what the Client opens anyway
+		giveBackAll(t, grabMany(t, c, "warm", 200)) // opens everything that the Client opens anyway
 		before := runtime.NumGoroutine()
 		leases := grabMany(t, c, "held", manyLocks, holdfast.Renewed(length))
 		if grown := runtime.NumGoroutine() - before; grown > 20 {
@@ -94,7 +94,7 @@ func BenchmarkRenewalLateness(b *testing.B) {
 	b.ReportMetric(ms(late.at(100)), "ms-late-max")
 }
 
-// One master that stands still holds up nobody's renewals but its own.
+// A master that stands still delays no renewals on the other masters.
 func TestOneOfThreeMastersFrozen(t *testing.T) {
 	t.Parallel()
 	const length = 3 * time.Second
@@ -104,7 +104,7 @@ func TestOneOfThreeMastersFrozen(t *testing.T) {
 	p := feelPulse(t)
 	c := openClient(t, set.Client(t))
 	leases := grabMany(t, c, "spread", 300, holdfast.Renewed(length))
-	frozen := set.Nodes()[0] // the one with slot 0, of which a client that is not careful asks first
+	frozen := set.Nodes()[0] // the node with slot 0, which a careless client asks first
 	cut, well := make(map[string]*holdfast.Lease), make(map[string]*holdfast.Lease)
 	for name, l := range leases {
 		if set.MasterOf(name) == frozen {
@@ -116,7 +116,7 @@ func TestOneOfThreeMastersFrozen(t *testing.T) {
 	began := time.Now()
 	frozen.Freeze()
 	deadlines := make(map[string]time.Time)
-	time.Sleep(50 * time.Millisecond) // what was answered before has been read
+	time.Sleep(50 * time.Millisecond) // replies that came before have been read
 	for name, l := range cut {
 		deadlines[name] = l.Deadline()
 	}

@@ -1,4 +1,5 @@
-// Replies get lost after Redis has run the script, and requests come twice.
+// Replies get lost after Redis has run the script, and requests come twice, and still all counts,
+// verdicts and tokens are right.
 
 package holdfast_test
 
@@ -21,8 +22,7 @@ import (
 // isScript says whether a command runs a script.
 func isScript(c redistest.Command) bool { return c.Name == "EVALSHA" || c.Name == "EVAL" }
 
-// everyScript returns a rule that gives every k-th script a fault, one after the
-// other of faults.
+// everyScript returns a rule that gives a fault to every k-th script, and takes the faults in turn.
 func everyScript(k int64, faults ...redistest.Fault) func(redistest.Command) redistest.Fault {
 	var n atomic.Int64
 	return func(c redistest.Command) redistest.Fault {
@@ -30,7 +30,7 @@ func everyScript(k int64, faults ...redistest.Fault) func(redistest.Command) red
 			return redistest.Pass
 		}
 		if slices.Contains(faults, redistest.Fault(redistest.Duplicate)) && slices.Contains(c.Args, "PUBLISH") {
-			return redistest.Pass // a release that another repeats cannot be told from a loss
+			return redistest.Pass // a release that is sent twice cannot be told from a loss
 		}
 		if i := n.Add(1); i%k == 0 {
 			return faults[(i/k)%int64(len(faults))]
@@ -39,7 +39,7 @@ func everyScript(k int64, faults ...redistest.Fault) func(redistest.Command) red
 	}
 }
 
-// repeat returns n times a fault.
+// repeat returns n copies of a fault.
 func repeat(n int, f redistest.Fault) []redistest.Fault {
 	faults := make([]redistest.Fault, n)
 	for i := range faults {
@@ -55,8 +55,8 @@ func TestLostReplies(t *testing.T) {
 		faults []redistest.Fault
 		full   int
 	}{
-		// A lost reply takes with it those behind it in its pipeline. Were they more,
-		// some Release would not get through in the time that it has.
+		// A lost reply takes with it the replies behind it in its pipeline. With more faults, some
+		// Release would not get through in the time that it has.
 		{"closed after execution", 20, append(repeat(9, redistest.CloseAfterExec), redistest.Silence), 10_000},
 		{"sent twice", 3, repeat(1, redistest.Duplicate), 2_000},
 		{"half a reply, or none of the request", 7, []redistest.Fault{redistest.HalfReply, redistest.DropBefore}, 2_000},
@@ -117,7 +117,7 @@ func nestedPair(t testing.TB, c *holdfast.Client, direct *redis.Client, name str
 		}
 		return nil
 	}
-	m := c.Mutex(name, holdfast.Cohort(0, 0)) // what is passed on keeps its count in Redis
+	m := c.Mutex(name, holdfast.Cohort(0, 0)) // a lock that is passed on keeps its count in Redis
 	outer, err := m.Lock(ctx)
 	if err != nil {
 		return err

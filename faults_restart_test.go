@@ -1,4 +1,4 @@
-// Redis forgets its scripts, restarts with its data, or restarts without.
+// Redis forgets its scripts, restarts with its data, or restarts without its data.
 
 package holdfast_test
 
@@ -44,7 +44,7 @@ func TestScriptsFlushedUnderLoad(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	})
-	time.Sleep(time.Second) // some renewals more
+	time.Sleep(time.Second) // some more renewals
 	close(stop)
 	wg.Wait()
 	for name, l := range kept {
@@ -105,7 +105,7 @@ func TestRestartEmpty(t *testing.T) {
 		leases := grabMany(t, c, "forgotten", 20, holdfast.Renewed(length))
 		time.Sleep(upTo(length))
 		s.Restart(false)
-		// Whoever was granted it meanwhile must not be disturbed.
+		// A new holder that was granted the lock meanwhile must not be disturbed.
 		other := openClient(t, s.Client(t))
 		next := grab(t, other.Mutex("forgotten0"))
 		if old := leases["forgotten0"].Token(); next.Token() <= old {

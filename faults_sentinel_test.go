@@ -1,5 +1,5 @@
-// A planned failover leaves the former master running, for about ten seconds as a
-// master.
+// A planned failover leaves the former master running, and for about ten seconds that server still
+// acts as a master.
 
 package holdfast_test
 
@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// A Client that was connected before the failover, and one that came after it, lock
-// on the same master, though the former one would still grant.
+// A Client that connected before the failover and a Client that connected after it lock on the same
+// master, though the former master would still grant.
 func TestAPlannedFailoverIsFollowed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Sentinel(t)
@@ -41,8 +41,8 @@ func TestAPlannedFailoverIsFollowed(t *testing.T) {
 	}
 }
 
-// Whatever client of the Sentinels' it is: it makes no connections only to ask, leaves the
-// former master within 2 s, and is woken by a client of another kind at once.
+// Every kind of Sentinel client is served. It makes no connections only to ask, it leaves the
+// former master within 2 s, and a release by a client of another kind wakes its waiters at once.
 func TestEachClientOfSentinelsIsServed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Sentinel(t)
@@ -80,7 +80,7 @@ func TestEachClientOfSentinelsIsServed(t *testing.T) {
 			giveBack(t, grab(t, c.Mutex("warm")))
 		}
 	}
-	// The Sentinels themselves and the test's own look connect as well, each rarely.
+	// The Sentinels connect as well, and so does the test when it looks, but both do so rarely.
 	if n := received(t, master) - connected; n > 10 {
 		t.Errorf("%d connections to the master in 5 s of use, of %d Clients", n, len(clients))
 	}
@@ -103,8 +103,8 @@ func TestEachClientOfSentinelsIsServed(t *testing.T) {
 	}
 }
 
-// wokenAtOnce fails the test unless a waiter of a's hears of releases by b: of ten, most
-// are granted before a poll would have come.
+// wokenAtOnce fails the test unless waiters of a hear of releases by b. Of ten waiters, at least
+// half must be granted before a poll would have come.
 func wokenAtOnce(t *testing.T, what string, a, b *holdfast.Client) {
 	t.Helper()
 	early := 0

@@ -1,5 +1,5 @@
-// What the fault tests have in common: the children they run as processes, the
-// bounds they measure against, and short ways to lock and release.
+// The fault tests share what is in this file: the children that they run as processes, the bounds
+// that they measure against, and short ways to lock and release.
 
 package holdfast_test
 
@@ -25,8 +25,8 @@ var faultChildren = []redistest.ChildFunc{
 	redistest.Child("holder", runHolder),
 }
 
-// figure logs something measured, for docs/testing.md. Of a test that has failed
-// nothing is to be quoted.
+// figure logs a measured value for docs/testing.md. If the test has failed, figure logs nothing, so
+// that nobody quotes a failed test.
 func figure(t testing.TB, format string, args ...any) {
 	t.Helper()
 	if t.Failed() {
@@ -35,8 +35,9 @@ func figure(t testing.TB, format string, args ...any) {
 	t.Logf("figure: "+format, args...)
 }
 
-// leaveNothing checks, when what is opened after it has closed, that rdb's
-// servers have nothing left but tokens, which are meant to stay.
+// leaveNothing registers a check that runs when t ends, after everything that t opens later has
+// closed. The check fails unless rdb's servers have no keys left but tokens, which are meant to
+// stay.
 func leaveNothing(t testing.TB, rdb redis.UniversalClient, allowed ...string) {
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -46,8 +47,8 @@ func leaveNothing(t testing.TB, rdb redis.UniversalClient, allowed ...string) {
 	})
 }
 
-// leaveNothingOn is leaveNothing for each of the nodes that runs then, also for
-// replicas and those that were masters once.
+// leaveNothingOn does what leaveNothing does, for each of the nodes that runs when t ends. The
+// nodes include replicas and former masters.
 func leaveNothingOn(t testing.TB, nodes []*redistest.Proc) {
 	for _, node := range nodes {
 		node.Admin() // opened before the check is registered, and so closed after it
@@ -61,12 +62,12 @@ func leaveNothingOn(t testing.TB, nodes []*redistest.Proc) {
 	})
 }
 
-// attempts is how often a round is tried in which the machine may stand still for
-// too long to show anything.
+// attempts is how many attempts a round has. The machine may stand still for so long that an
+// attempt shows nothing.
 const attempts = 5
 
-// moreAttempts counts an attempt that showed nothing, and fails the test when
-// there have been more than enough of them for so many rounds.
+// moreAttempts counts an attempt that showed nothing. It fails the test when the number of rounds
+// does not excuse so many of these attempts.
 func moreAttempts(t testing.TB, failed *int, rounds int, format string, args ...any) {
 	t.Helper()
 	why := fmt.Sprintf(format, args...)
@@ -84,14 +85,14 @@ func openClient(t testing.TB, rdb redis.UniversalClient, options ...holdfast.Opt
 	return c
 }
 
-// generous is a context that ends only on a defect.
+// generous returns a context that ends only if there is a defect.
 func generous(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// grab locks and fails the test if that fails.
+// grab locks m and fails the test if Lock fails.
 func grab(t testing.TB, m holdfast.Locker) *holdfast.Lease {
 	t.Helper()
 	l, err := m.Lock(generous(t))
@@ -123,7 +124,7 @@ func grabMany(t testing.TB, c *holdfast.Client, prefix string, n int, options ..
 	return leases
 }
 
-// giveBack releases and fails the test if that fails.
+// giveBack releases the leases and fails the test if a Release fails.
 func giveBack(t testing.TB, leases ...*holdfast.Lease) {
 	t.Helper()
 	for _, l := range leases {
@@ -133,7 +134,7 @@ func giveBack(t testing.TB, leases ...*holdfast.Lease) {
 	}
 }
 
-// giveBackAll is giveBack for what grabMany returned.
+// giveBackAll does what giveBack does, for the leases that grabMany returned.
 func giveBackAll(t testing.TB, leases map[string]*holdfast.Lease) {
 	t.Helper()
 	var all []*holdfast.Lease
@@ -143,7 +144,7 @@ func giveBackAll(t testing.TB, leases map[string]*holdfast.Lease) {
 	each(len(all), 64, func(i int) { giveBack(t, all[i]) })
 }
 
-// each calls f with 0 to n-1, on so many goroutines.
+// each calls f with 0 to n-1, on at most that many goroutines.
 func each(n, goroutines int, f func(i int)) {
 	todo := make(chan int)
 	var wg sync.WaitGroup
@@ -172,7 +173,7 @@ func heldInRedis(t testing.TB, rdb redis.UniversalClient, name string, l *holdfa
 	}
 }
 
-// stillHeld fails the test unless the lease lasts, in Redis too.
+// stillHeld fails the test unless the lease lasts, both here and in Redis.
 func stillHeld(t testing.TB, rdb redis.UniversalClient, name string, l *holdfast.Lease) {
 	t.Helper()
 	if err := l.Err(); err != nil {
@@ -182,8 +183,8 @@ func stillHeld(t testing.TB, rdb redis.UniversalClient, name string, l *holdfast
 	heldInRedis(t, rdb, name, l)
 }
 
-// lostBy waits for the end of the lease and fails the test unless it was lost,
-// and told by the instant given. It returns when it was told.
+// lostBy waits for the end of the lease. It fails the test unless the lease was lost and the holder
+// was told so by the given instant. It returns the instant at which the holder was told.
 func lostBy(t testing.TB, p *pulse, l *holdfast.Lease, by time.Time) time.Time {
 	t.Helper()
 	select {
@@ -202,28 +203,28 @@ func lostBy(t testing.TB, p *pulse, l *holdfast.Lease, by time.Time) time.Time {
 	return told
 }
 
-// pulse is the account of what this process was starved of; see redistest.Pulse.
+// pulse is the account of the time for which this process was starved; see redistest.Pulse.
 type pulse struct{ *redistest.Pulse }
 
 // feelPulse starts a pulse; it stops when t ends.
 func feelPulse(t testing.TB) *pulse { return &pulse{redistest.FeelPulse(t)} }
 
-// slack returns by how much what ran between the two instants may be late.
+// slack returns how late anything that ran between the two instants may be.
 func (p *pulse) slack(from, to time.Time) time.Duration { return p.Slack(from, to) }
 
-// within fails the test if what took from start took longer than bound, and slack.
+// within fails the test if the time since start is longer than bound plus the slack.
 func (p *pulse) within(t testing.TB, what string, start time.Time, bound time.Duration) {
 	t.Helper()
 	p.Within(t, what, start, bound)
 }
 
-// spread is a set of durations, of which percentiles are told.
+// spread is a set of durations from which the tests report percentiles.
 type spread struct {
 	mu  sync.Mutex
 	all []time.Duration
 
-	starvable bool          // slack was taken of each
-	own       time.Duration // the longest when what was starved for is taken off
+	starvable bool          // addBeyond gave the slack of each
+	own       time.Duration // the longest duration after its slack is subtracted
 }
 
 func (s *spread) add(d time.Duration) {
@@ -232,8 +233,8 @@ func (s *spread) add(d time.Duration) {
 	s.all = append(s.all, d)
 }
 
-// addBeyond adds a duration for slack of which this process may have been starved,
-// so that a worst case that is the machine's can be told from one that is ours.
+// addBeyond adds a duration in which this process may have been starved for slack. So a reader can
+// tell a worst case of the machine from a worst case of ours.
 func (s *spread) addBeyond(d, slack time.Duration) {
 	s.add(d)
 	s.mu.Lock()
@@ -242,7 +243,7 @@ func (s *spread) addBeyond(d, slack time.Duration) {
 	s.own = max(s.own, d-slack)
 }
 
-// at returns the percentile, 100 for the worst.
+// at returns the percentile of the durations; 100 is the worst.
 func (s *spread) at(percentile float64) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

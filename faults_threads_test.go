@@ -1,4 +1,4 @@
-// What the kernel says of how long this process's threads were ready to run and did not.
+// The kernel tells for how long this process's threads were ready to run and did not run.
 
 package holdfast_test
 
@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// starvation is the whole account for a bound of a few milliseconds. A pulse feels when a
-// processor is away: its timers are late then, and no thread has been waiting. It does not
-// feel that one thread alone waits, which has the wheel of the leases in its hands: only the
+// starvation is the whole account for a bound of a few milliseconds. A pulse feels when a processor
+// is away: its timers are late then, though no thread has been waiting. A pulse does not feel when
+// a single thread waits, such as the thread that has the wheel of the leases in its hands. Only the
 // kernel knows that.
 type starvation struct {
 	pulse   *pulse
 	threads *threads
 }
 
-// between returns for how long the process was starved, by whichever shows more.
+// between returns for how long the process was starved, by the account that shows more.
 func (s starvation) between(from, to time.Time) time.Duration {
 	return max(s.pulse.slack(from, to), s.threads.starved(from, to))
 }
 
-// threads is a record of what the kernel says, made every threadsBeat. Where that is not
-// Linux it is empty.
+// threads is a record of what the kernel tells, with one sample every threadsBeat. On systems other
+// than Linux the samples are empty.
 type threads struct {
 	mu      sync.Mutex
 	samples []threadSample
@@ -36,7 +36,7 @@ type threads struct {
 	done    chan struct{}
 }
 
-// threadSample is for how long each thread has waited to run, in all.
+// threadSample is the total time for which each thread has waited to run.
 type threadSample struct {
 	at     time.Time
 	waited map[string]time.Duration
@@ -44,7 +44,7 @@ type threadSample struct {
 
 const threadsBeat = 10 * time.Millisecond
 
-// watchThreads starts a record, which ends when t does.
+// watchThreads starts a record. The record ends when t ends.
 func watchThreads(t testing.TB) *threads {
 	w := &threads{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
@@ -81,8 +81,8 @@ func sampleThreads() threadSample {
 	return s
 }
 
-// starved returns for how long one thread waited to run, at the most, from the last sample
-// before the one instant to the first after the other.
+// starved returns the longest time for which one thread waited to run, from the last sample before
+// from to the first sample after to.
 func (w *threads) starved(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

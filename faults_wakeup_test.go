@@ -1,4 +1,4 @@
-// Messages are lost: waiters go on all the same, only later.
+// Messages are lost, and waiters are granted the lock all the same, only later.
 
 package holdfast_test
 
@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// pollBound is the longest that a waiter goes without asking, and what it then
-// takes at most.
+// pollBound is the longest time for which a waiter does not ask, plus the longest time that asking
+// takes.
 const pollBound = 1250*time.Millisecond + 50*time.Millisecond
 
-// crowd is a holder of many locks with one waiter for each, in another process.
+// crowd is a holder of many locks, with one waiter for each lock in another process.
 type crowd struct {
 	t       *testing.T
 	pulse   *pulse
@@ -27,9 +27,9 @@ type crowd struct {
 	n       int
 }
 
-// round locks every name, lets a waiter wait for each, and releases all of them
-// after disturb. It returns how long after the release each waiter had it. After
-// a disturbance no waiter may take longer than the poll bound.
+// round locks every name, lets a waiter wait for each name, and releases all of them after disturb.
+// It adds to took how long after the release each waiter had the lock. No waiter may take longer
+// than the poll bound, whatever disturb has done.
 func (c crowd) round(took *spread, waiting func() error, disturb func()) {
 	c.t.Helper()
 	leases := grabMany(c.t, c.holder, c.prefix, c.n)
@@ -67,7 +67,7 @@ func (c crowd) round(took *spread, waiting func() error, disturb func()) {
 	wg.Wait()
 }
 
-// subscribed returns a check that so many channels have a subscriber.
+// subscribed returns a check that at least n channels have a subscriber.
 func subscribed(t *testing.T, s *redistest.Proc, n int) func() error {
 	return func() error {
 		channels, err := s.Admin().PubSubChannels(t.Context(), "*").Result()
@@ -85,7 +85,7 @@ func TestWakeUpByMessage(t *testing.T) {
 	var took spread
 	for range redistest.Count(t, 1000) {
 		c.round(&took, func() error {
-			time.Sleep(2 * time.Millisecond) // the channel lingers: it is no sign that one waits
+			time.Sleep(2 * time.Millisecond) // the channel lingers: it does not prove a waiter
 			return subscribed(t, s, 1)()
 		}, nil)
 	}
@@ -118,8 +118,8 @@ func TestSubscriptionBlackHoled(t *testing.T) {
 	proxy := redistest.Proxy(t, s.Addr())
 	c := crowd{t, feelPulse(t), openClient(t, s.Client(t)), openClient(t, proxy.Client(t)), "silent", 20}
 
-	// From the moment that another channel is subscribed on the same connection,
-	// nothing comes any more. A new connection passes.
+	// When another channel is subscribed on the same connection, nothing comes on that connection
+	// any more. A new connection passes.
 	var hole atomic.Bool
 	proxy.OnCommand(func(cmd redistest.Command) redistest.Fault {
 		if cmd.Name == "SUBSCRIBE" && hole.CompareAndSwap(true, false) {
@@ -180,7 +180,8 @@ func TestEveryMessageLost(t *testing.T) {
 	figure(t, "every message lost: granted after %v", &took)
 }
 
-// A key that an administrator deletes is told by nobody.
+// Nobody tells the waiters that an administrator has deleted a key, and still they are granted
+// within the poll bound.
 func TestLockDeletedUnderWaiters(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t)

@@ -1,4 +1,5 @@
-// Thousands of names, on one server and on a cluster, while keys come and go.
+// InspectAll goes through thousands of names, on one server and on a cluster, while keys come and
+// go.
 
 package holdfast_test
 
@@ -29,8 +30,8 @@ func TestInspectAll(t *testing.T) {
 	})
 }
 
-// inspectThousands has thousands of locks stand all the while, others come and go,
-// and some foreign keys lie about.
+// inspectThousands keeps thousands of locks standing. Meanwhile other locks come and go, and some
+// foreign keys lie about.
 func inspectThousands(t *testing.T, rdb, admin redis.UniversalClient) {
 	const standing, foreign = 3000, 3000
 	ctx := generous(t)
@@ -99,7 +100,7 @@ func inspectThousands(t *testing.T, rdb, admin redis.UniversalClient) {
 		t.Errorf("%d names match the pattern, want 10", n)
 	}
 	for range c.InspectAll(ctx, "") {
-		break // nothing of it goes on
+		break // nothing goes on after the break
 	}
 	cancelled, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -119,7 +120,7 @@ func inspectThousands(t *testing.T, rdb, admin redis.UniversalClient) {
 	}
 }
 
-// comeAndGo has keys come and go, and change what they are.
+// comeAndGo makes keys come, go, and change their type.
 func comeAndGo(ctx context.Context, rdb redis.UniversalClient, k int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		name := fmt.Sprintf("passing:%d:%d", k, n%50)
@@ -132,8 +133,8 @@ func comeAndGo(ctx context.Context, rdb redis.UniversalClient, k int) {
 	}
 }
 
-// In a slot on the move a name is told all the same, wherever it stands; without
-// what stands beside it, if that is elsewhere.
+// While a slot moves, Inspect tells a name wherever the name stands. It leaves out the keys beside
+// the name if they are on another server.
 func TestInspectWhileASlotMoves(t *testing.T) {
 	t.Parallel()
 	set := redistest.Cluster(t, 3, 0)

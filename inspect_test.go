@@ -1,5 +1,5 @@
-// Who holds what: each kind before, during, nested and after, and what is no
-// synchronizer.
+// Inspect tells who holds a name: for each kind before, during, nested and after a hold, and for
+// names that are no synchronizer.
 
 package holdfast_test
 
@@ -44,8 +44,7 @@ func inspected(t *testing.T, c *holdfast.Client, name string) holdfast.Inspectio
 	return i
 }
 
-// wantKind fails the test unless the inspection is of that kind and has as many
-// holders.
+// wantKind fails the test unless the inspection is of that kind and has that many holders.
 func wantKind(t *testing.T, i holdfast.Inspection, kind holdfast.Kind, holders int) {
 	t.Helper()
 	if i.Kind != kind || len(i.Holders) != holders {
@@ -79,7 +78,7 @@ func TestInspectMutex(t *testing.T) {
 		if i.Holders[0].Count != 2 || !i.HeldSince.Equal(granted) {
 			t.Errorf("nested: %v", i)
 		}
-		w.at(40 * time.Second) // renewed meanwhile
+		w.at(40 * time.Second) // the lease is renewed meanwhile
 		w.release(inner)
 		if i = inspected(t, other.Client, name); !i.HeldSince.Equal(granted) {
 			t.Errorf("renewed: held since %v", i.HeldSince)
@@ -130,7 +129,7 @@ func TestInspectFairMutex(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		time.Sleep(time.Second) // it leaves the queue
+		time.Sleep(time.Second) // the waiter leaves the queue
 		if err := l.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -138,7 +137,7 @@ func TestInspectFairMutex(t *testing.T) {
 	})
 }
 
-// A hold that is passed on began with its first grant.
+// A hold that another process attaches began with its first grant.
 func TestInspectAttached(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		l, err := c.Mutex("x").Lock(t.Context())
@@ -164,7 +163,7 @@ func TestInspectAttached(t *testing.T) {
 	})
 }
 
-// What was handed to a waiter has its token already, and it is held.
+// After a hand-over to a waiter, Inspect finds the lock held, and its token is there already.
 func TestInspectFairMutexHandedOver(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 		l, err := c.FairMutex("x").Lock(t.Context())
@@ -232,7 +231,7 @@ func TestInspectRWMutex(t *testing.T) {
 	})
 }
 
-// A reader whose lease is over does not hold, though others keep its field there.
+// A reader with an ended lease does not hold, though other readers keep its field in Redis.
 func TestInspectLeavesOutZombies(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		lives, err := c.RWMutex("x", holdfast.Renewed(time.Minute)).RLock(t.Context())
@@ -288,7 +287,7 @@ func TestInspectCounts(t *testing.T) {
 				t.Errorf("%q tells the id of a permit", told)
 			}
 		}
-		time.Sleep(11 * time.Second) // run out, and not yet taken back
+		time.Sleep(11 * time.Second) // the leases are over, and the permits are not taken back yet
 		i = inspected(t, c, "permits")
 		if wantKind(t, i, holdfast.KindPermits, 0); i.Value != 5 || i.Taken != 0 || i.Remaining != 0 {
 			t.Errorf("%v: %v left", i, i.Remaining)
@@ -306,11 +305,10 @@ func TestInspectCounts(t *testing.T) {
 	})
 }
 
-// javaHolder is a holder as Redisson makes it.
+// javaHolder returns a holder as Redisson makes it.
 func javaHolder() string { return uuid.NewString() + ":61" }
 
-// A token that another left says nothing of how long a Java thread has held the
-// lock.
+// A token that another holder left says nothing about how long a Java thread has held the lock.
 func TestInspectJava(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 		l, err := c.Mutex("x").Lock(t.Context())
@@ -350,8 +348,8 @@ func TestInspectJava(t *testing.T) {
 	})
 }
 
-// A token that is ahead of the clock, as after that was set back, tells no time,
-// also when the clock has come that far.
+// A token may be ahead of the clock because the clock was set back. Such a token tells no time,
+// even when the clock has come that far.
 func TestInspectAfterTheClockWasSetBack(t *testing.T) {
 	for _, life := range []time.Duration{7 * 24 * time.Hour, time.Hour} {
 		onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
@@ -372,7 +370,7 @@ func TestInspectAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// What others keep in Redis is told apart where it can be, and left as it is.
+// Inspect tells foreign keys apart where it can, and leaves them as they are.
 func TestInspectWhatIsForeign(t *testing.T) {
 	server := redistest.Server(t)
 	for what, rdb := range map[string]func(*testing.T) *redis.Client{
@@ -388,7 +386,7 @@ func TestInspectWhatIsForeign(t *testing.T) {
 			for _, name := range []string{"list", "set", "zset", "text", "float", "huge", "number-and-more", "hash", "large", "mixed", "mode", "settings", "count"} {
 				wantKind(t, inspected(t, c, name), holdfast.KindUnknown, 0)
 			}
-			// What stands beside names may be foreign too.
+			// The keys beside a name may be foreign too.
 			if i := inspected(t, c, "n"); i.Kind != holdfast.KindCount || i.Value != -3 {
 				t.Errorf("%v", i)
 			}
@@ -412,7 +410,7 @@ func TestInspectWhatIsForeign(t *testing.T) {
 	}
 }
 
-// foreign writes what other programs may keep, a counter n and a lock l.
+// foreign writes keys that other programs may keep, a counter n and a lock l.
 func foreign(t *testing.T, rdb *redis.Client) {
 	t.Helper()
 	ctx, holder := t.Context(), javaHolder()
@@ -492,7 +490,7 @@ func TestInspectDenied(t *testing.T) {
 	}
 
 	narrow := as("narrow", "~mine:*", "+@all")
-	wantKind(t, inspected(t, narrow, "mine:x"), holdfast.KindMutex, 1) // without its neighbours
+	wantKind(t, inspected(t, narrow, "mine:x"), holdfast.KindMutex, 1) // without the keys beside it
 	_, err := narrow.Inspect(ctx, "other")
 	wantErr(t, err, holdfast.ErrDenied)
 	var names []string
@@ -514,8 +512,8 @@ func TestInspectDenied(t *testing.T) {
 	wantErr(t, err, holdfast.ErrDenied)
 }
 
-// All permits that are taken are told, however many calls that takes; those whose lease is
-// over are not.
+// Inspect tells all permits that are taken, however many calls that takes, and no permit with an
+// ended lease.
 func TestInspectManyPermits(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Server(t).Client(t)

@@ -1,4 +1,4 @@
-// The layers of the module, kept by a test: arrows point down.
+// A test keeps the layers of the module: arrows point down.
 
 package holdfast_test
 
@@ -16,9 +16,9 @@ import (
 
 const module = "github.com/holdfast-go/holdfast"
 
-// layers lists the packages from the top down. A package imports what stands in
-// a lower row than its own: never its own row, never a higher one. What a row
-// has in common is in the comment behind it.
+// layers lists the packages from the top down. A package imports only packages that stand in a
+// lower row: never from its own row, never from a higher one. The comment behind a row says what
+// its packages have in common.
 var layers = [][]string{
 	{"."}, // the only package most users import
 	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "multilock"}, // primitives, unknown to each other
@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"internal/errs"},
 }
 
-// floorOf returns how many rows of layers are below the package's.
+// floorOf returns how many rows of layers are below the row of pkg.
 func floorOf(pkg string) (floor int, known bool) {
 	if isProgram(pkg) {
 		return len(layers), true
@@ -45,32 +45,31 @@ func floorOf(pkg string) (floor int, known bool) {
 	return 0, false
 }
 
-// isProgram says whether pkg is above the root: what uses Holdfast as a user does.
+// isProgram says whether pkg is above the root: a program that uses Holdfast as a user does.
 func isProgram(pkg string) bool {
 	return strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "cmd/")
 }
 
-// isTestOnly says whether pkg exists for tests. By its name, as with net/http/httptest.
+// isTestOnly says whether pkg exists for tests. It goes by the name, as with net/http/httptest.
 func isTestOnly(pkg string) bool {
 	return strings.HasPrefix(pkg, "internal/") && strings.HasSuffix(pkg, "test")
 }
 
-// isTester says whether pkg is above the root and for tests alone: a program that is itself
-// a test, or what the tests of programs share.
+// isTester says whether pkg is above the root and for tests alone: a program that is itself a test,
+// or a package that the tests of programs share.
 func isTester(pkg string) bool {
 	return pkg == "cmd/holdfast-torture" || pkg == "examples/internal/exampletest"
 }
 
-// violations returns a sentence for each package without a floor and for each
-// import that does not point down, in order. imports maps each package of the
-// module, relative to it, to those packages of the module that its non-test code
-// imports.
+// violations returns a sentence for each package without a floor and for each import that does not
+// point down, sorted. imports maps each package of the module to the packages of the module that
+// its non-test code imports. All of them are relative to the module.
 func violations(imports map[string][]string) []string {
 	var found []string
 	report := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	for from, targets := range imports {
 		if isTestOnly(from) {
-			continue // may look at any floor, because nothing stands on it
+			continue // a test package may look at any floor, because nothing stands on it
 		}
 		floor, known := floorOf(from)
 		if !known {
@@ -81,11 +80,11 @@ func violations(imports map[string][]string) []string {
 			below, known := floorOf(to)
 			switch {
 			case isTestOnly(to) && isTester(from):
-				// It starts and breaks servers, as tests do.
+				// A tester starts and breaks servers, as tests do.
 			case isTestOnly(to):
 				report("%s imports %s, which is for tests only", from, to)
 			case !known:
-				// Reported where to itself is looked at.
+				// The loop reports that package in its own turn.
 			case isProgram(from) && isProgram(to):
 				// Examples may share their helpers.
 			case below > floor:
@@ -149,7 +148,7 @@ func relative(path string) (rel string, ours bool) {
 	return strings.CutPrefix(path, module+"/")
 }
 
-// A check that never fails proves nothing, so here it is given what it is for.
+// A check that never fails proves nothing, so this test gives the check what it must find.
 func TestTheCheckFindsWhatItIsFor(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable()     // go-redis tells of every connection that a test refuses
-	redistest.Together(3) // those that wait for failovers, outages and expiries
+	logging.Disable()     // go-redis logs every connection that a test refuses
+	redistest.Together(3) // tests that wait for failovers, outages and expiries
 	redistest.Main(m, faultChildren...)
 }

@@ -1,7 +1,7 @@
 //go:build !race
 
-// What a lock costs in memory: locked and released, and while it is held. The race
-// detector keeps books of its own, which would count.
+// The tests measure what a lock costs in memory, when it is locked and released and while it is
+// held. The race detector keeps books of its own, which would count.
 
 package holdfast_test
 
@@ -19,17 +19,16 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// pairAllocations is the most allocations that locking and releasing an uncontended
-// Mutex may make, go-redis's own included. Allocations are exact where times are not, so
-// this is where it shows that the path of every lock has grown. Lower it when they become
-// fewer.
+// pairAllocations is the most allocations that locking and releasing an uncontended Mutex may make,
+// including go-redis's own. Allocations are exact where times are not, so they show that the path
+// of every lock has grown. Lower the number when the allocations become fewer.
 const pairAllocations = 8
 
-// heldBytes is the most heap that a held renewed lock may take before Context is
-// called: its name, the Mutex, the Lease and all that renews it.
+// heldBytes is the most heap that a held renewed lock may take before Context is called: its name,
+// the Mutex, the Lease and everything that renews it.
 const heldBytes = 400
 
-// The uncontended pair makes no more allocations than it did.
+// Locking and releasing an uncontended Mutex makes no more allocations than it did.
 func TestMemory_UncontendedPair(t *testing.T) {
 	server := redistest.Server(t)
 	allocations := func(options ...holdfast.Option) float64 {
@@ -61,7 +60,7 @@ func TestMemory_HeldLocks(t *testing.T) {
 	const count = 20_000
 	client := holdfast.New(redistest.Server(t).Client(t))
 	defer client.Close()
-	lockMany(t, client, "first", make([]*lease.Lease, 64)) // connections, wheel, goroutines
+	lockMany(t, client, "first", make([]*lease.Lease, 64)) // starts connections, wheel, goroutines
 	leases := make([]*lease.Lease, count)
 
 	goroutines, before := runtime.NumGoroutine(), heapInUse()
@@ -72,13 +71,13 @@ func TestMemory_HeldLocks(t *testing.T) {
 	if perLease > heldBytes {
 		t.Errorf("%.0f B a lease, want at most %d", perLease, heldBytes)
 	}
-	if more > 8 { // such as those that renew, of which there is one per server
+	if more > 8 { // such as the goroutines that renew, of which there is one per server
 		t.Errorf("%d goroutines more, for %d leases", more, count)
 	}
 	runtime.KeepAlive(leases)
 }
 
-// lockMany locks a name that begins so for each place in leases.
+// lockMany locks a name with that prefix for each element of leases.
 func lockMany(t *testing.T, client *holdfast.Client, prefix string, leases []*lease.Lease) {
 	t.Helper()
 	const workers = 64
@@ -101,7 +100,7 @@ func lockMany(t *testing.T, client *holdfast.Client, prefix string, leases []*le
 // heapInUse returns how many bytes on the heap are in use.
 func heapInUse() uint64 {
 	runtime.GC()
-	runtime.GC() // what sync.Pools hold goes with the second
+	runtime.GC() // the second frees what sync.Pools hold
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc

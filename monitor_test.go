@@ -1,4 +1,4 @@
-// What the Monitor reports, and how often.
+// The tests show what the Monitor reports, and how often.
 
 package holdfast_test
 
@@ -123,8 +123,8 @@ func longHeld(t *testing.T, reader *sdkmetric.ManualReader) (n int64) {
 	return n
 }
 
-// A lock that passes from one to the next is not held for long by anybody, in Java
-// neither.
+// A lock passes from one holder to the next, and no holder has it for long. The Monitor reports
+// none of them, and no Java holder either.
 func TestMonitorTellsHoldsApart(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 		m := monitor(t, c, 12*time.Second, 5*time.Second)
@@ -144,8 +144,8 @@ func TestMonitorTellsHoldsApart(t *testing.T) {
 	})
 }
 
-// Of permits the one that has been seen for longest is told: renewed ones too, and those of
-// Java, but none that is given back in time.
+// Of several permits the Monitor reports the permit that it has seen for longest. That may be a
+// renewed permit or a permit of Java, but no permit that is given back in time.
 func TestMonitorPermits(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 		permits := c.PermitSemaphore("p")
@@ -184,8 +184,8 @@ func TestMonitorPermits(t *testing.T) {
 	})
 }
 
-// Of readers the one that has been seen for longest is told; a writer's age is
-// known.
+// Of several readers the Monitor reports the reader that it has seen for longest. Of a writer it
+// knows the age.
 func TestMonitorReadWriteLock(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		rw := c.RWMutex("rw")
@@ -217,7 +217,7 @@ func TestMonitorReadWriteLock(t *testing.T) {
 	})
 }
 
-// What could not be looked at for a while is not forgotten.
+// The Monitor does not forget a hold that it could not look at for a while.
 func TestMonitorGoesOnAfterAnOutage(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
@@ -269,8 +269,8 @@ func TestMonitorOnRealServers(t *testing.T) {
 	})
 }
 
-// monitorReal has locks of each side held on every master, and waits until each has
-// been reported twice.
+// monitorReal lets Go and Java hold ten locks each, spread over the masters, and waits until the
+// Monitor has reported each lock twice.
 func monitorReal(t *testing.T, rdb, admin redis.UniversalClient) {
 	c := openClient(t, rdb)
 	ctx, cancel := context.WithCancel(generous(t))

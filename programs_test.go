@@ -1,6 +1,6 @@
-// Random programs: one process uses locks of several kinds in any order, its wire loses,
-// delays and repeats what it likes, Redis forgets, and its clock is set. Whatever comes of
-// it, what was promised to a lease is kept:
+// Random programs check that every lease keeps its promises. In a program one process uses locks of
+// several kinds in any order, its wire loses, delays and repeats what it likes, Redis forgets
+// locks, and Redis's clock is set:
 // go test -run TestRandomPrograms -rapid.checks=10000 .
 
 package holdfast_test
@@ -26,23 +26,23 @@ import (
 )
 
 const (
-	// afterEffect is for how long a fault may be felt when it is over: a reply that never
-	// comes is given up after the client's read timeout of 3 s, and what was sent meanwhile
-	// on the same connection as well.
+	// afterEffect is how long a fault may be felt after it is over. If a reply never comes, the
+	// client gives it up after its read timeout of 3 s, together with everything that it sent
+	// meanwhile on the same connection.
 	afterEffect = 8 * time.Second
-	// programMargin is more than the share by which any of the leases here ends earlier
-	// in this process than in Redis.
+	// programMargin is longer than the margin of any lease here, which is the time by which the
+	// lease ends earlier in this process than in Redis.
 	programMargin = 500 * time.Millisecond
-	// latest is how late a request or a reply may be. A renewal that runs so much later than
-	// it was sent has its lease end so much earlier here, until the next.
+	// latest is how late a request or a reply may be at the most. If a renewal runs late, its lease
+	// ends that much earlier here, until the next renewal.
 	latest = 2500 * time.Millisecond
 )
 
-// programLock is what programs lock.
+// programLock is a lock that programs use.
 type programLock struct {
 	name   string
 	of     func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
-	shared bool // with others that are
+	shared bool // other shared holds may stand beside its hold
 }
 
 // newProgramLocks returns some locks that no program has used.
@@ -63,7 +63,7 @@ func newProgramLocks(n int) []programLock {
 	}
 }
 
-// program is one under way.
+// program is one random program under way.
 type program struct {
 	w     *world
 	locks []programLock
@@ -76,14 +76,14 @@ type program struct {
 	short   term
 	long    term
 	margin  time.Duration
-	spoilt  map[string]time.Duration // when Redis lost a lock, by name
+	spoilt  map[string]time.Duration // by name: when Redis lost the lock
 	born    time.Duration
 	looked  time.Duration // the last check
 	tokens  map[string]int64
-	since   map[holdfast.Owner]time.Duration // when the first lease of a hold was asked for
+	since   map[holdfast.Owner]time.Duration // when the program asked for the first lease of a hold
 
 	mu     sync.Mutex
-	faulty time.Duration // until when something was wrong with the wire, or with Redis
+	faulty time.Duration // until then something was wrong with the wire, or with Redis
 	story  []string
 }
 
@@ -93,23 +93,23 @@ type term struct {
 	renewed bool
 }
 
-// promised is a lease and what is due to it.
+// promised is a lease and what the lease promises.
 type promised struct {
 	*holdfast.Lease
 	lock    int
 	renewed time.Duration // its length if it is renewed
-	sure    time.Duration // until then it lasts, whatever the wire does
+	sure    time.Duration // the lease lasts until then, whatever the wire does
 }
 
-// call is one on a goroutine of its own.
+// call is a call on a goroutine of its own.
 type call struct {
 	what   string
 	began  time.Duration
-	token  int64 // what the lock had given when it began
+	token  int64 // the greatest token that the lock had given when the call began
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	lease *promised // of a Lock: what it is when granted
+	lease *promised // of a Lock: the lease that the call was granted
 	err   error
 	then  func()
 }
@@ -130,8 +130,8 @@ func TestRandomPrograms(t *testing.T) {
 	})
 }
 
-// drawShape draws what the program is like as a whole: the fewer the things it does, the
-// deeper it goes into each.
+// drawShape draws the shape of the whole program. With fewer things to do a program goes deeper
+// into each.
 func (g *program) drawShape(rt *rapid.T) {
 	g.locks = g.locks[:rapid.IntRange(1, len(g.locks)).Draw(rt, "locks")]
 	if rapid.Bool().Draw(rt, "the last first") {
@@ -144,7 +144,7 @@ func (g *program) drawShape(rt *rapid.T) {
 	g.short, g.long = drawTerm(rt, "short"), drawTerm(rt, "long")
 }
 
-// drawTerm draws a lease, and whether it is renewed.
+// drawTerm draws the length of a lease, and whether the lease is renewed.
 func drawTerm(rt *rapid.T, label string) term {
 	return term{
 		rapid.SampledFrom([]time.Duration{time.Second, 3 * time.Second, 30 * time.Second}).Draw(rt, label),
@@ -152,7 +152,7 @@ func drawTerm(rt *rapid.T, label string) term {
 	}
 }
 
-// actions draws which there are besides those that no program does without.
+// actions draws the program's actions: a few that every program has, and some of the others.
 func (g *program) actions(rt *rapid.T) map[string]func(*rapid.T) {
 	all := map[string]func(*rapid.T){
 		"extend": g.extend, "cancel": g.cancel, "fault": g.fault, "lose": g.lose,
@@ -185,7 +185,7 @@ func (g *program) fatal(rt *rapid.T, format string, args ...any) {
 	rt.Fatalf("%s", strings.Join(g.story, "\n"))
 }
 
-// option draws how something is held: in one of two ways.
+// option draws how a lock is held: in one of the program's two ways.
 func (g *program) option(rt *rapid.T) (holdfast.LeaseOption, term) {
 	how := g.short
 	if rapid.Bool().Draw(rt, "the long way") {
@@ -197,7 +197,7 @@ func (g *program) option(rt *rapid.T) (holdfast.LeaseOption, term) {
 	return holdfast.Fixed(how.length), how
 }
 
-// drawLock draws a lock, mostly the first, so that there are those who wait.
+// drawLock draws a lock, mostly the first, so that there are waiters.
 func (g *program) drawLock(rt *rapid.T) int {
 	return max(0, rapid.IntRange(-4, len(g.locks)-1).Draw(rt, "lock"))
 }
@@ -225,7 +225,7 @@ func (g *program) nested(rt *rapid.T) {
 	g.acquire(rt, outer.lock, outer.Context(context.Background()))
 }
 
-// exchange goes on with another lease of the hold.
+// exchange takes another lease of a hold and gives the first lease back.
 func (g *program) exchange(rt *rapid.T) {
 	outer := g.any(rt)
 	g.acquire(rt, outer.lock, outer.Context(context.Background()))
@@ -294,7 +294,7 @@ func (g *program) cancel(rt *rapid.T) {
 	synctest.Wait()
 }
 
-// fault has one of the next scripts, or of the next renewals, meet a fault.
+// fault lets one of the next scripts, or one of the next renewals, meet a fault.
 func (g *program) fault(rt *rapid.T) {
 	late := rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 900 * time.Millisecond, latest}).Draw(rt, "late")
 	held := make(chan struct{})
@@ -319,21 +319,21 @@ func (g *program) fault(rt *rapid.T) {
 	})
 }
 
-// disturb notes that the wire, or Redis, does not do what it should for d.
+// disturb notes that something is wrong with the wire, or with Redis, for d.
 func (g *program) disturb(d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.faulty = max(g.faulty, g.w.now()+d)
 }
 
-// calmSince returns when a disturbance was last felt.
+// calmSince returns when the last disturbance stops being felt.
 func (g *program) calmSince() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.faulty + afterEffect
 }
 
-// lose has Redis forget a lock.
+// lose lets Redis forget a lock.
 func (g *program) lose(rt *rapid.T) {
 	name := rapid.SampledFrom(g.locks).Draw(rt, "lost").name
 	g.note("redis loses %s", name)
@@ -341,7 +341,7 @@ func (g *program) lose(rt *rapid.T) {
 	g.spoilt[name] = g.w.now()
 }
 
-// rivals has another process try to have a lock, and keep it for a moment.
+// rivals lets another process try to take a lock, and keep it for a moment.
 func (g *program) rivals(rt *rapid.T) {
 	i := g.drawLock(rt)
 	lock := g.locks[i]
@@ -362,11 +362,11 @@ func (g *program) rivals(rt *rapid.T) {
 	}
 }
 
-// token fails the program if a grant's token is less than what had been given before it
-// was asked for.
+// token fails the program if a grant's token is less than before. before is the greatest token that
+// the lock had given when the program asked for the grant.
 func (g *program) token(rt *rapid.T, name string, l *holdfast.Lease, before int64) {
 	if l.Token() == 0 {
-		return // a reader's
+		return // a reader has no token
 	}
 	if l.Token() < before {
 		g.fatal(rt, "%s: token %d after %d", name, l.Token(), before)
@@ -375,9 +375,10 @@ func (g *program) token(rt *rapid.T, name string, l *holdfast.Lease, before int6
 	g.tokens[name] = max(g.tokens[name], l.Token())
 }
 
-// step sets the server's clock ahead for a moment: leases that Redis ends too early are
-// lost for a reason. It is not set back: miniredis keeps times to live, where Redis keeps
-// instants, so that what is given an end meanwhile would stand for an hour.
+// step sets the server's clock ahead for a moment, so that Redis ends leases too early: these
+// leases are lost for a reason. step never sets the clock behind the true time. miniredis keeps
+// times to live, where Redis keeps instants, so a key that got its end meanwhile would stand for an
+// hour.
 func (g *program) step(rt *rapid.T) {
 	by := rapid.SampledFrom([]time.Duration{5 * time.Second, time.Hour}).Draw(rt, "step")
 	g.note("the server's clock steps by %v", by)
@@ -385,7 +386,7 @@ func (g *program) step(rt *rapid.T) {
 	time.Sleep(time.Duration(rapid.IntRange(1, 2000).Draw(rt, "for")) * time.Millisecond)
 	g.note("and back")
 	g.w.mini.SetTime(time.Time{})
-	g.w.mini.ClockTTL(true) // or it takes the time since the year 1 to have passed
+	g.w.mini.ClockTTL(true) // else miniredis takes the time since the year 1 to have passed
 	g.disturb(0)
 	for _, lock := range g.locks {
 		g.spoilt[lock.name] = g.w.now()
@@ -399,7 +400,7 @@ func (g *program) time(rt *rapid.T) {
 	}
 }
 
-// rest lets a wire without faults be for long.
+// rest leaves the wire without faults for a long time.
 func (g *program) rest(rt *rapid.T) {
 	g.p.each(nil)
 	for range rapid.IntRange(1, 6).Draw(rt, "rest") {
@@ -409,8 +410,8 @@ func (g *program) rest(rt *rapid.T) {
 	}
 }
 
-// check takes in what has come of calls, and compares what is due to each lease with
-// what it says.
+// check collects the results of calls, and compares what each lease promises with what the lease
+// says.
 func (g *program) check(rt *rapid.T) {
 	synctest.Wait()
 	g.pending = slices.DeleteFunc(g.pending, func(c *call) bool {
@@ -434,7 +435,7 @@ func (g *program) check(rt *rapid.T) {
 	g.looked = g.w.now()
 }
 
-// settle takes in the outcome of a call.
+// settle collects the result of a call.
 func (g *program) settle(rt *rapid.T, c *call) {
 	c.cancel()
 	g.note("%s, begun at %v: %v", c.what, c.began-g.born, c.err)
@@ -445,7 +446,7 @@ func (g *program) settle(rt *rapid.T, c *call) {
 			g.since[c.lease.Owner()] = c.began
 		}
 		if g.spoiltSince(c.lease) {
-			c.token = 0 // passed on by a holder that Redis has forgotten, and that has not been told
+			c.token = 0 // passed on by a holder that has not been told yet that Redis forgot it
 		}
 		g.token(rt, g.locks[c.lease.lock].name, c.lease.Lease, c.token)
 	case c.err == nil && c.then != nil:
@@ -458,13 +459,13 @@ func (g *program) settle(rt *rapid.T, c *call) {
 	}
 }
 
-// spoiltSince reports whether Redis has lost the lock since the hold was asked for.
+// spoiltSince reports whether Redis has lost the lock since the program asked for the hold.
 func (g *program) spoiltSince(h *promised) bool {
 	at, ok := g.spoilt[g.locks[h.lock].name]
 	return ok && at >= g.since[h.Owner()]
 }
 
-// explain fails the program if a lease has ended that was to last.
+// explain fails the program if a lease has ended before the time that it promised.
 func (g *program) explain(rt *rapid.T, h *promised) {
 	name := g.locks[h.lock].name
 	switch {
@@ -476,7 +477,8 @@ func (g *program) explain(rt *rapid.T, h *promised) {
 	}
 }
 
-// outlasts fails the program if a lease believes in itself for longer than Redis does.
+// outlasts fails the program if a lease lasts for longer than Redis keeps the lock, or for less
+// than it promised.
 func (g *program) outlasts(rt *rapid.T, h *promised) {
 	name := g.locks[h.lock].name
 	if g.spoiltSince(h) {
@@ -490,7 +492,7 @@ func (g *program) outlasts(rt *rapid.T, h *promised) {
 	}
 }
 
-// over ends the program: calls end, leases are released, and nothing is left.
+// over ends the program: all calls end, all leases are released, and nothing is left in Redis.
 func (g *program) over(rt *rapid.T) {
 	g.p.each(nil)
 	for _, c := range g.pending {

@@ -1,4 +1,4 @@
-// Random histories of the mutex beside a plain model of it:
+// The tests compare random histories of the mutex with a plain model of it:
 // go test -run TestMutex_Histories -rapid.checks=100000 .
 
 package holdfast_test
@@ -16,15 +16,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/rapidtest"
 )
 
-// The leases of the histories. Time passes in steps that never end within the
-// margin by which a lease ends earlier here than in Redis.
+// historyFixed and historyRenewed are the lengths of the leases. Time passes in steps of
+// historyStep, which never end within the margin by which a lease ends earlier here than in Redis.
 const (
 	historyFixed   = 5 * time.Second
 	historyRenewed = 3 * time.Second
 	historyStep    = 700 * time.Millisecond
 )
 
-// mutexHistory is the mutex as it should be: who has which leases on it.
+// mutexHistory models the mutex as it should be: which process holds it, and with which leases.
 type mutexHistory struct {
 	w         *world
 	processes []*process
@@ -32,8 +32,8 @@ type mutexHistory struct {
 	of     int // the process that holds it
 	leases []modelLease
 	ended  []*holdfast.Lease // in whatever way
-	until  time.Duration     // the key may stand until then without a lease on it
-	tokens int64             // the last one
+	until  time.Duration     // until then the key may stand without a lease on it
+	tokens int64             // the last token
 }
 
 type modelLease struct {
@@ -64,7 +64,7 @@ func TestMutex_Histories(t *testing.T) {
 	})
 }
 
-// option draws how the mutex is to be locked.
+// option draws how the program locks the mutex.
 func (h *mutexHistory) option(rt *rapid.T) (holdfast.LeaseOption, time.Duration) {
 	if rapid.Bool().Draw(rt, "fixed") {
 		return holdfast.Fixed(historyFixed), h.w.now() + historyFixed
@@ -123,8 +123,8 @@ func (h *mutexHistory) release(rt *rapid.T) {
 	h.ended = append(h.ended, l.Lease)
 }
 
-// again releases what has ended. Only what its own end has left in Redis may go with
-// that.
+// again releases a lease that has ended. This release may remove only what the lease's own end has
+// left in Redis.
 func (h *mutexHistory) again(rt *rapid.T) {
 	if len(h.ended) == 0 {
 		rt.Skip()
@@ -134,7 +134,7 @@ func (h *mutexHistory) again(rt *rapid.T) {
 	if err := l.Release(h.w.t.Context()); err == nil {
 		rt.Fatal("released twice")
 	}
-	synctest.Wait() // it is given up behind our back
+	synctest.Wait() // the client settles in the background
 	switch after := h.w.mini.Snapshot(); {
 	case after == before:
 	case left && !h.w.mini.Exists(name):
@@ -144,7 +144,7 @@ func (h *mutexHistory) again(rt *rapid.T) {
 	}
 }
 
-// passOn hands the hold to another process.
+// passOn moves the hold to another process.
 func (h *mutexHistory) passOn(rt *rapid.T) {
 	l := h.leases[h.any(rt)]
 	owner, err := l.Detach(h.w.t.Context())
@@ -169,7 +169,7 @@ func (h *mutexHistory) passOn(rt *rapid.T) {
 	h.of, h.leases = i, []modelLease{{attached, 0}}
 }
 
-// force takes the lock from its holder, by the holder's own Client.
+// force takes the lock from its holder, through the holder's own Client.
 func (h *mutexHistory) force(rt *rapid.T) {
 	i := h.any(rt)
 	did, err := h.processes[h.of].mutex.ForceRelease(h.w.t.Context())
@@ -180,8 +180,8 @@ func (h *mutexHistory) force(rt *rapid.T) {
 	h.until = 0
 }
 
-// delete has Redis lose the lock: the holder is told by its next renewal, or when
-// its lease is over.
+// delete lets Redis lose the lock. The holder learns of that from its next renewal, or when its
+// lease is over.
 func (h *mutexHistory) delete(rt *rapid.T) {
 	l := h.leases[h.any(rt)]
 	h.w.mini.Del(name)
@@ -190,7 +190,7 @@ func (h *mutexHistory) delete(rt *rapid.T) {
 	h.until = 0
 }
 
-// lost takes the hold away in the model.
+// lost removes the hold from the model.
 func (h *mutexHistory) lost(rt *rapid.T, l modelLease) {
 	if l.Err() == nil {
 		rt.Fatal("the lease outlives its loss")
@@ -201,8 +201,8 @@ func (h *mutexHistory) lost(rt *rapid.T, l modelLease) {
 	h.leases = nil
 }
 
-// pass has time go by. Fixed leases run out one by one; with the last of them the
-// hold ends, and the key at most a lease later.
+// pass lets time go by. Fixed leases run out one by one. The hold ends with the last of them, and
+// the key ends at most a lease later.
 func (h *mutexHistory) pass(d time.Duration) {
 	h.w.at(h.w.now() + d)
 	ran := h.held()

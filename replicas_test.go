@@ -1,4 +1,4 @@
-// The replicated tier, on a real master with a real replica.
+// The replicated tier keeps its promises on a real master with a real replica.
 
 package holdfast_test
 
@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
-// withReplica starts a master and its replica, in sync.
+// withReplica starts a master and its replica, and waits until they are in sync.
 func withReplica(t testing.TB) (master, replica *redistest.Proc) {
 	t.Helper()
 	master = redistest.Server(t, "--repl-diskless-sync-delay", "0")
@@ -30,8 +30,8 @@ func withReplica(t testing.TB) (master, replica *redistest.Proc) {
 	return master, replica
 }
 
-// cut ends replication. (A frozen replica would find what it missed in its
-// socket.)
+// cut ends replication. It is not enough to freeze the replica: a frozen replica would later find
+// what it missed in its socket.
 func cut(t testing.TB, replica *redistest.Proc) {
 	t.Helper()
 	if err := replica.Admin().Do(t.Context(), "replicaof", "127.0.0.1", "1").Err(); err != nil {
@@ -52,8 +52,8 @@ func mend(t testing.TB, master, replica *redistest.Proc) {
 	inSync(t, master, 1)
 }
 
-// inSync waits until so many replicas have acknowledged what is written now. That one
-// is online says less: it hears nothing until it has first reported, up to a second later.
+// inSync waits until so many replicas have acknowledged what is written now. An online replica is
+// not enough: it hears nothing until it has first reported, up to a second later.
 func inSync(t testing.TB, master *redistest.Proc, replicas int) {
 	t.Helper()
 	c := master.Admin().Conn() // WAIT is about what its own connection has written
@@ -100,8 +100,9 @@ func TestReplicas_NotReplicated(t *testing.T) {
 	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
 	defer client.Close()
 	ctx := t.Context()
-	// Found out before the cut: the same Client goes on without a replica, which has
-	// half a second to acknowledge: little where many tests run.
+	// The Client is granted a lock with the replica before the cut, and goes on without the replica
+	// afterwards. The replica has half a second to acknowledge, which is little where many tests
+	// run.
 	redistest.Eventually(t, 10*time.Second, "granted with the replica", func() error {
 		return holdfast.Do(ctx, client.Mutex("before"), func(context.Context) error { return nil })
 	})
@@ -151,7 +152,8 @@ func TestReplicas_ARenewalThatIsNotReplicatedDoesNotCount(t *testing.T) {
 	p.within(t, "the telling, after its deadline,", deadline, 500*time.Millisecond)
 }
 
-// A master that has granted fails before its replica has the grant.
+// A master grants a lock and fails before its replica has the grant. The replica grants the lock
+// again, and the resource refuses the first holder's writes.
 func TestFailover_WithoutATierTheFenceRefuses(t *testing.T) {
 	t.Parallel()
 	a, b, resource := failover(t)
@@ -188,14 +190,14 @@ func TestFailover_WithReplicasTheGrantIsRefused(t *testing.T) {
 	}
 }
 
-// A holds a majority of three independent servers, one of which fails over to a
-// replica that does not know of it.
+// A holds a majority of three independent servers. One of the servers fails over to a replica that
+// does not know of A's hold. B is refused until A releases.
 func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 	t.Parallel()
 	master, replica := withReplica(t)
 	others := []*redistest.Proc{redistest.Server(t), redistest.Server(t)}
 	a := quorumOf(t, append(others, master))
-	if l, err := a.Lock(t.Context()); err != nil { // its markers are written, on the replica too
+	if l, err := a.Lock(t.Context()); err != nil { // writes its markers, on the replica too
 		t.Fatal(err)
 	} else if err := l.Release(t.Context()); err != nil {
 		t.Fatal(err)
@@ -231,7 +233,7 @@ func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 	}
 }
 
-// quorumOf is the lock "m" on these servers, as one process has it.
+// quorumOf returns the lock "m" on these servers, as one process uses it.
 func quorumOf(t testing.TB, servers []*redistest.Proc, options ...holdfast.Option) *multilock.Quorum {
 	t.Helper()
 	return holdfast.NewQuorum("m", clientsOf(t, servers, options...), holdfast.Renewed(3*time.Second))
@@ -258,8 +260,8 @@ func mirrored(t testing.TB, n int) (masters, replicas []*redistest.Proc) {
 	return masters, replicas
 }
 
-// freeOn fails the test unless "m" is free on all of them within a second, and what this
-// process was starved of.
+// freeOn fails the test unless "m" is free on all masters within a second, plus the time for which
+// this process was starved.
 func freeOn(t testing.TB, masters []*redistest.Proc) {
 	t.Helper()
 	p, asked := feelPulse(t), time.Now()
@@ -267,7 +269,7 @@ func freeOn(t testing.TB, masters []*redistest.Proc) {
 	redistest.Eventually(t, 30*time.Second, "what was taken is free", func() error { return heldOn(t, masters) })
 }
 
-// heldOn returns an error if "m" is held on one of them.
+// heldOn returns an error if "m" is held on one of the masters.
 func heldOn(t testing.TB, masters []*redistest.Proc) error {
 	for i, m := range masters {
 		if n, err := m.Admin().Exists(t.Context(), "m").Result(); n != 0 || err != nil {
@@ -277,8 +279,8 @@ func heldOn(t testing.TB, masters []*redistest.Proc) error {
 	return nil
 }
 
-// All of two, one of which has lost its replica, are not granted; and a hold on
-// both is lost with the replica of one.
+// A MultiLock on two masters is not granted if one of them has lost its replica. A hold on both is
+// lost when one of them loses its replica.
 func TestReplicas_MultiLock(t *testing.T) {
 	t.Parallel()
 	redistest.Undisturbed(t, 500*time.Millisecond, func(t testing.TB) {
@@ -302,7 +304,8 @@ func TestReplicas_MultiLock(t *testing.T) {
 		if err := held.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
 			t.Errorf("Release: %v", err)
 		}
-		// Renewals that too few replicas had have kept the key on the second master.
+		// Renewals have kept the key on the second master, though too few replicas acknowledged
+		// them.
 		redistest.Eventually(t, 30*time.Second, "what was lost is over", func() error { return heldOn(t, masters) })
 		for what, lock := range map[string]func(context.Context) (*multilock.Lease, error){"Lock": both.Lock, "TryLock": both.TryLock} {
 			if _, err := lock(t.Context()); !errors.Is(err, holdfast.ErrNotReplicated) {
@@ -313,7 +316,7 @@ func TestReplicas_MultiLock(t *testing.T) {
 	})
 }
 
-// A server whose grant no replica has is one that has not granted.
+// In a quorum, a server's grant does not count if no replica has it.
 func TestReplicas_Quorum(t *testing.T) {
 	t.Parallel()
 	redistest.Undisturbed(t, 500*time.Millisecond, func(t testing.TB) {
@@ -358,8 +361,7 @@ func TestReplicas_Quorum(t *testing.T) {
 	})
 }
 
-// fenced is a resource that takes no write with a token less than the greatest
-// it has seen.
+// fenced is a resource that refuses a write with a token less than the greatest token it has seen.
 type fenced struct {
 	t               *testing.T
 	master, replica *redistest.Proc
@@ -374,8 +376,7 @@ func (f *fenced) accepts(token int64) bool {
 	return true
 }
 
-// write takes the lock and writes under it. It does not release: its work goes
-// on.
+// write takes the lock and writes under it. It does not release the lock: its work goes on.
 func (f *fenced) write(client *holdfast.Client) (token int64, err error) {
 	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
 	defer cancel()
@@ -389,8 +390,8 @@ func (f *fenced) write(client *holdfast.Client) (token int64, err error) {
 	return l.Token(), nil
 }
 
-// failover returns a Client of the master, one of the replica, and what they
-// write to, with replication cut.
+// failover returns a Client of the master, a Client of the replica, and the resource that both
+// write to. Replication is cut.
 func failover(t *testing.T, options ...holdfast.Option) (a, b *holdfast.Client, resource *fenced) {
 	master, replica := withReplica(t)
 	a, b = holdfast.New(master.Client(t), options...), holdfast.New(replica.Client(t), options...)
@@ -399,7 +400,7 @@ func failover(t *testing.T, options ...holdfast.Option) (a, b *holdfast.Client, 
 	return a, b, &fenced{t: t, master: master, replica: replica}
 }
 
-// promote kills the master and makes the replica one.
+// promote kills the master and makes the replica a master.
 func promote(t *testing.T, master, replica *redistest.Proc) {
 	t.Helper()
 	master.Kill()
@@ -408,8 +409,8 @@ func promote(t *testing.T, master, replica *redistest.Proc) {
 	})
 }
 
-// The master's word alone does not do either where the replicas' silence is
-// answered in time, by WAIT, and not by the end of the try.
+// The master's word alone is not enough either if WAIT reports the replicas' silence in time,
+// before the try ends.
 func TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
 	t.Parallel()
 	master, replica := withReplica(t)
@@ -425,7 +426,7 @@ func TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
 	})
 	p := feelPulse(t)
 	replica.Freeze()
-	deadline := l.Deadline().Add(length / 2) // at the most one renewal was under way
+	deadline := l.Deadline().Add(length / 2) // at most one renewal was under way
 	select {
 	case <-l.Done():
 	case <-time.After(10 * length):

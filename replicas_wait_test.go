@@ -1,5 +1,5 @@
-// WAIT tells of the connection that it is sent on. That of a grant must be sent on
-// the grant's own connection, and after a request of its own that has written.
+// WAIT reports about the connection that it is sent on, so the WAIT of a grant must be sent on the
+// grant's own connection, after a request of its own that has written.
 
 package holdfast_test
 
@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// wire is what passed a proxy, in the order in which it came.
+// wireLog records the commands that passed a proxy, in the order in which they came.
 type wireLog struct {
 	mu       sync.Mutex
 	commands []wireCommand
@@ -27,13 +27,13 @@ type wireLog struct {
 
 type wireCommand struct {
 	redistest.Command
-	whole bool // it and its reply passed
+	whole bool // the command and its reply passed
 }
 
 func (c wireCommand) isScript() bool { return c.Name == "EVALSHA" || c.Name == "EVAL" }
 
-// note is a proxy's rule: about one command in some ninety is lost, with its
-// connection, after it was executed or before.
+// note is a proxy's rule. About one command in ninety is lost, with its connection, before or after
+// Redis has executed it.
 func (w *wireLog) note(c redistest.Command) redistest.Fault {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *wireLog) note(c redistest.Command) redistest.Fault {
 	case script && n%89 == 0:
 		fault = redistest.CloseAfterExec
 	case c.Name == "WAIT" && n%97 == 0:
-		fault = redistest.DropBefore // the grant's reply is heard, that of its WAIT is not
+		fault = redistest.DropBefore // the grant's reply is heard, the reply of its WAIT is not
 	case c.Name == "WAIT" && n%101 == 0:
 		fault = redistest.CloseAfterExec
 	}
@@ -57,8 +57,8 @@ func (w *wireLog) len() int {
 	return len(w.commands)
 }
 
-// waited reports whether, among the first n commands, that owner's request was
-// followed by a WAIT on its own connection, both with their replies.
+// waited reports whether, among the first n commands, a WAIT followed that owner's request on the
+// same connection, and both got their replies.
 func (w *wireLog) waited(owner string, n int) bool {
 	asked := make(map[int64]bool) // by connection
 	for _, c := range w.commands[:n] {
@@ -73,8 +73,8 @@ func (w *wireLog) waited(owner string, n int) bool {
 	return false
 }
 
-// Many lock at once, on connections that break all the time. Whatever a grant's
-// request and its WAIT were sent on, it was one connection.
+// Many goroutines lock at once, on connections that break all the time. Each grant's request and
+// its WAIT are sent on one connection.
 func TestInterleaving_WaitOnTheConnectionOfItsGrant(t *testing.T) {
 	t.Parallel()
 	master, _ := withReplica(t)
@@ -87,7 +87,7 @@ func TestInterleaving_WaitOnTheConnectionOfItsGrant(t *testing.T) {
 	rounds := redistest.Count(t, 400)
 	var (
 		mu      sync.Mutex
-		granted = make(map[string]int) // owner to how much had passed when Lock returned
+		granted = make(map[string]int) // owner to how many commands had passed when Lock returned
 		running sync.WaitGroup
 	)
 	for i := range workers {
@@ -133,10 +133,10 @@ func TestInterleaving_WaitOnTheConnectionOfItsGrant(t *testing.T) {
 	figure(t, "%d grants over connections that broke %d times: each WAIT on its grant's own", len(granted), proxy.Injected())
 }
 
-// An answer of "yours" that has written nothing makes the WAIT after it answer at
-// once, whatever the replicas have: a server counts from the last write of the
-// connection, which after a break is a new one. So a request that finds itself
-// executed, with time to live enough, writes all the same; and so does a renewal.
+// If a script answers "yours" and has written nothing, the WAIT after it answers at once, whatever
+// the replicas have. A server counts from the last write of the connection, and after a break the
+// connection is a new one. So a request that finds itself executed writes all the same, even if
+// there is enough time to live. A renewal does the same.
 func TestInterleaving_WaitAfterARepeatedRequest(t *testing.T) {
 	t.Parallel()
 	server := redistest.Server(t)
@@ -158,7 +158,7 @@ func TestInterleaving_WaitAfterARepeatedRequest(t *testing.T) {
 			m := locker(name)
 			giveBack(t, grab(t, m))
 
-			// The acquire: executed, its answer lost, and sent again.
+			// The acquire is executed, its reply is lost, and the client sends it again.
 			watch := &writes{rdb: onlooker, name: name}
 			proxy.OnCommand(watch.repeat)
 			l := grab(t, m)
@@ -170,7 +170,7 @@ func TestInterleaving_WaitAfterARepeatedRequest(t *testing.T) {
 				t.Error("the repeated acquire has written nothing")
 			}
 
-			// A renewal that finds a longer time to live.
+			// A renewal finds a longer time to live than its own.
 			watch = &writes{rdb: onlooker, name: name, seen: make(chan struct{})}
 			proxy.OnCommand(watch.renewal)
 			select {
@@ -179,8 +179,8 @@ func TestInterleaving_WaitAfterARepeatedRequest(t *testing.T) {
 				t.Fatal("no two renewals")
 			}
 			proxy.OnCommand(nil)
-			// On a machine with no processor to spare the second may be here before the
-			// first has run. Neither would write.
+			// On a machine with no processor to spare, the second renewal may be here before the
+			// first has run. With the defect neither of them would write.
 			redistest.Eventually(t, 10*time.Second, "a renewal has written something", func() error {
 				if watch.now(t) == watch.before {
 					return errors.New("nothing yet")
@@ -198,13 +198,13 @@ type writes struct {
 	name string
 	seen chan struct{} // closed when a second renewal has come
 
-	mu     sync.Mutex // guards what follows until the rule is taken off
-	runs   int        // of scripts
+	mu     sync.Mutex // guards the fields below until the rule is taken off
+	runs   int        // runs of scripts
 	before string
 }
 
-// repeat is a rule that loses the answer to the first request, and then lets the
-// thing live for longer before the second.
+// repeat is a rule that loses the reply to the first request. Before the second request it prolongs
+// everything that is held at the name.
 func (w *writes) repeat(c redistest.Command) redistest.Fault {
 	if c.Name != "EVALSHA" {
 		return redistest.Pass
@@ -220,7 +220,7 @@ func (w *writes) repeat(c redistest.Command) redistest.Fault {
 	return redistest.Pass
 }
 
-// renewal is a rule that looks at what is written before the first renewal.
+// renewal is a rule that notes how much the server has written before the first renewal.
 func (w *writes) renewal(c redistest.Command) redistest.Fault {
 	if c.Name != "EVALSHA" {
 		return redistest.Pass
@@ -237,7 +237,7 @@ func (w *writes) renewal(c redistest.Command) redistest.Fault {
 	return redistest.Pass
 }
 
-// prolong has everything that is held at the name live for a minute more.
+// prolong lets everything that is held at the name live for a minute more.
 func (w *writes) prolong() {
 	ctx := context.Background()
 	for _, key := range w.rdb.Keys(ctx, "*"+w.name+"*").Val() {
@@ -259,7 +259,7 @@ func (w *writes) count() string {
 	return count
 }
 
-// now is count, which must be there.
+// now returns the count, and fails the test if the server does not tell it.
 func (w *writes) now(t *testing.T) string {
 	t.Helper()
 	n := w.count()
@@ -269,20 +269,20 @@ func (w *writes) now(t *testing.T) string {
 	return n
 }
 
-// In a cluster each master has replicas of its own: what is locked on a shard whose
-// replica is silent is refused, and the others go on.
+// In a cluster each master has replicas of its own. While the replica of one shard is silent, locks
+// on that shard are refused, and locks on the other shards are granted.
 func TestReplicas_InACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3, 1, "--cluster-node-timeout", "60000")
 	client := openClient(t, cluster.Client(t), holdfast.WithReplicas(1))
-	byMaster := make(map[*redistest.Proc]string) // a name on each
+	byMaster := make(map[*redistest.Proc]string) // a name on each master
 	for i := 0; len(byMaster) < 3; i++ {
 		name := fmt.Sprint("m", i)
 		byMaster[cluster.MasterOf(name)] = name
 	}
 	work := func(context.Context) error { return nil }
 	for _, name := range byMaster {
-		// A replica that begins may not be in sync yet.
+		// A new replica may not be in sync yet.
 		redistest.Eventually(t, 20*time.Second, "granted with a replica", func() error {
 			return holdfast.Do(t.Context(), client.Mutex(name), work)
 		})

@@ -1,4 +1,4 @@
-// What is told in errors, logs, spans and metrics has no whole owner and no password.
+// Errors, logs, spans and metrics tell no whole owner and no password.
 
 package holdfast_test
 
@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// transcript is all that Clients have told.
+// transcript is everything that the Clients have told.
 type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -1,6 +1,6 @@
-// Random faults on random schedules, on virtual time: whatever the network does, two
-// never hold at once, tokens grow, and nothing is left; and where it does nothing,
-// nobody waits beside a free lock.
+// The simulation plays random faults on random schedules, on virtual time. Whatever the network
+// does, no two holders overlap, tokens grow, and nothing is left. While the network does nothing
+// wrong, no waiter waits beside a free lock:
 // go test -run TestSimulation -seeds 10000 .
 
 package holdfast_test
@@ -43,7 +43,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// simulated is a kind of lock that is simulated.
+// simulated is a kind of lock that the simulation can play with.
 type simulated struct {
 	name   string
 	locker func(p *process, o ...holdfast.LeaseOption) holdfast.Locker
@@ -60,8 +60,9 @@ var simulatedKinds = []simulated{
 		func(p *process, o ...holdfast.LeaseOption) holdfast.Locker { return p.RWMutex(name, o...).RLocker() }},
 }
 
-// simulation is one under way: some processes of some workers, who all want one lock. It
-// is played in scenes, each with a weather of its own, between which all is quiet.
+// simulation is one simulation under way: some processes with some workers each, and all workers
+// want one lock. The simulation plays in scenes. Each scene has a weather of its own, and all is
+// quiet between two scenes.
 type simulation struct {
 	*dice
 	t    *testing.T
@@ -71,41 +72,42 @@ type simulation struct {
 	mu     sync.Mutex
 	sky    weather
 	over   time.Duration // when the scene's workers stop
-	felt   time.Duration // until then something that was wrong with the network may be felt
+	felt   time.Duration // until then the process may feel a fault of the network
 	inside map[*holdfast.Lease]bool
-	writer *holdfast.Lease // the last that held the lock alone
-	freed  time.Duration   // when the last of them left, so that the lock was free
+	writer *holdfast.Lease // the last lease that held the lock alone
+	freed  time.Duration   // when the last holder left, so that the lock was free
 	grants int
 }
 
 // weather is what the network of a scene is like.
 type weather struct {
-	lag    time.Duration // a request, or a reply, takes at most so long
-	faults int           // one request in so many meets one; 0: none does
+	lag    time.Duration // the longest time that a request or a reply takes
+	faults int           // one request in so many meets a fault; 0: none does
 	slow   bool          // the faults are all delays
-	deaf   *process      // no answer reaches this process
-	pace   time.Duration // how long the lock is held, at the most, and left alone
-	wait   time.Duration // how long it is waited for, at the most
+	deaf   *process      // no reply of a script reaches this process
+	pace   time.Duration // the longest time for which a worker holds the lock, or leaves it alone
+	wait   time.Duration // the longest time for which a worker waits for the lock
 }
 
 const (
-	// afterStorm is for how long a fault may be felt when its request is not under way any
-	// more: what it may have left is cleaned up, at the latest when it cannot be executed.
+	// afterStorm is how long a fault may be felt after its request has ended. In that time the
+	// client cleans up what the request may have left, at the latest when the request cannot be
+	// executed any more.
 	afterStorm = 3 * time.Second
-	// unqueued is how long after such a fault the queue has nobody left who is not there.
+	// unqueued is how long after such a fault the queue may keep a place without a waiter.
 	unqueued = 1500 * time.Millisecond
-	// longestSimulated is the longest lease.
+	// longestSimulated is the length of the longest lease.
 	longestSimulated = 2 * time.Second
-	// silent is how long a connection may be in use that nothing comes on any more: a request
-	// is given up after the client's read timeout of 3 s, also one that was sent just
-	// before the connection was given up; a subscription is asked for a sign of life.
+	// silent is how long the client may use a connection on which nothing arrives any more. The
+	// client gives up a request after its read timeout of 3 s, even a request that it sent just
+	// before it gave up the connection. On a subscription the client asks for a sign of life.
 	silent = 12 * time.Second
-	// givenUp is how long a request may hold the lock that was still on its way when its
-	// caller left: for a second it may be executed, and then it is undone.
+	// givenUp is how long a request may hold the lock after its caller left while the request was
+	// on its way. For a second Redis may still execute the request, and then the client undoes it.
 	givenUp = 1100 * time.Millisecond
-	// promptly is how long a free lock may be waited for where nothing lags: Redisson's
-	// threads have 3 ms of it. Where something does, a hand-over may take as many lags more
-	// as requests and messages follow each other in it.
+	// promptly is how long a waiter may wait for a free lock while nothing lags. In 3 ms of that
+	// time the lock is left to Redisson's threads. While requests and messages lag, a hand-over may
+	// take as many lags more as requests and messages follow each other in it.
 	promptly, lagsOfAHandOver = 100 * time.Millisecond, 10
 )
 
@@ -129,15 +131,15 @@ func simulate(t *testing.T, w *world, seed uint64) {
 	}
 }
 
-// scene has all workers play for some time, and waits until what they have left behind is
-// cleaned up.
+// scene lets all workers play for some time, and waits until what they have left behind is cleaned
+// up.
 func (s *simulation) scene() {
 	sky := weather{
 		lag:  []time.Duration{0, 0, 3 * time.Millisecond, 50 * time.Millisecond}[s.intn(4)],
 		pace: []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 400 * time.Millisecond}[s.intn(3)],
 		wait: []time.Duration{200 * time.Millisecond, 3 * time.Second, time.Minute}[s.intn(3)],
 	}
-	if !s.one(3) { // else all is calm
+	if !s.one(3) { // else the network is calm
 		sky.faults, sky.slow = []int{3, 10, 30}[s.intn(3)], s.one(3)
 	}
 	s.mu.Lock()
@@ -170,7 +172,7 @@ func (s *simulation) scene() {
 	}
 }
 
-// mishaps has a process lose its connections, or its hearing, now and then.
+// mishaps lets a process lose its connections, or its hearing, now and then.
 func (s *simulation) mishaps() {
 	for s.w.now() < s.over {
 		time.Sleep(s.between(0, 500*time.Millisecond))
@@ -192,7 +194,7 @@ func (s *simulation) mishaps() {
 	}
 }
 
-// deafen has no answer of a script reach the process; nil: they all do again.
+// deafen lets no reply of a script reach the process. With nil, replies reach all processes again.
 func (s *simulation) deafen(p *process) {
 	s.feel(0)
 	s.mu.Lock()
@@ -233,8 +235,8 @@ func (s *simulation) meets(p *process, c redistest.Command) redistest.Fault {
 	return fault
 }
 
-// orphan has a request come late whose process has lost its connections meanwhile, and
-// has asked again.
+// orphan delays a request. Meanwhile the request's process loses its connections and sends the
+// request again.
 func (s *simulation) orphan(p *process) redistest.Fault {
 	const latest = 900 * time.Millisecond
 	s.feel(latest)
@@ -242,7 +244,7 @@ func (s *simulation) orphan(p *process) redistest.Fault {
 	return redistest.Delay(s.between(0, latest))
 }
 
-// lag has a command, or its reply, take some time.
+// lag lets a command, or its reply, take some time.
 func (s *simulation) lag(most time.Duration) redistest.Fault {
 	if most == 0 {
 		return redistest.Pass
@@ -250,14 +252,14 @@ func (s *simulation) lag(most time.Duration) redistest.Fault {
 	return s.late(most)
 }
 
-// enter is called by a worker that has been granted the lock, at once.
+// A worker calls enter as soon as it has been granted the lock.
 func (s *simulation) enter(l *holdfast.Lease, began time.Duration, alone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.grants++
 	s.prompt(began)
 	if l.Err() != nil {
-		return // it was told before it began
+		return // the lease was lost before the work began
 	}
 	for other := range s.inside {
 		if other.Err() == nil && other.Owner() != l.Owner() && (alone || other == s.writer) {
@@ -273,28 +275,28 @@ func (s *simulation) enter(l *holdfast.Lease, began time.Duration, alone bool) {
 	s.inside[l] = true
 }
 
-// leave is called by a worker whose release has returned.
+// A worker calls leave when its release has returned.
 func (s *simulation) leave(l *holdfast.Lease, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.inside, l)
 	free := s.w.now()
 	if err != nil {
-		free += longestSimulated // what is left of it runs out
+		free += longestSimulated // the rest of the lease runs out
 	}
 	s.freed = max(s.freed, free)
 }
 
-// prompt fails the test if one who has waited since began has waited beside a free lock,
-// while all was well.
+// prompt fails the test if a worker that has waited since began has waited beside a free lock while
+// all was well.
 func (s *simulation) prompt(began time.Duration) {
 	if idle := s.w.now() - max(began, s.freed, s.felt); idle > promptly+lagsOfAHandOver*s.sky.lag && len(s.inside) == 0 {
 		s.t.Errorf("at %v: the lock was free for %v, and waited for since %v", s.w.now(), idle, began)
 	}
 }
 
-// round waits for the lock for some time, holds it for some time, enters it again now
-// and then, and releases it or lets it run out.
+// round waits for the lock for some time and holds it for some time. Now and then it re-enters the
+// lock. Then it releases the lock or lets the lease run out.
 func (s *simulation) round(p *process) {
 	option := holdfast.Renewed(s.between(150*time.Millisecond, longestSimulated))
 	if s.one(3) {
@@ -321,7 +323,7 @@ func (s *simulation) round(p *process) {
 	s.enter(l, began, alone)
 	s.hold(m, l)
 	if s.one(6) {
-		cancel() // as a deferred release meets it
+		cancel() // as a deferred release may find its context
 	}
 	err = l.Release(ctx)
 	s.leave(l, err)
@@ -333,7 +335,7 @@ func (s *simulation) round(p *process) {
 	}
 }
 
-// refused looks at a lock that was not granted.
+// refused checks the error of a Lock or TryLock that was not granted.
 func (s *simulation) refused(began time.Duration, err error) {
 	if !errors.Is(err, holdfast.ErrBusy) && !errors.Is(err, holdfast.ErrUnavailable) &&
 		!errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, holdfast.ErrLost) {
@@ -347,7 +349,7 @@ func (s *simulation) refused(began time.Duration, err error) {
 	}
 }
 
-// hold is the work under the lock.
+// hold does the work under the lock.
 func (s *simulation) hold(m lease.Locker, l *holdfast.Lease) {
 	held := l.Context(context.Background())
 	pause := func() {
@@ -376,8 +378,8 @@ func (s *simulation) hold(m lease.Locker, l *holdfast.Lease) {
 	}
 }
 
-// dice decides, from a seed. Goroutines of one instant may throw in any order,
-// so that a seed is a schedule more likely than others, not the same one.
+// dice makes decisions from a seed. Goroutines of one instant may throw the dice in any order. So a
+// seed makes the same schedule likely, but not certain.
 type dice struct {
 	mu  sync.Mutex
 	rng *rand.Rand
@@ -398,7 +400,7 @@ func (d *dice) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.intn(int(most-least)+1))
 }
 
-// late has a command, or its reply, take some time.
+// late lets a command, or its reply, take some time.
 func (d *dice) late(most time.Duration) redistest.Fault {
 	by := d.between(0, most)
 	if d.one(2) {
@@ -409,7 +411,7 @@ func (d *dice) late(most time.Duration) redistest.Fault {
 	return redistest.HoldReply(held)
 }
 
-// fault is what happens to one request that meets a fault, and for how long.
+// fault draws the fault that one request meets, and returns for how long that fault lasts.
 func (d *dice) fault(slow bool) (redistest.Fault, time.Duration) {
 	const latest = 2500 * time.Millisecond
 	if slow {

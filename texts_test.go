@@ -1,5 +1,4 @@
-// How errors read: one prefix, one line, the name once, and nothing of Redis's own
-// bookkeeping.
+// Error texts have one prefix, one line, the name once, and nothing of Redis's own bookkeeping.
 
 package holdfast_test
 

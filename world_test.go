@@ -1,5 +1,5 @@
-// The world in which the behaviour tests play: one Redis on virtual time, any
-// number of processes that use it, and somebody who looks on.
+// The behaviour tests run in a world: one Redis on virtual time, any number of processes that use
+// it, and one onlooker.
 
 package holdfast_test
 
@@ -28,15 +28,16 @@ import (
 	"github.com/holdfast-go/holdfast/rlock"
 )
 
-// The scripts of the mutex, as sendings name them, and the renewals of a read-write lock.
+// The scripts of the mutex, by the names that a sending carries, and the renewals of a read-write
+// lock.
 const (
-	lockRun    = "lock"  // by one who does not wait
-	enterRun   = "enter" // by one who does
+	lockRun    = "lock"  // sent by a call that does not wait
+	enterRun   = "enter" // sent by a call that waits
 	recountRun = "recount"
 	renewRun   = "renew"
-	manyRun    = "renewmany" // renews more than one
-	freeRun    = "free"      // a release as if nobody waited
-	releaseRun = "release"   // any other
+	manyRun    = "renewmany" // renews several holds
+	freeRun    = "free"      // a release that assumes that nobody waits
+	releaseRun = "release"   // any other release
 	moveRun    = "move"
 	stateRun   = "state"
 
@@ -44,7 +45,7 @@ const (
 	readRenewRun  = "rw read renew"
 )
 
-// name is the lock that most tests are about, and its neighbours in Redis.
+// name is the lock that most tests use. The other constants name its neighbours in Redis.
 const (
 	name      = "myLock"
 	tokenKey  = "redisson_lock_token:{myLock}"
@@ -52,8 +53,8 @@ const (
 	allTokens = "redisson_lock_token:"
 )
 
-// world is one Redis in a synctest bubble. Its scripts are loaded, so that every
-// call is one EVALSHA.
+// world is one Redis in a synctest bubble. The world loads the scripts when it begins, so that
+// every call is one EVALSHA.
 type world struct {
 	t       *testing.T
 	mini    *redistest.MiniServer
@@ -64,8 +65,8 @@ type world struct {
 	processes []*process
 }
 
-// play runs scene in a world of its own, on virtual time. When it returns, no
-// key but tokens and no channel may be left, once every process has closed.
+// play runs scene in a world of its own, on virtual time. After scene, play closes every process.
+// Then no channel and no key except tokens may be left.
 func play(t *testing.T, scene func(t *testing.T, w *world)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
@@ -80,8 +81,7 @@ func play(t *testing.T, scene func(t *testing.T, w *world)) {
 	})
 }
 
-// sources are the files that each script of the mutex, and of the read-write lock, is made
-// of.
+// sources lists the files that make up each script of the mutex and of the read-write lock.
 var sources = map[string][]string{
 	lockRun:     {"internal/lockhash/lua/token.lua", "rlock/lua/lock.lua"},
 	enterRun:    {"internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/enter.lua"},
@@ -105,8 +105,8 @@ var sources = map[string][]string{
 	"rw look":         {"rwlock/lua/holders.lua", "rwlock/lua/look.lua"},
 }
 
-// crowd has p find that q waits for the lock, which it does not forget for 10 s: its
-// next releases look for who waits at once.
+// crowd lets p find out that q waits for the lock. p remembers this for 10 s: in that time the
+// releases of p look for waiters at once.
 func (w *world) crowd(p, q *process) {
 	w.t.Helper()
 	l := w.lock(w.t.Context(), p.mutex)
@@ -120,13 +120,13 @@ func (w *world) crowd(p, q *process) {
 	w.release(next)
 }
 
-// lua holds the scripts as they were when the test was built, as the code under test
-// does: files that are overlaid with others are overlaid for both.
+// lua holds the scripts as they were when the test was built, like the code under test. If a build
+// overlays these files with others, it overlays them for both.
 //
 //go:embed internal/lockhash/lua rlock/lua rwlock/lua
 var lua embed.FS
 
-// load loads every script, and learns its name.
+// load loads every script and records its name.
 func (w *world) load() {
 	w.t.Helper()
 	for script, files := range sources {
@@ -157,10 +157,11 @@ func (w *world) at(d time.Duration) {
 	synctest.Wait()
 }
 
-// now returns how long the world stands.
+// now returns how long ago the world began.
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
-// pttl returns a key's time to live; -2 ns: no key, -1 ns: without end.
+// pttl returns a key's time to live. -2 ns means that there is no key, -1 ns that the key never
+// expires.
 func (w *world) pttl(key string) time.Duration {
 	w.t.Helper()
 	d, err := w.rdb.PTTL(w.t.Context(), key).Result()
@@ -170,7 +171,7 @@ func (w *world) pttl(key string) time.Duration {
 	return d
 }
 
-// holders returns the lock's hash, sorted: "holder=count".
+// holders returns the fields of the lock's hash, sorted, each as "owner=count".
 func (w *world) holders(key string) []string {
 	w.t.Helper()
 	fields, err := w.rdb.HGetAll(w.t.Context(), key).Result()
@@ -193,8 +194,8 @@ func (w *world) wantTTL(d time.Duration) {
 	}
 }
 
-// wantHolder fails the test unless the lock is held by that owner alone, with
-// that count. One that was handed the lock may not have asked for more yet.
+// wantHolder fails the test unless owner alone holds the lock, with that count. For a count of 1 it
+// also accepts 0: after a hand-over the new holder may not have set its count yet.
 func (w *world) wantHolder(owner lease.Owner, count int) {
 	w.t.Helper()
 	want := []string{fmt.Sprintf("%s=%d", owner, count)}
@@ -204,7 +205,7 @@ func (w *world) wantHolder(owner lease.Owner, count int) {
 	}
 }
 
-// wantFree fails the test if anything stands at the lock's key.
+// wantFree fails the test if the lock's key exists.
 func (w *world) wantFree() {
 	w.t.Helper()
 	if got := w.pttl(name); got != -2 {
@@ -212,8 +213,8 @@ func (w *world) wantFree() {
 	}
 }
 
-// messages subscribes to the channels and returns a function that ends the
-// subscription and returns what came, with the instants.
+// messages subscribes to the channels. The function that it returns ends the subscription and
+// returns the messages that came, each with its instant.
 func (w *world) messages(channels ...string) func() []string {
 	w.t.Helper()
 	ps := w.rdb.Subscribe(context.Background(), channels...)
@@ -251,14 +252,14 @@ type process struct {
 	mu    sync.Mutex
 	sent  []sending
 	rule  func(sending) redistest.Fault
-	conns []net.Conn    // the process's ends
-	quiet chan struct{} // while it is open no message is read; nil: they all are
+	conns []net.Conn    // the process's ends of its connections
+	quiet chan struct{} // while it is open, the process reads no message; nil: it reads all
 }
 
 // sending is one run of a script on its way to Redis.
 type sending struct {
 	script string
-	n      int           // the how manieth of that script, from 1
+	n      int           // counts the runs of that script, from 1
 	at     time.Duration // since the beginning
 	conn   int64
 }
@@ -276,7 +277,7 @@ func (w *world) process(options ...holdfast.Option) *process {
 	return p
 }
 
-// observe notes a run of a script, and asks the rule what is to happen to it.
+// observe notes a run of a script and asks the rule for the fault that the run meets.
 func (p *process) observe(c redistest.Command) redistest.Fault {
 	if len(c.Args) == 0 {
 		return redistest.Pass
@@ -301,8 +302,7 @@ func (p *process) observe(c redistest.Command) redistest.Fault {
 	return rule(s)
 }
 
-// on sets what is to happen to the n-th run of a script, counted from now; the
-// rest passes.
+// on sets the fault for the n-th run of a script, counted from now. Every other run passes.
 func (p *process) on(script string, n int, fault redistest.Fault) {
 	before := p.runs(script)
 	p.each(func(s sending) redistest.Fault {
@@ -313,7 +313,7 @@ func (p *process) on(script string, n int, fault redistest.Fault) {
 	})
 }
 
-// each sets the rule that decides about each run of a script; nil: all pass.
+// each sets the rule that decides about each run of a script. With nil, every run passes.
 func (p *process) each(rule func(sending) redistest.Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -348,7 +348,7 @@ func (p *process) dial(ctx context.Context, network, addr string) (net.Conn, err
 	return &hearing{Conn: conn, p: p}, nil
 }
 
-// hearing is a process's end of a connection, which may be one that messages come on.
+// hearing is a process's end of a connection. Messages may come on that connection.
 type hearing struct {
 	net.Conn
 	p          *process
@@ -375,7 +375,7 @@ func (h *hearing) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// mute has the process read no message, until it is unmuted.
+// mute stops the process from reading messages until unmute.
 func (p *process) mute() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -393,15 +393,15 @@ func (p *process) unmute() {
 	}
 }
 
-// forget forgets what the process has sent.
+// forget clears the record of what the process has sent.
 func (p *process) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent = nil
 }
 
-// hangUp closes the process's ends of its connections. What it has sent still
-// arrives, and no answer is heard.
+// hangUp closes the process's ends of its connections. What the process has sent still arrives, but
+// the process hears no answer.
 func (p *process) hangUp() {
 	p.mu.Lock()
 	conns := p.conns

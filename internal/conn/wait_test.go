@@ -1,4 +1,4 @@
-// WAIT: how it is asked, and what its refusal is.
+// WAIT is sent after the script, and its refusal has a meaning of its own.
 
 package conn_test
 
@@ -50,7 +50,7 @@ func TestARefusalOfWaitIsNoShortageOfReplicas(t *testing.T) {
 	})
 }
 
-// A failover meets those who wait for replicas: that is nothing they must hear of as such.
+// A failover during WAIT is reported to callers as a shortage of replicas, not as a failover.
 func TestAMasterThatCannotTellIsAShortageOfReplicas(t *testing.T) {
 	const unblocked = "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -96,7 +96,7 @@ func TestServerFreezeAndThaw(t *testing.T) {
 	if err := s.Client(t).Ping(testContext(t)).Err(); err != nil {
 		t.Errorf("after the thaw: %v", err)
 	}
-	s.Freeze() // and clean-up ends a frozen one
+	s.Freeze() // the clean-up can end a frozen server too
 }
 
 func TestServerFlushScripts(t *testing.T) {

@@ -125,7 +125,8 @@ func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
 	}
 }
 
-// A name with two addresses can lead here: the Sentinels name one master all the while.
+// The master's name has two addresses, but the Sentinels name one master all the while: no
+// connection is dropped.
 func TestTwoAddressesOfOneMasterDropNoConnections(t *testing.T) {
 	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
 	turns := 0

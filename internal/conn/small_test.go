@@ -2,8 +2,8 @@ package conn
 
 import "testing"
 
-// A call that is given back to the pool keeps nothing of its last use. A call with a request whose
-// reply was not heard is not taken back, and so keeps its values.
+// A call that is given back to the pool keeps nothing of its last use. If the reply to one of its
+// requests was not heard, the pool does not take the call back, and the call keeps its values.
 func TestSmallsAreTakenBackWhenNobodyHasThem(t *testing.T) {
 	var smalls Smalls
 	script := NewScript("s", "return {1, 1}")

@@ -1,4 +1,4 @@
-// WAIT is sent after the script, and its refusal has a meaning of its own.
+// A call sends WAIT with a time limit, and reports why the server refused it.
 
 package conn_test
 

@@ -183,7 +183,7 @@ func maxHold(w *world) {
 	l := w.lock(w.locker(a, holdfast.Renewed(6*time.Second), holdfast.MaxHold(300*time.Millisecond)))
 	held := l.Context(context.Background())
 	w.ended(l, holdfast.ErrMaxHold)
-	if d := time.Since(asked); d < 295*time.Millisecond { // counted in ticks, from when the lease was asked for
+	if d := time.Since(asked); d < 295*time.Millisecond { // in ticks, from when the lease was asked for
 		w.Errorf("ended after %v", d)
 	}
 	w.endedBy(held, holdfast.ErrMaxHold)

@@ -119,7 +119,7 @@ func TestSkipsCountATestOnce(t *testing.T) {
 	}
 }
 
-// A child that is killed takes its server along: nothing else can end it.
+// The server of a killed child dies with the child: nothing else can end that server.
 func TestServersDieWithAKilledTestBinary(t *testing.T) {
 	if _, err := exec.LookPath("/proc/self/exe"); err != nil {
 		t.Skip("needs Linux")

@@ -15,7 +15,7 @@ import (
 // undisturbedTries is how often Undisturbed calls a test at the most.
 const undisturbedTries = 5
 
-// Undisturbed calls f. If f fails, it looks whether this process went without the processor for the
+// Undisturbed calls f. If f fails, it checks whether this process went without the processor for the
 // time still at a stretch during the call. If so, leases of f may have been lost rightly, and its
 // deadlines may have passed: such a failure means nothing, and Undisturbed calls f again, up to
 // five times in all. A failure on a machine that did not stand still fails t at once; so does the
@@ -24,8 +24,8 @@ const undisturbedTries = 5
 // Some failures are not explained by any lease or deadline, such as two holders of a lease that
 // is longer than any machine stands still. f reports these by Inexcusable, which fails t at
 // once.
+//
 // f is given a testing.TB in place of t: the clean-ups of that TB run, and its context ends, when f
-// returns.
 // returns.
 func Undisturbed(t testing.TB, still time.Duration, f func(t testing.TB)) {
 	t.Helper()

@@ -234,7 +234,7 @@ func TestCancelLeavesTheNeighboursAlone(t *testing.T) {
 		calls := make([]*started, callers)
 		for i := range calls {
 			calls[i] = start(b.Manager, newCount(fmt.Sprint("k", i)))
-			synctest.Wait() // start them in this order: the last in the queue are not in the next pipelines
+			synctest.Wait() // in this order: the last in the queue are not in the next pipelines
 		}
 
 		// Two callers leave while the pipeline is being gathered, and two when it is on its way.
@@ -474,7 +474,7 @@ func TestRedialOfADeadConnectionSendsNothing(t *testing.T) {
 	if n, err := server.Admin().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Result(); n == 0 || err != nil {
 		t.Fatalf("killed %d connections, %v", n, err)
 	}
-	time.Sleep(150 * time.Millisecond) // the FIN arrives, and enough time passes for the connection to be checked
+	time.Sleep(150 * time.Millisecond) // the FIN arrives, and the connection is due for a check
 	c := start(m, newCount("k"))
 	time.Sleep(50 * time.Millisecond)
 	c.cancel()

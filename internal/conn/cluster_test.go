@@ -147,7 +147,8 @@ func (c lateAsk) Write(b []byte) (int, error) {
 }
 
 // A node that is about to receive a slot says that a key is missing if the key has already moved on
-// or has not arrived yet. A redirection to that node may be so old that the key is elsewhere by now.
+// or has not arrived yet. A redirection to that node may be so old that the key is elsewhere by
+// now.
 func clusterLateAsk(t *testing.T, c *redistest.ClusterSet) {
 	const key = "{late}there"
 	held, pass := make(chan struct{}, 1), make(chan struct{})

@@ -118,7 +118,7 @@ func TestPassOnEqualTermsOnly(t *testing.T) {
 }
 
 // A waiter that comes while its process holds the thing and has a seat takes that seat. It asks
-// nobody until Redis must hear of the seat again.
+// Redis only when Redis must hear of the seat again.
 func TestSeatIsInherited(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		x, _, _ := inLine(e, 1)

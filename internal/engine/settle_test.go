@@ -98,7 +98,7 @@ func TestSettleIsBounded(t *testing.T) {
 			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 				var ended atomic.Bool
 				e.Settle(time.Now().Add(conn.Window).UnixMicro(), limit, func(ctx context.Context) (*conn.Call, error) {
-					context.AfterFunc(ctx, func() { ended.Store(true) }) // Settle's context ends when Settle does
+					context.AfterFunc(ctx, func() { ended.Store(true) }) // Settle's context ends with Settle
 					return undo(ctx)
 				})
 				time.Sleep(limit + time.Millisecond)

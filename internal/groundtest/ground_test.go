@@ -178,7 +178,7 @@ func (g ground) tortured(t *testing.T, env []string, args string) result {
 	return r
 }
 
-// heading says what the table is, and how to repeat it.
+// heading returns what the table shows and how to repeat it.
 func heading() string {
 	commit, err := exec.Command("git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12").Output()
 	if err != nil {

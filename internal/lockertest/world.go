@@ -111,7 +111,7 @@ func (w *world) release(l *holdfast.Lease) {
 	}
 }
 
-// busy fails the test unless another holds it.
+// busy fails the test unless the lock is held by another owner.
 func (w *world) busy(l holdfast.Locker) {
 	w.Helper()
 	lease, err := l.TryLock(w.patient())

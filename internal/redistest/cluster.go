@@ -64,7 +64,7 @@ func cluster(t testing.TB, host string, masters, replicas int, args []string) *C
 	args = append(withDefaults(args,
 		"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
 		"--cluster-node-timeout", "1000",
-		"--cluster-replica-validity-factor", "0"), // a replica may always be elected, even a late one
+		"--cluster-replica-validity-factor", "0"), // any replica may be elected, however late
 		// A node that no other node has met does not know its own address.
 		"--cluster-enabled", "yes", "--cluster-announce-ip", host)
 	c := &ClusterSet{t: t, host: host, masters: masters}

@@ -15,9 +15,9 @@ import (
 // undisturbedTries is how often Undisturbed calls a test at the most.
 const undisturbedTries = 5
 
-// Undisturbed calls f. If f fails, it checks whether this process went without the processor for the
-// time still at a stretch during the call. If so, leases of f may have been lost rightly, and its
-// deadlines may have passed: such a failure means nothing, and Undisturbed calls f again, up to
+// Undisturbed calls f. If f fails, it checks whether this process went without the processor for
+// the time still at a stretch during the call. If so, leases of f may have been lost rightly, and
+// its deadlines may have passed: such a failure means nothing, and Undisturbed calls f again, up to
 // five times in all. A failure on a machine that did not stand still fails t at once; so does the
 // fifth failure on any machine.
 //

@@ -252,7 +252,7 @@ func TestSuspectAsksEveryTaskOnce(t *testing.T) {
 		at := time.Now().Add(time.Minute)
 		for i := range all {
 			all[i] = newCalls(func(_ int32, now time.Time) (time.Time, bool) { return now.Add(time.Hour), false })
-			s.Schedule(all[i], at.Add(time.Duration(i)*time.Minute)) // up to many turns of the wheel away
+			s.Schedule(all[i], at.Add(time.Duration(i)*time.Minute)) // up to many turns away
 		}
 		removed, moved := newCalls(never), newCalls(never)
 		s.Schedule(removed, at)

@@ -189,7 +189,7 @@ func TestWheelPopsInOrderOfTicks(t *testing.T) {
 	w := NewWheel(64, 0)
 	entries := make([]Entry, 1000)
 	for i := range entries {
-		w.Set(&entries[i], int64((i*7919)%1000)/2+1) // two entries for each tick, over several turns
+		w.Set(&entries[i], int64((i*7919)%1000)/2+1) // two of each tick, over several turns
 	}
 	last := int64(0)
 	for range entries {

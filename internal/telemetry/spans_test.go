@@ -189,8 +189,8 @@ func TestInnerReleaseEndsNoHold(t *testing.T) {
 	}
 }
 
-// The attributes with which a span begins are kept for names in use, and many goroutines share
-// them. Each span still has its own kind and name.
+// The start options of a span are kept for names in use. Each span still has its own kind and name,
+// even if there are more names than are kept.
 func TestEachSpanHasItsOwnKindAndName(t *testing.T) {
 	o := observe(t)
 	const names = 1000 // more than are kept

@@ -1,4 +1,4 @@
-// Several locks are acquired as one.
+// Several locks are acquired as one, and their spans belong to one whole.
 
 package telemetry_test
 

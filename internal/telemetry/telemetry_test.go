@@ -1,4 +1,4 @@
-// New returns a Telemetry that does nothing unless a provider is configured.
+// New returns nil if nothing is configured, and a nil Telemetry does nothing.
 
 package telemetry_test
 

@@ -1,5 +1,5 @@
-// RunBatch: each call its own outcome, the whole bounded by ctx, and a failed
-// connection not used again.
+// Each call of RunBatch has its own outcome, ctx bounds the whole batch, and RunBatch does not use
+// a failed connection again.
 
 package conn_test
 
@@ -48,7 +48,7 @@ func TestBatchOutcomesAreEachTheirOwn(t *testing.T) {
 		}
 		return redistest.Pass
 	})
-	for round := range 3 { // the first finds no script
+	for round := range 3 { // in the first round the server does not have the script
 		keys := []string{"a", "wrong", "b", "loading", "c", "denied", "d"}
 		batch := make([]*conn.Call, len(keys))
 		for i, key := range keys {
@@ -108,7 +108,7 @@ func TestBatchIsBoundedByItsContext(t *testing.T) {
 				lost := batch("a", "b")
 				outcomes := runBatch(ctx, t, b.Manager, node, lost)
 				cancel()
-				if fault == nil { // the callers' connection works, and is used
+				if fault == nil { // the callers' connection works, and the batch uses it
 					if took := time.Since(started); took >= limit || outcomes[0] != nil || outcomes[1] != nil {
 						t.Errorf("%v after %v", outcomes, took)
 					}
@@ -126,7 +126,7 @@ func TestBatchIsBoundedByItsContext(t *testing.T) {
 					}
 				}
 
-				// The connections that are silent stay so; the next one goes out on a new one.
+				// The silent connections stay silent; the next batch goes out on a new connection.
 				b.proxy.BlackHole()
 				b.proxy.OnCommand(nil)
 				again := batch("c", "d")
@@ -144,7 +144,7 @@ func TestBatchIsBoundedByItsContext(t *testing.T) {
 	}
 }
 
-// Without a bound from its context a silent server is given up by itself.
+// If the context sets no bound, RunBatch gives up a silent server by itself.
 func TestBatchToASilentServerEnds(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
@@ -160,7 +160,7 @@ func TestBatchToASilentServerEnds(t *testing.T) {
 	})
 }
 
-// Renewals have a connection of their own: they do not queue behind callers.
+// Renewals have a connection of their own, so they do not queue behind callers.
 func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
@@ -184,8 +184,8 @@ func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 	})
 }
 
-// A lost connection is a lost connection, whatever else the batch met: the next
-// one may lead to another server, whose clock is another.
+// RunBatch notices a lost connection whatever else the batch met: the next connection may lead to
+// another server, with another clock.
 func TestLostConnectionIsNoticedBehindAFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		if _, err := b.server.Lpush("wrong", "x"); err != nil {

@@ -1,4 +1,4 @@
-// What goes over the wire: one command for a lone caller, pipelines for many.
+// A lone caller sends one command over the wire, and many callers share pipelines.
 
 package conn_test
 
@@ -60,8 +60,8 @@ func TestLoneCallerSendsOneCommandToARealServer(t *testing.T) {
 	}
 }
 
-// The proxy answers after a millisecond, so callers meet. A round trip is a
-// write: go-redis writes a pipeline at once.
+// Callers that call at the same time share round trips. The proxy answers after a millisecond, so
+// that callers meet. One write is one round trip: go-redis writes a pipeline at once.
 func TestConcurrentCallersShareRoundTrips(t *testing.T) {
 	const callers, each, latency = 256, 10, time.Millisecond
 	redistest.Bubble(t, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestConcurrentCallersShareRoundTrips(t *testing.T) {
 	})
 }
 
-// slowConn takes a while for every write, and counts them.
+// slowConn is a connection that takes a while for every write, and counts the writes.
 type slowConn struct {
 	net.Conn
 	latency time.Duration
@@ -143,8 +143,8 @@ func TestConcurrentCallersShareRoundTripsToARealServer(t *testing.T) {
 	}
 }
 
-// Whatever has queued goes out in the order it came, in pipelines that leave
-// room for other clients of the server, and something to send for the other wires.
+// Queued requests go out in the order in which they came. A pipeline is small enough to leave room
+// for other clients of the server, and requests for the other wires.
 func TestQueueGoesOutInOrder(t *testing.T) {
 	for callers, most := range map[int]int64{
 		300: (300+4)/5 + 1, // a fifth of what has queued or is on the four wires
@@ -196,7 +196,7 @@ func queueGoesOutInOrder(t *testing.T, callers int, most int64) {
 	})
 }
 
-// pipelineConn notes the most commands that one write had.
+// pipelineConn records the largest number of commands that one write had.
 type pipelineConn struct {
 	net.Conn
 	largest *atomic.Int64
@@ -210,7 +210,7 @@ func (c *pipelineConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Requests that share a pipeline share nothing else.
+// A failed request in a pipeline does not affect the other requests of the pipeline.
 func TestOneFailureInAPipelineIsItsOwn(t *testing.T) {
 	const callers = 40
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -1,4 +1,4 @@
-// What a call costs on a real server.
+// These benchmarks measure what a call costs on a real server.
 
 package conn_test
 
@@ -22,7 +22,7 @@ func BenchmarkRunLone(b *testing.B) {
 	}
 }
 
-// One operation is one call; 256 callers make them at the same time.
+// One operation is one call. 256 callers run calls at the same time.
 func BenchmarkRun256(b *testing.B) {
 	const callers = 256
 	m := newManager(b, redistest.Server(b).Client(b))

@@ -1,5 +1,5 @@
-// A caller whose context ends returns at once, wherever its request stands, and
-// knows whether that request may still run.
+// A caller returns at once when its context ends, wherever its request is, and knows whether that
+// request may still run.
 
 package conn_test
 
@@ -21,7 +21,7 @@ import (
 
 func TestCancelReturnsAtOnce(t *testing.T) {
 	loading := redistest.ReplyError("LOADING Redis is loading the dataset in memory")
-	// hang is a Dialer that hangs while told to.
+	// hang sets a Dialer that hangs while hanging is true.
 	var hanging atomic.Bool
 	hang := func(o *redis.Options) {
 		dial := o.Dialer
@@ -107,7 +107,7 @@ func TestCancelReturnsAtOnce(t *testing.T) {
 				return nil
 			}},
 	} {
-		// Short of every timeout, so that nothing but the cancellation ends it.
+		// This time is shorter than every timeout, so that only the cancellation ends the call.
 		const patience = 400 * time.Millisecond
 		t.Run(tc.name, func(t *testing.T) {
 			hanging.Store(false)
@@ -149,7 +149,7 @@ func TestCancelReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// The same with a deadline in place of a cancellation, which go-redis sees too.
+// A deadline ends a call in time as well, although go-redis sees the deadline too.
 func TestDeadlineEndsACallInTime(t *testing.T) {
 	for name, fault := range map[string]func(b *bubble){
 		"silent":    func(b *bubble) { b.proxy.OnCommand(onScripts(redistest.Silence)) },
@@ -185,7 +185,7 @@ func TestContextThatHasEndedSendsNothing(t *testing.T) {
 	})
 }
 
-// Against a server that is really stopped, connected by TCP.
+// A cancelled call returns at once even if a real server, reached by TCP, is frozen.
 func TestCancelWhileARealServerIsFrozen(t *testing.T) {
 	server := redistest.Server(t)
 	m := newManager(t, server.Client(t))
@@ -205,7 +205,8 @@ func TestCancelWhileARealServerIsFrozen(t *testing.T) {
 	}
 }
 
-// A listener whose connections nobody takes: the handshake never ends.
+// A cancelled call returns at once even if the listener accepts no connection, so that the
+// handshake never ends.
 func TestCancelInTheHandshakeOfARealListener(t *testing.T) {
 	redistest.RealTime(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -224,7 +225,7 @@ func TestCancelInTheHandshakeOfARealListener(t *testing.T) {
 	}
 }
 
-// One caller of a pipeline leaves; the others do not notice.
+// If one caller of a pipeline leaves, the other callers are not affected.
 func TestCancelLeavesTheNeighboursAlone(t *testing.T) {
 	const callers = 20
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -236,7 +237,7 @@ func TestCancelLeavesTheNeighboursAlone(t *testing.T) {
 			synctest.Wait() // in this order: the last in the queue are not in the next pipelines
 		}
 
-		// Two leave while the pipeline is being gathered, two when it is on its way.
+		// Two callers leave while the pipeline is being gathered, and two when it is on its way.
 		calls[3].cancel()
 		calls[4].cancel()
 		synctest.Wait()
@@ -278,12 +279,12 @@ func TestCancelLeavesTheNeighboursAlone(t *testing.T) {
 	})
 }
 
-// A request that comes after its not-after changes nothing.
+// A request that reaches the server after its not-after changes nothing.
 func TestNotAfterBoundsALateRequest(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tc := range []struct {
 		name    string
-		until   time.Duration // of the call; 0 for none
+		until   time.Duration // until when the call is of use; 0 for no such limit
 		anyTime bool
 		bound   time.Duration
 	}{
@@ -331,7 +332,7 @@ func TestNotAfterBoundsALateRequest(t *testing.T) {
 	}
 }
 
-// What prolongs a lease is given up when that lease is over.
+// A call that prolongs a lease is given up when that lease is over.
 func TestCallForALeaseThatIsOverIsGivenUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
@@ -356,7 +357,8 @@ func TestCallForALeaseThatIsOverIsGivenUp(t *testing.T) {
 	})
 }
 
-// The request is held in front of a real server, whose clock is its own.
+// A request that is held in front of a real server until its not-after has passed changes nothing.
+// That server has its own clock.
 func TestNotAfterBoundsALateRequestToARealServer(t *testing.T) {
 	server := redistest.Server(t)
 	proxy := redistest.Proxy(t, server.Addr())
@@ -412,8 +414,8 @@ func calls(t *testing.T, server *redistest.Proc, command string) string {
 	return info["Commandstats"]["cmdstat_"+command]
 }
 
-// A dial that a caller did not wait for ends later. What it brings must not be
-// taken for the connection that is in use by then.
+// A dial that its caller did not wait for ends later. Its connection must not be taken for the
+// connection that is in use by then.
 func TestDialThatEndsLateIsNotTakenForAnother(t *testing.T) {
 	release := make(chan struct{})
 	var dials atomic.Int64
@@ -453,8 +455,8 @@ func TestDialThatEndsLateIsNotTakenForAnother(t *testing.T) {
 	})
 }
 
-// A connection that died idle is dialled anew within the call: what fails then
-// was never sent.
+// A connection that died while it was idle is dialled anew within the call. If that dial fails, the
+// request was never sent.
 func TestRedialOfADeadConnectionSendsNothing(t *testing.T) {
 	server := redistest.Server(t)
 	var hanging atomic.Bool
@@ -472,7 +474,7 @@ func TestRedialOfADeadConnectionSendsNothing(t *testing.T) {
 	if n, err := server.Admin().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Result(); n == 0 || err != nil {
 		t.Fatalf("killed %d connections, %v", n, err)
 	}
-	time.Sleep(150 * time.Millisecond) // the FIN arrives, and it is time to look at the connection
+	time.Sleep(150 * time.Millisecond) // the FIN arrives, and the connection is due for a check
 	c := start(m, newCount("k"))
 	time.Sleep(50 * time.Millisecond)
 	c.cancel()

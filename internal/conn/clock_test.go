@@ -1,4 +1,4 @@
-// The bound of the clock estimate, whatever the delays.
+// The clock estimate keeps its bound, whatever the delays.
 
 package conn
 
@@ -10,9 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// A server's clock is read, the answer takes its time, answers overtake each
-// other: the estimate is never ahead of the server, so that a not-after made
-// from it never lets a request run longer than was meant.
+// The estimate is never ahead of the server, even if answers take their time and overtake each
+// other. So a not-after made from the estimate never lets a request run longer than was meant.
 func TestClockIsNeverAheadOfTheServer(t *testing.T) {
 	// TIME has no finer unit.
 	const resolution = time.Microsecond
@@ -48,7 +47,7 @@ func TestClockIsNeverAheadOfTheServer(t *testing.T) {
 	})
 }
 
-// An answer that came at once makes the estimate exact.
+// An answer that arrives at once makes the estimate exact.
 func TestClockIsExactWithoutDelay(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		c := clock{epoch: time.Now()}

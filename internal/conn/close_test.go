@@ -1,5 +1,5 @@
-// Interrupt and Close: every caller returns at once with errs.Closed, clean-up
-// goes on in between, and nothing is left.
+// Interrupt and Close make every caller return at once with errs.Closed. Clean-ups go on between
+// the two, and nothing is left after Close.
 
 package conn_test
 
@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// Each case leaves callers somewhere on their way; ending the Manager must bring
-// all of them back at once.
+// Each case stops callers at one point on their way. Ending the Manager must make all of them
+// return at once.
 func TestClosingBringsEveryCallerBack(t *testing.T) {
 	const callers = 3 * connections
 	var hanging atomic.Bool
@@ -73,7 +73,7 @@ func TestClosingBringsEveryCallerBack(t *testing.T) {
 					for i := range calls {
 						calls[i] = start(b.Manager, newCount(fmt.Sprint("k", i)))
 					}
-					// Short of every timeout, so that nothing else ends them.
+					// This time is shorter than every timeout, so that nothing else ends the calls.
 					time.Sleep(400 * time.Millisecond)
 					begun := time.Now()
 					end(b.Manager)
@@ -93,8 +93,8 @@ func TestClosingBringsEveryCallerBack(t *testing.T) {
 	}
 }
 
-// What undoes something runs between Interrupt and Close, also where Interrupt
-// cut it, and not after Close.
+// A clean-up runs between Interrupt and Close, even if Interrupt cut its connection. It does not
+// run after Close.
 func TestCleanupGoesOnUntilClose(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
@@ -108,7 +108,7 @@ func TestCleanupGoesOnUntilClose(t *testing.T) {
 		}
 		synctest.Wait()
 		b.Interrupt()
-		b.Interrupt() // twice is as good
+		b.Interrupt() // a second Interrupt changes nothing
 		for i, c := range under {
 			if err := c.wait(t, 10*time.Second); err != nil {
 				t.Errorf("under way %d: %v", i, err)
@@ -131,7 +131,7 @@ func TestCleanupGoesOnUntilClose(t *testing.T) {
 	})
 }
 
-// Close while callers come and go, from several goroutines.
+// Several goroutines call Close while callers come and go.
 func TestCloseUnderLoad(t *testing.T) {
 	server := redistest.Server(t)
 	for range redistest.Count(t, 200) {
@@ -176,7 +176,7 @@ func TestCloseUnderLoad(t *testing.T) {
 	})
 }
 
-// Close does not wait for a server that is stopped.
+// Close does not wait for a frozen server.
 func TestCloseWhileARealServerIsFrozen(t *testing.T) {
 	server := redistest.Server(t)
 	m := newManager(t, server.Client(t))
@@ -197,7 +197,8 @@ func TestCloseWhileARealServerIsFrozen(t *testing.T) {
 	}
 }
 
-// A cluster whose first node never answers: its table is what callers wait for.
+// Interrupt and Close end callers that wait for the cluster's table, which never loads because the
+// first node never answers.
 func TestClosingWhileTheClusterTableLoads(t *testing.T) {
 	for name, end := range map[string]func(*conn.Manager){
 		"Interrupt": (*conn.Manager).Interrupt,
@@ -223,7 +224,7 @@ func TestClosingWhileTheClusterTableLoads(t *testing.T) {
 	}
 }
 
-// A caller that was about to send when Interrupt looked is not forgotten.
+// Interrupt ends a caller that was about to send when Interrupt looked.
 func TestInterruptMissesNobody(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		server := redistest.Mini(t)

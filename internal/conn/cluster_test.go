@@ -1,5 +1,4 @@
-// A real cluster: slots that move and masters that change are not seen by
-// callers.
+// On a real cluster, callers do not see that slots move and masters change.
 
 package conn_test
 
@@ -20,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// oneCluster is shared by the tests in TestCluster: it takes seconds to form.
+// All scenes of TestCluster share one cluster, because it takes seconds to form.
 func TestCluster(t *testing.T) {
 	c := redistest.Cluster(t, 3, 1)
 	for _, test := range []struct {
@@ -34,13 +33,13 @@ func TestCluster(t *testing.T) {
 		{"a batch follows a slot", clusterBatchFollows},
 		{"a frozen master delays nobody else", clusterFrozenMaster},
 		{"a planned failover", clusterPlannedFailover},
-		{"a killed master", clusterKilledMaster}, // the last: it leaves a node less
+		{"a killed master", clusterKilledMaster}, // this scene is the last: it kills a node
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}
 }
 
-// keyOnEach returns a key for each master.
+// keyOnEach returns one key for each master.
 func keyOnEach(c *redistest.ClusterSet, prefix string) []string {
 	found := make(map[*redistest.Proc]string)
 	for i := 0; len(found) < 3; i++ {
@@ -88,7 +87,7 @@ func clusterOpenSlot(t *testing.T, c *redistest.ClusterSet) {
 	mustRun(t, m, newCount("{open}there"))
 	move := c.OpenSlot("{open}")
 
-	// One key: where it is, or where new ones go.
+	// A call with one key finds the key where it is; new keys go to the slot's new node.
 	for i, key := range []string{"{open}there", "{open}new", "{open}new"} {
 		call := newCount(key)
 		mustRun(t, m, call)
@@ -104,14 +103,14 @@ func clusterOpenSlot(t *testing.T, c *redistest.ClusterSet) {
 		}
 	}
 
-	// Two keys, one on each side: TRYAGAIN until the slot has moved.
+	// Each node has one of the two keys: the cluster answers TRYAGAIN until the slot has moved.
 	both := start(m, &conn.Call{Script: pair, Keys: []string{"{open}there", "{open}new"}, Args: []any{"v"}})
 	select {
 	case <-both.done:
 		t.Errorf("keys on both sides: %v, %v", both.Reply, both.err)
 	case <-time.After(200 * time.Millisecond):
 	}
-	// Unless fewer keys are enough.
+	// A call for which fewer keys are enough does not wait.
 	enough := &conn.Call{Script: lenient, Keys: []string{"{open}there", "{open}new"}, Enough: 1}
 	mustRun(t, m, enough)
 	if got := enough.Int(2); got != 1 {
@@ -129,10 +128,10 @@ func clusterOpenSlot(t *testing.T, c *redistest.ClusterSet) {
 	}
 }
 
-// lateAsk is a connection that holds back what is sent after a redirection by ASK.
+// lateAsk is a connection that holds back what the client sends after a redirection by ASK.
 type lateAsk struct {
 	net.Conn
-	held chan<- struct{} // told once it does
+	held chan<- struct{} // told when a write is held back
 	pass <-chan struct{}
 }
 
@@ -140,15 +139,16 @@ func (c lateAsk) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("asking")) {
 		select {
 		case c.held <- struct{}{}:
-		default: // only the first
+		default: // only the first write is told
 		}
 		<-c.pass
 	}
 	return c.Conn.Write(b)
 }
 
-// A server that is to get a slot says that a key is not there which has gone on, or
-// has not come yet: a redirection to it may be older than that.
+// A node that is about to receive a slot says that a key is missing if the key has already moved on
+// or has not arrived yet. A redirection to that node may be so old that the key is elsewhere by
+// now.
 func clusterLateAsk(t *testing.T, c *redistest.ClusterSet) {
 	const key = "{late}there"
 	held, pass := make(chan struct{}, 1), make(chan struct{})
@@ -159,7 +159,7 @@ func clusterLateAsk(t *testing.T, c *redistest.ClusterSet) {
 		}
 	}))
 	mustRun(t, m, newCount(key))
-	for _, other := range keyOnEach(c, "late") { // all have the script
+	for _, other := range keyOnEach(c, "late") { // so that all masters have the script
 		mustRun(t, m, &conn.Call{Script: exists, Keys: []string{other}})
 	}
 	call := &conn.Call{Script: exists, Keys: []string{key}}
@@ -178,9 +178,9 @@ func clusterLateAsk(t *testing.T, c *redistest.ClusterSet) {
 	second.Finish()
 }
 
-// load runs calls on all the keys until stop is called, which fails t if there
-// was an error, a call that took longer than limit, or a key whose calls were
-// executed more or less often than their callers know of.
+// load runs calls on all the keys until stop is called. stop fails t if there was an error, if a
+// call took longer than limit, or if a key's calls were executed more or less often than their
+// callers know of.
 func load(t *testing.T, m *conn.Manager, c *redistest.ClusterSet, limit time.Duration, keys ...string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -259,7 +259,7 @@ func clusterBatchFollows(t *testing.T, c *redistest.ClusterSet) {
 	}
 }
 
-// keyOn returns a key of that node in another slot.
+// keyOn returns a key of that node in a slot other than not.
 func keyOn(t *testing.T, m *conn.Manager, node string, not int) string {
 	t.Helper()
 	for i := 0; ; i++ {
@@ -286,8 +286,8 @@ func clusterFrozenMaster(t *testing.T, c *redistest.ClusterSet) {
 		stuck[i] = start(m, newCount(on[0]))
 	}
 	pulse := redistest.FeelPulse(t)
-	// Less than it takes the cluster to find the master failed, which stops all
-	// of it for a moment.
+	// This is less time than the cluster needs to declare the master failed, which stops the whole
+	// cluster for a moment.
 	for begun := time.Now(); time.Since(begun) < 600*time.Millisecond; {
 		for i, key := range on[1:] {
 			at := time.Now()
@@ -304,7 +304,7 @@ func clusterFrozenMaster(t *testing.T, c *redistest.ClusterSet) {
 			t.Error(err)
 		}
 	}
-	c.MasterOf(on[0]) // if it has failed over all the same, let that end
+	c.MasterOf(on[0]) // if the cluster has failed over all the same, wait for the end of that
 }
 
 func clusterPlannedFailover(t *testing.T, c *redistest.ClusterSet) {
@@ -316,7 +316,7 @@ func clusterPlannedFailover(t *testing.T, c *redistest.ClusterSet) {
 }
 
 func clusterKilledMaster(t *testing.T, c *redistest.ClusterSet) {
-	// go-redis itself looks for a new table every minute only.
+	// go-redis by itself asks for a new table only every minute.
 	m := newManager(t, c.Client(t, func(o *redis.ClusterOptions) { o.ClusterStateReloadInterval = time.Minute }))
 	mustRun(t, m, newCount("{killed}"))
 	c.KillMasterOf("{killed}")
@@ -333,7 +333,7 @@ func clusterKilledMaster(t *testing.T, c *redistest.ClusterSet) {
 	mustRun(t, m, newCount("{killed}"))
 }
 
-// Sentinel: the one server is whichever master it names.
+// Behind Sentinel, the one server is the master that Sentinel names.
 func TestSentinelFailover(t *testing.T) {
 	s := redistest.Sentinel(t)
 	m := newManager(t, s.Client(t))

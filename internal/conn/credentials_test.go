@@ -1,5 +1,5 @@
-// Credentials that are streamed: one subscription, and what becomes of connections that are
-// there when new ones come.
+// A Manager subscribes to streamed credentials once, and handles its open connections when new
+// credentials come.
 
 package conn_test
 
@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// stream is a provider that hands out what it is told.
+// stream is a provider that hands out the credentials that a test sets.
 type stream struct {
 	mu           sync.Mutex
 	username     string
@@ -29,7 +29,7 @@ type stream struct {
 	listeners    []auth.CredentialsListener
 	subscribed   int
 	unsubscribed int
-	fails        int // how many subscriptions
+	fails        int // how many subscriptions are to fail
 }
 
 func (s *stream) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
@@ -49,7 +49,7 @@ func (s *stream) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.U
 	}, nil
 }
 
-// rotate hands out another password.
+// rotate sets another password and hands it out.
 func (s *stream) rotate(password string) {
 	s.mu.Lock()
 	s.password = password
@@ -70,7 +70,7 @@ func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
 		m := newManager(t, rdb)
 		b := &bubble{Manager: m, server: server, proxy: proxy}
 		b.warm(t)
-		b.occupy(t)() // all connections are open
+		b.occupy(t)() // so that all connections are open
 		node := nodeOf(t, m, "k")
 		batch := func() {
 			t.Helper()
@@ -80,7 +80,7 @@ func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
 		}
 		batch()
 
-		synctest.Wait() // all are free again
+		synctest.Wait() // all connections are free again
 		before := proxy.Conns()
 		seen := record(proxy)
 		server.RequireAuth("second")
@@ -95,7 +95,7 @@ func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
 			t.Errorf("%d connections, %d before the rotation", now, before)
 		}
 
-		s.rotate("of another server") // which Redis refuses
+		s.rotate("of another server") // Redis refuses this password
 		mustRun(t, m, newCount("k"))
 		batch()
 
@@ -134,8 +134,8 @@ func TestAStreamThatDoesNotComeHoldsNobodyUp(t *testing.T) {
 	})
 }
 
-// While the server's password is another one, nothing new is begun, and what has to be
-// undone waits for the right one.
+// While the server refuses the credentials, no new call is begun, and a clean-up waits for the
+// right credentials.
 func TestACleanUpOutlastsRefusedCredentials(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
@@ -170,7 +170,7 @@ func TestACleanUpOutlastsRefusedCredentials(t *testing.T) {
 	})
 }
 
-// What no operator can mend, a clean-up does not wait for.
+// A clean-up does not wait for what no operator can mend.
 func TestACleanUpEndsWithWhatItNeeds(t *testing.T) {
 	gone := false
 	inBubble(t, func(t *testing.T, b *bubble) {

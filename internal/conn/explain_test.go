@@ -1,4 +1,4 @@
-// Words and addresses in the errors of Redis.
+// The errors of Redis are explained in words, with the right addresses.
 
 package conn
 
@@ -18,7 +18,7 @@ func TestARedirectionMayNameAnIPv6Address(t *testing.T) {
 		"MOVED 3999 2001:db8::1:6379":         "[2001:db8::1]:6379",
 		"ASK 3999 ::1:7001":                   "[::1]:7001",
 		"MOVED 1 [::1]:7001":                  "[::1]:7001",
-		"MOVED 1 :7001":                       "[fd00::4]:7001", // no host
+		"MOVED 1 :7001":                       "[fd00::4]:7001", // the reply names no host
 	} {
 		if got := redirection(errors.New(text), "[fd00::4]:6379"); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)

@@ -1,4 +1,4 @@
-// What tests of the package's users' side need of its inside.
+// The external tests of this package need some of its internals.
 
 package conn
 
@@ -8,7 +8,7 @@ type serverError string
 func (e serverError) Error() string { return string(e) }
 func (e serverError) RedisError()   {}
 
-// Words returns how an error reply is told, but for its sentinel.
+// Words returns the text that explains an error reply, without its sentinel.
 func Words(reply string) string {
 	return explained(serverError(reply), nil).Error()
 }

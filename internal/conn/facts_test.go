@@ -1,4 +1,4 @@
-// What the documents say of the numbers of connections.
+// The documents state the numbers of the connections as the code has them.
 
 package conn
 

@@ -1,4 +1,4 @@
-// How the Sentinels are asked for the master, by the dialer of the user's client.
+// The Sentinels are asked for the master through the dialer of the user's client.
 
 package conn
 
@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// master is a listener that counts what connects to it.
+// master is a listener that counts the connections to it.
 type master struct {
 	net.Listener
 	connected atomic.Int64
@@ -48,8 +48,8 @@ func newMaster(t *testing.T, addr string) *master {
 
 func (m *master) addr() string { return m.Listener.Addr().String() }
 
-// asks has the Sentinels asked n times, and returns how often the connections were
-// dropped by that.
+// asks has the Sentinels asked n times, and returns how often that made the Manager drop its
+// connections.
 func (f *failover) asks(n int) int64 {
 	before := f.only.gate.era.Load()
 	for range n {
@@ -61,7 +61,7 @@ func (f *failover) asks(n int) int64 {
 	return f.only.gate.era.Load() - before
 }
 
-// behindSentinels is a failover whose Sentinels name what named says.
+// behindSentinels returns a failover whose Sentinels name the address that named returns.
 func behindSentinels(t *testing.T, dial dialer, named func() string) *failover {
 	f := newFailover(wireOptions(redis.Options{
 		Addr: sentinelAddr, Network: "tcp",
@@ -89,7 +89,8 @@ func TestTheSentinelsAreAskedWithoutAConnectionToTheMaster(t *testing.T) {
 	}
 }
 
-// A dial that comes before the first question tells what that is compared with.
+// A dial before the first question already tells the master's address. The first answer is compared
+// with that address.
 func TestAMasterThatWasDialledBeforeTheFirstQuestionIsLeft(t *testing.T) {
 	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
 	named := a
@@ -105,7 +106,7 @@ func TestAMasterThatWasDialledBeforeTheFirstQuestionIsLeft(t *testing.T) {
 	}
 }
 
-// It is the one that the Sentinels have told last.
+// The address of the master is the one that the Sentinels named last.
 func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
 	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
 	named := a
@@ -114,7 +115,7 @@ func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
 		f.mu.Lock()
 		f.asked, f.answered = time.Time{}, time.Time{}
 		f.mu.Unlock()
-		if _, err := f.masters(t.Context()); err != nil { // asks
+		if _, err := f.masters(t.Context()); err != nil { // this asks the Sentinels
 			t.Fatal(err)
 		}
 		f.asking.Wait()
@@ -124,7 +125,8 @@ func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
 	}
 }
 
-// As by a name with two addresses: the Sentinels name one master all the while.
+// The master's name has two addresses, but the Sentinels name one master all the while: no
+// connection is dropped.
 func TestTwoAddressesOfOneMasterDropNoConnections(t *testing.T) {
 	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
 	turns := 0

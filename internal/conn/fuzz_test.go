@@ -1,5 +1,5 @@
-// Replies of any bytes: an error that says so, and never a panic or an answer that
-// no script has given.
+// A reply of arbitrary bytes leads to an error that says so. It never leads to a panic, or to an
+// answer that no script has given.
 
 package conn_test
 
@@ -22,11 +22,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// parrotAddr is a number, or go-redis would look for a name.
+// parrotAddr has a number for its host: go-redis would look up a name.
 const parrotAddr = "127.0.0.1:1"
 
-// parrot is a server that answers every script with the same bytes and then hangs
-// up. It knows no other command but TIME.
+// parrot is a server that answers every script with the same bytes and then closes the connection.
+// The only other command that it knows is TIME.
 type parrot struct {
 	reply   []byte
 	serving sync.WaitGroup
@@ -150,8 +150,8 @@ func FuzzReplies(f *testing.F) {
 	})
 }
 
-// What makes no sense is asked for once more, on another connection, and may have
-// run.
+// A request with a reply that makes no sense is sent once more, on another connection. The request
+// may have run.
 func TestGarbledReplyIsNoAnswer(t *testing.T) {
 	for _, reply := range []string{"*1\r\n:1\r\n", "*0\r\n", ":1\r\n", "+OK\r\n", "*2\r\n$1\r\nx\r\n:1\r\n", "*3\r\n:1\r\n:0\r\n:30000\r\n"} {
 		redistest.Bubble(t, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// A server that lets itself be dialled and does not serve is dialled no more often than one
-// that is out of reach.
+// A server that accepts dials but does not serve is dialled no more often than a server that is out
+// of reach.
 func TestTheDialAfterOneThatHasNotBeenFoundGoodPauses(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		g := newGate()

@@ -1,5 +1,5 @@
-// What the tests share: scripts that keep the contract of Script, Managers on
-// servers in a bubble and on real ones, and a log of what passes a proxy.
+// These tests share scripts that keep the contract of Script, Managers on embedded and on real
+// servers, and a log of the commands that pass a proxy.
 
 package conn_test
 
@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// count counts its executions at KEYS[1]. Replies {1, now, executions}.
+// count counts its executions at KEYS[1]. It replies {1, now, executions}.
 var count = conn.NewScript("count", `
 local t = redis.call('time')
 local now = t[1] * 1000000 + t[2]
@@ -31,7 +31,7 @@ if now > tonumber(ARGV[1]) then
 end
 return {1, now, redis.call('incr', KEYS[1])}`)
 
-// pair sets both its keys. Replies {1, now}.
+// pair sets both its keys. It replies {1, now}.
 var pair = conn.NewScript("pair", `
 local t = redis.call('time')
 local now = t[1] * 1000000 + t[2]
@@ -39,7 +39,7 @@ redis.call('set', KEYS[1], ARGV[2])
 redis.call('set', KEYS[2], ARGV[2])
 return {1, now}`)
 
-// lenient does with any number of keys. Replies {1, now, number of keys}.
+// lenient works with any number of keys. It replies {1, now, number of keys}.
 var lenient = conn.NewScript("lenient", `
 local t = redis.call('time')
 for _, key in ipairs(KEYS) do
@@ -52,7 +52,7 @@ var exists = conn.NewScript("exists", `
 local t = redis.call('time')
 return {redis.call('exists', KEYS[1]), t[1] * 1000000 + t[2]}`)
 
-// late is always too late.
+// late always says that the request came too late.
 var late = conn.NewScript("late", `
 local t = redis.call('time')
 return {-1, t[1] * 1000000 + t[2]}`)
@@ -62,7 +62,7 @@ func newCount(key string) *conn.Call {
 	return &conn.Call{Script: count, Keys: []string{key}}
 }
 
-// newManager returns a Manager on the Redis of rdb that is closed when t ends.
+// newManager returns a Manager on rdb. The Manager is closed when t ends.
 func newManager(t testing.TB, rdb redis.UniversalClient) *conn.Manager {
 	t.Helper()
 	m, err := conn.New(rdb, slog.New(slog.DiscardHandler))
@@ -73,15 +73,15 @@ func newManager(t testing.TB, rdb redis.UniversalClient) *conn.Manager {
 	return m
 }
 
-// bubble is a Manager behind a proxy before an embedded server, in virtual time.
+// bubble is a Manager behind a proxy in front of an embedded server, in virtual time.
 type bubble struct {
 	*conn.Manager
 	server *redistest.MiniServer
 	proxy  *redistest.FaultProxy
 }
 
-// inBubble runs test in virtual time. No sleep in it takes real time, and no
-// wait is longer than the clock says.
+// inBubble runs test in virtual time. No sleep in the test takes real time, and every wait takes
+// exactly as long as the clock says.
 func inBubble(t *testing.T, test func(t *testing.T, b *bubble), opts ...func(*redis.Options)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
@@ -102,14 +102,14 @@ func (b *bubble) executions(t *testing.T, key string) int {
 	return n
 }
 
-// warm connects, so that the server's clock and the script are known.
+// warm connects, so that the Manager knows the server's clock and the server knows the script.
 func (b *bubble) warm(t *testing.T) {
 	t.Helper()
 	mustRun(t, b.Manager, newCount("warm"))
 }
 
-// occupy holds the answer of a call on each of the Manager's connections until
-// release is called: what is sent meanwhile queues. It takes the proxy's rule.
+// occupy holds back the answer of one call on each of the Manager's connections until release is
+// called. Requests that are sent meanwhile queue. occupy uses the proxy's rule.
 func (b *bubble) occupy(t *testing.T) (release func()) {
 	t.Helper()
 	held := make(chan struct{})
@@ -134,7 +134,7 @@ func (b *bubble) occupy(t *testing.T) (release func()) {
 	}
 }
 
-// connections is how many a Manager opens to a server for its callers.
+// connections is how many connections a Manager opens to a server for its callers.
 const connections = 4
 
 // started is a call that runs on a goroutine of its own.
@@ -146,7 +146,7 @@ type started struct {
 	ended  time.Time
 }
 
-// start runs c and returns.
+// start runs c on a goroutine and returns at once.
 func start(m *conn.Manager, c *conn.Call) *started {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &started{Call: c, cancel: cancel, done: make(chan struct{})}
@@ -181,7 +181,7 @@ func mustRun(t testing.TB, m *conn.Manager, c *conn.Call) {
 	}
 }
 
-// runBatch returns what became of each call.
+// runBatch runs the calls as one batch and returns each call's outcome.
 func runBatch(ctx context.Context, t testing.TB, m *conn.Manager, node string, calls []*conn.Call) []error {
 	t.Helper()
 	outcomes, answers := make([]error, len(calls)), make([]int, len(calls))

@@ -1,4 +1,4 @@
-// The server's clock: it is estimated, never ahead, and a step of it costs one
+// A Manager estimates the server's clock, never ahead of it, and a step of that clock costs one
 // attempt.
 
 package conn_test
@@ -17,7 +17,7 @@ func TestServerClockSteppedForwardCostsOneAttempt(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
 		b.server.SetTime(time.Now().Add(time.Minute))
-		for _, want := range []int{2, 1, 1} { // the first learns it
+		for _, want := range []int{2, 1, 1} { // the first call learns of the step
 			c := newCount("k")
 			started := time.Now()
 			mustRun(t, b.Manager, c)
@@ -70,7 +70,7 @@ func TestServerClockSteppedBackIsFollowed(t *testing.T) {
 	})
 }
 
-// outstandingOf returns the not-after of a request that is sent now.
+// outstandingOf sends a request that is held, and returns its not-after.
 func outstandingOf(t *testing.T, b *bubble, key string) int64 {
 	t.Helper()
 	held := make(chan struct{})
@@ -90,8 +90,7 @@ func outstandingOf(t *testing.T, b *bubble, key string) int64 {
 	return notAfter
 }
 
-// A script that is late for ever, or a clock that runs away, must not make a
-// caller busy.
+// A caller must not be busy if a script says late for ever, or if the server's clock runs away.
 func TestLateIsNeverTriedHot(t *testing.T) {
 	const wait = 10 * time.Second
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -107,7 +106,7 @@ func TestLateIsNeverTriedHot(t *testing.T) {
 	})
 }
 
-// NOSCRIPT, MOVED and ASK are followed at once, but not for ever.
+// A call follows NOSCRIPT, MOVED and ASK at once, but it pauses if they do not end.
 func TestRedirectionsAreNeverFollowedHot(t *testing.T) {
 	const wait = 10 * time.Second
 	for _, message := range []string{

@@ -1,4 +1,4 @@
-// A caller is watched only once its answer is late: what that must not change.
+// A caller is watched only once its answer is late, and that changes nothing else.
 
 package conn_test
 
@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// onSockets runs test on a real server, over TCP and over TLS. dials counts how
-// often the Manager has connected.
+// onSockets runs test on a real server, over TCP and over TLS. dials counts how often the Manager
+// connects.
 func onSockets(t *testing.T, test func(t *testing.T, server *redistest.Proc, m *conn.Manager, dials *atomic.Int32)) {
 	for _, name := range []string{"TCP", "TLS"} {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func onSockets(t *testing.T, test func(t *testing.T, server *redistest.Proc, m *
 	}
 }
 
-// terminateTLS listens with TLS and passes on what it hears to addr.
+// terminateTLS listens with TLS, passes what it receives on to addr, and returns its address.
 func terminateTLS(t *testing.T, addr string) string {
 	certified := httptest.NewTLSServer(nil)
 	defer certified.Close()
@@ -105,7 +105,7 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 	})
 }
 
-// Whether it leaves before its answer is late or after.
+// A caller can leave a silent server before its answer is late and after.
 func TestCallerLeavesASilentServerOnASocket(t *testing.T) {
 	onSockets(t, func(t *testing.T, server *redistest.Proc, m *conn.Manager, _ *atomic.Int32) {
 		for _, after := range []time.Duration{0, 50 * time.Millisecond} {

@@ -1,4 +1,4 @@
-// What a Manager takes over from the client it is given.
+// A Manager takes over some options of the client that it is given.
 
 package conn
 
@@ -39,7 +39,7 @@ func TestNewRefusesWhatItCannotServe(t *testing.T) {
 	}
 }
 
-// New does no I/O, whatever it is given.
+// New does no I/O, whatever client it is given.
 func TestNewDoesNoIO(t *testing.T) {
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		t.Error("dialled")
@@ -59,8 +59,7 @@ func TestNewDoesNoIO(t *testing.T) {
 	}
 }
 
-// users are options of which every one is set to something that is nobody's
-// default.
+// users returns options in which each option has a value that is not its default.
 func users() redis.Options {
 	return redis.Options{
 		Network:    "tcp",
@@ -154,8 +153,8 @@ func TestWireTimeoutsAreTheShorter(t *testing.T) {
 		{100 * time.Millisecond, 100 * time.Millisecond},
 		{ioTimeout, ioTimeout},
 		{time.Minute, ioTimeout},
-		{0, ioTimeout},  // none
-		{-1, ioTimeout}, // no deadlines at all
+		{0, ioTimeout},  // the user sets no timeout
+		{-1, ioTimeout}, // the user wants no deadlines at all
 	} {
 		got := wireOptions(redis.Options{ReadTimeout: tc.users, WriteTimeout: tc.users, DialTimeout: tc.users}, &feeds{})
 		if got.ReadTimeout != tc.want || got.WriteTimeout != tc.want {
@@ -167,8 +166,9 @@ func TestWireTimeoutsAreTheShorter(t *testing.T) {
 	}
 }
 
-// A field that go-redis adds is taken over, replaced or ignored on purpose: this fails when
-// there is a new one, so that somebody decides and users are told.
+// This test fails when go-redis adds a field to its options. A developer must then decide on
+// purpose whether a Manager takes the field over, replaces it or ignores it, and users must be
+// told.
 func TestEveryOptionOfGoRedisIsInTheTable(t *testing.T) {
 	table := optionsTable(t)
 	for letter, options := range map[string]reflect.Type{
@@ -195,7 +195,7 @@ func TestEveryOptionOfGoRedisIsInTheTable(t *testing.T) {
 	}
 }
 
-// optionsTable returns which structs each option of the table is said to be of.
+// optionsTable returns, for each option of the table in the document, the structs that have it.
 func optionsTable(t *testing.T) map[string]string {
 	text, err := os.ReadFile("../../docs/connecting.md")
 	if err != nil {

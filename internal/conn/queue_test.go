@@ -1,4 +1,4 @@
-// The queue of a lane.
+// Callers leave the queue of a lane without a cost for each other.
 
 package conn
 
@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Quadratic, this would take minutes.
+// If a caller that leaves had to search the whole queue, this test would take minutes.
 func TestManyCallersThatLeaveTheQueueDoNotWaitForEachOther(t *testing.T) {
 	const callers = 300_000
 	l := newLane("", &redis.Options{})

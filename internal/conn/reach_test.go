@@ -1,5 +1,5 @@
-// How connections come to be: what fails for a new one says nothing of the others, a server
-// is not dialled more often than is good for it, and what is the user's may fail in any way.
+// A failed new connection says nothing of the other connections. A server is not dialled more often
+// than is good for it. The user's functions may fail in any way.
 
 package conn_test
 
@@ -25,7 +25,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// dialler is a Dialer that counts, and fails while it is told to.
+// dialler is a Dialer that counts its dials, and fails while down is true.
 type dialler struct {
 	dials atomic.Int64
 	down  atomic.Bool
@@ -122,7 +122,8 @@ func (b *bubble) callers(ctx context.Context, n int) (wait func()) {
 	return all.Wait
 }
 
-// A few a second, each after a random pause of up to half a second.
+// The number of dials does not depend on the number of callers: a few each second, each after a
+// random pause of up to half a second.
 func TestDialsDoNotGrowWithTheCallers(t *testing.T) {
 	for _, n := range []int{1, 10, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestAServerThatIsNoMasterIsDialledAFewTimesASecond(t *testing.T) {
 	}, d.option)
 }
 
-// slowNetwork is a connection whose round trips take a while.
+// slowNetwork is a connection whose round trips take some time.
 type slowNetwork struct {
 	net.Conn
 	roundTrip time.Duration
@@ -210,7 +211,7 @@ func TestConnectingIsFinishedThoughItsFirstCallerHasGone(t *testing.T) {
 			return b.Run(ctx, newCount("k"))
 		}
 		mustLoad(t, b.server.Client(), count)
-		mustMatch(t, try(), context.DeadlineExceeded) // it takes 90 ms to connect
+		mustMatch(t, try(), context.DeadlineExceeded) // connecting takes 90 ms
 		for range 3 {
 			if err := try(); err != nil {
 				t.Error(err)
@@ -230,7 +231,8 @@ func TestConnectingIsFinishedThoughItsFirstCallerHasGone(t *testing.T) {
 	})
 }
 
-// go-redis's own dialer does this for TLS when the server is silent.
+// A dial that its caller has left behind may return a nil connection. go-redis's own dialer does
+// this for TLS when the server is silent.
 func TestADialThatIsLeftBehindMayReturnANilConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -245,8 +247,7 @@ func TestADialThatIsLeftBehindMayReturnANilConnection(t *testing.T) {
 	})
 }
 
-// usersFunctions are the options that are functions and run while a connection
-// is made.
+// usersFunctions are the options that are functions of the user and run while a connection is made.
 var usersFunctions = map[string]func(o *redis.Options, do func() error){
 	"Dialer": func(o *redis.Options, do func() error) {
 		o.Dialer = func(context.Context, string, string) (net.Conn, error) { return nil, do() }
@@ -373,7 +374,7 @@ func TestALogLineIsNotWrittenForEachCallThatWaits(t *testing.T) {
 	})
 }
 
-// said is a logger of go-redis that keeps what it is told.
+// said is a logger for go-redis that keeps its lines.
 type said struct {
 	mu    sync.Mutex
 	lines []string

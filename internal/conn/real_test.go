@@ -1,5 +1,5 @@
-// What a Manager takes over from the user's client, on a real server: TLS and credentials in
-// every form, and IPv6.
+// On a real server, a Manager takes over from the user's client TLS, credentials in every form, and
+// IPv6.
 
 package conn_test
 
@@ -45,7 +45,7 @@ func TestOptionsTLSWithAnAuthorityOfOnesOwnOnBothSides(t *testing.T) {
 			}
 			if tc.want != nil {
 				mustMatch(t, err, tc.want)
-				// The server's refusal may be lost as it hangs up.
+				// The server's refusal may get lost when the server closes the connection.
 				if ctx.Err() != nil && !strings.Contains(name, "client") {
 					t.Error("what no retry mends was retried until the context ended")
 				}
@@ -115,7 +115,8 @@ func TestOptionsCredentialsInEveryForm(t *testing.T) {
 	})
 }
 
-// Redis names IPv6 addresses without brackets when it sends a client elsewhere.
+// A call follows a slot that moves between IPv6 addresses, although Redis names IPv6 addresses
+// without brackets when it redirects a client.
 func TestASlotOnTheMoveBetweenIPv6AddressesIsFollowed(t *testing.T) {
 	redistest.RealTime(t)
 	if listener, err := net.Listen("tcp", "[::1]:0"); err != nil {
@@ -160,7 +161,7 @@ func TestASlotOnTheMoveBetweenIPv6AddressesIsFollowed(t *testing.T) {
 	do(1, "CLUSTER", "SETSLOT", keys.Slot(key), "IMPORTING", ids[0])
 	do(0, "CLUSTER", "SETSLOT", keys.Slot(key), "MIGRATING", ids[1])
 	call := newCount(key)
-	mustRun(t, m, call) // by ASK
+	mustRun(t, m, call) // reached by ASK
 	node := nodeOf(t, m, key)
 	if err := runBatch(t.Context(), t, m, node, []*conn.Call{newCount(key)})[0]; err != nil {
 		t.Errorf("a renewal: %v", err)
@@ -170,7 +171,7 @@ func TestASlotOnTheMoveBetweenIPv6AddressesIsFollowed(t *testing.T) {
 		do(1-i, "CLUSTER", "SETSLOT", keys.Slot(key), "NODE", ids[1])
 	}
 	last := newCount(key)
-	mustRun(t, m, last) // by MOVED
+	mustRun(t, m, last) // reached by MOVED
 	if last.Int(2) != 3 {
 		t.Errorf("%d executions, want 3", last.Int(2))
 	}

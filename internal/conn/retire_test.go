@@ -1,4 +1,4 @@
-// Servers that leave a cluster: their connections do not stay.
+// When a server leaves the cluster, the Manager closes its connections to that server.
 
 package conn
 
@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// movingSlots is a cluster of embedded servers; one of them has all slots.
+// movingSlots is a cluster of embedded servers. One of the servers has all slots.
 type movingSlots struct {
 	mu      sync.Mutex
 	servers map[string]*redistest.FaultProxy
@@ -111,7 +111,7 @@ func TestTheUsersNewClientMakesTheOptionsOfEachNode(t *testing.T) {
 	}, &feeds{})
 	defer c.close()
 	c.newNode(&redis.Options{Addr: "10.0.0.1:6379", NodeAddress: "10.0.0.1:6379", Username: "default"}).Close()
-	for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379"} { // the second by a MOVED
+	for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379"} { // a MOVED leads to the second
 		l := c.at(addr)
 		if got := l.options; got.Username != "of "+addr || got.Addr != addr {
 			t.Errorf("%s is reached as %q at %s", addr, got.Username, got.Addr)

@@ -1,5 +1,5 @@
-// What passes by itself is tried again until ctx ends; what does not is told at
-// once; and nothing is ever sent behind our back.
+// A call retries errors that pass by themselves until ctx ends, and reports other errors at once.
+// Nothing is ever sent without the caller's knowledge.
 
 package conn_test
 
@@ -21,8 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// transient are the errors that servers and networks recover from, as Redis
-// words them.
+// transient are the errors from which servers and networks recover, in the words of Redis.
 var transient = []struct {
 	name   string
 	fault  redistest.Fault
@@ -103,7 +102,7 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 		if err := c.wait(t, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		// The first went into the connection that was gone already.
+		// The first request was written to the connection that was already gone.
 		if c.Attempts != 2 {
 			t.Errorf("%d attempts, want 2: only requests that were sent count", c.Attempts)
 		}
@@ -276,8 +275,8 @@ func TestPermanentErrorsOfARealServer(t *testing.T) {
 	})
 }
 
-// The server executed what it executed: each execution is one of our attempts.
-// go-redis by itself would execute four times.
+// The server executes a script once for each attempt of the call. go-redis by itself would execute
+// it four times.
 func TestNothingIsSentTwice(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -315,8 +314,8 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
-// Faults at random among many callers on a real server: no caller's script runs
-// more often than the caller knows of, and each at least once.
+// Faults hit many callers of a real server at random. No caller's script runs more often than the
+// caller knows of, and each script runs at least once.
 func TestNothingIsSentTwiceUnderLoad(t *testing.T) {
 	const callers, each = 32, 20
 	server := redistest.Server(t)
@@ -363,7 +362,7 @@ func TestNothingIsSentTwiceUnderLoad(t *testing.T) {
 	}
 }
 
-// A call that is retried for long says so, once.
+// A call that is retried for a long time is logged once.
 func TestLongSilenceIsLogged(t *testing.T) {
 	warnings := new(warnings)
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -384,7 +383,7 @@ func TestLongSilenceIsLogged(t *testing.T) {
 	})
 }
 
-// warnings is a slog.Handler that counts.
+// warnings is a slog.Handler that counts warnings.
 type warnings struct{ n atomic.Int64 }
 
 func (w *warnings) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
@@ -392,7 +391,8 @@ func (w *warnings) Handle(context.Context, slog.Record) error        { w.n.Add(1
 func (w *warnings) WithAttrs([]slog.Attr) slog.Handler               { return w }
 func (w *warnings) WithGroup(string) slog.Handler                    { return w }
 
-// go-redis gives up a connection on which a MOVED to its own address came.
+// A MOVED to the server's own address fails only one call, although go-redis gives up the
+// connection on which it came.
 func TestMovedToTheSameAddressIsOneCallsFailure(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
@@ -402,7 +402,7 @@ func TestMovedToTheSameAddressIsOneCallsFailure(t *testing.T) {
 	})
 }
 
-// How releases are told is asked for again until a cluster answers, as every call is.
+// A Manager asks how releases are told until a cluster answers, as every call does.
 func TestHowReleasesAreToldIsAskedForUntilTheClusterAnswers(t *testing.T) {
 	inCluster := func(t *testing.T, scene func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy)) {
 		redistest.Bubble(t, func(t *testing.T) {

@@ -2,8 +2,8 @@ package conn
 
 import "testing"
 
-// What is given back holds nothing of the last call. One of which a sending was not
-// heard is not taken back, and so stays as it was.
+// A call that is given back to the pool keeps nothing of its last use. If the reply to one of its
+// requests was not heard, the pool does not take the call back, and the call keeps its values.
 func TestSmallsAreTakenBackWhenNobodyHasThem(t *testing.T) {
 	var smalls Smalls
 	script := NewScript("s", "return {1, 1}")
@@ -17,7 +17,7 @@ func TestSmallsAreTakenBackWhenNobodyHasThem(t *testing.T) {
 			t.Errorf("a sending unheard: %v; as it was: %v", unheard, kept)
 		}
 	}
-	smalls.Put(&Call{Script: script}) // is no Small
+	smalls.Put(&Call{Script: script}) // this call is no Small
 	if c := smalls.Get(script, "a", "b"); c.Keys[0] != "a" || c.Args[0] != nil || c.outstanding {
 		t.Errorf("%+v", c)
 	}

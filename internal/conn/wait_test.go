@@ -1,4 +1,4 @@
-// WAIT: how it is asked, and what its refusal is.
+// A call sends WAIT with a time limit, and reports why the server refused it.
 
 package conn_test
 
@@ -50,7 +50,7 @@ func TestARefusalOfWaitIsNoShortageOfReplicas(t *testing.T) {
 	})
 }
 
-// A failover meets those who wait for replicas: that is nothing they must hear of as such.
+// A failover during WAIT is reported to callers as a shortage of replicas, not as a failover.
 func TestAMasterThatCannotTellIsAShortageOfReplicas(t *testing.T) {
 	const unblocked = "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
 	inBubble(t, func(t *testing.T, b *bubble) {

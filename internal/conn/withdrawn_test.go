@@ -1,4 +1,4 @@
-// A request that its caller has taken back, and that stays in its queue for a while.
+// A request that its caller has withdrawn stays in its queue for a while.
 
 package conn
 
@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Its call may be another's by then: a pooled one is emptied.
+// A withdrawn request does not look at its call: a pooled call is emptied, and another caller may
+// use it by then.
 func TestARequestThatWasWithdrawnDoesNotLookAtItsCall(t *testing.T) {
 	r := &request{call: new(Call)}
 	if !r.withdraw() || r.withdraw() {
@@ -19,8 +20,8 @@ func TestARequestThatWasWithdrawnDoesNotLookAtItsCall(t *testing.T) {
 	}
 }
 
-// It is sent, and its caller finds by when; or it is withdrawn, and the call is the
-// caller's again at once. The race detector looks on.
+// A request is either sent, and its caller learns its not-after, or withdrawn, and the call belongs
+// to the caller again at once. The race detector checks that the two never touch the call together.
 func TestARequestIsSentOrWithdrawn(t *testing.T) {
 	var smalls Smalls
 	script := NewScript("s", "return {1, 0}", Timeless)

@@ -1,5 +1,5 @@
-// Package doctest compares the numbers in the documents with the constants in the code.
-// It is imported by _test.go files only.
+// Package doctest compares the numbers in the documents with the constants in the code. Only
+// _test.go files import it.
 package doctest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Says fails the test unless the file, a path from the module's root, has each of the
-// sentences. In a sentence {} stands for the value; how lines are broken does not count.
+// Says fails the test unless the file, a path from the module's root, contains each of the
+// sentences. In a sentence, {} stands for the value. Line breaks do not matter.
 func Says(t testing.TB, value any, file string, sentences ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(file)))
@@ -31,8 +31,8 @@ func Says(t testing.TB, value any, file string, sentences ...string) {
 	}
 }
 
-// words is the text with one space between any two words, and without the marks of
-// comments at the beginnings of lines.
+// words returns the text with one space between any two words, and without the comment marks at the
+// beginnings of lines.
 func words(text string) string {
 	var all []string
 	for line := range strings.Lines(text) {
@@ -41,7 +41,7 @@ func words(text string) string {
 	return strings.Join(all, " ")
 }
 
-// plain is the value as the documents write it: 1.25 s, 10 ms, 1000.
+// plain returns the value as the documents write it: 1.25 s, 10 ms, 1000.
 func plain(value any) string {
 	d, ok := value.(time.Duration)
 	switch {
@@ -56,7 +56,7 @@ func plain(value any) string {
 	}
 }
 
-// root is the module's folder.
+// root returns the module's folder.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -1,4 +1,4 @@
-// The id of a Client tells it from one of Redisson.
+// The id of a Client differs from an id that Redisson makes.
 
 package engine
 

@@ -1,4 +1,4 @@
-// Passing on within the process, and the seat that stays meanwhile.
+// A lease is passed on within the process, and the seat stays in Redis meanwhile.
 
 package engine
 
@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// alike are the terms of all who take part in these tests.
+// alike are the terms of every waiter in these tests.
 var alike = Terms{Lease: time.Minute}
 
-// server is Redis's queue, as far as one process sees it: which owner has a place,
-// and who asked last. Somebody else holds the thing until it is free.
+// server is the queue in Redis, as far as one process sees it: which owners have a place, and which
+// owner asked last. Another process holds the thing until it is free.
 type server struct {
 	thing
 	seats map[int64]bool
@@ -25,7 +25,7 @@ type server struct {
 	doubt bool // the next answer is not heard
 }
 
-// waiting is a wait in it, of the owner with that number.
+// waiting returns a Waiting in x for the owner with that number.
 func (x *server) waiting(owner int64, terms Terms) (Waiting, *Ticket) {
 	t := &Ticket{Grain: PerProcess, Owner: owner, Terms: terms}
 	held := x.try(time.Hour)
@@ -53,8 +53,8 @@ func (x *server) waiting(owner int64, terms Terms) (Waiting, *Ticket) {
 	}}, t
 }
 
-// inLine has n waiters wait for what somebody else holds, their owners numbered
-// from 101.
+// inLine starts n waiters for a thing that another process holds. Their owners are numbered from
+// 101.
 func inLine(e *Engine, n int) (*server, []*caller, []*Ticket) {
 	x := &server{seats: make(map[int64]bool)}
 	x.take(time.Time{})
@@ -69,8 +69,8 @@ func inLine(e *Engine, n int) (*server, []*caller, []*Ticket) {
 	return x, waiters, tickets
 }
 
-// What is passed on goes to those behind the head, in order, and to the head last.
-// Redis hears nothing of it, and the seat stays, for the holder to give up.
+// A lease is passed on to the waiters behind the head, in order, and to the head last. Redis is not
+// asked. The seat stays, and the holder is to give it up.
 func TestPassOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		x, waiters, tickets := inLine(e, 3)
@@ -101,7 +101,7 @@ func TestPassOn(t *testing.T) {
 	})
 }
 
-// Nothing is passed to who waits on other terms, nor past it.
+// A lease is not passed on to a waiter with other terms, and it does not skip that waiter.
 func TestPassOnEqualTermsOnly(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		_, waiters, _ := inLine(e, 2)
@@ -117,8 +117,8 @@ func TestPassOnEqualTermsOnly(t *testing.T) {
 	})
 }
 
-// A waiter that comes while its process holds the thing and has a seat takes that,
-// and asks nobody before Redis must hear of the seat.
+// A waiter that comes while its process holds the thing and has a seat takes that seat. It asks
+// Redis only when Redis must hear of the seat again.
 func TestSeatIsInherited(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		x, _, _ := inLine(e, 1)
@@ -146,8 +146,8 @@ func TestSeatIsInherited(t *testing.T) {
 	})
 }
 
-// A head that gives up leaves the seat to the next, who asks at once; unless the
-// head's requests may still change something.
+// A head that gives up leaves the seat to the next waiter, which asks at once. It does not leave
+// the seat if a request of the head may still change something.
 func TestWhoGivesUpLeavesTheSeat(t *testing.T) {
 	for _, doubt := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
@@ -179,7 +179,7 @@ func TestWhoGivesUpLeavesTheSeat(t *testing.T) {
 	}
 }
 
-// The request that is granted takes the next seat, if somebody waits.
+// The request that is granted takes the next seat in the same step, if another waiter is in line.
 func TestGrantTakesTheNextSeat(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		x, waiters, tickets := inLine(e, 2)
@@ -205,7 +205,8 @@ func TestGrantTakesTheNextSeat(t *testing.T) {
 	})
 }
 
-// Who is cancelled in the moment in which it is passed the thing has it.
+// A waiter that is cancelled in the moment in which the thing is passed to it either has the thing
+// or was never passed it: the thing is not lost.
 func TestPassedToOneWhoGivesUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		for range 100 {

@@ -1,4 +1,4 @@
-// What the documents say of the engine's numbers.
+// The documents state the engine's numbers as the code has them.
 
 package engine
 

@@ -1,4 +1,4 @@
-// Waiting behind others of the process, without a word to Redis.
+// Followers wait behind other waiters of their process, and Redis is not asked.
 
 package engine
 
@@ -13,13 +13,13 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// follower is a Follow on a goroutine of its own, and what it leads to.
+// follower is a Follow on a goroutine of its own, together with its outcome.
 type follower struct {
 	caller
 	passed any
 }
 
-// follow starts a Follow as the owner with that number.
+// follow starts a Follow for the owner with that number.
 func follow(e *Engine, x *server, owner int64) *follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &follower{caller: caller{cancel: cancel, done: make(chan struct{}), waited: true}}
@@ -38,8 +38,8 @@ func follow(e *Engine, x *server, owner int64) *follower {
 	return f
 }
 
-// Who follows is passed the thing in its turn, and places are used again. When
-// nobody follows any more, it is the head's turn.
+// Followers are passed the thing in order, and a place in the line can be used again. When no
+// follower is left, the thing is passed to the head.
 func TestFollowersInOrder(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		x, heads, tickets := inLine(e, 1)
@@ -68,7 +68,7 @@ func TestFollowersInOrder(t *testing.T) {
 	})
 }
 
-// There is nobody to follow where nobody waits, nor where who leads waits on other terms.
+// Follow returns at once if nobody waits, or if the head waits on other terms.
 func TestNobodyToFollow(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		if turn, err := e.Follow(t.Context(), "test", "k", alike); err != nil || turn != (Turn{}) {
@@ -82,7 +82,7 @@ func TestNobodyToFollow(t *testing.T) {
 	})
 }
 
-// Who follows leads once the head has gone, with the process's seat, and asks.
+// A follower becomes the head once the head has gone. It takes over the process's seat and asks.
 func TestFollowerLeads(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		x, heads, _ := inLine(e, 1)
@@ -98,8 +98,9 @@ func TestFollowerLeads(t *testing.T) {
 	})
 }
 
-// Who is cancelled in the moment in which it is passed the thing has it. If it comes to
-// lead in that moment, it leaves its line as a head does, with the seat.
+// A follower that is cancelled in the moment in which it is passed the thing either has it or
+// leaves it to the head. A follower that becomes the head in that moment leaves the line as a head
+// does, and takes the seat with it.
 func TestFollowerGivesUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		for range 100 {
@@ -110,7 +111,7 @@ func TestFollowerGivesUp(t *testing.T) {
 			<-f.done
 			if has := f.passed != nil; !passed || has != (f.err == nil) {
 				t.Fatalf("passed on %v, has %v: %v", passed, f.passed, f.err)
-			} else if !has { // but the head
+			} else if !has { // then the head has been passed it
 				heads[0].cancel()
 				if <-heads[0].done; heads[0].err != nil {
 					t.Fatal("passed to nobody")
@@ -132,7 +133,7 @@ func TestFollowerGivesUp(t *testing.T) {
 	})
 }
 
-// Nobody can give up any more who has been passed the thing, or leads.
+// A follower that has been passed the thing, or has become the head, can no longer give up.
 func TestTooLateToGiveUp(t *testing.T) {
 	var e Engine
 	l := &e.lines
@@ -147,7 +148,7 @@ func TestTooLateToGiveUp(t *testing.T) {
 	}
 }
 
-// When the Client closes everybody leaves, with the error that says so.
+// When the Client closes, every follower leaves with errs.Closed.
 func TestFollowersOfAClosedClient(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		x, _, _ := inLine(e, 1)

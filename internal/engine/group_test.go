@@ -1,5 +1,5 @@
-// Renewals of many by one call: each task's outcome is its own, whatever stands at
-// its neighbours and whatever becomes of the call.
+// One call renews many leases, and each task has its own outcome, whatever happens to the other
+// tasks and to the call.
 
 package engine
 
@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/renewal"
 )
 
-// In these scripts a key holds its own time to live.
+// In these scripts the value of a key is its time to live.
 const (
 	unlessLate = `
 local t = redis.call('TIME')
@@ -44,13 +44,13 @@ return ttl and {1, now, tonumber(ttl)} or {0, now}`
 
 var oneScript = conn.NewScript("one", oneSource)
 
-// fakeTask is renewed by oneScript, or with others by its part's script.
+// fakeTask is renewed alone by oneScript, or in a group by the script of its part.
 type fakeTask struct {
 	renewal.Task
 	key   string
 	part  Part
 	until time.Time
-	alone int // how often it was to be renewed by itself
+	alone int // how often it was renewed by a call of its own
 	told  []Renewed
 }
 
@@ -63,7 +63,7 @@ func (f *fakeTask) Renewal() *conn.Call {
 	return &conn.Call{Script: oneScript, Keys: []string{f.key}, Until: f.until, AnyTime: true}
 }
 
-// tasksOf returns tasks for those keys that many renews, until an hour from now.
+// tasksOf returns tasks for those keys. The script many renews them, until an hour from now.
 func tasksOf(many *conn.Script, keys ...string) []*fakeTask {
 	until := time.Now().Add(time.Hour)
 	var all []*fakeTask
@@ -74,7 +74,7 @@ func tasksOf(many *conn.Script, keys ...string) []*fakeTask {
 	return all
 }
 
-// send has them renewed as one batch, and fails t unless each was told once.
+// send renews the tasks as one batch, and fails t unless each task was told exactly once.
 func send(t *testing.T, ctx context.Context, e *Engine, tasks []*fakeTask) {
 	t.Helper()
 	var batch []renewal.Task
@@ -93,8 +93,8 @@ func send(t *testing.T, ctx context.Context, e *Engine, tasks []*fakeTask) {
 	}
 }
 
-// mustHold fails t unless the task was told that time to live, having been renewed
-// by itself so many times.
+// mustHold fails t unless the task was told that time to live, and was renewed alone that many
+// times.
 func (f *fakeTask) mustHold(t *testing.T, ttl time.Duration, alone int) {
 	t.Helper()
 	r := f.told[0]
@@ -110,7 +110,7 @@ func TestEachOfAGroupHasItsOwnOutcome(t *testing.T) {
 		for _, key := range []string{"held", "next", "alone"} {
 			rdb.Set(t.Context(), key, 30_000, 0)
 		}
-		rdb.Set(t.Context(), "renewed", 60_000, 0) // to the length, and so nothing is said of it
+		rdb.Set(t.Context(), "renewed", 60_000, 0) // the full length, so the reply leaves it out
 		rdb.Set(t.Context(), "endless", -1, 0)
 		rdb.LPush(t.Context(), "wrong", "x")
 		tasks := tasksOf(many, "held", "gone", "wrong", "endless", "next", "alone", "renewed")
@@ -129,7 +129,7 @@ func TestEachOfAGroupHasItsOwnOutcome(t *testing.T) {
 	})
 }
 
-// The one whose lease is over hears so, and takes nobody with it.
+// A task whose lease is over is told so, and the other leases of its group are still renewed.
 func TestAGroupIsLateWithTheFirstOfItsLeases(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		s.Client().MSet(t.Context(), "a", 30_000, "over", 30_000, "b", 30_000)
@@ -143,7 +143,7 @@ func TestAGroupIsLateWithTheFirstOfItsLeases(t *testing.T) {
 	})
 }
 
-// What a server has against a call with many keys it need not have against each.
+// A server that refuses a call with many keys may still accept a call for each key.
 func TestAGroupThatIsRefusedIsRenewedOneByOne(t *testing.T) {
 	for what, source := range map[string]string{
 		"a slot on the move": `return redis.error_reply('TRYAGAIN Multiple keys request during rehashing of slot')`,
@@ -164,7 +164,7 @@ func TestAGroupThatIsRefusedIsRenewedOneByOne(t *testing.T) {
 	}
 }
 
-// Where the server was not heard at all, the next try is the scheduler's to time.
+// If the server did not answer at all, the tasks fail: the scheduler decides when to try again.
 func TestAGroupThatIsNotAnsweredFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -179,7 +179,8 @@ func TestAGroupThatIsNotAnsweredFails(t *testing.T) {
 	})
 }
 
-// A group shares script, length and slot; who is left alone needs no group.
+// The tasks of a group share script, length and slot. A task that would be the only one of its
+// group is renewed alone.
 func TestDivide(t *testing.T) {
 	x, y := conn.NewScript("x", "x"), conn.NewScript("y", "y")
 	var batch []renewal.Task
@@ -219,7 +220,8 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// A process that holds very many leases builds such calls all the time.
+// A process that holds very many leases builds such calls all the time, so a call allocates nothing
+// for each task.
 func TestACallForManyAllocatesNothingForEach(t *testing.T) {
 	var batch []renewal.Task
 	for _, task := range tasksOf(conn.NewScript("many", manySource), slices.Repeat([]string{"k"}, renewal.MaxBatch)...) {

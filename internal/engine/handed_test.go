@@ -1,4 +1,4 @@
-// Being handed the thing by a message, and the seat that a release takes.
+// A waiter is handed the thing by a message, and a release takes the next waiter's seat.
 
 package engine
 
@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// scene is a line of which the first has just been handed the thing, by a message
-// alone, and a second may still wait.
+// scene is a line whose first waiter has just been handed the thing by a message alone. A second
+// waiter may still wait.
 type scene struct {
 	t       *testing.T
 	e       *Engine
@@ -22,7 +22,7 @@ type scene struct {
 	tickets []*Ticket
 }
 
-// withHanded runs test with n in line, of whom the first was handed the thing.
+// withHanded runs test with n waiters in line. The first of them has been handed the thing.
 func withHanded(t *testing.T, n int, test func(sc *scene)) {
 	t.Helper()
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
@@ -56,7 +56,7 @@ func (sc *scene) wantHanded(i int, owner, token int64) {
 	}
 }
 
-// A release takes the next one's seat, which then asks for nothing.
+// A release takes the seat for the next waiter, and that waiter then asks nothing.
 func TestTakeSeat(t *testing.T) {
 	withHanded(t, 2, func(sc *scene) {
 		before, seat := sc.x.tried(), sc.e.TakeSeat("k")
@@ -78,7 +78,7 @@ func TestTakeSeat(t *testing.T) {
 	})
 }
 
-// Without a release the next takes its seat by itself, soon.
+// If no release takes the next waiter's seat, that waiter soon takes it by itself.
 func TestTheNextTakesItsSeatItself(t *testing.T) {
 	withHanded(t, 2, func(sc *scene) {
 		time.Sleep(seatDelay)
@@ -94,8 +94,7 @@ func TestTheNextTakesItsSeatItself(t *testing.T) {
 	})
 }
 
-// Whoever waits may have gone, or have been handed the thing, before the release
-// is answered.
+// The next waiter may have left, or have been handed the thing, before the release is answered.
 func TestSeatedTooLate(t *testing.T) {
 	t.Run("gone", func(t *testing.T) {
 		withHanded(t, 2, func(sc *scene) {
@@ -137,8 +136,8 @@ func TestSeatedTooLate(t *testing.T) {
 	})
 }
 
-// A message is not enough for one who cannot rely on its place, or for whose sake
-// something is to be reserved.
+// A message is not enough for a waiter that cannot rely on its place, nor for a waiter that must
+// reserve a seat for the waiters behind it.
 func TestHandedIsNotEnough(t *testing.T) {
 	for what, change := range map[string]func(ticket *Ticket, me *waiter){
 		"another owner":   func(ticket *Ticket, _ *waiter) { ticket.Owner = 105 },
@@ -169,11 +168,11 @@ func TestHandedIsNotEnough(t *testing.T) {
 	}
 }
 
-// A head that has been woken, and asked, asks again when the answer says so, though a
-// release has taken its seat.
+// A release has taken the head's seat. A head that was woken and has asked still asks again when
+// the answer says so.
 func TestAskedAgainInTime(t *testing.T) {
 	withHanded(t, 2, func(sc *scene) {
-		sc.x.take(time.Now().Add(5 * time.Millisecond)) // what is in the way ends soon
+		sc.x.take(time.Now().Add(5 * time.Millisecond)) // the other hold ends soon
 		sc.s.Publish(channel, "0")
 		synctest.Wait()
 		begun := time.Now()
@@ -184,11 +183,11 @@ func TestAskedAgainInTime(t *testing.T) {
 	})
 }
 
-// A seat is not to be given up that a head has asked in, whatever the release says.
+// A release must not give up a seat in which a head has asked, whatever the release was answered.
 func TestSeatedWhileAskedIn(t *testing.T) {
 	withHanded(t, 2, func(sc *scene) {
 		seat := sc.e.TakeSeat("k")
-		sc.s.Publish(channel, "0") // wakes it: it asks as the seat
+		sc.s.Publish(channel, "0") // wakes the head, which asks as the owner of the seat
 		synctest.Wait()
 		orphan := sc.e.Seated("k", seat, 0)
 		sc.x.release(sc.s)
@@ -199,8 +198,8 @@ func TestSeatedWhileAskedIn(t *testing.T) {
 	})
 }
 
-// Redis cannot tell, from a number that is not known, whether the place was lost since a
-// release took it. A message to a waiter that has asked in it is not enough then.
+// Without the number of a place, Redis cannot tell whether the place was lost since a release took
+// it. Then a message is not enough for a waiter that has asked in that place.
 func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 	for number, want := range map[int64]bool{0: false, 55: true} {
 		redistest.Bubble(t, func(t *testing.T) {

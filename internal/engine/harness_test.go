@@ -1,5 +1,4 @@
-// What the tests share: an Engine in virtual time, and a thing to wait for that
-// needs no Redis.
+// The engine's tests share an Engine in virtual time, and a thing to wait for that needs no Redis.
 
 package engine
 
@@ -18,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// inBubble runs test in virtual time, with an Engine on an embedded server, and
-// checks that Close leaves no line behind.
+// inBubble runs test in virtual time, with an Engine on an embedded server. It checks that no line
+// is left after Close.
 func inBubble(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.MiniServer)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
@@ -28,7 +27,7 @@ func inBubble(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.Mini
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { // after a t.Fatal too, or who waits would poll for ever
+		defer func() { // also after a t.Fatal: a remaining waiter would poll for ever
 			if err := e.Close(); err != nil {
 				t.Errorf("Close: %v", err)
 			}
@@ -43,7 +42,7 @@ func inBubble(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.Mini
 	})
 }
 
-// thing is what fake tries ask for: held until an instant, or for good.
+// thing is what the tries of these tests ask for. It is held until an instant, or without end.
 type thing struct {
 	mu    sync.Mutex
 	held  bool
@@ -51,10 +50,10 @@ type thing struct {
 	tries int
 }
 
-// channel is where a test's releases are told.
+// channel is the channel on which the tests publish releases.
 const channel = "released"
 
-// try is a Waiting.Try. A grant lasts for lease; negative has no end.
+// try returns a Waiting.Try. A grant lasts for lease; a negative lease has no end.
 func (x *thing) try(lease time.Duration) func(context.Context) (Verdict, error) {
 	return func(ctx context.Context) (Verdict, error) {
 		x.mu.Lock()
@@ -78,21 +77,21 @@ func (x *thing) try(lease time.Duration) func(context.Context) (Verdict, error) 
 	}
 }
 
-// take has somebody else hold it until an instant, or for good.
+// take makes another process hold the thing until an instant, or without end.
 func (x *thing) take(until time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.held, x.until = true, until
 }
 
-// free releases it without telling anybody.
+// free releases the thing and sends no message.
 func (x *thing) free() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.held = false
 }
 
-// release frees it and tells.
+// release frees the thing and sends a message.
 func (x *thing) release(s *redistest.MiniServer) {
 	x.free()
 	s.Publish(channel, "0")
@@ -104,7 +103,7 @@ func (x *thing) tried() int {
 	return x.tries
 }
 
-// waiter is a Wait on a goroutine of its own.
+// caller is a Wait on a goroutine of its own.
 type caller struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -124,12 +123,12 @@ func wait(e *Engine, w Waiting) *caller {
 	return x
 }
 
-// waiting is a Waiting for x under the key "k".
+// waiting returns a Waiting for x under the key "k".
 func waiting(x *thing, lease time.Duration) Waiting {
 	return Waiting{Kind: "test", Key: "k", Channel: channel, Try: x.try(lease)}
 }
 
-// queue starts n waits, in order.
+// queue starts n waiters, in order.
 func queue(e *Engine, n int, w Waiting) []*caller {
 	all := make([]*caller, n)
 	for i := range all {
@@ -148,8 +147,8 @@ func (w *caller) isDone() bool {
 	}
 }
 
-// leave cancels the wait and fails t unless it ends at once, as one that found
-// the thing held.
+// leave cancels the wait, and fails t unless the wait ends at once and reports that the thing was
+// held.
 func (w *caller) leave(t *testing.T) {
 	t.Helper()
 	begun := time.Now()
@@ -162,7 +161,7 @@ func (w *caller) leave(t *testing.T) {
 	}
 }
 
-// mustBeNext fails t unless w, and none of the rest, has been granted.
+// mustBeNext fails t unless w has been granted the thing, and none of the rest has.
 func mustBeNext(t *testing.T, w *caller, rest ...*caller) {
 	t.Helper()
 	synctest.Wait()

@@ -1,4 +1,4 @@
-// How a call knows the command that tells of a release.
+// The engine finds out which command publishes a release.
 
 package engine
 

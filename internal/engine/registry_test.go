@@ -1,4 +1,4 @@
-// The registry of what this Client holds.
+// The registry keeps the holds of this Client.
 
 package engine
 
@@ -17,7 +17,7 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// fakeHold is a Held that leaves the registry when it is ended, as holds do.
+// fakeHold is a Held that leaves the registry when it is ended, as real holds do.
 type fakeHold struct {
 	member Registered
 	e      *Engine
@@ -51,15 +51,14 @@ func hold(e *Engine, key string) *fakeHold {
 	return h
 }
 
-// Several holds stand under one key, when an old one has not noticed that it was
-// lost.
+// A key has several holds in the registry if an old hold has not yet noticed that it was lost.
 func TestRegistryKeepsSeveralHoldsOfAKey(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		for leaver := range 3 { // the first, the middle, the last
 			all := []*fakeHold{hold(e, "k"), hold(e, "k"), hold(e, "k")}
 			other := hold(e, "j")
 			e.Unregister("k", all[leaver])
-			e.Unregister("k", all[leaver]) // twice is as good
+			e.Unregister("k", all[leaver]) // a second Unregister changes nothing
 			if !e.Holds("k") {
 				t.Fatal("two are held, and Holds says no")
 			}
@@ -137,7 +136,7 @@ func TestRegistryUnderLoad(t *testing.T) {
 	e.Close()
 }
 
-// No two owners share an id; two Clients share none either.
+// No two owners share an id, and no two Clients share an id.
 func TestOwnersAreUnique(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		other, err := New(s.Client(), nil, discard)

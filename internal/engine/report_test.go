@@ -1,4 +1,4 @@
-// What becomes of what is told to handlers that are slow.
+// Slow handlers lose events, but never counts.
 
 package engine
 
@@ -60,6 +60,6 @@ func TestNothingIsCalledOnceCloseWaitsNoLonger(t *testing.T) {
 		o.close(time.Now())
 		o.put(func() { t.Error("taken after Close") })
 		close(block)
-		synctest.Wait() // its goroutine has ended
+		synctest.Wait() // the outlet's goroutine has ended
 	})
 }

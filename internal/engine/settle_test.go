@@ -1,5 +1,5 @@
-// Clean-up in the background: until nothing can come late any more, within a
-// bound, and not beyond Close.
+// Settle cleans up in the background until no request can come late any more. It is bounded, and it
+// does not go on after Close.
 
 package engine
 
@@ -20,7 +20,7 @@ local t = redis.call('time')
 redis.call('incr', KEYS[1])
 return {1, t[1] * 1000000 + t[2]}`)
 
-// undoing is an undo that a server answers.
+// undoing is an undo that the server answers.
 type undoing struct {
 	e     *Engine
 	calls atomic.Int64
@@ -45,7 +45,7 @@ func TestSettleGoesOnUntilNothingCanComeLate(t *testing.T) {
 				notAfter := time.Now().Add(ahead).UnixMicro()
 				e.Settle(notAfter, time.Minute, u.undo)
 				time.Sleep(10 * time.Second)
-				want := int64(2) // at once, and past the not-after
+				want := int64(2) // once at once, and once past the not-after
 				if ahead < 0 {
 					want = 1
 				}
@@ -60,7 +60,7 @@ func TestSettleGoesOnUntilNothingCanComeLate(t *testing.T) {
 	}
 }
 
-// The server's clock decides, also where it steps.
+// The server's clock decides when Settle ends, even if that clock steps.
 func TestSettleFollowsTheServersClock(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		u := &undoing{e: e}
@@ -98,7 +98,7 @@ func TestSettleIsBounded(t *testing.T) {
 			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 				var ended atomic.Bool
 				e.Settle(time.Now().Add(conn.Window).UnixMicro(), limit, func(ctx context.Context) (*conn.Call, error) {
-					context.AfterFunc(ctx, func() { ended.Store(true) }) // Settle's context ends with it
+					context.AfterFunc(ctx, func() { ended.Store(true) }) // Settle's context ends with Settle
 					return undo(ctx)
 				})
 				time.Sleep(limit + time.Millisecond)
@@ -111,7 +111,7 @@ func TestSettleIsBounded(t *testing.T) {
 	}
 }
 
-// Close lets a clean-up end that is about to, and no other.
+// Close waits for clean-ups within its grace, and no longer.
 func TestCloseWaitsForCleanupsWithinItsGrace(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
@@ -134,7 +134,7 @@ func TestCloseWaitsForCleanupsWithinItsGrace(t *testing.T) {
 					t.Fatal(err)
 				}
 				u := &undoing{e: e}
-				if _, err := u.undo(t.Context()); err != nil { // connected
+				if _, err := u.undo(t.Context()); err != nil { // the client is connected now
 					t.Fatal(err)
 				}
 				if tc.silent {
@@ -145,7 +145,8 @@ func TestCloseWaitsForCleanupsWithinItsGrace(t *testing.T) {
 				synctest.Wait()
 				begun := time.Now()
 				e.Close()
-				// Closing cuts connections; a clean-up under way is sent again after a backoff.
+				// Closing cuts connections. A clean-up that is under way is sent again after a
+				// backoff.
 				if took := time.Since(begun); took < tc.want || took > tc.want+50*time.Millisecond {
 					t.Errorf("Close took %v, want %v", took, tc.want)
 				}

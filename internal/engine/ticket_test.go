@@ -1,4 +1,4 @@
-// The local line of a queue that Redis keeps.
+// The local line follows the queue that Redis keeps.
 
 package engine
 
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ids returns whom the line has, from its head.
+// ids returns the ids of the line's tickets, from its head.
 func ids(l *lines, key string) []string {
 	var all []string
 	for me := l.byKey[key].head; me != nil; me = me.next {
@@ -18,8 +18,8 @@ func ids(l *lines, key string) []string {
 	return all
 }
 
-// Places stand in Redis's order, whatever the order in which its answers came;
-// but nobody is put before the head.
+// Waiters stand in Redis's order, whatever the order in which the answers came. But no waiter is
+// put before the head.
 func TestLineFollowsRedissOrder(t *testing.T) {
 	var l lines
 	for _, seq := range []int64{5, 9, 7, 3, 8, 10, 4} {
@@ -35,8 +35,8 @@ func TestLineFollowsRedissOrder(t *testing.T) {
 	}
 }
 
-// The head's requests keep alive the places behind it: all within a beat, and no
-// more at a time than Redis has room for.
+// The head's requests keep alive the places behind it: each of them once within a beat, and at most
+// as many at a time as one request has room for.
 func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
 	var l lines
 	const behind = 2*beats + 10
@@ -74,7 +74,7 @@ func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
 	}
 }
 
-// Who must ask by himself is told, and nobody else.
+// Only the waiters that must ask by themselves are nudged.
 func TestNudge(t *testing.T) {
 	var l lines
 	places := make([]*waiter, 5)
@@ -85,7 +85,7 @@ func TestNudge(t *testing.T) {
 	l.gather(head)
 	head.ticket.Nudge = []string{"1", "3", "gone"}
 	l.nudge(head)
-	l.nudge(head) // they coalesce
+	l.nudge(head) // a second nudge changes nothing
 	for i, me := range places[1:] {
 		stage, want := leading, i+1 == 1 || i+1 == 3
 		select {

@@ -1,4 +1,4 @@
-// The wait loop and the local line.
+// Waiters stand in the local line, and only the head runs the wait loop against Redis.
 
 package engine
 
@@ -30,14 +30,14 @@ func TestFreeThingIsGrantedWithoutWaiting(t *testing.T) {
 	})
 }
 
-// However many wait, the head asks; and it asks no more than it must.
+// However many waiters there are, only the head asks, and it asks no more often than it must.
 func TestOnlyTheHeadTries(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		x := new(thing)
 		x.take(time.Time{})
 		all := queue(e, 20, waiting(x, -1))
 		before := x.tried()
-		if before > 2 { // as it came, and when its subscription was live
+		if before > 2 { // once as it came, and once when its subscription was live
 			t.Errorf("%d tries by 20 who came, want 2", before)
 		}
 		const polls = 10
@@ -68,7 +68,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// One who leaves, wherever he stands, leaves the order of the others as it was.
+// A waiter that leaves, wherever it stands, does not change the order of the others.
 func TestWhoLeavesHandsOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		x := new(thing)
@@ -76,9 +76,9 @@ func TestWhoLeavesHandsOn(t *testing.T) {
 		all := queue(e, 8, waiting(x, -1))
 		all[0].leave(t) // the head
 		all[3].leave(t) // in the middle
-		all[4].leave(t) // and the one behind
+		all[4].leave(t) // and the one behind it
 		all[7].leave(t) // the tail
-		all[1].leave(t) // the head after the first
+		all[1].leave(t) // the second head
 		late := queue(e, 1, waiting(x, -1))[0]
 		rest := []*caller{all[2], all[5], all[6], late}
 		for i, next := range rest {
@@ -94,8 +94,8 @@ func TestWhoLeavesHandsOn(t *testing.T) {
 	})
 }
 
-// The head takes the message of a release, and leaves before it has acted on it.
-// There will be no second message.
+// The head receives the message of a release and leaves before it acts on the message. There is no
+// second message, and still the next waiter is granted the thing at once.
 func TestSignalOfOneWhoLeavesIsNotLost(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -106,7 +106,7 @@ func TestSignalOfOneWhoLeavesIsNotLost(t *testing.T) {
 				x := new(thing)
 				x.take(time.Time{})
 				all := queue(e, tc.ahead, waiting(x, time.Hour))
-				// The leaver asks as he is cancelled.
+				// The leaver's context is cancelled while it asks.
 				leaver := waiting(x, time.Hour)
 				ctx, cancel := context.WithCancel(t.Context())
 				armed := false
@@ -145,7 +145,7 @@ func TestSignalOfOneWhoLeavesIsNotLost(t *testing.T) {
 	}
 }
 
-// A message that nobody sends is made up for by the poll.
+// The poll makes up for a message that nobody sends.
 func TestPollWithoutMessages(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		for _, end := range []time.Duration{-1, time.Hour} {
@@ -170,7 +170,7 @@ func TestPollWithoutMessages(t *testing.T) {
 	})
 }
 
-// Nor does it matter how much longer the holder might have had.
+// The poll finds a release without a message, however much longer the hold would have lasted.
 func TestPollFindsAnUntoldRelease(t *testing.T) {
 	for _, end := range []time.Duration{-1, PollBound + time.Millisecond, 5 * PollBound / 2, time.Hour} {
 		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
@@ -191,8 +191,8 @@ func TestPollFindsAnUntoldRelease(t *testing.T) {
 	}
 }
 
-// The first waiter who finds out by itself what a message should have told it has
-// the dead connection replaced: the next one is told again.
+// A waiter finds out by a poll what a message should have told it. It has the dead connection
+// replaced, and the next waiter is told by a message again.
 func TestAMissedMessageReplacesTheConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *Engine, s *redistest.MiniServer) {
 		proxy := s.Proxy()
@@ -213,16 +213,17 @@ func TestAMissedMessageReplacesTheConnection(t *testing.T) {
 			t.Errorf("granted %v after an unheard release, want a poll", took)
 		}
 
-		time.Sleep(1100 * time.Millisecond) // for which the PING goes without answer
+		time.Sleep(1100 * time.Millisecond) // the time in which the PING gets no answer
 		next := wait(e, waiting(x, -1))
 		synctest.Wait()
 		x.release(s)
 		mustBeNext(t, next)
-		proxy.Cut() // or the server would never know of the silent connection
+		proxy.Cut() // or the server would never notice that the silent connection is dead
 	})
 }
 
-// A lease that runs out is told by nobody; its end is known to the millisecond.
+// No message tells of the end of a lease that runs out. The head knows that end to the millisecond
+// and wakes then.
 func TestWakesWhenTheHoldersLeaseEnds(t *testing.T) {
 	const ms = time.Millisecond
 	for _, left := range []time.Duration{ms, 5 * ms, 123 * ms, 700 * ms, 5*time.Second + 17*ms} {
@@ -232,7 +233,7 @@ func TestWakesWhenTheHoldersLeaseEnds(t *testing.T) {
 				begun := time.Now()
 				x.take(begun.Add(left))
 				all := queue(e, 3, waiting(x, left))
-				for i, w := range all { // the next ones behind holders of this process
+				for i, w := range all { // the later waiters wait behind holders of this process
 					<-w.done
 					want := begun.Add(time.Duration(i+1) * left)
 					if late := w.ended.Sub(want); w.err != nil || late < 0 || late > ms {
@@ -244,8 +245,7 @@ func TestWakesWhenTheHoldersLeaseEnds(t *testing.T) {
 	}
 }
 
-// The head that had learnt when the lease ends leaves; the next one must know it
-// as well.
+// A head that has learnt when the lease ends leaves. The next head must know that end as well.
 func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		x := new(thing)
@@ -254,7 +254,7 @@ func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
 		all := queue(e, 3, waiting(x, 200*time.Millisecond))
 		<-all[0].done // granted at 300 ms, for 200 ms
 		time.Sleep(50 * time.Millisecond)
-		x.take(begun.Add(700 * time.Millisecond)) // renewed, or taken by another, untold
+		x.take(begun.Add(700 * time.Millisecond)) // renewed or taken, without a message
 		time.Sleep(200 * time.Millisecond)
 		all[1].leave(t)
 		<-all[2].done
@@ -264,7 +264,8 @@ func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
 	})
 }
 
-// A holder whose time to live rounds to nothing, for ever.
+// A time to live that rounds to nothing, again and again, does not make the head ask without a
+// pause.
 func TestWaitingIsNeverHot(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		tries := 0
@@ -301,7 +302,7 @@ func TestCancelledWaitSaysThatItWasBusy(t *testing.T) {
 	})
 }
 
-// An error of a try ends that wait and no other.
+// An error of one waiter's try ends that wait and no other.
 func TestFailedTryIsItsOwn(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		x := new(thing)
@@ -350,7 +351,7 @@ func TestCloseEndsEveryWait(t *testing.T) {
 	})
 }
 
-// What a grant means for those behind.
+// A shared grant wakes the next waiter, and a common grant is a grant for all waiters behind it.
 func TestSharedAndCommonGrants(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		var mu sync.Mutex
@@ -370,7 +371,8 @@ func TestSharedAndCommonGrants(t *testing.T) {
 			left--
 			return Verdict{Granted: true, For: -1}, nil
 		}
-		// Three of five permits are freed with one message: three go in.
+		// One message frees three permits, and five waiters want one each: three waiters get
+		// theirs.
 		w := Waiting{Kind: "test", Key: "k", Channel: channel, Try: take, Grant: Shared}
 		all := queue(e, 5, w)
 		set(3)
@@ -385,7 +387,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 			one.leave(t)
 		}
 
-		// A latch opens: one asks, all go.
+		// A latch opens: one waiter asks, and all waiters go on.
 		set(0)
 		w.Grant = Common
 		all = queue(e, 5, w)
@@ -403,7 +405,8 @@ func TestSharedAndCommonGrants(t *testing.T) {
 	})
 }
 
-// Who asks for less passes, until who asks for more has waited long enough.
+// A caller that asks for less overtakes a waiter that asks for more, until that waiter has waited
+// long enough.
 func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		free := new(thing)
@@ -439,8 +442,8 @@ func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 	})
 }
 
-// Many come, wait, leave and get it, at random; it has one holder at a time,
-// everybody returns, and nothing is left.
+// Many callers come, wait, leave or are granted the thing, at random. The thing has one holder at a
+// time, every caller returns, and no line is left.
 func TestWaitUnderLoad(t *testing.T) {
 	for seed := range uint64(redistest.Count(t, 50)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

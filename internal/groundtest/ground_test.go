@@ -1,6 +1,6 @@
-// Package groundtest runs the conformance suite and a short torture on each ground: on
-// servers of several makes, and with what lies between a program and its Redis in the field.
-// It has no code but this test.
+// Package groundtest runs the conformance suite and a short torture on each ground. A ground is a
+// make of server, or something that lies between a program and its Redis in the field. The package
+// has no code except this test.
 package groundtest
 
 import (
@@ -27,12 +27,12 @@ var (
 	table = flag.String("report", "", "file to write the table to")
 )
 
-// ground is where the suite and the torture run.
+// ground is a setting in which the suite and the torture run.
 type ground struct {
 	name    string
-	server  string   // as .ci/servers knows it; empty: the usual one
+	server  string   // the name that .ci/servers knows; empty means the usual server
 	conform string   // the tests of the suite
-	torture []string // arguments, a run each
+	torture []string // arguments, one element for each run
 	quick   bool
 }
 
@@ -58,12 +58,12 @@ var grounds = []ground{
 	{name: "a thousand callers", torture: []string{"-topology single -ground callers", "-topology cluster -ground callers"}},
 }
 
-// on returns what chooses one of the grounds of TestConformance_Grounds.
+// on returns the pattern that chooses one of the grounds of TestConformance_Grounds.
 func on(name string) string {
 	return "^TestConformance_Grounds$/^" + strings.ReplaceAll(name, " ", "_")
 }
 
-// result is what came of one run.
+// result is the outcome of one run.
 type result struct {
 	Server                                             string
 	Grants, Faults, Overlaps, StaleWrites, LostWakeUps int
@@ -178,7 +178,7 @@ func (g ground) tortured(t *testing.T, env []string, args string) result {
 	return r
 }
 
-// heading says what the table is, and how to repeat it.
+// heading returns what the table shows and how to repeat it.
 func heading() string {
 	commit, err := exec.Command("git", "-C", root, "describe", "--always", "--dirty", "--abbrev=12").Output()
 	if err != nil {

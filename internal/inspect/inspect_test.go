@@ -1,4 +1,4 @@
-// When a token tells since when, and which names are looked at.
+// A token may tell since when a lock is held, and an inspection looks at some names only.
 
 package inspect
 
@@ -15,8 +15,8 @@ func TestSince(t *testing.T) {
 	const life = lockhash.TokenLife
 	for _, tc := range []struct {
 		what    string
-		token   int64         // its age in ms
-		left    time.Duration // of its key
+		token   int64         // the token's age in ms
+		left    time.Duration // the time that its key has left
 		isKnown bool
 	}{
 		{"written with its expiry", 5000, life - 5*time.Second, true},
@@ -45,7 +45,7 @@ func TestSince(t *testing.T) {
 			t.Errorf("token %q: %v", token, got)
 		}
 	}
-	// A counter of Redisson's fenced lock, were it under a holder of ours.
+	// This is how a counter of Redisson's fenced lock would look under a hold of Holdfast.
 	if got := since(now, "17", int64(life/time.Millisecond)); !got.IsZero() {
 		t.Errorf("token 17: %v", got)
 	}

@@ -1,4 +1,4 @@
-// Where semaphores and latches live: Redisson's rule, and what holds for any name.
+// The keys of semaphores and latches follow Redisson's rule, and some rules that hold for any name.
 
 package keys_test
 
@@ -78,8 +78,8 @@ func TestPermitsThatJavaWouldLookForElsewhereAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever the name, all of it is in one slot, and what only Holdfast knows is no
-// other name's.
+// Whatever the name, all of its keys are in one slot, and a key that only Holdfast knows belongs to
+// no other name.
 func TestSemaphoresAndLatchesStayInTheSlot(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	seen := make(map[string]string)

@@ -1,4 +1,4 @@
-// Where the things of a name live: Redisson's rule, and what holds for any name.
+// The keys of a name follow Redisson's rule, and some rules that hold for any name.
 
 package keys_test
 
@@ -33,7 +33,7 @@ func TestLockKeysAreRedissons(t *testing.T) {
 	}
 }
 
-// Redisson leaves the slot for these; a cluster would refuse its scripts.
+// For these names, Redisson's own keys leave the slot, and a cluster would refuse its scripts.
 func TestOddBracesStayInTheSlot(t *testing.T) {
 	for _, name := range []string{"a{", "a{}b", "}x", "a}b", "x{}{t}", "{", "}", "{}", "}{", "{}a{b}", "a}{b"} {
 		k, err := keys.ForLock(name)
@@ -57,8 +57,8 @@ func TestOddBracesStayInTheSlot(t *testing.T) {
 	}
 }
 
-// The number in a neighbour's tag is part of the layout: another process must
-// come to the same one.
+// The number in a neighbour's tag is part of the layout: another process must compute the same
+// number.
 func TestOddBracesTagIsTheSmallestNumber(t *testing.T) {
 	for _, name := range []string{"a{", "a}b", "}{"} {
 		k, err := keys.ForLock(name)
@@ -75,8 +75,8 @@ func TestOddBracesTagIsTheSmallestNumber(t *testing.T) {
 	}
 }
 
-// Redisson's key of such a name may be in the name's slot by chance, one in
-// 16384: that says nothing about its next neighbour.
+// Redisson's key of such a name may be in the name's slot by chance, once in 16384 names. That says
+// nothing about the next neighbour of the same name.
 func TestSlotsThatCoincide(t *testing.T) {
 	for _, name := range []string{"}x10019", "}x64819", "}x75858", "a}x2993", "a}x8776"} {
 		k, err := keys.ForLock(name)
@@ -116,7 +116,7 @@ func TestNamesRefused(t *testing.T) {
 	}
 }
 
-// Two names are given, so that what must tell them apart is tried as well.
+// The fuzzer gets two names, so that it also tries the keys that must differ between names.
 func FuzzLockKeys(f *testing.F) {
 	for _, name := range []string{
 		"orders", "{orders}", "{{orders}}", "{user7}:cart", "a{", "a{}b", "}x", "a}b", "{a}b}", "x{}{t}", "{", "}", "{}", "", "}x10019", "a}x2993",

@@ -1,4 +1,4 @@
-// Slot against the specification, and against a server.
+// Slot agrees with the specification, and with a server.
 
 package keys_test
 
@@ -80,7 +80,7 @@ func TestSlotIsTheServers(t *testing.T) {
 	}
 }
 
-// randomName has odd braces in about every second name.
+// randomName returns a name. About every second name has odd braces.
 func randomName(random *rand.Rand) string {
 	name := make([]byte, random.IntN(24))
 	for i := range name {
@@ -96,7 +96,7 @@ func randomName(random *rand.Rand) string {
 	return string(name)
 }
 
-// A cluster serves the scripts of a lock whatever its name: no CROSSSLOT.
+// A cluster serves the scripts of a lock whatever its name, without a CROSSSLOT error.
 func TestAnyNameIsServedByACluster(t *testing.T) {
 	c := redistest.Cluster(t, 1, 0)
 	node := c.Nodes()[0].Admin()

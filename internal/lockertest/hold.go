@@ -1,4 +1,4 @@
-// Cases about who holds: exclusion, re-entry, tokens.
+// These cases are about holders: exclusion, re-entry, tokens.
 
 package lockertest
 
@@ -59,8 +59,8 @@ func isShared(w *world) {
 	w.free(w.rival(b))
 }
 
-// ledger is what a lock protects: a sum that is read and written in two steps,
-// so that whoever is inside with another loses a step.
+// ledger is what a lock protects: a sum that is read and written in two steps. Two writers that are
+// inside at the same time lose a step.
 type ledger struct {
 	sum, inside, readers atomic.Int64
 }
@@ -114,7 +114,7 @@ func counterOutsideByTries(w *world) {
 	})
 }
 
-// contend has two goroutines of each of two processes take turns.
+// contend lets two goroutines of each of two processes take turns.
 func (w *world) contend(get func(holdfast.Locker) (*holdfast.Lease, error)) {
 	const rounds = 5
 	var (
@@ -185,7 +185,7 @@ func reEntry(w *world) {
 		}
 		w.free(w.rival(b))
 	}
-	// A lease that has ended does not re-enter.
+	// The context of a lease that has ended does not re-enter.
 	locker := w.locker(a)
 	l := w.lock(locker)
 	ctx := l.Context(w.patient())
@@ -240,7 +240,7 @@ func brokenArguments(w *world) {
 		if lease != nil || again != nil {
 			w.Errorf("%s: a lease beside the error", what)
 		}
-		// Work that is never called need not be there.
+		// The work may be nil if it is never called.
 		w.matches(what+": Do", holdfast.Do(w.patient(), l, nil), holdfast.ErrBadArgument)
 	}
 	w.free(w.locker(c))

@@ -1,4 +1,4 @@
-// Cases about a lease: how long it lasts, and how it ends.
+// These cases are about a lease: how long it lasts, and how it ends.
 
 package lockertest
 
@@ -42,8 +42,8 @@ func fixedEndsBeforeTheKey(w *world) {
 	if d := l.Deadline().Sub(asked); d > time.Since(asked)+length {
 		w.Errorf("the deadline is %v after the call", d)
 	}
-	// The rival comes in when the key is gone. It asks all the time, so that the
-	// moment is known.
+	// The rival is granted the lock when the key is gone. The rival asks all the time, so that the
+	// test knows the moment.
 	for ctx := w.patient(); ; {
 		r, err := w.rival(b).TryLock(ctx)
 		granted := time.Now()
@@ -78,7 +78,7 @@ func releasedTwice(w *world) {
 	w.release(r)
 }
 
-// releaseAfterLoss: the next holder is not touched by the one before.
+// releaseAfterLoss shows that a holder that has lost its lease does not touch the next holder.
 func releaseAfterLoss(w *world) {
 	a, b, c := w.process(), w.process(), w.process()
 	l := w.lock(w.locker(a, holdfast.Fixed(2*time.Second)))
@@ -102,7 +102,7 @@ func releaseAfterLoss(w *world) {
 	w.free(w.locker(c))
 }
 
-// state is all that is in Redis, where nobody else uses it.
+// state returns everything that is in Redis, if no other test uses that Redis.
 func (w *world) state() string {
 	if !w.s.Virtual {
 		return ""
@@ -123,7 +123,7 @@ func releaseWithAnEndedContext(w *world) {
 
 type contextKey struct{}
 
-// causes: what Err, Done and Context say, before and after.
+// causes checks what Err, Done and Context say before the lease ends and after.
 func causes(w *world) {
 	c := w.process()
 	l := w.lock(w.locker(c))
@@ -144,12 +144,12 @@ func causes(w *world) {
 	}
 	cancel()
 	w.endedBy(child, context.Canceled)
-	w.lasts(l) // a parent that ends does not end the lease
+	w.lasts(l) // the end of a parent context does not end the lease
 	w.release(l)
 	w.ended(l, holdfast.ErrReleased)
 	w.endedBy(sibling, holdfast.ErrReleased)
 	w.matches("error", sibling.Err(), context.Canceled)
-	w.endedBy(l.Context(context.Background()), holdfast.ErrReleased) // made later
+	w.endedBy(l.Context(context.Background()), holdfast.ErrReleased) // made after the end
 }
 
 func extend(w *world) {
@@ -169,7 +169,7 @@ func extend(w *world) {
 		w.Errorf("shortened by %v", far.Sub(l.Deadline()))
 	}
 	w.matches("Extend by next to nothing", l.Extend(w.patient(), time.Millisecond), holdfast.ErrBadArgument)
-	time.Sleep(5200 * time.Millisecond) // longer than it was at first
+	time.Sleep(5200 * time.Millisecond) // longer than the lease was at first
 	w.lasts(l)
 	w.busy(w.rival(b))
 	w.release(l)
@@ -183,7 +183,7 @@ func maxHold(w *world) {
 	l := w.lock(w.locker(a, holdfast.Renewed(6*time.Second), holdfast.MaxHold(300*time.Millisecond)))
 	held := l.Context(context.Background())
 	w.ended(l, holdfast.ErrMaxHold)
-	if d := time.Since(asked); d < 295*time.Millisecond { // counted from when it was asked for, in ticks
+	if d := time.Since(asked); d < 295*time.Millisecond { // in ticks, from when the lease was asked for
 		w.Errorf("ended after %v", d)
 	}
 	w.endedBy(held, holdfast.ErrMaxHold)

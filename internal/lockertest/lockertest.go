@@ -1,9 +1,9 @@
-// Package lockertest is what every lock must do, whatever its kind and whatever
-// Redis is behind it: one suite of tests, run on each of the kinds over each of
-// the topologies. It is imported by _test.go files only.
+// Package lockertest is one suite of tests that every lock must pass, whatever its kind and
+// whatever Redis is behind it. The suite runs on each kind of lock over each topology. Only
+// _test.go files import it.
 //
-// A case sees no more than lease.Locker, a few processes and the clock. What one
-// kind promises beyond that belongs to the tests of its package.
+// A case uses only lease.Locker, a few processes and the clock. The tests of a kind's own package
+// check what that kind promises beyond that.
 package lockertest
 
 import (
@@ -27,40 +27,40 @@ type Subject struct {
 
 // Kind is a kind of lock.
 type Kind struct {
-	// Name is how the tests are called, and how the names of the locks begin.
+	// Name is the name of the tests, and the beginning of the names of the locks.
 	Name string
 	// Telemetry is the value of holdfast.kind.
 	Telemetry string
-	// Locker makes the lock of that name in that process.
+	// Locker makes the lock with that name in that process.
 	Locker func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
-	// Rival makes what excludes the lock where the lock does not exclude itself:
-	// for the read side of a lock its write side. The default is Locker.
+	// Rival makes the lock that this lock excludes, if this lock does not exclude itself: for the
+	// read side of a lock, the write side. The default is Locker.
 	Rival func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
-	// Prepare does once what a name needs before it can be locked; may be nil.
+	// Prepare does, once, what a name needs before it can be locked. It may be nil.
 	Prepare func(ctx context.Context, c *holdfast.Client, name string) error
-	// Keeps are the prefixes of what stays in Redis when nobody holds or waits.
+	// Keeps are the prefixes of the keys that stay in Redis when there is no holder and no waiter.
 	Keeps []string
 
 	Fenced    bool // tokens grow from hold to hold
 	Reentrant bool // the context of a lease re-enters
-	Shared    bool // held by many at a time; then there is a Rival
+	Shared    bool // many can hold it at a time; then there is a Rival
 
-	members []string // the kinds of what it is made of, which tell of themselves
+	members []string // the kinds of its parts, which have spans and metrics of their own
 }
 
-// Redis is a topology. Many kinds may share it, at the same time.
+// Redis is a topology. Many kinds may share it at the same time.
 type Redis struct {
 	// Virtual says that each case runs in a synctest bubble.
 	Virtual bool
-	// Slots bounds how many cases run at a time; nil: one.
+	// Slots bounds how many cases run at a time. If it is nil, one case runs at a time.
 	Slots chan struct{}
-	// Open is called by each case, in its bubble if there is one.
+	// Each case calls Open, inside its bubble if it has one.
 	Open func(t testing.TB) Site
 }
 
 // Site is a Redis as one case sees it.
 type Site struct {
-	// Process makes a Client on a go-redis client of its own. The suite closes it.
+	// Process makes a Client on a go-redis client of its own. The suite closes the Client.
 	Process func(options ...holdfast.Option) *holdfast.Client
 	// Onlooker reaches the same Redis, with all rights.
 	Onlooker redis.UniversalClient
@@ -71,8 +71,8 @@ func Run(t *testing.T, s Subject) {
 	if s.Slots == nil {
 		s.Slots = make(chan struct{}, 1)
 	}
-	// Most of a case is waiting, so more of them run at a time than t.Parallel
-	// would let: t.Run may be called concurrently.
+	// A case spends most of its time waiting, so more cases run at a time than t.Parallel would
+	// allow: t.Run may be called concurrently.
 	var running sync.WaitGroup
 	for _, c := range cases {
 		if c.of != nil && !c.of(s.Kind) {
@@ -96,12 +96,12 @@ func (s Subject) play(t *testing.T, c testCase) {
 	try := c
 	redistest.Undisturbed(t, stoodStill, func(t testing.TB) {
 		s.scene(t, try)
-		try.name += " again" // what a failure left is of another name
+		try.name += " again" // the keys that a failed try left have another name
 	})
 }
 
-// stoodStill is for how long a machine does not run whose cases may fail by it. They have
-// leases of 2 s, and waits of 400 ms.
+// stoodStill is how long a machine must have stood still for a failure of a case to be excused. The
+// cases have leases of 2 s, and waits of 400 ms.
 const stoodStill = 100 * time.Millisecond
 
 func (s Subject) scene(t testing.TB, c testCase) {
@@ -115,7 +115,7 @@ func (s Subject) scene(t testing.TB, c testCase) {
 	c.run(w)
 }
 
-// testCase is one thing that every lock must do, or every lock of a sort.
+// testCase is one thing that every lock, or every lock of a certain sort, must do.
 type testCase struct {
 	name string
 	of   func(Kind) bool // nil: all

@@ -1,4 +1,4 @@
-// The case about what is told: spans and metrics of the kind.
+// This case is about telemetry: the spans and metrics of the kind.
 
 package lockertest
 
@@ -46,7 +46,7 @@ func telemetry(w *world) {
 	w.wantMetrics(reader)
 }
 
-// everyOutcome has one process come to each end there is.
+// everyOutcome makes one process come to each outcome that a lock can have.
 func (w *world) everyOutcome(told *holdfast.Client) {
 	r := w.lock(w.rival(w.process()))
 	locker := w.locker(told)
@@ -69,7 +69,7 @@ func (w *world) everyOutcome(told *holdfast.Client) {
 	l = w.lock(w.locker(told, holdfast.Fixed(2*time.Second)))
 	w.ended(l, holdfast.ErrExpired)
 	w.matches("Release", l.Release(w.patient()), holdfast.ErrExpired, holdfast.ErrLost)
-	w.soonFree(w.rival(w.process())) // which clears away what ran out
+	w.soonFree(w.rival(w.process())) // this clears away the lease that ran out
 }
 
 // spanText returns the span's name and outcome, and checks its other attributes.
@@ -89,7 +89,7 @@ func (w *world) spanText(span sdktrace.ReadOnlySpan) string {
 	return fmt.Sprintf("%s %s", span.Name(), outcome)
 }
 
-// wantMetrics fails the test unless the metrics tell what everyOutcome did.
+// wantMetrics fails the test unless the metrics show what everyOutcome did.
 func (w *world) wantMetrics(reader sdkmetric.Reader) {
 	w.Helper()
 	w.wantMetricsOf(reader, map[string]int64{
@@ -104,10 +104,10 @@ func (w *world) wantMetrics(reader sdkmetric.Reader) {
 	})
 }
 
-// wantMetricsOf fails the test unless the metrics of the kind tell that.
+// wantMetricsOf fails the test unless the metrics of the kind are as wanted.
 func (w *world) wantMetricsOf(reader sdkmetric.Reader, want map[string]int64) {
 	w.Helper()
-	// What a lease that ends by itself is counted as, it is a moment after Done.
+	// A lease that ends by itself is counted a moment after Done.
 	redistest.Eventually(w, patience, "the metrics tell of everything", func() error {
 		got := w.metrics(reader)
 		for what, n := range want {
@@ -119,7 +119,7 @@ func (w *world) wantMetricsOf(reader sdkmetric.Reader, want map[string]int64) {
 	})
 }
 
-// metrics returns what is counted, by metric and outcome or reason.
+// metrics returns the counts by metric and outcome or reason.
 func (w *world) metrics(reader sdkmetric.Reader) map[string]int64 {
 	w.Helper()
 	var all metricdata.ResourceMetrics
@@ -135,7 +135,7 @@ func (w *world) metrics(reader sdkmetric.Reader) map[string]int64 {
 	return got
 }
 
-// count adds what a metric counts of this kind, by outcome or reason.
+// count adds to into the counts that a metric has of this kind, by outcome or reason.
 func (w *world) count(m metricdata.Metrics, into map[string]int64) {
 	add := func(attributes attribute.Set, n int64) {
 		kind, there := attributes.Value("holdfast.kind")

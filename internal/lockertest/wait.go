@@ -1,4 +1,4 @@
-// Cases about waiting, and about how a wait ends.
+// These cases are about waiting, and about how a wait ends.
 
 package lockertest
 
@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// releaseWakes: another process, and another goroutine of the holder's. The best
-// of some counts: one that comes late may be the machine's fault, but who only
-// polls is late each time.
+// releaseWakes shows that a release wakes a waiter, in another process and in another goroutine of
+// the holder's process. The best of some tries counts: one late wake-up may be the machine's fault,
+// but a waiter that only polls is late each time.
 func releaseWakes(w *world) {
 	a, b := w.process(), w.process()
 	for _, waiter := range []*holdfast.Client{a, b} {
@@ -19,7 +19,7 @@ func releaseWakes(w *world) {
 		for try := 0; try < 10 && best > wakeBound; try++ {
 			l := w.lock(w.rival(a))
 			next := w.goLock(w.patient(), w.locker(waiter))
-			w.waits(next, 200*time.Millisecond) // asleep for 700 ms more
+			w.waits(next, 200*time.Millisecond) // the waiter would sleep for 700 ms more
 			released := time.Now()
 			w.release(l)
 			lease, err := w.result(next)
@@ -39,7 +39,7 @@ func waitEndsWithItsDeadline(w *world) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.rival(a))
 	locker := w.locker(b)
-	w.busy(locker) // so that it is connected, and is told at once
+	w.busy(locker) // so that the client is connected, and a message reaches it at once
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
@@ -62,7 +62,7 @@ func waitIsCancelled(w *world) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.rival(a))
 	locker := w.locker(b)
-	w.busy(locker) // so that it is connected, and is told at once
+	w.busy(locker) // so that the client is connected, and a message reaches it at once
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	given := w.goLock(ctx, locker)
@@ -83,7 +83,7 @@ func waitIsCancelled(w *world) {
 	w.soonFree(w.rival(a))
 }
 
-// soonFree allows for what is cleaned up after a wait that was given up.
+// soonFree is free, but it allows time for the clean-up after a wait that was given up.
 func (w *world) soonFree(l holdfast.Locker) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -111,7 +111,8 @@ func contextThatHasEnded(w *world) {
 	w.soonFree(w.rival(c))
 }
 
-// closing: waits and leases end, and Redis keeps what is held for its lease.
+// closing shows that Close ends waits and leases, and that Redis keeps the hold until its lease is
+// over.
 func closing(w *world) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a, holdfast.Renewed(4*time.Second)))

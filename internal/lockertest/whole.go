@@ -1,5 +1,5 @@
-// The case of locks that are held as one: what is told of the whole beside what its
-// members tell.
+// This case is about locks that are held as one: the telemetry of the whole, besides the telemetry
+// of its members.
 
 package lockertest
 
@@ -19,8 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
-// Whole runs what there is for a MultiLock, which is no Locker. keeps are as those
-// of a Kind.
+// Whole runs the cases that exist for a MultiLock, which is no Locker. keeps is as in Kind.
 func Whole(t *testing.T, r Redis, keeps []string) {
 	s := Subject{Redis: r, Kind: Kind{
 		Name: "multi", Telemetry: "multi", Keeps: keeps, members: []string{"mutex", "fairmutex"},
@@ -89,8 +88,7 @@ func kindOf(span sdktrace.ReadOnlySpan) string {
 	return v.AsString()
 }
 
-// everyOutcomeOfMany is everyOutcome for two locks at once, of which another
-// process has the second.
+// everyOutcomeOfMany is everyOutcome for two locks at once. Another process holds the second lock.
 func (w *world) everyOutcomeOfMany(told *holdfast.Client) {
 	locks := func(options ...holdfast.LeaseOption) *multilock.MultiLock {
 		return holdfast.NewMultiLock(told.FairMutex(w.name+":b", options...), told.Mutex(w.name+":a", options...))

@@ -1,4 +1,4 @@
-// Cases about what takes a Locker: Do and SyncLocker.
+// These cases are about Do and SyncLocker, which take a Locker.
 
 package lockertest
 
@@ -16,7 +16,7 @@ func do(w *world) {
 	a, b := w.process(), w.process()
 	failed := errors.New("work failed")
 	var seen []string
-	told := func(name string) string { // a stripe's has a number at its end
+	told := func(name string) string { // the name of a stripe has a number at its end
 		return name[:min(len(name), len(w.name))]
 	}
 	err := holdfast.Do(w.patient(), w.locker(a), func(ctx context.Context) error {

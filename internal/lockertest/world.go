@@ -1,5 +1,4 @@
-// The world of one case: a name, processes that lock it, and what is asked of
-// them again and again.
+// A case plays in a world: a name, the processes that lock it, and the checks that many cases need.
 
 package lockertest
 
@@ -19,21 +18,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// wakeBound is far less than what a waiter sleeps that no message wakes (0.9 to
-// 1 s), and far more than a message takes.
+// wakeBound is far less than the time that a waiter sleeps if no message wakes it (0.9 to 1 s), and
+// far more than the time that a message takes.
 const wakeBound = 400 * time.Millisecond
 
-// patience bounds a wait that ends sooner but on a defect.
+// patience bounds a wait that lasts this long only because of a defect.
 const patience = 30 * time.Second
 
-// world is where one case plays. On real servers its time is real: a lease that must last
-// is of some seconds, so that a process which gets no processor for a moment keeps it.
+// world is where one case plays. On real servers its time is real, so a lease that must last is
+// some seconds long: a process that gets no processor for a moment then keeps it.
 type world struct {
 	testing.TB
 	s     Subject
 	site  Site
 	name  string
-	pulse *redistest.Pulse // nil in virtual time, where nobody starves
+	pulse *redistest.Pulse // nil in virtual time, where no process starves
 
 	mu        sync.Mutex
 	processes []*holdfast.Client
@@ -50,7 +49,7 @@ func (w *world) prepare(name string) {
 	}
 }
 
-// process starts a process.
+// process starts a process, which is a Client.
 func (w *world) process(options ...holdfast.Option) *holdfast.Client {
 	c := w.site.Process(options...)
 	w.mu.Lock()
@@ -70,7 +69,7 @@ func (w *world) closeAll() {
 	}
 }
 
-// locker returns the lock in a process, rival what it excludes.
+// locker returns the lock in a process, and rival returns the lock that it excludes.
 func (w *world) locker(c *holdfast.Client, options ...holdfast.LeaseOption) holdfast.Locker {
 	return w.s.Locker(c, w.name, options...)
 }
@@ -79,7 +78,7 @@ func (w *world) rival(c *holdfast.Client, options ...holdfast.LeaseOption) holdf
 	return w.s.rivalOf(c, w.name, options...)
 }
 
-// rivalOf returns what the lock of that name excludes.
+// rivalOf returns the lock that the lock of that name excludes.
 func (s Subject) rivalOf(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
 	if s.Rival == nil {
 		return s.Locker(c, name, options...)
@@ -87,14 +86,14 @@ func (s Subject) rivalOf(c *holdfast.Client, name string, options ...holdfast.Le
 	return s.Rival(c, name, options...)
 }
 
-// patient is a context that ends only on a defect, or with the case.
+// patient returns a context that ends only because of a defect, or with the case.
 func (w *world) patient() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	w.Cleanup(cancel)
 	return ctx
 }
 
-// lock locks, or ends the case.
+// lock returns a lease, or ends the case.
 func (w *world) lock(l holdfast.Locker) *holdfast.Lease {
 	w.Helper()
 	lease, err := l.Lock(w.patient())
@@ -104,7 +103,7 @@ func (w *world) lock(l holdfast.Locker) *holdfast.Lease {
 	return lease
 }
 
-// release releases.
+// release releases the lease, and fails the test on an error.
 func (w *world) release(l *holdfast.Lease) {
 	w.Helper()
 	if err := l.Release(w.patient()); err != nil {
@@ -112,7 +111,7 @@ func (w *world) release(l *holdfast.Lease) {
 	}
 }
 
-// busy fails the test unless another holds it.
+// busy fails the test unless the lock is held by another owner.
 func (w *world) busy(l holdfast.Locker) {
 	w.Helper()
 	lease, err := l.TryLock(w.patient())
@@ -123,7 +122,7 @@ func (w *world) busy(l holdfast.Locker) {
 	}
 }
 
-// free fails the test unless it can be had at once.
+// free fails the test unless the lock is granted at once.
 func (w *world) free(l holdfast.Locker) {
 	w.Helper()
 	lease, err := l.TryLock(w.patient())
@@ -147,7 +146,7 @@ func (w *world) lasts(l *holdfast.Lease) {
 	}
 }
 
-// ended waits for the end of the lease, which must be of that cause.
+// ended waits for the end of the lease, which must have that cause.
 func (w *world) ended(l *holdfast.Lease, cause error) {
 	w.Helper()
 	select {
@@ -158,8 +157,8 @@ func (w *world) ended(l *holdfast.Lease, cause error) {
 	w.matches("Err", l.Err(), cause)
 }
 
-// endedBy waits for the end of a context, which must be of that cause. That of a
-// lease ends a moment after the lease.
+// endedBy waits for the end of a context, which must have that cause. The context of a lease ends a
+// moment after the lease.
 func (w *world) endedBy(ctx context.Context, cause error) {
 	w.Helper()
 	select {
@@ -170,8 +169,8 @@ func (w *world) endedBy(ctx context.Context, cause error) {
 	w.matches("cause", context.Cause(ctx), cause)
 }
 
-// promptly fails the test unless what was due at an instant came by wakeBound after it, or
-// by what this process was starved of later.
+// promptly fails the test unless what was due at an instant came at most wakeBound after it. The
+// time for which this process got no processor is added to that bound.
 func (w *world) promptly(what string, due, came time.Time) {
 	w.Helper()
 	bound := wakeBound
@@ -193,7 +192,7 @@ func (w *world) matches(what string, err error, targets ...error) {
 	}
 }
 
-// Inexcusable is Errorf for what a machine that stands still does not explain.
+// Inexcusable is Errorf for failures that a machine that stands still does not explain.
 func (w *world) Inexcusable(format string, args ...any) {
 	w.Helper()
 	redistest.Inexcusable(w.TB, format, args...)
@@ -204,7 +203,7 @@ type attempt struct {
 	done  chan struct{}
 	lease *holdfast.Lease
 	err   error
-	at    time.Time // when it returned
+	at    time.Time // when Lock returned
 }
 
 func (w *world) goLock(ctx context.Context, l holdfast.Locker) *attempt {
@@ -238,8 +237,8 @@ func (w *world) waits(a *attempt, d time.Duration) {
 	}
 }
 
-// nothingLeft fails the test unless every key of the name is gone soon, but for
-// those that stay.
+// nothingLeft fails the test unless every key of the name is soon gone, except the keys that are to
+// stay.
 func (w *world) nothingLeft() {
 	w.Helper()
 	if w.Failed() {
@@ -258,7 +257,7 @@ func (w *world) nothingLeft() {
 	})
 }
 
-// keys returns the keys of the name, in Redis as others use it too.
+// keys returns the keys of the name, in a Redis that other cases use too.
 func (w *world) keys() ([]string, error) {
 	var (
 		mu    sync.Mutex

@@ -1,4 +1,4 @@
-// The explorer: every world of a model that can be reached, breadth first.
+// The explorer visits every world of a model that can be reached, breadth first.
 
 package modeltest
 
@@ -8,29 +8,29 @@ import (
 	"strings"
 )
 
-// model is what can be explored. W is one of its worlds.
+// model is a model that can be explored. W is the type of its worlds.
 type model[W comparable] interface {
 	begin() W
-	// next calls visit with every world that may follow w, and with what is wrong with the step
-	// that leads there, if the step itself is.
+	// next calls visit with every world that may follow w. If the step to that world is itself
+	// wrong, next also says what is wrong with it.
 	next(w *W, visit func(s step, to W, wrong string))
-	// alike returns one world for all that differ in nothing that matters.
+	// alike returns one and the same world for all worlds that differ in nothing that matters.
 	alike(w W) W
-	// wrong says what is wrong with a world, "" if nothing is.
+	// wrong says what is wrong with a world, or returns "" if nothing is wrong.
 	wrong(w *W) string
-	// summary is what there is to see of a world.
+	// summary shows what there is to see of a world.
 	summary(w *W) string
 }
 
-// found is what an exploration has come to.
+// found is the result of an exploration.
 type found struct {
 	states int
-	wrong  string // "" if nothing is
-	trace  string // the shortest way there
+	wrong  string // "" if nothing is wrong
+	trace  string // the shortest way to the world that is wrong
 }
 
-// explore visits every world that can be reached, up to limit of them, and ends
-// with the first that is wrong.
+// explore visits every world that can be reached, up to limit of them, and ends with the first
+// world that is wrong.
 func explore[W comparable](r model[W], limit int) found {
 	begin := r.begin()
 	seen := map[W]struct{}{begin: {}}
@@ -66,8 +66,8 @@ func explore[W comparable](r model[W], limit int) found {
 	return found{states: len(worlds)}
 }
 
-// trace tells the way to a world in words. It goes the way once more, so that
-// each client keeps its letter.
+// trace tells the way to a world in words. It goes the way once more, so that each client keeps its
+// letter.
 func trace[W comparable](r model[W], worlds []W, from []int32, last int, bad W) string {
 	way := []W{bad}
 	for i := int32(last); i > 0; i = from[i] {
@@ -80,8 +80,8 @@ func trace[W comparable](r model[W], worlds []W, from []int32, last int, bad W) 
 	for n, target := range way {
 		found := false
 		r.next(&here, func(s step, to W, wrong string) {
-			// The last step is told by what is wrong with it: its world may be reached
-			// by others as well.
+			// The last step is identified by what is wrong with it: other steps may reach the same
+			// world.
 			if found || r.alike(to) != target || n == len(way)-1 && wrong == "" && r.wrong(&to) == "" {
 				return
 			}

@@ -1,10 +1,10 @@
 // The line of one process: its waiters take turns in one place of the queue, the seat.
 //
-// Process P has two goroutines that wait for the lock, A and B, and one that only tries, C.
-// Q is another process. It holds the lock when the exploration begins, and may try once more
-// later. A request is executed and answered, or executed and not answered, or executed late
-// while its repetition is answered. A message lies unread for as long as it likes. P passes
-// nothing on by itself, and nobody renews.
+// Process P has two goroutines that wait for the lock, A and B, and a goroutine that only tries, C.
+// Q is another process. Q holds the lock when the exploration begins, and may try once more later.
+// A request is executed and answered, or executed and not answered, or executed late while its
+// repetition is answered. A message may stay unread for any time. P passes nothing on by itself,
+// and nobody renews.
 
 package modeltest
 
@@ -19,7 +19,7 @@ type lineRules struct {
 	unheard int8 // how many requests may stay without an answer
 	late    int8 // how many of those may be executed later
 
-	ghosts bool // the lock may be handed to nobody, for as long as a place is kept
+	ghosts bool // the lock may be handed to a place without a waiter, while it is kept
 
 	without lineRule // a rule that is left out
 }
@@ -30,32 +30,32 @@ type lineRule int8
 const (
 	noRule        lineRule = iota
 	staysInDoubt           // a waiter that takes over the seat goes on doubting messages
-	doubtsUnheard          // it doubts them after a request that was not answered
-	doubtsUnknown          // it doubts them in a seat of which it knows no number
-	doubtsLost             // it doubts them when its place was lost
-	keptLately             // it believes one only in the first half of the time for which the seat is kept
+	doubtsUnheard          // a waiter doubts messages after a request that was not answered
+	doubtsUnknown          // a waiter doubts messages in a seat without a known number
+	doubtsLost             // a waiter doubts messages when its place was lost
+	keptLately             // a head believes messages only in the first half of the seat's time
 	leavesInDoubt          // a head that doubts takes the seat with it when it gives up
-	dropsJoining           // so does a release that takes a seat which nobody wants any more
+	dropsJoining           // a release that takes a seat gives it up if no waiter wants it any more
 	agesUnheard            // a seat that came with a grant, after an unheard request, may be long over
 	cleansUpLong           // a clean-up goes on until a late request can do nothing any more
-	cleansUpNext           // it also takes the next owner of the seat out of the queue
-	sparesWaiters          // but not while the line has that seat
+	cleansUpNext           // a clean-up also takes the next owner of the seat out of the queue
+	sparesWaiters          // a clean-up does not do so while the line has that seat
 )
 
-// The owners. None is used twice.
+// These are the owners. No owner is used twice.
 const (
 	nobody    int8 = iota
-	firstOfQ       // Q holds as this one when the exploration begins
-	laterOfQ       // and tries as this one
-	ownOfA         // A's first request; B and C follow
+	firstOfQ       // Q holds as this owner when the exploration begins
+	laterOfQ       // Q tries as this owner
+	ownOfA         // the owner of A's first request; those of B and C follow
 	firstSeat = ownOfA + goroutines
 	owners    = firstSeat + 3
 )
 
-// goroutines is how many P has. The last one only tries.
+// goroutines is how many goroutines P has. The last one only tries.
 const goroutines = 3
 
-// stand is where a goroutine stands.
+// stand says what a goroutine is doing.
 type stand int8
 
 const (
@@ -67,7 +67,7 @@ const (
 	gone
 )
 
-// goroutine is one of P's.
+// goroutine is one goroutine of P.
 type goroutine struct {
 	stand  stand
 	owner  int8
@@ -76,67 +76,67 @@ type goroutine struct {
 	next   int8 // the owner that is to have the seat when it is granted the lock
 	asking bool // it asks as the head
 	token  int8
-	valid  int8 // for how long it may rely on its hold
+	valid  int8 // for how long the goroutine may rely on its hold
 	again  int8 // the owner for which a late request may take a place with this hold
 	leaves int8 // the owner that leaves the queue with its release
 	joins  int8 // the owner for which its release takes a place
-	freed  bool // that release was executed, but not answered
-	drops  bool // that place is to be given up, because nobody wants it any more
+	freed  bool // the release was executed, but not answered
+	drops  bool // the place in joins is to be given up, because no waiter wants it any more
 }
 
-// lineWorld is one state.
+// lineWorld is one state of the model.
 type lineWorld struct {
 	redis
 	p    [goroutines]goroutine
-	line [2]int8 // the head and who is behind it, by number from 1; 0: nobody
+	line [2]int8 // the head and the goroutine behind it, by number from 1; 0: none
 
 	seat  seat
-	seats int8 // how many owners were made for it
+	seats int8 // how many owners were made for the seat
 
 	settling [owners]cleanUp
 
-	q     bool         // Q is in
+	q     bool         // Q holds the lock
 	tries int8         // how often Q may still try
-	best  int8         // the greatest token of those who came in
-	begun [owners]bool // the owners of P that have come in
+	best  int8         // the greatest token of all holders so far
+	begun [owners]bool // the owners of P that have held the lock
 
-	unheard int8 // what is left of the rules'
+	unheard int8 // how much is left of what the rules allow
 	late    int8
 }
 
-// redis is what the server knows, and what is on its way from it or to it.
+// redis is what the server knows, and what is on its way to or from the server.
 type redis struct {
 	holder int8
-	handed bool // to a holder that has not asked since
+	handed bool // handed to a holder that has not asked since
 	ttl    int8
 	token  int8
 	kept   [owners]int8 // for how long places are kept
 
-	told    message // to P, unread
-	request request // of P, late
+	told    message // the message to P, unread
+	request request // the late request of P
 }
 
 type message struct{ owner, token, left int8 }
 
 type request struct {
 	owner, next int8
-	head        bool // it takes a place if it is refused
+	head        bool // the request takes a place if it is refused
 	notAfter    int8
 }
 
 // seat is what P knows of its place in the queue.
 type seat struct {
 	owner int8
-	known bool // its number
-	valid int8 // for how long it is kept, at the least
-	asked bool // a head has asked as its owner
+	known bool // its number is known
+	valid int8 // for how long the place is kept, at the least
+	asked bool // a head has asked as the owner of the seat
 }
 
-// cleanUp is that an owner is being given up.
+// cleanUp says that an owner is being given up.
 type cleanUp struct {
 	on     bool
-	late   bool // until a late request can do nothing any more
-	leaves int8 // who leaves the queue with that owner
+	late   bool // it goes on until a late request can do nothing any more
+	leaves int8 // the owner that leaves the queue together with that owner
 }
 
 func (r *lineRules) begin() lineWorld {
@@ -148,7 +148,7 @@ func (r *lineRules) begin() lineWorld {
 	return w
 }
 
-// visitor is told of each step.
+// visitor is called with each step.
 type visitor func(what string, change func(w *lineWorld))
 
 func (r *lineRules) next(w *lineWorld, visit func(step, lineWorld, string)) {
@@ -170,7 +170,7 @@ func (r *lineRules) next(w *lineWorld, visit func(step, lineWorld, string)) {
 	do("a tick", r.tick)
 }
 
-// qSteps are what Q does.
+// qSteps are the steps of Q.
 func (r *lineRules) qSteps(w *lineWorld, do visitor) {
 	switch {
 	case w.q:
@@ -184,7 +184,7 @@ func (r *lineRules) qSteps(w *lineWorld, do visitor) {
 	}
 }
 
-// memberSteps are what one goroutine of P does.
+// memberSteps are the steps of one goroutine of P.
 func (r *lineRules) memberSteps(w *lineWorld, i int, do visitor) {
 	name := string(rune('A' + i))
 	switch g := w.p[i]; {
@@ -213,7 +213,7 @@ func (r *lineRules) memberSteps(w *lineWorld, i int, do visitor) {
 	}
 }
 
-// firstAnswer is what may become of a first request, which takes no place.
+// firstAnswer is the outcome of a first request, which takes no place.
 func (r *lineRules) firstAnswer(w *lineWorld, i int, name string, do visitor) {
 	g := w.p[i]
 	free := w.holder == g.owner || w.holder == nobody && !w.awaited()
@@ -228,7 +228,8 @@ func (r *lineRules) firstAnswer(w *lineWorld, i int, name string, do visitor) {
 	r.unheardSteps(w, i, name+"'s first request", do)
 }
 
-// unheardSteps are that a request is executed and not answered, or late. It is sent again.
+// unheardSteps are the cases in which a request is executed and not answered, or is late. The
+// request is sent again.
 func (r *lineRules) unheardSteps(w *lineWorld, i int, what string, do visitor) {
 	if w.unheard == 0 {
 		return
@@ -253,7 +254,7 @@ func (r *lineRules) unheardSteps(w *lineWorld, i int, what string, do visitor) {
 	}
 }
 
-// headSteps are what the head of the line does.
+// headSteps are the steps of the head of the line.
 func (r *lineRules) headSteps(w *lineWorld, i int, name string, do visitor) {
 	g := w.p[i]
 	if !g.asking {
@@ -273,7 +274,7 @@ func (r *lineRules) headSteps(w *lineWorld, i int, name string, do visitor) {
 			if number {
 				w.seat = seat{owner: g.next, known: true, valid: r.lease}
 				if g.late && r.without != agesUnheard {
-					w.seat.valid = 0 // an earlier sending may have taken it
+					w.seat.valid = 0 // an earlier sending of the request may have taken the seat
 				}
 			}
 			w.leave(i)
@@ -312,7 +313,7 @@ func (r *lineRules) ask(w *lineWorld, i int) {
 	r.become(w, i)
 }
 
-// become has a goroutine go on as the owner of the seat.
+// become makes a goroutine go on as the owner of the seat.
 func (r *lineRules) become(w *lineWorld, i int) {
 	g := &w.p[i]
 	if g.owner == w.seat.owner {
@@ -328,7 +329,7 @@ func (r *lineRules) become(w *lineWorld, i int) {
 	g.owner = w.seat.owner
 }
 
-// hear has the head begin by a message.
+// hear makes the head a holder by a message.
 func (r *lineRules) hear(w *lineWorld, i int) {
 	r.become(w, i)
 	valid := min(w.seat.valid, w.told.left)
@@ -360,7 +361,7 @@ func (r *lineRules) giveUp(w *lineWorld, i int) {
 	*g = goroutine{stand: gone}
 }
 
-// beginRelease ends a hold, and takes the seat or gives it up.
+// beginRelease ends a hold. Its release takes the seat or gives it up.
 func (r *lineRules) beginRelease(w *lineWorld, i int) {
 	g := &w.p[i]
 	g.stand, g.token, g.valid = ending, 0, 0
@@ -374,7 +375,7 @@ func (r *lineRules) beginRelease(w *lineWorld, i int) {
 	}
 }
 
-// releaseSteps are what may become of a release.
+// releaseSteps are the possible outcomes of a release.
 func (r *lineRules) releaseSteps(w *lineWorld, i int, name string, do visitor) {
 	g := w.p[i]
 	held := w.holder == g.owner
@@ -403,7 +404,7 @@ func (r *lineRules) withNext(next int8) int8 {
 	return next
 }
 
-// seated takes in whether a release has taken the seat.
+// seated tells the line whether a release has taken the seat.
 func (w *lineWorld) seated(owner int8, number, orphan bool) {
 	if w.seat.owner == owner {
 		w.seat.known = w.seat.known || number
@@ -425,8 +426,8 @@ func (r *lineRules) drop(w *lineWorld) {
 	w.seat = seat{}
 }
 
-// settleSteps give up an owner once. The clean-up is over when no late request can change
-// anything any more.
+// settleSteps give up an owner once. The clean-up is over when no late request can change anything
+// any more.
 func (r *lineRules) settleSteps(w *lineWorld, x int8, do visitor) {
 	leaves := w.settling[x].leaves
 	if leaves == w.seat.owner && r.without != sparesWaiters {
@@ -443,7 +444,7 @@ func (r *lineRules) settleSteps(w *lineWorld, x int8, do visitor) {
 	})
 }
 
-// serverSteps are what comes late.
+// serverSteps are the late requests.
 func (r *lineRules) serverSteps(w *lineWorld, do visitor) {
 	if w.request != (request{}) {
 		do("the late request is executed", func(w *lineWorld) {
@@ -454,7 +455,7 @@ func (r *lineRules) serverSteps(w *lineWorld, do visitor) {
 	}
 }
 
-// execute has the server execute a request.
+// execute makes the server execute a request.
 func (r *lineRules) execute(w *lineWorld, q request) (granted, number bool) {
 	fresh := w.holder != q.owner || w.handed
 	switch {
@@ -475,7 +476,7 @@ func (r *lineRules) execute(w *lineWorld, q request) (granted, number bool) {
 	return true, q.next != nobody && w.kept[q.next] > 0
 }
 
-// releases has the server execute a release, and hand the lock to anybody in the queue.
+// releases makes the server execute a release, and hand the lock to any owner in the queue.
 func (r *lineRules) releases(w *lineWorld, what string, owner, leaves, joins int8, do visitor, then func(w *lineWorld)) {
 	free := func(w *lineWorld) {
 		if w.holder == owner {
@@ -513,7 +514,7 @@ func (r *lineRules) releases(w *lineWorld, what string, owner, leaves, joins int
 			handOver(w)
 			w.told = message{heir, w.token, left}
 		})
-		if w.told != (message{}) { // of two messages either may be the one that comes
+		if w.told != (message{}) { // of two messages, either may be the one that arrives
 			do(handed+", of which P will not hear", handOver)
 		}
 	}
@@ -565,7 +566,7 @@ func (w *lineWorld) grant(owner, ttl int8) {
 	w.holder, w.handed, w.ttl = owner, false, ttl
 }
 
-// awaited reports whether anybody has a place.
+// awaited reports whether any owner has a place.
 func (w *lineWorld) awaited() bool { return w.kept != [owners]int8{} }
 
 // holds reports whether a goroutine of P holds the lock.
@@ -591,7 +592,7 @@ func (w *lineWorld) settle(owner int8, more cleanUp) {
 	w.settling[owner] = cleanUp{true, was.late || more.late, max(was.leaves, more.leaves)}
 }
 
-// head returns the head of the line, -1 for nobody.
+// head returns the head of the line, or -1 if the line is empty.
 func (w *lineWorld) head() int { return int(w.line[0]) - 1 }
 
 func (w *lineWorld) join(i int) {
@@ -616,7 +617,7 @@ func (w *lineWorld) begin(i int, token, valid int8) {
 	g.stand, g.token, g.valid, g.doubt, g.next = holding, token, valid, false, nobody
 }
 
-// entered says what is wrong with the tokens of those who have come in since before.
+// entered says what is wrong with the token of a holder that was granted the lock since before.
 func (w *lineWorld) entered(before *lineWorld) (wrong string) {
 	token := int8(0)
 	if w.q && !before.q {
@@ -668,7 +669,7 @@ func (r *lineRules) wrong(w *lineWorld) string {
 	return ""
 }
 
-// alike drops what nothing depends on any more.
+// alike drops everything on which nothing depends any more.
 func (r *lineRules) alike(w lineWorld) lineWorld {
 	if w.seat.owner == nobody && w.line[0] == 0 {
 		w.told = message{}

@@ -1,4 +1,4 @@
-// The claims: what the protocol keeps, and what each of its rules is for.
+// The claims are what the protocol keeps, and what each of its rules is for.
 
 package modeltest
 
@@ -8,40 +8,40 @@ import (
 	"time"
 )
 
-// one is three clients and one server.
+// one returns the rules for three clients and one server.
 func one() rules {
 	return rules{clients: 3, members: 1, lease: 2, margin: 1, window: 1}
 }
 
-// three is two clients and a quorum of three.
+// three returns the rules for two clients and a quorum of three.
 func three() rules {
 	return rules{clients: 2, members: 3, lease: 2, margin: 1, window: 1, prompt: true, fleeting: true}
 }
 
-// queue is two clients and one server where who is refused waits, and is handed the
-// lock by a message.
+// queue returns the rules for two clients and one server. A client that is refused waits, and a
+// message hands it the lock.
 func queue() rules {
 	return rules{clients: 2, members: 1, lease: 2, margin: 1, window: 1, asks: 2}
 }
 
-// crowd is three of them.
+// crowd returns the rules of queue for three clients.
 func crowd() rules {
 	return queue().with(func(r *rules) { r.clients, r.prompt, r.fleeting = 3, true, true })
 }
 
-// with returns the rules with a change.
+// with returns the rules with a change made to them.
 func (r rules) with(change func(r *rules)) rules {
 	change(&r)
 	return r
 }
 
-// long says whether there is time to go far.
+// long reports whether there is time for long explorations.
 func long() bool { return os.Getenv("HOLDFAST_LONG") == "1" }
 
-// limit is more states than any exploration here has.
+// limit is greater than the number of states of any exploration here.
 const limit = 4_000_000
 
-// The protocol keeps what it promises, whatever happens in whatever order.
+// The protocol keeps what it promises, whatever happens and in whatever order.
 func TestNothingGoesWrong(t *testing.T) {
 	bounds := map[string]rules{
 		"one server": one(),
@@ -82,7 +82,7 @@ func TestNothingGoesWrong(t *testing.T) {
 	}
 }
 
-// Without any one of its rules it does not.
+// If any one of its rules is left out, the protocol does not keep what it promises.
 func TestEachRuleIsNeeded(t *testing.T) {
 	const (
 		overlap = "two are inside"
@@ -138,8 +138,9 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// The same for the line of one process. With two requests that are not answered, one of them late,
-// the lock may be handed to a place that its waiter has just given up.
+// The protocol keeps its promises in the line of one process as well. With two requests that are
+// not answered, one of them late, the lock may be handed to a place that its waiter has just given
+// up.
 func TestNothingGoesWrongInALine(t *testing.T) {
 	bounds := map[string]lineRules{
 		"every request is answered": {lease: 2},
@@ -163,7 +164,8 @@ func TestNothingGoesWrongInALine(t *testing.T) {
 	}
 }
 
-// Some names are those of the same bugs as they are planted in the code: see package mutationtest.
+// If any one of its rules is left out, the line goes wrong. Some names are also the names of the
+// same bugs as planted in the code: see package mutationtest.
 func TestEachRuleOfALineIsNeeded(t *testing.T) {
 	const (
 		overlap = "two are inside"

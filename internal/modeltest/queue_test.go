@@ -1,31 +1,31 @@
-// The queue: places, and a lock that is handed over by a message.
+// In the queue, clients have places, and a message hands over the lock.
 //
-// A question keeps a place for as long as a lease lasts. In what order the queue is
-// does not matter to the claims, so it has none: a release hands the lock to any of
-// those whose place is kept, and who finds it free takes it. A client that waits counts
-// in link.valid for how long its place is kept, as far as it knows.
+// A question keeps a place for as long as a lease lasts. The order of the queue does not matter to
+// the claims, so the model has none: a release hands the lock to any client with a place that is
+// kept, and a client that finds the lock free takes it. A client that waits counts in link.valid
+// for how long its place is kept, as far as the client knows.
 
 package modeltest
 
 import "fmt"
 
-// waiting is what there is of a client's wait between it and a member.
+// waiting is the state of a client's wait at one member.
 type waiting struct {
-	place int8 // for how long the member keeps it; 0: it does not
-	taken bool // it is gone since the lock was handed to the client, who has not asked since
+	place int8 // for how long the member keeps the place; 0: the member does not keep it
+	taken bool // gone: the lock was handed to the client, which has not asked since
 
-	// The message, which may be heard at any time or never.
-	told      int8 // its token; 0: there is none
+	// This is the message, which the client may hear at any time or never.
+	told      int8 // the message's token; 0: there is no message
 	toldOrder int8 // the order of that grant
 
 	seated bool // the client has heard of its place
-	doubt  bool // it must ask: a message may be from before
+	doubt  bool // the client must ask: a message may be from before
 }
 
-// queues reports whether who is refused waits.
+// queues reports whether a client that is refused waits.
 func (r *rules) queues() bool { return r.asks > 0 }
 
-// ask sends the client's question, by which it keeps its place too.
+// ask sends the client's question, which also keeps the client's place.
 func (r *rules) ask(c *client) {
 	c.phase = asking
 	if r.queues() {
@@ -40,7 +40,7 @@ func (r *rules) ask(c *client) {
 	}
 }
 
-// waitSteps are what a client does that waits.
+// waitSteps are the steps of a client that waits.
 func (r *rules) waitSteps(w *world, c int, visit func(step, world, string)) {
 	do := func(what string, change func(c *client, l *link)) {
 		to := *w
@@ -65,15 +65,15 @@ func (r *rules) waitSteps(w *world, c int, visit func(step, world, string)) {
 	}
 }
 
-// unheard has the client do without an answer. It cannot tell what the request has
-// done, or will do.
+// unheard makes the client do without an answer. The client cannot tell what the request has done,
+// or will do.
 func (r *rules) unheard(l *link) {
 	l.reply, l.left, l.slow = 0, 0, false
 	l.doubt = l.doubt || r.queues() && !r.noDoubt
 }
 
-// believes reports whether a message is enough for the client. While it waits for an
-// answer it listens to none.
+// believes reports whether a message is enough for the client. While the client waits for an
+// answer, it listens to no message.
 func (r *rules) believes(l *link) bool {
 	if r.fromUnheard {
 		return l.valid > 0
@@ -82,8 +82,8 @@ func (r *rules) believes(l *link) bool {
 	return sure && (l.valid > 0 || r.noRecheck || r.fromMessage)
 }
 
-// begins has the client come in by a message. It relies on its place, for as long as
-// that is kept as far as it knows.
+// begins makes the client a holder by a message. The client relies on its place for as long as the
+// place is kept, as far as the client knows.
 func (r *rules) begins(c *client, l *link, sent waiting) {
 	c.phase, c.token, c.order = inside, sent.told, sent.toldOrder
 	l.granted = true
@@ -92,8 +92,8 @@ func (r *rules) begins(c *client, l *link, sent waiting) {
 	}
 }
 
-// queue has the member take or keep a place for a client that it refuses, and returns
-// its answer.
+// queue makes the member take or keep a place for a client that it refuses, and returns the
+// member's answer.
 func (r *rules) queue(l *link) (answer int8) {
 	if !r.queues() {
 		return refused
@@ -106,8 +106,8 @@ func (r *rules) queue(l *link) (answer int8) {
 	return answer
 }
 
-// hearPlace has the client hear that its place is kept. If it had lost it, it may have
-// been handed the lock, and have lost that too: the message may still come.
+// hearPlace tells the client that its place is kept. If the client had lost its place, it may have
+// been handed the lock and have lost that too: the message may still come.
 func (r *rules) hearPlace(l *link, left int8) {
 	l.valid, l.aged = left, l.slow
 	l.seated = true
@@ -116,7 +116,8 @@ func (r *rules) hearPlace(l *link, left int8) {
 	}
 }
 
-// releaseSteps are what may come of a client's release: whoever it hands the lock to.
+// releaseSteps are the possible outcomes of a client's release: it may hand the lock to any client
+// in the queue.
 func (r *rules) releaseSteps(w *world, c, m int, visit func(step, world, string)) {
 	freed := *w
 	r.release(&freed, m, &freed.clients[c].links[m])
@@ -131,7 +132,7 @@ func (r *rules) releaseSteps(w *world, c, m int, visit func(step, world, string)
 		r.handOver(&to, heir, m)
 		handed := fmt.Sprintf("%s, and hands the lock to %c", what, 'A'+heir)
 		visit(step{handed, c, m}, to, "")
-		if l.told != 0 { // of two messages either may be the one that comes
+		if l.told != 0 { // of two messages, either may be the one that arrives
 			at := &to.clients[heir].links[m]
 			at.told, at.toldOrder = l.told, l.toldOrder
 			visit(step{handed + ", of which it will not hear", c, m}, to, "")
@@ -142,8 +143,8 @@ func (r *rules) releaseSteps(w *world, c, m int, visit func(step, world, string)
 	}
 }
 
-// handOver makes the client the holder, for as long as its place was kept, and sends
-// it a message.
+// handOver makes the client the holder, for as long as its place was kept, and sends the client a
+// message.
 func (r *rules) handOver(w *world, c, m int) {
 	l := &w.clients[c].links[m]
 	w.members[m].ttl = l.place
@@ -152,7 +153,7 @@ func (r *rules) handOver(w *world, c, m int) {
 	l.told, l.toldOrder = l.token, l.order
 }
 
-// dull drops what no step asks for any more.
+// dull drops everything for which no step asks any more.
 func (l *link) dull(c *client, r *rules) {
 	if c.phase == inside || c.phase == leaving {
 		l.waiting = waiting{place: l.place, seated: l.seated && r.hasty && !l.settled}

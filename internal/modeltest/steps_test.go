@@ -1,4 +1,4 @@
-// The steps: what may happen next.
+// The steps are the events that may happen next.
 
 package modeltest
 
@@ -25,8 +25,8 @@ func (s step) String() string {
 	return text
 }
 
-// next calls visit with every world that may follow w, and with what is wrong with
-// the step that leads there, if the step itself is.
+// next calls visit with every world that may follow w. If the step to that world is itself wrong,
+// next also says what is wrong with it.
 func (r *rules) next(w *world, visit func(s step, to world, wrong string)) {
 	for c := range r.clients {
 		r.clientSteps(w, c, visit)
@@ -42,7 +42,7 @@ func (r *rules) next(w *world, visit func(s step, to world, wrong string)) {
 	r.ticks(w, visit)
 }
 
-// clientSteps are what a client does, and what becomes of its writes.
+// clientSteps are the steps of a client, and the outcomes of its writes.
 func (r *rules) clientSteps(w *world, c int, visit func(step, world, string)) {
 	do := func(what string, change func(to *world, c *client)) {
 		to := *w
@@ -77,7 +77,7 @@ func (r *rules) clientSteps(w *world, c int, visit func(step, world, string)) {
 	}
 }
 
-// arrive has the resource look at a client's write.
+// arrive makes the resource check a client's write.
 func (r *rules) arrive(w *world, c *client) (wrong string) {
 	c.write = false
 	if !r.noFence && c.token < w.fence {
@@ -90,7 +90,7 @@ func (r *rules) arrive(w *world, c *client) (wrong string) {
 	return wrong
 }
 
-// leave ends the client's stay, or its asking.
+// leave ends a client's hold, or its asking.
 func (r *rules) leave(c *client) {
 	c.phase, c.paused = leaving, false
 	for m := range r.members {
@@ -99,15 +99,14 @@ func (r *rules) leave(c *client) {
 	}
 }
 
-// tell ends the stay of a client that has no longer enough to rely on, if it can
-// be told.
+// tell ends the hold of a client that no longer has enough to rely on, if the client can be told.
 func (r *rules) tell(c *client) {
 	if c.phase == inside && !c.paused && c.backing() < r.quorum() {
 		r.leave(c)
 	}
 }
 
-// linkSteps are what is sent and received between a client and a member.
+// linkSteps are the requests and replies that a client and a member send and receive.
 func (r *rules) linkSteps(w *world, c, m int, visit func(step, world, string)) {
 	do := func(what string, change func(to *world, c *client, l *link)) {
 		to := *w
@@ -158,7 +157,7 @@ func (r *rules) linkSteps(w *world, c, m int, visit func(step, world, string)) {
 	}
 }
 
-// execute has the member execute the request that a client has sent it.
+// execute makes the member execute the request that a client has sent.
 func (r *rules) execute(w *world, c, m int) {
 	who, l, at := &w.clients[c], &w.clients[c].links[m], &w.members[m]
 	answer := refused
@@ -166,7 +165,7 @@ func (r *rules) execute(w *world, c, m int) {
 	case l.request == renew && holder == c:
 		answer = granted
 	case l.request == acquire && at.quarantine > 0:
-		// It says that it has lost its data, and does not count.
+		// The member says that it has lost its data, and does not count.
 	case l.request == acquire && holder == c:
 		answer = granted
 	case l.request == acquire && holder < 0:
@@ -203,8 +202,8 @@ func (r *rules) give(w *world, c, m int) {
 	}
 }
 
-// heldBy reports whether a majority has granted the client its lock. A member that has
-// lost its data since counts as long as the client relies on its answer.
+// heldBy reports whether a majority has granted the client its lock. A member that has lost its
+// data since then counts as long as the client relies on the member's answer.
 func (r *rules) heldBy(c *client) bool {
 	n := 0
 	for _, l := range c.links {
@@ -215,7 +214,7 @@ func (r *rules) heldBy(c *client) bool {
 	return n >= r.quorum()
 }
 
-// hear has the client take in a reply.
+// hear makes the client take in a reply.
 func (r *rules) hear(w *world, c *client, l *link) {
 	left := l.left
 	if r.fromReply {
@@ -246,7 +245,7 @@ func (r *rules) hear(w *world, c *client, l *link) {
 	}
 }
 
-// enter has the client come in.
+// enter makes the client a holder.
 func (r *rules) enter(w *world, c *client) {
 	c.phase = inside
 	for _, l := range c.links {
@@ -264,8 +263,8 @@ func (r *rules) enter(w *world, c *client) {
 	}
 }
 
-// release has the member execute a release. The clean-up of a link is over with
-// one that is answered when no request of it can take effect any more.
+// release makes the member execute a release. The clean-up of a link is over when a release is
+// answered after the time when no request of the link can take effect any more.
 func (r *rules) release(w *world, m int, l *link) {
 	if l.holds {
 		l.holds, w.members[m].ttl = false, 0
@@ -277,7 +276,7 @@ func (r *rules) release(w *world, m int, l *link) {
 	l.settled = l.request == nothing || r.noSettling || r.noNotAfter || r.hasty && l.seated
 }
 
-// crash has a member come back without its data.
+// crash makes a member come back without its data.
 func (r *rules) crash(w world, m int) world {
 	w.crashes--
 	for c := range w.clients {
@@ -291,7 +290,8 @@ func (r *rules) crash(w world, m int) world {
 		at.quarantine = int8(r.lease)
 	}
 	if !r.clocksApart {
-		// Until it counts again its clock will have passed what the others show now.
+		// By the time the member counts again, its clock will have passed what the other clocks
+		// show now.
 		for _, other := range w.members {
 			at.clock = max(at.clock, other.clock, other.token)
 		}
@@ -299,8 +299,8 @@ func (r *rules) crash(w world, m int) world {
 	return w
 }
 
-// ticks lets time pass, in each way in which the clients' clocks may go: any of
-// them may lose the tick if it has lost none in a lease that is under way.
+// ticks lets time pass, in each way in which the clients' clocks may go: any clock may lose the
+// tick if it has lost none in a lease that is under way.
 func (r *rules) ticks(w *world, visit func(step, world, string)) {
 	for lose := range 1 << r.clients {
 		to, may := *w, true
@@ -328,8 +328,8 @@ func (r *rules) ticks(w *world, visit func(step, world, string)) {
 	}
 }
 
-// loses has the client's clock lose a tick, and reports whether it may and it
-// makes a difference.
+// loses makes the client's clock lose a tick. It reports whether the clock may lose the tick and
+// whether that makes a difference.
 func (c *client) loses() bool {
 	any := false
 	for m := range c.links {
@@ -389,7 +389,7 @@ func (r *rules) serversAge(w *world) {
 	}
 }
 
-// wrong says what is wrong with a world, "" if nothing is.
+// wrong says what is wrong with a world, or returns "" if nothing is wrong.
 func (r *rules) wrong(w *world) string {
 	in := 0
 	for c := range w.clients {
@@ -412,7 +412,7 @@ func (r *rules) wrong(w *world) string {
 	return ""
 }
 
-// summary is what there is to see of a world.
+// summary shows what there is to see of a world.
 func (r *rules) summary(w *world) string {
 	var parts []string
 	for m := range r.members {

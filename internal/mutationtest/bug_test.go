@@ -1,4 +1,4 @@
-// A bug, as data, and what holds for each.
+// A bug is data, and some rules hold for each bug.
 
 package mutationtest
 
@@ -10,19 +10,19 @@ import (
 	"testing"
 )
 
-// bug is a patch of one file that breaks something that Holdfast promises.
+// bug is a patch of one file that breaks a promise of Holdfast.
 type bug struct {
 	name string // what the patched code does wrong
-	file string // in the module
-	old  string // stands there exactly once
+	file string // its path in the module
+	old  string // a text that the file contains exactly once
 	new  string
 
 	pkg   string   // the folder of the tests that must catch it
-	tests []string // their names
-	quick bool     // it is in the sample
+	tests []string // the names of those tests
+	quick bool     // the bug is in the sample
 }
 
-// source returns the file as it is.
+// source returns the file without the bug.
 func (b bug) source(t *testing.T) string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, b.file))
@@ -32,7 +32,7 @@ func (b bug) source(t *testing.T) string {
 	return string(source)
 }
 
-// patched returns the file with the bug in it.
+// patched returns the file with the bug.
 func (b bug) patched(t *testing.T) string {
 	t.Helper()
 	source := b.source(t)
@@ -42,7 +42,7 @@ func (b bug) patched(t *testing.T) string {
 	return strings.Replace(source, b.old, b.new, 1)
 }
 
-// Each patch fits today's source, and the tests that are to catch it are there.
+// Each patch fits today's source, and the tests that are to catch the bug exist.
 func TestEachBugCanBePlanted(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, b := range bugs {

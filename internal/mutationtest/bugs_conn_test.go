@@ -1,4 +1,4 @@
-// Bugs of connections.
+// These bugs are in connections.
 
 package mutationtest
 

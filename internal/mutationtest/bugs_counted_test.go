@@ -1,4 +1,4 @@
-// Bugs of semaphores, latches, quorums and tokens.
+// These bugs are in semaphores, latches, quorums and tokens.
 
 package mutationtest
 
@@ -109,7 +109,7 @@ var countedBugs = []bug{
 		pkg:  "multilock", tests: []string{"TestQuorum_TokenAheadOfTheClocks"},
 	},
 
-	// Calls that nobody owns.
+	// Calls that no owner stands behind.
 
 	{
 		name: "a latch is open when Redis has lost its data",
@@ -154,7 +154,7 @@ var countedBugs = []bug{
 		pkg:  "semaphore", tests: []string{"TestAnUndoneTakeGivesNothingToAnother"},
 	},
 
-	// Stripes, and what wraps a Locker.
+	// Stripes, and functions that wrap a Locker.
 
 	{
 		name: "a number of stripes is asked for once",

@@ -1,4 +1,4 @@
-// Bugs of the waiting and the passing on.
+// These bugs are in waiting and in passing on.
 
 package mutationtest
 

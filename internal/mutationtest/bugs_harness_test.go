@@ -1,5 +1,5 @@
-// Bugs of what the suite's own bounds are there for: a bound that is stretched by load still
-// fails for its bug.
+// These bugs are those for which the suite has its bounds: load stretches a bound, and the bound
+// still fails for its bug.
 
 package mutationtest
 

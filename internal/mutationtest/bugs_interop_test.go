@@ -1,4 +1,4 @@
-// Bugs of what Holdfast shares with Redisson.
+// These bugs are in what Holdfast shares with Redisson.
 
 package mutationtest
 

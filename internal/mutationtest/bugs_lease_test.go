@@ -1,4 +1,4 @@
-// Bugs of what a lease tells its holder.
+// These bugs are in what a lease tells its holder.
 
 package mutationtest
 

@@ -1,4 +1,4 @@
-// Bugs of the read/write lock and the queries.
+// These bugs are in the read/write lock and the queries.
 
 package mutationtest
 

@@ -1,4 +1,4 @@
-// Bugs of Sentinel, subscriptions and callbacks.
+// These bugs are in Sentinel, subscriptions and callbacks.
 
 package mutationtest
 

@@ -1,15 +1,15 @@
-// The bugs that the first round planted.
+// These are the bugs that the first round planted.
 
 package mutationtest
 
 import "slices"
 
-// bugs are all of them. A file for each part of the library holds its own.
+// bugs are all bugs. Each part of the library has a file with its own bugs.
 var bugs = slices.Concat(firstBugs, engineBugs, rwlockBugs, countedBugs, connBugs, sentinelBugs, interopBugs, leaseBugs, harnessBugs)
 
 var firstBugs = []bug{
 
-	// Leases: when one is over.
+	// Leases: when a lease is over.
 
 	{
 		name: "a lease is not lost at its deadline while Redis is out of reach",
@@ -69,7 +69,7 @@ var firstBugs = []bug{
 		pkg:  "internal/renewal", tests: []string{"TestRanAhead"},
 	},
 
-	// Requests: lost, repeated, late.
+	// Requests that are lost, repeated or late.
 
 	{
 		name: "a request has no not-after",
@@ -144,7 +144,7 @@ var firstBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestScriptsAreLoadedWhereMissing"},
 	},
 
-	// Holds: who has it, how often, with which token.
+	// Holds: which owner has a hold, how often, and with which token.
 
 	{
 		name: "a renewal revives what was gone",
@@ -446,7 +446,7 @@ var firstBugs = []bug{
 		pkg:  "multilock", tests: []string{"TestMultiLock_OppositeOrders"},
 	},
 
-	// The cohort: what is passed on within a process.
+	// The cohort: leases that are passed on within a process.
 
 	{
 		name: "a cohort has no end",

@@ -1,4 +1,4 @@
-// A patch that does not compile plants nothing.
+// Each patched file compiles: a patch that does not compile plants no bug.
 
 package mutationtest
 
@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// Each patched file of Go compiles with the rest of its package.
+// Each patched Go file compiles with the rest of its package.
 func TestEachBugCompiles(t *testing.T) {
 	fset := token.NewFileSet()
 	compiled := exports(t)
@@ -31,12 +31,12 @@ func TestEachBugCompiles(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			files := parse(t, fset, filepath.Join(root, filepath.Dir(b.file)), filepath.Base(b.file), b.patched(t))
 			checks := types.Config{Importer: imports, Error: func(err error) { t.Error(err) }}
-			_, _ = checks.Check(b.pkg, fset, files, nil) // it has told of each error
+			_, _ = checks.Check(b.pkg, fset, files, nil) // Error has been called with each error
 		})
 	}
 }
 
-// exports returns, for each package that the module needs, the file of what it exports.
+// exports returns the file with the export data of each package that the module needs.
 func exports(t *testing.T) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps",
@@ -54,7 +54,8 @@ func exports(t *testing.T) map[string]string {
 	return files
 }
 
-// parse returns the files of the package in dir, one of them with another text.
+// parse returns the files of the package in dir. One of the files has the given text in place of
+// its own.
 func parse(t *testing.T, fset *token.FileSet, dir, patched, text string) []*ast.File {
 	t.Helper()
 	pkg, err := build.ImportDir(dir, 0)

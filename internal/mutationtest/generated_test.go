@@ -1,5 +1,5 @@
-// Bugs that generated scenarios must find by themselves: no test that was written for them
-// runs.
+// Generated scenarios must find these bugs by themselves: no test that was written for one of the
+// bugs runs.
 
 package mutationtest
 
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// generator makes scenarios, as many as its flags say.
+// generator is a test that makes scenarios. Its flags say how many.
 type generator struct {
 	pkg, test string
 	flags     []string

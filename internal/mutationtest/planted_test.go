@@ -1,4 +1,4 @@
-// Planting: a bug is overlaid, and the tests that are there for it must fail.
+// A bug is planted by an overlay, and the tests that are there for the bug must fail.
 
 package mutationtest
 
@@ -23,7 +23,7 @@ const root = "../.."
 
 var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all; torture, generated: those that the torture, and generated scenarios, must see")
 
-// chosen returns the bugs that the flag asks for.
+// chosen returns the bugs that the flag names.
 func chosen(t *testing.T) []bug {
 	t.Helper()
 	switch *planted {
@@ -60,8 +60,8 @@ func TestEachPlantedBugIsCaught(t *testing.T) {
 	}
 }
 
-// The same tests pass when the same files are overlaid with nothing but one more
-// comment. So it is the bugs that they catch.
+// The same tests pass if an overlay adds only a comment to each of the same files. So it is the
+// bugs that the tests catch.
 func TestAnOverlayWithoutABugIsNotCaught(t *testing.T) {
 	tests := make(map[string][]string)
 	files := make(map[string]map[string]string)
@@ -89,8 +89,8 @@ func comment(file string) string {
 	return "\n// harmless\n"
 }
 
-// run runs some tests of a package for at most so long, with files of the module replaced
-// by others. Flags are those of the tests.
+// run runs some tests of a package for at most patience, with files of the module replaced by other
+// texts. flags are the flags of the tests.
 func run(t *testing.T, patience time.Duration, pkg string, tests []string, files map[string]string, flags ...string) (output string, err error) {
 	t.Helper()
 	tests = slices.Compact(slices.Sorted(slices.Values(tests)))
@@ -103,7 +103,7 @@ func run(t *testing.T, patience time.Duration, pkg string, tests []string, files
 	cmd := exec.CommandContext(ctx, "go", append(args, flags...)...)
 	cmd.Dir = root
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=") // a tenth does
+	cmd.Env = append(os.Environ(), "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=") // a tenth is enough
 	out, err := cmd.CombinedOutput()
 	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "[no tests to run]") {
 		t.Fatalf("%s: %v\n%s", pkg, err, text)
@@ -111,8 +111,7 @@ func run(t *testing.T, patience time.Duration, pkg string, tests []string, files
 	return string(out), err
 }
 
-// overlay writes the files and returns the name of what tells the go command of
-// them.
+// overlay writes the files and returns the name of the file that tells the go command of them.
 func overlay(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -139,13 +138,13 @@ func overlay(t *testing.T, files map[string]string) string {
 	return name
 }
 
-// timedOut is how the go command says that it has lost its patience with a test.
+// timedOut is what the go command prints when a test takes too long.
 const timedOut = "test timed out"
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)|^panic: (.+)$`)
 
-// failed returns the names of the tests that have failed, and what ended the run
-// early, as a wait that never ends does.
+// failed returns the names of the tests that have failed, and what ended the run early, for example
+// a wait that never ends.
 func failed(output string) []string {
 	var names []string
 	for _, match := range failure.FindAllStringSubmatch(output, -1) {

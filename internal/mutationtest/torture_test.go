@@ -1,4 +1,4 @@
-// Bugs that the torture must see by itself: no test that was written for them runs.
+// The torture must find these bugs by itself: no test that was written for one of the bugs runs.
 
 package mutationtest
 
@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// tortured is a bug, and the run of the torture that must see it.
+// tortured is a bug, together with the run of the torture that must find it.
 type tortured struct {
 	bug  string // its name in bugs
 	args string
-	says string // in a violation
+	says string // a pattern that one of the violations matches
 }
 
-// Each of them has survived a run of the torture as that was once.
+// Each of these bugs once survived a run of the torture as it was then.
 var torturedBugs = []tortured{
 	{"a release tells nobody", "-topology single -for 20s", "hand-overs took more than"},
 	{"a lease is not lost at its deadline while Redis is out of reach", "-topology single -for 20s", "told of a loss"},
@@ -34,7 +34,7 @@ var torturedBugs = []tortured{
 	{"a cohort has no end", "-topology single -for 20s", "turns in the crowd"},
 }
 
-// Each bug is seen by the torture, with a seed that anyone can use.
+// The torture finds each bug, with a seed that anyone can use.
 func TestTheTortureSeesTheBug(t *testing.T) {
 	if *planted != "torture" {
 		t.Skip("the torture is not run: -planted=torture")
@@ -55,7 +55,7 @@ func TestTheTortureSeesTheBug(t *testing.T) {
 	}
 }
 
-// called returns the bug of that name.
+// called returns the bug with that name.
 func called(t *testing.T, name string) bug {
 	t.Helper()
 	i := slices.IndexFunc(bugs, func(b bug) bool { return b.name == name })
@@ -65,7 +65,7 @@ func called(t *testing.T, name string) bug {
 	return bugs[i]
 }
 
-// torture runs the torture with files of the module replaced by others.
+// torture runs the torture with files of the module replaced by other texts.
 func torture(t *testing.T, args string, files map[string]string) (output string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)

@@ -1,4 +1,4 @@
-// What a message costs the client, from the socket to the wake-up.
+// This benchmark measures what a message costs the client, from the socket to the wake-up.
 
 package pubsub
 
@@ -16,8 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// BenchmarkDispatch delivers messages to 10 000 channels on one connection, in
-// turn, as fast as they are taken. Each operation is one message.
+// BenchmarkDispatch delivers messages to 10 000 channels on one connection, in turn, as fast as the
+// client takes them. Each operation is one message.
 func BenchmarkDispatch(b *testing.B) {
 	const n = 10_000
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,8 +65,8 @@ func (s benchSource) Dial(home string) (*redis.Client, error) {
 	return redis.NewClient(&redis.Options{Addr: home, Protocol: 2}), nil
 }
 
-// publisher serves one connection: it confirms what is subscribed, and sends as
-// many messages as it is told, to each of n channels in turn, and one to "end".
+// publisher serves one connection. It confirms subscriptions. For each number that it is told, it
+// sends that many messages, to each of n channels in turn, and then one message to "end".
 func publisher(listener net.Listener, n int, publish <-chan int) error {
 	conn, err := listener.Accept()
 	if err != nil {

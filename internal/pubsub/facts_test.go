@@ -1,4 +1,4 @@
-// What the documents say of the numbers of subscriptions.
+// The documents state the numbers of subscriptions as the code has them.
 
 package pubsub
 

@@ -1,4 +1,4 @@
-// What happens when servers, connections and sources fail, in virtual time.
+// Servers, connections and sources fail in virtual time, and the Service recovers.
 
 package pubsub
 
@@ -70,7 +70,7 @@ func TestServerDownForLong(t *testing.T) {
 	})
 }
 
-// A server that confirms and then hangs up is not hammered.
+// The Service backs off from a server that confirms a subscription and then closes the connection.
 func TestFlappingConnectionBacksOff(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		sub := s.Subscribe("ch")
@@ -102,7 +102,7 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// Who misses a message says so, and need not wait for the heartbeat.
+// A waiter that misses a message says so, and the Service then does not wait for the heartbeat.
 func TestBlackHoleSuspected(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		sub := s.Subscribe("ch")
@@ -119,8 +119,8 @@ func TestBlackHoleSuspected(t *testing.T) {
 	})
 }
 
-// A suspicion costs a connection that lives one PING, however many have it, and one
-// whose channel is not live yet, or that has gone, none.
+// A suspicion costs a live connection one PING, however many subscriptions report it. It costs
+// nothing if the channel is not live yet or has gone.
 func TestLiveConnectionSuspected(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		sub := s.Subscribe("ch")
@@ -145,7 +145,7 @@ func TestLiveConnectionSuspected(t *testing.T) {
 	})
 }
 
-// With an answer due, there is no need to wait for the heartbeat first.
+// If an answer is due, the Service does not wait for the heartbeat first.
 func TestBlackHoleDuringSubscribe(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		mustSignal(t, s.Subscribe("first"), "on confirmation")
@@ -157,7 +157,7 @@ func TestBlackHoleDuringSubscribe(t *testing.T) {
 	})
 }
 
-// deafPipe is a connection to a server that neither reads nor writes.
+// deafPipe returns a dial to a server that neither reads nor writes.
 func deafPipe(t *testing.T) func(context.Context) (net.Conn, error) {
 	return func(context.Context) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -166,7 +166,7 @@ func deafPipe(t *testing.T) func(context.Context) (net.Conn, error) {
 	}
 }
 
-// muteConn takes what is written and never answers.
+// muteConn returns a dial to a server that takes all requests and never answers.
 func muteConn(r *redisServer) func(context.Context) (net.Conn, error) {
 	return func(context.Context) (net.Conn, error) {
 		conn, err := r.Dial()
@@ -249,7 +249,7 @@ func TestDeniedChannel(t *testing.T) {
 		for i := range 50 {
 			names = append(names, fmt.Sprint("ch", i))
 		}
-		s.Subscribe(names...) // all at once, so that they go out in one command
+		s.Subscribe(names...) // all at once, so that all names go out in one command
 		denied := s.Subscribe("denied")
 		var allowed []*Subscription
 		for _, name := range names[1:] {
@@ -268,7 +268,8 @@ func TestDeniedChannel(t *testing.T) {
 		if got := log.count("denied"); got != 1 {
 			t.Errorf("%d warnings, want 1", got)
 		}
-		// Twice, if it had a home before all others and so a connection for itself.
+		// Two dials are allowed: if the denied channel had a home before all others, it had a
+		// connection for itself.
 		if got := r.dialed(); got > 2 {
 			t.Errorf("dialled %d times: a denied channel must not cost the connection", got)
 		}
@@ -280,7 +281,8 @@ func TestDeniedChannel(t *testing.T) {
 		for _, sub := range allowed {
 			signalledWithin(t, sub, s.cfg.MinBackoff)
 		}
-		// One, or some if the connection stood before the last of them had a home.
+		// One command is enough. It takes some if the connection stood before the last channel had
+		// a home.
 		if got := len(r.got("SUBSCRIBE")); got < 1 || got > len(allowed)/2 {
 			t.Errorf("the %d allowed channels took %d commands after a reconnection, want few again", len(allowed), got)
 		}
@@ -310,7 +312,7 @@ func TestNoHome(t *testing.T) {
 	})
 }
 
-// A source that hangs for one channel costs the others one timeout at most.
+// A source that hangs for one channel costs the other channels at most one timeout.
 func TestHomeHangsForOneChannel(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
 		src.setHome(func(ctx context.Context, channel string) (string, error) {
@@ -336,7 +338,7 @@ func TestUnknownServer(t *testing.T) {
 	})
 }
 
-// What does not fit the order of commands and answers ends the connection.
+// A reply that does not fit the order of commands and answers ends the connection.
 func TestReplyOutOfStep(t *testing.T) {
 	replies := map[string]func(w *server.Writer){
 		"confirmation": pushFrame("subscribe", "ch"),
@@ -360,7 +362,7 @@ func TestReplyOutOfStep(t *testing.T) {
 	}
 }
 
-// Everything at once: owners come and go, messages flow, connections break.
+// Everything happens at once: owners come and go, messages flow, connections break.
 func TestStress(t *testing.T) {
 	inBubble(t, Config{Linger: 50 * time.Millisecond}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		var owners sync.WaitGroup

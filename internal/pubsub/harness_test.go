@@ -1,4 +1,4 @@
-// The harness: Redis servers in a bubble of virtual time, and a Source for them.
+// These tests share Redis servers in a bubble of virtual time, and a Source for them.
 
 package pubsub
 
@@ -24,17 +24,17 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// redisServer is a miniredis reached by pipes, with sharded pub/sub and a log of
-// the subscription commands and PINGs it got.
+// redisServer is a miniredis that is reached by pipes. It has sharded pub/sub, and a log of the
+// subscription commands and PINGs that it received.
 type redisServer struct {
 	*miniredis.Miniredis
 
 	mu       sync.Mutex
 	commands []string
-	refuse   func(verb string, channels []string) string // error reply, or ""
-	peer     *server.Peer                                // the last to subscribe
+	refuse   func(verb string, channels []string) string // returns an error reply, or ""
+	peer     *server.Peer                                // the last peer that subscribed
 	conns    []*faultyConn
-	dial     func(ctx context.Context) (net.Conn, error) // instead of the server
+	dial     func(ctx context.Context) (net.Conn, error) // used instead of the server, if set
 	dials    int
 }
 
@@ -92,7 +92,7 @@ func (r *redisServer) dialed() int {
 	return r.dials
 }
 
-// got returns the commands of that verb, and forgets all.
+// got returns the commands with that verb, and forgets all commands.
 func (r *redisServer) got(verb string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,7 +101,7 @@ func (r *redisServer) got(verb string) []string {
 	return slices.DeleteFunc(all, func(c string) bool { return !strings.HasPrefix(c, verb+" ") })
 }
 
-// inject writes to the last subscriber what it has not asked for.
+// inject sends the last subscriber a reply that it has not asked for.
 func (r *redisServer) inject(write func(w *server.Writer)) {
 	r.mu.Lock()
 	peer := r.peer
@@ -121,7 +121,7 @@ func pushFrame(kind, channel string) func(w *server.Writer) {
 	}
 }
 
-// pings returns how many PINGs came, and forgets all commands.
+// pings returns how many PINGs arrived, and forgets all commands.
 func (r *redisServer) pings() int { return len(r.got("PING")) }
 
 // last returns the newest connection.
@@ -150,7 +150,7 @@ func (r *redisServer) connect(ctx context.Context) (net.Conn, error) {
 	return faulty, nil
 }
 
-// faultyConn can turn into a black hole: writes succeed, nothing comes back.
+// faultyConn can become a black hole: writes succeed, and nothing comes back.
 type faultyConn struct {
 	net.Conn
 	blackHole atomic.Bool
@@ -165,7 +165,7 @@ func (c *faultyConn) Read(p []byte) (int, error) {
 	}
 }
 
-// fakeSource is a Source over redisServers by name.
+// fakeSource is a Source over redisServers, which it finds by name.
 type fakeSource struct {
 	servers map[string]*redisServer
 	sharded bool
@@ -223,8 +223,8 @@ func (s *fakeSource) movedCalls() []string {
 
 func oneHome(context.Context, string) (string, error) { return "a", nil }
 
-// inBubble runs test in virtual time on one classic server, and afterwards
-// checks that a closed Service has left nothing.
+// inBubble runs test in virtual time on one classic server. Afterwards it checks that a closed
+// Service leaves nothing behind.
 func inBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Service, r *redisServer, src *fakeSource)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
@@ -258,7 +258,7 @@ func inShardedBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Servic
 	})
 }
 
-// signalled reports whether sub has a wake-up once all is quiet, and takes it.
+// signalled reports whether sub has a wake-up once all goroutines are idle, and takes that wake-up.
 func signalled(sub *Subscription) bool {
 	synctest.Wait()
 	select {

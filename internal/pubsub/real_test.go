@@ -1,4 +1,4 @@
-// The same against redis-server itself, in real time.
+// The Service keeps its promises against redis-server itself, in real time.
 
 package pubsub
 
@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// startRedis runs a redis-server on a free port for as long as the test.
+// startRedis runs a redis-server on a free port until the test ends.
 func startRedis(t *testing.T, args ...string) (rdb *redis.Client, server *exec.Cmd) {
 	t.Helper()
 	path := redistest.Needs(t)
@@ -47,7 +47,7 @@ func startRedis(t *testing.T, args ...string) (rdb *redis.Client, server *exec.C
 	return rdb, server
 }
 
-// realSource is a Source over servers by address.
+// realSource is a Source over servers, which it finds by address.
 type realSource struct {
 	sharded bool
 	user    string
@@ -174,7 +174,7 @@ func TestRealFrozenServer(t *testing.T) {
 	pulse.Within(t, "Close while the server was frozen", start, 500*time.Millisecond)
 }
 
-// A slot moves from one master to another while its channel is waited on.
+// A slot moves from one master to another while a waiter waits on its channel.
 func TestRealSlotMoves(t *testing.T) {
 	a, _ := startCluster(t)
 	b, _ := startCluster(t)

@@ -1,4 +1,4 @@
-// What the log says of a channel.
+// The log does not contain the whole name of a Client's channel.
 
 package pubsub
 
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// The channel on which a Client hears of its grants ends in its id, by which anybody
-// could take over what it holds.
+// The channel on which a Client hears of its grants ends in the Client's id. Anyone who knows that
+// id could take over what the Client holds, so the log does not contain it.
 func TestTheLogTellsNoClientsID(t *testing.T) {
 	const id = "57a5b2ea-b287-8c0a-a5d0-64ca2becd714"
 	const grants = "holdfast_lock_grant:{wanted}:" + id

@@ -1,4 +1,4 @@
-// What a Subscription is promised, on one server, in virtual time.
+// A Subscription keeps its promises on one server, in virtual time.
 
 package pubsub
 
@@ -91,7 +91,7 @@ func TestSubscribesAreBatched(t *testing.T) {
 		for i := range n {
 			subs = append(subs, s.Subscribe(fmt.Sprint("ch", i)))
 		}
-		synctest.Wait() // all are placed
+		synctest.Wait() // all subscriptions have a connection assigned
 		close(connect)
 		for _, sub := range subs {
 			mustSignal(t, sub, "on confirmation")
@@ -116,7 +116,8 @@ func TestSubscribesAreBatched(t *testing.T) {
 		defer keep.Close()
 		time.Sleep(s.cfg.Linger)
 		synctest.Wait()
-		// All lingers end together, but each command takes what is there.
+		// All lingers end together, but each command takes only the channels that are due when it
+		// is written.
 		if got := len(r.got("UNSUBSCRIBE")); got < n/batch || got > n/10 {
 			t.Fatalf("leaving %d channels took %d commands", n, got)
 		}
@@ -161,7 +162,7 @@ func TestLinger(t *testing.T) {
 	})
 }
 
-// A channel that is used over and over has one alarm, not one for each Close.
+// A channel that is used again and again has one alarm, not one alarm for each Close.
 func TestLingerOfBusyChannel(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		for range 1000 {
@@ -245,7 +246,7 @@ func TestCloseUnused(t *testing.T) {
 	s.Close()
 }
 
-// assertEmpty checks that nothing is kept of channels that have gone.
+// assertEmpty checks that the Service keeps nothing of channels that have gone.
 func assertEmpty(t *testing.T, s *Service) {
 	t.Helper()
 	s.mu.Lock()

@@ -1,4 +1,4 @@
-// Sharded channels on two masters, in virtual time.
+// Sharded channels live on two masters, in virtual time.
 
 package pubsub
 
@@ -65,7 +65,7 @@ func assertOneSlotEach(t *testing.T, commands []string) {
 	}
 }
 
-// The server drops a channel whose slot it gives away, unasked.
+// A server that gives a slot away ends the subscriptions to its channels by itself.
 func TestSlotMovesAway(t *testing.T) {
 	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
 		moves, stays := s.Subscribe("a-moves"), s.Subscribe("a-stays")
@@ -119,7 +119,7 @@ func TestMovedReply(t *testing.T) {
 	})
 }
 
-// A whole master goes: its channels follow to wherever they are now.
+// If a whole master goes, its channels are subscribed again wherever they are now.
 func TestFailover(t *testing.T) {
 	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
 		var subs []*Subscription

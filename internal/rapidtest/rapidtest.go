@@ -1,5 +1,4 @@
-// Package rapidtest plays random sequences in a synctest bubble. It is imported by
-// _test.go files only.
+// Package rapidtest plays random sequences in a synctest bubble. Only _test.go files import it.
 package rapidtest
 
 import (
@@ -12,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// Check is rapid.Check in a bubble, as often as [redistest.Sequences] says. By itself
-// rapid lets no more than a day pass in one go, and in a bubble that is little.
+// Check is rapid.Check in a bubble. It plays as many sequences as [redistest.Sequences] says. rapid
+// itself lets no more than a day pass in one go, and in a bubble a day is short.
 func Check(t *testing.T, sequence func(*rapid.T)) {
 	t.Helper()
 	redistest.Sequences(t)
@@ -32,7 +31,7 @@ func Check(t *testing.T, sequence func(*rapid.T)) {
 			sequence(rt)
 		})
 		if t.Failed() || given("rapid.seed") || given("rapid.failfile") || played == before {
-			break // once more would be the same
+			break // another round would be the same
 		}
 	}
 	if err := flag.Set(checks, strconv.Itoa(want)); err != nil {
@@ -40,7 +39,7 @@ func Check(t *testing.T, sequence func(*rapid.T)) {
 	}
 }
 
-// given reports whether the flag was.
+// given reports whether the flag was given.
 func given(name string) bool {
 	f := flag.Lookup(name)
 	return f.Value.String() != f.DefValue

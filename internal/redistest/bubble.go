@@ -1,4 +1,4 @@
-// Tests in virtual time.
+// Tests run in virtual time in a bubble.
 
 package redistest
 
@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 )
 
-// Bubble is synctest.Test. With the race detector, the process runs one goroutine at a time
-// meanwhile: all timers of a bubble share one state of the detector, and two that fire at once
-// crash the process (https://go.dev/issue/78156). The detector finds the same races all the
-// same.
+// Bubble is synctest.Test. Under the race detector, the process runs one goroutine at a time for as
+// long as the bubble lasts: all timers of a bubble share one state of the detector, and two timers
+// that fire at once crash the process (https://go.dev/issue/78156). The detector still finds the
+// same races.
 func Bubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	if RaceDetector {

@@ -1,5 +1,5 @@
-// A part of the test binary that runs as a process of its own, which can be killed and stopped:
-// the holders and waiters of process tests.
+// A child is a part of the test binary that runs as a process of its own. A test can kill it and
+// stop it. The holders and waiters of process tests are children.
 
 package redistest
 
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// envChild tells the test binary which child to be.
+// envChild tells the test binary which child it is to run as.
 const envChild = "HOLDFAST_TEST_CHILD"
 
 // ChildFunc is a function that can run as a process, given to [Main].
@@ -54,8 +54,8 @@ func runChild(name string, children []ChildFunc) int {
 	return 2
 }
 
-// readInput queues lines before they are asked for, so that the end of the input is noticed at
-// once.
+// readInput queues lines before the child asks for them, so that the child notices the end of its
+// input at once.
 func readInput(lines *lineQueue, gone context.CancelFunc) {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		lines.add(in.Text())
@@ -83,7 +83,7 @@ type ChildProc struct {
 	proc  *process
 	stdin io.WriteCloser
 	lines *lineQueue
-	wg    sync.WaitGroup // the reader of its output
+	wg    sync.WaitGroup // reads the child's output
 }
 
 // Start runs the child called name in a new process, with env added to the environment. The
@@ -114,8 +114,8 @@ func Start(t testing.TB, name string, env map[string]string) *ChildProc {
 	return c
 }
 
-// start connects pipes of its own: those of exec.Cmd are closed by Wait while
-// there may still be lines to read.
+// start makes its own pipes: Wait closes the pipes of exec.Cmd while there may still be lines to
+// read.
 func (c *ChildProc) start(cmd *exec.Cmd, logPath string) error {
 	log, err := os.Create(logPath)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// echo is a child that repeats what it is told.
+// echo is a child that repeats each line it is sent.
 func echo(c *ChildContext) {
 	c.Say("hello from %s", os.Getenv("ECHO_NAME"))
 	for line, ok := c.Next(); ok; line, ok = c.Next() {

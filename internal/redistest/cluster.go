@@ -64,8 +64,8 @@ func cluster(t testing.TB, host string, masters, replicas int, args []string) *C
 	args = append(withDefaults(args,
 		"--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
 		"--cluster-node-timeout", "1000",
-		"--cluster-replica-validity-factor", "0"), // a replica may always stand, however late it is
-		// A node that was never met does not know its own address.
+		"--cluster-replica-validity-factor", "0"), // any replica may be elected, however late
+		// A node that no other node has met does not know its own address.
 		"--cluster-enabled", "yes", "--cluster-announce-ip", host)
 	c := &ClusterSet{t: t, host: host, masters: masters}
 	for range masters * (1 + replicas) {
@@ -104,7 +104,7 @@ func (c *ClusterSet) form(masters int) {
 	})
 }
 
-// addSlots names slots one by one: ranges came with Redis 7.
+// addSlots names the slots one by one: only Redis 7 and later know ranges.
 func addSlots(from, to int) []any {
 	args := []any{"CLUSTER", "ADDSLOTS"}
 	for slot := from; slot < to; slot++ {
@@ -219,8 +219,8 @@ func (c *ClusterSet) MasterOf(key string) *Proc {
 	return c.masterOf(c.slot(key)).Proc
 }
 
-// slot asks a node for key's slot, and does not hash here: the node's rule for braces is what
-// counts.
+// slot asks a node for key's slot and does not compute the hash itself, because the node's rule for
+// braces is what counts.
 func (c *ClusterSet) slot(key string) int {
 	c.t.Helper()
 	for _, n := range c.nodes {
@@ -245,8 +245,8 @@ func (c *ClusterSet) masterOf(slot int) *clusterNode {
 	return owner
 }
 
-// owner asks each node about itself, because the other nodes may not know yet. If two claim the
-// slot, as after the thaw of an old master, the later epoch is right.
+// owner asks each node about itself, because the other nodes may not know yet. If two nodes claim
+// the slot, as after the thaw of an old master, the node with the later epoch is right.
 func (c *ClusterSet) owner(slot int) *clusterNode {
 	var owner *clusterNode
 	last := -1

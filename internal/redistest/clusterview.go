@@ -1,4 +1,4 @@
-// What one cluster node reports about all of them.
+// A view is what one cluster node reports about all nodes.
 
 package redistest
 

@@ -1,5 +1,5 @@
-// The size of big tests: full counts at night, a tenth of them otherwise, and less under the
-// race detector if the test spends all of its time working.
+// Big tests run their full counts at night and a tenth of them otherwise. They run less under the
+// race detector if they spend all of their time working.
 
 package redistest
 
@@ -17,9 +17,9 @@ func Count(t testing.TB, full int) int {
 	return part(full, 10)
 }
 
-// CountOfWork is Count for a loop that keeps every core busy. Under the race detector it
-// returns a fiftieth: the detector looks at each access, not at the clock, and sees in the
-// first rounds what it sees in all of them.
+// CountOfWork is Count for a loop that keeps every core busy. Under the race detector it returns a
+// fiftieth: the detector looks at each access and not at the clock, so the first rounds already
+// show it what all rounds would.
 func CountOfWork(t testing.TB, full int) int {
 	t.Helper()
 	if RaceDetector {

@@ -1,4 +1,4 @@
-// How a FaultProxy receives new connections.
+// A door decides how a FaultProxy receives new connections.
 
 package redistest
 

@@ -38,7 +38,7 @@ func try(t *testing.T, p *FaultProxy) (visitor, error) {
 	return visitor{c, t}, err
 }
 
-// hear returns what comes within the time, up to a line's end.
+// hear returns what arrives within that time, up to the end of a line.
 func (v visitor) hear(within time.Duration) (string, error) {
 	v.SetReadDeadline(time.Now().Add(within))
 	return bufio.NewReader(v.Conn).ReadString('\n')
@@ -56,7 +56,7 @@ func TestDoorsMeetNewConnectionsOnly(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		door Door
-		want func(v visitor) bool // of a connection that was accepted
+		want func(v visitor) bool // for a connection that was accepted
 	}{
 		{"mute", Mute, func(v visitor) bool {
 			v.Write([]byte("PING\r\n"))
@@ -86,7 +86,7 @@ func TestDoorsMeetNewConnectionsOnly(t *testing.T) {
 			before := visit(t, p)
 			before.wantPong()
 			p.Receive(tc.door)
-			// A reset may come before the kernel says that the connection is made.
+			// A reset may arrive before the kernel reports that the connection is made.
 			v, err := try(t, p)
 			if err == nil && !tc.want(v) || err != nil && (tc.door != Slam || !errors.Is(err, syscall.ECONNRESET)) {
 				t.Errorf("the door does something else: %v", err)
@@ -143,7 +143,7 @@ func TestFaultsMeetOneCommandOverTLSWithALagOnIPv6(t *testing.T) {
 	wantValue(t, c, "n", "2")
 }
 
-// What is under way together is late together.
+// Commands that are under way together are delayed together, not one after the other.
 func TestALagIsNoQueue(t *testing.T) {
 	const lag, commands = 20 * time.Millisecond, 50
 	p := Proxy(t, Server(t).Addr(), Lagging(lag, 0))

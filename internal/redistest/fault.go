@@ -1,4 +1,4 @@
-// What can happen to one command on its way through a FaultProxy.
+// A fault is what can happen to one command on its way through a FaultProxy.
 
 package redistest
 

@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// leftBehindWithin bounds how long a clean-up under way, and channels that linger, may take.
+// leftBehindWithin bounds how long a clean-up that is under way, or a channel that lingers, may
+// take.
 const leftBehindWithin = 10 * time.Second
 
 // LeftBehind fails t unless, within 10 s, every master that rdb reaches has no key except those

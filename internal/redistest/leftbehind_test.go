@@ -59,7 +59,7 @@ func TestLeftBehindCountsConnections(t *testing.T) {
 	LeftBehind(t, s.Admin())
 }
 
-// A node keeps the connection that it moves keys through, to the receiver's account.
+// LeftBehind does not count the connection that a node keeps to the node it has moved keys to.
 func TestLeftBehindKnowsNodesThatMoveKeys(t *testing.T) {
 	t.Parallel()
 	c := Cluster(t, 2, 0)

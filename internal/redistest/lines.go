@@ -1,4 +1,4 @@
-// Lines that one side has sent and the other has not read yet.
+// A queue keeps the lines that one side has sent and the other side has not read yet.
 
 package redistest
 

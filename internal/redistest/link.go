@@ -1,5 +1,5 @@
-// One connection through a FaultProxy: requests one way, replies the other, and the queue
-// between them, which tells which reply belongs to which command.
+// A link is one connection through a FaultProxy: requests go one way and replies the other. The
+// queue between them tells which reply belongs to which command.
 
 package redistest
 
@@ -71,13 +71,13 @@ func (l *link) requests() {
 			continue // an empty line
 		}
 		if !l.request(f) {
-			// Read on, so that the client's closing is noticed.
+			// Go on reading, so that the client's closing is noticed.
 			io.Copy(io.Discard, r)
 			break
 		}
 	}
 	if !l.isHole() {
-		// A FIN, not a reset: the server shall run what was sent before it.
+		// Send a FIN, not a reset: the server shall run the commands that were sent before it.
 		closeWrite(l.server)
 	}
 }
@@ -139,8 +139,8 @@ func (l *link) forward(e *pending, raw []byte) {
 	}
 }
 
-// expectLocal queues a command that the server never sees. With nothing before
-// it, its turn is now.
+// expectLocal queues a command that the server never sees. If nothing is queued before it, its turn
+// is now.
 func (l *link) expectLocal(e *pending) {
 	l.mu.Lock()
 	l.queue = append(l.queue, e)

@@ -1,5 +1,5 @@
-// Which frames from the server answer the command at the head of a link's
-// queue, and which come by themselves: messages and ended subscriptions.
+// A link must tell which frames from the server answer the command at the head of its queue, and
+// which come by themselves: messages and ended subscriptions.
 
 package redistest
 

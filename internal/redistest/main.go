@@ -1,5 +1,5 @@
-// The TestMain of every package: children first, then the tests, the goroutine leak check, and
-// the notice of skipped tests.
+// Main is the TestMain of every package. It runs the children first, then the tests, the goroutine
+// leak check, and the notice of skipped tests.
 
 package redistest
 
@@ -42,7 +42,7 @@ func Main(m interface{ Run() int }, children ...ChildFunc) {
 	os.Exit(code)
 }
 
-// findLeaks ignores the testing package's own goroutines, and those by which a client of
+// findLeaks ignores the testing package's own goroutines, and the goroutines by which a client of
 // redis.NewFailoverClusterClient listens to the Sentinels: go-redis does not end them when that
 // client is closed. A test must close everything else that it opens.
 func findLeaks() error {

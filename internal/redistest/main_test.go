@@ -22,8 +22,8 @@ func TestPackageName(t *testing.T) {
 	}
 }
 
-// goTest runs go test on this package the way that hides a passing package's
-// output, with standard error as given.
+// goTest runs go test on this package in the way that hides the output of a passing package, with
+// the given standard error.
 func goTest(t *testing.T, run string, stderr *os.File, env ...string) (stdout string, err error) {
 	t.Helper()
 	if testing.Short() {

@@ -78,7 +78,7 @@ func TestMiniShardedPubSub(t *testing.T) {
 	})
 }
 
-// A pipeline beyond every buffer deadlocks over net.Pipe.
+// A pipeline larger than every buffer passes; over net.Pipe it would deadlock.
 func TestMiniTakesLargePipelines(t *testing.T) {
 	Bubble(t, func(t *testing.T) {
 		c := Mini(t).Client(once)
@@ -113,7 +113,7 @@ func TestMiniFailsEachCommandInsideAScript(t *testing.T) {
 		for k := 1; ; k++ {
 			m.FlushAll()
 			disarm := m.FailInside(k)
-			c.Ping(t.Context()) // a command outside does not count
+			c.Ping(t.Context()) // a command outside a script does not count
 			err := script.Run(t.Context(), c, []string{"a", "b"}).Err()
 			fired := disarm()
 			if got := strings.Join(m.Keys(), " "); got != want[k-1].keys || (err != nil) != want[k-1].failed {

@@ -1,5 +1,5 @@
-// Whether the tests on real servers run, on which server binary, and what happens
-// when there is none.
+// Needs decides whether the tests on real servers run, on which server binary, and what happens if
+// there is none.
 
 package redistest
 
@@ -42,8 +42,8 @@ func RealTime(t testing.TB) {
 	t.Skipf("needs real servers or real time: %s=1 runs it", envServers)
 }
 
-// Missing reports that a tool is missing that a test on real servers needs. If
-// HOLDFAST_SERVERS=1 asks for such tests, it fails t; otherwise it skips t, as [RealTime] does.
+// Missing reports that a tool is missing that a test on real servers needs. If HOLDFAST_SERVERS=1
+// asks for such tests, Missing fails t; otherwise it skips t, as [RealTime] does.
 func Missing(t testing.TB, what string) {
 	t.Helper()
 	RealTime(t)

@@ -1,4 +1,4 @@
-// Whether the race detector is on, which makes work ten times as long.
+// RaceDetector tells whether the race detector is on, which makes work ten times as long.
 
 //go:build !race
 

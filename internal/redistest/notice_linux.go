@@ -1,4 +1,4 @@
-// Linux: the standard error of the go command that runs this test binary.
+// On Linux, this is how to reach the standard error of the go command that runs this test binary.
 
 package redistest
 
@@ -10,9 +10,10 @@ import (
 	"syscall"
 )
 
-// goCommandStderr returns the standard error of the go command, or nil unless the parent is the
-// go command and its standard error can be shared. A plain file cannot: it is opened a second
-// time here, and the writer at one position would overwrite what the other has written.
+// goCommandStderr returns the standard error of the go command. It returns nil if the parent is not
+// the go command, or if its standard error cannot be shared. A plain file cannot be shared: it is
+// opened a second time here, and each writer would overwrite what the other has written at the same
+// position.
 func goCommandStderr() *os.File {
 	parent := fmt.Sprintf("/proc/%d", os.Getppid())
 	comm, err := os.ReadFile(parent + "/comm")

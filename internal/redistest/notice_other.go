@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Elsewhere than on Linux the go command's standard error is out of reach.
+// On systems other than Linux, the go command's standard error is out of reach.
 
 package redistest
 

@@ -1,4 +1,4 @@
-// Ports for servers that must come back on the same one after a kill.
+// A server must come back on the same port after a kill, so the harness chooses its ports.
 
 package redistest
 
@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Ports lie below the ephemeral range: there an outgoing connection could
-// take the port of a server that is down for a moment, and a client dialing
-// it could even connect to itself.
+// Ports lie below the ephemeral range. In that range, an outgoing connection could take the port of
+// a server that is down for a moment, and a client that dials the port could even connect to
+// itself.
 const (
 	portBase  = 10000
 	portCount = 10000

@@ -1,4 +1,4 @@
-// One operating system process that a test owns: started, frozen, killed.
+// A test owns operating system processes: it starts, freezes and kills them.
 
 package redistest
 

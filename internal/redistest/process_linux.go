@@ -1,4 +1,5 @@
-// Linux: child processes die with the test binary, and a stop is awaited.
+// On Linux, child processes die with the test binary, and freeze waits until the process has
+// stopped.
 
 package redistest
 
@@ -9,16 +10,16 @@ import (
 	"syscall"
 )
 
-// childAttr makes the kernel kill the child when its parent is gone, however
-// the parent went. The kernel watches the thread that started the child; the
-// Go runtime keeps threads unless a goroutine exits while locked to one, so a
-// test that calls runtime.LockOSThread must unlock before it returns.
+// childAttr makes the kernel kill the child when its parent is gone, however the parent ended. The
+// kernel watches the thread that started the child. The Go runtime keeps threads unless a goroutine
+// exits while it is locked to one, so a test that calls runtime.LockOSThread must unlock before it
+// returns.
 func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// stopped returns nil once every thread of pid is stopped: the signal is
-// delivered asynchronously, and a server thread may still answer meanwhile.
+// stopped returns nil once every thread of pid is stopped: the signal is delivered asynchronously,
+// and a thread of a server may still answer meanwhile.
 func stopped(pid int) error {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {

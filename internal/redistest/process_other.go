@@ -1,7 +1,7 @@
 //go:build !linux
 
-// Elsewhere than on Linux: children outlive a killed test binary, and a stop
-// is taken as done once the signal is sent.
+// On systems other than Linux, children outlive a killed test binary, and a stop counts as done
+// once the signal is sent.
 
 package redistest
 

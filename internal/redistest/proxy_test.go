@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// proxied is a proxy with a client through it and one that goes straight.
+// proxied returns a proxy, a client that goes through it, and a client that goes straight to the
+// server.
 func proxied(t *testing.T, opts ...func(*redis.Options)) (p *FaultProxy, through, straight *redis.Client) {
 	t.Helper()
 	s := Server(t)
@@ -73,8 +74,8 @@ func TestProxyFaultsMeetOneCommand(t *testing.T) {
 	}
 }
 
-// In a pipeline of five the fault meets the third: the replies before it
-// arrive, and it is known how many ran.
+// In a pipeline of five commands, the fault meets exactly the third: the replies before it arrive,
+// and the test knows how many commands the server ran.
 func TestProxyFaultsAreExactInPipelines(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -102,7 +103,7 @@ func TestProxyFaultsAreExactInPipelines(t *testing.T) {
 			})
 			for i, cmd := range cmds {
 				got, err := cmd.(*redis.IntCmd).Result()
-				// go-redis marks a pipeline's good replies with the error of the bad one.
+				// go-redis puts the error of the bad reply on a pipeline's good replies too.
 				if got != tc.want[i] || tc.want[i] == 0 && err == nil {
 					t.Errorf("reply %d = %d, %v, want %d", i+1, got, err, tc.want[i])
 				}
@@ -177,20 +178,20 @@ func TestProxyRefuseAndCut(t *testing.T) {
 		}
 		return nil
 	})
-	for range 2 { // the first may still find the connection that was cut
+	for range 2 { // the first attempt may still find the connection that was cut
 		if err := c.Ping(testContext(t)).Err(); err == nil {
 			t.Error("answered while refusing")
 		}
 	}
 	p.Refuse(false)
-	// A new client: go-redis's pool dials no more for a while after failures.
+	// The test uses a new client: after failures, go-redis's pool does not dial for a while.
 	if err := p.Client(t).Ping(testContext(t)).Err(); err != nil {
 		t.Errorf("accepting again: %v", err)
 	}
 }
 
-// Confirmations are counted channel by channel and messages are no replies, so
-// the command behind a subscription is met exactly.
+// The proxy counts confirmations channel by channel, and does not count messages as replies. So it
+// meets the command behind a subscription exactly.
 func TestProxyUnderstandsSubscriptions(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
@@ -292,7 +293,7 @@ func incrPipeline(t *testing.T, c *redis.Client, key string, from int64, size in
 	return true
 }
 
-// Each lost reply stands for one execution, on many connections at once.
+// On many connections at once, each lost reply stands for exactly one execution.
 func TestProxyLosesRepliesExactlyUnderLoad(t *testing.T) {
 	p, _, straight := proxied(t)
 	c := p.Client(t, once, func(o *redis.Options) { o.PoolSize = 50; o.ReadTimeout = time.Minute; o.PoolTimeout = time.Minute })

@@ -1,4 +1,4 @@
-// Linux: a thread that stays on one processor.
+// On Linux, a thread can stay on one processor.
 
 package redistest
 
@@ -33,9 +33,9 @@ func processors() []int {
 	return all
 }
 
-// onProcessor calls f on a thread that stays on that processor meanwhile. The thread goes back
-// to the runtime afterwards: if it ended, the servers that it has started would be killed, see
-// childAttr.
+// onProcessor calls f on a thread that stays on that processor until f returns. Afterwards the
+// thread goes back to the runtime: if it ended, the servers that it has started would be killed
+// (see childAttr).
 func onProcessor(cpu int, f func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

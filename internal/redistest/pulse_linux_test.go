@@ -1,4 +1,4 @@
-// On Linux: threads that go back to the runtime.
+// On Linux, the threads of the Pulse go back to the runtime.
 
 package redistest
 
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The thread that started a server must not end, or the server would be killed. Of two at a
-// time one is not the process's first thread, which never ends.
+// A thread that started a server must not end, or the server would be killed. The test uses two
+// threads at a time: at least one of them is not the process's first thread, which never ends.
 func TestAServerOutlivesThePulse(t *testing.T) {
 	Needs(t)
 	servers := make([]*Proc, 2)

@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Elsewhere than on Linux no thread is kept on a processor.
+// On systems other than Linux, no thread is kept on a processor.
 
 package redistest
 

@@ -13,12 +13,12 @@ func TestSlackIsWhatOneSleeperWasLate(t *testing.T) {
 	}}
 	for _, tc := range []struct{ from, to, late int }{
 		{0, 90, 0},
-		{0, 500, 30},     // the first one's two, and not the second's as well
-		{105, 135, 25},   // the second's, not 5 and 5
+		{0, 500, 30},     // both gaps of the first sleeper, and not the second's as well
+		{105, 135, 25},   // the second sleeper's gap, not the first's 5 and 5
 		{140, 145, 5},    // within a gap
-		{200, 500, 0},    // after all of them
+		{200, 500, 0},    // after all gaps
 		{900, 1010, 8},   // the sleep under way is late
-		{1100, 1110, 10}, // and no more than the time that is asked for
+		{1100, 1110, 10}, // and no more than the time between the two instants
 	} {
 		if got, want := p.Slack(at(tc.from), at(tc.to)), pulseGrain+time.Duration(tc.late)*time.Millisecond; got != want {
 			t.Errorf("from %d to %d ms: %v, want %v", tc.from, tc.to, got, want)
@@ -33,7 +33,7 @@ func TestAPulseIsSharedAndEnds(t *testing.T) {
 		t.Error("two pulses in one process")
 	}
 	end()
-	end() // again: the second goes on
+	end() // again: the second pulse goes on
 	select {
 	case <-second.stop:
 		t.Error("it has ended while one feels it")

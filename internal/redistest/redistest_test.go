@@ -1,4 +1,4 @@
-// What the harness's own tests share.
+// The harness's own tests share a few helpers.
 
 package redistest
 
@@ -13,7 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Together(6) // they wait for failovers
+	Together(6) // most of these tests wait for failovers
 	Main(m, Child("echo", echo), Child("exit-with-panic", func(*ChildContext) { panic("on purpose") }),
 		Child("with-server", withServer))
 }

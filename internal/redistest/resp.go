@@ -1,5 +1,5 @@
-// A parser that finds where a RESP frame ends: just enough of the protocol to cut a byte stream
-// into whole commands and replies, in RESP2 and RESP3.
+// This parser finds where a RESP frame ends. It knows just enough of RESP2 and RESP3 to cut a byte
+// stream into whole commands and replies.
 
 package redistest
 
@@ -22,9 +22,8 @@ type frame struct {
 	words []string // the first text elements of an array or push
 }
 
-// readFrame reads one frame and keeps up to limit of its top-level words, all
-// of them if limit is negative. A line that opens with no type byte is an
-// inline command.
+// readFrame reads one frame and keeps up to limit of its top-level words, or all of them if limit
+// is negative. A line that begins with no type byte is an inline command.
 func readFrame(r *bufio.Reader, limit int) (frame, error) {
 	p := frameParser{r: r, limit: limit}
 	err := p.value(0)

@@ -1,4 +1,4 @@
-// The road by which clients reach a FaultProxy: an address, TLS, a latency.
+// A road is the way by which clients reach a FaultProxy: an address, TLS, a latency.
 
 package redistest
 

@@ -1,4 +1,4 @@
-// The check that no log line of a test's Client contains a Client's id.
+// No log line of a test's Client may contain a Client's id.
 
 package redistest
 

@@ -42,8 +42,8 @@ func Sentinel(t testing.TB, args ...string) *SentinelSet {
 		replica := append([]string{"--replicaof", fmt.Sprintf("127.0.0.1 %d", master.port)}, args...)
 		s.nodes = append(s.nodes, startServer(t, false, replica))
 	}
-	// A sentinel looks for replicas at once and then only every 10 s, so they
-	// are there before it is.
+	// A sentinel looks for replicas at once, and after that only every 10 s, so the replicas are in
+	// sync before the sentinels start.
 	Eventually(t, patience, "replicas in sync", func() error { return s.replicated(master) })
 	for range 3 {
 		s.sentinels = append(s.sentinels, s.startSentinel(master))
@@ -55,9 +55,9 @@ func Sentinel(t testing.TB, args ...string) *SentinelSet {
 func (s *SentinelSet) startSentinel(master *Proc) *Proc {
 	s.t.Helper()
 	conf := filepath.Join(s.t.TempDir(), "sentinel.conf")
-	// A promotion closes the sentinels' own connections, and they reconnect once
-	// a second at most. With a shorter down-after the new master then counts as
-	// down at once, and one failover sets off the next, again and again.
+	// A promotion closes the sentinels' own connections, and they reconnect at most once a second.
+	// With a shorter down-after, the new master would then count as down at once, and one failover
+	// would set off the next, again and again.
 	text := fmt.Sprintf(`sentinel monitor %[1]s 127.0.0.1 %[2]d 2
 sentinel down-after-milliseconds %[1]s 1500
 sentinel failover-timeout %[1]s 3000
@@ -213,7 +213,7 @@ func (s *SentinelSet) Failover() *Proc {
 		_, err := ask(s.sentinels[0], func(ctx context.Context, c *redis.SentinelClient) (string, error) {
 			return c.Failover(ctx, MasterName).Result()
 		})
-		// Refused while another failover is under way, which may be this one.
+		// The sentinel refuses while another failover is under way, which may be this one.
 		return poll(20*time.Second, func() error {
 			now, agreeErr := s.agreed()
 			switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// deployment is a Sentinel deployment with a client that has written k.
+// deployment returns a Sentinel deployment and a client that has written k.
 func deployment(t *testing.T) (*SentinelSet, *redis.Client) {
 	t.Helper()
 	s := Sentinel(t)

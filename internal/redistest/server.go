@@ -71,7 +71,7 @@ func startServer(t testing.TB, withBus bool, args []string) *Proc {
 			return p
 		}
 		if errors.Is(err, errSilent) {
-			break // a server that runs has its port
+			break // a server that runs has got its port
 		}
 	}
 	t.Fatalf("redistest: cannot start %s: %v", bin, err)
@@ -81,8 +81,8 @@ func startServer(t testing.TB, withBus bool, args []string) *Proc {
 // errSilent says that a server runs but does not answer.
 var errSilent = errors.New("it runs and does not answer")
 
-// launch starts the process and waits until it answers, and not another process on its port. On
-// failure nothing is left running.
+// launch starts the process and waits until this process, and not another one on its port, answers.
+// On failure nothing is left running.
 func (p *Proc) launch() error {
 	log, err := os.OpenFile(p.logPath(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {

@@ -96,7 +96,7 @@ func TestServerFreezeAndThaw(t *testing.T) {
 	if err := s.Client(t).Ping(testContext(t)).Err(); err != nil {
 		t.Errorf("after the thaw: %v", err)
 	}
-	s.Freeze() // and clean-up ends a frozen one
+	s.Freeze() // the clean-up can end a frozen server too
 }
 
 func TestServerFlushScripts(t *testing.T) {
@@ -119,7 +119,7 @@ func TestSkipsCountATestOnce(t *testing.T) {
 	}
 }
 
-// A child that is killed takes its server along: nothing else can end it.
+// The server of a killed child dies with the child: nothing else can end that server.
 func TestServersDieWithAKilledTestBinary(t *testing.T) {
 	if _, err := exec.LookPath("/proc/self/exe"); err != nil {
 		t.Skip("needs Linux")

@@ -1,6 +1,6 @@
 //go:build !unix
 
-// Stopping and continuing a process, where that cannot be done.
+// On these systems a process cannot be stopped and continued.
 
 package redistest
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Stopping and continuing a process, where there are signals for it.
+// On these systems signals stop and continue a process.
 
 package redistest
 

@@ -1,5 +1,5 @@
-// Moving one slot between masters step by step, so that a test can look at, or
-// stay in, the state in between.
+// A SlotMove moves one slot between masters step by step, so that a test can look at the state in
+// between, or stay in it.
 
 package redistest
 
@@ -31,7 +31,7 @@ func (c *ClusterSet) OpenSlot(key string) *SlotMove {
 	slot := c.slot(key)
 	from := c.masterOf(slot)
 	to := c.otherMaster(from)
-	// In this order: an open source sends clients to a target that is ready.
+	// This order matters: an open source sends clients to the target, which must be ready.
 	c.do(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", from.id)
 	c.do(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", to.id)
 	return &SlotMove{Slot: slot, From: from.Proc, To: to.Proc, cluster: c, from: from, to: to}
@@ -89,8 +89,8 @@ func (m *SlotMove) Keys() []string {
 func (m *SlotMove) Finish() *Proc {
 	c := m.cluster
 	c.t.Helper()
-	// The target first, so that the slot is never without an owner. The source refuses while it
-	// has keys.
+	// The target comes first, so that the slot is never without an owner. The source refuses while
+	// it still has keys.
 	assign := func() error {
 		if _, err := m.to.try("CLUSTER", "SETSLOT", m.Slot, "NODE", m.to.id); err != nil {
 			return err
@@ -107,7 +107,7 @@ func (m *SlotMove) Finish() *Proc {
 	Eventually(c.t, patience, fmt.Sprintf("all nodes know the owner of slot %d", m.Slot), func() error {
 		err := c.agree(m.Slot, m.to)
 		if err != nil {
-			_ = assign() // a heartbeat from before may have set the owner back
+			_ = assign() // an earlier heartbeat may have set the owner back
 		}
 		return err
 	})

@@ -1,4 +1,4 @@
-// The whole state of a server as text, to compare before with after.
+// A snapshot is the whole state of a server as text, so that a test can compare before with after.
 
 package redistest
 
@@ -35,7 +35,7 @@ func snapshot(t testing.TB, rdb redis.UniversalClient, expiry string) string {
 			t.Fatalf("redistest: snapshot of %q: %v", key, err)
 		}
 		if kind == "none" {
-			continue // expired since
+			continue // it has expired since the scan
 		}
 		lines, err := valueLines(ctx, rdb, key, kind)
 		if err != nil {

@@ -1,5 +1,5 @@
-// Tests in which leases and deadlines of a second or so must last, on a machine that may
-// stand still for longer.
+// Some tests need leases and deadlines of about a second to last, on a machine that may stand still
+// for longer.
 
 package redistest
 
@@ -15,17 +15,17 @@ import (
 // undisturbedTries is how often Undisturbed calls a test at the most.
 const undisturbedTries = 5
 
-// Undisturbed calls f. If f fails, and this process did not get the processor for the time
-// still at a stretch meanwhile, then leases of f may have been lost rightly, and its deadlines
-// may have passed. Such a failure means nothing, and Undisturbed calls f again, up to five
-// times in all. A failure on a machine that did not stand still fails t at once; so does the
+// Undisturbed calls f. If f fails, it checks whether this process went without the processor for
+// the time still at a stretch during the call. If so, leases of f may have been lost rightly, and
+// its deadlines may have passed: such a failure means nothing, and Undisturbed calls f again, up to
+// five times in all. A failure on a machine that did not stand still fails t at once; so does the
 // fifth failure on any machine.
 //
 // Some failures are not explained by any lease or deadline, such as two holders of a lease that
 // is longer than any machine stands still. f reports these by Inexcusable, which fails t at
 // once.
 //
-// The testing.TB that f is given stands for t: its clean-ups run, and its context ends, when f
+// f is given a testing.TB in place of t: the clean-ups of that TB run, and its context ends, when f
 // returns.
 func Undisturbed(t testing.TB, still time.Duration, f func(t testing.TB)) {
 	t.Helper()
@@ -68,7 +68,7 @@ type attempt struct {
 
 	mu       sync.Mutex
 	failed   bool
-	broken   bool // inexcusably
+	broken   bool // by an inexcusable failure
 	skipped  bool
 	cleanups []func()
 }

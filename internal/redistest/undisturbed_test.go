@@ -49,8 +49,8 @@ func TestUndisturbedDoesNotExcuseAll(t *testing.T) {
 	}
 }
 
-// The clean-ups of an attempt run before the next, the last first, with its context ended,
-// and also after one that fails.
+// The clean-ups of an attempt run before the next attempt, the last clean-up first, with the
+// attempt's context ended. They also run after a clean-up that fails.
 func TestUndisturbedCleansUp(t *testing.T) {
 	var order []string
 	try := 0

@@ -1,4 +1,4 @@
-// Waiting for another process: polls with a deadline, never a bare sleep.
+// A test waits for another process by polling with a deadline, never by a bare sleep.
 
 package redistest
 

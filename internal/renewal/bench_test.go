@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// periodic is the least that a held lease needs to be on the wheel: what the benchmarks
-// count as its cost.
+// periodic is the least that a held lease needs in order to be on the wheel. The benchmarks count
+// it as the cost of the lease.
 type periodic struct {
 	entry  Entry
 	period time.Duration
@@ -60,7 +60,7 @@ func BenchmarkWheelFire(b *testing.B) {
 	}
 }
 
-// BenchmarkWheelMove is what a lock that is taken and released costs on a full wheel.
+// BenchmarkWheelMove measures what taking and releasing a lock costs on a full wheel.
 func BenchmarkWheelMove(b *testing.B) {
 	w := NewWheel(slotCount, 0)
 	held := make([]Entry, 100_000)
@@ -77,8 +77,8 @@ func BenchmarkWheelMove(b *testing.B) {
 	}
 }
 
-// BenchmarkSchedulerFire is one firing as the scheduler does it: off the wheel, Tick,
-// back on the wheel; with its renewal, if asked for, through the outbox to Send.
+// BenchmarkSchedulerFire measures one firing as the scheduler does it: off the wheel, Tick, back on
+// the wheel. If renew is set, the renewal goes through the outbox to Send as well.
 func BenchmarkSchedulerFire(b *testing.B) {
 	for _, renew := range []bool{false, true} {
 		for _, held := range []int{10_000, 100_000} {
@@ -89,8 +89,8 @@ func BenchmarkSchedulerFire(b *testing.B) {
 	}
 }
 
-// benchmarkSchedulerFire drives rounds itself, at times of its own, so that what is
-// measured is work and not waiting.
+// benchmarkSchedulerFire drives the rounds itself, at times that it chooses, so that it measures
+// work and not waiting.
 func benchmarkSchedulerFire(b *testing.B, held int, renew bool) {
 	s := New(&fakeSender{})
 	defer s.Close()
@@ -115,7 +115,7 @@ func benchmarkSchedulerFire(b *testing.B, held int, renew bool) {
 	b.StopTimer()
 }
 
-// BenchmarkSchedule is what taking and releasing a lock costs here.
+// BenchmarkSchedule measures what taking and releasing a lock costs in the scheduler.
 func BenchmarkSchedule(b *testing.B) {
 	s := New(&fakeSender{})
 	defer s.Close()
@@ -134,7 +134,7 @@ func BenchmarkSchedule(b *testing.B) {
 	})
 }
 
-// BenchmarkHeld reports the heap that each scheduled task takes beside itself.
+// BenchmarkHeld reports the heap that each scheduled task takes in addition to itself.
 func BenchmarkHeld(b *testing.B) {
 	const held = 100_000
 	var extra uint64
@@ -158,10 +158,10 @@ func BenchmarkHeld(b *testing.B) {
 	b.ReportMetric(float64(unsafe.Sizeof(Entry{})), "B/entry")
 }
 
-// BenchmarkLateness holds 10 000 tasks in real time, each due every 500 ms and renewed by
-// a server 1 ms away, and reports how late after the time they asked for they are called.
-// They ask for the beginnings of steps, so rounding makes none of them early and the
-// figures are those of timers, scheduling and the work of tasks before them.
+// BenchmarkLateness holds 10 000 tasks in real time. Each task is due every 500 ms, and a server 1
+// ms away renews it. The benchmark reports how late the tasks are called, after the time that they
+// asked for. The tasks ask for the beginnings of steps, so rounding makes none of them early. The
+// figures show timers, scheduling and the work of earlier tasks.
 func BenchmarkLateness(b *testing.B) {
 	const held, period = 10_000, 500 * time.Millisecond
 	s := New(&fakeSender{

@@ -1,4 +1,4 @@
-// What the tests share: a task and a sender whose behaviour each test gives.
+// These tests share a task and a sender. Each test sets how they behave.
 
 package renewal
 
@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeTask is a Task of which a test sets what matters to it.
+// fakeTask is a Task. A test sets the fields that matter to it.
 type fakeTask struct {
 	entry   Entry
 	key     string
@@ -38,8 +38,8 @@ func (t *fakeTask) Suspect(now time.Time) (time.Time, bool) { return t.suspect(n
 // renewOnce is the tick of a task that asks for one renewal.
 func renewOnce(time.Time) (time.Time, bool) { return time.Time{}, true }
 
-// fakeSender is a Sender whose node for a key is the key, and not known before it is
-// asked for, unless a test says otherwise.
+// fakeSender is a Sender. Unless a test says otherwise, the node of a key is the key itself, and
+// that node is not known before the scheduler asks for it.
 type fakeSender struct {
 	known func(key string) string
 	node  func(ctx context.Context, key string) (string, error)

@@ -86,7 +86,7 @@ func TestTasksAreCalledInOrderOfTheirTimes(t *testing.T) {
 	})
 }
 
-// calls counts a task's calls; the answers are what the test says.
+// calls counts the calls to a task. The test gives the answers.
 type calls struct {
 	fakeTask
 	ticks, suspects atomic.Int32
@@ -116,7 +116,7 @@ func TestScheduleMovesATask(t *testing.T) {
 		c := newCalls(never)
 
 		s.Schedule(c, time.Now().Add(time.Hour))
-		s.Schedule(c, time.Now().Add(time.Second)) // earlier than the goroutine sleeps
+		s.Schedule(c, time.Now().Add(time.Second)) // earlier than the goroutine is to wake up
 		time.Sleep(time.Second)
 		c.check(t, 1, 0)
 
@@ -127,7 +127,7 @@ func TestScheduleMovesATask(t *testing.T) {
 		time.Sleep(time.Hour)
 		c.check(t, 2, 0)
 
-		s.Schedule(c, time.Now().Add(-time.Hour)) // passed: now
+		s.Schedule(c, time.Now().Add(-time.Hour)) // this time has passed, so the task is due now
 		c.check(t, 3, 0)
 		time.Sleep(time.Hour)
 		c.check(t, 3, 0)
@@ -200,7 +200,8 @@ func TestRemove(t *testing.T) {
 		})
 	})
 
-	// The answer of a Tick that is running counts only if nobody spoke in the meantime.
+	// The answer of a Tick that is running counts only if no other call for the task came in the
+	// meantime.
 	for _, tc := range []struct {
 		name  string
 		act   func(s *Scheduler, c *calls)
@@ -257,10 +258,10 @@ func TestSuspectAsksEveryTaskOnce(t *testing.T) {
 		s.Schedule(removed, at)
 		s.Schedule(moved, at)
 
-		synctest.Wait() // the goroutine sleeps, or it might ask before the next two lines
+		synctest.Wait() // the goroutine sleeps; otherwise it might ask before the next two lines
 		s.recall()
 		s.Remove(removed)
-		s.Schedule(moved, at) // is about to be asked all the same
+		s.Schedule(moved, at) // the task is about to be asked all the same
 		time.Sleep(clockWatch)
 		for _, c := range all {
 			c.check(t, 0, 1)
@@ -287,13 +288,14 @@ func TestAnEmptySchedulerDoesNotWakeUp(t *testing.T) {
 		if until, ok := s.plan(); ok {
 			t.Errorf("wakes up at %v with nothing to do", until)
 		}
-		s.Schedule(c, time.Now().Add(time.Second)) // wakes it
+		s.Schedule(c, time.Now().Add(time.Second)) // this wakes the goroutine
 		time.Sleep(time.Second)
 		c.check(t, 2, 0)
 	})
 }
 
-// A lock that is taken and released over and over leaves the wheel empty each time.
+// A lock that is taken and released over and over leaves the wheel empty each time, and does not
+// wake the goroutine.
 func TestWhatIsBrieflyScheduledDoesNotWakeIt(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		s := New(&fakeSender{})
@@ -311,7 +313,7 @@ func TestWhatIsBrieflyScheduledDoesNotWakeIt(t *testing.T) {
 			synctest.Wait()
 			time.Sleep(time.Millisecond)
 		}
-		if woken > 2 { // as it begins, and once more
+		if woken > 2 { // once as it begins, and once more
 			t.Errorf("woken %d times by 1000 tasks in a second", woken)
 		}
 	})
@@ -402,7 +404,7 @@ func TestTenThousandTasksShareOneGoroutine(t *testing.T) {
 	})
 }
 
-// goroutines counts those that this package has started.
+// goroutines counts the goroutines that this package has started.
 func goroutines() (n int) {
 	buf := make([]byte, 1<<20)
 	for stack := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
@@ -413,8 +415,8 @@ func goroutines() (n int) {
 	return n
 }
 
-// TestEveryRenewalIsAnsweredOnce lets everything happen at once, in real time for the
-// race detector's sake, and counts.
+// TestEveryRenewalIsAnsweredOnce lets everything happen at once and counts the answers. It runs in
+// real time for the race detector's sake.
 func TestEveryRenewalIsAnsweredOnce(t *testing.T) {
 	type renewed struct {
 		fakeTask

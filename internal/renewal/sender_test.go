@@ -59,8 +59,8 @@ func TestABurstGoesOutBatchAfterBatch(t *testing.T) {
 	})
 }
 
-// Where a round trip takes longer than a short lease can wait, the long leases that are
-// due with it are renewed all the same.
+// If a round trip takes longer than a short lease can wait, the long leases that are due at the
+// same time are still renewed.
 func TestAShortLeaseFailsNoLongOne(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		const roundTrip = 20 * time.Millisecond
@@ -155,7 +155,8 @@ func TestASlowNodeDelaysNoOther(t *testing.T) {
 	})
 }
 
-// What is known is not asked for, nor does it wait for what is.
+// The scheduler does not ask for a node that it knows. The tasks of that node do not wait for tasks
+// with an unknown node.
 func TestAKnownNodeIsNotAskedFor(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		start := time.Now()
@@ -223,7 +224,7 @@ func TestASlowLookupDelaysNoOther(t *testing.T) {
 	}
 }
 
-// TestManySlowLookups: beyond the limit lookups take turns, and all are answered.
+// TestManySlowLookups shows that lookups beyond the limit take turns, and that all are answered.
 func TestManySlowLookups(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		var waiting, most, failed atomic.Int32
@@ -333,12 +334,12 @@ func TestALookupIsBoundByTheTaskTimeout(t *testing.T) {
 
 func TestCloseEndsAHangingSend(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
-		var sent, failed int // one node: one goroutine
+		var sent, failed int // there is one node, and so one goroutine
 		s := New(&fakeSender{
 			send: func(ctx context.Context, _ string, batch []Task) {
 				sent += len(batch)
 				<-ctx.Done()
-				time.Sleep(time.Second) // Close waits for that, too
+				time.Sleep(time.Second) // Close waits for this sleep too
 				if !errors.Is(context.Cause(ctx), ErrClosed) {
 					t.Errorf("ended by %v", context.Cause(ctx))
 				}
@@ -391,8 +392,8 @@ func TestCloseEndsAHangingLookup(t *testing.T) {
 	})
 }
 
-// TestARemovedTaskIsStillAnswered: removing a task while it asks for its renewal leaves
-// the answer to Send, which knows whether it is still wanted.
+// TestARemovedTaskIsStillAnswered removes a task while the task asks for its renewal. The task is
+// still given to Send, which knows whether its answer is wanted.
 func TestARemovedTaskIsStillAnswered(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		var sent atomic.Int32

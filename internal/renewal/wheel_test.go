@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// model is the wheel as a list: slow, and plain enough to be believed.
+// model is the wheel as a list. It is slow, but simple enough to be trusted.
 type model struct {
 	now   int64
 	items []item
@@ -17,7 +17,7 @@ type model struct {
 type item struct {
 	e        *Entry
 	tick     int64
-	order    int // of being due, then of being set
+	order    int // the order of becoming due, then of being set
 	due      bool
 	recalled bool
 }
@@ -55,9 +55,9 @@ func (m *model) pop(now int64) []item {
 	}
 	slices.SortStableFunc(out, func(a, b item) int {
 		switch {
-		case a.recalled || b.recalled: // first, in an order that is not promised
+		case a.recalled || b.recalled: // these come first, in an order that is not promised
 			return cmp.Compare(rank(b.recalled), rank(a.recalled))
-		case a.due && b.due: // set when their tick had passed: in that order
+		case a.due && b.due: // both were set after their tick had passed: they come in that order
 			return cmp.Compare(a.order, b.order)
 		case a.due || b.due:
 			return cmp.Compare(rank(b.due), rank(a.due))
@@ -159,8 +159,8 @@ func popAll(t *testing.T, step int, w *Wheel, m *model, now int64) {
 	}
 }
 
-// checkNext: Next is never after the earliest entry, and less than a turn of wasted
-// wake-ups before it: on a tick of the same slot, or exact.
+// checkNext checks that Next is never after the earliest entry, and that wasted wake-ups before
+// that entry take less than a turn. Next is exact, or a tick of the same slot.
 func checkNext(t *testing.T, step int, w *Wheel, m *model, slots int64) {
 	t.Helper()
 	if w.Len() != len(m.items) {
@@ -178,7 +178,7 @@ func checkNext(t *testing.T, step int, w *Wheel, m *model, slots int64) {
 		t.Fatalf("step %d: Next = %d, after an entry at %d", step, next, earliest)
 	}
 	if earliest > m.now && earliest-m.now <= slots && next != earliest {
-		// Within a turn it is exact, unless the slot of a later entry comes before.
+		// Within a turn, Next is exact unless the slot of a later entry comes before.
 		if !slices.ContainsFunc(m.items, func(it item) bool { return (it.tick-next)%slots == 0 }) {
 			t.Fatalf("step %d: Next = %d, a slot without entry", step, next)
 		}

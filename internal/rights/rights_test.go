@@ -1,5 +1,5 @@
-// The script that tries rights out: what it tells and what it leaves. That what it
-// tries is what each kind needs, TestCheckRightsOfEachKind shows.
+// The script that tries rights out reports what is missing, and leaves nothing behind.
+// TestCheckRightsOfEachKind shows that the script tries what each kind needs.
 
 package rights
 
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 const client = "11111111-1111-1111-1111-111111111111"
 
-// probe runs the script as it is sent.
+// probe runs the script in the form in which a Client sends it.
 func probe(rdb *redis.Client, n Need) (string, error) {
 	call := n.Probe()
 	reply, err := rdb.Eval(bg, source, call.Keys, append([]any{0}, call.Args...)...).Slice()
@@ -59,7 +59,7 @@ func TestProbeScript_Refused(t *testing.T) {
 		rules, want, fails string
 	}{
 		{"~* +@all -zadd -hset", "hset zadd", ""},
-		{"~* +@all -zadd -pexpire", "pexpire", ""}, // nothing is made that would stay
+		{"~* +@all -zadd -pexpire", "pexpire", ""}, // the script makes no key that would stay
 		{"~other +@all", "", "NOPERM"},
 	} {
 		args := []any{"ACL", "SETUSER", "u", "reset", "on", ">p"}

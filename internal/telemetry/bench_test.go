@@ -1,4 +1,4 @@
-// What one lock's worth of telemetry costs: off, and with each half on.
+// These benchmarks measure what telemetry costs for one lock: off, and with each half on.
 
 package telemetry_test
 
@@ -14,7 +14,7 @@ import (
 
 func BenchmarkLock(b *testing.B) {
 	meters := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
-	// No processor: spans are made and filled in, and go nowhere.
+	// There is no processor: spans are made and filled in, and go nowhere.
 	sampled := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.AlwaysSample()))
 	dropped := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample()))
 

@@ -1,5 +1,5 @@
-// The metrics: names, units, attributes, values, and that no name of a lock is
-// among them.
+// The metrics have the right names, units, attributes and values, and none of them contains the
+// name of a lock.
 
 package telemetry_test
 
@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// sums returns the points of a counter as attribute set -> value.
+// sums returns the points of a counter as a map from attribute set to value.
 func sums(t *testing.T, m metricdata.Metrics) map[attribute.Distinct]int64 {
 	t.Helper()
 	sum, ok := m.Data.(metricdata.Sum[int64])
@@ -121,7 +121,7 @@ func TestAcquireDuration(t *testing.T) {
 	})
 }
 
-// A cancelled wait is the very case in which ctx is over when it is recorded.
+// A cancelled wait is recorded although its ctx is already over.
 func TestACancelledWaitIsRecorded(t *testing.T) {
 	o := observe(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -243,7 +243,7 @@ func TestRenewalBatch(t *testing.T) {
 	}
 }
 
-// The keys allowed on metrics are few; the name of a lock is not among them.
+// Metrics carry only a few allowed keys. The name of a lock is not among them.
 func TestMetricsCarryOnlyBoundedAttributes(t *testing.T) {
 	o := observe(t)
 	everything(t.Context(), o.Telemetry, errors.New("dial tcp 10.0.0.7:6379: refused"))
@@ -276,7 +276,7 @@ func TestMetricsCarryOnlyBoundedAttributes(t *testing.T) {
 	}
 }
 
-// Attribute sets are shared; new ones appear while others are in use.
+// Goroutines share attribute sets, and new sets appear while others are in use.
 func TestManyGoroutines(t *testing.T) {
 	o := observe(t)
 	const goroutines, rounds = 8, 200
@@ -307,7 +307,7 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
-// An alarm on the first loss needs a series that rises to it from 0.
+// An alarm on the first loss needs a series that starts at 0.
 func TestCountersAreThereBeforeTheyCount(t *testing.T) {
 	o := observe(t)
 	o.Active(kind, 1)

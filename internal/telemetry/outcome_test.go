@@ -1,4 +1,4 @@
-// How errors become outcomes and classes.
+// Errors become outcomes and classes.
 
 package telemetry_test
 
@@ -79,7 +79,7 @@ func TestEveryOutcomeHasItsOwnWord(t *testing.T) {
 	}
 }
 
-// reply is an error as go-redis makes one of a server's error reply.
+// reply is an error like those that go-redis makes of a server's error replies.
 type reply string
 
 func (r reply) Error() string { return string(r) }
@@ -124,8 +124,8 @@ func recordedErrorType(t *testing.T, err error) any {
 	return attributes(spans.Ended()[0])["error.type"]
 }
 
-// A sentinel added to package errs without a class here would be told as
-// "_OTHER"; this is where one learns of it.
+// If a sentinel is added to package errs without a class here, telemetry reports it as "_OTHER".
+// This test then fails.
 func TestEverySentinelHasAClass(t *testing.T) {
 	classified := map[string]error{
 		"Busy": errs.Busy, "Lost": errs.Lost, "Expired": errs.Expired, "Released": errs.Released, "MaxHold": errs.MaxHold,
@@ -148,7 +148,7 @@ func TestEverySentinelHasAClass(t *testing.T) {
 	}
 }
 
-// sentinels reads the names of package errs' variables from its source.
+// sentinels reads the names of the variables of package errs from its source.
 func sentinels(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../errs/errs.go", nil, 0)

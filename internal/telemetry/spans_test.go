@@ -1,4 +1,4 @@
-// The spans: names, attributes, status, parents.
+// Spans have the right names, attributes, status and parents.
 
 package telemetry_test
 
@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// only returns the one span that ended.
+// only returns the only span that has ended.
 func (o *observed) only(t *testing.T) sdktrace.ReadOnlySpan {
 	t.Helper()
 	ended := o.spans.Ended()
@@ -127,7 +127,7 @@ func TestSpanIsAChildOfTheCallersAndAParentOfWhatRunsBelow(t *testing.T) {
 	}
 }
 
-// Which outcomes are failures is a decision; each side of it is pinned here.
+// It is a decision which outcomes count as failures. This test pins each outcome.
 func TestOnlyFailuresSetTheStatus(t *testing.T) {
 	text := fmt.Errorf("rlock: lock %q: %w", "orders:42", errs.WrongType)
 	for _, tc := range []struct {
@@ -189,8 +189,8 @@ func TestInnerReleaseEndsNoHold(t *testing.T) {
 	}
 }
 
-// What a span begins with is kept for names in use, by one of many: each span has
-// its own all the same.
+// The start options of a span are kept for names in use. Each span still has its own kind and name,
+// even if there are more names than are kept.
 func TestEachSpanHasItsOwnKindAndName(t *testing.T) {
 	o := observe(t)
 	const names = 1000 // more than are kept

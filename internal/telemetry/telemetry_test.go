@@ -1,4 +1,4 @@
-// What New gives, and that nothing configured means nothing done.
+// New returns nil if nothing is configured, and a nil Telemetry does nothing.
 
 package telemetry_test
 
@@ -19,10 +19,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// kind stands for whatever a primitive calls itself.
+// kind stands for the name that a primitive gives itself.
 const kind = "mutex"
 
-// observed is a Telemetry together with what it recorded.
+// observed is a Telemetry together with everything that it recorded.
 type observed struct {
 	*telemetry.Telemetry
 	spans  *tracetest.SpanRecorder
@@ -109,8 +109,8 @@ func TestNothingConfiguredAllocatesNothing(t *testing.T) {
 	}
 }
 
-// With a meter of OpenTelemetry's own that drops everything, what is left is
-// what this package costs: building option slices anew would show here.
+// The meter is OpenTelemetry's own and drops everything, so the allocations are those of this
+// package. Building option slices anew would show here.
 func TestMetricsAllocateNothingOfTheirOwn(t *testing.T) {
 	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider())
 	ctx, err := t.Context(), errors.New("refused")
@@ -138,8 +138,8 @@ func TestOneProviderAloneWorks(t *testing.T) {
 	})
 }
 
-// Without a tracer of its own Holdfast must not put a no-op span between the
-// caller's span and whatever runs below.
+// If Holdfast has no tracer, it must not put a no-op span between the caller's span and the spans
+// below.
 func TestWithoutTracerTheCallersSpanStaysCurrent(t *testing.T) {
 	tp := sdktrace.NewTracerProvider()
 	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider())

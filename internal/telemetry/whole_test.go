@@ -1,4 +1,4 @@
-// Several things acquired as one.
+// Several locks are acquired as one, and their spans belong to one whole.
 
 package telemetry_test
 
@@ -17,7 +17,7 @@ func TestWholeIsTheParentOfItsParts(t *testing.T) {
 	if whole.Telemetry() != nil {
 		t.Error("told before a part has begun")
 	}
-	var silent *telemetry.Telemetry // the Client of the first part tells nothing
+	var silent *telemetry.Telemetry // the Client of the first part has no telemetry
 	_, none := silent.Acquire(ctx, kind, "a")
 	none.End(telemetry.Acquired{})
 	_, part := o.Acquire(ctx, kind, "b")

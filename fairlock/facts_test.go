@@ -1,4 +1,4 @@
-// What the documents say of a FairMutex's numbers.
+// The documents state a FairMutex's numbers as they are in the code.
 
 package fairlock
 
@@ -18,7 +18,7 @@ func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, queueLease, "fairlock/fairlock.go", "heard of it for {}")
 }
 
-// A late request may make a place anew that was lost. So a message that is believed must be from a
+// A late request may make a lost place anew. So a message that the waiter believes must be from a
 // place that was kept after the last such request could come.
 func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
 	if slack := 100 * time.Millisecond; queueLease/2 < conn.Window+slack {

@@ -1,4 +1,4 @@
-// What the network does to requests and replies.
+// These tests show what happens when the network delays or loses requests and replies.
 
 package fairlock_test
 
@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// TestLostReplies: requests run whose answers are lost, and nobody holds the
-// lock beside another.
+// Requests run, but their replies are lost. Even so, two holders never have the lock at the same
+// time.
 func TestLostReplies(t *testing.T) {
 	for what, fault := range map[string]redistest.Fault{
 		"closed after":  redistest.CloseAfterExec,
@@ -32,7 +32,7 @@ func TestLostReplies(t *testing.T) {
 				var scripts atomic.Int64
 				rule := func(c redistest.Command) redistest.Fault {
 					if what == "twice" && !slices.Contains(c.Args, "30000") {
-						return redistest.Pass // a release says the second time that it held nothing
+						return redistest.Pass // a release sent twice says that it held nothing
 					}
 					if c.Name == "EVALSHA" && scripts.Add(1)%7 == 0 {
 						return fault
@@ -71,7 +71,7 @@ func TestLostReplies(t *testing.T) {
 					}
 				}
 				all.Wait()
-				time.Sleep(2 * time.Second) // clean-ups
+				time.Sleep(2 * time.Second) // time for the clean-ups
 				synctest.Wait()
 				w.wantQueue(0)
 				w.within("all", w.now(), 0, 3*time.Minute)
@@ -80,8 +80,8 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// TestGivingUpAtAnyInstant: waiters whose context ends at all kinds of instants
-// leave neither place nor lock.
+// Contexts of waiters end at all kinds of instants. Such a waiter leaves neither a place nor a
+// lock.
 func TestGivingUpAtAnyInstant(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		slow := func(c redistest.Command) redistest.Fault {
@@ -122,7 +122,7 @@ func TestGivingUpAtAnyInstant(t *testing.T) {
 	})
 }
 
-// TestBadArguments: BEHAVIOUR 1.26.
+// Every bad argument gives an error, and leaves Redis as it was.
 func TestBadArguments(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()

@@ -1,4 +1,4 @@
-// Two goroutines of one Client, on a real server.
+// Two goroutines of one Client take turns on a real server.
 
 package fairlock_test
 
@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// Where two goroutines of one Client take turns, the line is empty now and then, and
-// whoever comes next may be handed the lock before it stands there. Nobody waits for a
-// poll; nor where somebody else listens for the releases, as Java does.
+// When two goroutines of one Client take turns, their line is empty now and then. The next
+// goroutine may be handed the lock before it stands in the line. No goroutine has to wait for a
+// poll. This is also true when another program listens for the releases, as Java does.
 func TestTwoGoroutinesTakeTurnsWithoutAPoll(t *testing.T) {
 	server, pulse := redistest.Server(t), redistest.FeelPulse(t)
 	for what, listened := range map[string]bool{"alone": false, "beside a listener": true} {
@@ -45,8 +45,8 @@ func TestTwoGoroutinesTakeTurnsWithoutAPoll(t *testing.T) {
 	}
 }
 
-// turns counts how often a waiter was woken by its timer, as the MeterProvider of a
-// Client, and how many waits took long though the process was not starved.
+// turns is the MeterProvider of a Client. It counts how often a timer woke a waiter, and how many
+// waits took long though the process was not starved.
 type turns struct {
 	metricnoop.MeterProvider
 	rdb   *redis.Client
@@ -55,7 +55,7 @@ type turns struct {
 	slow  atomic.Int64
 }
 
-// take locks, works a little, and releases, for three seconds.
+// take locks, works a little, and releases, again and again for three seconds.
 func (n *turns) take(t *testing.T, m interface {
 	Lock(context.Context) (*holdfast.Lease, error)
 }) {

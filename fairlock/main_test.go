@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable()     // go-redis tells of every connection that a test refuses
-	redistest.Together(8) // those on real servers wait for these
+	logging.Disable()     // go-redis logs every connection that a test refuses
+	redistest.Together(8) // the tests on real servers wait for these
 	redistest.Main(m, redistest.Child("taker", taker), redistest.Child("waiter", waiter))
 }

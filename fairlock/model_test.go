@@ -1,4 +1,4 @@
-// The lock and its queue against a plain model of them.
+// This file checks the lock and its queue against a plain model of both.
 
 package fairlock
 
@@ -21,7 +21,7 @@ import (
 
 const modelLease = 8 * time.Second
 
-// model is the lock as it should be. Times are ms of the server's clock.
+// model is the lock as it should be. Times are in ms of the server's clock.
 type model struct {
 	now    int64
 	holder string
@@ -61,7 +61,7 @@ func (m *model) dropDead(but string) {
 	}
 }
 
-// enter returns whether owner is granted, and who is to be nudged.
+// enter returns whether owner is granted the lock, and which owners are to be nudged.
 func (m *model) enter(owner string, number int64, wait, follows bool, behind []string) (granted bool, nudge []string) {
 	if m.at(owner) < 0 && number > 0 && m.holder != owner {
 		nudge = append(nudge, owner)
@@ -96,8 +96,8 @@ func (m *model) enter(owner string, number int64, wait, follows bool, behind []s
 			}
 		}
 		m.queue = append(m.queue, waiting{owner, number, m.now + queueLease.Milliseconds()})
-		// The clock stands still between actions, so that numbers may be equal
-		// once the queue has been empty.
+		// The clock stands still between actions. So numbers may be equal once the queue has been
+		// empty.
 		slices.SortFunc(m.queue, func(a, b waiting) int {
 			return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.owner, b.owner))
 		})
@@ -171,8 +171,7 @@ func (m *model) check(t *rapid.T, rdb *redis.Client, at keys.FairLock) {
 	}
 }
 
-// TestModel: whatever is asked in whatever order, the lock is where the model
-// has it, and tokens grow.
+// Whatever calls come in whatever order, the lock is in the state of the model, and tokens grow.
 func TestModel(t *testing.T) {
 	redistest.Sequences(t)
 	mini := redistest.Mini(t)
@@ -198,7 +197,7 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 		made++
 		owners = append(owners, lease.NewOwner([]string{clientA, clientB}[i%2], made))
 	}
-	renew := func(i int) { // an owner is used once
+	renew := func(i int) { // each owner is used only once
 		made++
 		owners[i] = lease.NewOwner([]string{clientA, clientB}[i%2], made)
 	}

@@ -1,4 +1,4 @@
-// Who gets the lock when.
+// These tests show who gets the lock, and when.
 
 package fairlock_test
 
@@ -18,7 +18,7 @@ import (
 
 func isErr(err, target error) bool { return errors.Is(err, target) }
 
-// TestGrantedInTheOrderOfArrival: BEHAVIOUR 1.22.
+// The lock is granted in the order in which the waiters arrived.
 func TestGrantedInTheOrderOfArrival(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const waiters = 200
@@ -74,7 +74,7 @@ func TestTryLockDoesNotBarge(t *testing.T) {
 		_, err := c.TryLock(t.Context())
 		wantErr(t, err, holdfast.ErrBusy)
 
-		// Free, but somebody waits: for a moment nobody holds it.
+		// The lock is free, but a waiter waits: for a moment nobody holds the lock.
 		if _, err := w.rdb.Del(t.Context(), name).Result(); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestTryLockDoesNotBarge(t *testing.T) {
 	})
 }
 
-// TestAWaiterThatGivesUpLeavesNoPlace: by its context, and by Close.
+// A waiter that gives up leaves no place, whether its context ended or its Client was closed.
 func TestAWaiterThatGivesUpLeavesNoPlace(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b, c := w.process(), w.process(), w.process()
@@ -134,8 +134,8 @@ func TestAWaiterThatGivesUpLeavesNoPlace(t *testing.T) {
 	})
 }
 
-// TestHandedToOneThatGivesUp: BEHAVIOUR 5, the hand-over meets a waiter that
-// leaves at that instant.
+// A release hands the lock over to a waiter that gives up at that instant. The next waiter gets the
+// lock.
 func TestHandedToOneThatGivesUp(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b, c := w.process(), w.process(), w.process()
@@ -144,8 +144,8 @@ func TestHandedToOneThatGivesUp(t *testing.T) {
 		gone := w.goLock(ctx, b)
 		stays := w.goLock(t.Context(), c)
 
-		// From here on b's requests take 300 ms, so that it is still on its way
-		// out when the lock is handed to it.
+		// From here on b's requests take 300 ms. So b is still on its way out when the lock is
+		// handed to it.
 		b.net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" {
 				return redistest.Delay(300 * time.Millisecond)
@@ -167,7 +167,7 @@ func TestHandedToOneThatGivesUp(t *testing.T) {
 	})
 }
 
-// TestAGrantWhoseMessageWasLost: BEHAVIOUR 5.
+// A grant's message is lost. The waiter finds its grant by a poll.
 func TestAGrantWhoseMessageWasLost(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b := w.process(), w.process()
@@ -181,8 +181,8 @@ func TestAGrantWhoseMessageWasLost(t *testing.T) {
 			}
 			return redistest.Pass
 		})
-		// The channel's connection is silent from its next PING on: all that comes
-		// is what polls find.
+		// The channel's connection is silent from its next PING on. From then on only polls find
+		// anything.
 		w.at(25 * time.Second)
 		for i, a := range waits {
 			released := w.now()
@@ -197,8 +197,8 @@ func TestAGrantWhoseMessageWasLost(t *testing.T) {
 	})
 }
 
-// TestTheDeadAreSkipped: a process is cut off; who comes after it gets the lock
-// when its place has run out.
+// A process is cut off. The next waiter gets the lock when the place of the dead process has run
+// out.
 func TestTheDeadAreSkipped(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, dead, c := w.process(), w.process(), w.process()
@@ -211,7 +211,7 @@ func TestTheDeadAreSkipped(t *testing.T) {
 		dead.net.Refuse(true)
 		dead.net.BlackHole()
 		w.at(11 * time.Second)
-		w.release(l) // to a dead one
+		w.release(l) // to the dead process
 		l = w.granted(stays[0])
 		w.within("the next", w.now(), 13*time.Second, 15100*time.Millisecond)
 		w.release(l)
@@ -227,8 +227,7 @@ func TestTheDeadAreSkipped(t *testing.T) {
 	})
 }
 
-// TestAPlaceThatWasLostIsTakenAgain: a process is cut off for longer than its
-// places are kept.
+// A process is cut off for longer than its places are kept. It takes its places again.
 func TestAPlaceThatWasLostIsTakenAgain(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b, c := w.process(), w.process(), w.process()
@@ -271,8 +270,8 @@ func equal(a, b []string) bool {
 	return true
 }
 
-// TestAfterDataLoss: everything is gone; those who wait stand in their order
-// again, before any newcomer of theirs.
+// Redis loses all data. The waiters stand in their order again, before any newcomer of their
+// process.
 func TestAfterDataLoss(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b := w.process(), w.process()
@@ -289,7 +288,7 @@ func TestAfterDataLoss(t *testing.T) {
 		}
 		for _, a := range append(waits, newcomer) {
 			l := w.granted(a)
-			time.Sleep(10 * time.Millisecond) // those who lost their places are told at the first grant
+			time.Sleep(10 * time.Millisecond) // the first grant tells of the lost places
 			w.release(l)
 		}
 		w.within("all", w.now(), 0, 1500*time.Millisecond+8*pollBound)
@@ -297,9 +296,8 @@ func TestAfterDataLoss(t *testing.T) {
 	})
 }
 
-// TestOneQueue: a Mutex of the name waits in the same queue, as one for each
-// process, and both hand the lock to each other; but the Mutex takes it openly when
-// it finds it free.
+// A Mutex of the same name waits in the same queue, with one seat for each process. The Mutex and
+// the FairMutex hand the lock to each other. But a Mutex that finds the lock free takes it openly.
 func TestOneQueue(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b := w.process(), w.process()
@@ -308,7 +306,7 @@ func TestOneQueue(t *testing.T) {
 		first := w.goLock(t.Context(), a)
 		second := w.goLock(t.Context(), plain)
 		third := w.goLock(t.Context(), plain)
-		w.wantQueue(2) // of b, only its first
+		w.wantQueue(2) // of b, only its first waiter
 		_, err := a.TryLock(t.Context())
 		wantErr(t, err, holdfast.ErrBusy)
 
@@ -323,7 +321,7 @@ func TestOneQueue(t *testing.T) {
 	})
 }
 
-// TestJavaReleases: the queue hears of a release by one who knows of no queue.
+// Java releases the lock and knows of no queue. The queue hears of this release.
 func TestJavaReleases(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a := w.process()
@@ -338,7 +336,7 @@ func TestJavaReleases(t *testing.T) {
 	})
 }
 
-// TestLeases: re-entry, renewal, fixed leases, Detach and Attach are the mutex's.
+// Re-entry, renewal, fixed leases, Detach and Attach work as they do for a Mutex.
 func TestLeases(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b := w.process(), w.process()
@@ -386,7 +384,7 @@ func TestLeases(t *testing.T) {
 	})
 }
 
-// TestQueries: who waits, and where.
+// The queries say who waits, and at which place.
 func TestQueries(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b := w.process(), w.process()
@@ -440,7 +438,7 @@ type ticketed struct {
 	attempt *attempt
 }
 
-// TestForceRelease: the next in the queue gets the lock at once.
+// After a ForceRelease the next waiter in the queue gets the lock at once.
 func TestForceRelease(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b := w.process(), w.process()
@@ -460,7 +458,7 @@ func TestForceRelease(t *testing.T) {
 	})
 }
 
-// TestNobodyAsksInALoop: nobody asks more than by its poll.
+// No waiter asks more often than its polls allow.
 func TestNobodyAsksInALoop(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, dead, c := w.process(), w.process(), w.process()
@@ -473,7 +471,7 @@ func TestNobodyAsksInALoop(t *testing.T) {
 		dead.net.Refuse(true)
 		dead.net.BlackHole()
 		a.net.Refuse(true)
-		a.net.BlackHole() // the lock runs out too, and the first in the queue does not come
+		a.net.BlackHole() // the lock runs out too, and the first waiter in the queue does not come
 		before := c.net.Count("EVALSHA")
 		w.release(w.granted(stays))
 		asked := c.net.Count("EVALSHA") - before
@@ -488,7 +486,7 @@ func TestNobodyAsksInALoop(t *testing.T) {
 	})
 }
 
-// TestManyWaitersOfOneProcess: many more than one request takes.
+// One process has many more waiters than one request takes.
 func TestManyWaitersOfOneProcess(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		const waiters = 300
@@ -516,13 +514,12 @@ func TestManyWaitersOfOneProcess(t *testing.T) {
 	})
 }
 
-// TestTheFirstOfTheLineIsNotTheFirstOfTheQueue: of two of one process that come at
-// once, the one that Redis heard of first is the second to hear of it. When the lock
-// comes free without a release, it is that one's all the same.
+// Two waiters of one process come at once. Redis hears of one of them first, but that waiter gets
+// its reply second. When the lock comes free without a release, that waiter gets it all the same.
 func TestTheFirstOfTheLineIsNotTheFirstOfTheQueue(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a := w.process()
-		w.release(w.lock(t.Context(), a)) // the scripts are loaded
+		w.release(w.lock(t.Context(), a)) // this loads the scripts
 		w.rdb.HSet(t.Context(), name, "another:1", 1)
 		w.rdb.PExpire(t.Context(), name, 3*time.Second)
 		held := false

@@ -1,4 +1,4 @@
-// The list of waiters, where they are very many: it is asked for some at a time.
+// These tests are about the list of very many waiters: the list is read in parts.
 
 package fairlock_test
 
@@ -20,8 +20,8 @@ import (
 
 func waiterID(i int) string { return fmt.Sprintf("33333333-3333-3333-3333-333333333333:%d", i) }
 
-// crowd makes a queue of the i-th waiters from one to another; the place of each fifth is
-// not kept any more.
+// crowd puts the waiters with the numbers from to to-1 into a queue. The place of every fifth
+// waiter is no longer kept.
 func crowd(t testing.TB, rdb redis.UniversalClient, now time.Time, from, to int) {
 	t.Helper()
 	for ; from < to; from += 5_000 {
@@ -40,8 +40,8 @@ func crowd(t testing.TB, rdb redis.UniversalClient, now time.Time, from, to int)
 	}
 }
 
-// wantInOrder fails the test unless the list has these waiters, in order and once each,
-// and beside them at the most what others may be in it.
+// wantInOrder fails the test unless the list has exactly n of the waiters that want accepts, in
+// order and once each. Beside them the list may have only waiters that others accepts.
 func wantInOrder(t *testing.T, got []lease.Owner, want, others func(i int) bool, n int) {
 	t.Helper()
 	last, found := -1, 0
@@ -64,7 +64,7 @@ func none(int) bool { return false }
 
 func TestWaitersAreListedSomeAtATime(t *testing.T) {
 	s := redistest.Server(t)
-	crowd(t, s.Admin(), time.Now(), 1, 2049) // eight pages to the last place
+	crowd(t, s.Admin(), time.Now(), 1, 2049) // eight pages up to the last place
 	c := holdfast.New(s.Client(t))
 	defer c.Close()
 	run := func(command string) int {
@@ -90,14 +90,14 @@ func TestWaitersAreListedSomeAtATime(t *testing.T) {
 func TestAWaiterThatStaysIsListedThoughOthersComeAndGo(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		p := w.process()
-		if _, err := p.Waiters(t.Context()); err != nil { // the script is loaded
+		if _, err := p.Waiters(t.Context()); err != nil { // this loads the script
 			t.Fatal(err)
 		}
 		crowd(t, w.rdb, time.Now(), 1, 1000)
 		pages := 0
 		p.net.OnCommand(func(cmd redistest.Command) redistest.Fault {
 			if strings.HasPrefix(cmd.Name, "EVAL") {
-				if pages++; pages == 2 { // the first 400 go, and some come
+				if pages++; pages == 2 { // the first 400 waiters go, and some others come
 					gone := make([]any, 400)
 					for i := range gone {
 						gone[i] = waiterID(i + 1)

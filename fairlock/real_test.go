@@ -1,5 +1,5 @@
-// On real servers: many processes, killed ones, frozen servers, a slot on the
-// move, memory and rights that are short.
+// These tests run on real servers, with many processes, killed processes, frozen servers, a slot on
+// the move, too little memory, and missing rights.
 
 package fairlock_test
 
@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// section is what each holder does: it compares itself with whom the holder
-// before it saw first in the queue, notes who is first now, and counts.
+// section is what each holder does. It compares itself with the waiter that the holder before it
+// saw first in the queue, notes which waiter is first now, and counts.
 var section = redis.NewScript(`
 local expected = redis.call('GET', 'check:expected')
 if expected and expected ~= '' and expected ~= ARGV[1] then
@@ -35,8 +35,8 @@ redis.call('SET', 'check:token', ARGV[2])
 redis.call('SET', 'check:expected', redis.call('ZRANGE', KEYS[1], 0, 0)[1] or '')
 return redis.call('INCR', 'check:grants')`)
 
-// taker is a process whose goroutines lock and unlock until there are enough
-// grants in all.
+// taker is a process whose goroutines lock and unlock until there are enough grants in all
+// processes together.
 func taker(c *redistest.ChildContext) {
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("ADDR")})
 	defer rdb.Close()
@@ -71,7 +71,7 @@ func taker(c *redistest.ChildContext) {
 	c.Say("done")
 }
 
-// waiter is a process that locks once, and unlocks when it is told.
+// waiter is a process that locks once, and unlocks when the test tells it to.
 func waiter(c *redistest.ChildContext) {
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("ADDR")})
 	defer rdb.Close()
@@ -90,8 +90,8 @@ func waiter(c *redistest.ChildContext) {
 	c.Say("released")
 }
 
-// TestNoInversions: whoever is first in the queue while the lock is held is the
-// next to get it, over eight processes.
+// The waiter that is first in the queue while the lock is held is the next to get the lock, over
+// eight processes.
 func TestNoInversions(t *testing.T) {
 	server := redistest.Server(t)
 	grants := redistest.CountOfWork(t, 100_000)
@@ -122,7 +122,8 @@ func TestNoInversions(t *testing.T) {
 	redistest.LeftBehind(t, rdb, allTokens, "check:")
 }
 
-// TestTheFirstIsKilled: fault 25.
+// The first waiter is killed. The next waiter gets the lock when the place of the first has run
+// out.
 func TestTheFirstIsKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.Server(t)
@@ -149,7 +150,7 @@ func TestTheFirstIsKilled(t *testing.T) {
 	pulse.Within(t, "the next one's grant after the first was killed", killed, queueLease+100*time.Millisecond)
 	time.Sleep(time.Until(killed.Add(queueLease + 200*time.Millisecond)))
 	waiters[1].Send("go on")
-	waiters[3].Expect("granted") // the third does not answer
+	waiters[3].Expect("granted") // the third process is frozen and does not answer
 	waiters[3].Send("go on")
 	waiters[3].Expect("released")
 	waiters[2].Thaw()
@@ -158,7 +159,7 @@ func TestTheFirstIsKilled(t *testing.T) {
 	waiters[2].Expect("released")
 }
 
-// waitFor waits until so many are in the queue.
+// waitFor waits until n waiters are in the queue.
 func waitFor(t *testing.T, server *redistest.Proc, n int) {
 	t.Helper()
 	redistest.Eventually(t, 30*time.Second, "the queue", func() error {
@@ -169,9 +170,9 @@ func waitFor(t *testing.T, server *redistest.Proc, n int) {
 	})
 }
 
-// TestTheServerStandsStill for longer than places are kept. Nobody is forgotten. One
-// may be served before others: the first that Redis hears of, if the lock is released
-// then, since it does not know of the others any more.
+// The server stands still for longer than places are kept. No waiter is forgotten. One waiter may
+// be served before the others: the first waiter that Redis hears of, if the lock is released then.
+// At that moment Redis does not know of the other waiters any more.
 func TestTheServerStandsStill(t *testing.T) {
 	t.Parallel()
 	server := redistest.Server(t)
@@ -206,7 +207,7 @@ func TestTheServerStandsStill(t *testing.T) {
 	}
 	server.Freeze()
 	time.Sleep(queueLease + time.Second)
-	all.Go(func() { wait(waiters) }) // a newcomer, who asks as soon as anybody
+	all.Go(func() { wait(waiters) }) // a newcomer, which asks as soon as any other waiter
 	time.Sleep(500 * time.Millisecond)
 	server.Thaw()
 	if err := l.Release(t.Context()); err != nil {
@@ -218,11 +219,11 @@ func TestTheServerStandsStill(t *testing.T) {
 	}
 }
 
-// TestServerTime: what an acquisition costs the server does not depend on how
-// many wait.
+// What an acquisition costs the server does not depend on the number of waiters.
 func TestServerTime(t *testing.T) {
 	server := redistest.Server(t)
-	// The server's clock goes on while others have its processor: the least counts.
+	// The server's clock goes on while other processes have the processor, so the smallest
+	// measurement counts.
 	few, many := usecPerCall(t, server, 10), usecPerCall(t, server, 5000)
 	for range 2 {
 		if many <= 3*few {
@@ -236,7 +237,7 @@ func TestServerTime(t *testing.T) {
 	}
 }
 
-// usecPerCall returns the server's time per script while so many wait, and each
+// usecPerCall returns the server's time for each script while this many waiters wait. Each waiter
 // goes to the end of the queue after its turn.
 func usecPerCall(t *testing.T, server *redistest.Proc, waiters int) float64 {
 	rdb := server.Client(t)
@@ -286,8 +287,8 @@ func usecPerCall(t *testing.T, server *redistest.Proc, waiters int) float64 {
 	return usec
 }
 
-// TestASlotOnTheMove: where the lock is in one server and the queue in the
-// other, a release goes on, and the queue does when the move is done.
+// The lock is on one server and the queue on the other. A release goes on, and the queue goes on
+// when the move is done.
 func TestASlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2, 0)
@@ -334,7 +335,8 @@ func TestASlotOnTheMove(t *testing.T) {
 	}
 }
 
-// TestOutOfMemory: who waits goes on, and the lock passes; a newcomer is told.
+// Memory is short. The waiters go on waiting, and the lock passes between them. A newcomer gets an
+// error.
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
 	server := redistest.Server(t)
@@ -359,7 +361,7 @@ func TestOutOfMemory(t *testing.T) {
 	wantErr(t, err, holdfast.ErrOutOfMemory)
 	_, err = m.TryLock(t.Context())
 	wantErr(t, err, holdfast.ErrBusy)
-	time.Sleep(3 * time.Second) // polls
+	time.Sleep(3 * time.Second) // time for polls
 	if err := l.Release(t.Context()); err != nil {
 		t.Errorf("release: %v", err)
 	}
@@ -376,7 +378,7 @@ func TestOutOfMemory(t *testing.T) {
 	})
 }
 
-// TestDenied: who has no rights on the queue is told.
+// A user without rights on the queue gets an error.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	server := redistest.Server(t)

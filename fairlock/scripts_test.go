@@ -1,5 +1,5 @@
-// Each script in each state: what it replies, what it leaves, and that running
-// it twice is safe.
+// These tests run each script in each state: they show what it replies, what it leaves, and that a
+// second run is safe.
 
 package fairlock
 
@@ -35,7 +35,7 @@ const (
 	third  = clientB + ":2"
 )
 
-// The scripts, which all locks with a queue share.
+// These are the scripts that all locks with a queue share.
 var (
 	some          = newResource(new(engine.Engine), "n", "n", new(lease.Settings))
 	enterSource   = some.Enter(lease.Owner{}, 0, &engine.Ticket{}).Script.Source()
@@ -43,25 +43,25 @@ var (
 	releaseSource = some.ReleaseOf("", "").Script.Source()
 )
 
-// state is what is in Redis. Times are ms from now.
+// state is what is in Redis. Times are in ms from now.
 type state struct {
-	holder string // "" nobody
+	holder string // "" for nobody
 	count  int
-	ttl    int64 // of the lock; -1 without end
+	ttl    int64 // of the lock; -1 for no expiry
 	token  int64
-	queue  []place // in their order
+	queue  []place // in the order of the queue
 }
 
 type place struct {
 	owner  string
 	number int64
-	kept   int64 // ms from now; below 0: over
+	kept   int64 // ms from now; below 0: the place is over
 }
 
-// free is the lock that nobody holds, with these in the queue.
+// free is a lock that nobody holds, with these places in the queue.
 func free(queue ...place) state { return state{queue: queue} }
 
-// held is the lock in the hands of holder, with the token 7.
+// held is a lock that holder holds, with the token 7.
 func held(holder string, count int, ttl int64, queue ...place) state {
 	return state{holder, count, ttl, 7, queue}
 }
@@ -85,9 +85,8 @@ func (s state) set(ctx context.Context, rdb *redis.Client) {
 	}
 }
 
-// look returns what is in Redis as text: "holder=count ttl | owner kept, ...",
-// with times to the nearest 500 ms. It fails the test if something has no expiry
-// that should.
+// look returns what is in Redis as text: "holder=count ttl | owner kept, ...", with times to the
+// nearest 500 ms. It fails the test if something that should have an expiry has none.
 func look(t *testing.T, rdb *redis.Client) string {
 	t.Helper()
 	ctx := t.Context()
@@ -123,14 +122,14 @@ func short(owner string) string {
 	return map[string]string{mine: "mine", mine2: "mine2", others: "others", third: "third"}[owner]
 }
 
-// row is one state of one script's table. The reply is as fmt.Sprint shows it,
-// with "now" for what is the server's time or a token or number made of it.
+// row is one state in the table of one script. The reply is as fmt.Sprint shows it. The word "now"
+// in it stands for the server's time, and for a token or a number made of that time.
 type row struct {
 	what         string
 	before       state
 	args         []any // "now+1" and "now-1" for a not-after
 	reply, after string
-	reply2       string // of a second run; "": the same
+	reply2       string // the reply of a second run; "": the same
 	after2       string
 }
 
@@ -279,8 +278,8 @@ func TestAUserWithoutTheRightToLeaveTheQueueIsNotGrantedTheLock(t *testing.T) {
 	}
 }
 
-// A release in the open leaves the lock to those who listen outside the queue, for
-// a moment. Those in the queue, and the one that releases, are not among them.
+// A release in the open leaves the lock, for a moment, to the Clients that listen outside the
+// queue. Clients in the queue, and the Client that releases, are not among them.
 func TestOpenRelease(t *testing.T) {
 	onBoth(t, func(t *testing.T, rdb *redis.Client) {
 		ctx := t.Context()
@@ -306,7 +305,7 @@ func TestOpenRelease(t *testing.T) {
 				}
 				listeners = append(listeners, sub)
 			}
-			for range 3 { // Clients, in the queue or not
+			for range 3 { // three Clients, in the queue or not
 				listen("open:{n}", "grant:{n}")
 			}
 			for range outsiders {
@@ -333,15 +332,15 @@ func TestOpenRelease(t *testing.T) {
 	})
 }
 
-// A grant reserves tokens out of those between the last given and the clock: none is
-// ahead of it, and all are greater than the last.
+// A grant reserves tokens between the last given token and the clock. No reserved token is ahead of
+// the clock, and all are greater than the last.
 func TestReservedTokens(t *testing.T) {
 	for _, tc := range []struct {
 		what        string
-		last        int64 // before now, in us; 0: none
+		last        int64 // in us before now; 0: none
 		reserve     int
-		java        bool  // somebody listens who is no Client
-		token, more int64 // the token, before now, and how many more
+		java        bool  // a program that is no Client listens
+		token, more int64 // the token, in us before now, and how many more are reserved
 	}{
 		{"the first", 0, 64, false, 0, 0},
 		{"none wanted", 1_000, 0, false, 0, 0},
@@ -399,8 +398,8 @@ func TestQueueScripts(t *testing.T) {
 	})
 }
 
-// A key of another type is an error, and left as it is; but a release frees the
-// lock whatever its queue is.
+// A key of another type gives an error, and stays as it is. But a release frees the lock whatever
+// the queue's key is.
 func TestWrongTypes(t *testing.T) {
 	enter := []any{int64(1) << 60, mine, 30_000, 0, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}
 	all := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
@@ -430,8 +429,8 @@ func TestWrongTypes(t *testing.T) {
 	})
 }
 
-// Whatever command inside a script fails, nothing is left without an expiry, and
-// the next run makes good.
+// Any command inside a script may fail. Afterwards nothing is left without an expiry, and the next
+// run mends the rest.
 func TestScriptsThatFailMidway(t *testing.T) {
 	all := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
 	future := int64(1) << 60
@@ -517,8 +516,8 @@ func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string)
 	}
 }
 
-// readable shows a reply with "now" for a time, short owners, and times in ms to
-// the nearest 500.
+// readable shows a reply as text: "now" for a time, short owners, and times in ms to the nearest
+// 500.
 func readable(reply []any, now int64) string {
 	words := make([]string, len(reply))
 	for i, v := range reply {

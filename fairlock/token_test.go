@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Tokens grow also where time stands still, and where the data are lost.
+// The token grows even where time stands still, and where the data are lost.
 func TestTokens(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b := w.process(), w.process()
 		var last int64
-		for i := range 20 { // all in one microsecond
+		for i := range 20 { // all grants are in one microsecond
 			if i == 10 {
-				w.at(time.Millisecond) // no token is ahead of the clock by as much
+				w.at(time.Millisecond) // after this no token is ahead of the clock
 				w.mini.FlushAll()
 			}
 			for _, p := range []*process{a, b} {

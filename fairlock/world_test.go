@@ -1,4 +1,4 @@
-// One Redis on virtual time, and processes that use it.
+// This file is about the world of the tests: one Redis on virtual time, and processes that use it.
 
 package fairlock_test
 
@@ -26,7 +26,7 @@ const (
 	allTokens = "redisson_lock_token:"
 )
 
-// The bounds of the lock, as its users know them.
+// These are the bounds of the lock, as its users know them.
 const (
 	queueLease = 5 * time.Second
 	pollBound  = 1250 * time.Millisecond
@@ -36,7 +36,7 @@ const (
 type world struct {
 	t         *testing.T
 	mini      *redistest.MiniServer
-	rdb       *redis.Client // the onlooker's
+	rdb       *redis.Client // a client of the test itself
 	start     time.Time
 	processes []*process
 }
@@ -48,8 +48,8 @@ type process struct {
 	*fairlock.Mutex
 }
 
-// play runs scene in a world of its own. When it returns, no key but tokens and
-// no channel may be left, once every process has closed.
+// play runs scene in a world of its own. When every process has closed, only tokens may be left as
+// keys, and no channel.
 func play(t *testing.T, scene func(t *testing.T, w *world)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func (w *world) process(options ...holdfast.Option) *process {
 
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
-// at sleeps until d after the beginning.
+// at sleeps until d after the beginning of the world.
 func (w *world) at(d time.Duration) {
 	w.t.Helper()
 	if late := w.now() - d; late > 0 {
@@ -101,12 +101,12 @@ func (w *world) release(l *lease.Lease) {
 	}
 }
 
-// attempt is a Lock under way on a goroutine of its own.
+// attempt is a Lock that runs on a goroutine of its own.
 type attempt struct {
 	done  chan struct{}
 	lease *lease.Lease
 	err   error
-	at    time.Duration // when it returned
+	at    time.Duration // when the Lock returned
 }
 
 func (w *world) goLock(ctx context.Context, m interface {
@@ -122,8 +122,8 @@ func (w *world) goLock(ctx context.Context, m interface {
 	return a
 }
 
-// granted waits for the attempt's lease, which who holds it renewed would keep from it
-// for ever.
+// granted waits for the attempt's lease. It does not wait for ever: a holder that renews its lease
+// could keep the attempt waiting.
 func (w *world) granted(a *attempt) *lease.Lease {
 	w.t.Helper()
 	select {
@@ -147,7 +147,7 @@ func (a *attempt) pending() bool {
 	}
 }
 
-// wantQueue fails the test unless so many wait.
+// wantQueue fails the test unless the queue has exactly this many waiters.
 func (w *world) wantQueue(want int) {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -166,7 +166,7 @@ func (w *world) within(what string, d, least, most time.Duration) {
 	}
 }
 
-// waiters returns the owners in the queue, the next one first.
+// waiters returns the owners in the queue, the next owner first.
 func (w *world) waiters() []string {
 	return w.rdb.ZRange(w.t.Context(), queueKey, 0, -1).Val()
 }

@@ -1,4 +1,4 @@
-// Measuring Redisson, for comparison.
+// This file measures Redisson, for comparison.
 
 package interop
 
@@ -15,78 +15,78 @@ import (
 	"time"
 )
 
-// Bench measures Redisson on one Redis server, in Java processes that live for one
-// measurement each. They need Java 17 and Maven; the first call downloads and
-// compiles for a minute or so, and without either the error matches ErrNoJava.
+// Bench measures Redisson on one Redis server, in Java processes that live for one measurement
+// each. The processes need Java 17 and Maven. The first call downloads and compiles for a minute or
+// so. Without Java or Maven the error matches ErrNoJava.
 //
-// A measurement that lasts d warms up for the first quarter of it, which is not
-// counted. Each works at a name of its own and leaves its keys there, so the server
-// should be one that is thrown away. When ctx ends, the processes are killed.
+// A measurement that lasts d warms up for the first quarter of d, which does not count. Each
+// measurement uses a name of its own and leaves its keys there, so the server should be one that is
+// thrown away. When ctx ends, the processes are killed.
 type Bench struct {
-	Addr    string // of the server, host:port; it has no password
+	Addr    string // host:port of the server, which has no password
 	Version string // of Redisson; Newest if empty
 
-	// Where several clients contend, which share no connection and no subscription:
-	// each in a process of its own, or all in one. With few cores one process is the
-	// better case for Java, which then compiles its code once.
+	// In measurements with contention several clients contend, and they share no connection and no
+	// subscription. Each client has a process of its own, or all clients are in one process. With
+	// few cores one process is the better case for Java, because Java then compiles its code only
+	// once.
 	Clients   int  // 1 if 0
 	Processes bool // each client in a process of its own
 }
 
-// Result is what was measured. Those of throughput have Done, PerSecond, Fairness and
-// Starved, those of latency have the times.
+// Result is what was measured. Measurements of throughput set Done, PerSecond, Fairness and
+// Starved. Measurements of latency set the times.
 type Result struct {
-	Redisson string // its version, as it says itself
+	Redisson string // the version of Redisson, as it reports it
 
-	Done      int64   // in the time that counts
-	PerSecond float64 // of Done
-	Fairness  float64 // Jain's index of what each thread had: 1 if all had the same
-	Starved   int     // threads that had nothing
-	Failed    int64   // calls from which an exception came
+	Done      int64   // turns in the time that counts
+	PerSecond float64 // Done per second
+	Fairness  float64 // Jain's index over the threads: 1 if all had the same
+	Starved   int     // threads that had no turn
+	Failed    int64   // calls that threw an exception
 	Stuck     int     // threads that still waited half a minute after the end
 
 	Samples       int
 	P50, P99, Max time.Duration
 }
 
-// Pairs has so many threads of one client lock and unlock, each at a name of its own,
-// by an RLock.
+// Pairs makes that many threads of one client lock and unlock an RLock, each thread at a name of
+// its own.
 func (b Bench) Pairs(ctx context.Context, threads int, d time.Duration) (Result, error) {
 	return b.measure(ctx, 1, func(int) []any { return []any{"pairs", "lock", threads, d.Milliseconds()} })
 }
 
-// Handoff measures the time from just before the unlock of an RLock in one client to
-// the grant in another, which sleeps in lock().
+// Handoff measures the time from just before the unlock of an RLock in one client to the grant in
+// another client, which sleeps in lock().
 func (b Bench) Handoff(ctx context.Context, d time.Duration) (Result, error) {
 	return b.measure(ctx, 1, func(int) []any { return []any{"handoff", "lock", d.Milliseconds()} })
 }
 
-// Lock has so many threads in all lock and unlock one RLock, in a loop.
+// Lock makes that many threads in all lock and unlock one RLock, in a loop.
 func (b Bench) Lock(ctx context.Context, threads int, d time.Duration) (Result, error) {
 	return b.contended(ctx, d, threads, "contended", "lock")
 }
 
-// FairLock has so many threads in all lock and unlock one RFairLock, in a loop: all
-// but one of them wait.
+// FairLock makes that many threads in all lock and unlock one RFairLock, in a loop: at any time all
+// threads but one wait.
 func (b Bench) FairLock(ctx context.Context, threads int, d time.Duration) (Result, error) {
 	return b.contended(ctx, d, threads, "contended", "fair")
 }
 
-// Semaphore has so many threads in all acquire and release one of so many permits of
-// an RSemaphore, in a loop.
+// Semaphore makes that many threads in all acquire and release one permit of an RSemaphore, in a
+// loop. The semaphore has that many permits.
 func (b Bench) Semaphore(ctx context.Context, permits, threads int, d time.Duration) (Result, error) {
 	return b.contended(ctx, d, threads, "semaphore", permits)
 }
 
-// ReadWrite has so many threads in all lock and unlock one RReadWriteLock, in a loop;
-// that many of a hundred times the read side, else the write side.
+// ReadWrite makes that many threads in all lock and unlock one RReadWriteLock, in a loop. Of a
+// hundred times, reads times are on the read side, and the rest on the write side.
 func (b Bench) ReadWrite(ctx context.Context, reads, threads int, d time.Duration) (Result, error) {
 	return b.contended(ctx, d, threads, "rw", reads)
 }
 
-// Latch measures the time from the count-down that opens an RCountDownLatch to the
-// moment when the last of so many waiting threads is awake. They are all in one
-// process.
+// Latch measures the time from the count-down that opens an RCountDownLatch until the last of the
+// waiting threads is awake. All threads are in one process.
 func (b Bench) Latch(ctx context.Context, waiters, rounds int) (Result, error) {
 	return b.measure(ctx, 1, func(int) []any { return []any{"latch", max(b.Clients, 1), waiters, rounds} })
 }
@@ -102,8 +102,8 @@ func (b Bench) contended(ctx context.Context, d time.Duration, threads int, what
 	})
 }
 
-// measure starts that many processes, lets them begin together, and adds up what they
-// say. The words are those of java/.../Bench.java.
+// measure starts that many processes, lets them begin together, and adds up their results. The
+// words are the words of java/.../Bench.java.
 func (b Bench) measure(ctx context.Context, processes int, words func(i int) []any) (r Result, err error) {
 	if b.Version == "" {
 		b.Version = Newest
@@ -141,7 +141,7 @@ func (b Bench) measure(ctx context.Context, processes int, words func(i int) []a
 		}
 	}
 	for _, p := range all {
-		// One that is gone does not read, and then says nothing either.
+		// A process that is gone does not read. Later it says nothing either.
 		_, _ = io.WriteString(p.in, "begin\n")
 	}
 	said := make([]figuresOfJava, processes)
@@ -157,7 +157,7 @@ func (b Bench) measure(ctx context.Context, processes int, words func(i int) []a
 type figuresOfJava struct {
 	Redisson string
 	Seconds  float64
-	Turns    []int64 // of each thread
+	Turns    []int64 // for each thread
 	Failed   int64
 	Stuck    int
 
@@ -165,7 +165,7 @@ type figuresOfJava struct {
 	P50us, P99us, Maxus float64
 }
 
-// sum makes one result of those of processes that worked side by side.
+// sum combines the results of processes that worked side by side.
 func sum(said []figuresOfJava) Result {
 	r := Result{Redisson: said[0].Redisson, Samples: said[0].Samples,
 		P50: micros(said[0].P50us), P99: micros(said[0].P99us), Max: micros(said[0].Maxus)}
@@ -200,7 +200,7 @@ type benching struct {
 	args       []string
 	in         io.WriteCloser
 	out        *bufio.Reader
-	complaints strings.Builder // to be read when the process has ended
+	complaints strings.Builder // read it when the process has ended
 }
 
 func startBenching(ctx context.Context, classPath string, args []string) (*benching, error) {
@@ -218,7 +218,7 @@ func startBenching(ctx context.Context, classPath string, args []string) (*bench
 	return p, p.cmd.Start()
 }
 
-// says returns the next line that the process says, "" if it is gone.
+// says returns the next line that the process says, or "" if the process is gone.
 func (p *benching) says() string {
 	line, err := p.out.ReadString('\n')
 	if err != nil {
@@ -227,13 +227,13 @@ func (p *benching) says() string {
 	return strings.TrimSpace(line)
 }
 
-// failed tells what the process said in place of what it should have.
+// failed returns an error with what the process said in place of the expected line.
 func (p *benching) failed(ctx context.Context, line string) error {
 	return errors.Join(fmt.Errorf("interop: bench %v says %q", p.args, line), ctx.Err())
 }
 
-// end returns when the process has ended, and what it complained of.
+// end waits until the process has ended, and returns the process's complaints.
 func (p *benching) end() (complaints string) {
-	_ = p.cmd.Wait() // it has said all, or was killed
+	_ = p.cmd.Wait() // the process has said everything, or was killed
 	return strings.TrimSpace(p.complaints.String())
 }

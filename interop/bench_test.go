@@ -8,9 +8,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// TestTheBenchmarksOfRedissonRun: for a moment; one of them, or each at full counts.
+// TestTheBenchmarksOfRedissonRun runs benchmarks for a moment: only one of them, or each of them at
+// full counts.
 func TestTheBenchmarksOfRedissonRun(t *testing.T) {
-	machines.of(t, Newest) // left out without Java
+	machines.of(t, Newest) // skips the test without Java
 	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	defer cancel()
 	type run struct {
@@ -41,8 +42,8 @@ func TestTheBenchmarksOfRedissonRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Stuck is a result, not a failure: a thread of Redisson's that misses the message
-			// of a released read/write lock sleeps on to the end of a lease.
+			// Stuck is a result, not a failure. A thread of Redisson that misses the message about
+			// a released read/write lock sleeps until the end of a lease.
 			if r.Redisson != Newest || r.Failed > 0 {
 				t.Errorf("%+v", r)
 			}

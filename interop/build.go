@@ -1,4 +1,4 @@
-// Building the Java program: once for each version of Redisson, by Maven.
+// This file builds the Java program with Maven, once for each version of Redisson.
 
 package interop
 
@@ -16,8 +16,8 @@ import (
 	"syscall"
 )
 
-// The versions of Redisson that are tested: the newest, the last of 3, and one from
-// before its fenced locks, sharded channels and unlock latches.
+// These are the tested versions of Redisson: the newest, the last of 3, and a version from before
+// its fenced locks, sharded channels and unlock latches.
 const (
 	Newest = "4.7.0"
 	Last3  = "3.52.0"
@@ -27,10 +27,9 @@ const (
 // ErrNoJava says that this machine has no Java or no Maven.
 var ErrNoJava = errors.New("no java or no mvn found; apt-get install maven openjdk-17-jdk-headless")
 
-// Build returns the class path of the Java program with that version of Redisson.
-// The first call downloads and compiles, which takes a minute or so; then it is
-// in interop/java/target until the sources change. Without Java or Maven the error
-// matches ErrNoJava.
+// Build returns the class path of the Java program with that version of Redisson. The first call
+// downloads and compiles, which takes a minute or so. After that the program is in
+// interop/java/target until the sources change. Without Java or Maven the error matches ErrNoJava.
 func Build(ctx context.Context, version string) (classPath string, err error) {
 	for _, command := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(command); err != nil {
@@ -70,7 +69,7 @@ func build(ctx context.Context, project, target, version string) error {
 	return os.WriteFile(stamp, sources, 0o600)
 }
 
-// projectDir returns where the Java project stands: beside this file.
+// projectDir returns the directory of the Java project, which is beside this file.
 func projectDir() (string, error) {
 	_, file, _, ok := runtime.Caller(0)
 	if !ok || !filepath.IsAbs(file) {
@@ -79,7 +78,7 @@ func projectDir() (string, error) {
 	return filepath.Join(filepath.Dir(file), "java"), nil
 }
 
-// fingerprint tells the sources apart from those of another time.
+// fingerprint returns a text that changes when the sources change.
 func fingerprint(project string) ([]byte, error) {
 	sum := sha256.New()
 	sources := os.DirFS(project)
@@ -100,7 +99,7 @@ func fingerprint(project string) ([]byte, error) {
 	return fmt.Appendf(nil, "%x\n", sum.Sum(nil)), err
 }
 
-// lockDir keeps other processes from building there at the same time.
+// lockDir keeps other processes from building in the directory at the same time.
 func lockDir(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// A cluster: messages go by sharded channels, in both languages.
+// On a cluster, messages go by sharded channels in both languages.
 
 package interop
 
@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// inCluster are the kinds that are contended for on a cluster.
+// inCluster has the kinds for which the languages contend on a cluster.
 var inCluster = []string{"Mutex / RLock", "RWMutex / RReadWriteLock, writers", "Semaphore(3) / RSemaphore",
 	"PermitSemaphore(3) / RPermitExpirable..."}
 
-// TestExclusionOnAClusterWithoutShardedChannels: an old Redisson's lock excludes there
-// too, though neither language hears the other.
+// On a cluster, a Redisson without sharded channels excludes Go, and Go excludes it. But neither
+// language hears the other.
 func TestExclusionOnAClusterWithoutShardedChannels(t *testing.T) {
 	eachVersion(t, Oldest, func(t *testing.T, version string) {
 		if !older(version, sharding) {
@@ -60,16 +60,16 @@ func TestAReleaseWakesTheOtherLanguageOnACluster(t *testing.T) {
 	})
 }
 
-// TestALatchOnACluster: both wait, whoever counts last.
+// Both languages wait for a latch, and both wake whichever language counts last.
 func TestALatchOnACluster(t *testing.T) {
 	onACluster(t, Last3, func(t *testing.T, w *world) {
 		w.latchRounds(redistest.Count(t, 300))
 	})
 }
 
-// TestClassicChannelsOnACluster: a Redisson that was told not to use sharded
-// channels still excludes, and is excluded. But neither hears the other: its waiters
-// wait for the end of a lease, those of Go's for a poll.
+// A Redisson that was told not to use sharded channels still excludes Go, and Go excludes it. But
+// neither language hears the other: Redisson's waiters wait for the end of a lease, and Go's
+// waiters wait for a poll.
 func TestClassicChannelsOnACluster(t *testing.T) {
 	eachVersion(t, "3.29", func(t *testing.T, version string) {
 		w := newClusterWorld(t, version)

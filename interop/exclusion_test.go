@@ -1,4 +1,4 @@
-// Exclusion: goroutines and Java threads that take turns are never in together.
+// Goroutines and Java threads that take turns are never in together.
 
 package interop
 
@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// clients are those of each language; each is as a process, with so many threads.
+// These are the clients of each language. Each client is like a process, with that many threads.
 const (
 	clients = 2
 	threads = 3
@@ -31,18 +31,19 @@ func TestGoAndJavaExcludeEachOther(t *testing.T) {
 	}
 }
 
-// exclude has both languages take 10 000 turns, half of them each.
+// exclude makes the two languages take 10 000 turns in all, half of them each.
 func (w *world) exclude(p pair) {
 	w.t.Helper()
 	c := contest{turns: redistest.Count(w.t, 10_000) / 2, limit: 25 * patience, rest: 2 * time.Millisecond, mixed: true}
-	// Where one language hears too little of the other, or comes after it, the lock must
-	// be free at times: else that one has its turns when the other has had all of its own.
+	// Sometimes one language hears too little of the other, or comes after it. Then the lock must
+	// be free at times. Otherwise that language would have its turns only after all turns of the
+	// other.
 	switch {
 	case p.lease != 0 && long():
 		c.rest = 300 * time.Millisecond
 	case p.deaf && long():
 		c.rest = 100 * time.Millisecond
-	case p.deaf: // each time that they meet costs somebody a second
+	case p.deaf: // each meeting costs one of the waiters a second
 		c.turns, c.rest = c.turns/10, 500*time.Millisecond
 	case p.unshared:
 		c.rest = 30 * time.Millisecond
@@ -55,14 +56,14 @@ func (w *world) exclude(p pair) {
 		if int(grants) != c.turns {
 			w.t.Errorf("%d grants to %s, want %d", grants, language, c.turns)
 		}
-		// Two who never meet do not overlap either.
+		// Two languages that never meet do not overlap either, and would show nothing.
 		if least := max(2, c.turns/100); int(crossings) < least {
 			w.t.Errorf("%d of %d grants to %s came after one to the other language, want %d", crossings, grants, language, least)
 		}
 	}
 }
 
-// noOverlaps checks the guard after all have gone, and notes its figures.
+// noOverlaps checks the guard after all have left, and notes its figures.
 func (w *world) noOverlaps(p pair, g *guard) {
 	w.t.Helper()
 	if inside := g.add(guardInside, 0); inside != 0 {
@@ -79,17 +80,17 @@ func (w *world) noOverlaps(p pair, g *guard) {
 	}
 }
 
-// contest is how two languages contend: each has so many turns, or as many as there
-// are before the limit, and before each turn a rest.
+// contest says how two languages contend. Each language has that many turns, or as many as it gets
+// before the limit. There is a rest before each turn.
 type contest struct {
 	turns int
 	limit time.Duration
-	rest  time.Duration // at the most
+	rest  time.Duration // at most
 	stay  time.Duration // how long each turn lasts; usualStay if it is 0
 
-	threads int // of each client
+	threads int // threads of each client
 
-	mixed bool // the languages are to take turns often, so Go passes little on to itself
+	mixed bool // the languages must alternate often, so Go passes little on to itself
 }
 
 // usualStay is how long a turn lasts.
@@ -98,8 +99,8 @@ const usualStay = 50 * time.Microsecond
 // lasts returns how long each turn lasts.
 func (c *contest) lasts() time.Duration { return cmp.Or(c.stay, usualStay) }
 
-// contend has goroutines and Java threads contend for the pair's thing. It returns
-// the longest wait of each language.
+// contend makes goroutines and Java threads contend for what the pair names. It returns the longest
+// wait of each language.
 func (w *world) contend(p pair, g *guard, name string, c contest) (worstGo, worstJava time.Duration) {
 	w.t.Helper()
 	var options []holdfast.Option
@@ -144,7 +145,7 @@ func (w *world) contend(p pair, g *guard, name string, c contest) (worstGo, wors
 	return time.Duration(waits[0].Load()), time.Duration(waits[1].Load())
 }
 
-// shares cuts n into parts that differ by one at the most.
+// shares cuts n into parts that differ by at most one.
 func shares(n, parts int) []int {
 	all := make([]int, parts)
 	for i := range all {
@@ -196,7 +197,7 @@ func contendInJava(ctx context.Context, s side, redisson *Redisson, g *guard, na
 	return nil
 }
 
-// raise sets v to n if that is more.
+// raise sets v to n if n is more.
 func raise(v *atomic.Int64, n int64) {
 	for old := v.Load(); n > old; old = v.Load() {
 		if v.CompareAndSwap(old, n) {

@@ -1,4 +1,4 @@
-// Force: either language takes the lock from the other.
+// Either language can take the lock from the other by force.
 
 package interop
 
@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// TestJavaTakesTheLockFromGo: Go's holder is told with its next renewal, and never
-// revives it; a waiter is in at once.
+// Java takes the lock from Go by force. Go's holder learns of it with its next renewal, and never
+// revives the lock. A waiter is in at once.
 func TestJavaTakesTheLockFromGo(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -44,8 +44,8 @@ func TestJavaTakesTheLockFromGo(t *testing.T) {
 	})
 }
 
-// TestGoTakesTheLockFromJava: Java's watchdog does not revive it, a waiter is in at
-// once, and Java's holder hears of it when it unlocks: not before.
+// Go takes the lock from Java by force. Java's watchdog does not revive the lock, and a waiter is
+// in at once. Java's holder learns of the loss when it unlocks, not before.
 func TestGoTakesTheLockFromJava(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		redisson := w.redisson("r", watchdog())
@@ -66,7 +66,7 @@ func TestGoTakesTheLockFromJava(t *testing.T) {
 		w.refused("IllegalMonitorStateException", holder, "lock.unlock", "forced")
 		w.do(waiter, "lock.unlock", "forced")
 
-		// By the time that another lock has been renewed once, so would this one.
+		// By the time that Java has renewed another lock once, it would also have renewed this one.
 		w.do(holder, "lock.lock", "sign")
 		w.renewed("sign")
 		w.holds("forced", nil)

@@ -1,5 +1,5 @@
-// The counter outside the lock by which overlaps are seen: a file that all
-// processes of a test have in their memory.
+// The guard is the counter outside the lock that shows overlaps: a file that all processes of a
+// test map into their memory.
 
 package interop
 
@@ -12,8 +12,8 @@ import (
 	"unsafe"
 )
 
-// guard is words of eight bytes, changed by atomic additions. Guard.java has the
-// other side.
+// guard is a list of words of eight bytes, which processes change by atomic additions. Guard.java
+// is the Java side of it.
 type guard struct {
 	path  string
 	words *[8]int64
@@ -22,10 +22,10 @@ type guard struct {
 const (
 	guardInside = iota // the weight of all that are in
 	guardLast          // which language was let in last
-	guardGo            // and two more: grants to Go, its overlaps, how often Java was before it
+	guardGo            // then two more: grants to Go, its overlaps, how often Java was before it
 	_
 	_
-	guardJava // the same of Java
+	guardJava // the same for Java
 )
 
 const languageGo = 1
@@ -54,7 +54,7 @@ func newGuard(t *testing.T) *guard {
 	return &guard{path: path, words: (*[8]int64)(unsafe.Pointer(&memory[0]))}
 }
 
-// enter notes that somebody of that weight is in, beside whom there may be room.
+// enter notes that a holder of that weight is in. The holders beside it may weigh up to room.
 func (g *guard) enter(weight, room int64) {
 	if g.add(guardInside, weight)-weight > room {
 		g.add(guardGo+1, 1)
@@ -65,12 +65,12 @@ func (g *guard) enter(weight, room int64) {
 	}
 }
 
-// leave notes that somebody of that weight goes.
+// leave notes that a holder of that weight leaves.
 func (g *guard) leave(weight int64) { g.add(guardInside, -weight) }
 
 func (g *guard) add(word int, n int64) int64 { return atomic.AddInt64(&g.words[word], n) }
 
-// of returns what one language has had, by guardGo or guardJava.
+// of returns the figures of one language, which guardGo or guardJava selects.
 func (g *guard) of(language int) (grants, overlaps, crossings int64) {
 	read := func(word int) int64 { return atomic.LoadInt64(&g.words[word]) }
 	return read(language), read(language + 1), read(language + 2)

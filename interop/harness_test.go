@@ -1,4 +1,4 @@
-// What the tests start: a server, a Java process on it, and clients of both
+// This file has what the tests start: a server, a Java process on it, and clients of both
 // languages.
 
 package interop
@@ -21,11 +21,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// patience bounds everything that is to happen: it runs out on a defect alone.
+// patience bounds everything that must happen. Only a defect exceeds it.
 const patience = time.Minute
 
-// versions returns the versions of Redisson to test: those that HOLDFAST_REDISSON
-// names, or all at full counts, or the newest.
+// versions returns the versions of Redisson to test: the versions that HOLDFAST_REDISSON names, or
+// all versions at full counts, or otherwise the newest.
 func versions() []string {
 	switch {
 	case os.Getenv("HOLDFAST_REDISSON") != "":
@@ -37,7 +37,7 @@ func versions() []string {
 	}
 }
 
-// eachVersion runs a test with every version that is tested, from since on.
+// eachVersion runs a test with every tested version from since on.
 func eachVersion(t *testing.T, since string, test func(t *testing.T, version string)) {
 	for _, version := range versions() {
 		if older(version, since) {
@@ -47,8 +47,8 @@ func eachVersion(t *testing.T, since string, test func(t *testing.T, version str
 	}
 }
 
-// everywhere runs a test with every version that is tested, from since on: on one
-// server and, at full counts, on a cluster with sharded channels.
+// everywhere runs a test with every tested version from since on. It runs the test on one server
+// and, at full counts, also on a cluster with sharded channels.
 func everywhere(t *testing.T, since string, test func(t *testing.T, w *world)) {
 	eachVersion(t, since, func(t *testing.T, version string) {
 		t.Run("single", func(t *testing.T) { test(t, newWorld(t, version)) })
@@ -58,8 +58,8 @@ func everywhere(t *testing.T, since string, test func(t *testing.T, w *world)) {
 	})
 }
 
-// onACluster runs a test with every version that uses sharded channels. At full
-// counts everywhere runs what it is a part of.
+// onACluster runs a test with every version that uses sharded channels. It is for short runs: at
+// full counts everywhere runs the whole test, of which this is a part.
 func onACluster(t *testing.T, since string, test func(t *testing.T, w *world)) {
 	if long() {
 		t.Skip("at full counts this is a part of the tests that run everywhere")
@@ -71,11 +71,10 @@ func onACluster(t *testing.T, since string, test func(t *testing.T, w *world)) {
 	})
 }
 
-// sharding is the first version that always finds out that a cluster has sharded
-// channels.
+// sharding is the first version that always detects the sharded channels of a cluster.
 const sharding = "3.28"
 
-// long says whether the counts are full ones.
+// long reports whether the counts are full.
 func long() bool { return os.Getenv("HOLDFAST_LONG") == "1" }
 
 // older compares versions by their first two numbers.
@@ -91,15 +90,15 @@ func older(a, b string) bool {
 	return slices.Compare(numbers(a), numbers(b)) < 0
 }
 
-// world is a server that both languages use. Its methods fail the test and so
-// belong to the test's own goroutine.
+// world is a server that both languages use. Its methods fail the test, so only the test's own
+// goroutine may call them.
 type world struct {
 	t        *testing.T
 	ctx      context.Context
 	version  string
 	topology string // single or cluster
 	addrs    []string
-	rdb      redis.UniversalClient // the test's own
+	rdb      redis.UniversalClient // the test's own client
 	dial     func() redis.UniversalClient
 	java     *Java
 }
@@ -116,8 +115,8 @@ func newWorld(t *testing.T, version string) *world {
 	return w
 }
 
-// newClusterWorld starts a cluster of three masters, with sharded channels where
-// the server has them, and a Java process.
+// newClusterWorld starts a cluster of three masters and a Java process. The cluster has sharded
+// channels if the server supports them.
 func newClusterWorld(t *testing.T, version string) *world {
 	t.Helper()
 	w := &world{t: t, version: version, topology: "cluster"}
@@ -139,7 +138,7 @@ func (w *world) start() {
 	w.java = machines.of(w.t, w.version)
 }
 
-// ownJava gives the world a Java process of its own, for a test that kills it.
+// ownJava gives the world a Java process of its own, for a test that kills the process.
 func (w *world) ownJava() {
 	w.t.Helper()
 	java, err := startJava(w.t, w.version)
@@ -150,7 +149,7 @@ func (w *world) ownJava() {
 	w.java = java
 }
 
-// startJava starts a Java process, of which nobody reads the complaints.
+// startJava starts a Java process. Nobody reads what it writes to stderr.
 func startJava(t *testing.T, version string) (*Java, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // Maven downloads
@@ -162,11 +161,11 @@ func startJava(t *testing.T, version string) (*Java, error) {
 	return java, err
 }
 
-// machines is package-level because a Java process takes a second to start, and
-// more until it runs fast: tests share it, and TestMain ends it.
+// machines is package-level because a Java process takes a second to start, and longer until it
+// runs fast. The tests share the processes, and TestMain ends them.
 var machines javas
 
-// javas are the shared Java processes, by version.
+// javas has the shared Java processes, by version.
 type javas struct {
 	mu      sync.Mutex
 	running map[string]*Java
@@ -190,7 +189,7 @@ func (j *javas) of(t *testing.T, version string) *Java {
 	return j.running[version]
 }
 
-// unique makes a client's name one that no other test uses.
+// unique returns a name for a client that no other test uses.
 func (j *javas) unique(name string) string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -206,7 +205,7 @@ func (j *javas) kill() {
 	}
 }
 
-// redisson connects a Redisson client, which is closed when the test ends.
+// redisson connects a Redisson client. The client is closed when the test ends.
 func (w *world) redisson(name string, options ...string) *Redisson {
 	w.t.Helper()
 	words := append([]string{w.topology, strings.Join(w.addrs, ",")}, options...)
@@ -224,20 +223,20 @@ func (w *world) redisson(name string, options ...string) *Redisson {
 	return r
 }
 
-// holdfast makes a Client of Holdfast on a client of Redis of its own.
+// holdfast makes a Client of Holdfast on a Redis client of its own.
 func (w *world) holdfast(options ...holdfast.Option) *holdfast.Client {
 	client := holdfast.New(w.dial(), options...)
 	w.t.Cleanup(func() { client.Close() })
 	return client
 }
 
-// do has a Java thread do something that must come off, and returns its value.
+// do makes a Java thread do something that must succeed, and returns its value.
 func (w *world) do(th Thread, command string, args ...any) string {
 	w.t.Helper()
 	return w.result(th.Go(command, args...))
 }
 
-// result waits for a Java call that must come off.
+// result waits for a Java call that must succeed.
 func (w *world) result(call *Call) string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -249,7 +248,7 @@ func (w *world) result(call *Call) string {
 	return value
 }
 
-// expect has a Java thread do something of which the value is known.
+// expect makes a Java thread do something that must return want.
 func (w *world) expect(want string, th Thread, command string, args ...any) {
 	w.t.Helper()
 	if got := w.do(th, command, args...); got != want {
@@ -257,7 +256,7 @@ func (w *world) expect(want string, th Thread, command string, args ...any) {
 	}
 }
 
-// refused has a Java thread do something that must throw that.
+// refused makes a Java thread do something that must throw an exception of that class.
 func (w *world) refused(class string, th Thread, command string, args ...any) {
 	w.t.Helper()
 	value, err := th.Do(w.ctx, command, args...)
@@ -267,7 +266,7 @@ func (w *world) refused(class string, th Thread, command string, args ...any) {
 	}
 }
 
-// still fails the test if a call has ended that must not have.
+// still fails the test if a call has ended that must not end yet.
 func still[T any](t *testing.T, what string, done <-chan T) {
 	t.Helper()
 	select {
@@ -277,7 +276,7 @@ func still[T any](t *testing.T, what string, done <-chan T) {
 	}
 }
 
-// ended waits for a channel to be closed or to give something, and returns it.
+// ended waits until a channel is closed or gives a value, and returns that value.
 func ended[T any](t *testing.T, what string, within time.Duration, done <-chan T) T {
 	t.Helper()
 	select {
@@ -309,12 +308,12 @@ func (w *world) nodes() []*redis.Client {
 	return all
 }
 
-// scripts are the commands that run one: by its hash or, in Redisson before 3.46,
-// whole.
+// scripts are the commands that run a script: by its hash or, in Redisson before 3.46, by its whole
+// text.
 var scripts = []string{"evalsha", "eval"}
 
-// commands returns how often the servers have run commands, those that failed not
-// counted: a script that a server does not have yet is sent again.
+// commands returns how often the servers have run commands. Failed commands do not count, because a
+// script that a server does not have yet is sent again.
 func (w *world) commands(names []string) int {
 	w.t.Helper()
 	total := 0
@@ -341,8 +340,8 @@ func (w *world) commands(names []string) int {
 	return total
 }
 
-// asked returns what waits until waiters have asked so many times more by commands:
-// one who has asked, subscribed and asked again now sleeps.
+// asked returns a function that waits until the commands have run that many more times. A waiter
+// that has asked, subscribed and asked again now sleeps.
 func (w *world) asked(names []string, times int) (wait func()) {
 	w.t.Helper()
 	before := w.commands(names)
@@ -357,11 +356,11 @@ func (w *world) asked(names []string, times int) (wait func()) {
 	}
 }
 
-// parked waits a moment more, for what nobody can see from outside: the thread that
-// has asked, by the server's count, has its answer and sleeps.
+// parked waits a moment more. By the server's count a thread has asked, but only the thread itself
+// knows when it has its answer and sleeps.
 func (w *world) parked() { time.Sleep(20 * time.Millisecond) }
 
-// hash returns what stands in a hash.
+// hash returns what is in a hash.
 func (w *world) hash(key string) map[string]string {
 	w.t.Helper()
 	fields, err := w.rdb.HGetAll(w.ctx, key).Result()

@@ -1,6 +1,6 @@
-// Package interop runs Redisson beside Holdfast: it starts a Java process, has it
-// do things with Redisson's locks, and tests that Go and Java exclude and wake each
-// other. java/ has the Java side.
+// Package interop runs Redisson beside Holdfast. It starts a Java process, and makes it use
+// Redisson's locks. It tests that Go and Java exclude and wake each other. The Java side is in
+// java/.
 //
 // It needs Java 17, Maven and a Unix.
 package interop
@@ -23,34 +23,33 @@ import (
 // ErrGone says that the Java process has ended.
 var ErrGone = errors.New("the Java process is gone")
 
-// Java is a Java process that does with Redisson what it is told. Its methods may
-// be called from any goroutine.
+// Java is a Java process that does with Redisson what Go tells it to do. Any goroutine may call its
+// methods.
 type Java struct {
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	gone   chan struct{} // closed when the process has ended and all of its answers are read
-	broken error         // why it has ended; read only after gone is closed
+	gone   chan struct{} // closed when the process has ended and all its answers are read
+	broken error         // why the process has ended; read it only after gone is closed
 
 	mu    sync.Mutex
 	last  int
-	calls map[int]*Call // which it has not answered
+	calls map[int]*Call // the calls without an answer yet
 }
 
-// arguments returns those of java that run the program on that class path, with
-// options of the JVM's own.
+// arguments returns the arguments of java that run the program on that class path, with options of
+// the JVM.
 func arguments(classPath string, options []string, args ...string) []string {
 	return slices.Concat(options, []string{"-cp", classPath, "holdfast.interop.Main"}, args)
 }
 
-// Start starts a process on that version of Redisson, which writes what its
-// libraries complain of to stderr. It ends when it is killed or closed, or with
-// this process.
+// Start starts a process with that version of Redisson. The process writes the complaints of its
+// libraries to stderr. It ends when it is killed or closed, or together with this process.
 func Start(ctx context.Context, version string, stderr io.Writer) (*Java, error) {
 	classPath, err := Build(ctx, version)
 	if err != nil {
 		return nil, err
 	}
-	// It lives for seconds: what starts fast is better than what runs fast.
+	// The process lives for seconds, so a fast start matters more than fast code.
 	cmd := exec.Command("java", arguments(classPath,
 		[]string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m"})...)
 	cmd.Stderr = stderr
@@ -78,7 +77,7 @@ func Start(ctx context.Context, version string, stderr io.Writer) (*Java, error)
 	return j, nil
 }
 
-// read hands answers out until there are no more.
+// read hands answers to their calls until there are no more answers.
 func (j *Java) read(answers *bufio.Reader) {
 	for {
 		line, err := answers.ReadString('\n')
@@ -94,7 +93,7 @@ func (j *Java) read(answers *bufio.Reader) {
 	close(j.gone)
 }
 
-// answer ends the call that a line is the answer to.
+// answer ends the call to which the line is the answer.
 func (j *Java) answer(line string) error {
 	words := strings.SplitN(line, " ", 4)
 	if len(words) < 3 {
@@ -124,7 +123,7 @@ func (j *Java) answer(line string) error {
 // PID returns the process's id.
 func (j *Java) PID() int { return j.cmd.Process.Pid }
 
-// Kill ends the process with SIGKILL, also a frozen one, and returns when it is gone.
+// Kill ends the process with SIGKILL, even if it is frozen, and returns when the process is gone.
 func (j *Java) Kill() {
 	j.cmd.Process.Kill()
 	<-j.gone
@@ -136,30 +135,30 @@ func (j *Java) Freeze() error { return j.cmd.Process.Signal(syscall.SIGSTOP) }
 // Thaw lets a frozen process go on.
 func (j *Java) Thaw() error { return j.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Connect makes a Redisson client of that name, one of several that the process may
-// have. The words are those of java/.../Connection.java: "single" or "cluster", the
-// addresses, and options ("watchdog=2000").
+// Connect makes a Redisson client of that name. The process may have several clients. The words are
+// the words of java/.../Connection.java: "single" or "cluster", the addresses, and options
+// ("watchdog=2000").
 func (j *Java) Connect(ctx context.Context, name string, words ...string) (*Redisson, error) {
 	r := &Redisson{java: j, name: name}
 	_, err := r.Thread("main").Do(ctx, "connect", strings.Join(words, " "))
 	return r, err
 }
 
-// Redisson is one client of a Java process, with connections, subscriptions and an
-// id of its own, as if it were a process of its own.
+// Redisson is one client of a Java process. It has connections, subscriptions and an id of its own,
+// as if it were a separate process.
 type Redisson struct {
 	java *Java
 	name string
 }
 
-// Close shuts the client down. What it holds is left to run out.
+// Close shuts the client down. Whatever it holds runs out.
 func (r *Redisson) Close(ctx context.Context) error {
 	_, err := r.Thread("main").Do(ctx, "close")
 	return err
 }
 
-// Thread returns the thread of that name, which is made when it is first used. In
-// Redisson a lock is a thread's.
+// Thread returns the thread of that name, and makes it at its first use. In Redisson the owner of a
+// lock is a thread.
 func (r *Redisson) Thread(name string) Thread {
 	return Thread{client: r, name: r.name + "." + name}
 }
@@ -170,8 +169,8 @@ type Thread struct {
 	name   string
 }
 
-// Go tells the thread to do something after what it has been told before. The words
-// are those of java/.../Commands.java.
+// Go tells the thread to do something after everything that it was told before. The words are the
+// words of java/.../Commands.java.
 func (t Thread) Go(command string, args ...any) *Call {
 	j := t.client.java
 	call := &Call{java: j, done: make(chan struct{})}
@@ -180,12 +179,12 @@ func (t Thread) Go(command string, args ...any) *Call {
 	j.last++
 	j.calls[j.last] = call
 	line := fmt.Sprintln(append([]any{j.last, t.name, t.client.name, command}, args...)...)
-	// A process that is gone does not read; Wait says so.
+	// A process that is gone does not read. Wait reports that.
 	_, _ = io.WriteString(j.stdin, line)
 	return call
 }
 
-// Do is Go and Wait.
+// Do calls Go, and then Wait.
 func (t Thread) Do(ctx context.Context, command string, args ...any) (string, error) {
 	value, err := t.Go(command, args...).Wait(ctx)
 	if err != nil {
@@ -194,7 +193,7 @@ func (t Thread) Do(ctx context.Context, command string, args ...any) (string, er
 	return value, err
 }
 
-// Call is something that a thread was told to do.
+// Call is an order that a thread was given.
 type Call struct {
 	java  *Java
 	done  chan struct{}
@@ -203,8 +202,8 @@ type Call struct {
 	err   error
 }
 
-// Wait returns what came of it, when it has: a value, which may be empty, or an
-// error, which is an *Exception if Java threw one.
+// Wait waits for the answer to the call, and returns it. The answer is a value, which may be empty,
+// or an error. The error is an *Exception if Java threw an exception.
 func (c *Call) Wait(ctx context.Context) (string, error) {
 	select {
 	case <-c.done:
@@ -219,10 +218,10 @@ func (c *Call) Wait(ctx context.Context) (string, error) {
 // Done is closed when Java has answered.
 func (c *Call) Done() <-chan struct{} { return c.done }
 
-// At returns when that was, by Java's clock. It is meaningful when Done is closed.
+// At returns when Java answered, by Java's clock. It is meaningful when Done is closed.
 func (c *Call) At() time.Time { return c.at }
 
-// Exception is what Java threw.
+// Exception is an exception that Java threw.
 type Exception struct {
 	Class   string
 	Message string

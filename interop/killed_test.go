@@ -1,5 +1,5 @@
-// Killed and frozen processes: the other language goes on at the end of the lease,
-// and who comes to again does no harm.
+// Processes are killed or frozen: the other language goes on at the end of the lease, and a frozen
+// process that wakes up again does no harm.
 
 package interop
 
@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// runHolder is a Go process that holds the Mutex "held" of one server, or of a cluster
-// if it is told several addresses, until it loses it.
+// runHolder is a Go process that holds the Mutex "held" until it loses it. The Mutex is on one
+// server, or on a cluster if the process is told several addresses.
 func runHolder(c *redistest.ChildContext) {
 	addrs, _ := c.Next()
 	rdb := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(addrs, ",")})
@@ -34,7 +34,7 @@ func runHolder(c *redistest.ChildContext) {
 	c.Say("released %v", l.Release(c))
 }
 
-// startHolder starts such a process, and returns when it holds.
+// startHolder starts such a process, and returns when the process holds the lock.
 func (w *world) startHolder() *redistest.ChildProc {
 	w.t.Helper()
 	child := redistest.Start(w.t, "holder", nil)
@@ -43,8 +43,8 @@ func (w *world) startHolder() *redistest.ChildProc {
 	return child
 }
 
-// runWaiter is a Go process that waits for the lock "held" of one server, or of a cluster,
-// by a Mutex or a FairMutex.
+// runWaiter is a Go process that waits for the lock "held" of one server, or of a cluster. It uses
+// a Mutex or a FairMutex.
 func runWaiter(c *redistest.ChildContext) {
 	addrs, _ := c.Next()
 	kind, _ := c.Next()
@@ -60,14 +60,14 @@ func runWaiter(c *redistest.ChildContext) {
 	c.Say("ended %v", err)
 }
 
-// TestAGoWaiterIsKilled: the lock is handed to it all the same. Java's threads hear of that,
-// and so sleep no longer than a dead process keeps its place.
+// A waiter of Go is killed, and the lock is handed to it all the same. Java's threads hear of this
+// hand-over. So they sleep no longer than the place of a dead process is kept.
 func TestAGoWaiterIsKilled(t *testing.T) {
 	for kind, keeps := range map[string]time.Duration{"mutex": 2500 * time.Millisecond, "fair": 5 * time.Second} {
 		t.Run(kind, func(t *testing.T) {
 			everywhere(t, Oldest, func(t *testing.T, w *world) {
 				thread := w.redisson("r").Thread("t")
-				l, err := w.holdfast().FairMutex("held").Lock(w.ctx) // its releases are never open
+				l, err := w.holdfast().FairMutex("held").Lock(w.ctx) // never releases in the open
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -133,7 +133,7 @@ func TestAJavaProcessIsKilled(t *testing.T) {
 	})
 }
 
-// TestAJavaReaderIsKilled: a writer of Go's is in when its read lease is over.
+// A reader of Java is killed. A writer of Go is in when the read lease is over.
 func TestAJavaReaderIsKilled(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		w.ownJava()
@@ -154,7 +154,7 @@ func TestAJavaReaderIsKilled(t *testing.T) {
 	})
 }
 
-// TestAJavaWaiterIsKilled: it leaves nothing that anybody waits for.
+// A waiter of Java is killed. It leaves nothing that other waiters must wait for.
 func TestAJavaWaiterIsKilled(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		w.ownJava()
@@ -178,8 +178,8 @@ func TestAJavaWaiterIsKilled(t *testing.T) {
 	})
 }
 
-// TestAJavaProcessIsFrozen: for longer than its lease. Nobody tells its holder when
-// it comes to again; its unlock throws, and Go's hold is untouched.
+// A Java process is frozen for longer than its lease. When it wakes up, its holder is not told of
+// the loss. Its unlock throws, and Go's hold stays as it is.
 func TestAJavaProcessIsFrozen(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		w.ownJava()
@@ -202,8 +202,8 @@ func TestAJavaProcessIsFrozen(t *testing.T) {
 	})
 }
 
-// TestAGoProcessIsFrozen: the same the other way around. Its holder is told at once
-// when it comes to again, before it asks.
+// A Go process is frozen for longer than its lease. When it wakes up, its holder learns of the loss
+// at once, before it sends a request.
 func TestAGoProcessIsFrozen(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")

@@ -1,4 +1,4 @@
-// One latch, counted down and waited for by both languages.
+// Both languages count down one latch, and both wait for it.
 
 package interop
 
@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-go/holdfast/latch"
 )
 
-// TestALatchOfBothLanguages: both count, and whoever counts last wakes both.
+// Both languages count. Both wake, whichever language counts last.
 func TestALatchOfBothLanguages(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		w.latchRounds(redistest.Count(t, 1000))
 	})
 }
 
-// latchRounds has both languages count, and both wait.
+// latchRounds makes both languages count and both languages wait.
 func (w *world) latchRounds(rounds int) {
 	w.t.Helper()
 	redisson := w.redisson("r")
@@ -73,7 +73,8 @@ func (w *world) latchRounds(rounds int) {
 
 const latchPair = "Latch / RCountDownLatch"
 
-// set sets a latch of two, by Java or by Go; the other is told that it is set.
+// set sets a latch to two, by Java or by Go, and checks that the other language sees that it is
+// set.
 func (w *world) set(byJava bool, thread Thread, l *latch.Latch) {
 	w.t.Helper()
 	if byJava {
@@ -88,15 +89,15 @@ func (w *world) set(byJava bool, thread Thread, l *latch.Latch) {
 	}
 }
 
-// TestADeletedLatch: Go's waiters have an error. Redisson tells its waiters too, but
-// they take it for a latch that was set, and wait on for one that is not there.
+// A latch is deleted. Go's waiters get an error. Redisson tells its waiters too, but they take the
+// message for that of a latch that was set, and wait on for a latch that does not exist.
 func TestADeletedLatch(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		counter, waiter := redisson.Thread("counter"), redisson.Thread("waiter")
 		l := w.holdfast().Latch("ready")
 		w.expect("true", counter, "latch.set", "ready", 1)
-		sleeps := w.asked([]string{"get"}, 2) // those within scripts of Go's count, too
+		sleeps := w.asked([]string{"get"}, 2) // a GET inside a script of Go counts too
 		inJava := waiter.Go("latch.await", "ready")
 		sleeps()
 		w.parked()
@@ -110,7 +111,7 @@ func TestADeletedLatch(t *testing.T) {
 		if err := ended(t, "Go's Wait", late, inGo); !errors.Is(err, holdfast.ErrDeleted) {
 			t.Errorf("Wait() = %v", err)
 		}
-		// What wakes Java's is a latch that is set again and comes to zero.
+		// Java's waiter wakes only when the latch is set again and comes to zero.
 		still(t, "Java's await for a latch that was deleted", inJava.Done())
 		w.expect("true", counter, "latch.set", "ready", 1)
 		w.do(counter, "latch.countDown", "ready")

@@ -1,5 +1,5 @@
-// The table at the end: what was acquired, what overlapped, and how fast each
-// language was awake after the other's release.
+// This file prints the table at the end: what was acquired, what overlapped, and how fast each
+// language was awake after the other language's release.
 
 package interop
 
@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	redistest.Main(reporting{m}, redistest.Child("holder", runHolder), redistest.Child("waiter", runWaiter))
 }
 
-// reporting runs the tests, ends what they shared, and prints what they measured.
+// reporting runs the tests, ends what the tests shared, and prints what they measured.
 type reporting struct{ tests *testing.M }
 
 func (r reporting) Run() int {
@@ -35,13 +35,13 @@ func (r reporting) Run() int {
 // measured is package-level because tests measure and TestMain prints.
 var measured figures
 
-// figures are the rows of the table.
+// figures has the rows of the table.
 type figures struct {
 	mu   sync.Mutex
 	rows map[row]*values
 }
 
-// row says what was measured: grants to one language, of what the other had.
+// row names what was measured: grants to one language of what the other language had held.
 type row struct{ pair, version, topology, direction string }
 
 const (
@@ -49,7 +49,7 @@ const (
 	goToJava = "Go -> Java"
 )
 
-// values are a row's figures; those that were not measured are negative.
+// values are the figures of a row. A figure that was not measured is negative.
 type values struct {
 	acquisitions, overlaps, crossings int64
 	wakeUps                           []time.Duration
@@ -67,7 +67,7 @@ func (f *figures) of(r row, set func(v *values)) {
 	set(f.rows[r])
 }
 
-// table returns the rows as text, "" if there are none.
+// table returns the rows as text, or "" if there are no rows.
 func (f *figures) table() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,7 +100,7 @@ func (f *figures) table() string {
 	return out
 }
 
-// percentile returns what that share of the times is not above.
+// percentile returns the time that the given share of the times does not exceed.
 func percentile(times []time.Duration, share float64) time.Duration {
 	sorted := slices.Sorted(slices.Values(times))
 	return sorted[int(math.Ceil(share*float64(len(sorted))))-1].Round(10 * time.Microsecond)

@@ -1,4 +1,4 @@
-// Several locks at once: each language's multi-lock is as its locks.
+// A multi-lock takes several locks at once, and each language's multi-lock behaves like its locks.
 
 package interop
 
@@ -24,7 +24,7 @@ func TestMultiLocksOfBothLanguages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// An old multi-lock of Java's gives up at once if it has no time to wait.
+		// An old multi-lock of Java gives up at once if it has no time to wait.
 		w.expect("false", thread, "multi.tryLock", "a,b", 50, -1)
 		w.expect("false", thread, "lock.tryLock", "b", 0, -1)
 		if err := l.Release(w.ctx); err != nil {

@@ -1,4 +1,4 @@
-// Names: what both languages find at one name, whatever it looks like.
+// Both languages find the same things under one name, whatever the name looks like.
 
 package interop
 
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// TestNamesWithBraces: where Redisson keeps a name's neighbours, Holdfast does.
+// For a name with braces, Holdfast keeps the neighbours of the name where Redisson keeps them.
 func TestNamesWithBraces(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -35,7 +35,7 @@ func TestNamesWithBraces(t *testing.T) {
 	})
 }
 
-// TestNamesWithOddBraces: where Redisson's rule leaves the slot, the lock still
+// For a name with odd braces, Redisson's rule puts the neighbours into another slot. The lock still
 // excludes; only messages do not cross.
 func TestNamesWithOddBraces(t *testing.T) {
 	eachVersion(t, Oldest, func(t *testing.T, version string) { // a cluster refuses them to Java
@@ -60,8 +60,8 @@ func TestNamesWithOddBraces(t *testing.T) {
 	})
 }
 
-// TestJavaSleepsThroughAReleaseOfANameWithOddBraces: Java does not poll, so it is in when
-// the lease is over that it saw.
+// Java sleeps through a release of a name with odd braces. Java does not poll, so its waiter is in
+// when the lease that it saw is over.
 func TestJavaSleepsThroughAReleaseOfANameWithOddBraces(t *testing.T) {
 	eachVersion(t, Oldest, func(t *testing.T, version string) {
 		w := newWorld(t, version)
@@ -85,7 +85,7 @@ func TestJavaSleepsThroughAReleaseOfANameWithOddBraces(t *testing.T) {
 	})
 }
 
-// TestNameMappers: the same mapper on both sides is the same lock.
+// With the same name mapper on both sides, both languages use the same lock.
 func TestNameMappers(t *testing.T) {
 	everywhere(t, "3.16", func(t *testing.T, w *world) {
 		thread := w.redisson("r", "prefix=shop:").Thread("t")
@@ -103,7 +103,7 @@ func TestNameMappers(t *testing.T) {
 	})
 }
 
-// TestTheCodecDoesNotMatter: locks, semaphores and latches do not use it.
+// The codec does not matter: locks, semaphores and latches do not use it.
 func TestTheCodecDoesNotMatter(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		client := w.holdfast()

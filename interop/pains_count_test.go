@@ -1,4 +1,5 @@
-// Known pains of Redisson's semaphores and latches, beyond those of pains_test.go.
+// These are the known pains of Redisson's semaphores and latches, beyond the pains in
+// pains_test.go.
 
 package interop
 
@@ -13,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// TestManyPermitsThatRanOut: Redisson gives them back all at once, and from some 8 000
-// on its script fails. Go counts them all the same, and afterwards so does Java.
+// Redisson gives back all permits that ran out at once, and from some 8 000 permits on its script
+// fails. Go counts the permits all the same, and afterwards Java counts them too.
 func TestManyPermitsThatRanOut(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -37,7 +38,7 @@ func TestManyPermitsThatRanOut(t *testing.T) {
 		if n, err := p.Available(w.ctx); err != nil || n != many {
 			t.Errorf("Available() = %d, %v", n, err)
 		}
-		// Each acquisition of Go's gives back some of them.
+		// Each acquisition of Go gives back some of the permits.
 		for range 3 {
 			l, err := p.TryAcquire(w.ctx, 1)
 			if err != nil {
@@ -51,8 +52,8 @@ func TestManyPermitsThatRanOut(t *testing.T) {
 	})
 }
 
-// TestALatchSetToZeroByJava: stays where it is: nobody waits for it, and nobody can set
-// it. Go does not set such a one.
+// A latch that Java set to zero stays where it is: nobody waits for it, and nobody can set it. Go
+// does not set a latch to zero.
 func TestALatchSetToZeroByJava(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -68,8 +69,8 @@ func TestALatchSetToZeroByJava(t *testing.T) {
 	})
 }
 
-// TestALatchThatGoesWithoutAMessage: as when the message is lost. A thread of Java's
-// sleeps on for ever; a goroutine looks again within a second.
+// A latch goes without a message, as when the message is lost. A thread of Java sleeps on for ever.
+// A goroutine looks again within a second.
 func TestALatchThatGoesWithoutAMessage(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -95,9 +96,9 @@ func TestALatchThatGoesWithoutAMessage(t *testing.T) {
 	})
 }
 
-// TestASmallRequestBehindALargeOne: one message of Redisson's wakes the thread that
-// came first, for which there is too little, and the one behind it sleeps beside a
-// free permit. Go's small request takes it.
+// A message of Redisson wakes the thread that came first, for which there are too few permits. The
+// thread behind it sleeps on beside a free permit. In the same case Go's small request takes the
+// permit.
 func TestASmallRequestBehindALargeOne(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -111,7 +112,7 @@ func TestASmallRequestBehindALargeOne(t *testing.T) {
 		second := small.Go("semaphore.acquire", "javas", 1)
 		sleeps()
 		w.parked()
-		sleeps = w.asked(scripts, 2) // the release, and who was woken by it
+		sleeps = w.asked(scripts, 2) // the release, and the thread that it woke
 		w.do(releaser, "semaphore.release", "javas", 1)
 		sleeps()
 		w.parked()

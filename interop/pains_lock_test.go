@@ -1,5 +1,5 @@
-// Known pains of Redisson's locks, beyond those of pains_test.go: what ends, what
-// does not, and what is had twice.
+// These are the known pains of Redisson's locks, beyond the pains in pains_test.go: what ends, what
+// does not end, and what two holders have at once.
 
 package interop
 
@@ -12,9 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// TestALockWithoutExpiry: as PERSIST by hand leaves it. Redisson's fenced lock takes
-// the answer "busy, no end known" for a grant with the token -1, and is in beside
-// the holder. Go is not.
+// A lock has no expiry, as after a PERSIST by hand. Redisson's fenced lock takes the answer "busy,
+// no end known" for a grant with the token -1, and is in beside the holder. Go is not.
 func TestALockWithoutExpiry(t *testing.T) {
 	everywhere(t, "3.19", func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -38,8 +37,8 @@ func TestALockWithoutExpiry(t *testing.T) {
 	})
 }
 
-// TestNestedWritersOfJavaAddUpTheLease: a lease more for each. Go's nested writer
-// leaves the longer of both.
+// Each nested writer of Java adds one lease to the time to live. Go's nested writer leaves the
+// longer of the two leases.
 func TestNestedWritersOfJavaAddUpTheLease(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -62,8 +61,8 @@ func TestNestedWritersOfJavaAddUpTheLease(t *testing.T) {
 	})
 }
 
-// TestAReadUnlockOfJavaShortensItsWriteLease: to the longest read lease that is left.
-// A writer of Go's keeps its own.
+// A read unlock of Java shortens its write lease to the longest read lease that is left. A writer
+// of Go keeps its own lease.
 func TestAReadUnlockOfJavaShortensItsWriteLease(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -96,7 +95,7 @@ func TestAReadUnlockOfJavaShortensItsWriteLease(t *testing.T) {
 	})
 }
 
-// TestAReaderWhoAsksToWrite: waits for itself, in Redisson. Go refuses at once.
+// A reader that asks for the write side waits for itself in Redisson. Go refuses it at once.
 func TestAReaderWhoAsksToWrite(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -114,8 +113,8 @@ func TestAReaderWhoAsksToWrite(t *testing.T) {
 	})
 }
 
-// TestAReaderOfJavaWhoseLeaseIsOver: is told that it holds on, as long as others keep
-// the hash. Go's reader is told that it lost, and neither keeps a writer out.
+// The lease of a reader of Java is over. Java tells the reader that it still holds, as long as
+// others keep the hash. Go tells its reader of the loss. Neither reader keeps a writer out.
 func TestAReaderOfJavaWhoseLeaseIsOver(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -148,8 +147,8 @@ func TestAReaderOfJavaWhoseLeaseIsOver(t *testing.T) {
 	})
 }
 
-// TestAMultiLockOfJavaThatHasLostOne: its unlock stops at the member that is lost, and
-// the others stay locked and renewed (3.14.1 went on). Go's releases all that it has.
+// A multi-lock of Java has lost one lock. Its unlock stops at the lost lock, and the other locks
+// stay locked and renewed (3.14.1 went on). Go's release frees all that Go still has.
 func TestAMultiLockOfJavaThatHasLostOne(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -175,8 +174,8 @@ func TestAMultiLockOfJavaThatHasLostOne(t *testing.T) {
 	})
 }
 
-// TestAStrangersFairUnlockOfJava: of a lock that is free, it comes off. Go's second
-// release says what it is.
+// A thread of Java that never locked unlocks a free fair lock, and the unlock succeeds. Go's second
+// release gives an error that says what it is.
 func TestAStrangersFairUnlockOfJava(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		w.do(w.redisson("r").Thread("t"), "fair.unlock", "desk")

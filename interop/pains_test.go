@@ -1,6 +1,6 @@
-// Known pains of Redisson: each test says what happens to Java, and shows that a
-// process of Go's beside it stays right. One that fails because Redisson was mended
-// is good news for docs/redisson-interop.md.
+// These are known pains of Redisson: each test says what happens to Java, and shows that a process
+// of Go beside it stays right. If a test fails because Redisson was mended, that is good news for
+// docs/redisson-interop.md.
 
 package interop
 
@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// TestANestedLockOfJavaShortensTheLease: and below a third of the watchdog's time
-// nobody renews it in time. Go's never does.
+// A nested lock of Java shortens the lease. If the lease is then below a third of the watchdog's
+// time, nobody renews it in time. Go's nested lock never shortens the lease.
 func TestANestedLockOfJavaShortensTheLease(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -39,9 +39,8 @@ func TestANestedLockOfJavaShortensTheLease(t *testing.T) {
 	})
 }
 
-// TestAReadUnlockOfJavaEndsItsWriteWatchdog: a thread that holds both sides and
-// leaves the read side first loses the write side one lease later, unawares. In Go
-// the writer is renewed as long as it holds.
+// A thread of Java holds both sides, and leaves the read side first. It loses the write side one
+// lease later without knowing it. In Go the writer is renewed as long as it holds.
 func TestAReadUnlockOfJavaEndsItsWriteWatchdog(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		writer := w.redisson("r", watchdog()).Thread("writer")
@@ -62,7 +61,7 @@ func TestAReadUnlockOfJavaEndsItsWriteWatchdog(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		// Java's writer is not renewed, and Go gets in when its lease is over.
+		// Java's writer is not renewed, and Go gets in when the writer's lease is over.
 		began := time.Now()
 		l, err := client.RWMutex("javas").Lock(w.ctx)
 		if err != nil {
@@ -74,7 +73,7 @@ func TestAReadUnlockOfJavaEndsItsWriteWatchdog(t *testing.T) {
 			t.Error(err)
 		}
 
-		// By then Go's own would be over, too, had it not been renewed.
+		// By now the lease of Go's own writer would be over too, if it had not been renewed.
 		w.expect("false", writer, "write.tryLock", "gos", lease.Milliseconds(), -1)
 		if write.Err() != nil {
 			t.Errorf("Go's writer: %v", write.Err())
@@ -85,8 +84,8 @@ func TestAReadUnlockOfJavaEndsItsWriteWatchdog(t *testing.T) {
 	})
 }
 
-// TestAReadUnlockOfJavaShortensTheHash: it then lives as long as the longest read
-// lease that is left. Go's reader renews, and is not lost by it.
+// A read unlock of Java shortens the life of the hash to the longest read lease that is left. Go's
+// reader renews its lease, and does not lose it.
 func TestAReadUnlockOfJavaShortensTheHash(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -114,7 +113,8 @@ func TestAReadUnlockOfJavaShortensTheHash(t *testing.T) {
 	})
 }
 
-// TestASpinLockTellsNobody: a goroutine waits for it by its polls. A thread that spins is in soon after Go has left.
+// A spin lock sends no messages, so a goroutine waits for it by polling. A thread that spins is in
+// soon after Go has left.
 func TestASpinLockTellsNobody(t *testing.T) {
 	everywhere(t, "3.15", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -151,7 +151,7 @@ func TestASpinLockTellsNobody(t *testing.T) {
 	})
 }
 
-// TestDrainingInJavaDropsAnExpiry: and adding permits does. Go's keep it.
+// Draining in Java drops the expiry, and so does adding permits. Go keeps the expiry.
 func TestDrainingInJavaDropsAnExpiry(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -182,8 +182,8 @@ func TestDrainingInJavaDropsAnExpiry(t *testing.T) {
 	})
 }
 
-// TestATryForATokenInJavaWaits: tryLockAndGetToken() is documented not to. Go's
-// TryLock does not.
+// tryLockAndGetToken() waits, although its documentation says that it does not. Go's TryLock does
+// not wait.
 func TestATryForATokenInJavaWaits(t *testing.T) {
 	everywhere(t, "3.19", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -209,9 +209,9 @@ func TestATryForATokenInJavaWaits(t *testing.T) {
 	})
 }
 
-// TestADeadFairWaiterOfJava: Redisson keeps its place for five minutes, in which
-// threads of Java's wait although the lock is free, and ask without a pause. Go,
-// whose queue is its own, is in at once.
+// A fair waiter of Java dies. Redisson keeps its place for five minutes. During that time Java's
+// threads wait although the lock is free, and ask without a pause. Go has a queue of its own, and
+// is in at once.
 func TestADeadFairWaiterOfJava(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		w.ownJava()
@@ -251,9 +251,8 @@ func TestADeadFairWaiterOfJava(t *testing.T) {
 	})
 }
 
-// TestOverlappingReadersOfJavaKeepWritersOut: of both languages, for as long as
-// there is always one in. Nobody is in beside a writer for that, and Go's writer is
-// in when they pause.
+// Overlapping readers of Java keep out the writers of both languages, for as long as a reader is
+// always in. In return, nobody is in beside a writer. Go's writer is in when the readers pause.
 func TestOverlappingReadersOfJavaKeepWritersOut(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")

@@ -1,4 +1,4 @@
-// What is shared: a kind of Holdfast's beside one of Redisson's.
+// A pair is a kind of Holdfast and the kind of Redisson that shares its layout.
 
 package interop
 
@@ -9,36 +9,36 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// taker takes something; what it returns gives it back.
+// taker takes something, and returns a function that gives it back.
 type taker func(ctx context.Context) (giveBack func(ctx context.Context) error, err error)
 
 // side is one way to hold a thing, in both languages.
 type side struct {
 	java string // the word of java/.../Commands.java
 	take func(client *holdfast.Client, name string) taker
-	// The turn's weight in the guard, and what may be in beside it.
+	// These are the weight of the turn in the guard, and the weight that may be in beside it.
 	weight, room int64
 }
 
 // pair is two kinds that share a layout.
 type pair struct {
 	name  string
-	since string // the version of Redisson that has it
-	sides []side // one, or readers and writers
+	since string // the first version of Redisson that has it
+	sides []side // one side, or the sides of readers and writers
 	setUp func(w *world, client *holdfast.Client, name string)
-	// Neither is told when the other releases: it asks again when a lease ends or
-	// a poll is due, so that there are fewer turns in a given time.
+	// Neither language hears the other's release. It asks again when a lease ends or a poll is due,
+	// so there are fewer turns in a given time.
 	deaf bool
-	// Go's lease, where a thread of Java waits for its end; 0 is the default.
+	// This is Go's lease, where a thread of Java waits for its end. 0 is the default.
 	lease time.Duration
-	// Java stands outside of Go's queue, and is in when that is empty.
+	// Java stands outside of Go's queue, and is in when that queue is empty.
 	unshared bool
-	// The rest that readers must take for writers to have a chance: readers of Java
-	// that overlap without a gap keep out every writer, of Java too.
+	// Readers must take this rest to give writers a chance. Readers of Java that overlap without a
+	// gap keep out every writer, including Java's.
 	rest time.Duration
 }
 
-// deafLease is short, as each wait for its end takes as long.
+// deafLease is short, because each wait for the end of the lease takes that long.
 const deafLease = 2 * time.Second
 
 // A writer weighs more than all readers together.
@@ -114,7 +114,7 @@ func setPermits(n int) func(*world, *holdfast.Client, string) {
 
 var mutexPair = pair{name: "Mutex / RLock", since: Oldest, sides: exclusive("lock", takeMutex)}
 
-// pairs are all that share a layout.
+// pairs has all the kinds that share a layout.
 var pairs = []pair{
 	mutexPair,
 	{name: "Mutex / RFencedLock", since: "3.19", sides: exclusive("fenced", takeFencedMutex)},

@@ -1,4 +1,4 @@
-// Permits with a lease: ids, expiries and counts of both languages in one set.
+// Permits with a lease have ids, expiries and counts of both languages in one set.
 
 package interop
 
@@ -38,7 +38,7 @@ func TestOneSetOfPermits(t *testing.T) {
 		inGo := p.IDs(l)[0]
 		counts(1, 2)
 
-		// Each reads and sets the lease of the other's permit.
+		// Each language reads and sets the lease of the other's permit.
 		if left, err := p.Remaining(w.ctx, java); err != nil || left <= 50*time.Second || left > time.Minute {
 			t.Errorf("Remaining(Java's) = %v, %v", left, err)
 		}
@@ -53,7 +53,7 @@ func TestOneSetOfPermits(t *testing.T) {
 			t.Errorf("Remaining(Go's), as Java set it = %v, %v", left, err)
 		}
 
-		// Each gives back the other's.
+		// Each language gives back the other's permit.
 		if err := p.ReleaseID(w.ctx, java); err != nil {
 			t.Error(err)
 		}
@@ -73,8 +73,7 @@ func TestOneSetOfPermits(t *testing.T) {
 	})
 }
 
-// TestAPermitRunsOutForTheOther: taken by one, it is free for the other at the end
-// of its lease.
+// One language takes a permit. At the end of its lease the permit is free for the other language.
 func TestAPermitRunsOutForTheOther(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -108,8 +107,7 @@ func TestAPermitRunsOutForTheOther(t *testing.T) {
 	})
 }
 
-// TestARenewedPermitIsKept: Java has no watchdog for permits; that of Go's keeps
-// Java out.
+// Java has no watchdog for permits. The watchdog of Go keeps Java out.
 func TestARenewedPermitIsKept(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -126,7 +124,7 @@ func TestARenewedPermitIsKept(t *testing.T) {
 	})
 }
 
-// TestPermitsOfJavaThatNeverEnd: Go reads them as such, and leaves them alone.
+// Java may have permits that never end. Go reads them as such, and leaves them alone.
 func TestPermitsOfJavaThatNeverEnd(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")

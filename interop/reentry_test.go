@@ -1,4 +1,4 @@
-// Re-entry: each language's counts, as the other sees them in Redis.
+// Each language sees the other's counts of re-entry in Redis.
 
 package interop
 
@@ -55,7 +55,7 @@ func TestGosCountsAreSeenInJava(t *testing.T) {
 			w.expect("false", thread, "lock.tryLock", "counted", 0, -1)
 			w.refused("IllegalMonitorStateException", thread, "lock.unlock", "counted")
 		}
-		for i, l := range leases { // in the order of their coming, which Java could not
+		for i, l := range leases { // in the order of their grants, which Java could not do
 			if err := l.Release(w.ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestGosCountsAreSeenInJava(t *testing.T) {
 	})
 }
 
-// TestRemainingTimeIsTheSame: one expiry, which both read.
+// The lock has one expiry, and both languages read it.
 func TestRemainingTimeIsTheSame(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -94,8 +94,8 @@ func TestRemainingTimeIsTheSame(t *testing.T) {
 	})
 }
 
-// TestALockThatIsNotReentrant: one more thread of Java's is no different from one
-// more acquisition of Go's; one thread that asks twice is refused.
+// In a lock that is not reentrant, one more thread of Java is no different from one more
+// acquisition of Go. The lock refuses one thread that asks twice.
 func TestALockThatIsNotReentrant(t *testing.T) {
 	everywhere(t, "4.4", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -112,7 +112,7 @@ func TestALockThatIsNotReentrant(t *testing.T) {
 	})
 }
 
-// holds checks what stands in a lock's hash.
+// holds checks what is in a lock's hash.
 func (w *world) holds(key string, want map[string]string) {
 	w.t.Helper()
 	got := w.hash(key)

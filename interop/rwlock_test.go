@@ -1,4 +1,4 @@
-// Readers and writers of both languages.
+// Readers and writers of both languages share one lock.
 
 package interop
 
@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// TestReadersOfBothLanguagesAreInTogether: one hash, with a field and a timeout key
-// for each; a writer of either is in when the last has left.
+// Readers of both languages are in one hash, each with a field and a timeout key. A writer of
+// either language is in when the last reader has left.
 func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -67,7 +67,7 @@ func TestReadersOfBothLanguagesAreInTogether(t *testing.T) {
 	})
 }
 
-// TestAWriterOfGoWakesAllReadersOfJava: not one in each process.
+// A writer of Go wakes all readers of Java, and not only one in each process.
 func TestAWriterOfGoWakesAllReadersOfJava(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -96,7 +96,7 @@ func TestAWriterOfGoWakesAllReadersOfJava(t *testing.T) {
 	})
 }
 
-// TestAWriterOfJavaWakesAllReadersOfGo: of two Clients.
+// A writer of Java wakes all readers of Go, in two Clients.
 func TestAWriterOfJavaWakesAllReadersOfGo(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		writer := w.redisson("r").Thread("writer")
@@ -127,9 +127,9 @@ func TestAWriterOfJavaWakesAllReadersOfGo(t *testing.T) {
 	})
 }
 
-// TestDowngrading: a writer that has taken the read side too, and leaves the write
-// side. Redisson tells nobody then, so that readers of Java's wait for the lock's
-// end; those of Go's look again within a second. Holdfast tells all.
+// A writer takes the read side too, and then leaves the write side. When Redisson does this, it
+// tells nobody. So readers of Java wait for the end of the lock, and readers of Go look again
+// within a second. Holdfast tells all waiters.
 func TestDowngrading(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -189,7 +189,7 @@ func TestDowngrading(t *testing.T) {
 	})
 }
 
-// TestEachSideIsTakenByForce: by the language that does not hold it.
+// Each side is taken by force, by the language that does not hold it.
 func TestEachSideIsTakenByForce(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -225,8 +225,7 @@ func TestEachSideIsTakenByForce(t *testing.T) {
 	})
 }
 
-// TestADeadReaderOfGoKeepsNobodyOut: its read lease runs out although a reader of
-// Java's keeps the hash alive.
+// The read lease of a dead reader of Go runs out, although a reader of Java keeps the hash alive.
 func TestADeadReaderOfGoKeepsNobodyOut(t *testing.T) {
 	everywhere(t, "4.4", func(t *testing.T, w *world) {
 		redisson := w.redisson("r", watchdog())
@@ -237,11 +236,11 @@ func TestADeadReaderOfGoKeepsNobodyOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dead.Close() // as if killed: what it holds is left to run out
+		dead.Close() // as if killed: its hold is left to run out
 		over := time.Now().Add(w.ttl(fmt.Sprintf("{doc}:%s:rwlock_timeout:1", l.Owner())))
 		w.renewed("doc")
 		waiting := writer.Go("write.lock", "doc")
-		time.Sleep(time.Until(over) + late) // the dead reader's lease must pass, on the server's clock
+		time.Sleep(time.Until(over) + late) // the dead reader's lease ends by the server's clock
 		still(t, "Java's writer", waiting.Done())
 		left := time.Now()
 		w.do(reader, "read.unlock", "doc")
@@ -252,8 +251,8 @@ func TestADeadReaderOfGoKeepsNobodyOut(t *testing.T) {
 	})
 }
 
-// TestAnOldRedissonKeepsDeadReaders: before 4.4 its watchdog renews the readers of
-// others, too, for as long as it has one of its own. A writer is in soon after.
+// The watchdog of a Redisson before 4.4 renews the readers of other clients too, for as long as it
+// has a reader of its own. A writer is in soon after that.
 func TestAnOldRedissonKeepsDeadReaders(t *testing.T) {
 	eachVersion(t, Last3, func(t *testing.T, version string) {
 		if !older(version, "4.4") {

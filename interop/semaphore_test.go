@@ -1,4 +1,4 @@
-// One count of permits for both languages.
+// Both languages share one count of permits.
 
 package interop
 
@@ -36,7 +36,7 @@ func TestOneCountOfPermits(t *testing.T) {
 		if err := s.TryAcquire(w.ctx, 2); !errors.Is(err, holdfast.ErrBusy) {
 			t.Errorf("TryAcquire() = %v", err)
 		}
-		// Nobody owns a permit: each may give back what the other took.
+		// Nobody owns a permit: each language may give back what the other took.
 		w.do(thread, "semaphore.release", "tickets", 2)
 		if err := s.Release(w.ctx, 2); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestOneCountOfPermits(t *testing.T) {
 	})
 }
 
-// TestAReleaseOfManyWakesAsMany: threads of Java's and goroutines, for one release.
+// One release of several permits wakes as many waiters, Java threads and goroutines.
 func TestAReleaseOfManyWakesAsMany(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -96,8 +96,8 @@ func TestAReleaseOfManyWakesAsMany(t *testing.T) {
 	})
 }
 
-// TestALostMessage: permits that come free without a message, as when one is lost.
-// A thread of Java's sleeps on for ever; a goroutine looks again within a second.
+// Permits come free without a message, as when a message is lost. A thread of Java sleeps on for
+// ever. A goroutine looks again within a second.
 func TestALostMessage(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
@@ -121,7 +121,8 @@ func TestALostMessage(t *testing.T) {
 			t.Errorf("Go's waiter was in after %v", after)
 		}
 		still(t, "Java's waiter, whom nobody told", inJava.Done())
-		// Any release of Go's wakes it: Holdfast tells how many are free in all.
+		// Any release of Go wakes the thread, because Holdfast tells how many permits are free in
+		// all.
 		if err := s.Release(w.ctx, 1); err != nil {
 			t.Fatal(err)
 		}

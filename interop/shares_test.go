@@ -1,4 +1,4 @@
-// Shares: how the turns of a lock that is busy all the time fall to the two languages.
+// While a lock is busy all the time, its turns are shared between the two languages.
 
 package interop
 
@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// turns are those that each language had while both contended.
+// turns has the number of turns of each language while both contended.
 type turns struct{ ofGo, ofJava int64 }
 
-// java returns the turns of Java, of a hundred.
+// java returns the turns of Java out of a hundred.
 func (n turns) java() int64 { return 100 * n.ofJava / max(n.ofGo+n.ofJava, 1) }
 
-// share has so many goroutines of one Client and so many threads of each of two Redisson
-// clients contend for a Mutex, and counts their turns once both languages have begun.
+// share makes goroutines of one Client, and threads of each of two Redisson clients, contend for a
+// Mutex. It counts their turns once both languages have begun.
 func (w *world) share(g *guard, goroutines, threads int, counted time.Duration) turns {
 	w.t.Helper()
 	const warmUp = 2 * time.Second
@@ -51,17 +51,17 @@ func (w *world) share(g *guard, goroutines, threads int, counted time.Duration) 
 	return n
 }
 
-// leastOfGo is how many of a hundred turns Go has at least.
+// leastOfGo is the least number of turns of Go out of a hundred.
 const leastOfGo = 20
 
-// TestJavaHasItsShareOfABusyMutex: about half of the turns, also where nobody of Go's queues.
-// The bounds leave room for a machine so busy that those of either language come after
-// their moment: then the other goes on among itself.
+// Java has about half of the turns, even when no goroutine of Go queues. The bounds leave room for
+// a busy machine: there the waiters of one language may come too late for their moment, and then
+// the other language goes on among itself.
 func TestJavaHasItsShareOfABusyMutex(t *testing.T) {
 	for _, tc := range []struct {
 		what                string
 		goroutines, threads int
-		least               int64 // of a hundred turns
+		least               int64 // out of a hundred turns
 	}{
 		{"as many of each", 50, 25, 25},
 		{"one goroutine", 1, 25, 25},

@@ -1,4 +1,4 @@
-// Starvation: while both languages contend for long, both get their turns.
+// While both languages contend for a long time, both get their turns.
 
 package interop
 
@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// contentionLasts is how long both contend; waitsAtMost is how long anybody may
-// have waited for one turn of some hundreds of microseconds.
+// contentionLasts is how long both languages contend. waitsAtMost is the longest that any waiter
+// may wait for one turn of some hundreds of microseconds.
 const (
 	contentionLasts = 15 * time.Second
 	waitsAtMost     = 5 * time.Second
@@ -19,7 +19,7 @@ const (
 func TestNeitherLanguageStarves(t *testing.T) {
 	for _, p := range pairs {
 		if p.deaf || p.unshared {
-			continue // only who is told of a release, and may act on it, can come in time
+			continue // only a waiter that hears of a release, and may act on it, can come in time
 		}
 		t.Run(p.name, func(t *testing.T) {
 			everywhere(t, p.since, func(t *testing.T, w *world) {

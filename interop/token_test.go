@@ -1,4 +1,4 @@
-// Fencing tokens: one growing sequence for both languages.
+// The fencing tokens of both languages are one growing sequence.
 
 package interop
 
@@ -41,8 +41,8 @@ func TestTokensGrowAcrossLanguages(t *testing.T) {
 	})
 }
 
-// TestATokenIsTheHoldsOwn: nesting in Java burns one, and the outer section then
-// has an old one; in Go all leases of a hold share it.
+// Nesting in Java uses up a token, and then the outer section has an old token. In Go all leases of
+// a hold share one token.
 func TestATokenIsTheHoldsOwn(t *testing.T) {
 	everywhere(t, "3.19", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -73,8 +73,8 @@ func TestATokenIsTheHoldsOwn(t *testing.T) {
 	})
 }
 
-// TestTokensGrowWhenJavaLosesThem: Redisson counts from what it finds. Where the
-// token's key is gone, it begins at 1; Go goes on from the time.
+// Redisson counts from the token that it finds. Where the token's key is gone, Redisson begins at
+// 1. Go goes on from the time.
 func TestTokensGrowWhenJavaLosesThem(t *testing.T) {
 	everywhere(t, "3.19", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")

@@ -1,4 +1,4 @@
-// Wake-up: a waiter of one language is in as soon as the other's holder has left.
+// A waiter of one language is in as soon as the other language's holder has left.
 
 package interop
 
@@ -12,15 +12,14 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// wakeUpWithin bounds the wake-up in 99 of 100 cases. It is far below a poll and
-// any lease.
+// wakeUpWithin bounds the wake-up in 99 of 100 cases. It is far below a poll and below any lease.
 const wakeUpWithin = 100 * time.Millisecond
 
-// byMessage bounds a single wake-up, of one or of many, which has no percentile: by a
-// poll it would take up to a second.
+// byMessage bounds a single wake-up of one or of many waiters, which has no percentile. A wake-up
+// by a poll would take up to a second.
 const byMessage = 500 * time.Millisecond
 
-// wakeUps are what one holds and the other waits for.
+// wakeUps are the pairs of what one language holds and what the other waits for.
 var wakeUps = []struct {
 	name       string
 	since      string
@@ -65,7 +64,7 @@ func TestAReleaseWakesTheOtherLanguage(t *testing.T) {
 	}
 }
 
-// javaTake returns what a Java thread is told to take something of that kind.
+// javaTake returns the command that makes a Java thread take something of that kind.
 func javaTake(kind, name string) (command string, args []any) {
 	switch kind {
 	case "semaphore":
@@ -77,8 +76,8 @@ func javaTake(kind, name string) (command string, args []any) {
 	}
 }
 
-// javaGiveBack returns what it is told to give it back, with the answer that it gave
-// when it took it.
+// javaGiveBack returns the command that gives it back. answer is the answer to the command that
+// took it.
 func javaGiveBack(kind, name, answer string) (command string, args []any) {
 	switch kind {
 	case "semaphore":
@@ -90,7 +89,7 @@ func javaGiveBack(kind, name, answer string) (command string, args []any) {
 	}
 }
 
-// wokenInGo has Java hold and Go wait.
+// wokenInGo makes Java hold and Go wait.
 func (w *world) wokenInGo(pair string, hold, want side, client *holdfast.Client, thread Thread, rounds int) {
 	w.t.Helper()
 	type grant struct {
@@ -124,7 +123,7 @@ func (w *world) wokenInGo(pair string, hold, want side, client *holdfast.Client,
 	w.promptly(pair, javaToGo)
 }
 
-// wokenInJava has Go hold and Java wait.
+// wokenInJava makes Go hold and Java wait.
 func (w *world) wokenInJava(pair string, hold, want side, client *holdfast.Client, thread Thread, rounds int) {
 	w.t.Helper()
 	take := hold.take(client, "woken")
@@ -149,8 +148,8 @@ func (w *world) wokenInJava(pair string, hold, want side, client *holdfast.Clien
 	w.promptly(pair, goToJava)
 }
 
-// warmUps are not counted: Java loads its classes, and scripts are not yet in the
-// servers.
+// The first warmUps rounds do not count: Java loads its classes, and the servers do not have the
+// scripts yet.
 const warmUps = 5
 
 func (w *world) woken(pair, direction string, round int, after time.Duration) {
@@ -173,7 +172,7 @@ func (w *world) promptly(pair, direction string) {
 	})
 }
 
-// TestANestedReleaseTellsNobody: one message for each time that the lock is free,
+// A nested release sends no message: there is one message for each time that the lock becomes free,
 // whichever language releases it.
 func TestANestedReleaseTellsNobody(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {

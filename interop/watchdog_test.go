@@ -1,5 +1,4 @@
-// Watchdogs and fixed leases: each language keeps what it renews, and loses what
-// it does not.
+// Each language keeps the leases that it renews, and loses the leases that it does not renew.
 
 package interop
 
@@ -14,8 +13,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// lease is what a watchdog keeps up; poll is the longest that a goroutine goes
-// without asking; late is by how much later than the end of either a waiter may be in.
+// lease is the time for which a watchdog renews. poll is the longest time that a goroutine goes
+// without asking. late is how much later than the end of a lease or of a poll a waiter may be in.
 const (
 	lease = 1200 * time.Millisecond
 	poll  = 1250 * time.Millisecond
@@ -24,7 +23,7 @@ const (
 
 func watchdog() string { return fmt.Sprintf("watchdog=%d", lease.Milliseconds()) }
 
-// TestAWatchdogKeepsTheOtherLanguageOut: for three leases, on two locks at once.
+// A watchdog keeps the other language out for three leases, on two locks at once.
 func TestAWatchdogKeepsTheOtherLanguageOut(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		redisson := w.redisson("r", watchdog())
@@ -53,8 +52,7 @@ func TestAWatchdogKeepsTheOtherLanguageOut(t *testing.T) {
 	})
 }
 
-// TestAFixedLeaseOfGoEnds: Java is in when it is over, and Go's release touches
-// nothing.
+// When a fixed lease of Go is over, Java is in, and Go's release touches nothing.
 func TestAFixedLeaseOfGoEnds(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -77,7 +75,7 @@ func TestAFixedLeaseOfGoEnds(t *testing.T) {
 	})
 }
 
-// TestAFixedLeaseOfJavaEnds: Go is in when it is over, and Java's unlock throws.
+// When a fixed lease of Java is over, Go is in, and Java's unlock throws.
 func TestAFixedLeaseOfJavaEnds(t *testing.T) {
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
@@ -101,13 +99,13 @@ func TestAFixedLeaseOfJavaEnds(t *testing.T) {
 // inWhenOver checks that a waiter was in when the lease was over.
 func (w *world) inWhenOver(in, over time.Time) {
 	w.t.Helper()
-	// The expiry was read a moment before or after it was written down.
+	// The test read the expiry a moment before or after it noted the time.
 	if after := in.Sub(over); after < -20*time.Millisecond || after > late {
 		w.t.Errorf("in %v after the end of the lease, want at most %v", after, late)
 	}
 }
 
-// renewed waits until somebody has put off a key's expiry.
+// renewed waits until a renewal has extended a key's expiry.
 func (w *world) renewed(key string) {
 	w.t.Helper()
 	last := w.ttl(key)

@@ -1,4 +1,4 @@
-// What callers see, on virtual time.
+// These tests show what callers see, on virtual time.
 
 package latch
 
@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// world is one Redis on virtual time: one process behind a network, one near.
+// world is one Redis on virtual time, with one process behind a network and one process near it.
 type world struct {
 	t         *testing.T
 	ctx       context.Context
@@ -53,7 +53,7 @@ func (w *world) countDown(l *Latch, want int64) {
 	}
 }
 
-// wait waits on goroutines of their own, and returns when they park.
+// wait starts n waits on goroutines of their own, and returns when they park.
 func (w *world) wait(l *Latch, n int) <-chan error {
 	done := make(chan error, n)
 	for range n {
@@ -94,7 +94,7 @@ func (w *world) none(done <-chan error) {
 
 func TestCountsToZero(t *testing.T) {
 	play(t, func(w *world) {
-		w.all(w.wait(w.far, 1), 1, nil) // not set: at once
+		w.all(w.wait(w.far, 1), 1, nil) // the latch is not set: the wait ends at once
 		w.set(2)
 		if set, err := w.far.TrySetCount(w.ctx, 5); set || err != nil {
 			t.Errorf("set again: %v, %v", set, err)
@@ -107,7 +107,7 @@ func TestCountsToZero(t *testing.T) {
 		}
 		w.countDown(w.near, 0)
 		w.all(done, 100, nil)
-		w.countDown(w.near, 0) // nothing there
+		w.countDown(w.near, 0) // there is no latch
 		if n, err := w.far.Count(w.ctx); n != 0 || err != nil {
 			t.Errorf("count %d, %v", n, err)
 		}
@@ -140,15 +140,15 @@ func TestRunsOut(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		w.all(done, 10, errs.Deleted)
 
-		w.set(1, ExpiresIn(5*time.Second)) // and one that does not run out
+		w.set(1, ExpiresIn(5*time.Second)) // this one does not run out
 		done = w.wait(w.far, 10)
 		w.countDown(w.near, 0)
 		w.all(done, 10, nil)
 	})
 }
 
-// A waiter that hears nothing of its generation's end knows it all the same, though
-// other generations have come and gone.
+// A waiter gets no message about the end of its generation, and other generations come and go. The
+// waiter still learns how its generation ended.
 func TestGenerationsAreToldApart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(w *world)
@@ -176,7 +176,7 @@ func TestGenerationsAreToldApart(t *testing.T) {
 				time.Sleep(3 * time.Second)
 				w.all(first, 3, tc.want)
 				w.none(second)
-				third := w.wait(w.far, 3) // with the first's Client, and not confused by it
+				third := w.wait(w.far, 3) // of the first's Client, and not confused by it
 				w.none(third)
 				w.countDown(w.near, 1)
 				w.countDown(w.far, 0)
@@ -187,16 +187,16 @@ func TestGenerationsAreToldApart(t *testing.T) {
 	}
 }
 
-// One in the same process that waits for the new generation is not let go with
-// those who wait for the old one.
+// A waiter in the same process waits for the new generation. The end of the old generation does not
+// let this waiter go.
 func TestANewWaiterIsNotSharedTheOldEnd(t *testing.T) {
 	play(t, func(w *world) {
 		w.set(1)
 		first := w.wait(w.far, 3)
-		disarm := w.mini.FailCommand("PUBLISH", 1) // nobody is told
+		disarm := w.mini.FailCommand("PUBLISH", 1) // no waiter gets a message
 		w.countDown(w.near, 0)
 		disarm()
-		disarm = w.mini.FailCommand("PUBLISH", 1) // nobody is told
+		disarm = w.mini.FailCommand("PUBLISH", 1) // no waiter gets a message
 		w.set(1)
 		disarm()
 		second := w.wait(w.far, 3)
@@ -208,8 +208,8 @@ func TestANewWaiterIsNotSharedTheOldEnd(t *testing.T) {
 	})
 }
 
-// A count-down goes on when its context is cancelled, counts once when its reply is
-// lost, and goes on in the background when Redis cannot be reached.
+// A count-down goes on when its context is cancelled, and counts once when its reply is lost. It
+// goes on in the background when Redis cannot be reached.
 func TestCountDownCountsOnce(t *testing.T) {
 	play(t, func(w *world) {
 		w.set(4)
@@ -268,7 +268,7 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-// A waiter is not told that the count came to zero when Redis loses its data.
+// When Redis loses its data, no waiter is told that the count came to zero.
 func TestLostDataOpensNothing(t *testing.T) {
 	play(t, func(w *world) {
 		w.set(3)
@@ -276,16 +276,16 @@ func TestLostDataOpensNothing(t *testing.T) {
 		w.mini.FlushAll()
 		time.Sleep(engine.PollBound)
 		w.all(done, 50, errs.Unknown)
-		w.all(w.wait(w.far, 1), 1, nil) // not set, for who begins to wait
+		w.all(w.wait(w.far, 1), 1, nil) // a new waiter finds no latch
 	})
 }
 
-// A CountDown that has counted, and is then refused, may have counted for all its caller
-// knows.
+// A CountDown has counted, and a later sending of it is refused. For all that its caller knows, the
+// CountDown may have counted.
 func TestARefusedCountDownMayHaveCounted(t *testing.T) {
 	play(t, func(w *world) {
 		w.set(4)
-		w.countDown(w.near, 3) // its script is loaded
+		w.countDown(w.near, 3) // this loads its script
 		if _, err := w.far.Count(w.ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -297,12 +297,12 @@ func TestARefusedCountDownMayHaveCounted(t *testing.T) {
 				t.Errorf("error %v, want one that matches %q", err, want)
 			}
 		}
-		w.countDown(w.near, 1) // it has
+		w.countDown(w.near, 1) // the refused one has counted
 		w.countDown(w.near, 0)
 	})
 }
 
-// refuseAfter loses the replies of the first n scripts, and refuses those that follow.
+// refuseAfter loses the replies of the first n scripts, and refuses the scripts that follow.
 func refuseAfter(n int) func(redistest.Command) redistest.Fault {
 	return func(c redistest.Command) redistest.Fault {
 		if c.Name != "EVALSHA" && c.Name != "EVAL" {

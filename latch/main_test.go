@@ -15,13 +15,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Together(4) // they wait for messages, and for a cluster to stand
+	redistest.Together(4) // these tests wait for messages, and for a cluster to start
 	redistest.Main(m, redistest.Child("waiters", runWaiters))
 }
 
 var discard = slog.New(slog.DiscardHandler)
 
-// newEngine returns the machinery of one Client.
+// newEngine returns the engine of one Client.
 func newEngine(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(rdb, nil, discard)
@@ -48,8 +48,8 @@ func (a asker) now() int64 {
 	return at.UnixMicro()
 }
 
-// ask runs a script in time and returns its reply without the server's clock. A
-// generation that is told is remembered, and shown as "gen".
+// ask runs a script in time, and returns its reply without the server's clock. If the reply tells a
+// generation, ask remembers it and shows it as "gen".
 func (a asker) ask(left time.Duration, s step) string {
 	a.t.Helper()
 	argv := append([]any{a.now() + left.Microseconds()}, argsOf(s)...)
@@ -63,7 +63,7 @@ func (a asker) ask(left time.Duration, s step) string {
 	return fmt.Sprint(append(reply[:1:1], reply[2:]...)...)
 }
 
-// code returns what kind of error a script answered with.
+// code returns the kind of error that a script answered with.
 func code(err error) string {
 	for _, code := range []string{"WRONGTYPE", "OOM", "injected"} {
 		if strings.Contains(err.Error(), code) {
@@ -73,8 +73,7 @@ func code(err error) string {
 	return err.Error()
 }
 
-// generations returns the states of the generations that are recorded, oldest
-// first: "zdo".
+// generations returns the states of the recorded generations, oldest first, for example "zdo".
 func (a asker) generations() string {
 	var states string
 	for _, m := range a.rdb.ZRange(context.Background(), "generations", 0, -1).Val() {
@@ -107,7 +106,7 @@ func (a asker) state() string {
 	return fmt.Sprintf("%s %s %v", count, a.generations(), a.rdb.HGetAll(ctx, "calls").Val())
 }
 
-// onServers runs a test on the embedded server and on a real one.
+// onServers runs a test on the embedded server and on a real server.
 func onServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 	t.Run("miniredis", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
 	t.Run("redis", func(t *testing.T) { test(t, redistest.Server(t).Client(t)) })

@@ -1,5 +1,5 @@
-// Random sequences of scripts against a plain model. More of them with
-// -rapid.checks=100000.
+// This file checks random sequences of scripts against a plain model. -rapid.checks=100000 runs
+// more of them.
 
 package latch
 
@@ -12,16 +12,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// model is what a latch is, in so many words: a count, and how each generation
-// ended.
+// model is a plain model of a latch: a count, and how each generation ended.
 type model struct {
 	count int
 	ends  []string       // of the generations: what a waiter is told, "0" while open
-	calls map[int]string // what each call that took effect was answered
+	calls map[int]string // the reply to each call that took effect
 	last  map[int]int    // the last call on each lane
 }
 
-// send is one sending of a call, and returns what it is to be answered.
+// send is one sending of a call. It returns the reply that the script must give.
 func (m *model) send(op string, lane, number, n int) string {
 	switch {
 	case m.last[lane] > number:

@@ -1,4 +1,4 @@
-// Real servers and real processes: what must be shown of the latch.
+// These tests run on real servers and real processes, and show what must hold for the latch.
 
 package latch
 
@@ -21,7 +21,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Each count-down counts once, though replies are lost and requests doubled.
+// Each count-down counts once, though replies are lost and requests are doubled.
 func TestCountDownsWithLostReplies(t *testing.T) {
 	server := redistest.Server(t)
 	rdb := server.Client(t)
@@ -85,8 +85,8 @@ func TestCountDownsWithLostReplies(t *testing.T) {
 	t.Logf("%d count-downs, %d faults", count, proxy.Injected())
 }
 
-// runWaiters waits with WAITERS goroutines and says how late the last of them was
-// after the instant, in ms of the wall clock, that its parent gives it then.
+// runWaiters waits with WAITERS goroutines. Its parent then sends it an instant, in ms of the wall
+// clock. runWaiters says how late after that instant the last of the goroutines was.
 func runWaiters(c *redistest.ChildContext) {
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("SERVER")})
 	defer rdb.Close()
@@ -157,7 +157,7 @@ func TestAThousandWaitersInEightProcesses(t *testing.T) {
 	}
 }
 
-// On a cluster with sharded channels, whatever the braces of the name.
+// The latch works on a cluster with sharded channels, whatever the braces of the name.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 3, 0)
@@ -203,10 +203,10 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// wakeBound is less than what a waiter sleeps that no message wakes (0.9 s and more).
+// wakeBound is less than the sleep of a waiter that no message wakes (0.9 s and more).
 const wakeBound = 500 * time.Millisecond
 
-// What Redisson's scripts do is seen, and theirs see what Holdfast does.
+// Holdfast sees what Redisson's scripts do, and Redisson's scripts see what Holdfast does.
 func TestBesideRedisson(t *testing.T) {
 	t.Parallel()
 	const (
@@ -285,11 +285,11 @@ func TestBesideRedisson(t *testing.T) {
 	}
 	waiting = wait()
 	java(javaDelete, "1", "PUBLISH")
-	soon(waiting, nil) // as Redisson's count says: there is none
+	soon(waiting, nil) // nil, because Redisson's count says that there is no latch
 	told("1", "1")
 }
 
-// A bounded wait says that it was the wait that ended.
+// A bounded wait says that the wait itself ended.
 func TestWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	redistest.Undisturbed(t, 10*time.Millisecond, func(t testing.TB) {

@@ -1,6 +1,6 @@
-// The scripts, each on its own: what it answers and what it leaves, where there is
-// nothing, something set, counted, over, foreign; late, without memory, and failing
-// midway.
+// These tests run each script on its own, and check what it answers and what it leaves. The latch
+// may be absent, set, counted, over, or foreign. The script may run late or without memory, or may
+// fail midway.
 
 package latch
 
@@ -18,13 +18,13 @@ import (
 
 const tenMinutes = 600_000
 
-// step is one run of a script, and what is to come of it.
+// step is one run of a script, and its wanted results.
 type step struct {
 	script string
 	lane   string // "lane call" of a call that counts once
 	args   []any
 	reply  string
-	state  string // afterwards
+	state  string // after the run
 }
 
 // sources are the scripts by name.
@@ -183,7 +183,7 @@ func (a asker) play(steps []step) {
 	}
 }
 
-// A generation is known by its number as long as a hundred others have not ended.
+// A generation is known by its number until a hundred other generations have ended.
 func TestGenerationsAreForgottenInOrder(t *testing.T) {
 	onServers(t, func(t *testing.T, rdb *redis.Client) {
 		a := asker{t, rdb}
@@ -227,7 +227,7 @@ func TestLateScriptsDoNothing(t *testing.T) {
 	})
 }
 
-// When memory is short a latch cannot be set, but counted down and deleted.
+// When memory is short, a latch cannot be set, but it can be counted down and deleted.
 func TestOutOfMemory(t *testing.T) {
 	rdb := redistest.Server(t).Client(t)
 	a := asker{t, rdb}
@@ -245,8 +245,8 @@ func TestOutOfMemory(t *testing.T) {
 	})
 }
 
-// What fails midway is not done at all, or done but for its record; whichever
-// command fails, no key is left without an expiry but the count.
+// A script that fails midway has done nothing, or everything but its record. Whichever command
+// fails, only the count may be left without an expiry.
 func TestFailingMidway(t *testing.T) {
 	m := redistest.Mini(t)
 	rdb := m.Client()
@@ -274,7 +274,7 @@ func TestFailingMidway(t *testing.T) {
 				append([]any{int64(1) << 52}, argsOf(tc.step)...)...).Slice()
 			fired = disarm()
 			got := a.outcome()
-			a.state() // no expiry is missing
+			a.state() // state fails if an expiry is missing
 			want := after
 			if err != nil {
 				want = before
@@ -286,8 +286,8 @@ func TestFailingMidway(t *testing.T) {
 	}
 }
 
-// outcome is the count, the record of the call, and how a waiter of generation 7
-// would be answered.
+// outcome returns the count, the record of the call, and the answer that a waiter of generation 7
+// would get.
 func (a asker) outcome() string {
 	ctx := context.Background()
 	return a.rdb.Get(ctx, "l").Val() + ", " + a.rdb.HGet(ctx, "calls", "0").Val() + ", " +

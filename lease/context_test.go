@@ -1,4 +1,5 @@
-// Contexts of a lease: when they end, with what cause, and that they are freed.
+// These tests are about the contexts of a lease: when they end, with what cause, and that they are
+// freed.
 
 package lease
 
@@ -15,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// thing is a Resource that is only asked what it is.
+// thing is a Resource. The tests ask only its kind, name and key.
 type thing struct {
 	Resource
 	kind, key string
@@ -25,7 +26,7 @@ func (r thing) Kind() string { return r.kind }
 func (r thing) Name() string { return r.key }
 func (r thing) Key() string  { return r.key }
 
-// someLease returns a lease that is held locally, and what ends it.
+// someLease returns a lease that is held locally, and a function that ends it.
 func someLease(e *engine.Engine, r Resource) (l *Lease, endIt func(how end)) {
 	h := &hold{engine: e, resource: r, count: 1}
 	l = &h.first
@@ -104,8 +105,8 @@ func TestContextKeepsDeadlineAndValues(t *testing.T) {
 	}
 }
 
-// A loop that makes a context for each round, of a parent that ends with the
-// round, does not accumulate them.
+// A loop makes a context in each round, from a parent that ends with the round. These contexts do
+// not accumulate.
 func TestContextIsFreedWithItsParent(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
@@ -132,8 +133,8 @@ func TestContextIsFreedWithItsParent(t *testing.T) {
 	})
 }
 
-// A parent and the lease that end at the same instant end the context once, and
-// leave no goroutine.
+// A parent and the lease end at the same instant. They end the context once, and leave no
+// goroutine.
 func TestContextEndsOnce(t *testing.T) {
 	for range 200 {
 		redistest.Bubble(t, func(t *testing.T) {
@@ -188,8 +189,8 @@ func TestCarried(t *testing.T) {
 	}
 }
 
-// A goroutine that has waited on Done finds no context that goes on, also where nobody had asked for
-// the channel before.
+// A goroutine that has waited on Done finds that every context has ended. This is also true if no
+// goroutine had asked for the Done channel before the end.
 func TestContextsEndBeforeDoneIsClosed(t *testing.T) {
 	for _, asked := range []bool{true, false} {
 		l, endIt := someLease(new(engine.Engine), thing{kind: "mutex", key: "a"})
@@ -218,7 +219,7 @@ func TestContextsEndBeforeDoneIsClosed(t *testing.T) {
 	}
 }
 
-// What was found out late is told as such: no renewal has failed.
+// A loss that the process found out late is reported as such: no renewal has failed.
 func TestALossIsSaidToBeThatOfAProcessThatStoodStill(t *testing.T) {
 	e := new(engine.Engine)
 	l, _ := someLease(e, thing{kind: "mutex", key: "a"})

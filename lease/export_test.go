@@ -1,4 +1,4 @@
-// What the tests do to a lease that nothing else can do.
+// This file gives the tests a way to change a lease that nothing else has.
 
 package lease
 
@@ -7,18 +7,18 @@ import (
 	"unsafe"
 )
 
-// WallClockRanOn does to the lease's hold what is done to all when the wall clock has run
-// ahead by whole seconds, as while a machine sleeps or when the clock is set: what the
-// hold remembers is that far behind, and the scheduler finds out.
+// WallClockRanOn does to the lease's hold what happens to all holds when the wall clock has run
+// ahead by whole seconds: while a machine sleeps, or when the clock is set. The times that the hold
+// remembers are then that far behind, and the scheduler finds this out.
 func (l *Lease) WallClockRanOn(d time.Duration) {
 	h := l.hold
 	h.mu.Lock()
-	// A time with a monotonic reading has its wall clock's seconds above 30 bits.
+	// A time with a monotonic reading keeps the seconds of its wall clock above the lowest 30 bits.
 	*(*uint64)(unsafe.Pointer(&h.deadline)) -= uint64(d/time.Second) << 30
 	h.mu.Unlock()
 	h.Suspect(time.Now())
 	h.mu.Lock()
-	h.renewing, h.renewAt = false, 0 // the scheduler would send it now
+	h.renewing, h.renewAt = false, 0 // so that the scheduler sends the renewal now
 	h.mu.Unlock()
 	h.engine.Renewals.Schedule(h, time.Now())
 }

@@ -1,4 +1,4 @@
-// What the documents say of the numbers of leases.
+// The documents state the numbers of leases as they are in the code.
 
 package lease
 

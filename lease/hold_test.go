@@ -12,9 +12,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
 
-// A hold that ends between the moment in which its next time is known and the moment in
-// which the scheduler hears of it is forgotten all the same, and not only when that time
-// comes.
+// A hold may end after its next time is known and before the scheduler hears of that time. The
+// scheduler forgets such a hold all the same, and does not keep it until that time.
 func TestAHoldThatHasEndedIsForgottenByTheScheduler(t *testing.T) {
 	wantForgotten(t, func(h *hold) {
 		h.gone = true
@@ -22,7 +21,7 @@ func TestAHoldThatHasEndedIsForgottenByTheScheduler(t *testing.T) {
 	})
 }
 
-// So is one that is released while its next renewal is an hour away.
+// The scheduler also forgets a hold that is released while its next renewal is an hour away.
 func TestAHoldThatWasReleasedIsForgottenByTheScheduler(t *testing.T) {
 	wantForgotten(t, func(h *hold) {
 		h.schedule(time.Now().Add(time.Hour))
@@ -35,7 +34,7 @@ type keyed struct{ Resource }
 
 func (keyed) Key() string { return "k" }
 
-// wantForgotten fails the test unless nothing refers to a hold after what end does to it.
+// wantForgotten fails the test if anything still refers to a hold after end has run on it.
 func wantForgotten(t *testing.T, end func(h *hold)) {
 	t.Helper()
 	rdb := redis.NewClient(&redis.Options{Addr: "never used"})

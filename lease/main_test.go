@@ -11,6 +11,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // go-redis tells of every connection that a test refuses
+	logging.Disable() // go-redis logs every connection that a test refuses
 	redistest.Main(m)
 }

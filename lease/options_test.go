@@ -1,4 +1,4 @@
-// Options: their defaults, their order, and what they refuse.
+// These tests are about options: their defaults, their order, and what they refuse.
 
 package lease
 
@@ -50,7 +50,7 @@ func TestSettingsRefused(t *testing.T) {
 	}
 }
 
-// The margin is never so large that a lease has no time of its own.
+// The margin is never so large that a lease has no usable time left.
 func TestMargin(t *testing.T) {
 	for d, want := range map[time.Duration]time.Duration{
 		MinLease:               6 * time.Millisecond,

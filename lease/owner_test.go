@@ -1,4 +1,4 @@
-// Owners as text: what parses, and that it prints the same again.
+// These tests show which texts parse as owners, and that an owner prints the same text again.
 
 package lease
 

@@ -1,5 +1,5 @@
-// A machine that was suspended, and a wall clock that was set: from inside they look
-// alike, and Redis knows.
+// A suspended machine and a wall clock that was set look alike from inside the process; only Redis
+// knows the difference.
 
 package lease_test
 
@@ -27,8 +27,8 @@ func (c far) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// asleep runs scene with a lease on "a" that has just been granted, by a Client whose
-// server is rtt away. It is in real time: in virtual time there is one clock only.
+// asleep runs scene with a lease on "a" that has just been granted. The lease is from a Client, and
+// its server is rtt away. The test runs in real time, because virtual time has only one clock.
 func asleep(t *testing.T, rtt time.Duration, option holdfast.LeaseOption, scene func(t *testing.T, server *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease)) {
 	t.Parallel()
 	server := redistest.Mini(t)
@@ -52,8 +52,8 @@ func asleep(t *testing.T, rtt time.Duration, option holdfast.LeaseOption, scene 
 	scene(t, server, proxy, l)
 }
 
-// asEach runs scene for a lease of either kind: length is long, so that the bounds of the
-// test are far from what a busy machine does.
+// asEach runs scene for a renewed and for a fixed lease. length is long, so that delays on a busy
+// machine are far from the bounds of the test.
 func asEach(t *testing.T, rtt time.Duration, scene func(t *testing.T, server *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease)) {
 	for name, option := range map[string]holdfast.LeaseOption{
 		"renewed": holdfast.Renewed(length), "fixed": holdfast.Fixed(length),
@@ -62,8 +62,8 @@ func asEach(t *testing.T, rtt time.Duration, scene func(t *testing.T, server *re
 	}
 }
 
-// lostWithin waits for the loss and returns how long it took; it fails the test if that is
-// half of the lease or more.
+// lostWithin waits for the loss, and returns how long it took. It fails the test if the loss does
+// not come within half of the lease.
 func lostWithin(t *testing.T, l *holdfast.Lease) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -98,7 +98,7 @@ func TestALeaseThatRanOutWhileTheMachineSleptIsLostWhenItWakes(t *testing.T) {
 	asEach(t, time.Millisecond, func(t *testing.T, server *redistest.MiniServer, _ *redistest.FaultProxy, l *holdfast.Lease) {
 		server.Del("a")
 		l.WallClockRanOn(nap)
-		// The first renewal would come after a third.
+		// The first regular renewal would come after a third of the lease.
 		if took := lostWithin(t, l); took > length/4 {
 			t.Errorf("it was lost after %v", took)
 		}

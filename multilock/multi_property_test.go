@@ -1,5 +1,5 @@
-// Random histories of MultiLocks that share locks, beside a plain model: one is
-// granted when all its locks are free, and one that is not has taken nothing.
+// This file plays random histories of MultiLocks that share locks beside a plain model: a MultiLock
+// is granted when all its locks are free, and a MultiLock that is not granted has taken nothing.
 
 package multilock_test
 
@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
-// multiHistory is who has which of the locks l0 to l3, of which two are on each
-// server.
+// multiHistory records who holds which of the locks l0 to l3. Each of the two servers has two of
+// them.
 type multiHistory struct {
 	w         *world
 	processes [2]*process
@@ -27,13 +27,13 @@ type multiHistory struct {
 	tokens    [4]int64
 }
 
-// multiHold is one grant, and the locks in the order in which they were given.
+// multiHold is one grant. Its locks are in the order in which the test gave them.
 type multiHold struct {
 	*multilock.Lease
 	locks []int
 }
 
-// lengthOfMulti is short, as rapid plays no more than a day.
+// lengthOfMulti is short, because rapid plays no more than a day.
 const lengthOfMulti = 3 * time.Second
 
 func TestMultiLock_Histories(t *testing.T) {
@@ -56,7 +56,7 @@ func TestMultiLock_Histories(t *testing.T) {
 	})
 }
 
-// of makes the MultiLock of those locks, as a process has it.
+// of makes a MultiLock of those locks, with the Clients of process p.
 func (h *multiHistory) of(p *process, locks []int) *multilock.MultiLock {
 	members := make([]holdfast.Locker, len(locks))
 	for i, n := range locks {
@@ -65,7 +65,7 @@ func (h *multiHistory) of(p *process, locks []int) *multilock.MultiLock {
 	return holdfast.NewMultiLock(members...)
 }
 
-// taken reports whether somebody has one of the locks.
+// taken reports whether any hold has one of the locks.
 func (h *multiHistory) taken(locks []int) bool {
 	return slices.ContainsFunc(h.holds, func(held multiHold) bool {
 		return slices.ContainsFunc(locks, func(n int) bool { return slices.Contains(held.locks, n) })
@@ -94,7 +94,7 @@ func (h *multiHistory) try(rt *rapid.T) {
 	h.holds = append(h.holds, multiHold{l, locks})
 }
 
-// nested enters what is held once more, and leaves again.
+// nested enters a held MultiLock once more, and leaves it again.
 func (h *multiHistory) nested(rt *rapid.T) {
 	held := h.any(rt)
 	for _, p := range h.processes {
@@ -103,7 +103,7 @@ func (h *multiHistory) nested(rt *rapid.T) {
 			if !errors.Is(err, holdfast.ErrBusy) {
 				rt.Fatalf("nested: %v", err)
 			}
-			continue // the other process
+			continue // p is the other process
 		}
 		if !slices.Equal(inner.Tokens(), held.Tokens()) {
 			rt.Fatalf("tokens %v, nested %v", held.Tokens(), inner.Tokens())
@@ -133,7 +133,8 @@ func (h *multiHistory) release(rt *rapid.T) {
 	h.drop(held)
 }
 
-// lose has a server forget one lock: the whole is lost, and released in full.
+// lose makes a server forget one lock. The whole MultiLock is then lost, and its release gives back
+// all the other locks.
 func (h *multiHistory) lose(rt *rapid.T) {
 	held := h.any(rt)
 	n := rapid.SampledFrom(held.locks).Draw(rt, "lock")
@@ -145,7 +146,7 @@ func (h *multiHistory) lose(rt *rapid.T) {
 	h.drop(held)
 }
 
-// check compares what is held with what the servers have.
+// check compares the holds of the model with what the servers have.
 func (h *multiHistory) check(rt *rapid.T) {
 	synctest.Wait()
 	for _, held := range h.holds {

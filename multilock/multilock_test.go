@@ -1,4 +1,4 @@
-// All of several locks, on virtual time.
+// A MultiLock takes all of several locks, or none of them; these tests run on virtual time.
 
 package multilock_test
 
@@ -68,7 +68,7 @@ func TestMultiLock(t *testing.T) {
 		}
 		release(t, inner)
 		wantLive(t, l, ctx)
-		time.Sleep(100 * time.Second) // all of them are renewed
+		time.Sleep(100 * time.Second) // all four locks are renewed
 		wantLive(t, l, ctx)
 		release(t, l)
 		wantEnded(t, l, ctx, holdfast.ErrReleased)
@@ -81,7 +81,7 @@ func TestMultiLock(t *testing.T) {
 	})
 }
 
-// wantName returns hooks that fail the test if what is held has another name.
+// wantName returns hooks that fail the test if they get another name than want.
 func wantName(t *testing.T, want string) []holdfast.DoOption {
 	seen := func(hook, name string) {
 		if name != want {
@@ -125,7 +125,7 @@ func TestMultiLock_TryLeavesNothing(t *testing.T) {
 	})
 }
 
-// A wait ends with its context, and what was taken is free again at once.
+// A wait ends with its context, and the locks that the wait had taken are free again at once.
 func TestMultiLock_WaitEnds(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *world) {
 		c, other := w.process().clients[0], w.process().clients[0]
@@ -148,7 +148,7 @@ func TestMultiLock_WaitEnds(t *testing.T) {
 	})
 }
 
-// The loss of one lock is the loss of all.
+// A MultiLock that loses one of its locks loses all of them.
 func TestMultiLock_Lost(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *world) {
 		p := w.process()
@@ -172,7 +172,7 @@ func TestMultiLock_Lost(t *testing.T) {
 	})
 }
 
-// A lock whose lease runs out while another is waited for is taken again.
+// A lock whose lease runs out while the MultiLock waits for another lock is taken again.
 func TestMultiLock_LostWhileWaiting(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *world) {
 		c, other := w.process().clients[0], w.process().clients[0]
@@ -241,7 +241,8 @@ func TestMultiLock_Close(t *testing.T) {
 	})
 }
 
-// A lock that ends by itself for good while another is waited for ends the wait.
+// When one lock ends for good (here by MaxHold) while the MultiLock waits for another lock, the
+// wait ends too.
 func TestMultiLock_MaxHoldWhileWaiting(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *world) {
 		c, other := w.process().clients[0], w.process().clients[0]
@@ -265,7 +266,7 @@ func TestMultiLock_MaxHoldWhileWaiting(t *testing.T) {
 func TestMultiLock_BadArguments(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *world) {
 		c, same := w.process().clients[0], w.process().clients[0]
-		striped := holdfast.NewMultiLock(c.Striped("s", 4).At(1), c.Mutex("a")) // a stripe says where it stands
+		striped := holdfast.NewMultiLock(c.Striped("s", 4).At(1), c.Mutex("a")) // a stripe is lease.Placed
 		if l, err := striped.TryLock(t.Context()); err != nil {
 			t.Error(err)
 		} else {
@@ -297,8 +298,8 @@ func TestMultiLock_BadArguments(t *testing.T) {
 	})
 }
 
-// In whatever order callers name the locks, they never wait in a circle, also for
-// locks of one name on several servers.
+// Callers may name the locks in any order: they never wait for each other in a circle. That is also
+// true for locks of one name on several servers.
 func TestMultiLock_OppositeOrders(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *world) {
 		rounds := redistest.CountOfWork(t, 4000)
@@ -339,7 +340,7 @@ func TestMultiLock_OppositeOrders(t *testing.T) {
 	})
 }
 
-// TestMultiLock_Masks takes every set of servers to be down.
+// TestMultiLock_Masks tries every set of servers that may be down.
 func TestMultiLock_Masks(t *testing.T) {
 	for mask := range 8 {
 		t.Run(fmt.Sprintf("%03b", mask), func(t *testing.T) {
@@ -367,7 +368,8 @@ func TestMultiLock_Masks(t *testing.T) {
 	}
 }
 
-// A lock that runs out while another is waited for is taken again, and not without pause.
+// A lock that runs out while the MultiLock waits for another lock is taken again, but only after a
+// pause.
 func TestMultiLock_LosesOneWhileItWaits(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *world) {
 		p, other := w.process(), w.process()
@@ -392,8 +394,8 @@ func TestMultiLock_LosesOneWhileItWaits(t *testing.T) {
 
 const maxPause = 250 * time.Millisecond
 
-// Locks that are shorter than it takes to be granted all of them are not asked for without
-// pause, and by a try once.
+// Some locks have a lease that is shorter than the time that it takes to get all the locks. Lock
+// pauses before it asks for such locks again, and TryLock asks only once.
 func TestMultiLock_TooShort(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *world) {
 		p := w.process()
@@ -424,7 +426,8 @@ func TestMultiLock_TooShort(t *testing.T) {
 	})
 }
 
-// A goroutine that has waited on Done finds no context that goes on, however the lease ended.
+// A goroutine that has waited on Done finds that every context of the lease has ended, however the
+// lease ended.
 func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *world) {
 		p := w.process()

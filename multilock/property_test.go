@@ -1,6 +1,6 @@
-// Random histories of a quorum: two processes, cuts of the network, servers that
-// lose their data, other quorums on some of the same servers. Nobody is ever in with
-// another, tokens grow, and a try is granted when all servers are up, free, and count.
+// This file plays random histories of a quorum: two processes, cuts of the network, servers that
+// lose their data, and other quorums on some of the same servers. Two processes are never in at the
+// same time, tokens grow, and a try is granted when all servers are up, free, and count.
 
 package multilock_test
 
@@ -20,16 +20,16 @@ import (
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
-// The quorum is on the first of the servers; its neighbours are on any.
+// The quorum is on the first three servers. Its neighbours are on any three of the five.
 const historyServers, quorumServers = 5, 3
 
-// history is what has happened to the quorum.
+// history records what has happened to the quorum.
 type history struct {
 	w         *world
 	processes [2]*process
 	holds     [2]*multilock.QuorumLease
 	cut       [2][quorumServers]bool
-	wiped     [quorumServers]time.Duration // when a server was last wiped, or 0
+	wiped     [quorumServers]time.Duration // when each server was last wiped, or 0
 	last      int64
 }
 
@@ -56,7 +56,7 @@ func TestQuorum_Histories(t *testing.T) {
 	})
 }
 
-// main is the quorum.
+// main returns the quorum as process p has it.
 func (p *process) main() *multilock.Quorum {
 	return holdfast.NewQuorum(name, p.clients[:quorumServers], holdfast.Renewed(lengthOf))
 }
@@ -85,7 +85,7 @@ func (h *history) try(rt *rapid.T) {
 	h.holds[i], h.last = l, l.Token()
 }
 
-// quiet reports whether nothing that has happened keeps process i out.
+// quiet reports whether nothing in the history keeps process i out.
 func (h *history) quiet(i int) bool {
 	if h.w.heldOn() > 0 {
 		return false
@@ -116,8 +116,8 @@ func (h *history) plug(rt *rapid.T) {
 	}
 }
 
-// wipe has servers lose their data, but never the last of the quorum that has kept some:
-// then the quorum would begin anew.
+// wipe makes servers lose their data. At least one server of the quorum keeps its data: without any
+// such server the quorum would begin anew.
 func (h *history) wipe(rt *rapid.T) {
 	servers := rapid.Permutation([]int{0, 1, 2, 3, 4}).Draw(rt, "servers")[:rapid.IntRange(1, 4).Draw(rt, "how many")]
 	kept := 0
@@ -137,7 +137,7 @@ func (h *history) wipe(rt *rapid.T) {
 	}
 }
 
-// kept reports whether the server counts: it has kept its data, or it has had a marker for
+// kept reports whether the server counts: either it has kept its data, or it has had a marker for
 // as long as the longest lease.
 func (h *history) kept(s int) bool {
 	marker, err := h.w.servers[s].Get(markerKey)
@@ -148,7 +148,7 @@ func (h *history) kept(s int) bool {
 	return err == nil && (h.wiped[s] == 0 || time.Since(time.UnixMicro(at)) > lengthOf)
 }
 
-// neighbour has another quorum be locked that has some servers in common with this one.
+// neighbour locks another quorum that has some servers in common with this one.
 func (h *history) neighbour(rt *rapid.T) {
 	servers := rapid.Permutation([]int{0, 1, 2, 3, 4}).Draw(rt, "servers")[:3]
 	i := rapid.IntRange(0, 1).Draw(rt, "process")
@@ -165,7 +165,7 @@ func (h *history) neighbour(rt *rapid.T) {
 	}
 }
 
-// check holds in every state: who has lost a majority was told in time.
+// check holds in every state: a holder that has lost a majority was told in time.
 func (h *history) check(rt *rapid.T) {
 	synctest.Wait()
 	believers := 0
@@ -183,11 +183,11 @@ func (h *history) check(rt *rapid.T) {
 	}
 }
 
-// lengthOf is short, as rapid plays no more than a day: of a thousand histories
-// each ends with three leases of quiet.
+// lengthOf is short, because rapid plays no more than a day, and each of a thousand histories ends
+// with three leases of quiet.
 const lengthOf = 10 * time.Second
 
-// over ends the history: everything is up, free, and counts.
+// over ends the history: afterwards every server is up, is free, and counts.
 func (h *history) over() {
 	for i, p := range h.processes {
 		for s := range quorumServers {
@@ -200,7 +200,7 @@ func (h *history) over() {
 	time.Sleep(lengthOf)
 	for _, p := range h.processes {
 		if l, err := p.main().TryLock(h.w.t.Context()); err == nil {
-			_ = l.Release(h.w.t.Context()) // it has seen every marker
+			_ = l.Release(h.w.t.Context()) // this try has seen every marker
 		}
 	}
 	time.Sleep(2 * lengthOf)

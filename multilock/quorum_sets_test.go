@@ -1,4 +1,5 @@
-// Quorums whose servers differ in part, or are named differently.
+// These tests are about quorums that share only some servers, or that give the servers different
+// addresses.
 
 package multilock_test
 
@@ -14,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
-// on is the quorum of that name on some of the process's servers.
+// on returns the quorum of that name on some of the process's servers.
 func (p *process) on(name string, servers ...int) *multilock.Quorum {
 	clients := make([]*holdfast.Client, len(servers))
 	for i, server := range servers {
@@ -23,8 +24,8 @@ func (p *process) on(name string, servers ...int) *multilock.Quorum {
 	return holdfast.NewQuorum(name, clients)
 }
 
-// A server that lost its data is not made to count by a quorum of other servers that
-// begins with it.
+// A server loses its data, and then a quorum with other servers begins on it. That does not make
+// the server count again for its old quorum.
 func TestQuorum_BeginsBesideAnother(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *world) {
 		p, other := w.process(), w.process()
@@ -58,7 +59,7 @@ func TestQuorum_BeginsBesideAnother(t *testing.T) {
 	})
 }
 
-// Quorums that share some servers exclude nobody of each other, and each works.
+// Quorums with different names may share servers: they do not exclude each other, and each works.
 func TestQuorum_SharesServers(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *world) {
 		p, other := w.process(), w.process()
@@ -75,8 +76,8 @@ func TestQuorum_SharesServers(t *testing.T) {
 	})
 }
 
-// A process that gives the servers other addresses waits for the longest lease when the
-// quorum has just begun, and then goes on as the others do.
+// A process gives the servers other addresses than the process that began the quorum. If the quorum
+// has just begun, the process waits for the longest lease. After that it locks as usual.
 func TestQuorum_OtherAddresses(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
@@ -91,7 +92,7 @@ func TestQuorum_OtherAddresses(t *testing.T) {
 		wantErr(t, err, holdfast.ErrBusy)
 		release(t, l)
 
-		// A server that loses its data is kept out of both.
+		// Both processes keep out a server that loses its data.
 		q.unplug(2)
 		l = w.lock(q.quorum()) // on 0 and 1
 		w.restartEmpty(1)
@@ -102,15 +103,15 @@ func TestQuorum_OtherAddresses(t *testing.T) {
 	})
 }
 
-// A marker that is ahead of its server's clock, which was set back, keeps the server out
-// for the longest lease and no longer.
+// A server's clock was set back, so its marker is ahead of its clock. The marker keeps the server
+// out for the longest lease and no longer.
 func TestQuorum_MarkerAheadOfTheClock(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
-		time.Sleep(3 * time.Second) // it does not begin any more
+		time.Sleep(3 * time.Second) // after this the quorum no longer begins
 		w.servers[2].SetTime(time.Now().Add(30 * 24 * time.Hour))
 		w.restartEmpty(2)
-		release(t, w.lock(p.quorum())) // marks it as lost, a month ahead
+		release(t, w.lock(p.quorum())) // marks server 2 as lost, a month ahead
 		w.servers[2].SetTime(time.Time{})
 		if text, _ := w.servers[2].Get(markerKey); !strings.HasPrefix(text, "lost:") {
 			t.Fatalf("the marker is %q", text)
@@ -126,8 +127,8 @@ func TestQuorum_MarkerAheadOfTheClock(t *testing.T) {
 	})
 }
 
-// A marker of the future does not keep the other servers from being found to have lost
-// their data: they would be out of the quorum for as long.
+// One server has a marker of the future. The quorum still finds that another server has lost its
+// data. Otherwise the other server would be out of the quorum until that future time.
 func TestQuorum_BeganAheadOfTheClock(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.process()
@@ -146,7 +147,7 @@ func TestQuorum_BeganAheadOfTheClock(t *testing.T) {
 	})
 }
 
-// The same servers in another order are the same lock.
+// A quorum of the same servers in another order is the same lock.
 func TestQuorum_ReentersInAnyOrder(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
@@ -164,7 +165,7 @@ func TestQuorum_ReentersInAnyOrder(t *testing.T) {
 	})
 }
 
-// Two Clients of one server are no two servers, whatever their databases.
+// Two Clients of one server do not count as two servers, whatever databases they use.
 func TestQuorum_OneServerTwice(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		clients := w.process().clients

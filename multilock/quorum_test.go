@@ -1,4 +1,4 @@
-// A lock on a majority of servers, on virtual time.
+// A Quorum is a lock on a majority of servers; these tests run on virtual time.
 
 package multilock_test
 
@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
-// began begins a quorum, as its very first lock does.
+// began returns a process that has begun the quorum with the quorum's very first lock.
 func (w *world) began() *process {
 	w.t.Helper()
 	p := w.process()
@@ -69,7 +69,7 @@ func TestQuorum(t *testing.T) {
 			wantErr(t, err, holdfast.ErrBusy)
 		}
 
-		inner, err := p.quorum().TryLock(ctx) // another value, the same lock
+		inner, err := p.quorum().TryLock(ctx) // another Quorum value, the same lock
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,8 @@ func TestQuorum_Do(t *testing.T) {
 	})
 }
 
-// Granted exactly when a majority is up; what was taken is free again.
+// A quorum is granted exactly when a majority is up. Otherwise the servers that granted are free
+// again.
 func TestQuorum_Masks(t *testing.T) {
 	for mask := range 32 {
 		t.Run(fmt.Sprintf("%05b", mask), func(t *testing.T) {
@@ -161,7 +162,7 @@ func TestQuorum_WaitEnds(t *testing.T) {
 	})
 }
 
-// A waiter is in soon after the release.
+// A waiter gets the lock soon after the release.
 func TestQuorum_Waits(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p, other := w.began(), w.process()
@@ -179,7 +180,7 @@ func TestQuorum_Waits(t *testing.T) {
 	})
 }
 
-// Members may be lost one by one, until no majority is left.
+// A quorum may lose its members one by one. It is lost when no majority is left.
 func TestQuorum_Lost(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *world) {
 		p := w.began()
@@ -193,7 +194,7 @@ func TestQuorum_Lost(t *testing.T) {
 		w.servers[2].Del(name)
 		time.Sleep(10*time.Second + 100*time.Millisecond)
 		wantEnded(t, l, ctx, holdfast.ErrLost)
-		w.wantHeldOn(0) // what was left is given back
+		w.wantHeldOn(0) // the lease gives back the rest
 		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		if !l.Deadline().IsZero() {
 			t.Error("it has a deadline")
@@ -203,7 +204,7 @@ func TestQuorum_Lost(t *testing.T) {
 	})
 }
 
-// A loss that was not noticed before is told by the release.
+// A release reports a loss that nobody had noticed before.
 func TestQuorum_LostUnnoticed(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
@@ -218,7 +219,7 @@ func TestQuorum_LostUnnoticed(t *testing.T) {
 	})
 }
 
-// A holder that is cut off from a majority is told before anybody else is in.
+// A holder that is cut off from a majority learns of its loss before another process gets the lock.
 func TestQuorum_CutOff(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *world) {
 		p, other := w.began(), w.process()
@@ -298,7 +299,7 @@ func TestQuorum_ReleaseWithoutAll(t *testing.T) {
 		p.unplug(1)
 		began := w.now()
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // a deferred release goes on all the same
+		cancel() // the release goes on all the same
 		if err := l.Release(ctx); err != nil {
 			t.Error(err)
 		}
@@ -306,7 +307,7 @@ func TestQuorum_ReleaseWithoutAll(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		l = w.lock(other.quorum())
-		w.wantHeldOn(5) // two are still the first one's
+		w.wantHeldOn(5) // the first lease still holds two of them
 		release(t, l)
 		p.plug(0)
 		p.plug(1)
@@ -326,8 +327,7 @@ func TestQuorum_ReleaseWithoutAll(t *testing.T) {
 	})
 }
 
-// The token grows whatever majority grants it, also where the servers' clocks are
-// far apart.
+// The token grows whatever majority grants it, even where the servers' clocks are far apart.
 func TestQuorum_TokenGrowsOverMajorities(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *world) {
 		p := w.began()
@@ -364,7 +364,7 @@ func TestQuorum_TokenGrowsOverMajorities(t *testing.T) {
 	})
 }
 
-// A lock whose token could not be written to a majority is not granted.
+// A quorum is not granted if its token could not be written to a majority.
 func TestQuorum_TokenNotWritten(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
@@ -383,12 +383,12 @@ func TestQuorum_TokenNotWritten(t *testing.T) {
 	})
 }
 
-// A server that comes back without its data does not count until the longest
-// lease is over: otherwise B would be in with A.
+// A server that comes back without its data does not count until the longest lease is over.
+// Otherwise B would be in with A.
 func TestQuorum_Amnesia(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		a, b := w.began(), w.process()
-		a.unplug(2) // A holds on two of three
+		a.unplug(2) // A holds two of three servers
 		l := w.lock(a.quorum())
 		w.wantHeldOn(2)
 		held := l.Context(t.Context())
@@ -411,13 +411,13 @@ func TestQuorum_Amnesia(t *testing.T) {
 		if told == 0 || told > w.now() {
 			t.Errorf("A was told at %v, B was in at %v", told, w.now())
 		}
-		// A gave the first server back when it was told, and the third never was
-		// A's: so B need not wait for the second.
+		// A gave the first server back when A learned of its loss, and A never held the third. So B
+		// need not wait for the second.
 		if told-restarted > 10*time.Second+100*time.Millisecond {
 			t.Errorf("A was told %v later", told-restarted)
 		}
 		wantErr(t, l.Err(), holdfast.ErrLost)
-		w.wantHeldOn(2) // not on the one that does not count
+		w.wantHeldOn(2) // not on the server that does not count
 		release(t, next)
 
 		b.unplug(2)
@@ -429,8 +429,8 @@ func TestQuorum_Amnesia(t *testing.T) {
 	})
 }
 
-// A member that was down when the quorum began is taken for one that lost its
-// data; the others go on.
+// If a member was down when the quorum began, the quorum later takes it for a server that lost its
+// data. The other servers go on.
 func TestQuorum_BeginsWithoutOne(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.process()
@@ -438,14 +438,14 @@ func TestQuorum_BeginsWithoutOne(t *testing.T) {
 		_, err := p.quorum().TryLock(t.Context())
 		wantErr(t, err, holdfast.ErrNoQuorum)
 		began := w.now()
-		release(t, w.lock(p.quorum())) // it cannot be told from one that lost two servers' data
+		release(t, w.lock(p.quorum())) // this looks the same as a loss of data on two servers
 		if took := w.now() - began; took < 29*time.Second || took > 32*time.Second {
 			t.Errorf("it took %v", took)
 		}
 	})
 }
 
-// Many begin the same quorum at once.
+// Many processes begin the same quorum at once.
 func TestQuorum_BeginTogether(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *world) {
 		var wg sync.WaitGroup
@@ -465,7 +465,7 @@ func TestQuorum_BeginTogether(t *testing.T) {
 	})
 }
 
-// Losers give back what they took, and one of them is in soon.
+// Processes that lose the race give back what they took, and one of them is in soon.
 func TestQuorum_Contention(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *world) {
 		w.began()
@@ -505,7 +505,7 @@ func TestQuorum_Contention(t *testing.T) {
 	})
 }
 
-// What a server does not allow is told once it keeps a majority from granting.
+// The error names what a server does not allow as soon as that keeps a majority from granting.
 func TestQuorum_Refused(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
@@ -525,7 +525,7 @@ func TestQuorum_Refused(t *testing.T) {
 	})
 }
 
-// Members may be any Locker: here readers share, and a writer is alone.
+// The members of a quorum may be any Locker: here readers share the lock, and a writer is alone.
 func TestQuorum_OfReadersAndWriters(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		side := func(p *process, write bool) *multilock.Quorum {
@@ -581,7 +581,7 @@ func TestQuorum_BadArguments(t *testing.T) {
 	})
 }
 
-// Contexts are freed with their parents, and end with the lease.
+// A context of the lease is freed with its parent, and ends with the lease.
 func TestQuorum_Contexts(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *world) {
 		l := w.lock(w.process().quorum())
@@ -606,7 +606,7 @@ func TestQuorum_Contexts(t *testing.T) {
 	})
 }
 
-// Two releases at once: one of them does it.
+// When two releases run at once, one of them does the work.
 func TestQuorum_ReleaseTwiceAtOnce(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		l := w.lock(w.process().quorum())
@@ -625,7 +625,7 @@ func TestQuorum_ReleaseTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// A hold that lost a server and a Client besides is lost, and gives back what is left.
+// A hold that lost one server and one Client is lost, and it gives back what is left.
 func TestQuorum_ClosedAndLost(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
@@ -640,12 +640,12 @@ func TestQuorum_ClosedAndLost(t *testing.T) {
 			t.Error("it is still held by the Client that is open")
 		}
 		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		time.Sleep(20 * time.Second) // what the closed one holds runs out
+		time.Sleep(20 * time.Second) // the hold of the closed Client runs out
 	})
 }
 
-// What Clients that are open hold of a lock that ended by the Close of others is renewed
-// no more, so that it is free when the lease is over, and with Release at once.
+// A lock ends because some of its Clients were closed. The other Clients renew their part no more,
+// so that their part is free when the lease is over. With Release their part is free at once.
 func TestQuorum_ClosedInPart(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		t.Run(fmt.Sprintf("released %v", released), func(t *testing.T) {
@@ -687,7 +687,8 @@ func TestQuorum_ClosedInPart(t *testing.T) {
 	}
 }
 
-// Members whose MaxHold is longer than that of the majority are not renewed after it.
+// Some members have a longer MaxHold than the majority. They are not renewed after the majority has
+// ended.
 func TestQuorum_MaxHoldOfAMajority(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
@@ -707,7 +708,7 @@ func TestQuorum_MaxHoldOfAMajority(t *testing.T) {
 	})
 }
 
-// The token grows though nobody locks for days after one server's clock was far ahead.
+// One server's clock was far ahead, and then nobody locks for days. The token grows all the same.
 func TestQuorum_TokenAheadOfTheClocks(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
@@ -729,8 +730,8 @@ func TestQuorum_TokenAheadOfTheClocks(t *testing.T) {
 	})
 }
 
-// The deadline of a lock on servers whose leases differ is that of the one without which
-// there is no majority.
+// The servers of a lock have leases of different lengths. The lock's deadline is that of the member
+// without which no majority is left.
 func TestQuorum_DeadlineOfTheMajority(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()
@@ -754,8 +755,8 @@ func TestQuorum_DeadlineOfTheMajority(t *testing.T) {
 	})
 }
 
-// A grant that was valid when a majority had answered, and is over when the token is known
-// to a majority, is none.
+// A grant counts only if it is still valid when a majority knows the token. It is not enough that
+// the grant was valid when a majority had answered.
 func TestQuorum_GrantedTooLate(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()

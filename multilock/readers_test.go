@@ -1,4 +1,4 @@
-// A quorum of read sides: its tokens do not go back either.
+// The tokens of a quorum of read sides do not go back either.
 
 package multilock_test
 
@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// A writer that only one server granted leaves a token there. A reader that has seen
-// it shows it to the resource, so the next reader, of other servers, must not have an
-// older one.
+// A writer that only one server granted leaves a token there. A reader that has seen this token
+// shows it to the resource. So the next reader, which other servers grant, must not have an older
+// token.
 func TestQuorum_TokensOfReadersDoNotGoBack(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p := w.began()

@@ -1,4 +1,4 @@
-// What is promised when servers are stopped, on real ones.
+// These tests show on real servers what the locks promise when servers are stopped.
 
 package multilock_test
 
@@ -20,16 +20,16 @@ import (
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
-// fleet is some independent servers.
+// fleet is a group of independent servers.
 type fleet struct {
 	t       *testing.T
 	servers []*redistest.Proc
-	rdbs    []*redis.Client // the onlooker's
+	rdbs    []*redis.Client // clients of the test itself
 	pulse   *redistest.Pulse
 }
 
-// newFleet starts n servers. When the test ends nothing may be left on those that
-// run but tokens and markers.
+// newFleet starts n servers. When the test ends, the servers that still run may have only tokens
+// and markers left.
 func newFleet(t *testing.T, n int) *fleet {
 	t.Helper()
 	f := &fleet{t: t, pulse: redistest.FeelPulse(t)}
@@ -60,8 +60,8 @@ func (f *fleet) clients() []*holdfast.Client {
 	return clients
 }
 
-// wantFree fails the test unless name is free, within a second and what this process was
-// starved of, on every server that runs.
+// wantFree fails the test unless name becomes free on every server that runs. It allows one second
+// plus the time for which this process was starved.
 func (f *fleet) wantFree() {
 	f.t.Helper()
 	asked := time.Now()
@@ -79,7 +79,7 @@ func (f *fleet) wantFree() {
 	})
 }
 
-// begun waits until the quorum has begun: every server has its marker.
+// begun waits until the quorum has begun, which means that every server has its marker.
 func (f *fleet) begun() {
 	f.t.Helper()
 	redistest.Eventually(f.t, 10*time.Second, "the markers", func() error {
@@ -108,7 +108,7 @@ func TestAllOfThreeServers(t *testing.T) {
 		}
 		bound := 500 * time.Millisecond
 		if mask == 7 {
-			bound = 30 * time.Second // it is granted
+			bound = 30 * time.Second // the lock is granted
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), bound)
 		l, err := m.Lock(ctx)
@@ -190,7 +190,7 @@ func TestAFailingReleaseFreesTheRest(t *testing.T) {
 func TestMajorityOfFiveServers(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 5)
-	// A tenth of the lease is how long a server that does not answer is waited for.
+	// The quorum waits a tenth of the lease for a server that does not answer.
 	q := holdfast.NewQuorum(name, f.clients(), holdfast.Renewed(3*time.Second))
 	if l, err := q.Lock(t.Context()); err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestMajorityOfFiveServers(t *testing.T) {
 		began := time.Now()
 		lock := q.Lock
 		if bits.OnesCount(uint(mask)) < 3 {
-			lock = q.TryLock // there is nothing to wait for
+			lock = q.TryLock // there is no majority to wait for
 		}
 		l, err := lock(ctx)
 		cancel()
@@ -249,7 +249,7 @@ func TestReal_QuorumOfKilledServers(t *testing.T) {
 	}
 }
 
-// A holder whose majority dies is told before its lease can be over anywhere.
+// A holder whose majority dies learns of its loss before its lease can be over on any server.
 func TestReal_QuorumMajorityDies(t *testing.T) {
 	t.Parallel()
 	const length = 4 * time.Second
@@ -282,7 +282,7 @@ func TestReal_QuorumMajorityDies(t *testing.T) {
 	}
 }
 
-// belief is who believes to hold the lock.
+// belief records who believes to hold the lock.
 type belief struct {
 	mu       sync.Mutex
 	holder   *multilock.QuorumLease
@@ -291,11 +291,11 @@ type belief struct {
 	overlaps []string
 }
 
-// enter notes a grant. Who was told of a loss does not believe any more.
+// enter notes a grant. A holder that learned of a loss no longer believes to hold the lock.
 func (b *belief) enter(l *multilock.QuorumLease) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	// One whose deadline has passed is told as soon as its process runs.
+	// A holder whose deadline has passed learns of it as soon as its process runs.
 	if b.holder != nil && b.holder.Err() == nil && time.Now().Before(b.holder.Deadline()) {
 		b.overlaps = append(b.overlaps, fmt.Sprintf("%d with %d", l.Token(), b.holder.Token()))
 	}
@@ -314,7 +314,7 @@ func (b *belief) leave(l *multilock.QuorumLease) {
 	}
 }
 
-// contend has some processes take turns until stop, and returns what they saw.
+// contend makes some processes take turns until stop, and returns what they saw.
 func (f *fleet) contend(processes int, length, work time.Duration, during func()) *belief {
 	b := new(belief)
 	ctx, stop := context.WithCancel(f.t.Context())
@@ -363,7 +363,7 @@ func TestReal_QuorumContention(t *testing.T) {
 	t.Logf("%d grants", b.grants)
 }
 
-// A restarted empty member never lets a second holder in.
+// A member that restarts without its data never lets a second holder in.
 func TestReal_QuorumAmnesia(t *testing.T) {
 	t.Parallel()
 	const length = time.Second
@@ -372,7 +372,7 @@ func TestReal_QuorumAmnesia(t *testing.T) {
 		f.begun()
 		for i := range redistest.Count(t, 40) {
 			f.servers[i%3].Restart(false)
-			time.Sleep(length + length/2 + rand.N(length/2)) // no more than one at a time
+			time.Sleep(length + length/2 + rand.N(length/2)) // only one server at a time is empty
 		}
 	})
 	if len(b.overlaps) > 0 {
@@ -384,8 +384,8 @@ func TestReal_QuorumAmnesia(t *testing.T) {
 	t.Logf("%d grants", b.grants)
 }
 
-// A holds on two of three; one of them comes back empty, and the third is back.
-// B finds a majority without A's lock, and must not be in while A is.
+// A holds two of three servers. One of these comes back empty, and the third server is back. B then
+// finds a majority without A's lock, but must not get the lock while A holds it.
 func TestAnEmptyMemberIsKeptOut(t *testing.T) {
 	t.Parallel()
 	const length = 3 * time.Second

@@ -1,4 +1,4 @@
-// Each script in each state it may find.
+// These tests run each script in each state that the script may find.
 
 package multilock
 
@@ -31,10 +31,10 @@ func onEach(t *testing.T, f func(t *testing.T, rdb *redis.Client)) {
 type found struct {
 	what  string
 	put   func(rdb *redis.Client) error
-	want  string // the value after; "" for none
-	reply string // of mark: the marker
-	ttl   bool   // whether it goes away after
-	fails string // the error's beginning
+	want  string // the value after the script; "" for none
+	reply string // the marker, for the script mark
+	ttl   bool   // whether the key has an expiry afterwards
+	fails string // the beginning of the error
 }
 
 func nothing(*redis.Client) error { return nil }
@@ -93,7 +93,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// try runs the script twice in the state: the second run must change nothing.
+// try runs the script twice in this state. The second run must change nothing.
 func try(t *testing.T, rdb *redis.Client, s found, script *conn.Script, args ...any) {
 	rdb.Del(bg, key)
 	if err := s.put(rdb); err != nil {
@@ -128,7 +128,7 @@ func try(t *testing.T, rdb *redis.Client, s found, script *conn.Script, args ...
 	}
 }
 
-// No failure inside a script leaves anything that another run does not mend.
+// If a script fails inside, another run of the script mends whatever the failure left.
 func TestScripts_FailInside(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
@@ -150,7 +150,7 @@ func TestScripts_FailInside(t *testing.T) {
 	})
 }
 
-// Where memory is short nothing is written, and the marker is still told.
+// Where memory is short, the scripts write nothing, and still report the marker.
 func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 	server := redistest.Server(t)
 	rdb, admin := server.Client(t), server.Admin()
@@ -189,7 +189,8 @@ func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 //go:embed lua
 var lua embed.FS
 
-// Every script has its contract, and no other.
+// There are exactly two scripts, and each states its contract: its keys, its arguments, and what it
+// returns.
 func TestScripts_Contracts(t *testing.T) {
 	files, err := fs.Glob(lua, "lua/*.lua")
 	if err != nil || len(files) != 2 {

@@ -1,4 +1,4 @@
-// What the errors of several locks say.
+// These tests show what the errors of a MultiLock and of a Quorum say.
 
 package multilock_test
 
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// says fails the test unless the error is one line of one prefix that has those words.
+// says fails the test unless the error is one line with one prefix and contains those words.
 func says(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
@@ -27,7 +27,7 @@ func says(t *testing.T, err error, words ...string) {
 	}
 }
 
-// The error of a quorum is one line, with a word for each server.
+// The error of a quorum is one line with a word for each server.
 func TestQuorum_SaysWhatEachServerSaid(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		p, other := w.process(), w.process()
@@ -99,8 +99,8 @@ func TestMultiLock_SaysWhichLockFailed(t *testing.T) {
 	})
 }
 
-// A quorum of permits is refused: with 2 on each of three servers three holders could have
-// 2 each.
+// A quorum refuses permits: with 2 permits on each of three servers, three holders could have 2
+// each.
 func TestQuorum_OfPermits(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *world) {
 		q := holdfast.NewQuorumOf(name, w.process().clients, 30*time.Second, func(c *holdfast.Client) holdfast.Locker {

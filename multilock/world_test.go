@@ -1,4 +1,5 @@
-// Several independent Redises on virtual time, and processes that use them.
+// This file is about the world of the tests: several independent Redises on virtual time, and
+// processes that use them.
 
 package multilock_test
 
@@ -22,23 +23,23 @@ const (
 	allTokens = "redisson_lock_token:"
 )
 
-// world is some servers in a synctest bubble.
+// world is a set of servers in a synctest bubble.
 type world struct {
 	t         *testing.T
 	servers   []*redistest.MiniServer
-	rdbs      []*redis.Client // the onlooker's
+	rdbs      []*redis.Client // clients of the test itself
 	start     time.Time
 	processes []*process
 }
 
-// process is a Client for each server, each behind a network of its own.
+// process has a Client for each server, each behind a network of its own.
 type process struct {
 	nets    []*redistest.FaultProxy
 	clients []*holdfast.Client
 }
 
-// play runs scene with n servers. When it returns, no key but tokens and markers,
-// and no channel, may be left on any of them once every process has closed.
+// play runs scene with n servers. When every process has closed, the servers may have only tokens
+// and markers left, and no channel.
 func play(t *testing.T, n int, scene func(t *testing.T, w *world)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
@@ -66,7 +67,7 @@ func (w *world) process(options ...holdfast.Option) *process {
 	return w.processAt(func(i int) string { return fmt.Sprintf("server%d:6379", i) }, options...)
 }
 
-// processAt is process, but the servers have those addresses there.
+// processAt does what process does, but gives the servers those addresses.
 func (w *world) processAt(address func(int) string, options ...holdfast.Option) *process {
 	w.t.Helper()
 	p := new(process)
@@ -91,7 +92,7 @@ func (p *process) plug(i int) { p.nets[i].Refuse(false) }
 
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
-// heldOn returns on how many servers the lock of the quorum is held.
+// heldOn returns the number of servers on which the lock of the quorum is held.
 func (w *world) heldOn() int {
 	n := 0
 	for _, s := range w.servers {
@@ -102,8 +103,7 @@ func (w *world) heldOn() int {
 	return n
 }
 
-// wantHeldOn fails the test unless the lock is held on so many servers within a
-// second.
+// wantHeldOn fails the test unless, within a second, the lock is held on exactly this many servers.
 func (w *world) wantHeldOn(want int) {
 	w.t.Helper()
 	redistest.Eventually(w.t, time.Second, "held", func() error {
@@ -114,10 +114,10 @@ func (w *world) wantHeldOn(want int) {
 	})
 }
 
-// restartEmpty is what a server does that restarts without its data.
+// restartEmpty does what a restart without data does to a server.
 func (w *world) restartEmpty(i int) { w.servers[i].FlushAll() }
 
-// handle is what all leases have in common.
+// handle has what all leases have in common.
 type handle interface {
 	Context(context.Context) context.Context
 	Done() <-chan struct{}
@@ -148,7 +148,8 @@ func wantLive(t *testing.T, h handle, ctx context.Context) {
 	}
 }
 
-// wantEnded fails the test unless all of the lease says that it ended so.
+// wantEnded fails the test unless every method of the lease says that the lease ended for this
+// cause.
 func wantEnded(t *testing.T, h handle, ctx context.Context, cause error) {
 	t.Helper()
 	select {

@@ -1,4 +1,4 @@
-// What the documents say of a Mutex's numbers.
+// The documents state a Mutex's numbers as they are in the code.
 
 package rlock
 
@@ -17,7 +17,7 @@ func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, queueLease, "docs/redisson-interop.md", "keeps it for {} at the most")
 }
 
-// A late request may make a place anew that was lost. So a message that is believed must be from a
+// A late request may make a lost place anew. So a message that the waiter believes must be from a
 // place that was kept after the last such request could come.
 func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
 	if slack := 100 * time.Millisecond; queueLease/2 < conn.Window+slack {

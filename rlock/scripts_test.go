@@ -1,5 +1,5 @@
-// Each script in each state: what it replies, what it leaves, and that running
-// it twice leaves the same.
+// These tests run each script in each state: they show what it replies, what it leaves, and that a
+// second run leaves the same.
 
 package rlock
 
@@ -31,25 +31,24 @@ const (
 	third    = "6e0e2d3c-0000-4000-8000-000000000003:1"
 )
 
-// epoch is the time of a bubble's beginning on the server's clock.
+// epoch is the beginning of a bubble on the server's clock.
 const epoch int64 = 946684800000000
 
-// Not-afters, as of that time.
+// These not-afters are relative to epoch.
 const (
 	future = epoch + 3600_000_000
 	past   = epoch - 1
 )
 
-// some is a lock, whose calls run the scripts.
+// some is a lock. Its calls run the scripts.
 var some = newResource(new(engine.Engine), "n", lockKey, new(lease.Settings))
 
-// setup sets up Redis. The clock stands at epoch.
+// setup prepares Redis. The clock stands at epoch.
 type setup func(ctx context.Context, rdb redis.UniversalClient)
 
 func absent(context.Context, redis.UniversalClient) {}
 
-// held is the lock in the hands of holder, with that count and time to live, and
-// the token 7.
+// held is a lock that holder holds, with that count and time to live, and the token 7.
 func held(holder string, count int, ttl time.Duration) setup {
 	return func(ctx context.Context, rdb redis.UniversalClient) {
 		rdb.HSet(ctx, lockKey, holder, count)
@@ -70,7 +69,7 @@ func wrongType(ctx context.Context, rdb redis.UniversalClient) {
 	rdb.Set(ctx, lockKey, "precious", time.Minute)
 }
 
-// lockIs is what is wanted at the lock's key.
+// lockIs is what the test wants at the lock's key.
 type lockIs struct {
 	fields map[string]string
 	ttl    time.Duration // -2: no key, -1: no expiry
@@ -78,18 +77,18 @@ type lockIs struct {
 
 var (
 	nothing = lockIs{fields: map[string]string{}, ttl: -2}
-	kept    = lockIs{} // as before
+	kept    = lockIs{} // the same as before
 )
 
 func by(holder string, count int, ttl time.Duration) lockIs {
 	return lockIs{map[string]string{holder: fmt.Sprint(count)}, ttl}
 }
 
-// row is one state of one script's table.
+// row is one state in the table of one script.
 type row struct {
 	what  string
 	setup setup
-	args  []any // after the keys: not-after first
+	args  []any // what follows the keys: not-after first
 	reply string
 	after lockIs
 	twice string // the reply of a second run; "": the same
@@ -112,13 +111,13 @@ func TestLockScript(t *testing.T) {
 	})
 }
 
-// The token's own rules: greater than the last, not behind the clock, and its
-// expiry.
+// These are the token's own rules: it is greater than the last token, it is not behind the clock,
+// and it has its expiry.
 func TestLockScriptTokens(t *testing.T) {
 	for _, tc := range []struct {
 		what  string
 		last  string
-		life  time.Duration // of the last; 0: for ever
+		life  time.Duration // of the last token; 0: for ever
 		keep  int           // ARGV
 		token string
 		ttl   time.Duration
@@ -152,7 +151,7 @@ func TestLockScriptTokens(t *testing.T) {
 	}
 }
 
-// How long the token is kept is said once in a thousand seconds.
+// The script sets the token's expiry anew once in a thousand seconds.
 func TestLockScriptPutsTheTokensEndOff(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		rdb := redistest.Mini(t).Client()
@@ -205,7 +204,7 @@ func TestRenewScript(t *testing.T) {
 	})
 }
 
-// Of one lock the script for many says what the script for one does.
+// For one lock, the script for many locks replies what the script for one lock replies.
 func TestRenewManyScript(t *testing.T) {
 	client, number, _ := strings.Cut(mine, ":")
 	args := []any{future, 30_000, client, number}
@@ -276,8 +275,8 @@ func TestStateScript(t *testing.T) {
 	})
 }
 
-// runTable runs each row twice: on the embedded server on virtual time, and, if
-// there is one, on a real server.
+// runTable runs each row twice: on the embedded server in virtual time and, if there is a real
+// server, on that too.
 func runTable(t *testing.T, source string, keys []string, rows []row) {
 	for _, tc := range rows {
 		t.Run(tc.what, func(t *testing.T) {
@@ -297,7 +296,7 @@ func runTable(t *testing.T, source string, keys []string, rows []row) {
 	})
 }
 
-// run runs one row twice. Times to live may be short of what is wanted by slack.
+// run runs one row twice. Times to live may be shorter than the wanted ones by up to slack.
 func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string, slack time.Duration) {
 	ctx := t.Context()
 	tc.setup(ctx, rdb)
@@ -322,15 +321,15 @@ func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string,
 	}
 }
 
-// argsAt returns the row's arguments with its not-after counted from now.
+// argsAt returns the row's arguments, with its not-after relative to now.
 func (tc row) argsAt(now int64) []any {
 	args := slices.Clone(tc.args)
 	args[0] = args[0].(int64) - epoch + now
 	return args
 }
 
-// matches reports whether a reply is as wanted: "now" is a time from started to
-// ended, or the token of a grant in that time or just before.
+// matches reports whether a reply is as wanted. "now" stands for a time between started and ended,
+// or for the token of a grant in that time or just before.
 func matches(reply []any, want string, started, ended int64, slack time.Duration) bool {
 	words := strings.Fields(strings.Trim(want, "[]"))
 	if len(words) != len(reply) {
@@ -364,8 +363,7 @@ func lockNow(ctx context.Context, rdb *redis.Client) lockIs {
 	return lockIs{fields, rdb.PTTL(ctx, lockKey).Val()}
 }
 
-// like reports whether l is as wanted, but for a time to live that is short by
-// slack.
+// like reports whether l is as wanted. Its time to live may be shorter by up to slack.
 func (l lockIs) like(want lockIs, slack time.Duration) bool {
 	return maps.Equal(l.fields, want.fields) && (l.ttl == want.ttl || l.ttl > 0 && l.ttl < want.ttl && l.ttl > want.ttl-slack)
 }

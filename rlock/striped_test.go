@@ -23,8 +23,8 @@ func striped(t *testing.T, f func(t *testing.T, mini *redistest.MiniServer, clie
 	})
 }
 
-// The rule from key to stripe is FNV-1a of 64 bits, mod n, in every process: these
-// are the published vectors of that hash.
+// Every process finds the stripe of a key by the same rule: FNV-1a of 64 bits, mod n. The test uses
+// the published vectors of that hash.
 func TestTheRuleOfStripes(t *testing.T) {
 	striped(t, func(t *testing.T, _ *redistest.MiniServer, client *holdfast.Client) {
 		for key, hash := range map[string]uint64{
@@ -114,7 +114,8 @@ func TestBadStripes(t *testing.T) {
 	}
 }
 
-// A number that Redis has lost is written down again by a process that goes on locking.
+// When Redis has lost the number of stripes, a process that goes on locking writes the number down
+// again.
 func TestALostNumberOfStripesIsRestored(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
 		stock := client.Striped("stock", 8)
@@ -139,7 +140,7 @@ func TestALostNumberOfStripesIsRestored(t *testing.T) {
 	})
 }
 
-// A process that finds that others have agreed on another number locks no more, until the
+// A process finds that others have agreed on another number of stripes. It locks no more until the
 // number is its own again.
 func TestAnotherNumberOfStripesIsNoticed(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
@@ -152,7 +153,7 @@ func TestAnotherNumberOfStripesIsNoticed(t *testing.T) {
 		}
 		mini.Set("holdfast_stripes:stock", "16")
 		time.Sleep(time.Minute + time.Second)
-		_ = lock() // the number is asked for beside it
+		_ = lock() // beside this lock the process asks for the number
 		synctest.Wait()
 		for range 2 {
 			if err := lock(); !errors.Is(err, holdfast.ErrBadArgument) {
@@ -166,7 +167,7 @@ func TestAnotherNumberOfStripesIsNoticed(t *testing.T) {
 	})
 }
 
-// A number that cannot be asked for again does not keep the stripes from being locked.
+// A process that cannot ask for the number of stripes again locks its stripes all the same.
 func TestStripesGoOnWithoutTheirNumber(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)

@@ -1,4 +1,4 @@
-// What the documents say of an RWMutex's numbers.
+// The documents state an RWMutex's numbers as they are in the code.
 
 package rwlock
 

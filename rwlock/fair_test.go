@@ -1,5 +1,5 @@
-// Who goes first: in order across processes, nobody starved, and nobody kept out
-// by a waiter that is gone.
+// These tests are about who goes first: the order holds across processes, no waiter starves, and a
+// waiter that is gone keeps no other waiter out.
 
 package rwlock_test
 
@@ -30,14 +30,14 @@ func TestAWaitingWriterHoldsBackNewReaders(t *testing.T) {
 		w.wantMarks(0, 1)
 		w.at(2 * time.Millisecond)
 		w.tries(p1.TryRLock)
-		w.tries(p2.TryRLock) // of the writer's own process too
+		w.tries(p2.TryRLock) // the writer's own process must wait too
 		w.tries(p3.TryRLock)
 		w.wantMarks(0, 1)
 		late := w.begin(p3.RLock)
 		w.wantMarks(1, 1)
-		again := w.got(p1.RLock(r.Context(w.Context()))) // re-entry is no newcomer
+		again := w.got(p1.RLock(r.Context(w.Context()))) // a re-entry is no newcomer
 		w.at(10 * time.Second)
-		w.wantPending(true, writer, late) // they refresh their marks
+		w.wantPending(true, writer, late) // both waiters refresh their marks
 		w.wantMarks(1, 1)
 		w.release(again, r)
 		l := w.result(writer)
@@ -52,19 +52,18 @@ func TestAWaitingWriterHoldsBackNewReaders(t *testing.T) {
 	})
 }
 
-// Each waits in a process of its own; the order in which they come is the
-// order of the letters.
+// Each waiter is in a process of its own. The waiters come in the order of the letters.
 func TestTheOrderAcrossProcesses(t *testing.T) {
 	for _, tc := range []struct {
-		come string   // behind a writer that is in
-		in   []string // who is in after each release of all that are in
+		come string   // the waiters that come while a writer is in
+		in   []string // who is in after each release of all that were in
 	}{
 		{"rw", []string{"r0", "w1"}},
 		{"wr", []string{"w0", "r1"}},
 		{"ww", []string{"w0", "w1"}},
 		{"wrw", []string{"w0", "r1", "w2"}},
 		{"rrwr", []string{"r0 r1", "w2", "r3"}},
-		// A reader lets one writer go first that came before it, and no second.
+		// A reader lets one earlier writer go first, but not a second one.
 		{"wwr", []string{"w0", "r2", "w1"}},
 		{"wwrwrr", []string{"w0", "r2 r4 r5", "w1", "w3"}},
 	} {
@@ -85,7 +84,7 @@ func TestTheOrderAcrossProcesses(t *testing.T) {
 				w.release(first)
 				done := make(map[int]bool)
 				for _, want := range tc.in {
-					w.at(w.now() + time.Second) // also where a message came before a mark
+					w.at(w.now() + time.Second) // long enough even if a message came before a mark
 					got, now := "", []*lease.Lease{}
 					for i, c := range calls {
 						if !done[i] && !c.pending() {
@@ -141,7 +140,7 @@ func TestAWaitThatEndsLeavesNoMark(t *testing.T) {
 		w.wantPending(true, reader)
 		<-writer.done
 		w.refused(writer.lease, writer.err, holdfast.ErrBusy, context.DeadlineExceeded)
-		in := w.result(reader) // told at once
+		in := w.result(reader) // the reader is told at once
 		if reader.at != 501*time.Millisecond {
 			t.Errorf("the reader was in at %v", reader.at)
 		}
@@ -192,7 +191,7 @@ func TestATryDoesNotOvertake(t *testing.T) {
 		mark(writers)
 		w.tries(m.TryLock)
 		w.tries(m.TryRLock)
-		w.at(time.Second) // from now on it is dead
+		w.at(time.Second) // from now on its process is dead
 		w.release(w.got(m.TryLock(w.Context())))
 		w.wantMarks(0, 0)
 	})
@@ -205,7 +204,7 @@ func TestWithoutMessagesThePollFinds(t *testing.T) {
 		w.at(time.Millisecond)
 		writer := w.begin(other.Lock)
 		w.at(100 * time.Millisecond)
-		w.rdb.Del(w.Context(), name) // nobody tells
+		w.rdb.Del(w.Context(), name) // no message tells of it
 		l := w.result(writer)
 		if writer.at > 1350*time.Millisecond {
 			t.Errorf("in at %v", writer.at)
@@ -215,7 +214,7 @@ func TestWithoutMessagesThePollFinds(t *testing.T) {
 	})
 }
 
-// A crashed reader's field stays while others live; its timeout key does not.
+// The field of a crashed reader stays in Redis while other readers live; its timeout key does not.
 func TestACrashedReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 	play(t, func(w *world) {
 		net := w.mini.Proxy()
@@ -238,7 +237,7 @@ func TestACrashedReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 		w.refused(nil, dead.Err(), holdfast.ErrLost)
 		net.Refuse(false)
 
-		// And the other way round: the live one stays for longer.
+		// The other way round, the live reader stays for longer than the crashed one.
 		net2 := w.mini.Proxy()
 		crashed = w.behind(net2.Client(t), holdfast.Renewed(5*time.Second))
 		w.got(crashed.RLock(w.Context()))
@@ -257,8 +256,8 @@ func TestACrashedReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 	})
 }
 
-// The reply to the try is lost, and the caller gives up: what it may have got is
-// released, its mark included.
+// The reply to the try is lost, and the caller gives up. Whatever the request may have taken is
+// released, including the mark.
 func TestALostReplyLeavesNothing(t *testing.T) {
 	for _, side := range []string{"read", "write"} {
 		for _, held := range []bool{false, true} {
@@ -270,7 +269,7 @@ func TestALostReplyLeavesNothing(t *testing.T) {
 					if side == "read" {
 						f = m.RLock
 					}
-					w.release(w.got(f(w.Context()))) // the scripts are loaded
+					w.release(w.got(f(w.Context()))) // this loads the scripts
 					var l *lease.Lease
 					if held {
 						l = w.got(other.Lock(w.Context()))
@@ -292,8 +291,8 @@ func TestALostReplyLeavesNothing(t *testing.T) {
 	}
 }
 
-// The clock of the server was an hour ahead when the last writer was let in, and has been set
-// right since. Until it has caught up nobody can say who came before that writer.
+// The server's clock was an hour ahead when the last writer was let in, and has been set right
+// since. Until the clock has caught up, it is unknown who came before that writer.
 func TestTheOrderAfterTheClockWasSetBack(t *testing.T) {
 	ahead := func(w *world) {
 		w.rdb.Set(w.Context(), tokenKey, time.Now().Add(time.Hour).UnixMicro(), 24*time.Hour)
@@ -327,7 +326,8 @@ func TestTheOrderAfterTheClockWasSetBack(t *testing.T) {
 	})
 }
 
-// A waiter whose mark is by the old clock is not behind all who come by the new one.
+// A waiter whose mark is by the old clock does not fall behind newcomers whose marks are by the new
+// clock.
 func TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace(t *testing.T) {
 	play(t, func(w *world) {
 		first := w.got(w.process().RLock(w.Context()))
@@ -339,7 +339,7 @@ func TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace(t *testing.T) {
 				w.rdb.ZAdd(w.Context(), key, z(mark.Score+float64(time.Hour.Milliseconds()), mark.Member.(string)))
 			}
 		}
-		w.at(4 * time.Second) // it has asked again
+		w.at(4 * time.Second) // the writer has asked again
 		w.tries(w.process().TryRLock)
 		w.release(first)
 		w.release(w.result(writer))
@@ -355,7 +355,7 @@ func TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken(t *testing.T) {
 		writer, reader := w.begin(q.Lock), w.begin(q.RLock)
 		w.at(2 * time.Second)
 		w.wantPending(true, writer, reader)
-		for i, m := range []*rwlock.RWMutex{braced(0), braced(1)} { // of the holder, of the waiter
+		for i, m := range []*rwlock.RWMutex{braced(0), braced(1)} { // the holder's, the waiter's
 			w.release(w.got(m.TryRLock(w.Context())))
 			w.release(w.got(m.TryLock(w.Context())))
 			c := w.begin(m.Lock)
@@ -371,8 +371,8 @@ func TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken(t *testing.T) {
 	})
 }
 
-// A holder of both asks for the second while another waits for the first: with one set of
-// marks each would wait for the other.
+// A holder of the first lock asks for the second lock while another waiter waits for the first. If
+// both locks had one set of marks, the holder and the waiter would wait for each other.
 func TestTwoLocksWhoseNamesShareATokenAreTakenTogether(t *testing.T) {
 	play(t, func(w *world) {
 		p, q := w.process(), w.process()

@@ -1,4 +1,4 @@
-// What the lock looks like in Redis, field by field, and how both sides are
+// These tests show what the lock looks like in Redis, field by field, and how both sides are
 // entered again and given back.
 
 package rwlock_test
@@ -63,19 +63,19 @@ func TestReadersInRedis(t *testing.T) {
 		b := w.got(other.RLock(w.Context()))
 		inner := w.got(m.RLock(a.Context(w.Context())))
 		w.wantFields("mode=read", a.Owner().String()+"=2", b.Owner().String()+"=1")
-		w.wantTTL(name, 40*time.Second) // the longest of what its holds need
+		w.wantTTL(name, 40*time.Second) // the longest time that any of its holds needs
 		w.wantTTL(timeout(a, 1), 30*time.Second)
 		w.wantTTL(timeout(a, 2), 30*time.Second)
 		w.wantTTL(timeout(b, 1), 40*time.Second)
 
-		w.release(a) // any order
+		w.release(a) // holds may be released in any order
 		w.wantFields("mode=read", a.Owner().String()+"=1", b.Owner().String()+"=1")
 		w.wantTTL(timeout(a, 1), 30*time.Second)
 		w.wantTTL(timeout(a, 2), gone)
 		w.release(b)
 		w.wantFields("mode=read", a.Owner().String()+"=1")
 		w.wantTTL(timeout(b, 1), gone)
-		w.wantTTL(name, 40*time.Second) // never shortened
+		w.wantTTL(name, 40*time.Second) // a release never shortens it
 		w.at(3 * time.Second)
 		w.release(inner)
 		w.wantTTL(name, gone)
@@ -98,7 +98,7 @@ func TestAReaderIsRenewedAloneAndALostOneIsTold(t *testing.T) {
 		w.at(16 * time.Second)
 		w.refused(nil, b.Err(), holdfast.ErrLost)
 
-		// Its timeout key is what the hold hangs on.
+		// A read hold lives as long as its timeout key.
 		w.rdb.Del(w.Context(), timeout(a, 1))
 		w.at(20*time.Second + 100*time.Millisecond)
 		w.refused(nil, a.Err(), holdfast.ErrLost)
@@ -153,7 +153,7 @@ func TestAReadHoldUnderAWriteHold(t *testing.T) {
 				w.wantFields("mode=write", l.Owner().String()+":write=1", r.Owner().String()+"=1")
 				w.refused(nil, func() error { _, err := w.process().TryRLock(w.Context()); return err }(), holdfast.ErrBusy)
 
-				inner := w.got(m.Lock(r.Context(held))) // the write lease is in there too
+				inner := w.got(m.Lock(r.Context(held))) // r's context also carries the write lease
 				w.release(inner)
 
 				if tc.writeFirst {
@@ -189,7 +189,7 @@ func TestAReadReleasedUnderAWriteDoesNotShortenIt(t *testing.T) {
 		w.at(time.Second)
 		w.release(r)
 		w.wantTTL(name, 59*time.Second)
-		again := w.got(short.Lock(l.Context(w.Context()))) // max, not sum
+		again := w.got(short.Lock(l.Context(w.Context()))) // the maximum, not the sum
 		w.wantTTL(name, 59*time.Second)
 		w.release(again, l)
 	})
@@ -339,10 +339,10 @@ func TestForceRelease(t *testing.T) {
 		}
 		force(other.ForceRelease, true)
 		force(other.ForceRelease, false)
-		b := w.result(waits) // the reader under the write hold has stayed, and is joined
+		b := w.result(waits) // the reader under the write hold has stayed, and b joins it
 		w.wantFields("mode=read", r.Owner().String()+"=1", b.Owner().String()+"=1")
 		w.at(10*time.Second + 100*time.Millisecond)
-		w.refused(nil, l.Err(), holdfast.ErrLost) // by its renewal
+		w.refused(nil, l.Err(), holdfast.ErrLost) // the renewal of l finds out
 		if err := r.Err(); err != nil {
 			t.Errorf("the reader: %v", err)
 		}
@@ -350,7 +350,7 @@ func TestForceRelease(t *testing.T) {
 		writer := w.begin(other.Lock)
 		w.wantPending(true, writer)
 		force(m.RForceRelease, true)
-		w.refused(nil, r.Err(), holdfast.ErrLost) // at once: of the same Client
+		w.refused(nil, r.Err(), holdfast.ErrLost) // at once: the same Client releases
 		w.release(w.result(writer))
 		force(m.RForceRelease, false)
 		w.at(25 * time.Second)
@@ -401,7 +401,7 @@ func TestBadInput(t *testing.T) {
 	})
 }
 
-// A plain lock of the same name has no mode.
+// The hash of a Mutex has no mode. The Mutex excludes an RWMutex of the same name all the same.
 func TestAMutexOfTheSameNameExcludes(t *testing.T) {
 	play(t, func(w *world) {
 		m := w.process()
@@ -419,14 +419,14 @@ func TestAMutexOfTheSameNameExcludes(t *testing.T) {
 	})
 }
 
-// A reader under a write lease keeps the lock in Redis, but not the write lease that is over:
-// other readers get in.
+// A reader under a write lease keeps the lock in Redis. It does not keep the write lease when that
+// is over: other readers get in.
 func TestAWriteLeaseThatIsOverIsNotKeptByItsReader(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		write lease.Option
 		read  lease.Option
-		told  time.Duration // when the write lease ends here, at the latest
+		told  time.Duration // when the writer learns of the end, at the latest
 		over  time.Duration // when it is over in Redis
 	}{
 		{"fixed", holdfast.Fixed(3 * time.Second), holdfast.Renewed(30 * time.Second), 3 * time.Second, 3 * time.Second},
@@ -446,7 +446,7 @@ func TestAWriteLeaseThatIsOverIsNotKeptByItsReader(t *testing.T) {
 				}
 				if tc.over > tc.told {
 					w.at(tc.over - time.Second)
-					w.wantPending(true, waits) // work may still be going on
+					w.wantPending(true, waits) // the writer's work may still be going on
 				}
 				w.at(tc.over)
 				w.wantPending(false, waits)
@@ -462,7 +462,7 @@ func TestAWriteLeaseThatIsOverIsNotKeptByItsReader(t *testing.T) {
 	}
 }
 
-// Redis is out of reach when the write lease ends, and for longer than that lease was.
+// Redis is out of reach when the write lease ends, and stays so for longer than that lease was.
 func TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader(t *testing.T) {
 	for _, how := range []string{"ended by itself", "released"} {
 		t.Run(how, func(t *testing.T) {
@@ -495,8 +495,8 @@ func TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader(t *testing.T) {
 	}
 }
 
-// Another program has taken the lock's expiry away: a reader that joins, nests or renews
-// gives it none.
+// Another program has removed the lock's expiry. A reader that joins, nests or renews does not give
+// the lock an expiry again.
 func TestALockWithoutEndIsGivenNoneByItsReaders(t *testing.T) {
 	play(t, func(w *world) {
 		a, b := w.process(), w.process()
@@ -514,9 +514,9 @@ func TestALockWithoutEndIsGivenNoneByItsReaders(t *testing.T) {
 	})
 }
 
-// A reader of Redisson's with a shorter watchdog sets the expiry of the lock to that, each
-// third of it. The first renewal that finds the lock cut says so, once, and from then on the
-// lock is renewed before it can run out without the other.
+// A Redisson reader with a shorter watchdog sets the lock's expiry to its own watchdog time, every
+// third of that time. The first renewal that finds the lock cut short says so, once. From then on
+// the lock is renewed early enough that it does not run out when the Redisson reader is gone.
 func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
 	play(t, func(w *world) {
 		var log bytes.Buffer
@@ -537,7 +537,7 @@ func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
 			t.Errorf("before a renewal: %s", log.String())
 		}
 		cut(30 * time.Second)
-		w.rdb.PExpire(w.Context(), name, 3*time.Second) // and then it dies
+		w.rdb.PExpire(w.Context(), name, 3*time.Second) // and then the Redisson reader dies
 		w.at(34 * time.Second)
 		w.tries(other.TryLock)
 		if err := r.Err(); err != nil {

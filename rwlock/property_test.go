@@ -1,4 +1,4 @@
-// Random sequences of calls, by several processes, against a plain model.
+// This file checks random sequences of calls, by several processes, against a plain model.
 
 package rwlock_test
 
@@ -24,7 +24,7 @@ type modelHold struct {
 	write  bool
 	owner  lease.Owner
 	leases []*lease.Lease
-	of     *rwlock.RWMutex // its process
+	of     *rwlock.RWMutex // the RWMutex of its process
 }
 
 // model is what the lock should be.
@@ -94,7 +94,8 @@ func (m *model) try(rt *rapid.T, sides []*rwlock.RWMutex, write bool) {
 	m.want(rt, side, write, context.Background(), m.writer() == nil && (!write || len(m.holds) == 0))
 }
 
-// want tries a side, and keeps the hold if it is granted as it should be.
+// want tries a side. The try must be granted exactly if granted is true, and the model keeps the
+// hold.
 func (m *model) want(rt *rapid.T, side *rwlock.RWMutex, write bool, ctx context.Context, granted bool) {
 	f := side.TryRLock
 	if write {
@@ -111,7 +112,7 @@ func (m *model) want(rt *rapid.T, side *rwlock.RWMutex, write bool, ctx context.
 	}
 }
 
-// pick draws a hold. The call is skipped if there is none.
+// pick draws a hold that want accepts. If there is none, it skips the call.
 func (m *model) pick(rt *rapid.T, want func(*modelHold) bool) *modelHold {
 	var some []*modelHold
 	for _, h := range m.holds {
@@ -128,7 +129,7 @@ func (m *model) pick(rt *rapid.T, want func(*modelHold) bool) *modelHold {
 func isReader(h *modelHold) bool { return !h.write }
 func isWriter(h *modelHold) bool { return h.write }
 
-// held is a context that carries the hold.
+// held returns a context that carries the hold.
 func (h *modelHold) held() context.Context { return h.leases[0].Context(context.Background()) }
 
 func (m *model) reenter(rt *rapid.T) {
@@ -156,7 +157,7 @@ func (m *model) upgrade(rt *rapid.T) {
 	}
 }
 
-// lose has a reader's lease run out in Redis, while its field stays.
+// lose lets a reader's lease run out in Redis, while the reader's field stays.
 func (m *model) lose(rt *rapid.T, rdb *redis.Client) {
 	h := m.pick(rt, isReader)
 	for i := range h.leases {

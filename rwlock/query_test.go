@@ -1,5 +1,5 @@
-// Queries of a lock that very many read: each call looks at few of them, and all of them
-// together find every reader.
+// These tests query a lock that very many owners read: each call looks at few of the readers, and
+// all calls together find every reader.
 
 package rwlock_test
 
@@ -21,7 +21,7 @@ import (
 // readerID is the owner id of the i-th of many readers.
 func readerID(i int) string { return fmt.Sprintf("33333333-3333-3333-3333-333333333333:%d", i) }
 
-// crowd makes a lock that n read; of each of the first dead the lease is over.
+// crowd makes a lock that n owners read. The leases of the first dead of these owners are over.
 func crowd(t testing.TB, rdb redis.UniversalClient, n, dead int) {
 	t.Helper()
 	for from := 0; from < n; from += 10_000 {
@@ -41,7 +41,7 @@ func crowd(t testing.TB, rdb redis.UniversalClient, n, dead int) {
 	}
 }
 
-// timesRun returns how often the server has run a command, also inside scripts.
+// timesRun returns how often the server has run a command, including inside scripts.
 func timesRun(t *testing.T, s *redistest.Proc, command string) int {
 	t.Helper()
 	stats := s.Admin().Info(t.Context(), "commandstats").Val()
@@ -71,7 +71,7 @@ func TestAQueryLooksAtFewReadersAtATime(t *testing.T) {
 		name string
 		ask  func(context.Context) (any, error)
 		want any
-		most int // of calls of PTTL to each call of a script
+		most int // calls of PTTL in each call of a script, at most
 	}{
 		{"Locked", func(ctx context.Context) (any, error) { return m.Locked(ctx) }, false, 0},
 		{"HeldBy", func(ctx context.Context) (any, error) { return m.HeldBy(ctx, owner(n-1)) }, false, 0},

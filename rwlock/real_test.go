@@ -1,5 +1,5 @@
-// On real servers, by several processes: nobody is in with a writer, nobody is
-// starved, and who dies blocks nobody for longer than its lease.
+// These tests run several processes on real servers: nobody is in with a writer, nobody starves,
+// and a process that dies blocks the others for no longer than its lease.
 
 package rwlock_test
 
@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Who is inside is counted outside the lock, on another server.
+// Another server, outside the lock, counts who is inside.
 var (
 	enterScript = redis.NewScript(`
 		local readers = tonumber(redis.call('GET', 'readers') or 0)
@@ -124,7 +124,7 @@ func TestNobodyIsInWithAWriter(t *testing.T) {
 	redistest.LeftBehind(t, locks.Admin(), "redisson_lock_token:")
 }
 
-// clients returns locks of several Clients, which are processes to Redis.
+// clients returns several Clients, which are separate processes to Redis.
 func clients(t *testing.T, s *redistest.Proc, n int) (all []*holdfast.Client) {
 	t.Helper()
 	for range n {
@@ -135,9 +135,9 @@ func clients(t *testing.T, s *redistest.Proc, n int) (all []*holdfast.Client) {
 	return all
 }
 
-// loop has so many goroutines on each Client enter again and again, each for as
-// long as the section lasts, until the function it returns is called. begun
-// counts the sections.
+// loop starts this many goroutines on each Client. Each goroutine enters again and again, and stays
+// in for the length of the section, until the test calls the returned function. begun counts the
+// sections.
 func loop(t *testing.T, cs []*holdfast.Client, goroutines int, section time.Duration, side func(*holdfast.Client) locking) (begun *atomic.Int64, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	begun = new(atomic.Int64)
@@ -204,7 +204,7 @@ func TestAWriterAmongLoopingReaders(t *testing.T) {
 			}
 			granted <- l
 		}()
-		// It waits from when its mark stands, not from when it is about to ask.
+		// The writer's wait begins when its mark stands, not when the writer is about to ask.
 		for len(granted) == 0 && !writerWaits(t, s) {
 			pause(time.Millisecond)
 		}
@@ -270,7 +270,7 @@ func TestAKilledReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 	for range redistest.Count(t, 30) {
 		child := redistest.Start(t, "reader", map[string]string{"LOCKS": s.Addr()})
 		child.Expect("in")
-		// Others live, and come and go: their leases are long.
+		// Other readers live, and come and go: their leases are long.
 		_, stop := loop(t, cs[:2], 5, 2*time.Millisecond, reading)
 		child.Kill()
 		killed := time.Now()
@@ -286,7 +286,7 @@ func TestAKilledReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 	}
 }
 
-// Replies are lost on both sides, and what they were about happens once.
+// Replies are lost on both sides, and each call takes effect once all the same.
 func TestLostReplies(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t)
@@ -352,8 +352,8 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// In a cluster the timeout keys and the marks must be in the lock's slot, for
-// any name that is taken.
+// In a cluster the timeout keys and the marks must be in the lock's slot, for any name that a lock
+// may have.
 func TestInACluster(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 3, 0)

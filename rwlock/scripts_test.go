@@ -1,5 +1,5 @@
-// Each script by itself: what it answers and leaves in each state of the lock,
-// and that a failure inside it leaves nothing without an expiry or an owner.
+// These tests run each script by itself. They check what it answers and leaves in each state of the
+// lock, and that a failure inside it leaves nothing without an expiry or an owner.
 
 package rwlock_test
 
@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	never = "9000000000000000" // a not-after that does not come
+	never = "9000000000000000" // a not-after that never comes
 	me    = "11111111-1111-1111-1111-111111111111:1"
 	other = "22222222-2222-2222-2222-222222222222:2"
 )
@@ -28,7 +28,7 @@ const (
 type script struct {
 	name string
 	keys []string
-	args []any // from ARGV[2] on
+	args []any // the arguments from ARGV[2] on
 }
 
 var (
@@ -57,7 +57,7 @@ var everyScript = []script{
 //go:embed lua/*.lua
 var scripts embed.FS
 
-// source puts together what scripts.go does.
+// source puts a script together as scripts.go does.
 func source(t testing.TB, name string) string {
 	t.Helper()
 	var all strings.Builder
@@ -76,10 +76,10 @@ func (s script) run(t testing.TB, rdb redis.UniversalClient, notAfter string) ([
 	return rdb.Eval(context.Background(), source(t, s.name), s.keys, append([]any{notAfter}, s.args...)...).Slice()
 }
 
-// later is an hour after a bubble's beginning, in ms.
+// later is one hour after the beginning of a bubble, in ms.
 const later = 946688400000
 
-// A state of the lock: commands that make it.
+// commands make a state of the lock.
 type commands [][]any
 
 var (
@@ -102,7 +102,7 @@ var (
 	mineTwo = append(append(commands{}, myWrite...), commands{{"HSET", name, other, 1}, {"SET", key(other, 1), 1, "PX", 4000}}...)
 )
 
-// endless is that state with nothing in it that expires.
+// endless returns the state with every expiry removed.
 func endless(state commands) commands {
 	all := append(commands{}, state...)
 	for _, c := range state {
@@ -123,7 +123,7 @@ func (c commands) make(t testing.TB, rdb redis.UniversalClient) {
 	}
 }
 
-// same says that a call changes nothing.
+// same means that a call changes nothing.
 const same = "same"
 
 func TestScripts(t *testing.T) {
@@ -241,7 +241,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// words is a reply without the time, and without the token.
+// words returns a reply as text, without the time and without the token.
 func words(s script, reply []any) string {
 	if (s.name == "lock" || s.name == "rlock") && len(reply) > 3 {
 		reply = reply[:3]
@@ -301,9 +301,8 @@ func TestScriptsOnAnotherTypeOfValue(t *testing.T) {
 	})
 }
 
-// Whatever command of a script fails: nothing stands without an expiry, no
-// reader without its timeout key, and when it is run again all is as it should
-// be.
+// Any command of a script may fail. Afterwards no key is without an expiry, no reader is without
+// its timeout key, and a second run of the script leaves everything as it should be.
 func TestScriptsThatFailMidway(t *testing.T) {
 	waited := append(append(commands{}, othersRead...), commands{{"ZADD", writers, 1, me}, {"ZADD", waiting, later, me}, {"PEXPIRE", writers, 3000}, {"PEXPIRE", waiting, 3000}}...)
 	redistest.Bubble(t, func(t *testing.T) {
@@ -327,7 +326,7 @@ func TestScriptsThatFailMidway(t *testing.T) {
 						t.Fatal(err)
 					}
 					if strings.HasSuffix(s.name, "release") {
-						continue // at the most zombies stay, for a writer to sweep
+						continue // at most zombies stay, and a writer sweeps them
 					}
 					if got := fields(t, rdb); got != want {
 						t.Errorf("%s in state %d, run again after command %d failed: %q, want %q", s.name, i, k, got, want)
@@ -338,7 +337,7 @@ func TestScriptsThatFailMidway(t *testing.T) {
 	})
 }
 
-// sound fails the test if a key has no expiry, or what is listed no owner.
+// sound fails the test if a key has no expiry, or if a mark counts for ever.
 func sound(t *testing.T, rdb redis.UniversalClient, what string) {
 	t.Helper()
 	for _, key := range rdb.Keys(t.Context(), "*").Val() {
@@ -355,8 +354,8 @@ func sound(t *testing.T, rdb redis.UniversalClient, what string) {
 	}
 }
 
-// A request that was long on its way must not make its owner younger than its
-// own mark: the others wait for that.
+// A request may be long on its way. It must not make its owner younger than the owner's own mark,
+// because the other owners wait for that mark.
 func TestAMarkThatStandsDecides(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		rdb := redistest.Mini(t).Client()
@@ -405,7 +404,7 @@ func TestManyZombiesAreSweptInBoundedSteps(t *testing.T) {
 	}
 }
 
-// calls returns how often a command was called since the statistics were reset.
+// calls returns how often the server has run a command since its statistics were reset.
 func calls(t *testing.T, rdb *redis.Client, command string) int {
 	t.Helper()
 	info := rdb.Info(t.Context(), "commandstats").Val()
@@ -435,7 +434,7 @@ func TestOutOfMemory(t *testing.T) {
 			t.Errorf("in want of memory: %v", err)
 		}
 	}
-	// What is there goes on: nested leases, renewals, releases, the downgrade.
+	// What is there already goes on: nested leases, renewals, releases, the downgrade.
 	nested := must(m.Lock(w.Context(t.Context())))
 	rnested := must(m.RLock(r.Context(t.Context())))
 	for _, l := range []*lease.Lease{w, r} {
@@ -469,7 +468,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// Telling is the last and the least of a release: where it fails the lock is free.
+// A release tells the waiters as its last and least important step. If this step fails, the lock is
+// free all the same.
 func TestAReleaseThatCannotTellReleases(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
@@ -492,8 +492,8 @@ func TestAReleaseThatCannotTellReleases(t *testing.T) {
 	})
 }
 
-// Who asks for the first time may come to stand behind others of its process, and
-// then cannot ask: nobody may wait for it.
+// A waiter that asks for the first time may then stand behind other waiters of its process, and
+// cannot ask again. So its first request leaves no mark: nobody may wait for this waiter.
 func TestAFirstRequestLeavesNoMark(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		rdb := redistest.Mini(t).Client()

@@ -1,5 +1,5 @@
-// Readers of a lock whose slot is moved to another server: they stay in, whichever of
-// their keys goes first.
+// These tests move the slot of a lock with readers to another server: the readers stay in,
+// whichever of their keys moves first.
 
 package rwlock_test
 
@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// clusterClients returns Clients of a cluster, which are processes to it.
+// clusterClients returns n Clients of a cluster, which are separate processes to it.
 func clusterClients(t *testing.T, c *redistest.ClusterSet, n int) (all []*holdfast.Client) {
 	t.Helper()
 	for range n {
@@ -72,7 +72,7 @@ func TestAReaderStaysInWhenAnotherLeavesASlotOnTheMove(t *testing.T) {
 	stays := must(t)(cs[0].RWMutex(name).RLock(t.Context()))
 	leaves := must(t)(cs[1].RWMutex(name).RLock(t.Context()))
 	move := cluster.OpenSlot(name)
-	move.MoveKeys(name) // ahead of the read leases
+	move.MoveKeys(name) // before the read leases move
 	if err := leaves.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -95,14 +95,14 @@ func TestAReaderStaysInWhenItsWriterLeavesASlotOnTheMove(t *testing.T) {
 	keepsWritersOut(t, r, cs[1].RWMutex(name))
 }
 
-// The writer is granted by one script with five keys, all of which have moved before the
-// read lease has.
+// One script with five keys grants the writer. All five keys have moved to the other server before
+// the read lease has.
 func TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2, 0)
 	cs := clusterClients(t, cluster, 3)
 	if err := must(t)(cs[0].RWMutex(name).Lock(t.Context())).Release(t.Context()); err != nil {
-		t.Fatal(err) // it has left a token
+		t.Fatal(err) // this lock leaves a token
 	}
 	stays := must(t)(cs[0].RWMutex(name).RLock(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -133,14 +133,14 @@ func TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove(t *testing.T) {
 			_ = l.Release(context.Background())
 		}
 	}()
-	first(readers) // one waits behind the writer
+	first(readers) // one reader waits behind the writer
 
 	move := cluster.OpenSlot(name)
 	move.MoveKeys(name, tokenKey, readers, writers, waiting)
 	there := redis.NewClient(&redis.Options{Addr: move.To.Addr()})
 	defer there.Close()
 	mark := func() float64 {
-		pipe := there.Pipeline() // ASKING is for the next command alone
+		pipe := there.Pipeline() // ASKING holds for the next command only
 		pipe.Do(t.Context(), "ASKING")
 		until := pipe.ZScore(t.Context(), waiting, asks)
 		_, _ = pipe.Exec(t.Context())
@@ -171,8 +171,8 @@ func TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove(t *testing.T) {
 	<-read
 }
 
-// Keys move in any order, some at a time, as redis-cli --cluster reshard moves them, while
-// readers leave.
+// Keys move in any order, some at a time, as redis-cli --cluster reshard moves them, while readers
+// leave.
 func TestReadersStayInThroughAReshard(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2, 0)

@@ -1,6 +1,7 @@
-// Random moves of a slot, a key at a time, while readers and writers of the lock in it come and
-// go. Nobody gets in beside a writer, nor a writer beside a reader, and nobody loses a lease:
-// HOLDFAST_SERVERS=1 go test -run TestRandomSlots -slots 1000 ./rwlock
+// This file moves a slot at random, one key at a time, while readers and writers of the lock in it
+// come and go. Nobody gets in beside a writer, no writer gets in beside a reader, and nobody loses
+// a lease:
+//	HOLDFAST_SERVERS=1 go test -run TestRandomSlots -slots 1000 ./rwlock
 
 package rwlock_test
 
@@ -42,7 +43,7 @@ func TestRandomSlots(t *testing.T) {
 	}
 }
 
-// moves is one program under way.
+// moves is one random program while it runs.
 type moves struct {
 	t       *testing.T
 	r       *rand.Rand
@@ -50,9 +51,9 @@ type moves struct {
 	clients []*holdfast.Client
 	name    string
 
-	move  *redistest.SlotMove // nil: the slot is at rest
+	move  *redistest.SlotMove // nil: no move is going on
 	held  []*stay
-	ends  []chan struct{} // of releases
+	ends  []chan struct{} // of the releases
 	story []string
 }
 
@@ -84,8 +85,8 @@ func (g *moves) note(format string, args ...any) {
 	g.story = append(g.story, fmt.Sprintf(format, args...))
 }
 
-// briefly is how long a call may take. In a slot on the move a call may have to wait for the end
-// of the move.
+// briefly is how long a call may take. In a slot that moves, a call may have to wait for the end of
+// the move.
 const briefly = 40 * time.Millisecond
 
 func (g *moves) read() {
@@ -98,7 +99,7 @@ func (g *moves) write() {
 	g.take(client, true, g.t.Context(), g.clients[client].RWMutex(g.name))
 }
 
-// downgrade has a writer read too.
+// downgrade makes a writer read too.
 func (g *moves) downgrade() {
 	for _, s := range g.held {
 		if s.writes {
@@ -108,7 +109,7 @@ func (g *moves) downgrade() {
 	}
 }
 
-// take tries to take the lock, and checks that it may be granted.
+// take tries to take the lock, and checks that the lock may be granted.
 func (g *moves) take(client int, writes bool, ctx context.Context, l lease.Locker) {
 	nested := ctx != g.t.Context()
 	ctx, cancel := context.WithTimeout(ctx, briefly)
@@ -138,7 +139,7 @@ func (g *moves) release() {
 	g.ends = append(g.ends, ended)
 	go func() {
 		defer close(ended)
-		_ = s.lease.Release(context.Background()) // it may have to wait for longer than a release tries
+		_ = s.lease.Release(context.Background()) // may take longer than a release tries
 	}()
 	select {
 	case <-ended:

@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast-go/holdfast/rwlock"
 )
 
-// Tokens of writers grow also where time stands still, and where the data are lost.
+// The tokens of writers grow even where time stands still, and where the data are lost.
 func TestTokens(t *testing.T) {
 	play(t, func(w *world) {
 		a, b := w.process(), w.process()
 		var last int64
-		for i := range 20 { // all in one microsecond
+		for i := range 20 { // all grants are in one microsecond
 			if i == 10 {
-				w.at(time.Millisecond) // no token is ahead of the clock by as much
+				w.at(time.Millisecond) // after this no token is ahead of the clock
 				w.rdb.FlushAll(w.Context())
 			}
 			for _, m := range []*rwlock.RWMutex{a, b} {

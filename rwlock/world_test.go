@@ -1,5 +1,5 @@
-// The world in which the unit tests play: one Redis on virtual time, any number
-// of processes that use it, and somebody who looks on.
+// This file is about the world in which the unit tests play: one Redis on virtual time, any number
+// of processes that use it, and a client of the test itself that looks on.
 
 package rwlock_test
 
@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-go/holdfast/rwlock"
 )
 
-// name is the lock that most tests are about, and its neighbours in Redis.
+// These are the lock that most tests are about, and its neighbours in Redis.
 const (
 	name     = "myLock"
 	tokenKey = "redisson_lock_token:{myLock}"
@@ -37,14 +37,14 @@ const (
 type world struct {
 	*testing.T
 	mini  *redistest.MiniServer
-	rdb   *redis.Client // the onlooker's
+	rdb   *redis.Client // a client of the test itself
 	start time.Time
 
 	clients []*holdfast.Client
 }
 
-// play runs scene in a world of its own, on virtual time. When it returns, no
-// key but tokens and no channel may be left, once every process has closed.
+// play runs scene in a world of its own, on virtual time. When every process has closed, only
+// tokens may be left as keys, and no channel.
 func play(t *testing.T, scene func(w *world)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
@@ -75,10 +75,10 @@ func (w *world) behind(rdb *redis.Client, options ...lease.Option) *rwlock.RWMut
 	return c.RWMutex(name, options...)
 }
 
-// now returns how long the world stands.
+// now returns the age of the world.
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
-// at sleeps until d after the beginning.
+// at sleeps until d after the beginning of the world.
 func (w *world) at(d time.Duration) {
 	w.Helper()
 	if late := w.now() - d; late > 0 {
@@ -152,7 +152,7 @@ func (w *world) wantTTL(key string, d time.Duration) {
 
 const gone = time.Duration(-2)
 
-// wantMarks fails the test unless so many readers and writers have marks.
+// wantMarks fails the test unless exactly r readers and wr writers have marks.
 func (w *world) wantMarks(r, wr int64) {
 	w.Helper()
 	gotR, gotW, all := w.rdb.ZCard(w.Context(), readers).Val(), w.rdb.ZCard(w.Context(), writers).Val(), w.rdb.ZCard(w.Context(), waiting).Val()
@@ -166,8 +166,8 @@ func timeout(l *lease.Lease, i int) string {
 	return fmt.Sprintf("%s%s:rwlock_timeout:%d", prefix, l.Owner(), i)
 }
 
-// messages subscribes to the channel and returns a function that ends the
-// subscription and returns what came, with the instants.
+// messages subscribes to the channel. The returned function ends the subscription and returns the
+// messages with their instants.
 func (w *world) messages() func() []string {
 	w.Helper()
 	ps := w.rdb.Subscribe(context.Background(), channel)
@@ -193,12 +193,12 @@ func (w *world) messages() func() []string {
 	}
 }
 
-// call is a call under way on a goroutine of its own.
+// call is a call that runs on a goroutine of its own.
 type call struct {
 	done  chan struct{}
 	lease *lease.Lease
 	err   error
-	at    time.Duration // when it returned
+	at    time.Duration // when the call returned
 }
 
 // begin calls f on a goroutine of its own, and returns when it waits or is done.
@@ -228,8 +228,8 @@ func (c *call) pending() bool {
 	}
 }
 
-// lease of a call that must have succeeded. Who holds it renewed would keep it waiting
-// for ever.
+// result returns the lease of a call that must have succeeded. It does not wait for ever: a holder
+// that renews its lease could keep the call waiting.
 func (w *world) result(c *call) *lease.Lease {
 	w.Helper()
 	select {
@@ -240,7 +240,7 @@ func (w *world) result(c *call) *lease.Lease {
 	return w.got(c.lease, c.err)
 }
 
-// wantPending fails the test unless all the calls wait, or none does.
+// wantPending fails the test unless all the calls wait, or, if want is false, none of them waits.
 func (w *world) wantPending(want bool, calls ...*call) {
 	w.Helper()
 	for i, c := range calls {
@@ -250,7 +250,7 @@ func (w *world) wantPending(want bool, calls ...*call) {
 	}
 }
 
-// z is a member of a sorted set.
+// z returns a member of a sorted set.
 func z(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
 
 func containsAll(text string, parts ...string) bool {
@@ -262,7 +262,7 @@ func containsAll(text string, parts ...string) bool {
 	return true
 }
 
-// sorted sorts words.
+// sorted returns the words of text in order.
 func sorted(text string) string {
 	words := strings.Fields(text)
 	slices.Sort(words)

@@ -1,4 +1,4 @@
-// What callers see, on virtual time.
+// These tests show what callers see, on virtual time.
 
 package semaphore
 
@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// world is one Redis on virtual time, and a process on it behind a network.
+// world is one Redis on virtual time, and a process that reaches it through a network.
 type world struct {
 	t    *testing.T
 	mini *redistest.MiniServer
@@ -37,7 +37,7 @@ func play(t *testing.T, scene func(w *world)) {
 	})
 }
 
-// on gives the n-th script from now a fault.
+// on gives a fault to the n-th script from now.
 func (w *world) on(n int64, f redistest.Fault) {
 	seen := int64(0)
 	w.net.OnCommand(func(c redistest.Command) redistest.Fault {
@@ -67,7 +67,7 @@ func (w *world) is(err error, targets ...error) {
 	}
 }
 
-// free fails the test unless so many permits are free.
+// free fails the test unless exactly want permits are free.
 func (w *world) free(s *Semaphore, want int) {
 	w.t.Helper()
 	if n, err := s.Available(w.t.Context()); n != want || err != nil {
@@ -75,7 +75,7 @@ func (w *world) free(s *Semaphore, want int) {
 	}
 }
 
-// set makes a semaphore of n permits, seen by the process behind the network.
+// set makes a semaphore of n permits, as the process behind the network sees it.
 func (w *world) set(n int) *Semaphore {
 	w.t.Helper()
 	set, err := New(w.near, "s", "s").TrySetPermits(w.t.Context(), n)
@@ -85,13 +85,12 @@ func (w *world) set(n int) *Semaphore {
 	s := New(w.e, "s", "s")
 	_, err = s.Available(w.t.Context())
 	w.ok(err)
-	w.ok(s.Acquire(w.t.Context(), 1)) // its script is loaded
+	w.ok(s.Acquire(w.t.Context(), 1)) // this loads its script
 	w.ok(s.Release(w.t.Context(), 1))
 	return s
 }
 
-// A cancelled Acquire takes nothing, whether its request ran, runs late or never
-// comes.
+// A cancelled Acquire takes nothing, whether its request ran, runs late, or never arrives.
 func TestCancelledAcquireTakesNothing(t *testing.T) {
 	for name, fault := range map[string]redistest.Fault{
 		"the reply is lost":           redistest.Silence,
@@ -107,7 +106,7 @@ func TestCancelledAcquireTakesNothing(t *testing.T) {
 				defer cancel()
 				began := time.Now()
 				err := s.Acquire(ctx, 2)
-				if err != nil { // a request that was lost is sent again in time
+				if err != nil { // a lost request is sent again in time
 					w.is(err, context.DeadlineExceeded)
 					if took := time.Since(began); took > 110*time.Millisecond {
 						t.Errorf("it took %v to give up", took)
@@ -123,13 +122,13 @@ func TestCancelledAcquireTakesNothing(t *testing.T) {
 	}
 }
 
-// A refusal that was heard only at the second sending must not be followed by a
-// grant of the first.
+// A caller that hears a refusal only at the second sending must not later be granted the first
+// sending.
 func TestLateSendingAfterARefusal(t *testing.T) {
 	play(t, func(w *world) {
 		s := w.set(1)
 		w.ok(s.Acquire(w.t.Context(), 1))
-		w.on(1, redistest.Delay(900*time.Millisecond)) // its answer is waited for no longer than until the next line
+		w.on(1, redistest.Delay(900*time.Millisecond)) // longer than the next deadline
 		ctx, cancel := context.WithTimeout(w.t.Context(), 50*time.Millisecond)
 		defer cancel()
 		w.is(s.TryAcquire(ctx, 1), context.DeadlineExceeded)
@@ -140,8 +139,8 @@ func TestLateSendingAfterARefusal(t *testing.T) {
 	})
 }
 
-// Release goes on when its context is cancelled, and in the background when Redis
-// cannot be reached, and counts once.
+// A Release goes on when its context is cancelled. It goes on in the background when Redis cannot
+// be reached. It counts once.
 func TestReleaseGoesOn(t *testing.T) {
 	play(t, func(w *world) {
 		s := w.set(1)
@@ -152,7 +151,7 @@ func TestReleaseGoesOn(t *testing.T) {
 		w.free(s, 1)
 
 		w.ok(s.Acquire(w.t.Context(), 1))
-		w.on(1, redistest.CloseAfterExec) // it runs, and is sent again
+		w.on(1, redistest.CloseAfterExec) // the request runs, and is sent again
 		w.ok(s.Release(w.t.Context(), 1))
 		w.free(s, 1)
 
@@ -170,7 +169,7 @@ func TestReleaseGoesOn(t *testing.T) {
 	})
 }
 
-// A call in doubt is given up before its record is.
+// The Client gives up a call in doubt before the server gives up the record of the call.
 func TestDoubtIsGivenUp(t *testing.T) {
 	play(t, func(w *world) {
 		s := w.set(1)
@@ -211,7 +210,7 @@ func TestClosedClient(t *testing.T) {
 	})
 }
 
-// A release of 1 wakes who needs 1, though one who needs 5 has waited for longer.
+// A release of 1 wakes a waiter that needs 1, though a waiter that needs 5 has waited for longer.
 func TestWeightsWake(t *testing.T) {
 	play(t, func(w *world) {
 		s := w.set(10)
@@ -232,7 +231,7 @@ func TestWeightsWake(t *testing.T) {
 			t.Errorf("%d was granted after %v", n, time.Since(began))
 		}
 
-		// Once the larger has waited for a second nobody of its process passes.
+		// Once the larger waiter has waited for a second, no other waiter of its process passes it.
 		time.Sleep(1500 * time.Millisecond)
 		go func() {
 			if s.Acquire(w.t.Context(), 1) == nil {
@@ -277,13 +276,13 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-// Permits of who is cut off come back, and it is told before.
+// The permits of a holder that is cut off come back, and the holder learns of its loss before that.
 func TestPermitsAreLeased(t *testing.T) {
 	play(t, func(w *world) {
 		ctx := w.t.Context()
 		p, near := NewPermits(w.e, "p", "p", lease.NewSettings()), NewPermits(w.near, "p", "p", lease.NewSettings())
 		_, err := p.Acquire(ctx, 1)
-		w.is(err, errs.NoPermits) // not set yet: there are none
+		w.is(err, errs.NoPermits) // the permits are not set yet: there are none
 		w.ok(near.SetPermits(ctx, 3))
 		_, err = p.Acquire(ctx, 4)
 		w.is(err, errs.NoPermits)
@@ -303,7 +302,7 @@ func TestPermitsAreLeased(t *testing.T) {
 
 		w.net.Refuse(true)
 		w.net.Cut()
-		other, err := near.Acquire(ctx, 2) // wakes at the nearest expiry
+		other, err := near.Acquire(ctx, 2) // this waiter wakes at the nearest expiry
 		w.ok(err)
 		w.is(l.Err(), errs.Lost)
 		w.net.Refuse(false)
@@ -327,7 +326,7 @@ func TestFixedPermitsRunOut(t *testing.T) {
 		l, err := p.Acquire(ctx, 1)
 		w.ok(err)
 		began := time.Now()
-		next, err := p.Acquire(l.Context(ctx), 1) // never re-entered
+		next, err := p.Acquire(l.Context(ctx), 1) // a lease of permits is never re-entered
 		w.is(err, context.Canceled, errs.Busy)    // the lease ran out
 		if next != nil || time.Since(began) > 2*time.Second {
 			t.Errorf("%v after %v", next, time.Since(began))
@@ -355,7 +354,7 @@ func TestByID(t *testing.T) {
 		_, err = p.Remaining(ctx, ids[0])
 		w.is(err, errs.NoPermits)
 		w.is(p.UpdateLease(ctx, ids[0], time.Second), errs.NoPermits)
-		time.Sleep(11 * time.Second) // its next renewal
+		time.Sleep(11 * time.Second) // until after its next renewal
 		w.is(l.Err(), errs.Lost)
 		w.ok(p.UpdateLease(ctx, ids[1], time.Minute))
 		if left, err := p.Remaining(ctx, ids[1]); left != time.Minute || err != nil {
@@ -371,8 +370,8 @@ func TestByID(t *testing.T) {
 	})
 }
 
-// A release is told whatever was free before: who waits for more than that is in
-// at once, and not only by its poll.
+// A release sends a message whatever number was free before. A waiter that waits for more than that
+// number is in at once, and not only by its poll.
 func TestAReleaseWakesWhoeverItIsEnoughFor(t *testing.T) {
 	play(t, func(w *world) {
 		s := w.set(3)
@@ -389,7 +388,7 @@ func TestAReleaseWakesWhoeverItIsEnoughFor(t *testing.T) {
 	})
 }
 
-// Java's waiters hear, where they listen, how many are free.
+// Java's waiters hear, on the channel where they listen, how many permits are free.
 func TestWhatIsGivenBackIsTold(t *testing.T) {
 	play(t, func(w *world) {
 		rdb := w.mini.Client()
@@ -428,8 +427,8 @@ func TestWhatIsGivenBackIsTold(t *testing.T) {
 	})
 }
 
-// A Release that has counted, and is then refused, may have counted for all its caller
-// knows; one that was refused at once has not.
+// A Release has counted, and a later sending of it is refused. For all that its caller knows, the
+// Release may have counted. A Release that was refused at once has not counted.
 func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 	for heard, name := range []string{"an earlier sending is not heard of", "refused at once"} {
 		t.Run(name, func(t *testing.T) {
@@ -458,14 +457,14 @@ func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 	}
 }
 
-// Connections are made anew while the server's password is another one, as in a rotation:
-// what was taken and not heard of is given back, and so is what was released, later.
+// The server's password changes, as in a rotation, while connections are made anew. Later, permits
+// that were taken without an answer are given back, and releases without an answer take effect.
 func TestRefusedCredentialsLeaveNothingBehind(t *testing.T) {
 	refused := redistest.ReplyError("WRONGPASS invalid username-password pair or user is disabled.")
 	refuse := func(w *world) {
 		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" {
-				return redistest.CloseAfterExec // on a connection that is there
+				return redistest.CloseAfterExec // on a connection that exists already
 			}
 			return refused
 		})
@@ -513,8 +512,8 @@ func TestRefusedCredentialsLeaveNothingBehind(t *testing.T) {
 	})
 }
 
-// A call that is in doubt counts once, also if the server's clock is set forward by hours
-// before it is sent again.
+// A call in doubt counts once, even if the server's clock is set forward by hours before the call
+// is sent again.
 func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 	play(t, func(w *world) {
 		s := w.set(3)
@@ -544,8 +543,8 @@ func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 	})
 }
 
-// A request for more permits than there are in all is refused at once; a waiter is told when they
-// become fewer, at the next poll.
+// A request for more permits than there are in all is refused at once. If the permits become fewer,
+// a waiter learns of it at its next poll.
 func TestMoreThanThereAreInAll(t *testing.T) {
 	play(t, func(w *world) {
 		ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
@@ -562,7 +561,7 @@ func TestMoreThanThereAreInAll(t *testing.T) {
 		w.ok(s.AddPermits(ctx, 1))
 		w.ok(s.Acquire(ctx, 4))
 		done := make(chan error, 1)
-		go func() { done <- s.Acquire(ctx, 4) }() // as many as there are: it waits
+		go func() { done <- s.Acquire(ctx, 4) }() // as many permits as there are: it waits
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		select {
@@ -583,9 +582,9 @@ func TestMoreThanThereAreInAll(t *testing.T) {
 	})
 }
 
-// Where it is not known how many permits there are in all, who asks for more than are free
-// waits: a Java program has set them, or there were none and those that are released are
-// new ones.
+// When the number of permits in all is not known, a caller that asks for more than are free waits.
+// The number is not known if a Java program has set the permits. It is also not known if there were
+// no permits before, so that the released permits are new ones.
 func TestInAllIsNotKnown(t *testing.T) {
 	for what, set := range map[string]func(*world, *Semaphore) error{
 		"set by Java":   func(w *world, _ *Semaphore) error { return w.mini.Set("s", "3") },
@@ -617,7 +616,7 @@ func TestInAllIsNotKnown(t *testing.T) {
 	}
 }
 
-// More permits that are given back than were taken are there in all from then on.
+// If callers give back more permits than were taken, the additional permits count from then on.
 func TestMoreGivenBackThanTaken(t *testing.T) {
 	play(t, func(w *world) {
 		s, ctx := w.set(3), w.t.Context()
@@ -628,7 +627,7 @@ func TestMoreGivenBackThanTaken(t *testing.T) {
 	})
 }
 
-// A semaphore that was never set says so, and is waited for all the same.
+// A semaphore that was never set says so, and callers can wait for it all the same.
 func TestNeverSet(t *testing.T) {
 	play(t, func(w *world) {
 		s, ctx := New(w.e, "s", "s"), w.t.Context()
@@ -662,7 +661,7 @@ func TestNeverSet(t *testing.T) {
 	})
 }
 
-// A take that is undone late gives nothing to a semaphore that was made anew meanwhile.
+// A take that is undone late gives nothing to a semaphore that was made anew in the meantime.
 func TestAnUndoneTakeGivesNothingToAnother(t *testing.T) {
 	play(t, func(w *world) {
 		s := w.set(3)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Together(4) // they wait for processes, or for what was lost
+	redistest.Together(4) // these tests wait for processes, or for what was lost
 	redistest.Main(m, redistest.Child("worker", runWorker), redistest.Child("holder", runHolder))
 }
 
@@ -34,7 +34,7 @@ func (a asker) now() int64 {
 	return at.UnixMicro()
 }
 
-// ask runs a script in time and returns its reply without the server's clock.
+// ask runs a script in time, and returns its reply without the server's clock.
 func (a asker) ask(source string, keys []string, args ...any) string {
 	a.t.Helper()
 	return a.askBy(time.Minute, source, keys, args...)
@@ -54,7 +54,7 @@ func (a asker) askBy(left time.Duration, source string, keys []string, args ...a
 	return fmt.Sprint(append(reply[:1:1], reply[2:]...)...)
 }
 
-// code returns what kind of error a script answered with.
+// code returns the kind of error that a script answered with.
 func code(err error) string {
 	for _, code := range []string{"WRONGTYPE", "NOPERMITS", "OOM", "injected", "NOPERM", "can't run this command"} {
 		if strings.Contains(err.Error(), code) {
@@ -64,7 +64,7 @@ func code(err error) string {
 	return err.Error()
 }
 
-// state returns what stands at the keys, expiries rounded to seconds.
+// state returns what is at the keys, with expiries rounded to seconds.
 func (a asker) state(keys ...string) string {
 	a.t.Helper()
 	ctx := context.Background()
@@ -95,7 +95,7 @@ func (a asker) state(keys ...string) string {
 	return strings.Join(all, " | ")
 }
 
-// onServers runs a test on the embedded server and on a real one.
+// onServers runs a test on the embedded server and on a real server.
 func onServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 	t.Run("miniredis", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
 	t.Run("redis", func(t *testing.T) {
@@ -103,7 +103,7 @@ func onServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 	})
 }
 
-// newEngine returns the machinery of one Client.
+// newEngine returns the engine of one Client.
 func newEngine(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
 	t.Helper()
 	e, err := engine.New(rdb, nil, discard)

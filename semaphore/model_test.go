@@ -1,5 +1,5 @@
-// Random sequences of scripts against plain models. More of them with
-// -rapid.checks=100000.
+// This file checks random sequences of scripts against plain models. -rapid.checks=100000 runs more
+// of them.
 
 package semaphore
 
@@ -23,21 +23,21 @@ type call struct {
 	number int
 	op     string
 	args   []any
-	reply  string // "" until it has taken effect
-	from   int    // which semaphore it took from
+	reply  string // "" until the call has taken effect
+	from   int    // the number of the semaphore that it took from
 }
 
-// counting is what a semaphore is, in so many words.
+// counting is a plain model of a counting semaphore.
 type counting struct {
 	exists bool
 	free   int
 	all    int          // 0: not known
-	made   int          // the how-manieth semaphore it is
-	given  bool         // it was made by giving permits back
+	made   int          // how many semaphores have been made, this one included
+	given  bool         // giving back permits made it
 	lanes  map[int]call // the last call that took effect
 }
 
-// send is one sending of a call, and returns what it is to be answered.
+// send is one sending of a call. It returns the reply that the script must give.
 func (m *counting) send(lane int, c call) string {
 	last, ok := m.lanes[lane]
 	switch {
@@ -54,7 +54,7 @@ func (m *counting) send(lane int, c call) string {
 	}
 	switch c.op {
 	case "take":
-		switch { // and it is not recorded
+		switch { // such a refusal is not recorded
 		case !m.exists:
 			return "0 1"
 		case m.free < n && m.all > 0 && n > m.all:
@@ -79,7 +79,7 @@ func (m *counting) send(lane int, c call) string {
 			m.begin(m.free)
 		case !m.exists:
 			m.all, m.exists, m.given = 0, true, true
-		case changes && !m.given && m.free-n > m.all: // that was not known
+		case changes && !m.given && m.free-n > m.all: // all was not known
 			m.all = 0
 		case changes && !m.given:
 			m.all = max(m.all+n, 0)
@@ -164,7 +164,7 @@ func TestCountingModel(t *testing.T) {
 			want := m.send(lane, c)
 			got := a.ask(sources[c.op], keysOf(c.op), append([]any{lane, c.number, tenMinutes}, c.args...)...)
 			if c.op == "take" && strings.HasPrefix(got, "1 ") {
-				got = "1" // and since when there is the semaphore
+				got = "1" // the reply also tells since when the semaphore exists
 			}
 			if got != want {
 				rt.Fatalf("%s %d on lane %d %v: %q, want %q", c.op, c.number, lane, c.args, got, want)
@@ -177,8 +177,8 @@ func TestCountingModel(t *testing.T) {
 	})
 }
 
-// leasing is what leased permits are, in so many words: so many, and who has some
-// until when.
+// leasing is a plain model of leased permits: how many there are, and which ids have one until
+// when.
 type leasing struct {
 	all   int
 	now   time.Time
@@ -237,9 +237,9 @@ func leasingSequence(rt *rapid.T, t *testing.T, mini *redistest.MiniServer, rdb 
 			want = "1 " + strconv.Itoa(length)
 			free := m.all - m.taken()
 			switch {
-			case live == len(ids): // sent again
+			case live == len(ids): // the same request, sent again
 			case live > 0:
-				continue // no owner asks anew for what it has in part
+				continue // an owner never asks again for permits that it has in part
 			case len(ids) > m.all:
 				want = "NOPERMITS"
 			case len(ids) > free:

@@ -1,4 +1,4 @@
-// Real servers and real processes: what must be shown of both semaphores.
+// These tests run on real servers and real processes, and show what must hold for both semaphores.
 
 package semaphore
 
@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// runWorker acquires and releases ROUNDS times from each of four goroutines, and
-// counts, outside of the semaphore, how many hold permits.
+// runWorker acquires and releases ROUNDS times from each of four goroutines. It counts, outside of
+// the semaphore, how many holders have permits.
 func runWorker(c *redistest.ChildContext) {
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("SERVER")})
 	defer rdb.Close()
@@ -48,7 +48,7 @@ func runWorker(c *redistest.ChildContext) {
 	c.Say("done")
 }
 
-// work takes one to three permits, of the kind that KIND names.
+// work takes one to three permits of the kind that KIND names.
 func work(c *redistest.ChildContext, e *engine.Engine, rdb *redis.Client, n int) error {
 	n = 1 + n%3
 	var release func() error
@@ -150,7 +150,7 @@ func TestPermitsOfAKilledHolderComeBack(t *testing.T) {
 	for range redistest.Count(t, 30) {
 		child := redistest.Start(t, "holder", map[string]string{"SERVER": server.Addr(), "LEASE": length.String()})
 		child.Expect("acquired")
-		time.Sleep(2 * length) // it is renewed
+		time.Sleep(2 * length) // the lease is renewed during this time
 		if _, err := s.TryAcquire(t.Context(), 1); !errors.Is(err, errs.Busy) {
 			t.Fatalf("try while another holds all: %v", err)
 		}
@@ -170,7 +170,7 @@ func TestPermitsOfAKilledHolderComeBack(t *testing.T) {
 	}
 }
 
-// The full number also in short runs: fewer would not show what fails.
+// Short runs use the full number too: a smaller number would not show the failure.
 func TestHundredThousandExpiredPermits(t *testing.T) {
 	const all = 100_000
 	rdb := redistest.Server(t).Client(t)
@@ -187,8 +187,8 @@ func TestHundredThousandExpiredPermits(t *testing.T) {
 	if n, err := s.Available(ctx); n != all || err != nil {
 		t.Fatalf("%d are free, %v; want %d", n, err, all)
 	}
-	// Each visit takes back a bounded part, so that the server stands still for nobody, and
-	// gets what it asks for.
+	// Each visit takes back a bounded part, so that the server never stands still for the others.
+	// Each visit also gets the permits that it asks for.
 	for visit, left := 0, int64(all-1); left > 0; visit++ {
 		l, err := s.TryAcquire(ctx, 1000)
 		if err != nil {
@@ -268,7 +268,7 @@ func TestLostReplies(t *testing.T) {
 	}
 }
 
-// takeAndGiveBack makes each kind of call, after which all is as it was.
+// takeAndGiveBack makes each kind of call. Afterwards everything is as it was before.
 func takeAndGiveBack(ctx context.Context, s *Semaphore, p *PermitSemaphore, byID bool) error {
 	if err := s.Acquire(ctx, 2); err != nil {
 		return err
@@ -289,7 +289,7 @@ func takeAndGiveBack(ctx context.Context, s *Semaphore, p *PermitSemaphore, byID
 	return err
 }
 
-// On a cluster with sharded channels, whatever the braces of the name.
+// The semaphores work on a cluster with sharded channels, whatever the braces of the name.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 3, 0)
@@ -315,7 +315,7 @@ func TestCluster(t *testing.T) {
 		if err := <-waiting; err != nil {
 			t.Fatalf("%q: %v", name, err)
 		}
-		// Less than what a waiter sleeps that no message wakes.
+		// This is less than the sleep of a waiter that no message wakes.
 		pulse.Within(t, fmt.Sprintf("%q: the wake-up", name), released, 500*time.Millisecond)
 
 		p := NewPermits(a, name+"2", name+"2", lease.NewSettings())

@@ -1,6 +1,7 @@
-// The scripts, each on its own: what it answers and what it leaves, where there is
-// nothing, something of the caller's, of another's, over, foreign; late, without
-// memory, without rights, and failing midway.
+// These tests run each script on its own, and check what it answers and what it leaves. The key may
+// have nothing, something of the caller's, something of another owner's, something over, or
+// something foreign. The script may run late, without memory, or without rights, or may fail
+// midway.
 
 package semaphore
 
@@ -22,13 +23,13 @@ var discard = slog.New(slog.DiscardHandler)
 
 const tenMinutes = 600_000
 
-// step is one run of a script, and what is to come of it.
+// step is one run of a script, and its wanted results.
 type step struct {
 	script string
 	lane   string // "lane call" of a call that counts once
 	args   []any
 	reply  string
-	state  string // afterwards
+	state  string // after the run
 }
 
 // sources are the scripts by name.
@@ -41,7 +42,7 @@ var sources = map[string]string{
 	"update": updateSource, "look": lookSource, "state": stateSource,
 }
 
-// counted has the keys of a counting semaphore, leased those of permits.
+// counted has the keys of a counting semaphore, and leased the keys of permits.
 var (
 	counted = []string{"s", "calls", "all"}
 	settled = []string{"s", "calls", "taken"}
@@ -196,7 +197,7 @@ func TestCountingScripts(t *testing.T) {
 	})
 }
 
-// given makes what a test begins with.
+// given makes the state in which a test begins.
 func given(t testing.TB, rdb *redis.Client, commands []string) {
 	t.Helper()
 	rdb.FlushAll(t.Context())
@@ -246,7 +247,7 @@ func (a asker) late(t *testing.T, commands []string) {
 	}
 }
 
-// in returns the ms that is d from now on the server's clock, within a minute.
+// in returns the server's clock plus d in ms, to within a minute.
 func (a asker) in(d time.Duration) string {
 	return fmt.Sprint((a.now() + d.Microseconds()) / 1000)
 }
@@ -354,8 +355,8 @@ func TestLeasingScripts(t *testing.T) {
 	})
 }
 
-// When memory is short nothing new is granted, and what is held can be renewed and
-// given back.
+// When memory is short, no new permit is granted. Permits that are held can be renewed and given
+// back.
 func TestOutOfMemory(t *testing.T) {
 	rdb := redistest.Server(t).Client(t)
 	a := asker{t, rdb}
@@ -378,7 +379,7 @@ func TestOutOfMemory(t *testing.T) {
 	})
 }
 
-// What fails midway is not done at all, whichever command fails.
+// A script that fails midway has done nothing, whichever command fails.
 func TestFailingMidway(t *testing.T) {
 	m := redistest.Mini(t)
 	rdb := m.Client()
@@ -433,8 +434,8 @@ func TestFailingMidway(t *testing.T) {
 	}
 }
 
-// sum returns the permits that there are in all, taken or free, whether a is taken,
-// and the record of the call.
+// sum returns the number of permits in all, taken or free. It also returns whether a is taken, and
+// the record of the call.
 func (a asker) sum() string {
 	ctx := context.Background()
 	free, _ := a.rdb.Get(ctx, "s").Int64()

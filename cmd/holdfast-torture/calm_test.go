@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// calmly is a verdict on the record of one object in a calm of a hundred seconds.
+// calmly returns the verdict on the record of one object in a calm of a hundred seconds.
 func calmly(o *object) *verdict {
 	s := &soak{warming: 100 * time.Second, warmed: time.Unix(0, 0).Add(100 * time.Second)}
 	s.referee = &referee{objects: map[string]*object{o.name: o}}
@@ -32,7 +32,7 @@ func TestTheCalm(t *testing.T) {
 	for _, tc := range []struct {
 		name, object string
 		holds        []*hold
-		want         string // in the violation; none if empty
+		want         string // the expected words in the violation; "" if there is none
 	}{
 		{"hand-overs by messages", "mutex-0", turns(1), ""},
 		{"hand-overs by asking", "mutex-0", turns(300), "one in ten"},

@@ -99,7 +99,7 @@ func TestEveryClassCanBeInjected(t *testing.T) {
 	n := &network{t: t}
 	r := newRand(1, "wire")
 	for _, class := range slices.Concat(wireClasses, subscriptionClasses, waitClasses) {
-		n.fault(class, r) // panics if it knows none
+		n.fault(class, r) // panics if it does not know the class
 	}
 	n.timers.Wait()
 }

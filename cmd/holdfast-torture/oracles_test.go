@@ -1,4 +1,5 @@
-// The oracles are alive: each is shown what it is for, and what it must let pass.
+// These tests show that the oracles are alive: each oracle finds what it is for, and lets pass what
+// it must let pass.
 
 package main
 
@@ -9,7 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// of is a hold of the only permit of a mutex, from and to in ms.
+// of makes a hold of the only permit of a mutex, with times in ms.
 func of(lane string, token, call, enter, last, end int64) *hold {
 	return &hold{
 		lane: lane, token: token, amount: 1, ending: released,
@@ -183,7 +184,7 @@ func TestHistoriesAreCut(t *testing.T) {
 			t.Errorf("a part of %d operations is %s", len(h.operations), h.check())
 		}
 	}
-	// A second holder right after the cut, while the last one before it has not left.
+	// A second holder comes right after the cut, and the last holder before the cut has not left.
 	holds[historyHolds-1].last, holds[historyHolds-1].releasing, holds[historyHolds-1].end = 1<<60, 1<<60, 1<<60
 	if got := histories("o", rules["mutex"], holds, testLease)[1].check(); got != porcupine.Illegal {
 		t.Errorf("a hold across a cut is forgotten: %s", got)
@@ -203,7 +204,7 @@ func TestTheRegisterRefusesWhoWasOvertaken(t *testing.T) {
 	if got := o.write(b.token, 1); got.Stale || o.stale != 0 {
 		t.Errorf("b writes: %+v", got)
 	}
-	// Two with the same token: the register cannot tell them apart, the oracle can.
+	// Two holds have the same token: the register cannot tell them apart, but the oracle can.
 	if o.write(b.token, 1); o.stale != 1 {
 		t.Error("a lost update is not noticed")
 	}
@@ -231,9 +232,9 @@ func TestLatchHistories(t *testing.T) {
 func TestHandovers(t *testing.T) {
 	holds := []*hold{
 		of("a", 1, 0, 1, 5, 6),
-		of("b", 2, 2, 9, 10, 11),                 // waited, and got it after 3 ms
-		ending(lost, of("c", 3, 20, 21, 22, 30)), // came when it was free
-		of("d", 4, 2, 200, 201, 202),             // after a loss: nothing to tell
+		of("b", 2, 2, 9, 10, 11),                 // b waited, and got the lock after 3 ms
+		ending(lost, of("c", 3, 20, 21, 22, 30)), // c came when the lock was free
+		of("d", 4, 2, 200, 201, 202),             // after a loss there is nothing to report
 	}
 	got := handovers("o", holds, windows{}, nil)
 	if len(got) != 1 || got[0].took != 3*time.Millisecond || got[0].lane != "b" {
@@ -269,7 +270,7 @@ func TestSights(t *testing.T) {
 	}
 }
 
-// One server that is not sure, a former master, must not make a lock free, nor keep a
+// One server that is not sure, a former master, must not make a lock free. It must also not keep a
 // majority from being enough.
 func TestTogether(t *testing.T) {
 	is := func(all ...sight) (on []glimpse) {
@@ -301,7 +302,7 @@ func TestLostWakeUpsAreToldFromLeasesThatRanOut(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		handover
-		stood            time.Duration // of the waiter's process
+		stood            time.Duration // how long the waiter's process stood still
 		lost, violations int
 	}{
 		{"two leases ran out beside a kill", handover{took: 9 * time.Second, shadow: true, kept: 5 * time.Second,

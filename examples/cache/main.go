@@ -1,7 +1,7 @@
-// Cache shows a read/write lock at its usual work: many requests read values that took some
-// expense to compute, and now and then one request rebuilds them. Readers never see a
-// half-built cache, and the rebuild does not wait for ever for a quiet moment. After a rebuild
-// the writer goes on as a reader, and no other writer gets in between.
+// Cache shows a read/write lock at its usual work: many requests read values that took some expense
+// to compute, and now and then one request rebuilds these values. Readers never see a half-built
+// cache, and the rebuild does not wait for ever for a quiet moment. After a rebuild the writer goes
+// on as a reader, and no other writer gets in between.
 //
 //	go run ./examples/cache
 //	REDIS_URL=redis://localhost:6379 go run ./examples/cache

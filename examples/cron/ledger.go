@@ -1,5 +1,4 @@
-// The ledger in which the replicas record what they have sent: in a real program, a row of a
-// table.
+// In the ledger the replicas record what they have sent: in a real program it is a row of a table.
 
 package main
 
@@ -13,7 +12,7 @@ import (
 
 // ledger records the ticks that were sent and missed, and the token of the last sender.
 type ledger struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	out     io.Writer
 	sent    []int
 	missed  []int
@@ -36,7 +35,8 @@ func (l *ledger) lastLocked() int {
 	return l.sent[len(l.sent)-1]
 }
 
-// add records that the tick was sent, unless a sender with a greater token has been here:
+// add records that the tick was sent, unless a sender with a greater token has recorded something
+// before:
 //
 //	UPDATE report SET tick = $1, token = $2 WHERE token < $2
 func (l *ledger) add(who string, tick int, token int64) {

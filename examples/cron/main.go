@@ -1,7 +1,7 @@
-// Cron has three replicas of a service with the same schedule. At each tick one of them sends
-// the report, whichever comes first. One replica stands still in the middle of it, for longer
-// than its lease. Its tick is missed, and the next replica to run finds that out. When the
-// first one wakes, the fencing token makes the ledger refuse its late result.
+// Cron has three replicas of a service with the same schedule. At each tick the first replica to
+// come sends the report. One replica stands still in the middle of it, for longer than its lease.
+// Its tick is missed, and the next replica to run finds that out. When the first replica wakes, the
+// fencing token makes the ledger refuse its late result.
 //
 //	go run ./examples/cron
 //	REDIS_URL=redis://localhost:6379 go run ./examples/cron
@@ -38,7 +38,8 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 		go func() {
 			client := holdfast.New(rdb) // each replica is a process of its own
 			defer client.Close()
-			// Not renewed: a replica that takes longer than the limit has missed its tick.
+			// The lease is not renewed: a replica that takes longer than the limit has missed its
+			// tick.
 			r := replica{who, client.Mutex(name, holdfast.Fixed(limit)), sent}
 			errs <- r.follow(ctx, start)
 		}()
@@ -85,12 +86,12 @@ func (r replica) tick(ctx context.Context, tick int) error {
 	defer l.Release(ctx)
 
 	// The lock keeps two replicas from sending at the same time. Only the ledger knows whether
-	// another one has sent this report and released the lock already.
+	// another replica has sent this report and released the lock already.
 	if r.sent.last() >= tick {
 		return nil
 	}
 	if err := send(l.Context(ctx)); err != nil {
-		return nil // lost: the tick is missed, and the next replica records that
+		return nil // the lease is lost: the next replica records the missed tick
 	}
 	if tick >= stuck && r.sent.firstToStop() {
 		r.standStill(ctx, tick)

@@ -85,7 +85,7 @@ func withoutTier(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// withReplicas shows that A is not granted a lock whose grant the replica does not have.
+// withReplicas shows that A is not granted a lock if the replica does not have the grant.
 func withReplicas(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(out, "The same, with Replicas(1):")
 	master, replica, err := startPair(ctx)
@@ -116,7 +116,7 @@ func withReplicas(ctx context.Context, out io.Writer) error {
 	return second.Release(ctx)
 }
 
-// withQuorum shows that A keeps a lock whose grant two of three servers have.
+// withQuorum shows that A keeps a lock if two of three servers have the grant.
 func withQuorum(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(out, "Three masters without replicas, as a quorum:")
 	servers, err := startServers(ctx, 3)

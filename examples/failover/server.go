@@ -1,4 +1,4 @@
-// A redis-server process that the example can kill.
+// This file starts redis-server processes that the example can kill.
 
 package main
 
@@ -122,7 +122,7 @@ func stopAll(servers ...*server) {
 	}
 }
 
-// eventually calls ask until it returns no error, for half a minute at the most.
+// eventually calls ask until it returns no error, for at most half a minute.
 func eventually(ctx context.Context, ask func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

@@ -64,7 +64,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	return open(ctx, client, prefix, out)
 }
 
-// startJobs leaves one lock forgotten and one hanging. It releases a third in time.
+// startJobs leaves one lock forgotten and another lock hanging. It releases a third lock in time.
 func startJobs(ctx context.Context, client *holdfast.Client, rdb *redis.Client, prefix string) error {
 	if _, err := client.Mutex(prefix + "forgotten").Lock(ctx); err != nil {
 		return err

@@ -53,8 +53,8 @@ func run(ctx context.Context, servers []*embedded.Server, out io.Writer) error {
 	fmt.Fprintln(out, "not booked: two of three are not enough")
 	gaveUp := time.Now()
 
-	// The locks that were taken by then are released at once, and not only when their 30 s are
-	// over.
+	// The locks that the caller had taken by then are released at once. They do not stay for their
+	// 30 s.
 	driver, err := locks[2].Lock(ctx)
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 		fmt.Fprintf(out, "none is left: %v\n", err)
 	}
 
-	dying.Close() // it no longer renews, as after a crash
+	dying.Close() // dying no longer renews, as after a crash
 	died := time.Now()
 	fmt.Fprintf(out, "that worker dies: %v\n", theirs.Err())
 	next, err := permits.Acquire(ctx, 1)

@@ -1,6 +1,6 @@
-// Quorum elects the sender of the invoices by a lock on five independent servers. The lock
-// works while two of the servers are stopped, and does not while three are; the holder at that
-// moment is told.
+// Quorum elects the sender of the invoices by a lock on five independent servers. The lock works
+// while two of the servers are stopped, but not while three are stopped. A holder at that moment
+// learns that its lock is lost.
 //
 //	go run ./examples/quorum
 //

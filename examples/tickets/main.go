@@ -1,6 +1,6 @@
-// Tickets is a desk with one clerk, and customers at two entrances, which stand for two
-// processes. Customers come at any time, and are served in the order in which they came,
-// whichever entrance they took. Each sees how many are before it, and one leaves.
+// Tickets is a desk with one clerk, and customers at two entrances, which stand for two processes.
+// Customers come at any time. The clerk serves them in the order in which they came, whichever
+// entrance they took. Each customer sees how many are before it, and one customer leaves.
 //
 //	go run ./examples/tickets
 //	REDIS_URL=redis://localhost:6379 go run ./examples/tickets
@@ -86,7 +86,7 @@ func arrived(ctx context.Context, ticket *fairlock.Ticket) error {
 	}
 }
 
-// shorter waits until a customer has left the queue, and returns how many are in it.
+// shorter waits until a customer has left the queue, and returns how many customers are in it.
 func shorter(ctx context.Context, m *fairlock.Mutex) (n int, err error) {
 	for n = customers; n == customers && err == nil; time.Sleep(time.Millisecond) {
 		n, err = m.QueueLength(ctx)
@@ -134,7 +134,7 @@ func (d *desk) fail(err error) {
 	d.failed = errors.Join(d.failed, err)
 }
 
-// close returns an error unless all went as it should.
+// close returns an error unless everything went as it should.
 func (d *desk) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

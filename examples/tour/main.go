@@ -5,8 +5,9 @@
 //	go run ./examples/tour -scene 4    one scene
 //	REDIS_URL=redis://localhost:6379 go run ./examples/tour -scene 1
 //
-// With REDIS_URL it runs on that server. Start it in two terminals, and the two take turns in
-// scene 1. Scenes that need several servers, and stop them, use embedded servers even then.
+// With REDIS_URL the tour runs on that server. Start it in two terminals, and the two tours take
+// turns in scene 1. Scenes that need several servers, and stop them, use embedded servers even
+// then.
 //
 // It exits with status 0 if every check held.
 package main
@@ -35,8 +36,7 @@ func main() {
 	}
 }
 
-// run is main, for a test to call. It returns an error that names each check
-// that did not hold.
+// run is main, for a test to call. It returns an error that names each check that did not hold.
 func run(ctx context.Context, out io.Writer, url string, args []string) error {
 	flags := flag.NewFlagSet("tour", flag.ContinueOnError)
 	list := flags.Bool("list", false, "list the scenes")

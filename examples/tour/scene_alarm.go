@@ -1,4 +1,4 @@
-// Scene about locks that are held for long, and the monitor that reports them.
+// This scene is about locks that are held for long, and the monitor that reports them.
 
 package main
 

@@ -1,4 +1,4 @@
-// Scene about Do, the template: the shortest way to hold a lock.
+// This scene is about Do, the template: the shortest way to hold a lock.
 
 package main
 
@@ -52,8 +52,8 @@ func doOrElse(ctx context.Context, s *stage) error {
 	return err
 }
 
-// report builds a new report. If another builds it for as long as patience, report returns the
-// old one.
+// report builds a new report. If another caller builds the report for as long as patience, report
+// returns the old one.
 func (s *stage) report(ctx context.Context, name string, patience time.Duration) (report string, err error) {
 	short, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

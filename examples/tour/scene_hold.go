@@ -1,4 +1,4 @@
-// Scenes about holding: re-entry, renewal, and leases that end.
+// These scenes are about holding: re-entry, renewal, and leases that end.
 
 package main
 

@@ -1,4 +1,4 @@
-// Scenes about counting: permits, leased or not, and a latch.
+// These scenes are about counting: permits, leased or not, and a latch.
 
 package main
 

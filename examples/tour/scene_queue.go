@@ -1,4 +1,4 @@
-// Scenes about order: the fair queue, and readers together with a writer.
+// These scenes are about order: the fair queue, and readers together with a writer.
 
 package main
 
@@ -75,7 +75,7 @@ func (s *stage) showQueue(ctx context.Context, name string, visitors []string) (
 	return owners, err
 }
 
-// unfairQueue is the same with a lock that promises no order.
+// unfairQueue does the same with a lock that promises no order.
 func (s *stage) unfairQueue(ctx context.Context) error {
 	name := s.name("counter")
 	opening, err := s.A.Mutex(name).Lock(ctx)
@@ -100,7 +100,7 @@ func (s *stage) unfairQueue(ctx context.Context) error {
 	return nil
 }
 
-// arrivals is the order in which visitors were let in.
+// arrivals records the order in which visitors were let in.
 type arrivals struct {
 	mu    sync.Mutex // guards order
 	order []int

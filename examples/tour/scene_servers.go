@@ -1,4 +1,4 @@
-// Scenes about several servers: all of several locks, and a majority.
+// These scenes are about several servers: all of several locks, and a majority.
 
 package main
 

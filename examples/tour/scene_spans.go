@@ -1,4 +1,4 @@
-// Scene about the spans that a tracer gets, with a tracer that only records them in memory.
+// This scene is about the spans that a tracer gets; its tracer only records them in memory.
 
 package main
 

@@ -1,5 +1,5 @@
-// Scenes about many keys and one shelf: how much segments bring, and why a lock is needed at
-// all.
+// These scenes are about many keys and one shelf: how much segments bring, and why a lock is needed
+// at all.
 
 package main
 

@@ -1,4 +1,4 @@
-// Scenes about the rights of a holder and of others: owners, force, the fence.
+// These scenes are about the rights of a holder and of others: owners, force, the fence.
 
 package main
 
@@ -75,11 +75,11 @@ func force(ctx context.Context, s *stage) error {
 	return err
 }
 
-// account is something worth protecting, with a fence: it remembers the greatest token that it
-// has seen, and refuses a smaller one. In a database that is a column, and "... WHERE token <=
+// account is something worth protecting, with a fence: it remembers the greatest token that it has
+// seen, and refuses a smaller token. A database does this with a column, and "... WHERE token <=
 // $1".
 type account struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	balance int
 	token   int64
 }

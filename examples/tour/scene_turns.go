@@ -1,4 +1,4 @@
-// Scenes about waiting: turns, a wait that ends, and how a waiter is woken.
+// These scenes are about waiting: turns, a wait that ends, and how a waiter is woken.
 
 package main
 
@@ -52,7 +52,7 @@ func takeTurns(ctx context.Context, s *stage) error {
 	both.Go(func() { errB = come("B", s.B) })
 	both.Wait()
 	if err := ctx.Err(); err != nil {
-		return err // stopped by the user
+		return err // the user stopped the tour
 	}
 
 	s.check("nobody met another inside", errA == nil && errB == nil)
@@ -61,8 +61,8 @@ func takeTurns(ctx context.Context, s *stage) error {
 	return errors.Join(errA, errB)
 }
 
-// useAlone does the work that only one may do at a time, and fails if another is inside. While
-// it works, its name is on the door.
+// useAlone does work that only one visitor may do at a time, and fails if another visitor is
+// inside. During the work the name of the visitor is on the door.
 func (s *stage) useAlone(ctx context.Context, door, who string, work func() error) error {
 	first, err := s.Redis.SetNX(ctx, door, who, 10*time.Second).Result()
 	if err != nil {
@@ -148,8 +148,8 @@ func wakeUp(ctx context.Context, s *stage) error {
 	return nil
 }
 
-// wakeAfter measures how long after A's release B gets the lock. A holds it for the time hold,
-// counted from when B waits.
+// wakeAfter measures how long after A's release B gets the lock. A holds the lock for the time
+// hold, counted from the moment when B waits.
 func (s *stage) wakeAfter(ctx context.Context, name string, hold time.Duration, lock locking,
 	waits func(context.Context, string) error) (time.Duration, error) {
 	a, err := s.A.Mutex(name).Lock(ctx)

@@ -1,4 +1,4 @@
-// The list of scenes.
+// This file lists the scenes.
 
 package main
 

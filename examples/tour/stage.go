@@ -26,16 +26,16 @@ type scene struct {
 	run   func(ctx context.Context, s *stage) error
 }
 
-// stage is one scene being played.
+// stage is one scene while it is played.
 type stage struct {
 	A, B  *holdfast.Client // these stand for two processes
 	Redis *redis.Client    // to look at what is stored
 
-	alone  bool   // the server is embedded: nobody else is on it
+	alone  bool   // the server is embedded: no other program uses it
 	prefix string // the prefix of names that no other tour on the server uses
 	shared string // the prefix of names that every tour on the server uses
 
-	mu     sync.Mutex // guards what follows: A and B speak at the same time
+	mu     sync.Mutex // guards the fields below: A and B speak at the same time
 	out    io.Writer
 	began  time.Time
 	failed []string
@@ -51,7 +51,7 @@ func (t *theatre) stage(out io.Writer) *stage {
 
 // play plays the scene, and returns the claims that did not hold.
 func (s *stage) play(ctx context.Context, sc scene) []string {
-	bounded, cancel := context.WithTimeout(ctx, time.Minute) // no scene takes as long
+	bounded, cancel := context.WithTimeout(ctx, time.Minute) // no scene takes that long
 	defer cancel()
 	if err := sc.run(bounded, s); err != nil && ctx.Err() == nil {
 		s.check("the scene reaches its end: "+err.Error(), false)
@@ -69,7 +69,7 @@ func (s *stage) note(format string, args ...any) {
 	printf(s.out, "   "+format+"\n", args...)
 }
 
-// says prints what who does, and when.
+// says prints what who does, and at what time.
 func (s *stage) says(who, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *stage) check(claim string, held bool) {
 
 // state is what Redis stores at a lock's name.
 type state struct {
-	holders map[string]string // holder: count; of a read/write lock the mode as well
+	holders map[string]string // holder: count; in a read/write lock also the mode
 	ttl     time.Duration     // negative if there is no key
 }
 
@@ -105,7 +105,7 @@ func (s *stage) look(ctx context.Context, name string) (state, error) {
 	return state{holders, ttl}, err
 }
 
-// show is look, and prints the state.
+// show calls look, and prints the state.
 func (s *stage) show(ctx context.Context, name string) (state, error) {
 	now, err := s.look(ctx, name)
 	if err != nil {
@@ -169,9 +169,10 @@ func all(done <-chan error, n int) (err error) {
 	return err
 }
 
-// crowd counts the workers that are inside at the same time. Read most when all have left.
+// crowd counts the workers that are inside at the same time. Read most only when all workers have
+// left.
 type crowd struct {
-	mu           sync.Mutex // guards what follows
+	mu           sync.Mutex // guards the fields below
 	inside, most int
 }
 
@@ -189,7 +190,7 @@ func (c *crowd) leave() {
 	c.inside--
 }
 
-// process returns A for an even number, B for an odd one.
+// process returns A for an even number, and B for an odd number.
 func (s *stage) process(i int) (who string, client *holdfast.Client) {
 	if i%2 == 0 {
 		return "A", s.A
@@ -227,12 +228,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// printf prints. A tour goes on even if its output is closed: its exit status counts.
+// printf prints to out. A tour goes on even if its output is closed, because its exit status
+// counts.
 func printf(out io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(out, format, args...)
 }
 
-// median returns the middle one of an odd number of durations.
+// median returns the middle duration of an odd number of durations.
 func median(of []time.Duration) time.Duration {
 	sorted := slices.Sorted(slices.Values(of))
 	return sorted[len(sorted)/2]

@@ -16,18 +16,18 @@ import (
 	"github.com/holdfast-go/holdfast/examples/internal/embedded"
 )
 
-// theatre is one Redis, and two Clients on it. Each Client has its own part in the owner ids,
-// its own connections and its own renewals, so two Clients in one process meet only in Redis,
-// as two processes do.
+// theatre is one Redis, and two Clients on it. Each Client has its own part in the owner ids, its
+// own connections and its own renewals. So two Clients in one process meet only in Redis, as two
+// processes do.
 type theatre struct {
 	rdb      *redis.Client
-	embedded []*embedded.Server // none if a server was given
+	embedded []*embedded.Server // none if the user gave a server
 	shared   string             // the prefix of names that every tour on the server uses
 	prefix   string             // the prefix of all other names
 	a, b     *holdfast.Client
 }
 
-// open starts an embedded server, or connects to the one at url.
+// open starts an embedded server, or connects to the server at url.
 func open(ctx context.Context, url string) (t *theatre, err error) {
 	t = new(theatre)
 	if url == "" {
@@ -46,7 +46,7 @@ func open(ctx context.Context, url string) (t *theatre, err error) {
 	return t, nil
 }
 
-// introduce prints what is on stage.
+// introduce prints what is on the stage.
 func (t *theatre) introduce(out io.Writer) {
 	where := "an embedded server, miniredis; REDIS_URL names another"
 	if len(t.embedded) == 0 {
@@ -57,7 +57,7 @@ func (t *theatre) introduce(out io.Writer) {
 	printf(out, "say otherwise; here most last about a second, so that you need not wait.\n")
 }
 
-// close ends everything, and removes the keys from a server that was given.
+// close ends everything, and removes the keys from a server that the user gave.
 func (t *theatre) close() error {
 	err := errors.Join(t.a.Close(), t.b.Close())
 	if len(t.embedded) > 0 {

@@ -66,7 +66,7 @@ func TestASceneThatFailsIsNamed(t *testing.T) {
 	}
 }
 
-// What scene 1 checks with finds two who are inside at once.
+// The check of scene 1 finds two visitors that are inside at the same time.
 func TestTwoInsideAtOnceAreFound(t *testing.T) {
 	got := playAlone(t, scene{"no lock", func(ctx context.Context, s *stage) error {
 		return s.useAlone(ctx, "door", "A", func() error {
@@ -92,7 +92,7 @@ func TestTheListNamesEveryScene(t *testing.T) {
 
 func TestOneSceneIsPlayedByItsNumber(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), &out, "", []string{"-scene", "3"}); err != nil { // it has no bounds in real time
+	if err := run(t.Context(), &out, "", []string{"-scene", "3"}); err != nil { // no bounds in real time
 		t.Fatal(err)
 	}
 	if got := strings.Count(out.String(), "\n\n3. "+scenes[2].title); got != 1 {

@@ -1,5 +1,5 @@
-// Workers calls an API that allows three requests at a time from ten workers, which stand for
-// as many processes. Each worker takes a permit of one Semaphore around its call.
+// Workers calls an API that allows three requests at a time. Ten workers, which stand for as many
+// processes, call it. Each worker takes a permit of one Semaphore around its call.
 //
 //	go run ./examples/workers
 //	REDIS_URL=redis://localhost:6379 go run ./examples/workers
@@ -50,12 +50,12 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 	return nil
 }
 
-// work is one worker, with a Client of its own as a process would have.
+// work is one worker. It has a Client of its own, as a process would have.
 func work(ctx context.Context, rdb *redis.Client, name string, i int, api *api, out io.Writer) error {
 	client := holdfast.New(rdb)
 	defer client.Close()
 	permits := client.Semaphore(name)
-	// The first worker sets the number of permits; for the others it is already set.
+	// The first worker sets the number of permits; the other workers find it already set.
 	if _, err := permits.TrySetPermits(ctx, allowed); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func work(ctx context.Context, rdb *redis.Client, name string, i int, api *api, 
 	return nil
 }
 
-// api counts the calls that are under way.
+// api counts the calls that run at the same time.
 type api struct{ inside, most atomic.Int64 }
 
 func (a *api) call() int64 {

@@ -1,4 +1,4 @@
-// All workloads, round after round.
+// This file runs all workloads, round after round.
 
 package main
 
@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/work"
 )
 
-// options are those of the command line.
+// options are the options of the command line.
 type options struct {
 	only                      *regexp.Regexp
 	rounds                    int
@@ -86,7 +86,7 @@ func (c *comparer) all(ctx context.Context, workloads []work.Workload) error {
 			return err
 		}
 		c.results.Merge(comparison, names)
-		// What is measured is kept, whatever becomes of the rest.
+		// Save the figures now, so that they are kept whatever becomes of the rest.
 		if err := c.results.Save(c.file); err != nil {
 			return err
 		}
@@ -101,8 +101,8 @@ func makeFolder(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// compare has the contenders do a workload in turn, the next round in the opposite
-// order, so that what changes slowly on the machine falls on all of them alike.
+// compare makes the contenders do a workload in turn, and in the next round in the opposite order.
+// So slow changes of the machine affect all contenders alike.
 func (c *comparer) compare(ctx context.Context, w work.Workload) (report.Comparison, error) {
 	warm, window := c.times(w)
 	contenders := slices.Clone(w.Contenders)
@@ -139,12 +139,12 @@ func (c *comparer) measure(ctx context.Context, r crew.Run) (crew.Figures, error
 	if r.Contender != crew.Redisson {
 		return crew.Measure(ctx, c.server, r)
 	}
-	// The Java virtual machine takes a while until it is fast, whatever the window;
-	// the harness leaves out a quarter.
+	// The Java virtual machine takes a while until it is fast, whatever the window. The harness
+	// does not count the first quarter.
 	return crew.MeasureRedisson(ctx, c.server, r.Workload, (max(r.Window, 3*time.Second)+r.Warm)*4/3)
 }
 
-// times returns how long a workload warms up and is measured.
+// times returns how long a workload warms up, and how long it is measured.
 func (c *comparer) times(w work.Workload) (warm, window time.Duration) {
 	warm, window = 500*time.Millisecond, 2*time.Second
 	if c.quick {
@@ -172,7 +172,7 @@ func (c *comparer) roundsOf(w work.Workload) int {
 	return 3
 }
 
-// describe returns who a contender is.
+// describe returns the contender of that name, with its version and settings.
 func describe(name string) report.Contender {
 	if name == crew.Redisson {
 		return report.Contender{Name: name, Version: crew.RedissonVersion}

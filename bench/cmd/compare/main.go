@@ -1,11 +1,11 @@
-// The compare command measures Holdfast beside the libraries that a Go program might
-// use in its place, beside Redisson where Java is present, and beside what the server
-// itself can do. It writes docs/performance.md, its charts and the figures as JSON.
+// The compare command measures Holdfast beside the libraries that a Go program might use in its
+// place, beside Redisson where Java is present, and beside what the server itself can do. It writes
+// docs/performance.md, its charts and the figures as JSON.
 //
 //	cd bench && go run ./cmd/compare          all of it: about 20 minutes
 //	cd bench && go run ./cmd/compare -quick   in 3 minutes, with larger errors
 //
-// A run of part of the workloads keeps what is there of the others.
+// A run of only some workloads keeps the existing figures of the other workloads.
 package main
 
 import (

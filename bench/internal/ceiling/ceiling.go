@@ -1,5 +1,5 @@
-// Package ceiling measures what the server itself can do: the scripts that Holdfast
-// sends for a pair, sent by a client that does nothing else, in deep pipelines.
+// Package ceiling measures what the server itself can do: a client that does nothing else sends the
+// scripts that Holdfast sends for a pair, in deep pipelines.
 package ceiling
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Name is the ceiling's among those that are compared.
+// Name is the name of the ceiling among the contenders.
 const Name = "raw pipelines"
 
-// connections keep the server at work while one of them takes in its replies.
+// Several connections keep the server at work while one of them takes in its replies.
 const connections = 4
 
 // Pipelines are connections that have the commands of many pairs ready to send.
@@ -30,7 +30,7 @@ type pipeline struct {
 	answers int
 }
 
-// Open prepares pairs on that many locks, whose names begin with name.
+// Open prepares pairs on that many locks. The names of the locks begin with name.
 func Open(ctx context.Context, addr, name string, locks int) (*Pipelines, error) {
 	probe := name + ":probe"
 	pair, err := record(ctx, addr, probe)
@@ -69,7 +69,7 @@ func (l *pipeline) add(pair []command, from, to string) error {
 	return nil
 }
 
-// Len returns how many pipelines there are.
+// Len returns the number of pipelines.
 func (p *Pipelines) Len() int { return len(p.all) }
 
 // Close closes the connections.
@@ -79,8 +79,8 @@ func (p *Pipelines) Close() {
 	}
 }
 
-// Pairs does a pair on each lock of one pipeline, in one go, and returns how many
-// these are. One goroutine at a time uses a pipeline.
+// Pairs does a pair on each lock of one pipeline, in one go, and returns the number of pairs. Only
+// one goroutine at a time may use a pipeline.
 func (p *Pipelines) Pairs(i int) (int64, error) {
 	l := p.all[i]
 	if _, err := l.conn.Write(l.request); err != nil {
@@ -94,11 +94,11 @@ func (p *Pipelines) Pairs(i int) (int64, error) {
 	return l.pairs, nil
 }
 
-// errNotGranted says that the scripts, sent again, do not do what they did for
-// Holdfast: then this is no ceiling.
+// errNotGranted says that the scripts, when they are sent again, do not do what they did for
+// Holdfast. In that case the measurement is no ceiling.
 var errNotGranted = errors.New("ceiling: a script sent again is answered otherwise")
 
-// granted reads the answer of one script, which begins with 1 if it did its work.
+// granted reads the answer of one script. The answer begins with 1 if the script did its work.
 func granted(r *bufio.Reader) error {
 	elements, err := length(r, '*')
 	if err != nil {

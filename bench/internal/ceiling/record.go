@@ -1,5 +1,5 @@
-// What Holdfast sends for one pair, heard on its connection: so it is what this
-// version sends, and not a copy that has grown old.
+// This file records what Holdfast sends for one pair, by listening on its connection: so the record
+// is what this version sends, and not an outdated copy.
 
 package ceiling
 
@@ -19,11 +19,11 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// command is one command as its words.
+// command is one command, as a list of its words.
 type command []string
 
-// record returns the commands of an uncontended pair on a lock of that name. The
-// server knows its scripts afterwards.
+// record returns the commands of an uncontended pair on a lock of that name. Afterwards the server
+// knows the scripts.
 func record(ctx context.Context, addr, name string) ([]command, error) {
 	var heard tape
 	rdb := redis.NewClient(&redis.Options{Addr: addr, Dialer: heard.dial})
@@ -31,7 +31,7 @@ func record(ctx context.Context, addr, name string) ([]command, error) {
 	client := holdfast.New(rdb)
 	defer client.Close()
 	mutex := client.Mutex(name)
-	// The first pair connects and sends the scripts' sources.
+	// The first pair connects, and sends the sources of the scripts.
 	for range 2 {
 		heard.rewind()
 		lease, err := mutex.Lock(ctx)
@@ -45,7 +45,7 @@ func record(ctx context.Context, addr, name string) ([]command, error) {
 	return heard.commands()
 }
 
-// tape keeps what is written to the connections that it dials.
+// tape keeps everything that is written to the connections that it dials.
 type tape struct {
 	mu      sync.Mutex
 	written bytes.Buffer
@@ -80,7 +80,7 @@ func (c *taped) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// parse takes apart what a client wrote: arrays of bulk strings.
+// parse splits what a client wrote into commands: arrays of bulk strings.
 func parse(written []byte) ([]command, error) {
 	r := bufio.NewReader(bytes.NewReader(written))
 	var all []command
@@ -93,7 +93,7 @@ func parse(written []byte) ([]command, error) {
 		for i := 0; err == nil && i < words; i++ {
 			var n int
 			if n, err = length(r, '$'); err == nil {
-				word := make([]byte, n+2) // it ends with \r\n
+				word := make([]byte, n+2) // the word ends with \r\n
 				_, err = io.ReadFull(r, word)
 				c = append(c, string(word[:n]))
 			}
@@ -117,8 +117,8 @@ func length(r *bufio.Reader, kind byte) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(line[1:]))
 }
 
-// on returns a script's call as it would be for a lock of another name and at any
-// time: its first argument is when it would be too late.
+// on returns the call of a script for a lock of another name. It moves the not-after, the script's
+// first argument, so that the call may be sent at a later time.
 func (c command) on(from, to string) (command, error) {
 	const anHour = 3_600_000_000 // in microseconds
 	if len(c) < 4 || !strings.EqualFold(c[0], "evalsha") {
@@ -138,7 +138,7 @@ func (c command) on(from, to string) (command, error) {
 	return other, nil
 }
 
-// appendTo appends the command as it is sent.
+// appendTo appends the command as a client sends it.
 func (c command) appendTo(b []byte) []byte {
 	b = fmt.Appendf(b, "*%d\r\n", len(c))
 	for _, word := range c {

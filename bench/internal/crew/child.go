@@ -1,4 +1,4 @@
-// One of the processes that do the work: this program, started anew.
+// A child is one of the processes that do the work: this program, started anew.
 
 package crew
 
@@ -16,10 +16,10 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/work"
 )
 
-// envJob is the variable in which a process finds what it is to do.
+// envJob is the environment variable in which a process finds its job.
 const envJob = "HOLDFAST_BENCH_JOB"
 
-// job is what one process is to do.
+// job is the work of one process.
 type job struct {
 	Workload  string
 	Contender string
@@ -29,22 +29,22 @@ type job struct {
 	Processes int
 	Quick     bool
 	Dir       string
-	Profile   string // the file for a CPU profile of what is measured, "" for none
+	Profile   string // the file for a CPU profile of the window, "" for none
 }
 
-// What the parent says, in this order, and the child answers: a line each.
+// These are the lines between parent and child, in this order. The parent sends all but the first.
 const (
-	ready    = "ready" // from the child
+	ready    = "ready" // the child sends this
 	start    = "start"
 	measured = "measure"
-	stop     = "stop" // which the child answers with a measure.Part as JSON
+	stop     = "stop" // the child answers this with a measure.Part as JSON
 )
 
-// farewell is how long workers may take to end when they are told to stop. One that
-// takes longer waits for something that does not come.
+// farewell is how long workers may take to end after the order to stop. A worker that takes longer
+// waits for something that does not come.
 const farewell = 15 * time.Second
 
-// Child does the work and does not return, if this process was started to do some.
+// Child does the work and does not return, if this process was started as a child.
 func Child() {
 	text, isChild := os.LookupEnv(envJob)
 	if !isChild {
@@ -113,7 +113,7 @@ func (j job) site(meter *measure.Meter, ready func()) *work.Site {
 	}
 }
 
-// window measures until the parent says stop, and profiles if that is wanted.
+// window measures until the parent says stop. It writes a profile if the job names a file for it.
 func (j job) window(meter *measure.Meter, stopped func() error) error {
 	if j.Profile != "" {
 		file, err := os.Create(j.Profile)
@@ -132,7 +132,7 @@ func (j job) window(meter *measure.Meter, stopped func() error) error {
 	return err
 }
 
-// partOf returns what was measured, and why the workers did not end well.
+// partOf returns what the process measured, and the reason if the workers did not end well.
 func partOf(meter *measure.Meter, ended <-chan error) measure.Part {
 	var failure error
 	select {

@@ -1,5 +1,4 @@
-// Package crew runs a workload in processes of its own, and puts together what they
-// measured.
+// Package crew runs a workload in processes of its own, and combines what these processes measured.
 package crew
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/work"
 )
 
-// Hung is what is reported of a contender that came to no end, or did nothing.
+// Hung is the report on a contender that did not end, or did nothing.
 const Hung = "hung"
 
 // Run is one measurement.
@@ -28,7 +27,7 @@ type Run struct {
 	Workload  work.Workload
 	Contender string
 	Quick     bool
-	Warm      time.Duration // before it is measured
+	Warm      time.Duration // before the measured window
 	Window    time.Duration
 	Profiles  string // the folder for CPU profiles, "" for none
 }
@@ -36,7 +35,7 @@ type Run struct {
 // setup is how long the preparations of a run may take.
 const setup = time.Minute
 
-// Measure does one run on that server, from which it deletes everything first.
+// Measure does one run on that server. It deletes everything on the server first.
 func Measure(ctx context.Context, server *measure.Server, r Run) (Figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, setup+r.Warm+r.Window+2*farewell)
 	defer cancel()
@@ -96,7 +95,7 @@ func (r Run) conduct(ctx context.Context, server *measure.Server, children []*ch
 	if err := sleep(ctx, r.Warm); err != nil {
 		return nil, served, err
 	}
-	contender, _ := peer.Find(r.Contender) // those that are no peers send scripts alone
+	contender, _ := peer.Find(r.Contender) // a contender that is no peer sends only scripts
 	before, err1 := server.Served(ctx, contender.Sends...)
 	tell(children, measured)
 	err2 := sleep(ctx, r.Window)
@@ -120,7 +119,7 @@ func (r Run) conduct(ctx context.Context, server *measure.Server, children []*ch
 
 func tell(children []*child, line string) {
 	for _, c := range children {
-		fmt.Fprintln(c.in, line) // one that is gone is found out when it does not answer
+		fmt.Fprintln(c.in, line) // a child that is gone does not answer later
 	}
 }
 
@@ -141,7 +140,7 @@ type child struct {
 	errors strings.Builder
 }
 
-// launch starts this program as a child, which is killed when ctx ends.
+// launch starts this program as a child. The child is killed when ctx ends.
 func launch(ctx context.Context, j job) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {

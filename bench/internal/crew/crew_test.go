@@ -51,8 +51,8 @@ func TestOneWhoDoesNothingHangs(t *testing.T) {
 	}
 }
 
-// TestARunInProcesses measures for a moment: a peer alone, a crowd in several
-// processes, and two processes that talk to each other.
+// TestARunInProcesses measures for a moment: one peer, a crowd in several processes, and two
+// processes that talk to each other.
 func TestARunInProcesses(t *testing.T) {
 	redistest.Needs(t)
 	server, err := measure.StartServer(t.Context())

@@ -1,4 +1,4 @@
-// What is reported of a run.
+// Figures are what the program reports of a run.
 
 package crew
 
@@ -11,31 +11,31 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/work"
 )
 
-// Figures are what one run measured, by name: those below and a workload's own.
+// Figures are what one run measured, by name: the figures below, and a workload's own figures.
 type Figures map[string]float64
 
 // The names of the figures.
 const (
-	PerSecond         = "perSecond"         // pairs, grants, or whatever is done
+	PerSecond         = "perSecond"         // pairs, grants, or whatever the workload does
 	P50               = "p50us"             // of the durations, in microseconds
 	P99               = "p99us"             //
 	Max               = "maxus"             //
-	Samples           = "samples"           // how many durations these are of
-	Jain              = "jain"              // over all workers, where there are several
+	Samples           = "samples"           // how many durations the quantiles are of
+	Jain              = "jain"              // Jain's index over all workers, if there are several
 	Starved           = "starved"           // workers that did nothing
-	LeastShare        = "leastShare"        // of a process, in parts of an even one
+	LeastShare        = "leastShare"        // least share of a process, relative to an even share
 	LargestShare      = "largestShare"      //
-	CommandsPerOp     = "commandsPerOp"     // that clients sent
+	CommandsPerOp     = "commandsPerOp"     // commands that clients sent
 	CommandsPerSecond = "commandsPerSecond" //
 	ClientPerOp       = "clientUsPerOp"     // CPU of all processes, in microseconds
 	ClientPerSecond   = "clientUsPerSecond" //
 	ServerPerOp       = "serverUsPerOp"     // CPU of the server, in microseconds
 	ServerPerSecond   = "serverUsPerSecond" //
 	AllocsPerOp       = "allocsPerOp"       //
-	BytesPerOp        = "bytesPerOp"        // allocated
+	BytesPerOp        = "bytesPerOp"        // bytes allocated
 )
 
-// figures puts together what the processes measured.
+// figures combines what the processes measured.
 func figures(w work.Workload, parts []measure.Part, served measure.Served) (Figures, error) {
 	f := make(Figures)
 	var done []int64 // by each worker
@@ -73,7 +73,7 @@ func figures(w work.Workload, parts []measure.Part, served measure.Served) (Figu
 		f.perOp(float64(ops), seconds, used, served)
 	}
 	if w.Latency {
-		delete(f, PerSecond) // which is how often it was measured
+		delete(f, PerSecond) // here it is only how often a duration was measured
 	}
 	if ops > 0 && !w.Latency && !w.Idle {
 		f.fairness(done, shares, float64(ops))

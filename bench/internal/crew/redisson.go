@@ -1,4 +1,4 @@
-// Redisson, which has a harness of its own, in Java.
+// This file measures Redisson, which has a harness of its own, in Java.
 
 package crew
 
@@ -13,8 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/interop"
 )
 
-// Redisson is its name among the contenders, and RedissonVersion the one that is
-// measured.
+// Redisson is the name among the contenders, and RedissonVersion the version that is measured.
 const (
 	Redisson        = "redisson"
 	RedissonVersion = interop.Newest
@@ -23,7 +22,7 @@ const (
 // ErrNoJava says that Redisson cannot be measured on this machine.
 var ErrNoJava = interop.ErrNoJava
 
-// MeasureRedisson has Redisson do the same work, for that long.
+// MeasureRedisson makes Redisson do the same work for length.
 func MeasureRedisson(ctx context.Context, server *measure.Server, w work.Workload, length time.Duration) (Figures, error) {
 	ctx, cancel := context.WithTimeout(ctx, length+setup+4*farewell)
 	defer cancel()

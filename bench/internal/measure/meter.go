@@ -1,4 +1,4 @@
-// Counting in one process, from one moment to another.
+// This file counts events in one process, from one moment to another.
 
 package measure
 
@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Meter counts what the workers of one process do while its window is open.
-// Its methods may be called from any goroutine.
+// Meter counts what the workers of one process do while the meter's window is open. Any goroutine
+// may call its methods.
 type Meter struct {
 	open      atomic.Bool
 	durations Histogram
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	workers   []*Worker
 	figures   map[string]float64
 	bystander bool
@@ -26,22 +26,22 @@ type Meter struct {
 
 // Part is what one process measured.
 type Part struct {
-	Seconds   float64            `json:"seconds"` // how long its window was open
-	Done      []int64            `json:"done"`    // by each worker
+	Seconds   float64            `json:"seconds"` // how long the window was open
+	Done      []int64            `json:"done"`    // for each worker
 	Durations map[int]int64      `json:"durations"`
 	Usage     Usage              `json:"usage"`
 	Figures   map[string]float64 `json:"figures"`
-	Failed    string             `json:"failed,omitempty"` // why the process came to no end
+	Failed    string             `json:"failed,omitempty"` // why the process did not come to an end
 }
 
-// Worker is one who does things over and over. One goroutine uses it.
+// Worker does one thing over and over. Only one goroutine uses a Worker.
 type Worker struct {
 	meter *Meter
 	done  atomic.Int64
-	_     [48]byte // two workers never write the same line of cache
+	_     [48]byte // two workers never write the same cache line
 }
 
-// Worker returns a new one.
+// Worker returns a new Worker of this meter.
 func (m *Meter) Worker() *Worker {
 	w := &Worker{meter: m}
 	m.mu.Lock()
@@ -50,7 +50,7 @@ func (m *Meter) Worker() *Worker {
 	return w
 }
 
-// Did counts what was done now, if the window is open.
+// Did counts that the worker has now done something that many times, if the window is open.
 func (w *Worker) Did(times int64) {
 	if w.meter.open.Load() {
 		w.done.Add(times)
@@ -64,7 +64,7 @@ func (m *Meter) Took(d time.Duration) {
 	}
 }
 
-// Set notes a figure of the workload's own. Those of several processes are summed.
+// Set notes a figure of the workload's own. The report sums the values of several processes.
 func (m *Meter) Set(name string, value float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,14 +74,14 @@ func (m *Meter) Set(name string, value float64) {
 	m.figures[name] = value
 }
 
-// Bystander leaves out what this process uses: it is not what is measured.
+// Bystander leaves out what this process uses, because this process is not what is measured.
 func (m *Meter) Bystander() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bystander = true
 }
 
-// Open opens the window: what was done before does not count.
+// Open opens the window. What the workers did before does not count.
 func (m *Meter) Open() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +104,7 @@ func (m *Meter) Close() {
 	}
 }
 
-// Part returns what was measured while the window was open, and what was set.
+// Part returns what the meter measured while the window was open, and the figures that were set.
 func (m *Meter) Part() Part {
 	m.mu.Lock()
 	defer m.mu.Unlock()

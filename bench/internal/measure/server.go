@@ -1,4 +1,4 @@
-// The Redis that everything is measured on.
+// This file starts the Redis on which everything is measured.
 
 package measure
 
@@ -26,8 +26,8 @@ type Server struct {
 	admin *redis.Client
 }
 
-// StartServer starts one on a free port of the loopback. The binary is
-// redis-server, or what HOLDFAST_REDIS_SERVER names.
+// StartServer starts a server on a free port of the loopback interface. The binary is redis-server,
+// unless HOLDFAST_REDIS_SERVER names another.
 func StartServer(ctx context.Context) (*Server, error) {
 	binary := os.Getenv("HOLDFAST_REDIS_SERVER")
 	if binary == "" {
@@ -74,7 +74,7 @@ func freePort() (string, error) {
 // Stop ends the server and waits until it is gone.
 func (s *Server) Stop() {
 	s.admin.Close()
-	_ = s.cmd.Process.Kill() // it is gone already, then
+	_ = s.cmd.Process.Kill() // an error means that it is gone already
 	_ = s.cmd.Wait()
 	os.RemoveAll(s.dir)
 }
@@ -84,7 +84,7 @@ func (s *Server) Empty(ctx context.Context) error {
 	return s.admin.FlushAll(ctx).Err()
 }
 
-// Version returns the server's.
+// Version returns the version of the server.
 func (s *Server) Version(ctx context.Context) (string, error) {
 	info, err := s.admin.Info(ctx, "server").Result()
 	return field(info, "redis_version"), err
@@ -93,11 +93,12 @@ func (s *Server) Version(ctx context.Context) (string, error) {
 // Served is what the server has done since it began, or between two moments.
 type Served struct {
 	CPU      time.Duration // user and system
-	Commands float64       // that clients have sent; what scripts call is not among them
+	Commands float64       // sent by clients; what scripts call is not among them
 }
 
-// Served returns what the server has done until now. Of the commands that scripts
-// also call those count that are named in sent: INFO does not tell who called.
+// Served returns what the server has done until now. Clients and scripts may send the same
+// commands, and INFO does not tell which of them sent a command. Of these commands Served counts
+// only the ones that sent names.
 func (s *Server) Served(ctx context.Context, sent ...string) (Served, error) {
 	used, err1 := s.admin.Info(ctx, "cpu").Result()
 	stats, err2 := s.admin.Info(ctx, "commandstats").Result()
@@ -107,7 +108,7 @@ func (s *Server) Served(ctx context.Context, sent ...string) (Served, error) {
 	return Served{CPU: serverCPU(used), Commands: commands(stats, sent)}, nil
 }
 
-// Since returns what was done from then on.
+// Since returns what the server did after then.
 func (s Served) Since(then Served) Served {
 	return Served{CPU: s.CPU - then.CPU, Commands: s.Commands - then.Commands}
 }
@@ -126,13 +127,13 @@ func commands(info string, sent []string) (calls float64) {
 	for _, name := range slices.Concat(neverInScripts, sent) {
 		stats := field(info, "cmdstat_"+name)
 		count, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
-		n, _ := strconv.ParseFloat(count, 64) // "": it was never called
+		n, _ := strconv.ParseFloat(count, 64) // "": nobody called the command
 		calls += n
 	}
 	return calls
 }
 
-// field returns a field's value in what INFO answers, "" if it is not there.
+// field returns the value of a field in the reply to INFO, "" if the field is not there.
 func field(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

@@ -1,12 +1,11 @@
-// What is made of several figures: the median, the spread, and how evenly a lock was
-// shared out.
+// This file combines several figures: the median, the spread, and how evenly a lock was shared.
 
 package measure
 
 import "slices"
 
-// Median returns the middle of the values, the mean of the two middle ones if their
-// number is even, and 0 if there are none.
+// Median returns the middle of the values. If their number is even, it returns the mean of the two
+// middle values. If there are no values, it returns 0.
 func Median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {
@@ -16,8 +15,8 @@ func Median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Jain returns Jain's index of fairness: 1 if all shares are equal, 1/n if one of n
-// has everything. It is 0 if nobody has anything.
+// Jain returns Jain's index of fairness: 1 if all n shares are equal, and 1/n if one share is
+// everything and the others are 0. It returns 0 if all shares are 0.
 func Jain(shares []int64) float64 {
 	var sum, squares float64
 	for _, s := range shares {
@@ -30,7 +29,7 @@ func Jain(shares []int64) float64 {
 	return sum * sum / (float64(len(shares)) * squares)
 }
 
-// Starved returns how many had no share at all.
+// Starved returns the number of shares that are 0.
 func Starved(shares []int64) int {
 	n := 0
 	for _, s := range shares {

@@ -1,4 +1,4 @@
-// What this process has used.
+// This file measures what this process has used.
 
 package measure
 
@@ -22,15 +22,15 @@ func Used() Usage {
 	return Usage{CPU: cpu(), Allocs: memory.Mallocs, Bytes: memory.TotalAlloc}
 }
 
-// Since returns what was used from then on.
+// Since returns what the process used after then.
 func (u Usage) Since(then Usage) Usage {
 	return Usage{CPU: u.CPU - then.CPU, Allocs: u.Allocs - then.Allocs, Bytes: u.Bytes - then.Bytes}
 }
 
-// HeapInUse returns the bytes of what is alive on the heap, after a collection.
+// HeapInUse returns the bytes that are alive on the heap after a collection.
 func HeapInUse() uint64 {
 	runtime.GC()
-	runtime.GC() // the first one may only have finished another
+	runtime.GC() // the first collection may only have finished an earlier one
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return memory.HeapAlloc
@@ -38,7 +38,7 @@ func HeapInUse() uint64 {
 
 func cpu() time.Duration {
 	var usage syscall.Rusage
-	// It fails for a bad argument only.
+	// Getrusage fails only for a bad argument.
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -1,4 +1,4 @@
-// Holdfast's mutex, as it is by default and with parts of it off.
+// Holdfast's mutex takes part as it is by default, and with parts of it turned off.
 
 package peer
 
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// NewClient returns a Client of Holdfast of its own, and what closes it.
+// NewClient returns a Holdfast Client with connections of its own, and a function that closes both.
 func NewClient(addr string, options ...holdfast.Option) (client *holdfast.Client, closeAll func()) {
 	rdb := redis.NewClient(&redis.Options{Addr: addr})
 	client = holdfast.New(rdb, options...)
@@ -20,8 +20,8 @@ func NewClient(addr string, options ...holdfast.Option) (client *holdfast.Client
 	}
 }
 
-// withoutCohort turns off that a lock passes to the next waiter of this process
-// without a word to Redis.
+// withoutCohort turns off the local hand-off, which passes a lock on to the next waiter of this
+// process without a request to Redis.
 func withoutCohort() holdfast.Option { return holdfast.WithDefaults(holdfast.Cohort(0, 0)) }
 
 func openHoldfast(options ...holdfast.Option) func(string) (Process, error) {
@@ -40,7 +40,7 @@ func (p *holdfastProcess) Close() { p.close() }
 
 func (p *holdfastProcess) Lock(name string) Lock { return Locker{p.client.Mutex(name)} }
 
-// Locker is anything of Holdfast that can be held.
+// Locker is any lock of Holdfast.
 type Locker struct{ holdfast.Locker }
 
 // Pair implements Lock.

@@ -1,5 +1,5 @@
-// Package peer has the locks that are compared: Holdfast and those that a Go program
-// might use in its place, each behind the same interface.
+// Package peer has the locks that are compared: Holdfast, and the libraries that a Go program might
+// use in its place, each behind the same interface.
 package peer
 
 import (
@@ -11,25 +11,25 @@ import (
 // Peer is one library, with its settings.
 type Peer struct {
 	Name     string
-	Settings string   // in words; "" where they are its defaults
-	Module   string   // of which the version is reported
-	Sends    []string // what it sends besides scripts
+	Settings string   // in words; "" for the library's defaults
+	Module   string   // the report gives the version of this module
+	Sends    []string // the commands that it sends besides scripts
 
-	// Open makes what one process has of it.
+	// Open prepares the peer for one process.
 	Open func(addr string) (Process, error)
 }
 
-// Process is a peer in one process: connections, and what else its locks share.
+// Process is a peer in one process: its connections, and whatever else its locks share.
 type Process interface {
 	// Lock returns the lock of that name for one goroutine.
 	Lock(name string) Lock
 	Close()
 }
 
-// Lock is one name's lock.
+// Lock is the lock of one name.
 type Lock interface {
-	// Pair acquires the lock, waiting for it until ctx ends, does the work under it
-	// if there is any, and releases it.
+	// Pair acquires the lock, and waits for it until ctx ends. Then it does the work under the
+	// lock, if there is any, and releases the lock.
 	Pair(ctx context.Context, work func()) error
 }
 
@@ -53,7 +53,7 @@ func All() []Peer {
 	}
 }
 
-// The names, by which results are found again.
+// The results are stored and found by these names.
 const (
 	Holdfast              = "holdfast"
 	HoldfastWithoutCohort = "holdfast without cohort"

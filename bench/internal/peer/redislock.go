@@ -1,4 +1,4 @@
-// Redislock, over go-redis.
+// Redislock takes part over go-redis.
 
 package peer
 
@@ -11,18 +11,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// poolSize is what connections a peer over go-redis gets at its best: with go-redis's
-// default, ten for each core, hundreds of goroutines queue for them.
+// poolSize is the number of connections with which a peer over go-redis does best. With go-redis's
+// default, ten for each core, hundreds of goroutines queue for the connections.
 const (
 	poolSize  = 64
 	largePool = "64 connections"
 )
 
-// LockLife is how long its locks live: longer than anything is measured, since it
-// does not renew them.
+// LockLife is how long redislock's locks live. It is longer than any measurement, because redislock
+// does not renew its locks.
 const LockLife = time.Minute
 
-// A strategy has a state, so that each acquisition needs one of its own.
+// A strategy has a state, so each acquisition needs a strategy of its own.
 type strategy func() redislock.RetryStrategy
 
 func linear(ms time.Duration) strategy {

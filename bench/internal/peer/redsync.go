@@ -1,4 +1,4 @@
-// Redsync, over go-redis.
+// Redsync takes part over go-redis.
 
 package peer
 
@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// tunedRedsync has it ask more often than by default, where it waits 50 to 250 ms,
-// and not give up after 32 times.
+// tunedRedsync makes redsync ask more often than by default, where redsync waits 50 to 250 ms. It
+// also keeps redsync from giving up after 32 times.
 func tunedRedsync() []redsync.Option {
 	return []redsync.Option{
 		redsync.WithTries(math.MaxInt),

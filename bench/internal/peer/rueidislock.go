@@ -1,4 +1,4 @@
-// Rueidislock, over rueidis.
+// Rueidislock takes part over rueidis.
 
 package peer
 
@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// openRueidislock opens it as it is by default, where each lock is three keys of which
-// two are to be had, or tuned for a single server of Redis 7.0.5 or newer.
+// openRueidislock opens rueidislock as it is by default, or tuned for a single server of Redis
+// 7.0.5 or newer. By default each lock is three keys, and a holder must get two of them.
 func openRueidislock(tuned bool) func(string) (Process, error) {
 	return func(addr string) (Process, error) {
 		options := rueidislock.LockerOption{ClientOption: rueidis.ClientOption{InitAddress: []string{addr}}}

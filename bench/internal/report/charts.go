@@ -1,4 +1,4 @@
-// The charts.
+// This file draws the charts.
 
 package report
 
@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/work"
 )
 
-// family is one library in the charts, with the best of its settings.
+// family is one library in the charts. The chart shows the best of its settings.
 type family struct {
 	name    string
 	members []string
@@ -38,7 +38,7 @@ const (
 	barWidth      = 9
 )
 
-// Charts draws them into the folder.
+// Charts draws the charts into the folder.
 func (r *Results) Charts(dir string) error {
 	for name, draw := range map[string]func() (*plot.Plot, error){
 		"pairs.svg":    r.pairsChart,
@@ -83,15 +83,15 @@ func (r *Results) handOffChart() (*plot.Plot, error) {
 	return p, r.bars(p, []group{{"to a waiter in another process", work.HandOff}}, crew.P50, true)
 }
 
-// group is bars side by side: one workload.
+// group is one workload in a chart: bars side by side.
 type group struct{ label, workload string }
 
-// bars draws a bar for each family that has the figure, in each group.
+// bars draws a bar in each group for each family that has the figure.
 func (r *Results) bars(p *plot.Plot, groups []group, figure string, logarithmic bool) error {
 	values, least, most := r.bests(groups, figure)
-	floor := 0.0 // where the bars stand
+	floor := 0.0 // where the bars begin
 	if logarithmic {
-		floor = least / 2 // there is no 0 on the scale
+		floor = least / 2 // the scale has no 0
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	for i, f := range families {
@@ -107,7 +107,7 @@ func (r *Results) bars(p *plot.Plot, groups []group, figure string, logarithmic 
 		if err := errors.Join(err1, err2); err != nil {
 			return err
 		}
-		chart.StackOn(below) // which is not drawn
+		chart.StackOn(below) // below is not drawn
 		chart.Color, chart.LineStyle.Width = f.color, 0
 		chart.Offset = barWidth * vg.Length(float64(i)-float64(len(families)-1)/2)
 		p.Add(chart)
@@ -127,8 +127,9 @@ func (r *Results) bars(p *plot.Plot, groups []group, figure string, logarithmic 
 	return nil
 }
 
-// bests returns the best median of each family in each group, nil for a family that has
-// none, and the least and the largest of them; 1 if there are none.
+// bests returns the best median of each family in each group, and the least and the largest of
+// these medians. values is nil for a family that has no median. least and most are 1 if there are
+// no medians.
 func (r *Results) bests(groups []group, figure string) (values [][]float64, least, most float64) {
 	values = make([][]float64, len(families))
 	for i, f := range families {

@@ -1,4 +1,4 @@
-// The tables, put into a page between markers.
+// This file puts the tables into a page between markers.
 
 package report
 
@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/work"
 )
 
-// Fill puts a text between the markers of that name, <!-- begin NAME --> and
-// <!-- end NAME -->, in place of what is there.
+// Fill puts a text between the markers <!-- begin NAME --> and <!-- end NAME -->, where NAME is
+// name. The text takes the place of what is there.
 func Fill(page, name, text string) (string, error) {
 	begin, end := "<!-- begin "+name+" -->", "<!-- end "+name+" -->"
 	before, rest, ok1 := strings.Cut(page, begin)
@@ -67,7 +67,7 @@ var columns = []column{
 	{crew.ClientPerSecond, "client µs/s"},
 }
 
-// Tables returns a table for each workload that was measured.
+// Tables returns a table for each measured workload.
 func (r *Results) Tables() string {
 	var b strings.Builder
 	for _, c := range r.Comparisons {
@@ -107,8 +107,8 @@ func (c Comparison) table() string {
 	return b.String()
 }
 
-// columns returns those that anybody has figures for. What is per second says nothing
-// beside what is per operation.
+// columns returns the columns for which any contender has figures. If there are figures per
+// operation, it leaves out the figures per second, which then say nothing more.
 func (c Comparison) columns() (shown []column) {
 	for _, column := range columns {
 		if c.rated() && (column.figure == crew.CommandsPerSecond || column.figure == crew.ClientPerSecond) {
@@ -132,7 +132,7 @@ func (c Comparison) has(figure string) bool {
 	return false
 }
 
-// circumstances returns when and where it was measured, and what failed.
+// circumstances returns when and where the workload was measured, and what failed.
 func (c Comparison) circumstances() string {
 	rounds := 0
 	var failures []string
@@ -150,7 +150,7 @@ func (c Comparison) circumstances() string {
 	return text
 }
 
-// Contenders returns the table of who took part, with versions and settings.
+// Contenders returns the table of the contenders, with versions and settings.
 func (r *Results) Contenders() string {
 	var b strings.Builder
 	b.WriteString("| | version | settings |\n|---|---|---|\n")
@@ -171,7 +171,7 @@ func (r *Results) Contenders() string {
 	return b.String()
 }
 
-// number writes a figure with about three digits.
+// number formats a figure with about three digits.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case a >= 100_000:

@@ -1,4 +1,4 @@
-// The page and what else a reader of the figures gets.
+// This file writes the page, and what else a reader of the figures gets.
 
 package report
 
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Render writes the tables into performance.md in that folder, and the charts beside
-// the figures. The page's own words stay as they are.
+// Render writes the tables into performance.md in the folder out, and writes the charts beside the
+// figures. The page's own words stay as they are.
 func (r *Results) Render(out string) error {
 	path := filepath.Join(out, "performance.md")
 	text, err := os.ReadFile(path)

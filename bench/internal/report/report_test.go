@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/work"
 )
 
-// measured returns a comparison in which each contender had these rates, a round each.
+// measured returns a comparison in which each contender had these rates, one in each round.
 func measured(workload string, rates map[string][]float64) Comparison {
 	c := Comparison{Workload: workload, Date: "2026-01-02", Seconds: 2}
 	for name, rounds := range rates {

@@ -18,18 +18,18 @@ type Results struct {
 	Comparisons []Comparison `json:"comparisons"`
 }
 
-// Comparison is one workload done by all contenders in turn, round after round. Its
-// figures may be compared with each other, and with no others.
+// Comparison is one workload that all contenders did in turn, round after round. Its figures may be
+// compared with each other, but not with the figures of another Comparison.
 type Comparison struct {
 	Workload   string      `json:"workload"`
 	Date       string      `json:"date"`
 	Machine    Machine     `json:"machine"`
 	Quick      bool        `json:"quick"`
-	Seconds    float64     `json:"seconds"` // that each round was measured
+	Seconds    float64     `json:"seconds"` // how long each round was measured
 	Contenders []Contender `json:"contenders"`
 }
 
-// Machine is where it was measured.
+// Machine describes the machine of the measurement.
 type Machine struct {
 	CPU   string `json:"cpu"`
 	Cores int    `json:"cores"`
@@ -37,7 +37,7 @@ type Machine struct {
 	Redis string `json:"redis"`
 }
 
-// Contender is what one of them did.
+// Contender has what one contender did.
 type Contender struct {
 	Name     string  `json:"name"`
 	Settings string  `json:"settings,omitempty"`
@@ -45,13 +45,13 @@ type Contender struct {
 	Rounds   []Round `json:"rounds"`
 }
 
-// Round is one measurement: figures, or why there are none.
+// Round is one measurement: its figures, or the reason why there are none.
 type Round struct {
 	Figures crew.Figures `json:"figures,omitempty"`
 	Failed  string       `json:"failed,omitempty"`
 }
 
-// Load reads results; of a file that does not exist, none.
+// Load reads results from a file. If the file does not exist, the results are empty.
 func Load(path string) (*Results, error) {
 	r := new(Results)
 	text, err := os.ReadFile(path)
@@ -76,8 +76,8 @@ func (r *Results) Save(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// Merge puts a comparison in the place of an older one of the same workload. order
-// has the names of all workloads.
+// Merge puts a comparison in the place of an older comparison of the same workload. order has the
+// names of all workloads.
 func (r *Results) Merge(c Comparison, order []string) {
 	r.Comparisons = slices.DeleteFunc(r.Comparisons, func(old Comparison) bool { return old.Workload == c.Workload })
 	r.Comparisons = append(r.Comparisons, c)
@@ -86,7 +86,7 @@ func (r *Results) Merge(c Comparison, order []string) {
 	})
 }
 
-// Add notes a round of one of the contenders: figures, or why there are none.
+// Add notes a round of one contender: its figures, or the reason why there are none.
 func (c *Comparison) Add(contender string, figures crew.Figures, err error) {
 	round := Round{Figures: figures}
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *Comparison) Drop(contender string) {
 	c.Contenders = slices.DeleteFunc(c.Contenders, func(old Contender) bool { return old.Name == contender })
 }
 
-// Spread is a figure of several rounds.
+// Spread is the median, the minimum and the maximum of a figure over several rounds.
 type Spread struct{ Median, Min, Max float64 }
 
 func spreadOf(values []float64) (Spread, bool) {
@@ -114,7 +114,7 @@ func spreadOf(values []float64) (Spread, bool) {
 	return Spread{measure.Median(values), slices.Min(values), slices.Max(values)}, true
 }
 
-// of returns a figure in each round, and those rounds' numbers.
+// of returns a figure in each round that has it, by the number of the round.
 func (c Contender) of(figure string) (values map[int]float64) {
 	values = make(map[int]float64)
 	for i, round := range c.Rounds {
@@ -144,7 +144,7 @@ func (c Contender) Failed() string {
 	return ""
 }
 
-// find returns what a contender did at a workload; nothing if it was not measured.
+// find returns what a contender did in a workload. The result is empty if it was not measured.
 func (r *Results) find(workload, contender string) Contender {
 	for _, comparison := range r.Comparisons {
 		if comparison.Workload != workload {
@@ -159,13 +159,13 @@ func (r *Results) find(workload, contender string) Contender {
 	return Contender{}
 }
 
-// Of returns a figure of a contender at a workload; false if there is none.
+// Of returns a figure of a contender in a workload; false if there is none.
 func (r *Results) Of(workload, contender, figure string) (Spread, bool) {
 	return r.find(workload, contender).Spread(figure)
 }
 
-// Ratio returns a figure of one contender in parts of another's, round by round: in
-// a round both had the same machine.
+// Ratio divides a figure of one contender by the same figure of another contender, round by round:
+// in a round both contenders had the same machine.
 func (r *Results) Ratio(workload, figure, one, other string) (Spread, bool) {
 	others := r.find(workload, other).of(figure)
 	var ratios []float64
@@ -177,8 +177,8 @@ func (r *Results) Ratio(workload, figure, one, other string) (Spread, bool) {
 	return spreadOf(ratios)
 }
 
-// Best returns which of the contenders has the best median: the largest, or the least
-// if it is a figure of which less is better. It is "" if none has any.
+// Best returns the contender with the best median. That is the largest median, or the least if less
+// is true, for a figure where less is better. Best returns "" if no contender has a median.
 func (r *Results) Best(workload, figure string, less bool, among ...string) string {
 	best, name := 0.0, ""
 	for _, contender := range among {

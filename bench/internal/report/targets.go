@@ -1,4 +1,4 @@
-// What Holdfast is to reach, and whether it does.
+// This file has the targets of Holdfast, and checks whether Holdfast reaches them.
 
 package report
 
@@ -13,21 +13,21 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/work"
 )
 
-// Target is a row of the table: some work, and what it is held to.
+// Target is a row of the table: some work, and the bound for it.
 type Target struct {
 	Work   string
-	AtMost string // in words; the checks have it in figures
+	AtMost string // in words; the checks have the same bound in figures
 	Checks func(r *Results) []Check
 }
 
-// Check is one figure held against its bound.
+// Check compares one figure with its bound.
 type Check struct {
 	Text  string // the figure
 	Met   bool
-	Known bool // it was measured
+	Known bool // whether the figure was measured
 }
 
-// The settings of each peer, of which its best counts.
+// These are the settings of each peer. Only the best setting of a peer counts.
 var (
 	redsyncs     = []string{peer.Redsync, peer.RedsyncTuned}
 	redislocks   = []string{peer.Redislock, peer.RedislockLinear, peer.RedislockExponential}
@@ -155,8 +155,8 @@ func otherTargets() []Target {
 	}
 }
 
-// fairIsFlat compares the server's time per grant of the largest crowd with that of
-// the least, from the medians: these are different workloads.
+// fairIsFlat compares the server's time per grant of the largest crowd with that of the smallest.
+// It compares medians, because the crowds are different workloads.
 func fairIsFlat(r *Results) []Check {
 	var texts []string
 	least, most := 0.0, 0.0
@@ -215,15 +215,15 @@ func costTargets() []Target {
 	}
 }
 
-// times holds a rate against so many times that of the best of others.
+// times checks that the rate of one is at least factor times the best rate of the others.
 func (r *Results) times(workload string, factor float64, one string, others ...string) Check {
 	best := r.Best(workload, crew.PerSecond, false, others...)
 	s, ok := r.Ratio(workload, crew.PerSecond, one, best)
 	return Check{ratio(s, best), s.Median >= factor, ok}
 }
 
-// lessThan holds a figure of Holdfast, of which less is better, against that part of
-// the best of others.
+// lessThan checks that a figure of Holdfast is at most factor times the best figure of the others.
+// It is for a figure where less is better.
 func (r *Results) lessThan(workload, figure string, factor float64, others ...string) Check {
 	best := r.Best(workload, figure, true, others...)
 	s, ok := r.Ratio(workload, figure, peer.Holdfast, best)

@@ -1,4 +1,4 @@
-// One lock that everybody wants: lock, and release at once.
+// All goroutines want one lock, and each of them locks it and releases it at once.
 
 package work
 
@@ -11,12 +11,13 @@ import (
 	"github.com/holdfast-go/holdfast/interop"
 )
 
-// Contended is the name of the workload with so many processes and goroutines in each.
+// Contended returns the name of the workload with that many processes, and that many goroutines in
+// each.
 func Contended(processes, goroutines int) string {
 	return fmt.Sprintf("one lock/%dx%d", processes, goroutines)
 }
 
-// Crowds are the processes, and the goroutines in each, that there are workloads for.
+// Crowds are the crowds that have a workload: the processes, and the goroutines in each process.
 var Crowds = [][2]int{{1, 16}, {1, 128}, {1, 1000}, {8, 125}}
 
 func contended() []Workload {
@@ -41,7 +42,7 @@ func contended() []Workload {
 		if processes == 1 {
 			w.Title = fmt.Sprintf("one lock, one process, %d goroutines", each)
 		} else {
-			// Shares are as even as they get over ten seconds.
+			// After ten seconds the shares are as even as they get.
 			w.Window.Full = 10 * time.Second
 			w.Redisson = func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
 				b.Clients = processes

@@ -1,4 +1,4 @@
-// The fair lock under a crowd, of different sizes.
+// These workloads put crowds of different sizes on the fair lock.
 
 package work
 
@@ -11,13 +11,13 @@ import (
 	"github.com/holdfast-go/holdfast/interop"
 )
 
-// Fair is the name of the workload with so many waiters.
+// Fair returns the name of the workload with that many waiters.
 func Fair(waiters int) string { return fmt.Sprintf("fair/%d", waiters) }
 
-// FairOf are the numbers of waiters that there are workloads for.
+// FairOf has the numbers of waiters that have a workload.
 var FairOf = []int{10, 100, 1000, 5000}
 
-// processes is what a crowd is spread over, unless the workload is about that.
+// A crowd is spread over this many processes, unless the workload is about the number of processes.
 const processes = 8
 
 func fair() []Workload {

@@ -1,5 +1,5 @@
-// Hand-off: one process holds, one waits, and the time from the release in the one to
-// the grant in the other.
+// In a hand-off one process holds the lock and another waits for it; the workload measures the time
+// from the release in the first process to the grant in the second.
 
 package work
 
@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-go/holdfast/interop"
 )
 
-// HandOff is the name of the workload, and Message the contender that only has a message
-// go from the one to the other.
+// HandOff is the name of the workload. Message is the contender that only sends a message from one
+// process to the other.
 const (
 	HandOff = "hand-off"
 	Message = "PUBLISH and a subscriber"
@@ -59,7 +59,7 @@ func handOff() []Workload {
 	}}
 }
 
-// handOffLock returns the lock that is handed over, and what closes it.
+// handOffLock returns the lock that one process hands to the other, and a function that closes it.
 func (s *Site) handOffLock(ctx context.Context) (peer.Lock, func(), error) {
 	if s.Contender != Message {
 		p, err := s.Open()
@@ -73,12 +73,12 @@ func (s *Site) handOffLock(ctx context.Context) (peer.Lock, func(), error) {
 		return sends{rdb, s.Name}, func() { rdb.Close() }, nil
 	}
 	sub := rdb.Subscribe(ctx, s.Name)
-	end := context.AfterFunc(ctx, func() { sub.Close() }) // for which ReceiveMessage does not look at ctx
+	end := context.AfterFunc(ctx, func() { sub.Close() }) // ReceiveMessage ignores the end of ctx
 	_, err := sub.Receive(ctx)                            // the confirmation
 	return hears{sub}, func() { end(); sub.Close(); rdb.Close() }, err
 }
 
-// sends is no lock: where a lock is released, it sends a message.
+// sends is no lock: it sends a message at the moment when a lock would be released.
 type sends struct {
 	rdb  *redis.Client
 	name string
@@ -90,7 +90,7 @@ func (l sends) Pair(ctx context.Context, work func()) error {
 	return l.rdb.Publish(ctx, l.name, "").Err()
 }
 
-// hears is no lock either: where one is waited for, it waits for a message.
+// hears is no lock either: it waits for a message where a waiter would wait for a lock.
 type hears struct{ sub *redis.PubSub }
 
 // Pair implements peer.Lock.
@@ -122,14 +122,14 @@ func (s *Site) meet(ctx context.Context) (net.Conn, error) {
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(10 * time.Millisecond): // the other has not begun
+		case <-time.After(10 * time.Millisecond): // the other process has not begun
 		}
 	}
 }
 
-// give takes the lock, tells the other process to wait for it, and releases it when
-// that has settled down to wait. The time is not the same each time, so that nobody
-// polls in step with it.
+// give takes the lock, and tells the other process to wait for it. When the other process has begun
+// to wait, give releases the lock. The time until the release varies, so that no poll is in step
+// with it.
 func give(ctx context.Context, s *Site, lock peer.Lock, taker net.Conn) error {
 	answers := bufio.NewReader(taker)
 	return s.Loop(ctx, 1, func(int) Task {
@@ -154,8 +154,8 @@ func give(ctx context.Context, s *Site, lock peer.Lock, taker net.Conn) error {
 	})
 }
 
-// take waits for the lock when it is told to, and says when it had it: both processes
-// are on one machine, with one clock.
+// take waits for the lock when the other process tells it to, and says when it had the lock. Both
+// processes are on one machine with one clock.
 func take(ctx context.Context, s *Site, lock peer.Lock, giver net.Conn) error {
 	orders := bufio.NewReader(giver)
 	return s.Loop(ctx, 1, func(int) Task {
@@ -175,8 +175,8 @@ func take(ctx context.Context, s *Site, lock peer.Lock, giver net.Conn) error {
 	})
 }
 
-// gone returns at the end of the run: the other process does not answer any more, which
-// is because it has ended a little earlier, or says itself why.
+// gone returns at the end of the run, when the other process does not answer any more. Either the
+// other process has ended a little earlier, or it reports the reason itself.
 func gone(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()

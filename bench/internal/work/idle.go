@@ -1,4 +1,4 @@
-// A thousand who wait in vain: what that costs.
+// A thousand waiters wait in vain; the workload measures what that costs.
 
 package work
 
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 )
 
-// Idle is the name of the workload, and IdleProcesses how many processes wait in it.
+// Idle is the name of the workload. IdleProcesses is the number of processes that wait in it.
 const (
 	Idle          = "idle waiters"
 	IdleProcesses = 8
@@ -21,7 +21,7 @@ func idle() []Workload {
 	return []Workload{{
 		Name:       Idle,
 		Title:      "1 000 waiters in 8 processes on one lock that is held",
-		Processes:  1 + IdleProcesses, // the first holds
+		Processes:  1 + IdleProcesses, // the first process holds
 		Contenders: []string{peer.Holdfast, peer.Redislock, peer.RueidislockTuned},
 		Window:     Window{Warm: 2 * time.Second, Full: 30 * time.Second, Quick: 5 * time.Second, Once: true},
 		Idle:       true,
@@ -42,7 +42,7 @@ func idle() []Workload {
 			s.Ready()
 			var all sync.WaitGroup
 			for range waiters / IdleProcesses {
-				all.Go(func() { _ = p.Lock(s.Name).Pair(ctx, nil) }) // ctx ends it
+				all.Go(func() { _ = p.Lock(s.Name).Pair(ctx, nil) }) // the end of ctx ends it
 			}
 			all.Wait()
 			return nil

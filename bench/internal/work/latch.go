@@ -1,4 +1,5 @@
-// A latch that a thousand wait for: from the last count-down until all are awake.
+// A thousand waiters wait for a latch; the workload measures the time from the last count-down
+// until all are awake.
 
 package work
 
@@ -27,10 +28,10 @@ func latches() []Workload {
 		Window:     Window{Full: 4 * time.Second, Quick: 2 * time.Second},
 		Redisson: func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
 			b.Clients = processes
-			return b.Latch(ctx, waiters, 4+int(d/time.Second)) // a round takes half a second and more
+			return b.Latch(ctx, waiters, 4+int(d/time.Second)) // a round takes at least 0.5 s
 		},
 		Run: func(ctx context.Context, s *Site) error {
-			// In one process, and so with one clock, as Redisson's harness has it.
+			// All waiters are in one process, and so have one clock, as in Redisson's harness.
 			clients := make([]*holdfast.Client, processes)
 			for i := range clients {
 				client, closeAll := peer.NewClient(s.Addr)
@@ -48,7 +49,7 @@ func latches() []Workload {
 	}}
 }
 
-// latchRound has all wait for one latch, and then counts it down.
+// latchRound makes all waiters wait for one latch, and then counts it down.
 func latchRound(ctx context.Context, s *Site, clients []*holdfast.Client, waiters int, name string) error {
 	if _, err := clients[0].Latch(name).TrySetCount(ctx, 1); err != nil {
 		return err
@@ -67,7 +68,7 @@ func latchRound(ctx context.Context, s *Site, clients []*holdfast.Client, waiter
 		})
 	}
 	ready.Wait()
-	time.Sleep(300 * time.Millisecond) // all have subscribed
+	time.Sleep(300 * time.Millisecond) // now all waiters have subscribed
 	zero := time.Now()
 	if _, err := clients[0].Latch(name).CountDown(ctx); err != nil {
 		cancel(err)

@@ -1,4 +1,4 @@
-// Uncontended pairs: acquire and release, each goroutine its own lock.
+// A pair is an acquire and a release without contention: each goroutine has its own lock.
 
 package work
 
@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-go/holdfast/interop"
 )
 
-// Pairs is the name of the workload with so many goroutines.
+// Pairs returns the name of the workload with that many goroutines.
 func Pairs(goroutines int) string { return fmt.Sprintf("pairs/%d", goroutines) }
 
-// PairsOf are the numbers of goroutines that there are workloads for.
+// PairsOf has the numbers of goroutines that have a workload.
 var PairsOf = []int{1, 16, 256, 2048}
 
 func pairs() []Workload {

@@ -1,4 +1,4 @@
-// A pause that is as long as it says, beside others.
+// A pause lasts as long as it says, even when other goroutines sleep too.
 
 package work
 
@@ -9,10 +9,10 @@ import (
 	"unsafe"
 )
 
-// pause waits for that long; it is for one goroutine. It is in place of time.Sleep,
-// which in a process that is idle otherwise waits in whole milliseconds: where others
-// sleep too, 1 ms lasts up to 1.4 ms, and alone 1.1: not the same work. The timer is
-// closed when it is collected.
+// pause waits for a given time. One goroutine uses it. It takes the place of time.Sleep, which in
+// an otherwise idle process waits in whole milliseconds. There 1 ms lasts up to 1.4 ms where other
+// goroutines sleep too, and 1.1 ms alone: that is not the same work. The garbage collector closes
+// the timer.
 type pause struct{ timer *os.File }
 
 func newPause() (pause, error) {

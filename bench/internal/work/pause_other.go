@@ -1,12 +1,12 @@
 //go:build !linux
 
-// A pause that is about as long as it says.
+// A pause lasts about as long as it says.
 
 package work
 
 import "time"
 
-// pause waits for that long, give or take what time.Sleep does.
+// pause waits for a given time, as precisely as time.Sleep does.
 type pause struct{}
 
 func newPause() (pause, error) { return pause{}, nil }

@@ -1,4 +1,4 @@
-// A read/write lock of which most want to read.
+// Goroutines contend for a read/write lock, and most of them want to read.
 
 package work
 

@@ -1,5 +1,5 @@
-// A hundred thousand locks that are held and renewed: what they weigh, and what their
-// renewal costs, here and those who share the server.
+// A hundred thousand locks are held and renewed; the workload measures what they weigh, and what
+// their renewal costs here and costs others that share the server.
 
 package work
 
@@ -21,16 +21,16 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// Renewal is the name of the workload. Its contenders beside Holdfast and redislock,
-// which is told by a goroutine for each lock when to refresh it: redislock as fast as it
-// can by as many goroutines as suit it, and one that holds no lock.
+// Renewal is the name of the workload. It has two contenders beside Holdfast and redislock. In the
+// contender redislock, a goroutine for each lock tells it when to refresh the lock. In Refreshes as
+// many goroutines as suit redislock refresh its locks as fast as they can. Nothing holds no lock.
 const (
 	Renewal   = "renewal"
 	Refreshes = "redislock, without a pause"
 	Nothing   = "nothing"
 )
 
-// The figures of its own.
+// These are the workload's own figures.
 const (
 	GoroutinesPerLock = "goroutinesPerLock"
 	HeapPerLock       = "heapPerLock" // in bytes
@@ -40,9 +40,10 @@ func renewals() []Workload {
 	return []Workload{{
 		Name:       Renewal,
 		Title:      "100 000 held and renewed locks",
-		Processes:  2, // one of them holds, one sends PING
+		Processes:  2, // one process holds, the other sends PING
 		Contenders: []string{peer.Holdfast, peer.Redislock, Refreshes, Nothing},
-		// Each lock is renewed once in it, and more often only without a pause.
+		// Each lock is renewed once in this window. Only a contender without a pause renews it more
+		// often.
 		Window: Window{Full: renewedEvery, Quick: renewedEvery, Once: true},
 		Idle:   true,
 		Run: func(ctx context.Context, s *Site) error {
@@ -71,10 +72,10 @@ func renewals() []Workload {
 // renewedEvery is a third of the lease.
 const renewedEvery = lease.DefaultLease / 3
 
-// redislockPool is how many connections suit redislock.
+// redislockPool is the number of connections that suit redislock.
 const redislockPool = 64
 
-// holdRenewed has Holdfast hold locks and renew them by itself.
+// holdRenewed makes Holdfast hold locks, which Holdfast renews by itself.
 func holdRenewed(ctx context.Context, s *Site, held int) error {
 	client, closeAll := peer.NewClient(s.Addr)
 	defer closeAll()
@@ -98,21 +99,21 @@ func holdRenewed(ctx context.Context, s *Site, held int) error {
 	return nil
 }
 
-// footprint is what a process weighs.
+// footprint is the number of goroutines and the heap of a process.
 type footprint struct{ goroutines, heap int64 }
 
 func inUse() footprint {
 	return footprint{int64(runtime.NumGoroutine()), int64(measure.HeapInUse())}
 }
 
-// weigh tells what each of so many locks weighs.
+// weigh reports how many goroutines and how much heap each of the locks adds.
 func (s *Site) weigh(before footprint, locks int) {
 	now := inUse()
 	s.Meter.Set(HeapPerLock, float64(now.heap-before.heap)/float64(locks))
 	s.Meter.Set(GoroutinesPerLock, float64(now.goroutines-before.goroutines)/float64(locks))
 }
 
-// countRenewals counts them by the clock: each lease is renewed once in that time.
+// countRenewals counts renewals by the clock: each lease is renewed once in each renewedEvery.
 func countRenewals(ctx context.Context, worker *measure.Worker, held int) {
 	tick := time.NewTicker(renewedEvery / 100)
 	defer tick.Stop()
@@ -129,8 +130,8 @@ func countRenewals(ctx context.Context, worker *measure.Worker, held int) {
 	}
 }
 
-// holdRefreshed has redislock hold locks, each of which a goroutine of its own refreshes
-// as often as Holdfast renews: what redislock leaves to its users.
+// holdRefreshed makes redislock hold locks. For each lock, a goroutine of its own refreshes it as
+// often as Holdfast renews a lock: redislock leaves this to its users.
 func holdRefreshed(ctx context.Context, s *Site, held int) error {
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: redislockPool})
 	defer rdb.Close()
@@ -138,7 +139,7 @@ func holdRefreshed(ctx context.Context, s *Site, held int) error {
 	defer cancel(nil)
 	worker := s.Meter.Worker()
 	keep := func(lock *redislock.Lock) {
-		due := time.NewTimer(rand.N(renewedEvery)) // they do not all come at once
+		due := time.NewTimer(rand.N(renewedEvery)) // so that not all come at once
 		defer due.Stop()
 		for {
 			select {
@@ -176,8 +177,8 @@ func holdRefreshed(ctx context.Context, s *Site, held int) error {
 	return nil
 }
 
-// refresh has redislock hold locks, and refreshes them one after the other, by as many
-// goroutines as suit it, for as long as there is time.
+// refresh makes redislock hold locks, and refreshes them one after the other until ctx ends. It
+// uses as many goroutines as suit redislock.
 func refresh(ctx context.Context, s *Site, held int) error {
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr, PoolSize: redislockPool})
 	defer rdb.Close()
@@ -200,8 +201,7 @@ func refresh(ctx context.Context, s *Site, held int) error {
 	})
 }
 
-// forAll does something for each of 0 to n-1, some at a time, and returns the first
-// error.
+// forAll calls do for each of 0 to n-1, some calls at a time, and returns the first error.
 func forAll(ctx context.Context, n int, do func(i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -220,7 +220,8 @@ func forAll(ctx context.Context, n int, do func(i int) error) error {
 	return context.Cause(ctx)
 }
 
-// ping is another client of the same server, which wants an answer each millisecond.
+// ping is another client of the same server. It sends a PING, and sends the next PING a millisecond
+// after the reply.
 func ping(ctx context.Context, s *Site) error {
 	s.Meter.Bystander()
 	rdb := redis.NewClient(&redis.Options{Addr: s.Addr})

@@ -1,4 +1,4 @@
-// A semaphore of ten that a thousand want.
+// A thousand goroutines want the ten permits of a semaphore.
 
 package work
 

@@ -1,4 +1,4 @@
-// What stripes buy where the work under a lock takes a millisecond.
+// This workload shows what stripes gain where the work under a lock takes a millisecond.
 
 package work
 
@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 )
 
-// Stripes is the name of the workload; its contenders are the ways to lock.
+// Stripes is the name of the workload. Its contenders are the ways to lock.
 const (
 	Stripes       = "stripes"
 	OneStripe     = "one lock"
@@ -22,7 +22,7 @@ const (
 
 func stripes() []Workload {
 	const (
-		workers   = 256 // so many that each of the stripes is always wanted
+		workers   = 256 // so many that every stripe is always wanted
 		processes = 4
 		keys      = 10_000
 	)
@@ -41,7 +41,7 @@ func stripes() []Workload {
 			striped := client.Striped(s.Name, n)
 			return s.Loop(ctx, s.Share(workers), func(i int) Task {
 				r := rand.New(rand.NewPCG(uint64(s.Process), uint64(i)))
-				// A few of the keys have most of the use, the first 19 % of it.
+				// A few keys have most of the use; the first key has 19 % of it.
 				zipf := rand.NewZipf(r, 1.2, 1, keys-1)
 				work, err := newPause()
 				return func(ctx context.Context) (int64, error) {

@@ -1,4 +1,4 @@
-// What OpenTelemetry costs where nobody takes in what it says.
+// This workload measures what OpenTelemetry costs when nobody collects its output.
 
 package work
 
@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 )
 
-// Telemetry is the name of the workload, and its contenders are what is configured.
+// Telemetry is the name of the workload. Its contenders are the configurations.
 const (
 	Telemetry      = "telemetry"
 	TelemetryOff   = "off"
@@ -49,8 +49,9 @@ func telemetry() []Workload {
 	}}
 }
 
-// providers returns the SDK's, with an exporter that does nothing, and what ends them.
-// By its own batch processor a span wakes another goroutine, whoever made it.
+// providers returns the providers of the SDK, with an exporter that does nothing, and a function
+// that ends them. With the SDK's own batch processor each span wakes another goroutine, whatever
+// library made the span.
 func providers(contender string) (traces *sdktrace.TracerProvider, meters *sdkmetric.MeterProvider, shutdown func()) {
 	export := sdktrace.WithBatcher(tracetest.NewNoopExporter())
 	if contender == TelemetrySDK {
@@ -60,11 +61,11 @@ func providers(contender string) (traces *sdktrace.TracerProvider, meters *sdkme
 	meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 	return traces, meters, func() {
 		ctx := context.Background()
-		_, _ = traces.Shutdown(ctx), meters.Shutdown(ctx) // nobody misses what is not exported
+		_, _ = traces.Shutdown(ctx), meters.Shutdown(ctx) // nobody needs what was not exported
 	}
 }
 
-// telemetryOptions returns what tells Holdfast of them.
+// telemetryOptions returns the options that give Holdfast these providers.
 func telemetryOptions(contender string, traces *sdktrace.TracerProvider, meters *sdkmetric.MeterProvider) []holdfast.Option {
 	switch contender {
 	case TelemetryOff, TelemetryEmpty:
@@ -80,8 +81,8 @@ func telemetryOptions(contender string, traces *sdktrace.TracerProvider, meters 
 	panic(fmt.Sprintf("no telemetry is called %q", contender))
 }
 
-// spanned is a lock of a Client without telemetry, in two spans without attributes:
-// what no library that has a span for each of both can undercut.
+// spanned is a lock of a Client without telemetry, inside two spans without attributes. No library
+// with a span for each of acquire and release can cost less than that.
 type spanned struct {
 	lock   holdfast.Locker
 	tracer trace.Tracer

@@ -1,4 +1,4 @@
-// Package work has what is done with locks and measured, a file for each.
+// Package work has the workloads that are measured, one in each file.
 package work
 
 import (
@@ -13,43 +13,42 @@ import (
 	"github.com/holdfast-go/holdfast/interop"
 )
 
-// Workload is one thing that is done over and over, by one library at a time, in one
-// or several processes.
+// Workload is one thing that one library at a time does over and over, in one or several processes.
 type Workload struct {
-	Name       string // by which it is chosen, and found in the results: "pairs/256"
+	Name       string // selects it, and finds it in the results: "pairs/256"
 	Title      string // in words
 	Processes  int
 	Contenders []string // peers, or variants that Run knows
 	Window     Window
-	Idle       bool // nothing is done in it: what is measured is what that costs
-	Latency    bool // what is measured is durations: things done are only their number
+	Idle       bool // the workload does nothing: the costs are measured
+	Latency    bool // durations are measured: the things done are only their number
 
-	// Redisson has Redisson's own harness do the same for a time, the first quarter of
-	// which warms up; nil where there is nothing to compare.
+	// Redisson makes Redisson's own harness do the same for a time d, and the first quarter of that
+	// time warms up. It is nil where there is nothing to compare.
 	Redisson func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error)
 
 	// Run does the work in one process until ctx ends. It calls Ready once.
 	Run func(ctx context.Context, s *Site) error
 }
 
-// Window is for how long is measured, if not as long as everything else.
+// Window says how long the workload is measured, if not as long as every other workload.
 type Window struct {
-	Warm, Full, Quick time.Duration // 0: as everything else
-	Once              bool          // in one round only, where more would take too long
+	Warm, Full, Quick time.Duration // 0: as every other workload
+	Once              bool          // in one round only, because more would take too long
 }
 
-// Site is what one process has to work with.
+// Site is what one process has for its work.
 type Site struct {
 	Addr      string // of Redis
 	Contender string
-	Name      string // which no other run uses; what keys begin with
+	Name      string // no other run uses it; keys begin with it
 	Process   int    // from 0
 	Processes int
 	Quick     bool
 	Dir       string // shared by the processes of the run, and empty at first
 	Meter     *measure.Meter
 
-	// Ready says that all is prepared, and returns when all processes are.
+	// Ready says that this process is prepared, and returns when all processes are.
 	Ready func()
 }
 
@@ -69,7 +68,7 @@ func Find(name string) (Workload, error) {
 	return Workload{}, fmt.Errorf("no workload is called %q", name)
 }
 
-// Open opens the contender, which is a peer.
+// Open opens the contender, which must be a peer.
 func (s *Site) Open() (peer.Process, error) {
 	p, err := peer.Find(s.Contender)
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *Site) Open() (peer.Process, error) {
 	return p.Open(s.Addr)
 }
 
-// Share returns how many of n workers are this process's.
+// Share returns the number of workers in this process, out of n in all processes.
 func (s *Site) Share(n int) int {
 	share := n / s.Processes
 	if s.Process < n%s.Processes {
@@ -87,7 +86,7 @@ func (s *Site) Share(n int) int {
 	return share
 }
 
-// Locks has n goroutines use a lock each, over and over; work is done under it.
+// Locks makes n goroutines use a lock each, over and over, with work under the lock.
 func (s *Site) Locks(ctx context.Context, n int, lock func(i int) peer.Lock, work func()) error {
 	return s.Loop(ctx, n, func(i int) Task {
 		l := lock(i)
@@ -95,11 +94,11 @@ func (s *Site) Locks(ctx context.Context, n int, lock func(i int) peer.Lock, wor
 	})
 }
 
-// Task does something and says how often it did it.
+// Task does something, and returns how often it did it.
 type Task func(ctx context.Context) (times int64, err error)
 
-// Loop has n goroutines do a task each, over and over until ctx ends, and counts how
-// often it was done. It returns the first error that is not ctx's.
+// Loop makes n goroutines do a task each, over and over until ctx ends, and counts how often the
+// tasks were done. It returns the first error that is not ctx's.
 func (s *Site) Loop(ctx context.Context, n int, task func(i int) Task) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

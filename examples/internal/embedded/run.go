@@ -1,6 +1,5 @@
-// Package embedded gives the examples something to run on: the Redis that
-// REDIS_URL names, or one in this process. A program of your own has a go-redis
-// client already, and needs none of this.
+// Package embedded gives the examples a Redis to run on: the Redis that REDIS_URL names, or one in
+// this process. Your own program already has a go-redis client, and needs none of this.
 package embedded
 
 import (
@@ -16,16 +15,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Example is what an example does on one Redis. It returns an error if anything
-// is not as it says.
+// Example is what an example does on one Redis. It returns an error if anything is not as the
+// example says.
 type Example func(ctx context.Context, rdb *redis.Client, out io.Writer) error
 
 // ExampleOn is an Example on several servers, which it may stop.
 type ExampleOn func(ctx context.Context, servers []*Server, out io.Writer) error
 
-// Main is the main function of an Example. It runs it on the Redis of REDIS_URL,
-// or on an embedded one, until it is done or interrupted. If it fails the program
-// exits with status 1.
+// Main is the main function of an Example. It runs the example on the Redis of REDIS_URL, or on an
+// embedded Redis, until the example is done or interrupted. If the example fails, the program exits
+// with status 1.
 func Main(example Example) {
 	exit(func(ctx context.Context) error { return Run(ctx, os.Stdout, os.Getenv("REDIS_URL"), example) })
 }
@@ -45,8 +44,8 @@ func exit(run func(ctx context.Context) error) {
 	}
 }
 
-// Run runs the example on the Redis at url, or on an embedded one if there is no
-// url. Any number of its goroutines may write to the out that it is given.
+// Run runs the example on the Redis at url, or on an embedded Redis if url is empty. Any number of
+// the example's goroutines may write to the out that the example gets.
 func Run(ctx context.Context, out io.Writer, url string, example Example) (err error) {
 	if url == "" {
 		return RunOn(ctx, out, 1, func(ctx context.Context, servers []*Server, out io.Writer) error {
@@ -71,7 +70,7 @@ func RunOn(ctx context.Context, out io.Writer, n int, example ExampleOn) error {
 	return example(ctx, servers, &lines{out: out})
 }
 
-// Dial returns a client of the Redis at url, which answers.
+// Dial returns a client of the Redis at url, and checks that the Redis answers.
 func Dial(ctx context.Context, url string) (*redis.Client, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
@@ -84,7 +83,7 @@ func Dial(ctx context.Context, url string) (*redis.Client, error) {
 	return rdb, nil
 }
 
-// lines is a writer to which goroutines write one after another.
+// lines is a writer that lets only one goroutine write at a time.
 type lines struct {
 	mu  sync.Mutex // guards out
 	out io.Writer

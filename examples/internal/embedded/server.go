@@ -1,4 +1,4 @@
-// A Redis in this process, which can be stopped and started again.
+// This file is about a Redis in this process, which can be stopped and started again.
 
 package embedded
 
@@ -15,12 +15,12 @@ import (
 
 // Server is a Redis in this process. Its keys expire as time passes.
 type Server struct {
-	Redis *redis.Client // of this server
+	Redis *redis.Client // a client of this server
 
 	mini *miniredis.Miniredis
 
 	mu   sync.Mutex // guards addr
-	addr string     // where it listens; "" while it is stopped
+	addr string     // the address where it listens; "" while it is stopped
 }
 
 // Start starts n servers.
@@ -48,7 +48,7 @@ func Close(servers []*Server) {
 	}
 }
 
-// Stop stops the server. Its connections end, its keys stay.
+// Stop stops the server. Its connections end, but its keys stay.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	s.addr = ""
@@ -58,7 +58,7 @@ func (s *Server) Stop() {
 
 // Restart starts the server again, with its keys.
 func (s *Server) Restart() error {
-	// Any port: somebody else may have taken the last one.
+	// The server takes any port, because another process may have taken the last port.
 	if err := s.mini.StartAddr("127.0.0.1:0"); err != nil {
 		return err
 	}

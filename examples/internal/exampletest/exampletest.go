@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/redistest"
 )
 
-// Run runs the example on an embedded Redis. It must succeed, leave no goroutine
-// behind, and print what each of the patterns matches.
+// Run runs the example on an embedded Redis. The example must succeed, leave no goroutine behind,
+// and print text that each of the patterns matches.
 func Run(t *testing.T, example embedded.Example, patterns ...string) {
 	t.Helper()
 	Says(t, func(ctx context.Context, out io.Writer) error {
@@ -32,8 +32,8 @@ func RunOn(t *testing.T, n int, example embedded.ExampleOn, patterns ...string) 
 	}, patterns...)
 }
 
-// Says is Run for an example that brings its own servers. Examples run in real time: a
-// machine that is busy with other things makes them say something else.
+// Says is Run for an example that brings its own servers. Examples run in real time: on a machine
+// that is busy with other things they print something else.
 func Says(t *testing.T, run func(ctx context.Context, out io.Writer) error, patterns ...string) {
 	t.Helper()
 	redistest.RealTime(t)
@@ -59,7 +59,7 @@ func Fails(t *testing.T, run func(ctx context.Context, out io.Writer) error, pat
 }
 
 func play(t *testing.T, run func(ctx context.Context, out io.Writer) error) (said string, err error) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // it hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a longer run hangs
 	defer cancel()
 	var out bytes.Buffer
 	err = run(ctx, &out)

@@ -164,7 +164,7 @@ func TestMonitorPermits(t *testing.T) {
 		first := acquire(1)
 		m := monitor(t, c, 12*time.Second, 10*time.Second)
 		time.Sleep(5 * time.Second)
-		for range 4 { // those of 40 s
+		for range 4 { // each for too short a time to be reported
 			second := acquire(3)
 			time.Sleep(4 * time.Second)
 			if err := second.Release(t.Context()); err != nil {

@@ -95,7 +95,7 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 		b.warm(t)
 		b.proxy.Refuse(true)
 		b.proxy.Cut()
-		time.Sleep(time.Second) // so that the wire has noticed
+		time.Sleep(time.Second) // no request is under way meanwhile
 		c := start(b.Manager, newCount("k"))
 		time.Sleep(5 * time.Second)
 		b.proxy.Refuse(false)

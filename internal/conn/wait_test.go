@@ -38,7 +38,7 @@ func TestWaitHasAnEndHoweverShortTheReadTimeoutIs(t *testing.T) {
 	}, func(o *redis.Options) { o.ReadTimeout = time.Millisecond })
 }
 
-func TestARefusalOfWaitIsNoShortageOfReplicas(t *testing.T) {
+func TestARefusalOfWaitIsToldAsDenied(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.proxy.OnCommand(onCommands(redistest.ReplyError("NOPERM User u has no permissions to run the 'wait' command"), "WAIT"))
 		c := &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1}

@@ -114,7 +114,7 @@ var connBugs = []bug{
 		file: "internal/conn/call.go",
 		old:  "return c.replicated < c.Replicas",
 		new:  "return false",
-		pkg:  "internal/conn", tests: []string{"TestARefusalOfWaitIsNoShortageOfReplicas", "TestAMasterThatCannotTellIsAShortageOfReplicas"},
+		pkg:  "internal/conn", tests: []string{"TestARefusalOfWaitIsToldAsDenied", "TestAMasterThatCannotTellIsAShortageOfReplicas"},
 	},
 	{
 		name: "WAIT may wait for ever",

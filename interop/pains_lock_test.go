@@ -96,7 +96,7 @@ func TestAReadUnlockOfJavaShortensItsWriteLease(t *testing.T) {
 }
 
 // A reader that asks for the write side waits for itself in Redisson. Go refuses it at once.
-func TestAReaderWhoAsksToWrite(t *testing.T) {
+func TestAReaderThatAsksToWrite(t *testing.T) {
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().RWMutex("doc")

@@ -191,7 +191,7 @@ func TestHistoriesAreCut(t *testing.T) {
 	}
 }
 
-func TestTheRegisterRefusesWhoWasOvertaken(t *testing.T) {
+func TestTheRegisterRefusesAnOvertakenHolder(t *testing.T) {
 	o := &object{rule: rules["mutex"]}
 	a, b := of("a", 1, 0, 1, 2, 3), of("b", 2, 0, 4, 5, 6)
 	read := o.enter(a)

@@ -148,7 +148,7 @@ func TestSeatIsInherited(t *testing.T) {
 
 // A head that gives up leaves the seat to the next waiter, which asks at once. It does not leave
 // the seat if a request of the head may still change something.
-func TestWhoGivesUpLeavesTheSeat(t *testing.T) {
+func TestAHeadThatGivesUpLeavesTheSeat(t *testing.T) {
 	for _, doubt := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 			x, waiters, tickets := inLine(e, 2)
@@ -207,7 +207,7 @@ func TestGrantTakesTheNextSeat(t *testing.T) {
 
 // A waiter that is cancelled in the moment in which the thing is passed to it either has the thing
 // or was never passed it: the thing is not lost.
-func TestPassedToOneWhoGivesUp(t *testing.T) {
+func TestPassedToAWaiterThatGivesUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
 		for range 100 {
 			x, waiters, tickets := inLine(e, 1)

@@ -69,7 +69,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 }
 
 // A waiter that leaves, wherever it stands, does not change the order of the others.
-func TestWhoLeavesHandsOn(t *testing.T) {
+func TestAHeadThatLeavesHandsOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		x := new(thing)
 		x.take(time.Time{})
@@ -96,7 +96,7 @@ func TestWhoLeavesHandsOn(t *testing.T) {
 
 // The head receives the message of a release and leaves before it acts on the message. There is no
 // second message, and still the next waiter is granted the thing at once.
-func TestSignalOfOneWhoLeavesIsNotLost(t *testing.T) {
+func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		ahead int // grants within this process before

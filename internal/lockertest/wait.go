@@ -77,7 +77,7 @@ func waitIsCancelled(w *world) {
 	w.release(l)
 	lease, err := w.result(stays)
 	if err != nil {
-		w.Fatalf("Lock of who was not cancelled: %v", err)
+		w.Fatalf("Lock of the waiter that was not cancelled: %v", err)
 	}
 	w.release(lease)
 	w.soonFree(w.rival(a))

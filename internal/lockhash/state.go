@@ -112,7 +112,7 @@ func (h Hash) ForceRelease(ctx context.Context, e *engine.Engine, release func(h
 		return false, err
 	}
 	if field, found := s.foreign(); found {
-		return false, fmt.Errorf("%w: a hash stands there whose field %q is no holder's", errs.WrongType, cut(field))
+		return false, fmt.Errorf("%w: a hash stands there, and its field %q is not a holder's", errs.WrongType, cut(field))
 	}
 	publish, err := e.Conn.PublishCommand(ctx)
 	if err != nil {

@@ -130,7 +130,7 @@ var firstBugs = []bug{
 		quick: true,
 	},
 	{
-		name: "a release as if nobody waited passes one who waits",
+		name: "a release as if nobody waited passes over a waiter",
 		file: "internal/lockhash/lua/free.lua",
 		old:  "waiting > 0 then",
 		new:  "waiting > 1 then",
@@ -183,7 +183,7 @@ var firstBugs = []bug{
 		pkg:  "internal/engine", tests: []string{"TestEachOfAGroupHasItsOwnOutcome"},
 	},
 	{
-		name: "an answer of which nothing is understood means that all are renewed",
+		name: "an answer that makes no sense means that all are renewed",
 		file: "internal/engine/group.go",
 		old:  " && g.understands(call)",
 		new:  "",
@@ -317,7 +317,7 @@ var firstBugs = []bug{
 	// Waiting.
 
 	{
-		name: "who waits does not ask unless told",
+		name: "a waiter does not ask unless told",
 		file: "internal/engine/wait.go",
 		old:  "poll := PollBound - rand.N(PollBound/10)",
 		new:  "poll := time.Hour - rand.N(PollBound/10)",
@@ -339,14 +339,14 @@ var firstBugs = []bug{
 		pkg:  "internal/pubsub", tests: []string{"TestBlackHole"},
 	},
 	{
-		name: "who asks for less passes for ever",
+		name: "a waiter that asks for less passes others for ever",
 		file: "internal/engine/overtaking.go",
 		old:  "time.Since(c.since) > patience",
 		new:  "time.Since(c.since) > 8*patience",
 		pkg:  "internal/engine", tests: []string{"TestHeavyWaiterIsNotPassedForEver"},
 	},
 	{
-		name: "a release of permits wakes nobody who waits for more than one",
+		name: "a release of permits wakes no waiter for more than one",
 		file: "semaphore/lua/give.lua",
 		old:  "if free > 0 and free > number then",
 		new:  "if free > 0 and number <= 0 then",
@@ -370,7 +370,7 @@ var firstBugs = []bug{
 		pkg:  "fairlock", tests: []string{"TestTheDeadAreSkipped"},
 	},
 	{
-		name: "a try passes those who wait",
+		name: "a try passes the waiters",
 		file: "internal/lockhash/lua/enter.lua",
 		old:  "local mine = not head or head == me",
 		new:  "local mine = keep == 0 or not head or head == me",
@@ -491,21 +491,21 @@ var firstBugs = []bug{
 		pkg:  "fairlock", tests: []string{"TestReservedTokens"},
 	},
 	{
-		name: "the lock is passed on to one who waits on other terms",
+		name: "the lock is passed on to a waiter on other terms",
 		file: "internal/engine/cohort.go",
 		old:  "if me.asking || me.terms != terms {",
 		new:  "if me.asking {",
 		pkg:  "internal/engine", tests: []string{"TestPassOnEqualTermsOnly"},
 	},
 	{
-		name: "who gives up just as the lock is passed to it leaves it held",
+		name: "a waiter that gives up just as the lock is passed to it leaves it held",
 		file: "internal/engine/follow.go",
 		old:  "if me.out || me == me.line.head {",
 		new:  "if me == me.line.head {",
 		pkg:  "internal/engine", tests: []string{"TestTooLateToGiveUp"},
 	},
 	{
-		name: "who gives up just as it comes to lead its line leaves it without a head",
+		name: "a waiter that gives up just as it becomes the head leaves its line without one",
 		file: "internal/engine/follow.go",
 		old:  "if me.out || me == me.line.head {",
 		new:  "if me.out {",
@@ -523,7 +523,7 @@ var firstBugs = []bug{
 		file: "internal/engine/seat.go",
 		old:  "(t.Doubt && !me.got || !waited && !holds)",
 		new:  "(!waited && !holds)",
-		pkg:  "internal/engine", tests: []string{"TestWhoGivesUpLeavesTheSeat"},
+		pkg:  "internal/engine", tests: []string{"TestAHeadThatGivesUpLeavesTheSeat"},
 	},
 
 	// Being handed the lock by a message.
@@ -551,7 +551,7 @@ var firstBugs = []bug{
 		quick: true,
 	},
 	{
-		name: "a place is given up under one who has asked in it",
+		name: "a place is given up under a waiter that has asked in it",
 		file: "internal/engine/seat.go",
 		old:  "if orphan = number == 0 && !q.seat.asked ||",
 		new:  "if orphan = number == 0 ||",

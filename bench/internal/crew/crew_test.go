@@ -37,7 +37,7 @@ func TestTheFiguresOfARun(t *testing.T) {
 	}
 }
 
-func TestOneWhoDoesNothingHangs(t *testing.T) {
+func TestAProcessThatDoesNothingHangs(t *testing.T) {
 	parts := []measure.Part{{Seconds: 1, Done: []int64{0}}}
 	if _, err := figures(work.Workload{}, parts, measure.Served{}); err == nil || !strings.HasPrefix(err.Error(), Hung) {
 		t.Errorf("nothing done: %v", err)

@@ -157,7 +157,7 @@ func TestConformance_Replicated(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		redistest.Server(t, "--replicaof", host+" "+port)
+		redistest.Server(t, "--replicaof", host, port)
 	}
 	inSync(t, master, 2)
 	conformReal(t, master.Admin(), func(t testing.TB) redis.UniversalClient { return master.Client(t) },
@@ -201,10 +201,11 @@ func forget(t *testing.T, cluster *redistest.ClusterSet) {
 }
 
 // onlyMastersAsked fails the test if a replica was sent a script, or if a message was sent to the
-// whole cluster instead of to one shard.
+// whole cluster instead of to one shard. Redis 6.2 has no messages to one shard.
 func onlyMastersAsked(t *testing.T, cluster *redistest.ClusterSet) {
 	t.Helper()
 	var masters, shards int
+	sharded := true
 	for _, node := range cluster.Nodes() {
 		role, err := node.Admin().Info(t.Context(), "replication").Result()
 		if err != nil {
@@ -225,11 +226,17 @@ func onlyMastersAsked(t *testing.T, cluster *redistest.ClusterSet) {
 		} else if asked {
 			t.Errorf("a replica was sent scripts:\n%s", stats)
 		}
+		if info, err := node.Admin().Do(t.Context(), "COMMAND", "INFO", "SPUBLISH").Slice(); err != nil {
+			t.Fatal(err)
+		} else if info[0] == nil {
+			sharded = false
+			continue
+		}
 		if strings.Contains(stats, "cmdstat_publish:") {
 			t.Errorf("PUBLISH, where there is SPUBLISH:\n%s", stats)
 		}
 	}
-	if masters != 3 || shards != 3 {
+	if masters != 3 || sharded && shards != 3 {
 		t.Errorf("%d masters were sent scripts, %d had messages to tell; want 3", masters, shards)
 	}
 }
@@ -269,7 +276,7 @@ func TestConformance_FewRights(t *testing.T) {
 var (
 	rightsOfEvery = regexp.MustCompile("(?s)```\nACL SETUSER holdfast on >secret(.*?)```")
 	rightsOfKind  = regexp.MustCompile(`(?m)^\| ([A-Z][A-Za-z, ]+) \| (.*) \| (.*) \|$`)
-	right         = regexp.MustCompile("[~&+][^ `\n]+")
+	right         = regexp.MustCompile("[~&+][^ `\n]+|resetchannels")
 	rightsOfOther = regexp.MustCompile(`those of ([A-Z][A-Za-z]+)`)
 )
 

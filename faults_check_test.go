@@ -106,7 +106,7 @@ func TestCheckReplicated(t *testing.T) {
 	t.Parallel()
 	master := redistest.Server(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 	host, port, _ := net.SplitHostPort(master.Addr())
-	replica := redistest.Server(t, "--appendonly", "yes", "--replicaof", host+" "+port)
+	replica := redistest.Server(t, "--appendonly", "yes", "--replicaof", host, port)
 	redistest.Eventually(t, 20*time.Second, "the replica is in sync", func() error {
 		n, err := master.Admin().Do(t.Context(), "WAIT", 1, 100).Int()
 		if err == nil && n != 1 {

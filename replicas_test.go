@@ -25,7 +25,7 @@ func withReplica(t testing.TB) (master, replica *redistest.Proc) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	replica = redistest.Server(t, "--replicaof", host+" "+port)
+	replica = redistest.Server(t, "--replicaof", host, port)
 	inSync(t, master, 1)
 	return master, replica
 }

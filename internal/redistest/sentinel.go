@@ -39,7 +39,7 @@ func Sentinel(t testing.TB, args ...string) *SentinelSet {
 	master := startServer(t, false, args)
 	s.nodes = []*Proc{master}
 	for range 2 {
-		replica := append([]string{"--replicaof", fmt.Sprintf("127.0.0.1 %d", master.port)}, args...)
+		replica := append([]string{"--replicaof", "127.0.0.1", fmt.Sprint(master.port)}, args...)
 		s.nodes = append(s.nodes, startServer(t, false, replica))
 	}
 	// A sentinel looks for replicas at once, and after that only every 10 s, so the replicas are in

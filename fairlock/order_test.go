@@ -384,7 +384,7 @@ func TestLeases(t *testing.T) {
 	})
 }
 
-// The queries say who waits, and at which place.
+// The queries name the waiters and their places in the queue.
 func TestQueries(t *testing.T) {
 	play(t, func(t *testing.T, w *world) {
 		a, b := w.process(), w.process()

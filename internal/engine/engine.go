@@ -30,7 +30,7 @@ type Engine struct {
 	client string // this Client's part of its owner ids
 	owners atomic.Int64
 
-	lanes      tracks
+	tracks     tracks
 	lines      lines
 	overtaking overtaking
 	awaited    awaited

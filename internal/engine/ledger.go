@@ -83,9 +83,9 @@ func (l Ledger) Run(ctx context.Context, o Once) (*conn.Call, error) {
 		return new(conn.Call), err
 	}
 	defer l.engine.Done()
-	lane := l.engine.lanes.take(l)
-	defer lane.free()
-	call, err := lane.run(ctx, o, false)
+	track := l.engine.tracks.take(l)
+	defer track.free()
+	call, err := track.run(ctx, o, false)
 	if _, unheard := call.Outstanding(); err != nil && unheard {
 		err = fmt.Errorf("%w: %w", errs.Unknown, err)
 	}
@@ -93,20 +93,20 @@ func (l Ledger) Run(ctx context.Context, o Once) (*conn.Call, error) {
 }
 
 // Try is Run for a call that takes something if its status is Done. Unless the caller is told of
-// that status, undo runs in the background, on the same lane and with the same number. It gives
+// that status, undo runs in the background, on the same track and with the same number. It gives
 // back what the call took, or keeps the call from ever taking anything.
 func (l Ledger) Try(ctx context.Context, o, undo Once) (*conn.Call, error) {
 	if err := l.engine.Begin(); err != nil {
 		return new(conn.Call), err
 	}
 	defer l.engine.Done()
-	lane := l.engine.lanes.take(l)
-	call, err := lane.run(ctx, o, false)
+	track := l.engine.tracks.take(l)
+	call, err := track.run(ctx, o, false)
 	_, unheard := call.Outstanding()
 	if !unheard || err == nil && call.Status() == conn.Done {
-		lane.free()
+		track.free()
 	} else {
-		lane.settle(undo)
+		track.settle(undo)
 	}
 	return call, err
 }
@@ -121,13 +121,13 @@ func (l Ledger) Finish(ctx context.Context, make func(publish string) Once) (*co
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishLimit)
 	defer cancel()
 	o := make(l.engine.Publish(bounded))
-	lane := l.engine.lanes.take(l)
-	call, err := lane.run(bounded, o, true)
+	track := l.engine.tracks.take(l)
+	call, err := track.run(bounded, o, true)
 	goesOn := false
 	if err == nil || bounded.Err() == nil && !errors.Is(err, errs.Closed) {
-		lane.free() // answered, if only by a refusal
+		track.free() // answered, if only by a refusal
 	} else {
-		goesOn = lane.settle(o)
+		goesOn = track.settle(o)
 	}
 	// Also if it was refused: an earlier sending may have counted.
 	if _, unheard := call.Outstanding(); err != nil && (goesOn || unheard) {
@@ -136,28 +136,28 @@ func (l Ledger) Finish(ctx context.Context, make func(publish string) Once) (*co
 	return call, err
 }
 
-// lanes hands out the lanes of all ledgers of one Client.
+// tracks hands out the tracks of all ledgers of one Client.
 type tracks struct {
 	mu    sync.Mutex
 	inUse map[string]*trackSet
 }
 
-// laneSet records which lanes of one ledger are in use.
+// laneSet records which tracks of one ledger are in use.
 type trackSet struct {
 	busy  int
 	made  int
 	spare []int
 }
 
-// lane is a lane of a ledger while one call uses it.
+// track is a track of a ledger while one call uses it.
 type track struct {
 	ledger Ledger
-	number int   // the lane's number
+	number int   // the track's number
 	call   int64 // the call's number
 }
 
-// take hands out a lane that no call uses. All calls of the Client take their numbers from one
-// counter, so that the numbers grow on every lane, also on a lane that was forgotten in between.
+// take hands out a track that no call uses. All calls of the Client take their numbers from one
+// counter, so that the numbers grow on every track, also on a track that was forgotten in between.
 func (s *tracks) take(l Ledger) track {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,9 +181,9 @@ func (s *tracks) take(l Ledger) track {
 	return taken
 }
 
-// free gives the lane back.
+// free gives the track back.
 func (l track) free() {
-	s := &l.ledger.engine.lanes
+	s := &l.ledger.engine.tracks
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	set := s.inUse[l.ledger.key]
@@ -193,7 +193,7 @@ func (l track) free() {
 	}
 }
 
-// run runs the call on the lane. It gives up when ctx ends, or when the call has been in doubt for
+// run runs the call on the track. It gives up when ctx ends, or when the call has been in doubt for
 // so long that its record might be gone.
 func (l track) run(ctx context.Context, o Once, cleanup bool) (*conn.Call, error) {
 	for {
@@ -209,7 +209,7 @@ func (l track) run(ctx context.Context, o Once, cleanup bool) (*conn.Call, error
 	}
 }
 
-// settle runs the call on the lane in the background, until it is answered or doubtLimit is over.
+// settle runs the call on the track in the background, until it is answered or doubtLimit is over.
 // It reports false if the Client has closed.
 func (l track) settle(o Once) bool {
 	e := l.ledger.engine
@@ -229,7 +229,7 @@ func (l track) settle(o Once) bool {
 	return started
 }
 
-// once returns the call as the lane sends it.
+// once returns the call as the track sends it.
 func (l track) once(o Once) *conn.Call {
 	keys := append(make([]string, 0, 2+len(o.Keys)), o.Key, l.ledger.key)
 	args := append(make([]any, 0, 3+len(o.Args)), l.number, l.call, ledgerLife.Milliseconds())

@@ -168,11 +168,10 @@ func TestNothingGoesWrongInALine(t *testing.T) {
 // same bugs as planted in the code: see package mutationtest.
 func TestEachRuleOfALineIsNeeded(t *testing.T) {
 	const (
-		overlap = "two are inside"
-		older   = "a token does not grow"
-		astray  = "the seat is lost"
-		kept    = "a place is kept for nobody"
-		ghost   = "the lock is kept for nobody"
+		older  = "a token does not grow"
+		astray = "the seat is lost"
+		kept   = "a place is kept for nobody"
+		ghost  = "the lock is kept for nobody"
 	)
 	unheard, late := lineRules{lease: 2, unheard: 2}, lineRules{lease: 2, unheard: 1, late: 1}
 	both := lineRules{lease: 2, unheard: 2, late: 1, ghosts: true}

@@ -1,4 +1,4 @@
--- Cancels a call of take.lua, on its lane and with its number. What the call has taken is given
+-- Cancels a call of take.lua, on its track and with its number. What the call has taken is given
 -- back. If the call comes later, it takes nothing. This runs after once.lua and all.lua, in one
 -- script with them.
 --

@@ -1,16 +1,16 @@
 -- Makes a call count once, however often it is sent. A script begins with this file if its effect
 -- has no owner, so that nothing else in Redis shows whether the call has run.
 --
--- Each call runs on a lane of its Client's ledger, which only one call uses at a time. Its number
--- is greater than that of every earlier call on the lane. The lane holds "<number> <status>
+-- Each call runs on a track of its Client's ledger, which only one call uses at a time. Its number
+-- is greater than that of every earlier call on the track. The track holds "<number> <status>
 -- <value>" of the last call that took effect. A call with that number has run before, and is
 -- answered as it was then. A call with a lower number has been overtaken: nobody waits for it any
 -- more, and it does nothing.
 --
 -- KEYS[1] what the call is about: a string, a whole number
--- KEYS[2] the ledger of the Client: a hash {lane: last call}, with an expiry
+-- KEYS[2] the ledger of the Client: a hash {track: last call}, with an expiry
 -- ARGV[1] not-after, in microseconds of the server's clock
--- ARGV[2] the lane
+-- ARGV[2] the track
 -- ARGV[3] the call's number
 -- ARGV[4] how long the ledger is kept, in ms
 --
@@ -25,8 +25,8 @@ local now = time[1] * 1000000 + time[2]
 if now > tonumber(ARGV[1]) then
   return {-1, now}
 end
-local lane = redis.call('HGET', KEYS[2], ARGV[2])
-local last, status, result = string.match(lane or '', '^(%d+) (%d+) (%-?%d+)$')
+local track = redis.call('HGET', KEYS[2], ARGV[2])
+local last, status, result = string.match(track or '', '^(%d+) (%d+) (%-?%d+)$')
 if last and tonumber(last) > tonumber(ARGV[3]) then
   return {0, now}
 end
@@ -68,8 +68,8 @@ local function once(outcome, value, frees, effect)
     failure = effect()
   end
   if failure then
-    if lane then
-      redis.call('HSET', KEYS[2], ARGV[2], lane)
+    if track then
+      redis.call('HSET', KEYS[2], ARGV[2], track)
     else
       redis.call('HDEL', KEYS[2], ARGV[2])
     end

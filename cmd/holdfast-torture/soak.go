@@ -101,15 +101,15 @@ func (s *soak) enough() bool {
 func (s *soak) watch(ctx context.Context, done func() bool) {
 	every := time.NewTicker(100 * time.Millisecond)
 	defer every.Stop()
-	last := time.Now()
+	last := bothClocks()
 	for n := 1; !done() && !s.t.Failed(); n++ {
 		select {
 		case <-every.C:
 		case <-ctx.Done():
 			s.t.Errorf("interrupted")
 		}
-		now := time.Now()
-		if set := now.Round(0).Sub(last.Round(0)) - now.Sub(last); set.Abs() > 5*time.Millisecond {
+		now := bothClocks()
+		if set := clockSet(last, now); set.Abs() > 5*time.Millisecond {
 			s.t.Errorf("the machine's clock was set by %v meanwhile", set)
 		}
 		last = now
@@ -120,6 +120,24 @@ func (s *soak) watch(ctx context.Context, done func() bool) {
 			s.progress()
 		}
 	}
+}
+
+// bothClocks returns a time whose two readings, of the wall clock and of the monotonic one, are of
+// the same moment. time.Now reads one after the other, and a busy machine may stop the process in
+// between. So two times must agree.
+func bothClocks() time.Time {
+	for last := time.Now(); ; {
+		now := time.Now()
+		if clockSet(last, now).Abs() < time.Millisecond {
+			return now
+		}
+		last = now
+	}
+}
+
+// clockSet returns by how much the wall clock was set between two times, forwards if positive.
+func clockSet(from, to time.Time) time.Duration {
+	return to.Round(0).Sub(from.Round(0)) - to.Sub(from)
 }
 
 func (s *soak) progress() {

@@ -131,7 +131,7 @@ func (v *verdict) object(o *object, s *soak) {
 	}
 	forgets := v.leases
 	if !o.rule.owned {
-		forgets = v.counts
+		forgets = v.counts.counting(o.holds)
 	}
 	v.Writes += o.writes
 	v.Fenced += o.fenced

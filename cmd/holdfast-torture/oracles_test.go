@@ -158,6 +158,26 @@ func TestAWindowExcusesOnlyWhatWasGrantedBeforeAndInIt(t *testing.T) {
 	}
 }
 
+func TestAForgottenTakeMayBeGivenBackAfterTheWindow(t *testing.T) {
+	w := windows{spans: []span{{1000 * ms, 1010 * ms}}, lease: 100 * ms}
+	two := []*hold{of("b", 0, 1500, 1550, 1600, 1601), of("c", 0, 1510, 1560, 1600, 1601)}
+	for _, tc := range []struct {
+		name  string
+		taken *hold
+		want  bool
+	}{
+		{"before them", of("a", 0, 500, 510, 520, 530), false},
+		{"beside them", of("a", 0, 900, 910, 920, 1580), true},
+		{"and was taken after the window", of("a", 0, 1200, 1210, 1220, 1580), false},
+		{"at a time that is not known", ending(unknown, of("a", 0, 900, 910, 920, 930)), true},
+		{"never", ending(gone, of("a", 0, 900, 910, 920, 930)), false},
+	} {
+		if got := w.counting(append(two, tc.taken)).excuse(two); got != tc.want {
+			t.Errorf("what was taken is given back %s: two grants are excused: %v", tc.name, got)
+		}
+	}
+}
+
 func TestAReaderMayHaveNoTokenAfterALoss(t *testing.T) {
 	w := windows{spans: []span{{1000 * ms, 1010 * ms}}, lease: 100 * ms}
 	writer, reader := amounting(everybody, of("w", 7, 0, 1, 2, 3)), of("r", 0, 1200, 1201, 1202, 1203)

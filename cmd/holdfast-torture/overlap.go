@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -60,6 +61,26 @@ func (w windows) excuse(holds []*hold) bool {
 		first, last = min(first, h.enter), max(last, h.enter)
 	}
 	return w.meet(first-w.lease, last)
+}
+
+// counting returns the windows in which there may be more permits than were set. Redis may forget a
+// take, but its taker gives back what it took, after the window perhaps: until then a count may
+// still grow too large.
+func (w windows) counting(holds []*hold) windows {
+	spans := slices.Clone(w.spans)
+	for i, s := range w.spans {
+		for _, h := range holds {
+			if h.enter > s.to+w.lease {
+				continue
+			}
+			given := h.end
+			if h.ending != released && h.ending != gone {
+				given = math.MaxInt64 // in the background
+			}
+			spans[i].to = max(spans[i].to, given)
+		}
+	}
+	return windows{spans, w.lease}
 }
 
 // meet reports whether one of the windows has an instant in common with the time.

@@ -14,7 +14,8 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -34,7 +35,7 @@ func lockAndRelease(b *testing.B, m lease.Locker) {
 func BenchmarkUncontendedPair(b *testing.B) {
 	client := holdfast.New(redistest.Server(b).Client(b))
 	defer client.Close()
-	m := client.Mutex(name)
+	m := client.Mutex(world.Name)
 	lockAndRelease(b, m)
 	b.Run("one goroutine", func(b *testing.B) {
 		b.ReportAllocs()
@@ -47,7 +48,7 @@ func BenchmarkUncontendedPair(b *testing.B) {
 		b.ReportAllocs()
 		names := make(chan string, 1024)
 		for i := range cap(names) {
-			names <- name + string(rune('0'+i))
+			names <- world.Name + string(rune('0'+i))
 		}
 		b.RunParallel(func(pb *testing.PB) {
 			m := client.Mutex(<-names)
@@ -62,7 +63,7 @@ func BenchmarkUncontendedPair(b *testing.B) {
 func BenchmarkReEntry(b *testing.B) {
 	client := holdfast.New(redistest.Server(b).Client(b))
 	defer client.Close()
-	m := client.Mutex(name)
+	m := client.Mutex(world.Name)
 	outer, err := m.Lock(b.Context())
 	if err != nil {
 		b.Fatal(err)
@@ -87,7 +88,7 @@ func BenchmarkCohort(b *testing.B) {
 		b.Run(strconv.Itoa(goroutines), func(b *testing.B) {
 			client := holdfast.New(redistest.Server(b).Client(b))
 			defer client.Close()
-			m := client.Mutex(name)
+			m := client.Mutex(world.Name)
 			lockAndRelease(b, m)
 			var left atomic.Int64
 			left.Store(int64(b.N))
@@ -112,7 +113,7 @@ func BenchmarkCohort(b *testing.B) {
 func benchmarkLockPath(b *testing.B, options ...holdfast.Option) {
 	client := holdfast.New(redistest.Server(b).Client(b), options...)
 	defer client.Close()
-	m := client.Mutex(name)
+	m := client.Mutex(world.Name)
 	lockAndRelease(b, m)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -25,6 +25,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 // logged is a log handler that calls on and then keeps the message.
@@ -72,7 +73,7 @@ func blockade() (block <-chan struct{}, unblock func()) {
 }
 
 // closeWithin closes p and fails the test if that takes longer than most.
-func closeWithin(t *testing.T, p *process, most time.Duration) {
+func closeWithin(t *testing.T, p *world.Process, most time.Duration) {
 	t.Helper()
 	begin := time.Now()
 	if err := p.Close(); err != nil {
@@ -87,50 +88,50 @@ func closeWithin(t *testing.T, p *process, most time.Duration) {
 const closeBound = 1600 * time.Millisecond
 
 func TestALogHandlerThatBlocksKeepsNobodyWaiting(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	world.Play(t, func(t *testing.T, w *world.World) {
 		block, unblock := blockade()
 		o, options := newTold()
-		p := w.process(append(options, holdfast.WithLogger(slog.New(&logged{on: func(slog.Record) { <-block }})))...)
-		lost := w.lock(t.Context(), p.Mutex("lost"))
-		kept := w.lock(t.Context(), p.Mutex("kept", holdfast.Renewed(10*time.Second)))
-		w.mini.Del("lost")
-		w.at(12 * time.Second) // the loss is logged, and the other lease has been renewed
-		wantErr(t, lost.Err(), holdfast.ErrLost)
+		p := w.Process(append(options, holdfast.WithLogger(slog.New(&logged{on: func(slog.Record) { <-block }})))...)
+		lost := w.Lock(t.Context(), p.Mutex("lost"))
+		kept := w.Lock(t.Context(), p.Mutex("kept", holdfast.Renewed(10*time.Second)))
+		w.Mini.Del("lost")
+		w.At(12 * time.Second) // the loss is logged, and the other lease has been renewed
+		world.WantErr(t, lost.Err(), holdfast.ErrLost)
 		if err := kept.Err(); err != nil {
 			t.Errorf("the lease that stands: %v", err)
 		}
 
-		p.unplug(true)
+		p.Unplug(true)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		_, err := p.mutex.Lock(ctx)
-		wantErr(t, err, context.DeadlineExceeded)
-		within(t, "Lock returned after", w.now(), 15*time.Second, 15*time.Second)
-		w.at(30 * time.Second)
-		wantErr(t, kept.Err(), holdfast.ErrLost)
+		_, err := p.MyLock.Lock(ctx)
+		world.WantErr(t, err, context.DeadlineExceeded)
+		world.Within(t, "Lock returned after", w.Now(), 15*time.Second, 15*time.Second)
+		w.At(30 * time.Second)
+		world.WantErr(t, kept.Err(), holdfast.ErrLost)
 		if got := o.reasons(t, "holdfast.lost"); got["server"] != 1 || got["deadline"] != 1 {
 			t.Errorf("counted losses: %v, want both", got)
 		}
 		closeWithin(t, p, closeBound)
 		unblock()
-		w.mini.FlushAll()
+		w.Mini.FlushAll()
 	})
 }
 
 func TestALogHandlerThatPanicsEndsNothing(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	world.Play(t, func(t *testing.T, w *world.World) {
 		h := new(logged)
 		h.on = func(r slog.Record) {
 			if r.Message == "holdfast: lost" {
 				panic("a log handler of the user's")
 			}
 		}
-		p := w.process(holdfast.WithLogger(slog.New(h)))
-		lost := w.lock(t.Context(), p.Mutex("lost"))
-		w.mini.Del("lost")
-		w.at(20 * time.Second)
-		wantErr(t, lost.Err(), holdfast.ErrLost)
-		w.release(w.lock(t.Context(), p.mutex))
+		p := w.Process(holdfast.WithLogger(slog.New(h)))
+		lost := w.Lock(t.Context(), p.Mutex("lost"))
+		w.Mini.Del("lost")
+		w.At(20 * time.Second)
+		world.WantErr(t, lost.Err(), holdfast.ErrLost)
+		w.Release(w.Lock(t.Context(), p.MyLock))
 		closeWithin(t, p, 0)
 		if got := h.with("log lines were lost"); len(got) != 1 || !strings.Contains(got[0], "lines=1") {
 			t.Errorf("what was not logged is not said: %q", h.with(""))
@@ -139,13 +140,13 @@ func TestALogHandlerThatPanicsEndsNothing(t *testing.T) {
 }
 
 func TestALogHandlerMayCloseTheClient(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		var p *process
+	world.Play(t, func(t *testing.T, w *world.World) {
+		var p *world.Process
 		h := &logged{on: func(slog.Record) { _ = p.Close() }}
-		p = w.process(holdfast.WithLogger(slog.New(h)))
-		w.lock(t.Context(), p.Mutex("lost"))
-		w.mini.Del("lost")
-		w.at(20 * time.Second)
+		p = w.Process(holdfast.WithLogger(slog.New(h)))
+		w.Lock(t.Context(), p.Mutex("lost"))
+		w.Mini.Del("lost")
+		w.At(20 * time.Second)
 		closeWithin(t, p, 0) // the Client is closed already
 		if len(h.with("holdfast: lost")) != 1 {
 			t.Errorf("logged %q", h.with(""))
@@ -154,19 +155,19 @@ func TestALogHandlerMayCloseTheClient(t *testing.T) {
 }
 
 func TestWhatIsNilIsNone(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	world.Play(t, func(t *testing.T, w *world.World) {
 		var noTracers *tracenoop.TracerProvider
 		var noMeters *metricnoop.MeterProvider
-		p := w.process(nil,
+		p := w.Process(nil,
 			holdfast.WithLogger(nil), holdfast.WithNameMapper(nil), holdfast.WithDefaults(nil, nil),
 			holdfast.WithTracerProvider(nil), holdfast.WithMeterProvider(nil),
 			holdfast.WithTracerProvider(noTracers), holdfast.WithMeterProvider(noMeters))
-		lost := w.lock(t.Context(), p.Mutex("lost", nil))
-		w.mini.Del("lost")
-		w.at(20 * time.Second) // a goroutine of Holdfast's logs a loss
-		wantErr(t, lost.Err(), holdfast.ErrLost)
+		lost := w.Lock(t.Context(), p.Mutex("lost", nil))
+		w.Mini.Del("lost")
+		w.At(20 * time.Second) // a goroutine of Holdfast's logs a loss
+		world.WantErr(t, lost.Err(), holdfast.ErrLost)
 		work := func(context.Context) error { return nil }
-		if err := holdfast.Do(t.Context(), p.mutex, work, nil, holdfast.OnAcquire(nil), holdfast.OnExit(nil)); err != nil {
+		if err := holdfast.Do(t.Context(), p.MyLock, work, nil, holdfast.OnAcquire(nil), holdfast.OnExit(nil)); err != nil {
 			t.Error(err)
 		}
 		if _, err := p.Latch("latch").TrySetCount(t.Context(), 1, nil); err != nil {
@@ -177,8 +178,8 @@ func TestWhatIsNilIsNone(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		wantErr(t, p.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Nanosecond}), context.DeadlineExceeded)
-		w.mini.FlushAll()
+		world.WantErr(t, p.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Nanosecond}), context.DeadlineExceeded)
+		w.Mini.FlushAll()
 	})
 }
 
@@ -239,10 +240,10 @@ func (c strangeCounter) Add(_ context.Context, n int64, _ ...metric.AddOption) {
 }
 
 func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	world.Play(t, func(t *testing.T, w *world.World) {
 		var blocked <-chan struct{} // nil blocks nobody
 		var mu sync.Mutex
-		p := w.process(strange(func() {
+		p := w.Process(strange(func() {
 			mu.Lock()
 			wait := blocked
 			mu.Unlock()
@@ -252,14 +253,14 @@ func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
 		})...)
 		var kept []*holdfast.Lease
 		for _, one := range []string{"a", "b", "c"} {
-			kept = append(kept, w.lock(t.Context(), p.Mutex(one, holdfast.Renewed(9*time.Second))))
+			kept = append(kept, w.Lock(t.Context(), p.Mutex(one, holdfast.Renewed(9*time.Second))))
 		}
 		block, unblock := blockade()
 		mu.Lock()
 		blocked = block
 		mu.Unlock()
-		stuck := w.goLock(t.Context(), p.mutex) // it is blocked in the tracer
-		w.at(time.Minute)
+		stuck := w.GoLock(t.Context(), p.MyLock) // it is blocked in the tracer
+		w.At(time.Minute)
 		for _, l := range kept {
 			if err := l.Err(); err != nil {
 				t.Errorf("a lease is not renewed while a counter blocks: %v", err)
@@ -267,33 +268,33 @@ func TestAProviderThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
 		}
 		closeWithin(t, p, closeBound)
 		unblock()
-		if _, err := stuck.result(); !errors.Is(err, holdfast.ErrClosed) {
+		if _, err := stuck.Result(); !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("the call that was blocked returned %v", err)
 		}
-		w.mini.FlushAll()
+		w.Mini.FlushAll()
 	})
 }
 
 func TestAProviderThatPanicsLosesNoGrant(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p := w.process(strange(func() { panic("a provider of the user's") })...)
-		q := w.process()
-		w.crowd(q, p) // p waits, and is handed the lock
-		lost := w.lock(t.Context(), p.Mutex("lost"))
-		l := w.lock(t.Context(), p.mutex)
-		w.mini.Del("lost")
-		w.at(w.now() + 45*time.Second)
-		wantErr(t, lost.Err(), holdfast.ErrLost)
-		w.release(l)
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process(strange(func() { panic("a provider of the user's") })...)
+		q := w.Process()
+		w.Crowd(q, p) // p waits, and is handed the lock
+		lost := w.Lock(t.Context(), p.Mutex("lost"))
+		l := w.Lock(t.Context(), p.MyLock)
+		w.Mini.Del("lost")
+		w.At(w.Now() + 45*time.Second)
+		world.WantErr(t, lost.Err(), holdfast.ErrLost)
+		w.Release(l)
 		closeWithin(t, p, 0)
-		w.wantFree()
+		w.WantFree()
 	})
 }
 
 func TestAMonitorsCallbackThatBlocksKeepsNobodyElse(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p := w.process()
-		l := w.lock(t.Context(), p.Mutex("long", holdfast.Renewed(9*time.Second)))
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.Mutex("long", holdfast.Renewed(9*time.Second)))
 		block, unblock := blockade()
 		ended := make(chan error, 1)
 		go func() {
@@ -302,21 +303,21 @@ func TestAMonitorsCallbackThatBlocksKeepsNobodyElse(t *testing.T) {
 				OnHeld: func(holdfast.HeldLong) { <-block },
 			})
 		}()
-		w.at(time.Minute)
+		w.At(time.Minute)
 		if err := l.Err(); err != nil {
 			t.Error(err)
 		}
-		w.release(w.lock(t.Context(), p.mutex))
-		w.release(l)
+		w.Release(w.Lock(t.Context(), p.MyLock))
+		w.Release(l)
 		closeWithin(t, p, 0)
 		unblock()
-		wantErr(t, <-ended, holdfast.ErrClosed)
+		world.WantErr(t, <-ended, holdfast.ErrClosed)
 	})
 }
 
 func TestAHookOfDoThatBlocksKeepsNobodyElse(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p := w.process()
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
 		block, unblock := blockade()
 		done := make(chan error, 2)
 		work := func(context.Context) error { return nil }
@@ -328,34 +329,34 @@ func TestAHookOfDoThatBlocksKeepsNobodyElse(t *testing.T) {
 			done <- holdfast.Do(t.Context(), p.Mutex("leaving"), work,
 				holdfast.OnExit(func(context.Context, string, error) { <-block }))
 		}()
-		w.at(time.Minute)
-		w.release(w.lock(t.Context(), p.mutex))
-		w.release(w.lock(t.Context(), p.Mutex("leaving")))
+		w.At(time.Minute)
+		w.Release(w.Lock(t.Context(), p.MyLock))
+		w.Release(w.Lock(t.Context(), p.Mutex("leaving")))
 		closeWithin(t, p, 0)
 		unblock()
 		<-done
 		<-done
-		w.mini.FlushAll() // Close releases nothing
+		w.Mini.FlushAll() // Close releases nothing
 	})
 }
 
 func TestANameMapperThatBlocksKeepsNobodyElse(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	world.Play(t, func(t *testing.T, w *world.World) {
 		block, unblock := blockade()
-		p := w.process(holdfast.WithNameMapper(func(name string) string {
+		p := w.Process(holdfast.WithNameMapper(func(name string) string {
 			if name == "slow" {
 				<-block
 			}
 			return name
 		}))
-		l := w.lock(t.Context(), p.Mutex("kept", holdfast.Renewed(9*time.Second)))
-		stuck := w.try(func() (*holdfast.Lease, error) { return p.Mutex("slow").Lock(t.Context()) })
-		w.at(time.Minute)
-		w.release(w.lock(t.Context(), p.Mutex("other")))
-		w.release(l)
+		l := w.Lock(t.Context(), p.Mutex("kept", holdfast.Renewed(9*time.Second)))
+		stuck := w.Try(func() (*holdfast.Lease, error) { return p.Mutex("slow").Lock(t.Context()) })
+		w.At(time.Minute)
+		w.Release(w.Lock(t.Context(), p.Mutex("other")))
+		w.Release(l)
 		closeWithin(t, p, 0)
 		unblock()
-		if _, err := stuck.result(); !errors.Is(err, holdfast.ErrClosed) {
+		if _, err := stuck.Result(); !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("the call whose name was mapped late: %v", err)
 		}
 		synctest.Wait()
@@ -364,55 +365,55 @@ func TestANameMapperThatBlocksKeepsNobodyElse(t *testing.T) {
 
 // A dialer need not look at its context: the TLS dialer of go-redis does not.
 func TestADialThatIgnoresItsContextKeepsCloseNoLonger(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		q := w.process()
-		l := w.lock(t.Context(), q.mutex)
-		p := &process{w: w, net: w.mini.Proxy()}
+	world.Play(t, func(t *testing.T, w *world.World) {
+		q := w.Process()
+		l := w.Lock(t.Context(), q.MyLock)
+		p := &world.Process{W: w, Net: w.Mini.Proxy()}
 		var blocked atomic.Bool
 		block, unblock := blockade()
-		p.Client = holdfast.New(p.net.Client(t, func(o *redis.Options) {
+		p.Client = holdfast.New(p.Net.Client(t, func(o *redis.Options) {
 			o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				if blocked.Load() {
 					<-block
 					return nil, errors.New("no answer")
 				}
-				return p.net.Dial(ctx, network, addr)
+				return p.Net.Dial(ctx, network, addr)
 			}
 		}))
-		waits := w.goLock(t.Context(), p.Mutex(name))
-		w.at(2 * time.Second)
+		waits := w.GoLock(t.Context(), p.Mutex(world.Name))
+		w.At(2 * time.Second)
 		blocked.Store(true)
-		p.net.Cut()
-		w.at(3 * time.Second)
+		p.Net.Cut()
+		w.At(3 * time.Second)
 		closeWithin(t, p, closeBound)
-		if _, err := waits.result(); !errors.Is(err, holdfast.ErrClosed) {
+		if _, err := waits.Result(); !errors.Is(err, holdfast.ErrClosed) {
 			t.Errorf("the waiter: %v", err)
 		}
 		unblock()
 		synctest.Wait()
-		w.release(l)
+		w.Release(l)
 	})
 }
 
 func TestTheLogSaysWhenRenewalsBeginToFailAndWhenThatIsOver(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	world.Play(t, func(t *testing.T, w *world.World) {
 		h := new(logged)
-		p := w.process(holdfast.WithLogger(slog.New(h)))
+		p := w.Process(holdfast.WithLogger(slog.New(h)))
 		var all []*holdfast.Lease
 		for i := range 20 {
-			all = append(all, w.lock(t.Context(), p.Mutex(fmt.Sprint("m", i), holdfast.Renewed(9*time.Second))))
+			all = append(all, w.Lock(t.Context(), p.Mutex(fmt.Sprint("m", i), holdfast.Renewed(9*time.Second))))
 		}
-		p.unplug(true)
-		w.at(6 * time.Second)
-		p.unplug(false)
-		w.at(10 * time.Second)
+		p.Unplug(true)
+		w.At(6 * time.Second)
+		p.Unplug(false)
+		w.At(10 * time.Second)
 		for _, text := range []string{"renewals fail", "renewals get through again"} {
 			if got := h.with(text); len(got) != 1 {
 				t.Errorf("%q is logged %d times: %q", text, len(got), h.with(""))
 			}
 		}
 		for _, l := range all {
-			w.release(l)
+			w.Release(l)
 		}
 	})
 }
@@ -423,23 +424,23 @@ func TestALossIsLoggedAsOneReadsIt(t *testing.T) {
 		"json": `"name":"orders:42","owner":`,
 	} {
 		t.Run(handler, func(t *testing.T) {
-			play(t, func(t *testing.T, w *world) {
+			world.Play(t, func(t *testing.T, w *world.World) {
 				said := new(transcript)
 				var to slog.Handler = slog.NewTextHandler(said, nil)
 				if handler == "json" {
 					to = slog.NewJSONHandler(said, nil)
 				}
-				p := w.process(holdfast.WithLogger(slog.New(to)))
-				w.lock(t.Context(), p.Mutex("orders:42"))
-				w.mini.Del("orders:42")
-				w.at(10 * time.Second)
+				p := w.Process(holdfast.WithLogger(slog.New(to)))
+				w.Lock(t.Context(), p.Mutex("orders:42"))
+				w.Mini.Del("orders:42")
+				w.At(10 * time.Second)
 				closeWithin(t, p, 0)
 				for _, part := range []string{want, "10"} {
 					if !strings.Contains(said.String(), part) || !strings.Contains(said.String(), "held") {
 						t.Errorf("%s does not contain %s", said, part)
 					}
 				}
-				w.mini.FlushAll()
+				w.Mini.FlushAll()
 			})
 		})
 	}

@@ -11,26 +11,27 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
 func TestDo(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p := w.process()
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
 		ran := false
-		err := holdfast.Do(t.Context(), p.mutex, func(ctx context.Context) error {
+		err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
 			ran = true
-			if got := w.holders(name); len(got) != 1 {
+			if got := w.Holders(world.Name); len(got) != 1 {
 				t.Errorf("held by %q", got)
 			}
-			w.release(w.lock(ctx, p.mutex)) // a lock with ctx is nested
-			wantEnd(t, ctx, nil)
+			w.Release(w.Lock(ctx, p.MyLock)) // a lock with ctx is nested
+			world.WantEnd(t, ctx, nil)
 			return nil
 		})
 		if err != nil || !ran {
 			t.Errorf("%v, ran %v", err, ran)
 		}
-		w.wantFree()
+		w.WantFree()
 	})
 }
 
@@ -38,72 +39,72 @@ func TestDo_Errors(t *testing.T) {
 	work := errors.New("work failed")
 	for _, tc := range []struct {
 		what    string
-		during  func(w *world, ctx context.Context) error
+		during  func(w *world.World, ctx context.Context) error
 		matches []error
 		not     []error
 	}{
-		{"work fails", func(*world, context.Context) error { return work },
+		{"work fails", func(*world.World, context.Context) error { return work },
 			[]error{work}, []error{holdfast.ErrLost}},
-		{"lost, work does not notice", func(w *world, ctx context.Context) error { w.mini.Del(name); <-ctx.Done(); return nil },
+		{"lost, work does not notice", func(w *world.World, ctx context.Context) error { w.Mini.Del(world.Name); <-ctx.Done(); return nil },
 			[]error{holdfast.ErrLost}, []error{work}},
-		{"lost, work fails", func(w *world, ctx context.Context) error { w.mini.Del(name); <-ctx.Done(); return work },
+		{"lost, work fails", func(w *world.World, ctx context.Context) error { w.Mini.Del(world.Name); <-ctx.Done(); return work },
 			[]error{holdfast.ErrLost, work}, nil},
-		{"lost, work returns the cause", func(w *world, ctx context.Context) error {
-			w.mini.Del(name)
+		{"lost, work returns the cause", func(w *world.World, ctx context.Context) error {
+			w.Mini.Del(world.Name)
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}, []error{holdfast.ErrLost}, nil},
-		{"lost unnoticed, found at the release", func(w *world, _ context.Context) error { w.mini.Del(name); return nil },
+		{"lost unnoticed, found at the release", func(w *world.World, _ context.Context) error { w.Mini.Del(world.Name); return nil },
 			[]error{holdfast.ErrLost}, nil},
 	} {
 		t.Run(tc.what, func(t *testing.T) {
-			play(t, func(t *testing.T, w *world) {
-				p := w.process()
-				err := holdfast.Do(t.Context(), p.mutex, func(ctx context.Context) error { return tc.during(w, ctx) })
-				wantErr(t, err, tc.matches...)
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error { return tc.during(w, ctx) })
+				world.WantErr(t, err, tc.matches...)
 				for _, target := range tc.not {
 					if errors.Is(err, target) {
 						t.Errorf("%v matches %v", err, target)
 					}
 				}
-				w.wantFree()
+				w.WantFree()
 			})
 		})
 	}
 }
 
 func TestDo_ReleaseFails(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p := w.process()
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
 		work := errors.New("work failed")
-		err := holdfast.Do(t.Context(), p.mutex, func(context.Context) error {
-			p.unplug(true)
+		err := holdfast.Do(t.Context(), p.MyLock, func(context.Context) error {
+			p.Unplug(true)
 			return work
 		})
-		wantErr(t, err, work, context.DeadlineExceeded)
-		w.at(31 * time.Second)
+		world.WantErr(t, err, work, context.DeadlineExceeded)
+		w.At(31 * time.Second)
 	})
 }
 
 func TestDo_NotAcquired(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p, q := w.process(), w.process()
-		l := w.lock(t.Context(), p.mutex)
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := holdfast.Do(ctx, q.mutex, func(context.Context) error {
+		err := holdfast.Do(ctx, q.MyLock, func(context.Context) error {
 			t.Error("work has run")
 			return nil
 		}, holdfast.OnAcquire(func(context.Context, string) { t.Error("the hook of the grant has run") }),
 			holdfast.OnExit(func(context.Context, string, error) { t.Error("the hook of the exit has run") }))
-		wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
-		w.release(l)
+		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+		w.Release(l)
 	})
 }
 
 func TestDo_Panic(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p := w.process()
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
 		var seen []string
 		func() {
 			defer func() {
@@ -111,11 +112,11 @@ func TestDo_Panic(t *testing.T) {
 					t.Errorf("recovered %v", r)
 				}
 			}()
-			_ = holdfast.Do(t.Context(), p.mutex, func(context.Context) error { panic("work panics") },
+			_ = holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { panic("work panics") },
 				holdfast.OnAcquire(func(context.Context, string) { seen = append(seen, "acquired") }),
 				holdfast.OnExit(func(context.Context, string, error) { seen = append(seen, "exit") }))
 		}()
-		w.wantFree()
+		w.WantFree()
 		if !slices.Equal(seen, []string{"acquired", "exit"}) {
 			t.Errorf("hooks %q", seen)
 		}
@@ -124,23 +125,23 @@ func TestDo_Panic(t *testing.T) {
 
 // When the caller's context ends while the work runs, the lock is released.
 func TestDo_Cancelled(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p := w.process()
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
 		ctx, cancel := context.WithCancel(t.Context())
-		err := holdfast.Do(ctx, p.mutex, func(ctx context.Context) error {
+		err := holdfast.Do(ctx, p.MyLock, func(ctx context.Context) error {
 			cancel()
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		wantErr(t, err, context.Canceled)
-		w.wantFree()
+		world.WantErr(t, err, context.Canceled)
+		w.WantFree()
 	})
 }
 
 func TestSyncLocker(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p, q := w.process(), w.process()
-		shared := []sync.Locker{holdfast.SyncLocker(t.Context(), p.mutex), holdfast.SyncLocker(t.Context(), q.mutex)}
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		shared := []sync.Locker{holdfast.SyncLocker(t.Context(), p.MyLock), holdfast.SyncLocker(t.Context(), q.MyLock)}
 		inside := 0
 		var workers sync.WaitGroup
 		for i := range 20 {
@@ -156,13 +157,13 @@ func TestSyncLocker(t *testing.T) {
 			})
 		}
 		workers.Wait()
-		w.wantFree()
+		w.WantFree()
 	})
 }
 
 func TestSyncLocker_Panics(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p, q := w.process(), w.process()
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
 		panics := func(what string, want error, f func()) {
 			t.Helper()
 			defer func() {
@@ -175,33 +176,33 @@ func TestSyncLocker_Panics(t *testing.T) {
 			}()
 			f()
 		}
-		locker := holdfast.SyncLocker(t.Context(), p.mutex)
+		locker := holdfast.SyncLocker(t.Context(), p.MyLock)
 		panics("Unlock of what is not locked", nil, locker.Unlock)
 		locker.Lock()
-		if got := w.holders(name); len(got) != 1 {
+		if got := w.Holders(world.Name); len(got) != 1 {
 			t.Errorf("held by %q", got)
 		}
 		locker.Unlock()
 		panics("Unlock, again", nil, locker.Unlock)
 
 		locker.Lock()
-		w.mini.Del(name)
-		other := w.lock(t.Context(), q.mutex)
+		w.Mini.Del(world.Name)
+		other := w.Lock(t.Context(), q.MyLock)
 		panics("Unlock of what was lost", holdfast.ErrLost, locker.Unlock)
-		w.wantHolder(other.Owner(), 1)
+		w.WantHolder(other.Owner(), 1)
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		panics("Lock in vain", holdfast.ErrBusy, holdfast.SyncLocker(ctx, p.mutex).Lock)
-		w.release(other)
+		panics("Lock in vain", holdfast.ErrBusy, holdfast.SyncLocker(ctx, p.MyLock).Lock)
+		w.Release(other)
 		panics("Lock with a bad argument", holdfast.ErrBadArgument, holdfast.SyncLocker(t.Context(), p.Mutex("")).Lock)
 	})
 }
 
 func TestSyncLocker_Cond(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p := w.process()
-		cond := sync.NewCond(holdfast.SyncLocker(t.Context(), p.mutex))
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		cond := sync.NewCond(holdfast.SyncLocker(t.Context(), p.MyLock))
 		ready, seen := false, make(chan struct{})
 		go func() {
 			cond.L.Lock()
@@ -211,23 +212,23 @@ func TestSyncLocker_Cond(t *testing.T) {
 			cond.L.Unlock()
 			close(seen)
 		}()
-		w.at(time.Second)
+		w.At(time.Second)
 		cond.L.Lock()
 		ready = true
 		cond.L.Unlock()
 		cond.Broadcast()
 		<-seen
-		w.wantFree()
+		w.WantFree()
 	})
 }
 
 // Goroutines that share a sync.Locker exclude each other. This is so even if its context carries a
 // lease on the lock: then all of them wait for that lease to end.
 func TestASyncLockerDoesNotReenter(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p := w.process()
-		l := w.lock(t.Context(), p.mutex)
-		s := holdfast.SyncLocker(l.Context(t.Context()), p.mutex)
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		s := holdfast.SyncLocker(l.Context(t.Context()), p.MyLock)
 		in, out := 0, make(chan any, 2)
 		for range 2 {
 			go func() {
@@ -236,11 +237,11 @@ func TestASyncLockerDoesNotReenter(t *testing.T) {
 				in++
 			}()
 		}
-		w.at(time.Second)
+		w.At(time.Second)
 		if in > 0 {
 			t.Errorf("%d are in beside the holder", in)
 		}
-		w.release(l) // this ends the context of the sync.Locker
+		w.Release(l) // this ends the context of the sync.Locker
 		for range 2 {
 			if err, ok := (<-out).(error); !ok || !errors.Is(err, context.Canceled) {
 				t.Errorf("Lock panicked with %v", err)
@@ -251,9 +252,9 @@ func TestASyncLockerDoesNotReenter(t *testing.T) {
 
 // An option that is nil is no option.
 func TestANilDoOption(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	world.Play(t, func(t *testing.T, w *world.World) {
 		done := false
-		err := holdfast.Do(t.Context(), w.process().mutex, func(context.Context) error {
+		err := holdfast.Do(t.Context(), w.Process().MyLock, func(context.Context) error {
 			done = true
 			return nil
 		}, nil, holdfast.OnExit(nil), holdfast.OnAcquire(nil))
@@ -269,8 +270,8 @@ func TestErrorsMatchOneFact(t *testing.T) {
 		holdfast.ErrBusy, holdfast.ErrLost, holdfast.ErrReleased, holdfast.ErrMaxHold, holdfast.ErrClosed,
 		holdfast.ErrWrongType, holdfast.ErrOutOfMemory, holdfast.ErrDenied, holdfast.ErrBadArgument,
 	}
-	play(t, func(t *testing.T, w *world) {
-		p, q := w.process(), w.process()
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
 		only := func(what string, err, want error) {
 			t.Helper()
 			for _, s := range sentinels {
@@ -282,32 +283,32 @@ func TestErrorsMatchOneFact(t *testing.T) {
 				t.Errorf("%s: %q says neither what nor where", what, err)
 			}
 		}
-		l := w.lock(t.Context(), p.mutex)
-		_, err := q.mutex.TryLock(t.Context())
+		l := w.Lock(t.Context(), p.MyLock)
+		_, err := q.MyLock.TryLock(t.Context())
 		only("busy", err, holdfast.ErrBusy)
-		_, err = q.Mutex(name, holdfast.Fixed(0)).TryLock(t.Context())
+		_, err = q.Mutex(world.Name, holdfast.Fixed(0)).TryLock(t.Context())
 		only("bad lease", err, holdfast.ErrBadArgument)
-		_, err = q.mutex.Attach(t.Context(), lease.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1))
+		_, err = q.MyLock.Attach(t.Context(), lease.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1))
 		only("attach", err, holdfast.ErrLost)
-		inner := w.lock(l.Context(t.Context()), p.mutex)
+		inner := w.Lock(l.Context(t.Context()), p.MyLock)
 		_, err = l.Detach(t.Context())
 		only("detach under an inner lease", err, holdfast.ErrBadArgument)
-		w.release(inner)
-		w.release(l)
+		w.Release(inner)
+		w.Release(l)
 		only("second release", l.Release(t.Context()), holdfast.ErrReleased)
 		only("ended", l.Err(), holdfast.ErrReleased)
-		short := w.lock(t.Context(), p.Mutex(name, holdfast.MaxHold(time.Second)))
+		short := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.MaxHold(time.Second)))
 		<-short.Done()
 		only("held too long", short.Release(t.Context()), holdfast.ErrMaxHold)
-		w.mini.FlushAll()
-		lost := w.lock(t.Context(), p.Mutex(name, holdfast.Fixed(time.Second)))
+		w.Mini.FlushAll()
+		lost := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(time.Second)))
 		<-lost.Done()
 		only("run out", lost.Err(), holdfast.ErrLost)
-		w.rdb.Set(t.Context(), "text", 1, time.Second)
+		w.Rdb.Set(t.Context(), "text", 1, time.Second)
 		_, err = p.Mutex("text").TryLock(t.Context())
 		only("wrong type", err, holdfast.ErrWrongType)
 		p.Close()
-		_, err = p.mutex.Lock(t.Context())
+		_, err = p.MyLock.Lock(t.Context())
 		only("closed", err, holdfast.ErrClosed)
 	})
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestInspectAll(t *testing.T) {
@@ -34,8 +35,8 @@ func TestInspectAll(t *testing.T) {
 // foreign keys lie about.
 func inspectThousands(t *testing.T, rdb, admin redis.UniversalClient) {
 	const standing, foreign = 3000, 3000
-	ctx := generous(t)
-	c := openClient(t, rdb)
+	ctx := clienttest.Generous(t)
+	c := clienttest.OpenClient(t, rdb)
 	p := admin.Pipeline()
 	for k := range standing {
 		p.HSet(ctx, fmt.Sprint("standing:", k), javaHolder(), 1)
@@ -138,12 +139,12 @@ func comeAndGo(ctx context.Context, rdb redis.UniversalClient, k int) {
 func TestInspectWhileASlotMoves(t *testing.T) {
 	t.Parallel()
 	set := redistest.Cluster(t, 3, 0)
-	c := openClient(t, set.Client(t))
-	l := grab(t, c.Mutex("x"))
+	c := clienttest.OpenClient(t, set.Client(t))
+	l := clienttest.Grab(t, c.Mutex("x"))
 	move := set.OpenSlot("x")
 	look := func(where string) {
 		t.Helper()
-		i, err := c.Inspect(generous(t), "x")
+		i, err := c.Inspect(clienttest.Generous(t), "x")
 		if err != nil {
 			t.Fatalf("%s: %v", where, err)
 		}
@@ -158,10 +159,10 @@ func TestInspectWhileASlotMoves(t *testing.T) {
 	look("on the new server")
 	move.Finish()
 	look("after the move")
-	if i, err := c.Inspect(generous(t), "x"); err != nil || i.HeldSince.IsZero() {
+	if i, err := c.Inspect(clienttest.Generous(t), "x"); err != nil || i.HeldSince.IsZero() {
 		t.Errorf("after the move: held since %v, %v", i.HeldSince, err)
 	}
-	if err := l.Release(generous(t)); err != nil {
+	if err := l.Release(clienttest.Generous(t)); err != nil {
 		t.Error(err)
 	}
 }

@@ -17,7 +17,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 // onlook runs scene with a Client of an embedded server, on virtual time.
@@ -53,14 +55,14 @@ func wantKind(t *testing.T, i holdfast.Inspection, kind holdfast.Kind, holders i
 }
 
 func TestInspectMutex(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
-		p, other := w.process(), w.process()
-		wantKind(t, inspected(t, other.Client, name), holdfast.KindFree, 0)
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, other := w.Process(), w.Process()
+		wantKind(t, inspected(t, other.Client, world.Name), holdfast.KindFree, 0)
 
 		granted := time.Now()
-		l := w.lock(t.Context(), p.mutex)
-		w.at(5 * time.Second)
-		i := inspected(t, other.Client, name)
+		l := w.Lock(t.Context(), p.MyLock)
+		w.At(5 * time.Second)
+		i := inspected(t, other.Client, world.Name)
 		wantKind(t, i, holdfast.KindMutex, 1)
 		if h := i.Holders[0]; h.Owner != l.Owner() || h.Count != 1 || h.Write || h.Remaining != i.Remaining {
 			t.Errorf("held by %+v, want %v", h, l.Owner())
@@ -68,23 +70,23 @@ func TestInspectMutex(t *testing.T) {
 		if age := i.At.Sub(i.HeldSince); age != 5*time.Second || !i.HeldSince.Equal(granted) {
 			t.Errorf("held for %v since %v, want 5s", age, i.HeldSince)
 		}
-		within(t, "remaining", i.Remaining, 20*time.Second, 30*time.Second)
+		world.Within(t, "remaining", i.Remaining, 20*time.Second, 30*time.Second)
 		if i.Waiters != 0 {
 			t.Errorf("%d waiters", i.Waiters)
 		}
 
-		inner := w.lock(l.Context(t.Context()), p.mutex)
-		i = inspected(t, other.Client, name)
+		inner := w.Lock(l.Context(t.Context()), p.MyLock)
+		i = inspected(t, other.Client, world.Name)
 		if i.Holders[0].Count != 2 || !i.HeldSince.Equal(granted) {
 			t.Errorf("nested: %v", i)
 		}
-		w.at(40 * time.Second) // the lease is renewed meanwhile
-		w.release(inner)
-		if i = inspected(t, other.Client, name); !i.HeldSince.Equal(granted) {
+		w.At(40 * time.Second) // the lease is renewed meanwhile
+		w.Release(inner)
+		if i = inspected(t, other.Client, world.Name); !i.HeldSince.Equal(granted) {
 			t.Errorf("renewed: held since %v", i.HeldSince)
 		}
-		w.release(l)
-		wantKind(t, inspected(t, other.Client, name), holdfast.KindFree, 0)
+		w.Release(l)
+		wantKind(t, inspected(t, other.Client, world.Name), holdfast.KindFree, 0)
 	})
 }
 
@@ -215,7 +217,7 @@ func TestInspectRWMutex(t *testing.T) {
 		if h := i.Holders[0]; h.Owner != reader.Owner() || h.Write || !i.HeldSince.IsZero() {
 			t.Errorf("%v since %v", i, i.HeldSince)
 		}
-		within(t, "remaining", i.Holders[0].Remaining, 5*time.Second, 9*time.Second)
+		world.Within(t, "remaining", i.Holders[0].Remaining, 5*time.Second, 9*time.Second)
 		if err := reader.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -446,16 +448,16 @@ func TestInspectRefuses(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		for _, name := range []string{"", "redisson_lock_token:{a}", "holdfast_x"} {
 			_, err := c.Inspect(t.Context(), name)
-			wantErr(t, err, holdfast.ErrBadArgument)
+			world.WantErr(t, err, holdfast.ErrBadArgument)
 		}
 		mini.FlushAll()
 		_, err := holdfast.New(nil).Inspect(t.Context(), "x")
-		wantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, err, holdfast.ErrBadArgument)
 		c.Close()
 		_, err = c.Inspect(t.Context(), "x")
-		wantErr(t, err, holdfast.ErrClosed)
+		world.WantErr(t, err, holdfast.ErrClosed)
 		for _, err := range c.InspectAll(t.Context(), "") {
-			wantErr(t, err, holdfast.ErrClosed)
+			world.WantErr(t, err, holdfast.ErrClosed)
 		}
 	})
 }
@@ -486,13 +488,13 @@ func TestInspectDenied(t *testing.T) {
 		if err := server.Admin().Do(ctx, args...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		return newClient(t, server, func(o *redis.Options) { o.Username, o.Password = user, user })
+		return clienttest.OpenClient(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = user, user }))
 	}
 
 	narrow := as("narrow", "~mine:*", "+@all")
 	wantKind(t, inspected(t, narrow, "mine:x"), holdfast.KindMutex, 1) // without the keys beside it
 	_, err := narrow.Inspect(ctx, "other")
-	wantErr(t, err, holdfast.ErrDenied)
+	world.WantErr(t, err, holdfast.ErrDenied)
 	var names []string
 	for i, err := range narrow.InspectAll(ctx, "") {
 		names = append(names, i.Name)
@@ -506,10 +508,10 @@ func TestInspectDenied(t *testing.T) {
 
 	noscan := as("noscan", "~*", "+@all", "-scan")
 	for _, err := range noscan.InspectAll(ctx, "") {
-		wantErr(t, err, holdfast.ErrDenied)
+		world.WantErr(t, err, holdfast.ErrDenied)
 	}
 	err = noscan.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second})
-	wantErr(t, err, holdfast.ErrDenied)
+	world.WantErr(t, err, holdfast.ErrDenied)
 }
 
 // Inspect tells all permits that are taken, however many calls that takes, and no permit with an
@@ -517,7 +519,7 @@ func TestInspectDenied(t *testing.T) {
 func TestInspectManyPermits(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Server(t).Client(t)
-	c := openClient(t, rdb)
+	c := clienttest.OpenClient(t, rdb)
 	const taken, over = 3000, 500
 	var ids []redis.Z
 	for i := range taken + over {

@@ -15,7 +15,8 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -34,7 +35,7 @@ func TestMemory_UncontendedPair(t *testing.T) {
 	allocations := func(options ...holdfast.Option) float64 {
 		client := holdfast.New(server.Client(t), options...)
 		defer client.Close()
-		m := client.Mutex(name)
+		m := client.Mutex(world.Name)
 		return testing.AllocsPerRun(1000, func() {
 			l, err := m.Lock(t.Context())
 			if err != nil {

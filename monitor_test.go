@@ -16,7 +16,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -53,7 +55,7 @@ func monitor(t *testing.T, c *holdfast.Client, threshold, every time.Duration) *
 func (m *monitored) end(t *testing.T, want ...string) {
 	t.Helper()
 	m.cancel()
-	wantErr(t, <-m.done, context.Canceled)
+	world.WantErr(t, <-m.done, context.Canceled)
 	if !slices.Equal(m.reports, want) {
 		t.Errorf("reported\n%q\nwant\n%q", m.reports, want)
 	}
@@ -243,16 +245,16 @@ func TestMonitorGoesOnAfterAnOutage(t *testing.T) {
 func TestMonitorEnds(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		for _, options := range []holdfast.MonitorOptions{{}, {Threshold: -1}, {Threshold: 1, Every: -1}} {
-			wantErr(t, c.Monitor(t.Context(), options), holdfast.ErrBadArgument)
+			world.WantErr(t, c.Monitor(t.Context(), options), holdfast.ErrBadArgument)
 		}
-		wantErr(t, holdfast.New(nil).Monitor(t.Context(), holdfast.MonitorOptions{Threshold: 1}), holdfast.ErrBadArgument)
+		world.WantErr(t, holdfast.New(nil).Monitor(t.Context(), holdfast.MonitorOptions{Threshold: 1}), holdfast.ErrBadArgument)
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		wantErr(t, c.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second}), context.DeadlineExceeded)
+		world.WantErr(t, c.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second}), context.DeadlineExceeded)
 
 		time.AfterFunc(15*time.Second, func() { c.Close() })
-		wantErr(t, c.Monitor(t.Context(), holdfast.MonitorOptions{Threshold: time.Second}), holdfast.ErrClosed)
+		world.WantErr(t, c.Monitor(t.Context(), holdfast.MonitorOptions{Threshold: time.Second}), holdfast.ErrClosed)
 	})
 }
 
@@ -272,12 +274,12 @@ func TestMonitorOnRealServers(t *testing.T) {
 // monitorReal lets Go and Java hold ten locks each, spread over the masters, and waits until the
 // Monitor has reported each lock twice.
 func monitorReal(t *testing.T, rdb, admin redis.UniversalClient) {
-	c := openClient(t, rdb)
-	ctx, cancel := context.WithCancel(generous(t))
+	c := clienttest.OpenClient(t, rdb)
+	ctx, cancel := context.WithCancel(clienttest.Generous(t))
 	defer cancel()
 	const locks = 10
 	for k := range locks {
-		l := grab(t, c.Mutex(fmt.Sprint("go:", k)))
+		l := clienttest.Grab(t, c.Mutex(fmt.Sprint("go:", k)))
 		t.Cleanup(func() { _ = l.Release(context.Background()) })
 		admin.HSet(ctx, fmt.Sprint("java:", k), javaHolder(), 1)
 	}
@@ -301,5 +303,5 @@ func monitorReal(t *testing.T, rdb, admin redis.UniversalClient) {
 		},
 		OnError: func(err error) { t.Error(err) },
 	})
-	wantErr(t, err, context.Canceled)
+	world.WantErr(t, err, context.Canceled)
 }

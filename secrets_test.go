@@ -17,7 +17,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // transcript is everything that the Clients have told.
@@ -52,14 +53,14 @@ func TestNothingSecretIsTold(t *testing.T) {
 	said := new(transcript)
 	spans, options := newTold()
 	options = append(options, holdfast.WithLogger(slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug}))))
-	a, b, stranger := openClient(t, with(right), options...), openClient(t, with(right), options...), openClient(t, with(wrong), options...)
+	a, b, stranger := clienttest.OpenClient(t, with(right), options...), clienttest.OpenClient(t, with(right), options...), clienttest.OpenClient(t, with(wrong), options...)
 	short := func() context.Context {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		t.Cleanup(cancel)
 		return ctx
 	}
 
-	held, fair := grab(t, a.Mutex("told")), grab(t, a.FairMutex("told fair"))
+	held, fair := clienttest.Grab(t, a.Mutex("told")), clienttest.Grab(t, a.FairMutex("told fair"))
 	owners := []holdfast.Owner{held.Owner(), fair.Owner()}
 	_, err := b.Mutex("told").Lock(short())
 	said.tell("a wait in vain", err)

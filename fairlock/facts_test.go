@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
 func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {

@@ -5,7 +5,7 @@ package lease
 import (
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
 func TestTheDocumentsSayHowLongLeasesLast(t *testing.T) {

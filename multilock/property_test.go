@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/rapidtest"
+	"github.com/holdfast-go/holdfast/internal/test/rapidtest"
 	"github.com/holdfast-go/holdfast/multilock"
 )
 

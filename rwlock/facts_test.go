@@ -5,7 +5,7 @@ package rwlock
 import (
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
 func TestTheDocumentsSayHowLongAMarkCounts(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-go/holdfast/examples/internal/exampletest"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }

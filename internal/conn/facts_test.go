@@ -5,7 +5,7 @@ package conn
 import (
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
 func TestTheDocumentsSayHowConnectionsAreMadeAndUsed(t *testing.T) {

@@ -5,7 +5,7 @@ package engine
 import (
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
 func TestTheDocumentsSayHowLongThingsTake(t *testing.T) {

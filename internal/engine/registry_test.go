@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 var discard = slog.New(slog.DiscardHandler)

@@ -5,7 +5,7 @@ package pubsub
 import (
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
 func TestTheDocumentsSayHowLongSubscriptionsLast(t *testing.T) {

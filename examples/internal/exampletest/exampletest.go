@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-go/holdfast/examples/internal/embedded"
-	"github.com/holdfast-go/holdfast/internal/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // Run runs the example on an embedded Redis. The example must succeed, leave no goroutine behind,

@@ -1,0 +1,369 @@
+// Client.Check reports what on a server voids the promises, and every operation works over every
+// kind of connection.
+
+package holdfast_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// problems returns the kinds of Check's findings. A server may get no processor in the two seconds
+// that Check gives it. Then problems asks that server again, because the tests are not about that
+// case.
+func problems(t testing.TB, c *holdfast.Client, names ...string) []holdfast.Problem {
+	t.Helper()
+	var findings []holdfast.Finding
+	for range 5 {
+		var err error
+		if findings, err = c.Check(clienttest.Generous(t), names...); err != nil {
+			t.Errorf("Check: %v", err)
+		}
+		if !slices.ContainsFunc(findings, func(f holdfast.Finding) bool { return strings.Contains(f.Detail, " within 2s: ") }) {
+			break
+		}
+		t.Log("again, as a server did not answer in time: ", findings)
+	}
+	var kinds []holdfast.Problem
+	for _, f := range findings {
+		t.Log(f)
+		if f.Detail == "" || f.Server == "" {
+			t.Errorf("a finding without words: %+v", f)
+		}
+		kinds = append(kinds, f.Problem)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+func TestCheckServers(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		args []string
+		want []holdfast.Problem
+	}{
+		{"as it should be", []string{"--appendonly", "yes"}, nil},
+		{"without persistence", nil, []holdfast.Problem{holdfast.Persistence}},
+		{"snapshots only", []string{"--save", "60 1"}, []holdfast.Problem{holdfast.Persistence}},
+		{"evicting", []string{"--appendonly", "yes", "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"}, []holdfast.Problem{holdfast.Eviction}},
+		{"evicting what expires", []string{"--appendonly", "yes", "--maxmemory", "100mb", "--maxmemory-policy", "volatile-ttl"}, []holdfast.Problem{holdfast.Eviction}},
+		{"bounded", []string{"--appendonly", "yes", "--maxmemory", "100mb", "--maxmemory-policy", "noeviction"}, nil},
+		{"policy without a bound", []string{"--appendonly", "yes", "--maxmemory-policy", "allkeys-lru"}, nil},
+		{"evicting, forgetful", []string{"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-random"}, []holdfast.Problem{holdfast.Eviction, holdfast.Persistence}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			redistest.Undisturbed(t, time.Second, func(t testing.TB) { // Check gives a server two
+				s := redistest.Server(t, tc.args...)
+				clienttest.LeaveNothing(t, s.Admin())
+				if got := problems(t, clienttest.OpenClient(t, s.Client(t))); !slices.Equal(got, tc.want) {
+					t.Errorf("Check found %q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// Check reports a Quorum if its number of servers adds nothing.
+func TestCheckQuorums(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int][]holdfast.Problem{1: {holdfast.Servers}, 2: {holdfast.Servers}, 3: nil, 4: {holdfast.Servers}} {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			var clients []*holdfast.Client
+			for range n {
+				clients = append(clients, clienttest.OpenClient(t, redistest.Server(t, "--appendonly", "yes").Client(t)))
+			}
+			l, err := holdfast.NewQuorum("q", clients).Lock(clienttest.Generous(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if got := problems(t, clients[0]); !slices.Equal(got, want) {
+				t.Errorf("of %d servers: Check found %q, want %q", n, got, want)
+			}
+		})
+	}
+}
+
+func TestCheckReplicated(t *testing.T) {
+	t.Parallel()
+	master := redistest.Server(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+	host, port, _ := net.SplitHostPort(master.Addr())
+	replica := redistest.Server(t, "--appendonly", "yes", "--replicaof", host, port)
+	redistest.Eventually(t, 20*time.Second, "the replica is in sync", func() error {
+		n, err := master.Admin().Do(t.Context(), "WAIT", 1, 100).Int()
+		if err == nil && n != 1 {
+			err = errors.New("it is not")
+		}
+		return err
+	})
+	if got := problems(t, clienttest.OpenClient(t, master.Client(t))); !slices.Equal(got, []holdfast.Problem{holdfast.Replication}) {
+		t.Errorf("Check of a master found %q, want replication", got)
+	}
+	// Check of a replica returns at once with a finding: no caller can lock on a replica.
+	p := clienttest.FeelPulse(t)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	findings, err := clienttest.OpenClient(t, replica.Client(t)).Check(ctx)
+	if !slices.ContainsFunc(findings, func(f holdfast.Finding) bool { return f.Problem == holdfast.Replication }) {
+		t.Errorf("Check of a replica found %v, %v, want replication", findings, err)
+	}
+	p.Within(t, "Check of a replica", began, 5*time.Second)
+}
+
+func TestCheckSaysThatAClientWaitsForReplicasInVain(t *testing.T) {
+	t.Parallel()
+	server := redistest.Server(t, "--appendonly", "yes")
+	if err := server.Admin().Do(t.Context(), "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all", "-wait").Err(); err != nil {
+		t.Fatal(err)
+	}
+	as := func(o *redis.Options) { o.Username, o.Password = "app", "pw" }
+	waits := clienttest.OpenClient(t, server.Client(t, as), holdfast.WithReplicas(2))
+	if got, want := problems(t, waits), []holdfast.Problem{holdfast.Replication, holdfast.Rights}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := problems(t, clienttest.OpenClient(t, server.Client(t, as))); len(got) > 0 {
+		t.Errorf("a Client that waits for no replicas: %v", got)
+	}
+	_, err := waits.Mutex("m").TryLock(t.Context())
+	if !errors.Is(err, holdfast.ErrDenied) || errors.Is(err, holdfast.ErrNotReplicated) {
+		t.Errorf("%v, want what matches ErrDenied", err)
+	}
+}
+
+func TestCheckCluster(t *testing.T) {
+	t.Parallel()
+	s := redistest.Cluster(t, 3, 0, "--appendonly", "yes")
+	rdb := s.Client(t)
+	clienttest.LeaveNothing(t, rdb)
+	if got := problems(t, clienttest.OpenClient(t, s.Client(t)), "a", "b", "c{d}", "e}f"); len(got) != 0 {
+		t.Errorf("Check found %q", got)
+	}
+	if err := s.MasterOf("a").Admin().ConfigSet(t.Context(), "appendonly", "no").Err(); err != nil {
+		t.Fatal(err)
+	}
+	findings, err := clienttest.OpenClient(t, s.Client(t)).Check(clienttest.Generous(t))
+	if err != nil || len(findings) != 1 || findings[0].Problem != holdfast.Persistence || findings[0].Server != s.MasterOf("a").Addr() {
+		t.Errorf("Check found %v, %v, want persistence of %s", findings, err, s.MasterOf("a").Addr())
+	}
+}
+
+func TestCheckRights(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t, "--appendonly", "yes")
+	clienttest.LeaveNothing(t, s.Admin())
+	// These are the least rights that docs/connecting.md asks for.
+	tokens, queues := "~redisson_lock_token:*", "~holdfast_lock_*"
+	channels := "&redisson_lock__channel:* &holdfast_lock_grant:*"
+	commands := []string{"+@connection", "+@scripting", "+@pubsub", "+info", "+time", "+pttl", "+pexpire", "+hset", "+hget", "+hlen", "+hexists", "+hdel", "+hgetall", "+get", "+set", "+zadd", "+zrem", "+zcard", "+zscore", "+zrange", queues}
+	all := func(more ...string) []string { return strings.Fields(strings.Join(append(commands, more...), " ")) }
+	for _, tc := range []struct {
+		name   string
+		rules  []string
+		names  []string
+		rights int // findings of that kind
+	}{
+		{"enough", all("~orders:*", tokens, channels), []string{"orders:"}, 0},
+		{"everything", []string{"~*", "&*", "+@all"}, nil, 0},
+		{"other names", all("~orders:*", tokens, channels), []string{"orders:", "stock:"}, 1},
+		{"no tokens", all("~orders:*", channels), []string{"orders:"}, 1},
+		{"no queues", slices.DeleteFunc(all("~orders:*", tokens, channels), func(rule string) bool { return rule == queues }), []string{"orders:"}, 1},
+		{"no channels", all("~orders:*", tokens, "resetchannels"), []string{"orders:"}, 1},
+		{"no scripts", all("~orders:*", tokens, channels, "-evalsha", "-eval"), []string{"orders:"}, 1},
+		{"no hset", all("~orders:*", tokens, channels, "-hset"), []string{"orders:"}, 1},
+		{"no hdel", all("~orders:*", tokens, channels, "-hdel"), []string{"orders:"}, 1},
+		{"no publish", all("~orders:*", tokens, channels, "-publish"), []string{"orders:"}, 1},
+		{"no subscribe", all("~orders:*", tokens, channels, "-subscribe"), []string{"orders:"}, 1},
+		{"no info", all("~orders:*", tokens, channels, "-info"), []string{"orders:"}, 1},
+		{"nothing but a connection", []string{"+@connection"}, []string{"orders:"}, 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := clienttest.OpenClient(t, s.Client(t, clienttest.User(t, s, "checked", tc.rules...)))
+			if got := refusals(t, c, tc.names...); got["mutex"]+got[""] != tc.rights {
+				t.Errorf("Check found %v, want %d that concern a mutex", got, tc.rights)
+			}
+		})
+	}
+}
+
+// refusals counts by kind what Check finds about rights. It fails the test if Check finds anything
+// else.
+func refusals(t *testing.T, c *holdfast.Client, names ...string) map[string]int {
+	t.Helper()
+	findings, err := c.Check(clienttest.Generous(t), names...)
+	if err != nil {
+		t.Errorf("Check: %v", err)
+	}
+	kinds := make(map[string]int)
+	for _, f := range findings {
+		if f.Problem != holdfast.Rights || f.Detail == "" || f.Server == "" {
+			t.Errorf("Check found %v", f)
+		}
+		kinds[f.Kind]++
+	}
+	return kinds
+}
+
+// Each kind's line in docs/connecting.md grants enough rights for that kind, and no right in the
+// line can be spared.
+func TestCheckRightsOfEachKind(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t, "--appendonly", "yes")
+	clienttest.LeaveNothing(t, s.Admin())
+	every, of := doctest.DocumentedRights(t)
+	every = append(slices.DeleteFunc(every, func(rule string) bool { return rule[0] == '~' }), "+info")
+	for kind, row := range map[string]string{
+		"mutex": "Mutex", "rwlock": "RWMutex", "semaphore": "Semaphore", "permits": "PermitSemaphore",
+		"latch": "Latch", "quorum": "Quorum",
+	} {
+		rules := append([]string{"~orders:*"}, of[row]...)
+		without := func(spared string) map[string]int {
+			left := slices.DeleteFunc(slices.Concat(every, rules), func(rule string) bool { return rule == spared })
+			return refusals(t, clienttest.OpenClient(t, s.Client(t, clienttest.User(t, s, kind, left...))), "orders:")
+		}
+		if got := without(""); got[kind]+got[""] != 0 {
+			t.Errorf("%s: with the rights of docs/connecting.md Check found %v", kind, got)
+		}
+		if kind == "quorum" {
+			rules = []string{"~holdfast_quorum"} // without any other right Check reports the mutex
+		}
+		for _, rule := range rules {
+			if got := without(rule); got[kind] == 0 && rule != "+pubsub" { // without +pubsub a release publishes more than it must
+				t.Errorf("%s: without %s Check found %v", kind, rule, got)
+			}
+		}
+	}
+}
+
+func TestCheckOfAServerThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	c := clienttest.OpenClient(t, s.Client(t))
+	s.Kill()
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	p := clienttest.FeelPulse(t)
+	began := time.Now()
+	if findings, err := c.Check(ctx); err == nil {
+		t.Errorf("Check found %v and no error", findings)
+	}
+	p.Within(t, "Check", began, 550*time.Millisecond)
+
+	frozen := redistest.Server(t)
+	c = clienttest.OpenClient(t, frozen.Client(t))
+	frozen.Freeze()
+	ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	began = time.Now()
+	if findings, err := c.Check(ctx); err == nil {
+		t.Errorf("Check found %v and no error", findings)
+	}
+	p.Within(t, "Check of a frozen server", began, 550*time.Millisecond)
+	frozen.Thaw()
+}
+
+func TestKindsOfConnection(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "holdfast") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "redis.sock")
+	authority := redistest.NewAuthority(t)
+	s, tlsAddr := redistest.TLSServer(t, authority, "--appendonly", "yes", "--unixsocket", socket)
+	clienttest.LeaveNothing(t, s.Admin())
+	secret := clienttest.User(t, s, "app", "~*", "&*", "+@all")
+	overTLS := func(o *redis.Options) {
+		o.Addr, o.TLSConfig = tlsAddr, &tls.Config{RootCAs: authority.Trust}
+	}
+	overUnix := func(o *redis.Options) { o.Network, o.Addr = "unix", socket }
+	for _, tc := range []struct {
+		name string
+		opts []func(*redis.Options)
+	}{
+		{"plain", nil},
+		{"ACL user", []func(*redis.Options){secret}},
+		{"TLS", []func(*redis.Options){overTLS}},
+		{"TLS and ACL user", []func(*redis.Options){overTLS, secret}},
+		{"unix socket", []func(*redis.Options){overUnix}},
+		{"another database", []func(*redis.Options){func(o *redis.Options) { o.DB = 7 }}},
+	} {
+		for _, protocol := range []int{2, 3} {
+			t.Run(fmt.Sprintf("%s RESP%d", tc.name, protocol), func(t *testing.T) {
+				opts := append(slices.Clone(tc.opts), func(o *redis.Options) { o.Protocol = protocol })
+				redistest.Undisturbed(t, 20*time.Millisecond, func(t testing.TB) {
+					useAll(t, s.Client(t, opts...), s.Client(t, opts...))
+				})
+			})
+		}
+	}
+}
+
+// useAll does once everything that goes over a connection: grants, refusals, re-entry, renewal, a
+// message, a cancelled wait, Check.
+func useAll(t testing.TB, one, two *redis.Client) {
+	const name, length = "conformance", time.Second
+	p := clienttest.FeelPulse(t)
+	a, b := clienttest.OpenClient(t, one), clienttest.OpenClient(t, two)
+	if got := problems(t, a); len(got) != 0 {
+		t.Errorf("Check found %q", got)
+	}
+	m := a.Mutex(name, holdfast.Renewed(length))
+	l := clienttest.Grab(t, m)
+	inner, err := m.Lock(l.Context(clienttest.Generous(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Mutex(name).TryLock(clienttest.Generous(t)); !errors.Is(err, holdfast.ErrBusy) {
+		t.Errorf("TryLock = %v, want ErrBusy", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := b.Mutex(name).Lock(ctx); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, holdfast.ErrBusy) {
+		t.Errorf("Lock = %v, want ErrBusy and the context's error", err)
+	}
+	granted := make(chan time.Time, 1)
+	go func() {
+		next := clienttest.Grab(t, b.Mutex(name))
+		granted <- time.Now()
+		clienttest.GiveBack(t, next)
+		granted <- time.Now()
+	}()
+	before := l.Deadline()
+	redistest.Eventually(t, length, "a renewal", func() error {
+		if !l.Deadline().After(before) {
+			return errors.New("none yet")
+		}
+		return nil
+	})
+	clienttest.StillHeld(t, one, name, l)
+	clienttest.GiveBack(t, inner)
+	released := time.Now()
+	clienttest.GiveBack(t, l)
+	at := <-granted
+	if d := at.Sub(released); d > 500*time.Millisecond+p.Slack(released, at) {
+		t.Errorf("the waiter had it %v after the release: not by message", d)
+	}
+	<-granted
+}

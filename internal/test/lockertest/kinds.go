@@ -1,0 +1,60 @@
+// The kinds of locks that the suite runs on.
+
+package lockertest
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Staying has the prefixes of the keys that may stay in Redis after any kind.
+var Staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "holdfast_permits:", "orders:permit:"}
+
+// Kinds are the kinds of locks, but for those that are made of others.
+var Kinds = []Kind{
+	{
+		Name: "mutex", Telemetry: "mutex", Fenced: true, Reentrant: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.Mutex(name, options...)
+		},
+	},
+	{
+		Name: "fair", Telemetry: "fairmutex", Fenced: true, Reentrant: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.FairMutex(name, options...)
+		},
+	},
+	{
+		Name: "write", Telemetry: "rwlock.write", Fenced: true, Reentrant: true,
+		Locker: WriteSide,
+	},
+	{
+		Name: "read", Telemetry: "rwlock.read", Reentrant: true, Shared: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.RWMutex(name, options...).RLocker()
+		},
+		Rival: WriteSide,
+	},
+	{
+		Name: "permit", Telemetry: "permits",
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.PermitSemaphore(name, options...).Locker(1)
+		},
+		Prepare: func(ctx context.Context, c *holdfast.Client, name string) error {
+			_, err := c.PermitSemaphore(name).TrySetPermits(ctx, 1)
+			return err
+		},
+	},
+	{
+		Name: "stripe", Telemetry: "mutex", Fenced: true, Reentrant: true,
+		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+			return c.Striped(name, 4, options...).For("customer 17")
+		},
+	},
+}
+
+// WriteSide is the Locker of the write side of an RWMutex.
+func WriteSide(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+	return c.RWMutex(name, options...)
+}

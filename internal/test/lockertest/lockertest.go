@@ -1,0 +1,157 @@
+// Package lockertest is one suite of tests that every lock must pass, whatever its kind and
+// whatever Redis is behind it. The suite runs on each kind of lock over each topology. Only
+// _test.go files import it.
+//
+// A case uses only lease.Locker, a few processes and the clock. The tests of a kind's own package
+// check what that kind promises beyond that.
+package lockertest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// Subject is a kind of lock on a Redis.
+type Subject struct {
+	Kind
+	Redis
+}
+
+// Kind is a kind of lock.
+type Kind struct {
+	// Name is the name of the tests, and the beginning of the names of the locks.
+	Name string
+	// Telemetry is the value of holdfast.kind.
+	Telemetry string
+	// Locker makes the lock with that name in that process.
+	Locker func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
+	// Rival makes the lock that this lock excludes, if this lock does not exclude itself: for the
+	// read side of a lock, the write side. The default is Locker.
+	Rival func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
+	// Prepare does, once, what a name needs before it can be locked. It may be nil.
+	Prepare func(ctx context.Context, c *holdfast.Client, name string) error
+	// Keeps are the prefixes of the keys that stay in Redis when there is no holder and no waiter.
+	Keeps []string
+
+	Fenced    bool // tokens grow from hold to hold
+	Reentrant bool // the context of a lease re-enters
+	Shared    bool // many can hold it at a time; then there is a Rival
+
+	members []string // the kinds of its parts, which have spans and metrics of their own
+}
+
+// Redis is a topology. Many kinds may share it at the same time.
+type Redis struct {
+	// Virtual says that each case runs in a synctest bubble.
+	Virtual bool
+	// Slots bounds how many cases run at a time. If it is nil, one case runs at a time.
+	Slots chan struct{}
+	// Each case calls Open, inside its bubble if it has one.
+	Open func(t testing.TB) Site
+}
+
+// Site is a Redis as one case sees it.
+type Site struct {
+	// Process makes a Client on a go-redis client of its own. The suite closes the Client.
+	Process func(options ...holdfast.Option) *holdfast.Client
+	// Onlooker reaches the same Redis, with all rights.
+	Onlooker redis.UniversalClient
+}
+
+// Run runs each case of the suite as a subtest.
+func Run(t *testing.T, s Subject) {
+	if s.Slots == nil {
+		s.Slots = make(chan struct{}, 1)
+	}
+	// A case spends most of its time waiting, so more cases run at a time than t.Parallel would
+	// allow: t.Run may be called concurrently.
+	var running sync.WaitGroup
+	for _, c := range cases {
+		if c.of != nil && !c.of(s.Kind) {
+			continue
+		}
+		s.Slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-s.Slots }()
+			t.Run(c.name, func(t *testing.T) { s.play(t, c) })
+		})
+	}
+	running.Wait()
+}
+
+// play runs one case, with a name of its own.
+func (s Subject) play(t *testing.T, c testCase) {
+	if s.Virtual {
+		redistest.Bubble(t, func(t *testing.T) { s.scene(t, c) })
+		return
+	}
+	try := c
+	redistest.Undisturbed(t, stoodStill, func(t testing.TB) {
+		s.scene(t, try)
+		try.name += " again" // the keys that a failed try left have another name
+	})
+}
+
+// stoodStill is how long a machine must have stood still for a failure of a case to be excused. The
+// cases have leases of 2 s, and waits of 400 ms.
+const stoodStill = 100 * time.Millisecond
+
+func (s Subject) scene(t testing.TB, c testCase) {
+	w := &world{TB: t, s: s, site: s.Open(t), name: "orders:" + s.Kind.Name + ":" + strings.ReplaceAll(c.name, " ", "-")}
+	if !s.Virtual {
+		w.pulse = redistest.FeelPulse(t)
+	}
+	defer w.nothingLeft() // runs last, and also after a Fatal
+	defer w.closeAll()
+	w.prepare(w.name)
+	c.run(w)
+}
+
+// testCase is one thing that every lock, or every lock of a certain sort, must do.
+type testCase struct {
+	name string
+	of   func(Kind) bool // nil: all
+	run  func(w *world)
+}
+
+func fenced(k Kind) bool       { return k.Fenced }
+func reentrant(k Kind) bool    { return k.Reentrant }
+func notReentrant(k Kind) bool { return !k.Reentrant }
+func shared(k Kind) bool       { return k.Shared }
+
+var cases = []testCase{
+	{"excludes another process", nil, excludesAnotherProcess},
+	{"excludes another goroutine", nil, excludesAnotherGoroutine},
+	{"is shared", shared, isShared},
+	{"counter outside", nil, counterOutside},
+	{"counter outside by tries", nil, counterOutsideByTries},
+	{"release wakes", nil, releaseWakes},
+	{"wait ends with its deadline", nil, waitEndsWithItsDeadline},
+	{"wait is cancelled", nil, waitIsCancelled},
+	{"context that has ended", nil, contextThatHasEnded},
+	{"re-entry", reentrant, reEntry},
+	{"no re-entry", notReentrant, noReEntry},
+	{"renewed outlives its lease", nil, renewedOutlivesItsLease},
+	{"fixed ends before the key", nil, fixedEndsBeforeTheKey},
+	{"released twice", nil, releasedTwice},
+	{"release after loss", nil, releaseAfterLoss},
+	{"release with an ended context", nil, releaseWithAnEndedContext},
+	{"tokens grow", fenced, tokensGrow},
+	{"causes", nil, causes},
+	{"extend", nil, extend},
+	{"max hold", nil, maxHold},
+	{"close", nil, closing},
+	{"broken arguments", nil, brokenArguments},
+	{"Do", nil, do},
+	{"Do that loses", nil, doThatLoses},
+	{"SyncLocker", nil, syncLocker},
+	{"telemetry", nil, telemetry},
+}

@@ -1,0 +1,286 @@
+// A case plays in a world: a name, the processes that lock it, and the checks that many cases need.
+
+package lockertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// wakeBound is far less than the time that a waiter sleeps if no message wakes it (0.9 to 1 s), and
+// far more than the time that a message takes.
+const wakeBound = 400 * time.Millisecond
+
+// patience bounds a wait that lasts this long only because of a defect.
+const patience = 30 * time.Second
+
+// world is where one case plays. On real servers its time is real, so a lease that must last is
+// some seconds long: a process that gets no processor for a moment then keeps it.
+type world struct {
+	testing.TB
+	s     Subject
+	site  Site
+	name  string
+	pulse *redistest.Pulse // nil in virtual time, where no process starves
+
+	mu        sync.Mutex
+	processes []*holdfast.Client
+}
+
+// prepare makes a name ready to be locked.
+func (w *world) prepare(name string) {
+	w.Helper()
+	if w.s.Prepare == nil {
+		return
+	}
+	if err := w.s.Prepare(w.patient(), w.process(), name); err != nil {
+		w.Fatalf("prepare: %v", err)
+	}
+}
+
+// process starts a process, which is a Client.
+func (w *world) process(options ...holdfast.Option) *holdfast.Client {
+	c := w.site.Process(options...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.processes = append(w.processes, c)
+	return c
+}
+
+func (w *world) closeAll() {
+	w.mu.Lock()
+	processes := slices.Clone(w.processes)
+	w.mu.Unlock()
+	for _, c := range processes {
+		if err := c.Close(); err != nil {
+			w.Errorf("Close: %v", err)
+		}
+	}
+}
+
+// locker returns the lock in a process, and rival returns the lock that it excludes.
+func (w *world) locker(c *holdfast.Client, options ...holdfast.LeaseOption) holdfast.Locker {
+	return w.s.Locker(c, w.name, options...)
+}
+
+func (w *world) rival(c *holdfast.Client, options ...holdfast.LeaseOption) holdfast.Locker {
+	return w.s.rivalOf(c, w.name, options...)
+}
+
+// rivalOf returns the lock that the lock of that name excludes.
+func (s Subject) rivalOf(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
+	if s.Rival == nil {
+		return s.Locker(c, name, options...)
+	}
+	return s.Rival(c, name, options...)
+}
+
+// patient returns a context that ends only because of a defect, or with the case.
+func (w *world) patient() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w.Cleanup(cancel)
+	return ctx
+}
+
+// lock returns a lease, or ends the case.
+func (w *world) lock(l holdfast.Locker) *holdfast.Lease {
+	w.Helper()
+	lease, err := l.Lock(w.patient())
+	if err != nil {
+		w.Fatalf("Lock: %v", err)
+	}
+	return lease
+}
+
+// release releases the lease, and fails the test on an error.
+func (w *world) release(l *holdfast.Lease) {
+	w.Helper()
+	if err := l.Release(w.patient()); err != nil {
+		w.Errorf("Release: %v", err)
+	}
+}
+
+// busy fails the test unless the lock is held by another owner.
+func (w *world) busy(l holdfast.Locker) {
+	w.Helper()
+	lease, err := l.TryLock(w.patient())
+	w.matches("TryLock", err, holdfast.ErrBusy)
+	if lease != nil {
+		w.Error("TryLock returned a lease: held by two")
+		w.release(lease)
+	}
+}
+
+// free fails the test unless the lock is granted at once.
+func (w *world) free(l holdfast.Locker) {
+	w.Helper()
+	lease, err := l.TryLock(w.patient())
+	if err != nil {
+		w.Errorf("TryLock of what is free: %v", err)
+		return
+	}
+	w.release(lease)
+}
+
+// lasts fails the test if the lease has ended.
+func (w *world) lasts(l *holdfast.Lease) {
+	w.Helper()
+	if err := l.Err(); err != nil {
+		w.Errorf("the lease has ended: %v", err)
+	}
+	select {
+	case <-l.Done():
+		w.Error("Done is closed")
+	default:
+	}
+}
+
+// ended waits for the end of the lease, which must have that cause.
+func (w *world) ended(l *holdfast.Lease, cause error) {
+	w.Helper()
+	select {
+	case <-l.Done():
+	case <-time.After(patience):
+		w.Fatalf("the lease does not end")
+	}
+	w.matches("Err", l.Err(), cause)
+}
+
+// endedBy waits for the end of a context, which must have that cause. The context of a lease ends a
+// moment after the lease.
+func (w *world) endedBy(ctx context.Context, cause error) {
+	w.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(patience):
+		w.Fatal("the context does not end")
+	}
+	w.matches("cause", context.Cause(ctx), cause)
+}
+
+// promptly fails the test unless what was due at an instant came at most wakeBound after it. The
+// time for which this process got no processor is added to that bound.
+func (w *world) promptly(what string, due, came time.Time) {
+	w.Helper()
+	bound := wakeBound
+	if w.pulse != nil {
+		bound += w.pulse.Slack(due, came)
+	}
+	if late := came.Sub(due); late > bound {
+		w.Errorf("%s after %v, want at most %v", what, late, bound)
+	}
+}
+
+// matches fails the test unless err matches each of the targets.
+func (w *world) matches(what string, err error, targets ...error) {
+	w.Helper()
+	for _, target := range targets {
+		if !errors.Is(err, target) {
+			w.Errorf("%s: error %v, want one that matches %q", what, err, target)
+		}
+	}
+}
+
+// Inexcusable is Errorf for failures that a machine that stands still does not explain.
+func (w *world) Inexcusable(format string, args ...any) {
+	w.Helper()
+	redistest.Inexcusable(w.TB, format, args...)
+}
+
+// attempt is a Lock on a goroutine of its own.
+type attempt struct {
+	done  chan struct{}
+	lease *holdfast.Lease
+	err   error
+	at    time.Time // when Lock returned
+}
+
+func (w *world) goLock(ctx context.Context, l holdfast.Locker) *attempt {
+	a := &attempt{done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		a.lease, a.err = l.Lock(ctx)
+		a.at = time.Now()
+	}()
+	return a
+}
+
+// result waits for the attempt. The case ends if that takes too long.
+func (w *world) result(a *attempt) (*holdfast.Lease, error) {
+	w.Helper()
+	select {
+	case <-a.done:
+	case <-time.After(patience):
+		w.Fatal("Lock does not return")
+	}
+	return a.lease, a.err
+}
+
+// waits fails the test unless the attempt has not returned after d.
+func (w *world) waits(a *attempt, d time.Duration) {
+	w.Helper()
+	select {
+	case <-a.done:
+		w.Fatalf("Lock returned, error %v: it should wait", a.err)
+	case <-time.After(d):
+	}
+}
+
+// nothingLeft fails the test unless every key of the name is soon gone, except the keys that are to
+// stay.
+func (w *world) nothingLeft() {
+	w.Helper()
+	if w.Failed() {
+		return // the first failure says more
+	}
+	if w.s.Virtual {
+		redistest.LeftBehind(w, w.site.Onlooker, w.s.Keeps...)
+		return
+	}
+	redistest.Eventually(w, 10*time.Second, "nothing is left", func() error {
+		left, err := w.keys()
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%q", left)
+		}
+		return err
+	})
+}
+
+// keys returns the keys of the name, in a Redis that other cases use too.
+func (w *world) keys() ([]string, error) {
+	var (
+		mu    sync.Mutex
+		found []string
+	)
+	scan := func(ctx context.Context, c *redis.Client) error {
+		keys := c.Scan(ctx, 0, "*"+w.name+"*", 1000).Iterator()
+		for keys.Next(ctx) {
+			if key := keys.Val(); !slices.ContainsFunc(w.s.Keeps, func(p string) bool { return strings.HasPrefix(key, p) }) {
+				mu.Lock()
+				found = append(found, key)
+				mu.Unlock()
+			}
+		}
+		return keys.Err()
+	}
+	switch c := w.site.Onlooker.(type) {
+	case *redis.ClusterClient:
+		err := c.ForEachMaster(context.Background(), scan)
+		return found, err
+	case *redis.Client:
+		err := scan(context.Background(), c)
+		return found, err
+	}
+	return nil, fmt.Errorf("an onlooker of type %T", w.site.Onlooker)
+}

@@ -1,0 +1,173 @@
+// These bugs are in semaphores, latches, quorums and tokens.
+
+package planted
+
+var countedBugs = []bug{
+
+	// Quorums.
+
+	{
+		name: "a server that another quorum began with counts at once",
+		file: "multilock/member.go",
+		old:  "m.since == fresh && m.set == q.set",
+		new:  "m.since == fresh",
+		pkg:  "multilock", tests: []string{"TestQuorum_BeginsBesideAnother"},
+		quick: true,
+	},
+	{
+		name: "a marker ahead of the clock is waited for",
+		file: "multilock/lua/mark.lua",
+		old:  "ARGV[2] == 'lost' and at > now",
+		new:  "false",
+		pkg:  "multilock", tests: []string{"TestQuorum_MarkerAheadOfTheClock"},
+	},
+	{
+		name: "a quorum that began in the future is still beginning",
+		file: "multilock/round.go",
+		old:  "m.since == fresh && m.age >= 0 && m.age < beginLimit",
+		new:  "m.since == fresh && m.age < beginLimit",
+		pkg:  "multilock", tests: []string{"TestQuorum_BeganAheadOfTheClock"},
+	},
+	{
+		name: "the members of a hold that ended by Close are renewed for ever",
+		file: "multilock/hold.go",
+		old:  "\t\tlease.Retire(m)\n",
+		new:  "\t\t_ = lease.Retire\n\t\t_ = m\n",
+		pkg:  "multilock", tests: []string{"TestQuorum_ClosedInPart"},
+	},
+	{
+		name: "a hold is told as closed though a server was lost",
+		file: "multilock/hold.go",
+		old:  "case all-closed < majority:",
+		new:  "case closed > 0:",
+		pkg:  "multilock", tests: []string{"TestQuorum_ClosedAndLost"},
+	},
+	{
+		name: "the members of a hold that ended by Close are never given back",
+		file: "multilock/hold.go",
+		old:  "\t\th.forgo(l)\n",
+		new:  "",
+		pkg:  "multilock", tests: []string{"TestQuorum_ClosedInPart"},
+	},
+	{
+		name: "one server counts as two by its databases",
+		file: "multilock/quorum.go",
+		old:  "server = server[:i]",
+		new:  "_ = i",
+		pkg:  "multilock", tests: []string{"TestQuorum_OneServerTwice"},
+	},
+	{
+		name: "re-entry into a quorum depends on the order of its servers",
+		file: "multilock/quorum.go",
+		old:  "\tslices.Sort(parts)\n",
+		new:  "",
+		pkg:  "multilock", tests: []string{"TestQuorum_ReentersInAnyOrder"},
+	},
+	{
+		name: "the deadline of a quorum is that of its longest member",
+		file: "multilock/hold.go",
+		old:  "return ends[h.quorum.majority()-1]",
+		new:  "return ends[0]",
+		pkg:  "multilock", tests: []string{"TestQuorum_DeadlineOfTheMajority"},
+	},
+	{
+		name: "a quorum is granted though its leases are over",
+		file: "multilock/round.go",
+		old:  "if !time.Now().Before(h.deadline()) {",
+		new:  "if false {",
+		pkg:  "multilock", tests: []string{"TestQuorum_GrantedTooLate"},
+	},
+	{
+		name: "several locks are given up when one is lost while another is waited for",
+		file: "multilock/multilock.go",
+		old:  "if !wait || !errors.Is(err, errAgain) ||",
+		new:  "if true || !wait || !errors.Is(err, errAgain) ||",
+		pkg:  "multilock", tests: []string{"TestMultiLock_LosesOneWhileItWaits"},
+	},
+
+	// Tokens.
+
+	{
+		name: "a mutex's token ahead of the clock is forgotten",
+		file: "internal/lockhash/lua/token.lua",
+		old:  "math.floor((token - now) / 1000) + 7200000 or 0",
+		new:  "7200000 or 0",
+		pkg:  "rlock", tests: []string{"TestTokensGrowAfterAClockThatWasAhead"},
+	},
+	{
+		name: "a writer's token ahead of the clock is forgotten",
+		file: "rwlock/lua/lock.lua",
+		old:  "string.format('%.0f', ARGV[4] + ahead)",
+		new:  "string.format('%.0f', ARGV[4] + 0 * ahead)",
+		pkg:  "rlock", tests: []string{"TestTokensGrowAfterAClockThatWasAhead"},
+	},
+	{
+		name: "a quorum's token ahead of a server's clock is forgotten there",
+		file: "multilock/lua/raise.lua",
+		old:  "string.format('%.0f', ARGV[3] + ahead)",
+		new:  "string.format('%.0f', ARGV[3] + 0 * ahead)",
+		pkg:  "multilock", tests: []string{"TestQuorum_TokenAheadOfTheClocks"},
+	},
+
+	// Calls that no owner stands behind.
+
+	{
+		name: "a latch is open when Redis has lost its data",
+		file: "latch/lua/look.lua",
+		old:  "-- data, or both were deleted: nothing says that the count came to zero.\nreturn {3, now}",
+		new:  "return {1, now}",
+		pkg:  "latch", tests: []string{"TestLostDataOpensNothing"},
+	},
+	{
+		name: "a call that may have counted is told as refused",
+		file: "internal/engine/ledger.go",
+		old:  "err != nil && (goesOn || unheard)",
+		new:  "err != nil && (goesOn || unheard && bounded.Err() != nil)",
+		pkg:  "semaphore", tests: []string{"TestARefusedReleaseMayHaveCounted"},
+	},
+	{
+		name: "the record of a call in doubt is gone when the clock is set",
+		file: "internal/engine/ledger.go",
+		old:  "ledgerLife = 24 * time.Hour",
+		new:  "ledgerLife = 10 * time.Minute",
+		pkg:  "semaphore", tests: []string{"TestACallInDoubtOutlivesAStepOfTheClock"},
+	},
+	{
+		name: "a request for more permits than there are in all waits",
+		file: "semaphore/lua/take.lua",
+		old:  "all > 0 and wanted > all and number <= all and 2 or 0",
+		new:  "0",
+		pkg:  "semaphore", tests: []string{"TestMoreThanThereAreInAll"},
+	},
+	{
+		name: "a request for permits that are still to be made is refused",
+		file: "semaphore/lua/take.lua",
+		old:  "all > 0 and wanted > all and number <= all and 2 or 0",
+		new:  "wanted > all and 2 or 0",
+		pkg:  "semaphore", tests: []string{"TestInAllIsNotKnown"},
+	},
+	{
+		name: "a take is undone into another semaphore",
+		file: "semaphore/lua/cancel.lua",
+		old:  "and (not since or since == result)",
+		new:  "",
+		pkg:  "semaphore", tests: []string{"TestAnUndoneTakeGivesNothingToAnother"},
+	},
+
+	// Stripes, and functions that wrap a Locker.
+
+	{
+		name: "a number of stripes is asked for once",
+		file: "rlock/striped.go",
+		old:  "case now-time.Duration(last) >= askAgain && s",
+		new:  "case now-time.Duration(last) >= 1000*askAgain && s",
+		pkg:  "rlock", tests: []string{"TestALostNumberOfStripesIsRestored", "TestAnotherNumberOfStripesIsNoticed"},
+	},
+	{
+		name: "a sync.Locker re-enters",
+		file: "lease/context.go",
+		old:  "if _, ok := key.(leaseKey); ok {\n\t\treturn nil",
+		new:  "if _, ok := key.(leaseKey); ok && false {\n\t\treturn nil",
+		pkg:  ".", tests: []string{"TestASyncLockerDoesNotReenter"},
+	},
+}

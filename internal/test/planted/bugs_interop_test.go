@@ -1,0 +1,56 @@
+// These bugs are in what Holdfast shares with Redisson.
+
+package planted
+
+var interopBugs = []bug{
+	{
+		name: "a listener outside the queue is not told of a hand-over",
+		file: "internal/lockhash/lua/release.lua",
+		old:  "  if outsiders() then\n",
+		new:  "  if false then\n",
+		pkg:  "rlock", tests: []string{"TestHandOver_ThoseOutsideTheQueueAreToldOfIt"},
+		quick: true,
+	},
+	{
+		name: "each hand-over beside Java wakes every Client",
+		file: "internal/pubsub/channel.go",
+		old:  "if payload == ForOthers {",
+		new:  "if payload == \"\" {",
+		pkg:  "rlock", tests: []string{"TestHandOver_ThoseOutsideTheQueueAreToldOfIt"},
+	},
+	{
+		name: "a Client that releases in the open takes the lock again at once",
+		file: "internal/engine/wait.go",
+		old:  "case w.Ticket != nil && !each && e.leftOpen(w.Key):",
+		new:  "case false:",
+		pkg:  "rlock", tests: []string{"TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut"},
+	},
+	{
+		name: "a release that nobody queues for is never open",
+		file: "internal/lockhash/lua/free.lua",
+		old:  "  return {1, 0, 1}\n",
+		new:  "  return {1, 0}\n",
+		pkg:  "rlock", tests: []string{"TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut"},
+	},
+	{
+		name: "tokens are shared with Java at a name where it counts them elsewhere",
+		file: "rlock/rlock.go",
+		old:  "m.err = keys.CheckShared(key)",
+		new:  "m.err = keys.Check(key)",
+		pkg:  ".", tests: []string{"TestNamesThatCannotBeShared"},
+	},
+	{
+		name: "permits are made at a name where Java looks for them elsewhere",
+		file: "internal/keys/counted.go",
+		old:  "if err := CheckShared(name); err != nil {",
+		new:  "if err := Check(name); err != nil {",
+		pkg:  "internal/keys", tests: []string{"TestPermitsThatJavaWouldLookForElsewhereAreRefused"},
+	},
+	{
+		name: "a lock is left held by a user without the right to leave the queue",
+		file: "internal/lockhash/lua/enter.lua",
+		old:  "    redis.call('HDEL', KEYS[1], me)\n    return redis.pcall('ZREM', KEYS[4], me)\n",
+		new:  "    return redis.pcall('ZREM', KEYS[4], me)\n",
+		pkg:  "fairlock", tests: []string{"TestAUserWithoutTheRightToLeaveTheQueueIsNotGrantedTheLock"},
+	},
+}

@@ -1,0 +1,101 @@
+// These bugs are in the read/write lock and the queries.
+
+package planted
+
+var rwlockBugs = []bug{
+	{
+		name: "a key that has not come yet with its slot is taken for one that ran out",
+		file: "rwlock/lua/holders.lua",
+		old:  "  if most == -2 then\n    local there",
+		new:  "  if false then\n    local there",
+		pkg:  "rwlock",
+		tests: []string{
+			"TestAReaderStaysInWhenAnotherLeavesASlotOnTheMove",
+			"TestAReaderStaysInWhenItsWriterLeavesASlotOnTheMove",
+			"TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove",
+		},
+	},
+	{
+		name: "read-write locks whose names share a token share the marks of their writers",
+		file: "internal/keys/rw.go",
+		old:  "Writers:  own(writersPrefix, name),\n\t\tWaiting:  own(waitingPrefix, name)",
+		new:  "Writers:  neighbour(writersPrefix, name),\n\t\tWaiting:  neighbour(waitingPrefix, name)",
+		pkg:  "rwlock",
+		tests: []string{
+			"TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken",
+			"TestTwoLocksWhoseNamesShareATokenAreTakenTogether",
+		},
+	},
+	{
+		name:  "read-write locks whose names share a channel stand in one line",
+		file:  "rwlock/resource.go",
+		old:   "engine.Waiting{Key: p.line,",
+		new:   "engine.Waiting{Key: p.at.Channel,",
+		pkg:   "rwlock",
+		tests: []string{"TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken"},
+	},
+	{
+		name:  "a reader that joins a lock without end gives it one",
+		file:  "rwlock/lua/rlock.lua",
+		old:   "if ttl ~= -1 and ttl < lease then",
+		new:   "if ttl < lease then",
+		pkg:   "rwlock",
+		tests: []string{"TestALockWithoutEndIsGivenNoneByItsReaders", "TestScripts"},
+	},
+	{
+		name:  "a write lease that is over is kept by its reader",
+		file:  "lease/end.go",
+		old:   "\th.outlived()\n",
+		new:   "",
+		pkg:   "rwlock",
+		tests: []string{"TestAWriteLeaseThatIsOverIsNotKeptByItsReader"},
+	},
+	{
+		name:  "a write lease that is over is given up no longer than it lasted",
+		file:  "lease/release.go",
+		old:   "time.Until(later(h.until(), h.keptUntil()))",
+		new:   "time.Until(h.until())",
+		pkg:   "rwlock",
+		tests: []string{"TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader"},
+	},
+	{
+		name:  "the first page of readers is taken for all of them",
+		file:  "rwlock/query.go",
+		old:   "if cursor == \"0\" {\n",
+		new:   "		if cursor != \"\" {\n",
+		pkg:   "rwlock",
+		tests: []string{"TestAQueryLooksAtFewReadersAtATime"},
+	},
+	{
+		name:  "the first page of waiters is taken for all of them",
+		file:  "fairlock/query.go",
+		old:   "from = call.Text(2)",
+		new:   "from = \"\"",
+		pkg:   "fairlock",
+		tests: []string{"TestWaitersAreListedSomeAtATime"},
+	},
+	{
+		name:  "a token ahead of a clock that was set back says who came before it",
+		file:  "rwlock/lua/marks.lua",
+		old:   " and token <= now",
+		new:   "",
+		pkg:   "rwlock",
+		tests: []string{"TestTheOrderAfterTheClockWasSetBack"},
+	},
+	{
+		name:  "marks from before the clock was set back stand",
+		file:  "rwlock/lua/marks.lua",
+		old:   "{{'-inf', dead}, {ahead, '+inf'}}",
+		new:   "{{'-inf', dead}}",
+		pkg:   "rwlock",
+		tests: []string{"TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace"},
+	},
+	{
+		name:  "a reader whose lock is cut short is renewed no sooner",
+		file:  "lease/cut.go",
+		old:   "h.renewAt = min(h.renewAt, h.engine.Age()+max(left/2, MinLease/3))",
+		new:   "",
+		pkg:   "rwlock",
+		tests: []string{"TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo"},
+	},
+}

@@ -1,0 +1,17 @@
+// Package planted shows that the test suite is awake: it plants known bugs,
+// one at a time, and demands that the tests which are there for each fail.
+//
+// A bug is a small patch of one file, written down as data: bugs_test.go has them
+// all. None of them touches the checkout: the go command is given the patched copy
+// by -overlay, which it follows for embedded scripts as well.
+//
+//	go test ./internal/test/planted                 each patch still fits
+//	go test ./internal/test/planted -planted=quick  a sample is planted
+//	go test ./internal/test/planted -planted=all    all are
+//
+// Some bugs the torture must see without any test that was written for them:
+//
+//	go test ./internal/test/planted -planted=torture
+//
+// A bug that survives is a test that is missing.
+package planted

@@ -1,0 +1,157 @@
+// A bug is planted by an overlay, and the tests that are there for the bug must fail.
+
+package planted
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+)
+
+// root is the module's folder.
+const root = "../../.."
+
+var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all; torture, generated: those that the torture, and generated scenarios, must see")
+
+// chosen returns the bugs that the flag names.
+func chosen(t *testing.T) []bug {
+	t.Helper()
+	switch *planted {
+	case "all":
+		return bugs
+	case "quick":
+		return slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool { return !b.quick })
+	case "none", "torture", "generated":
+		t.Skip("none are planted: -planted=quick or -planted=all")
+	default:
+		t.Fatalf("-planted=%s: want none, quick, all, torture or generated", *planted)
+	}
+	return nil
+}
+
+// Each bug is caught by the tests that are there for it.
+func TestEachPlantedBugIsCaught(t *testing.T) {
+	for _, b := range chosen(t) {
+		t.Run(b.name, func(t *testing.T) {
+			began := time.Now()
+			out, err := run(t, 2*time.Minute, b.pkg, b.tests, map[string]string{b.file: b.patched(t)})
+			if err == nil {
+				t.Fatalf("%s: %v pass with it", b.file, b.tests)
+			}
+			caught := failed(out)
+			if len(caught) == 0 {
+				t.Fatalf("no test of %s has failed, but: %v\n%s", b.pkg, err, out)
+			}
+			if caught := strings.Join(caught, ", "); strings.Contains(caught, timedOut) {
+				t.Fatalf("caught by a wait that never ends alone (%s): the tests need a sharper look", caught)
+			}
+			t.Logf("caught in %.1f s by %s", time.Since(began).Seconds(), strings.Join(caught, ", "))
+		})
+	}
+}
+
+// The same tests pass if an overlay adds only a comment to each of the same files. So it is the
+// bugs that the tests catch.
+func TestAnOverlayWithoutABugIsNotCaught(t *testing.T) {
+	tests := make(map[string][]string)
+	files := make(map[string]map[string]string)
+	for _, b := range chosen(t) {
+		tests[b.pkg] = append(tests[b.pkg], b.tests...)
+		if files[b.pkg] == nil {
+			files[b.pkg] = make(map[string]string)
+		}
+		files[b.pkg][b.file] = b.source(t) + comment(b.file)
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
+		t.Run(pkg, func(t *testing.T) {
+			if out, err := run(t, 5*time.Minute, pkg, tests[pkg], files[pkg]); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// comment returns a comment in the language of the file.
+func comment(file string) string {
+	if filepath.Ext(file) == ".lua" {
+		return "\n-- harmless\n"
+	}
+	return "\n// harmless\n"
+}
+
+// run runs some tests of a package for at most patience, with files of the module replaced by other
+// texts. flags are the flags of the tests.
+func run(t *testing.T, patience time.Duration, pkg string, tests []string, files map[string]string, flags ...string) (output string, err error) {
+	t.Helper()
+	tests = slices.Compact(slices.Sorted(slices.Values(tests)))
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	replaced := overlay(t, files)
+	args := []string{
+		"test", "-count=1", "-vet=off", "-timeout=" + patience.String(),
+		"-overlay=" + replaced, "-run=^(" + strings.Join(tests, "|") + ")$", "./" + pkg,
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, flags...)...)
+	cmd.Dir = root
+	cmd.WaitDelay = time.Second
+	cmd.Env = append(os.Environ(), "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=", doctest.EnvOverlay+"="+replaced) // a tenth is enough
+	out, err := cmd.CombinedOutput()
+	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "[no tests to run]") {
+		t.Fatalf("%s: %v\n%s", pkg, err, text)
+	}
+	return string(out), err
+}
+
+// overlay writes the files and returns the name of the file that tells the go command of them.
+func overlay(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	replace := make(map[string]string)
+	for file, content := range files {
+		original, err := filepath.Abs(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := filepath.Join(dir, fmt.Sprintf("%d%s", len(replace), filepath.Ext(file)))
+		if err := os.WriteFile(copied, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[original] = copied
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(name, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// timedOut is what the go command prints when a test takes too long.
+const timedOut = "test timed out"
+
+var failure = regexp.MustCompile(`(?m)^--- FAIL: (\S+)|^panic: (.+)$`)
+
+// failed returns the names of the tests that have failed, and what ended the run early, for example
+// a wait that never ends.
+func failed(output string) []string {
+	var names []string
+	for _, match := range failure.FindAllStringSubmatch(output, -1) {
+		names = append(names, match[1]+match[2])
+	}
+	return names
+}

@@ -1,0 +1,81 @@
+// The torture must find these bugs by itself: no test that was written for one of the bugs runs.
+
+package planted
+
+import (
+	"context"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tortured is a bug, together with the run of the torture that must find it.
+type tortured struct {
+	bug  string // its name in bugs
+	args string
+	says string // a pattern that one of the violations matches
+}
+
+// Each of these bugs once survived a run of the torture as it was then.
+var torturedBugs = []tortured{
+	{"a release tells nobody", "-topology single -for 20s", "hand-overs took more than"},
+	{"a lease is not lost at its deadline while Redis is out of reach", "-topology single -for 20s", "told of a loss"},
+	{"a lease is not renewed", "-topology single -for 20s", "no fault explains it"},
+	{"a release frees whoever holds the lock", "-topology single -for 60s", "overlap|no fault explains it"},
+	{"a fair lock goes to the waiter that came last", "-topology single -for 20s", "which is fair"},
+	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "which nobody had|an owner that no lane knows"},
+	{"a late acquire is executed", "-topology single -for 20s -faults 'request late'", "an owner that no lane knows"},
+	{"the deadline counts from the reply", "-topology single -for 60s", "more than Redis would give it"},
+	{"a grant that too few replicas have counts", "-topology sentinel -for 60s -faults 'replicas shut out'", "overlap"},
+	{"a server that has lost its data counts", "-topology quorum -for 60s -faults 'others emptied'", "overlap"},
+	{"a cohort has no end", "-topology single -for 20s", "turns in the crowd"},
+}
+
+// The torture finds each bug, with a seed that anyone can use.
+func TestTheTortureSeesTheBug(t *testing.T) {
+	if *planted != "torture" {
+		t.Skip("the torture is not run: -planted=torture")
+	}
+	for _, c := range torturedBugs {
+		t.Run(c.bug, func(t *testing.T) {
+			b := called(t, c.bug)
+			began := time.Now()
+			out, err := torture(t, c.args, map[string]string{b.file: b.patched(t)})
+			if err == nil {
+				t.Fatalf("%s: the torture passes with it", b.file)
+			}
+			if !regexp.MustCompile(`(?m)^- .*(` + c.says + `)`).MatchString(out) {
+				t.Fatalf("no violation says %q: %v\n%s", c.says, err, out)
+			}
+			t.Logf("seen in %.0f s", time.Since(began).Seconds())
+		})
+	}
+}
+
+// called returns the bug with that name.
+func called(t *testing.T, name string) bug {
+	t.Helper()
+	i := slices.IndexFunc(bugs, func(b bug) bool { return b.name == name })
+	if i < 0 {
+		t.Fatal("there is no such bug")
+	}
+	return bugs[i]
+}
+
+// torture runs the torture with files of the module replaced by other texts.
+func torture(t *testing.T, args string, files map[string]string) (output string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	line := "go run -overlay=" + overlay(t, files) + " ./cmd/holdfast-torture -quiet -seed 7 " + args
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	if !strings.Contains(string(out), "# Torture: ") {
+		t.Fatalf("it has not run: %v\n%s", err, out)
+	}
+	return string(out), err
+}

@@ -1,0 +1,520 @@
+// Random programs check that every lease keeps its promises. In a program one process uses locks of
+// several kinds in any order, its wire loses, delays and repeats what it likes, Redis forgets
+// locks, and Redis's clock is set:
+// go test -run TestRandomPrograms -rapid.checks=10000 .
+
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/lockertest"
+	"github.com/holdfast-go/holdfast/internal/test/rapidtest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+)
+
+const (
+	// afterEffect is how long a fault may be felt after it is over. If a reply never comes, the
+	// client gives it up after its read timeout of 3 s, together with everything that it sent
+	// meanwhile on the same connection.
+	afterEffect = 8 * time.Second
+	// programMargin is longer than the margin of any lease here, which is the time by which the
+	// lease ends earlier in this process than in Redis.
+	programMargin = 500 * time.Millisecond
+	// latest is how late a request or a reply may be at the most. If a renewal runs late, its lease
+	// ends that much earlier here, until the next renewal.
+	latest = 2500 * time.Millisecond
+)
+
+// programLock is a lock that programs use.
+type programLock struct {
+	name   string
+	of     func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
+	shared bool // other shared holds may stand beside its hold
+}
+
+// newProgramLocks returns some locks that no program has used.
+func newProgramLocks(n int) []programLock {
+	mutex := func(c *holdfast.Client, name string, o ...holdfast.LeaseOption) holdfast.Locker {
+		return c.Mutex(name, o...)
+	}
+	fair := func(c *holdfast.Client, name string, o ...holdfast.LeaseOption) holdfast.Locker {
+		return c.FairMutex(name, o...)
+	}
+	read := func(c *holdfast.Client, name string, o ...holdfast.LeaseOption) holdfast.Locker {
+		return c.RWMutex(name, o...).RLocker()
+	}
+	return []programLock{
+		{fmt.Sprint("mutex ", n), mutex, false}, {fmt.Sprint("another mutex ", n), mutex, false},
+		{fmt.Sprint("fair ", n), fair, false},
+		{fmt.Sprint("rw ", n), lockertest.WriteSide, false}, {fmt.Sprint("rw ", n), read, true},
+	}
+}
+
+// program is one random program under way.
+type program struct {
+	w     *world.World
+	locks []programLock
+	p     *world.Process
+	rival *world.Process // behind a wire without faults
+
+	held    []*promised
+	pending []*call
+	cohort  holdfast.LeaseOption // how long the process passes a lock on within itself
+	short   term
+	long    term
+	margin  time.Duration
+	spoilt  map[string]time.Duration // by name: when Redis lost the lock
+	born    time.Duration
+	looked  time.Duration // the last check
+	tokens  map[string]int64
+	since   map[holdfast.Owner]time.Duration // when the program asked for the first lease of a hold
+
+	mu     sync.Mutex
+	faulty time.Duration // until then something was wrong with the wire, or with Redis
+	story  []string
+}
+
+// term is how long something is held, and whether it is renewed.
+type term struct {
+	length  time.Duration
+	renewed bool
+}
+
+// promised is a lease and what the lease promises.
+type promised struct {
+	*holdfast.Lease
+	lock    int
+	renewed time.Duration // its length if it is renewed
+	sure    time.Duration // the lease lasts until then, whatever the wire does
+}
+
+// call is a call on a goroutine of its own.
+type call struct {
+	what   string
+	began  time.Duration
+	token  int64 // the greatest token that the lock had given when the call began
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	lease *promised // of a Lock: the lease that the call was granted
+	err   error
+	then  func()
+}
+
+func TestRandomPrograms(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		programs := 0
+		rapidtest.Check(t, func(rt *rapid.T) {
+			programs++
+			g := &program{
+				born: w.Now(), w: w, locks: newProgramLocks(programs), p: w.Process(), rival: w.Process(),
+				spoilt: map[string]time.Duration{}, tokens: map[string]int64{}, since: map[holdfast.Owner]time.Duration{},
+			}
+			g.drawShape(rt)
+			defer g.over(rt)
+			rt.Repeat(g.actions(rt))
+		})
+	})
+}
+
+// drawShape draws the shape of the whole program. With fewer things to do a program goes deeper
+// into each.
+func (g *program) drawShape(rt *rapid.T) {
+	g.locks = g.locks[:rapid.IntRange(1, len(g.locks)).Draw(rt, "locks")]
+	if rapid.Bool().Draw(rt, "the last first") {
+		slices.Reverse(g.locks)
+	}
+	g.cohort = holdfast.Cohort(16, 10*time.Millisecond)
+	if rapid.Bool().Draw(rt, "long cohort") {
+		g.cohort = holdfast.Cohort(1000, time.Hour)
+	}
+	g.short, g.long = drawTerm(rt, "short"), drawTerm(rt, "long")
+}
+
+// drawTerm draws the length of a lease, and whether the lease is renewed.
+func drawTerm(rt *rapid.T, label string) term {
+	return term{
+		rapid.SampledFrom([]time.Duration{time.Second, 3 * time.Second, 30 * time.Second}).Draw(rt, label),
+		rapid.Bool().Draw(rt, label+", renewed"),
+	}
+}
+
+// actions draws the program's actions: a few that every program has, and some of the others.
+func (g *program) actions(rt *rapid.T) map[string]func(*rapid.T) {
+	all := map[string]func(*rapid.T){
+		"extend": g.extend, "cancel": g.cancel, "fault": g.fault, "lose": g.lose,
+		"rival": g.rivals, "step": g.step, "rest": g.rest, "nested": g.nested, "exchange": g.exchange,
+	}
+	g.margin = programMargin
+	chosen := map[string]func(*rapid.T){"lock": g.lock, "release": g.release, "time": g.time, "": g.check}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if rapid.Bool().Draw(rt, name) {
+			chosen[name] = all[name]
+		}
+	}
+	if chosen["fault"] != nil {
+		g.margin += latest
+	}
+	return chosen
+}
+
+// note adds a line to the story of the program, and fatal tells it.
+func (g *program) note(format string, args ...any) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.story = append(g.story, fmt.Sprintf("%v: ", g.w.Now()-g.born)+fmt.Sprintf(format, args...))
+}
+
+func (g *program) fatal(rt *rapid.T, format string, args ...any) {
+	g.note(format, args...)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	rt.Fatalf("%s", strings.Join(g.story, "\n"))
+}
+
+// option draws how a lock is held: in one of the program's two ways.
+func (g *program) option(rt *rapid.T) (holdfast.LeaseOption, term) {
+	how := g.short
+	if rapid.Bool().Draw(rt, "the long way") {
+		how = g.long
+	}
+	if how.renewed {
+		return holdfast.Renewed(how.length), how
+	}
+	return holdfast.Fixed(how.length), how
+}
+
+// drawLock draws a lock, mostly the first, so that there are waiters.
+func (g *program) drawLock(rt *rapid.T) int {
+	return max(0, rapid.IntRange(-4, len(g.locks)-1).Draw(rt, "lock"))
+}
+
+// begin runs f on a goroutine, with a context of its own.
+func (g *program) begin(what string, parent context.Context, limit time.Duration, f func(ctx context.Context, c *call) error) *call {
+	ctx, cancel := context.WithTimeout(parent, limit)
+	c := &call{what: what, began: g.w.Now(), cancel: cancel, done: make(chan struct{})}
+	g.pending = append(g.pending, c)
+	g.note("%s", what)
+	go func() {
+		defer close(c.done)
+		c.err = f(ctx, c)
+	}()
+	synctest.Wait()
+	return c
+}
+
+func (g *program) lock(rt *rapid.T) {
+	g.acquire(rt, g.drawLock(rt), context.Background())
+}
+
+func (g *program) nested(rt *rapid.T) {
+	outer := g.any(rt)
+	g.acquire(rt, outer.lock, outer.Context(context.Background()))
+}
+
+// exchange takes another lease of a hold and gives the first lease back.
+func (g *program) exchange(rt *rapid.T) {
+	outer := g.any(rt)
+	g.acquire(rt, outer.lock, outer.Context(context.Background()))
+	g.check(rt)
+	if outer.Err() == nil {
+		g.giveBack(outer)
+	}
+}
+
+func (g *program) acquire(rt *rapid.T, lock int, parent context.Context) {
+	option, how := g.option(rt)
+	limit := time.Duration(rapid.SampledFrom([]int{10, 1000, 20_000, 20_000}).Draw(rt, "limit")) * time.Millisecond
+	locker := g.locks[lock].of(g.p.Client, g.locks[lock].name, option, g.cohort)
+	floor := g.tokens[g.locks[lock].name]
+	c := g.begin(fmt.Sprintf("lock %s %v within %v", g.locks[lock].name, how, limit), parent, limit, func(ctx context.Context, c *call) error {
+		l, err := locker.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		c.lease = &promised{Lease: l, lock: lock}
+		if how.renewed {
+			c.lease.renewed = how.length
+		} else {
+			c.lease.sure = c.began + how.length - g.margin
+		}
+		return nil
+	})
+	c.token = floor
+}
+
+// any draws a lease that is held.
+func (g *program) any(rt *rapid.T) *promised {
+	if len(g.held) == 0 {
+		rt.Skip()
+	}
+	return rapid.SampledFrom(g.held).Draw(rt, "lease held")
+}
+
+func (g *program) release(rt *rapid.T) { g.giveBack(g.any(rt)) }
+
+func (g *program) giveBack(l *promised) {
+	g.held = slices.DeleteFunc(g.held, func(other *promised) bool { return other == l })
+	g.begin("release", context.Background(), time.Minute, func(ctx context.Context, _ *call) error {
+		err := l.Release(ctx)
+		if errors.Is(err, holdfast.ErrReleased) {
+			return fmt.Errorf("a first release: %w", err)
+		}
+		return nil
+	})
+}
+
+func (g *program) extend(rt *rapid.T) {
+	l := g.any(rt)
+	d := rapid.SampledFrom([]time.Duration{2 * time.Second, 10 * time.Second, 40 * time.Second}).Draw(rt, "by")
+	c := g.begin("extend", context.Background(), 10*time.Second, func(ctx context.Context, _ *call) error {
+		return l.Extend(ctx, d)
+	})
+	c.then = func() { l.sure = max(l.sure, c.began+d-g.margin) }
+}
+
+func (g *program) cancel(rt *rapid.T) {
+	if len(g.pending) == 0 {
+		rt.Skip()
+	}
+	rapid.SampledFrom(g.pending).Draw(rt, "call").cancel()
+	synctest.Wait()
+}
+
+// fault lets one of the next scripts, or one of the next renewals, meet a fault.
+func (g *program) fault(rt *rapid.T) {
+	late := rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 900 * time.Millisecond, latest}).Draw(rt, "late")
+	held := make(chan struct{})
+	fault := []redistest.Fault{
+		redistest.CloseAfterExec, redistest.Silence, redistest.DropBefore, redistest.HalfReply, redistest.Duplicate,
+		redistest.Delay(late), redistest.HoldReply(held), redistest.HoldReply(held), redistest.HoldReply(held),
+	}[rapid.IntRange(0, 8).Draw(rt, "fault")]
+	after := rapid.SampledFrom([]int32{1, 1, 2, 4}).Draw(rt, "the how manieth")
+	var seen atomic.Int32
+	renewals := rapid.Bool().Draw(rt, "renewals")
+	g.p.Each(func(s world.Sending) redistest.Fault {
+		if renewals && !slices.Contains([]string{world.RenewRun, world.ManyRun, world.WriteRenewRun, world.ReadRenewRun}, s.Script) {
+			return redistest.Pass
+		}
+		if seen.Add(1) != after {
+			return redistest.Pass
+		}
+		g.note("%s meets %v, late %v", s.Script, fault, late)
+		g.disturb(late)
+		time.AfterFunc(late, func() { close(held) })
+		return fault
+	})
+}
+
+// disturb notes that something is wrong with the wire, or with Redis, for d.
+func (g *program) disturb(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.faulty = max(g.faulty, g.w.Now()+d)
+}
+
+// calmSince returns when the last disturbance stops being felt.
+func (g *program) calmSince() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.faulty + afterEffect
+}
+
+// lose lets Redis forget a lock.
+func (g *program) lose(rt *rapid.T) {
+	name := rapid.SampledFrom(g.locks).Draw(rt, "lost").name
+	g.note("redis loses %s", name)
+	g.w.Mini.Del(name)
+	g.spoilt[name] = g.w.Now()
+}
+
+// rivals lets another process try to take a lock, and keep it for a moment.
+func (g *program) rivals(rt *rapid.T) {
+	i := g.drawLock(rt)
+	lock := g.locks[i]
+	l, err := lock.of(g.rival.Client, lock.name, holdfast.Fixed(2*time.Second)).TryLock(context.Background())
+	if err != nil {
+		return
+	}
+	for _, h := range g.held {
+		beside := g.locks[h.lock]
+		if beside.name == lock.name && !(beside.shared && lock.shared) && h.Err() == nil && !g.spoiltSince(h) {
+			g.fatal(rt, "at %v: another process has %s beside %v", g.w.Now(), lock.name, h.Owner())
+		}
+	}
+	g.token(rt, lock.name, l, g.tokens[lock.name])
+	time.Sleep(50 * time.Millisecond)
+	if err := l.Release(context.Background()); err != nil {
+		g.fatal(rt, "the rival's release: %v", err)
+	}
+}
+
+// token fails the program if a grant's token is less than before. before is the greatest token that
+// the lock had given when the program asked for the grant.
+func (g *program) token(rt *rapid.T, name string, l *holdfast.Lease, before int64) {
+	if l.Token() == 0 {
+		return // a reader has no token
+	}
+	if l.Token() < before {
+		g.fatal(rt, "%s: token %d after %d", name, l.Token(), before)
+	}
+	g.note("%s is granted to %v with %d, after %d", name, l.Owner(), l.Token(), before)
+	g.tokens[name] = max(g.tokens[name], l.Token())
+}
+
+// step sets the server's clock ahead for a moment, so that Redis ends leases too early: these
+// leases are lost for a reason. step never sets the clock behind the true time. miniredis keeps
+// times to live, where Redis keeps instants, so a key that got its end meanwhile would stand for an
+// hour.
+func (g *program) step(rt *rapid.T) {
+	by := rapid.SampledFrom([]time.Duration{5 * time.Second, time.Hour}).Draw(rt, "step")
+	g.note("the server's clock steps by %v", by)
+	g.w.Stepped(by)
+	time.Sleep(time.Duration(rapid.IntRange(1, 2000).Draw(rt, "for")) * time.Millisecond)
+	g.note("and back")
+	g.w.Mini.SetTime(time.Time{})
+	g.w.Mini.ClockTTL(true) // else miniredis takes the time since the year 1 to have passed
+	g.disturb(0)
+	for _, lock := range g.locks {
+		g.spoilt[lock.name] = g.w.Now()
+	}
+}
+
+func (g *program) time(rt *rapid.T) {
+	for range rapid.IntRange(1, 30).Draw(rt, "slices of 50 ms") {
+		time.Sleep(50 * time.Millisecond)
+		g.check(rt)
+	}
+}
+
+// rest leaves the wire without faults for a long time.
+func (g *program) rest(rt *rapid.T) {
+	g.p.Each(nil)
+	for range rapid.IntRange(1, 6).Draw(rt, "rest") {
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		g.check(rt)
+	}
+}
+
+// check collects the results of calls, and compares what each lease promises with what the lease
+// says.
+func (g *program) check(rt *rapid.T) {
+	synctest.Wait()
+	g.pending = slices.DeleteFunc(g.pending, func(c *call) bool {
+		select {
+		case <-c.done:
+		default:
+			return false
+		}
+		g.settle(rt, c)
+		return true
+	})
+	g.held = slices.DeleteFunc(g.held, func(h *promised) bool {
+		if h.Err() != nil {
+			g.note("%s of %v has ended: %v", g.locks[h.lock].name, h.Owner(), h.Err())
+			g.explain(rt, h)
+			return true
+		}
+		g.outlasts(rt, h)
+		return false
+	})
+	g.looked = g.w.Now()
+}
+
+// settle collects the result of a call.
+func (g *program) settle(rt *rapid.T, c *call) {
+	c.cancel()
+	g.note("%s, begun at %v: %v", c.what, c.began-g.born, c.err)
+	switch {
+	case c.err == nil && c.lease != nil:
+		g.held = append(g.held, c.lease)
+		if _, known := g.since[c.lease.Owner()]; !known {
+			g.since[c.lease.Owner()] = c.began
+		}
+		if g.spoiltSince(c.lease) {
+			c.token = 0 // passed on by a holder that has not been told yet that Redis forgot it
+		}
+		g.token(rt, g.locks[c.lease.lock].name, c.lease.Lease, c.token)
+	case c.err == nil && c.then != nil:
+		c.then()
+	case c.err == nil, errors.Is(c.err, holdfast.ErrBusy), errors.Is(c.err, holdfast.ErrLost), errors.Is(c.err, holdfast.ErrExpired),
+		errors.Is(c.err, holdfast.ErrReleased), errors.Is(c.err, holdfast.ErrUnavailable), errors.Is(c.err, holdfast.ErrUnknown),
+		errors.Is(c.err, context.Canceled), errors.Is(c.err, context.DeadlineExceeded):
+	default:
+		g.fatal(rt, "at %v: %s: %v", g.w.Now(), c.what, c.err)
+	}
+}
+
+// spoiltSince reports whether Redis has lost the lock since the program asked for the hold.
+func (g *program) spoiltSince(h *promised) bool {
+	at, ok := g.spoilt[g.locks[h.lock].name]
+	return ok && at >= g.since[h.Owner()]
+}
+
+// explain fails the program if a lease has ended before the time that it promised.
+func (g *program) explain(rt *rapid.T, h *promised) {
+	name := g.locks[h.lock].name
+	switch {
+	case g.spoiltSince(h):
+	case g.looked < h.sure && g.w.Now() < h.sure:
+		g.fatal(rt, "at %v: %s was to last until %v: %v", g.w.Now(), name, h.sure, h.Err())
+	case h.renewed > 0 && g.looked > g.calmSince()+h.renewed:
+		g.fatal(rt, "at %v: %s is renewed, and nothing has been wrong since %v: %v", g.w.Now(), name, g.calmSince(), h.Err())
+	}
+}
+
+// outlasts fails the program if a lease lasts for longer than Redis keeps the lock, or for less
+// than it promised.
+func (g *program) outlasts(rt *rapid.T, h *promised) {
+	name := g.locks[h.lock].name
+	if g.spoiltSince(h) {
+		return
+	}
+	if left := g.w.Now() + time.Until(h.Deadline()); left < h.sure {
+		g.fatal(rt, "at %v: %s was to last until %v, and lasts until %v", g.w.Now(), name, h.sure, left)
+	}
+	if left, ttl := time.Until(h.Deadline()), g.w.Pttl(name); ttl >= 0 && left > ttl || ttl == -2 {
+		g.fatal(rt, "at %v: %s is believed in for %v, and Redis has it for %v", g.w.Now(), name, left, ttl)
+	}
+}
+
+// over ends the program: all calls end, all leases are released, and nothing is left in Redis.
+func (g *program) over(rt *rapid.T) {
+	g.p.Each(nil)
+	for _, c := range g.pending {
+		c.cancel()
+	}
+	for _, c := range g.pending {
+		<-c.done
+		if c.lease != nil {
+			g.held = append(g.held, c.lease)
+		}
+	}
+	for _, h := range g.held {
+		_ = h.Release(context.Background())
+	}
+	_ = g.p.Close()
+	_ = g.rival.Close()
+	time.Sleep(2 * time.Minute)
+	for _, lock := range g.locks {
+		if ttl := g.w.Pttl(lock.name); ttl != -2 {
+			g.fatal(rt, "%s is left, for %v", lock.name, ttl)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+// Package rapidtest plays random sequences in a synctest bubble. Only _test.go files import it.
+package rapidtest
+
+import (
+	"flag"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// Check is rapid.Check in a bubble. It plays as many sequences as [redistest.Sequences] says. rapid
+// itself lets no more than a day pass in one go, and in a bubble a day is short.
+func Check(t *testing.T, sequence func(*rapid.T)) {
+	t.Helper()
+	redistest.Sequences(t)
+	const checks = "rapid.checks"
+	want, err := strconv.Atoi(flag.Lookup(checks).Value.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for played := 0; played < want; {
+		if err := flag.Set(checks, strconv.Itoa(want-played)); err != nil {
+			t.Fatal(err)
+		}
+		before := played
+		rapid.Check(timeless{t}, func(rt *rapid.T) {
+			played++
+			sequence(rt)
+		})
+		if t.Failed() || given("rapid.seed") || given("rapid.failfile") || played == before {
+			break // another round would be the same
+		}
+	}
+	if err := flag.Set(checks, strconv.Itoa(want)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// given reports whether the flag was given.
+func given(name string) bool {
+	f := flag.Lookup(name)
+	return f.Value.String() != f.DefValue
+}
+
+// timeless hides the test's deadline, which is not in the bubble's time.
+type timeless struct{ testing.TB }

@@ -1,0 +1,229 @@
+// A test keeps the layers of the module: arrows point down.
+
+package repo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/holdfast-go/holdfast"
+
+// layers lists the packages from the top down. A package imports only packages that stand in a
+// lower row: never from its own row, never from a higher one. The comment behind a row says what
+// its packages have in common.
+var layers = [][]string{
+	{"."}, // the only package most users import
+	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "multilock"}, // primitives, unknown to each other
+	{"internal/inspect"},  // what stands at a name, whichever of them made it
+	{"internal/rights"},   // what a user of Redis must be allowed to do for each of them
+	{"internal/lockhash"}, // what the locks that keep a hash of holders share
+	{"lease"},             // the public vocabulary they share
+	{"internal/engine"},   // the wait loop, put together from the row below
+	{"internal/conn", "internal/pubsub", "internal/renewal", "internal/telemetry"}, // machinery, each usable without the others
+	{"internal/keys"},
+	{"internal/errs"},
+}
+
+// floorOf returns how many rows of layers are below the row of pkg.
+func floorOf(pkg string) (floor int, known bool) {
+	if isProgram(pkg) {
+		return len(layers), true
+	}
+	for i, row := range layers {
+		if slices.Contains(row, pkg) {
+			return len(layers) - 1 - i, true
+		}
+	}
+	return 0, false
+}
+
+// isProgram says whether pkg is above the root: a program that uses Holdfast as a user does.
+func isProgram(pkg string) bool {
+	return strings.HasPrefix(pkg, "examples/") || strings.HasPrefix(pkg, "cmd/")
+}
+
+// isTestOnly says whether pkg exists for tests.
+func isTestOnly(pkg string) bool { return strings.HasPrefix(pkg, "internal/test/") }
+
+// isTester says whether pkg is above the root and for tests alone: a program that is itself a test,
+// or a package that the tests of programs share.
+func isTester(pkg string) bool {
+	return pkg == "cmd/holdfast-torture" || pkg == "examples/internal/exampletest"
+}
+
+// violations returns a sentence for each package without a floor and for each import that does not
+// point down, sorted. imports maps each package of the module to the packages of the module that
+// its non-test code imports. All of them are relative to the module.
+func violations(imports map[string][]string) []string {
+	var found []string
+	report := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
+	for from, targets := range imports {
+		if isTestOnly(from) {
+			continue // a test package may look at any floor, because nothing stands on it
+		}
+		floor, known := floorOf(from)
+		if !known {
+			report("%s has no floor: give it a row in layers", from)
+			continue
+		}
+		for _, to := range targets {
+			below, known := floorOf(to)
+			switch {
+			case isTestOnly(to) && isTester(from):
+				// A tester starts and breaks servers, as tests do.
+			case isTestOnly(to):
+				report("%s imports %s, which is for tests only", from, to)
+			case !known:
+				// The loop reports that package in its own turn.
+			case isProgram(from) && isProgram(to):
+				// Examples may share their helpers.
+			case below > floor:
+				report("%s imports %s: an arrow up", from, to)
+			case below == floor:
+				report("%s imports %s: an arrow sideways", from, to)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+func TestArrowsPointDown(t *testing.T) {
+	for _, violation := range violations(importsOfModule(t)) {
+		t.Error(violation)
+	}
+}
+
+// importsOfModule asks the go command which package imports which. Nested
+// modules are not part of ./... and may import what they like.
+func importsOfModule(t *testing.T) map[string][]string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
+	}
+	imports := make(map[string][]string)
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var pkg struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&pkg); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		from, ours := relative(pkg.ImportPath)
+		if !ours {
+			t.Fatalf("go list ./... lists %s, which is not of %s", pkg.ImportPath, module)
+		}
+		imports[from] = nil
+		for _, path := range pkg.Imports {
+			if to, ours := relative(path); ours {
+				imports[from] = append(imports[from], to)
+			}
+		}
+	}
+	return imports
+}
+
+// relative returns the path within the module, "." for its root.
+func relative(path string) (rel string, ours bool) {
+	if path == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module+"/")
+}
+
+// A check that never fails proves nothing, so this test gives the check what it must find.
+func TestTheCheckFindsWhatItIsFor(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		imports map[string][]string
+		want    []string
+	}{
+		{
+			name: "the design",
+			imports: map[string][]string{
+				"examples/tour":            {".", "lease", "examples/internal/embedded"},
+				".":                        {"rlock", "latch", "lease", "internal/engine", "internal/telemetry"},
+				"rlock":                    {"lease", "internal/engine", "internal/conn"},
+				"lease":                    {"internal/engine", "internal/errs"},
+				"internal/engine":          {"internal/conn", "internal/pubsub", "internal/renewal", "internal/telemetry", "internal/keys"},
+				"internal/conn":            {"internal/errs", "internal/keys"},
+				"internal/test/redistest":  {"internal/conn", "lease"},
+				"internal/test/lockertest": {".", "internal/test/redistest"},
+
+				"cmd/holdfast-torture": {".", "latch", "internal/test/redistest"},
+			},
+		},
+		{
+			name:    "a primitive imports the root",
+			imports: map[string][]string{"rlock": {"."}},
+			want:    []string{"rlock imports .: an arrow up"},
+		},
+		{
+			name:    "a primitive imports its sibling",
+			imports: map[string][]string{"fairlock": {"lease", "rlock"}},
+			want:    []string{"fairlock imports rlock: an arrow sideways"},
+		},
+		{
+			name:    "the vocabulary imports a primitive",
+			imports: map[string][]string{"lease": {"latch"}},
+			want:    []string{"lease imports latch: an arrow up"},
+		},
+		{
+			name:    "internal imports the vocabulary",
+			imports: map[string][]string{"internal/engine": {"lease"}},
+			want:    []string{"internal/engine imports lease: an arrow up"},
+		},
+		{
+			name:    "machinery imports machinery",
+			imports: map[string][]string{"internal/pubsub": {"internal/conn"}, "internal/conn": {"internal/engine"}},
+			want: []string{
+				"internal/conn imports internal/engine: an arrow up",
+				"internal/pubsub imports internal/conn: an arrow sideways",
+			},
+		},
+		{
+			name:    "the bottom imports what stands on it",
+			imports: map[string][]string{"internal/errs": {"internal/keys"}},
+			want:    []string{"internal/errs imports internal/keys: an arrow up"},
+		},
+		{
+			name:    "the library imports an example",
+			imports: map[string][]string{".": {"examples/tour"}},
+			want:    []string{". imports examples/tour: an arrow up"},
+		},
+		{
+			name:    "production code imports a test helper",
+			imports: map[string][]string{"rlock": {"internal/test/redistest"}, "examples/tour": {"internal/test/redistest"}},
+			want: []string{
+				"examples/tour imports internal/test/redistest, which is for tests only",
+				"rlock imports internal/test/redistest, which is for tests only",
+			},
+		},
+		{
+			name:    "a package nobody placed",
+			imports: map[string][]string{"rlock": {"internal/util"}, "internal/util": nil},
+			want:    []string{"internal/util has no floor: give it a row in layers"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := violations(tc.imports); !slices.Equal(got, tc.want) {
+				t.Errorf("violations\n got %q\nwant %q", got, tc.want)
+			}
+		})
+	}
+}

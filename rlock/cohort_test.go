@@ -1,0 +1,480 @@
+// This file is about how the mutex is passed on within a process, without a request to Redis.
+
+package rlock_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+)
+
+// cohort starts n+1 waiters of p, and lets Redis grant the lock to the first waiter. The hold may
+// be passed on, and cohort returns its first lease. turns delivers the leases of the other n
+// waiters, in the order of the grants.
+func cohort(p *world.Process, n int, options ...holdfast.LeaseOption) (first *holdfast.Lease, turns <-chan *holdfast.Lease) {
+	w, m := p.W, p.Mutex(world.Name, options...)
+	w.T.Helper()
+	w.Release(w.Lock(w.T.Context(), m)) // a last token: those after it can be reserved
+	other := w.Process()
+	held := w.Lock(w.T.Context(), other.MyLock)
+	all := make(chan *holdfast.Lease)
+	for range n + 1 {
+		waiter := w.GoLock(w.T.Context(), m)
+		go func() {
+			if l, err := waiter.Result(); err == nil {
+				all <- l
+			}
+		}()
+		synctest.Wait()
+	}
+	// One more waiter joins the line, so that the hold has a next waiter when Redis grants it.
+	ctx, cancel := context.WithCancel(w.T.Context())
+	last := w.GoLock(ctx, m)
+	w.At(w.Now() + 100*time.Millisecond)
+	w.Release(held)
+	first = <-all
+	cancel()
+	world.WantErr(w.T, second(last.Result()), context.Canceled)
+	return first, all
+}
+
+// A release passes the lock on to the next waiter of the process. Each waiter gets a lease of its
+// own and a greater token. Redis is sent nothing and sees one holder.
+func TestCohort_PassesWithoutRedis(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 5)
+		owner, sent := l.Owner(), p.Runs("")
+		for range 5 {
+			ctx := l.Context(t.Context())
+			w.Release(l)
+			next := <-turns
+			world.WantEnd(t, ctx, holdfast.ErrReleased)
+			world.WantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
+			if next.Token() <= l.Token() || next.Token() > time.Now().UnixMicro() {
+				t.Errorf("token %d after %d, at %d", next.Token(), l.Token(), time.Now().UnixMicro())
+			}
+			w.WantHolder(owner, 1)
+			if next.Err() != nil || next.Owner() != owner {
+				t.Errorf("passed on: %v, owner %v of %v", next.Err(), next.Owner(), owner)
+			}
+			l = next
+		}
+		if n := p.Runs("") - sent; n != 0 {
+			t.Errorf("%d requests for 5 grants", n)
+		}
+		w.Release(l)
+		w.WantFree()
+		if n := queued(w); n != 0 {
+			t.Errorf("%d places are left in the queue", n)
+		}
+		again := w.Lock(t.Context(), p.MyLock)
+		if again.Token() <= l.Token() {
+			t.Errorf("token %d after %d", again.Token(), l.Token())
+		}
+		w.Release(again)
+	})
+}
+
+// A lease that was passed on can be nested, renewed and lost like any other lease.
+func TestCohort_AHoldLikeAnyOther(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 1)
+		w.Release(l)
+		l = <-turns
+		inner := w.Lock(l.Context(t.Context()), p.MyLock)
+		if inner.Token() != l.Token() {
+			t.Errorf("token %d within %d", inner.Token(), l.Token())
+		}
+		w.WantHolder(l.Owner(), 2)
+		w.Release(inner)
+		w.WantHolder(l.Owner(), 1)
+		w.At(w.Now() + time.Minute)
+		if err := l.Err(); err != nil {
+			t.Fatalf("not renewed: %v", err)
+		}
+		w.Mini.Del(world.Name)
+		w.At(w.Now() + 11*time.Second)
+		world.WantErr(t, l.Err(), holdfast.ErrLost)
+	})
+}
+
+// The lock goes through Redis after it was passed on often enough, or for long enough, so that
+// other processes get their turn.
+func TestCohort_Bounds(t *testing.T) {
+	for _, tc := range []struct {
+		what   string
+		option holdfast.LeaseOption
+		work   time.Duration
+		passed int // out of 6 releases
+	}{
+		{"by default", nil, 0, 6},
+		{"three times", holdfast.Cohort(3, time.Hour), 0, 3},
+		{"for 10 ms", nil, 3 * time.Millisecond, 3},
+		{"for as long as it is told", holdfast.Cohort(64, 100*time.Millisecond), 20 * time.Millisecond, 5},
+		{"off", holdfast.Cohort(0, time.Second), 0, 0},
+		{"off, by time", holdfast.Cohort(64, 0), 0, 0},
+		{"a fixed lease", holdfast.Fixed(time.Minute), 0, 0},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				l, turns := cohort(p, 6, tc.option)
+				passed := 0
+				for range 6 {
+					time.Sleep(tc.work)
+					owner := l.Owner()
+					w.Release(l)
+					if l = <-turns; l.Owner() == owner {
+						passed++
+					} else {
+						break
+					}
+				}
+				w.Release(l)
+				if passed != tc.passed {
+					t.Errorf("passed on %d times, want %d", passed, tc.passed)
+				}
+				for range 6 - passed - 1 {
+					w.Release(<-turns)
+				}
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// A hold whose renewals do not get through is passed on while at least half of its lease is left,
+// and no longer.
+func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		arrive := make(chan struct{})
+		p.Each(func(s world.Sending) redistest.Fault {
+			if s.Script == world.RenewRun {
+				return redistest.HoldUntil(arrive)
+			}
+			return redistest.Pass
+		})
+		l, turns := cohort(p, 2, holdfast.Cohort(64, time.Hour)) // the lease is 30 s long
+		granted := w.Now()
+		for _, tc := range []struct {
+			at     time.Duration
+			passed bool
+		}{{14 * time.Second, true}, {16 * time.Second, false}} {
+			w.At(granted + tc.at)
+			owner := l.Owner()
+			w.Release(l)
+			if l = <-turns; (l.Owner() == owner) != tc.passed {
+				t.Errorf("passed on after %v: %v, want %v", tc.at, !tc.passed, tc.passed)
+			}
+		}
+		close(arrive)
+		w.Release(l)
+		synctest.Wait()
+	})
+}
+
+// The lock is not passed on to a waiter with other options: a lease is what its options say.
+func TestCohort_OtherOptions(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 0)
+		next := w.GoLock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(time.Minute)))
+		w.At(w.Now() + 5*time.Millisecond)
+		w.Release(l)
+		other, err := next.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other.Owner() == l.Owner() {
+			t.Error("a hold of 30 s was passed on to one who wants a minute")
+		}
+		w.At(w.Now() + 100*time.Millisecond) // by then the waiter has asked for its whole lease
+		if ttl := w.Pttl(world.Name); ttl < 59*time.Second {
+			t.Errorf("it lasts %v", ttl)
+		}
+		w.Release(other)
+		_ = turns
+	})
+}
+
+// A hold is not passed on while a late request may still make it anew for its owner. Only a release
+// in Redis by that owner clears this up.
+func TestCohort_NotWithAnUnansweredRequest(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		w.Release(w.Lock(t.Context(), p.MyLock))
+		held := w.Lock(t.Context(), w.Process().MyLock)
+		first := w.GoLock(t.Context(), p.MyLock)
+		synctest.Wait()
+		second := w.GoLock(t.Context(), p.MyLock)
+		w.At(w.Now() + 100*time.Millisecond)
+		p.On(world.EnterRun, 1, redistest.DropBefore) // p cannot know that the request has not run
+		w.Release(held)
+		l, err := first.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Release(l)
+		next, err := second.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.Owner() == l.Owner() {
+			t.Error("a hold was passed on that a late request may make anew")
+		}
+		w.Release(next)
+	})
+}
+
+// MaxHold counts from the moment when the lock was passed on.
+func TestCohort_MaxHold(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 1, holdfast.MaxHold(time.Second))
+		time.Sleep(5 * time.Millisecond)
+		w.Release(l)
+		l = <-turns
+		begun := w.Now()
+		<-l.Done()
+		world.Within(t, "held", w.Now()-begun, time.Second, 1100*time.Millisecond)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+	})
+}
+
+// A goroutine stands still just as the lock is passed on to it, until its lease is over. It is not
+// given that lease: it waits on, and the lock is free for it or for another waiter.
+func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
+	for _, waiters := range []int{1, 2} { // the head of the line, and the one behind it
+		world.Play(t, func(t *testing.T, w *world.World) {
+			meter := &slowMeter{}
+			p := w.Process(holdfast.WithMeterProvider(meter))
+			l, turns := cohort(p, waiters, holdfast.MaxHold(time.Second))
+			meter.delay.Store(int64(5 * time.Second))
+			begun := w.Now()
+			w.Release(l)
+			synctest.Wait() // the goroutine stands still now
+			meter.delay.Store(0)
+			for range waiters {
+				next := <-turns
+				if err := next.Err(); err != nil {
+					t.Errorf("granted, and over: %v", err)
+				}
+				w.Release(next)
+			}
+			world.Within(t, "both granted", w.Now()-begun, 5*time.Second, 6*time.Second)
+		})
+	}
+}
+
+// slowMeter is a MeterProvider whose counter of wake-ups can be slow. It can hold up a waiter to
+// which the lock has just been passed on.
+type slowMeter struct {
+	metricnoop.MeterProvider
+	delay atomic.Int64
+}
+
+func (m *slowMeter) Meter(string, ...metric.MeterOption) metric.Meter { return slowCounts{m: m} }
+
+type slowCounts struct {
+	metricnoop.Meter
+	m *slowMeter
+}
+
+func (c slowCounts) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	if name == "holdfast.wakeups" {
+		return slowCounter{m: c.m}, nil
+	}
+	return metricnoop.Int64Counter{}, nil
+}
+
+type slowCounter struct {
+	metricnoop.Int64Counter
+	m *slowMeter
+}
+
+func (c slowCounter) Add(context.Context, int64, ...metric.AddOption) {
+	time.Sleep(time.Duration(c.m.delay.Load()))
+}
+
+// A hold that was lost is not passed on, and a waiter of the process goes on waiting for the lock
+// itself.
+func TestCohort_ForcedOpen(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l, turns := cohort(p, 2)
+		if _, err := q.MyLock.ForceRelease(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		second := <-turns // the lock was handed to the process' place, as by any release
+		if second.Owner() == l.Owner() || second.Token() <= l.Token() {
+			t.Errorf("owner %v, token %d, after %v, %d", second.Owner(), second.Token(), l.Owner(), l.Token())
+		}
+		w.At(w.Now() + 11*time.Second)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		w.Release(second)
+		third := <-turns
+		if third.Token() <= second.Token() {
+			t.Errorf("token %d after %d", third.Token(), second.Token())
+		}
+		w.Release(third)
+	})
+}
+
+// A process that is closed in the middle of a cohort leaves nothing behind but its hold.
+func TestCohort_Closed(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, _ := cohort(p, 2)
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		world.WantErr(t, l.Err(), holdfast.ErrClosed)
+		w.At(w.Now() + time.Second)
+		if n := queued(w); n != 0 {
+			t.Errorf("%d places are left in the queue", n)
+		}
+		w.At(w.Now() + 31*time.Second)
+		w.WantFree()
+	})
+}
+
+// A process makes more than a million grants a second, and then Redis loses its data. No token was
+// ahead of the server's clock, so the next token is greater.
+func TestInterleaving_ManyLocalGrantsThenDataLoss(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, last := w.Process(), int64(0)
+		for range 20 {
+			l, turns := cohort(p, 100, holdfast.Cohort(1000, time.Second))
+			for i := range 100 { // no time passes
+				if l.Token() <= last || l.Token() > time.Now().UnixMicro() {
+					t.Fatalf("grant %d: token %d after %d, at %d", i, l.Token(), last, time.Now().UnixMicro())
+				}
+				last = l.Token()
+				w.Release(l)
+				l = <-turns
+			}
+			last = l.Token()
+			w.Mini.FlushAll()
+			next := w.Lock(t.Context(), w.Process().MyLock)
+			if next.Token() <= last {
+				t.Fatalf("token %d after %d and the loss of all data", next.Token(), last)
+			}
+			last = next.Token()
+			w.Release(next)
+			w.At(w.Now() + 11*time.Second)
+			world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		}
+	})
+}
+
+// The lock is passed on while the request of a cancelled waiter is on its way. That request then
+// does nothing to the holder, and leaves no place behind.
+func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
+	for _, late := range []time.Duration{0, 500 * time.Millisecond, 5 * time.Second} {
+		world.Play(t, func(t *testing.T, w *world.World) {
+			p, option := w.Process(), holdfast.Cohort(64, time.Minute)
+			l, _ := cohort(p, 0, option)
+			ctx, cancel := context.WithCancel(t.Context())
+			head := w.GoLock(ctx, p.Mutex(world.Name, option))
+			synctest.Wait()
+			follower := w.GoLock(t.Context(), p.Mutex(world.Name, option))
+			w.At(w.Now() + 10*time.Millisecond)
+			arrive, asked := make(chan struct{}), p.Runs(world.EnterRun)
+			p.On(world.EnterRun, 1, redistest.HoldUntil(arrive))
+			for p.Runs(world.EnterRun) == asked {
+				time.Sleep(10 * time.Millisecond) // the head polls
+			}
+			cancel()
+			world.WantErr(t, second(head.Result()), context.Canceled)
+			synctest.Wait()
+			w.Release(l)
+			next, err := follower.Result()
+			if err != nil || next.Owner() != l.Owner() {
+				t.Fatalf("not passed on: %v", err)
+			}
+			w.At(w.Now() + late)
+			close(arrive)
+			w.At(w.Now() + 3*time.Second)
+			w.WantHolder(l.Owner(), 1)
+			w.Release(next)
+			if n := queued(w); n != 0 {
+				t.Errorf("%d places are left in the queue", n)
+			}
+			w.WantFree()
+		})
+	}
+}
+
+// Several processes pass one lock on in cohorts, and their waiters may give up at any moment. There
+// is one holder at a time, tokens grow, and nothing is left behind.
+func TestReal_CohortsWithCancels(t *testing.T) {
+	server := redistest.Server(t)
+	const processes, goroutines = 4, 12
+	grants := redistest.CountOfWork(t, 200_000)
+	var inside, token int64
+	var done sync.WaitGroup
+	var mu sync.Mutex
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	shares, clients := make([]int, processes), make([]*holdfast.Client, processes)
+	for i := range processes {
+		client := clienttest.OpenClient(t, server.Client(t))
+		clients[i] = client
+		m := client.Mutex(world.Name, holdfast.Cohort(8, time.Millisecond))
+		for k := range goroutines {
+			done.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					wait, cancel := context.WithTimeout(ctx, time.Duration(1+(n*7+k*13)%40)*time.Millisecond)
+					l, err := m.Lock(wait)
+					cancel()
+					if err != nil {
+						continue
+					}
+					mu.Lock()
+					inside++
+					if inside != 1 {
+						t.Errorf("%d inside", inside)
+					}
+					if l.Token() <= token {
+						t.Errorf("token %d after %d", l.Token(), token)
+					}
+					token = l.Token()
+					shares[i]++
+					grants--
+					if grants == 0 {
+						stop()
+					}
+					inside--
+					mu.Unlock()
+					if err := l.Release(t.Context()); err != nil {
+						t.Errorf("release: %v", err)
+					}
+				}
+			})
+		}
+	}
+	done.Wait()
+	t.Logf("grants of each process: %v", shares)
+	if least := slices.Min(shares); least == 0 {
+		t.Errorf("a process was starved: %v", shares)
+	}
+	for _, client := range clients {
+		client.Close()
+	}
+	redistest.LeftBehind(t, server.Client(t), world.AllTokens)
+}

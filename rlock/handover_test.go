@@ -1,0 +1,327 @@
+// This file is about how the mutex passes from process to process: each process has one place in
+// the queue, and a release hands the lock to the next process.
+
+package rlock_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+)
+
+const (
+	queueKey = "holdfast_lock_queue:{myLock}"
+	openKey  = "holdfast_lock_open:{myLock}"
+	grantKey = "holdfast_lock_grant:{myLock}"
+)
+
+// queued returns how many processes have a place.
+func queued(w *world.World) int {
+	w.T.Helper()
+	n, err := w.Rdb.ZCard(w.T.Context(), queueKey).Result()
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return int(n)
+}
+
+// One waiter of each process stands in the queue, and the lock goes round the processes.
+func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		const processes, waiters = 3, 4
+		first := w.Process()
+		held := w.Lock(t.Context(), first.MyLock)
+		turns := make(chan int)
+		for i := range processes {
+			p := w.Process()
+			for range waiters {
+				go func() {
+					l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Cohort(0, 0)))
+					turns <- i
+					time.Sleep(time.Millisecond) // the next waiter of the process takes its place
+					w.Release(l)
+				}()
+			}
+			synctest.Wait()
+		}
+		w.At(100 * time.Millisecond)
+		if n := queued(w); n != processes {
+			t.Errorf("%d in the queue, want one for each of %d processes", n, processes)
+		}
+		w.Release(held)
+		var order []int
+		for range processes * waiters {
+			order = append(order, <-turns)
+			time.Sleep(3 * time.Millisecond)
+		}
+		for i := range order {
+			if i >= processes && order[i] != order[i-processes] {
+				t.Errorf("granted to %v, want the processes in turn", order)
+				break
+			}
+		}
+	})
+}
+
+// A release wakes the process that has its turn, and no other process.
+func TestHandOver_WakesOneProcess(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q, r := w.Process(), w.Process(), w.Process()
+		held := w.Lock(t.Context(), p.MyLock)
+		next := w.GoLock(t.Context(), q.MyLock)
+		synctest.Wait()
+		last := w.GoLock(t.Context(), r.MyLock)
+		w.At(100 * time.Millisecond)
+		asked, messages := r.Runs(""), w.Messages(world.Channel, grantKey) // listens like a Client
+		w.Release(held)
+		l, err := next.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := r.Runs("") - asked; n != 0 {
+			t.Errorf("a process asked %d times though it was another's turn", n)
+		}
+		if got := messages(); len(got) != 0 {
+			t.Errorf("told all: %q", got)
+		}
+		w.Release(l)
+		l, err = last.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Release(l)
+		world.Within(t, "both", w.Now(), 100*time.Millisecond, 100*time.Millisecond)
+	})
+}
+
+// A release may hand the lock to a process that died in the queue. The lock goes on when the place
+// of that process is over. If the holder died too, the lock goes on as soon as its lease is over.
+func TestHandOver_ToTheDead(t *testing.T) {
+	for _, tc := range []struct {
+		what        string
+		holderDies  bool
+		least, most time.Duration // counted from the release, or from the end of the lease
+	}{
+		{"the first in the queue", false, 1250 * time.Millisecond, 2500 * time.Millisecond},
+		{"the holder too", true, 0, 100 * time.Millisecond},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p, q, r := w.Process(), w.Process(), w.Process()
+				held := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second)))
+				dying, die := context.WithCancel(t.Context())
+				dead := w.GoLock(dying, q.MyLock)
+				synctest.Wait()
+				next := w.GoLock(t.Context(), r.MyLock)
+				w.At(2500 * time.Millisecond)
+				q.Unplug(true)
+				from := w.Now()
+				if tc.holderDies {
+					p.Unplug(true)
+					from = w.Now() + w.Pttl(world.Name)
+				} else {
+					w.Release(held)
+				}
+				l, err := next.Result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				world.Within(t, "the next", w.Now()-from, tc.least, tc.most)
+				die()
+				world.WantErr(t, second(dead.Result()), context.Canceled)
+				w.Release(l)
+				q.Unplug(false)
+				p.Unplug(false)
+				w.At(15 * time.Second)
+			})
+		})
+	}
+}
+
+func second(_ *holdfast.Lease, err error) error { return err }
+
+// A waiter that gives up leaves the queue. If it was handed the lock at that instant, the lock is
+// handed on to the next waiter.
+func TestHandOver_ToOneThatGivesUp(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q, r := w.Process(), w.Process(), w.Process()
+		held := w.Lock(t.Context(), p.MyLock)
+		leaving, leave := context.WithCancel(t.Context())
+		gone := w.GoLock(leaving, q.MyLock)
+		synctest.Wait()
+		next := w.GoLock(t.Context(), r.MyLock)
+		w.At(100 * time.Millisecond)
+		q.Each(nil)
+		leave()
+		w.Release(held) // hands the lock to the leaving waiter, or finds that waiter gone
+		world.WantErr(t, second(gone.Result()), context.Canceled, holdfast.ErrBusy)
+		l, err := next.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		world.Within(t, "the next", w.Now(), 100*time.Millisecond, 150*time.Millisecond)
+		if n := queued(w); n != 0 {
+			t.Errorf("%d left in the queue", n)
+		}
+		w.Release(l)
+	})
+}
+
+// When the message of a hand-over is lost, the waiter finds the hand-over at its next poll.
+func TestHandOver_MessageLost(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		held := w.Lock(t.Context(), p.MyLock)
+		next := w.GoLock(t.Context(), q.MyLock)
+		w.At(2500 * time.Millisecond)
+		if err := w.Rdb.HSet(t.Context(), world.Name, fmt.Sprint(held.Owner()), 1).Err(); err != nil {
+			t.Fatal(err)
+		}
+		// This does what a release does, except that it sends no message.
+		waiter := w.Rdb.ZRange(t.Context(), queueKey, 0, 0).Val()
+		if len(waiter) != 1 {
+			t.Fatalf("in the queue: %q", waiter)
+		}
+		w.Rdb.HDel(t.Context(), world.Name, fmt.Sprint(held.Owner()))
+		w.Rdb.HSet(t.Context(), world.Name, waiter[0], 0)
+		w.Rdb.PExpire(t.Context(), world.Name, 2*time.Second)
+		l, err := next.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		world.Within(t, "granted", w.Now(), 2500*time.Millisecond, 3750*time.Millisecond)
+		w.WantHolder(l.Owner(), 1)
+		w.Release(l)
+		world.WantErr(t, held.Release(t.Context()), holdfast.ErrLost)
+	})
+}
+
+// One release in 3 leaves the lock open for a moment to clients outside the queue, such as Java
+// clients, if there are any.
+func TestHandOver_SomeReleasesAreOpen(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		const grants = 150
+		p, q := w.Process(), w.Process()
+		told := []func() []string{w.Messages(grantsTo(w, p)), w.Messages(grantsTo(w, q))}
+		defer w.Messages(world.Channel)()
+		turns := make(chan *world.Process)
+		for _, each := range []*world.Process{p, q} {
+			go func() {
+				for range grants / 2 {
+					l := w.Lock(t.Context(), each.MyLock)
+					turns <- each
+					time.Sleep(time.Millisecond)
+					w.Release(l)
+				}
+			}()
+		}
+		var order []*world.Process
+		for range grants {
+			order = append(order, <-turns)
+		}
+		synctest.Wait()
+		w.At(w.Now() + 10*time.Millisecond)
+		open := 0
+		for _, messages := range told {
+			for _, message := range messages() {
+				if strings.HasSuffix(message, " 0") {
+					open++
+				}
+			}
+		}
+		if open < grants/3/2 || open > grants/3*2 {
+			t.Errorf("%d of %d releases were open", open, grants)
+		}
+		world.Within(t, "all", w.Now(), grants*time.Millisecond, 3*grants*time.Millisecond)
+		if half := order[:grants/2]; !slices.Contains(half, p) || !slices.Contains(half, q) {
+			t.Error("one process had all the turns of the first half")
+		}
+	})
+}
+
+// grantsTo returns the channel on which p hears of its grants.
+func grantsTo(w *world.World, p *world.Process) string {
+	w.T.Helper()
+	l := w.Lock(w.T.Context(), p.MyLock)
+	w.Release(l)
+	return grantKey + ":" + l.Owner().String()[:36]
+}
+
+// Each hand-over sends a message to listeners outside the queue. Redisson reads this message as the
+// message of a release, and no Client asks for the lock because of it.
+func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q, r := w.Process(), w.Process(), w.Process()
+		messages := w.Messages(world.Channel)
+		held := w.Lock(t.Context(), p.FairMutex(world.Name)) // a FairMutex's releases are never open
+		next := w.GoLock(t.Context(), q.MyLock)
+		synctest.Wait()
+		last := w.GoLock(t.Context(), r.MyLock)
+		w.At(100 * time.Millisecond)
+		asked := r.Runs("")
+		w.Release(held)
+		synctest.Wait()
+		if left := w.Pttl(world.Name); left <= 0 || left > 2500*time.Millisecond {
+			t.Errorf("a request then is told that the lock is held for %v", left)
+		}
+		told := messages()
+		if len(told) != 1 || !strings.HasPrefix(told[0], "100ms ") {
+			t.Fatalf("told %q, want one message at the hand-over", told)
+		}
+		text := strings.TrimPrefix(told[0], "100ms ")
+		if n, err := strconv.Atoi(text); err != nil || n != 0 {
+			t.Errorf("told %q, which Redisson does not read as 0", text)
+		}
+		if n := r.Runs("") - asked; n != 0 {
+			t.Errorf("a process asked %d times though it was another's turn", n)
+		}
+		for _, waiting := range []*world.Attempt{next, last} {
+			l, err := waiting.Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Release(l)
+		}
+		if got := w.Now(); got > 110*time.Millisecond {
+			t.Errorf("all have had it at %v", got)
+		}
+	})
+}
+
+// A process that releases the lock in the open, and asks for it again at once, does not get it back
+// before the clients outside the queue have had their moment.
+func TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		const grants = 60
+		p := w.Process()
+		defer w.Messages(world.Channel)()
+		open := 0
+		for range grants {
+			l := w.Lock(t.Context(), p.MyLock)
+			time.Sleep(time.Millisecond)
+			w.Release(l)
+			left := w.Pttl(openKey)
+			released := w.Now()
+			next := w.Lock(t.Context(), p.MyLock)
+			if waited := w.Now() - released; left > 0 {
+				open++
+				if waited < left {
+					t.Fatalf("granted after %v, when the lock was left open for %v", waited, left)
+				}
+			}
+			w.Release(next)
+		}
+		if open < grants/3/2 || open > grants/3*2 {
+			t.Errorf("%d of %d releases were open", open, grants)
+		}
+	})
+}

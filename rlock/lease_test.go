@@ -1,0 +1,393 @@
+// This file is about how long a lock is held: the watchdog, fixed leases, nesting, Extend, and
+// MaxHold.
+
+package rlock_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+func TestWatchdog(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		w.At(10*time.Second - 20*time.Millisecond)
+		w.WantTTL(20*time.Second + 20*time.Millisecond)
+		for _, due := range []time.Duration{10 * time.Second, 20 * time.Second} {
+			w.At(due + 100*time.Millisecond)
+			// Renewals come up to one step of the wheel early, never late.
+			world.Within(t, "PTTL after the renewal", w.Pttl(world.Name), 29_890*time.Millisecond, 29_900*time.Millisecond)
+		}
+		w.At(25 * time.Second)
+		w.Release(l)
+		w.WantFree()
+		w.At(100 * time.Second)
+		times := p.Times(world.RenewRun)
+		if len(times) != 2 {
+			t.Errorf("renewals at %v, want 2", times)
+		}
+		for i, at := range times {
+			due := time.Duration(i+1) * 10 * time.Second
+			world.Within(t, "renewal", at, due-time.Duration(i+1)*5*time.Millisecond, due)
+		}
+	})
+}
+
+func TestHeldFor100Seconds(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		ctx := l.Context(t.Context())
+		for w.Now() < 100*time.Second {
+			w.At(w.Now() + 250*time.Millisecond)
+			if w.Pttl(world.Name) < 19_900*time.Millisecond {
+				t.Fatalf("at %v: PTTL %v", w.Now(), w.Pttl(world.Name))
+			}
+		}
+		world.WantEnd(t, ctx, nil)
+		w.Release(l)
+	})
+}
+
+func TestLeaseOf60Seconds(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process(holdfast.WithDefaults(holdfast.Renewed(60 * time.Second)))
+		l := w.Lock(t.Context(), p.MyLock)
+		w.WantTTL(60 * time.Second)
+		w.At(65 * time.Second)
+		times := p.Times(world.RenewRun)
+		if len(times) != 3 {
+			t.Fatalf("renewals at %v, want every 20 s", times)
+		}
+		for i, at := range times {
+			world.Within(t, "renewal", at, time.Duration(i+1)*(20*time.Second-5*time.Millisecond), time.Duration(i+1)*20*time.Second)
+		}
+		w.Release(l)
+	})
+}
+
+func TestOneRenewalPerHold(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		leases := []*lease.Lease{w.Lock(t.Context(), p.MyLock)}
+		for range 4 {
+			leases = append(leases, w.Lock(leases[0].Context(t.Context()), p.MyLock))
+		}
+		w.At(35 * time.Second)
+		if n := p.Runs(world.RenewRun); n != 3 {
+			t.Errorf("%d renewals of a hold with 5 leases in 35 s, want 3", n)
+		}
+		for _, l := range leases {
+			w.Release(l)
+		}
+	})
+}
+
+// Holds that fall due together are renewed together, in one script, and each is lost by itself.
+func TestManyRenewedInOneScript(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		names := []string{"a", "gone", "b", "wrong", "c"}
+		leases := make(map[string]*lease.Lease)
+		for _, n := range names {
+			leases[n] = w.Lock(t.Context(), p.Mutex(n))
+		}
+		leases["longer"] = w.Lock(t.Context(), p.Mutex("longer", holdfast.Renewed(time.Minute)))
+		w.At(12 * time.Second)
+		if many, one := p.Runs(world.ManyRun), p.Runs(world.RenewRun); many != 1 || one != 0 {
+			t.Errorf("renewed by %d and %d runs, want one for all", many, one)
+		}
+		w.Mini.Del("gone")
+		w.Mini.Del("wrong")
+		w.Rdb.Set(t.Context(), "wrong", "precious", 0)
+
+		w.At(20*time.Second + 100*time.Millisecond)
+		for _, n := range []string{"a", "b", "c"} {
+			world.Within(t, n+" has left", w.Pttl(n), 29_800*time.Millisecond, 30*time.Second)
+		}
+		world.WantErr(t, leases["gone"].Err(), holdfast.ErrLost)
+		world.WantErr(t, leases["wrong"].Err(), holdfast.ErrLost, holdfast.ErrWrongType)
+		if got := w.Rdb.Get(t.Context(), "wrong").Val(); got != "precious" {
+			t.Errorf("what stood in the lock's place is %q", got)
+		}
+		w.At(40 * time.Second)
+		if got := w.Mini.Exists("gone"); got {
+			t.Error("what was gone was made anew")
+		}
+		w.Mini.Del("wrong")
+		for _, n := range []string{"a", "b", "c", "longer"} {
+			w.Release(leases[n])
+		}
+	})
+}
+
+func TestFixedLease(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(10*time.Second)))
+		ctx := l.Context(t.Context())
+		world.Within(t, "deadline", l.Deadline().Sub(w.Start), 9_890*time.Millisecond, 10*time.Second)
+
+		w.At(9_880 * time.Millisecond)
+		world.WantEnd(t, ctx, nil)
+		w.At(10*time.Second - time.Millisecond)
+		world.WantEnd(t, ctx, holdfast.ErrExpired)
+		world.WantErr(t, l.Err(), holdfast.ErrExpired, holdfast.ErrLost)
+		w.WantTTL(time.Millisecond)
+		w.At(10 * time.Second)
+		w.WantFree()
+		if n := p.Runs(world.RenewRun); n != 0 {
+			t.Errorf("%d renewals", n)
+		}
+
+		next := w.Lock(t.Context(), q.MyLock)
+		if next.Token() <= l.Token() {
+			t.Errorf("token %d after %d", next.Token(), l.Token())
+		}
+		w.At(11 * time.Second)
+		before := w.Mini.Snapshot()
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		if after := w.Mini.Snapshot(); after != before {
+			t.Errorf("the late release changed\n%s to\n%s", before, after)
+		}
+		w.Release(next)
+	})
+}
+
+// gone has the ways in which the server can lose the lock.
+var gone = map[string]func(w *world.World){
+	"deleted": func(w *world.World) { w.Mini.Del(world.Name) },
+	"flushed": func(w *world.World) { w.Mini.FlushAll() },
+	"taken by another": func(w *world.World) {
+		w.Mini.Del(world.Name)
+		w.Rdb.HSet(w.T.Context(), world.Name, "6e0e2d3c-0000-4000-8000-000000000000:1", 1)
+		w.Rdb.PExpire(w.T.Context(), world.Name, 15*time.Second)
+	},
+}
+
+func TestARenewalOfWhatIsGone(t *testing.T) {
+	for how, lose := range gone {
+		t.Run(how, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				l := w.Lock(t.Context(), p.MyLock)
+				ctx := l.Context(t.Context())
+				w.At(12 * time.Second) // after the first renewal
+				lose(w)
+				before := w.Holders(world.Name)
+				<-ctx.Done()
+				world.WantEnd(t, ctx, holdfast.ErrLost)
+				world.Within(t, "told at", w.Now(), 19_900*time.Millisecond, 20_100*time.Millisecond)
+				if after := w.Holders(world.Name); !slices.Equal(before, after) {
+					t.Errorf("the renewal made %q of %q", after, before)
+				}
+				renewals := p.Runs(world.RenewRun)
+				w.At(60 * time.Second)
+				if n := p.Runs(world.RenewRun); n != renewals {
+					t.Errorf("%d renewals after the loss", n-renewals)
+				}
+				world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+			})
+		})
+	}
+}
+
+func TestUnreachableRedisIsLossAtTheDeadline(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		ctx := l.Context(t.Context())
+		w.At(15 * time.Second) // the lease was renewed at 10 s
+		p.Unplug(true)
+		<-ctx.Done()
+		world.WantEnd(t, ctx, holdfast.ErrLost)
+		world.Within(t, "told at", w.Now(), 39_600*time.Millisecond, 39_990*time.Millisecond)
+		if left := w.Pttl(world.Name); left <= 0 {
+			t.Errorf("told when Redis had given the lock up (PTTL %v)", left)
+		}
+		p.Unplug(false)
+		w.At(41 * time.Second)
+		w.WantFree()
+	})
+}
+
+func TestRenewalsGoOnAfterAnOutage(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		w.At(9 * time.Second)
+		p.Unplug(true)
+		w.At(28 * time.Second)
+		p.Unplug(false)
+		w.At(29 * time.Second)
+		if got := w.Pttl(world.Name); got < 29*time.Second {
+			t.Errorf("PTTL %v a second after the outage", got)
+		}
+		w.Release(l)
+	})
+}
+
+// A nested lock may prolong the time to live, and its release shortens nothing.
+func TestNesting(t *testing.T) {
+	for _, tc := range []struct {
+		what         string
+		outer, inner lease.Option
+		entered      time.Duration // PTTL after the nested Lock, 1 s after the first
+		left         time.Duration // PTTL after its release, 1 s later
+		renewed      bool          // whether the outer lease is renewed after that
+		outlived     time.Duration // when the outer lease ends by itself; 0 means never
+	}{
+		{"renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(30 * time.Second),
+			30 * time.Second, 29 * time.Second, true, 0},
+		{"shorter renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(9 * time.Second),
+			29 * time.Second, 28 * time.Second, true, 0},
+		{"longer renewed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Renewed(90 * time.Second),
+			90 * time.Second, 89 * time.Second, true, 0},
+		{"fixed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Fixed(10 * time.Second),
+			29 * time.Second, 28 * time.Second, true, 0},
+		{"longer fixed in renewed", holdfast.Renewed(30 * time.Second), holdfast.Fixed(60 * time.Second),
+			60 * time.Second, 59 * time.Second, true, 0},
+		{"renewed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Renewed(30 * time.Second),
+			30 * time.Second, 29 * time.Second, false, 10 * time.Second},
+		{"fixed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Fixed(5 * time.Second),
+			9 * time.Second, 8 * time.Second, false, 10 * time.Second},
+		{"longer fixed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Fixed(20 * time.Second),
+			20 * time.Second, 19 * time.Second, false, 10 * time.Second},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				outer := w.Lock(t.Context(), p.Mutex(world.Name, tc.outer))
+				ctx := outer.Context(t.Context())
+				w.At(time.Second)
+				inner := w.Lock(ctx, p.Mutex(world.Name, tc.inner))
+				w.WantTTL(tc.entered)
+				w.WantHolder(outer.Owner(), 2)
+				w.At(2 * time.Second)
+				w.Release(inner)
+				w.WantTTL(tc.left)
+				w.WantHolder(outer.Owner(), 1)
+
+				w.At(9500 * time.Millisecond)
+				world.WantEnd(t, ctx, nil)
+				if tc.renewed {
+					w.At(200 * time.Second)
+					world.WantEnd(t, ctx, nil)
+					w.Release(outer)
+					w.WantFree()
+					return
+				}
+				<-ctx.Done()
+				world.WantEnd(t, ctx, holdfast.ErrLost)
+				world.Within(t, "ended at", w.Now(), tc.outlived*98/100, tc.outlived)
+				w.At(100 * time.Second)
+				w.WantFree()
+			})
+		})
+	}
+}
+
+// When a fixed lease inside a renewed hold runs out, it ends alone and the outer lease goes on.
+func TestFixedRunsOutInsideRenewed(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		outer := w.Lock(t.Context(), p.MyLock)
+		outerCtx := outer.Context(t.Context())
+		inner := w.Lock(outerCtx, p.Mutex(world.Name, holdfast.Fixed(5*time.Second)))
+		innerCtx := inner.Context(t.Context())
+		<-innerCtx.Done()
+		world.WantEnd(t, innerCtx, holdfast.ErrLost)
+		world.Within(t, "ended at", w.Now(), 4900*time.Millisecond, 5*time.Second)
+		world.WantErr(t, inner.Release(t.Context()), holdfast.ErrLost)
+		w.At(60 * time.Second)
+		world.WantEnd(t, outerCtx, nil)
+		w.WantHolder(outer.Owner(), 1)
+		w.Release(outer)
+		w.WantFree()
+	})
+}
+
+func TestExtend(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(10*time.Second)))
+		ctx := l.Context(t.Context())
+		w.At(5 * time.Second)
+		if err := l.Extend(t.Context(), 3*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		w.WantTTL(5 * time.Second) // Extend never shortens
+		if err := l.Extend(t.Context(), 20*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		w.WantTTL(20 * time.Second)
+		w.At(24 * time.Second)
+		world.WantEnd(t, ctx, nil)
+		<-ctx.Done()
+		world.Within(t, "ended at", w.Now(), 24_790*time.Millisecond, 25*time.Second)
+		world.WantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLost)
+		w.At(25 * time.Second)
+		w.WantFree()
+		world.WantErr(t, l.Extend(t.Context(), time.Millisecond), holdfast.ErrBadArgument)
+	})
+}
+
+func TestMaxHold(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.MaxHold(time.Minute)))
+		ctx := l.Context(t.Context())
+		w.At(59 * time.Second)
+		world.WantEnd(t, ctx, nil)
+		<-ctx.Done()
+		world.WantEnd(t, ctx, holdfast.ErrMaxHold)
+		world.Within(t, "ended at", w.Now(), time.Minute-5*time.Millisecond, time.Minute)
+		renewals := p.Runs(world.RenewRun)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+		w.At(90 * time.Second)
+		if n := p.Runs(world.RenewRun); n != renewals {
+			t.Errorf("%d renewals after the end", n-renewals)
+		}
+		w.WantFree() // free at the latest when the last renewal runs out
+	})
+}
+
+func TestMaxHoldIsOffByDefault(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		zero := w.Lock(t.Context(), p.Mutex("other", holdfast.MaxHold(0)))
+		time.Sleep(10 * time.Minute)
+		w.Release(l)
+		w.Release(zero)
+	})
+}
+
+func TestHintThatTheHolderIsThisClient(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		hinted := func(p *world.Process) bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err := p.MyLock.Lock(ctx)
+			world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+			return strings.Contains(err.Error(), "this same Client")
+		}
+		if !hinted(p) {
+			t.Error("the holder's own Client is not told")
+		}
+		if hinted(q) {
+			t.Error("another Client is told that it holds the lock")
+		}
+		w.Release(l)
+	})
+}

@@ -1,0 +1,267 @@
+// This file is about what a lock can be asked, and what an owner that does not hold the lock may
+// not do.
+
+package rlock_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/rlock"
+)
+
+// answers has all that one mutex says of the lock.
+type answers struct {
+	locked    bool
+	remaining time.Duration
+	holder    holdfast.Owner
+	held      bool
+	count     int
+}
+
+func ask(t *testing.T, m *rlock.Mutex, owner holdfast.Owner) answers {
+	t.Helper()
+	var a answers
+	var errs [5]error
+	a.locked, errs[0] = m.Locked(t.Context())
+	a.remaining, errs[1] = m.Remaining(t.Context())
+	a.holder, errs[2] = m.Holder(t.Context())
+	a.held, errs[3] = m.HeldBy(t.Context(), owner)
+	a.count, errs[4] = m.HoldCount(t.Context(), owner)
+	for _, err := range errs {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	return a
+}
+
+func TestQueries(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		owner := l.Owner()
+		w.Release(l)
+		stranger := w.Lock(t.Context(), p.Mutex("elsewhere"))
+
+		// want asks the holder's Client and another Client. It asks for the owner as another
+		// process parses it, for a stranger, and for no owner.
+		want := func(when string, want answers) {
+			t.Helper()
+			parsed, err := holdfast.ParseOwner(owner.String())
+			if err != nil || parsed != owner {
+				t.Fatalf("parsed %v: %v", parsed, err)
+			}
+			for _, m := range []*rlock.Mutex{p.MyLock, q.MyLock} {
+				if got := ask(t, m, parsed); got != want {
+					t.Errorf("%s: %+v, want %+v", when, got, want)
+				}
+				other := want
+				other.held, other.count = false, 0
+				if got := ask(t, m, stranger.Owner()); got != other {
+					t.Errorf("%s, of a stranger: %+v, want %+v", when, got, other)
+				}
+				if got := ask(t, m, holdfast.Owner{}); got != other {
+					t.Errorf("%s, of nobody: %+v, want %+v", when, got, other)
+				}
+			}
+		}
+		want("before", answers{})
+		outer := w.Lock(t.Context(), p.MyLock)
+		owner = outer.Owner()
+		w.At(time.Second)
+		want("held", answers{true, 29 * time.Second, owner, true, 1})
+		inner := w.Lock(outer.Context(t.Context()), p.MyLock)
+		want("nested", answers{true, 30 * time.Second, owner, true, 2})
+		w.Release(inner)
+		want("after the inner release", answers{true, 30 * time.Second, owner, true, 1})
+		w.Release(outer)
+		want("after", answers{})
+		w.Release(stranger)
+	})
+}
+
+func TestWithoutExpiry(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		if d, err := p.MyLock.Remaining(t.Context()); d != 0 || err != nil {
+			t.Errorf("no key: %v, %v", d, err)
+		}
+		const java = "6e0e2d3c-0000-4000-8000-000000000000:37"
+		w.Rdb.HSet(t.Context(), world.Name, java, 2)
+		if d, err := p.MyLock.Remaining(t.Context()); d != rlock.NoExpiry || err != nil {
+			t.Errorf("no expiry: %v, %v", d, err)
+		}
+		holder, err := p.MyLock.Holder(t.Context())
+		if err != nil || holder.String() != java {
+			t.Errorf("holder %v, %v", holder, err)
+		}
+		w.Rdb.Del(t.Context(), world.Name)
+		w.Rdb.HSet(t.Context(), world.Name, "somebody", 1)
+		_, err = p.MyLock.Holder(t.Context())
+		world.WantErr(t, err, holdfast.ErrBadArgument)
+		w.Rdb.Del(t.Context(), world.Name)
+	})
+}
+
+func TestForceRelease(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		if existed, err := q.MyLock.ForceRelease(t.Context()); existed || err != nil {
+			t.Errorf("of a free lock: %v, %v", existed, err)
+		}
+		messages := w.Messages(world.Channel)
+		outer := w.Lock(t.Context(), p.MyLock)
+		inner := w.Lock(outer.Context(t.Context()), p.MyLock)
+		outerCtx, innerCtx := outer.Context(t.Context()), inner.Context(t.Context())
+		w.At(time.Second)
+		if existed, err := q.MyLock.ForceRelease(t.Context()); !existed || err != nil {
+			t.Errorf("of a held lock: %v, %v", existed, err)
+		}
+		w.WantFree()
+		world.WantEnd(t, outerCtx, nil) // another Client's lease ends at its next renewal
+		<-outerCtx.Done()
+		world.Within(t, "told at", w.Now(), 9900*time.Millisecond, 10_100*time.Millisecond)
+		world.WantEnd(t, outerCtx, holdfast.ErrLost)
+		world.WantEnd(t, innerCtx, holdfast.ErrLost)
+		w.At(60 * time.Second)
+		w.WantFree() // no renewal has made the lock anew
+		world.WantErr(t, inner.Release(t.Context()), holdfast.ErrLost)
+		if got := strings.Join(messages(), ", "); got != "1s 0" {
+			t.Errorf("messages %q", got)
+		}
+	})
+}
+
+func TestForceReleaseOfOnesOwn(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		other := w.Lock(t.Context(), p.Mutex("other"))
+		ctx := l.Context(t.Context())
+		if existed, err := p.Mutex(world.Name).ForceRelease(t.Context()); !existed || err != nil {
+			t.Errorf("%v, %v", existed, err)
+		}
+		world.WantEnd(t, ctx, holdfast.ErrLost)
+		if other.Err() != nil {
+			t.Errorf("another lock: %v", other.Err())
+		}
+		w.At(time.Minute)
+		w.WantFree()
+		w.Release(other)
+	})
+}
+
+func TestForceReleaseLetsAWaiterIn(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q, r := w.Process(), w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		a := w.GoLock(t.Context(), q.MyLock)
+		w.At(2 * time.Second)
+		if _, err := r.MyLock.ForceRelease(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next, err := a.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		world.Within(t, "in at", a.At, 2*time.Second, 2005*time.Millisecond)
+		w.At(15 * time.Second) // the old holder's renewal has come and gone
+		world.WantErr(t, l.Err(), holdfast.ErrLost)
+		w.WantHolder(next.Owner(), 1)
+		w.Release(next)
+	})
+}
+
+// ForceRelease ends the holder's lease and lets in a waiter of the same Client. That waiter keeps
+// its lock.
+func TestForceReleaseSparesTheNextHolder(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		a := w.GoLock(t.Context(), p.MyLock)
+		w.At(time.Second)
+		answered := make(chan struct{})
+		p.On(world.ReleaseRun, 1, redistest.HoldReply(answered)) // the message comes before this reply
+		forced := w.Try(func() (*holdfast.Lease, error) {
+			_, err := p.MyLock.ForceRelease(context.Background())
+			return nil, err
+		})
+		next, err := a.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(answered)
+		if _, err := forced.Result(); err != nil {
+			t.Fatal(err)
+		}
+		world.WantErr(t, l.Err(), holdfast.ErrLost)
+		if next.Err() != nil {
+			t.Errorf("the next holder's lease has ended: %v", next.Err())
+		}
+		w.WantHolder(next.Owner(), 1)
+		next.Release(t.Context())
+		w.At(40 * time.Second)
+	})
+}
+
+// A release by an owner that does not hold the lock changes nothing and says so.
+func TestReleaseByAStranger(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		expired := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(time.Second)))
+		w.At(2 * time.Second)
+		forced := w.Lock(t.Context(), p.MyLock)
+		if _, err := q.MyLock.ForceRelease(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		holder := w.Lock(t.Context(), q.MyLock)
+		w.At(3 * time.Second)
+		before := w.Mini.Snapshot()
+
+		refused := func(what string, err error, owner holdfast.Owner) {
+			t.Helper()
+			world.WantErr(t, err, holdfast.ErrLost)
+			if err != nil && !strings.Contains(err.Error(), world.Name) {
+				t.Errorf("%s: %q does not name the key", what, err)
+			}
+			if err != nil && strings.Contains(err.Error(), owner.String()) {
+				t.Errorf("%s: %q tells the whole owner", what, err)
+			}
+			if after := w.Mini.Snapshot(); after != before {
+				t.Errorf("%s: before\n%s\nafter\n%s", what, before, after)
+			}
+		}
+		refused("after expiry", expired.Release(t.Context()), expired.Owner())
+		refused("after force release", forced.Release(t.Context()), forced.Owner())
+		parsed, err := holdfast.ParseOwner("6e0e2d3c-0000-4000-8000-000000000000:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.MyLock.Attach(t.Context(), parsed)
+		refused("a parsed owner", err, parsed)
+		if err != nil && !strings.Contains(err.Error(), parsed.Short()) {
+			t.Errorf("%q does not name the owner", err)
+		}
+		w.Release(holder)
+	})
+}
+
+// The error of a release that finds the lock gone names the owner, shortened.
+func TestTheErrorNamesTheOwner(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		w.Mini.Del(world.Name)
+		err := l.Release(t.Context())
+		world.WantErr(t, err, holdfast.ErrLost)
+		if !strings.Contains(err.Error(), l.Owner().Short()) {
+			t.Errorf("%q does not name %s", err, l.Owner().Short())
+		}
+	})
+}

@@ -1,0 +1,426 @@
+// This file is about Release under faults, and about Close.
+
+package rlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+)
+
+// Release stops renewal before it sends anything.
+func TestRelease_RenewalStopsFirst(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		w.At(9990 * time.Millisecond) // a renewal is due in less than 10 ms
+		reach := make(chan struct{})
+		p.On(world.FreeRun, 1, redistest.HoldUntil(reach))
+		a := w.Try(func() (*holdfast.Lease, error) { return nil, l.Release(context.Background()) })
+		w.At(10_500 * time.Millisecond)
+		if !a.Pending() {
+			t.Error("the release has returned without an answer")
+		}
+		if at := p.Times(world.RenewRun); len(at) != 0 {
+			t.Errorf("renewed at %v, with the release under way", at)
+		}
+		close(reach)
+		if _, err := a.Result(); err != nil {
+			t.Error(err)
+		}
+		w.At(time.Minute)
+		if at := p.Times(world.RenewRun); len(at) != 0 {
+			t.Errorf("renewed at %v, after the release", at)
+		}
+	})
+}
+
+// If Redis cannot be reached, Release returns an error within its limit of 5 s and goes on in the
+// background.
+func TestRelease_RedisOutOfReach(t *testing.T) {
+	for how, fail := range map[string]func(p *world.Process){
+		"refused": func(p *world.Process) { p.Unplug(true) },
+		"silent":  func(p *world.Process) { p.Net.Refuse(true); p.Net.BlackHole() },
+	} {
+		t.Run(how, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				l := w.Lock(t.Context(), p.MyLock)
+				ctx := l.Context(t.Context())
+				w.At(time.Second)
+				fail(p)
+				began := w.Now()
+				err := l.Release(t.Context())
+				world.WantErr(t, err, context.DeadlineExceeded)
+				if errors.Is(err, holdfast.ErrReleased) {
+					t.Errorf("%v", err)
+				}
+				world.Within(t, "gave up after", w.Now()-began, 5*time.Second, 5*time.Second)
+				world.WantEnd(t, ctx, holdfast.ErrReleased)
+				world.WantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
+				w.At(8 * time.Second)
+				w.WantHolder(l.Owner(), 1)
+				p.Net.Refuse(false)
+				w.At(9500 * time.Millisecond)
+				w.WantFree()
+			})
+		})
+	}
+}
+
+// The key is gone when the rest of its lease is over, even if the process never reaches Redis
+// again.
+func TestRelease_NeverReached(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		w.At(12 * time.Second) // the lease was renewed at 10 s
+		left := w.Pttl(world.Name)
+		p.Unplug(true)
+		if err := l.Release(t.Context()); err == nil {
+			t.Error("no error")
+		}
+		w.At(12*time.Second + left)
+		w.WantFree()
+		w.At(60 * time.Second)
+		if n := len(p.Times(world.RenewRun)); n != 1 {
+			t.Errorf("%d renewals", n)
+		}
+	})
+}
+
+// A Release goes on even if its context has ended.
+func TestRelease_CancelledContext(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		ctx, cancel := context.WithCancel(t.Context())
+		l := w.Lock(ctx, p.MyLock)
+		cancel()
+		if err := l.Release(ctx); err != nil {
+			t.Error(err)
+		}
+		w.WantFree()
+	})
+}
+
+// A release whose reply is lost is sent again, and the lock is released.
+func TestRelease_ReplyLost(t *testing.T) {
+	for how, fault := range map[string]redistest.Fault{
+		"connection closed": redistest.CloseAfterExec,
+		"half a reply":      redistest.HalfReply,
+		"silence":           redistest.Silence,
+		"never arrived":     redistest.DropBefore,
+		"executed twice":    redistest.Duplicate,
+		"loading":           redistest.ReplyError("LOADING Redis is loading the dataset in memory"),
+	} {
+		for _, run := range []string{world.FreeRun, world.ReleaseRun} {
+			t.Run(how+", "+run, func(t *testing.T) { releaseReplyLost(t, how, run, fault) })
+		}
+	}
+}
+
+func releaseReplyLost(t *testing.T, how, run string, fault redistest.Fault) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		if run == world.ReleaseRun {
+			w.Crowd(p, q)
+		}
+		l := w.Lock(t.Context(), p.MyLock)
+		p.On(run, 1, fault)
+		err := l.Release(t.Context())
+		if how == "executed twice" {
+			// The network delivers the request twice, and the client hears the second answer.
+			world.WantErr(t, err, holdfast.ErrLost)
+		} else if err != nil {
+			t.Error(err)
+		}
+		if p.Runs(run) == 0 {
+			t.Errorf("no %s has run", run)
+		}
+		w.WantFree()
+		w.Release(w.Lock(t.Context(), q.MyLock))
+	})
+}
+
+// If a release finds that others wait, the client sends a second release, which hands the lock
+// over. The first release was sent twice, and this does not make the second one fail.
+func TestRelease_ReplyLostAndAwaited(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		p.On(world.FreeRun, 1, redistest.Silence)
+		released := w.Try(func() (*holdfast.Lease, error) { return nil, l.Release(context.Background()) })
+		synctest.Wait()
+		// The lock is released, and the client does not hear of it. Then another process takes the
+		// lock and a third waits for it, before the release is sent again.
+		other := w.Lock(t.Context(), q.MyLock)
+		a := w.GoLock(t.Context(), w.Process().MyLock)
+		synctest.Wait() // the waiter has its place
+		if _, err := released.Result(); err != nil {
+			t.Error(err)
+		}
+		if p.Runs(world.ReleaseRun) == 0 {
+			t.Error("it was not found that somebody waits")
+		}
+		w.WantHolder(other.Owner(), 1)
+		w.Release(other)
+		next, err := a.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Release(next)
+	})
+}
+
+// A release whose reply was lost does not touch the owner that got the lock meanwhile.
+func TestRelease_ReplyLostAndTakenByAnother(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		a := w.GoLock(t.Context(), q.MyLock)
+		w.At(500 * time.Millisecond)
+		p.On(world.ReleaseRun, 1, redistest.Silence)
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		next, err := a.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.WantHolder(next.Owner(), 1)
+		w.Release(next)
+	})
+}
+
+// An acquire whose reply is lost is sent again under the same owner.
+func TestAcquireReplyLost(t *testing.T) {
+	for how, fault := range map[string]redistest.Fault{
+		"connection closed": redistest.CloseAfterExec,
+		"half a reply":      redistest.HalfReply,
+		"silence":           redistest.Silence,
+		"never arrived":     redistest.DropBefore,
+		"executed twice":    redistest.Duplicate,
+	} {
+		t.Run(how, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				p.On(world.LockRun, 1, fault)
+				l, err := p.MyLock.TryLock(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.WantHolder(l.Owner(), 1)
+				if token := w.Rdb.Get(t.Context(), world.TokenKey).Val(); token != fmt.Sprint(l.Token()) {
+					t.Errorf("token %d, in Redis %s", l.Token(), token)
+				}
+				w.Release(l)
+				w.WantFree()
+				w.At(5 * time.Second)
+			})
+		})
+	}
+}
+
+func TestClose(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		rdb := p.Net.Client(t)
+		own := holdfast.New(rdb)
+		busy := w.Lock(t.Context(), q.Mutex("busy"))
+		l := w.Lock(t.Context(), own.Mutex(world.Name))
+		ctx := l.Context(t.Context())
+		waiter, second := w.GoLock(t.Context(), own.Mutex("busy")), w.GoLock(t.Context(), own.Mutex("busy"))
+		w.At(2 * time.Second)
+
+		var closers sync.WaitGroup
+		for range 3 {
+			closers.Go(func() {
+				if err := own.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		closers.Wait()
+		world.Within(t, "closed by", w.Now(), 2*time.Second, 2*time.Second)
+		for _, a := range []*world.Attempt{waiter, second} {
+			_, err := a.Result()
+			world.WantErr(t, err, holdfast.ErrClosed)
+			if errors.Is(err, holdfast.ErrBusy) {
+				t.Errorf("%v", err)
+			}
+		}
+		world.WantEnd(t, ctx, holdfast.ErrClosed)
+		world.WantErr(t, l.Err(), holdfast.ErrClosed)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+		if err := own.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := rdb.Ping(t.Context()).Err(); err != nil {
+			t.Errorf("the user's client: %v", err)
+		}
+		// Work may go on under the lock, so Close leaves the lock to expire.
+		w.WantHolder(l.Owner(), 1)
+		w.WantTTL(28 * time.Second)
+		w.At(30 * time.Second)
+		w.WantFree()
+		w.Release(busy)
+	})
+}
+
+func TestNothingWorksAfterClose(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		owner := l.Owner()
+		w.Release(l)
+		p.Close()
+		before := p.Runs("")
+		for what, call := range map[string]func() error{
+			"Lock":         func() error { _, err := p.MyLock.Lock(t.Context()); return err },
+			"TryLock":      func() error { _, err := p.MyLock.TryLock(t.Context()); return err },
+			"Attach":       func() error { _, err := p.MyLock.Attach(t.Context(), owner); return err },
+			"Locked":       func() error { _, err := p.MyLock.Locked(t.Context()); return err },
+			"HeldBy":       func() error { _, err := p.MyLock.HeldBy(t.Context(), owner); return err },
+			"Remaining":    func() error { _, err := p.MyLock.Remaining(t.Context()); return err },
+			"ForceRelease": func() error { _, err := p.MyLock.ForceRelease(t.Context()); return err },
+		} {
+			if err := call(); !errors.Is(err, holdfast.ErrClosed) {
+				t.Errorf("%s: %v, want ErrClosed", what, err)
+			}
+		}
+		if n := p.Runs("") - before; n != 0 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+func TestCloseWithoutUse(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		for range 2 {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// Close does not wait for Redis.
+func TestCloseWithRedisOutOfReach(t *testing.T) {
+	for how, fail := range map[string]func(p *world.Process){
+		"refused": func(p *world.Process) { p.Unplug(true) },
+		"silent":  func(p *world.Process) { p.Net.BlackHole() },
+	} {
+		t.Run(how, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				l := w.Lock(t.Context(), p.MyLock)
+				ctx := l.Context(t.Context())
+				w.At(time.Second)
+				fail(p)
+				a := w.GoLock(t.Context(), p.Mutex("another"))
+				w.At(1500 * time.Millisecond)
+				p.Close()
+				world.Within(t, "closed by", w.Now(), 1500*time.Millisecond, 3*time.Second)
+				_, err := a.Result()
+				world.WantErr(t, err, holdfast.ErrClosed)
+				world.WantEnd(t, ctx, holdfast.ErrClosed)
+				w.At(33 * time.Second)
+				w.WantFree()
+			})
+		})
+	}
+}
+
+// A Client that closes gives back what a Lock under way may have been granted.
+func TestCloseWithALockUnderWay(t *testing.T) {
+	for how, fault := range map[string]func(ch chan struct{}) redistest.Fault{
+		"executed, not answered": func(ch chan struct{}) redistest.Fault { return redistest.HoldReply(ch) },
+		"not executed yet":       func(ch chan struct{}) redistest.Fault { return redistest.HoldUntil(ch) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				w.Release(w.Lock(t.Context(), p.MyLock))
+				arrive := make(chan struct{})
+				p.On(world.LockRun, 1, fault(arrive))
+				a := w.GoLock(t.Context(), p.MyLock)
+				w.At(100 * time.Millisecond)
+				closed := w.Try(func() (*holdfast.Lease, error) { return nil, p.Close() })
+				w.At(200 * time.Millisecond)
+				close(arrive)
+				closed.Result()
+				_, err := a.Result()
+				world.WantErr(t, err, holdfast.ErrClosed)
+				world.Within(t, "closed by", w.Now(), 0, 1700*time.Millisecond)
+				synctest.Wait()
+				w.WantFree()
+				w.At(40 * time.Second)
+			})
+		})
+	}
+}
+
+// Locks that are granted while the Client closes end with ErrClosed, at the
+// latest when it has closed.
+func TestCloseWhileLocking(t *testing.T) {
+	for range redistest.Count(t, 100) {
+		world.Play(t, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			var lockers sync.WaitGroup
+			for i := range 20 {
+				lockers.Go(func() {
+					l, err := p.Mutex(fmt.Sprint("lock", i)).Lock(t.Context())
+					if err != nil {
+						world.WantErr(t, err, holdfast.ErrClosed)
+						return
+					}
+					<-l.Done()
+					world.WantErr(t, l.Err(), holdfast.ErrClosed)
+				})
+			}
+			p.Close()
+			lockers.Wait()
+			time.Sleep(40 * time.Second)
+			synctest.Wait()
+		})
+	}
+}
+
+// A renewal is answered just after its hold was lost. The renewal has prolonged the hold in Redis
+// by a whole lease, and nobody has that hold any more, so the client gives it up.
+func TestRelease_RenewalAnsweredAfterTheLoss(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		// With this length, a renewal begins so late that its answer comes after the end of the
+		// lease.
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(29970*time.Millisecond)))
+		end := time.Until(l.Deadline()) + w.Now()
+		answered := make(chan struct{})
+		p.Each(func(s world.Sending) redistest.Fault {
+			switch {
+			case s.Script != world.RenewRun:
+				return redistest.Pass
+			case s.At < end-50*time.Millisecond:
+				return redistest.ReplyError("LOADING Redis is loading the dataset in memory")
+			default:
+				return redistest.HoldReply(answered)
+			}
+		})
+		w.At(end + time.Millisecond)
+		world.WantErr(t, l.Err(), holdfast.ErrLost)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		w.WantHolder(l.Owner(), 1) // the hold has just been renewed
+		close(answered)
+		w.At(end + 100*time.Millisecond)
+		w.WantFree()
+	})
+}

@@ -1,0 +1,197 @@
+// This file is about a release that takes the next place of its process, and about what may come
+// between.
+
+package rlock_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// slowToSubscribe delays the confirmation of p's subscriptions by 2 ms, so that a waiter has no
+// place in the queue until then.
+func slowToSubscribe(p *world.Process) {
+	p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
+		if strings.EqualFold(c.Name, "SUBSCRIBE") {
+			return redistest.Delay(2 * time.Millisecond)
+		}
+		return p.Observe(c)
+	})
+}
+
+// heldAndWaited locks with held, which is a lock of p, and starts a waiter for p's mutex. The
+// waiter has no place in the queue yet.
+func heldAndWaited(p *world.Process, held lease.Locker) (first *holdfast.Lease, next *world.Attempt) {
+	p.W.T.Helper()
+	slowToSubscribe(p)
+	first = p.W.Lock(p.W.T.Context(), held)
+	next = p.W.GoLock(p.W.T.Context(), p.MyLock)
+	p.W.At(time.Millisecond)
+	return first, next
+}
+
+// wantHeldAlone fails the test if another process can take the lock while l still holds it.
+func wantHeldAlone(t *testing.T, l *holdfast.Lease, other *world.Process) {
+	t.Helper()
+	c, err := other.MyLock.TryLock(t.Context())
+	if err != nil {
+		return
+	}
+	if l.Err() == nil {
+		t.Errorf("two hold it: tokens %d and %d", l.Token(), c.Token())
+	}
+	_ = c.Release(t.Context())
+}
+
+// A release takes a place for its process, and its answer is lost. The process does not give up
+// that place after a waiter has asked in it and has been granted the lock.
+func TestSeat_AskedInBeforeTheReleaseIsAnswered(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, other := w.Process(), w.Process()
+		first, next := heldAndWaited(p, p.MyLock)
+		reply := make(chan struct{})
+		p.Each(func(s world.Sending) redistest.Fault {
+			switch {
+			case s.Script == world.ReleaseRun && s.N == 1:
+				return redistest.CloseAfterExec
+			case s.Script == world.ReleaseRun && s.N == 2:
+				return redistest.Delay(3 * time.Millisecond)
+			case s.Script == world.EnterRun:
+				return redistest.HoldReply(reply)
+			}
+			return redistest.Pass
+		})
+		go func() { time.Sleep(6 * time.Millisecond); close(reply) }()
+		w.Release(first)
+		l, err := next.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.At(50 * time.Millisecond)
+		wantHeldAlone(t, l, other)
+		p.Each(nil)
+		w.Release(l)
+	})
+}
+
+// Redis is out of reach until the release is given up. The process does not give up that place in
+// this case either.
+func TestSeat_AskedInDuringAnOutage(t *testing.T) {
+	for range 20 {
+		world.Play(t, func(t *testing.T, w *world.World) {
+			p, other := w.Process(), w.Process()
+			first, next := heldAndWaited(p, p.MyLock)
+			p.Unplug(true)
+			go func() { _ = first.Release(t.Context()) }()
+			w.At(5200 * time.Millisecond)
+			p.Unplug(false)
+			l, err := next.Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.At(w.Now() + 2*time.Second)
+			wantHeldAlone(t, l, other)
+			_ = l.Release(t.Context())
+			w.At(w.Now() + 3*time.Second)
+		})
+	}
+}
+
+// The release of a lock of another kind with the same name takes no place for a Mutex.
+func TestSeat_OfAnotherKind(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		held, next := heldAndWaited(p, p.RWMutex(world.Name))
+		w.Release(held)
+		l, err := next.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Release(l)
+	})
+}
+
+// A waiter that was handed the lock renews it for the whole lease in time. This is so even if Redis
+// is far away and the connection for renewals is not open yet.
+func TestHanded_FarAway(t *testing.T) {
+	for _, rtt := range []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 150 * time.Millisecond} {
+		for _, after := range []time.Duration{300 * time.Millisecond, time.Second} {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.FarAway(rtt)
+				held := w.Lock(t.Context(), w.Process().MyLock)
+				next := w.GoLock(t.Context(), p.MyLock)
+				for p.Runs(world.EnterRun) < 1 {
+					time.Sleep(time.Millisecond)
+				}
+				w.At(w.Now() + after)
+				w.Release(held)
+				l, err := next.Result()
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.At(w.Now() + 5*time.Second)
+				if err := l.Err(); err != nil {
+					t.Errorf("%v away, released %v after it asked: %v", rtt, after, err)
+				}
+				_ = l.Release(t.Context())
+				w.At(w.Now() + 5*time.Second)
+			})
+		}
+	}
+}
+
+// A client sends a PING on a silent connection when a message was missed. It does not send one at
+// each poll of a waiter while another goroutine of the process has a lease that it was handed.
+func TestHanded_NoPingAtEachPoll(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		for _, m := range []lease.Locker{p.MyLock, p.FairMutex(world.Name)} {
+			l := handed(w, p, m)
+			next := w.GoLock(t.Context(), m)
+			w.At(w.Now() + 2*time.Second)
+			before := p.Net.Count("PING")
+			w.At(w.Now() + 12*time.Second)
+			if pings := p.Net.Count("PING") - before; pings > 1 {
+				t.Errorf("%d PINGs in 12 s", pings)
+			}
+			w.Release(l)
+			l, err := next.Result()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Release(l)
+		}
+	})
+}
+
+// A waiter for a Mutex hears of a hand-over to it even if another waiter of its process waits for
+// an RWMutex of the same name.
+func TestHanded_BesideAnotherKind(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		held := w.Lock(t.Context(), w.Process().MyLock)
+		writer := w.GoLock(t.Context(), p.RWMutex(world.Name))
+		w.At(100 * time.Millisecond)
+		next := w.GoLock(t.Context(), p.MyLock)
+		w.At(1500 * time.Millisecond)
+		w.Release(held)
+		l, err := next.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if late := w.Now() - 1500*time.Millisecond; late > 20*time.Millisecond {
+			t.Errorf("granted %v after the release", late)
+		}
+		w.Release(l)
+		if l, err = writer.Result(); err != nil {
+			t.Fatal(err)
+		}
+		w.Release(l)
+	})
+}

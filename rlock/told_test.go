@@ -1,0 +1,413 @@
+// This file is about what a holder is told when its lease ends: why, after how long, and only once.
+
+package rlock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// leased has the kinds whose leases are renewed. locker returns a kind's locker for the name, and
+// key is the key that has the hold.
+var leased = map[string]struct {
+	locker func(p *world.Process) lease.Locker
+	key    string
+}{
+	"mutex":     {func(p *world.Process) lease.Locker { return p.MyLock }, world.Name},
+	"fairmutex": {func(p *world.Process) lease.Locker { return p.FairMutex(world.Name) }, world.Name},
+	"reader":    {func(p *world.Process) lease.Locker { return p.RWMutex(world.Name).RLocker() }, world.Name},
+	"writer":    {func(p *world.Process) lease.Locker { return p.RWMutex(world.Name) }, world.Name},
+	"permits":   {permitsOf, "{" + world.Name + "}:timeout"},
+}
+
+// permitsOf sets three permits for the name, and returns the locker of one permit.
+func permitsOf(p *world.Process) lease.Locker {
+	if err := p.W.Rdb.Set(p.W.T.Context(), world.Name, 3, 0).Err(); err != nil {
+		p.W.T.Fatal(err)
+	}
+	return p.PermitSemaphore(world.Name).Locker(1)
+}
+
+// overwrite replaces the hold with a string of an application.
+func overwrite(w *world.World, key string) {
+	w.T.Helper()
+	if err := w.Rdb.Set(w.T.Context(), key, "precious", 0).Err(); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// wantPrecious fails the test unless the application's string is still at the key. It then deletes
+// the string.
+func wantPrecious(w *world.World, key string) {
+	w.T.Helper()
+	if got := w.Rdb.Get(w.T.Context(), key).Val(); got != "precious" {
+		w.T.Errorf("what stood in the lock's place is %q", got)
+	}
+	w.Mini.Del(key)
+	w.Mini.Del(world.Name) // the permits that are left
+}
+
+func TestAKeyThatBecameAnotherTypeIsToldByTheNextRenewal(t *testing.T) {
+	for kind, k := range leased {
+		t.Run(kind, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				l := w.Lock(t.Context(), k.locker(w.Process()))
+				ctx := l.Context(t.Context())
+				w.At(5 * time.Second)
+				overwrite(w, k.key)
+				<-ctx.Done()
+				world.Within(t, "told at", w.Now(), 9_900*time.Millisecond, 10_100*time.Millisecond)
+				world.WantErr(t, context.Cause(ctx), holdfast.ErrLost, holdfast.ErrWrongType)
+				world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost, holdfast.ErrWrongType)
+				w.At(45 * time.Second)
+				wantPrecious(w, k.key)
+			})
+		})
+	}
+}
+
+// The holder's own calls find the wrong type before the renewal does.
+func TestAKeyThatBecameAnotherTypeIsToldByTheHoldersCalls(t *testing.T) {
+	calls := map[string]func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error{
+		"Release": func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error {
+			return l.Release(ctx)
+		},
+		"Extend": func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error {
+			return l.Extend(ctx, time.Minute)
+		},
+		"Detach": func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error {
+			_, err := l.Detach(ctx)
+			return err
+		},
+		"a nested Lock": func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error {
+			_, err := p.MyLock.Lock(l.Context(ctx))
+			return err
+		},
+	}
+	for what, call := range calls {
+		t.Run(what, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				l := w.Lock(t.Context(), p.MyLock)
+				w.At(time.Second)
+				overwrite(w, world.Name)
+				world.WantErr(t, call(w, p, l, t.Context()), holdfast.ErrLost, holdfast.ErrWrongType)
+				if l.Err() == nil {
+					t.Error("the lease goes on")
+				}
+				wantPrecious(w, world.Name)
+			})
+		})
+	}
+}
+
+// lossesOf has the ways in which a lease ends by itself. says is the part of the error's text that
+// follows the owner: "lease lost after ..." or another reason.
+var lossesOf = []struct {
+	what    string
+	options []lease.Option
+	end     func(w *world.World, p *world.Process)
+	is      error
+	says    string
+	reason  string // in the log; "" means no log line
+}{
+	{"deleted", nil, func(w *world.World, p *world.Process) { w.Mini.Del(world.Name) }, holdfast.ErrLost,
+		"lease lost after 10s: Redis no longer has it (released by force, deleted, or failed over)", "server"},
+	{"overwritten", nil, func(w *world.World, p *world.Process) { overwrite(w, world.Name) }, holdfast.ErrLost,
+		"lease lost after 10s: Redis no longer has it: the key holds another type of value", "server"},
+	{"unreachable", nil, func(w *world.World, p *world.Process) { p.Unplug(true) }, holdfast.ErrLost,
+		"lease lost after 29.7s: no renewal got through for 19.7s (last failure: ", "deadline"},
+	{"silent", nil, func(w *world.World, p *world.Process) { p.Each(silence) }, holdfast.ErrLost,
+		"lease lost after 29.7s: no renewal got through for 19.7s (last failure: ", "deadline"},
+	{"expired", []lease.Option{lease.Fixed(10 * time.Second)}, nil, holdfast.ErrExpired, "fixed lease over after 10s", ""},
+	{"held too long", []lease.Option{lease.MaxHold(15 * time.Second)}, nil, holdfast.ErrMaxHold,
+		"held for longer than allowed (held for 15s)", "max_hold"},
+	{"closed", nil, func(w *world.World, p *world.Process) { p.Close() }, holdfast.ErrClosed, "client closed (held for 1s)", ""},
+}
+
+// silence makes Redis answer nothing.
+func silence(world.Sending) redistest.Fault { return redistest.Silence }
+
+func TestALossSaysWhyAndAfterHowLong(t *testing.T) {
+	for _, tc := range lossesOf {
+		t.Run(tc.what, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				var log bytes.Buffer
+				p := w.Process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				l := w.Lock(t.Context(), p.Mutex(world.Name, tc.options...))
+				ctx := l.Context(t.Context())
+				w.At(time.Second)
+				if tc.end != nil {
+					tc.end(w, p)
+				}
+				<-ctx.Done()
+				p.Unplug(false)
+				p.Each(nil)
+				start := fmt.Sprintf("holdfast: %%s mutex %q: owner %s: %s", world.Name, l.Owner().Short(), tc.says)
+				wantText(t, context.Cause(ctx), fmt.Sprintf(start, "lease on"))
+				wantText(t, l.Err(), fmt.Sprintf(start, "lease on"))
+				wantText(t, l.Release(t.Context()), fmt.Sprintf(start, "release"))
+				world.WantErr(t, context.Cause(ctx), tc.is)
+				world.WantErr(t, l.Err(), tc.is)
+				synctest.Wait()
+				wantLost(t, log.String(), tc.reason, tc.says)
+				w.At(61 * time.Second)
+				w.Mini.Del(world.Name)
+			})
+		})
+	}
+}
+
+// wantText fails the test unless err's text begins with start and passes wantPlain.
+func wantText(t *testing.T, err error, start string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), start) {
+		t.Errorf("error\n%v, want\n%s...", err, start)
+		return
+	}
+	wantPlain(t, err)
+}
+
+// wantPlain fails the test unless err's text has one prefix and one line, names the lock at most
+// once, and says nothing about Redis's scripts.
+func wantPlain(t *testing.T, err error) {
+	t.Helper()
+	text := err.Error()
+	if strings.Count(text, "holdfast:") != 1 || !strings.HasPrefix(text, "holdfast: ") {
+		t.Errorf("not one prefix: %s", text)
+	}
+	if strings.Contains(text, "\n") || strings.Contains(text, "user_script") || strings.Contains(text, "script: ") {
+		t.Errorf("not one line of plain words: %s", text)
+	}
+	if strings.Count(text, world.Name) > 1 {
+		t.Errorf("the name more than once: %s", text)
+	}
+}
+
+// wantLost fails the test unless the log has exactly one line of a loss, with that reason and the
+// text in says. If reason is empty, the log must have no such line.
+func wantLost(t *testing.T, log, reason, says string) {
+	t.Helper()
+	lines := 0
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, "holdfast: lost") {
+			continue
+		}
+		lines++
+		if !strings.Contains(line, "reason="+reason+" ") || !strings.Contains(line, says) {
+			t.Errorf("the log says %swant reason=%s and %q", line, reason, says)
+		}
+	}
+	if want := map[bool]int{true: 1, false: 0}[reason != ""]; lines != want {
+		t.Errorf("%d lines of a loss in the log, want %d:\n%s", lines, want, log)
+	}
+}
+
+// A fixed lease that ends as agreed sets off no alarm.
+func TestAFixedLeaseThatEndsAsAgreedIsNotCountedAsLost(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
+		p := w.Process(
+			holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
+			holdfast.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(10*time.Second)))
+		w.At(11 * time.Second)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrExpired)
+
+		var all metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		held := false
+		for _, m := range all.ScopeMetrics[0].Metrics {
+			switch data := m.Data.(type) {
+			case metricdata.Sum[int64]:
+				if m.Name == "holdfast.lost" && data.DataPoints[0].Value != 0 {
+					t.Errorf("counted as lost: %v", data.DataPoints)
+				}
+			case metricdata.Histogram[float64]:
+				held = held || m.Name == "holdfast.hold.duration" && data.DataPoints[0].Count == 1
+			}
+		}
+		if !held {
+			t.Error("its duration is not recorded")
+		}
+		release := spans.Ended()[1]
+		if events := release.Events(); len(events) != 1 || events[0].Name != "holdfast.lost" {
+			t.Errorf("events of the release: %v", events)
+		}
+		if status := release.Status(); status.Description != "" {
+			t.Errorf("the release is told as a failure: %v", status)
+		}
+	})
+}
+
+// The span of the release says when the lease was lost, and why.
+func TestTheReleaseOfALostLeaseHasAnEventThatSaysWhy(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		spans := tracetest.NewSpanRecorder()
+		p := w.Process(holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
+		l := w.Lock(t.Context(), p.MyLock)
+		w.Mini.Del(world.Name)
+		w.At(20 * time.Second)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		events := spans.Ended()[1].Events()
+		if len(events) != 1 {
+			t.Fatalf("events: %v", events)
+		}
+		world.Within(t, "lost at", events[0].Time.Sub(w.Start), 9_900*time.Millisecond, 10_100*time.Millisecond)
+		said := make(map[string]string)
+		for _, a := range events[0].Attributes {
+			said[string(a.Key)] = a.Value.String()
+		}
+		if said["holdfast.reason"] != "server" || !strings.Contains(said["holdfast.cause"], "Redis no longer has it") {
+			t.Errorf("the event says %v", said)
+		}
+	})
+}
+
+func TestDoTellsALossOnce(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
+			w.Mini.Del(world.Name)
+			<-ctx.Done()
+			return fmt.Errorf("work stopped: %w", context.Cause(ctx))
+		})
+		world.WantErr(t, err, holdfast.ErrLost)
+		if text := err.Error(); strings.Count(text, "lease lost") != 1 || strings.Contains(text, "\n") {
+			t.Errorf("told twice: %s", text)
+		}
+		err = holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
+			w.Mini.Del(world.Name)
+			<-ctx.Done()
+			return ctx.Err() // this error does not say why
+		})
+		world.WantErr(t, err, context.Canceled, holdfast.ErrLost)
+		if text := err.Error(); strings.Count(text, "lease lost") != 1 || strings.Contains(text, "\n") {
+			t.Errorf("not told once, on one line: %s", text)
+		}
+	})
+}
+
+func TestANilLeaseIsOneThatHasEnded(t *testing.T) {
+	for what, l := range map[string]*lease.Lease{"nil": nil, "the zero Lease": new(lease.Lease)} {
+		t.Run(what, func(t *testing.T) {
+			ctx := t.Context()
+			world.WantErr(t, l.Release(ctx), holdfast.ErrBadArgument)
+			world.WantErr(t, l.Extend(ctx, time.Second), holdfast.ErrBadArgument)
+			world.WantErr(t, l.Err(), holdfast.ErrBadArgument)
+			_, err := l.Detach(ctx)
+			world.WantErr(t, err, holdfast.ErrBadArgument)
+			world.WantEnd(t, l.Context(ctx), holdfast.ErrBadArgument)
+			select {
+			case <-l.Done():
+			default:
+				t.Error("it has not ended")
+			}
+			if !l.Owner().IsZero() || l.Token() != 0 || !l.Deadline().IsZero() {
+				t.Errorf("owner %v, token %d, deadline %v", l.Owner(), l.Token(), l.Deadline())
+			}
+		})
+	}
+}
+
+// The error of a wait that ends with its context matches the cause that the context was given.
+func TestAWaitThatEndsMatchesTheCauseOfItsContext(t *testing.T) {
+	shutdown := errors.New("the program shuts down")
+	for kind, k := range leased {
+		if kind == "permits" || kind == "reader" {
+			continue // these kinds would not wait
+		}
+		t.Run(kind, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				l := w.Lock(t.Context(), k.locker(w.Process()))
+				ctx, cancel := context.WithCancelCause(t.Context())
+				a := w.GoLock(ctx, k.locker(w.Process()))
+				w.At(5 * time.Second)
+				cancel(shutdown)
+				_, err := a.Result()
+				world.WantErr(t, err, holdfast.ErrBusy, context.Canceled, shutdown)
+				wantPlain(t, err)
+				w.Release(l)
+			})
+		})
+	}
+}
+
+// ForceRelease leaves a hash alone that is not a lock.
+func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
+	for what, fields := range map[string][]any{
+		"fields of words":            {"title", "precious", "price", "42"},
+		"a field that looks like it": {"item:1", "precious"},
+		"beside a holder":            {"6e0e2d3c-0000-4000-8000-000000000000:1", 1, "title", "precious"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				w.Rdb.HSet(t.Context(), world.Name, fields...)
+				before := w.Holders(world.Name)
+				for kind, m := range map[string]interface {
+					ForceRelease(context.Context) (bool, error)
+				}{"mutex": p.MyLock, "fairmutex": p.FairMutex(world.Name), "rwlock": p.RWMutex(world.Name)} {
+					held, err := m.ForceRelease(t.Context())
+					if kind != "rwlock" { // an RWMutex sees no holder in the hash
+						world.WantErr(t, err, holdfast.ErrWrongType)
+						wantPlain(t, err)
+					}
+					if held {
+						t.Errorf("%s: released by force", kind)
+					}
+				}
+				if after := w.Holders(world.Name); !slices.Equal(before, after) {
+					t.Errorf("the hash is %q now, was %q", after, before)
+				}
+				w.Mini.Del(world.Name)
+			})
+		})
+	}
+}
+
+// The error says which type stands where the lock should be.
+func TestTheErrorOfAWrongTypeNamesTheTypeThatStandsThere(t *testing.T) {
+	for _, kind := range []string{"mutex", "fairmutex", "reader", "writer"} {
+		t.Run(kind, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				m := leased[kind].locker(w.Process())
+				overwrite(w, world.Name)
+				_, err := m.Lock(t.Context())
+				world.WantErr(t, err, holdfast.ErrWrongType)
+				wantPlain(t, err)
+				if want := "a string stands there; is it a lock of redsync, redislock or another program?"; !strings.HasSuffix(err.Error(), want) {
+					t.Errorf("%v, want ...%s", err, want)
+				}
+				wantPrecious(w, world.Name)
+				w.Rdb.RPush(t.Context(), world.Name, "precious")
+				_, err = m.TryLock(t.Context())
+				world.WantErr(t, err, holdfast.ErrWrongType)
+				if want := "a list stands there; is it another program's?"; !strings.HasSuffix(err.Error(), want) {
+					t.Errorf("%v, want ...%s", err, want)
+				}
+				w.Mini.Del(world.Name)
+			})
+		})
+	}
+}

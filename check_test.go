@@ -120,7 +120,7 @@ func TestCheckReplicated(t *testing.T) {
 		t.Errorf("Check of a master found %q, want replication", got)
 	}
 	// Check of a replica returns at once with a finding: no caller can lock on a replica.
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -262,7 +262,7 @@ func TestCheckOfAServerThatIsGone(t *testing.T) {
 	s.Kill()
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	began := time.Now()
 	if findings, err := c.Check(ctx); err == nil {
 		t.Errorf("Check found %v and no error", findings)
@@ -324,7 +324,7 @@ func TestKindsOfConnection(t *testing.T) {
 // message, a cancelled wait, Check.
 func useAll(t testing.TB, one, two *redis.Client) {
 	const name, length = "conformance", time.Second
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	a, b := clienttest.OpenClient(t, one), clienttest.OpenClient(t, two)
 	if got := problems(t, a); len(got) != 0 {
 		t.Errorf("Check found %q", got)

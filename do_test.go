@@ -304,7 +304,7 @@ func TestErrorsMatchOneFact(t *testing.T) {
 		lost := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(time.Second)))
 		<-lost.Done()
 		only("run out", lost.Err(), holdfast.ErrLost)
-		w.Rdb.Set(t.Context(), "text", 1, time.Second)
+		w.RDB.Set(t.Context(), "text", 1, time.Second)
 		_, err = p.Mutex("text").TryLock(t.Context())
 		only("wrong type", err, holdfast.ErrWrongType)
 		p.Close()

@@ -163,9 +163,9 @@ func TestNamesThatCannotBeShared(t *testing.T) {
 // A key that is not a lock is left as it is.
 func TestWrongType(t *testing.T) {
 	for kind, set := range map[string]func(w *world.World){
-		"string": func(w *world.World) { w.Rdb.Set(w.T.Context(), world.Name, "precious", time.Hour) },
-		"list":   func(w *world.World) { w.Rdb.RPush(w.T.Context(), world.Name, "precious") },
-		"zset":   func(w *world.World) { w.Rdb.ZAdd(w.T.Context(), world.Name, redis.Z{Score: 1, Member: "precious"}) },
+		"string": func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, "precious", time.Hour) },
+		"list":   func(w *world.World) { w.RDB.RPush(w.T.Context(), world.Name, "precious") },
+		"zset":   func(w *world.World) { w.RDB.ZAdd(w.T.Context(), world.Name, redis.Z{Score: 1, Member: "precious"}) },
 	} {
 		t.Run(kind, func(t *testing.T) {
 			world.Play(t, func(t *testing.T, w *world.World) {
@@ -176,19 +176,19 @@ func TestWrongType(t *testing.T) {
 				if after := w.Mini.Snapshot(); after != before {
 					t.Errorf("before\n%s\nafter\n%s", before, after)
 				}
-				w.Rdb.Del(t.Context(), world.Name)
+				w.RDB.Del(t.Context(), world.Name)
 
 				// A lock that is held is replaced by the other type. The key is again left as it
 				// is.
 				l := w.Lock(t.Context(), p.MyLock)
-				w.Rdb.Del(t.Context(), world.Name)
+				w.RDB.Del(t.Context(), world.Name)
 				set(w)
 				before = w.Mini.Snapshot()
 				world.WantErr(t, l.Release(t.Context()), holdfast.ErrWrongType)
 				if after := w.Mini.Snapshot(); after != before {
 					t.Errorf("before\n%s\nafter\n%s", before, after)
 				}
-				w.Rdb.Del(t.Context(), world.Name)
+				w.RDB.Del(t.Context(), world.Name)
 			})
 		})
 	}

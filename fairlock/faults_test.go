@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 // Requests run, but their replies are lost. Even so, two holders never have the lock at the same
@@ -28,7 +29,7 @@ func TestLostReplies(t *testing.T) {
 		"very late":     redistest.Delay(1300 * time.Millisecond),
 	} {
 		t.Run(what, func(t *testing.T) {
-			play(t, func(t *testing.T, w *world) {
+			play(t, func(t *testing.T, w *fairWorld) {
 				var scripts atomic.Int64
 				rule := func(c redistest.Command) redistest.Fault {
 					if what == "twice" && !slices.Contains(c.Args, "30000") {
@@ -45,7 +46,7 @@ func TestLostReplies(t *testing.T) {
 				var all sync.WaitGroup
 				for range 3 {
 					p := w.process()
-					p.net.OnCommand(rule)
+					p.Net.OnCommand(rule)
 					for range 3 {
 						all.Go(func() {
 							for range 6 {
@@ -65,7 +66,7 @@ func TestLostReplies(t *testing.T) {
 								mu.Unlock()
 								time.Sleep(time.Millisecond)
 								inside.Add(-1)
-								w.release(l)
+								w.Release(l)
 							}
 						})
 					}
@@ -74,7 +75,7 @@ func TestLostReplies(t *testing.T) {
 				time.Sleep(2 * time.Second) // time for the clean-ups
 				synctest.Wait()
 				w.wantQueue(0)
-				w.within("all", w.now(), 0, 3*time.Minute)
+				world.Within(t, "all", w.Now(), 0, 3*time.Minute)
 			})
 		})
 	}
@@ -83,7 +84,7 @@ func TestLostReplies(t *testing.T) {
 // Contexts of waiters end at all kinds of instants. Such a waiter leaves neither a place nor a
 // lock.
 func TestGivingUpAtAnyInstant(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		slow := func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" {
 				return redistest.Delay(3 * time.Millisecond)
@@ -93,7 +94,7 @@ func TestGivingUpAtAnyInstant(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range 4 {
 			p := w.process()
-			p.net.OnCommand(slow)
+			p.Net.OnCommand(slow)
 			for k := range 5 {
 				all.Go(func() {
 					for n := range 15 {
@@ -104,7 +105,7 @@ func TestGivingUpAtAnyInstant(t *testing.T) {
 						switch {
 						case err == nil:
 							time.Sleep(2 * time.Millisecond)
-							w.release(l)
+							w.Release(l)
 						case !errors.Is(err, context.DeadlineExceeded):
 							t.Error(err)
 						}
@@ -116,15 +117,15 @@ func TestGivingUpAtAnyInstant(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		w.wantQueue(0)
-		if n := w.rdb.Exists(t.Context(), name).Val(); n != 0 {
-			t.Errorf("held still: %v", w.rdb.HGetAll(t.Context(), name).Val())
+		if n := w.RDB.Exists(t.Context(), name).Val(); n != 0 {
+			t.Errorf("held still: %v", w.RDB.HGetAll(t.Context(), name).Val())
 		}
 	})
 }
 
 // Every bad argument gives an error, and leaves Redis as it was.
 func TestBadArguments(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		p := w.process()
 		for what, m := range map[string]interface {
 			QueueLength(context.Context) (int, error)
@@ -138,19 +139,19 @@ func TestBadArguments(t *testing.T) {
 			}
 		}
 		_, err := p.FairMutex(name, holdfast.Fixed(0)).Lock(t.Context())
-		wantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, err, holdfast.ErrBadArgument)
 
-		w.rdb.Set(t.Context(), name, "precious", time.Minute)
-		before := w.mini.Snapshot()
+		w.RDB.Set(t.Context(), name, "precious", time.Minute)
+		before := w.Mini.Snapshot()
 		_, err = p.Lock(t.Context())
-		wantErr(t, err, holdfast.ErrWrongType)
+		world.WantErr(t, err, holdfast.ErrWrongType)
 		synctest.Wait()
-		if after := w.mini.Snapshot(); after != before {
+		if after := w.Mini.Snapshot(); after != before {
 			t.Errorf("left %s, was %s", after, before)
 		}
-		w.rdb.Del(t.Context(), name)
+		w.RDB.Del(t.Context(), name)
 		p.Close()
 		_, err = p.Lock(t.Context())
-		wantErr(t, err, holdfast.ErrClosed)
+		world.WantErr(t, err, holdfast.ErrClosed)
 	})
 }

@@ -4,7 +4,6 @@ package fairlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -13,20 +12,19 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-func isErr(err, target error) bool { return errors.Is(err, target) }
-
 // The lock is granted in the order in which the waiters arrived.
 func TestGrantedInTheOrderOfArrival(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		const waiters = 200
 		processes := make([]*process, 8)
 		for i := range processes {
 			processes[i] = w.process()
 		}
-		first := w.lock(t.Context(), processes[0])
+		first := w.Lock(t.Context(), processes[0])
 
 		var mu sync.Mutex
 		var order []int
@@ -44,15 +42,15 @@ func TestGrantedInTheOrderOfArrival(t *testing.T) {
 				order, tokens = append(order, i), append(tokens, l.Token())
 				mu.Unlock()
 				time.Sleep(3 * time.Millisecond)
-				w.release(l)
+				w.Release(l)
 			})
 		}
-		w.at(1450 * time.Millisecond)
+		w.At(1450 * time.Millisecond)
 		w.wantQueue(waiters)
 		if n, err := processes[3].QueueLength(t.Context()); n != waiters || err != nil {
 			t.Errorf("queue length %d (%v)", n, err)
 		}
-		w.release(first)
+		w.Release(first)
 		all.Wait()
 		w.wantOrder(order, waiters)
 		last := first.Token()
@@ -62,74 +60,74 @@ func TestGrantedInTheOrderOfArrival(t *testing.T) {
 			}
 			last = token
 		}
-		w.within("all", w.now(), 2*time.Second, 2200*time.Millisecond)
+		world.Within(t, "all", w.Now(), 2*time.Second, 2200*time.Millisecond)
 	})
 }
 
 func TestTryLockDoesNotBarge(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b, c := w.process(), w.process(), w.process()
-		l := w.lock(t.Context(), a)
+		l := w.Lock(t.Context(), a)
 		waits := w.goLock(t.Context(), b)
 		_, err := c.TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 
 		// The lock is free, but a waiter waits: for a moment nobody holds the lock.
-		if _, err := w.rdb.Del(t.Context(), name).Result(); err != nil {
+		if _, err := w.RDB.Del(t.Context(), name).Result(); err != nil {
 			t.Fatal(err)
 		}
 		_, err = c.TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		w.wantQueue(1)
 		next := w.granted(waits)
-		w.within("after a deleted key", w.now(), 0, pollBound)
+		world.Within(t, "after a deleted key", w.Now(), 0, pollBound)
 		if next.Token() <= l.Token() {
 			t.Errorf("token %d after %d", next.Token(), l.Token())
 		}
-		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		w.release(next)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		w.Release(next)
 		l, err = c.TryLock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.release(l)
+		w.Release(l)
 	})
 }
 
 // A waiter that gives up leaves no place, whether its context ended or its Client was closed.
 func TestAWaiterThatGivesUpLeavesNoPlace(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b, c := w.process(), w.process(), w.process()
-		l := w.lock(t.Context(), a)
+		l := w.Lock(t.Context(), a)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		short, cancelShort := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancelShort()
 
-		gone := []*attempt{w.goLock(ctx, b), w.goLock(ctx, b), w.goLock(short, b), w.goLock(ctx, c)}
+		gone := []*world.Attempt{w.goLock(ctx, b), w.goLock(ctx, b), w.goLock(short, b), w.goLock(ctx, c)}
 		stays := w.goLock(t.Context(), a)
 		closed := w.goLock(t.Context(), c)
 		w.wantQueue(6)
-		w.at(500 * time.Millisecond)
+		w.At(500 * time.Millisecond)
 		w.wantQueue(5)
-		wantErr(t, gone[2].err, holdfast.ErrBusy, context.DeadlineExceeded)
+		world.WantErr(t, gone[2].Err, holdfast.ErrBusy, context.DeadlineExceeded)
 
 		cancel()
 		synctest.Wait()
 		w.wantQueue(2)
-		for _, a := range []*attempt{gone[0], gone[1], gone[3]} {
-			if a.pending() {
+		for _, a := range []*world.Attempt{gone[0], gone[1], gone[3]} {
+			if a.Pending() {
 				t.Error("a cancelled wait goes on")
 			}
-			wantErr(t, a.err, holdfast.ErrBusy, context.Canceled)
+			world.WantErr(t, a.Err, holdfast.ErrBusy, context.Canceled)
 		}
 		c.Close()
-		<-closed.done
-		wantErr(t, closed.err, holdfast.ErrClosed)
+		<-closed.Done
+		world.WantErr(t, closed.Err, holdfast.ErrClosed)
 		w.wantQueue(1)
 
-		w.release(l)
-		w.release(w.granted(stays))
+		w.Release(l)
+		w.Release(w.granted(stays))
 		w.wantQueue(0)
 	})
 }
@@ -137,45 +135,45 @@ func TestAWaiterThatGivesUpLeavesNoPlace(t *testing.T) {
 // A release hands the lock over to a waiter that gives up at that instant. The next waiter gets the
 // lock.
 func TestHandedToOneThatGivesUp(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b, c := w.process(), w.process(), w.process()
-		l := w.lock(t.Context(), a)
+		l := w.Lock(t.Context(), a)
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := w.goLock(ctx, b)
 		stays := w.goLock(t.Context(), c)
 
 		// From here on b's requests take 300 ms. So b is still on its way out when the lock is
 		// handed to it.
-		b.net.OnCommand(func(c redistest.Command) redistest.Fault {
+		b.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" {
 				return redistest.Delay(300 * time.Millisecond)
 			}
 			return redistest.Pass
 		})
 		cancel()
-		<-gone.done
-		wantErr(t, gone.err, context.Canceled)
-		w.release(l)
-		if fields := w.rdb.HVals(t.Context(), name).Val(); len(fields) != 1 || fields[0] != "0" {
+		<-gone.Done
+		world.WantErr(t, gone.Err, context.Canceled)
+		w.Release(l)
+		if fields := w.RDB.HVals(t.Context(), name).Val(); len(fields) != 1 || fields[0] != "0" {
 			t.Errorf("handed over as %q", fields)
 		}
 		next := w.granted(stays)
-		w.within("the next", w.now(), 0, 700*time.Millisecond)
-		w.release(next)
-		w.at(3 * time.Second)
+		world.Within(t, "the next", w.Now(), 0, 700*time.Millisecond)
+		w.Release(next)
+		w.At(3 * time.Second)
 		w.wantQueue(0)
 	})
 }
 
 // A grant's message is lost. The waiter finds its grant by a poll.
 func TestAGrantWhoseMessageWasLost(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b := w.process(), w.process()
-		l := w.lock(t.Context(), a)
-		waits := []*attempt{w.goLock(t.Context(), b), w.goLock(t.Context(), b)}
-		w.at(2 * time.Second)
-		w.rdb.PubSubChannels(t.Context(), "*")
-		b.net.OnCommand(func(c redistest.Command) redistest.Fault {
+		l := w.Lock(t.Context(), a)
+		waits := []*world.Attempt{w.goLock(t.Context(), b), w.goLock(t.Context(), b)}
+		w.At(2 * time.Second)
+		w.RDB.PubSubChannels(t.Context(), "*")
+		b.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "PING" || c.Name == "SUBSCRIBE" {
 				return redistest.Silence
 			}
@@ -183,56 +181,56 @@ func TestAGrantWhoseMessageWasLost(t *testing.T) {
 		})
 		// The channel's connection is silent from its next PING on. From then on only polls find
 		// anything.
-		w.at(25 * time.Second)
+		w.At(25 * time.Second)
 		for i, a := range waits {
-			released := w.now()
-			w.release(l)
+			released := w.Now()
+			w.Release(l)
 			l = w.granted(a)
-			w.within("taken", w.now()-released, 0, pollBound)
-			if i == 0 && waits[1].pending() == false {
+			world.Within(t, "taken", w.Now()-released, 0, pollBound)
+			if i == 0 && waits[1].Pending() == false {
 				t.Error("two hold it")
 			}
 		}
-		w.release(l)
+		w.Release(l)
 	})
 }
 
 // A process is cut off. The next waiter gets the lock when the place of the dead process has run
 // out.
 func TestTheDeadAreSkipped(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, dead, c := w.process(), w.process(), w.process()
-		l := w.lock(t.Context(), a)
+		l := w.Lock(t.Context(), a)
 		ctx, cancel := context.WithCancel(t.Context())
-		lost := []*attempt{w.goLock(ctx, dead), w.goLock(ctx, dead)}
-		stays := []*attempt{w.goLock(t.Context(), c), w.goLock(t.Context(), c)}
-		w.at(10 * time.Second)
+		lost := []*world.Attempt{w.goLock(ctx, dead), w.goLock(ctx, dead)}
+		stays := []*world.Attempt{w.goLock(t.Context(), c), w.goLock(t.Context(), c)}
+		w.At(10 * time.Second)
 		w.wantQueue(4)
-		dead.net.Refuse(true)
-		dead.net.BlackHole()
-		w.at(11 * time.Second)
-		w.release(l) // to the dead process
+		dead.Net.Refuse(true)
+		dead.Net.BlackHole()
+		w.At(11 * time.Second)
+		w.Release(l) // to the dead process
 		l = w.granted(stays[0])
-		w.within("the next", w.now(), 13*time.Second, 15100*time.Millisecond)
-		w.release(l)
+		world.Within(t, "the next", w.Now(), 13*time.Second, 15100*time.Millisecond)
+		w.Release(l)
 		l = w.granted(stays[1])
-		w.release(l)
+		w.Release(l)
 		w.wantQueue(0)
-		dead.net.Cut()
+		dead.Net.Cut()
 		cancel()
 		for _, a := range lost {
-			<-a.done
-			wantErr(t, a.err, context.Canceled)
+			<-a.Done
+			world.WantErr(t, a.Err, context.Canceled)
 		}
 	})
 }
 
 // A process is cut off for longer than its places are kept. It takes its places again.
 func TestAPlaceThatWasLostIsTakenAgain(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b, c := w.process(), w.process(), w.process()
-		l := w.lock(t.Context(), a)
-		var early, late []*attempt
+		l := w.Lock(t.Context(), a)
+		var early, late []*world.Attempt
 		for range 5 {
 			early = append(early, w.goLock(t.Context(), b))
 		}
@@ -240,21 +238,21 @@ func TestAPlaceThatWasLostIsTakenAgain(t *testing.T) {
 			late = append(late, w.goLock(t.Context(), c))
 		}
 		before := w.waiters()
-		b.net.Refuse(true)
-		b.net.Cut()
-		w.at(8 * time.Second)
+		b.Net.Refuse(true)
+		b.Net.Cut()
+		w.At(8 * time.Second)
 		w.wantQueue(3)
-		b.net.Refuse(false)
-		w.at(12 * time.Second)
+		b.Net.Refuse(false)
+		w.At(12 * time.Second)
 		w.wantQueue(8)
 		if after := w.waiters(); !equal(before, after) {
 			t.Errorf("the order was\n%q and is\n%q", before, after)
 		}
 		for _, a := range append(early, late...) {
-			w.release(l)
+			w.Release(l)
 			l = w.granted(a)
 		}
-		w.release(l)
+		w.Release(l)
 	})
 }
 
@@ -273,83 +271,83 @@ func equal(a, b []string) bool {
 // Redis loses all data. The waiters stand in their order again, before any newcomer of their
 // process.
 func TestAfterDataLoss(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b := w.process(), w.process()
-		w.lock(t.Context(), a)
-		var waits []*attempt
+		w.Lock(t.Context(), a)
+		var waits []*world.Attempt
 		for range 6 {
 			waits = append(waits, w.goLock(t.Context(), b))
 		}
-		w.at(1500 * time.Millisecond)
-		w.rdb.FlushAll(t.Context())
+		w.At(1500 * time.Millisecond)
+		w.RDB.FlushAll(t.Context())
 		newcomer := w.goLock(t.Context(), b)
-		if !newcomer.pending() {
+		if !newcomer.Pending() {
 			t.Error("a newcomer passed those who wait")
 		}
 		for _, a := range append(waits, newcomer) {
 			l := w.granted(a)
 			time.Sleep(10 * time.Millisecond) // the first grant tells of the lost places
-			w.release(l)
+			w.Release(l)
 		}
-		w.within("all", w.now(), 0, 1500*time.Millisecond+8*pollBound)
-		w.at(w.now() + 30*time.Second)
+		world.Within(t, "all", w.Now(), 0, 1500*time.Millisecond+8*pollBound)
+		w.At(w.Now() + 30*time.Second)
 	})
 }
 
 // A Mutex of the same name waits in the same queue, with one seat for each process. The Mutex and
 // the FairMutex hand the lock to each other. But a Mutex that finds the lock free takes it openly.
 func TestOneQueue(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b := w.process(), w.process()
 		plain := b.Client.Mutex(name)
-		l := w.lock(t.Context(), plain)
+		l := w.Lock(t.Context(), plain)
 		first := w.goLock(t.Context(), a)
 		second := w.goLock(t.Context(), plain)
 		third := w.goLock(t.Context(), plain)
 		w.wantQueue(2) // of b, only its first waiter
 		_, err := a.TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 
 		fourth := w.goLock(t.Context(), a)
-		for i, next := range []*attempt{first, second, fourth, third} {
-			w.release(l)
+		for i, next := range []*world.Attempt{first, second, fourth, third} {
+			w.Release(l)
 			l = w.granted(next)
-			w.within(fmt.Sprint(i), w.now(), 0, 0)
+			world.Within(t, fmt.Sprint(i), w.Now(), 0, 0)
 		}
-		w.release(l)
+		w.Release(l)
 		w.wantQueue(0)
 	})
 }
 
 // Java releases the lock and knows of no queue. The queue hears of this release.
 func TestJavaReleases(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a := w.process()
-		w.rdb.HSet(t.Context(), name, "java:1", 1)
-		w.rdb.PExpire(t.Context(), name, time.Minute)
+		w.RDB.HSet(t.Context(), name, "java:1", 1)
+		w.RDB.PExpire(t.Context(), name, time.Minute)
 		fair := w.goLock(t.Context(), a)
-		w.at(2500 * time.Millisecond)
-		w.rdb.Del(t.Context(), name)
-		w.rdb.Publish(t.Context(), channel, "0")
-		w.release(w.granted(fair))
-		w.within("the queue", w.now(), 2500*time.Millisecond, 2500*time.Millisecond)
+		w.At(2500 * time.Millisecond)
+		w.RDB.Del(t.Context(), name)
+		w.RDB.Publish(t.Context(), channel, "0")
+		w.Release(w.granted(fair))
+		world.Within(t, "the queue", w.Now(), 2500*time.Millisecond, 2500*time.Millisecond)
 	})
 }
 
 // Re-entry, renewal, fixed leases, Detach and Attach work as they do for a Mutex.
 func TestLeases(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b := w.process(), w.process()
-		l := w.lock(t.Context(), a)
-		inner := w.lock(l.Context(t.Context()), a)
+		l := w.Lock(t.Context(), a)
+		inner := w.Lock(l.Context(t.Context()), a)
 		if inner.Token() != l.Token() || inner.Owner() != l.Owner() {
 			t.Error("a nested lease is on another hold")
 		}
 		if n, err := b.HoldCount(t.Context(), l.Owner()); n != 2 || err != nil {
 			t.Errorf("hold count %d (%v)", n, err)
 		}
-		w.release(inner)
-		w.at(100 * time.Second)
+		w.Release(inner)
+		w.At(100 * time.Second)
 		if held, err := b.HeldBy(t.Context(), l.Owner()); !held || err != nil {
 			t.Errorf("held: %v (%v)", held, err)
 		}
@@ -365,30 +363,30 @@ func TestLeases(t *testing.T) {
 			t.Errorf("token %d, was %d", moved.Token(), l.Token())
 		}
 		waits := w.goLock(t.Context(), a)
-		w.release(moved)
+		w.Release(moved)
 		l = w.granted(waits)
-		w.release(l)
+		w.Release(l)
 
-		start := w.now()
-		fixed := w.lock(t.Context(), a.FairMutex(name, holdfast.Fixed(10*time.Second)))
+		start := w.Now()
+		fixed := w.Lock(t.Context(), a.FairMutex(name, holdfast.Fixed(10*time.Second)))
 		waits = w.goLock(t.Context(), b)
 		<-fixed.Done()
-		wantErr(t, fixed.Err(), holdfast.ErrLost)
+		world.WantErr(t, fixed.Err(), holdfast.ErrLost)
 		l = w.granted(waits)
-		w.within("after a fixed lease", w.now()-start, 10*time.Second, 10*time.Second+100*time.Millisecond)
-		wantErr(t, fixed.Release(t.Context()), holdfast.ErrLost)
+		world.Within(t, "after a fixed lease", w.Now()-start, 10*time.Second, 10*time.Second+100*time.Millisecond)
+		world.WantErr(t, fixed.Release(t.Context()), holdfast.ErrLost)
 		if held, err := a.HeldBy(t.Context(), l.Owner()); !held || err != nil {
 			t.Errorf("held: %v (%v)", held, err)
 		}
-		w.release(l)
+		w.Release(l)
 	})
 }
 
 // The queries name the waiters and their places in the queue.
 func TestQueries(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b := w.process(), w.process()
-		l := w.lock(t.Context(), a)
+		l := w.Lock(t.Context(), a)
 		var tickets []*ticketed
 		for range 4 {
 			ticket := b.Ticket()
@@ -415,17 +413,17 @@ func TestQueries(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		_, err = used.Lock(ctx)
-		wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
 		_, err = used.Lock(t.Context())
-		wantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, err, holdfast.ErrBadArgument)
 
-		w.release(l)
+		w.Release(l)
 		for _, ticket := range tickets {
 			l := w.granted(ticket.attempt)
 			if l.Owner() != ticket.owner {
 				t.Errorf("granted to %v, want %v", l.Owner(), ticket.owner)
 			}
-			w.release(l)
+			w.Release(l)
 		}
 		if n, err := a.QueueLength(t.Context()); n != 0 || err != nil {
 			t.Errorf("queue length %d (%v)", n, err)
@@ -435,23 +433,23 @@ func TestQueries(t *testing.T) {
 
 type ticketed struct {
 	owner   lease.Owner
-	attempt *attempt
+	attempt *world.Attempt
 }
 
 // After a ForceRelease the next waiter in the queue gets the lock at once.
 func TestForceRelease(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, b := w.process(), w.process()
-		l := w.lock(t.Context(), a)
+		l := w.Lock(t.Context(), a)
 		waits := w.goLock(t.Context(), b)
-		start := w.now()
+		start := w.Now()
 		if held, err := a.ForceRelease(t.Context()); !held || err != nil {
 			t.Errorf("force release: %v (%v)", held, err)
 		}
-		wantErr(t, l.Err(), holdfast.ErrLost)
+		world.WantErr(t, l.Err(), holdfast.ErrLost)
 		next := w.granted(waits)
-		w.within("the next", w.now()-start, 0, 100*time.Millisecond)
-		w.release(next)
+		world.Within(t, "the next", w.Now()-start, 0, 100*time.Millisecond)
+		w.Release(next)
 		if held, err := a.ForceRelease(t.Context()); held || err != nil {
 			t.Errorf("force release of a free lock: %v (%v)", held, err)
 		}
@@ -460,38 +458,38 @@ func TestForceRelease(t *testing.T) {
 
 // No waiter asks more often than its polls allow.
 func TestNobodyAsksInALoop(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a, dead, c := w.process(), w.process(), w.process()
-		w.lock(t.Context(), a)
+		w.Lock(t.Context(), a)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		lost := w.goLock(ctx, dead)
 		stays := w.goLock(t.Context(), c)
-		w.at(time.Second)
-		dead.net.Refuse(true)
-		dead.net.BlackHole()
-		a.net.Refuse(true)
-		a.net.BlackHole() // the lock runs out too, and the first waiter in the queue does not come
-		before := c.net.Count("EVALSHA")
-		w.release(w.granted(stays))
-		asked := c.net.Count("EVALSHA") - before
-		if most := int(w.now()/time.Second) + 15; asked > most {
-			t.Errorf("%d requests in %v", asked, w.now())
+		w.At(time.Second)
+		dead.Net.Refuse(true)
+		dead.Net.BlackHole()
+		a.Net.Refuse(true)
+		a.Net.BlackHole() // the lock runs out too, and the first waiter in the queue does not come
+		before := c.Net.Count("EVALSHA")
+		w.Release(w.granted(stays))
+		asked := c.Net.Count("EVALSHA") - before
+		if most := int(w.Now()/time.Second) + 15; asked > most {
+			t.Errorf("%d requests in %v", asked, w.Now())
 		}
-		w.within("granted", w.now(), 25*time.Second, 31*time.Second+100*time.Millisecond)
-		dead.net.Cut()
-		a.net.Cut()
+		world.Within(t, "granted", w.Now(), 25*time.Second, 31*time.Second+100*time.Millisecond)
+		dead.Net.Cut()
+		a.Net.Cut()
 		cancel()
-		<-lost.done
+		<-lost.Done
 	})
 }
 
 // One process has many more waiters than one request takes.
 func TestManyWaitersOfOneProcess(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		const waiters = 300
 		a, b := w.process(), w.process()
-		l := w.lock(t.Context(), a)
+		l := w.Lock(t.Context(), a)
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		for range waiters {
@@ -501,7 +499,7 @@ func TestManyWaitersOfOneProcess(t *testing.T) {
 				}
 			})
 		}
-		w.at(20 * time.Second)
+		w.At(20 * time.Second)
 		w.wantQueue(waiters)
 		if n, err := a.QueueLength(t.Context()); n != waiters || err != nil {
 			t.Errorf("queue length %d (%v)", n, err)
@@ -510,20 +508,20 @@ func TestManyWaitersOfOneProcess(t *testing.T) {
 		all.Wait()
 		synctest.Wait()
 		w.wantQueue(0)
-		w.release(l)
+		w.Release(l)
 	})
 }
 
 // Two waiters of one process come at once. Redis hears of one of them first, but that waiter gets
 // its reply second. When the lock comes free without a release, that waiter gets it all the same.
 func TestTheFirstOfTheLineIsNotTheFirstOfTheQueue(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		a := w.process()
-		w.release(w.lock(t.Context(), a)) // this loads the scripts
-		w.rdb.HSet(t.Context(), name, "another:1", 1)
-		w.rdb.PExpire(t.Context(), name, 3*time.Second)
+		w.Release(w.Lock(t.Context(), a)) // this loads the scripts
+		w.RDB.HSet(t.Context(), name, "another:1", 1)
+		w.RDB.PExpire(t.Context(), name, 3*time.Second)
 		held := false
-		a.net.OnCommand(func(c redistest.Command) redistest.Fault {
+		a.Net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" && len(c.Args) > 1 && c.Args[1] == "5" && !held {
 				held = true
 				return redistest.HoldReply(func() <-chan struct{} {
@@ -534,13 +532,13 @@ func TestTheFirstOfTheLineIsNotTheFirstOfTheQueue(t *testing.T) {
 			}
 			return redistest.Pass
 		})
-		first := make(chan *attempt)
+		first := make(chan *world.Attempt)
 		go func() { first <- w.goLock(t.Context(), a) }()
 		time.Sleep(time.Millisecond)
 		second := w.goLock(t.Context(), a)
 		l := w.granted(<-first)
-		w.within("the first", w.now(), 3*time.Second, 3*time.Second+pollBound)
-		w.release(l)
-		w.release(w.granted(second))
+		world.Within(t, "the first", w.Now(), 3*time.Second, 3*time.Second+pollBound)
+		w.Release(l)
+		w.Release(w.granted(second))
 	})
 }

@@ -88,23 +88,23 @@ func TestWaitersAreListedSomeAtATime(t *testing.T) {
 }
 
 func TestAWaiterThatStaysIsListedThoughOthersComeAndGo(t *testing.T) {
-	play(t, func(t *testing.T, w *world) {
+	play(t, func(t *testing.T, w *fairWorld) {
 		p := w.process()
 		if _, err := p.Waiters(t.Context()); err != nil { // this loads the script
 			t.Fatal(err)
 		}
-		crowd(t, w.rdb, time.Now(), 1, 1000)
+		crowd(t, w.RDB, time.Now(), 1, 1000)
 		pages := 0
-		p.net.OnCommand(func(cmd redistest.Command) redistest.Fault {
+		p.Net.OnCommand(func(cmd redistest.Command) redistest.Fault {
 			if strings.HasPrefix(cmd.Name, "EVAL") {
 				if pages++; pages == 2 { // the first 400 waiters go, and some others come
 					gone := make([]any, 400)
 					for i := range gone {
 						gone[i] = waiterID(i + 1)
 					}
-					w.rdb.ZRem(t.Context(), queueKey, gone...)
-					w.rdb.ZRem(t.Context(), aliveKey, gone...)
-					crowd(t, w.rdb, time.Now(), 1000, 1010)
+					w.RDB.ZRem(t.Context(), queueKey, gone...)
+					w.RDB.ZRem(t.Context(), aliveKey, gone...)
+					crowd(t, w.RDB, time.Now(), 1000, 1010)
 				}
 			}
 			return redistest.Pass
@@ -113,7 +113,7 @@ func TestAWaiterThatStaysIsListedThoughOthersComeAndGo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.net.OnCommand(nil)
+		p.Net.OnCommand(nil)
 		stay := func(i int) bool { return i > 400 && i < 1000 && i%5 != 0 }
 		wantInOrder(t, got, stay, func(i int) bool { return i <= 400 || i >= 1000 }, 480)
 		if pages != 4 && pages != 5 {
@@ -122,6 +122,6 @@ func TestAWaiterThatStaysIsListedThoughOthersComeAndGo(t *testing.T) {
 		if !slices.ContainsFunc(got, func(o lease.Owner) bool { return strings.HasSuffix(o.String(), ":1009") }) {
 			t.Error("a waiter that came before the end is not listed")
 		}
-		w.rdb.Del(t.Context(), queueKey, aliveKey)
+		w.RDB.Del(t.Context(), queueKey, aliveKey)
 	})
 }

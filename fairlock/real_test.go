@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -119,7 +120,7 @@ func TestNoInversions(t *testing.T) {
 			t.Errorf("%s: %s", key, n)
 		}
 	}
-	redistest.LeftBehind(t, rdb, allTokens, "check:")
+	redistest.LeftBehind(t, rdb, world.AllTokens, "check:")
 }
 
 // The first waiter is killed. The next waiter gets the lock when the place of the first has run
@@ -358,9 +359,9 @@ func TestOutOfMemory(t *testing.T) {
 	waitFor(t, server, 1)
 	server.Admin().ConfigSet(t.Context(), "maxmemory", "1")
 	_, err = m.Lock(t.Context())
-	wantErr(t, err, holdfast.ErrOutOfMemory)
+	world.WantErr(t, err, holdfast.ErrOutOfMemory)
 	_, err = m.TryLock(t.Context())
-	wantErr(t, err, holdfast.ErrBusy)
+	world.WantErr(t, err, holdfast.ErrBusy)
 	time.Sleep(3 * time.Second) // time for polls
 	if err := l.Release(t.Context()); err != nil {
 		t.Errorf("release: %v", err)
@@ -369,7 +370,7 @@ func TestOutOfMemory(t *testing.T) {
 		t.Errorf("the waiter: %v", err)
 	}
 	_, err = m.TryLock(t.Context())
-	wantErr(t, err, holdfast.ErrOutOfMemory)
+	world.WantErr(t, err, holdfast.ErrOutOfMemory)
 	redistest.Eventually(t, 10*time.Second, "free", func() error {
 		if n := server.Admin().Exists(t.Context(), name, queueKey, aliveKey).Val(); n != 0 {
 			return fmt.Errorf("%d keys are left", n)
@@ -389,7 +390,7 @@ func TestDenied(t *testing.T) {
 	client := holdfast.New(server.Client(t, func(o *redis.Options) { o.Username, o.Password = "poor", "pw" }))
 	defer client.Close()
 	_, err := client.FairMutex(name).Lock(t.Context())
-	wantErr(t, err, holdfast.ErrDenied)
+	world.WantErr(t, err, holdfast.ErrDenied)
 	redistest.Eventually(t, 10*time.Second, "nothing left", func() error {
 		if n := admin.DBSize(t.Context()).Val(); n != 0 {
 			return fmt.Errorf("%d keys are left", n)

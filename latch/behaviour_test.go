@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// world is one Redis on virtual time, with one process behind a network and one process near it.
-type world struct {
+// pair is two processes at one Redis on virtual time: one behind a network, one near.
+type pair struct {
 	t         *testing.T
 	ctx       context.Context
 	mini      *redistest.MiniServer
@@ -24,9 +24,9 @@ type world struct {
 	far, near *Latch
 }
 
-func play(t *testing.T, scene func(w *world)) {
+func play(t *testing.T, scene func(w *pair)) {
 	redistest.Bubble(t, func(t *testing.T) {
-		w := &world{t: t, ctx: t.Context(), mini: redistest.Mini(t)}
+		w := &pair{t: t, ctx: t.Context(), mini: redistest.Mini(t)}
 		w.net = w.mini.Proxy()
 		w.e = newEngine(t, w.net.Client(t))
 		near := newEngine(t, w.mini.Client())
@@ -39,14 +39,14 @@ func play(t *testing.T, scene func(w *world)) {
 	})
 }
 
-func (w *world) set(n int64, options ...Option) {
+func (w *pair) set(n int64, options ...Option) {
 	w.t.Helper()
 	if set, err := w.near.TrySetCount(w.ctx, n, options...); !set || err != nil {
 		w.t.Fatal(set, err)
 	}
 }
 
-func (w *world) countDown(l *Latch, want int64) {
+func (w *pair) countDown(l *Latch, want int64) {
 	w.t.Helper()
 	if left, err := l.CountDown(w.ctx); left != want || err != nil {
 		w.t.Errorf("%d left, %v; want %d", left, err, want)
@@ -54,7 +54,7 @@ func (w *world) countDown(l *Latch, want int64) {
 }
 
 // wait starts n waits on goroutines of their own, and returns when they park.
-func (w *world) wait(l *Latch, n int) <-chan error {
+func (w *pair) wait(l *Latch, n int) <-chan error {
 	done := make(chan error, n)
 	for range n {
 		go func() { done <- l.Wait(w.ctx) }()
@@ -65,7 +65,7 @@ func (w *world) wait(l *Latch, n int) <-chan error {
 }
 
 // all fails the test unless n waits end now, each with that error.
-func (w *world) all(done <-chan error, n int, want error) {
+func (w *pair) all(done <-chan error, n int, want error) {
 	w.t.Helper()
 	time.Sleep(10 * time.Millisecond)
 	synctest.Wait()
@@ -82,7 +82,7 @@ func (w *world) all(done <-chan error, n int, want error) {
 }
 
 // none fails the test if a wait has ended.
-func (w *world) none(done <-chan error) {
+func (w *pair) none(done <-chan error) {
 	w.t.Helper()
 	synctest.Wait()
 	select {
@@ -93,7 +93,7 @@ func (w *world) none(done <-chan error) {
 }
 
 func TestCountsToZero(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		w.all(w.wait(w.far, 1), 1, nil) // the latch is not set: the wait ends at once
 		w.set(2)
 		if set, err := w.far.TrySetCount(w.ctx, 5); set || err != nil {
@@ -117,7 +117,7 @@ func TestCountsToZero(t *testing.T) {
 }
 
 func TestDeleteWakesWithAnError(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		if was, err := w.near.Delete(w.ctx); was || err != nil {
 			t.Errorf("%v, %v", was, err)
 		}
@@ -132,7 +132,7 @@ func TestDeleteWakesWithAnError(t *testing.T) {
 }
 
 func TestRunsOut(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		w.set(2, ExpiresIn(5*time.Second))
 		done := w.wait(w.far, 10)
 		time.Sleep(4900 * time.Millisecond)
@@ -151,18 +151,18 @@ func TestRunsOut(t *testing.T) {
 // waiter still learns how its generation ended.
 func TestGenerationsAreToldApart(t *testing.T) {
 	for name, tc := range map[string]struct {
-		end  func(w *world)
+		end  func(w *pair)
 		want error
 	}{
-		"zero": {func(w *world) { w.countDown(w.near, 0) }, nil},
-		"deleted": {func(w *world) {
+		"zero": {func(w *pair) { w.countDown(w.near, 0) }, nil},
+		"deleted": {func(w *pair) {
 			if _, err := w.near.Delete(w.ctx); err != nil {
 				w.t.Error(err)
 			}
 		}, errs.Deleted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			play(t, func(w *world) {
+			play(t, func(w *pair) {
 				w.set(1)
 				first := w.wait(w.far, 3)
 				w.net.Refuse(true)
@@ -190,7 +190,7 @@ func TestGenerationsAreToldApart(t *testing.T) {
 // A waiter in the same process waits for the new generation. The end of the old generation does not
 // let this waiter go.
 func TestANewWaiterIsNotSharedTheOldEnd(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		w.set(1)
 		first := w.wait(w.far, 3)
 		disarm := w.mini.FailCommand("PUBLISH", 1) // no waiter gets a message
@@ -211,7 +211,7 @@ func TestANewWaiterIsNotSharedTheOldEnd(t *testing.T) {
 // A count-down goes on when its context is cancelled, and counts once when its reply is lost. It
 // goes on in the background when Redis cannot be reached.
 func TestCountDownCountsOnce(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		w.set(4)
 		cancelled, cancel := context.WithCancel(w.ctx)
 		cancel()
@@ -240,7 +240,7 @@ func TestCountDownCountsOnce(t *testing.T) {
 }
 
 func TestClosedClient(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		w.set(1)
 		done := w.wait(w.far, 2)
 		w.e.Close()
@@ -253,7 +253,7 @@ func TestClosedClient(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		_, zero := w.near.TrySetCount(w.ctx, 0)
 		_, never := w.near.TrySetCount(w.ctx, 1, ExpiresIn(0))
 		_, name := New(w.e, "", "").Count(w.ctx)
@@ -270,7 +270,7 @@ func TestArguments(t *testing.T) {
 
 // When Redis loses its data, no waiter is told that the count came to zero.
 func TestLostDataOpensNothing(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		w.set(3)
 		done := w.wait(w.far, 50)
 		w.mini.FlushAll()
@@ -283,7 +283,7 @@ func TestLostDataOpensNothing(t *testing.T) {
 // A CountDown has counted, and a later sending of it is refused. For all that its caller knows, the
 // CountDown may have counted.
 func TestARefusedCountDownMayHaveCounted(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		w.set(4)
 		w.countDown(w.near, 3) // this loads its script
 		if _, err := w.far.Count(w.ctx); err != nil {

@@ -21,7 +21,7 @@ import (
 // multiHistory records who holds which of the locks l0 to l3. Each of the two servers has two of
 // them.
 type multiHistory struct {
-	w         *world
+	w         *redises
 	processes [2]*process
 	holds     []multiHold
 	tokens    [4]int64
@@ -37,7 +37,7 @@ type multiHold struct {
 const lengthOfMulti = 3 * time.Second
 
 func TestMultiLock_Histories(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *world) {
+	play(t, 2, func(t *testing.T, w *redises) {
 		processes := [2]*process{w.process(), w.process()}
 		rapidtest.Check(t, func(rt *rapid.T) {
 			h := &multiHistory{w: w, processes: processes}

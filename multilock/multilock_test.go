@@ -15,12 +15,13 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
 func TestMultiLock(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *world) {
+	play(t, 2, func(t *testing.T, w *redises) {
 		p := w.process()
 		b, a := p.clients[1].Mutex("b"), p.clients[0].Mutex("a")
 		fair, rw := p.clients[0].FairMutex("f"), p.clients[0].RWMutex("rw")
@@ -49,7 +50,7 @@ func TestMultiLock(t *testing.T) {
 		if _, err := m.TryLock(t.Context()); err == nil {
 			t.Error("granted twice")
 		} else {
-			wantErr(t, err, holdfast.ErrBusy)
+			world.WantErr(t, err, holdfast.ErrBusy)
 		}
 
 		inner, err := m.Lock(ctx)
@@ -72,7 +73,7 @@ func TestMultiLock(t *testing.T) {
 		wantLive(t, l, ctx)
 		release(t, l)
 		wantEnded(t, l, ctx, holdfast.ErrReleased)
-		wantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
 		for i, s := range w.servers {
 			if s.Exists("a") || s.Exists("b") || s.Exists("f") {
 				t.Errorf("server %d: %q", i, s.Keys())
@@ -95,7 +96,7 @@ func wantName(t *testing.T, want string) []holdfast.DoOption {
 }
 
 func TestMultiLock_Do(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		c := w.process().clients[0]
 		m := holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("b"))
 		ran := false
@@ -110,14 +111,14 @@ func TestMultiLock_Do(t *testing.T) {
 }
 
 func TestMultiLock_TryLeavesNothing(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		c, other := w.process().clients[0], w.process().clients[0]
 		taken, err := other.Mutex("b").Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = holdfast.NewMultiLock(c.Mutex("c"), c.Mutex("b"), c.Mutex("a")).TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		if w.servers[0].Exists("a") || w.servers[0].Exists("c") {
 			t.Errorf("left behind: %q", w.servers[0].Keys())
 		}
@@ -127,7 +128,7 @@ func TestMultiLock_TryLeavesNothing(t *testing.T) {
 
 // A wait ends with its context, and the locks that the wait had taken are free again at once.
 func TestMultiLock_WaitEnds(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		c, other := w.process().clients[0], w.process().clients[0]
 		taken, err := other.Mutex("b").Lock(t.Context())
 		if err != nil {
@@ -136,7 +137,7 @@ func TestMultiLock_WaitEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err = holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("b")).Lock(ctx)
-		wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
 		if w.now() != 500*time.Millisecond {
 			t.Errorf("it took %v", w.now())
 		}
@@ -150,7 +151,7 @@ func TestMultiLock_WaitEnds(t *testing.T) {
 
 // A MultiLock that loses one of its locks loses all of them.
 func TestMultiLock_Lost(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *world) {
+	play(t, 2, func(t *testing.T, w *redises) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
 		for _, lost := range []string{"a", "b"} {
@@ -164,7 +165,7 @@ func TestMultiLock_Lost(t *testing.T) {
 			}
 			time.Sleep(10*time.Second + 100*time.Millisecond)
 			wantEnded(t, l, ctx, holdfast.ErrLost)
-			wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+			world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 			if w.servers[0].Exists("a") || w.servers[1].Exists("b") {
 				t.Error("the other is still held")
 			}
@@ -174,7 +175,7 @@ func TestMultiLock_Lost(t *testing.T) {
 
 // A lock whose lease runs out while the MultiLock waits for another lock is taken again.
 func TestMultiLock_LostWhileWaiting(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		c, other := w.process().clients[0], w.process().clients[0]
 		taken, err := other.Mutex("b").Lock(t.Context())
 		if err != nil {
@@ -197,7 +198,7 @@ func TestMultiLock_LostWhileWaiting(t *testing.T) {
 }
 
 func TestMultiLock_AFailingReleaseFreesTheRest(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"), p.clients[2].Mutex("c"))
 		l, err := m.Lock(t.Context())
@@ -223,7 +224,7 @@ func TestMultiLock_AFailingReleaseFreesTheRest(t *testing.T) {
 }
 
 func TestMultiLock_Close(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *world) {
+	play(t, 2, func(t *testing.T, w *redises) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
 		l, err := m.Lock(t.Context())
@@ -234,9 +235,9 @@ func TestMultiLock_Close(t *testing.T) {
 		p.clients[1].Close()
 		<-l.Done()
 		wantEnded(t, l, ctx, holdfast.ErrClosed)
-		wantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
 		_, err = m.Lock(t.Context())
-		wantErr(t, err, holdfast.ErrClosed)
+		world.WantErr(t, err, holdfast.ErrClosed)
 		time.Sleep(31 * time.Second)
 	})
 }
@@ -244,14 +245,14 @@ func TestMultiLock_Close(t *testing.T) {
 // When one lock ends for good (here by MaxHold) while the MultiLock waits for another lock, the
 // wait ends too.
 func TestMultiLock_MaxHoldWhileWaiting(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		c, other := w.process().clients[0], w.process().clients[0]
 		taken, err := other.Mutex("b").Lock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = holdfast.NewMultiLock(c.Mutex("a", holdfast.MaxHold(time.Second)), c.Mutex("b")).Lock(t.Context())
-		wantErr(t, err, holdfast.ErrMaxHold)
+		world.WantErr(t, err, holdfast.ErrMaxHold)
 		if w.now() > 1100*time.Millisecond {
 			t.Errorf("it took %v", w.now())
 		}
@@ -264,7 +265,7 @@ func TestMultiLock_MaxHoldWhileWaiting(t *testing.T) {
 }
 
 func TestMultiLock_BadArguments(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		c, same := w.process().clients[0], w.process().clients[0]
 		striped := holdfast.NewMultiLock(c.Striped("s", 4).At(1), c.Mutex("a")) // a stripe is lease.Placed
 		if l, err := striped.TryLock(t.Context()); err != nil {
@@ -290,7 +291,7 @@ func TestMultiLock_BadArguments(t *testing.T) {
 			if t.Logf("%s: %v", what, err); err == nil {
 				t.Error(what)
 			}
-			wantErr(t, err, holdfast.ErrBadArgument)
+			world.WantErr(t, err, holdfast.ErrBadArgument)
 		}
 		if w.heldOn() != 0 || w.servers[0].Exists("a") {
 			t.Error("something is held")
@@ -301,7 +302,7 @@ func TestMultiLock_BadArguments(t *testing.T) {
 // Callers may name the locks in any order: they never wait for each other in a circle. That is also
 // true for locks of one name on several servers.
 func TestMultiLock_OppositeOrders(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *world) {
+	play(t, 2, func(t *testing.T, w *redises) {
 		rounds := redistest.CountOfWork(t, 4000)
 		inside, overlaps := 0, 0
 		var mu sync.Mutex
@@ -344,7 +345,7 @@ func TestMultiLock_OppositeOrders(t *testing.T) {
 func TestMultiLock_Masks(t *testing.T) {
 	for mask := range 8 {
 		t.Run(fmt.Sprintf("%03b", mask), func(t *testing.T) {
-			play(t, 3, func(t *testing.T, w *world) {
+			play(t, 3, func(t *testing.T, w *redises) {
 				p := w.process()
 				lockers := make([]holdfast.Locker, 3)
 				for i, c := range p.clients {
@@ -371,7 +372,7 @@ func TestMultiLock_Masks(t *testing.T) {
 // A lock that runs out while the MultiLock waits for another lock is taken again, but only after a
 // pause.
 func TestMultiLock_LosesOneWhileItWaits(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		p, other := w.process(), w.process()
 		held, err := other.clients[0].Mutex("b").Lock(t.Context())
 		if err != nil {
@@ -397,7 +398,7 @@ const maxPause = 250 * time.Millisecond
 // Some locks have a lease that is shorter than the time that it takes to get all the locks. Lock
 // pauses before it asks for such locks again, and TryLock asks only once.
 func TestMultiLock_TooShort(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a", holdfast.Fixed(100*time.Millisecond)), p.clients[0].Mutex("b"))
 		var asked atomic.Int64
@@ -409,7 +410,7 @@ func TestMultiLock_TooShort(t *testing.T) {
 			return redistest.Pass
 		})
 		_, err := m.TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrLost)
+		world.WantErr(t, err, holdfast.ErrLost)
 		if n := asked.Load(); n != 1 {
 			t.Errorf("a try asked %d times", n)
 		}
@@ -429,7 +430,7 @@ func TestMultiLock_TooShort(t *testing.T) {
 // A goroutine that has waited on Done finds that every context of the lease has ended, however the
 // lease ended.
 func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *world) {
+	play(t, 2, func(t *testing.T, w *redises) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
 		for i, end := range []func(l *multilock.Lease){

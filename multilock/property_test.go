@@ -25,7 +25,7 @@ const historyServers, quorumServers = 5, 3
 
 // history records what has happened to the quorum.
 type history struct {
-	w         *world
+	w         *redises
 	processes [2]*process
 	holds     [2]*multilock.QuorumLease
 	cut       [2][quorumServers]bool
@@ -34,7 +34,7 @@ type history struct {
 }
 
 func TestQuorum_Histories(t *testing.T) {
-	play(t, historyServers, func(t *testing.T, w *world) {
+	play(t, historyServers, func(t *testing.T, w *redises) {
 		processes := [2]*process{w.process(), w.process()}
 		release(t, w.lock(processes[0].main()))
 		time.Sleep(lengthOf)

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
@@ -27,7 +28,7 @@ func (p *process) on(name string, servers ...int) *multilock.Quorum {
 // A server loses its data, and then a quorum with other servers begins on it. That does not make
 // the server count again for its old quorum.
 func TestQuorum_BeginsBesideAnother(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *world) {
+	play(t, 5, func(t *testing.T, w *redises) {
 		p, other := w.process(), w.process()
 		release(t, w.lock(p.on(name, 0, 1, 2)))
 		p.unplug(2)
@@ -39,7 +40,7 @@ func TestQuorum_BeginsBesideAnother(t *testing.T) {
 		release(t, begins)
 
 		_, err := other.on(name, 0, 1, 2).TryLock(t.Context()) // 0 and 2 would be a majority
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		wantLive(t, held, ctx)
 
 		next := w.lock(other.on(name, 0, 1, 2))
@@ -61,12 +62,12 @@ func TestQuorum_BeginsBesideAnother(t *testing.T) {
 
 // Quorums with different names may share servers: they do not exclude each other, and each works.
 func TestQuorum_SharesServers(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *world) {
+	play(t, 5, func(t *testing.T, w *redises) {
 		p, other := w.process(), w.process()
 		a := w.lock(p.on(name, 0, 1, 2))
 		b := w.lock(other.on("stock", 2, 3, 4))
 		_, err := other.on(name, 2, 1, 0).TryLock(t.Context()) // in another order
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		release(t, a)
 		release(t, b)
 		release(t, w.lock(other.on(name, 0, 1, 2)))
@@ -79,17 +80,17 @@ func TestQuorum_SharesServers(t *testing.T) {
 // A process gives the servers other addresses than the process that began the quorum. If the quorum
 // has just begun, the process waits for the longest lease. After that it locks as usual.
 func TestQuorum_OtherAddresses(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		q := w.processAt(func(i int) string { return fmt.Sprintf("alias%d:6379", i) })
 		_, err := q.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrNoQuorum)
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
 		l := w.lock(q.quorum())
 		if w.now() < 30*time.Second || w.now() > 33*time.Second {
 			t.Errorf("granted after %v", w.now())
 		}
 		_, err = p.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		release(t, l)
 
 		// Both processes keep out a server that loses its data.
@@ -97,8 +98,8 @@ func TestQuorum_OtherAddresses(t *testing.T) {
 		l = w.lock(q.quorum()) // on 0 and 1
 		w.restartEmpty(1)
 		_, err = p.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
-		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		world.WantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		q.plug(2)
 	})
 }
@@ -106,7 +107,7 @@ func TestQuorum_OtherAddresses(t *testing.T) {
 // A server's clock was set back, so its marker is ahead of its clock. The marker keeps the server
 // out for the longest lease and no longer.
 func TestQuorum_MarkerAheadOfTheClock(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		time.Sleep(3 * time.Second) // after this the quorum no longer begins
 		w.servers[2].SetTime(time.Now().Add(30 * 24 * time.Hour))
@@ -130,7 +131,7 @@ func TestQuorum_MarkerAheadOfTheClock(t *testing.T) {
 // One server has a marker of the future. The quorum still finds that another server has lost its
 // data. Otherwise the other server would be out of the quorum until that future time.
 func TestQuorum_BeganAheadOfTheClock(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.process()
 		w.servers[0].SetTime(time.Now().Add(30 * 24 * time.Hour))
 		release(t, w.lock(p.quorum()))
@@ -149,7 +150,7 @@ func TestQuorum_BeganAheadOfTheClock(t *testing.T) {
 
 // A quorum of the same servers in another order is the same lock.
 func TestQuorum_ReentersInAnyOrder(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		l := w.lock(p.on(name, 0, 1, 2))
 		inner, err := p.on(name, 2, 0, 1).TryLock(l.Context(t.Context()))
@@ -167,14 +168,14 @@ func TestQuorum_ReentersInAnyOrder(t *testing.T) {
 
 // Two Clients of one server do not count as two servers, whatever databases they use.
 func TestQuorum_OneServerTwice(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		clients := w.process().clients
 		for _, db := range []int{0, 3} {
 			again := w.servers[0].Proxy().Client(t, func(o *redis.Options) { o.Addr, o.DB = "server0:6379", db })
 			c := holdfast.New(again)
 			t.Cleanup(func() { c.Close() })
 			_, err := holdfast.NewQuorum(name, append(clients[:2:2], c)).TryLock(t.Context())
-			wantErr(t, err, holdfast.ErrBadArgument)
+			world.WantErr(t, err, holdfast.ErrBadArgument)
 			if err == nil || !strings.Contains(err.Error(), "server0:6379") {
 				t.Errorf("it does not say which: %v", err)
 			}

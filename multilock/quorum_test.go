@@ -16,12 +16,13 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
 // began returns a process that has begun the quorum with the quorum's very first lock.
-func (w *world) began() *process {
+func (w *redises) began() *process {
 	w.t.Helper()
 	p := w.process()
 	release(w.t, w.lock(p.quorum()))
@@ -32,7 +33,7 @@ func (p *process) quorum(options ...holdfast.LeaseOption) *multilock.Quorum {
 	return holdfast.NewQuorum(name, p.clients, options...)
 }
 
-func (w *world) lock(q *multilock.Quorum) *multilock.QuorumLease {
+func (w *redises) lock(q *multilock.Quorum) *multilock.QuorumLease {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
@@ -44,14 +45,14 @@ func (w *world) lock(q *multilock.Quorum) *multilock.QuorumLease {
 }
 
 // token returns the last token that a server has given.
-func (w *world) token(i int) int64 {
+func (w *redises) token(i int) int64 {
 	text, _ := w.servers[i].Get(tokenKey)
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
 
 func TestQuorum(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *world) {
+	play(t, 5, func(t *testing.T, w *redises) {
 		p := w.process()
 		q := p.quorum()
 		l := w.lock(q)
@@ -66,7 +67,7 @@ func TestQuorum(t *testing.T) {
 		}
 		for _, other := range []*multilock.Quorum{q, w.process().quorum()} {
 			_, err := other.TryLock(t.Context())
-			wantErr(t, err, holdfast.ErrBusy)
+			world.WantErr(t, err, holdfast.ErrBusy)
 		}
 
 		inner, err := p.quorum().TryLock(ctx) // another Quorum value, the same lock
@@ -80,17 +81,17 @@ func TestQuorum(t *testing.T) {
 		wantEnded(t, l, ctx, holdfast.ErrReleased)
 		wantLive(t, inner, inner.Context(t.Context()))
 		_, err = q.Lock(ctx)
-		wantErr(t, err, holdfast.ErrReleased)
+		world.WantErr(t, err, holdfast.ErrReleased)
 		time.Sleep(100 * time.Second) // every member is renewed
 		w.wantHeldOn(5)
 		release(t, inner)
 		w.wantHeldOn(0)
-		wantErr(t, inner.Release(t.Context()), holdfast.ErrReleased)
+		world.WantErr(t, inner.Release(t.Context()), holdfast.ErrReleased)
 	})
 }
 
 func TestQuorum_Do(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		q := w.process().quorum()
 		err := holdfast.Do(t.Context(), q, func(ctx context.Context) error {
 			return holdfast.Do(ctx, q, func(context.Context) error { return nil })
@@ -107,7 +108,7 @@ func TestQuorum_Do(t *testing.T) {
 func TestQuorum_Masks(t *testing.T) {
 	for mask := range 32 {
 		t.Run(fmt.Sprintf("%05b", mask), func(t *testing.T) {
-			play(t, 5, func(t *testing.T, w *world) {
+			play(t, 5, func(t *testing.T, w *redises) {
 				p := w.began()
 				for i := range p.clients {
 					if mask&(1<<i) == 0 {
@@ -127,7 +128,7 @@ func TestQuorum_Masks(t *testing.T) {
 					w.wantHeldOn(up)
 					release(t, l)
 				} else {
-					wantErr(t, err, holdfast.ErrNoQuorum)
+					world.WantErr(t, err, holdfast.ErrNoQuorum)
 				}
 				w.wantHeldOn(0)
 			})
@@ -136,14 +137,14 @@ func TestQuorum_Masks(t *testing.T) {
 }
 
 func TestQuorum_WaitEnds(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p, other := w.began(), w.process()
 		l := w.lock(other.quorum())
 		began := w.now()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		_, err := p.quorum().Lock(ctx)
-		wantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
 		if took := w.now() - began; took != 3*time.Second {
 			t.Errorf("it took %v", took)
 		}
@@ -153,18 +154,18 @@ func TestQuorum_WaitEnds(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		_, err = p.quorum().Lock(ctx)
-		wantErr(t, err, holdfast.ErrNoQuorum, context.DeadlineExceeded)
+		world.WantErr(t, err, holdfast.ErrNoQuorum, context.DeadlineExceeded)
 		w.wantHeldOn(0)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err = p.quorum().Lock(ended)
-		wantErr(t, err, context.Canceled)
+		world.WantErr(t, err, context.Canceled)
 	})
 }
 
 // A waiter gets the lock soon after the release.
 func TestQuorum_Waits(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p, other := w.began(), w.process()
 		l := w.lock(p.quorum())
 		time.AfterFunc(20*time.Second, func() { l.Release(context.Background()) })
@@ -182,7 +183,7 @@ func TestQuorum_Waits(t *testing.T) {
 
 // A quorum may lose its members one by one. It is lost when no majority is left.
 func TestQuorum_Lost(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *world) {
+	play(t, 5, func(t *testing.T, w *redises) {
 		p := w.began()
 		l := w.lock(p.quorum())
 		ctx := l.Context(t.Context())
@@ -195,18 +196,18 @@ func TestQuorum_Lost(t *testing.T) {
 		time.Sleep(10*time.Second + 100*time.Millisecond)
 		wantEnded(t, l, ctx, holdfast.ErrLost)
 		w.wantHeldOn(0) // the lease gives back the rest
-		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		if !l.Deadline().IsZero() {
 			t.Error("it has a deadline")
 		}
 		_, err := p.quorum().Lock(ctx)
-		wantErr(t, err, holdfast.ErrLost)
+		world.WantErr(t, err, holdfast.ErrLost)
 	})
 }
 
 // A release reports a loss that nobody had noticed before.
 func TestQuorum_LostUnnoticed(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		l := w.lock(p.quorum())
 		w.servers[0].Del(name)
@@ -214,14 +215,14 @@ func TestQuorum_LostUnnoticed(t *testing.T) {
 		l = w.lock(p.quorum())
 		w.servers[0].Del(name)
 		w.servers[1].Del(name)
-		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		w.wantHeldOn(0)
 	})
 }
 
 // A holder that is cut off from a majority learns of its loss before another process gets the lock.
 func TestQuorum_CutOff(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *world) {
+	play(t, 5, func(t *testing.T, w *redises) {
 		p, other := w.began(), w.process()
 		l := w.lock(p.quorum())
 		ctx := l.Context(t.Context())
@@ -246,12 +247,12 @@ func TestQuorum_CutOff(t *testing.T) {
 
 // A fixed lease ends when too few members are valid.
 func TestQuorum_Fixed(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		l := w.lock(p.quorum(holdfast.Fixed(5 * time.Second)))
 		granted := w.now()
 		<-l.Done()
-		wantErr(t, l.Err(), holdfast.ErrLost)
+		world.WantErr(t, l.Err(), holdfast.ErrLost)
 		if took := w.now() - granted; took > 5*time.Second || took < 4900*time.Millisecond {
 			t.Errorf("it lasted %v", took)
 		}
@@ -259,7 +260,7 @@ func TestQuorum_Fixed(t *testing.T) {
 }
 
 func TestQuorum_Close(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		q := p.quorum()
 		l := w.lock(q)
@@ -270,29 +271,29 @@ func TestQuorum_Close(t *testing.T) {
 		p.clients[1].Close()
 		synctest.Wait()
 		wantEnded(t, l, ctx, holdfast.ErrClosed)
-		wantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
 		_, err := q.Lock(t.Context())
-		wantErr(t, err, holdfast.ErrClosed)
+		world.WantErr(t, err, holdfast.ErrClosed)
 		p.clients[2].Close()
 		time.Sleep(31 * time.Second)
 	})
 }
 
 func TestQuorum_MaxHold(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		l := w.lock(p.quorum(holdfast.MaxHold(3 * time.Second)))
 		ctx := l.Context(t.Context())
 		time.Sleep(3*time.Second + 100*time.Millisecond)
 		wantEnded(t, l, ctx, holdfast.ErrMaxHold)
-		wantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
 		time.Sleep(30 * time.Second) // the key stays, as that of any lock
 	})
 }
 
 // A release that reaches a majority of the servers frees the lock.
 func TestQuorum_ReleaseWithoutAll(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *world) {
+	play(t, 5, func(t *testing.T, w *redises) {
 		p, other := w.began(), w.process()
 		l := w.lock(p.quorum())
 		p.unplug(0)
@@ -329,7 +330,7 @@ func TestQuorum_ReleaseWithoutAll(t *testing.T) {
 
 // The token grows whatever majority grants it, even where the servers' clocks are far apart.
 func TestQuorum_TokenGrowsOverMajorities(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *world) {
+	play(t, 5, func(t *testing.T, w *redises) {
 		p := w.began()
 		ahead := time.Now().Add(48 * time.Hour).UnixMicro()
 		w.servers[0].Set(tokenKey, strconv.FormatInt(ahead, 10)) // as if its clock had been there
@@ -366,7 +367,7 @@ func TestQuorum_TokenGrowsOverMajorities(t *testing.T) {
 
 // A quorum is not granted if its token could not be written to a majority.
 func TestQuorum_TokenNotWritten(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		w.servers[0].Set(tokenKey, strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10))
 		for i := 1; i < 3; i++ {
@@ -378,7 +379,7 @@ func TestQuorum_TokenNotWritten(t *testing.T) {
 			})
 		}
 		_, err := p.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrNoQuorum)
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
 		w.wantHeldOn(0)
 	})
 }
@@ -386,7 +387,7 @@ func TestQuorum_TokenNotWritten(t *testing.T) {
 // A server that comes back without its data does not count until the longest lease is over.
 // Otherwise B would be in with A.
 func TestQuorum_Amnesia(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		a, b := w.began(), w.process()
 		a.unplug(2) // A holds two of three servers
 		l := w.lock(a.quorum())
@@ -397,7 +398,7 @@ func TestQuorum_Amnesia(t *testing.T) {
 		w.restartEmpty(1)
 		restarted := w.now()
 		_, err := b.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		if text, _ := w.servers[1].Get(markerKey); !strings.HasPrefix(text, "lost:") {
 			t.Errorf("the marker is %q", text)
 		}
@@ -416,7 +417,7 @@ func TestQuorum_Amnesia(t *testing.T) {
 		if told-restarted > 10*time.Second+100*time.Millisecond {
 			t.Errorf("A was told %v later", told-restarted)
 		}
-		wantErr(t, l.Err(), holdfast.ErrLost)
+		world.WantErr(t, l.Err(), holdfast.ErrLost)
 		w.wantHeldOn(2) // not on the server that does not count
 		release(t, next)
 
@@ -432,11 +433,11 @@ func TestQuorum_Amnesia(t *testing.T) {
 // If a member was down when the quorum began, the quorum later takes it for a server that lost its
 // data. The other servers go on.
 func TestQuorum_BeginsWithoutOne(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.process()
 		p.unplug(0)
 		_, err := p.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrNoQuorum)
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
 		began := w.now()
 		release(t, w.lock(p.quorum())) // this looks the same as a loss of data on two servers
 		if took := w.now() - began; took < 29*time.Second || took > 32*time.Second {
@@ -447,7 +448,7 @@ func TestQuorum_BeginsWithoutOne(t *testing.T) {
 
 // Many processes begin the same quorum at once.
 func TestQuorum_BeginTogether(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *world) {
+	play(t, 5, func(t *testing.T, w *redises) {
 		var wg sync.WaitGroup
 		for range 10 {
 			p := w.process()
@@ -467,7 +468,7 @@ func TestQuorum_BeginTogether(t *testing.T) {
 
 // Processes that lose the race give back what they took, and one of them is in soon.
 func TestQuorum_Contention(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *world) {
+	play(t, 5, func(t *testing.T, w *redises) {
 		w.began()
 		const contenders = 8
 		each := redistest.Count(t, 200)
@@ -507,27 +508,27 @@ func TestQuorum_Contention(t *testing.T) {
 
 // The error names what a server does not allow as soon as that keeps a majority from granting.
 func TestQuorum_Refused(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		w.servers[0].Set(name, "a string")
 		release(t, w.lock(p.quorum()))
 		w.servers[1].Set(name, "a string")
 		_, err := p.quorum().Lock(t.Context())
-		wantErr(t, err, holdfast.ErrWrongType)
+		world.WantErr(t, err, holdfast.ErrWrongType)
 		w.servers[0].Del(name)
 		w.servers[1].Del(name)
 		for i := range 2 {
 			w.servers[i].Set(markerKey, "none of ours")
 		}
 		_, err = p.quorum().Lock(t.Context())
-		wantErr(t, err, holdfast.ErrWrongType)
+		world.WantErr(t, err, holdfast.ErrWrongType)
 		w.wantHeldOn(0)
 	})
 }
 
 // The members of a quorum may be any Locker: here readers share the lock, and a writer is alone.
 func TestQuorum_OfReadersAndWriters(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		side := func(p *process, write bool) *multilock.Quorum {
 			return holdfast.NewQuorumOf(name, p.clients, lease.DefaultLease, func(c *holdfast.Client) holdfast.Locker {
 				if write {
@@ -540,15 +541,15 @@ func TestQuorum_OfReadersAndWriters(t *testing.T) {
 		first := w.lock(side(p, false))
 		second := w.lock(side(other, false))
 		_, err := side(other, true).TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		// A reader's context does not re-enter the write side.
 		_, err = side(p, true).TryLock(first.Context(t.Context()))
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		release(t, first)
 		release(t, second)
 		writer := w.lock(side(p, true))
 		_, err = side(other, false).TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		release(t, writer)
 		reader := w.lock(side(other, false))
 		if reader.Token() != writer.Token() {
@@ -559,7 +560,7 @@ func TestQuorum_OfReadersAndWriters(t *testing.T) {
 }
 
 func TestQuorum_BadArguments(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *world) {
+	play(t, 2, func(t *testing.T, w *redises) {
 		c := w.process().clients
 		short := holdfast.NewQuorumOf(name, c, time.Second, func(c *holdfast.Client) holdfast.Locker { return c.Mutex(name) })
 		for what, q := range map[string]*multilock.Quorum{
@@ -575,7 +576,7 @@ func TestQuorum_BadArguments(t *testing.T) {
 			if t.Logf("%s: %v", what, err); err == nil {
 				t.Error(what)
 			}
-			wantErr(t, err, holdfast.ErrBadArgument)
+			world.WantErr(t, err, holdfast.ErrBadArgument)
 		}
 		w.wantHeldOn(0)
 	})
@@ -583,7 +584,7 @@ func TestQuorum_BadArguments(t *testing.T) {
 
 // A context of the lease is freed with its parent, and ends with the lease.
 func TestQuorum_Contexts(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		l := w.lock(w.process().quorum())
 		parent, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -602,13 +603,13 @@ func TestQuorum_Contexts(t *testing.T) {
 			t.Error(ctx.Err())
 		}
 		release(t, l)
-		wantErr(t, context.Cause(l.Context(t.Context())), holdfast.ErrReleased)
+		world.WantErr(t, context.Cause(l.Context(t.Context())), holdfast.ErrReleased)
 	})
 }
 
 // When two releases run at once, one of them does the work.
 func TestQuorum_ReleaseTwiceAtOnce(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		l := w.lock(w.process().quorum())
 		errs := make(chan error)
 		for range 2 {
@@ -618,7 +619,7 @@ func TestQuorum_ReleaseTwiceAtOnce(t *testing.T) {
 		if a == nil {
 			a, b = b, a
 		}
-		wantErr(t, a, holdfast.ErrReleased)
+		world.WantErr(t, a, holdfast.ErrReleased)
 		if b != nil {
 			t.Error(b)
 		}
@@ -627,7 +628,7 @@ func TestQuorum_ReleaseTwiceAtOnce(t *testing.T) {
 
 // A hold that lost one server and one Client is lost, and it gives back what is left.
 func TestQuorum_ClosedAndLost(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		l := w.lock(p.quorum())
 		ctx := l.Context(t.Context())
@@ -639,7 +640,7 @@ func TestQuorum_ClosedAndLost(t *testing.T) {
 		if w.servers[2].Exists(name) {
 			t.Error("it is still held by the Client that is open")
 		}
-		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		time.Sleep(20 * time.Second) // the hold of the closed Client runs out
 	})
 }
@@ -649,7 +650,7 @@ func TestQuorum_ClosedAndLost(t *testing.T) {
 func TestQuorum_ClosedInPart(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		t.Run(fmt.Sprintf("released %v", released), func(t *testing.T) {
-			play(t, 3, func(t *testing.T, w *world) {
+			play(t, 3, func(t *testing.T, w *redises) {
 				p := w.began()
 				l := w.lock(p.quorum())
 				inner, err := p.quorum().Lock(l.Context(t.Context()))
@@ -660,14 +661,14 @@ func TestQuorum_ClosedInPart(t *testing.T) {
 				p.clients[0].Close()
 				p.clients[1].Close()
 				synctest.Wait()
-				wantErr(t, l.Err(), holdfast.ErrClosed)
+				world.WantErr(t, l.Err(), holdfast.ErrClosed)
 				if !w.servers[2].Exists(name) {
 					t.Error("it was given back under the work")
 				}
 				if !released {
 					time.Sleep(21 * time.Second)
 					w.wantHeldOn(0)
-					wantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+					world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
 					return
 				}
 				for _, one := range []*multilock.QuorumLease{l, l, inner} {
@@ -675,7 +676,7 @@ func TestQuorum_ClosedInPart(t *testing.T) {
 					if !w.servers[2].Exists(name) {
 						t.Error("it was given back under the work of another lease")
 					}
-					wantErr(t, one.Release(t.Context()), holdfast.ErrClosed)
+					world.WantErr(t, one.Release(t.Context()), holdfast.ErrClosed)
 				}
 				time.Sleep(time.Second)
 				if w.servers[2].Exists(name) {
@@ -690,7 +691,7 @@ func TestQuorum_ClosedInPart(t *testing.T) {
 // Some members have a longer MaxHold than the majority. They are not renewed after the majority has
 // ended.
 func TestQuorum_MaxHoldOfAMajority(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		longest := lease.DefaultLease
 		q := holdfast.NewQuorumOf(name, p.clients, longest, func(c *holdfast.Client) holdfast.Locker {
@@ -704,13 +705,13 @@ func TestQuorum_MaxHoldOfAMajority(t *testing.T) {
 		wantEnded(t, l, l.Context(t.Context()), holdfast.ErrMaxHold)
 		time.Sleep(28 * time.Second)
 		w.wantHeldOn(0)
-		wantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
 	})
 }
 
 // One server's clock was far ahead, and then nobody locks for days. The token grows all the same.
 func TestQuorum_TokenAheadOfTheClocks(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		w.servers[0].SetTime(time.Now().Add(30 * 24 * time.Hour))
 		first := w.lock(p.quorum())
@@ -733,7 +734,7 @@ func TestQuorum_TokenAheadOfTheClocks(t *testing.T) {
 // The servers of a lock have leases of different lengths. The lock's deadline is that of the member
 // without which no majority is left.
 func TestQuorum_DeadlineOfTheMajority(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		lasts := map[*holdfast.Client]time.Duration{
 			p.clients[0]: 20 * time.Second, p.clients[1]: 5 * time.Second, p.clients[2]: 10 * time.Second,
@@ -750,7 +751,7 @@ func TestQuorum_DeadlineOfTheMajority(t *testing.T) {
 		if took := w.now() - granted; took > 10*time.Second || took < 9*time.Second {
 			t.Errorf("it lasted %v", took)
 		}
-		wantErr(t, l.Err(), holdfast.ErrLost)
+		world.WantErr(t, l.Err(), holdfast.ErrLost)
 		w.wantHeldOn(0)
 	})
 }
@@ -758,7 +759,7 @@ func TestQuorum_DeadlineOfTheMajority(t *testing.T) {
 // A grant counts only if it is still valid when a majority knows the token. It is not enough that
 // the grant was valid when a majority had answered.
 func TestQuorum_GrantedTooLate(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		w.servers[0].Set(tokenKey, strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10))
 		for _, net := range p.nets[1:] {
@@ -773,7 +774,7 @@ func TestQuorum_GrantedTooLate(t *testing.T) {
 			return c.Mutex(name, holdfast.Fixed(200*time.Millisecond))
 		})
 		_, err := q.TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrNoQuorum)
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
 		if err != nil && !strings.Contains(err.Error(), "too late") {
 			t.Errorf("refused for another reason: %v", err)
 		}

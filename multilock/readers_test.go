@@ -15,7 +15,7 @@ import (
 // shows it to the resource. So the next reader, which other servers grant, must not have an older
 // token.
 func TestQuorum_TokensOfReadersDoNotGoBack(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.began()
 		readers := holdfast.NewQuorumOf(name, p.clients, lease.DefaultLease, func(c *holdfast.Client) holdfast.Locker {
 			return c.RWMutex(name).RLocker()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/multilock"
 )
 
@@ -40,7 +41,7 @@ func newFleet(t *testing.T, n int) *fleet {
 	t.Cleanup(func() {
 		for i, s := range f.servers {
 			if s.Running() {
-				redistest.LeftBehind(t, f.rdbs[i], allTokens, markerKey)
+				redistest.LeftBehind(t, f.rdbs[i], world.AllTokens, markerKey)
 			}
 		}
 	})
@@ -216,7 +217,7 @@ func TestMajorityOfFiveServers(t *testing.T) {
 			t.Errorf("%05b: %v after %v", mask, err, time.Since(began))
 		}
 		if err != nil {
-			wantErr(t, err, holdfast.ErrNoQuorum)
+			world.WantErr(t, err, holdfast.ErrNoQuorum)
 		} else {
 			if l.Token() <= last {
 				t.Errorf("%05b: token %d after %d", mask, l.Token(), last)
@@ -424,6 +425,6 @@ func TestAnEmptyMemberIsKeptOut(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	wantErr(t, held.Release(t.Context()), holdfast.ErrLost)
+	world.WantErr(t, held.Release(t.Context()), holdfast.ErrLost)
 	t.Logf("B is in %v after the restart, at the %dth try", time.Since(restarted), tries+1)
 }

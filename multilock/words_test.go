@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 // says fails the test unless the error is one line with one prefix and contains those words.
@@ -29,23 +30,23 @@ func says(t *testing.T, err error, words ...string) {
 
 // The error of a quorum is one line with a word for each server.
 func TestQuorum_SaysWhatEachServerSaid(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		p, other := w.process(), w.process()
 		p.unplug(0)
 		_, err := p.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrNoQuorum)
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
 		says(t, err, "0 of 3 granted, 2 needed", "server0:6379: ", "server1:6379: new, or has lost its data: counts in 30s",
 			holdfast.ErrNoQuorum.Error())
 		p.plug(0)
 
 		l := w.lock(other.quorum())
 		_, err = p.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		says(t, err, "server2:6379: held by another")
 		p.unplug(1)
 		p.unplug(2)
 		_, err = p.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrNoQuorum)
+		world.WantErr(t, err, holdfast.ErrNoQuorum)
 		says(t, err, "server0:6379: held by another")
 		p.plug(1)
 		p.plug(2)
@@ -55,7 +56,7 @@ func TestQuorum_SaysWhatEachServerSaid(t *testing.T) {
 			w.servers[i].Set(name, "a string")
 		}
 		_, err = p.quorum().TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrWrongType)
+		world.WantErr(t, err, holdfast.ErrWrongType)
 		says(t, err, "server0:6379: "+holdfast.ErrWrongType.Error(), "server2:6379: granted")
 		for i := range 2 {
 			w.servers[i].Del(name)
@@ -75,7 +76,7 @@ func TestQuorum_SaysWhatEachServerSaid(t *testing.T) {
 
 // The error of a MultiLock has one prefix, and says which lock failed.
 func TestMultiLock_SaysWhichLockFailed(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *world) {
+	play(t, 1, func(t *testing.T, w *redises) {
 		p, other := w.process().clients[0], w.process().clients[0]
 		l, err := other.Mutex("b").Lock(t.Context())
 		if err != nil {
@@ -83,7 +84,7 @@ func TestMultiLock_SaysWhichLockFailed(t *testing.T) {
 		}
 		m := holdfast.NewMultiLock(p.Mutex("a"), p.Mutex("b"))
 		_, err = m.TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBusy)
+		world.WantErr(t, err, holdfast.ErrBusy)
 		says(t, err, `try lock all of 2: try lock mutex "b": held by another`)
 		if err := l.Release(t.Context()); err != nil {
 			t.Error(err)
@@ -94,7 +95,7 @@ func TestMultiLock_SaysWhichLockFailed(t *testing.T) {
 		}
 		w.servers[0].FlushAll()
 		err = all.Release(t.Context())
-		wantErr(t, err, holdfast.ErrLost)
+		world.WantErr(t, err, holdfast.ErrLost)
 		says(t, err, "release all of 2: ", `mutex "a"`, `mutex "b"`)
 	})
 }
@@ -102,11 +103,11 @@ func TestMultiLock_SaysWhichLockFailed(t *testing.T) {
 // A quorum refuses permits: with 2 permits on each of three servers, three holders could have 2
 // each.
 func TestQuorum_OfPermits(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *world) {
+	play(t, 3, func(t *testing.T, w *redises) {
 		q := holdfast.NewQuorumOf(name, w.process().clients, 30*time.Second, func(c *holdfast.Client) holdfast.Locker {
 			return c.PermitSemaphore(name).Locker(1)
 		})
 		_, err := q.TryLock(t.Context())
-		wantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, err, holdfast.ErrBadArgument)
 	})
 }

@@ -204,7 +204,7 @@ func TestCohort_OtherOptions(t *testing.T) {
 			t.Error("a hold of 30 s was passed on to one who wants a minute")
 		}
 		w.At(w.Now() + 100*time.Millisecond) // by then the waiter has asked for its whole lease
-		if ttl := w.Pttl(world.Name); ttl < 59*time.Second {
+		if ttl := w.PTTL(world.Name); ttl < 59*time.Second {
 			t.Errorf("it lasts %v", ttl)
 		}
 		w.Release(other)

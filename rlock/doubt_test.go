@@ -133,14 +133,14 @@ func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
 			}
 			return redistest.Pass
 		})
-		w.Rdb.Del(t.Context(), world.Name)
-		w.Rdb.Publish(t.Context(), world.Channel, "0")
+		w.RDB.Del(t.Context(), world.Name)
+		w.RDB.Publish(t.Context(), world.Channel, "0")
 		w.At(w.Now() + 200*time.Millisecond)
 		world.WantErr(t, held.Release(t.Context()), holdfast.ErrLost)
 		close(answer)
 		world.WantErr(t, second(first.Result()), holdfast.ErrLost)
 		time.Sleep(time.Millisecond)
-		w.Rdb.Publish(t.Context(), world.Channel, "0") // the next waiter asks at once
+		w.RDB.Publish(t.Context(), world.Channel, "0") // the next waiter asks at once
 		l, err := next.Result()
 		if err != nil {
 			t.Fatal(err)

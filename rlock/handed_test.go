@@ -23,9 +23,7 @@ func handed(w *world.World, waiter *world.Process, m lease.Locker) *lease.Lease 
 	held := w.Lock(w.T.Context(), w.Process().MyLock)
 	next := w.GoLock(w.T.Context(), m)
 	w.At(w.Now() + 1500*time.Millisecond) // the waiter has asked since, to keep its place
-	waiter.Mu.Lock()
-	waiter.Sent = nil
-	waiter.Mu.Unlock()
+	waiter.Forget()
 	w.Release(held)
 	l, err := next.Result()
 	if err != nil {
@@ -48,7 +46,7 @@ func TestHanded_ByTheMessageAlone(t *testing.T) {
 				t.Errorf("%s: %d requests before it began", name, n)
 			}
 			w.WantHolder(l.Owner(), 0)
-			lasts, ends := w.Pttl("myLock"), time.Until(l.Deadline())
+			lasts, ends := w.PTTL("myLock"), time.Until(l.Deadline())
 			if ends >= lasts || ends < lasts/2 {
 				t.Errorf("%s: ends in %v, in Redis in %v", name, ends, lasts)
 			}
@@ -59,7 +57,7 @@ func TestHanded_ByTheMessageAlone(t *testing.T) {
 			if n := p.Runs(""); n != 1+1 {
 				t.Errorf("%s: %d requests, want a renewal, and the question for the count", name, n)
 			}
-			if lasts := w.Pttl("myLock"); lasts < 29*time.Second || time.Until(l.Deadline()) < 29*time.Second {
+			if lasts := w.PTTL("myLock"); lasts < 29*time.Second || time.Until(l.Deadline()) < 29*time.Second {
 				t.Errorf("%s: then it lasts %v, and ends in %v", name, lasts, time.Until(l.Deadline()))
 			}
 			w.Release(l)
@@ -74,11 +72,11 @@ func TestHanded_ToldBeforeItEnds(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
 		l := handed(w, p, p.MyLock)
-		lasts := w.Pttl("myLock")
+		lasts := w.PTTL("myLock")
 		p.Unplug(true)
 		<-l.Done()
 		world.WantErr(t, l.Err(), holdfast.ErrLost)
-		if left := w.Pttl("myLock"); left <= 0 || left > lasts/2 {
+		if left := w.PTTL("myLock"); left <= 0 || left > lasts/2 {
 			t.Errorf("told when %v were left of %v", left, lasts)
 		}
 		p.Unplug(false)
@@ -190,15 +188,15 @@ func TestHanded_MessageFromBefore(t *testing.T) {
 				other := w.Lock(t.Context(), w.Process().MyLock)
 				next := w.GoLock(t.Context(), lock(p))
 				w.At(100 * time.Millisecond)
-				waits := w.Rdb.ZRange(t.Context(), queueKey, 0, 0).Val()
+				waits := w.RDB.ZRange(t.Context(), queueKey, 0, 0).Val()
 				client, number, _ := strings.Cut(waits[0], ":")
 				at := keys.FairLockAt(world.Name)
-				w.Rdb.ZRem(t.Context(), at.Queue, waits[0]) // as a hand-over does
-				w.Rdb.ZRem(t.Context(), at.Alive, waits[0])
+				w.RDB.ZRem(t.Context(), at.Queue, waits[0]) // as a hand-over does
+				w.RDB.ZRem(t.Context(), at.Alive, waits[0])
 				for n := p.Runs(""); p.Runs("") == n; {
 					w.At(w.Now() + 10*time.Millisecond)
 				}
-				w.Rdb.Publish(t.Context(), at.GrantTo(client), number+" 5 2500")
+				w.RDB.Publish(t.Context(), at.GrantTo(client), number+" 5 2500")
 				if time.Sleep(time.Millisecond); !next.Pending() {
 					t.Error("two hold the lock")
 				}
@@ -221,12 +219,12 @@ func TestHanded_MessagesForOthers(t *testing.T) {
 		held := w.Lock(t.Context(), w.Process().MyLock)
 		next := w.GoLock(t.Context(), p.MyLock)
 		w.At(100 * time.Millisecond)
-		channels := w.Rdb.PubSubChannels(t.Context(), "holdfast_lock_grant:{myLock}:*").Val()
+		channels := w.RDB.PubSubChannels(t.Context(), "holdfast_lock_grant:{myLock}:*").Val()
 		if len(channels) != 1 {
 			t.Fatalf("channels %q", channels)
 		}
 		for _, text := range []string{"", "0", "1", "1 ", " 1", "999 5 2000", "999 5 60000", "1 5", "x 5 2000", "1 x 2000", "1 5 x", "-1 -1 -1", "99999999999999999999 1 2000", "1 5 2000 1"} {
-			w.Rdb.Publish(t.Context(), channels[0], text)
+			w.RDB.Publish(t.Context(), channels[0], text)
 			time.Sleep(time.Millisecond)
 			synctest.Wait()
 			select {

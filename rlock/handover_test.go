@@ -26,7 +26,7 @@ const (
 // queued returns how many processes have a place.
 func queued(w *world.World) int {
 	w.T.Helper()
-	n, err := w.Rdb.ZCard(w.T.Context(), queueKey).Result()
+	n, err := w.RDB.ZCard(w.T.Context(), queueKey).Result()
 	if err != nil {
 		w.T.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestHandOver_ToTheDead(t *testing.T) {
 				from := w.Now()
 				if tc.holderDies {
 					p.Unplug(true)
-					from = w.Now() + w.Pttl(world.Name)
+					from = w.Now() + w.PTTL(world.Name)
 				} else {
 					w.Release(held)
 				}
@@ -183,17 +183,17 @@ func TestHandOver_MessageLost(t *testing.T) {
 		held := w.Lock(t.Context(), p.MyLock)
 		next := w.GoLock(t.Context(), q.MyLock)
 		w.At(2500 * time.Millisecond)
-		if err := w.Rdb.HSet(t.Context(), world.Name, fmt.Sprint(held.Owner()), 1).Err(); err != nil {
+		if err := w.RDB.HSet(t.Context(), world.Name, fmt.Sprint(held.Owner()), 1).Err(); err != nil {
 			t.Fatal(err)
 		}
 		// This does what a release does, except that it sends no message.
-		waiter := w.Rdb.ZRange(t.Context(), queueKey, 0, 0).Val()
+		waiter := w.RDB.ZRange(t.Context(), queueKey, 0, 0).Val()
 		if len(waiter) != 1 {
 			t.Fatalf("in the queue: %q", waiter)
 		}
-		w.Rdb.HDel(t.Context(), world.Name, fmt.Sprint(held.Owner()))
-		w.Rdb.HSet(t.Context(), world.Name, waiter[0], 0)
-		w.Rdb.PExpire(t.Context(), world.Name, 2*time.Second)
+		w.RDB.HDel(t.Context(), world.Name, fmt.Sprint(held.Owner()))
+		w.RDB.HSet(t.Context(), world.Name, waiter[0], 0)
+		w.RDB.PExpire(t.Context(), world.Name, 2*time.Second)
 		l, err := next.Result()
 		if err != nil {
 			t.Fatal(err)
@@ -270,7 +270,7 @@ func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
 		asked := r.Runs("")
 		w.Release(held)
 		synctest.Wait()
-		if left := w.Pttl(world.Name); left <= 0 || left > 2500*time.Millisecond {
+		if left := w.PTTL(world.Name); left <= 0 || left > 2500*time.Millisecond {
 			t.Errorf("a request then is told that the lock is held for %v", left)
 		}
 		told := messages()
@@ -309,7 +309,7 @@ func TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut(t *testing.T) {
 			l := w.Lock(t.Context(), p.MyLock)
 			time.Sleep(time.Millisecond)
 			w.Release(l)
-			left := w.Pttl(openKey)
+			left := w.PTTL(openKey)
 			released := w.Now()
 			next := w.Lock(t.Context(), p.MyLock)
 			if waited := w.Now() - released; left > 0 {

@@ -454,7 +454,7 @@ func TestInterleaving_ResentAcquireAnsweredYours(t *testing.T) {
 					})
 					l := w.Lock(t.Context(), p.Mutex(world.Name, option))
 					synctest.Wait()
-					end := w.Now() + w.Pttl(world.Name)
+					end := w.Now() + w.PTTL(world.Name)
 					if deadline := l.Deadline().Sub(w.Start); deadline > end-50*time.Millisecond {
 						t.Errorf("deadline %v, and Redis ends it at %v", deadline, end)
 					}
@@ -486,7 +486,7 @@ func TestInterleaving_NestedLockFindsALongerLife(t *testing.T) {
 		w.At(5 * time.Second)
 		p.On(world.RecountRun, 1, redistest.Silence)
 		inner := w.Lock(outer.Context(t.Context()), p.MyLock)
-		end := w.Now() + w.Pttl(world.Name)
+		end := w.Now() + w.PTTL(world.Name)
 		world.Within(t, "deadline", inner.Deadline().Sub(w.Start), end-700*time.Millisecond, end-50*time.Millisecond)
 		w.Release(inner)
 		w.Release(outer)
@@ -509,7 +509,7 @@ func TestInterleaving_StepOfTheServersClock(t *testing.T) {
 				defer stop()
 				w.At(60 * time.Second)
 				world.WantEnd(t, ctx, nil)
-				if ttl := w.Pttl(world.Name); ttl < 19*time.Second {
+				if ttl := w.PTTL(world.Name); ttl < 19*time.Second {
 					t.Errorf("PTTL %v", ttl)
 				}
 				waiter := w.GoLock(t.Context(), q.MyLock)

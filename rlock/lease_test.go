@@ -24,7 +24,7 @@ func TestWatchdog(t *testing.T) {
 		for _, due := range []time.Duration{10 * time.Second, 20 * time.Second} {
 			w.At(due + 100*time.Millisecond)
 			// Renewals come up to one step of the wheel early, never late.
-			world.Within(t, "PTTL after the renewal", w.Pttl(world.Name), 29_890*time.Millisecond, 29_900*time.Millisecond)
+			world.Within(t, "PTTL after the renewal", w.PTTL(world.Name), 29_890*time.Millisecond, 29_900*time.Millisecond)
 		}
 		w.At(25 * time.Second)
 		w.Release(l)
@@ -48,8 +48,8 @@ func TestHeldFor100Seconds(t *testing.T) {
 		ctx := l.Context(t.Context())
 		for w.Now() < 100*time.Second {
 			w.At(w.Now() + 250*time.Millisecond)
-			if w.Pttl(world.Name) < 19_900*time.Millisecond {
-				t.Fatalf("at %v: PTTL %v", w.Now(), w.Pttl(world.Name))
+			if w.PTTL(world.Name) < 19_900*time.Millisecond {
+				t.Fatalf("at %v: PTTL %v", w.Now(), w.PTTL(world.Name))
 			}
 		}
 		world.WantEnd(t, ctx, nil)
@@ -107,15 +107,15 @@ func TestManyRenewedInOneScript(t *testing.T) {
 		}
 		w.Mini.Del("gone")
 		w.Mini.Del("wrong")
-		w.Rdb.Set(t.Context(), "wrong", "precious", 0)
+		w.RDB.Set(t.Context(), "wrong", "precious", 0)
 
 		w.At(20*time.Second + 100*time.Millisecond)
 		for _, n := range []string{"a", "b", "c"} {
-			world.Within(t, n+" has left", w.Pttl(n), 29_800*time.Millisecond, 30*time.Second)
+			world.Within(t, n+" has left", w.PTTL(n), 29_800*time.Millisecond, 30*time.Second)
 		}
 		world.WantErr(t, leases["gone"].Err(), holdfast.ErrLost)
 		world.WantErr(t, leases["wrong"].Err(), holdfast.ErrLost, holdfast.ErrWrongType)
-		if got := w.Rdb.Get(t.Context(), "wrong").Val(); got != "precious" {
+		if got := w.RDB.Get(t.Context(), "wrong").Val(); got != "precious" {
 			t.Errorf("what stood in the lock's place is %q", got)
 		}
 		w.At(40 * time.Second)
@@ -168,8 +168,8 @@ var gone = map[string]func(w *world.World){
 	"flushed": func(w *world.World) { w.Mini.FlushAll() },
 	"taken by another": func(w *world.World) {
 		w.Mini.Del(world.Name)
-		w.Rdb.HSet(w.T.Context(), world.Name, "6e0e2d3c-0000-4000-8000-000000000000:1", 1)
-		w.Rdb.PExpire(w.T.Context(), world.Name, 15*time.Second)
+		w.RDB.HSet(w.T.Context(), world.Name, "6e0e2d3c-0000-4000-8000-000000000000:1", 1)
+		w.RDB.PExpire(w.T.Context(), world.Name, 15*time.Second)
 	},
 }
 
@@ -210,7 +210,7 @@ func TestUnreachableRedisIsLossAtTheDeadline(t *testing.T) {
 		<-ctx.Done()
 		world.WantEnd(t, ctx, holdfast.ErrLost)
 		world.Within(t, "told at", w.Now(), 39_600*time.Millisecond, 39_990*time.Millisecond)
-		if left := w.Pttl(world.Name); left <= 0 {
+		if left := w.PTTL(world.Name); left <= 0 {
 			t.Errorf("told when Redis had given the lock up (PTTL %v)", left)
 		}
 		p.Unplug(false)
@@ -228,7 +228,7 @@ func TestRenewalsGoOnAfterAnOutage(t *testing.T) {
 		w.At(28 * time.Second)
 		p.Unplug(false)
 		w.At(29 * time.Second)
-		if got := w.Pttl(world.Name); got < 29*time.Second {
+		if got := w.PTTL(world.Name); got < 29*time.Second {
 			t.Errorf("PTTL %v a second after the outage", got)
 		}
 		w.Release(l)

@@ -27,11 +27,11 @@ func TestTheFirstLock(t *testing.T) {
 		if id := l.Owner().String(); !form.MatchString(id) {
 			t.Errorf("owner %q", id)
 		}
-		if kind := w.Rdb.Type(t.Context(), world.Name).Val(); kind != "hash" {
+		if kind := w.RDB.Type(t.Context(), world.Name).Val(); kind != "hash" {
 			t.Errorf("type %s", kind)
 		}
 		nested := w.Lock(l.Context(t.Context()), p.MyLock)
-		if n := w.Rdb.HLen(t.Context(), world.Name).Val(); n != 1 {
+		if n := w.RDB.HLen(t.Context(), world.Name).Val(); n != 1 {
 			t.Errorf("HLEN %d", n)
 		}
 		w.Release(nested)
@@ -347,21 +347,21 @@ func TestTokens(t *testing.T) {
 			grown(w.Lock(t.Context(), p.MyLock))
 			grown(w.Lock(t.Context(), q.MyLock))
 		}
-		if ttl := w.Pttl(world.TokenKey); ttl != 7*24*time.Hour+2*time.Hour { // token is ahead of the clock
+		if ttl := w.PTTL(world.TokenKey); ttl != 7*24*time.Hour+2*time.Hour { // token is ahead of the clock
 			t.Errorf("the token is kept for %v", ttl)
 		}
 		w.At(time.Second)
 		w.Mini.FlushAll()
 		grown(w.Lock(t.Context(), p.MyLock))
 		grown(w.Lock(t.Context(), p.Mutex(world.Name, holdfast.JavaTokens())))
-		if ttl := w.Pttl(world.TokenKey); ttl != -1 {
+		if ttl := w.PTTL(world.TokenKey); ttl != -1 {
 			t.Errorf("Java's token is kept for %v", ttl)
 		}
 		grown(w.Lock(t.Context(), p.MyLock))
-		if ttl := w.Pttl(world.TokenKey); ttl != -1 {
+		if ttl := w.PTTL(world.TokenKey); ttl != -1 {
 			t.Errorf("the token that was without end is kept for %v", ttl)
 		}
-		w.Rdb.Del(t.Context(), world.TokenKey)
+		w.RDB.Del(t.Context(), world.TokenKey)
 	})
 }
 
@@ -372,7 +372,7 @@ func TestTokens_HoldOlderThanItsToken(t *testing.T) {
 		p, q := w.Process(), w.Process()
 		l := w.Lock(t.Context(), p.MyLock)
 		w.At(time.Second)
-		w.Rdb.Del(t.Context(), world.TokenKey)
+		w.RDB.Del(t.Context(), world.TokenKey)
 		owner, err := l.Detach(t.Context())
 		if err != nil {
 			t.Fatal(err)

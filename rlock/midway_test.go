@@ -22,7 +22,7 @@ func whole(w *world.World, what string) {
 	if len(holders) == 0 {
 		return
 	}
-	if ttl := w.Pttl(world.Name); ttl == -1 || ttl == 0 {
+	if ttl := w.PTTL(world.Name); ttl == -1 || ttl == 0 {
 		w.T.Errorf("%s: held by %q without an expiry (PTTL %v)", what, holders, ttl)
 	}
 	if len(holders) > 1 {
@@ -123,7 +123,7 @@ func TestARenewalFails(t *testing.T) {
 			w.At(12 * time.Second)
 			fired = disarm()
 			whole(w, fmt.Sprint("command ", k))
-			if ttl := w.Pttl(world.Name); ttl < 27*time.Second {
+			if ttl := w.PTTL(world.Name); ttl < 27*time.Second {
 				t.Errorf("command %d: PTTL %v", k, ttl)
 			}
 			w.Release(l)
@@ -137,7 +137,7 @@ func TestScriptFlush(t *testing.T) {
 		p, q := w.Process(), w.Process()
 		for _, each := range []*world.Process{p, q} {
 			each.Each(func(world.Sending) redistest.Fault {
-				w.Rdb.ScriptFlush(context.Background())
+				w.RDB.ScriptFlush(context.Background())
 				return redistest.Pass
 			})
 		}

@@ -70,7 +70,7 @@ func TestARenewalThatWasOvertakenShortensNothing(t *testing.T) {
 			close(answer)
 			w.At(begin + 19*time.Second)
 			if err := inner.Err(); err != nil {
-				t.Errorf("a fixed lease of 20 s: %v, Redis has it for %v more", err, w.Pttl(world.Name))
+				t.Errorf("a fixed lease of 20 s: %v, Redis has it for %v more", err, w.PTTL(world.Name))
 			}
 			w.Release(inner)
 		})
@@ -86,10 +86,10 @@ func TestARenewalAfterAnOvertakenOneMayShorten(t *testing.T) {
 			t.Fatal(err)
 		}
 		close(answer)
-		w.Rdb.PExpire(t.Context(), world.Name, 2*time.Second) // as on a replica that knows of no Extend
+		w.RDB.PExpire(t.Context(), world.Name, 2*time.Second) // as on a replica that knows of no Extend
 		w.At(w.Now() + 1100*time.Millisecond)
 		if left := time.Until(l.Deadline()); left > 3*time.Second {
-			t.Errorf("the lease has %v left, in Redis %v", left, w.Pttl(world.Name))
+			t.Errorf("the lease has %v left, in Redis %v", left, w.PTTL(world.Name))
 		}
 		w.Release(l)
 	})
@@ -107,7 +107,7 @@ func TestTheKeyStaysAfterMaxHold(t *testing.T) {
 			world.WantErr(t, l.Err(), holdfast.ErrMaxHold)
 			close(answer)
 			w.At(begin + 3500*time.Millisecond) // after the end without that renewal
-			if w.Pttl(world.Name) < 0 {
+			if w.PTTL(world.Name) < 0 {
 				t.Error("the key is gone, and nobody has released it")
 			}
 			world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
@@ -147,7 +147,7 @@ func TestALateRequestForALeaseThatHasEndedLeavesNothing(t *testing.T) {
 		}
 		<-l.Done()
 		w.At(begin + 750*time.Millisecond)
-		if w.Pttl(world.Name) < 0 {
+		if w.PTTL(world.Name) < 0 {
 			t.Fatal("the late request has not granted")
 		}
 		w.At(begin + 1050*time.Millisecond)

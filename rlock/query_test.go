@@ -93,7 +93,7 @@ func TestWithoutExpiry(t *testing.T) {
 			t.Errorf("no key: %v, %v", d, err)
 		}
 		const java = "6e0e2d3c-0000-4000-8000-000000000000:37"
-		w.Rdb.HSet(t.Context(), world.Name, java, 2)
+		w.RDB.HSet(t.Context(), world.Name, java, 2)
 		if d, err := p.MyLock.Remaining(t.Context()); d != rlock.NoExpiry || err != nil {
 			t.Errorf("no expiry: %v, %v", d, err)
 		}
@@ -101,11 +101,11 @@ func TestWithoutExpiry(t *testing.T) {
 		if err != nil || holder.String() != java {
 			t.Errorf("holder %v, %v", holder, err)
 		}
-		w.Rdb.Del(t.Context(), world.Name)
-		w.Rdb.HSet(t.Context(), world.Name, "somebody", 1)
+		w.RDB.Del(t.Context(), world.Name)
+		w.RDB.HSet(t.Context(), world.Name, "somebody", 1)
 		_, err = p.MyLock.Holder(t.Context())
 		world.WantErr(t, err, holdfast.ErrBadArgument)
-		w.Rdb.Del(t.Context(), world.Name)
+		w.RDB.Del(t.Context(), world.Name)
 	})
 }
 

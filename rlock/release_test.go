@@ -83,7 +83,7 @@ func TestRelease_NeverReached(t *testing.T) {
 		p := w.Process()
 		l := w.Lock(t.Context(), p.MyLock)
 		w.At(12 * time.Second) // the lease was renewed at 10 s
-		left := w.Pttl(world.Name)
+		left := w.PTTL(world.Name)
 		p.Unplug(true)
 		if err := l.Release(t.Context()); err == nil {
 			t.Error("no error")
@@ -218,7 +218,7 @@ func TestAcquireReplyLost(t *testing.T) {
 					t.Fatal(err)
 				}
 				w.WantHolder(l.Owner(), 1)
-				if token := w.Rdb.Get(t.Context(), world.TokenKey).Val(); token != fmt.Sprint(l.Token()) {
+				if token := w.RDB.Get(t.Context(), world.TokenKey).Val(); token != fmt.Sprint(l.Token()) {
 					t.Errorf("token %d, in Redis %s", l.Token(), token)
 				}
 				w.Release(l)

@@ -93,7 +93,7 @@ func TestDetachLeavesAWholeLease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left := w.Rdb.PTTL(t.Context(), world.Name).Val(); left != 30*time.Second {
+		if left := w.RDB.PTTL(t.Context(), world.Name).Val(); left != 30*time.Second {
 			t.Errorf("%v are left", left)
 		}
 		l, err = p.MyLock.Attach(t.Context(), owner)

@@ -40,7 +40,7 @@ func TestTokensGrowAfterAClockThatWasAhead(t *testing.T) {
 				}
 				// Redis keeps the token while it is ahead, and then for its usual life, but no
 				// longer.
-				if ttl := w.Pttl(world.TokenKey); ttl > 8*day {
+				if ttl := w.PTTL(world.TokenKey); ttl > 8*day {
 					t.Errorf("it is kept for %v", ttl)
 				}
 			})

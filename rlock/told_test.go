@@ -40,7 +40,7 @@ var leased = map[string]struct {
 
 // permitsOf sets three permits for the name, and returns the locker of one permit.
 func permitsOf(p *world.Process) lease.Locker {
-	if err := p.W.Rdb.Set(p.W.T.Context(), world.Name, 3, 0).Err(); err != nil {
+	if err := p.W.RDB.Set(p.W.T.Context(), world.Name, 3, 0).Err(); err != nil {
 		p.W.T.Fatal(err)
 	}
 	return p.PermitSemaphore(world.Name).Locker(1)
@@ -49,7 +49,7 @@ func permitsOf(p *world.Process) lease.Locker {
 // overwrite replaces the hold with a string of an application.
 func overwrite(w *world.World, key string) {
 	w.T.Helper()
-	if err := w.Rdb.Set(w.T.Context(), key, "precious", 0).Err(); err != nil {
+	if err := w.RDB.Set(w.T.Context(), key, "precious", 0).Err(); err != nil {
 		w.T.Fatal(err)
 	}
 }
@@ -58,7 +58,7 @@ func overwrite(w *world.World, key string) {
 // the string.
 func wantPrecious(w *world.World, key string) {
 	w.T.Helper()
-	if got := w.Rdb.Get(w.T.Context(), key).Val(); got != "precious" {
+	if got := w.RDB.Get(w.T.Context(), key).Val(); got != "precious" {
 		w.T.Errorf("what stood in the lock's place is %q", got)
 	}
 	w.Mini.Del(key)
@@ -363,7 +363,7 @@ func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			world.Play(t, func(t *testing.T, w *world.World) {
 				p := w.Process()
-				w.Rdb.HSet(t.Context(), world.Name, fields...)
+				w.RDB.HSet(t.Context(), world.Name, fields...)
 				before := w.Holders(world.Name)
 				for kind, m := range map[string]interface {
 					ForceRelease(context.Context) (bool, error)
@@ -400,7 +400,7 @@ func TestTheErrorOfAWrongTypeNamesTheTypeThatStandsThere(t *testing.T) {
 					t.Errorf("%v, want ...%s", err, want)
 				}
 				wantPrecious(w, world.Name)
-				w.Rdb.RPush(t.Context(), world.Name, "precious")
+				w.RDB.RPush(t.Context(), world.Name, "precious")
 				_, err = m.TryLock(t.Context())
 				world.WantErr(t, err, holdfast.ErrWrongType)
 				if want := "a list stands there; is it another program's?"; !strings.HasSuffix(err.Error(), want) {

@@ -246,7 +246,7 @@ func TestTheHolderIsGone(t *testing.T) {
 					l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(length)))
 					a := w.GoLock(t.Context(), q.MyLock)
 					w.At(length / 2) // the lease is renewed at a third of its length
-					free := w.Now() + w.Pttl(world.Name)
+					free := w.Now() + w.PTTL(world.Name)
 					kill(p)
 					next, err := a.Result()
 					if err != nil {

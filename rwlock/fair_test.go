@@ -10,25 +10,26 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/rwlock"
 )
 
 // tries fails the test unless a try gives ErrBusy.
-func (w *world) tries(f func(context.Context) (*lease.Lease, error)) {
+func (w *rwWorld) tries(f func(context.Context) (*lease.Lease, error)) {
 	w.Helper()
 	l, err := f(w.Context())
 	w.refused(l, err, holdfast.ErrBusy)
 }
 
 func TestAWaitingWriterHoldsBackNewReaders(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		p1, p2, p3 := w.process(), w.process(), w.process()
 		r := w.got(p1.RLock(w.Context()))
-		w.at(time.Millisecond)
+		w.At(time.Millisecond)
 		writer := w.begin(p2.Lock)
 		w.wantMarks(0, 1)
-		w.at(2 * time.Millisecond)
+		w.At(2 * time.Millisecond)
 		w.tries(p1.TryRLock)
 		w.tries(p2.TryRLock) // the writer's own process must wait too
 		w.tries(p3.TryRLock)
@@ -36,18 +37,18 @@ func TestAWaitingWriterHoldsBackNewReaders(t *testing.T) {
 		late := w.begin(p3.RLock)
 		w.wantMarks(1, 1)
 		again := w.got(p1.RLock(r.Context(w.Context()))) // a re-entry is no newcomer
-		w.at(10 * time.Second)
+		w.At(10 * time.Second)
 		w.wantPending(true, writer, late) // both waiters refresh their marks
 		w.wantMarks(1, 1)
-		w.release(again, r)
+		w.Release(again, r)
 		l := w.result(writer)
-		if writer.at != 10*time.Second {
-			t.Errorf("the writer was in at %v", writer.at)
+		if writer.At != 10*time.Second {
+			t.Errorf("the writer was in at %v", writer.At)
 		}
 		w.wantPending(true, late)
 		w.wantMarks(1, 0)
-		w.release(l)
-		w.release(w.result(late))
+		w.Release(l)
+		w.Release(w.result(late))
 		w.wantMarks(0, 0)
 	})
 }
@@ -68,26 +69,26 @@ func TestTheOrderAcrossProcesses(t *testing.T) {
 		{"wwrwrr", []string{"w0", "r2 r4 r5", "w1", "w3"}},
 	} {
 		t.Run(tc.come, func(t *testing.T) {
-			play(t, func(w *world) {
+			play(t, func(w *rwWorld) {
 				first := w.got(w.process().Lock(w.Context()))
-				var calls []*call
+				var calls []*world.Attempt
 				for _, side := range tc.come {
-					w.at(w.now() + 10*time.Millisecond)
+					w.At(w.Now() + 10*time.Millisecond)
 					if side == 'r' {
 						calls = append(calls, w.begin(w.process().RLock))
 					} else {
 						calls = append(calls, w.begin(w.process().Lock))
 					}
 				}
-				w.at(w.now() + 10*time.Millisecond)
+				w.At(w.Now() + 10*time.Millisecond)
 				w.wantPending(true, calls...)
-				w.release(first)
+				w.Release(first)
 				done := make(map[int]bool)
 				for _, want := range tc.in {
-					w.at(w.now() + time.Second) // long enough even if a message came before a mark
+					w.At(w.Now() + time.Second) // long enough even if a message came before a mark
 					got, now := "", []*lease.Lease{}
 					for i, c := range calls {
-						if !done[i] && !c.pending() {
+						if !done[i] && !c.Pending() {
 							done[i] = true
 							if got != "" {
 								got += " "
@@ -99,7 +100,7 @@ func TestTheOrderAcrossProcesses(t *testing.T) {
 					if got != want {
 						t.Fatalf("in: %q, want %q", got, want)
 					}
-					w.release(now...)
+					w.Release(now...)
 				}
 			})
 		})
@@ -107,150 +108,149 @@ func TestTheOrderAcrossProcesses(t *testing.T) {
 }
 
 func TestReadersAndWritersOfOneProcessStandInOneLine(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m := w.process()
 		first := w.got(m.RLock(w.Context()))
 		writer := w.begin(m.Lock)
 		r1, r2, r3 := w.begin(m.RLock), w.begin(m.RLock), w.begin(m.RLock)
 		w2 := w.begin(m.Lock)
 		w.wantPending(true, writer, r1, r2, r3, w2)
-		w.release(first)
+		w.Release(first)
 		l := w.result(writer)
 		w.wantPending(true, r1, r2, r3, w2)
-		w.release(l)
+		w.Release(l)
 		in := []*lease.Lease{w.result(r1), w.result(r2), w.result(r3)}
 		w.wantPending(true, w2)
-		w.release(in...)
-		w.release(w.result(w2))
+		w.Release(in...)
+		w.Release(w.result(w2))
 	})
 }
 
 func TestAWaitThatEndsLeavesNoMark(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		p1, p2, p3 := w.process(), w.process(), w.process()
 		r := w.got(p1.RLock(w.Context()))
-		w.at(time.Millisecond)
+		w.At(time.Millisecond)
 		ctx, cancel := context.WithTimeout(w.Context(), 500*time.Millisecond)
 		defer cancel()
 		writer := w.beginWith(ctx, p2.Lock)
-		w.at(2 * time.Millisecond)
+		w.At(2 * time.Millisecond)
 		reader := w.begin(p3.RLock)
 		w.wantMarks(1, 1)
-		w.at(499 * time.Millisecond)
+		w.At(499 * time.Millisecond)
 		w.wantPending(true, reader)
-		<-writer.done
-		w.refused(writer.lease, writer.err, holdfast.ErrBusy, context.DeadlineExceeded)
+		<-writer.Done
+		w.refused(writer.Lease, writer.Err, holdfast.ErrBusy, context.DeadlineExceeded)
 		in := w.result(reader) // the reader is told at once
-		if reader.at != 501*time.Millisecond {
-			t.Errorf("the reader was in at %v", reader.at)
+		if reader.At != 501*time.Millisecond {
+			t.Errorf("the reader was in at %v", reader.At)
 		}
 		w.wantMarks(0, 0)
-		w.release(r, in)
+		w.Release(r, in)
 	})
 }
 
 func TestTheMarkOfADeadWaiterCountsForSecondsOnly(t *testing.T) {
-	play(t, func(w *world) {
-		net := w.mini.Proxy()
-		p1, dead, p3 := w.process(), w.behind(net.Client(t)), w.process()
+	play(t, func(w *rwWorld) {
+		net, dead := w.apart()
+		p1, p3 := w.process(), w.process()
 		r := w.got(p1.RLock(w.Context()))
-		w.at(time.Millisecond)
+		w.At(time.Millisecond)
 		ctx, cancel := context.WithCancel(w.Context())
 		writer := w.beginWith(ctx, dead.Lock)
-		w.at(1500 * time.Millisecond)
+		w.At(1500 * time.Millisecond)
 		w.wantMarks(0, 1)
 		net.Refuse(true)
 		net.Cut()
 		reader := w.begin(p3.RLock)
 		w.wantPending(true, reader)
 		in := w.result(reader)
-		if waited := reader.at - 1500*time.Millisecond; waited > 3750*time.Millisecond+time.Millisecond {
+		if waited := reader.At - 1500*time.Millisecond; waited > 3750*time.Millisecond+time.Millisecond {
 			t.Errorf("the reader waited %v for a dead writer", waited)
 		}
-		w.release(r, in)
+		w.Release(r, in)
 		cancel()
-		<-writer.done
+		<-writer.Done
 		net.Refuse(false)
-		w.at(10 * time.Second)
+		w.At(10 * time.Second)
 		w.wantTTL(waiting, gone)
 	})
 }
 
 func TestATryDoesNotOvertake(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m := w.process()
 		mark := func(side string) {
-			w.rdb.FlushAll(w.Context())
+			w.RDB.FlushAll(w.Context())
 			ms := float64(time.Now().UnixMilli())
-			w.rdb.ZAdd(w.Context(), side, z(ms, "another:1"))
-			w.rdb.ZAdd(w.Context(), waiting, z(ms+1000, "another:1"))
+			w.RDB.ZAdd(w.Context(), side, z(ms, "another:1"))
+			w.RDB.ZAdd(w.Context(), waiting, z(ms+1000, "another:1"))
 		}
 		mark(readers)
 		w.tries(m.TryLock)
-		w.release(w.got(m.TryRLock(w.Context())))
+		w.Release(w.got(m.TryRLock(w.Context())))
 		mark(writers)
 		w.tries(m.TryLock)
 		w.tries(m.TryRLock)
-		w.at(time.Second) // from now on its process is dead
-		w.release(w.got(m.TryLock(w.Context())))
+		w.At(time.Second) // from now on its process is dead
+		w.Release(w.got(m.TryLock(w.Context())))
 		w.wantMarks(0, 0)
 	})
 }
 
 func TestWithoutMessagesThePollFinds(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m, other := w.process(), w.process()
 		r := w.got(m.RLock(w.Context()))
-		w.at(time.Millisecond)
+		w.At(time.Millisecond)
 		writer := w.begin(other.Lock)
-		w.at(100 * time.Millisecond)
-		w.rdb.Del(w.Context(), name) // no message tells of it
+		w.At(100 * time.Millisecond)
+		w.RDB.Del(w.Context(), name) // no message tells of it
 		l := w.result(writer)
-		if writer.at > 1350*time.Millisecond {
-			t.Errorf("in at %v", writer.at)
+		if writer.At > 1350*time.Millisecond {
+			t.Errorf("in at %v", writer.At)
 		}
-		w.release(l)
+		w.Release(l)
 		w.refused(nil, r.Release(w.Context()), holdfast.ErrLost)
 	})
 }
 
 // The field of a crashed reader stays in Redis while other readers live; its timeout key does not.
 func TestACrashedReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
-	play(t, func(w *world) {
-		net := w.mini.Proxy()
-		crashed, p2, p3 := w.behind(net.Client(t), holdfast.Renewed(5*time.Second)), w.process(), w.process()
+	play(t, func(w *rwWorld) {
+		net, crashed := w.apart(holdfast.Renewed(5 * time.Second))
+		p2, p3 := w.process(), w.process()
 		dead := w.got(crashed.RLock(w.Context()))
-		w.at(time.Second)
+		w.At(time.Second)
 		net.Refuse(true)
 		net.Cut()
 		live := w.got(p2.RLock(w.Context()))
-		w.at(2 * time.Second)
+		w.At(2 * time.Second)
 		writer := w.begin(p3.Lock)
-		w.at(4 * time.Second)
-		w.release(live)
+		w.At(4 * time.Second)
+		w.Release(live)
 		l := w.result(writer)
-		if writer.at < 5*time.Second || writer.at > 5*time.Second+10*time.Millisecond {
-			t.Errorf("the writer was in at %v, want 5s", writer.at)
+		if writer.At < 5*time.Second || writer.At > 5*time.Second+10*time.Millisecond {
+			t.Errorf("the writer was in at %v, want 5s", writer.At)
 		}
 		w.wantFields("mode=write", l.Owner().String()+":write=1")
-		w.release(l)
+		w.Release(l)
 		w.refused(nil, dead.Err(), holdfast.ErrLost)
 		net.Refuse(false)
 
 		// The other way round, the live reader stays for longer than the crashed one.
-		net2 := w.mini.Proxy()
-		crashed = w.behind(net2.Client(t), holdfast.Renewed(5*time.Second))
-		w.got(crashed.RLock(w.Context()))
+		net2, again := w.apart(holdfast.Renewed(5 * time.Second))
+		w.got(again.RLock(w.Context()))
 		live = w.got(p2.RLock(w.Context()))
 		net2.Refuse(true)
 		net2.Cut()
-		w.at(60 * time.Second)
+		w.At(60 * time.Second)
 		writer = w.begin(p3.Lock)
-		w.at(70 * time.Second)
-		w.release(live)
-		w.release(w.result(writer))
-		if writer.at != 70*time.Second {
-			t.Errorf("the writer was in at %v, want 70s", writer.at)
+		w.At(70 * time.Second)
+		w.Release(live)
+		w.Release(w.result(writer))
+		if writer.At != 70*time.Second {
+			t.Errorf("the writer was in at %v, want 70s", writer.At)
 		}
 		net2.Refuse(false)
 	})
@@ -262,14 +262,14 @@ func TestALostReplyLeavesNothing(t *testing.T) {
 	for _, side := range []string{"read", "write"} {
 		for _, held := range []bool{false, true} {
 			t.Run(side, func(t *testing.T) {
-				play(t, func(w *world) {
-					net := w.mini.Proxy()
-					m, other := w.behind(net.Client(t)), w.process()
+				play(t, func(w *rwWorld) {
+					net, m := w.apart()
+					other := w.process()
 					f := m.Lock
 					if side == "read" {
 						f = m.RLock
 					}
-					w.release(w.got(f(w.Context()))) // this loads the scripts
+					w.Release(w.got(f(w.Context()))) // this loads the scripts
 					var l *lease.Lease
 					if held {
 						l = w.got(other.Lock(w.Context()))
@@ -279,10 +279,10 @@ func TestALostReplyLeavesNothing(t *testing.T) {
 					defer cancel()
 					got, err := f(ctx)
 					w.refused(got, err, context.DeadlineExceeded)
-					w.at(5 * time.Second)
+					w.At(5 * time.Second)
 					w.wantMarks(0, 0)
 					if held {
-						w.release(l)
+						w.Release(l)
 					}
 					w.wantTTL(name, gone)
 				})
@@ -294,34 +294,34 @@ func TestALostReplyLeavesNothing(t *testing.T) {
 // The server's clock was an hour ahead when the last writer was let in, and has been set right
 // since. Until the clock has caught up, it is unknown who came before that writer.
 func TestTheOrderAfterTheClockWasSetBack(t *testing.T) {
-	ahead := func(w *world) {
-		w.rdb.Set(w.Context(), tokenKey, time.Now().Add(time.Hour).UnixMicro(), 24*time.Hour)
+	ahead := func(w *rwWorld) {
+		w.RDB.Set(w.Context(), tokenKey, time.Now().Add(time.Hour).UnixMicro(), 24*time.Hour)
 	}
 	t.Run("a writer is in", func(t *testing.T) {
-		play(t, func(w *world) {
+		play(t, func(w *rwWorld) {
 			ahead(w)
 			first := w.got(w.process().Lock(w.Context()))
 			writer := w.begin(w.process().Lock)
-			w.at(10 * time.Millisecond)
+			w.At(10 * time.Millisecond)
 			reader := w.begin(w.process().RLock)
-			w.at(5 * time.Second)
-			w.release(first)
-			w.at(6 * time.Second)
+			w.At(5 * time.Second)
+			w.Release(first)
+			w.At(6 * time.Second)
 			w.wantPending(false, writer)
 			w.wantPending(true, reader)
-			w.release(w.result(writer))
-			w.release(w.result(reader))
+			w.Release(w.result(writer))
+			w.Release(w.result(reader))
 		})
 	})
 	t.Run("a reader is in", func(t *testing.T) {
-		play(t, func(w *world) {
+		play(t, func(w *rwWorld) {
 			ahead(w)
 			first := w.got(w.process().RLock(w.Context()))
 			writer := w.begin(w.process().Lock)
-			w.at(5 * time.Second)
+			w.At(5 * time.Second)
 			w.tries(w.process().TryRLock) // the writer came first
-			w.release(first)
-			w.release(w.result(writer))
+			w.Release(first)
+			w.Release(w.result(writer))
 		})
 	})
 }
@@ -329,59 +329,59 @@ func TestTheOrderAfterTheClockWasSetBack(t *testing.T) {
 // A waiter whose mark is by the old clock does not fall behind newcomers whose marks are by the new
 // clock.
 func TestAMarkFromBeforeTheClockWasSetBackLosesNoPlace(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		first := w.got(w.process().RLock(w.Context()))
 		writer := w.begin(w.process().Lock)
-		w.at(2 * time.Second)
+		w.At(2 * time.Second)
 		w.wantMarks(0, 1)
 		for _, key := range []string{writers, waiting} {
-			for _, mark := range w.rdb.ZRangeWithScores(w.Context(), key, 0, -1).Val() {
-				w.rdb.ZAdd(w.Context(), key, z(mark.Score+float64(time.Hour.Milliseconds()), mark.Member.(string)))
+			for _, mark := range w.RDB.ZRangeWithScores(w.Context(), key, 0, -1).Val() {
+				w.RDB.ZAdd(w.Context(), key, z(mark.Score+float64(time.Hour.Milliseconds()), mark.Member.(string)))
 			}
 		}
-		w.at(4 * time.Second) // the writer has asked again
+		w.At(4 * time.Second) // the writer has asked again
 		w.tries(w.process().TryRLock)
-		w.release(first)
-		w.release(w.result(writer))
+		w.Release(first)
+		w.Release(w.result(writer))
 	})
 }
 
 // "x" and "{x}" are two locks, though they share their token and their channel.
 func TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		p, q := w.process(), w.process()
-		braced := func(i int) *rwlock.RWMutex { return w.clients[i].RWMutex("{" + name + "}") }
+		braced := func(i int) *rwlock.RWMutex { return w.Processes[i].RWMutex("{" + name + "}") }
 		held := w.got(p.Lock(w.Context()))
 		writer, reader := w.begin(q.Lock), w.begin(q.RLock)
-		w.at(2 * time.Second)
+		w.At(2 * time.Second)
 		w.wantPending(true, writer, reader)
 		for i, m := range []*rwlock.RWMutex{braced(0), braced(1)} { // the holder's, the waiter's
-			w.release(w.got(m.TryRLock(w.Context())))
-			w.release(w.got(m.TryLock(w.Context())))
+			w.Release(w.got(m.TryRLock(w.Context())))
+			w.Release(w.got(m.TryLock(w.Context())))
 			c := w.begin(m.Lock)
 			w.wantPending(false, c)
 			if t.Failed() {
 				t.Fatalf("process %d waits for the other lock's waiters", i)
 			}
-			w.release(w.result(c))
+			w.Release(w.result(c))
 		}
-		w.release(held)
-		w.release(w.result(writer))
-		w.release(w.result(reader))
+		w.Release(held)
+		w.Release(w.result(writer))
+		w.Release(w.result(reader))
 	})
 }
 
 // A holder of the first lock asks for the second lock while another waiter waits for the first. If
 // both locks had one set of marks, the holder and the waiter would wait for each other.
 func TestTwoLocksWhoseNamesShareATokenAreTakenTogether(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		p, q := w.process(), w.process()
 		first := w.got(p.Lock(w.Context()))
 		waits := w.begin(q.Lock)
-		w.at(2 * time.Second)
-		second := w.begin(w.clients[0].RWMutex("{" + name + "}").Lock)
+		w.At(2 * time.Second)
+		second := w.begin(w.Processes[0].RWMutex("{" + name + "}").Lock)
 		w.wantPending(false, second)
-		w.release(w.result(second), first)
-		w.release(w.result(waits))
+		w.Release(w.result(second), first)
+		w.Release(w.result(waits))
 	})
 }

@@ -14,31 +14,32 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/rwlock"
 )
 
 func TestAWriterInRedis(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m := w.process()
-		told := w.messages()
+		told := w.Messages(channel)
 		l := w.got(m.Lock(w.Context()))
 		w.wantFields("mode=write", l.Owner().String()+":write=1")
 		w.wantTTL(name, 30*time.Second)
-		if got := w.rdb.Get(w.Context(), tokenKey).Val(); got == "" || l.Token() == 0 {
+		if got := w.RDB.Get(w.Context(), tokenKey).Val(); got == "" || l.Token() == 0 {
 			t.Errorf("token %d, key %q", l.Token(), got)
 		}
 
-		w.at(5 * time.Second)
+		w.At(5 * time.Second)
 		inner := w.got(m.Lock(l.Context(w.Context())))
 		w.wantFields("mode=write", l.Owner().String()+":write=2")
 		w.wantTTL(name, 30*time.Second)
 		if inner.Token() != l.Token() || inner.Owner() != l.Owner() {
 			t.Errorf("re-entry: token %d and owner %v, want %d and %v", inner.Token(), inner.Owner(), l.Token(), l.Owner())
 		}
-		w.release(l)
+		w.Release(l)
 		w.wantFields("mode=write", l.Owner().String()+":write=1")
-		w.release(inner)
+		w.Release(inner)
 		w.wantTTL(name, gone)
 		w.refused(nil, inner.Release(w.Context()), holdfast.ErrReleased)
 		if got := told(); !slices.Equal(got, []string{"5s 1", "5s 0"}) {
@@ -48,18 +49,18 @@ func TestAWriterInRedis(t *testing.T) {
 }
 
 func TestReadersInRedis(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m, other := w.process(), w.process(holdfast.Fixed(40*time.Second))
-		told := w.messages()
+		told := w.Messages(channel)
 		a := w.got(m.RLock(w.Context()))
 		w.wantFields("mode=read", a.Owner().String()+"=1")
 		w.wantTTL(name, 30*time.Second)
 		w.wantTTL(timeout(a, 1), 30*time.Second)
-		if got := w.rdb.Get(w.Context(), timeout(a, 1)).Val(); got != "1" {
+		if got := w.RDB.Get(w.Context(), timeout(a, 1)).Val(); got != "1" {
 			t.Errorf("timeout key holds %q", got)
 		}
 
-		w.at(2 * time.Second)
+		w.At(2 * time.Second)
 		b := w.got(other.RLock(w.Context()))
 		inner := w.got(m.RLock(a.Context(w.Context())))
 		w.wantFields("mode=read", a.Owner().String()+"=2", b.Owner().String()+"=1")
@@ -68,16 +69,16 @@ func TestReadersInRedis(t *testing.T) {
 		w.wantTTL(timeout(a, 2), 30*time.Second)
 		w.wantTTL(timeout(b, 1), 40*time.Second)
 
-		w.release(a) // holds may be released in any order
+		w.Release(a) // holds may be released in any order
 		w.wantFields("mode=read", a.Owner().String()+"=1", b.Owner().String()+"=1")
 		w.wantTTL(timeout(a, 1), 30*time.Second)
 		w.wantTTL(timeout(a, 2), gone)
-		w.release(b)
+		w.Release(b)
 		w.wantFields("mode=read", a.Owner().String()+"=1")
 		w.wantTTL(timeout(b, 1), gone)
 		w.wantTTL(name, 40*time.Second) // a release never shortens it
-		w.at(3 * time.Second)
-		w.release(inner)
+		w.At(3 * time.Second)
+		w.Release(inner)
 		w.wantTTL(name, gone)
 		w.wantTTL(timeout(a, 1), gone)
 		if got := told(); !slices.Equal(got, []string{"3s 1", "3s 0"}) {
@@ -87,49 +88,49 @@ func TestReadersInRedis(t *testing.T) {
 }
 
 func TestAReaderIsRenewedAloneAndALostOneIsTold(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m, fixed := w.process(), w.process(holdfast.Fixed(15*time.Second))
 		a := w.got(m.RLock(w.Context()))
 		b := w.got(fixed.RLock(w.Context()))
-		w.at(11 * time.Second)
+		w.At(11 * time.Second)
 		w.wantTTL(name, 29*time.Second)
 		w.wantTTL(timeout(a, 1), 29*time.Second)
 		w.wantTTL(timeout(b, 1), 4*time.Second)
-		w.at(16 * time.Second)
+		w.At(16 * time.Second)
 		w.refused(nil, b.Err(), holdfast.ErrLost)
 
 		// A read hold lives as long as its timeout key.
-		w.rdb.Del(w.Context(), timeout(a, 1))
-		w.at(20*time.Second + 100*time.Millisecond)
+		w.RDB.Del(w.Context(), timeout(a, 1))
+		w.At(20*time.Second + 100*time.Millisecond)
 		w.refused(nil, a.Err(), holdfast.ErrLost)
 		l := w.got(w.process().TryLock(w.Context())) // both fields are zombies
 		w.wantFields("mode=write", l.Owner().String()+":write=1")
 		w.wantTTL(name, 30*time.Second)
-		w.release(l)
+		w.Release(l)
 	})
 }
 
 func TestTheTokenIsTheLastWriters(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m := w.process()
 		r := w.got(m.RLock(w.Context()))
 		if r.Token() != 0 {
 			t.Errorf("token of a reader before any writer: %d", r.Token())
 		}
-		w.release(r)
+		w.Release(r)
 		first := w.got(m.Lock(w.Context()))
-		w.release(first)
+		w.Release(first)
 		r = w.got(m.RLock(w.Context()))
 		if r.Token() != first.Token() {
 			t.Errorf("token of a reader %d, want the last writer's, %d", r.Token(), first.Token())
 		}
-		w.release(r)
-		w.rdb.FlushAll(w.Context())
+		w.Release(r)
+		w.RDB.FlushAll(w.Context())
 		second := w.got(m.Lock(w.Context()))
 		if second.Token() < first.Token() {
 			t.Errorf("token %d after %d", second.Token(), first.Token())
 		}
-		w.release(second)
+		w.Release(second)
 	})
 }
 
@@ -139,7 +140,7 @@ func TestAReadHoldUnderAWriteHold(t *testing.T) {
 		writeFirst bool
 	}{{"read released first", false}, {"downgrade", true}} {
 		t.Run(tc.what, func(t *testing.T) {
-			play(t, func(w *world) {
+			play(t, func(w *rwWorld) {
 				m := w.process()
 				l := w.got(m.Lock(w.Context()))
 				held := l.Context(w.Context())
@@ -149,29 +150,29 @@ func TestAReadHoldUnderAWriteHold(t *testing.T) {
 					t.Errorf("token %d, want %d", r.Token(), l.Token())
 				}
 				second := w.got(m.TryRLock(held)) // not through r's context: a hold of its own
-				w.release(second)
+				w.Release(second)
 				w.wantFields("mode=write", l.Owner().String()+":write=1", r.Owner().String()+"=1")
 				w.refused(nil, func() error { _, err := w.process().TryRLock(w.Context()); return err }(), holdfast.ErrBusy)
 
 				inner := w.got(m.Lock(r.Context(held))) // r's context also carries the write lease
-				w.release(inner)
+				w.Release(inner)
 
 				if tc.writeFirst {
-					w.release(l)
+					w.Release(l)
 					w.wantFields("mode=read", r.Owner().String()+"=1")
 					w.wantTTL(timeout(r, 1), 30*time.Second)
 					together := w.got(w.process().TryRLock(w.Context()))
 					w.refused(nil, func() error { _, err := w.process().TryLock(w.Context()); return err }(), holdfast.ErrBusy)
-					w.release(together)
-					w.at(100 * time.Second) // the reader's renewal goes on
+					w.Release(together)
+					w.At(100 * time.Second) // the reader's renewal goes on
 					w.wantFields("mode=read", r.Owner().String()+"=1")
-					w.release(r)
+					w.Release(r)
 				} else {
-					w.release(r)
+					w.Release(r)
 					w.wantFields("mode=write", l.Owner().String()+":write=1")
-					w.at(100 * time.Second) // the writer's renewal goes on
+					w.At(100 * time.Second) // the writer's renewal goes on
 					w.wantFields("mode=write", l.Owner().String()+":write=1")
-					w.release(l)
+					w.Release(l)
 				}
 				w.wantTTL(name, gone)
 			})
@@ -180,50 +181,50 @@ func TestAReadHoldUnderAWriteHold(t *testing.T) {
 }
 
 func TestAReadReleasedUnderAWriteDoesNotShortenIt(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		long := w.process(holdfast.Fixed(time.Minute))
 		l := w.got(long.Lock(w.Context()))
-		short := w.clients[0].RWMutex(name, holdfast.Fixed(2*time.Second))
+		short := w.Processes[0].RWMutex(name, holdfast.Fixed(2*time.Second))
 		r := w.got(short.RLock(l.Context(w.Context())))
 		w.wantTTL(name, time.Minute)
-		w.at(time.Second)
-		w.release(r)
+		w.At(time.Second)
+		w.Release(r)
 		w.wantTTL(name, 59*time.Second)
 		again := w.got(short.Lock(l.Context(w.Context()))) // the maximum, not the sum
 		w.wantTTL(name, 59*time.Second)
-		w.release(again, l)
+		w.Release(again, l)
 	})
 }
 
 func TestADowngradeWakesTheReadersThatWait(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m, other := w.process(), w.process()
 		l := w.got(m.Lock(w.Context()))
 		r := w.got(m.RLock(l.Context(w.Context())))
-		var waits []*call
+		var waits []*world.Attempt
 		for range 20 {
 			waits = append(waits, w.begin(other.RLock), w.begin(m.RLock))
 		}
 		w.wantPending(true, waits...)
-		w.at(10*time.Second + 300*time.Millisecond)
-		w.release(l)
+		w.At(10*time.Second + 300*time.Millisecond)
+		w.Release(l)
 		for _, c := range waits {
 			got := w.result(c)
-			if c.at != w.now() {
-				t.Errorf("a reader was in at %v, want %v", c.at, w.now())
+			if c.At != w.Now() {
+				t.Errorf("a reader was in at %v, want %v", c.At, w.Now())
 			}
-			w.release(got)
+			w.Release(got)
 		}
-		w.release(r)
+		w.Release(r)
 	})
 }
 
 func TestAReaderIsRefusedTheWriteSide(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m := w.process()
 		r := w.got(m.RLock(w.Context()))
 		held := r.Context(w.Context())
-		before := w.mini.Snapshot()
+		before := w.Mini.Snapshot()
 		for _, f := range []func(context.Context) (*lease.Lease, error){m.Lock, m.TryLock, m.WLocker().Lock} {
 			l, err := f(held)
 			w.refused(l, err, holdfast.ErrUpgrade)
@@ -231,21 +232,21 @@ func TestAReaderIsRefusedTheWriteSide(t *testing.T) {
 				t.Errorf("error %q", err)
 			}
 		}
-		if after := w.mini.Snapshot(); after != before || w.now() != 0 {
-			t.Errorf("after %v:\n%s\nwas\n%s", w.now(), after, before)
+		if after := w.Mini.Snapshot(); after != before || w.Now() != 0 {
+			t.Errorf("after %v:\n%s\nwas\n%s", w.Now(), after, before)
 		}
-		w.release(r)
+		w.Release(r)
 		w.refused(nil, func() error { _, err := m.Lock(held); return err }(), holdfast.ErrReleased)
-		w.release(w.got(m.Lock(w.Context())))
+		w.Release(w.got(m.Lock(w.Context())))
 	})
 }
 
 func TestALostWriteHoldGrantsNoReadHold(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m := w.process()
 		l := w.got(m.Lock(w.Context()))
 		held := context.WithoutCancel(l.Context(w.Context()))
-		w.rdb.Del(w.Context(), name)
+		w.RDB.Del(w.Context(), name)
 		_, err := m.RLock(held)
 		w.refused(nil, err, holdfast.ErrLost)
 		w.refused(nil, l.Err(), holdfast.ErrLost)
@@ -255,13 +256,13 @@ func TestALostWriteHoldGrantsNoReadHold(t *testing.T) {
 }
 
 func TestTheSidesAsLockers(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m := w.process()
 		r := w.got(m.RLocker().Lock(w.Context()))
 		again := w.got(m.RLocker().TryLock(w.Context()))
 		w.refused(nil, func() error { _, err := m.WLocker().TryLock(w.Context()); return err }(), holdfast.ErrBusy)
-		w.release(r, again)
-		w.release(w.got(m.WLocker().Lock(w.Context())))
+		w.Release(r, again)
+		w.Release(w.got(m.WLocker().Lock(w.Context())))
 		if m.Name() != name {
 			t.Errorf("name %q", m.Name())
 		}
@@ -275,7 +276,7 @@ func TestQueries(t *testing.T) {
 		rholds, rholders int
 		remaining        time.Duration
 	}
-	ask := func(w *world, m *rwlock.RWMutex, writer, reader lease.Owner) (a answers) {
+	ask := func(w *rwWorld, m *rwlock.RWMutex, writer, reader lease.Owner) (a answers) {
 		w.Helper()
 		ctx := w.Context()
 		var errs [9]error
@@ -301,13 +302,13 @@ func TestQueries(t *testing.T) {
 		}
 		return a
 	}
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m, other := w.process(), w.process(holdfast.Fixed(10*time.Second))
 		nobody := lease.NewOwner("00000000-0000-0000-0000-000000000000", 1)
 		want := func(m *rwlock.RWMutex, writer, reader lease.Owner, want answers) {
 			w.Helper()
 			if got := ask(w, m, writer, reader); got != want {
-				w.Errorf("at %v:\n got %+v\nwant %+v", w.now(), got, want)
+				w.Errorf("at %v:\n got %+v\nwant %+v", w.Now(), got, want)
 			}
 		}
 		want(m, nobody, nobody, answers{})
@@ -315,18 +316,18 @@ func TestQueries(t *testing.T) {
 		r := w.got(m.RLock(l.Context(w.Context())))
 		rr := w.got(m.RLock(r.Context(w.Context())))
 		want(other, l.Owner(), r.Owner(), answers{true, true, 2, 1, 2, 1, 30 * time.Second})
-		w.release(l)
+		w.Release(l)
 		b := w.got(other.RLock(w.Context()))
 		want(other, nobody, b.Owner(), answers{false, true, 3, 0, 1, 2, 30 * time.Second})
-		w.release(rr, r)
+		w.Release(rr, r)
 		want(m, nobody, b.Owner(), answers{false, true, 1, 0, 1, 1, 10 * time.Second})
-		w.release(b)
+		w.Release(b)
 		want(m, nobody, nobody, answers{})
 	})
 }
 
 func TestForceRelease(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m, other := w.process(), w.process()
 		l := w.got(m.Lock(w.Context()))
 		r := w.got(m.RLock(l.Context(w.Context())))
@@ -341,7 +342,7 @@ func TestForceRelease(t *testing.T) {
 		force(other.ForceRelease, false)
 		b := w.result(waits) // the reader under the write hold has stayed, and b joins it
 		w.wantFields("mode=read", r.Owner().String()+"=1", b.Owner().String()+"=1")
-		w.at(10*time.Second + 100*time.Millisecond)
+		w.At(10*time.Second + 100*time.Millisecond)
 		w.refused(nil, l.Err(), holdfast.ErrLost) // the renewal of l finds out
 		if err := r.Err(); err != nil {
 			t.Errorf("the reader: %v", err)
@@ -351,15 +352,15 @@ func TestForceRelease(t *testing.T) {
 		w.wantPending(true, writer)
 		force(m.RForceRelease, true)
 		w.refused(nil, r.Err(), holdfast.ErrLost) // at once: the same Client releases
-		w.release(w.result(writer))
+		w.Release(w.result(writer))
 		force(m.RForceRelease, false)
-		w.at(25 * time.Second)
+		w.At(25 * time.Second)
 		w.refused(nil, b.Err(), holdfast.ErrLost)
 	})
 }
 
 func TestForceReleaseOfReadersLeavesTheWriterIn(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m := w.process()
 		l := w.got(m.Lock(w.Context()))
 		r := w.got(m.RLock(l.Context(w.Context())))
@@ -368,14 +369,14 @@ func TestForceReleaseOfReadersLeavesTheWriterIn(t *testing.T) {
 		}
 		w.refused(nil, r.Err(), holdfast.ErrLost)
 		w.wantFields("mode=write", l.Owner().String()+":write=1")
-		w.release(l)
+		w.Release(l)
 	})
 }
 
 func TestBadInput(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		w.process()
-		c := w.clients[0]
+		c := w.Processes[0]
 		for _, bad := range []*rwlock.RWMutex{
 			c.RWMutex(""), c.RWMutex("a}b"), c.RWMutex("a{"), c.RWMutex("a{}b"), c.RWMutex("holdfast_x"),
 			c.RWMutex("x", holdfast.Fixed(0)), holdfast.New(nil).RWMutex("x"),
@@ -385,7 +386,7 @@ func TestBadInput(t *testing.T) {
 				w.refused(l, err, holdfast.ErrBadArgument)
 			}
 		}
-		w.rdb.Set(w.Context(), name, "a string", 0)
+		w.RDB.Set(w.Context(), name, "a string", 0)
 		m := c.RWMutex(name)
 		for _, f := range []func(context.Context) (*lease.Lease, error){m.Lock, m.TryLock, m.RLock, m.TryRLock} {
 			l, err := f(w.Context())
@@ -394,27 +395,27 @@ func TestBadInput(t *testing.T) {
 		if _, err := m.Locked(w.Context()); !errors.Is(err, holdfast.ErrWrongType) {
 			t.Error(err)
 		}
-		if got := w.rdb.Get(w.Context(), name).Val(); got != "a string" {
+		if got := w.RDB.Get(w.Context(), name).Val(); got != "a string" {
 			t.Errorf("the foreign value is %q", got)
 		}
-		w.rdb.Del(w.Context(), name)
+		w.RDB.Del(w.Context(), name)
 	})
 }
 
 // The hash of a Mutex has no mode. The Mutex excludes an RWMutex of the same name all the same.
 func TestAMutexOfTheSameNameExcludes(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		m := w.process()
-		mutex := w.clients[0].Mutex(name)
+		mutex := w.Processes[0].Mutex(name)
 		l := w.got(mutex.Lock(w.Context()))
 		w.refused(nil, func() error { _, err := m.TryLock(w.Context()); return err }(), holdfast.ErrBusy)
 		w.refused(nil, func() error { _, err := m.TryRLock(w.Context()); return err }(), holdfast.ErrBusy)
 		w.wantFields(l.Owner().String() + "=1")
-		w.release(l)
+		w.Release(l)
 		for _, f := range []func(context.Context) (*lease.Lease, error){m.Lock, m.RLock} {
 			l := w.got(f(w.Context()))
 			w.refused(nil, func() error { _, err := mutex.TryLock(w.Context()); return err }(), holdfast.ErrBusy)
-			w.release(l)
+			w.Release(l)
 		}
 	})
 }
@@ -434,29 +435,29 @@ func TestAWriteLeaseThatIsOverIsNotKeptByItsReader(t *testing.T) {
 		{"held for too long", holdfast.MaxHold(5 * time.Second), holdfast.Renewed(30 * time.Second), 5 * time.Second, 30 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			play(t, func(w *world) {
+			play(t, func(w *rwWorld) {
 				p, other := w.process(), w.process()
-				writer := w.got(w.clients[0].RWMutex(name, tc.write).Lock(w.Context()))
-				r := w.got(w.clients[0].RWMutex(name, tc.read).RLock(writer.Context(w.Context())))
+				writer := w.got(w.Processes[0].RWMutex(name, tc.write).Lock(w.Context()))
+				r := w.got(w.Processes[0].RWMutex(name, tc.read).RLock(writer.Context(w.Context())))
 				waits := w.begin(other.RLock)
-				w.at(tc.told)
+				w.At(tc.told)
 				w.refused(nil, writer.Err())
 				if writer.Err() == nil {
 					t.Error("the write lease goes on")
 				}
 				if tc.over > tc.told {
-					w.at(tc.over - time.Second)
+					w.At(tc.over - time.Second)
 					w.wantPending(true, waits) // the writer's work may still be going on
 				}
-				w.at(tc.over)
+				w.At(tc.over)
 				w.wantPending(false, waits)
 				joined := w.result(waits)
 				w.wantFields("mode=read", r.Owner().String()+"=1", joined.Owner().String()+"=1")
 				if err := r.Err(); err != nil {
 					t.Errorf("the reader: %v", err)
 				}
-				w.release(joined, r)
-				w.release(w.got(p.TryLock(w.Context())))
+				w.Release(joined, r)
+				w.Release(w.got(p.TryLock(w.Context())))
 			})
 		})
 	}
@@ -466,11 +467,9 @@ func TestAWriteLeaseThatIsOverIsNotKeptByItsReader(t *testing.T) {
 func TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader(t *testing.T) {
 	for _, how := range []string{"ended by itself", "released"} {
 		t.Run(how, func(t *testing.T) {
-			play(t, func(w *world) {
-				net := w.mini.Proxy()
-				other := w.process()
-				w.behind(net.Client(t))
-				c := w.clients[1]
+			play(t, func(w *rwWorld) {
+				other, c := w.process(), w.Process()
+				net := c.Net
 				writer := w.got(c.RWMutex(name, holdfast.Renewed(3*time.Second)).Lock(w.Context()))
 				r := w.got(c.RWMutex(name, holdfast.Renewed(time.Minute)).RLock(writer.Context(w.Context())))
 				net.Refuse(true)
@@ -480,16 +479,16 @@ func TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader(t *testing.T) {
 						t.Error("released while Redis is out of reach")
 					}
 				}
-				w.at(15 * time.Second)
+				w.At(15 * time.Second)
 				if writer.Err() == nil {
 					t.Error("the write lease goes on")
 				}
 				net.Refuse(false)
 				waits := w.begin(other.RLock)
-				w.at(25 * time.Second)
+				w.At(25 * time.Second)
 				w.wantPending(false, waits)
 				w.wantFields("mode=read", r.Owner().String()+"=1", w.result(waits).Owner().String()+"=1")
-				w.release(waits.lease, r)
+				w.Release(waits.Lease, r)
 			})
 		})
 	}
@@ -498,19 +497,19 @@ func TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader(t *testing.T) {
 // Another program has removed the lock's expiry. A reader that joins, nests or renews does not give
 // the lock an expiry again.
 func TestALockWithoutEndIsGivenNoneByItsReaders(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		a, b := w.process(), w.process()
 		first := w.got(a.RLock(w.Context()))
-		w.rdb.Persist(w.Context(), name)
-		w.rdb.Persist(w.Context(), timeout(first, 1))
+		w.RDB.Persist(w.Context(), name)
+		w.RDB.Persist(w.Context(), timeout(first, 1))
 		joined := w.got(b.TryRLock(w.Context()))
 		w.wantTTL(name, -1)
 		nested := w.got(b.RLock(joined.Context(w.Context())))
 		w.wantTTL(name, -1)
-		w.release(nested)
-		w.at(20 * time.Second)
+		w.Release(nested)
+		w.At(20 * time.Second)
 		w.wantTTL(name, -1)
-		w.release(first, joined)
+		w.Release(first, joined)
 	})
 }
 
@@ -518,18 +517,15 @@ func TestALockWithoutEndIsGivenNoneByItsReaders(t *testing.T) {
 // third of that time. The first renewal that finds the lock cut short says so, once. From then on
 // the lock is renewed early enough that it does not run out when the Redisson reader is gone.
 func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		var log bytes.Buffer
-		rdb := w.mini.Client()
-		c := holdfast.New(rdb, holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		w.clients = append(w.clients, c)
-		w.Cleanup(func() { rdb.Close() })
+		c := w.Process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		r := w.got(c.RWMutex(name).RLock(w.Context()))
 		other := w.process()
 		cut := func(until time.Duration) {
-			for w.now() < until {
-				w.rdb.PExpire(w.Context(), name, 3*time.Second)
-				w.at(w.now() + time.Second)
+			for w.Now() < until {
+				w.RDB.PExpire(w.Context(), name, 3*time.Second)
+				w.At(w.Now() + time.Second)
 			}
 		}
 		cut(9 * time.Second)
@@ -537,8 +533,8 @@ func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
 			t.Errorf("before a renewal: %s", log.String())
 		}
 		cut(30 * time.Second)
-		w.rdb.PExpire(w.Context(), name, 3*time.Second) // and then the Redisson reader dies
-		w.at(34 * time.Second)
+		w.RDB.PExpire(w.Context(), name, 3*time.Second) // and then the Redisson reader dies
+		w.At(34 * time.Second)
 		w.tries(other.TryLock)
 		if err := r.Err(); err != nil {
 			t.Errorf("the reader: %v", err)
@@ -546,6 +542,6 @@ func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
 		if text := log.String(); strings.Count(text, "cuts this one short") != 1 || !containsAll(text, name, "lease=30s") {
 			t.Errorf("logged: %s", text)
 		}
-		w.release(r)
+		w.Release(r)
 	})
 }

@@ -9,13 +9,13 @@ import (
 
 // The tokens of writers grow even where time stands still, and where the data are lost.
 func TestTokens(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *rwWorld) {
 		a, b := w.process(), w.process()
 		var last int64
 		for i := range 20 { // all grants are in one microsecond
 			if i == 10 {
-				w.at(time.Millisecond) // after this no token is ahead of the clock
-				w.rdb.FlushAll(w.Context())
+				w.At(time.Millisecond) // after this no token is ahead of the clock
+				w.RDB.FlushAll(w.Context())
 			}
 			for _, m := range []*rwlock.RWMutex{a, b} {
 				l := w.got(m.Lock(w.Context()))
@@ -23,7 +23,7 @@ func TestTokens(t *testing.T) {
 					t.Errorf("token %d after %d", l.Token(), last)
 				}
 				last = l.Token()
-				w.release(l)
+				w.Release(l)
 			}
 		}
 	})

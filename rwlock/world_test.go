@@ -1,5 +1,4 @@
-// This file is about the world in which the unit tests play: one Redis on virtual time, any number
-// of processes that use it, and a client of the test itself that looks on.
+// What tests of the read-write lock add to the world of all tests.
 
 package rwlock_test
 
@@ -9,15 +8,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/rwlock"
 )
@@ -33,97 +31,57 @@ const (
 	prefix   = "{myLock}:"
 )
 
-// world is one Redis in a synctest bubble.
-type world struct {
+// rwWorld is a world whose processes use the read-write lock.
+type rwWorld struct {
 	*testing.T
-	mini  *redistest.MiniServer
-	rdb   *redis.Client // a client of the test itself
-	start time.Time
-
-	clients []*holdfast.Client
+	*world.World
 }
 
-// play runs scene in a world of its own, on virtual time. When every process has closed, only
-// tokens may be left as keys, and no channel.
-func play(t *testing.T, scene func(w *world)) {
+// play runs scene in a world of its own.
+func play(t *testing.T, scene func(w *rwWorld)) {
 	t.Helper()
-	redistest.Bubble(t, func(t *testing.T) {
-		w := &world{T: t, mini: redistest.Mini(t), start: time.Now()}
-		w.rdb = w.mini.Client()
-		scene(w)
-		for _, c := range w.clients {
-			c.Close()
-		}
-		redistest.LeftBehind(t, w.rdb, "redisson_lock_token:")
-	})
+	world.Play(t, func(t *testing.T, w *world.World) { scene(&rwWorld{t, w}) })
 }
 
 // process starts a process and returns its view of the lock.
-func (w *world) process(options ...lease.Option) *rwlock.RWMutex {
-	w.Helper()
-	return w.behind(w.mini.Client(), options...)
+func (w *rwWorld) process(options ...lease.Option) *rwlock.RWMutex {
+	_, m := w.apart(options...)
+	return m
 }
 
-// behind starts a process that talks through that client.
-func (w *world) behind(rdb *redis.Client, options ...lease.Option) *rwlock.RWMutex {
-	c := holdfast.New(rdb)
-	w.clients = append(w.clients, c)
-	w.Cleanup(func() {
-		c.Close()
-		rdb.Close()
-	})
-	return c.RWMutex(name, options...)
-}
-
-// now returns the age of the world.
-func (w *world) now() time.Duration { return time.Since(w.start) }
-
-// at sleeps until d after the beginning of the world.
-func (w *world) at(d time.Duration) {
+// apart does what process does, and also returns the process's network.
+func (w *rwWorld) apart(options ...lease.Option) (*redistest.FaultProxy, *rwlock.RWMutex) {
 	w.Helper()
-	if late := w.now() - d; late > 0 {
-		w.Fatalf("it is %v already, %v later than the test wants", w.now(), late)
-	}
-	time.Sleep(d - w.now())
-	synctest.Wait()
+	p := w.Process()
+	return p.Net, p.RWMutex(name, options...)
 }
 
 // got fails the test unless a call gave a lease.
-func (w *world) got(l *lease.Lease, err error) *lease.Lease {
+func (w *rwWorld) got(l *lease.Lease, err error) *lease.Lease {
 	w.Helper()
 	if err != nil {
-		w.Fatalf("at %v: %v", w.now(), err)
+		w.Fatalf("at %v: %v", w.Now(), err)
 	}
 	return l
 }
 
 // refused fails the test unless a call gave an error that matches the targets.
-func (w *world) refused(l *lease.Lease, err error, targets ...error) {
+func (w *rwWorld) refused(l *lease.Lease, err error, targets ...error) {
 	w.Helper()
 	if l != nil {
-		w.Errorf("at %v: a lease, want %v", w.now(), targets)
+		w.Errorf("at %v: a lease, want %v", w.Now(), targets)
 	}
 	for _, target := range targets {
 		if !errors.Is(err, target) {
-			w.Errorf("at %v: error %v, want one that matches %q", w.now(), err, target)
-		}
-	}
-}
-
-// release releases or fails the test.
-func (w *world) release(leases ...*lease.Lease) {
-	w.Helper()
-	for _, l := range leases {
-		if err := l.Release(w.Context()); err != nil {
-			w.Errorf("at %v: %v", w.now(), err)
+			w.Errorf("at %v: error %v, want one that matches %q", w.Now(), err, target)
 		}
 	}
 }
 
 // wantFields fails the test unless these, and no others, are the lock's fields.
-func (w *world) wantFields(want ...string) {
+func (w *rwWorld) wantFields(want ...string) {
 	w.Helper()
-	fields, err := w.rdb.HGetAll(w.Context(), name).Result()
+	fields, err := w.RDB.HGetAll(w.Context(), name).Result()
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -134,30 +92,26 @@ func (w *world) wantFields(want ...string) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		w.Errorf("at %v: fields\n got %q\nwant %q", w.now(), got, want)
+		w.Errorf("at %v: fields\n got %q\nwant %q", w.Now(), got, want)
 	}
 }
 
 // wantTTL fails the test unless the key's time to live is d; -2: no key.
-func (w *world) wantTTL(key string, d time.Duration) {
+func (w *rwWorld) wantTTL(key string, d time.Duration) {
 	w.Helper()
-	got, err := w.rdb.PTTL(w.Context(), key).Result()
-	if err != nil {
-		w.Fatal(err)
-	}
-	if got != d {
-		w.Errorf("at %v: PTTL %s is %v, want %v", w.now(), key, got, d)
+	if got := w.PTTL(key); got != d {
+		w.Errorf("at %v: PTTL %s is %v, want %v", w.Now(), key, got, d)
 	}
 }
 
 const gone = time.Duration(-2)
 
 // wantMarks fails the test unless exactly r readers and wr writers have marks.
-func (w *world) wantMarks(r, wr int64) {
+func (w *rwWorld) wantMarks(r, wr int64) {
 	w.Helper()
-	gotR, gotW, all := w.rdb.ZCard(w.Context(), readers).Val(), w.rdb.ZCard(w.Context(), writers).Val(), w.rdb.ZCard(w.Context(), waiting).Val()
+	gotR, gotW, all := w.RDB.ZCard(w.Context(), readers).Val(), w.RDB.ZCard(w.Context(), writers).Val(), w.RDB.ZCard(w.Context(), waiting).Val()
 	if gotR != r || gotW != wr || all != r+wr {
-		w.Errorf("at %v: marks of %d readers and %d writers, %d in all; want %d and %d", w.now(), gotR, gotW, all, r, wr)
+		w.Errorf("at %v: marks of %d readers and %d writers, %d in all; want %d and %d", w.Now(), gotR, gotW, all, r, wr)
 	}
 }
 
@@ -166,86 +120,35 @@ func timeout(l *lease.Lease, i int) string {
 	return fmt.Sprintf("%s%s:rwlock_timeout:%d", prefix, l.Owner(), i)
 }
 
-// messages subscribes to the channel. The returned function ends the subscription and returns the
-// messages with their instants.
-func (w *world) messages() func() []string {
-	w.Helper()
-	ps := w.rdb.Subscribe(context.Background(), channel)
-	if _, err := ps.Receive(w.Context()); err != nil {
-		w.Fatal(err)
-	}
-	var got []string
-	var done sync.WaitGroup
-	done.Go(func() {
-		for {
-			m, err := ps.ReceiveMessage(context.Background())
-			if err != nil {
-				return
-			}
-			got = append(got, fmt.Sprintf("%v %s", w.now(), m.Payload))
-		}
-	})
-	return func() []string {
-		synctest.Wait()
-		ps.Close()
-		done.Wait()
-		return got
-	}
-}
-
-// call is a call that runs on a goroutine of its own.
-type call struct {
-	done  chan struct{}
-	lease *lease.Lease
-	err   error
-	at    time.Duration // when the call returned
-}
-
 // begin calls f on a goroutine of its own, and returns when it waits or is done.
-func (w *world) begin(f func(context.Context) (*lease.Lease, error)) *call {
+func (w *rwWorld) begin(f func(context.Context) (*lease.Lease, error)) *world.Attempt {
 	return w.beginWith(w.Context(), f)
 }
 
-func (w *world) beginWith(ctx context.Context, f func(context.Context) (*lease.Lease, error)) *call {
-	c := &call{done: make(chan struct{})}
-	go func() {
-		defer close(c.done)
-		c.lease, c.err = f(ctx)
-		c.at = w.now()
-	}()
+func (w *rwWorld) beginWith(ctx context.Context, f func(context.Context) (*lease.Lease, error)) *world.Attempt {
+	a := w.Try(func() (*lease.Lease, error) { return f(ctx) })
 	synctest.Wait()
-	return c
-}
-
-// pending says whether a call has not returned yet.
-func (c *call) pending() bool {
-	synctest.Wait()
-	select {
-	case <-c.done:
-		return false
-	default:
-		return true
-	}
+	return a
 }
 
 // result returns the lease of a call that must have succeeded. It does not wait for ever: a holder
 // that renews its lease could keep the call waiting.
-func (w *world) result(c *call) *lease.Lease {
+func (w *rwWorld) result(c *world.Attempt) *lease.Lease {
 	w.Helper()
 	select {
-	case <-c.done:
+	case <-c.Done:
 	case <-time.After(time.Hour):
-		w.Fatalf("at %v: waits still", w.now())
+		w.Fatalf("at %v: waits still", w.Now())
 	}
-	return w.got(c.lease, c.err)
+	return w.got(c.Lease, c.Err)
 }
 
 // wantPending fails the test unless all the calls wait, or, if want is false, none of them waits.
-func (w *world) wantPending(want bool, calls ...*call) {
+func (w *rwWorld) wantPending(want bool, calls ...*world.Attempt) {
 	w.Helper()
 	for i, c := range calls {
-		if got := c.pending(); got != want {
-			w.Errorf("at %v: call %d pending: %v, want %v (%v)", w.now(), i, got, want, c.err)
+		if got := c.Pending(); got != want {
+			w.Errorf("at %v: call %d pending: %v, want %v (%v)", w.Now(), i, got, want, c.Err)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// world is one Redis on virtual time, and a process that reaches it through a network.
-type world struct {
+// pair is two processes at one Redis on virtual time: one behind a network, one near.
+type pair struct {
 	t    *testing.T
 	mini *redistest.MiniServer
 	net  *redistest.FaultProxy
@@ -25,9 +25,9 @@ type world struct {
 	near *engine.Engine // straight at the server
 }
 
-func play(t *testing.T, scene func(w *world)) {
+func play(t *testing.T, scene func(w *pair)) {
 	redistest.Bubble(t, func(t *testing.T) {
-		w := &world{t: t, mini: redistest.Mini(t)}
+		w := &pair{t: t, mini: redistest.Mini(t)}
 		w.net = w.mini.Proxy()
 		w.e, w.near = newEngine(t, w.net.Client(t)), newEngine(t, w.mini.Client())
 		scene(w)
@@ -38,7 +38,7 @@ func play(t *testing.T, scene func(w *world)) {
 }
 
 // on gives a fault to the n-th script from now.
-func (w *world) on(n int64, f redistest.Fault) {
+func (w *pair) on(n int64, f redistest.Fault) {
 	seen := int64(0)
 	w.net.OnCommand(func(c redistest.Command) redistest.Fault {
 		if c.Name != "EVALSHA" && c.Name != "EVAL" {
@@ -51,14 +51,14 @@ func (w *world) on(n int64, f redistest.Fault) {
 	})
 }
 
-func (w *world) ok(err error) {
+func (w *pair) ok(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *world) is(err error, targets ...error) {
+func (w *pair) is(err error, targets ...error) {
 	w.t.Helper()
 	for _, target := range targets {
 		if !errors.Is(err, target) {
@@ -68,7 +68,7 @@ func (w *world) is(err error, targets ...error) {
 }
 
 // free fails the test unless exactly want permits are free.
-func (w *world) free(s *Semaphore, want int) {
+func (w *pair) free(s *Semaphore, want int) {
 	w.t.Helper()
 	if n, err := s.Available(w.t.Context()); n != want || err != nil {
 		w.t.Errorf("%d are free, %v; want %d", n, err, want)
@@ -76,7 +76,7 @@ func (w *world) free(s *Semaphore, want int) {
 }
 
 // set makes a semaphore of n permits, as the process behind the network sees it.
-func (w *world) set(n int) *Semaphore {
+func (w *pair) set(n int) *Semaphore {
 	w.t.Helper()
 	set, err := New(w.near, "s", "s").TrySetPermits(w.t.Context(), n)
 	if !set || err != nil {
@@ -99,7 +99,7 @@ func TestCancelledAcquireTakesNothing(t *testing.T) {
 		"the request is lost":         redistest.DropBefore,
 	} {
 		t.Run(name, func(t *testing.T) {
-			play(t, func(w *world) {
+			play(t, func(w *pair) {
 				s := w.set(3)
 				w.on(1, fault)
 				ctx, cancel := context.WithTimeout(w.t.Context(), 100*time.Millisecond)
@@ -125,7 +125,7 @@ func TestCancelledAcquireTakesNothing(t *testing.T) {
 // A caller that hears a refusal only at the second sending must not later be granted the first
 // sending.
 func TestLateSendingAfterARefusal(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s := w.set(1)
 		w.ok(s.Acquire(w.t.Context(), 1))
 		w.on(1, redistest.Delay(900*time.Millisecond)) // longer than the next deadline
@@ -142,7 +142,7 @@ func TestLateSendingAfterARefusal(t *testing.T) {
 // A Release goes on when its context is cancelled. It goes on in the background when Redis cannot
 // be reached. It counts once.
 func TestReleaseGoesOn(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s := w.set(1)
 		w.ok(s.Acquire(w.t.Context(), 1))
 		cancelled, cancel := context.WithCancel(w.t.Context())
@@ -171,7 +171,7 @@ func TestReleaseGoesOn(t *testing.T) {
 
 // The Client gives up a call in doubt before the server gives up the record of the call.
 func TestDoubtIsGivenUp(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s := w.set(1)
 		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" {
@@ -193,7 +193,7 @@ func TestDoubtIsGivenUp(t *testing.T) {
 }
 
 func TestClosedClient(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s := w.set(1)
 		w.ok(s.Acquire(w.t.Context(), 1))
 		waiting := make(chan error)
@@ -212,7 +212,7 @@ func TestClosedClient(t *testing.T) {
 
 // A release of 1 wakes a waiter that needs 1, though a waiter that needs 5 has waited for longer.
 func TestWeightsWake(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s := w.set(10)
 		w.ok(s.Acquire(w.t.Context(), 10))
 		began := time.Now()
@@ -250,7 +250,7 @@ func TestWeightsWake(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		ctx := w.t.Context()
 		s, p := New(w.e, "s", "s"), NewPermits(w.e, "p", "p", lease.NewSettings())
 		_, negative := s.TrySetPermits(ctx, -1)
@@ -278,7 +278,7 @@ func TestArguments(t *testing.T) {
 
 // The permits of a holder that is cut off come back, and the holder learns of its loss before that.
 func TestPermitsAreLeased(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		ctx := w.t.Context()
 		p, near := NewPermits(w.e, "p", "p", lease.NewSettings()), NewPermits(w.near, "p", "p", lease.NewSettings())
 		_, err := p.Acquire(ctx, 1)
@@ -319,7 +319,7 @@ func TestPermitsAreLeased(t *testing.T) {
 }
 
 func TestFixedPermitsRunOut(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		ctx := w.t.Context()
 		p := NewPermits(w.e, "p", "p", lease.NewSettings([]lease.Option{lease.Fixed(2 * time.Second)}))
 		w.ok(p.SetPermits(ctx, 1))
@@ -342,7 +342,7 @@ func TestFixedPermitsRunOut(t *testing.T) {
 
 // A permit that is released or shortened by its id is lost to its holder.
 func TestByID(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		ctx := w.t.Context()
 		p := NewPermits(w.e, "p", "p", lease.NewSettings())
 		w.ok(p.SetPermits(ctx, 2))
@@ -373,7 +373,7 @@ func TestByID(t *testing.T) {
 // A release sends a message whatever number was free before. A waiter that waits for more than that
 // number is in at once, and not only by its poll.
 func TestAReleaseWakesWhoeverItIsEnoughFor(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s := w.set(3)
 		w.ok(s.Acquire(w.t.Context(), 2))
 		granted := make(chan error)
@@ -390,7 +390,7 @@ func TestAReleaseWakesWhoeverItIsEnoughFor(t *testing.T) {
 
 // Java's waiters hear, on the channel where they listen, how many permits are free.
 func TestWhatIsGivenBackIsTold(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		rdb := w.mini.Client()
 		messages := rdb.Subscribe(w.t.Context(), "redisson_sc:{s}", "redisson_sc:{p}")
 		defer messages.Close()
@@ -432,7 +432,7 @@ func TestWhatIsGivenBackIsTold(t *testing.T) {
 func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 	for heard, name := range []string{"an earlier sending is not heard of", "refused at once"} {
 		t.Run(name, func(t *testing.T) {
-			play(t, func(w *world) {
+			play(t, func(w *pair) {
 				s := w.set(3)
 				w.ok(s.Acquire(w.t.Context(), 1))
 				sent := heard
@@ -461,7 +461,7 @@ func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 // that were taken without an answer are given back, and releases without an answer take effect.
 func TestRefusedCredentialsLeaveNothingBehind(t *testing.T) {
 	refused := redistest.ReplyError("WRONGPASS invalid username-password pair or user is disabled.")
-	refuse := func(w *world) {
+	refuse := func(w *pair) {
 		w.net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "EVALSHA" {
 				return redistest.CloseAfterExec // on a connection that exists already
@@ -469,12 +469,12 @@ func TestRefusedCredentialsLeaveNothingBehind(t *testing.T) {
 			return refused
 		})
 	}
-	accept := func(w *world) {
+	accept := func(w *pair) {
 		w.net.OnCommand(nil)
 		time.Sleep(5 * time.Second)
 	}
 	t.Run("an Acquire that is refused after it ran", func(t *testing.T) {
-		play(t, func(w *world) {
+		play(t, func(w *pair) {
 			s := w.set(3)
 			refuse(w)
 			w.is(s.Acquire(w.t.Context(), 2), errs.Denied)
@@ -484,7 +484,7 @@ func TestRefusedCredentialsLeaveNothingBehind(t *testing.T) {
 		})
 	})
 	t.Run("a Release, for two seconds", func(t *testing.T) {
-		play(t, func(w *world) {
+		play(t, func(w *pair) {
 			s := w.set(3)
 			w.ok(s.Acquire(w.t.Context(), 2))
 			refuse(w)
@@ -495,7 +495,7 @@ func TestRefusedCredentialsLeaveNothingBehind(t *testing.T) {
 		})
 	})
 	t.Run("a Release, for a minute", func(t *testing.T) {
-		play(t, func(w *world) {
+		play(t, func(w *pair) {
 			s := w.set(3)
 			w.ok(s.Acquire(w.t.Context(), 2))
 			refuse(w)
@@ -515,7 +515,7 @@ func TestRefusedCredentialsLeaveNothingBehind(t *testing.T) {
 // A call in doubt counts once, even if the server's clock is set forward by hours before the call
 // is sent again.
 func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s := w.set(3)
 		w.ok(s.Acquire(w.t.Context(), 1))
 		forward := make(chan struct{})
@@ -546,7 +546,7 @@ func TestACallInDoubtOutlivesAStepOfTheClock(t *testing.T) {
 // A request for more permits than there are in all is refused at once. If the permits become fewer,
 // a waiter learns of it at its next poll.
 func TestMoreThanThereAreInAll(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 		defer cancel()
 		s := w.set(3)
@@ -586,23 +586,23 @@ func TestMoreThanThereAreInAll(t *testing.T) {
 // The number is not known if a Java program has set the permits. It is also not known if there were
 // no permits before, so that the released permits are new ones.
 func TestInAllIsNotKnown(t *testing.T) {
-	for what, set := range map[string]func(*world, *Semaphore) error{
-		"set by Java":   func(w *world, _ *Semaphore) error { return w.mini.Set("s", "3") },
-		"set to none":   func(w *world, s *Semaphore) error { _, err := s.TrySetPermits(w.t.Context(), 0); return err },
-		"released only": func(w *world, s *Semaphore) error { return s.Release(w.t.Context(), 1) },
-		"made anew by Java": func(w *world, s *Semaphore) error {
+	for what, set := range map[string]func(*pair, *Semaphore) error{
+		"set by Java":   func(w *pair, _ *Semaphore) error { return w.mini.Set("s", "3") },
+		"set to none":   func(w *pair, s *Semaphore) error { _, err := s.TrySetPermits(w.t.Context(), 0); return err },
+		"released only": func(w *pair, s *Semaphore) error { return s.Release(w.t.Context(), 1) },
+		"made anew by Java": func(w *pair, s *Semaphore) error {
 			_, err := s.TrySetPermits(w.t.Context(), 1)
 			w.mini.Del("s")
 			return errors.Join(err, w.mini.Set("s", "4"))
 		},
-		"for a week unused": func(w *world, s *Semaphore) error {
+		"for a week unused": func(w *pair, s *Semaphore) error {
 			_, err := s.TrySetPermits(w.t.Context(), 3)
 			time.Sleep(7 * 24 * time.Hour)
 			return err
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			play(t, func(w *world) {
+			play(t, func(w *pair) {
 				s, ctx := New(w.e, "s", "s"), w.t.Context()
 				w.ok(set(w, s))
 				w.is(s.TryAcquire(ctx, 5), errs.Busy)
@@ -618,7 +618,7 @@ func TestInAllIsNotKnown(t *testing.T) {
 
 // If callers give back more permits than were taken, the additional permits count from then on.
 func TestMoreGivenBackThanTaken(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s, ctx := w.set(3), w.t.Context()
 		w.ok(s.Release(ctx, 2))
 		w.ok(s.Acquire(ctx, 5))
@@ -629,7 +629,7 @@ func TestMoreGivenBackThanTaken(t *testing.T) {
 
 // A semaphore that was never set says so, and callers can wait for it all the same.
 func TestNeverSet(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s, ctx := New(w.e, "s", "s"), w.t.Context()
 		says := func(err error, targets ...error) {
 			t.Helper()
@@ -663,7 +663,7 @@ func TestNeverSet(t *testing.T) {
 
 // A take that is undone late gives nothing to a semaphore that was made anew in the meantime.
 func TestAnUndoneTakeGivesNothingToAnother(t *testing.T) {
-	play(t, func(w *world) {
+	play(t, func(w *pair) {
 		s := w.set(3)
 		cut := false
 		w.net.OnCommand(func(c redistest.Command) redistest.Fault {

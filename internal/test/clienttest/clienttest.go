@@ -1,6 +1,5 @@
 // Package clienttest has what tests of a Client share: short ways to lock and release, the bounds
-// that they measure against, and what the Client has told. Only _test.go files import it.
-
+// that they measure against, and percentiles. Only tests import it.
 package clienttest
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// Figure logs a measured value for docs/testing.md. If the test has failed, figure logs nothing, so
+// Figure logs a measured value for docs/testing.md. If the test has failed, Figure logs nothing, so
 // that nobody quotes a failed test.
 func Figure(t testing.TB, format string, args ...any) {
 	t.Helper()
@@ -178,7 +177,7 @@ func StillHeld(t testing.TB, rdb redis.UniversalClient, name string, l *holdfast
 
 // LostBy waits for the end of the lease. It fails the test unless the lease was lost and the holder
 // was told so by the given instant. It returns the instant at which the holder was told.
-func LostBy(t testing.TB, p *Pulse, l *holdfast.Lease, by time.Time) time.Time {
+func LostBy(t testing.TB, p *redistest.Pulse, l *holdfast.Lease, by time.Time) time.Time {
 	t.Helper()
 	select {
 	case <-l.Done():

@@ -1,4 +1,4 @@
-// How long something took, and how long the machine stood still meanwhile.
+// How long something took, as percentiles.
 
 package clienttest
 
@@ -6,26 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"testing"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
-
-// Pulse is the account of the time for which this process was starved; see redistest.Pulse.
-type Pulse struct{ *redistest.Pulse }
-
-// FeelPulse starts a pulse; it stops when t ends.
-func FeelPulse(t testing.TB) *Pulse { return &Pulse{redistest.FeelPulse(t)} }
-
-// Slack returns how late anything that ran between the two instants may be.
-func (p *Pulse) Slack(from, to time.Time) time.Duration { return p.Slack(from, to) }
-
-// Within fails the test if the time since start is longer than bound plus the slack.
-func (p *Pulse) Within(t testing.TB, what string, start time.Time, bound time.Duration) {
-	t.Helper()
-	p.Within(t, what, start, bound)
-}
 
 // Spread is a set of durations from which the tests report percentiles.
 type Spread struct {

@@ -30,7 +30,7 @@ const (
 type canceller struct {
 	t       testing.TB
 	client  *holdfast.Client
-	pulse   *clienttest.Pulse
+	pulse   *redistest.Pulse
 	returns clienttest.Spread // how long after the cancel Lock returned
 	frees   clienttest.Spread // how long after Lock returned the key was free
 	holds   time.Duration     // the longest time for which a granted lock is held
@@ -109,7 +109,7 @@ func (c *canceller) report(what string) {
 func TestCancelUncontended(t *testing.T) {
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	c := &canceller{t: t, client: clienttest.OpenClient(t, s.Client(t)), pulse: clienttest.FeelPulse(t)}
+	c := &canceller{t: t, client: clienttest.OpenClient(t, s.Client(t)), pulse: redistest.FeelPulse(t)}
 	clienttest.Each(redistest.Count(t, 1000), 20, func(i int) {
 		name := fmt.Sprintf("cancel%d", i)
 		c.try(name, clienttest.UpTo(500*time.Microsecond))
@@ -123,7 +123,7 @@ func TestCancelUncontended(t *testing.T) {
 func TestCancelContended(t *testing.T) {
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	c := &canceller{t: t, client: clienttest.OpenClient(t, s.Client(t)), pulse: clienttest.FeelPulse(t), holds: 3 * time.Millisecond}
+	c := &canceller{t: t, client: clienttest.OpenClient(t, s.Client(t)), pulse: redistest.FeelPulse(t), holds: 3 * time.Millisecond}
 	other := clienttest.OpenClient(t, s.Client(t)).Mutex("contended")
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -167,7 +167,7 @@ func TestCancelBehindASlowNetwork(t *testing.T) {
 		}
 		return redistest.Delay(clienttest.UpTo(150 * time.Millisecond))
 	})
-	c := &canceller{t: t, client: clienttest.OpenClient(t, proxy.Client(t)), pulse: clienttest.FeelPulse(t)}
+	c := &canceller{t: t, client: clienttest.OpenClient(t, proxy.Client(t)), pulse: redistest.FeelPulse(t)}
 	clienttest.Each(redistest.Count(t, 1000), 10, func(i int) {
 		name := fmt.Sprintf("slow%d", i)
 		c.try(name, clienttest.UpTo(250*time.Millisecond))
@@ -179,7 +179,7 @@ func TestCancelBehindASlowNetwork(t *testing.T) {
 func TestCancelWhileTheServerIsFrozen(t *testing.T) {
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	c := &canceller{t: t, client: clienttest.OpenClient(t, s.Client(t)), pulse: clienttest.FeelPulse(t), keep: true}
+	c := &canceller{t: t, client: clienttest.OpenClient(t, s.Client(t)), pulse: redistest.FeelPulse(t), keep: true}
 	const batch = 25
 	for round := range redistest.Count(t, 1000) / batch {
 		begun := make(chan struct{})
@@ -226,7 +226,7 @@ func TestCancelWhileConnecting(t *testing.T) {
 			rdb := s.Client(t, func(o *redis.Options) {
 				o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return tc.dial(ctx) }
 			})
-			c := &canceller{t: t, client: clienttest.OpenClient(t, rdb), pulse: clienttest.FeelPulse(t)}
+			c := &canceller{t: t, client: clienttest.OpenClient(t, rdb), pulse: redistest.FeelPulse(t)}
 			clienttest.Each(redistest.Count(t, 200), 10, func(i int) {
 				c.try(fmt.Sprintf("unreachable%d", i), clienttest.UpTo(50*time.Millisecond))
 			})

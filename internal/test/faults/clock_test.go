@@ -101,7 +101,7 @@ func TestClocksOfDifferentRates(t *testing.T) {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			s := serverAtRate(t, rate)
 			clienttest.LeaveNothing(t, s.Admin())
-			account := starvation{clienttest.FeelPulse(t), watchThreads(t)}
+			account := starvation{redistest.FeelPulse(t), watchThreads(t)}
 			var ahead clienttest.Spread
 			doubtful := 0
 			for range redistest.Count(t, 10) {

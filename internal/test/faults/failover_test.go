@@ -105,7 +105,7 @@ func (d *load) awaitGrant(after time.Time) time.Time {
 }
 
 // check fails the test if any caller waited for much longer than the outage lasted.
-func (d *load) check(p *clienttest.Pulse, failed, promoted time.Time) {
+func (d *load) check(p *redistest.Pulse, failed, promoted time.Time) {
 	d.t.Helper()
 	bound := promoted.Sub(failed) + usableBound + staleTurn
 	if slack := p.Slack(failed, time.Now()); d.longest > bound+slack {
@@ -216,7 +216,7 @@ type failoverRun struct {
 
 	leases    map[string]*holdfast.Lease
 	load      load
-	pulse     *clienttest.Pulse
+	pulse     *redistest.Pulse
 	failed    time.Time
 	promotion time.Time
 	granted   time.Time
@@ -225,7 +225,7 @@ type failoverRun struct {
 // begin takes the leases, waits until the replicas have them, and starts the load. The caller makes
 // the failover after begin.
 func (f *failoverRun) begin(t *testing.T, prefix string, replicated func()) {
-	f.pulse = clienttest.FeelPulse(t)
+	f.pulse = redistest.FeelPulse(t)
 	f.leases = clienttest.GrabMany(t, f.a, prefix, 20, holdfast.Renewed(failoverLease))
 	replicated()
 	f.load = load{t: t, options: []holdfast.LeaseOption{holdfast.Renewed(contendedLease)}}
@@ -263,7 +263,7 @@ func TestSlotsMove(t *testing.T) {
 	redistest.Undisturbed(t, movingLease/4, func(t testing.TB) {
 		s := redistest.Cluster(t, 3, 0)
 		clienttest.LeaveNothingOn(t, s.Nodes())
-		p := clienttest.FeelPulse(t)
+		p := redistest.FeelPulse(t)
 		a, b := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
 		var on []string
 		for i := range 4 {
@@ -357,7 +357,7 @@ func TestWaitersOfASlotThatMoved(t *testing.T) {
 	t.Parallel()
 	s := redistest.Cluster(t, 3, 0)
 	clienttest.LeaveNothingOn(t, s.Nodes())
-	c := crowd{t, clienttest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t)), "moved{slot}", 20}
+	c := crowd{t, redistest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t)), "moved{slot}", 20}
 	subscribed := func() error {
 		channels, err := s.MasterOf("{slot}").Admin().PubSubShardChannels(t.Context(), "*").Result()
 		if err == nil && len(channels) < c.n {

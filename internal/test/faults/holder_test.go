@@ -23,7 +23,7 @@ func TestWatchdogHoldsTenLeases(t *testing.T) {
 	const length = 300 * time.Millisecond
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	a, b := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
 	// held says whether the lock was held all the time. A lease is lost if it is not renewed. So
 	// the loss says nothing about us if there was no processor to renew the lease.
@@ -100,7 +100,7 @@ func TestHolderKilled(t *testing.T) {
 		const length = 2 * time.Second
 		s := redistest.Server(t)
 		clienttest.LeaveNothing(t, s.Admin())
-		p := clienttest.FeelPulse(t)
+		p := redistest.FeelPulse(t)
 		next := clienttest.OpenClient(t, s.Client(t))
 		var late clienttest.Spread
 
@@ -245,7 +245,7 @@ func TestServerFrozenForLongerThanTheLease(t *testing.T) {
 	const length = 3 * time.Second
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	c := clienttest.OpenClient(t, s.Client(t))
 	var ahead clienttest.Spread
 	for range redistest.Count(t, 20) {
@@ -326,7 +326,7 @@ func TestServerFrozenForLessThanHalfTheLease(t *testing.T) {
 	const length = time.Second
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	c := clienttest.OpenClient(t, s.Client(t))
 	survived, rounds, starved := 0, redistest.Count(t, 40), 0
 	leases := clienttest.GrabMany(t, c, "frozen", 50, holdfast.Renewed(length))

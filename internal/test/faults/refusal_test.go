@@ -77,7 +77,7 @@ func TestKeyOfAnotherType(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin(), "taken")
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	c := clienttest.OpenClient(t, s.Client(t))
 	ctx := clienttest.Generous(t)
 	s.Admin().Set(ctx, "taken by a string", "value", time.Hour)
@@ -144,7 +144,7 @@ func TestDeniedChannels(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	for _, tc := range []struct {
 		name  string
 		rules []string
@@ -217,7 +217,7 @@ const outageLease = 2 * time.Second
 type outage struct {
 	t              testing.TB
 	s              *redistest.Proc
-	p              *clienttest.Pulse
+	p              *redistest.Pulse
 	holder, caller *holdfast.Client
 	strike         func(testing.TB, *redistest.Proc) // returns when the outage is over
 	recovery       time.Duration                     // a waiting Lock is granted this soon after
@@ -267,7 +267,7 @@ func TestOutages(t *testing.T) {
 				s := redistest.Server(t, tc.args...)
 				clienttest.LeaveNothing(t, s.Admin(), "filler")
 				fill(t, s, 1500)
-				o := &outage{t: t, s: s, p: clienttest.FeelPulse(t), strike: tc.strike, recovery: tc.recovery}
+				o := &outage{t: t, s: s, p: redistest.FeelPulse(t), strike: tc.strike, recovery: tc.recovery}
 				o.holder, o.caller = clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
 				clienttest.GiveBack(t, clienttest.Grab(t, o.caller.Mutex("warm up")))
 				rounds := redistest.Count(t, 20)
@@ -447,7 +447,7 @@ func TestNoConnectionsLeft(t *testing.T) {
 func TestUsersPoolExhausted(t *testing.T) {
 	t.Parallel()
 	const length = 3 * time.Second
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	s := redistest.Server(t)
 	rdb := s.Client(t, func(o *redis.Options) { o.PoolSize, o.MaxRetries = 1, -1 })
 	clienttest.LeaveNothing(t, s.Admin())

@@ -46,7 +46,7 @@ func TestManyHeldLocks(t *testing.T) {
 		const length = 6 * time.Second
 		s := redistest.Server(t)
 		clienttest.LeaveNothing(t, s.Admin())
-		p := clienttest.FeelPulse(t)
+		p := redistest.FeelPulse(t)
 		c := clienttest.OpenClient(t, s.Client(t))
 		clienttest.GiveBackAll(t, clienttest.GrabMany(t, c, "warm", 200)) // opens everything that the Client opens anyway
 		before := runtime.NumGoroutine()
@@ -102,7 +102,7 @@ func TestOneOfThreeMastersFrozen(t *testing.T) {
 	set := redistest.Cluster(t, 3, 0, "--cluster-require-full-coverage", "no")
 	rdb := set.Client(t)
 	clienttest.LeaveNothing(t, rdb)
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	c := clienttest.OpenClient(t, set.Client(t))
 	leases := clienttest.GrabMany(t, c, "spread", 300, holdfast.Renewed(length))
 	frozen := set.Nodes()[0] // the node with slot 0, which a careless client asks first

@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/multilock"
 )
@@ -121,7 +120,7 @@ func TestReplicas_ARenewalThatIsNotReplicatedDoesNotCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	replica.Freeze()
 	deadline := time.Now().Add(length)
 	select {
@@ -247,7 +246,7 @@ func mirrored(t testing.TB, n int) (masters, replicas []*redistest.Proc) {
 // this process was starved.
 func freeOn(t testing.TB, masters []*redistest.Proc) {
 	t.Helper()
-	p, asked := clienttest.FeelPulse(t), time.Now()
+	p, asked := redistest.FeelPulse(t), time.Now()
 	defer func() { p.Within(t, "the end of what was taken", asked, time.Second) }()
 	redistest.Eventually(t, 30*time.Second, "what was taken is free", func() error { return heldOn(t, masters) })
 }
@@ -407,7 +406,7 @@ func TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
 		l, err = client.Mutex("m", holdfast.Renewed(length)).Lock(t.Context())
 		return err
 	})
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	replica.Freeze()
 	deadline := l.Deadline().Add(length / 2) // at most one renewal was under way
 	select {

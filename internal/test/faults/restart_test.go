@@ -99,7 +99,7 @@ func TestRestartEmpty(t *testing.T) {
 	const length = 1500 * time.Millisecond
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	c := clienttest.OpenClient(t, s.Client(t))
 	var took clienttest.Spread
 	for round := range redistest.Count(t, 20) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // starvation is the whole account for a bound of a few milliseconds. A pulse feels when a processor
@@ -20,7 +20,7 @@ import (
 // a single thread waits, such as the thread that has the wheel of the leases in its hands. Only the
 // kernel knows that.
 type starvation struct {
-	pulse   *clienttest.Pulse
+	pulse   *redistest.Pulse
 	threads *threads
 }
 

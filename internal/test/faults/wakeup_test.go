@@ -21,7 +21,7 @@ const pollBound = 1250*time.Millisecond + 50*time.Millisecond
 // crowd is a holder of many locks, with one waiter for each lock in another process.
 type crowd struct {
 	t       *testing.T
-	pulse   *clienttest.Pulse
+	pulse   *redistest.Pulse
 	holder  *holdfast.Client
 	waiters *holdfast.Client
 	prefix  string
@@ -82,7 +82,7 @@ func subscribed(t *testing.T, s *redistest.Proc, n int) func() error {
 func TestWakeUpByMessage(t *testing.T) {
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	c := crowd{t, clienttest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t)), "woken", 1}
+	c := crowd{t, redistest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t)), "woken", 1}
 	var took clienttest.Spread
 	for range redistest.Count(t, 1000) {
 		c.round(&took, func() error {
@@ -99,7 +99,7 @@ func TestWakeUpByMessage(t *testing.T) {
 func TestSubscriptionsKilled(t *testing.T) {
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	c := crowd{t, clienttest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t)), "killed", 20}
+	c := crowd{t, redistest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t)), "killed", 20}
 	var took clienttest.Spread
 	for range redistest.Count(t, 50) {
 		c.round(&took, subscribed(t, s, c.n), func() {
@@ -117,7 +117,7 @@ func TestSubscriptionBlackHoled(t *testing.T) {
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
 	proxy := redistest.Proxy(t, s.Addr())
-	c := crowd{t, clienttest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, proxy.Client(t)), "silent", 20}
+	c := crowd{t, redistest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, proxy.Client(t)), "silent", 20}
 
 	// When another channel is subscribed on the same connection, nothing comes on that connection
 	// any more. A new connection passes.
@@ -165,7 +165,7 @@ func TestEveryMessageLost(t *testing.T) {
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
 	proxy := redistest.Proxy(t, s.Addr())
-	c := crowd{t, clienttest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, proxy.Client(t)), "deaf", 20}
+	c := crowd{t, redistest.FeelPulse(t), clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, proxy.Client(t)), "deaf", 20}
 	proxy.OnCommand(func(cmd redistest.Command) redistest.Fault {
 		if cmd.Name == "SUBSCRIBE" {
 			return redistest.Silence
@@ -187,7 +187,7 @@ func TestLockDeletedUnderWaiters(t *testing.T) {
 	t.Parallel()
 	s := redistest.Server(t)
 	clienttest.LeaveNothing(t, s.Admin())
-	p := clienttest.FeelPulse(t)
+	p := redistest.FeelPulse(t)
 	holder, waiters := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
 	leases := clienttest.GrabMany(t, holder, "deleted", 20, holdfast.Renewed(1500*time.Millisecond))
 	var wg sync.WaitGroup

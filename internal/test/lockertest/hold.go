@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func excludesAnotherProcess(w *world) {
+func excludesAnotherProcess(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a))
 	w.busy(w.rival(b))
@@ -27,7 +27,7 @@ func excludesAnotherProcess(w *world) {
 	w.free(w.locker(a))
 }
 
-func excludesAnotherGoroutine(w *world) {
+func excludesAnotherGoroutine(w *stage) {
 	c := w.process()
 	locker, rival := w.locker(c), w.rival(c)
 	l := w.lock(locker)
@@ -45,7 +45,7 @@ func excludesAnotherGoroutine(w *world) {
 	w.release(r)
 }
 
-func isShared(w *world) {
+func isShared(w *stage) {
 	a, b := w.process(), w.process()
 	first, second, third := w.lock(w.locker(a)), w.lock(w.locker(a)), w.lock(w.locker(b))
 	if first.Owner() == second.Owner() {
@@ -90,11 +90,11 @@ func (b *ledger) read(t testing.TB) {
 	b.readers.Add(-1)
 }
 
-func counterOutside(w *world) {
+func counterOutside(w *stage) {
 	w.contend(func(l holdfast.Locker) (*holdfast.Lease, error) { return l.Lock(w.patient()) })
 }
 
-func counterOutsideByTries(w *world) {
+func counterOutsideByTries(w *stage) {
 	w.contend(func(l holdfast.Locker) (*holdfast.Lease, error) {
 		for ctx := w.patient(); ; {
 			lease, err := l.TryLock(ctx)
@@ -115,7 +115,7 @@ func counterOutsideByTries(w *world) {
 }
 
 // contend lets two goroutines of each of two processes take turns.
-func (w *world) contend(get func(holdfast.Locker) (*holdfast.Lease, error)) {
+func (w *stage) contend(get func(holdfast.Locker) (*holdfast.Lease, error)) {
 	const rounds = 5
 	var (
 		book    ledger
@@ -153,7 +153,7 @@ func (w *world) contend(get func(holdfast.Locker) (*holdfast.Lease, error)) {
 // orders are the orders in which three leases can be released.
 var orders = [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}
 
-func reEntry(w *world) {
+func reEntry(w *stage) {
 	a, b := w.process(), w.process()
 	for _, order := range orders {
 		outer := w.lock(w.locker(a))
@@ -199,7 +199,7 @@ func reEntry(w *world) {
 	}
 }
 
-func noReEntry(w *world) {
+func noReEntry(w *stage) {
 	c := w.process()
 	l := w.lock(w.locker(c))
 	if _, err := w.locker(c).TryLock(l.Context(w.patient())); err == nil {
@@ -210,7 +210,7 @@ func noReEntry(w *world) {
 	w.release(l)
 }
 
-func tokensGrow(w *world) {
+func tokensGrow(w *stage) {
 	processes := []*holdfast.Client{w.process(), w.process(), w.process()}
 	last := int64(0)
 	for i := range 9 {
@@ -223,7 +223,7 @@ func tokensGrow(w *world) {
 	}
 }
 
-func brokenArguments(w *world) {
+func brokenArguments(w *stage) {
 	c := w.process()
 	for what, l := range map[string]holdfast.Locker{
 		"no name":        w.s.Locker(c, ""),

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func renewedOutlivesItsLease(w *world) {
+func renewedOutlivesItsLease(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a, holdfast.Renewed(6*time.Second)))
 	held := l.Context(context.Background())
@@ -33,7 +33,7 @@ func renewedOutlivesItsLease(w *world) {
 	w.free(w.rival(b))
 }
 
-func fixedEndsBeforeTheKey(w *world) {
+func fixedEndsBeforeTheKey(w *stage) {
 	const length = 2 * time.Second
 	a, b := w.process(), w.process()
 	asked := time.Now()
@@ -65,7 +65,7 @@ func fixedEndsBeforeTheKey(w *world) {
 	w.matches("Release", l.Release(w.patient()), holdfast.ErrLost)
 }
 
-func releasedTwice(w *world) {
+func releasedTwice(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a))
 	w.release(l)
@@ -79,7 +79,7 @@ func releasedTwice(w *world) {
 }
 
 // releaseAfterLoss shows that a holder that has lost its lease does not touch the next holder.
-func releaseAfterLoss(w *world) {
+func releaseAfterLoss(w *stage) {
 	a, b, c := w.process(), w.process(), w.process()
 	l := w.lock(w.locker(a, holdfast.Fixed(2*time.Second)))
 	r := w.lock(w.rival(b, holdfast.Fixed(time.Minute))) // waits for the expiry
@@ -103,14 +103,14 @@ func releaseAfterLoss(w *world) {
 }
 
 // state returns everything that is in Redis, if no other test uses that Redis.
-func (w *world) state() string {
+func (w *stage) state() string {
 	if !w.s.Virtual {
 		return ""
 	}
 	return redistest.Snapshot(w, w.site.Onlooker)
 }
 
-func releaseWithAnEndedContext(w *world) {
+func releaseWithAnEndedContext(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -124,7 +124,7 @@ func releaseWithAnEndedContext(w *world) {
 type contextKey struct{}
 
 // causes checks what Err, Done and Context say before the lease ends and after.
-func causes(w *world) {
+func causes(w *stage) {
 	c := w.process()
 	l := w.lock(w.locker(c))
 	parent, cancel := context.WithCancel(context.WithValue(context.Background(), contextKey{}, "kept"))
@@ -152,7 +152,7 @@ func causes(w *world) {
 	w.endedBy(l.Context(context.Background()), holdfast.ErrReleased) // made after the end
 }
 
-func extend(w *world) {
+func extend(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a, holdfast.Fixed(5*time.Second)))
 	if err := l.Extend(w.patient(), 30*time.Second); err != nil {
@@ -177,7 +177,7 @@ func extend(w *world) {
 	w.free(w.rival(b))
 }
 
-func maxHold(w *world) {
+func maxHold(w *stage) {
 	a, b := w.process(), w.process()
 	asked := time.Now()
 	l := w.lock(w.locker(a, holdfast.Renewed(6*time.Second), holdfast.MaxHold(300*time.Millisecond)))

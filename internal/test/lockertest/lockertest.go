@@ -105,7 +105,7 @@ func (s Subject) play(t *testing.T, c testCase) {
 const stoodStill = 100 * time.Millisecond
 
 func (s Subject) scene(t testing.TB, c testCase) {
-	w := &world{TB: t, s: s, site: s.Open(t), name: "orders:" + s.Kind.Name + ":" + strings.ReplaceAll(c.name, " ", "-")}
+	w := &stage{TB: t, s: s, site: s.Open(t), name: "orders:" + s.Kind.Name + ":" + strings.ReplaceAll(c.name, " ", "-")}
 	if !s.Virtual {
 		w.pulse = redistest.FeelPulse(t)
 	}
@@ -119,7 +119,7 @@ func (s Subject) scene(t testing.TB, c testCase) {
 type testCase struct {
 	name string
 	of   func(Kind) bool // nil: all
-	run  func(w *world)
+	run  func(w *stage)
 }
 
 func fenced(k Kind) bool       { return k.Fenced }

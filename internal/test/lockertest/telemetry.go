@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func telemetry(w *world) {
+func telemetry(w *stage) {
 	spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
 	told := w.process(
 		holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
@@ -47,7 +47,7 @@ func telemetry(w *world) {
 }
 
 // everyOutcome makes one process come to each outcome that a lock can have.
-func (w *world) everyOutcome(told *holdfast.Client) {
+func (w *stage) everyOutcome(told *holdfast.Client) {
 	r := w.lock(w.rival(w.process()))
 	locker := w.locker(told)
 	w.busy(locker)
@@ -73,7 +73,7 @@ func (w *world) everyOutcome(told *holdfast.Client) {
 }
 
 // spanText returns the span's name and outcome, and checks its other attributes.
-func (w *world) spanText(span sdktrace.ReadOnlySpan) string {
+func (w *stage) spanText(span sdktrace.ReadOnlySpan) string {
 	attributes := attribute.NewSet(span.Attributes()...)
 	text := func(key attribute.Key) string {
 		v, _ := attributes.Value(key)
@@ -90,7 +90,7 @@ func (w *world) spanText(span sdktrace.ReadOnlySpan) string {
 }
 
 // wantMetrics fails the test unless the metrics show what everyOutcome did.
-func (w *world) wantMetrics(reader sdkmetric.Reader) {
+func (w *stage) wantMetrics(reader sdkmetric.Reader) {
 	w.Helper()
 	w.wantMetricsOf(reader, map[string]int64{
 		"holdfast.acquire.duration busy":      1,
@@ -105,7 +105,7 @@ func (w *world) wantMetrics(reader sdkmetric.Reader) {
 }
 
 // wantMetricsOf fails the test unless the metrics of the kind are as wanted.
-func (w *world) wantMetricsOf(reader sdkmetric.Reader, want map[string]int64) {
+func (w *stage) wantMetricsOf(reader sdkmetric.Reader, want map[string]int64) {
 	w.Helper()
 	// A lease that ends by itself is counted a moment after Done.
 	redistest.Eventually(w, patience, "the metrics tell of everything", func() error {
@@ -120,7 +120,7 @@ func (w *world) wantMetricsOf(reader sdkmetric.Reader, want map[string]int64) {
 }
 
 // metrics returns the counts by metric and outcome or reason.
-func (w *world) metrics(reader sdkmetric.Reader) map[string]int64 {
+func (w *stage) metrics(reader sdkmetric.Reader) map[string]int64 {
 	w.Helper()
 	var all metricdata.ResourceMetrics
 	if err := reader.Collect(context.Background(), &all); err != nil {
@@ -136,7 +136,7 @@ func (w *world) metrics(reader sdkmetric.Reader) map[string]int64 {
 }
 
 // count adds to into the counts that a metric has of this kind, by outcome or reason.
-func (w *world) count(m metricdata.Metrics, into map[string]int64) {
+func (w *stage) count(m metricdata.Metrics, into map[string]int64) {
 	add := func(attributes attribute.Set, n int64) {
 		kind, there := attributes.Value("holdfast.kind")
 		if there && slices.Contains(w.s.members, kind.AsString()) {

@@ -12,7 +12,7 @@ import (
 // releaseWakes shows that a release wakes a waiter, in another process and in another goroutine of
 // the holder's process. The best of some tries counts: one late wake-up may be the machine's fault,
 // but a waiter that only polls is late each time.
-func releaseWakes(w *world) {
+func releaseWakes(w *stage) {
 	a, b := w.process(), w.process()
 	for _, waiter := range []*holdfast.Client{a, b} {
 		best := time.Hour
@@ -35,7 +35,7 @@ func releaseWakes(w *world) {
 	}
 }
 
-func waitEndsWithItsDeadline(w *world) {
+func waitEndsWithItsDeadline(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.rival(a))
 	locker := w.locker(b)
@@ -58,7 +58,7 @@ func waitEndsWithItsDeadline(w *world) {
 	w.soonFree(w.rival(a))
 }
 
-func waitIsCancelled(w *world) {
+func waitIsCancelled(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.rival(a))
 	locker := w.locker(b)
@@ -84,7 +84,7 @@ func waitIsCancelled(w *world) {
 }
 
 // soonFree is free, but it allows time for the clean-up after a wait that was given up.
-func (w *world) soonFree(l holdfast.Locker) {
+func (w *stage) soonFree(l holdfast.Locker) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -96,7 +96,7 @@ func (w *world) soonFree(l holdfast.Locker) {
 	w.release(lease)
 }
 
-func contextThatHasEnded(w *world) {
+func contextThatHasEnded(w *stage) {
 	c := w.process()
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -113,7 +113,7 @@ func contextThatHasEnded(w *world) {
 
 // closing shows that Close ends waits and leases, and that Redis keeps the hold until its lease is
 // over.
-func closing(w *world) {
+func closing(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a, holdfast.Renewed(4*time.Second)))
 	held := l.Context(context.Background())

@@ -29,7 +29,7 @@ func Whole(t *testing.T, r Redis, keeps []string) {
 	t.Run("telemetry", func(t *testing.T) { s.play(t, testCase{"telemetry", nil, toldAsOne}) })
 }
 
-func toldAsOne(w *world) {
+func toldAsOne(w *stage) {
 	spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
 	told := w.process(
 		holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
@@ -89,7 +89,7 @@ func kindOf(span sdktrace.ReadOnlySpan) string {
 }
 
 // everyOutcomeOfMany is everyOutcome for two locks at once. Another process holds the second lock.
-func (w *world) everyOutcomeOfMany(told *holdfast.Client) {
+func (w *stage) everyOutcomeOfMany(told *holdfast.Client) {
 	locks := func(options ...holdfast.LeaseOption) *multilock.MultiLock {
 		return holdfast.NewMultiLock(told.FairMutex(w.name+":b", options...), told.Mutex(w.name+":a", options...))
 	}
@@ -124,7 +124,7 @@ func (w *world) everyOutcomeOfMany(told *holdfast.Client) {
 	w.matches("Release", l.Release(w.patient()), holdfast.ErrLost)
 }
 
-func (w *world) lockAll(m *multilock.MultiLock, ctx context.Context) *multilock.Lease {
+func (w *stage) lockAll(m *multilock.MultiLock, ctx context.Context) *multilock.Lease {
 	w.Helper()
 	l, err := m.Lock(ctx)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-func do(w *world) {
+func do(w *stage) {
 	a, b := w.process(), w.process()
 	failed := errors.New("work failed")
 	var seen []string
@@ -52,7 +52,7 @@ func do(w *world) {
 	w.release(r)
 }
 
-func doThatLoses(w *world) {
+func doThatLoses(w *stage) {
 	c := w.process()
 	stopped := errors.New("work stopped")
 	err := holdfast.Do(w.patient(), w.locker(c, holdfast.Fixed(2*time.Second)), func(ctx context.Context) error {
@@ -64,7 +64,7 @@ func doThatLoses(w *world) {
 	w.soonFree(w.rival(c))
 }
 
-func syncLocker(w *world) {
+func syncLocker(w *stage) {
 	const rounds = 5
 	var (
 		book    ledger
@@ -105,7 +105,7 @@ func syncLocker(w *world) {
 }
 
 // panics fails the test unless f panics, with an error that matches want.
-func (w *world) panics(what string, want error, f func()) {
+func (w *stage) panics(what string, want error, f func()) {
 	w.Helper()
 	defer func() {
 		w.Helper()

@@ -239,7 +239,7 @@ func (h *mutexHistory) check(rt *rapid.T) {
 	if err != nil || count != len(h.leases) {
 		rt.Fatalf("%d leases, and Redis counts %d, %v", len(h.leases), count, err)
 	}
-	if ttl := h.w.Pttl(world.Name); ttl <= 0 {
+	if ttl := h.w.PTTL(world.Name); ttl <= 0 {
 		rt.Fatalf("held, with a time to live of %v", ttl)
 	}
 }

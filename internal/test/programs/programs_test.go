@@ -489,7 +489,7 @@ func (g *program) outlasts(rt *rapid.T, h *promised) {
 	if left := g.w.Now() + time.Until(h.Deadline()); left < h.sure {
 		g.fatal(rt, "at %v: %s was to last until %v, and lasts until %v", g.w.Now(), name, h.sure, left)
 	}
-	if left, ttl := time.Until(h.Deadline()), g.w.Pttl(name); ttl >= 0 && left > ttl || ttl == -2 {
+	if left, ttl := time.Until(h.Deadline()), g.w.PTTL(name); ttl >= 0 && left > ttl || ttl == -2 {
 		g.fatal(rt, "at %v: %s is believed in for %v, and Redis has it for %v", g.w.Now(), name, left, ttl)
 	}
 }
@@ -513,7 +513,7 @@ func (g *program) over(rt *rapid.T) {
 	_ = g.rival.Close()
 	time.Sleep(2 * time.Minute)
 	for _, lock := range g.locks {
-		if ttl := g.w.Pttl(lock.name); ttl != -2 {
+		if ttl := g.w.PTTL(lock.name); ttl != -2 {
 			g.fatal(rt, "%s is left, for %v", lock.name, ttl)
 		}
 	}

@@ -277,9 +277,7 @@ func (g *queues) mute(*rapid.T) {
 }
 
 func (g *queues) muted() bool {
-	g.p.Mu.Lock()
-	defer g.p.Mu.Unlock()
-	return g.p.Quiet != nil
+	return g.p.Muted()
 }
 
 func (g *queues) moment(rt *rapid.T) {
@@ -405,7 +403,7 @@ func (g *queues) over(rt *rapid.T) {
 	g.wantNoQueue(rt)
 	time.Sleep(time.Minute)
 	g.wantNoQueue(rt)
-	if ttl := g.w.Pttl(g.name); ttl != -2 && !rt.Failed() {
+	if ttl := g.w.PTTL(g.name); ttl != -2 && !rt.Failed() {
 		g.fatal(rt, "it is left, for %v", ttl)
 	}
 	g.w.Mini.Del(world.AllTokens + "{" + g.name + "}") // or there are ever more of them

@@ -1,11 +1,9 @@
-// This file is about the world of the tests: several independent Redises on virtual time, and
-// processes that use them.
+// Several independent Redises on virtual time, and processes that use them.
 
 package multilock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -14,17 +12,17 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 const (
 	name      = "orders"
 	tokenKey  = "redisson_lock_token:{orders}"
 	markerKey = "holdfast_quorum"
-	allTokens = "redisson_lock_token:"
 )
 
-// world is a set of servers in a synctest bubble.
-type world struct {
+// redises are several servers in a synctest bubble.
+type redises struct {
 	t         *testing.T
 	servers   []*redistest.MiniServer
 	rdbs      []*redis.Client // clients of the test itself
@@ -40,10 +38,10 @@ type process struct {
 
 // play runs scene with n servers. When every process has closed, the servers may have only tokens
 // and markers left, and no channel.
-func play(t *testing.T, n int, scene func(t *testing.T, w *world)) {
+func play(t *testing.T, n int, scene func(t *testing.T, w *redises)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
-		w := &world{t: t, start: time.Now()}
+		w := &redises{t: t, start: time.Now()}
 		for range n {
 			server := redistest.Mini(t)
 			w.servers = append(w.servers, server)
@@ -57,18 +55,18 @@ func play(t *testing.T, n int, scene func(t *testing.T, w *world)) {
 			}
 		}
 		for _, rdb := range w.rdbs {
-			redistest.LeftBehind(t, rdb, allTokens, markerKey)
+			redistest.LeftBehind(t, rdb, world.AllTokens, markerKey)
 		}
 	})
 }
 
-func (w *world) process(options ...holdfast.Option) *process {
+func (w *redises) process(options ...holdfast.Option) *process {
 	w.t.Helper()
 	return w.processAt(func(i int) string { return fmt.Sprintf("server%d:6379", i) }, options...)
 }
 
 // processAt does what process does, but gives the servers those addresses.
-func (w *world) processAt(address func(int) string, options ...holdfast.Option) *process {
+func (w *redises) processAt(address func(int) string, options ...holdfast.Option) *process {
 	w.t.Helper()
 	p := new(process)
 	for i, server := range w.servers {
@@ -90,10 +88,10 @@ func (p *process) unplug(i int) {
 
 func (p *process) plug(i int) { p.nets[i].Refuse(false) }
 
-func (w *world) now() time.Duration { return time.Since(w.start) }
+func (w *redises) now() time.Duration { return time.Since(w.start) }
 
 // heldOn returns the number of servers on which the lock of the quorum is held.
-func (w *world) heldOn() int {
+func (w *redises) heldOn() int {
 	n := 0
 	for _, s := range w.servers {
 		if s.Exists(name) {
@@ -104,7 +102,7 @@ func (w *world) heldOn() int {
 }
 
 // wantHeldOn fails the test unless, within a second, the lock is held on exactly this many servers.
-func (w *world) wantHeldOn(want int) {
+func (w *redises) wantHeldOn(want int) {
 	w.t.Helper()
 	redistest.Eventually(w.t, time.Second, "held", func() error {
 		if n := w.heldOn(); n != want {
@@ -115,7 +113,7 @@ func (w *world) wantHeldOn(want int) {
 }
 
 // restartEmpty does what a restart without data does to a server.
-func (w *world) restartEmpty(i int) { w.servers[i].FlushAll() }
+func (w *redises) restartEmpty(i int) { w.servers[i].FlushAll() }
 
 // handle has what all leases have in common.
 type handle interface {
@@ -125,15 +123,6 @@ type handle interface {
 	Release(context.Context) error
 	Deadline() time.Time
 	Tokens() []int64
-}
-
-func wantErr(t *testing.T, err error, targets ...error) {
-	t.Helper()
-	for _, target := range targets {
-		if !errors.Is(err, target) {
-			t.Errorf("error %v, want one that matches %q", err, target)
-		}
-	}
 }
 
 func wantLive(t *testing.T, h handle, ctx context.Context) {
@@ -157,11 +146,11 @@ func wantEnded(t *testing.T, h handle, ctx context.Context, cause error) {
 	default:
 		t.Error("not done")
 	}
-	wantErr(t, h.Err(), cause)
+	world.WantErr(t, h.Err(), cause)
 	if ctx.Err() == nil {
 		t.Error("the context lasts")
 	}
-	wantErr(t, context.Cause(ctx), cause)
+	world.WantErr(t, context.Cause(ctx), cause)
 }
 
 func release(t *testing.T, h handle) {

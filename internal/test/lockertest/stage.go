@@ -1,4 +1,4 @@
-// A case plays in a world: a name, the processes that lock it, and the checks that many cases need.
+// A case plays on a stage: a name, the processes that lock it, and the checks that many cases need.
 
 package lockertest
 
@@ -25,9 +25,9 @@ const wakeBound = 400 * time.Millisecond
 // patience bounds a wait that lasts this long only because of a defect.
 const patience = 30 * time.Second
 
-// world is where one case plays. On real servers its time is real, so a lease that must last is
+// stage is where one case plays. On real servers its time is real, so a lease that must last is
 // some seconds long: a process that gets no processor for a moment then keeps it.
-type world struct {
+type stage struct {
 	testing.TB
 	s     Subject
 	site  Site
@@ -39,7 +39,7 @@ type world struct {
 }
 
 // prepare makes a name ready to be locked.
-func (w *world) prepare(name string) {
+func (w *stage) prepare(name string) {
 	w.Helper()
 	if w.s.Prepare == nil {
 		return
@@ -50,7 +50,7 @@ func (w *world) prepare(name string) {
 }
 
 // process starts a process, which is a Client.
-func (w *world) process(options ...holdfast.Option) *holdfast.Client {
+func (w *stage) process(options ...holdfast.Option) *holdfast.Client {
 	c := w.site.Process(options...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,7 +58,7 @@ func (w *world) process(options ...holdfast.Option) *holdfast.Client {
 	return c
 }
 
-func (w *world) closeAll() {
+func (w *stage) closeAll() {
 	w.mu.Lock()
 	processes := slices.Clone(w.processes)
 	w.mu.Unlock()
@@ -70,11 +70,11 @@ func (w *world) closeAll() {
 }
 
 // locker returns the lock in a process, and rival returns the lock that it excludes.
-func (w *world) locker(c *holdfast.Client, options ...holdfast.LeaseOption) holdfast.Locker {
+func (w *stage) locker(c *holdfast.Client, options ...holdfast.LeaseOption) holdfast.Locker {
 	return w.s.Locker(c, w.name, options...)
 }
 
-func (w *world) rival(c *holdfast.Client, options ...holdfast.LeaseOption) holdfast.Locker {
+func (w *stage) rival(c *holdfast.Client, options ...holdfast.LeaseOption) holdfast.Locker {
 	return w.s.rivalOf(c, w.name, options...)
 }
 
@@ -87,14 +87,14 @@ func (s Subject) rivalOf(c *holdfast.Client, name string, options ...holdfast.Le
 }
 
 // patient returns a context that ends only because of a defect, or with the case.
-func (w *world) patient() context.Context {
+func (w *stage) patient() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	w.Cleanup(cancel)
 	return ctx
 }
 
 // lock returns a lease, or ends the case.
-func (w *world) lock(l holdfast.Locker) *holdfast.Lease {
+func (w *stage) lock(l holdfast.Locker) *holdfast.Lease {
 	w.Helper()
 	lease, err := l.Lock(w.patient())
 	if err != nil {
@@ -104,7 +104,7 @@ func (w *world) lock(l holdfast.Locker) *holdfast.Lease {
 }
 
 // release releases the lease, and fails the test on an error.
-func (w *world) release(l *holdfast.Lease) {
+func (w *stage) release(l *holdfast.Lease) {
 	w.Helper()
 	if err := l.Release(w.patient()); err != nil {
 		w.Errorf("Release: %v", err)
@@ -112,7 +112,7 @@ func (w *world) release(l *holdfast.Lease) {
 }
 
 // busy fails the test unless the lock is held by another owner.
-func (w *world) busy(l holdfast.Locker) {
+func (w *stage) busy(l holdfast.Locker) {
 	w.Helper()
 	lease, err := l.TryLock(w.patient())
 	w.matches("TryLock", err, holdfast.ErrBusy)
@@ -123,7 +123,7 @@ func (w *world) busy(l holdfast.Locker) {
 }
 
 // free fails the test unless the lock is granted at once.
-func (w *world) free(l holdfast.Locker) {
+func (w *stage) free(l holdfast.Locker) {
 	w.Helper()
 	lease, err := l.TryLock(w.patient())
 	if err != nil {
@@ -134,7 +134,7 @@ func (w *world) free(l holdfast.Locker) {
 }
 
 // lasts fails the test if the lease has ended.
-func (w *world) lasts(l *holdfast.Lease) {
+func (w *stage) lasts(l *holdfast.Lease) {
 	w.Helper()
 	if err := l.Err(); err != nil {
 		w.Errorf("the lease has ended: %v", err)
@@ -147,7 +147,7 @@ func (w *world) lasts(l *holdfast.Lease) {
 }
 
 // ended waits for the end of the lease, which must have that cause.
-func (w *world) ended(l *holdfast.Lease, cause error) {
+func (w *stage) ended(l *holdfast.Lease, cause error) {
 	w.Helper()
 	select {
 	case <-l.Done():
@@ -159,7 +159,7 @@ func (w *world) ended(l *holdfast.Lease, cause error) {
 
 // endedBy waits for the end of a context, which must have that cause. The context of a lease ends a
 // moment after the lease.
-func (w *world) endedBy(ctx context.Context, cause error) {
+func (w *stage) endedBy(ctx context.Context, cause error) {
 	w.Helper()
 	select {
 	case <-ctx.Done():
@@ -171,7 +171,7 @@ func (w *world) endedBy(ctx context.Context, cause error) {
 
 // promptly fails the test unless what was due at an instant came at most wakeBound after it. The
 // time for which this process got no processor is added to that bound.
-func (w *world) promptly(what string, due, came time.Time) {
+func (w *stage) promptly(what string, due, came time.Time) {
 	w.Helper()
 	bound := wakeBound
 	if w.pulse != nil {
@@ -183,7 +183,7 @@ func (w *world) promptly(what string, due, came time.Time) {
 }
 
 // matches fails the test unless err matches each of the targets.
-func (w *world) matches(what string, err error, targets ...error) {
+func (w *stage) matches(what string, err error, targets ...error) {
 	w.Helper()
 	for _, target := range targets {
 		if !errors.Is(err, target) {
@@ -193,7 +193,7 @@ func (w *world) matches(what string, err error, targets ...error) {
 }
 
 // Inexcusable is Errorf for failures that a machine that stands still does not explain.
-func (w *world) Inexcusable(format string, args ...any) {
+func (w *stage) Inexcusable(format string, args ...any) {
 	w.Helper()
 	redistest.Inexcusable(w.TB, format, args...)
 }
@@ -206,7 +206,7 @@ type attempt struct {
 	at    time.Time // when Lock returned
 }
 
-func (w *world) goLock(ctx context.Context, l holdfast.Locker) *attempt {
+func (w *stage) goLock(ctx context.Context, l holdfast.Locker) *attempt {
 	a := &attempt{done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
@@ -217,7 +217,7 @@ func (w *world) goLock(ctx context.Context, l holdfast.Locker) *attempt {
 }
 
 // result waits for the attempt. The case ends if that takes too long.
-func (w *world) result(a *attempt) (*holdfast.Lease, error) {
+func (w *stage) result(a *attempt) (*holdfast.Lease, error) {
 	w.Helper()
 	select {
 	case <-a.done:
@@ -228,7 +228,7 @@ func (w *world) result(a *attempt) (*holdfast.Lease, error) {
 }
 
 // waits fails the test unless the attempt has not returned after d.
-func (w *world) waits(a *attempt, d time.Duration) {
+func (w *stage) waits(a *attempt, d time.Duration) {
 	w.Helper()
 	select {
 	case <-a.done:
@@ -239,7 +239,7 @@ func (w *world) waits(a *attempt, d time.Duration) {
 
 // nothingLeft fails the test unless every key of the name is soon gone, except the keys that are to
 // stay.
-func (w *world) nothingLeft() {
+func (w *stage) nothingLeft() {
 	w.Helper()
 	if w.Failed() {
 		return // the first failure says more
@@ -258,7 +258,7 @@ func (w *world) nothingLeft() {
 }
 
 // keys returns the keys of the name, in a Redis that other cases use too.
-func (w *world) keys() ([]string, error) {
+func (w *stage) keys() ([]string, error) {
 	var (
 		mu    sync.Mutex
 		found []string

@@ -81,6 +81,9 @@ func each(parts []part, of func(part) string) string {
 // add adds another run.
 func (r *report) add(other *report) {
 	r.Parts = append(r.Parts, other.Parts...)
+	if other.Began.Before(r.Began) {
+		r.Began = other.Began
+	}
 	r.Took += other.Took
 	r.Grants += other.Grants
 	r.Faults += other.Faults

@@ -197,7 +197,10 @@ func (r *report) publish(w io.Writer, dir string) error {
 	if name, _, _ := strings.Cut(r.Ground, ":"); name != "plain" {
 		on += "-" + name
 	}
-	base := filepath.Join(dir, fmt.Sprintf("torture-%s-%d", on, r.Seed))
+	base := filepath.Join(dir, "torture-"+on)
+	if len(r.Parts) == 0 { // a sum has several seeds
+		base += fmt.Sprintf("-%d", r.Seed)
+	}
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
@@ -216,7 +219,7 @@ func (r *report) publish(w io.Writer, dir string) error {
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"sorted": func(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) },
 	"join":   strings.Join,
-}).Parse(`# Torture: {{.Topology}}, seed {{.Seed}}
+}).Parse(`# Torture: {{.Topology}}, {{if .Parts}}{{len .Parts}} runs{{else}}seed {{.Seed}}{{end}}
 
 {{if .Violations}}**FAILED**, {{len .Violations}} times:
 {{range .Violations}}

@@ -72,8 +72,8 @@ const (
 //
 // Check is meant for the start of a program, and for operators.
 func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) {
-	if c.err != nil {
-		return nil, errs.Wrap("check", c.err)
+	if err := c.engine.Broken(); err != nil {
+		return nil, errs.Wrap("check", err)
 	}
 	if len(names) == 0 {
 		names = []string{"holdfast"}

@@ -19,7 +19,6 @@ type Client struct {
 	engine *engine.Engine
 	config config
 	common lease.Settings // of synchronizers made without options of their own
-	err    error          // why the Client cannot be used, and what each call returns then; nil otherwise
 }
 
 // New returns a Client for the Redis behind rdb, a go-redis client: a *redis.Client, including
@@ -41,9 +40,14 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 	if err != nil {
 		c.config.log.Warn("holdfast: no metrics", "error", err)
 	}
-	c.engine, c.err = engine.New(rdb, tel, c.config.log)
+	if c.engine, err = engine.New(rdb, tel, c.config.log); err != nil {
+		c.engine = engine.Broken(err)
+	}
 	return c
 }
+
+// broken returns a Client whose every call fails with err.
+func broken(err error) *Client { return &Client{engine: engine.Broken(err)} }
 
 // Close ends the Client. Waits return ErrClosed, leases end with ErrClosed and are no longer
 // renewed, and the Client's goroutines and connections end before Close returns. Close always
@@ -56,7 +60,7 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 // most. A log handler, a provider or another function of yours that blocks makes it 1.6 s, and
 // is left behind.
 func (c *Client) Close() error {
-	if c.err != nil {
+	if c.engine.Broken() != nil {
 		return nil
 	}
 	return c.engine.Close()

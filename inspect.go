@@ -157,8 +157,8 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 }
 
 func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, error) {
-	if c.err != nil {
-		return Inspection{Name: name}, c.err
+	if err := c.engine.Broken(); err != nil {
+		return Inspection{Name: name}, err
 	}
 	s, err := inspect.Look(ctx, c.engine.Conn, key)
 	if err != nil {
@@ -193,8 +193,8 @@ func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspe
 		pattern = "*"
 	}
 	return func(yield func(Inspection, error) bool) {
-		if c.err != nil {
-			yield(Inspection{}, errs.Wrap("inspect all", c.err))
+		if err := c.engine.Broken(); err != nil {
+			yield(Inspection{}, errs.Wrap("inspect all", err))
 			return
 		}
 		ctx, cancel := c.untilClosed(ctx)

@@ -71,8 +71,8 @@ const defaultEvery = 10 * time.Second
 //
 // One Monitor for each Redis is enough: it goes over all keys in each period.
 func (c *Client) Monitor(ctx context.Context, options MonitorOptions) error {
-	if c.err != nil {
-		return errs.Wrap("monitor", c.err)
+	if err := c.engine.Broken(); err != nil {
+		return errs.Wrap("monitor", err)
 	}
 	if options.Every == 0 {
 		options.Every = defaultEvery

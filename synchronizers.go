@@ -21,9 +21,6 @@ import (
 //
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Mutex(name string, options ...LeaseOption) *Mutex {
-	if c.err != nil {
-		return rlock.Broken(name, c.err)
-	}
 	return rlock.New(c.engine, name, c.mapped(name), c.settings(options))
 }
 
@@ -31,9 +28,6 @@ func (c *Client) Mutex(name string, options ...LeaseOption) *Mutex {
 // (segment locks). It does no I/O. The returned value may be kept and shared. See rlock.Striped
 // for how keys are spread over the locks.
 func (c *Client) Striped(name string, n int, options ...LeaseOption) *Striped {
-	if c.err != nil {
-		return rlock.BrokenStriped(name, c.err)
-	}
 	return rlock.NewStriped(c.engine, name, n, c.mapped, c.settings(options))
 }
 
@@ -46,9 +40,6 @@ func (c *Client) Striped(name string, n int, options ...LeaseOption) *Striped {
 // Fairness costs a request for each grant, where a Mutex under contention may do with fewer:
 // use a FairMutex where order matters. See docs/fairlock.md.
 func (c *Client) FairMutex(name string, options ...LeaseOption) *FairMutex {
-	if c.err != nil {
-		return fairlock.Broken(name, c.err)
-	}
 	return fairlock.New(c.engine, name, c.mapped(name), c.settings(options))
 }
 
@@ -60,9 +51,6 @@ func (c *Client) FairMutex(name string, options ...LeaseOption) *FairMutex {
 // Redis's rule; see docs/keyspace.md. A Mutex of the same name excludes an RWMutex, but the two
 // do not wake each other.
 func (c *Client) RWMutex(name string, options ...LeaseOption) *RWMutex {
-	if c.err != nil {
-		return rwlock.Broken(name, c.err)
-	}
 	return rwlock.New(c.engine, name, c.mapped(name), *c.settings(options))
 }
 
@@ -75,9 +63,6 @@ func (c *Client) RWMutex(name string, options ...LeaseOption) *RWMutex {
 //
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Semaphore(name string) *Semaphore {
-	if c.err != nil {
-		return semaphore.Broken(name, c.err)
-	}
 	return semaphore.New(c.engine, name, c.mapped(name))
 }
 
@@ -89,9 +74,6 @@ func (c *Client) Semaphore(name string) *Semaphore {
 //
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) PermitSemaphore(name string, options ...LeaseOption) *PermitSemaphore {
-	if c.err != nil {
-		return semaphore.BrokenPermits(name, c.err)
-	}
 	return semaphore.NewPermits(c.engine, name, c.mapped(name), *c.settings(options))
 }
 
@@ -101,9 +83,6 @@ func (c *Client) PermitSemaphore(name string, options ...LeaseOption) *PermitSem
 //
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Latch(name string) *Latch {
-	if c.err != nil {
-		return latch.Broken(name, c.err)
-	}
 	return latch.New(c.engine, name, c.mapped(name))
 }
 
@@ -143,10 +122,7 @@ func NewQuorumOf(name string, clients []*Client, longest time.Duration, member f
 	members := make([]multilock.Member, 0, len(clients))
 	for i, c := range clients {
 		if c == nil {
-			return multilock.BrokenQuorum(name, fmt.Errorf("Client %d is nil: %w", i, errs.BadArgument))
-		}
-		if c.err != nil {
-			return multilock.BrokenQuorum(name, c.err)
+			c = broken(fmt.Errorf("Client %d is nil: %w", i, errs.BadArgument))
 		}
 		members = append(members, multilock.Member{Engine: c.engine, Locker: member(c)})
 	}

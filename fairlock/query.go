@@ -52,7 +52,7 @@ func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
 		for i := 3; i < call.Reply.Len(); i++ {
 			owner, err := lease.ParseOwner(call.Text(i))
 			if err != nil {
-				return nil, m.fail("query", err)
+				return nil, m.resource.Failed("query", err)
 			}
 			owners = append(owners, owner)
 		}
@@ -64,11 +64,8 @@ func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
 const pageSize = 256
 
 func (m *Mutex) look(ctx context.Context, call *conn.Call) (*conn.Call, error) {
-	if m.err != nil {
-		return nil, m.fail("query", m.err)
-	}
-	if err := m.resource.Engine.Conn.Run(ctx, call); err != nil {
-		return nil, m.fail("query", err)
+	if err := m.resource.Run(ctx, "query", call); err != nil {
+		return nil, err
 	}
 	return call, nil
 }
@@ -76,7 +73,7 @@ func (m *Mutex) look(ctx context.Context, call *conn.Call) (*conn.Call, error) {
 // Locked reports whether anybody holds the lock. A waiter that was handed the lock holds it
 // already.
 func (m *Mutex) Locked(ctx context.Context) (bool, error) {
-	s, err := m.state(ctx)
+	s, err := m.resource.Query(ctx)
 	return s.Locked, err
 }
 
@@ -91,25 +88,21 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 // was not answered, the count may be one off for up to a second: such a request can arrive late,
 // and is corrected once none can arrive any more.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
-	s, err := m.state(ctx)
+	s, err := m.resource.Query(ctx)
 	return s.Count(owner), err
 }
 
 // Remaining returns how long the lock stays held if it is neither renewed nor released: 0 if nobody
 // holds it, NoExpiry if the hold has no end.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
-	s, err := m.state(ctx)
+	s, err := m.resource.Query(ctx)
 	return s.Remaining, err
 }
 
 // Holder returns the holder of the lock, or the zero Owner if nobody holds it. If the holder's id
 // is no Owner's, the error matches ErrBadArgument.
 func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
-	s, err := m.state(ctx)
-	if err != nil {
-		return lease.Owner{}, err
-	}
-	return s.Holder()
+	return m.resource.Holder(ctx)
 }
 
 // ForceRelease takes the lock from its holder and hands it to the next waiter. It reports whether
@@ -118,23 +111,5 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
-	if m.err != nil {
-		return false, m.fail("force release", m.err)
-	}
-	held, err := m.resource.ForceRelease(ctx, m.resource.Engine, m.resource.ReleaseOf)
-	if err != nil {
-		return false, m.fail("force release", err)
-	}
-	return held, nil
-}
-
-func (m *Mutex) state(ctx context.Context) (lockhash.State, error) {
-	if m.err != nil {
-		return lockhash.State{}, m.fail("query", m.err)
-	}
-	s, err := m.resource.Query(ctx, m.resource.Engine)
-	if err != nil {
-		return lockhash.State{}, m.fail("query", err)
-	}
-	return s, nil
+	return m.resource.ForceRelease(ctx)
 }

@@ -16,32 +16,27 @@ import (
 const queueLease = 5 * time.Second
 
 // resource is the lock as package lease sees it.
-type resource struct {
-	lockhash.Queue
-	name string
-}
+type resource struct{ lockhash.Lock }
 
 var (
 	_ lease.Queueing = (*resource)(nil)
 	_ lease.Movable  = (*resource)(nil)
 )
 
+const kind = "fairmutex"
+
 // Tokens that are shared with Java are kept for ever.
 var (
-	rules     = lockhash.NewRules(queueLease, lockhash.TokenLife, 0)
-	javaRules = lockhash.NewRules(queueLease, 0, 0)
+	rules     = lockhash.NewRules(kind, queueLease, lockhash.TokenLife, 0)
+	javaRules = lockhash.NewRules(kind, queueLease, 0, 0)
 )
 
 func newResource(e *engine.Engine, name, key string, settings *lease.Settings) resource {
-	r := resource{name: name, Queue: lockhash.Queue{Hash: lockhash.Hash(key), Engine: e, Rules: rules}}
 	if settings.JavaTokens() {
-		r.Rules = javaRules
+		return resource{lockhash.NewLock(e, name, key, javaRules)}
 	}
-	return r
+	return resource{lockhash.NewLock(e, name, key, rules)}
 }
-
-func (r *resource) Kind() string { return "fairmutex" }
-func (r *resource) Name() string { return r.name }
 
 // Grain implements lease.Queueing.
 func (r *resource) Grain() engine.Grain { return engine.PerWaiter }

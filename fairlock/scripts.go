@@ -16,6 +16,6 @@ var (
 	//go:embed lua/place.lua
 	placeSource string
 
-	queueScript = conn.NewScript("fair/queue", queueSource, conn.Mixed)
-	placeScript = conn.NewScript("fair/place", placeSource)
+	queueScript = conn.NewScript("fair/queue", queueSource, conn.AnyTime, conn.Mixed)
+	placeScript = conn.NewScript("fair/place", placeSource, conn.AnyTime)
 )

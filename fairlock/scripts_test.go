@@ -385,13 +385,13 @@ func TestQueueScripts(t *testing.T) {
 	keys := []string{queueKey, aliveKey}
 	some := held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 2000}, place{mine2, 13, 2000})
 	same := "mine=1 10000 | others 0 third 2000 mine2 2000"
-	runTable(t, queueSource, keys, []row{
+	runTable(t, queueScript.Source(), keys, []row{
 		{"empty", free(), []any{0, "-inf", 3}, "[1 now ]", " |", "", ""},
 		{"some", some, []any{0, "-inf", 4}, "[1 now  third mine2]", same, "", ""},
 		{"a page of them", some, []any{0, "-inf", 2}, "[1 now  third]", same, "", ""},
 		{"the next", some, []any{0, "(12", 2}, "[1 now  mine2]", same, "", ""},
 	})
-	runTable(t, placeSource, keys, []row{
+	runTable(t, placeScript.Source(), keys, []row{
 		{"empty", free(), []any{0, mine}, "[1 now 0 -1]", " |", "", ""},
 		{"some", some, []any{0, mine2}, "[1 now 2 2]", same, "", ""},
 		{"not waiting", some, []any{0, mine}, "[1 now 2 -1]", same, "", ""},

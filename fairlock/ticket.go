@@ -21,7 +21,7 @@ type Ticket struct {
 // Ticket returns a ticket for one Lock. It does no I/O, and takes no place yet.
 func (m *Mutex) Ticket() *Ticket {
 	t := &Ticket{mutex: m}
-	if m.err == nil {
+	if m.resource.Usable("lock") == nil {
 		t.owner = lease.NewOwner(m.resource.Engine.NewOwner())
 	}
 	return t
@@ -34,11 +34,11 @@ func (t *Ticket) Owner() lease.Owner { return t.owner }
 // the error matches ErrBadArgument.
 func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
 	m := t.mutex
-	switch {
-	case m.err != nil:
-		return nil, m.fail("lock", m.err)
-	case t.used.Swap(true):
-		return nil, m.fail("lock with a used ticket on", errs.BadArgument)
+	if err := m.resource.Usable("lock"); err != nil {
+		return nil, err
+	}
+	if t.used.Swap(true) {
+		return nil, m.resource.Failed("lock with a used ticket on", errs.BadArgument)
 	}
 	q := m.request()
 	q.As, q.Afresh = t.owner, true

@@ -257,7 +257,7 @@ func TestArguments(t *testing.T) {
 		_, zero := w.near.TrySetCount(w.ctx, 0)
 		_, never := w.near.TrySetCount(w.ctx, 1, ExpiresIn(0))
 		_, name := New(w.e, "", "").Count(w.ctx)
-		for i, err := range []error{zero, never, name, Broken("x", errs.BadArgument).Wait(w.ctx)} {
+		for i, err := range []error{zero, never, name, New(engine.Broken(errs.BadArgument), "x", "x").Wait(w.ctx)} {
 			if !errors.Is(err, errs.BadArgument) {
 				t.Errorf("%d: %v", i, err)
 			}

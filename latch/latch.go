@@ -41,13 +41,12 @@ type Latch struct {
 // is wrong, every call on the latch says so.
 func New(e *engine.Engine, name, key string) *Latch {
 	l := &Latch{engine: e, name: name}
-	l.at, l.err = keys.ForLatch(key)
+	if l.err = e.Broken(); l.err == nil {
+		l.at, l.err = keys.ForLatch(key)
+	}
 	l.calls = e.Ledger(l.at.Calls)
 	return l
 }
-
-// Broken returns a latch whose calls all fail with err.
-func Broken(name string, err error) *Latch { return &Latch{name: name, err: err} }
 
 // Name returns the name that the latch was made with.
 func (l *Latch) Name() string { return l.name }

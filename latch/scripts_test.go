@@ -12,7 +12,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -29,11 +28,11 @@ type step struct {
 
 // sources are the scripts by name.
 var sources = map[string]string{
-	"set":       engine.OnceSource(generationsSource + setSource),
-	"countdown": engine.OnceSource(generationsSource + countDownSource),
-	"delete":    engine.OnceSource(generationsSource + deleteSource),
-	"look":      readSource + generationsSource + lookSource,
-	"count":     readSource + countSource,
+	"set":       setScript.Source(),
+	"countdown": countDownScript.Source(),
+	"delete":    deleteScript.Source(),
+	"look":      lookScript.Source(),
+	"count":     countScript.Source(),
 }
 
 func keysOf(script string) []string {

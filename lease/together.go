@@ -21,7 +21,7 @@ type Placed interface {
 // PlaceOf returns the place of the thing at key in the Redis of e. It is for the packages of the
 // synchronizers.
 func PlaceOf(e *engine.Engine, key string) string {
-	if e == nil || key == "" {
+	if e.Broken() != nil || key == "" {
 		return ""
 	}
 	return key + "\x00" + e.Conn.Address()

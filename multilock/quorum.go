@@ -52,7 +52,9 @@ func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 	if err := fit(members); err != nil && q.err == nil {
 		q.err = err
 	}
-	q.identity, q.set = identityOf(members), setOf(members)
+	if q.err == nil {
+		q.identity, q.set = identityOf(members), setOf(members)
+	}
 	return q
 }
 
@@ -61,6 +63,9 @@ func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 func fit(members []Member) error {
 	clients, servers := make(map[*engine.Engine]bool), make(map[string]bool)
 	for _, m := range members {
+		if err := m.Engine.Broken(); err != nil {
+			return err
+		}
 		if clients[m.Engine] {
 			return fmt.Errorf("a Client was given twice: %w", errs.BadArgument)
 		}
@@ -116,9 +121,6 @@ func identityOf(members []Member) string {
 	slices.Sort(parts)
 	return strings.Join(parts, " ")
 }
-
-// BrokenQuorum returns a lock whose calls all fail with err.
-func BrokenQuorum(name string, err error) *Quorum { return &Quorum{name: name, err: err} }
 
 // Name returns the name that the lock was made with.
 func (q *Quorum) Name() string { return q.name }

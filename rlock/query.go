@@ -16,7 +16,7 @@ const NoExpiry = lockhash.NoExpiry
 
 // Locked reports whether anybody holds the lock. All queries ask the master.
 func (m *Mutex) Locked(ctx context.Context) (bool, error) {
-	s, err := m.state(ctx, "query")
+	s, err := m.resource.Query(ctx)
 	return s.Locked, err
 }
 
@@ -31,28 +31,21 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 // was not answered, the count may be one off for up to a second: such a request can arrive late,
 // and is corrected once none can arrive any more.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
-	s, err := m.state(ctx, "query")
-	if err != nil {
-		return 0, err
-	}
-	return s.Count(owner), nil
+	s, err := m.resource.Query(ctx)
+	return s.Count(owner), err
 }
 
 // Remaining returns how long the lock stays held if it is neither renewed nor released: 0 if nobody
 // holds it, NoExpiry if the hold has no end.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
-	s, err := m.state(ctx, "query")
+	s, err := m.resource.Query(ctx)
 	return s.Remaining, err
 }
 
 // Holder returns the holder of the lock, or the zero Owner if nobody holds it. If the holder's id
 // is no Owner's, the error matches ErrBadArgument.
 func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
-	s, err := m.state(ctx, "query")
-	if err != nil {
-		return lease.Owner{}, err
-	}
-	return s.Holder()
+	return m.resource.Holder(ctx)
 }
 
 // ForceRelease takes the lock from its holder and tells the waiters. It reports whether anybody
@@ -62,23 +55,5 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
-	if m.err != nil {
-		return false, m.fail("force release", m.err)
-	}
-	held, err := m.resource.ForceRelease(ctx, m.resource.Engine, m.resource.ReleaseOf)
-	if err != nil {
-		return false, m.fail("force release", err)
-	}
-	return held, nil
-}
-
-func (m *Mutex) state(ctx context.Context, op string) (lockhash.State, error) {
-	if m.err != nil {
-		return lockhash.State{}, m.fail(op, m.err)
-	}
-	s, err := m.resource.Query(ctx, m.resource.Engine)
-	if err != nil {
-		return lockhash.State{}, m.fail(op, err)
-	}
-	return s, nil
+	return m.resource.ForceRelease(ctx)
 }

@@ -21,32 +21,27 @@ const queueLease = 2 * engine.PollBound
 const openly = 3
 
 // resource is the lock as package lease sees it.
-type resource struct {
-	lockhash.Queue
-	name string
-}
+type resource struct{ lockhash.Lock }
 
 var (
 	_ lease.Queueing = (*resource)(nil)
 	_ lease.Movable  = (*resource)(nil)
 )
 
+const kind = "mutex"
+
 // Tokens that are shared with Java are kept for ever.
 var (
-	rules     = lockhash.NewRules(queueLease, lockhash.TokenLife, openly)
-	javaRules = lockhash.NewRules(queueLease, 0, openly)
+	rules     = lockhash.NewRules(kind, queueLease, lockhash.TokenLife, openly)
+	javaRules = lockhash.NewRules(kind, queueLease, 0, openly)
 )
 
 func newResource(e *engine.Engine, name, key string, settings *lease.Settings) resource {
-	r := resource{name: name, Queue: lockhash.Queue{Hash: lockhash.Hash(key), Engine: e, Rules: rules}}
 	if settings.JavaTokens() {
-		r.Rules = javaRules
+		return resource{lockhash.NewLock(e, name, key, javaRules)}
 	}
-	return r
+	return resource{lockhash.NewLock(e, name, key, rules)}
 }
-
-func (r *resource) Kind() string { return "mutex" }
-func (r *resource) Name() string { return r.name }
 
 // Grain implements lease.Queueing.
 func (r *resource) Grain() engine.Grain { return engine.PerProcess }

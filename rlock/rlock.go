@@ -9,7 +9,6 @@ import (
 	"context"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -19,7 +18,6 @@ import (
 type Mutex struct {
 	resource resource
 	settings *lease.Settings // of the Client, or its own
-	err      error           // why it cannot be used
 }
 
 var _ lease.Locker = (*Mutex)(nil)
@@ -27,23 +25,14 @@ var _ lease.Locker = (*Mutex)(nil)
 // New returns the lock of that name, which is at key in Redis. It does no I/O. If something is
 // wrong with the arguments, each call returns the error.
 func New(e *engine.Engine, name, key string, settings *lease.Settings) *Mutex {
-	m := &Mutex{resource: newResource(e, name, key, settings), settings: settings, err: keys.Check(key)}
-	if settings.JavaTokens() {
-		m.err = keys.CheckShared(key)
-	}
-	return m
-}
-
-// Broken returns a lock whose every call fails with err.
-func Broken(name string, err error) *Mutex {
-	return &Mutex{resource: resource{name: name}, err: err}
+	return &Mutex{newResource(e, name, key, settings), settings}
 }
 
 // Name returns the name that the lock was made with.
-func (m *Mutex) Name() string { return m.resource.name }
+func (m *Mutex) Name() string { return m.resource.Name() }
 
 // Place implements lease.Placed.
-func (m *Mutex) Place() string { return lease.PlaceOf(m.resource.Engine, m.resource.Key()) }
+func (m *Mutex) Place() string { return m.resource.Place() }
 
 // Lock waits until the lock is granted and returns the Lease, which the caller must release. If ctx
 // was made by Lease.Context of a lease on this same lock, Lock re-enters it: it returns at once,
@@ -55,8 +44,8 @@ func (m *Mutex) Place() string { return lease.PlaceOf(m.resource.Engine, m.resou
 // ErrBadArgument are returned at once. If ctx carries a lease that has ended, Lock returns the
 // error of that lease.
 func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
-	if m.err != nil {
-		return nil, m.fail("lock", m.err)
+	if err := m.resource.Usable("lock"); err != nil {
+		return nil, err
 	}
 	return m.request().Acquire(ctx)
 }
@@ -65,8 +54,8 @@ func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 // error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the error
 // matches ErrUnavailable.
 func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
-	if m.err != nil {
-		return nil, m.fail("try lock", m.err)
+	if err := m.resource.Usable("try lock"); err != nil {
+		return nil, err
 	}
 	q := m.request()
 	q.Try = true
@@ -78,16 +67,12 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 // attach, one of them gets the hold. For the others, and after the hold has run out, the error
 // matches ErrLost.
 func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, error) {
-	if m.err != nil {
-		return nil, m.fail("attach", m.err)
+	if err := m.resource.Usable("attach"); err != nil {
+		return nil, err
 	}
 	return lease.Attach(ctx, m.resource.Engine, &m.resource, owner, *m.settings)
 }
 
 func (m *Mutex) request() lease.Request {
 	return lease.Request{Engine: m.resource.Engine, Resource: &m.resource, Settings: *m.settings}
-}
-
-func (m *Mutex) fail(op string, err error) error {
-	return lease.OpError(op, &m.resource, err)
 }

@@ -53,11 +53,17 @@ const askAgain = time.Minute
 // error.
 func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string, settings *lease.Settings) *Striped {
 	s := &Striped{engine: e, name: name, made: time.Now()}
-	if n < 1 || n > MaxStripes {
-		return BrokenStriped(name, fmt.Errorf("%d stripes, want 1 to %d: %w", n, MaxStripes, errs.BadArgument))
+	switch {
+	case e.Broken() != nil:
+		s.err = e.Broken()
+	case n < 1 || n > MaxStripes:
+		s.err = fmt.Errorf("%d stripes, want 1 to %d: %w", n, MaxStripes, errs.BadArgument)
+	default:
+		s.record, s.err = keys.ForStripes(mapped(name))
 	}
-	if s.record, s.err = keys.ForStripes(mapped(name)); s.err != nil {
-		return BrokenStriped(name, s.err)
+	if s.err != nil {
+		s.stripes = []*Mutex{New(engine.Broken(s.err), name, name, settings)}
+		return s
 	}
 	s.stripes = make([]*Mutex, n)
 	for i := range s.stripes {
@@ -65,11 +71,6 @@ func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string
 		s.stripes[i] = New(e, stripe, mapped(stripe), settings)
 	}
 	return s
-}
-
-// BrokenStriped returns stripes whose every call fails with err.
-func BrokenStriped(name string, err error) *Striped {
-	return &Striped{name: name, stripes: []*Mutex{Broken(name, err)}, err: err}
 }
 
 // For returns the stripe that key falls on.
@@ -103,7 +104,7 @@ var _ lease.Locker = (*Stripe)(nil)
 // Lock is Mutex.Lock.
 func (s *Stripe) Lock(ctx context.Context) (*lease.Lease, error) {
 	if err := s.striped.agree(ctx); err != nil {
-		return nil, s.fail("lock", err)
+		return nil, s.resource.Failed("lock", err)
 	}
 	return s.Mutex.Lock(ctx)
 }
@@ -111,7 +112,7 @@ func (s *Stripe) Lock(ctx context.Context) (*lease.Lease, error) {
 // TryLock is Mutex.TryLock.
 func (s *Stripe) TryLock(ctx context.Context) (*lease.Lease, error) {
 	if err := s.striped.agree(ctx); err != nil {
-		return nil, s.fail("try lock", err)
+		return nil, s.resource.Failed("try lock", err)
 	}
 	return s.Mutex.TryLock(ctx)
 }

@@ -38,16 +38,13 @@ var _ lease.Locker = (*RWMutex)(nil)
 // is wrong, every call on the lock says so.
 func New(e *engine.Engine, name, key string, settings lease.Settings) *RWMutex {
 	m := &RWMutex{engine: e, settings: settings, place: place{name: name, line: linePrefix + key}}
-	m.place.at, m.err = keys.ForRW(key)
+	if m.err = e.Broken(); m.err == nil {
+		m.place.at, m.err = keys.ForRW(key)
+	}
 	if !settings.JavaTokens() {
 		m.place.tokenLife = tokenLife.Milliseconds()
 	}
 	return m
-}
-
-// Broken returns a lock whose calls all fail with err.
-func Broken(name string, err error) *RWMutex {
-	return &RWMutex{place: place{name: name}, err: err}
 }
 
 // Name returns the name that the lock was made with.

@@ -40,13 +40,13 @@ var (
 	lockScript    = conn.NewScript("rwlock/lock", holders+marks+lockSource)
 	recountScript = conn.NewScript("rwlock/recount", recountSource)
 	renewScript   = conn.NewScript("rwlock/renew", renewSource)
-	releaseScript = conn.NewScript("rwlock/release", holders+marks+releaseSource)
+	releaseScript = conn.NewScript("rwlock/release", holders+marks+releaseSource, conn.AnyTime)
 
 	rlockScript    = conn.NewScript("rwlock/rlock", marks+rlockSource)
 	rrecountScript = conn.NewScript("rwlock/rrecount", holders+rrecountSource)
 	rrenewScript   = conn.NewScript("rwlock/rrenew", holders+rrenewSource)
-	rreleaseScript = conn.NewScript("rwlock/rrelease", holders+marks+rreleaseSource)
+	rreleaseScript = conn.NewScript("rwlock/rrelease", holders+marks+rreleaseSource, conn.AnyTime)
 
-	lookScript  = conn.NewScript("rwlock/look", holders+lookSource)
-	stateScript = conn.NewScript("rwlock/state", holders+stateSource, conn.Mixed)
+	lookScript  = conn.NewScript("rwlock/look", holders+lookSource, conn.AnyTime)
+	stateScript = conn.NewScript("rwlock/state", holders+stateSource, conn.AnyTime, conn.Mixed)
 )

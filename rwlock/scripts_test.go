@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -68,7 +69,8 @@ func source(t testing.TB, name string) string {
 		}
 		all.Write(text)
 	}
-	return all.String()
+	traits := map[string]conn.Trait{"release": conn.AnyTime, "rrelease": conn.AnyTime, "look": conn.AnyTime, "state": conn.AnyTime}
+	return conn.NewScript(name, all.String(), traits[name]).Source()
 }
 
 func (s script) run(t testing.TB, rdb redis.UniversalClient, notAfter string) ([]any, error) {

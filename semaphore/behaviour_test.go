@@ -262,7 +262,7 @@ func TestArguments(t *testing.T) {
 		for i, err := range []error{
 			s.Acquire(ctx, -1), s.TryAcquire(ctx, -1), s.Release(ctx, -1), negative, none, many, short, name, odd,
 			p.SetPermits(ctx, -1), p.ReleaseID(ctx, "00"), p.UpdateLease(ctx, "00112233445566778899aabbccddeeff", 0),
-			Broken("x", errs.BadArgument).Acquire(ctx, 1), BrokenPermits("x", errs.BadArgument).ReleaseID(ctx, "00112233445566778899aabbccddeeff"),
+			New(engine.Broken(errs.BadArgument), "x", "x").Acquire(ctx, 1), NewPermits(engine.Broken(errs.BadArgument), "x", "x", lease.Settings{}).ReleaseID(ctx, "00112233445566778899aabbccddeeff"),
 		} {
 			if !errors.Is(err, errs.BadArgument) {
 				t.Errorf("%d: %v", i, err)

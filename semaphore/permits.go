@@ -48,14 +48,11 @@ type PermitSemaphore struct {
 // an argument is wrong, every call on the semaphore says so.
 func NewPermits(e *engine.Engine, name, key string, settings lease.Settings) *PermitSemaphore {
 	s := &PermitSemaphore{engine: e, name: name, settings: settings}
-	s.at, s.err = keys.ForPermits(key)
+	if s.err = e.Broken(); s.err == nil {
+		s.at, s.err = keys.ForPermits(key)
+	}
 	s.calls = e.Ledger(s.at.Calls)
 	return s
-}
-
-// BrokenPermits returns a semaphore whose calls all fail with err.
-func BrokenPermits(name string, err error) *PermitSemaphore {
-	return &PermitSemaphore{name: name, err: err}
 }
 
 // Name returns the name that the semaphore was made with.

@@ -35,7 +35,7 @@ var (
 	addScript    = once("add", addSource)
 	setScript    = once("set", setSource)
 	drainScript  = once("drain", drainSource)
-	freeScript   = conn.NewScript("semaphore/free", freeSource)
+	freeScript   = conn.NewScript("semaphore/free", freeSource, conn.AnyTime)
 )
 
 // The scripts of leased permits.
@@ -55,10 +55,10 @@ var (
 
 	leaseScript   = conn.NewScript("permits/lease", leaseSource)
 	renewScript   = conn.NewScript("permits/renew", renewSource)
-	releaseScript = conn.NewScript("permits/release", releaseSource)
+	releaseScript = conn.NewScript("permits/release", releaseSource, conn.AnyTime)
 	updateScript  = conn.NewScript("permits/update", updateSource)
-	lookScript    = conn.NewScript("permits/look", lookSource)
-	stateScript   = conn.NewScript("permits/state", stateSource)
+	lookScript    = conn.NewScript("permits/look", lookSource, conn.AnyTime)
+	stateScript   = conn.NewScript("permits/state", stateSource, conn.AnyTime)
 )
 
 // once returns a script whose calls count once.

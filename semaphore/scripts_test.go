@@ -15,7 +15,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -34,12 +33,11 @@ type step struct {
 
 // sources are the scripts by name.
 var sources = map[string]string{
-	"take": engine.OnceSource(allSource + takeSource), "cancel": engine.OnceSource(allSource + cancelSource),
-	"begin": engine.OnceSource(allSource + beginSource), "give": engine.OnceSource(allSource + giveSource),
-	"add": engine.OnceSource(addSource), "set": engine.OnceSource(setSource),
-	"drain": engine.OnceSource(drainSource), "free": freeSource,
-	"lease": leaseSource, "renew": renewSource, "release": releaseSource,
-	"update": updateSource, "look": lookSource, "state": stateSource,
+	"take": takeScript.Source(), "cancel": cancelScript.Source(), "begin": beginScript.Source(),
+	"give": giveScript.Source(), "add": addScript.Source(), "set": setScript.Source(),
+	"drain": drainScript.Source(), "free": freeScript.Source(),
+	"lease": leaseScript.Source(), "renew": renewScript.Source(), "release": releaseScript.Source(),
+	"update": updateScript.Source(), "look": lookScript.Source(), "state": stateScript.Source(),
 }
 
 // counted has the keys of a counting semaphore, and leased the keys of permits.

@@ -46,14 +46,11 @@ type Semaphore struct {
 // argument is wrong, every call on the semaphore says so.
 func New(e *engine.Engine, name, key string) *Semaphore {
 	s := &Semaphore{engine: e, name: name}
-	s.at, s.err = keys.ForSemaphore(key)
+	if s.err = e.Broken(); s.err == nil {
+		s.at, s.err = keys.ForSemaphore(key)
+	}
 	s.calls = e.Ledger(s.at.Calls)
 	return s
-}
-
-// Broken returns a semaphore whose calls all fail with err.
-func Broken(name string, err error) *Semaphore {
-	return &Semaphore{name: name, err: err}
 }
 
 // Name returns the name that the semaphore was made with.

@@ -9,8 +9,7 @@
 --         waiting: how many places are still kept
 --         before: how many places are before the owner's, also lapsed ones that nobody has
 --         removed yet; -1: the owner does not wait
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 local ms = string.format('%.0f', math.floor(now / 1000))
 local waiting = redis.call('ZCOUNT', KEYS[2], '(' .. ms, '+inf')
 local rank = redis.call('ZRANK', KEYS[1], ARGV[2]) or -1

@@ -8,9 +8,9 @@
 -- ARGV[3] how many places to look at
 --
 -- Returns {1, time, number, owner, owner, ...}  number: where to go on; '': there are no more
-local time = redis.call('TIME')
-local reply = {1, time[1] * 1000000 + time[2], ''}
-local ms = math.floor(reply[2] / 1000)
+
+local reply = {1, now, ''}
+local ms = math.floor(now / 1000)
 local places = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[2], '+inf', 'WITHSCORES', 'LIMIT', 0, ARGV[3])
 for i = 1, #places, 2 do
   if tonumber(redis.call('ZSCORE', KEYS[2], places[i]) or 0) > ms then

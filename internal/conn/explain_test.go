@@ -30,7 +30,7 @@ func TestARedirectionMayNameAnIPv6Address(t *testing.T) {
 }
 
 func TestAnErrorInAScriptIsToldWithoutThePlaceInTheScript(t *testing.T) {
-	s := NewScript("s", "local a = 1\nredis.call('time')\nredis.call('hset', KEYS[1], 'a', redis.call('get', 'b'))\n")
+	s := NewScript("s", "local a = 1\nredis.call('time')\nredis.call('hset', KEYS[1], 'a', redis.call('get', 'b'))\n", Timeless)
 	for text, want := range map[string]string{
 		"WRONGTYPE Operation against a key script: 58fb04a, on @user_script:15.":                                          "WRONGTYPE Operation against a key",
 		"ERR Error running script (call to f_58fb): @user_script:15: @user_script: 15: -OOM command not allowed":          "OOM command not allowed",

@@ -4,7 +4,16 @@ package conn
 
 import (
 	"crypto/sha1"
+	_ "embed"
 	"encoding/hex"
+)
+
+// What scripts begin with, unless a Trait says otherwise. Each file begins with its contract.
+var (
+	//go:embed lua/time.lua
+	timeSource string
+	//go:embed lua/late.lua
+	lateSource string
 )
 
 // Script is one Lua script.
@@ -12,7 +21,7 @@ import (
 // Every script takes its not-after as ARGV[1]: the time, in microseconds on the server's clock,
 // after which it may change nothing and answers Late. Every script replies with an array whose
 // first element is its status and whose second is the server's time in microseconds. The other
-// elements are the script's own.
+// elements are the script's own. NewScript puts time.lua and late.lua before it, which see to both.
 type Script struct {
 	name   string
 	source string
@@ -24,8 +33,12 @@ type Script struct {
 type Trait int
 
 const (
-	// Timeless is a script that replies with 0 instead of the time.
+	// Timeless is a script that replies with 0 instead of the time, and ignores its not-after. It
+	// has neither time.lua nor late.lua.
 	Timeless Trait = 1 << iota
+	// AnyTime is a script that ignores its not-after, because what it does is right at any time: a
+	// release, or a look. It has no late.lua.
+	AnyTime
 	// Mixed is a script whose reply has texts too. A reply of numbers alone is read without an
 	// allocation for each element.
 	Mixed
@@ -46,11 +59,19 @@ const (
 
 // NewScript returns the script with that name, source and traits.
 func NewScript(name, source string, traits ...Trait) *Script {
-	sum := sha1.Sum([]byte(source))
-	s := &Script{name: name, source: source, sha: hex.EncodeToString(sum[:])}
+	s := &Script{name: name, source: source}
 	for _, t := range traits {
 		s.traits |= t
 	}
+	switch {
+	case s.is(Timeless):
+	case s.is(AnyTime):
+		s.source = timeSource + source
+	default:
+		s.source = timeSource + lateSource + source
+	}
+	sum := sha1.Sum([]byte(s.source))
+	s.sha = hex.EncodeToString(sum[:])
 	return s
 }
 
@@ -60,5 +81,5 @@ func (s *Script) is(t Trait) bool { return s.traits&t != 0 }
 // Name returns the script's name, for errors and logs.
 func (s *Script) Name() string { return s.name }
 
-// Source returns the script's text.
+// Source returns the script's text, as Redis gets it.
 func (s *Script) Source() string { return s.source }

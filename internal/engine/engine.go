@@ -57,6 +57,8 @@ type Engine struct {
 	giveUp   context.CancelFunc
 
 	work work // calls that may need a clean-up, and the clean-ups
+
+	broken error // why it cannot be used; then it has nothing else
 }
 
 // New returns the Engine on the Redis behind rdb. It does no I/O. The error matches
@@ -81,6 +83,12 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 	e.Renewals = renewal.New(sender{e})
 	return e, nil
 }
+
+// Broken returns an Engine that cannot be used. What is made with it fails every call with err.
+func Broken(err error) *Engine { return &Engine{broken: err} }
+
+// Broken returns nil, or why the Engine cannot be used.
+func (e *Engine) Broken() error { return e.broken }
 
 // NewOwner returns the id of a new owner. No two acquisitions share one, so the answer to "is my
 // field there?" also answers "did my request run?".

@@ -14,18 +14,13 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/renewal"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // In these scripts the value of a key is its time to live.
 const (
-	unlessLate = `
-local t = redis.call('TIME')
-local now = t[1] * 1000000 + t[2]
-if now > tonumber(ARGV[1]) then return {-1, now} end
-`
-	manySource = unlessLate + `
+	manySource = `
 local reply = {1, now}
 for i, key in ipairs(KEYS) do
   local ttl = redis.pcall('GET', key)
@@ -37,7 +32,7 @@ for i, key in ipairs(KEYS) do
   end
 end
 return reply`
-	oneSource = unlessLate + `
+	oneSource = `
 local ttl = redis.call('GET', KEYS[1])
 return ttl and {1, now, tonumber(ttl)} or {0, now}`
 )

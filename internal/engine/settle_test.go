@@ -16,9 +16,8 @@ import (
 )
 
 var clockScript = conn.NewScript("clock", `
-local t = redis.call('time')
 redis.call('incr', KEYS[1])
-return {1, t[1] * 1000000 + t[2]}`)
+return {1, now}`, conn.AnyTime)
 
 // undoing is an undo that the server answers.
 type undoing struct {

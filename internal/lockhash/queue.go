@@ -26,7 +26,7 @@ var (
 
 	enterScript   = conn.NewScript("lock/enter", tokenSource+queueSource+enterSource, conn.Mixed)
 	freeScript    = conn.NewScript("lock/free", freeSource, conn.Timeless)
-	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource)
+	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource, conn.AnyTime)
 )
 
 // Fenced returns the source of a script that grants a lock: token.lua, which makes the token grow,
@@ -56,18 +56,19 @@ type Queue struct {
 
 // Rules say how a queue is kept. Locks share them.
 type Rules struct {
+	kind      string
 	place     time.Duration
 	placeMS   int64 // as scripts take it
 	tokenLife int64 // in ms too, as scripts take it
 	openly    int
 }
 
-// NewRules returns Rules. place is how long a place is kept after the last request that named it.
+// NewRules returns the Rules of a kind of lock, "mutex" for example. place is how long a place is kept after the last request that named it.
 // tokenLife is how long the token of a name is kept after somebody last asked for it; 0 means for
 // ever. One release in openly is left to those outside the queue, such as Java, if there are any; 0
 // means that none is.
-func NewRules(place, tokenLife time.Duration, openly int) *Rules {
-	return &Rules{place: place, placeMS: place.Milliseconds(), tokenLife: tokenLife.Milliseconds(), openly: openly}
+func NewRules(kind string, place, tokenLife time.Duration, openly int) *Rules {
+	return &Rules{kind: kind, place: place, placeMS: place.Milliseconds(), tokenLife: tokenLife.Milliseconds(), openly: openly}
 }
 
 // TokenLife returns how long the token is kept, in ms, as scripts take it. It returns a pointer,

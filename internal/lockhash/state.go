@@ -1,17 +1,13 @@
-// The state of a lock in Redis, and its release by force.
+// The state of a lock in Redis.
 
 package lockhash
 
 import (
-	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -92,39 +88,4 @@ func (s State) Holder() (lease.Owner, error) {
 		return lease.Owner{}, nil
 	}
 	return lease.ParseOwner(s.Holders[0].ID)
-}
-
-// Query asks Redis for the state.
-func (h Hash) Query(ctx context.Context, e *engine.Engine) (State, error) {
-	call := h.State()
-	if err := e.Conn.Run(ctx, call); err != nil {
-		return State{}, err
-	}
-	return ParseState(call), nil
-}
-
-// ForceRelease takes the lock from its holder, by the lock's own release, and ends the leases of
-// this Client on it. It reports whether anybody held it. If the hash has a field that is not a
-// holder, it is no lock: ForceRelease leaves it as it is, and the error matches errs.WrongType.
-func (h Hash) ForceRelease(ctx context.Context, e *engine.Engine, release func(holder, publish string) *conn.Call) (bool, error) {
-	s, err := h.Query(ctx, e)
-	if err != nil || !s.Locked {
-		return false, err
-	}
-	if field, found := s.foreign(); found {
-		return false, fmt.Errorf("%w: a hash stands there, and its field %q is not a holder's", errs.WrongType, cut(field))
-	}
-	publish, err := e.Conn.PublishCommand(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, holder := range s.Holders {
-		// By its id: if the reply is lost and the call is sent again, a holder that got the lock in
-		// the meantime keeps it.
-		if err := e.Conn.Run(ctx, release(holder.ID, publish)); err != nil {
-			return false, err
-		}
-		e.EndHeld(h.Key(), holder.ID, errs.Lost)
-	}
-	return true, nil
 }

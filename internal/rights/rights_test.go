@@ -23,7 +23,7 @@ const client = "11111111-1111-1111-1111-111111111111"
 // probe runs the script in the form in which a Client sends it.
 func probe(rdb *redis.Client, n Need) (string, error) {
 	call := n.Probe()
-	reply, err := rdb.Eval(bg, source, call.Keys, append([]any{0}, call.Args...)...).Slice()
+	reply, err := rdb.Eval(bg, call.Script.Source(), call.Keys, append([]any{0}, call.Args...)...).Slice()
 	if err != nil {
 		return "", err
 	}

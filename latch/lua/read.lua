@@ -6,11 +6,7 @@
 -- Returns {-1, time}  late: nothing was done
 --
 -- The scripts after it use now; value and number, which are the count; text() and failed().
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local value = redis.call('GET', KEYS[1])
 if value and not string.match(value, '^%-?%d+$') then
   return redis.error_reply('WRONGTYPE the key holds no whole number')

@@ -5,5 +5,5 @@
 -- ARGV[1] not-after: ignored
 --
 -- Returns {1, time, type}  a string: 'none', 'string', 'hash', ...
-local time = redis.call('TIME')
-return {1, time[1] * 1000000 + time[2], redis.call('TYPE', KEYS[1]).ok}
+
+return {1, now, redis.call('TYPE', KEYS[1]).ok}

@@ -11,11 +11,7 @@
 --
 -- Returns {1, time, the marker}  a string; "" if there is none
 --         {-1, time}             late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local marker = redis.call('GET', KEYS[1]) or ''
 local at = tonumber(string.match(marker, '^%a+:(%d+)') or 0)
 if ARGV[2] ~= '' and marker == '' or ARGV[2] == 'lost' and at > now then

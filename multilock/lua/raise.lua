@@ -9,8 +9,7 @@
 --         forgotten sooner, a smaller one would follow
 --
 -- Returns {1, time}
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 if tonumber(redis.call('GET', KEYS[1]) or 0) < tonumber(ARGV[2]) then
   if redis.call('PTTL', KEYS[1]) == -1 then
     redis.call('SET', KEYS[1], ARGV[2])

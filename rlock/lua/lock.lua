@@ -10,11 +10,6 @@
 -- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending
 --         {0, time, time to live in ms}         another owner holds it; -1: it has no expiry
 --         {-1, time}                            late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
 
 local ttl, token = redis.call('PTTL', KEYS[1]), 0
 if ttl ~= -2 then

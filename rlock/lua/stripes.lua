@@ -6,10 +6,6 @@
 --
 -- Returns {1, time, the number stored}
 --         {-1, time}                    late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 redis.call('SET', KEYS[1], ARGV[2], 'NX')
 return {1, now, tonumber(redis.call('GET', KEYS[1])) or 0}

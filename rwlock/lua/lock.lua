@@ -16,11 +16,6 @@
 --         {0, time, ms}                         others hold it, or go first, for that long;
 --                                               -1: without end
 --         {-1, time}                            late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
 
 local writer = ARGV[2] .. ':write'
 local mine = redis.call('HEXISTS', KEYS[1], writer) == 1

@@ -8,8 +8,7 @@
 --
 -- Returns {1, time, writer, count}  writer: 1 if a writer holds the lock, else 0
 --                                   count: the holder's; 0: it does not hold the lock
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 local mode = redis.call('HGET', KEYS[1], 'mode')
 if not mode then
   return {1, now, 0, 0}

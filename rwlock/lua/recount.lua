@@ -10,11 +10,7 @@
 -- Returns {1, time, time to live in ms}  done
 --         {0, time}                      the owner does not hold the write side
 --         {-1, time}                     late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local writer = ARGV[2] .. ':write'
 if redis.call('HEXISTS', KEYS[1], writer) == 0 then
   return {0, now}

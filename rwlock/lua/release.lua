@@ -14,8 +14,7 @@
 --
 -- Returns {1, time}  released
 --         {0, time}  the owner does not hold the write side; at most its mark was taken away
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 
 local writer = ARGV[2] .. ':write'
 local held = redis.call('HEXISTS', KEYS[1], writer)

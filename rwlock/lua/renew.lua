@@ -8,11 +8,7 @@
 -- Returns {1, time, time to live in ms}  the owner holds the write side; -1: without end
 --         {0, time}                      the owner does not hold the write side
 --         {-1, time}                     late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 if redis.call('HEXISTS', KEYS[1], ARGV[2] .. ':write') == 0 then
   return {0, now}
 end

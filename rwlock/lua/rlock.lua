@@ -18,11 +18,6 @@
 --                                               long; -1: without end. Under a write hold: the
 --                                               write hold is gone
 --         {-1, time}                            late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
 
 local mine = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
 local ttl = redis.call('PTTL', KEYS[1])

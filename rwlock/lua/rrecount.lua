@@ -12,11 +12,7 @@
 -- Returns {1, time, time to live of the hold in ms}  done
 --         {0, time}                                  the owner does not hold the read side
 --         {-1, time}                                 late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local before = tonumber(redis.call('HGET', KEYS[1], ARGV[2]) or 0)
 local lasts, why = left(ARGV[5], ARGV[2], before)
 if not lasts then

@@ -13,8 +13,7 @@
 --
 -- Returns {1, time}  released
 --         {0, time}  the owner does not hold the read side; at most its mark was taken away
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 
 local count = redis.call('HGET', KEYS[1], ARGV[2])
 local tell = false

@@ -13,11 +13,7 @@
 --                                                    cut its time to live
 --         {0, time}                                  the owner does not hold the read side
 --         {-1, time}                                 late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local count = redis.call('HGET', KEYS[1], ARGV[2])
 local lasts, why = left(ARGV[4], ARGV[2], count)
 if not lasts then

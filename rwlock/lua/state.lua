@@ -11,8 +11,8 @@
 --         cursor: '0': there are no more
 --         left: -1: without end. A reader's is its own, -2 if it is over; a writer's is the
 --         lock's
-local time = redis.call('TIME')
-local reply = {1, time[1] * 1000000 + time[2], '0'}
+
+local reply = {1, now, '0'}
 if redis.call('HEXISTS', KEYS[1], 'mode') == 0 then
   return reply -- nobody holds it, or it is a lock of another kind
 end

@@ -4,9 +4,9 @@
 -- ARGV[1] not-after: ignored
 --
 -- Returns {1, time, how many; may be negative}
-local time = redis.call('TIME')
+
 local value = redis.call('GET', KEYS[1])
 if value and not string.match(value, '^%-?%d+$') then
   return redis.error_reply('WRONGTYPE the key holds no whole number')
 end
-return {1, time[1] * 1000000 + time[2], tonumber(value or 0)}
+return {1, now, tonumber(value or 0)}

@@ -13,11 +13,7 @@
 --                                        -1: none will be
 --         {-1, time}                     late: nothing was done
 --         the error NOPERMITS            there are fewer in all, or the semaphore was never set
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local function text(n)
   return string.format('%.0f', n)
 end

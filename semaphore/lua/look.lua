@@ -6,8 +6,7 @@
 --
 -- Returns {1, time, ms}  how long; -1: for ever
 --         {0, time}      it is not taken, or its lease is over
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 local left = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[2]) or 0) - math.floor(now / 1000)
 if left <= 0 then
   return {0, now}

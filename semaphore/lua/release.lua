@@ -10,8 +10,7 @@
 --
 -- Returns {1, time}  all of them were taken, and are free now
 --         {0, time}  one was not taken, or its lease was over; the others are free now
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 local ms = math.floor(now / 1000)
 local value = redis.call('GET', KEYS[1])
 if value and not string.match(value, '^%-?%d+$') then

@@ -8,11 +8,6 @@
 -- Returns {1, time, time to live in ms}  all of them are taken
 --         {0, time}                      one is not taken, or its lease is over
 --         {-1, time}                     late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
 
 local ms = math.floor(now / 1000)
 local expiry = ms + tonumber(ARGV[2])

@@ -6,8 +6,7 @@
 -- ARGV[1] not-after: ignored
 --
 -- Returns {1, time, how many are free, how many are taken}
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 local value = redis.call('GET', KEYS[1])
 if value and not string.match(value, '^%-?%d+$') then
   return redis.error_reply('WRONGTYPE the key holds no whole number')

@@ -8,11 +8,7 @@
 -- Returns {1, time}   done
 --         {0, time}   it is not taken, or its lease is over
 --         {-1, time}  late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local ms = math.floor(now / 1000)
 if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[3]) or 0) <= ms then
   return {0, now}

@@ -20,11 +20,7 @@
 --
 -- The scripts after it use now; value and number, which are what KEYS[1] holds; again, which says
 -- whether the call has run before; earlier() and once().
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local track = redis.call('HGET', KEYS[2], ARGV[2])
 local last, status, result = string.match(track or '', '^(%d+) (%d+) (%-?%d+)$')
 if last and tonumber(last) > tonumber(ARGV[3]) then

@@ -24,8 +24,7 @@
 --         token, value: '' if there is none
 --         cursor: '0': there are no more holders
 --         holder: a field of the lock, or the id of a permit
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 local ms = string.format('%.0f', math.floor(now / 1000))
 
 local function beside(command, key, ...)

@@ -39,11 +39,7 @@
 -- The reserved tokens follow the token of the grant. There are only as many as fit between the last
 -- token given and the server's clock. None is ahead of the clock, so a server that has lost its
 -- data still gives greater ones.
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local me, keep = ARGV[2], tonumber(ARGV[5])
 local ms = math.floor(now / 1000)
 

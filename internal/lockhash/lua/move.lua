@@ -11,11 +11,7 @@
 -- Returns {1, time, time to live in ms, token}  moved, now or by an earlier sending
 --         {0, time}                             neither of them holds it
 --         {-1, time}                            late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 local gives = redis.call('HEXISTS', KEYS[1], ARGV[2])
 local takes = redis.call('HEXISTS', KEYS[1], ARGV[3])
 if gives == 0 and takes == 0 then

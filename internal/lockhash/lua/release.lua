@@ -32,8 +32,7 @@
 --         {1, time, number, 1} released, and left to those outside the queue. The number is
 --                              0 if no owner took a place
 --         {0, time}            the owner does not hold it
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 local ms = math.floor(now / 1000)
 
 -- A queue that cannot be read must not keep the lock from being released. An empty queue is looked

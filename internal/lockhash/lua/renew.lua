@@ -8,11 +8,7 @@
 -- Returns {1, time, time to live in ms}  the owner holds it; time to live -1: no expiry
 --         {0, time}                      the owner does not hold it
 --         {-1, time}                     late: nothing was done
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
+
 if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
   return {0, now}
 end

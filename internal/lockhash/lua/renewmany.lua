@@ -14,12 +14,6 @@
 --                                                -3: it cannot be read, renew.lua says why
 --         {-1, time}                             late: nothing was done
 local call, pcall, max = redis.call, redis.pcall, math.max
-local time = call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then
-  return {-1, now}
-end
-
 local lease, client = tonumber(ARGV[2]), ARGV[3] .. ':'
 local reply = {1, now}
 for i, key in ipairs(KEYS) do

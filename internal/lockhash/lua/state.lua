@@ -5,8 +5,8 @@
 --
 -- Returns {1, time, time to live in ms, holder, count, holder, count, ...}
 --         time to live: -1: no expiry; -2: nobody holds it
-local time = redis.call('TIME')
-local reply = {1, time[1] * 1000000 + time[2], redis.call('PTTL', KEYS[1])}
+
+local reply = {1, now, redis.call('PTTL', KEYS[1])}
 for _, text in ipairs(redis.call('HGETALL', KEYS[1])) do
   reply[#reply + 1] = text
 end

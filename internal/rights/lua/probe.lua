@@ -7,8 +7,7 @@
 -- ARGV[2..] the commands, in lower case
 --
 -- Returns {1, time, the commands that are refused, with spaces between}
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
+
 local key = KEYS[1]
 local arguments = {
   get = {}, set = {'1', 'PX', 1000}, del = {}, exists = {}, pttl = {}, pexpire = {1000},

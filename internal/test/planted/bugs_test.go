@@ -79,8 +79,8 @@ var firstBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestNotAfterBoundsALateRequest"},
 	},
 	{
-		name: "a late acquire is executed",
-		file: "internal/lockhash/lua/enter.lua",
+		name: "a late request is executed",
+		file: "internal/conn/lua/late.lua",
 		old:  "if now > tonumber(ARGV[1]) then",
 		new:  "if false then",
 		pkg:  "fairlock", tests: []string{"TestEnterScript"},

@@ -27,7 +27,7 @@ var torturedBugs = []tortured{
 	{"a release frees whoever holds the lock", "-topology single -for 60s", "overlap|no fault explains it"},
 	{"a fair lock goes to the waiter that came last", "-topology single -for 20s", "which is fair"},
 	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "which nobody had|an owner that no lane knows"},
-	{"a late acquire is executed", "-topology single -for 20s -faults 'request late'", "an owner that no lane knows"},
+	{"a late request is executed", "-topology single -for 20s -faults 'request late'", "an owner that no lane knows"},
 	{"the deadline counts from the reply", "-topology single -for 60s", "more than Redis would give it"},
 	{"a grant that too few replicas have counts", "-topology sentinel -for 60s -faults 'replicas shut out'", "overlap"},
 	{"a server that has lost its data counts", "-topology quorum -for 60s -faults 'others emptied'", "overlap"},

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
@@ -27,43 +28,54 @@ const (
 	ReadRenewRun  = "rw read renew"
 )
 
-// sources lists the files that make up each script of the mutex and of the read-write lock.
-var sources = map[string][]string{
-	LockRun:     {"internal/lockhash/lua/token.lua", "rlock/lua/lock.lua"},
-	EnterRun:    {"internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/enter.lua"},
-	RecountRun:  {"internal/lockhash/lua/recount.lua"},
-	RenewRun:    {"internal/lockhash/lua/renew.lua"},
-	"renewmany": {"internal/lockhash/lua/renewmany.lua"},
-	FreeRun:     {"internal/lockhash/lua/free.lua"},
-	ReleaseRun:  {"internal/lockhash/lua/token.lua", "internal/lockhash/lua/queue.lua", "internal/lockhash/lua/release.lua"},
-	MoveRun:     {"internal/lockhash/lua/move.lua"},
-	StateRun:    {"internal/lockhash/lua/state.lua"},
-	"stripes":   {"rlock/lua/stripes.lua"},
+// sources lists the scripts of the mutex and of the read-write lock, with the files below the folder
+// lua that make up each of them.
+var sources = []struct {
+	name  string
+	of    string // the package
+	files string
+	trait conn.Trait
+}{
+	{LockRun, "rlock", "token lock", 0},
+	{"stripes", "rlock", "stripes", 0},
+	{EnterRun, "internal/lockhash", "token queue enter", 0},
+	{RecountRun, "internal/lockhash", "recount", 0},
+	{RenewRun, "internal/lockhash", "renew", 0},
+	{ManyRun, "internal/lockhash", "renewmany", 0},
+	{FreeRun, "internal/lockhash", "free", conn.Timeless},
+	{ReleaseRun, "internal/lockhash", "token queue release", conn.AnyTime},
+	{MoveRun, "internal/lockhash", "move", 0},
+	{StateRun, "internal/lockhash", "state", conn.AnyTime},
 
-	"rw lock":         {"rwlock/lua/holders.lua", "rwlock/lua/marks.lua", "rwlock/lua/lock.lua"},
-	"rw recount":      {"rwlock/lua/recount.lua"},
-	WriteRenewRun:     {"rwlock/lua/renew.lua"},
-	"rw release":      {"rwlock/lua/holders.lua", "rwlock/lua/marks.lua", "rwlock/lua/release.lua"},
-	"rw read lock":    {"rwlock/lua/marks.lua", "rwlock/lua/rlock.lua"},
-	"rw read recount": {"rwlock/lua/holders.lua", "rwlock/lua/rrecount.lua"},
-	ReadRenewRun:      {"rwlock/lua/holders.lua", "rwlock/lua/rrenew.lua"},
-	"rw read release": {"rwlock/lua/holders.lua", "rwlock/lua/marks.lua", "rwlock/lua/rrelease.lua"},
-	"rw look":         {"rwlock/lua/holders.lua", "rwlock/lua/look.lua"},
+	{"rw lock", "rwlock", "holders marks lock", 0},
+	{"rw recount", "rwlock", "recount", 0},
+	{WriteRenewRun, "rwlock", "renew", 0},
+	{"rw release", "rwlock", "holders marks release", conn.AnyTime},
+	{"rw read lock", "rwlock", "marks rlock", 0},
+	{"rw read recount", "rwlock", "holders rrecount", 0},
+	{ReadRenewRun, "rwlock", "holders rrenew", 0},
+	{"rw read release", "rwlock", "holders marks rrelease", conn.AnyTime},
+	{"rw look", "rwlock", "holders look", conn.AnyTime},
 }
 
 // load loads every script and records its name.
 func (w *World) load() {
 	w.T.Helper()
-	for script, files := range sources {
-		var source strings.Builder
-		for _, file := range files {
-			source.WriteString(doctest.Read(w.T, file))
+	for _, s := range sources {
+		var text strings.Builder
+		for _, file := range strings.Fields(s.files) {
+			of := s.of
+			if file == "token" {
+				of = "internal/lockhash" // whichever lock grows it
+			}
+			text.WriteString(doctest.Read(w.T, of+"/lua/"+file+".lua"))
 		}
-		sum := sha1.Sum([]byte(source.String()))
-		w.scripts[hex.EncodeToString(sum[:])] = script
-		w.scripts[source.String()] = script
-		if err := w.RDB.ScriptLoad(w.T.Context(), source.String()).Err(); err != nil {
-			w.T.Fatalf("load %s: %v", script, err)
+		source := conn.NewScript(s.name, text.String(), s.trait).Source()
+		sum := sha1.Sum([]byte(source))
+		w.scripts[hex.EncodeToString(sum[:])] = s.name
+		w.scripts[source] = s.name
+		if err := w.RDB.ScriptLoad(w.T.Context(), source).Err(); err != nil {
+			w.T.Fatalf("load %s: %v", s.name, err)
 		}
 	}
 }

@@ -34,9 +34,9 @@ var interopBugs = []bug{
 	},
 	{
 		name: "tokens are shared with Java at a name where it counts them elsewhere",
-		file: "rlock/rlock.go",
-		old:  "m.err = keys.CheckShared(key)",
-		new:  "m.err = keys.Check(key)",
+		file: "internal/lockhash/lock.go",
+		old:  "l.err = keys.CheckShared(key)",
+		new:  "l.err = keys.Check(key)",
 		pkg:  ".", tests: []string{"TestNamesThatCannotBeShared"},
 	},
 	{

@@ -12,7 +12,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/inspect"
-	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -42,7 +41,7 @@ const (
 )
 
 // NoExpiry is the remaining time of a hold that never ends by itself.
-const NoExpiry = lockhash.NoExpiry
+const NoExpiry = lease.NoExpiry
 
 // Inspection is the state of a name at one instant.
 type Inspection struct {

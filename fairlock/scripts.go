@@ -1,4 +1,4 @@
-// The scripts that look at the queue.
+// Which scripts a fair lock runs, and its own: those that look at the queue.
 
 package fairlock
 
@@ -8,8 +8,16 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
-// How the queue is looked at. Each file begins with its contract. Whatever else happens to the
-// queue, and to a hold, is in internal/lockhash.
+// The scripts of a FairMutex. Each file begins with its contract. Those without a folder are in
+// internal/lockhash, which a Mutex shares.
+//
+//	a try, a wait      enter.lua
+//	re-entry           recount.lua
+//	renewal            renew.lua, renewmany.lua
+//	release            free.lua, release.lua
+//	Attach             move.lua
+//	queries            state.lua
+//	of the queue       fairlock/lua/queue.lua, fairlock/lua/place.lua
 var (
 	//go:embed lua/queue.lua
 	queueSource string

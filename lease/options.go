@@ -17,6 +17,10 @@ const DefaultLease = 30 * time.Second
 // MinLease is the shortest lease that is allowed: 100 ms.
 const MinLease = renewal.MinLease
 
+// NoExpiry is the remaining time of a hold that never ends by itself, as queries return it.
+// Holdfast makes no such hold; a permit that Redisson has taken for ever is one.
+const NoExpiry time.Duration = -1
+
 // Option says how something is to be held. An Option given to New through WithDefaults applies to
 // the whole Client. One given to a factory method applies to that one synchronizer.
 type Option func(*Settings)

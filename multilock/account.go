@@ -106,25 +106,9 @@ func identify(members []member) string {
 	return id.String()
 }
 
-// multiKey is the key under which a context carries a Lease on those locks.
-type multiKey struct{ identity string }
-
-// multiContext is a context that carries a Lease.
-type multiContext struct {
-	context.Context
-	lease *Lease
-}
-
-func (c multiContext) Value(key any) any {
-	if key == (multiKey{c.lease.account.identity}) {
-		return c.lease
-	}
-	return c.Context.Value(key)
-}
-
-// carriedBy returns the live Lease on these locks that ctx carries, or nil.
-func (m *MultiLock) carriedBy(ctx context.Context) *Lease {
-	if l, ok := ctx.Value(multiKey{m.identity}).(*Lease); ok && l.Err() == nil {
+// outer returns the live Lease on these locks that ctx carries, or nil.
+func (m *MultiLock) outer(ctx context.Context) *Lease {
+	if l, found := carriedBy[*Lease](ctx, m.identity); found && l.Err() == nil {
 		return l
 	}
 	return nil

@@ -61,7 +61,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	for _, one := range l.leases {
 		parent = one.Context(parent)
 	}
-	return multiContext{parent, l}
+	return carry(parent, l.account.identity, l)
 }
 
 // Done returns a channel that is closed when the lease has ended, however it ended, and its

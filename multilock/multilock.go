@@ -97,7 +97,7 @@ func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring, wait
 	if m.err != nil {
 		return nil, errs.Wrap(op+" multilock", m.err)
 	}
-	outer := m.carriedBy(ctx)
+	outer := m.outer(ctx)
 	a := telemetry.Acquired{Reentrant: outer != nil, Waited: telemetry.ToldByParts}
 	ctx, whole := telemetry.Together(ctx, kindMulti, m.name)
 	var taken []*lease.Lease

@@ -169,7 +169,7 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 
 // enter enters the hold that ctx carries, or begins a new one.
 func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired) (*QuorumLease, error) {
-	if outer, ok := ctx.Value(quorumKey{q.identity}).(*QuorumLease); ok {
+	if outer, found := carriedBy[*QuorumLease](ctx, q.identity); found {
 		a.Reentrant = true
 		return outer.hold.enter(outer)
 	}

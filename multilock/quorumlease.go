@@ -17,24 +17,6 @@ type QuorumLease struct {
 	life *life
 }
 
-// quorumKey is the key under which a context carries a lease on one quorum.
-type quorumKey struct {
-	identity string // the quorum's
-}
-
-// quorumContext is a context that carries a lease.
-type quorumContext struct {
-	context.Context
-	lease *QuorumLease
-}
-
-func (c quorumContext) Value(key any) any {
-	if key == (quorumKey{c.lease.hold.quorum.identity}) {
-		return c.lease
-	}
-	return c.Context.Value(key)
-}
-
 // Name returns the name of the Quorum.
 func (l *QuorumLease) Name() string { return l.hold.quorum.name }
 
@@ -56,7 +38,7 @@ func (l *QuorumLease) Tokens() []int64 {
 // lease ends, with a cause that says why (ErrLost, ErrReleased, ErrMaxHold or ErrClosed). Locking
 // the Quorum with this context re-enters. The context is freed when parent or the lease ends.
 func (l *QuorumLease) Context(parent context.Context) context.Context {
-	return l.life.context(parent, quorumContext{parent, l})
+	return l.life.context(parent, carry(parent, l.hold.quorum.identity, l))
 }
 
 // Done returns a channel that is closed when the lease has ended, however it ended.

@@ -6,13 +6,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
-
-// NoExpiry is what Remaining returns for a lock that Redis holds without an
-// expiry. Holdfast never makes one.
-const NoExpiry = lockhash.NoExpiry
 
 // Locked reports whether anybody holds the lock. All queries ask the master.
 func (m *Mutex) Locked(ctx context.Context) (bool, error) {
@@ -36,7 +31,7 @@ func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 }
 
 // Remaining returns how long the lock stays held if it is neither renewed nor released: 0 if nobody
-// holds it, NoExpiry if the hold has no end.
+// holds it, lease.NoExpiry if the hold has no end.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 	s, err := m.resource.Query(ctx)
 	return s.Remaining, err

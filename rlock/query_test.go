@@ -94,7 +94,7 @@ func TestWithoutExpiry(t *testing.T) {
 		}
 		const java = "6e0e2d3c-0000-4000-8000-000000000000:37"
 		w.RDB.HSet(t.Context(), world.Name, java, 2)
-		if d, err := p.MyLock.Remaining(t.Context()); d != rlock.NoExpiry || err != nil {
+		if d, err := p.MyLock.Remaining(t.Context()); d != holdfast.NoExpiry || err != nil {
 			t.Errorf("no expiry: %v, %v", d, err)
 		}
 		holder, err := p.MyLock.Holder(t.Context())

@@ -1,4 +1,4 @@
-// The lock's scripts.
+// Which scripts a lock runs, and its own.
 
 package rlock
 
@@ -9,9 +9,17 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
 
-// How the lock is granted to a caller that does not wait, and how many stripes a name has. Each
-// file begins with its contract. Whatever else happens to a hold, and to waiters, is in
-// internal/lockhash.
+// The scripts of a Mutex. Each file begins with its contract. Those without a folder are in
+// internal/lockhash, which a FairMutex shares.
+//
+//	a try              rlock/lua/lock.lua
+//	a wait             enter.lua
+//	re-entry           recount.lua
+//	renewal            renew.lua, renewmany.lua
+//	release            free.lua, release.lua
+//	Attach             move.lua
+//	queries            state.lua
+//	the stripes        rlock/lua/stripes.lua
 var (
 	//go:embed lua/lock.lua
 	lockSource string

@@ -13,10 +13,6 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// NoExpiry is what Remaining returns for a lock that Redis holds without an expiry. Holdfast never
-// makes such a lock.
-const NoExpiry time.Duration = -1
-
 // Locked reports whether a writer holds the lock. Like all queries, it asks the master.
 func (m *RWMutex) Locked(ctx context.Context) (bool, error) {
 	locked, _, err := m.look(ctx, "query", "")
@@ -105,7 +101,7 @@ func (m *RWMutex) RHolders(ctx context.Context) ([]lease.Owner, error) {
 }
 
 // Remaining returns how long the lock stays held if nobody renews or releases it: 0 if nobody holds
-// it, NoExpiry if that time has no end. It goes over the readers as RHolders does.
+// it, lease.NoExpiry if that time has no end. It goes over the readers as RHolders does.
 func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 	until, endless := int64(0), false
 	now, err := m.walk(ctx, "query", func(h holder) bool {
@@ -113,7 +109,7 @@ func (m *RWMutex) Remaining(ctx context.Context) (time.Duration, error) {
 		return !endless
 	})
 	if endless {
-		return NoExpiry, err
+		return lease.NoExpiry, err
 	}
 	return time.Duration(max(until-now, 0)) * time.Microsecond, err
 }

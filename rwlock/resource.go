@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -106,11 +107,11 @@ func (w *writing) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 }
 
 func (w *writing) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {
-	return w.call(recountScript, owner.String(), leases, length.Milliseconds())
+	return lockhash.Hash(w.at.Hash).RecountField(owner.String()+writes, leases, length)
 }
 
 func (w *writing) Renew(owner lease.Owner, length time.Duration) *conn.Call {
-	return w.call(renewScript, owner.String(), length.Milliseconds())
+	return lockhash.Hash(w.at.Hash).RenewField(owner.String()+writes, length)
 }
 
 func (w *writing) Release(owner lease.Owner, publish string) *conn.Call {

@@ -7,7 +7,8 @@ import (
 )
 
 // The scripts of the lock. Each file opens with its contract. A script of the read side has the
-// name of the write side's, with an r before it. Several scripts begin with holders, marks or both.
+// name of the write side's, with an r before it. The write side is recounted and renewed as a Mutex is,
+// by the scripts of internal/lockhash. Several scripts begin with holders, marks or both.
 var (
 	//go:embed lua/holders.lua
 	holders string
@@ -16,10 +17,6 @@ var (
 
 	//go:embed lua/lock.lua
 	lockSource string
-	//go:embed lua/recount.lua
-	recountSource string
-	//go:embed lua/renew.lua
-	renewSource string
 	//go:embed lua/release.lua
 	releaseSource string
 
@@ -38,8 +35,6 @@ var (
 	stateSource string
 
 	lockScript    = conn.NewScript("rwlock/lock", holders+marks+lockSource)
-	recountScript = conn.NewScript("rwlock/recount", recountSource)
-	renewScript   = conn.NewScript("rwlock/renew", renewSource)
 	releaseScript = conn.NewScript("rwlock/release", holders+marks+releaseSource, conn.AnyTime)
 
 	rlockScript    = conn.NewScript("rwlock/rlock", marks+rlockSource)

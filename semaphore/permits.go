@@ -25,10 +25,6 @@ const (
 	mostLeased = 1000
 )
 
-// NoExpiry is what Remaining returns for a permit that Redisson has taken for ever. Holdfast never
-// takes a permit for ever.
-const NoExpiry time.Duration = -1
-
 // PermitSemaphore is a number of permits that are leased. All callers that use its name share it.
 // If a holder dies, its permits are free again after its lease. A holder that is cut off learns of
 // it.
@@ -279,7 +275,7 @@ func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Dur
 }
 
 // Remaining returns how long the permit with that id stays taken if nobody renews or releases it;
-// NoExpiry if that time has no end. If no such permit is taken, or its lease is over, the error
+// lease.NoExpiry if that time has no end. If no such permit is taken, or its lease is over, the error
 // matches ErrNoPermits.
 func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Duration, error) {
 	raw, err := parseID(id)
@@ -291,7 +287,7 @@ func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Durati
 		return 0, s.fail("query", err)
 	}
 	if call.Int(2) < 0 {
-		return NoExpiry, nil
+		return lease.NoExpiry, nil
 	}
 	return time.Duration(call.Int(2)) * time.Millisecond, nil
 }

@@ -34,7 +34,7 @@ type State struct {
 	Kind      string
 	At        time.Time     // when, on the server's clock
 	Since     time.Time     // when the exclusive hold began, on that clock; zero if not known
-	Remaining time.Duration // lockhash.NoExpiry: without end
+	Remaining time.Duration // lease.NoExpiry: without end
 	Waiters   int           // -1: not known
 	Value     int64         // of permits: how many are free
 	Taken     int           // of permits
@@ -179,7 +179,7 @@ func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 func lasts(ms int64) time.Duration {
 	switch ms {
 	case -1:
-		return lockhash.NoExpiry
+		return lease.NoExpiry
 	case -2: // it ran out while it was looked at
 		return 0
 	}

@@ -42,12 +42,22 @@ type Hash string
 
 // Recount implements lease.Resource.
 func (h Hash) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {
-	return h.call(recountScript, owner.String(), leases, length.Milliseconds())
+	return h.RecountField(owner.String(), leases, length)
+}
+
+// RecountField is Recount of the hold that stands in that field.
+func (h Hash) RecountField(field string, leases int, length time.Duration) *conn.Call {
+	return h.call(recountScript, field, leases, length.Milliseconds())
 }
 
 // Renew implements lease.Resource.
 func (h Hash) Renew(owner lease.Owner, length time.Duration) *conn.Call {
-	return h.call(renewScript, owner.String(), length.Milliseconds())
+	return h.RenewField(owner.String(), length)
+}
+
+// RenewField is Renew of the hold that stands in that field.
+func (h Hash) RenewField(field string, length time.Duration) *conn.Call {
+	return h.call(renewScript, field, length.Milliseconds())
 }
 
 // RenewMany implements lease.Grouped.

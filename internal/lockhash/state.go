@@ -11,9 +11,6 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// NoExpiry is the Remaining of a lock that Redis holds without an expiry.
-const NoExpiry time.Duration = -1
-
 // State is what Redis says about a lock.
 type State struct {
 	Locked    bool
@@ -50,7 +47,7 @@ func ParseState(call *conn.Call) State {
 	case -2:
 		return s
 	case -1:
-		s.Remaining = NoExpiry
+		s.Remaining = lease.NoExpiry
 	default:
 		s.Remaining = time.Duration(ttl) * time.Millisecond
 	}

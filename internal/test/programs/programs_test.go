@@ -308,7 +308,7 @@ func (g *program) fault(rt *rapid.T) {
 	var seen atomic.Int32
 	renewals := rapid.Bool().Draw(rt, "renewals")
 	g.p.Each(func(s world.Sending) redistest.Fault {
-		if renewals && !slices.Contains([]string{world.RenewRun, world.ManyRun, world.WriteRenewRun, world.ReadRenewRun}, s.Script) {
+		if renewals && !slices.Contains([]string{world.RenewRun, world.ManyRun, world.ReadRenewRun}, s.Script) {
 			return redistest.Pass
 		}
 		if seen.Add(1) != after {

@@ -11,8 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
-// The scripts of the mutex, by the names that a sending carries, and the renewals of a read-write
-// lock.
+// The scripts of the mutex, by the names that a sending carries, and the renewal of a reader.
 const (
 	LockRun    = "lock"  // sent by a call that does not wait
 	EnterRun   = "enter" // sent by a call that waits
@@ -24,8 +23,7 @@ const (
 	MoveRun    = "move"
 	StateRun   = "state"
 
-	WriteRenewRun = "rw renew"
-	ReadRenewRun  = "rw read renew"
+	ReadRenewRun = "rw read renew"
 )
 
 // sources lists the scripts of the mutex and of the read-write lock, with the files below the folder
@@ -48,8 +46,6 @@ var sources = []struct {
 	{StateRun, "internal/lockhash", "state", conn.AnyTime},
 
 	{"rw lock", "rwlock", "holders marks lock", 0},
-	{"rw recount", "rwlock", "recount", 0},
-	{WriteRenewRun, "rwlock", "renew", 0},
 	{"rw release", "rwlock", "holders marks release", conn.AnyTime},
 	{"rw read lock", "rwlock", "marks rlock", 0},
 	{"rw read recount", "rwlock", "holders rrecount", 0},

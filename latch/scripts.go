@@ -11,8 +11,6 @@ import (
 var (
 	//go:embed lua/generations.lua
 	generationsSource string
-	//go:embed lua/read.lua
-	readSource string
 
 	//go:embed lua/set.lua
 	setSource string
@@ -28,8 +26,8 @@ var (
 	setScript       = once("set", setSource)
 	countDownScript = once("countdown", countDownSource)
 	deleteScript    = once("delete", deleteSource)
-	lookScript      = conn.NewScript("latch/look", readSource+generationsSource+lookSource)
-	countScript     = conn.NewScript("latch/count", readSource+countSource)
+	lookScript      = conn.NewScript("latch/look", engine.NumberSource(generationsSource+lookSource))
+	countScript     = conn.NewScript("latch/count", engine.NumberSource(countSource))
 )
 
 // once returns a script whose calls count once.

@@ -26,12 +26,20 @@ const (
 	finishLimit = 5 * time.Second
 )
 
-//go:embed lua/once.lua
-var onceSource string
+var (
+	//go:embed lua/number.lua
+	numberSource string
+	//go:embed lua/once.lua
+	onceSource string
+)
 
-// OnceSource returns the source of a script that counts a call once: once.lua, whose header says
+// NumberSource returns the source of a script about a whole number: number.lua, whose header says
 // what a body finds, and then body.
-func OnceSource(body string) string { return onceSource + body }
+func NumberSource(body string) string { return numberSource + body }
+
+// OnceSource returns the source of a script about a whole number that counts a call once:
+// number.lua, once.lua and then body.
+func OnceSource(body string) string { return NumberSource(onceSource + body) }
 
 // Ledger is the record, in Redis, of this Client's calls on one name. It makes a call count once,
 // however often it is sent. It is for calls that nobody owns. For a lock, the owner's field tells

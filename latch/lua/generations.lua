@@ -7,7 +7,7 @@
 -- The end is when an open generation runs out, in ms; 0: never. A generation that Redisson has
 -- ended stays open in the record until somebody looks.
 --
--- This file uses now; value and number, which are the count; text() and failed(). The scripts after
+-- This file uses now, and what number.lua gives: value and number are the count. The scripts after
 -- it use last, the newest generation, which has no state if there is none.
 local record = KEYS[#KEYS]
 local ms = math.floor(now / 1000)

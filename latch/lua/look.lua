@@ -1,4 +1,4 @@
--- Tells a waiter how its generation of a latch stands. It runs after read.lua and generations.lua,
+-- Tells a waiter how its generation of a latch stands. It runs after number.lua and generations.lua,
 -- in one script with them.
 --
 -- KEYS[1] the count
@@ -10,6 +10,7 @@
 --         {1, time}                  it ended at zero, or there is none
 --         {2, time}                  it was deleted, or ran out
 --         {3, time}                  how it stands is not known any more
+--         {-1, time}                 late: nothing was done
 local open = number > 0
 local left = redis.call('PTTL', KEYS[1])
 

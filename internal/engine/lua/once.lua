@@ -1,5 +1,5 @@
--- Makes a call count once, however often it is sent. A script begins with this file if its effect
--- has no owner, so that nothing else in Redis shows whether the call has run.
+-- Makes a call count once, however often it is sent. A script begins with number.lua and this file
+-- if its effect has no owner, so that nothing else in Redis shows whether the call has run.
 --
 -- Each call runs on a track of its Client's ledger, which only one call uses at a time. Its number
 -- is greater than that of every earlier call on the track. The track holds "<number> <status>
@@ -18,8 +18,8 @@
 --         {0, time}              overtaken: nothing was done
 --         {-1, time}             late: nothing was done
 --
--- The scripts after it use now; value and number, which are what KEYS[1] holds; again, which says
--- whether the call has run before; earlier() and once().
+-- The scripts after it use what number.lua gives; again, which says whether the call has run before;
+-- earlier() and once().
 
 local track = redis.call('HGET', KEYS[2], ARGV[2])
 local last, status, result = string.match(track or '', '^(%d+) (%d+) (%-?%d+)$')
@@ -27,24 +27,6 @@ if last and tonumber(last) > tonumber(ARGV[3]) then
   return {0, now}
 end
 local again = last == ARGV[3]
-
-local value = redis.call('GET', KEYS[1])
-if value and not string.match(value, '^%-?%d+$') then
-  return redis.error_reply('WRONGTYPE the key holds no whole number')
-end
-local number = tonumber(value or 0)
-
--- text formats a number so that Redis can read it.
-local function text(n)
-  return string.format('%.0f', n)
-end
-
--- failed returns the reply of a pcall if it is an error.
-local function failed(reply)
-  if type(reply) == 'table' and reply.err then
-    return reply
-  end
-end
 
 -- earlier returns the answer of an earlier sending of the call.
 local function earlier()

@@ -1,12 +1,9 @@
--- Reads the count of a latch. The scripts that do not change the count begin with this file.
+-- Reads a whole number. Scripts about one begin with this file.
 --
--- KEYS[1] the count
--- ARGV[1] not-after, in microseconds of the server's clock
+-- KEYS[1] the number: a string
 --
--- Returns {-1, time}  late: nothing was done
---
--- The scripts after it use now; value and number, which are the count; text() and failed().
-
+-- The scripts after it use value and number, which are what KEYS[1] holds: value is false if it is
+-- not there, and number is 0 then; text() and failed().
 local value = redis.call('GET', KEYS[1])
 if value and not string.match(value, '^%-?%d+$') then
   return redis.error_reply('WRONGTYPE the key holds no whole number')

@@ -284,7 +284,7 @@ func TestCheckOfAServerThatIsGone(t *testing.T) {
 
 func TestKindsOfConnection(t *testing.T) {
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "holdfast") // t.TempDir is too long for a socket
+	dir, err := os.MkdirTemp("", "holdfast") //nolint:usetesting // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func together(err, released error) error {
 
 // adds reports whether more contains any error that err does not match.
 func adds(err, more error) bool {
-	switch made := more.(type) {
+	switch made := more.(type) { //nolint:errorlint // it goes down the tree itself
 	case interface{ Unwrap() []error }:
 		return slices.ContainsFunc(made.Unwrap(), func(one error) bool { return adds(err, one) })
 	case interface{ Unwrap() error }:

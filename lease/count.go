@@ -78,7 +78,7 @@ func (h *hold) take(ctx context.Context) error {
 			h.mu.Unlock()
 			return nil
 		}
-		s := h.seldomly()
+		s := h.seldomToWrite()
 		if s.changed == nil {
 			s.changed = make(chan struct{})
 		}

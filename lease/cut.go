@@ -15,7 +15,7 @@ import (
 // was found, so a renewal after half of that is soon enough.
 func (h *hold) cutShort(left time.Duration) {
 	h.mu.Lock()
-	s := h.seldomly()
+	s := h.seldomToWrite()
 	told := s.cut
 	s.cut = true
 	h.renewAt = min(h.renewAt, h.engine.Age()+max(left/2, MinLease/3))

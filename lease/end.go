@@ -134,9 +134,9 @@ const rounding = 2 * time.Millisecond
 // End implements engine.Held.
 func (h *hold) End(cause error) {
 	if errors.Is(cause, errs.Closed) {
-		h.endAll(closedUnder)
+		_ = h.endAll(closedUnder)
 	} else {
-		h.endAll(notThere)
+		_ = h.endAll(notThere)
 	}
 }
 

@@ -163,7 +163,7 @@ func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 		h.renewing = true
 	}
 	if !h.suspect {
-		h.suspect, h.seldomly().vouch = true, h.engine.AgeAt(now)+h.try()
+		h.suspect, h.seldomToWrite().vouch = true, h.engine.AgeAt(now)+h.try()
 	}
 	h.mu.Unlock()
 	next, _ = h.Tick(now)

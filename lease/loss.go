@@ -48,8 +48,8 @@ type seldom struct {
 	held time.Duration // how long it had been held
 }
 
-// seldomly returns h.seldom for writing. The caller holds the mutex.
-func (h *hold) seldomly() *seldom {
+// seldomToWrite returns h.seldom for writing. The caller holds the mutex.
+func (h *hold) seldomToWrite() *seldom {
 	if h.seldom == nil {
 		h.seldom = new(seldom)
 	}
@@ -58,7 +58,7 @@ func (h *hold) seldomly() *seldom {
 
 // noteFailure notes why a renewal failed. The caller holds the mutex.
 func (h *hold) noteFailure(failure string) {
-	s := h.seldomly()
+	s := h.seldomToWrite()
 	if s.failure == "" {
 		s.failing = h.renewAt
 	}
@@ -67,7 +67,7 @@ func (h *hold) noteFailure(failure string) {
 
 // lose marks the hold as one that has ended, and how. The caller holds the mutex.
 func (h *hold) lose(l loss, now time.Time) {
-	s := h.seldomly()
+	s := h.seldomToWrite()
 	h.gone, h.lost = true, l.how
 	s.lost, s.at, s.held = l, now, h.engine.AgeAt(now)-h.granted
 }

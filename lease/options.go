@@ -112,7 +112,7 @@ func (s Settings) JavaTokens() bool { return s.javaTokens }
 // check returns what is wrong with the settings, or nil.
 func (s Settings) check() error {
 	if s.length < MinLease {
-		return fmt.Errorf("a lease of %v is shorter than %v: %w", s.length, time.Duration(MinLease), errs.BadArgument)
+		return fmt.Errorf("a lease of %v is shorter than %v: %w", s.length, MinLease, errs.BadArgument)
 	}
 	if s.maxHold < 0 {
 		return fmt.Errorf("a longest hold of %v: %w", s.maxHold, errs.BadArgument)

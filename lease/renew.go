@@ -48,13 +48,13 @@ func (h *hold) Renewed(r engine.Renewed) {
 	switch {
 	case answered:
 		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
-		h.endAll(gone)
+		_ = h.endAll(gone)
 	case r.Err != nil:
 		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
 		h.renewalFailed(errs.Plain(r.Err))
 	case !r.Held:
 		h.engine.CountRenewal(kind, telemetry.OutcomeGone)
-		h.endAll(notThere)
+		_ = h.endAll(notThere)
 	case r.Short:
 		h.engine.CountRenewal(kind, telemetry.OutcomeFailed)
 		h.renewalFailed(errs.NotReplicated.Error())
@@ -125,7 +125,7 @@ func (h *hold) renewalFailed(failure string) {
 	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.seldom.vouch {
 		slept := h.slept()
 		h.mu.Unlock()
-		h.endAll(slept)
+		_ = h.endAll(slept)
 		return
 	}
 	h.reschedule()

@@ -259,7 +259,7 @@ func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Duration) error {
 	raw, err := parseID(id)
 	if err == nil && d < lease.MinLease {
-		err = fmt.Errorf("a lease of %v is shorter than %v: %w", d, time.Duration(lease.MinLease), errs.BadArgument)
+		err = fmt.Errorf("a lease of %v is shorter than %v: %w", d, lease.MinLease, errs.BadArgument)
 	}
 	if err == nil {
 		err = s.ask(ctx, id, &conn.Call{

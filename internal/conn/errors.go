@@ -173,7 +173,7 @@ func mayHaveRun(err error) bool {
 		return false
 	}
 	var op *net.OpError
-	return !(errors.As(err, &op) && op.Op == "dial")
+	return !errors.As(err, &op) || op.Op != "dial"
 }
 
 // isUnknownCommand reports whether the server is too old for the command.

@@ -128,7 +128,7 @@ func credentialsOf(o redis.Options, fs *feeds) func(context.Context) (string, st
 	case o.CredentialsProviderContext != nil:
 		ask = o.CredentialsProviderContext
 	case o.CredentialsProvider != nil:
-		ask = func(context.Context) (string, string, error) {
+		ask = func(context.Context) (string, string, error) { //nolint:unparam // ask is of that type
 			username, password := o.CredentialsProvider()
 			return username, password, nil
 		}

@@ -14,7 +14,7 @@ type Held interface {
 	End(cause error)
 }
 
-// Member is a hold's entry in the registry. It is embedded in the hold.
+// Registered is a hold's entry in the registry. It is embedded in the hold.
 type Registered struct {
 	next *Registered
 	held Held

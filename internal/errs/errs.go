@@ -4,6 +4,7 @@ package errs
 
 import "errors"
 
+// The errors. Package lease says what each means.
 var (
 	Busy        = errors.New("held by another")
 	Lost        = errors.New("lease lost")

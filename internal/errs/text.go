@@ -27,7 +27,7 @@ func (w *wrapped) Unwrap() error { return w.err }
 
 // Bare undoes Wrap: it returns the error that err wraps, or err itself if Wrap did not make it.
 func Bare(err error) error {
-	if w, ok := err.(*wrapped); ok {
+	if w, ok := err.(*wrapped); ok { //nolint:errorlint // it undoes one Wrap, not those further in
 		return w.err
 	}
 	return err

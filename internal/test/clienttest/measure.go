@@ -18,6 +18,7 @@ type Spread struct {
 	own       time.Duration // the longest duration after its slack is subtracted
 }
 
+// Add adds a duration.
 func (s *Spread) Add(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -90,7 +90,7 @@ var leaseBugs = []bug{
 	{
 		name: "a key of another type is taken for a renewal that failed",
 		file: "lease/renew.go",
-		old:  "\tcase answered:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeGone)\n\t\th.endAll(gone)\n",
+		old:  "\tcase answered:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeGone)\n\t\t_ = h.endAll(gone)\n",
 		new:  "\tcase answered:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed(errs.Plain(gone.also))\n",
 		pkg:  "rlock", tests: []string{"TestAKeyThatBecameAnotherTypeIsToldByTheNextRenewal"},
 		quick: true,

@@ -133,8 +133,8 @@ var sentinelBugs = []bug{
 	{
 		name: "Redis has no time to vouch for a lease that is over by the wall clock",
 		file: "lease/hold.go",
-		old:  "h.suspect, h.seldomly().vouch = true, h.engine.AgeAt(now)+h.try()",
-		new:  "h.suspect, h.seldomly().vouch = true, h.engine.AgeAt(now)",
+		old:  "h.suspect, h.seldomToWrite().vouch = true, h.engine.AgeAt(now)+h.try()",
+		new:  "h.suspect, h.seldomToWrite().vouch = true, h.engine.AgeAt(now)",
 		pkg:  "lease", tests: []string{"TestAWallClockThatWasSetEndsNoLeaseThatRedisHas"},
 	},
 }

@@ -36,6 +36,7 @@ func Sequences(t testing.TB) {
 	f := flag.Lookup(checks)
 	if f == nil {
 		t.Fatal("redistest: a test of sequences that does not use rapid")
+		return
 	}
 	if f.Value.String() != f.DefValue {
 		return

@@ -46,9 +46,6 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 	return c
 }
 
-// broken returns a Client whose every call fails with err.
-func broken(err error) *Client { return &Client{engine: engine.Broken(err)} }
-
 // Close ends the Client. Waits return ErrClosed, leases end with ErrClosed and are no longer
 // renewed, and the Client's goroutines and connections end before Close returns. Close always
 // returns nil. It may be called twice, and concurrently.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/fairlock"
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/latch"
 	"github.com/holdfast-go/holdfast/lease"
@@ -121,10 +122,15 @@ func NewQuorum(name string, clients []*Client, options ...LeaseOption) *Quorum {
 func NewQuorumOf(name string, clients []*Client, longest time.Duration, member func(c *Client) Locker) *Quorum {
 	members := make([]multilock.Member, 0, len(clients))
 	for i, c := range clients {
-		if c == nil {
-			c = broken(fmt.Errorf("Client %d is nil: %w", i, errs.BadArgument))
+		switch {
+		case c == nil:
+			none := engine.Broken(fmt.Errorf("Client %d is nil: %w", i, errs.BadArgument))
+			members = append(members, multilock.Member{Engine: none})
+		case c.engine.Broken() != nil:
+			members = append(members, multilock.Member{Engine: c.engine})
+		default:
+			members = append(members, multilock.Member{Engine: c.engine, Locker: member(c)})
 		}
-		members = append(members, multilock.Member{Engine: c.engine, Locker: member(c)})
 	}
 	return multilock.NewQuorum(name, members, longest)
 }

@@ -24,6 +24,6 @@ var (
 	//go:embed lua/place.lua
 	placeSource string
 
-	queueScript = conn.NewScript("fair/queue", queueSource, conn.AnyTime, conn.Mixed)
-	placeScript = conn.NewScript("fair/place", placeSource, conn.AnyTime)
+	queueScript = conn.NewScript("fair/queue", queueSource, conn.Always, conn.Mixed)
+	placeScript = conn.NewScript("fair/place", placeSource, conn.Always)
 )

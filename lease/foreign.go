@@ -17,7 +17,7 @@ import (
 //go:embed lua/type.lua
 var typeSource string
 
-var typeScript = conn.NewScript("lease/type", typeSource, conn.AnyTime, conn.Mixed)
+var typeScript = conn.NewScript("lease/type", typeSource, conn.Always, conn.Mixed)
 
 // foreignTry is how long Redis is asked for the type, on the way to an error.
 const foreignTry = 500 * time.Millisecond

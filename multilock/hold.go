@@ -101,7 +101,8 @@ func (h *hold) look() {
 // how itself if no member did.
 func (h *hold) endOf(how error) error {
 	for _, m := range h.members {
-		if err := m.Err(); errors.Is(err, how) && (!errors.Is(how, errs.Lost) || !errors.Is(err, errs.Expired)) {
+		//nolint:errorlint // Expired matches Lost, and is not meant
+		if err := m.Err(); errors.Is(err, how) && (how != errs.Lost || !errors.Is(err, errs.Expired)) {
 			return errs.Bare(err)
 		}
 	}

@@ -43,6 +43,11 @@ type Quorum struct {
 // so.
 func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 	q := &Quorum{name: name, members: members, longest: longest}
+	for _, m := range members {
+		if q.err = m.Engine.Broken(); q.err != nil {
+			return q
+		}
+	}
 	switch {
 	case len(members) == 0:
 		q.err = fmt.Errorf("no servers were given: %w", errs.BadArgument)
@@ -63,9 +68,6 @@ func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 func fit(members []Member) error {
 	clients, servers := make(map[*engine.Engine]bool), make(map[string]bool)
 	for _, m := range members {
-		if err := m.Engine.Broken(); err != nil {
-			return err
-		}
 		if clients[m.Engine] {
 			return fmt.Errorf("a Client was given twice: %w", errs.BadArgument)
 		}

@@ -253,6 +253,9 @@ func TestQuorum_Fixed(t *testing.T) {
 		granted := w.now()
 		<-l.Done()
 		world.WantErr(t, l.Err(), holdfast.ErrLost)
+		if text := l.Err().Error(); !strings.Contains(text, "fixed lease over after 5s") {
+			t.Errorf("it does not say after how long: %s", text)
+		}
 		if took := w.now() - granted; took > 5*time.Second || took < 4900*time.Millisecond {
 			t.Errorf("it lasted %v", took)
 		}
@@ -563,20 +566,27 @@ func TestQuorum_BadArguments(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *redises) {
 		c := w.process().clients
 		short := holdfast.NewQuorumOf(name, c, time.Second, func(c *holdfast.Client) holdfast.Locker { return c.Mutex(name) })
-		for what, q := range map[string]*multilock.Quorum{
-			"none":                 holdfast.NewQuorum(name, nil),
-			"nil":                  holdfast.NewQuorum(name, []*holdfast.Client{c[0], nil}),
-			"twice":                holdfast.NewQuorum(name, []*holdfast.Client{c[0], c[1], c[0]}),
-			"a Client that cannot": holdfast.NewQuorum(name, []*holdfast.Client{c[0], holdfast.New(nil)}),
-			"no name":              holdfast.NewQuorum("", c),
-			"a lease too short":    holdfast.NewQuorum(name, c, holdfast.Renewed(time.Millisecond)),
-			"longer than longest":  short,
+		for _, tc := range []struct {
+			q    *multilock.Quorum
+			says string
+		}{
+			{holdfast.NewQuorum(name, nil), "no servers"},
+			{holdfast.NewQuorum(name, []*holdfast.Client{c[0], nil}), "Client 1 is nil"},
+			{holdfast.NewQuorum(name, []*holdfast.Client{nil}), "Client 0 is nil"},
+			{holdfast.NewQuorum(name, []*holdfast.Client{c[0], c[1], c[0]}), "twice"},
+			{holdfast.NewQuorum(name, []*holdfast.Client{c[0], holdfast.New(nil)}), "go-redis client is nil"},
+			{holdfast.NewQuorum("", c), "name"},
+			{holdfast.NewQuorum(name, c, holdfast.Renewed(time.Millisecond)), "shorter than"},
+			{short, "longer than"},
 		} {
-			_, err := q.Lock(t.Context())
-			if t.Logf("%s: %v", what, err); err == nil {
-				t.Error(what)
+			_, err := tc.q.Lock(t.Context())
+			if err == nil {
+				t.Fatalf("granted, want an error that says %q", tc.says)
 			}
 			world.WantErr(t, err, holdfast.ErrBadArgument)
+			if !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v: does not say %q", err, tc.says)
+			}
 		}
 		w.wantHeldOn(0)
 	})

@@ -16,5 +16,5 @@ var (
 	raiseSource string
 
 	markScript  = conn.NewScript("quorum/mark", markSource, conn.Mixed)
-	raiseScript = conn.NewScript("quorum/raise", raiseSource, conn.AnyTime)
+	raiseScript = conn.NewScript("quorum/raise", raiseSource, conn.Always)
 )

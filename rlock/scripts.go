@@ -12,8 +12,8 @@ import (
 // The scripts of a Mutex. Each file begins with its contract. Those without a folder are in
 // internal/lockhash, which a FairMutex shares.
 //
-//	a try              rlock/lua/lock.lua
-//	a wait             enter.lua
+//	a try              rlock/lua/lock.lua; a wait begins with it
+//	a wait             enter.lua, by the head of the line
 //	re-entry           recount.lua
 //	renewal            renew.lua, renewmany.lua
 //	release            free.lua, release.lua

@@ -35,13 +35,13 @@ var (
 	stateSource string
 
 	lockScript    = conn.NewScript("rwlock/lock", holders+marks+lockSource)
-	releaseScript = conn.NewScript("rwlock/release", holders+marks+releaseSource, conn.AnyTime)
+	releaseScript = conn.NewScript("rwlock/release", holders+marks+releaseSource, conn.Always)
 
 	rlockScript    = conn.NewScript("rwlock/rlock", marks+rlockSource)
 	rrecountScript = conn.NewScript("rwlock/rrecount", holders+rrecountSource)
 	rrenewScript   = conn.NewScript("rwlock/rrenew", holders+rrenewSource)
-	rreleaseScript = conn.NewScript("rwlock/rrelease", holders+marks+rreleaseSource, conn.AnyTime)
+	rreleaseScript = conn.NewScript("rwlock/rrelease", holders+marks+rreleaseSource, conn.Always)
 
-	lookScript  = conn.NewScript("rwlock/look", holders+lookSource, conn.AnyTime)
-	stateScript = conn.NewScript("rwlock/state", holders+stateSource, conn.AnyTime, conn.Mixed)
+	lookScript  = conn.NewScript("rwlock/look", holders+lookSource, conn.Always)
+	stateScript = conn.NewScript("rwlock/state", holders+stateSource, conn.Always, conn.Mixed)
 )

@@ -76,7 +76,7 @@ func source(t testing.TB, name string) string {
 		}
 		all.Write(text)
 	}
-	traits := map[string]conn.Trait{"release": conn.AnyTime, "rrelease": conn.AnyTime, "look": conn.AnyTime, "state": conn.AnyTime}
+	traits := map[string]conn.Trait{"release": conn.Always, "rrelease": conn.Always, "look": conn.Always, "state": conn.Always}
 	return conn.NewScript(name, all.String(), traits[name]).Source()
 }
 

@@ -35,7 +35,7 @@ var (
 	addScript    = once("add", addSource)
 	setScript    = once("set", setSource)
 	drainScript  = once("drain", drainSource)
-	freeScript   = conn.NewScript("semaphore/free", freeSource, conn.AnyTime)
+	freeScript   = conn.NewScript("semaphore/free", freeSource, conn.Always)
 )
 
 // The scripts of leased permits.
@@ -55,10 +55,10 @@ var (
 
 	leaseScript   = conn.NewScript("permits/lease", leaseSource)
 	renewScript   = conn.NewScript("permits/renew", renewSource)
-	releaseScript = conn.NewScript("permits/release", releaseSource, conn.AnyTime)
+	releaseScript = conn.NewScript("permits/release", releaseSource, conn.Always)
 	updateScript  = conn.NewScript("permits/update", updateSource)
-	lookScript    = conn.NewScript("permits/look", lookSource, conn.AnyTime)
-	stateScript   = conn.NewScript("permits/state", stateSource, conn.AnyTime)
+	lookScript    = conn.NewScript("permits/look", lookSource, conn.Always)
+	stateScript   = conn.NewScript("permits/state", stateSource, conn.Always)
 )
 
 // once returns a script whose calls count once.

@@ -170,6 +170,7 @@ func TestAForgottenTakeMayBeGivenBackAfterTheWindow(t *testing.T) {
 		{"beside them", of("a", 0, 900, 910, 920, 1580), true},
 		{"and was taken after the window", of("a", 0, 1200, 1210, 1220, 1580), false},
 		{"at a time that is not known", ending(unknown, of("a", 0, 900, 910, 920, 930)), true},
+		{"long before", ending(unknown, of("a", 0, 900-600_000, 910-600_000, 920-600_000, 930-600_000)), false},
 		{"never", ending(gone, of("a", 0, 900, 910, 920, 930)), false},
 	} {
 		if got := w.counting(append(two, tc.taken)).excuse(two); got != tc.want {

@@ -5,8 +5,8 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
+	"time"
 )
 
 // overlap is an instant at which more was held than there is.
@@ -63,6 +63,9 @@ func (w windows) excuse(holds []*hold) bool {
 	return w.meet(first-w.lease, last)
 }
 
+// givesUpAfter is for how long a release that was not answered goes on in the background.
+const givesUpAfter = 5 * time.Minute
+
 // counting returns the windows in which there may be more permits than were set. Redis may forget a
 // take, but its taker gives back what it took, after the window perhaps: until then a count may
 // still grow too large.
@@ -75,7 +78,7 @@ func (w windows) counting(holds []*hold) windows {
 			}
 			given := h.end
 			if h.ending != released && h.ending != gone {
-				given = math.MaxInt64 // in the background
+				given += int64(givesUpAfter) // in the background
 			}
 			spans[i].to = max(spans[i].to, given)
 		}

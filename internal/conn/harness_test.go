@@ -30,22 +30,22 @@ return {1, now, redis.call('incr', KEYS[1])}`)
 var pair = conn.NewScript("pair", `
 redis.call('set', KEYS[1], ARGV[2])
 redis.call('set', KEYS[2], ARGV[2])
-return {1, now}`, conn.AnyTime)
+return {1, now}`, conn.Always)
 
 // lenient works with any number of keys. It replies {1, now, number of keys}.
 var lenient = conn.NewScript("lenient", `
 for _, key in ipairs(KEYS) do
 	redis.call('exists', key)
 end
-return {1, now, #KEYS}`, conn.AnyTime)
+return {1, now, #KEYS}`, conn.Always)
 
 // exists replies {whether the key is there, now}.
 var exists = conn.NewScript("exists", `
-return {redis.call('exists', KEYS[1]), now}`, conn.AnyTime)
+return {redis.call('exists', KEYS[1]), now}`, conn.Always)
 
 // late always says that the request came too late.
 var late = conn.NewScript("late", `
-return {-1, now}`, conn.AnyTime)
+return {-1, now}`, conn.Always)
 
 // newCount returns a call of count on key.
 func newCount(key string) *conn.Call {

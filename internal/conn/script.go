@@ -19,9 +19,10 @@ var (
 // Script is one Lua script.
 //
 // Every script takes its not-after as ARGV[1]: the time, in microseconds on the server's clock,
-// after which it may change nothing and answers Late. Every script replies with an array whose
-// first element is its status and whose second is the server's time in microseconds. The other
-// elements are the script's own. NewScript puts time.lua and late.lua before it, which see to both.
+// after which it changes nothing and answers Late. Every script replies with an array whose first
+// element is its status and whose second is the server's time in microseconds. The other elements
+// are the script's own. time.lua and late.lua, which NewScript puts before it, see to both. A Trait
+// is an exception.
 type Script struct {
 	name   string
 	source string
@@ -36,9 +37,10 @@ const (
 	// Timeless is a script that replies with 0 instead of the time, and ignores its not-after. It
 	// has neither time.lua nor late.lua.
 	Timeless Trait = 1 << iota
-	// AnyTime is a script that ignores its not-after, because what it does is right at any time: a
-	// release, or a look. It has no late.lua.
-	AnyTime
+	// Always is a script that does its work however late it runs, because that is always right: a
+	// release, or a look. It has no late.lua. It may still look at its not-after for a part of its
+	// work.
+	Always
 	// Mixed is a script whose reply has texts too. A reply of numbers alone is read without an
 	// allocation for each element.
 	Mixed
@@ -65,7 +67,7 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	}
 	switch {
 	case s.is(Timeless):
-	case s.is(AnyTime):
+	case s.is(Always):
 		s.source = timeSource + source
 	default:
 		s.source = timeSource + lateSource + source

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"sync"
@@ -88,7 +89,15 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 func Broken(err error) *Engine { return &Engine{broken: err} }
 
 // Broken returns nil, or why the Engine cannot be used.
-func (e *Engine) Broken() error { return e.broken }
+func (e *Engine) Broken() error {
+	if e == nil {
+		return errNoClient
+	}
+	return e.broken
+}
+
+// errNoClient is why the zero value of a synchronizer cannot be used.
+var errNoClient = fmt.Errorf("it was not made by a Client: %w", errs.BadArgument)
 
 // NewOwner returns the id of a new owner. No two acquisitions share one, so the answer to "is my
 // field there?" also answers "did my request run?".

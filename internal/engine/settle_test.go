@@ -17,7 +17,7 @@ import (
 
 var clockScript = conn.NewScript("clock", `
 redis.call('incr', KEYS[1])
-return {1, now}`, conn.AnyTime)
+return {1, now}`, conn.Always)
 
 // undoing is an undo that the server answers.
 type undoing struct {

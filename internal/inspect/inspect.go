@@ -20,7 +20,7 @@ import (
 //go:embed lua/inspect.lua
 var source string
 
-var script = conn.NewScript("inspect", source, conn.AnyTime, conn.Mixed)
+var script = conn.NewScript("inspect", source, conn.Always, conn.Mixed)
 
 // The kinds that this package names; lua/inspect.lua has all.
 const (

@@ -29,7 +29,7 @@ var (
 	renewScript     = conn.NewScript("lock/renew", renewSource)
 	renewManyScript = conn.NewScript("lock/renewmany", renewManySource)
 	moveScript      = conn.NewScript("lock/move", moveSource)
-	stateScript     = conn.NewScript("lock/state", stateSource, conn.AnyTime, conn.Mixed)
+	stateScript     = conn.NewScript("lock/state", stateSource, conn.Always, conn.Mixed)
 )
 
 // TokenLife is how long the token of a name is kept after somebody last locked it. It is longer

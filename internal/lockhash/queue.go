@@ -26,7 +26,7 @@ var (
 
 	enterScript   = conn.NewScript("lock/enter", tokenSource+queueSource+enterSource, conn.Mixed)
 	freeScript    = conn.NewScript("lock/free", freeSource, conn.Timeless)
-	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource, conn.AnyTime)
+	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource, conn.Always)
 )
 
 // Fenced returns the source of a script that grants a lock: token.lua, which makes the token grow,
@@ -63,10 +63,10 @@ type Rules struct {
 	openly    int
 }
 
-// NewRules returns the Rules of a kind of lock, "mutex" for example. place is how long a place is kept after the last request that named it.
-// tokenLife is how long the token of a name is kept after somebody last asked for it; 0 means for
-// ever. One release in openly is left to those outside the queue, such as Java, if there are any; 0
-// means that none is.
+// NewRules returns the Rules of a kind of lock, "mutex" for example. place is how long a place is
+// kept after the last request that named it. tokenLife is how long the token of a name is kept after
+// somebody last asked for it; 0 means for ever. One release in openly is left to those outside the
+// queue, such as Java, if there are any; 0 means that none is.
 func NewRules(kind string, place, tokenLife time.Duration, openly int) *Rules {
 	return &Rules{kind: kind, place: place, placeMS: place.Milliseconds(), tokenLife: tokenLife.Milliseconds(), openly: openly}
 }

@@ -13,7 +13,7 @@ import (
 //go:embed lua/probe.lua
 var source string
 
-var script = conn.NewScript("rights/probe", source, conn.AnyTime, conn.Mixed)
+var script = conn.NewScript("rights/probe", source, conn.Always, conn.Mixed)
 
 // Need is the keys, channels and commands that one kind needs for one name.
 type Need struct {

@@ -3,6 +3,7 @@
 --
 -- KEYS[1] the count
 -- KEYS[2] the record of generations
+-- ARGV[1] not-after, in microseconds of the server's clock
 -- ARGV[2] the generation; 0: the one that there is now
 --
 -- Returns {0, time, generation, ms}  it is open, and runs out after ms; -1: never. If

@@ -15,7 +15,6 @@
 -- Returns {1, time}  released
 --         {0, time}  the owner does not hold the write side; at most its mark was taken away
 
-
 local writer = ARGV[2] .. ':write'
 local held = redis.call('HEXISTS', KEYS[1], writer)
 if held == 1 then

@@ -14,7 +14,6 @@
 -- Returns {1, time}  released
 --         {0, time}  the owner does not hold the read side; at most its mark was taken away
 
-
 local count = redis.call('HGET', KEYS[1], ARGV[2])
 local tell = false
 if count then

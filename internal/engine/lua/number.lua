@@ -1,6 +1,9 @@
--- Reads a whole number. Scripts about one begin with this file.
+-- Reads a whole number. Scripts whose calls count once, and those that look at a latch, begin with
+-- this file.
 --
 -- KEYS[1] the number: a string
+--
+-- Returns the error WRONGTYPE if KEYS[1] holds anything else.
 --
 -- The scripts after it use value and number, which are what KEYS[1] holds: value is false if it is
 -- not there, and number is 0 then; text() and failed().

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after, in microseconds of the server's clock
--- ARGV[2] the owner
+-- ARGV[2] the field of the hold: the owner, or for a writer of a read-write lock <owner>:write
 -- ARGV[3] the count
 -- ARGV[4] the least time to live of the lock afterwards, in ms; 0: leave it as it is
 --

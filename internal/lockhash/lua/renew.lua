@@ -2,7 +2,7 @@
 --
 -- KEYS[1] the lock
 -- ARGV[1] not-after, in microseconds of the server's clock
--- ARGV[2] the owner
+-- ARGV[2] the field of the hold: the owner, or for a writer of a read-write lock <owner>:write
 -- ARGV[3] the least time to live of the lock afterwards, in ms; 0: only look
 --
 -- Returns {1, time, time to live in ms}  the owner holds it; time to live -1: no expiry

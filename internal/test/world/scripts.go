@@ -41,17 +41,17 @@ var sources = []struct {
 	{RenewRun, "internal/lockhash", "renew", 0},
 	{ManyRun, "internal/lockhash", "renewmany", 0},
 	{FreeRun, "internal/lockhash", "free", conn.Timeless},
-	{ReleaseRun, "internal/lockhash", "token queue release", conn.AnyTime},
+	{ReleaseRun, "internal/lockhash", "token queue release", conn.Always},
 	{MoveRun, "internal/lockhash", "move", 0},
-	{StateRun, "internal/lockhash", "state", conn.AnyTime},
+	{StateRun, "internal/lockhash", "state", conn.Always},
 
 	{"rw lock", "rwlock", "holders marks lock", 0},
-	{"rw release", "rwlock", "holders marks release", conn.AnyTime},
+	{"rw release", "rwlock", "holders marks release", conn.Always},
 	{"rw read lock", "rwlock", "marks rlock", 0},
 	{"rw read recount", "rwlock", "holders rrecount", 0},
 	{ReadRenewRun, "rwlock", "holders rrenew", 0},
-	{"rw read release", "rwlock", "holders marks rrelease", conn.AnyTime},
-	{"rw look", "rwlock", "holders look", conn.AnyTime},
+	{"rw read release", "rwlock", "holders marks rrelease", conn.Always},
+	{"rw look", "rwlock", "holders look", conn.Always},
 }
 
 // load loads every script and records its name.

@@ -1,5 +1,5 @@
 // The tests compare random histories of the mutex with a plain model of it:
-// go test -run TestMutex_Histories -rapid.checks=100000 .
+// go test -run TestMutex_Histories -rapid.checks=100000 ./internal/test/programs
 
 package programs
 

@@ -1,7 +1,7 @@
 // Random programs check that every lease keeps its promises. In a program one process uses locks of
 // several kinds in any order, its wire loses, delays and repeats what it likes, Redis forgets
 // locks, and Redis's clock is set:
-// go test -run TestRandomPrograms -rapid.checks=10000 .
+// go test -run TestRandomPrograms -rapid.checks=10000 ./internal/test/programs
 
 package programs
 

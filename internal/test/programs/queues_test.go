@@ -1,7 +1,7 @@
 // Random queues: goroutines of two processes want one lock, while the network of one process fails
 // a step at a time. Two never hold the lock, tokens grow, no waiter waits beside a free lock while
 // nothing is wrong, and no place is left in the queue:
-// go test -run TestRandomQueues -rapid.checks=10000 .
+// go test -run TestRandomQueues -rapid.checks=10000 ./internal/test/programs
 
 package programs
 

@@ -1,7 +1,7 @@
 // The simulation plays random faults on random schedules, on virtual time. Whatever the network
 // does, no two holders overlap, tokens grow, and nothing is left. While the network does nothing
 // wrong, no waiter waits beside a free lock:
-// go test -run TestSimulation -seeds 10000 .
+// go test -run TestSimulation -seeds 10000 ./internal/test/programs
 
 package programs
 

@@ -28,7 +28,7 @@ var torturedBugs = []tortured{
 	{"a fair lock goes to the waiter that came last", "-topology single -for 20s", "which is fair"},
 	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "which nobody had|an owner that no lane knows"},
 	{"a late request is executed", "-topology single -for 20s -faults 'request late'", "an owner that no lane knows"},
-	{"the deadline counts from the reply", "-topology single -for 60s", "more than Redis would give it|never told of a loss"},
+	{"the deadline counts from the reply", "-topology single -for 90s -faults 'reply late'", "more than Redis would give it|never told of a loss"},
 	{"a grant that too few replicas have counts", "-topology sentinel -for 60s -faults 'replicas shut out'", "overlap"},
 	{"a server that has lost its data counts", "-topology quorum -for 60s -faults 'others emptied'", "overlap"},
 	{"a cohort has no end", "-topology single -for 20s", "turns in the crowd"},

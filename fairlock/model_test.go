@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -206,7 +207,7 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 	enter := func(t *rapid.T, wait bool) {
 		i := anyone.Draw(t, "owner")
 		id := owners[i].String()
-		ticket := &engine.Ticket{ID: id}
+		ticket := &line.Ticket{ID: id}
 		call := r.Acquire(owners[i], modelLease)
 		if wait {
 			ticket.Seq = numbers[id]

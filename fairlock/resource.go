@@ -7,12 +7,13 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
 // queueLease is how long a place in the queue is kept after the last request that named it. A live
-// process sends one every engine.PollBound.
+// process sends one every line.PollBound.
 const queueLease = 5 * time.Second
 
 // resource is the lock as package lease sees it.
@@ -39,11 +40,11 @@ func newResource(e *engine.Engine, name, key string, settings *lease.Settings) r
 }
 
 // Grain implements lease.Queueing.
-func (r *resource) Grain() engine.Grain { return engine.PerWaiter }
+func (r *resource) Grain() line.Grain { return line.PerWaiter }
 
 // Waiting also listens for releases by clients that know of no queue.
-func (r *resource) Waiting() engine.Waiting {
-	return engine.Waiting{Key: r.At().Queue, Told: r}
+func (r *resource) Waiting() line.Waiting {
+	return line.Waiting{Key: r.At().Queue, Told: r}
 }
 
 // Acquire asks without taking a place.
@@ -52,7 +53,7 @@ func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 }
 
 // Enter implements lease.Queueing.
-func (r *resource) Enter(owner lease.Owner, length time.Duration, t *engine.Ticket) *conn.Call {
+func (r *resource) Enter(owner lease.Owner, length time.Duration, t *line.Ticket) *conn.Call {
 	turn := lockhash.InTurn
 	if t.Follows {
 		turn = lockhash.PlaceOnly

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -38,7 +39,7 @@ const (
 // These are the scripts that all locks with a queue share.
 var (
 	some          = newResource(new(engine.Engine), "n", "n", new(lease.Settings))
-	enterSource   = some.Enter(lease.Owner{}, 0, &engine.Ticket{}).Script.Source()
+	enterSource   = some.Enter(lease.Owner{}, 0, &line.Ticket{}).Script.Source()
 	freeSource    = some.Free(lease.Owner{}, "").Script.Source()
 	releaseSource = some.ReleaseOf("", "").Script.Source()
 )

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -274,7 +275,7 @@ func TestLostDataOpensNothing(t *testing.T) {
 		w.set(3)
 		done := w.wait(w.far, 50)
 		w.mini.FlushAll()
-		time.Sleep(engine.PollBound)
+		time.Sleep(line.PollBound)
 		w.all(done, 50, errs.Unknown)
 		w.all(w.wait(w.far, 1), 1, nil) // a new waiter finds no latch
 	})

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
@@ -74,13 +74,13 @@ func (w *wait) run(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
-	waited, err := l.engine.Wait(ctx, engine.Waiting{
+	waited, err := l.engine.Lines.Wait(ctx, line.Waiting{
 		Kind: kind,
 		// There is a line for each generation, so that what its head finds holds for all in the
 		// line. No name begins like this.
 		Key:     "holdfast_latch:" + strconv.FormatInt(w.generation, 10) + ":" + l.at.Count,
 		Channel: l.channel(sharded),
-		Grant:   engine.Common,
+		Grant:   line.Common,
 		Try:     w.look,
 	})
 	if waited {
@@ -90,7 +90,7 @@ func (w *wait) run(ctx context.Context) error {
 }
 
 // look asks how the generation stands.
-func (w *wait) look(ctx context.Context) (engine.Verdict, error) {
+func (w *wait) look(ctx context.Context) (line.Verdict, error) {
 	l := w.latch
 	call := &conn.Call{
 		Script: lookScript,
@@ -100,17 +100,17 @@ func (w *wait) look(ctx context.Context) (engine.Verdict, error) {
 	err := l.engine.Conn.Run(ctx, call)
 	w.attempts += call.Attempts
 	if err != nil {
-		return engine.Verdict{}, err
+		return line.Verdict{}, err
 	}
 	switch call.Status() {
 	case open:
 		w.generation = call.Int(2)
-		return engine.Verdict{For: time.Duration(call.Int(3)) * time.Millisecond}, nil
+		return line.Verdict{For: time.Duration(call.Int(3)) * time.Millisecond}, nil
 	case deleted:
-		return engine.Verdict{}, errs.Deleted
+		return line.Verdict{}, errs.Deleted
 	case forgotten:
-		return engine.Verdict{}, errs.Unknown
+		return line.Verdict{}, errs.Unknown
 	default:
-		return engine.Verdict{Granted: true}, nil
+		return line.Verdict{Granted: true}, nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
@@ -127,13 +128,13 @@ type acquisition struct {
 	settings Settings
 	owner    Owner
 
-	turn      engine.Turn // what Follow returned, if it has followed others
-	issued    engine.Ticket
-	ticket    *engine.Ticket // &issued; nil if there is no queue, or no wait
-	grant     grant          // what was granted
-	lateUntil int64          // the not-after of requests whose reply was never heard; 0: there are none
-	lateSeat  int64          // the owner that was to have the process's next place by these; 0: none
-	marked    bool           // a refused try may have left something in Redis
+	turn      line.Turn // what Follow returned, if it has followed others
+	issued    line.Ticket
+	ticket    *line.Ticket // &issued; nil if there is no queue, or no wait
+	grant     grant        // what was granted
+	lateUntil int64        // the not-after of requests whose reply was never heard; 0: there are none
+	lateSeat  int64        // the owner that was to have the process's next place by these; 0: none
+	marked    bool         // a refused try may have left something in Redis
 	course    course
 }
 
@@ -176,7 +177,7 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 // granted.
 func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	if !wait {
-		if a.engine.Overtakes(a.resource.Waiting()) {
+		if a.engine.Lines.Overtakes(a.resource.Waiting()) {
 			return errs.Busy
 		}
 		v, err := a.try(ctx)
@@ -189,15 +190,15 @@ func (a *acquisition) granted(ctx context.Context, wait bool) error {
 	w.Kind, w.Try, w.Ticket = a.resource.Kind(), a.try, a.queue()
 	var err error
 	if a.turn.Leads() {
-		a.course.waited, err = true, a.engine.Lead(ctx, w, a.turn)
+		a.course.waited, err = true, a.engine.Lines.Lead(ctx, w, a.turn)
 	} else {
-		a.course.waited, err = a.engine.Wait(ctx, w)
+		a.course.waited, err = a.engine.Lines.Wait(ctx, w)
 	}
 	for a.lostInheritance() {
 		w.Ticket = a.queue()
-		_, err = a.engine.Wait(ctx, w)
+		_, err = a.engine.Lines.Wait(ctx, w)
 	}
-	if w.Grant == engine.Exclusive {
+	if w.Grant == line.Exclusive {
 		err = hinted(err, a.engine, a.resource)
 	}
 	if err == nil && a.issued.Token != 0 {
@@ -216,7 +217,7 @@ func hinted(err error, e *engine.Engine, r Resource) error {
 }
 
 // try asks Redis once.
-func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
+func (a *acquisition) try(ctx context.Context) (line.Verdict, error) {
 	if a.issued.Reserve > 0 {
 		a.issued.Publish = a.engine.Publish(ctx)
 	}
@@ -229,14 +230,14 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 		a.lateSeat = a.issued.Next
 	}
 	if err != nil {
-		return engine.Verdict{}, err
+		return line.Verdict{}, err
 	}
 	a.placed(call)
-	v := engine.Verdict{Granted: call.Status() == conn.Done, For: ttlOf(call)}
+	v := line.Verdict{Granted: call.Status() == conn.Done, For: ttlOf(call)}
 	switch {
 	case v.Granted && call.Short():
 		a.marked, a.issued.Doubt = true, true
-		return engine.Verdict{}, call.Shortage()
+		return line.Verdict{}, call.Shortage()
 	case v.Granted:
 		a.grant = grantOf(call)
 		a.grant.reserved = a.reserved(call)

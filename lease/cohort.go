@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/line"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 
 // cohort says how far a hold may still be passed on. It is guarded by the hold's mutex.
 type cohort struct {
-	terms engine.Terms
+	terms line.Terms
 	spare int64         // how many reserved tokens are left
 	until time.Duration // when that ends, by the Client's age
 }
@@ -32,18 +33,18 @@ type cohort struct {
 // terms returns the terms on which a lease with these settings can be passed on, or the zero Terms
 // if it cannot be. A fixed lease cannot, because it has its full length from Redis. A lease with
 // Replicas cannot, because the replicas have acknowledged it for one holder only.
-func (s *Settings) terms() engine.Terms {
+func (s *Settings) terms() line.Terms {
 	if s.fixed || s.replicas > 0 || s.localHandoffs == 0 || s.cohortTime == 0 {
-		return engine.Terms{}
+		return line.Terms{}
 	}
-	return engine.Terms{Lease: s.length, MaxHold: s.maxHold}
+	return line.Terms{Lease: s.length, MaxHold: s.maxHold}
 }
 
 // join lets the hold that the acquisition was granted be passed on, if tokens were reserved for
 // that.
 func (h *hold) join(a *acquisition) {
 	terms := a.settings.terms()
-	if spare := a.grant.reserved; spare > 0 && terms != (engine.Terms{}) {
+	if spare := a.grant.reserved; spare > 0 && terms != (line.Terms{}) {
 		h.cohort = &cohort{
 			terms: terms,
 			spare: min(spare, int64(a.settings.localHandoffs)),
@@ -84,7 +85,7 @@ func (h *hold) pass(heir *Lease, afterFixed bool) (passed bool, err error) {
 		h.mu.Lock()
 		h.reschedule()
 	}
-	if h.engine.Pass(h.resource.Key(), h.cohort.terms, heir) {
+	if h.engine.Lines.Pass(h.resource.Key(), h.cohort.terms, heir) {
 		return true, nil
 	}
 	h.mu.Lock()
@@ -101,16 +102,16 @@ func (h *hold) pass(heir *Lease, afterFixed bool) (passed bool, err error) {
 // same key is another kind's, such as a Mutex's at the key of an RWMutex.
 func seats(r Resource) bool {
 	q, ok := r.(Queueing)
-	return ok && q.Grain() == engine.PerProcess
+	return ok && q.Grain() == line.PerProcess
 }
 
 // abandoned returns the seat that this process no longer needs, as the number of its owner, or 0:
-// see engine.Engine.Abandon.
+// see line.Lines.Abandon.
 func abandoned(e *engine.Engine, r Resource) (seat int64) {
 	if !seats(r) {
 		return 0
 	}
-	return e.Abandon(r.Key())
+	return e.Lines.Abandon(r.Key())
 }
 
 // giveUpSeat gives up, in the background, a seat that abandoned has returned. If seat is 0, there
@@ -124,12 +125,12 @@ func giveUpSeat(e *engine.Engine, r Resource, seat int64) {
 // follow waits behind others of this process, if some wait, for a lease to be passed on. It returns
 // that lease; or a Turn that leads, if the waiter has become the head. It returns neither if there
 // is nobody to follow, or if the lease that was passed on is already over.
-func (q *Request) follow(ctx context.Context) (*Lease, engine.Turn, error) {
+func (q *Request) follow(ctx context.Context) (*Lease, line.Turn, error) {
 	terms := q.Settings.terms()
-	if r, ok := q.Resource.(Queueing); !ok || r.Grain() != engine.PerProcess || q.Try || terms == (engine.Terms{}) {
-		return nil, engine.Turn{}, nil
+	if r, ok := q.Resource.(Queueing); !ok || r.Grain() != line.PerProcess || q.Try || terms == (line.Terms{}) {
+		return nil, line.Turn{}, nil
 	}
-	turn, err := q.Engine.Follow(ctx, q.Resource.Kind(), q.Resource.Key(), terms)
+	turn, err := q.Engine.Lines.Follow(ctx, q.Resource.Kind(), q.Resource.Key(), terms)
 	if err != nil {
 		return nil, turn, hinted(err, q.Engine, q.Resource)
 	}

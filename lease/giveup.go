@@ -39,7 +39,7 @@ func giveUp(e *engine.Engine, r Resource, owner Owner, notAfter int64, left time
 func giveUpWith(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64, left time.Duration) {
 	e.Settle(notAfter, settleLimit(left), func(ctx context.Context) (*conn.Call, error) {
 		leaves := seat
-		if seat != 0 && e.HasSeat(r.Key(), seat) {
+		if seat != 0 && e.Lines.HasSeat(r.Key(), seat) {
 			leaves = 0
 		}
 		call := releaseCall(ctx, e, r, owner, leaves, 0)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/line"
 )
 
 // Queueing is a Resource whose waiters have places in a queue that Redis keeps. Its Release gives
@@ -17,15 +17,15 @@ import (
 type Queueing interface {
 	Resource
 	// Grain says who has a place in the queue.
-	Grain() engine.Grain
+	Grain() line.Grain
 	// Keeps returns how long a place is kept after the last request that named it, and how long a
 	// hold that is handed to the waiter in that place lasts.
 	Keeps() time.Duration
 	// Enter is Acquire for a waiter with that ticket. A Done reply has, behind the token, how
 	// many more tokens are reserved, and the number of the next seat's place (0: there is none). A
 	// Refused reply has the number of the place. At the end both have the owners that must be
-	// nudged: see engine.Ticket.
-	Enter(owner Owner, length time.Duration, ticket *engine.Ticket) *conn.Call
+	// nudged: see line.Ticket.
+	Enter(owner Owner, length time.Duration, ticket *line.Ticket) *conn.Call
 	// Free is Release for a hold for which nobody is known to wait. The reply is Done or
 	// Refused, without the time. It is Awaited if somebody does wait: then nothing was done.
 	Free(owner Owner, publish string) *conn.Call
@@ -37,21 +37,21 @@ type Queueing interface {
 
 // queue gives the acquisition a ticket, and returns it, if its resource has a queue; else it
 // returns nil.
-func (a *acquisition) queue() *engine.Ticket {
+func (a *acquisition) queue() *line.Ticket {
 	q, ok := a.resource.(Queueing)
 	if !ok {
 		return nil
 	}
-	a.ticket, a.issued = &a.issued, engine.Ticket{Grain: q.Grain(), Owner: a.owner.id, Doubt: a.lateUntil != 0}
+	a.ticket, a.issued = &a.issued, line.Ticket{Grain: q.Grain(), Owner: a.owner.id, Doubt: a.lateUntil != 0}
 	if !a.settings.fixed && a.settings.replicas == 0 {
 		a.issued.Lasts = lasts(q.Keeps())
 	}
-	if a.issued.Grain == engine.PerWaiter {
+	if a.issued.Grain == line.PerWaiter {
 		a.issued.ID = a.owner.String()
 		return a.ticket
 	}
 	a.issued.Terms = a.settings.terms()
-	if a.issued.Terms != (engine.Terms{}) {
+	if a.issued.Terms != (line.Terms{}) {
 		a.issued.Reserve = a.settings.localHandoffs
 	}
 	return a.ticket
@@ -63,7 +63,7 @@ func (a *acquisition) stands() bool {
 	if a.ticket == nil {
 		return a.resource.Waiting().Marks
 	}
-	return a.ticket.Grain == engine.PerWaiter
+	return a.ticket.Grain == line.PerWaiter
 }
 
 // ask returns the call of one try.
@@ -72,7 +72,7 @@ func (a *acquisition) ask() *conn.Call {
 	if t == nil {
 		return a.resource.Acquire(a.owner, a.settings.length)
 	}
-	if t.Leads && t.Grain == engine.PerProcess {
+	if t.Leads && t.Grain == line.PerProcess {
 		a.become(t.Owner)
 	}
 	return a.resource.(Queueing).Enter(a.owner, a.settings.length, t)
@@ -104,7 +104,7 @@ func (a *acquisition) vacate() {
 // placed takes in what the answer says about the queue.
 func (a *acquisition) placed(call *conn.Call) {
 	t := a.ticket
-	if t == nil || t.Grain == engine.PerProcess && !t.Leads {
+	if t == nil || t.Grain == line.PerProcess && !t.Leads {
 		return
 	}
 	t.Kept = call.Sent
@@ -114,7 +114,7 @@ func (a *acquisition) placed(call *conn.Call) {
 	nudge := 4
 	if call.Status() == conn.Done {
 		nudge = 6
-		if t.Grain == engine.PerProcess { // a waiter's own Seq orders its line
+		if t.Grain == line.PerProcess { // a waiter's own Seq orders its line
 			t.Seq = call.Int(5)
 		}
 		if call.Int(5) == 0 {
@@ -152,7 +152,7 @@ func lasts(kept time.Duration) time.Duration {
 // handed takes in that a message has handed the thing to the acquisition.
 func (a *acquisition) handed() {
 	t := a.ticket
-	if t.Grain == engine.PerProcess {
+	if t.Grain == line.PerProcess {
 		a.become(t.Owner)
 	}
 	// The earlier of the two ends: a server that has just become the master may know of the place

@@ -88,7 +88,7 @@ func (h *hold) until() time.Time {
 func (h *hold) free(ctx context.Context, seat int64) error {
 	var joins int64
 	if seats(h.resource) {
-		joins = h.engine.TakeSeat(h.resource.Key())
+		joins = h.engine.Lines.TakeSeat(h.resource.Key())
 	}
 	unheard := false
 	if seat == 0 && joins == 0 && h.late == nil {
@@ -102,9 +102,9 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 	err := h.engine.Conn.Run(ctx, call)
 	late, again := call.Outstanding()
 	if seats(h.resource) && call.Int(3) == 1 {
-		h.engine.NoteOpen(h.resource.Key())
+		h.engine.Lines.NoteOpen(h.resource.Key())
 	}
-	if joins != 0 && h.engine.Seated(h.resource.Key(), joins, call.Int(2)) {
+	if joins != 0 && h.engine.Lines.Seated(h.resource.Key(), joins, call.Int(2)) {
 		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), joins), late, 0)
 	}
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 // somebody came to wait.
 func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error) {
 	q, ok := h.resource.(Queueing)
-	if !ok || h.engine.Awaited(h.resource.Key()) {
+	if !ok || h.engine.Lines.Awaited(h.resource.Key()) {
 		return false, false, nil
 	}
 	call := q.Free(h.owner(), h.engine.Publish(ctx))
@@ -135,7 +135,7 @@ func (h *hold) freeUnawaited(ctx context.Context) (done, unheard bool, err error
 	defer h.engine.Smalls.Put(call)
 	awaited := call.Status() == conn.Awaited
 	if awaited || call.Int(2) == 1 {
-		h.engine.NoteAwaited(h.resource.Key())
+		h.engine.Lines.NoteAwaited(h.resource.Key())
 	}
 	if awaited {
 		return false, unheard, nil

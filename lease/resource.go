@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/line"
 )
 
 // Locker is something that can be held: each call that succeeds returns a Lease of its own.
@@ -28,7 +28,7 @@ type Resource interface {
 	Name() string // as the user gave it
 	Key() string  // the key in Redis that stands for it
 	// Waiting says how to wait for it. The caller sets Kind, Try and Ticket.
-	Waiting() engine.Waiting
+	Waiting() line.Waiting
 
 	// Acquire asks for it. The reply is Done with the time to live in ms and the token, or
 	// Refused with the time to live in ms of what is in the way.

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -25,7 +26,7 @@ func Probe(ctx context.Context, e *engine.Engine, at keys.FairLock) error {
 	owner, next, waiter := lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner())
 	for _, call := range []*conn.Call{
 		r.Acquire(owner, probeLife),
-		r.Enter(waiter, probeLife, &engine.Ticket{Grain: engine.PerProcess, Leads: true}),
+		r.Enter(waiter, probeLife, &line.Ticket{Grain: line.PerProcess, Leads: true}),
 		r.Recount(owner, 2, probeLife),
 		r.Renew(owner, 2*probeLife),
 		r.Move(owner, next, probeLife),

@@ -7,14 +7,15 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
 // queueLease is how long a process keeps its place in the queue after the last request that named
-// it. A live process asks every engine.PollBound. If the process has died, the lock is kept for it
+// it. A live process asks every line.PollBound. If the process has died, the lock is kept for it
 // for that long at the most.
-const queueLease = 2 * engine.PollBound
+const queueLease = 2 * line.PollBound
 
 // openly is one release in how many is left to those outside the queue, if there are any. It is a
 // prime, so that it does not keep step with releases at round times.
@@ -44,10 +45,10 @@ func newResource(e *engine.Engine, name, key string, settings *lease.Settings) r
 }
 
 // Grain implements lease.Queueing.
-func (r *resource) Grain() engine.Grain { return engine.PerProcess }
+func (r *resource) Grain() line.Grain { return line.PerProcess }
 
-func (r *resource) Waiting() engine.Waiting {
-	return engine.Waiting{Key: r.Key(), Told: r}
+func (r *resource) Waiting() line.Waiting {
+	return line.Waiting{Key: r.Key(), Told: r}
 }
 
 // Acquire asks without taking a place, and does not look at the queue: a free lock goes to any
@@ -61,7 +62,7 @@ func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 }
 
 // Enter implements lease.Queueing.
-func (r *resource) Enter(owner lease.Owner, length time.Duration, t *engine.Ticket) *conn.Call {
+func (r *resource) Enter(owner lease.Owner, length time.Duration, t *line.Ticket) *conn.Call {
 	if !t.Leads {
 		return r.Acquire(owner, length)
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -17,8 +17,8 @@ import (
 const tokenLife = 7 * 24 * time.Hour
 
 // markLife is how long a waiter's mark counts after the waiter has last refreshed it. A waiter asks
-// at least once in each engine.PollBound, and so refreshes its mark three times in that time.
-const markLife = 3 * engine.PollBound
+// at least once in each line.PollBound, and so refreshes its mark three times in that time.
+const markLife = 3 * line.PollBound
 
 // place is what the two sides of the lock share.
 type place struct {
@@ -83,8 +83,8 @@ const linePrefix = "holdfast_rw:"
 
 // waiting puts the readers and the writers of one process in one line. The first that came is its
 // head, and asks for its own side.
-func (a *asking) waiting(p *place, grant engine.Grant) engine.Waiting {
-	return engine.Waiting{Key: p.line, Channel: p.at.Channel, Grant: grant, Marks: a.waits}
+func (a *asking) waiting(p *place, grant line.Grant) line.Waiting {
+	return line.Waiting{Key: p.line, Channel: p.at.Channel, Grant: grant, Marks: a.waits}
 }
 
 // writing is the write side as package lease sees it.
@@ -93,8 +93,8 @@ type writing struct {
 	asking
 }
 
-func (w *writing) Kind() string            { return "rwlock.write" }
-func (w *writing) Waiting() engine.Waiting { return w.waiting(w.place, engine.Exclusive) }
+func (w *writing) Kind() string          { return "rwlock.write" }
+func (w *writing) Waiting() line.Waiting { return w.waiting(w.place, line.Exclusive) }
 
 // TokenKey is lease.Fenced's. It is for both sides: readers show tokens too, and a quorum writes
 // them back.
@@ -125,9 +125,9 @@ type reading struct {
 	under *lease.Lease // the write lease under which it asks; nil if there is none
 }
 
-func (r *reading) Kind() string            { return "rwlock.read" }
-func (r *reading) Under() *lease.Lease     { return r.under }
-func (r *reading) Waiting() engine.Waiting { return r.waiting(r.place, engine.Shared) }
+func (r *reading) Kind() string          { return "rwlock.read" }
+func (r *reading) Under() *lease.Lease   { return r.under }
+func (r *reading) Waiting() line.Waiting { return r.waiting(r.place, line.Shared) }
 
 func (r *reading) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	waited, life := r.marks()

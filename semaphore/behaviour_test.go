@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -570,7 +571,7 @@ func TestMoreThanThereAreInAll(t *testing.T) {
 		default:
 		}
 		w.ok(New(w.near, "s", "s").AddPermits(ctx, -1))
-		time.Sleep(engine.PollBound)
+		time.Sleep(line.PollBound)
 		select {
 		case err := <-done:
 			w.is(err, errs.NoPermits)

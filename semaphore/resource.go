@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -25,7 +25,7 @@ func (r *resource) Kind() string { return permitsKind }
 func (r *resource) Name() string { return r.name }
 func (r *resource) Key() string  { return r.at.Available }
 
-func (r *resource) Waiting() engine.Waiting {
+func (r *resource) Waiting() line.Waiting {
 	return waiting(permitsKind, r.at.Available, r.at.Channel, r.n)
 }
 

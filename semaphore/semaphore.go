@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -75,7 +76,7 @@ func (s *Semaphore) Name() string { return s.name }
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()
-		waited, err := s.engine.Wait(ctx, a.waiting())
+		waited, err := s.engine.Lines.Wait(ctx, a.waiting())
 		if waited {
 			a.waited = time.Since(started)
 		}
@@ -95,7 +96,7 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
 	return s.acquire(ctx, "try acquire", n, func(ctx context.Context, a *acquisition) error {
-		if s.engine.Overtakes(a.waiting()) {
+		if s.engine.Lines.Overtakes(a.waiting()) {
 			return errs.Busy
 		}
 		v, err := a.try(ctx)
@@ -151,7 +152,7 @@ func (a *acquisition) prepare(ctx context.Context) error {
 	return err
 }
 
-func (a *acquisition) waiting() engine.Waiting {
+func (a *acquisition) waiting() line.Waiting {
 	s := a.semaphore
 	w := waiting(kind, s.at.Permits, s.at.Channel, a.n)
 	w.Try = a.try
@@ -159,7 +160,7 @@ func (a *acquisition) waiting() engine.Waiting {
 }
 
 // try asks once.
-func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
+func (a *acquisition) try(ctx context.Context) (line.Verdict, error) {
 	s := a.semaphore
 	call, err := s.calls.Try(ctx, s.call(takeScript, a.n), a.undo)
 	a.attempts += call.Attempts
@@ -173,7 +174,7 @@ func (a *acquisition) try(ctx context.Context) (engine.Verdict, error) {
 			err = fmt.Errorf("%d asked for, more than there are in all: %w", a.n, errs.NoPermits)
 		}
 	}
-	return engine.Verdict{Granted: granted, For: -1}, err
+	return line.Verdict{Granted: granted, For: -1}, err
 }
 
 // Why take.lua refuses, if the reason is not that too few permits are free.
@@ -308,13 +309,13 @@ func (s *Semaphore) fail(op string, err error) error {
 
 // waiting returns how to wait for n permits. The waiters for the same number stand in one line, so
 // that a permit that is enough for one line does not wake another in vain.
-func waiting(kind, key, channel string, n int) engine.Waiting {
+func waiting(kind, key, channel string, n int) line.Waiting {
 	group := "holdfast_" + kind + ":" + key // no name begins like this
-	return engine.Waiting{
+	return line.Waiting{
 		Kind:    kind,
 		Key:     group + "\x00" + strconv.Itoa(n),
 		Channel: channel,
-		Grant:   engine.Shared,
+		Grant:   line.Shared,
 		Weight:  n,
 		Group:   group,
 	}

@@ -1,78 +1,16 @@
 // Package engine is what a Client lends to its synchronizers, so that they stay small:
 // one connection manager, one subscription service, one renewal scheduler, one way to
-// wait, one way to clean up, and the owner ids.
+// wait (package line), one way to clean up, and the owner ids.
 //
 // A synchronizer brings its scripts, and says how to try and how to release. It never
 // waits, subscribes, renews or retries by itself.
 //
-// # The four parts
+// # The three parts
 //
-//	waiting       wait, line, follow, ticket, cohort, seat, handed, awaited, overtaking
 //	the ledger    ledger: calls that count once though nobody owns what they change
 //	renewals      sender, group: from the wheel to Redis, many in one call
 //	a Client's    engine, work, registry, settle, grace, bounded, report, outage:
 //	life          what is held, what Close waits for, what is told
-//
-// # Waiting
-//
-// Wait is the one loop: try; subscribe; try again whenever a message comes, a
-// subscription is confirmed anew, the holder's lease is over, or PollBound has passed.
-// The waiters of one Client for one name stand in a line. Its first, the head, is the
-// only one that subscribes and asks Redis.
-//
-// A waiter is in one of these states:
-//
-//	behind    it stands behind the head and asks nothing. Follow is the way in that needs
-//	          least: it is for a waiter that is likely to be passed a lease
-//	head      it runs waitAsHead: park, then ask, then park again
-//	nudged    of a FairMutex: it asks once by itself, then stands behind again
-//	granted   by Redis (its try said so), by a holder of this process (Pass), by a
-//	          message (handed), or by the head's grant, where that is everybody's (Common)
-//
-// There are three ways in: Wait tries once and then joins the line; Follow joins behind
-// others without trying; Lead goes on as the head after Follow. All three end by leave,
-// which makes the next waiter the head and says whether this one has been passed
-// something in the same moment.
-//
-// Where Redis keeps a queue, the waiter has a Ticket. Its grain says who has a place in
-// that queue:
-//
-//	PerWaiter    each waiter (FairMutex). Each asks once when it comes. From then on only
-//	             the head asks, and its requests keep the places of those behind it
-//	PerProcess   the process as a whole (Mutex): the seat. It is the line's, not the head's,
-//	             so that it stays when a head leaves or a lease is passed on
-//
-// A seat is in one of these states:
-//
-//	none      owner is 0
-//	joining   a release of this process is to take it (TakeSeat), and Seated has not said yet
-//	          which number it got
-//	asked     a head has asked as its owner, which may be granted the thing at any time
-//	kept      the number is known, and Redis keeps the place for a while after each request
-//	given up  drop took it from the line; whoever did that releases it in Redis
-//
-// What holds at all times:
-//
-//   - A line has one head, and nobody else changes what is not guarded by the mutex: the
-//     subscription, heldUntil, due.
-//   - Nothing is passed to a head that is asking: it might be granted the same thing by Redis.
-//   - A holder passes to the first behind the head, and to the head only if it is alone:
-//     the head keeps the seat for them all.
-//   - A message is believed only in a place that is not in doubt, and only if what is left
-//     is known to be long enough: see handed. It says nothing about time.
-//   - A doubt stays with the ticket for as long as the waiter waits.
-//   - A line outlives its waiters only while it has a seat, or while a release is taking one.
-//   - One goroutine of those that end a hold must call Abandon, or its seat would stand for
-//     nobody until Redis passes it over.
-//
-// # What may be called from where
-//
-// lines.mu guards every line. Nothing that may block is called under it: no Redis, no
-// subscription, no channel that may be full. A method that has something to tell or to
-// close returns it, and its caller does that once the mutex is given back.
-//
-// Pass, TakeSeat, Seated, HasSeat, Abandon and Awaited take lines.mu for a moment, and may
-// be called by anybody who does not hold a hold's mutex. Wait, Follow and Lead block.
 //
 // # Cleaning up
 //

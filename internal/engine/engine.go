@@ -5,7 +5,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/pubsub"
 	"github.com/holdfast-go/holdfast/internal/renewal"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
@@ -24,6 +24,7 @@ import (
 type Engine struct {
 	Conn      *conn.Manager
 	Renewals  *renewal.Scheduler
+	Lines     *line.Lines
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
 
@@ -31,15 +32,12 @@ type Engine struct {
 	client string // this Client's part of its owner ids
 	owners atomic.Int64
 
-	tracks     tracks
-	lines      lines
-	overtaking overtaking
-	awaited    awaited
-	registry   registry
-	reports    reports
-	outages    outages
-	graces     graces
-	scratches  sync.Pool // of *scratch
+	tracks    tracks
+	registry  registry
+	reports   reports
+	outages   outages
+	graces    graces
+	scratches sync.Pool // of *scratch
 
 	// Scratch is for package lease. It pools the state that an acquisition needs until it has its
 	// grant.
@@ -69,7 +67,6 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 		Telemetry: tel,
 		client:    newClient(),
 		start:     time.Now(),
-		awaited:   awaited{seed: maphash.MakeSeed()},
 		closed:    make(chan struct{}),
 	}
 	e.Log = e.reports.begin(tel, log)
@@ -82,6 +79,13 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 	e.cleaning, e.giveUp = context.WithCancel(context.Background())
 	e.subs = pubsub.New(manager, pubsub.Config{Logger: e.Log, Reconnected: func() { e.measure(tel.Reconnected) }})
 	e.Renewals = renewal.New(sender{e})
+	e.Lines = line.New(line.Config{
+		Subscriptions: e.subs,
+		Telemetry:     tel,
+		Closing:       e.closing,
+		NewOwner:      func() int64 { return e.owners.Add(1) },
+		Holds:         e.Holds,
+	})
 	return e, nil
 }
 

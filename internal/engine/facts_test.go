@@ -9,18 +9,6 @@ import (
 )
 
 func TestTheDocumentsSayHowLongThingsTake(t *testing.T) {
-	doctest.Says(t, PollBound, "README.md", "a command every {}")
-	doctest.Says(t, PollBound, "docs/guarantees.md", "at least every {}")
-	doctest.Says(t, PollBound, "docs/architecture.md", "or for {}", "within {}", "at least every {}")
-	doctest.Says(t, PollBound, "docs/fairlock.md", "asks every {}", "per waiter every {}")
-	doctest.Says(t, PollBound, "docs/faq.md", "up to {}")
-	doctest.Says(t, PollBound, "docs/redisson-interop.md", "by poll, {}", "within {}")
-	doctest.Says(t, PollBound, "docs/security.md", "by asking every {}")
-	doctest.Says(t, PollBound, "latch/latch.go", "within {} of it")
-	doctest.Says(t, beats, "docs/architecture.md", "{} at a time")
-	doctest.Says(t, openFor, "docs/architecture.md", "left to them for {}")
-	doctest.Says(t, openFor, "docs/keyspace.md", "for {}")
-	doctest.Says(t, openFor, "docs/redisson-interop.md", "left to Java for {}")
 	doctest.Says(t, Grace, "docs/guarantees.md", "`Release` goes on when its context is cancelled, for {}")
 	doctest.Says(t, Grace, "docs/connecting.md", "tries for up to {}")
 	doctest.Says(t, Grace, "lease/lease.go", "within a limit of its own ({}")

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -78,7 +79,7 @@ func (r *Rules) TokenLife() *int64 { return &r.tokenLife }
 // At returns where the lock's keys and channels are.
 func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
 
-// Channels implements engine.Told. It returns the channel of messages for everybody, the channel of
+// Channels implements line.Told. It returns the channel of messages for everybody, the channel of
 // messages for this Client, and one on which nothing is ever published: a release counts its
 // subscribers to tell Clients from Java.
 func (q *Queue) Channels() []string {
@@ -88,10 +89,10 @@ func (q *Queue) Channels() []string {
 
 // Enter returns the call that asks for the lock, and takes a place in the queue if the lock cannot
 // be had. Without a ticket it takes none.
-func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *engine.Ticket) *conn.Call {
+func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *line.Ticket) *conn.Call {
 	place := &q.placeMS
 	if t == nil {
-		t, place = new(engine.Ticket), new(int64)
+		t, place = new(line.Ticket), new(int64)
 	}
 	var next lease.Owner
 	if t.Next != 0 {

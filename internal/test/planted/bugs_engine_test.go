@@ -5,10 +5,10 @@ package planted
 var engineBugs = []bug{
 	{
 		name: "a seat without a number is not in doubt",
-		file: "internal/engine/cohort.go",
+		file: "internal/line/pass.go",
 		old:  "		t.Doubt = true\n	}\n	q.seat.asked",
 		new:  "		_ = t.Doubt\n	}\n	q.seat.asked",
-		pkg:  "internal/engine", tests: []string{"TestAMessageIsNotBelievedInASeatWithoutANumber"},
+		pkg:  "internal/line", tests: []string{"TestAMessageIsNotBelievedInASeatWithoutANumber"},
 	},
 	{
 		name: "a waiter that takes over its process's place forgets the doubt about it",
@@ -20,10 +20,10 @@ var engineBugs = []bug{
 	},
 	{
 		name: "a message is believed long after the place was kept",
-		file: "internal/engine/handed.go",
+		file: "internal/line/handed.go",
 		old:  "return age < t.Lasts/2 && left",
 		new:  "return age < t.Lasts && left",
-		pkg:  "internal/engine", tests: []string{"TestHandedIsNotEnough"},
+		pkg:  "internal/line", tests: []string{"TestHandedIsNotEnough"},
 	},
 	{
 		name: "a grant that came too late is given up with the place of the next",
@@ -42,20 +42,20 @@ var engineBugs = []bug{
 	{
 		name: "a place that the line has is given up with a late grant",
 		file: "lease/giveup.go",
-		old:  "if seat != 0 && e.HasSeat(r.Key(), seat) {",
+		old:  "if seat != 0 && e.Lines.HasSeat(r.Key(), seat) {",
 		new:  "if false {",
 		pkg:  "rlock", tests: []string{"TestAPlaceThatIsWaitedInStaysWhenALateGrantIsGivenUp"},
 	},
 	{
 		name: "a waiter that comes late into its line is not nudged",
-		file: "internal/engine/line.go",
+		file: "internal/line/line.go",
 		old:  "if q.head != nil && t.Seq <= q.head.ticket.Seq {",
 		new:  "if false {",
 		pkg:  "rlock", tests: []string{"TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce"},
 	},
 	{
 		name: "a message for one behind the head is not passed on",
-		file: "internal/engine/handed.go",
+		file: "internal/line/handed.go",
 		old:  "me.nudgeBehind(owner)",
 		new:  "",
 		pkg:  "rlock", tests: []string{"TestAHandOverToOneBehindTheHeadCostsOneRoundTrip"},

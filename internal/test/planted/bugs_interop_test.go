@@ -20,8 +20,8 @@ var interopBugs = []bug{
 	},
 	{
 		name: "a Client that releases in the open takes the lock again at once",
-		file: "internal/engine/wait.go",
-		old:  "case w.Ticket != nil && !each && e.leftOpen(w.Key):",
+		file: "internal/line/wait.go",
+		old:  "case w.Ticket != nil && !each && l.leftOpen(w.Key):",
 		new:  "case false:",
 		pkg:  "rlock", tests: []string{"TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut"},
 	},

@@ -29,8 +29,8 @@ var rwlockBugs = []bug{
 	{
 		name:  "read-write locks whose names share a channel stand in one line",
 		file:  "rwlock/resource.go",
-		old:   "engine.Waiting{Key: p.line,",
-		new:   "engine.Waiting{Key: p.at.Channel,",
+		old:   "line.Waiting{Key: p.line,",
+		new:   "line.Waiting{Key: p.at.Channel,",
 		pkg:   "rwlock",
 		tests: []string{"TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken"},
 	},

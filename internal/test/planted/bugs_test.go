@@ -318,10 +318,10 @@ var firstBugs = []bug{
 
 	{
 		name: "a waiter does not ask unless told",
-		file: "internal/engine/wait.go",
+		file: "internal/line/wait.go",
 		old:  "poll := PollBound - rand.N(PollBound/10)",
 		new:  "poll := time.Hour - rand.N(PollBound/10)",
-		pkg:  "internal/engine", tests: []string{"TestPollFindsAnUntoldRelease"},
+		pkg:  "internal/line", tests: []string{"TestPollFindsAnUntoldRelease"},
 		quick: true,
 	},
 	{
@@ -340,10 +340,10 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a waiter that asks for less passes others for ever",
-		file: "internal/engine/overtaking.go",
+		file: "internal/line/overtaking.go",
 		old:  "time.Since(c.since) > patience",
 		new:  "time.Since(c.since) > 8*patience",
-		pkg:  "internal/engine", tests: []string{"TestHeavyWaiterIsNotPassedForEver"},
+		pkg:  "internal/line", tests: []string{"TestHeavyWaiterIsNotPassedForEver"},
 	},
 	{
 		name: "a release of permits wakes no waiter for more than one",
@@ -492,38 +492,38 @@ var firstBugs = []bug{
 	},
 	{
 		name: "the lock is passed on to a waiter on other terms",
-		file: "internal/engine/cohort.go",
+		file: "internal/line/pass.go",
 		old:  "if me.asking || me.terms != terms {",
 		new:  "if me.asking {",
-		pkg:  "internal/engine", tests: []string{"TestPassOnEqualTermsOnly"},
+		pkg:  "internal/line", tests: []string{"TestPassOnEqualTermsOnly"},
 	},
 	{
 		name: "a waiter that gives up just as the lock is passed to it leaves it held",
-		file: "internal/engine/follow.go",
+		file: "internal/line/follow.go",
 		old:  "if me.out || me == me.line.head {",
 		new:  "if me == me.line.head {",
-		pkg:  "internal/engine", tests: []string{"TestTooLateToGiveUp"},
+		pkg:  "internal/line", tests: []string{"TestTooLateToGiveUp"},
 	},
 	{
 		name: "a waiter that gives up just as it becomes the head leaves its line without one",
-		file: "internal/engine/follow.go",
+		file: "internal/line/follow.go",
 		old:  "if me.out || me == me.line.head {",
 		new:  "if me.out {",
-		pkg:  "internal/engine", tests: []string{"TestTooLateToGiveUp"},
+		pkg:  "internal/line", tests: []string{"TestTooLateToGiveUp"},
 	},
 	{
 		name: "a place in the queue is left by a process that is done",
-		file: "internal/engine/seat.go",
+		file: "internal/line/seat.go",
 		old:  "\tabandoned := q.seat.owner\n",
 		new:  "\tabandoned := int64(0)\n",
 		pkg:  "rlock", tests: []string{"TestCohort_PassesWithoutRedis"},
 	},
 	{
 		name: "a place that a late request may change is left to the next",
-		file: "internal/engine/seat.go",
+		file: "internal/line/seat.go",
 		old:  "(t.Doubt && !me.got || !waited && !holds)",
 		new:  "(!waited && !holds)",
-		pkg:  "internal/engine", tests: []string{"TestAHeadThatGivesUpLeavesTheSeat"},
+		pkg:  "internal/line", tests: []string{"TestAHeadThatGivesUpLeavesTheSeat"},
 	},
 
 	// Being handed the lock by a message.
@@ -537,7 +537,7 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a message to another is taken for one's own",
-		file: "internal/engine/handed.go",
+		file: "internal/line/handed.go",
 		old:  "if owner != own || me.what",
 		new:  "if me.what",
 		pkg:  "rlock", tests: []string{"TestHanded_MessagesForOthers"},
@@ -552,7 +552,7 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a place is given up under a waiter that has asked in it",
-		file: "internal/engine/seat.go",
+		file: "internal/line/seat.go",
 		old:  "if orphan = number == 0 && !q.seat.asked ||",
 		new:  "if orphan = number == 0 ||",
 		pkg:  "rlock", tests: []string{"TestSeat_AskedInBeforeTheReleaseIsAnswered"},
@@ -575,10 +575,10 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a place is kept that nobody wants when the release that took it is answered",
-		file: "internal/engine/seat.go",
+		file: "internal/line/seat.go",
 		old:  "q.dropped, orphan = slices.Delete(q.dropped, i, i+1), true",
 		new:  "q.dropped = slices.Delete(q.dropped, i, i+1)",
-		pkg:  "internal/engine", tests: []string{"TestSeatedTooLate"},
+		pkg:  "internal/line", tests: []string{"TestSeatedTooLate"},
 	},
 	{
 		name: "a redirection that has gone out of date is believed",

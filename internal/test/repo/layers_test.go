@@ -26,7 +26,8 @@ var layers = [][]string{
 	{"internal/rights"},   // what a user of Redis must be allowed to do for each of them
 	{"internal/lockhash"}, // what the locks that keep a hash of holders share
 	{"lease"},             // the public vocabulary they share
-	{"internal/engine"},   // the wait loop, put together from the row below
+	{"internal/engine"},   // one Client, put together from what stands below
+	{"internal/line"},     // the wait loop
 	{"internal/conn", "internal/pubsub", "internal/renewal", "internal/telemetry"}, // machinery, each usable without the others
 	{"internal/keys"},
 	{"internal/errs"},

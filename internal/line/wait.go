@@ -1,6 +1,6 @@
 // The one loop in which Holdfast waits.
 
-package engine
+package line
 
 import (
 	"context"
@@ -72,59 +72,59 @@ const (
 // The waiters of one process stand in a line for each key, and only the first of them tries. If ctx
 // ends the wait, the error matches ctx's error, and errs.Busy if the thing was found held. Wait
 // reports whether it had to wait.
-func (e *Engine) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
+func (l *Lines) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
 	first := Verdict{}
 	each := w.Ticket != nil && w.Ticket.Grain == PerWaiter
 	if each {
-		w.Ticket.Follows = !e.lines.empty(w.Key)
+		w.Ticket.Follows = !l.empty(w.Key)
 	}
 	switch {
-	case w.Ticket != nil && !each && e.Holds(w.Key):
+	case w.Ticket != nil && !each && l.client.Holds(w.Key):
 		first.For = -1 // this Client holds it: Redis would refuse
-	case w.Ticket != nil && !each && e.leftOpen(w.Key):
-	case each || e.lines.empty(w.Key) && e.overtaking.ahead(w) == nil:
+	case w.Ticket != nil && !each && l.leftOpen(w.Key):
+	case each || l.empty(w.Key) && l.overtaking.ahead(w) == nil:
 		first, err = w.Try(ctx)
 		if err != nil || first.Granted {
 			return false, err
 		}
 	}
-	e.Telemetry.Waiting(w.Kind, 1)
-	defer e.Telemetry.Waiting(w.Kind, -1)
+	l.client.Telemetry.Waiting(w.Kind, 1)
+	defer l.client.Telemetry.Waiting(w.Kind, -1)
 
-	me := e.lines.join(w.Key, w.Ticket)
+	me := l.join(w.Key, w.Ticket)
 	if w.Weight > 0 {
 		me.since = time.Now()
 	}
-	return true, e.gone(w, me, e.waitInLine(ctx, w, me, first))
+	return true, l.gone(w, me, l.waitInLine(ctx, w, me, first))
 }
 
 // gone takes a waiter whose wait has ended with err out of its line, and returns how the wait
 // ended.
-func (e *Engine) gone(w Waiting, me *waiter, err error) error {
-	if !e.lines.leave(me) {
+func (l *Lines) gone(w Waiting, me *waiter, err error) error {
+	if !l.leave(me) {
 		return err
 	}
-	e.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
+	l.client.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
 	return nil // even if it gave up in the same moment
 }
 
 // waitInLine is Wait for a waiter that has its place in the line.
-func (e *Engine) waitInLine(ctx context.Context, w Waiting, me *waiter, first Verdict) error {
+func (l *Lines) waitInLine(ctx context.Context, w Waiting, me *waiter, first Verdict) error {
 	if !me.leads() {
 		first = Verdict{} // too old to rely on by the time it leads
 	}
 	for {
-		stage, err := me.await(ctx, e.closing)
+		stage, err := me.await(ctx, l.client.Closing)
 		switch {
 		case err != nil:
 			return busy(err)
 		case stage == granted:
 			return nil
 		case stage == leading:
-			return e.waitAsHead(ctx, w, me, first)
+			return l.waitAsHead(ctx, w, me, first)
 		}
-		w.Ticket.Follows = e.lines.follows(me)
-		v, err := e.try(ctx, w)
+		w.Ticket.Follows = l.follows(me)
+		v, err := l.try(ctx, w)
 		if err != nil || v.Granted {
 			return err
 		}
@@ -132,49 +132,49 @@ func (e *Engine) waitInLine(ctx context.Context, w Waiting, me *waiter, first Ve
 }
 
 // waitAsHead is Wait for the head of a line, which may have tried once already.
-func (e *Engine) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Verdict) error {
-	sub, quiet := e.lead(w, me, first)
+func (l *Lines) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Verdict) error {
+	sub, quiet := l.lead(w, me, first)
 	if sub == nil {
 		return nil // the thing was passed to it already
 	}
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
 	if w.Weight > 0 {
-		defer e.overtaking.arrive(w, me.since)()
+		defer l.overtaking.arrive(w, me.since)()
 	}
 	for {
-		reason, err := e.park(ctx, me, sub, timer)
+		reason, err := l.park(ctx, me, sub, timer)
 		if err == nil {
-			err = e.giveWay(ctx, w)
+			err = l.giveWay(ctx, w)
 		}
 		if err != nil {
 			return busy(err)
 		}
-		if e.lines.handed(me, sub.Last()) {
-			e.Telemetry.Woken(w.Kind, reason)
-			e.afterGrant(w, me, Verdict{Granted: true, For: time.Until(w.Ticket.Kept.Add(w.Ticket.Lasts))})
+		if l.handed(me, sub.Last()) {
+			l.client.Telemetry.Woken(w.Kind, reason)
+			l.afterGrant(w, me, Verdict{Granted: true, For: time.Until(w.Ticket.Kept.Add(w.Ticket.Lasts))})
 			return nil
 		}
-		if rest := e.lines.rest(me, reason); rest > 0 {
+		if rest := l.rest(me, reason); rest > 0 {
 			timer.Reset(rest)
 			continue
 		}
-		if !e.ask(me) {
+		if !l.ask(me) {
 			return nil
 		}
-		e.Telemetry.Woken(w.Kind, reason)
-		more := e.lines.gather(me)
-		v, err := e.try(ctx, w)
-		e.lines.answered(me, v, err)
+		l.client.Telemetry.Woken(w.Kind, reason)
+		more := l.gather(me)
+		v, err := l.try(ctx, w)
+		l.answered(me, v, err)
 		if err != nil {
 			return err
 		}
-		nudged := e.lines.nudge(me)
+		nudged := l.nudge(me)
 		if reason == telemetry.WokenTimer && quiet > 0 && (v.Granted || nudged) {
 			sub.Suspect() // a message should have come first, unless a lease was over
 		}
 		if v.Granted {
-			e.afterGrant(w, me, v)
+			l.afterGrant(w, me, v)
 			return nil
 		}
 		if more {
@@ -188,8 +188,8 @@ func (e *Engine) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Ve
 // lead has the head listen for its line, and returns for how long the head need not ask. The
 // subscription is nil if the thing has been passed to the head. While the head subscribes, nothing
 // is passed to it, so that no other waiter becomes the head.
-func (e *Engine) lead(w Waiting, me *waiter, first Verdict) (*pubsub.Subscription, time.Duration) {
-	l, q := &e.lines, me.line
+func (l *Lines) lead(w Waiting, me *waiter, first Verdict) (*pubsub.Subscription, time.Duration) {
+	l, q := l, me.line
 	l.mu.Lock()
 	if me.out {
 		l.mu.Unlock()
@@ -203,7 +203,7 @@ func (e *Engine) lead(w Waiting, me *waiter, first Verdict) (*pubsub.Subscriptio
 	if sub != nil {
 		return sub, quiet
 	}
-	sub = e.subs.Subscribe(w.channels()...)
+	sub = l.client.Subscriptions.Subscribe(w.channels()...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q.sub, me.asking = sub, false
@@ -222,7 +222,7 @@ func (w *Waiting) channels() []string {
 const brief = 100 * time.Millisecond
 
 // try is w.Try for a waiter that has been told before that the thing is held.
-func (e *Engine) try(ctx context.Context, w Waiting) (Verdict, error) {
+func (l *Lines) try(ctx context.Context, w Waiting) (Verdict, error) {
 	asked := time.Now()
 	v, err := w.Try(ctx)
 	switch {
@@ -236,19 +236,19 @@ func (e *Engine) try(ctx context.Context, w Waiting) (Verdict, error) {
 }
 
 // afterGrant tells the waiters behind the head what its grant means for them.
-func (e *Engine) afterGrant(w Waiting, me *waiter, v Verdict) {
+func (l *Lines) afterGrant(w Waiting, me *waiter, v Verdict) {
 	switch w.Grant {
 	case Exclusive:
 		me.line.heldUntil = time.Now().Add(v.For)
 	case Common:
-		e.lines.grantAll(me.line)
+		l.grantAll(me.line)
 	case Shared:
 	}
 }
 
 // park waits until something may have changed, and returns what woke it; or the error that ends the
 // wait.
-func (e *Engine) park(ctx context.Context, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
+func (l *Lines) park(ctx context.Context, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
 	select {
 	case <-sub.C():
 		return telemetry.WokenMessage, nil
@@ -258,8 +258,8 @@ func (e *Engine) park(ctx context.Context, me *waiter, sub *pubsub.Subscription,
 		return "", nil
 	case <-ctx.Done():
 		return "", ctx.Err()
-	case <-e.closing.Done():
-		return "", context.Cause(e.closing)
+	case <-l.client.Closing.Done():
+		return "", context.Cause(l.client.Closing)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Passing a thing on within the process, from a holder to a waiter.
 
-package engine
+package line
 
 import (
 	"time"
@@ -23,8 +23,8 @@ type Terms struct {
 // The waiter is the first one behind the head, or the head if nobody is behind it. The head keeps
 // the process's place in Redis's queue, and is granted the thing from there when it is no longer
 // passed on. Nothing is passed to a waiter that is just asking Redis.
-func (e *Engine) Pass(key string, terms Terms, what any) bool {
-	done, told, ended := e.lines.pass(key, terms, what)
+func (l *Lines) Pass(key string, terms Terms, what any) bool {
+	done, told, ended := l.pass(key, terms, what)
 	if ended != nil {
 		ended.Close()
 	}
@@ -37,7 +37,7 @@ func (e *Engine) Pass(key string, terms Terms, what any) bool {
 // pass is Pass, except for what must be done without the mutex, which it leaves to its caller: to
 // signal the waiter on told (nil if the waiter does not listen yet), and to close ended, the
 // subscription of a line that has ended.
-func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan struct{}, ended *pubsub.Subscription) {
+func (l *Lines) pass(key string, terms Terms, what any) (done bool, told chan struct{}, ended *pubsub.Subscription) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.byKey[key]
@@ -60,12 +60,11 @@ func (l *lines) pass(key string, terms Terms, what any) (done bool, told chan st
 
 // ask prepares the head's ticket for a request. It reports false if the thing has been passed to
 // the head in the meantime.
-func (e *Engine) ask(me *waiter) bool {
+func (l *Lines) ask(me *waiter) bool {
 	t, q := me.ticket, me.line
 	if t == nil || t.Grain != PerProcess {
 		return true
 	}
-	l := &e.lines
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if me.what != nil {
@@ -86,14 +85,14 @@ func (e *Engine) ask(me *waiter) bool {
 	case me.next == nil && !t.Doubt: // if in doubt, a late request may still take a place for it
 		t.Next = 0
 	case me.next != nil && t.Next == 0:
-		t.Next = e.owners.Add(1)
+		t.Next = l.client.NewOwner()
 	}
 	return true
 }
 
 // answered takes in what the head's ticket says after a request. A head that was granted the thing,
 // or whose request failed, leaves; nothing is passed to it any more.
-func (l *lines) answered(me *waiter, v Verdict, err error) {
+func (l *Lines) answered(me *waiter, v Verdict, err error) {
 	t, q := me.ticket, me.line
 	if t == nil || t.Grain != PerProcess || err != nil {
 		return

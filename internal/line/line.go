@@ -1,23 +1,13 @@
-// The line: the waiters of one Client for one name, in their order.
+// One line: the waiters of one Client for one name, in their order.
 
-package engine
+package line
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/pubsub"
 )
-
-// lines are the lines of one Client: one for each name that its goroutines wait for. Only the head
-// of a line talks to Redis. A line without waiters remains only while it has a seat, which is while
-// this process holds the thing (see Abandon), or while a release takes a seat for it.
-type lines struct {
-	mu    sync.Mutex
-	byKey map[string]*line
-	spare sync.Pool // of *waiter, for Follow
-}
 
 // line is the line of one name.
 type line struct {
@@ -31,7 +21,7 @@ type line struct {
 	due       []string             // the waiters whose places in Redis's queue are still to be kept
 	beaten    time.Time            // when due was last filled
 
-	// What follows is guarded by lines.mu.
+	// What follows is guarded by Lines.mu.
 	seat    seat
 	handed  bool    // the last grant was by a message: the next head has the seat still to take
 	joining []int64 // the owners for which releases under way take a place
@@ -71,7 +61,7 @@ const (
 )
 
 // empty reports whether there is no line for key.
-func (l *lines) empty(key string) bool {
+func (l *Lines) empty(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byKey[key] == nil
@@ -79,7 +69,7 @@ func (l *lines) empty(key string) bool {
 
 // join puts the caller at the end of key's line. With a ticket of the grain PerWaiter it goes where
 // its number belongs: behind the waiters that Redis has put before it.
-func (l *lines) join(key string, t *Ticket) *waiter {
+func (l *Lines) join(key string, t *Ticket) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey == nil {
@@ -128,7 +118,7 @@ func (q *line) insert(me *waiter) {
 }
 
 // grantAll gives every waiter behind the head what the head was granted.
-func (l *lines) grantAll(q *line) {
+func (l *Lines) grantAll(q *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for me := q.head.next; me != nil; me = me.next {
@@ -140,7 +130,7 @@ func (l *lines) grantAll(q *line) {
 
 // leave takes the waiter out of its line. It reports whether the waiter has been passed what it
 // waited for.
-func (l *lines) leave(me *waiter) (passed bool) {
+func (l *Lines) leave(me *waiter) (passed bool) {
 	l.mu.Lock()
 	var ended *pubsub.Subscription
 	if !me.out {
@@ -159,7 +149,7 @@ func (l *lines) leave(me *waiter) (passed bool) {
 // remove takes the waiter out of its line. If it was the head, the next waiter is the head now. If
 // the line has ended with it, remove returns the line's subscription, which the caller must close.
 // The caller holds the mutex.
-func (l *lines) remove(me *waiter) (ended *pubsub.Subscription) {
+func (l *Lines) remove(me *waiter) (ended *pubsub.Subscription) {
 	q := me.line
 	me.out = true
 	if me.prev != nil {
@@ -184,7 +174,7 @@ func (l *lines) remove(me *waiter) (ended *pubsub.Subscription) {
 
 // endIfEmpty ends a line that has no waiter, no seat, and no release that takes one. It then
 // returns the line's subscription, which the caller must close. The caller holds the mutex.
-func (l *lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
+func (l *Lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
 	if q.head != nil || q.seat.owner != 0 || len(q.joining) > 0 {
 		return nil
 	}

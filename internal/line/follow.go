@@ -1,6 +1,6 @@
 // Waiting behind others of the process for something to be passed on.
 
-package engine
+package line
 
 import (
 	"context"
@@ -26,17 +26,17 @@ func (t Turn) Leads() bool { return t.waiter != nil }
 // for nothing: only the head of a line asks, so whatever a request needs is made only for a head.
 //
 // When the Client closes, the head leaves the line, then the next head, and so on.
-func (e *Engine) Follow(ctx context.Context, kind, key string, terms Terms) (Turn, error) {
-	me := e.lines.follow(key, terms)
+func (l *Lines) Follow(ctx context.Context, kind, key string, terms Terms) (Turn, error) {
+	me := l.follow(key, terms)
 	if me == nil {
 		return Turn{}, nil
 	}
-	e.Telemetry.Waiting(kind, 1)
-	defer e.Telemetry.Waiting(kind, -1)
+	l.client.Telemetry.Waiting(kind, 1)
+	defer l.client.Telemetry.Waiting(kind, -1)
 	select {
 	case <-me.turn:
 	case <-ctx.Done():
-		if e.lines.giveUp(me) {
+		if l.giveUp(me) {
 			return Turn{}, busy(ctx.Err())
 		}
 		<-me.turn
@@ -44,24 +44,24 @@ func (e *Engine) Follow(ctx context.Context, kind, key string, terms Terms) (Tur
 	if !me.granted {
 		return Turn{waiter: me}, nil
 	}
-	e.Telemetry.Woken(kind, telemetry.WokenTurn)
+	l.client.Telemetry.Woken(kind, telemetry.WokenTurn)
 	passed := me.what
 	*me = waiter{turn: me.turn}
-	e.lines.spare.Put(me)
+	l.spare.Put(me)
 	return Turn{Passed: passed}, nil
 }
 
 // Lead is Wait for a waiter that has become the head of its line by Follow.
-func (e *Engine) Lead(ctx context.Context, w Waiting, t Turn) error {
-	e.lines.equip(t.waiter, w.Ticket)
-	e.Telemetry.Waiting(w.Kind, 1)
-	defer e.Telemetry.Waiting(w.Kind, -1)
-	return e.gone(w, t.waiter, e.waitAsHead(ctx, w, t.waiter, Verdict{}))
+func (l *Lines) Lead(ctx context.Context, w Waiting, t Turn) error {
+	l.equip(t.waiter, w.Ticket)
+	l.client.Telemetry.Waiting(w.Kind, 1)
+	defer l.client.Telemetry.Waiting(w.Kind, -1)
+	return l.gone(w, t.waiter, l.waitAsHead(ctx, w, t.waiter, Verdict{}))
 }
 
 // follow puts the caller at the end of key's line. It returns nil if that line has no head on those
 // terms.
-func (l *lines) follow(key string, terms Terms) *waiter {
+func (l *Lines) follow(key string, terms Terms) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.byKey[key]
@@ -79,7 +79,7 @@ func (l *lines) follow(key string, terms Terms) *waiter {
 
 // giveUp takes the waiter out of its line. It reports false if the waiter has just become the head,
 // or has just got what it waits for. Its goroutine then has been told so, or is about to be told.
-func (l *lines) giveUp(me *waiter) bool {
+func (l *Lines) giveUp(me *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if me.out || me == me.line.head {
@@ -90,7 +90,7 @@ func (l *lines) giveUp(me *waiter) bool {
 }
 
 // equip gives a head the ticket with which it asks.
-func (l *lines) equip(me *waiter, t *Ticket) {
+func (l *Lines) equip(me *waiter, t *Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	me.ticket = t

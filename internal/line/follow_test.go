@@ -1,6 +1,6 @@
 // Followers wait behind other waiters of their process, and Redis is not asked.
 
-package engine
+package line
 
 import (
 	"context"
@@ -20,16 +20,16 @@ type follower struct {
 }
 
 // follow starts a Follow for the owner with that number.
-func follow(e *Engine, x *server, owner int64) *follower {
+func follow(l *client, x *server, owner int64) *follower {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &follower{caller: caller{cancel: cancel, done: make(chan struct{}), waited: true}}
 	go func() {
 		defer close(f.done)
-		turn, err := e.Follow(ctx, "test", "k", alike)
+		turn, err := l.Follow(ctx, "test", "k", alike)
 		f.passed, f.err = turn.Passed, err
 		if turn.Leads() {
 			w, ticket := x.waiting(owner, alike)
-			f.err = e.Lead(ctx, w, turn)
+			f.err = l.Lead(ctx, w, turn)
 			f.passed = ticket.Passed
 		}
 		f.ended = time.Now()
@@ -41,13 +41,13 @@ func follow(e *Engine, x *server, owner int64) *follower {
 // Followers are passed the thing in order, and a place in the line can be used again. When no
 // follower is left, the thing is passed to the head.
 func TestFollowersInOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		x, heads, tickets := inLine(e, 1)
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
+		x, heads, tickets := inLine(l, 1)
 		before := x.tried()
 		for round := range 3 {
-			followers := []*follower{follow(e, x, 7), follow(e, x, 8)}
+			followers := []*follower{follow(l, x, 7), follow(l, x, 8)}
 			for i, f := range followers {
-				if !e.Pass("k", alike, 10*round+i) {
+				if !l.Pass("k", alike, 10*round+i) {
 					t.Fatalf("round %d: pass %d failed", round, i)
 				}
 				if mustBeNext(t, &f.caller); f.passed != 10*round+i {
@@ -55,7 +55,7 @@ func TestFollowersInOrder(t *testing.T) {
 				}
 			}
 		}
-		if !e.Pass("k", alike, "last") {
+		if !l.Pass("k", alike, "last") {
 			t.Fatal("the head is passed nothing")
 		}
 		if mustBeNext(t, heads[0]); tickets[0].Passed != "last" {
@@ -64,18 +64,18 @@ func TestFollowersInOrder(t *testing.T) {
 		if after := x.tried(); after != before {
 			t.Errorf("Redis was asked %d times", after-before)
 		}
-		e.Abandon("k")
+		l.Abandon("k")
 	})
 }
 
 // Follow returns at once if nobody waits, or if the head waits on other terms.
 func TestNobodyToFollow(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		if turn, err := e.Follow(t.Context(), "test", "k", alike); err != nil || turn != (Turn{}) {
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
+		if turn, err := l.Follow(t.Context(), "test", "k", alike); err != nil || turn != (Turn{}) {
 			t.Errorf("followed nobody: %v, %v", turn, err)
 		}
-		_, heads, _ := inLine(e, 1)
-		if turn, err := e.Follow(t.Context(), "test", "k", Terms{Lease: 1}); err != nil || turn != (Turn{}) {
+		_, heads, _ := inLine(l, 1)
+		if turn, err := l.Follow(t.Context(), "test", "k", Terms{Lease: 1}); err != nil || turn != (Turn{}) {
 			t.Errorf("followed one on other terms: %v, %v", turn, err)
 		}
 		heads[0].leave(t)
@@ -84,9 +84,9 @@ func TestNobodyToFollow(t *testing.T) {
 
 // A follower becomes the head once the head has gone. It takes over the process's seat and asks.
 func TestFollowerLeads(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-		x, heads, _ := inLine(e, 1)
-		first, second := follow(e, x, 7), follow(e, x, 8)
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+		x, heads, _ := inLine(l, 1)
+		first, second := follow(l, x, 7), follow(l, x, 8)
 		heads[0].leave(t)
 		synctest.Wait()
 		if last := x.asked[len(x.asked)-1]; last != 101 {
@@ -102,12 +102,12 @@ func TestFollowerLeads(t *testing.T) {
 // leaves it to the head. A follower that becomes the head in that moment leaves the line as a head
 // does, and takes the seat with it.
 func TestFollowerGivesUp(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
 		for range 100 {
-			x, heads, _ := inLine(e, 1)
-			f := follow(e, x, 7)
+			x, heads, _ := inLine(l, 1)
+			f := follow(l, x, 7)
 			f.cancel()
-			passed := e.Pass("k", alike, "it")
+			passed := l.Pass("k", alike, "it")
 			<-f.done
 			if has := f.passed != nil; !passed || has != (f.err == nil) {
 				t.Fatalf("passed on %v, has %v: %v", passed, f.passed, f.err)
@@ -116,17 +116,17 @@ func TestFollowerGivesUp(t *testing.T) {
 				if <-heads[0].done; heads[0].err != nil {
 					t.Fatal("passed to nobody")
 				}
-				e.Abandon("k")
+				l.Abandon("k")
 				continue
 			}
-			g := follow(e, x, 8)
+			g := follow(l, x, 8)
 			heads[0].cancel()
 			g.cancel()
 			<-heads[0].done
 			if <-g.done; !errors.Is(g.err, errs.Busy) || !errors.Is(g.err, context.Canceled) {
 				t.Fatalf("gave up as it came to lead: %v", g.err)
 			}
-			if owner := e.Abandon("k"); owner != 0 {
+			if owner := l.Abandon("k"); owner != 0 {
 				t.Fatalf("the seat of %d is left", owner)
 			}
 		}
@@ -135,11 +135,10 @@ func TestFollowerGivesUp(t *testing.T) {
 
 // A follower that has been passed the thing, or has become the head, can no longer give up.
 func TestTooLateToGiveUp(t *testing.T) {
-	var e Engine
-	l := &e.lines
+	var l Lines
 	head := l.join("k", &Ticket{Grain: PerProcess, Terms: alike})
 	first, second := l.follow("k", alike), l.follow("k", alike)
-	if !e.Pass("k", alike, "it") || l.giveUp(first) {
+	if !l.Pass("k", alike, "it") || l.giveUp(first) {
 		t.Error("the first gave up what it was passed")
 	}
 	l.leave(head)
@@ -150,13 +149,13 @@ func TestTooLateToGiveUp(t *testing.T) {
 
 // When the Client closes, every follower leaves with errs.Closed.
 func TestFollowersOfAClosedClient(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		x, _, _ := inLine(e, 1)
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
+		x, _, _ := inLine(l, 1)
 		var followers []*follower
 		for i := range 100 {
-			followers = append(followers, follow(e, x, int64(i)))
+			followers = append(followers, follow(l, x, int64(i)))
 		}
-		e.Close()
+		l.Close()
 		for _, f := range followers {
 			<-f.done
 			if !errors.Is(f.err, errs.Closed) {

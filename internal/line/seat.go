@@ -1,7 +1,7 @@
 // The seat: a process's place in the queue that Redis keeps, from when it is taken until it is
 // given up.
 
-package engine
+package line
 
 import (
 	"slices"
@@ -29,8 +29,7 @@ const seatDelay = 20 * time.Millisecond
 // process's seat in Redis's queue for key. It returns 0 if there is no seat to take: the waiters
 // for key have none (see Grain), nobody of this process waits, the process has its seat, or the
 // head is asking for it or in doubt about it. If it is not 0, Seated must follow.
-func (e *Engine) TakeSeat(key string) int64 {
-	l := &e.lines
+func (l *Lines) TakeSeat(key string) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.byKey[key]
@@ -44,7 +43,7 @@ func (e *Engine) TakeSeat(key string) int64 {
 	}
 	// Redis keeps the place from when it is taken, which cannot be before now.
 	now := time.Now()
-	q.seat = seat{owner: e.owners.Add(1), kept: now, heard: now}
+	q.seat = seat{owner: l.client.NewOwner(), kept: now, heard: now}
 	q.joining = append(q.joining, q.seat.owner)
 	return q.seat.owner
 }
@@ -53,8 +52,7 @@ func (e *Engine) TakeSeat(key string) int64 {
 // It reports whether the caller must give that place up, because nobody waits for it any more, or
 // because it is not known whether it was taken. It reports false if a head has asked as that owner:
 // whatever that head was granted would be given up too.
-func (e *Engine) Seated(key string, owner, number int64) (orphan bool) {
-	l := &e.lines
+func (l *Lines) Seated(key string, owner, number int64) (orphan bool) {
 	l.mu.Lock()
 	q := l.byKey[key] // it exists while owner is in joining
 	q.joining = slices.DeleteFunc(q.joining, func(other int64) bool { return other == owner })
@@ -78,8 +76,7 @@ func (e *Engine) Seated(key string, owner, number int64) (orphan bool) {
 }
 
 // HasSeat reports whether that owner has this process's seat in Redis's queue for key.
-func (e *Engine) HasSeat(key string, owner int64) bool {
-	l := &e.lines
+func (l *Lines) HasSeat(key string, owner int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.byKey[key]
@@ -88,7 +85,7 @@ func (e *Engine) HasSeat(key string, owner int64) bool {
 
 // rest returns for how much longer the head need not ask although its timer has run out: the seat,
 // which it was to ask for, has been taken by a release.
-func (l *lines) rest(me *waiter, reason string) time.Duration {
+func (l *Lines) rest(me *waiter, reason string) time.Duration {
 	unseated := me.unseated
 	me.unseated = false // whatever woke it, it asks now, or knows when to
 	if reason != telemetry.WokenTimer || !unseated {
@@ -105,8 +102,7 @@ func (l *lines) rest(me *waiter, reason string) time.Duration {
 // Abandon returns the number of the owner that has this process's seat in Redis's queue for key, if
 // nobody of this process waits for key any more, else 0. From then on the caller must give that
 // seat up. Code that ends a hold must call Abandon.
-func (e *Engine) Abandon(key string) int64 {
-	l := &e.lines
+func (l *Lines) Abandon(key string) int64 {
 	l.mu.Lock()
 	q := l.byKey[key]
 	if q == nil || q.head != nil {

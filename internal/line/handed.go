@@ -1,6 +1,6 @@
 // Hand-over by a message: the waiter has the thing without asking for it.
 
-package engine
+package line
 
 import (
 	"strconv"
@@ -13,7 +13,7 @@ import (
 // long enough to see to the rest later, and if no waiter is behind the head for which a request
 // would reserve something. If the message hands the thing to a waiter behind the head, that waiter
 // is nudged: it asks at once.
-func (l *lines) handed(me *waiter, message string) bool {
+func (l *Lines) handed(me *waiter, message string) bool {
 	t, q := me.ticket, me.line
 	owner, token, left := parseHandOver(message)
 	if t == nil || token == 0 {

@@ -1,4 +1,4 @@
-package engine
+package line
 
 import (
 	"testing"
@@ -8,17 +8,17 @@ import (
 )
 
 func TestAwaitedIsForgotten(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		if e.Awaited("k") {
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
+		if l.Awaited("k") {
 			t.Error("awaited, with nobody there")
 		}
-		e.NoteAwaited("k") // at the age of 0
+		l.NoteAwaited("k") // at the age of 0
 		time.Sleep(lately - time.Millisecond)
-		if !e.Awaited("k") {
+		if !l.Awaited("k") {
 			t.Error("forgotten at once")
 		}
 		time.Sleep(2 * time.Millisecond)
-		if e.Awaited("k") {
+		if l.Awaited("k") {
 			t.Errorf("not forgotten after %v", lately)
 		}
 	})

@@ -1,12 +1,11 @@
 // Waiters stand in the local line, and only the head runs the wait loop against Redis.
 
-package engine
+package line
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -18,9 +17,9 @@ import (
 )
 
 func TestFreeThingIsGrantedWithoutWaiting(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
-		waited, err := e.Wait(t.Context(), waiting(x, time.Minute))
+		waited, err := l.Wait(t.Context(), waiting(x, time.Minute))
 		if waited || err != nil || x.tried() != 1 {
 			t.Errorf("waited %v, %v, %d tries, want one try and no wait", waited, err, x.tried())
 		}
@@ -32,10 +31,10 @@ func TestFreeThingIsGrantedWithoutWaiting(t *testing.T) {
 
 // However many waiters there are, only the head asks, and it asks no more often than it must.
 func TestOnlyTheHeadTries(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
 		x.take(time.Time{})
-		all := queue(e, 20, waiting(x, -1))
+		all := queue(l, 20, waiting(x, -1))
 		before := x.tried()
 		if before > 2 { // once as it came, and once when its subscription was live
 			t.Errorf("%d tries by 20 who came, want 2", before)
@@ -52,10 +51,10 @@ func TestOnlyTheHeadTries(t *testing.T) {
 }
 
 func TestWaitersAreServedInOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
 		x.take(time.Time{})
-		all := queue(e, 10, waiting(x, -1))
+		all := queue(l, 10, waiting(x, -1))
 		for i, w := range all {
 			begun := time.Now()
 			x.release(s)
@@ -70,23 +69,23 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 
 // A waiter that leaves, wherever it stands, does not change the order of the others.
 func TestAHeadThatLeavesHandsOn(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
 		x.take(time.Time{})
-		all := queue(e, 8, waiting(x, -1))
+		all := queue(l, 8, waiting(x, -1))
 		all[0].leave(t) // the head
 		all[3].leave(t) // in the middle
 		all[4].leave(t) // and the one behind it
 		all[7].leave(t) // the tail
 		all[1].leave(t) // the second head
-		late := queue(e, 1, waiting(x, -1))[0]
+		late := queue(l, 1, waiting(x, -1))[0]
 		rest := []*caller{all[2], all[5], all[6], late}
 		for i, next := range rest {
 			x.release(s)
 			mustBeNext(t, next, rest[i+1:]...)
 		}
 		// The line has ended; a new one begins.
-		again := queue(e, 2, waiting(x, -1))
+		again := queue(l, 2, waiting(x, -1))
 		x.release(s)
 		mustBeNext(t, again[0], again[1])
 		x.release(s)
@@ -102,10 +101,10 @@ func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 		ahead int // grants within this process before
 	}{{"to the first head", 0}, {"to a head behind a holder of this process", 1}, {"to a later head", 3}} {
 		t.Run(tc.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+			inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 				x := new(thing)
 				x.take(time.Time{})
-				all := queue(e, tc.ahead, waiting(x, time.Hour))
+				all := queue(l, tc.ahead, waiting(x, time.Hour))
 				// The leaver's context is cancelled while it asks.
 				leaver := waiting(x, time.Hour)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -119,11 +118,11 @@ func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 				}
 				left := make(chan error, 1)
 				go func() {
-					_, err := e.Wait(ctx, leaver)
+					_, err := l.Wait(ctx, leaver)
 					left <- err
 				}()
 				synctest.Wait()
-				next := wait(e, waiting(x, time.Hour))
+				next := wait(l, waiting(x, time.Hour))
 				synctest.Wait()
 				for _, w := range all {
 					x.release(s)
@@ -147,14 +146,14 @@ func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 
 // The poll makes up for a message that nobody sends.
 func TestPollWithoutMessages(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		for _, end := range []time.Duration{-1, time.Hour} {
 			x := new(thing)
 			x.take(time.Time{})
 			if end > 0 {
 				x.take(time.Now().Add(end))
 			}
-			w := wait(e, waiting(x, -1))
+			w := wait(l, waiting(x, -1))
 			synctest.Wait()
 			for range 20 {
 				before, begun := x.tried(), time.Now()
@@ -173,13 +172,13 @@ func TestPollWithoutMessages(t *testing.T) {
 // The poll finds a release without a message, however much longer the hold would have lasted.
 func TestPollFindsAnUntoldRelease(t *testing.T) {
 	for _, end := range []time.Duration{-1, PollBound + time.Millisecond, 5 * PollBound / 2, time.Hour} {
-		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 			x := new(thing)
 			x.take(time.Time{})
 			if end > 0 {
 				x.take(time.Now().Add(end))
 			}
-			w := wait(e, waiting(x, -1))
+			w := wait(l, waiting(x, -1))
 			time.Sleep(time.Millisecond)
 			begun := time.Now()
 			x.free()
@@ -194,16 +193,13 @@ func TestPollFindsAnUntoldRelease(t *testing.T) {
 // A waiter finds out by a poll what a message should have told it. It has the dead connection
 // replaced, and the next waiter is told by a message again.
 func TestAMissedMessageReplacesTheConnection(t *testing.T) {
-	inBubble(t, func(t *testing.T, _ *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, _ *client, s *redistest.MiniServer) {
 		proxy := s.Proxy()
-		e, err := New(proxy.Client(t), nil, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
+		l := newClient(t, proxy.Client(t))
+		defer l.Close()
 		x := new(thing)
 		x.take(time.Time{})
-		w := wait(e, waiting(x, -1))
+		w := wait(l, waiting(x, -1))
 		synctest.Wait()
 		proxy.BlackHole()
 		begun := time.Now()
@@ -214,7 +210,7 @@ func TestAMissedMessageReplacesTheConnection(t *testing.T) {
 		}
 
 		time.Sleep(1100 * time.Millisecond) // the time in which the PING gets no answer
-		next := wait(e, waiting(x, -1))
+		next := wait(l, waiting(x, -1))
 		synctest.Wait()
 		x.release(s)
 		mustBeNext(t, next)
@@ -228,11 +224,11 @@ func TestWakesWhenTheHoldersLeaseEnds(t *testing.T) {
 	const ms = time.Millisecond
 	for _, left := range []time.Duration{ms, 5 * ms, 123 * ms, 700 * ms, 5*time.Second + 17*ms} {
 		t.Run(left.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+			inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 				x := new(thing)
 				begun := time.Now()
 				x.take(begun.Add(left))
-				all := queue(e, 3, waiting(x, left))
+				all := queue(l, 3, waiting(x, left))
 				for i, w := range all { // the later waiters wait behind holders of this process
 					<-w.done
 					want := begun.Add(time.Duration(i+1) * left)
@@ -247,11 +243,11 @@ func TestWakesWhenTheHoldersLeaseEnds(t *testing.T) {
 
 // A head that has learnt when the lease ends leaves. The next head must know that end as well.
 func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
 		begun := time.Now()
 		x.take(begun.Add(300 * time.Millisecond))
-		all := queue(e, 3, waiting(x, 200*time.Millisecond))
+		all := queue(l, 3, waiting(x, 200*time.Millisecond))
 		<-all[0].done // granted at 300 ms, for 200 ms
 		time.Sleep(50 * time.Millisecond)
 		x.take(begun.Add(700 * time.Millisecond)) // renewed or taken, without a message
@@ -267,9 +263,9 @@ func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
 // A time to live that rounds to nothing, again and again, does not make the head ask without a
 // pause.
 func TestWaitingIsNeverHot(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		tries := 0
-		w := wait(e, Waiting{Kind: "test", Key: "k", Channel: channel, Try: func(context.Context) (Verdict, error) {
+		w := wait(l, Waiting{Kind: "test", Key: "k", Channel: channel, Try: func(context.Context) (Verdict, error) {
 			tries++
 			return Verdict{For: 0}, nil
 		}})
@@ -282,16 +278,16 @@ func TestWaitingIsNeverHot(t *testing.T) {
 }
 
 func TestCancelledWaitSaysThatItWasBusy(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
 		x.take(time.Time{})
 		for _, behind := range []bool{false, true} {
 			if behind {
-				defer queue(e, 1, waiting(x, -1))[0].leave(t)
+				defer queue(l, 1, waiting(x, -1))[0].leave(t)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 			begun := time.Now()
-			waited, err := e.Wait(ctx, waiting(x, -1))
+			waited, err := l.Wait(ctx, waiting(x, -1))
 			cancel()
 			mustMatch(t, err, context.DeadlineExceeded)
 			mustMatch(t, err, errs.Busy)
@@ -304,7 +300,7 @@ func TestCancelledWaitSaysThatItWasBusy(t *testing.T) {
 
 // An error of one waiter's try ends that wait and no other.
 func TestFailedTryIsItsOwn(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
 		x.take(time.Time{})
 		boom := errors.New("boom")
@@ -316,9 +312,9 @@ func TestFailedTryIsItsOwn(t *testing.T) {
 			}
 			return x.try(-1)(ctx)
 		}
-		first := wait(e, failing)
+		first := wait(l, failing)
 		synctest.Wait()
-		second := wait(e, waiting(x, -1))
+		second := wait(l, waiting(x, -1))
 		synctest.Wait()
 		fail = true
 		x.release(s)
@@ -331,14 +327,12 @@ func TestFailedTryIsItsOwn(t *testing.T) {
 }
 
 func TestCloseEndsEveryWait(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
 		x.take(time.Time{})
-		all := queue(e, 5, waiting(x, -1))
+		all := queue(l, 5, waiting(x, -1))
 		begun := time.Now()
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
+		l.Close()
 		for i, w := range all {
 			<-w.done
 			mustMatch(t, w.err, errs.Closed)
@@ -346,14 +340,14 @@ func TestCloseEndsEveryWait(t *testing.T) {
 				t.Errorf("%d returned after %v", i, took)
 			}
 		}
-		_, err := e.Wait(t.Context(), waiting(x, -1))
+		_, err := l.Wait(t.Context(), waiting(x, -1))
 		mustMatch(t, err, errs.Closed)
 	})
 }
 
 // A shared grant wakes the next waiter, and a common grant is a grant for all waiters behind it.
 func TestSharedAndCommonGrants(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		var mu sync.Mutex
 		left, tries := 0, 0
 		set := func(n int) {
@@ -374,7 +368,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 		// One message frees three permits, and five waiters want one each: three waiters get
 		// theirs.
 		w := Waiting{Kind: "test", Key: "k", Channel: channel, Try: take, Grant: Shared}
-		all := queue(e, 5, w)
+		all := queue(l, 5, w)
 		set(3)
 		s.Publish(channel, "0")
 		synctest.Wait()
@@ -390,7 +384,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 		// A latch opens: one waiter asks, and all waiters go on.
 		set(0)
 		w.Grant = Common
-		all = queue(e, 5, w)
+		all = queue(l, 5, w)
 		set(1)
 		s.Publish(channel, "0")
 		synctest.Wait()
@@ -408,7 +402,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 // A caller that asks for less overtakes a waiter that asks for more, until that waiter has waited
 // long enough.
 func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		free := new(thing)
 		light := Waiting{Kind: "test", Key: "k/1", Group: "k", Channel: channel, Try: free.try(-1), Grant: Shared, Weight: 1}
 		big := new(thing)
@@ -417,19 +411,19 @@ func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 		other := light
 		other.Key, other.Group = "j/1", "j"
 
-		waits := wait(e, heavy)
+		waits := wait(l, heavy)
 		synctest.Wait()
-		if waited, err := e.Wait(t.Context(), light); waited || err != nil {
+		if waited, err := l.Wait(t.Context(), light); waited || err != nil {
 			t.Errorf("at once: waited %v, %v", waited, err)
 		}
 		time.Sleep(patience + time.Millisecond)
 		free.free()
-		stopped := wait(e, light)
+		stopped := wait(l, light)
 		time.Sleep(10 * time.Second)
 		if stopped.isDone() {
 			t.Fatal("passed one who has waited long")
 		}
-		if waited, err := e.Wait(t.Context(), other); waited || err != nil {
+		if waited, err := l.Wait(t.Context(), other); waited || err != nil {
 			t.Errorf("of another group: waited %v, %v", waited, err)
 		}
 		free.free()
@@ -447,7 +441,7 @@ func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 func TestWaitUnderLoad(t *testing.T) {
 	for seed := range uint64(redistest.Count(t, 50)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+			inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 				random := rand.New(rand.NewPCG(seed, 1))
 				things := []*thing{new(thing), new(thing), new(thing)}
 				var wg sync.WaitGroup
@@ -464,7 +458,7 @@ func TestWaitUnderLoad(t *testing.T) {
 						ctx, cancel := context.WithTimeout(context.Background(), patience)
 						defer cancel()
 						w := Waiting{Kind: "test", Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Try: things[at].try(-1)}
-						_, err := e.Wait(ctx, w)
+						_, err := l.Wait(ctx, w)
 						mu.Lock()
 						if err != nil {
 							gone++

@@ -1,6 +1,6 @@
 // The ticket: what a waiter and its requests tell each other about its place in Redis's queue.
 
-package engine
+package line
 
 import "time"
 
@@ -88,7 +88,7 @@ const beats = 1000
 
 // gather sets whose places the head's next request keeps: most of the time none. It reports whether
 // more are due.
-func (l *lines) gather(me *waiter) (more bool) {
+func (l *Lines) gather(me *waiter) (more bool) {
 	t, q := me.ticket, me.line
 	if t == nil {
 		return false
@@ -106,7 +106,7 @@ func (l *lines) gather(me *waiter) (more bool) {
 }
 
 // behind returns the IDs of the waiters behind this one.
-func (l *lines) behind(me *waiter) []string {
+func (l *Lines) behind(me *waiter) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var ids []string
@@ -118,7 +118,7 @@ func (l *lines) behind(me *waiter) []string {
 
 // follows reports whether the head of the line is before this waiter in Redis's queue too. Of two
 // waiters that came at once, the one that Redis heard of first may be the second to join the line.
-func (l *lines) follows(me *waiter) bool {
+func (l *Lines) follows(me *waiter) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	head := me.line.head.ticket
@@ -135,7 +135,7 @@ func (me *waiter) nudge() {
 
 // nudge nudges those behind the head that its ticket says must ask. It reports whether there were
 // any.
-func (l *lines) nudge(me *waiter) (nudged bool) {
+func (l *Lines) nudge(me *waiter) (nudged bool) {
 	if me.ticket == nil || len(me.ticket.Nudge) == 0 || me.ticket.Grain == PerProcess {
 		return false
 	}

@@ -1,6 +1,6 @@
 // A lease is passed on within the process, and the seat stays in Redis meanwhile.
 
-package engine
+package line
 
 import (
 	"context"
@@ -55,14 +55,14 @@ func (x *server) waiting(owner int64, terms Terms) (Waiting, *Ticket) {
 
 // inLine starts n waiters for a thing that another process holds. Their owners are numbered from
 // 101.
-func inLine(e *Engine, n int) (*server, []*caller, []*Ticket) {
+func inLine(l *client, n int) (*server, []*caller, []*Ticket) {
 	x := &server{seats: make(map[int64]bool)}
 	x.take(time.Time{})
 	waiters, tickets := make([]*caller, n), make([]*Ticket, n)
 	for i := range n {
 		var w Waiting
 		w, tickets[i] = x.waiting(101+int64(i), alike)
-		waiters[i] = wait(e, w)
+		waiters[i] = wait(l, w)
 		synctest.Wait()
 	}
 	time.Sleep(10 * time.Millisecond) // subscribed, and seated
@@ -72,11 +72,11 @@ func inLine(e *Engine, n int) (*server, []*caller, []*Ticket) {
 // A lease is passed on to the waiters behind the head, in order, and to the head last. Redis is not
 // asked. The seat stays, and the holder is to give it up.
 func TestPassOn(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		x, waiters, tickets := inLine(e, 3)
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
+		x, waiters, tickets := inLine(l, 3)
 		before := x.tried()
 		for n, i := range []int{1, 2, 0} {
-			if !e.Pass("k", alike, n) {
+			if !l.Pass("k", alike, n) {
 				t.Fatalf("pass %d failed", n)
 			}
 			if mustBeNext(t, waiters[i]); tickets[i].Passed != n {
@@ -86,16 +86,16 @@ func TestPassOn(t *testing.T) {
 				t.Errorf("waiter %d is to give up the seat", i)
 			}
 		}
-		if e.Pass("k", alike, 3) {
+		if l.Pass("k", alike, 3) {
 			t.Error("passed to nobody")
 		}
 		if after := x.tried(); after != before {
 			t.Errorf("Redis was asked %d times", after-before)
 		}
-		if owner := e.Abandon("k"); owner != 101 || !x.seats[owner] {
+		if owner := l.Abandon("k"); owner != 101 || !x.seats[owner] {
 			t.Errorf("the seat is %d's, Redis has %v", owner, x.seats)
 		}
-		if owner := e.Abandon("k"); owner != 0 {
+		if owner := l.Abandon("k"); owner != 0 {
 			t.Errorf("abandoned twice: %d", owner)
 		}
 	})
@@ -103,10 +103,10 @@ func TestPassOn(t *testing.T) {
 
 // A lease is not passed on to a waiter with other terms, and it does not skip that waiter.
 func TestPassOnEqualTermsOnly(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		_, waiters, _ := inLine(e, 2)
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
+		_, waiters, _ := inLine(l, 2)
 		for _, terms := range []Terms{{}, {Lease: time.Second}, {Lease: time.Minute, MaxHold: time.Minute}} {
-			if e.Pass("k", terms, "it") {
+			if l.Pass("k", terms, "it") {
 				t.Errorf("passed on %+v", terms)
 			}
 		}
@@ -120,12 +120,12 @@ func TestPassOnEqualTermsOnly(t *testing.T) {
 // A waiter that comes while its process holds the thing and has a seat takes that seat. It asks
 // Redis only when Redis must hear of the seat again.
 func TestSeatIsInherited(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		x, _, _ := inLine(e, 1)
-		e.Pass("k", alike, "it")
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
+		x, _, _ := inLine(l, 1)
+		l.Pass("k", alike, "it")
 		before, started := x.tried(), time.Now()
 		w, ticket := x.waiting(7, alike)
-		second := wait(e, w)
+		second := wait(l, w)
 		time.Sleep(PollBound / 2)
 		if after := x.tried(); after != before {
 			t.Errorf("asked %d times in %v", after-before, time.Since(started))
@@ -135,7 +135,7 @@ func TestSeatIsInherited(t *testing.T) {
 		if after := x.tried(); after == before || x.asked[len(x.asked)-1] != 101 {
 			t.Errorf("asked %d times, as %v", after-before, x.asked)
 		}
-		if owner := e.Abandon("k"); owner != 0 {
+		if owner := l.Abandon("k"); owner != 0 {
 			t.Errorf("the seat of one who waits was abandoned: %d", owner)
 		}
 		second.cancel()
@@ -150,8 +150,8 @@ func TestSeatIsInherited(t *testing.T) {
 // the seat if a request of the head may still change something.
 func TestAHeadThatGivesUpLeavesTheSeat(t *testing.T) {
 	for _, doubt := range []bool{false, true} {
-		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-			x, waiters, tickets := inLine(e, 2)
+		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+			x, waiters, tickets := inLine(l, 2)
 			orphan, as := int64(0), int64(101)
 			if doubt {
 				orphan, as = 101, 102
@@ -181,8 +181,8 @@ func TestAHeadThatGivesUpLeavesTheSeat(t *testing.T) {
 
 // The request that is granted takes the next seat in the same step, if another waiter is in line.
 func TestGrantTakesTheNextSeat(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-		x, waiters, tickets := inLine(e, 2)
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+		x, waiters, tickets := inLine(l, 2)
 		x.release(s)
 		<-waiters[0].done
 		next := tickets[0].Next
@@ -208,14 +208,14 @@ func TestGrantTakesTheNextSeat(t *testing.T) {
 // A waiter that is cancelled in the moment in which the thing is passed to it either has the thing
 // or was never passed it: the thing is not lost.
 func TestPassedToAWaiterThatGivesUp(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
+	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
 		for range 100 {
-			x, waiters, tickets := inLine(e, 1)
+			x, waiters, tickets := inLine(l, 1)
 			waiters[0].cancel()
-			passed := e.Pass("k", alike, "it")
+			passed := l.Pass("k", alike, "it")
 			<-waiters[0].done
 			switch {
-			case passed && (waiters[0].err != nil || tickets[0].Passed != "it" || e.Abandon("k") != 101):
+			case passed && (waiters[0].err != nil || tickets[0].Passed != "it" || l.Abandon("k") != 101):
 				t.Fatalf("it was passed on, and is lost: %v", waiters[0].err)
 			case !passed && (!errors.Is(waiters[0].err, errs.Busy) || tickets[0].Orphan != 101):
 				t.Fatalf("it was not passed on: %v, orphan %d", waiters[0].err, tickets[0].Orphan)

@@ -1,6 +1,6 @@
 // A waiter is handed the thing by a message, and a release takes the next waiter's seat.
 
-package engine
+package line
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // waiter may still wait.
 type scene struct {
 	t       *testing.T
-	e       *Engine
+	l       *client
 	s       *redistest.MiniServer
 	x       *server
 	waiters []*caller
@@ -25,13 +25,13 @@ type scene struct {
 // withHanded runs test with n waiters in line. The first of them has been handed the thing.
 func withHanded(t *testing.T, n int, test func(sc *scene)) {
 	t.Helper()
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-		sc := &scene{t: t, e: e, s: s, x: &server{seats: make(map[int64]bool)}}
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+		sc := &scene{t: t, l: l, s: s, x: &server{seats: make(map[int64]bool)}}
 		sc.x.take(time.Time{})
 		for i := range n {
 			w, ticket := sc.x.waiting(101+int64(i), Terms{})
 			ticket.Lasts, ticket.Kept = 2*PollBound, time.Now()
-			sc.waiters, sc.tickets = append(sc.waiters, wait(e, w)), append(sc.tickets, ticket)
+			sc.waiters, sc.tickets = append(sc.waiters, wait(l, w)), append(sc.tickets, ticket)
 			synctest.Wait()
 		}
 		time.Sleep(10 * time.Millisecond) // subscribed, and seated
@@ -59,11 +59,11 @@ func (sc *scene) wantHanded(i int, owner, token int64) {
 // A release takes the seat for the next waiter, and that waiter then asks nothing.
 func TestTakeSeat(t *testing.T) {
 	withHanded(t, 2, func(sc *scene) {
-		before, seat := sc.x.tried(), sc.e.TakeSeat("k")
-		if again := sc.e.TakeSeat("k"); seat == 0 || again != 0 {
+		before, seat := sc.x.tried(), sc.l.TakeSeat("k")
+		if again := sc.l.TakeSeat("k"); seat == 0 || again != 0 {
 			t.Fatalf("took the seats %d and %d", seat, again)
 		}
-		if sc.e.Seated("k", seat, 55) {
+		if sc.l.Seated("k", seat, 55) {
 			t.Error("a seat that is waited for is to be given up")
 		}
 		time.Sleep(PollBound / 2)
@@ -72,7 +72,7 @@ func TestTakeSeat(t *testing.T) {
 		}
 		sc.hand(seat, 8)
 		sc.wantHanded(1, seat, 8)
-		if seat := sc.e.TakeSeat("k"); seat != 0 {
+		if seat := sc.l.TakeSeat("k"); seat != 0 {
 			t.Errorf("nobody waits, and %d takes a seat", seat)
 		}
 	})
@@ -86,7 +86,7 @@ func TestTheNextTakesItsSeatItself(t *testing.T) {
 		if last := sc.x.asked[len(sc.x.asked)-1]; last != 102 {
 			t.Errorf("%d asked, want 102", last)
 		}
-		if seat := sc.e.TakeSeat("k"); seat != 0 {
+		if seat := sc.l.TakeSeat("k"); seat != 0 {
 			t.Errorf("and %d takes another", seat)
 		}
 		sc.waiters[1].cancel()
@@ -98,31 +98,31 @@ func TestTheNextTakesItsSeatItself(t *testing.T) {
 func TestSeatedTooLate(t *testing.T) {
 	t.Run("gone", func(t *testing.T) {
 		withHanded(t, 2, func(sc *scene) {
-			seat := sc.e.TakeSeat("k")
+			seat := sc.l.TakeSeat("k")
 			sc.waiters[1].cancel()
 			<-sc.waiters[1].done
 			if sc.tickets[1].Orphan != seat {
 				t.Errorf("who leaves gives up the seat of %d, want %d", sc.tickets[1].Orphan, seat)
 			}
-			if !sc.e.Seated("k", seat, 55) {
+			if !sc.l.Seated("k", seat, 55) {
 				t.Error("the release, which may have come later, does not give it up")
 			}
 		})
 	})
 	t.Run("handed", func(t *testing.T) {
 		withHanded(t, 2, func(sc *scene) {
-			seat := sc.e.TakeSeat("k")
+			seat := sc.l.TakeSeat("k")
 			sc.hand(seat, 8)
 			sc.wantHanded(1, seat, 8)
-			if sc.e.Seated("k", seat, 55) {
+			if sc.l.Seated("k", seat, 55) {
 				t.Error("what is held would be given up")
 			}
 		})
 	})
 	t.Run("not taken", func(t *testing.T) {
 		withHanded(t, 2, func(sc *scene) {
-			seat := sc.e.TakeSeat("k")
-			if !sc.e.Seated("k", seat, 0) {
+			seat := sc.l.TakeSeat("k")
+			if !sc.l.Seated("k", seat, 0) {
 				t.Error("a release that was not answered may have taken it")
 			}
 			time.Sleep(PollBound)
@@ -151,7 +151,7 @@ func TestHandedIsNotEnough(t *testing.T) {
 			redistest.Bubble(t, func(t *testing.T) {
 				ticket := &Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
 				me := &waiter{ticket: ticket, line: new(line), next: &waiter{ticket: new(Ticket)}}
-				l := new(lines)
+				l := new(Lines)
 				if change(ticket, me); l.handed(me, "101 7 2500") {
 					t.Error("it was enough")
 				}
@@ -186,10 +186,10 @@ func TestAskedAgainInTime(t *testing.T) {
 // A release must not give up a seat in which a head has asked, whatever the release was answered.
 func TestSeatedWhileAskedIn(t *testing.T) {
 	withHanded(t, 2, func(sc *scene) {
-		seat := sc.e.TakeSeat("k")
+		seat := sc.l.TakeSeat("k")
 		sc.s.Publish(channel, "0") // wakes the head, which asks as the owner of the seat
 		synctest.Wait()
-		orphan := sc.e.Seated("k", seat, 0)
+		orphan := sc.l.Seated("k", seat, 0)
 		sc.x.release(sc.s)
 		<-sc.waiters[1].done
 		if orphan == (sc.tickets[1].Owner == seat) {
@@ -203,13 +203,13 @@ func TestSeatedWhileAskedIn(t *testing.T) {
 func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 	for number, want := range map[int64]bool{0: false, 55: true} {
 		redistest.Bubble(t, func(t *testing.T) {
-			e := new(Engine)
+			l := new(Lines)
 			me := &waiter{ticket: &Ticket{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}, line: new(line)}
 			me.line.head, me.line.seat = me, seat{owner: 105, seq: number, kept: time.Now()}
-			if !e.ask(me) || me.ticket.Owner != 105 {
+			if !l.ask(me) || me.ticket.Owner != 105 {
 				t.Fatalf("number %d: asks as %d, want 105", number, me.ticket.Owner)
 			}
-			if got := e.lines.handed(me, "105 7 2500"); got != want {
+			if got := l.handed(me, "105 7 2500"); got != want {
 				t.Errorf("number %d: believed: %t", number, got)
 			}
 		})

@@ -1,6 +1,6 @@
 // Remembers which keys were waited for lately, and which were just left open.
 
-package engine
+package line
 
 import (
 	"hash/maphash"
@@ -17,8 +17,9 @@ const lately = 10 * time.Second
 // whether anybody waits.
 type awaited struct {
 	seed  maphash.Seed
-	marks marks // when others were last known to wait
-	open  marks // when a release last left it open
+	start time.Time // when the Client was made
+	marks marks     // when others were last known to wait
+	open  marks     // when a release last left it open
 }
 
 // marks are times, as ages of the Client. A mark that has been set is never 0.
@@ -30,30 +31,34 @@ func (a *awaited) in(m *marks, key string) *atomic.Int64 {
 	return &m[maphash.String(a.seed, key)%uint64(len(m))]
 }
 
+func (a *awaited) age() time.Duration { return time.Since(a.start) }
+
 // NoteAwaited notes that others wait for key.
-func (e *Engine) NoteAwaited(key string) { e.awaited.mark(key).Store(int64(e.Age()) | 1) }
+func (l *Lines) NoteAwaited(key string) { l.awaited.mark(key).Store(int64(l.awaited.age()) | 1) }
 
 // Awaited reports whether others may wait for key: they were known to wait lately, or this Client
 // has a line for key.
-func (e *Engine) Awaited(key string) bool {
-	if at := e.awaited.mark(key).Load(); at != 0 && e.Age() < time.Duration(at)+lately {
+func (l *Lines) Awaited(key string) bool {
+	if at := l.awaited.mark(key).Load(); at != 0 && l.awaited.age() < time.Duration(at)+lately {
 		return true
 	}
-	e.lines.mu.Lock()
-	defer e.lines.mu.Unlock()
-	return e.lines.byKey[key] != nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.byKey[key] != nil
 }
 
 // openFor is how long an open release leaves a thing to those outside the queue.
 const openFor = 3 * time.Millisecond
 
 // NoteOpen notes that this Client has just made an open release of key.
-func (e *Engine) NoteOpen(key string) { e.awaited.in(&e.awaited.open, key).Store(int64(e.Age()) | 1) }
+func (l *Lines) NoteOpen(key string) {
+	l.awaited.in(&l.awaited.open, key).Store(int64(l.awaited.age()) | 1)
+}
 
 // leftOpen reports whether key is left to those outside the queue at present. If it is, this
 // Client's next waiter goes through the queue, where Redis holds it back until that moment is over.
 // A first try outside the queue would snatch the thing from those it was left to.
-func (e *Engine) leftOpen(key string) bool {
-	at := e.awaited.in(&e.awaited.open, key).Load()
-	return at != 0 && e.Age() < time.Duration(at)+openFor
+func (l *Lines) leftOpen(key string) bool {
+	at := l.awaited.in(&l.awaited.open, key).Load()
+	return at != 0 && l.awaited.age() < time.Duration(at)+openFor
 }

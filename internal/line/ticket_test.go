@@ -1,6 +1,6 @@
 // The local line follows the queue that Redis keeps.
 
-package engine
+package line
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // ids returns the ids of the line's tickets, from its head.
-func ids(l *lines, key string) []string {
+func ids(l *Lines, key string) []string {
 	var all []string
 	for me := l.byKey[key].head; me != nil; me = me.next {
 		all = append(all, me.ticket.ID)
@@ -21,7 +21,7 @@ func ids(l *lines, key string) []string {
 // Waiters stand in Redis's order, whatever the order in which the answers came. But no waiter is
 // put before the head.
 func TestLineFollowsRedissOrder(t *testing.T) {
-	var l lines
+	var l Lines
 	for _, seq := range []int64{5, 9, 7, 3, 8, 10, 4} {
 		l.join("k", &Ticket{ID: fmt.Sprint(seq), Seq: seq})
 	}
@@ -38,7 +38,7 @@ func TestLineFollowsRedissOrder(t *testing.T) {
 // The head's requests keep alive the places behind it: each of them once within a beat, and at most
 // as many at a time as one request has room for.
 func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
-	var l lines
+	var l Lines
 	const behind = 2*beats + 10
 	head := l.join("k", &Ticket{ID: "head"})
 	for i := range behind {
@@ -76,7 +76,7 @@ func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
 
 // Only the waiters that must ask by themselves are nudged.
 func TestNudge(t *testing.T) {
-	var l lines
+	var l Lines
 	places := make([]*waiter, 5)
 	for i := range places {
 		places[i] = l.join("k", &Ticket{ID: fmt.Sprint(i), Seq: int64(i)})

@@ -1,6 +1,6 @@
 // Which waiters may pass others that ask for a different amount.
 
-package engine
+package line
 
 import (
 	"context"
@@ -69,12 +69,12 @@ func (o *overtaking) ahead(w Waiting) *claimant {
 }
 
 // Overtakes reports whether a try of w would pass a waiter that it may not pass.
-func (e *Engine) Overtakes(w Waiting) bool { return e.overtaking.ahead(w) != nil }
+func (l *Lines) Overtakes(w Waiting) bool { return l.overtaking.ahead(w) != nil }
 
 // giveWay waits until there is no waiter that w may not pass, ctx ends, or the Client closes.
-func (e *Engine) giveWay(ctx context.Context, w Waiting) error {
+func (l *Lines) giveWay(ctx context.Context, w Waiting) error {
 	for {
-		c := e.overtaking.ahead(w)
+		c := l.overtaking.ahead(w)
 		if c == nil {
 			return nil
 		}
@@ -82,8 +82,8 @@ func (e *Engine) giveWay(ctx context.Context, w Waiting) error {
 		case <-c.gone:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-e.closing.Done():
-			return context.Cause(e.closing)
+		case <-l.client.Closing.Done():
+			return context.Cause(l.client.Closing)
 		}
 	}
 }

@@ -1,0 +1,24 @@
+// The documents state the numbers of waiting as the code has them.
+
+package line
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+)
+
+func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
+	doctest.Says(t, PollBound, "README.md", "a command every {}")
+	doctest.Says(t, PollBound, "docs/guarantees.md", "at least every {}")
+	doctest.Says(t, PollBound, "docs/architecture.md", "or for {}", "within {}", "at least every {}")
+	doctest.Says(t, PollBound, "docs/fairlock.md", "asks every {}", "per waiter every {}")
+	doctest.Says(t, PollBound, "docs/faq.md", "up to {}")
+	doctest.Says(t, PollBound, "docs/redisson-interop.md", "by poll, {}", "within {}")
+	doctest.Says(t, PollBound, "docs/security.md", "by asking every {}")
+	doctest.Says(t, PollBound, "latch/latch.go", "within {} of it")
+	doctest.Says(t, beats, "docs/architecture.md", "{} at a time")
+	doctest.Says(t, openFor, "docs/architecture.md", "left to them for {}")
+	doctest.Says(t, openFor, "docs/keyspace.md", "for {}")
+	doctest.Says(t, openFor, "docs/redisson-interop.md", "left to Java for {}")
+}

@@ -1,0 +1,218 @@
+// The tests share the lines of a Client in virtual time, and a thing to wait for that needs no Redis.
+
+package line
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/pubsub"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// client is a Client as its lines see it.
+type client struct {
+	*Lines
+	Close func() // closes the Client
+}
+
+// newClient returns a Client on the Redis behind rdb.
+func newClient(t *testing.T, rdb redis.UniversalClient) *client {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	manager, err := conn.New(rdb, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subscriptions := pubsub.New(manager, pubsub.Config{Logger: log})
+	closing, end := context.WithCancelCause(context.Background())
+	var owners atomic.Int64
+	lines := New(Config{
+		Subscriptions: subscriptions,
+		Closing:       closing,
+		NewOwner:      func() int64 { return owners.Add(1) },
+		Holds:         func(string) bool { return false },
+	})
+	return &client{lines, sync.OnceFunc(func() {
+		end(errs.Closed)
+		if err := subscriptions.Close(); err != nil {
+			t.Errorf("close the subscriptions: %v", err)
+		}
+		manager.Close()
+	})}
+}
+
+// inBubble runs test in virtual time, with the lines of a Client on an embedded server. It checks
+// that no line is left once the Client has closed.
+func inBubble(t *testing.T, test func(t *testing.T, l *client, s *redistest.MiniServer)) {
+	t.Helper()
+	redistest.Bubble(t, func(t *testing.T) {
+		s := redistest.Mini(t)
+		l := newClient(t, s.Client())
+		defer func() { // also after a t.Fatal: a remaining waiter would poll for ever
+			l.Close()
+			synctest.Wait()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if n := len(l.byKey); n != 0 {
+				t.Errorf("%d lines are left", n)
+			}
+		}()
+		test(t, l, s)
+	})
+}
+
+// thing is what the tries of these tests ask for. It is held until an instant, or without end.
+type thing struct {
+	mu    sync.Mutex
+	held  bool
+	until time.Time // zero: no end
+	tries int
+}
+
+// channel is the channel on which the tests publish releases.
+const channel = "released"
+
+// try returns a Waiting.Try. A grant lasts for lease; a negative lease has no end.
+func (x *thing) try(lease time.Duration) func(context.Context) (Verdict, error) {
+	return func(ctx context.Context) (Verdict, error) {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.tries++
+		if err := ctx.Err(); err != nil {
+			return Verdict{}, err
+		}
+		left := time.Duration(-1)
+		if !x.until.IsZero() {
+			left = time.Until(x.until)
+		}
+		if x.held && (x.until.IsZero() || left > 0) {
+			return Verdict{For: left}, nil
+		}
+		x.held, x.until = true, time.Time{}
+		if lease >= 0 {
+			x.until = time.Now().Add(lease)
+		}
+		return Verdict{Granted: true, For: lease}, nil
+	}
+}
+
+// take makes another process hold the thing until an instant, or without end.
+func (x *thing) take(until time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.held, x.until = true, until
+}
+
+// free releases the thing and sends no message.
+func (x *thing) free() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.held = false
+}
+
+// release frees the thing and sends a message.
+func (x *thing) release(s *redistest.MiniServer) {
+	x.free()
+	s.Publish(channel, "0")
+}
+
+func (x *thing) tried() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tries
+}
+
+// caller is a Wait on a goroutine of its own.
+type caller struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	waited bool
+	err    error
+	ended  time.Time
+}
+
+func wait(l *client, w Waiting) *caller {
+	ctx, cancel := context.WithCancel(context.Background())
+	x := &caller{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(x.done)
+		x.waited, x.err = l.Wait(ctx, w)
+		x.ended = time.Now()
+	}()
+	return x
+}
+
+// waiting returns a Waiting for x under the key "k".
+func waiting(x *thing, lease time.Duration) Waiting {
+	return Waiting{Kind: "test", Key: "k", Channel: channel, Try: x.try(lease)}
+}
+
+// queue starts n waiters, in order.
+func queue(l *client, n int, w Waiting) []*caller {
+	all := make([]*caller, n)
+	for i := range all {
+		all[i] = wait(l, w)
+		synctest.Wait()
+	}
+	return all
+}
+
+func (w *caller) isDone() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave cancels the wait, and fails t unless the wait ends at once and reports that the thing was
+// held.
+func (w *caller) leave(t *testing.T) {
+	t.Helper()
+	begun := time.Now()
+	w.cancel()
+	<-w.done
+	mustMatch(t, w.err, context.Canceled)
+	mustMatch(t, w.err, errs.Busy)
+	if took := w.ended.Sub(begun); took != 0 {
+		t.Errorf("returned %v after it was cancelled", took)
+	}
+}
+
+// mustBeNext fails t unless w has been granted the thing, and none of the rest has.
+func mustBeNext(t *testing.T, w *caller, rest ...*caller) {
+	t.Helper()
+	synctest.Wait()
+	if !w.isDone() {
+		t.Fatal("the next one has not been granted")
+	}
+	if w.err != nil || !w.waited {
+		t.Errorf("waited %v, %v", w.waited, w.err)
+	}
+	for i, other := range rest {
+		if other.isDone() {
+			t.Errorf("%d behind the next one was granted as well, or failed: %v", i+1, other.err)
+		}
+	}
+}
+
+func mustMatch(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got %v, want what matches %v", err, want)
+	}
+}

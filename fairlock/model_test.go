@@ -207,17 +207,17 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 	enter := func(t *rapid.T, wait bool) {
 		i := anyone.Draw(t, "owner")
 		id := owners[i].String()
-		ticket := &line.Ticket{ID: id}
+		var ask line.Ask
 		call := r.Acquire(owners[i], modelLease)
 		if wait {
-			ticket.Seq = numbers[id]
-			ticket.Follows = rapid.IntRange(0, 9).Draw(t, "follows") == 0
+			ask.Seq = numbers[id]
+			ask.Follows = rapid.IntRange(0, 9).Draw(t, "follows") == 0
 			for k := range owners {
 				if k != i && k%2 == i%2 && rapid.Bool().Draw(t, "behind") {
-					ticket.Behind = append(ticket.Behind, owners[k].String())
+					ask.Behind = append(ask.Behind, owners[k].String())
 				}
 			}
-			call = r.Enter(owners[i], modelLease, ticket)
+			call = r.Enter(lease.Entry{Owner: owners[i], Length: modelLease, Ask: ask})
 		}
 		confirmed := m.holder == id && m.came
 		args := append([]any{int64(1) << 60}, call.Args...)
@@ -225,7 +225,7 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 		if err != nil {
 			t.Fatal(err)
 		}
-		granted, nudge := m.enter(id, ticket.Seq, wait, ticket.Follows, ticket.Behind)
+		granted, nudge := m.enter(id, ask.Seq, wait, ask.Follows, ask.Behind)
 		if (reply[0] == int64(1)) != granted {
 			t.Fatalf("reply %v, granted %v", reply, granted)
 		}

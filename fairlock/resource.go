@@ -49,16 +49,16 @@ func (r *resource) Waiting() line.Waiting {
 
 // Acquire asks without taking a place.
 func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
-	return r.Queue.Enter(owner, length, lockhash.InTurn, nil)
+	return r.Queue.Ask(owner, length, lockhash.InTurn)
 }
 
 // Enter implements lease.Queueing.
-func (r *resource) Enter(owner lease.Owner, length time.Duration, t *line.Ticket) *conn.Call {
+func (r *resource) Enter(e lease.Entry) *conn.Call {
 	turn := lockhash.InTurn
-	if t.Follows {
+	if e.Ask.Follows {
 		turn = lockhash.PlaceOnly
 	}
-	return r.Queue.Enter(owner, length, turn, t)
+	return r.Queue.Enter(e, turn)
 }
 
 // look returns a call that looks at the queue.

@@ -15,7 +15,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
-	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -39,7 +38,7 @@ const (
 // These are the scripts that all locks with a queue share.
 var (
 	some          = newResource(new(engine.Engine), "n", "n", new(lease.Settings))
-	enterSource   = some.Enter(lease.Owner{}, 0, &line.Ticket{}).Script.Source()
+	enterSource   = some.Enter(lease.Entry{}).Script.Source()
 	freeSource    = some.Free(lease.Owner{}, "").Script.Source()
 	releaseSource = some.ReleaseOf("", "").Script.Source()
 )

@@ -64,8 +64,8 @@ type wait struct {
 }
 
 func (w *wait) run(ctx context.Context) error {
-	v, err := w.look(ctx)
-	if err != nil || v.Granted {
+	answer, err := w.look(ctx, line.Ask{})
+	if err != nil || answer.Granted {
 		return err
 	}
 	l := w.latch
@@ -74,7 +74,7 @@ func (w *wait) run(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
-	waited, err := l.engine.Lines.Wait(ctx, line.Waiting{
+	out, err := l.engine.Lines.Wait(ctx, line.Waiting{
 		Kind: kind,
 		// There is a line for each generation, so that what its head finds holds for all in the
 		// line. No name begins like this.
@@ -83,14 +83,14 @@ func (w *wait) run(ctx context.Context) error {
 		Grant:   line.Common,
 		Try:     w.look,
 	})
-	if waited {
+	if out.Waited {
 		w.waited = time.Since(started)
 	}
 	return err
 }
 
 // look asks how the generation stands.
-func (w *wait) look(ctx context.Context) (line.Verdict, error) {
+func (w *wait) look(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	l := w.latch
 	call := &conn.Call{
 		Script: lookScript,
@@ -100,17 +100,17 @@ func (w *wait) look(ctx context.Context) (line.Verdict, error) {
 	err := l.engine.Conn.Run(ctx, call)
 	w.attempts += call.Attempts
 	if err != nil {
-		return line.Verdict{}, err
+		return line.Answer{}, err
 	}
 	switch call.Status() {
 	case open:
 		w.generation = call.Int(2)
-		return line.Verdict{For: time.Duration(call.Int(3)) * time.Millisecond}, nil
+		return line.Answer{For: time.Duration(call.Int(3)) * time.Millisecond}, nil
 	case deleted:
-		return line.Verdict{}, errs.Deleted
+		return line.Answer{}, errs.Deleted
 	case forgotten:
-		return line.Verdict{}, errs.Unknown
+		return line.Answer{}, errs.Unknown
 	default:
-		return line.Verdict{Granted: true}, nil
+		return line.Answer{Granted: true}, nil
 	}
 }

@@ -76,34 +76,28 @@ type course struct {
 }
 
 func (q *Request) run(ctx context.Context) (*Lease, course, error) {
-	if !q.Afresh {
-		if outer := Carried(ctx, q.Engine, q.Resource); outer != nil {
-			a := q.acquisition()
-			a.course.reentrant = true
-			l, err := outer.hold.enter(ctx, outer, a)
-			return l, a.course, err
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, course{}, err
-	}
-	l, turn, err := q.follow(ctx)
-	if l != nil || err != nil {
-		return l, course{waited: true}, err
-	}
 	a := q.acquisition()
-	a.turn = turn
-	l, err = a.fresh(ctx, !q.Try)
+	l, err := q.enterOrWait(ctx, a)
 	how := a.course
-	if err == nil && !how.waited {
-		*a = acquisition{} // no other goroutine has seen it
-		q.Engine.Scratch.Put(a)
-	}
+	*a = acquisition{} // no other goroutine has seen it
+	q.Engine.Scratch.Put(a)
 	return l, how, err
 }
 
-// acquisition returns the state of a Request that asks Redis. A Request that is passed a lease
-// needs none.
+func (q *Request) enterOrWait(ctx context.Context, a *acquisition) (*Lease, error) {
+	if !q.Afresh {
+		if outer := Carried(ctx, q.Engine, q.Resource); outer != nil {
+			a.course.reentrant = true
+			return outer.hold.enter(ctx, outer, a)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return a.fresh(ctx, !q.Try)
+}
+
+// acquisition returns the state of the Request.
 func (q *Request) acquisition() *acquisition {
 	a, used := q.Engine.Scratch.Get().(*acquisition)
 	if !used {
@@ -128,13 +122,11 @@ type acquisition struct {
 	settings Settings
 	owner    Owner
 
-	turn      line.Turn // what Follow returned, if it has followed others
-	issued    line.Ticket
-	ticket    *line.Ticket // &issued; nil if there is no queue, or no wait
-	grant     grant        // what was granted
-	lateUntil int64        // the not-after of requests whose reply was never heard; 0: there are none
-	lateSeat  int64        // the owner that was to have the process's next place by these; 0: none
-	marked    bool         // a refused try may have left something in Redis
+	grant     grant // what was granted
+	lateUntil int64 // the not-after of requests whose reply was never heard; 0: there are none
+	lateSeat  int64 // the owner that may have the process's next place by these; 0: none
+	marks     bool  // a refused request may leave something in Redis
+	marked    bool  // one may have done so
 	course    course
 }
 
@@ -157,54 +149,71 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 	if a.owner.IsZero() {
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
-	err := a.granted(ctx, wait)
-	if l := a.inherited(); l != nil || err != nil {
-		a.vacate()
+	for {
+		passed, err := a.granted(ctx, wait)
+		if passed == nil && err == nil {
+			return a.keep()
+		}
 		if a.lateUntil != 0 || a.marked {
 			a.undo()
 		}
-		return l, err
+		if err != nil || passed.lasts() {
+			return passed, err
+		}
+		// It was over before anybody could use it, as when the process stood still just then. Only
+		// this acquisition knows of that lease. So it releases the lease, and waits again.
+		passed.disown()
+		a.lateUntil, a.lateSeat, a.marked = 0, 0, false
+		a.owner = NewOwner(a.engine.NewOwner())
 	}
+}
+
+// granted asks for the resource, and if wait is true waits for it. It returns the lease that was
+// passed to the acquisition; or neither that nor an error once the resource is granted.
+func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, err error) {
+	w, p := a.resource.Waiting(), line.Place{}
+	if wait {
+		p = a.place()
+	}
+	m, ok := a.resource.(Marking)
+	a.marks = ok && m.Marks() || p.Grain == line.PerWaiter
+	if !wait {
+		return nil, a.once(ctx, w)
+	}
+	w.Kind, w.Place, w.Try = a.resource.Kind(), p, a.try
+	out, err := a.engine.Lines.Wait(ctx, w)
+	a.course.waited = a.course.waited || out.Waited
+	a.vacate(out.Orphan)
+	switch {
+	case err == nil && out.Handed.Token != 0:
+		a.handed(out.Handed)
+	case err != nil && w.Grant == line.Exclusive:
+		err = hinted(err, a.engine, a.resource)
+	}
+	passed, _ = out.Passed.(*Lease)
+	return passed, err
+}
+
+// once asks for the resource without waiting.
+func (a *acquisition) once(ctx context.Context, w line.Waiting) error {
+	if a.engine.Lines.Overtakes(w) {
+		return errs.Busy
+	}
+	answer, err := a.try(ctx, line.Ask{})
+	if err == nil && !answer.Granted {
+		return errs.Busy
+	}
+	return err
+}
+
+// keep begins the hold that was granted. If that comes too late, it gives the grant back.
+func (a *acquisition) keep() (*Lease, error) {
 	l, err := a.begin()
 	if err != nil {
 		a.undo()
 		giveUpSeat(a.engine, a.resource, abandoned(a.engine, a.resource))
 	}
 	return l, err
-}
-
-// granted asks for the resource, and if wait is true waits for it. It returns nil once it is
-// granted.
-func (a *acquisition) granted(ctx context.Context, wait bool) error {
-	if !wait {
-		if a.engine.Lines.Overtakes(a.resource.Waiting()) {
-			return errs.Busy
-		}
-		v, err := a.try(ctx)
-		if err == nil && !v.Granted {
-			return errs.Busy
-		}
-		return err
-	}
-	w := a.resource.Waiting()
-	w.Kind, w.Try, w.Ticket = a.resource.Kind(), a.try, a.queue()
-	var err error
-	if a.turn.Leads() {
-		a.course.waited, err = true, a.engine.Lines.Lead(ctx, w, a.turn)
-	} else {
-		a.course.waited, err = a.engine.Lines.Wait(ctx, w)
-	}
-	for a.lostInheritance() {
-		w.Ticket = a.queue()
-		_, err = a.engine.Lines.Wait(ctx, w)
-	}
-	if w.Grant == line.Exclusive {
-		err = hinted(err, a.engine, a.resource)
-	}
-	if err == nil && a.issued.Token != 0 {
-		a.handed()
-	}
-	return err
 }
 
 // hinted adds a likely mistake of the program to the error of a wait that found the thing held, if
@@ -217,35 +226,37 @@ func hinted(err error, e *engine.Engine, r Resource) error {
 }
 
 // try asks Redis once.
-func (a *acquisition) try(ctx context.Context) (line.Verdict, error) {
-	if a.issued.Reserve > 0 {
-		a.issued.Publish = a.engine.Publish(ctx)
-	}
-	call := a.ask()
+func (a *acquisition) try(ctx context.Context, ask line.Ask) (line.Answer, error) {
+	call := a.call(ctx, ask)
 	call.Replicas = a.settings.replicas
 	err := a.engine.Conn.Run(ctx, call)
 	a.course.attempts += call.Attempts
-	if notAfter, unheard := call.Outstanding(); unheard {
-		a.lateUntil, a.issued.Doubt = max(a.lateUntil, notAfter), true
-		a.lateSeat = a.issued.Next
+	notAfter, unheard := call.Outstanding()
+	if unheard {
+		a.lateUntil, a.lateSeat = max(a.lateUntil, notAfter), ask.Next
 	}
+	answer := line.Answer{Doubt: unheard}
 	if err != nil {
-		return line.Verdict{}, err
+		return answer, err
 	}
-	a.placed(call)
-	v := line.Verdict{Granted: call.Status() == conn.Done, For: ttlOf(call)}
-	switch {
-	case v.Granted && call.Short():
-		a.marked, a.issued.Doubt = true, true
-		return line.Verdict{}, call.Shortage()
-	case v.Granted:
+	answer.Granted, answer.For = call.Status() == conn.Done, ttlOf(call)
+	if answer.Granted && call.Short() {
+		a.marked, a.lateSeat, answer.Doubt = true, ask.Next, true
+		return answer, call.Shortage()
+	}
+	if ask.InQueue {
+		a.placed(&answer, call)
+	}
+	if answer.Granted {
 		a.grant = grantOf(call)
-		a.grant.reserved = a.reserved(call)
-	default:
-		a.marked = a.stands()
+		if ask.InQueue {
+			a.grant.reserved = call.Int(4)
+		}
+	} else {
+		a.marked = a.marks
 	}
 	a.engine.Smalls.Put(call)
-	return v, nil
+	return answer, nil
 }
 
 // begin makes the hold and its first lease from what was granted. If it returns an error, the

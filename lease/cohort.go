@@ -3,7 +3,6 @@
 package lease
 
 import (
-	"context"
 	"math"
 	"time"
 
@@ -120,50 +119,6 @@ func giveUpSeat(e *engine.Engine, r Resource, seat int64) {
 	if seat != 0 {
 		giveUp(e, r, NewOwner(e.Client(), seat), 0, 0)
 	}
-}
-
-// follow waits behind others of this process, if some wait, for a lease to be passed on. It returns
-// that lease; or a Turn that leads, if the waiter has become the head. It returns neither if there
-// is nobody to follow, or if the lease that was passed on is already over.
-func (q *Request) follow(ctx context.Context) (*Lease, line.Turn, error) {
-	terms := q.Settings.terms()
-	if r, ok := q.Resource.(Queueing); !ok || r.Grain() != line.PerProcess || q.Try || terms == (line.Terms{}) {
-		return nil, line.Turn{}, nil
-	}
-	turn, err := q.Engine.Lines.Follow(ctx, q.Resource.Kind(), q.Resource.Key(), terms)
-	if err != nil {
-		return nil, turn, hinted(err, q.Engine, q.Resource)
-	}
-	l, _ := turn.Passed.(*Lease)
-	if l != nil && !l.lasts() {
-		l.disown()
-		l = nil
-	}
-	return l, turn, nil
-}
-
-// inherited returns the lease that was passed to the acquisition, or nil.
-func (a *acquisition) inherited() *Lease {
-	l, _ := a.issued.Passed.(*Lease)
-	return l
-}
-
-// lostInheritance reports whether the lease that was passed to the acquisition was over before
-// anybody could use it, as when the process stood still just then. Only the acquisition knows of
-// that lease. So it releases the lease, and gets ready to wait again.
-func (a *acquisition) lostInheritance() bool {
-	l := a.inherited()
-	if l == nil || l.lasts() {
-		return false
-	}
-	l.disown()
-	a.vacate()
-	if a.lateUntil != 0 || a.marked {
-		a.undo()
-	}
-	a.lateUntil, a.lateSeat, a.marked = 0, 0, false
-	a.owner = NewOwner(a.engine.NewOwner())
-	return true
 }
 
 // disown releases, in the background, a lease that nobody has.

@@ -21,8 +21,8 @@ func (a *acquisition) undo() {
 		return
 	}
 	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
-	if a.issued.Doubt && a.issued.Next != 0 {
-		giveUp(a.engine, a.resource, NewOwner(a.owner.client, a.issued.Next), a.lateUntil, 0)
+	if a.lateSeat != 0 {
+		giveUp(a.engine, a.resource, NewOwner(a.owner.client, a.lateSeat), a.lateUntil, 0)
 	}
 }
 

@@ -4,6 +4,7 @@
 package lease
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -21,11 +22,11 @@ type Queueing interface {
 	// Keeps returns how long a place is kept after the last request that named it, and how long a
 	// hold that is handed to the waiter in that place lasts.
 	Keeps() time.Duration
-	// Enter is Acquire for a waiter with that ticket. A Done reply has, behind the token, how
-	// many more tokens are reserved, and the number of the next seat's place (0: there is none). A
-	// Refused reply has the number of the place. At the end both have the owners that must be
-	// nudged: see line.Ticket.
-	Enter(owner Owner, length time.Duration, ticket *line.Ticket) *conn.Call
+	// Enter is Acquire for a waiter that has a place in the queue, or takes one. A Done reply has,
+	// behind the token, how many more tokens are reserved, and the number of the next seat's place
+	// (0: there is none). A Refused reply has the number of the place. At the end both have the
+	// owners that must be nudged: see line.Answer.
+	Enter(Entry) *conn.Call
 	// Free is Release for a hold for which nobody is known to wait. The reply is Done or
 	// Refused, without the time. It is Awaited if somebody does wait: then nothing was done.
 	Free(owner Owner, publish string) *conn.Call
@@ -35,52 +36,53 @@ type Queueing interface {
 	ReleaseAnd(owner Owner, publish string, leaves, joins Owner) *conn.Call
 }
 
-// queue gives the acquisition a ticket, and returns it, if its resource has a queue; else it
-// returns nil.
-func (a *acquisition) queue() *line.Ticket {
+// Entry is one request of a waiter that has a place in a queue, or takes one. It is for the packages
+// of the synchronizers.
+type Entry struct {
+	Owner  Owner
+	Length time.Duration // of the lease that is asked for
+	Ask    line.Ask
+	// Reserve is how many tokens a grant is to reserve for the waiters of this process that the
+	// thing is passed on to. Publish is the command that tells of releases. From it Redis knows how
+	// to find out whether others than Clients of Holdfast wait; if so, it reserves none.
+	Reserve int
+	Publish string
+}
+
+// place returns how the acquisition stands in its resource's queue, if the resource has one.
+func (a *acquisition) place() line.Place {
 	q, ok := a.resource.(Queueing)
 	if !ok {
-		return nil
+		return line.Place{}
 	}
-	a.ticket, a.issued = &a.issued, line.Ticket{Grain: q.Grain(), Owner: a.owner.id, Doubt: a.lateUntil != 0}
+	p := line.Place{Grain: q.Grain(), Owner: a.owner.id}
 	if !a.settings.fixed && a.settings.replicas == 0 {
-		a.issued.Lasts = lasts(q.Keeps())
+		p.Lasts = lasts(q.Keeps())
 	}
-	if a.issued.Grain == line.PerWaiter {
-		a.issued.ID = a.owner.String()
-		return a.ticket
+	if p.Grain == line.PerWaiter {
+		p.ID = a.owner.String()
+	} else {
+		p.Terms = a.settings.terms()
 	}
-	a.issued.Terms = a.settings.terms()
-	if a.issued.Terms != (line.Terms{}) {
-		a.issued.Reserve = a.settings.localHandoffs
-	}
-	return a.ticket
+	return p
 }
 
-// stands reports whether a refused try may have taken a place of this
-// acquisition's own, or left a mark.
-func (a *acquisition) stands() bool {
-	if a.ticket == nil {
-		return a.resource.Waiting().Marks
-	}
-	return a.ticket.Grain == line.PerWaiter
-}
-
-// ask returns the call of one try.
-func (a *acquisition) ask() *conn.Call {
-	t := a.ticket
-	if t == nil {
+// call returns the call of one request.
+func (a *acquisition) call(ctx context.Context, ask line.Ask) *conn.Call {
+	if !ask.InQueue {
 		return a.resource.Acquire(a.owner, a.settings.length)
 	}
-	if t.Leads && t.Grain == line.PerProcess {
-		a.become(t.Owner)
+	a.become(ask.Owner)
+	e := Entry{Owner: a.owner, Length: a.settings.length, Ask: ask}
+	q := a.resource.(Queueing)
+	if q.Grain() == line.PerProcess && a.settings.terms() != (line.Terms{}) {
+		e.Reserve, e.Publish = a.settings.localHandoffs, a.engine.Publish(ctx)
 	}
-	return a.resource.(Queueing).Enter(a.owner, a.settings.length, t)
+	return q.Enter(e)
 }
 
 // become has the acquisition go on as the owner with that number. It gives up what the owner before
-// it may have or may still get. The doubt stays, because it may be about the new owner's place: the
-// engine knows more about that place than the acquisition does.
+// it may have or may still get.
 func (a *acquisition) become(number int64) {
 	if number == a.owner.id {
 		return
@@ -92,54 +94,36 @@ func (a *acquisition) become(number int64) {
 	a.owner.id = number
 }
 
-// vacate makes the acquisition the owner of the seat that it must give up, if there is one, so that
-// undo releases that seat. It is called when the acquisition ends without a hold of its own.
-func (a *acquisition) vacate() {
-	if orphan := a.issued.Orphan; orphan != 0 {
+// vacate makes the acquisition the owner of a seat that it must give up, so that undo releases that
+// seat. If orphan is 0, there is none.
+func (a *acquisition) vacate(orphan int64) {
+	if orphan != 0 {
 		a.become(orphan)
 		a.marked = true
 	}
 }
 
-// placed takes in what the answer says about the queue.
-func (a *acquisition) placed(call *conn.Call) {
-	t := a.ticket
-	if t == nil || t.Grain == line.PerProcess && !t.Leads {
-		return
-	}
-	t.Kept = call.Sent
-	if _, unheard := call.Outstanding(); unheard && call.Status() == conn.Done {
-		t.Kept = time.Time{} // an earlier sending may have taken the next place
-	}
+// placed adds to the line's answer what a call says about the queue.
+func (a *acquisition) placed(answer *line.Answer, call *conn.Call) {
+	answer.Kept = call.Sent
 	nudge := 4
-	if call.Status() == conn.Done {
+	if answer.Granted {
 		nudge = 6
-		if t.Grain == line.PerProcess { // a waiter's own Seq orders its line
-			t.Seq = call.Int(5)
+		answer.Seq = call.Int(5)
+		if answer.Doubt {
+			answer.Kept = time.Time{} // an earlier sending may have taken the next place
 		}
-		if call.Int(5) == 0 {
-			t.Next = 0
-		}
-	} else if t.Seq == 0 {
-		t.Seq = call.Int(3)
+	} else {
+		answer.Seq = call.Int(3)
 	}
-	t.Nudge = nil
 	for i := nudge; i < call.Reply.Len(); i++ {
-		t.Nudge = append(t.Nudge, call.Text(i))
+		answer.Nudge = append(answer.Nudge, call.Text(i))
 	}
-	if call.Status() != conn.Done && slices.Contains(t.Nudge, a.owner.String()) {
+	if !answer.Granted && slices.Contains(answer.Nudge, a.owner.String()) {
 		// The place was lost, perhaps after a hand-over that has run out since, whose message may
 		// still come.
-		t.Doubt = true
+		answer.Doubt = true
 	}
-}
-
-// reserved returns how many tokens the call has reserved.
-func (a *acquisition) reserved(call *conn.Call) int64 {
-	if a.ticket == nil || !a.ticket.Leads {
-		return 0
-	}
-	return call.Int(4)
 }
 
 // lasts returns how long a place that Redis keeps for kept can be relied on here: a millisecond
@@ -150,16 +134,13 @@ func lasts(kept time.Duration) time.Duration {
 }
 
 // handed takes in that a message has handed the thing to the acquisition.
-func (a *acquisition) handed() {
-	t := a.ticket
-	if t.Grain == line.PerProcess {
-		a.become(t.Owner)
-	}
+func (a *acquisition) handed(by line.Handed) {
+	a.become(by.Owner)
 	// The earlier of the two ends: a server that has just become the master may know of the place
 	// only from before it was last kept.
 	now := time.Now()
-	until := earlier(t.Kept.Add(t.Lasts), now.Add(lasts(t.Left)))
-	a.grant = grant{sent: now, until: until, token: t.Token, partial: true}
+	until := earlier(by.Until, now.Add(lasts(by.Left)))
+	a.grant = grant{sent: now, until: until, token: by.Token, partial: true}
 }
 
 // wholeAfter is how long after a hand-over by a message the holder asks for its whole lease, if it

@@ -27,7 +27,7 @@ type Resource interface {
 	Kind() string // "mutex", for errors, spans and metrics
 	Name() string // as the user gave it
 	Key() string  // the key in Redis that stands for it
-	// Waiting says how to wait for it. The caller sets Kind, Try and Ticket.
+	// Waiting says how to wait for it. The caller sets Kind, Place and Try.
 	Waiting() line.Waiting
 
 	// Acquire asks for it. The reply is Done with the time to live in ms and the token, or
@@ -42,6 +42,14 @@ type Resource interface {
 	// Release gives it up, whatever the count, and tells the waiters by the publish command. The
 	// reply is Done, or Refused if the owner does not hold it.
 	Release(owner Owner, publish string) *conn.Call
+}
+
+// Marking is a Resource of which a refused request may leave something in Redis. A waiter that
+// leaves takes that away by a release. It is for the packages of the synchronizers.
+type Marking interface {
+	Resource
+	// Marks reports whether this one does.
+	Marks() bool
 }
 
 // Grouped is a Resource that one run of a script can renew together with others of its kind. It is

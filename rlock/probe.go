@@ -9,7 +9,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -26,7 +25,7 @@ func Probe(ctx context.Context, e *engine.Engine, at keys.FairLock) error {
 	owner, next, waiter := lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner())
 	for _, call := range []*conn.Call{
 		r.Acquire(owner, probeLife),
-		r.Enter(waiter, probeLife, &line.Ticket{Grain: line.PerProcess, Leads: true}),
+		r.Enter(lease.Entry{Owner: waiter, Length: probeLife}),
 		r.Recount(owner, 2, probeLife),
 		r.Renew(owner, 2*probeLife),
 		r.Move(owner, next, probeLife),

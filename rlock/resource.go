@@ -62,9 +62,4 @@ func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 }
 
 // Enter implements lease.Queueing.
-func (r *resource) Enter(owner lease.Owner, length time.Duration, t *line.Ticket) *conn.Call {
-	if !t.Leads {
-		return r.Acquire(owner, length)
-	}
-	return r.Queue.Enter(owner, length, lockhash.OutOfTurn, t)
-}
+func (r *resource) Enter(e lease.Entry) *conn.Call { return r.Queue.Enter(e, lockhash.OutOfTurn) }

@@ -76,6 +76,9 @@ func (a *asking) marks() (waited, life int64) {
 	return time.Since(a.since).Milliseconds(), life
 }
 
+// Marks implements lease.Marking.
+func (a *asking) Marks() bool { return a.waits }
+
 // linePrefix is what the line of a read/write lock begins with. No synchronizer has a name that
 // begins so, and nothing else shares the line: neither a Mutex of the same name, which listens on
 // another channel, nor a lock that shares the channel.
@@ -84,7 +87,7 @@ const linePrefix = "holdfast_rw:"
 // waiting puts the readers and the writers of one process in one line. The first that came is its
 // head, and asks for its own side.
 func (a *asking) waiting(p *place, grant line.Grant) line.Waiting {
-	return line.Waiting{Key: p.line, Channel: p.at.Channel, Grant: grant, Marks: a.waits}
+	return line.Waiting{Key: p.line, Channel: p.at.Channel, Grant: grant}
 }
 
 // writing is the write side as package lease sees it.

@@ -76,8 +76,8 @@ func (s *Semaphore) Name() string { return s.name }
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()
-		waited, err := s.engine.Lines.Wait(ctx, a.waiting())
-		if waited {
+		out, err := s.engine.Lines.Wait(ctx, a.waiting())
+		if out.Waited {
 			a.waited = time.Since(started)
 		}
 		if errors.Is(err, errs.Busy) && a.unset && ctx.Err() != nil {
@@ -99,8 +99,8 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 		if s.engine.Lines.Overtakes(a.waiting()) {
 			return errs.Busy
 		}
-		v, err := a.try(ctx)
-		if err == nil && !v.Granted {
+		answer, err := a.try(ctx, line.Ask{})
+		if err == nil && !answer.Granted {
 			return a.refused(errs.Busy)
 		}
 		return err
@@ -160,7 +160,7 @@ func (a *acquisition) waiting() line.Waiting {
 }
 
 // try asks once.
-func (a *acquisition) try(ctx context.Context) (line.Verdict, error) {
+func (a *acquisition) try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	s := a.semaphore
 	call, err := s.calls.Try(ctx, s.call(takeScript, a.n), a.undo)
 	a.attempts += call.Attempts
@@ -174,7 +174,7 @@ func (a *acquisition) try(ctx context.Context) (line.Verdict, error) {
 			err = fmt.Errorf("%d asked for, more than there are in all: %w", a.n, errs.NoPermits)
 		}
 	}
-	return line.Verdict{Granted: granted, For: -1}, err
+	return line.Answer{Granted: granted, For: -1}, err
 }
 
 // Why take.lua refuses, if the reason is not that too few permits are free.

@@ -9,45 +9,33 @@ import (
 )
 
 // handed reports whether the message hands the thing to the head, and whether that is enough, so
-// that the head need not ask. It is enough if nothing is in doubt, if the thing is the head's for
-// long enough to see to the rest later, and if no waiter is behind the head for which a request
-// would reserve something. If the message hands the thing to a waiter behind the head, that waiter
-// is nudged: it asks at once.
+// that the head need not ask.
 func (l *Lines) handed(me *waiter, message string) bool {
-	t, q := me.ticket, me.line
+	if me.place.Grain == NoQueue {
+		return false
+	}
 	owner, token, left := parseHandOver(message)
-	if t == nil || token == 0 {
+	if token == 0 {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	own, kept := t.Owner, t.Kept
-	switch {
-	case t.Grain == PerProcess:
-		own, kept = q.seat.owner, q.seat.kept
-	case owner != own:
-		me.nudgeBehind(owner)
-	}
-	reserves := me.next != nil && me.terms != (Terms{})
-	if owner != own || me.what != nil || t.Doubt || reserves || !t.enough(kept, left) {
-		return false
-	}
-	t.Owner, t.Kept, t.Token, t.Left = own, kept, token, left
-	me.got, me.asking = true, true
-	if t.Grain == PerProcess {
-		t.Next, q.seat, q.handed = 0, seat{}, true
-	}
-	return true
+	return me.policy().handed(me, owner, token, left)
 }
 
-// nudgeBehind nudges the waiter behind this one that has that owner, if there is one.
-func (me *waiter) nudgeBehind(owner int64) {
-	for at := me.next; at != nil; at = at.next {
-		if at.ticket.Owner == owner {
-			at.nudge()
-			return
-		}
+// accept takes the thing that a message has handed to the head, as that owner, in a place that was
+// last kept at kept. It reports false if that is not enough. It is enough if nothing is in doubt,
+// if the thing is the head's for long enough to see to the rest later, and if no waiter is behind
+// the head for which a request would reserve something. The caller holds the mutex.
+func (me *waiter) accept(owner, token int64, kept time.Time, left time.Duration) bool {
+	p := &me.place
+	reserves := me.next != nil && p.Terms != (Terms{})
+	if me.outcome.Passed != nil || p.doubt || reserves || !p.enough(kept, left) {
+		return false
 	}
+	me.outcome.Handed = Handed{Owner: owner, Token: token, Until: kept.Add(p.Lasts), Left: left}
+	me.head.got, me.head.asking = true, true
+	return true
 }
 
 // enough reports whether a thing that was handed over is the waiter's for long enough. kept is when
@@ -57,10 +45,10 @@ func (me *waiter) nudgeBehind(owner int64) {
 // in the second half of the time for which the place is kept. A late request may have made the place
 // anew after a hand-over that has lapsed, so that the waiter did not hear that its place was lost.
 // But such a request came within conn.Window, and half of that time is longer.
-func (t *Ticket) enough(kept time.Time, left time.Duration) bool {
+func (p *place) enough(kept time.Time, left time.Duration) bool {
 	now := time.Now()
 	age := max(now.Sub(kept), now.Round(0).Sub(kept.Round(0))) // the machine may have slept
-	return age < t.Lasts/2 && left >= t.Lasts-age
+	return age < p.Lasts/2 && left >= p.Lasts-age
 }
 
 // parseHandOver parses a message that hands something over: the number of the owner, its token, and

@@ -19,7 +19,6 @@ type scene struct {
 	s       *redistest.MiniServer
 	x       *server
 	waiters []*caller
-	tickets []*Ticket
 }
 
 // withHanded runs test with n waiters in line. The first of them has been handed the thing.
@@ -29,9 +28,9 @@ func withHanded(t *testing.T, n int, test func(sc *scene)) {
 		sc := &scene{t: t, l: l, s: s, x: &server{seats: make(map[int64]bool)}}
 		sc.x.take(time.Time{})
 		for i := range n {
-			w, ticket := sc.x.waiting(101+int64(i), Terms{})
-			ticket.Lasts, ticket.Kept = 2*PollBound, time.Now()
-			sc.waiters, sc.tickets = append(sc.waiters, wait(l, w)), append(sc.tickets, ticket)
+			w := sc.x.waiting(101+int64(i), Terms{})
+			w.Place.Lasts = 2 * PollBound
+			sc.waiters = append(sc.waiters, wait(l, w))
 			synctest.Wait()
 		}
 		time.Sleep(10 * time.Millisecond) // subscribed, and seated
@@ -51,8 +50,9 @@ func (sc *scene) hand(owner, token int64) {
 func (sc *scene) wantHanded(i int, owner, token int64) {
 	sc.t.Helper()
 	mustBeNext(sc.t, sc.waiters[i])
-	if ticket := sc.tickets[i]; ticket.Token != token || ticket.Owner != owner || ticket.Orphan != 0 {
-		sc.t.Fatalf("waiter %d has token %d as %d, orphan %d", i, ticket.Token, ticket.Owner, ticket.Orphan)
+	out := sc.waiters[i].out
+	if out.Handed.Token != token || out.Handed.Owner != owner || out.Orphan != 0 {
+		sc.t.Fatalf("waiter %d: %+v, want token %d as %d", i, out, token, owner)
 	}
 }
 
@@ -101,8 +101,8 @@ func TestSeatedTooLate(t *testing.T) {
 			seat := sc.l.TakeSeat("k")
 			sc.waiters[1].cancel()
 			<-sc.waiters[1].done
-			if sc.tickets[1].Orphan != seat {
-				t.Errorf("who leaves gives up the seat of %d, want %d", sc.tickets[1].Orphan, seat)
+			if sc.waiters[1].out.Orphan != seat {
+				t.Errorf("who leaves gives up the seat of %d, want %d", sc.waiters[1].out.Orphan, seat)
 			}
 			if !sc.l.Seated("k", seat, 55) {
 				t.Error("the release, which may have come later, does not give it up")
@@ -139,32 +139,54 @@ func TestSeatedTooLate(t *testing.T) {
 // A message is not enough for a waiter that cannot rely on its place, nor for a waiter that must
 // reserve a seat for the waiters behind it.
 func TestHandedIsNotEnough(t *testing.T) {
-	for what, change := range map[string]func(ticket *Ticket, me *waiter){
-		"another owner":   func(ticket *Ticket, _ *waiter) { ticket.Owner = 105 },
-		"no length":       func(ticket *Ticket, _ *waiter) { ticket.Lasts = 0 },
-		"kept long ago":   func(ticket *Ticket, _ *waiter) { ticket.Kept = time.Now().Add(-PollBound) },
-		"in doubt":        func(ticket *Ticket, _ *waiter) { ticket.Doubt = true },
-		"passed already":  func(_ *Ticket, me *waiter) { me.what = "it" },
-		"others to serve": func(_ *Ticket, me *waiter) { me.terms = alike },
+	const message = "101 7 2500"
+	for what, change := range map[string]func(me *waiter){
+		"another owner":   func(me *waiter) { me.place.Owner = 105 },
+		"no length":       func(me *waiter) { me.place.Lasts = 0 },
+		"kept long ago":   func(me *waiter) { me.place.kept = time.Now().Add(-PollBound) },
+		"in doubt":        func(me *waiter) { me.place.doubt = true },
+		"passed already":  func(me *waiter) { me.outcome.Passed = "it" },
+		"others to serve": func(me *waiter) { me.place.Terms = alike },
 	} {
 		t.Run(what, func(t *testing.T) {
 			redistest.Bubble(t, func(t *testing.T) {
-				ticket := &Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
-				me := &waiter{ticket: ticket, line: new(line), next: &waiter{ticket: new(Ticket)}}
 				l := new(Lines)
-				if change(ticket, me); l.handed(me, "101 7 2500") {
+				head := func() *waiter {
+					own := Place{Grain: PerWaiter, Owner: 101, Lasts: 2 * PollBound}
+					return &waiter{
+						line:  new(line),
+						next:  new(waiter),
+						place: place{Place: own, kept: time.Now()},
+					}
+				}
+				me := head()
+				if change(me); l.handed(me, message) {
 					t.Error("it was enough")
 				}
-				if l.handed(me, "101 7 100") {
+				if l.handed(head(), "101 7 100") {
 					t.Error("too little was left")
 				}
-				me.what, me.terms = nil, Terms{}
-				*ticket = Ticket{Owner: 101, Kept: time.Now(), Lasts: 2 * PollBound}
-				if !l.handed(me, "101 7 2500") || ticket.Token != 7 {
+				me = head()
+				if !l.handed(me, message) || me.outcome.Handed.Token != 7 {
 					t.Error("without that it was not")
 				}
 			})
 		})
+	}
+}
+
+// The doubt about a waiter's first request goes with the waiter into its line.
+func TestADoubtFromTheFirstRequestStays(t *testing.T) {
+	for grain, seated := range map[Grain]seat{PerWaiter: {}, PerProcess: {owner: 101, seq: 55, kept: time.Now()}} {
+		for doubt, want := range map[bool]bool{false: true, true: false} {
+			var l Lines
+			own := Place{Grain: grain, Owner: 101, Lasts: 2 * PollBound}
+			me := l.join(Waiting{Key: "k", Place: own}, Answer{Kept: time.Now(), Doubt: doubt})
+			me.line.seat = seated
+			if got := l.handed(me, "101 7 2500"); got != want {
+				t.Errorf("grain %d, doubt %v: believed: %t", grain, doubt, got)
+			}
+		}
 	}
 }
 
@@ -192,7 +214,7 @@ func TestSeatedWhileAskedIn(t *testing.T) {
 		orphan := sc.l.Seated("k", seat, 0)
 		sc.x.release(sc.s)
 		<-sc.waiters[1].done
-		if orphan == (sc.tickets[1].Owner == seat) {
+		if orphan == (sc.x.asked[len(sc.x.asked)-1] == seat) {
 			t.Errorf("given up: %v; held as that owner: %v; want one of the two", orphan, !orphan)
 		}
 	})
@@ -204,10 +226,13 @@ func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 	for number, want := range map[int64]bool{0: false, 55: true} {
 		redistest.Bubble(t, func(t *testing.T) {
 			l := new(Lines)
-			me := &waiter{ticket: &Ticket{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}, line: new(line)}
+			me := &waiter{
+				line:  new(line),
+				place: place{Place: Place{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}},
+			}
 			me.line.head, me.line.seat = me, seat{owner: 105, seq: number, kept: time.Now()}
-			if !l.ask(me) || me.ticket.Owner != 105 {
-				t.Fatalf("number %d: asks as %d, want 105", number, me.ticket.Owner)
+			if ask, _, ok := me.policy().ask(l, me); !ok || ask.Owner != 105 {
+				t.Fatalf("number %d: asks as %d, want 105", number, ask.Owner)
 			}
 			if got := l.handed(me, "105 7 2500"); got != want {
 				t.Errorf("number %d: believed: %t", number, got)

@@ -86,26 +86,26 @@ type thing struct {
 const channel = "released"
 
 // try returns a Waiting.Try. A grant lasts for lease; a negative lease has no end.
-func (x *thing) try(lease time.Duration) func(context.Context) (Verdict, error) {
-	return func(ctx context.Context) (Verdict, error) {
+func (x *thing) try(lease time.Duration) func(context.Context, Ask) (Answer, error) {
+	return func(ctx context.Context, _ Ask) (Answer, error) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.tries++
 		if err := ctx.Err(); err != nil {
-			return Verdict{}, err
+			return Answer{}, err
 		}
 		left := time.Duration(-1)
 		if !x.until.IsZero() {
 			left = time.Until(x.until)
 		}
 		if x.held && (x.until.IsZero() || left > 0) {
-			return Verdict{For: left}, nil
+			return Answer{For: left}, nil
 		}
 		x.held, x.until = true, time.Time{}
 		if lease >= 0 {
 			x.until = time.Now().Add(lease)
 		}
-		return Verdict{Granted: true, For: lease}, nil
+		return Answer{Granted: true, For: lease}, nil
 	}
 }
 
@@ -139,7 +139,7 @@ func (x *thing) tried() int {
 type caller struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	waited bool
+	out    Outcome
 	err    error
 	ended  time.Time
 }
@@ -149,7 +149,7 @@ func wait(l *client, w Waiting) *caller {
 	x := &caller{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(x.done)
-		x.waited, x.err = l.Wait(ctx, w)
+		x.out, x.err = l.Wait(ctx, w)
 		x.ended = time.Now()
 	}()
 	return x
@@ -200,8 +200,8 @@ func mustBeNext(t *testing.T, w *caller, rest ...*caller) {
 	if !w.isDone() {
 		t.Fatal("the next one has not been granted")
 	}
-	if w.err != nil || !w.waited {
-		t.Errorf("waited %v, %v", w.waited, w.err)
+	if w.err != nil || !w.out.Waited {
+		t.Errorf("waited %v, %v", w.out.Waited, w.err)
 	}
 	for i, other := range rest {
 		if other.isDone() {

@@ -36,18 +36,30 @@ type waiter struct {
 	turn chan struct{} // holds one signal: the waiter is the head, or granted
 	out  bool          // it is no longer in the line
 
-	granted bool      // written before the signal: the waiter has what it waits for
-	since   time.Time // when it joined, where that counts: see overtaking
+	granted bool          // written before the signal: the waiter has what it waits for
+	outcome Outcome       // how its wait ends
+	since   time.Time     // when it joined, where that counts: see overtaking
+	place   place         // in the queue that Redis keeps
+	nudged  chan struct{} // holds one signal: what the head was told concerns this waiter; or nil
+	head    heading       // what it has as the head
+}
 
-	ticket *Ticket       // nil where Redis keeps no queue, and while it follows: see Follow
-	nudged chan struct{} // holds one signal: what the head was told concerns this waiter
-	passed chan struct{} // of the head: holds one signal once what is set
-	terms  Terms         // on which something may be passed on to the waiter
-	what   any           // what was passed on to it; nil: nothing
-	asking bool          // the head asks Redis, or subscribes: nothing may be passed to it
-	got    bool          // the head was granted the thing by Redis
-	// unseated says that the head has the process's seat still to ask for, unless a release takes
-	// it first. Only the head touches it.
+// place is a waiter's place in the queue that Redis keeps, as its line knows it.
+type place struct {
+	Place
+	seq   int64     // its number, if each waiter has a place
+	kept  time.Time // when the last request was sent that has kept it, if each waiter has a place
+	doubt bool      // a request may still change something in it: see Answer.Doubt. It stays so
+	next  int64     // see Ask.Next
+}
+
+// heading is what a waiter has while it is the head.
+type heading struct {
+	passed chan struct{} // holds one signal once something was passed to it
+	asking bool          // it asks Redis, or subscribes: nothing may be passed to it
+	got    bool          // Redis has granted it the thing
+	// unseated says that the process's seat is still to be asked for, unless a release takes it
+	// first. Only the head touches it.
 	unseated bool
 }
 
@@ -57,7 +69,7 @@ type stage int
 const (
 	leading stage = iota // it is the head
 	granted              // it has what it waits for
-	nudged               // it is to try once, and then to go on waiting
+	nudged               // it is to ask once, and then to go on waiting
 )
 
 // empty reports whether there is no line for key.
@@ -67,40 +79,55 @@ func (l *Lines) empty(key string) bool {
 	return l.byKey[key] == nil
 }
 
-// join puts the caller at the end of key's line. With a ticket of the grain PerWaiter it goes where
-// its number belongs: behind the waiters that Redis has put before it.
-func (l *Lines) join(key string, t *Ticket) *waiter {
+// follow puts the caller at the end of its line. It returns nil if there is no line, or if the
+// caller must ask before it joins.
+func (l *Lines) follow(w Waiting) *waiter {
+	if w.Place.Grain == PerWaiter {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.byKey[w.Key]
+	if q == nil {
+		return nil
+	}
+	return l.add(q, w, Answer{})
+}
+
+// join puts the caller, which was answered first, in its line. If there is none, a new one begins.
+func (l *Lines) join(w Waiting, first Answer) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey == nil {
 		l.byKey = make(map[string]*line)
 	}
-	me := &waiter{turn: make(chan struct{}, 1), ticket: t}
-	q := l.byKey[key]
+	q := l.byKey[w.Key]
 	if q == nil {
-		q = &line{key: key}
-		l.byKey[key] = q
+		q = &line{key: w.Key}
+		l.byKey[w.Key] = q
+	}
+	return l.add(q, w, first)
+}
+
+// add makes a waiter, and puts it in the line. The caller holds the mutex.
+func (l *Lines) add(q *line, w Waiting, first Answer) *waiter {
+	me, _ := l.spare.Get().(*waiter)
+	if me == nil {
+		me = &waiter{turn: make(chan struct{}, 1)}
 	}
 	me.line, me.prev = q, q.tail
-	if t != nil {
-		me.terms = t.Terms
+	me.outcome.Waited = true
+	me.place = place{Place: w.Place, seq: first.Seq, kept: first.Kept, doubt: first.Doubt}
+	if w.Weight > 0 {
+		me.since = time.Now()
 	}
-	if t != nil && t.Grain == PerWaiter {
-		me.nudged = make(chan struct{}, 1)
-		// Never before the head, which has the line's subscription in its hands.
-		for me.prev != nil && me.prev != q.head && t.Seq < me.prev.ticket.Seq {
-			me.prev = me.prev.prev
-		}
-		if q.head != nil && t.Seq <= q.head.ticket.Seq {
-			// Redis heard of this waiter before the head, and may have handed it the thing before
-			// it stood in this line. A reply to the head, or a message, said so, but did not find
-			// it here to be nudged.
-			me.nudge()
-		}
-	}
+	me.policy().stand(q, me)
 	q.insert(me)
 	return me
 }
+
+// policy is what the waiter's grain decides.
+func (me *waiter) policy() policy { return policies[me.place.Grain] }
 
 // insert links the waiter in behind its prev. If it has none, it is the head of a new line.
 func (q *line) insert(me *waiter) {
@@ -121,29 +148,28 @@ func (q *line) insert(me *waiter) {
 func (l *Lines) grantAll(q *line) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for me := q.head.next; me != nil; me = me.next {
+	for me := q.head.next; me != nil; {
+		next := me.next // once it is told, it is its goroutine's alone
 		me.granted, me.out = true, true
 		me.turn <- struct{}{}
+		me = next
 	}
 	q.head.next, q.tail = nil, q.head
 }
 
-// leave takes the waiter out of its line. It reports whether the waiter has been passed what it
-// waited for.
-func (l *Lines) leave(me *waiter) (passed bool) {
+// leave takes the waiter out of its line, and returns how its wait has ended.
+func (l *Lines) leave(me *waiter) Outcome {
 	l.mu.Lock()
 	var ended *pubsub.Subscription
 	if !me.out {
 		ended = l.remove(me)
 	}
-	if passed = me.what != nil; passed {
-		me.ticket.Passed = me.what
-	}
+	outcome := me.outcome
 	l.mu.Unlock()
 	if ended != nil {
 		ended.Close()
 	}
-	return passed
+	return outcome
 }
 
 // remove takes the waiter out of its line. If it was the head, the next waiter is the head now. If
@@ -165,7 +191,7 @@ func (l *Lines) remove(me *waiter) (ended *pubsub.Subscription) {
 		return nil
 	}
 	q.head = me.next
-	q.unseat(me)
+	me.policy().leave(q, me)
 	if q.head != nil {
 		q.head.turn <- struct{}{}
 	}
@@ -186,8 +212,9 @@ func (l *Lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
 // goroutine has not been told so yet.
 func (me *waiter) leads() bool { return len(me.turn) > 0 }
 
-// await waits until the waiter has something to do, ctx ends, or the Client closes.
-func (me *waiter) await(ctx, closing context.Context) (stage, error) {
+// await waits until the waiter has something to do, or ctx ends. It does not wait for the Client to
+// close: then the head leaves the line, then the next head, and so on.
+func (me *waiter) await(ctx context.Context) (stage, error) {
 	if me.leads() {
 		<-me.turn
 		return me.arrived(), nil
@@ -199,8 +226,6 @@ func (me *waiter) await(ctx, closing context.Context) (stage, error) {
 		return nudged, nil
 	case <-ctx.Done():
 		return 0, ctx.Err()
-	case <-closing.Done():
-		return 0, context.Cause(closing)
 	}
 }
 
@@ -211,42 +236,19 @@ func (me *waiter) arrived() stage {
 	return leading
 }
 
-// quiet returns for how long the new head need not ask. The first row that applies counts. nap
-// limits a time that comes from a grant or an answer.
+// held returns for how long a new head need not ask, by what is known of the present grant. nap
+// limits the time.
 //
-//	the process has its seat         until PollBound after Redis was last heard to keep it; not
-//	                                 at all if the head before it may have left with a message
-//	                                 that it never acted on: see unseat
-//	the last grant was by a message  seatDelay: the seat is still to be taken, and a release may
-//	                                 take it first
-//	FairMutex, others behind it,     not at all: their places must be kept
-//	beat is over
-//	Mutex, no answer of its own      not at all: the seat is still to be taken
 //	the last grant came to this      until that grant is over: nothing is free before the line
 //	process                          hears of it
 //	it has just asked by itself      as long as that answer says
 //	otherwise                        not at all: the head before it may have left with a message
 //	                                 that it never acted on
-func (me *waiter) quiet(first Verdict) time.Duration {
-	q := me.line
-	heldUntil, handed := q.heldUntil, q.handed
-	q.heldUntil, q.handed = time.Time{}, false
-	switch {
-	case q.seat.owner != 0:
-		return max(0, time.Until(q.seat.heard.Add(PollBound)))
-	case handed:
-		me.unseated = true
-		return seatDelay
-	case me.next != nil && me.ticket != nil && me.ticket.Grain == PerWaiter && time.Since(q.beaten) >= beat:
-		return 0
-	case me.ticket != nil && me.ticket.Grain == PerProcess && first.For == 0:
-		return 0
-	case !heldUntil.IsZero():
-		if left := time.Until(heldUntil); left > 0 {
-			return nap(left)
-		}
-		return 0
-	case first.For != 0:
+func (q *line) held(first Answer) time.Duration {
+	switch left := time.Until(q.heldUntil); {
+	case !q.heldUntil.IsZero() && left > 0:
+		return nap(left)
+	case q.heldUntil.IsZero() && first.For != 0:
 		return nap(first.For)
 	default:
 		return 0

@@ -26,63 +26,80 @@ type server struct {
 }
 
 // waiting returns a Waiting in x for the owner with that number.
-func (x *server) waiting(owner int64, terms Terms) (Waiting, *Ticket) {
-	t := &Ticket{Grain: PerProcess, Owner: owner, Terms: terms}
+func (x *server) waiting(owner int64, terms Terms) Waiting {
 	held := x.try(time.Hour)
-	return Waiting{Key: "k", Channel: channel, Ticket: t, Try: func(ctx context.Context) (Verdict, error) {
-		v, err := held(ctx)
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		if x.doubt {
-			x.doubt, t.Doubt = false, true
-			return Verdict{}, context.DeadlineExceeded
-		}
-		if !t.Leads || err != nil {
-			return v, err
-		}
-		x.asked = append(x.asked, t.Owner)
-		if v.Granted {
-			delete(x.seats, t.Owner)
-			if t.Next != 0 {
-				x.seats[t.Next] = true
+	return Waiting{
+		Kind:    "test",
+		Key:     "k",
+		Channel: channel,
+		Place:   Place{Grain: PerProcess, Owner: owner, Terms: terms},
+		Try: func(ctx context.Context, ask Ask) (Answer, error) {
+			a, err := held(ctx, ask)
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			if x.doubt {
+				x.doubt = false
+				return Answer{Doubt: true}, context.DeadlineExceeded
 			}
-		} else {
-			x.seats[t.Owner] = true
-		}
-		return v, err
-	}}, t
+			if !ask.InQueue || err != nil {
+				return a, err
+			}
+			x.asked = append(x.asked, ask.Owner)
+			a.Kept = time.Now()
+			delete(x.seats, ask.Owner)
+			seated := ask.Owner
+			if a.Granted {
+				seated = ask.Next
+			}
+			if seated != 0 {
+				x.seats[seated], a.Seq = true, 1000+seated
+			}
+			return a, nil
+		},
+	}
+}
+
+// seated returns the owner that has a seat in x, which must be the only one; 0: none has.
+func (x *server) seated(t *testing.T) (owner int64) {
+	t.Helper()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.seats) > 1 {
+		t.Errorf("Redis has the seats %v", x.seats)
+	}
+	for owner = range x.seats {
+	}
+	return owner
 }
 
 // inLine starts n waiters for a thing that another process holds. Their owners are numbered from
 // 101.
-func inLine(l *client, n int) (*server, []*caller, []*Ticket) {
+func inLine(l *client, n int) (*server, []*caller) {
 	x := &server{seats: make(map[int64]bool)}
 	x.take(time.Time{})
-	waiters, tickets := make([]*caller, n), make([]*Ticket, n)
+	waiters := make([]*caller, n)
 	for i := range n {
-		var w Waiting
-		w, tickets[i] = x.waiting(101+int64(i), alike)
-		waiters[i] = wait(l, w)
+		waiters[i] = wait(l, x.waiting(101+int64(i), alike))
 		synctest.Wait()
 	}
 	time.Sleep(10 * time.Millisecond) // subscribed, and seated
-	return x, waiters, tickets
+	return x, waiters
 }
 
 // A lease is passed on to the waiters behind the head, in order, and to the head last. Redis is not
 // asked. The seat stays, and the holder is to give it up.
 func TestPassOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
-		x, waiters, tickets := inLine(l, 3)
+		x, waiters := inLine(l, 3)
 		before := x.tried()
 		for n, i := range []int{1, 2, 0} {
 			if !l.Pass("k", alike, n) {
 				t.Fatalf("pass %d failed", n)
 			}
-			if mustBeNext(t, waiters[i]); tickets[i].Passed != n {
-				t.Fatalf("pass %d: waiter %d was passed %v", n, i, tickets[i].Passed)
+			if mustBeNext(t, waiters[i]); waiters[i].out.Passed != n {
+				t.Fatalf("pass %d: waiter %d was passed %v", n, i, waiters[i].out.Passed)
 			}
-			if tickets[i].Orphan != 0 {
+			if waiters[i].out.Orphan != 0 {
 				t.Errorf("waiter %d is to give up the seat", i)
 			}
 		}
@@ -104,7 +121,7 @@ func TestPassOn(t *testing.T) {
 // A lease is not passed on to a waiter with other terms, and it does not skip that waiter.
 func TestPassOnEqualTermsOnly(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
-		_, waiters, _ := inLine(l, 2)
+		_, waiters := inLine(l, 2)
 		for _, terms := range []Terms{{}, {Lease: time.Second}, {Lease: time.Minute, MaxHold: time.Minute}} {
 			if l.Pass("k", terms, "it") {
 				t.Errorf("passed on %+v", terms)
@@ -121,11 +138,10 @@ func TestPassOnEqualTermsOnly(t *testing.T) {
 // Redis only when Redis must hear of the seat again.
 func TestSeatIsInherited(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
-		x, _, _ := inLine(l, 1)
+		x, _ := inLine(l, 1)
 		l.Pass("k", alike, "it")
 		before, started := x.tried(), time.Now()
-		w, ticket := x.waiting(7, alike)
-		second := wait(l, w)
+		second := wait(l, x.waiting(7, alike))
 		time.Sleep(PollBound / 2)
 		if after := x.tried(); after != before {
 			t.Errorf("asked %d times in %v", after-before, time.Since(started))
@@ -140,8 +156,8 @@ func TestSeatIsInherited(t *testing.T) {
 		}
 		second.cancel()
 		<-second.done
-		if ticket.Orphan != 101 {
-			t.Errorf("the last to leave gives up the seat of %d, want 101", ticket.Orphan)
+		if second.out.Orphan != 101 {
+			t.Errorf("the last to leave gives up the seat of %d, want 101", second.out.Orphan)
 		}
 	})
 }
@@ -151,7 +167,7 @@ func TestSeatIsInherited(t *testing.T) {
 func TestAHeadThatGivesUpLeavesTheSeat(t *testing.T) {
 	for _, doubt := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-			x, waiters, tickets := inLine(l, 2)
+			x, waiters := inLine(l, 2)
 			orphan, as := int64(0), int64(101)
 			if doubt {
 				orphan, as = 101, 102
@@ -164,16 +180,16 @@ func TestAHeadThatGivesUpLeavesTheSeat(t *testing.T) {
 			}
 			<-waiters[0].done
 			synctest.Wait()
-			if tickets[0].Orphan != orphan {
-				t.Errorf("doubt %v: the head gives up the seat of %d, want %d", doubt, tickets[0].Orphan, orphan)
+			if waiters[0].out.Orphan != orphan {
+				t.Errorf("doubt %v: the head gives up the seat of %d, want %d", doubt, waiters[0].out.Orphan, orphan)
 			}
 			if last := x.asked[len(x.asked)-1]; last != as {
 				t.Errorf("doubt %v: the next asked as %d, want %d", doubt, last, as)
 			}
 			waiters[1].cancel()
 			<-waiters[1].done
-			if tickets[1].Orphan != as {
-				t.Errorf("doubt %v: the last gives up the seat of %d, want %d", doubt, tickets[1].Orphan, as)
+			if waiters[1].out.Orphan != as {
+				t.Errorf("doubt %v: the last gives up the seat of %d, want %d", doubt, waiters[1].out.Orphan, as)
 			}
 		})
 	}
@@ -182,12 +198,12 @@ func TestAHeadThatGivesUpLeavesTheSeat(t *testing.T) {
 // The request that is granted takes the next seat in the same step, if another waiter is in line.
 func TestGrantTakesTheNextSeat(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		x, waiters, tickets := inLine(l, 2)
+		x, waiters := inLine(l, 2)
 		x.release(s)
 		<-waiters[0].done
-		next := tickets[0].Next
-		if next == 0 || !x.seats[next] || len(x.seats) != 1 {
-			t.Fatalf("the next seat is %d's, Redis has %v", next, x.seats)
+		next := x.seated(t)
+		if next == 0 || next == 101 {
+			t.Fatalf("the next seat is %d's", next)
 		}
 		before := x.tried()
 		time.Sleep(PollBound / 2)
@@ -199,8 +215,8 @@ func TestGrantTakesTheNextSeat(t *testing.T) {
 		if last := x.asked[len(x.asked)-1]; last != next {
 			t.Errorf("the next asked as %d, want %d", last, next)
 		}
-		if tickets[1].Next != 0 || len(x.seats) != 0 {
-			t.Errorf("a seat is left for nobody: %d, %v", tickets[1].Next, x.seats)
+		if left := x.seated(t); left != 0 {
+			t.Errorf("a seat is left for nobody, as %d", left)
 		}
 	})
 }
@@ -210,15 +226,15 @@ func TestGrantTakesTheNextSeat(t *testing.T) {
 func TestPassedToAWaiterThatGivesUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
 		for range 100 {
-			x, waiters, tickets := inLine(l, 1)
+			x, waiters := inLine(l, 1)
 			waiters[0].cancel()
 			passed := l.Pass("k", alike, "it")
 			<-waiters[0].done
 			switch {
-			case passed && (waiters[0].err != nil || tickets[0].Passed != "it" || l.Abandon("k") != 101):
+			case passed && (waiters[0].err != nil || waiters[0].out.Passed != "it" || l.Abandon("k") != 101):
 				t.Fatalf("it was passed on, and is lost: %v", waiters[0].err)
-			case !passed && (!errors.Is(waiters[0].err, errs.Busy) || tickets[0].Orphan != 101):
-				t.Fatalf("it was not passed on: %v, orphan %d", waiters[0].err, tickets[0].Orphan)
+			case !passed && (!errors.Is(waiters[0].err, errs.Busy) || waiters[0].out.Orphan != 101):
+				t.Fatalf("it was not passed on: %v, orphan %d", waiters[0].err, waiters[0].out.Orphan)
 			}
 			x.free()
 		}

@@ -6,8 +6,6 @@ package line
 import (
 	"slices"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // seat is a process's place in a queue that Redis keeps. It belongs to the line, not to the head,
@@ -33,12 +31,10 @@ func (l *Lines) TakeSeat(key string) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.byKey[key]
-	if q == nil || q.head == nil || q.head.asking || q.seat.owner != 0 {
+	if q == nil || q.head == nil || q.head.head.asking || q.seat.owner != 0 {
 		return 0
 	}
-	// A waiter that has just become the head by Follow has no ticket yet, but it has terms.
-	switch t := q.head.ticket; {
-	case t == nil && q.head.terms == (Terms{}), t != nil && (t.Grain != PerProcess || t.Doubt):
+	if p := &q.head.place; p.Grain != PerProcess || p.doubt {
 		return 0
 	}
 	// Redis keeps the place from when it is taken, which cannot be before now.
@@ -83,22 +79,6 @@ func (l *Lines) HasSeat(key string, owner int64) bool {
 	return q != nil && q.seat.owner == owner
 }
 
-// rest returns for how much longer the head need not ask although its timer has run out: the seat,
-// which it was to ask for, has been taken by a release.
-func (l *Lines) rest(me *waiter, reason string) time.Duration {
-	unseated := me.unseated
-	me.unseated = false // whatever woke it, it asks now, or knows when to
-	if reason != telemetry.WokenTimer || !unseated {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if me.line.seat.owner == 0 {
-		return 0
-	}
-	return time.Until(me.line.seat.heard.Add(PollBound))
-}
-
 // Abandon returns the number of the owner that has this process's seat in Redis's queue for key, if
 // nobody of this process waits for key any more, else 0. From then on the caller must give that
 // seat up. Code that ends a hold must call Abandon.
@@ -126,22 +106,4 @@ func (q *line) drop() {
 		q.dropped = append(q.dropped, q.seat.owner)
 	}
 	q.seat = seat{}
-}
-
-// unseat sees to the seat of a line that its head leaves. The seat stays for the next head, except
-// in two cases: a request of the head that leaves may still change it, or nobody waits any more and
-// that head was not granted the thing. Then it must give the seat up: see Ticket.Orphan.
-func (q *line) unseat(me *waiter) {
-	t := me.ticket
-	if t == nil || t.Grain != PerProcess {
-		return
-	}
-	waited, holds := q.head != nil, me.got || me.what != nil
-	if q.seat.owner != 0 && (t.Doubt && !me.got || !waited && !holds) {
-		t.Orphan = q.seat.owner
-		q.drop()
-	}
-	if !holds {
-		q.seat.heard = time.Time{} // the head may have been told something that it never acted on
-	}
 }

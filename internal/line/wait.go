@@ -19,120 +19,93 @@ import (
 // a second.
 const PollBound = 1250 * time.Millisecond
 
-// Verdict is the outcome of a try.
-type Verdict struct {
-	Granted bool
-	// For is how long the grant lasts. If the try was refused, it is how long the present holder's
-	// grant lasts; negative if that has no end.
-	For time.Duration
-}
-
-// Waiting is what the engine needs to know to wait for something.
-type Waiting struct {
-	Kind    string // for metrics
-	Key     string // of the line
-	Channel string // where releases are published
-	Told    Told   // if set, asked for the channels instead of Channel, once they are needed
-	Try     func(ctx context.Context) (Verdict, error)
-	Grant   Grant
-	// Weight is how much the waiter asks for, if waiters may ask for different amounts: see
-	// overtaking. 0 if they may not.
-	Weight int
-	// Group is the same for all waiters that ask for different weights of one thing.
-	Group string
-	// Ticket is the waiter's place in a queue that Redis keeps; nil if it keeps none.
-	Ticket *Ticket
-	// Marks says that a refused try leaves something in Redis. A waiter that leaves must take it
-	// away again, which a release does.
-	Marks bool
-}
-
-// Told knows the channels on which changes are published.
-type Told interface {
-	// Channels returns all of these channels.
-	Channels() []string
-}
-
-// Grant says what a grant to the head of a line means for the waiters behind it.
-type Grant int
-
-const (
-	// Exclusive: nothing is left until the thing is released. The next waiter waits for a message.
-	Exclusive Grant = iota
-	// Shared: there may be more. The next waiter tries at once.
-	Shared
-	// Common: it is for everybody. All waiters have it.
-	Common
-)
-
-// Wait tries until a try is granted or fails, ctx ends, or the Client closes. It is the one loop in
-// which Holdfast waits: try; subscribe; try again whenever a message comes, a subscription is
-// confirmed anew, the holder's lease is over, or PollBound has passed.
+// Wait waits until the thing is granted, is passed on or handed to the waiter, or a request fails,
+// ctx ends, or the Client closes. If ctx ends the wait, the error matches ctx's error, and errs.Busy
+// if the thing was found held. The Outcome counts also if the wait has failed.
 //
-// The waiters of one process stand in a line for each key, and only the first of them tries. If ctx
-// ends the wait, the error matches ctx's error, and errs.Busy if the thing was found held. Wait
-// reports whether it had to wait.
-func (l *Lines) Wait(ctx context.Context, w Waiting) (waited bool, err error) {
-	first := Verdict{}
-	each := w.Ticket != nil && w.Ticket.Grain == PerWaiter
-	if each {
-		w.Ticket.Follows = !l.empty(w.Key)
-	}
-	switch {
-	case w.Ticket != nil && !each && l.client.Holds(w.Key):
-		first.For = -1 // this Client holds it: Redis would refuse
-	case w.Ticket != nil && !each && l.leftOpen(w.Key):
-	case each || l.empty(w.Key) && l.overtaking.ahead(w) == nil:
-		first, err = w.Try(ctx)
-		if err != nil || first.Granted {
-			return false, err
+// A waiter that finds others of its process in line stands behind them and asks nothing. Else it
+// asks once, and if it is refused, it is the head of a new line. Where each waiter has a place in
+// Redis's queue, it always asks once.
+func (l *Lines) Wait(ctx context.Context, w Waiting) (Outcome, error) {
+	var first Answer
+	me := l.follow(w)
+	if me == nil {
+		var err error
+		if first, err = l.first(ctx, w); err != nil || first.Granted {
+			return Outcome{}, err
 		}
+		me = l.join(w, first)
 	}
 	l.client.Telemetry.Waiting(w.Kind, 1)
 	defer l.client.Telemetry.Waiting(w.Kind, -1)
+	return l.waitInLine(ctx, w, me, first)
+}
 
-	me := l.join(w.Key, w.Ticket)
-	if w.Weight > 0 {
-		me.since = time.Now()
+// first asks once, for a waiter that does not stand in line yet, unless it must not ask.
+func (l *Lines) first(ctx context.Context, w Waiting) (Answer, error) {
+	ask, held, asks := w.Place.Grain.policy().first(l, w.Key)
+	switch {
+	case held:
+		return Answer{For: -1}, nil
+	case !asks || l.overtaking.ahead(w) != nil:
+		return Answer{}, nil
 	}
-	return true, l.gone(w, me, l.waitInLine(ctx, w, me, first))
+	ask.Owner = w.Place.Owner
+	return w.Try(ctx, ask)
+}
+
+// waitInLine is Wait for a waiter that stands in its line.
+func (l *Lines) waitInLine(ctx context.Context, w Waiting, me *waiter, first Answer) (Outcome, error) {
+	if !me.leads() {
+		first = Answer{} // too old to rely on by the time it leads
+	}
+	for {
+		stage, err := me.await(ctx)
+		switch {
+		case err != nil:
+			return l.gone(w, me, busy(err))
+		case stage == granted:
+			return l.served(w, me), nil
+		case stage == leading:
+			return l.gone(w, me, l.waitAsHead(ctx, w, me, first))
+		}
+		answer, err := l.try(ctx, w, perWaiter{}.askAgain(l, me))
+		me.place.heard(answer, err)
+		if err != nil || answer.Granted {
+			return l.gone(w, me, err)
+		}
+	}
 }
 
 // gone takes a waiter whose wait has ended with err out of its line, and returns how the wait
-// ended.
-func (l *Lines) gone(w Waiting, me *waiter, err error) error {
-	if !l.leave(me) {
-		return err
+// ended. If something was passed to it in the same moment, it has that.
+func (l *Lines) gone(w Waiting, me *waiter, err error) (Outcome, error) {
+	outcome := l.leave(me)
+	if outcome.Passed == nil {
+		return outcome, err
 	}
 	l.client.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
-	return nil // even if it gave up in the same moment
+	return outcome, nil
 }
 
-// waitInLine is Wait for a waiter that has its place in the line.
-func (l *Lines) waitInLine(ctx context.Context, w Waiting, me *waiter, first Verdict) error {
-	if !me.leads() {
-		first = Verdict{} // too old to rely on by the time it leads
+// served returns the outcome of a waiter that was granted the thing by another, which has taken it
+// out of the line. Nobody else knows the waiter any more, so it can be used again.
+func (l *Lines) served(w Waiting, me *waiter) Outcome {
+	outcome := me.outcome
+	if outcome.Passed != nil {
+		l.client.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
 	}
-	for {
-		stage, err := me.await(ctx, l.client.Closing)
-		switch {
-		case err != nil:
-			return busy(err)
-		case stage == granted:
-			return nil
-		case stage == leading:
-			return l.waitAsHead(ctx, w, me, first)
-		}
-		w.Ticket.Follows = l.follows(me)
-		v, err := l.try(ctx, w)
-		if err != nil || v.Granted {
-			return err
-		}
-	}
+	*me = waiter{turn: me.turn}
+	l.spare.Put(me)
+	return outcome
 }
 
-// waitAsHead is Wait for the head of a line, which may have tried once already.
-func (l *Lines) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Verdict) error {
+// waitAsHead is Wait for the head of a line, which may have asked once already. It returns nil once
+// the head has the thing.
+func (l *Lines) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Answer) error {
+	if l.client.Closing.Err() != nil {
+		return context.Cause(l.client.Closing)
+	}
 	sub, quiet := l.lead(w, me, first)
 	if sub == nil {
 		return nil // the thing was passed to it already
@@ -152,35 +125,34 @@ func (l *Lines) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Ver
 		}
 		if l.handed(me, sub.Last()) {
 			l.client.Telemetry.Woken(w.Kind, reason)
-			l.afterGrant(w, me, Verdict{Granted: true, For: time.Until(w.Ticket.Kept.Add(w.Ticket.Lasts))})
+			l.afterGrant(w, me, time.Until(me.outcome.Handed.Until))
 			return nil
 		}
-		if rest := l.rest(me, reason); rest > 0 {
+		if rest := me.policy().rest(l, me, reason); rest > 0 {
 			timer.Reset(rest)
 			continue
 		}
-		if !l.ask(me) {
-			return nil
+		ask, more, ok := me.policy().ask(l, me)
+		if !ok {
+			return nil // the thing was passed to it
 		}
 		l.client.Telemetry.Woken(w.Kind, reason)
-		more := l.gather(me)
-		v, err := l.try(ctx, w)
-		l.answered(me, v, err)
+		answer, err := l.try(ctx, w, ask)
+		nudged := me.policy().answered(l, me, ask, answer, err)
 		if err != nil {
 			return err
 		}
-		nudged := l.nudge(me)
-		if reason == telemetry.WokenTimer && quiet > 0 && (v.Granted || nudged) {
+		if reason == telemetry.WokenTimer && quiet > 0 && (answer.Granted || nudged) {
 			sub.Suspect() // a message should have come first, unless a lease was over
 		}
-		if v.Granted {
-			l.afterGrant(w, me, v)
+		if answer.Granted {
+			l.afterGrant(w, me, answer.For)
 			return nil
 		}
 		if more {
-			v.For = 0
+			answer.For = 0
 		}
-		quiet = nap(v.For)
+		quiet = nap(answer.For)
 		timer.Reset(quiet)
 	}
 }
@@ -188,16 +160,17 @@ func (l *Lines) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Ver
 // lead has the head listen for its line, and returns for how long the head need not ask. The
 // subscription is nil if the thing has been passed to the head. While the head subscribes, nothing
 // is passed to it, so that no other waiter becomes the head.
-func (l *Lines) lead(w Waiting, me *waiter, first Verdict) (*pubsub.Subscription, time.Duration) {
-	l, q := l, me.line
+func (l *Lines) lead(w Waiting, me *waiter, first Answer) (*pubsub.Subscription, time.Duration) {
+	q := me.line
 	l.mu.Lock()
 	if me.out {
 		l.mu.Unlock()
 		return nil, 0
 	}
-	sub, quiet := q.sub, me.quiet(first)
-	if me.asking = sub == nil; me.ticket != nil && me.ticket.Terms != (Terms{}) {
-		me.passed = make(chan struct{}, 1)
+	sub, quiet := q.sub, me.policy().quiet(me, first)
+	q.heldUntil, q.handed = time.Time{}, false
+	if me.head.asking = sub == nil; me.place.Terms != (Terms{}) {
+		me.head.passed = make(chan struct{}, 1)
 	}
 	l.mu.Unlock()
 	if sub != nil {
@@ -206,7 +179,7 @@ func (l *Lines) lead(w Waiting, me *waiter, first Verdict) (*pubsub.Subscription
 	sub = l.client.Subscriptions.Subscribe(w.channels()...)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	q.sub, me.asking = sub, false
+	q.sub, me.head.asking = sub, false
 	return sub, quiet
 }
 
@@ -217,29 +190,38 @@ func (w *Waiting) channels() []string {
 	return w.Told.Channels()
 }
 
-// brief is how long a try may go unanswered without the error saying so, if ctx ends in the middle
-// of it.
+// brief is how long a request may go unanswered without the error saying so, if ctx ends in the
+// middle of it.
 const brief = 100 * time.Millisecond
 
 // try is w.Try for a waiter that has been told before that the thing is held.
-func (l *Lines) try(ctx context.Context, w Waiting) (Verdict, error) {
+func (l *Lines) try(ctx context.Context, w Waiting, ask Ask) (Answer, error) {
 	asked := time.Now()
-	v, err := w.Try(ctx)
+	answer, err := w.Try(ctx, ask)
 	switch {
 	case err == nil || ctx.Err() == nil || errors.Is(err, errs.Busy):
-		return v, err
+		return answer, err
 	case errors.Is(err, errs.Unavailable) && time.Since(asked) < brief:
-		return v, busy(ctx.Err())
+		return answer, busy(ctx.Err())
 	default:
-		return v, busy(err)
+		return answer, busy(err)
 	}
 }
 
-// afterGrant tells the waiters behind the head what its grant means for them.
-func (l *Lines) afterGrant(w Waiting, me *waiter, v Verdict) {
+// heard takes in the answer to a request in a waiter's own place.
+func (p *place) heard(a Answer, err error) {
+	p.doubt = p.doubt || a.Doubt
+	if err == nil {
+		p.kept = a.Kept
+	}
+}
+
+// afterGrant tells the waiters behind the head what its grant, which lasts for that long, means for
+// them.
+func (l *Lines) afterGrant(w Waiting, me *waiter, lasts time.Duration) {
 	switch w.Grant {
 	case Exclusive:
-		me.line.heldUntil = time.Now().Add(v.For)
+		me.line.heldUntil = time.Now().Add(lasts)
 	case Common:
 		l.grantAll(me.line)
 	case Shared:
@@ -254,7 +236,7 @@ func (l *Lines) park(ctx context.Context, me *waiter, sub *pubsub.Subscription, 
 		return telemetry.WokenMessage, nil
 	case <-timer.C:
 		return telemetry.WokenTimer, nil
-	case <-me.passed:
+	case <-me.head.passed:
 		return "", nil
 	case <-ctx.Done():
 		return "", ctx.Err()

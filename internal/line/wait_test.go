@@ -19,9 +19,9 @@ import (
 func TestFreeThingIsGrantedWithoutWaiting(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
-		waited, err := l.Wait(t.Context(), waiting(x, time.Minute))
-		if waited || err != nil || x.tried() != 1 {
-			t.Errorf("waited %v, %v, %d tries, want one try and no wait", waited, err, x.tried())
+		out, err := l.Wait(t.Context(), waiting(x, time.Minute))
+		if out.Waited || err != nil || x.tried() != 1 {
+			t.Errorf("waited %v, %v, %d tries, want one try and no wait", out.Waited, err, x.tried())
 		}
 		if channels := s.PubSubChannels(""); len(channels) != 0 {
 			t.Errorf("subscribed %q for nothing", channels)
@@ -109,12 +109,12 @@ func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 				leaver := waiting(x, time.Hour)
 				ctx, cancel := context.WithCancel(t.Context())
 				armed := false
-				leaver.Try = func(context.Context) (Verdict, error) {
+				leaver.Try = func(_ context.Context, ask Ask) (Answer, error) {
 					if armed {
 						cancel()
-						return Verdict{}, ctx.Err()
+						return Answer{}, ctx.Err()
 					}
-					return x.try(time.Hour)(ctx)
+					return x.try(time.Hour)(ctx, ask)
 				}
 				left := make(chan error, 1)
 				go func() {
@@ -265,9 +265,9 @@ func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
 func TestWaitingIsNeverHot(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		tries := 0
-		w := wait(l, Waiting{Kind: "test", Key: "k", Channel: channel, Try: func(context.Context) (Verdict, error) {
+		w := wait(l, Waiting{Kind: "test", Key: "k", Channel: channel, Try: func(context.Context, Ask) (Answer, error) {
 			tries++
-			return Verdict{For: 0}, nil
+			return Answer{For: 0}, nil
 		}})
 		time.Sleep(time.Second)
 		w.leave(t)
@@ -287,12 +287,12 @@ func TestCancelledWaitSaysThatItWasBusy(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 			begun := time.Now()
-			waited, err := l.Wait(ctx, waiting(x, -1))
+			out, err := l.Wait(ctx, waiting(x, -1))
 			cancel()
 			mustMatch(t, err, context.DeadlineExceeded)
 			mustMatch(t, err, errs.Busy)
-			if took := time.Since(begun); took != 250*time.Millisecond || !waited {
-				t.Errorf("waited %v for %v", waited, took)
+			if took := time.Since(begun); took != 250*time.Millisecond || !out.Waited {
+				t.Errorf("waited %v for %v", out.Waited, took)
 			}
 		}
 	})
@@ -306,11 +306,11 @@ func TestFailedTryIsItsOwn(t *testing.T) {
 		boom := errors.New("boom")
 		fail := false
 		failing := waiting(x, -1)
-		failing.Try = func(ctx context.Context) (Verdict, error) {
+		failing.Try = func(ctx context.Context, ask Ask) (Answer, error) {
 			if fail {
-				return Verdict{}, boom
+				return Answer{}, boom
 			}
-			return x.try(-1)(ctx)
+			return x.try(-1)(ctx, ask)
 		}
 		first := wait(l, failing)
 		synctest.Wait()
@@ -355,15 +355,15 @@ func TestSharedAndCommonGrants(t *testing.T) {
 			defer mu.Unlock()
 			left, tries = n, 0
 		}
-		take := func(context.Context) (Verdict, error) {
+		take := func(context.Context, Ask) (Answer, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			tries++
 			if left == 0 {
-				return Verdict{For: -1}, nil
+				return Answer{For: -1}, nil
 			}
 			left--
-			return Verdict{Granted: true, For: -1}, nil
+			return Answer{Granted: true, For: -1}, nil
 		}
 		// One message frees three permits, and five waiters want one each: three waiters get
 		// theirs.
@@ -413,8 +413,8 @@ func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 
 		waits := wait(l, heavy)
 		synctest.Wait()
-		if waited, err := l.Wait(t.Context(), light); waited || err != nil {
-			t.Errorf("at once: waited %v, %v", waited, err)
+		if out, err := l.Wait(t.Context(), light); out.Waited || err != nil {
+			t.Errorf("at once: waited %v, %v", out.Waited, err)
 		}
 		time.Sleep(patience + time.Millisecond)
 		free.free()
@@ -423,8 +423,8 @@ func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 		if stopped.isDone() {
 			t.Fatal("passed one who has waited long")
 		}
-		if waited, err := l.Wait(t.Context(), other); waited || err != nil {
-			t.Errorf("of another group: waited %v, %v", waited, err)
+		if out, err := l.Wait(t.Context(), other); out.Waited || err != nil {
+			t.Errorf("of another group: waited %v, %v", out.Waited, err)
 		}
 		free.free()
 		begun := time.Now()

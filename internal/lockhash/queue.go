@@ -9,7 +9,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -88,21 +87,25 @@ func (q *Queue) Channels() []string {
 }
 
 // Enter returns the call that asks for the lock, and takes a place in the queue if the lock cannot
-// be had. Without a ticket it takes none.
-func (q *Queue) Enter(owner lease.Owner, length time.Duration, turn Turn, t *line.Ticket) *conn.Call {
-	place := &q.placeMS
-	if t == nil {
-		t, place = new(line.Ticket), new(int64)
-	}
+// be had.
+func (q *Queue) Enter(e lease.Entry, turn Turn) *conn.Call { return q.enter(e, turn, &q.placeMS) }
+
+// Ask returns the call that asks for the lock and takes no place.
+func (q *Queue) Ask(owner lease.Owner, length time.Duration, turn Turn) *conn.Call {
+	return q.enter(lease.Entry{Owner: owner, Length: length}, turn, new(int64))
+}
+
+// enter is Enter for a place that is kept for that many ms; 0 means that none is taken.
+func (q *Queue) enter(e lease.Entry, turn Turn, place *int64) *conn.Call {
 	var next lease.Owner
-	if t.Next != 0 {
-		next = lease.NewOwner(q.Engine.Client(), t.Next)
+	if e.Ask.Next != 0 {
+		next = lease.NewOwner(q.Engine.Client(), e.Ask.Next)
 	}
 	at := q.At()
-	args := make([]any, 0, 11+len(t.Behind))
-	args = append(args, owner.String(), length.Milliseconds(), q.TokenLife(),
-		place, t.Seq, int(turn), t.Reserve, orNobody(next), t.Publish, at.Channel, at.Grant)
-	for _, id := range t.Behind {
+	args := make([]any, 0, 11+len(e.Ask.Behind))
+	args = append(args, e.Owner.String(), e.Length.Milliseconds(), q.TokenLife(),
+		place, e.Ask.Seq, int(turn), e.Reserve, orNobody(next), e.Publish, at.Channel, at.Grant)
+	for _, id := range e.Ask.Behind {
 		args = append(args, id)
 	}
 	return &conn.Call{

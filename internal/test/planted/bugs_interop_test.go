@@ -20,9 +20,9 @@ var interopBugs = []bug{
 	},
 	{
 		name: "a Client that releases in the open takes the lock again at once",
-		file: "internal/line/wait.go",
-		old:  "case w.Ticket != nil && !each && l.leftOpen(w.Key):",
-		new:  "case false:",
+		file: "internal/line/perprocess.go",
+		old:  "!held && !l.leftOpen(key)",
+		new:  "!held",
 		pkg:  "rlock", tests: []string{"TestHandOver_AClientThatReleasesInTheOpenWaitsTheMomentOut"},
 	},
 	{

@@ -9,11 +9,16 @@ import (
 	"time"
 )
 
-// ids returns the ids of the line's tickets, from its head.
+// placed returns a Waiting with a place of its own, and what Redis answered first.
+func placed(id string, seq int64) (Waiting, Answer) {
+	return Waiting{Key: "k", Place: Place{Grain: PerWaiter, ID: id}}, Answer{Seq: seq}
+}
+
+// ids returns the ids of the line's waiters, from its head.
 func ids(l *Lines, key string) []string {
 	var all []string
 	for me := l.byKey[key].head; me != nil; me = me.next {
-		all = append(all, me.ticket.ID)
+		all = append(all, me.place.ID)
 	}
 	return all
 }
@@ -23,14 +28,14 @@ func ids(l *Lines, key string) []string {
 func TestLineFollowsRedissOrder(t *testing.T) {
 	var l Lines
 	for _, seq := range []int64{5, 9, 7, 3, 8, 10, 4} {
-		l.join("k", &Ticket{ID: fmt.Sprint(seq), Seq: seq})
+		l.join(placed(fmt.Sprint(seq), seq))
 	}
 	if got, want := ids(&l, "k"), []string{"5", "3", "4", "7", "8", "9", "10"}; !slices.Equal(got, want) {
 		t.Errorf("the line is %v, want %v", got, want)
 	}
 	for me := l.byKey["k"].tail; me.prev != nil; me = me.prev {
 		if me.prev.next != me {
-			t.Fatalf("the line is broken at %s", me.ticket.ID)
+			t.Fatalf("the line is broken at %s", me.place.ID)
 		}
 	}
 }
@@ -40,23 +45,20 @@ func TestLineFollowsRedissOrder(t *testing.T) {
 func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
 	var l Lines
 	const behind = 2*beats + 10
-	head := l.join("k", &Ticket{ID: "head"})
+	head := l.join(placed("head", 0))
 	for i := range behind {
-		l.join("k", &Ticket{ID: fmt.Sprint(i), Seq: int64(i)})
+		l.join(placed(fmt.Sprint(i), int64(i)))
 	}
 	kept := make(map[string]int)
 	for _, want := range []struct {
 		n    int
 		more bool
 	}{{beats, true}, {beats, true}, {10, false}, {0, false}} {
-		head.ticket.Nudge = []string{"old"}
-		if more := l.gather(head); more != want.more || len(head.ticket.Behind) != want.n {
-			t.Errorf("%d at a time, more %v, want %d, %v", len(head.ticket.Behind), more, want.n, want.more)
+		ask, more, _ := head.policy().ask(&l, head)
+		if more != want.more || len(ask.Behind) != want.n {
+			t.Errorf("%d at a time, more %v, want %d, %v", len(ask.Behind), more, want.n, want.more)
 		}
-		if len(head.ticket.Nudge) != 0 {
-			t.Error("an old answer was kept")
-		}
-		for _, id := range head.ticket.Behind {
+		for _, id := range ask.Behind {
 			kept[id]++
 		}
 	}
@@ -69,8 +71,8 @@ func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
 		}
 	}
 	l.byKey["k"].beaten = time.Now().Add(-beat)
-	if l.gather(head); len(head.ticket.Behind) != beats {
-		t.Errorf("after a beat %d are kept alive, want %d", len(head.ticket.Behind), beats)
+	if ask, _, _ := head.policy().ask(&l, head); len(ask.Behind) != beats {
+		t.Errorf("after a beat %d are kept alive, want %d", len(ask.Behind), beats)
 	}
 }
 
@@ -79,13 +81,15 @@ func TestNudge(t *testing.T) {
 	var l Lines
 	places := make([]*waiter, 5)
 	for i := range places {
-		places[i] = l.join("k", &Ticket{ID: fmt.Sprint(i), Seq: int64(i)})
+		places[i] = l.join(placed(fmt.Sprint(i), int64(i)))
 	}
 	head := places[0]
-	l.gather(head)
-	head.ticket.Nudge = []string{"1", "3", "gone"}
-	l.nudge(head)
-	l.nudge(head) // a second nudge changes nothing
+	answer := Answer{Nudge: []string{"1", "3", "gone"}}
+	for range 2 { // a second nudge changes nothing
+		if !head.policy().answered(&l, head, Ask{}, answer, nil) {
+			t.Error("nobody was nudged")
+		}
+	}
 	for i, me := range places[1:] {
 		stage, want := leading, i+1 == 1 || i+1 == 3
 		select {

@@ -1,0 +1,132 @@
+// What a waiter and its line tell each other: the terms of a wait, one request and its answer, and
+// how the wait ended.
+
+package line
+
+import (
+	"context"
+	"time"
+)
+
+// Waiting is what a caller says about its wait. The line does not change it.
+type Waiting struct {
+	Kind    string // for metrics
+	Key     string // of the line
+	Channel string // where releases are published
+	Told    Told   // if set, asked for the channels instead of Channel, once they are needed
+	Grant   Grant
+	// Weight is how much the waiter asks for, if waiters may ask for different amounts: see
+	// overtaking. 0 if they may not.
+	Weight int
+	// Group is the same for all waiters that ask for different weights of one thing.
+	Group string
+	// Place is how the waiter stands in a queue that Redis keeps. The zero Place: Redis keeps none.
+	Place Place
+	// Try asks Redis once.
+	Try func(context.Context, Ask) (Answer, error)
+}
+
+// Told knows the channels on which changes are published.
+type Told interface {
+	// Channels returns all of these channels.
+	Channels() []string
+}
+
+// Grant says what a grant to the head of a line means for the waiters behind it.
+type Grant int
+
+const (
+	// Exclusive: nothing is left until the thing is released. The next waiter waits for a message.
+	Exclusive Grant = iota
+	// Shared: there may be more. The next waiter tries at once.
+	Shared
+	// Common: it is for everybody. All waiters have it.
+	Common
+)
+
+// Place is what a waiter brings to a queue that Redis keeps. A place in such a queue that is not
+// kept, because the process has died, is passed over.
+type Place struct {
+	Grain Grain
+	Owner int64  // the number of the owner that the waiter is itself
+	ID    string // that owner's id, if each waiter has a place
+	// Lasts is for how long a place is kept, at the least, after the request that kept it was sent.
+	// It is also how long the thing is held if it is handed to the waiter. 0 means that being handed
+	// it is not enough: the waiter must ask.
+	Lasts time.Duration
+	Terms Terms
+}
+
+// Ask is what the line tells one request.
+type Ask struct {
+	// Owner is the number of the owner that asks: the waiter's own, or the one that has its
+	// process's seat.
+	Owner int64
+	// InQueue says that the request takes a place in Redis's queue, or keeps it.
+	InQueue bool
+	// Seq is the number of the place, 0 if it is not known yet. A waiter that has lost its place
+	// takes it again with this number.
+	Seq int64
+	// Next is the number of the owner that is to have the seat once Owner is granted the thing,
+	// because others of the process wait; 0 if nobody does.
+	Next int64
+	// Follows says that other waiters of this process stand before this one. So it must not take
+	// what it finds free: the others may only have lost their places for the moment.
+	Follows bool
+	// Behind is the IDs of the waiters whose places the request must keep together with its own.
+	Behind []string
+}
+
+// Answer is what one request has found out. With an error, only Doubt counts.
+type Answer struct {
+	Granted bool
+	// For is how long the grant lasts. If the request was refused, it is how long the present
+	// holder's grant lasts; negative if that has no end.
+	For time.Duration
+
+	// What follows is about Redis's queue.
+
+	// Kept is when the request was sent that has kept the place.
+	Kept time.Time
+	// Seq is the number of the place. If the request was granted, it is the number of the place that
+	// Ask.Next got, 0 if that owner got none.
+	Seq int64
+	// Nudge is the IDs of the waiters that must ask by themselves: the grant went to them, or is
+	// theirs to take, or their place is gone. If the asker's own place was gone, its ID is among
+	// them, and all waiters behind it are told to ask.
+	Nudge []string
+	// Doubt says that a request was not answered that may still change something for Ask.Owner or
+	// Ask.Next. Or the place had been lost: what was handed to Owner in it may have gone to another
+	// since, and the message may be still to come.
+	Doubt bool
+}
+
+// Outcome is how a wait ended. Passed and Handed are both zero if a request was granted, and if the
+// wait failed.
+type Outcome struct {
+	Waited bool // the first request was not enough
+	// Passed is what a holder of this process has passed on to the waiter.
+	Passed any
+	// Handed is what a message has handed to the waiter.
+	Handed Handed
+	// Orphan is the number of the owner whose seat the caller must give up, whether the wait failed
+	// or not; 0: none.
+	Orphan int64
+}
+
+// Handed is a thing that a waiter was handed by a message, without a request. Token is 0 if it was
+// not.
+type Handed struct {
+	Owner int64
+	Token int64
+	Until time.Time     // when the place was last kept, and how long it lasts since
+	Left  time.Duration // how much longer the place was kept, as the message said
+}
+
+// Terms are the conditions on which something is held, as far as they matter for passing it on. A
+// holder can pass it on only to a waiter of this process with equal Terms. The zero Terms mean that
+// nothing is passed on, neither to this holder nor from it.
+type Terms struct {
+	Lease   time.Duration
+	MaxHold time.Duration
+}

@@ -1,0 +1,17 @@
+// Waiters for what Redis keeps no queue for: a head asks, and those behind it wait.
+
+package line
+
+import "time"
+
+// unqueued is the policy of NoQueue.
+type unqueued struct{}
+
+func (unqueued) first(*Lines, string) (ask Ask, held, asks bool)            { return Ask{}, false, true }
+func (unqueued) stand(*line, *waiter)                                       {}
+func (unqueued) quiet(me *waiter, first Answer) time.Duration               { return me.line.held(first) }
+func (unqueued) rest(*Lines, *waiter, string) time.Duration                 { return 0 }
+func (unqueued) ask(*Lines, *waiter) (ask Ask, more, ok bool)               { return Ask{}, false, true }
+func (unqueued) answered(*Lines, *waiter, Ask, Answer, error) (nudged bool) { return false }
+func (unqueued) handed(*waiter, int64, int64, time.Duration) bool           { return false }
+func (unqueued) leave(*line, *waiter)                                       {}

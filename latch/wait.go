@@ -31,7 +31,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 		return l.fail("wait for", l.err)
 	}
 	ctx, span := l.engine.Telemetry.Acquire(ctx, kind, l.name)
-	w := wait{latch: l}
+	w := &wait{latch: l}
 	err := w.run(ctx)
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
@@ -64,7 +64,7 @@ type wait struct {
 }
 
 func (w *wait) run(ctx context.Context) error {
-	answer, err := w.look(ctx, line.Ask{})
+	answer, err := w.Try(ctx, line.Ask{})
 	if err != nil || answer.Granted {
 		return err
 	}
@@ -74,14 +74,14 @@ func (w *wait) run(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
-	out, err := l.engine.Lines.Wait(ctx, line.Waiting{
+	out, err := l.engine.Lines.Wait(ctx, &line.Waiting{
 		Kind: kind,
 		// There is a line for each generation, so that what its head finds holds for all in the
 		// line. No name begins like this.
 		Key:     "holdfast_latch:" + strconv.FormatInt(w.generation, 10) + ":" + l.at.Count,
 		Channel: l.channel(sharded),
 		Grant:   line.Common,
-		Try:     w.look,
+		Asker:   w,
 	})
 	if out.Waited {
 		w.waited = time.Since(started)
@@ -89,8 +89,8 @@ func (w *wait) run(ctx context.Context) error {
 	return err
 }
 
-// look asks how the generation stands.
-func (w *wait) look(ctx context.Context, _ line.Ask) (line.Answer, error) {
+// Try implements line.Asker: it asks how the generation stands.
+func (w *wait) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	l := w.latch
 	call := &conn.Call{
 		Script: lookScript,

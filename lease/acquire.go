@@ -122,6 +122,7 @@ type acquisition struct {
 	settings Settings
 	owner    Owner
 
+	waiting   line.Waiting
 	grant     grant // what was granted
 	lateUntil int64 // the not-after of requests whose reply was never heard; 0: there are none
 	lateSeat  int64 // the owner that may have the process's next place by these; 0: none
@@ -171,16 +172,15 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 // granted asks for the resource, and if wait is true waits for it. It returns the lease that was
 // passed to the acquisition; or neither that nor an error once the resource is granted.
 func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, err error) {
-	w, p := a.resource.Waiting(), line.Place{}
-	if wait {
-		p = a.place()
-	}
+	w := &a.waiting
+	*w = a.resource.Waiting()
 	m, ok := a.resource.(Marking)
-	a.marks = ok && m.Marks() || p.Grain == line.PerWaiter
+	a.marks = ok && m.Marks()
 	if !wait {
-		return nil, a.once(ctx, w)
+		return nil, a.once(ctx)
 	}
-	w.Kind, w.Place, w.Try = a.resource.Kind(), p, a.try
+	w.Kind, w.Asker = a.resource.Kind(), a
+	a.takePlace()
 	out, err := a.engine.Lines.Wait(ctx, w)
 	a.course.waited = a.course.waited || out.Waited
 	a.vacate(out.Orphan)
@@ -195,11 +195,11 @@ func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, er
 }
 
 // once asks for the resource without waiting.
-func (a *acquisition) once(ctx context.Context, w line.Waiting) error {
-	if a.engine.Lines.Overtakes(w) {
+func (a *acquisition) once(ctx context.Context) error {
+	if a.engine.Lines.Overtakes(&a.waiting) {
 		return errs.Busy
 	}
-	answer, err := a.try(ctx, line.Ask{})
+	answer, err := a.Try(ctx, line.Ask{})
 	if err == nil && !answer.Granted {
 		return errs.Busy
 	}
@@ -225,8 +225,8 @@ func hinted(err error, e *engine.Engine, r Resource) error {
 	return err
 }
 
-// try asks Redis once.
-func (a *acquisition) try(ctx context.Context, ask line.Ask) (line.Answer, error) {
+// Try implements line.Asker.
+func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error) {
 	call := a.call(ctx, ask)
 	call.Replicas = a.settings.replicas
 	err := a.engine.Conn.Run(ctx, call)

@@ -49,22 +49,22 @@ type Entry struct {
 	Publish string
 }
 
-// place returns how the acquisition stands in its resource's queue, if the resource has one.
-func (a *acquisition) place() line.Place {
+// takePlace says how the acquisition stands in its resource's queue, if the resource has one.
+func (a *acquisition) takePlace() {
 	q, ok := a.resource.(Queueing)
 	if !ok {
-		return line.Place{}
+		return
 	}
-	p := line.Place{Grain: q.Grain(), Owner: a.owner.id}
+	p := &a.waiting.Place
+	p.Grain, p.Owner = q.Grain(), a.owner.id
 	if !a.settings.fixed && a.settings.replicas == 0 {
 		p.Lasts = lasts(q.Keeps())
 	}
 	if p.Grain == line.PerWaiter {
-		p.ID = a.owner.String()
+		p.ID, a.marks = a.owner.String(), true
 	} else {
 		p.Terms = a.settings.terms()
 	}
-	return p
 }
 
 // call returns the call of one request.
@@ -75,7 +75,7 @@ func (a *acquisition) call(ctx context.Context, ask line.Ask) *conn.Call {
 	a.become(ask.Owner)
 	e := Entry{Owner: a.owner, Length: a.settings.length, Ask: ask}
 	q := a.resource.(Queueing)
-	if q.Grain() == line.PerProcess && a.settings.terms() != (line.Terms{}) {
+	if a.waiting.Place.Terms != (line.Terms{}) {
 		e.Reserve, e.Publish = a.settings.localHandoffs, a.engine.Publish(ctx)
 	}
 	return q.Enter(e)

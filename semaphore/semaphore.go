@@ -76,7 +76,7 @@ func (s *Semaphore) Name() string { return s.name }
 func (s *Semaphore) Acquire(ctx context.Context, n int) error {
 	return s.acquire(ctx, "acquire", n, func(ctx context.Context, a *acquisition) error {
 		started := time.Now()
-		out, err := s.engine.Lines.Wait(ctx, a.waiting())
+		out, err := s.engine.Lines.Wait(ctx, &a.waiting)
 		if out.Waited {
 			a.waited = time.Since(started)
 		}
@@ -96,10 +96,10 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
 	return s.acquire(ctx, "try acquire", n, func(ctx context.Context, a *acquisition) error {
-		if s.engine.Lines.Overtakes(a.waiting()) {
+		if s.engine.Lines.Overtakes(&a.waiting) {
 			return errs.Busy
 		}
-		answer, err := a.try(ctx, line.Ask{})
+		answer, err := a.Try(ctx, line.Ask{})
 		if err == nil && !answer.Granted {
 			return a.refused(errs.Busy)
 		}
@@ -115,7 +115,8 @@ func (s *Semaphore) acquire(ctx context.Context, op string, n int, how func(cont
 		return nil
 	}
 	ctx, span := s.engine.Telemetry.Acquire(ctx, kind, s.name)
-	a := &acquisition{semaphore: s, n: n}
+	a := &acquisition{semaphore: s, n: n, waiting: waiting(kind, s.at.Permits, s.at.Channel, n)}
+	a.waiting.Asker = a
 	err := a.prepare(ctx)
 	if err == nil {
 		err = how(ctx, a)
@@ -137,6 +138,7 @@ func (s *Semaphore) acquire(ctx context.Context, op string, n int, how func(cont
 type acquisition struct {
 	semaphore *Semaphore
 	n         int
+	waiting   line.Waiting
 	undo      engine.Once
 
 	attempts int
@@ -152,15 +154,8 @@ func (a *acquisition) prepare(ctx context.Context) error {
 	return err
 }
 
-func (a *acquisition) waiting() line.Waiting {
-	s := a.semaphore
-	w := waiting(kind, s.at.Permits, s.at.Channel, a.n)
-	w.Try = a.try
-	return w
-}
-
-// try asks once.
-func (a *acquisition) try(ctx context.Context, _ line.Ask) (line.Answer, error) {
+// Try implements line.Asker.
+func (a *acquisition) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	s := a.semaphore
 	call, err := s.calls.Try(ctx, s.call(takeScript, a.n), a.undo)
 	a.attempts += call.Attempts

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Waiting is what a caller says about its wait. The line does not change it.
+// Waiting is what a caller says about its wait. Nobody changes it while the wait lasts.
 type Waiting struct {
 	Kind    string // for metrics
 	Key     string // of the line
@@ -22,8 +22,13 @@ type Waiting struct {
 	Group string
 	// Place is how the waiter stands in a queue that Redis keeps. The zero Place: Redis keeps none.
 	Place Place
-	// Try asks Redis once.
-	Try func(context.Context, Ask) (Answer, error)
+	Asker Asker
+}
+
+// Asker asks Redis for the thing.
+type Asker interface {
+	// Try asks once.
+	Try(context.Context, Ask) (Answer, error)
 }
 
 // Told knows the channels on which changes are published.

@@ -11,7 +11,7 @@ import (
 // handed reports whether the message hands the thing to the head, and whether that is enough, so
 // that the head need not ask.
 func (l *Lines) handed(me *waiter, message string) bool {
-	if me.place.Grain == NoQueue {
+	if me.wait.Place.Grain == NoQueue {
 		return false
 	}
 	owner, token, left := parseHandOver(message)
@@ -28,12 +28,12 @@ func (l *Lines) handed(me *waiter, message string) bool {
 // if the thing is the head's for long enough to see to the rest later, and if no waiter is behind
 // the head for which a request would reserve something. The caller holds the mutex.
 func (me *waiter) accept(owner, token int64, kept time.Time, left time.Duration) bool {
-	p := &me.place
-	reserves := me.next != nil && p.Terms != (Terms{})
-	if me.outcome.Passed != nil || p.doubt || reserves || !p.enough(kept, left) {
+	own := &me.wait.Place
+	reserves := me.next != nil && own.Terms != (Terms{})
+	if me.outcome.Passed != nil || me.place.doubt || reserves || !own.enough(kept, left) {
 		return false
 	}
-	me.outcome.Handed = Handed{Owner: owner, Token: token, Until: kept.Add(p.Lasts), Left: left}
+	me.outcome.Handed = Handed{Owner: owner, Token: token, Until: kept.Add(own.Lasts), Left: left}
 	me.head.got, me.head.asking = true, true
 	return true
 }
@@ -45,7 +45,7 @@ func (me *waiter) accept(owner, token int64, kept time.Time, left time.Duration)
 // in the second half of the time for which the place is kept. A late request may have made the place
 // anew after a hand-over that has lapsed, so that the waiter did not hear that its place was lost.
 // But such a request came within conn.Window, and half of that time is longer.
-func (p *place) enough(kept time.Time, left time.Duration) bool {
+func (p *Place) enough(kept time.Time, left time.Duration) bool {
 	now := time.Now()
 	age := max(now.Sub(kept), now.Round(0).Sub(kept.Round(0))) // the machine may have slept
 	return age < p.Lasts/2 && left >= p.Lasts-age

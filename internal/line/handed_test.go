@@ -141,12 +141,12 @@ func TestSeatedTooLate(t *testing.T) {
 func TestHandedIsNotEnough(t *testing.T) {
 	const message = "101 7 2500"
 	for what, change := range map[string]func(me *waiter){
-		"another owner":   func(me *waiter) { me.place.Owner = 105 },
-		"no length":       func(me *waiter) { me.place.Lasts = 0 },
+		"another owner":   func(me *waiter) { me.wait.Place.Owner = 105 },
+		"no length":       func(me *waiter) { me.wait.Place.Lasts = 0 },
 		"kept long ago":   func(me *waiter) { me.place.kept = time.Now().Add(-PollBound) },
 		"in doubt":        func(me *waiter) { me.place.doubt = true },
 		"passed already":  func(me *waiter) { me.outcome.Passed = "it" },
-		"others to serve": func(me *waiter) { me.place.Terms = alike },
+		"others to serve": func(me *waiter) { me.wait.Place.Terms = alike },
 	} {
 		t.Run(what, func(t *testing.T) {
 			redistest.Bubble(t, func(t *testing.T) {
@@ -155,8 +155,9 @@ func TestHandedIsNotEnough(t *testing.T) {
 					own := Place{Grain: PerWaiter, Owner: 101, Lasts: 2 * PollBound}
 					return &waiter{
 						line:  new(line),
-						next:  new(waiter),
-						place: place{Place: own, kept: time.Now()},
+						next:  &waiter{wait: new(Waiting)},
+						wait:  &Waiting{Place: own},
+						place: place{kept: time.Now()},
 					}
 				}
 				me := head()
@@ -181,7 +182,7 @@ func TestADoubtFromTheFirstRequestStays(t *testing.T) {
 		for doubt, want := range map[bool]bool{false: true, true: false} {
 			var l Lines
 			own := Place{Grain: grain, Owner: 101, Lasts: 2 * PollBound}
-			me := l.join(Waiting{Key: "k", Place: own}, Answer{Kept: time.Now(), Doubt: doubt})
+			me := l.join(&Waiting{Key: "k", Place: own}, Answer{Kept: time.Now(), Doubt: doubt})
 			me.line.seat = seated
 			if got := l.handed(me, "101 7 2500"); got != want {
 				t.Errorf("grain %d, doubt %v: believed: %t", grain, doubt, got)
@@ -227,8 +228,8 @@ func TestAMessageIsNotBelievedInASeatWithoutANumber(t *testing.T) {
 		redistest.Bubble(t, func(t *testing.T) {
 			l := new(Lines)
 			me := &waiter{
-				line:  new(line),
-				place: place{Place: Place{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}},
+				line: new(line),
+				wait: &Waiting{Place: Place{Grain: PerProcess, Owner: 101, Lasts: 2 * PollBound}},
 			}
 			me.line.head, me.line.seat = me, seat{owner: 105, seq: number, kept: time.Now()}
 			if ask, _, ok := me.policy().ask(l, me); !ok || ask.Owner != 105 {

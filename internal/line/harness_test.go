@@ -85,8 +85,13 @@ type thing struct {
 // channel is the channel on which the tests publish releases.
 const channel = "released"
 
-// try returns a Waiting.Try. A grant lasts for lease; a negative lease has no end.
-func (x *thing) try(lease time.Duration) func(context.Context, Ask) (Answer, error) {
+// asker is an Asker that is one function.
+type asker func(context.Context, Ask) (Answer, error)
+
+func (a asker) Try(ctx context.Context, ask Ask) (Answer, error) { return a(ctx, ask) }
+
+// try returns an Asker for the thing. A grant lasts for lease; a negative lease has no end.
+func (x *thing) try(lease time.Duration) asker {
 	return func(ctx context.Context, _ Ask) (Answer, error) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -144,7 +149,7 @@ type caller struct {
 	ended  time.Time
 }
 
-func wait(l *client, w Waiting) *caller {
+func wait(l *client, w *Waiting) *caller {
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &caller{cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -156,12 +161,12 @@ func wait(l *client, w Waiting) *caller {
 }
 
 // waiting returns a Waiting for x under the key "k".
-func waiting(x *thing, lease time.Duration) Waiting {
-	return Waiting{Kind: "test", Key: "k", Channel: channel, Try: x.try(lease)}
+func waiting(x *thing, lease time.Duration) *Waiting {
+	return &Waiting{Kind: "test", Key: "k", Channel: channel, Asker: x.try(lease)}
 }
 
 // queue starts n waiters, in order.
-func queue(l *client, n int, w Waiting) []*caller {
+func queue(l *client, n int, w *Waiting) []*caller {
 	all := make([]*caller, n)
 	for i := range all {
 		all[i] = wait(l, w)

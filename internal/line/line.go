@@ -37,6 +37,7 @@ type waiter struct {
 	out  bool          // it is no longer in the line
 
 	granted bool          // written before the signal: the waiter has what it waits for
+	wait    *Waiting      // what its caller said
 	outcome Outcome       // how its wait ends
 	since   time.Time     // when it joined, where that counts: see overtaking
 	place   place         // in the queue that Redis keeps
@@ -46,7 +47,6 @@ type waiter struct {
 
 // place is a waiter's place in the queue that Redis keeps, as its line knows it.
 type place struct {
-	Place
 	seq   int64     // its number, if each waiter has a place
 	kept  time.Time // when the last request was sent that has kept it, if each waiter has a place
 	doubt bool      // a request may still change something in it: see Answer.Doubt. It stays so
@@ -81,7 +81,7 @@ func (l *Lines) empty(key string) bool {
 
 // follow puts the caller at the end of its line. It returns nil if there is no line, or if the
 // caller must ask before it joins.
-func (l *Lines) follow(w Waiting) *waiter {
+func (l *Lines) follow(w *Waiting) *waiter {
 	if w.Place.Grain == PerWaiter {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (l *Lines) follow(w Waiting) *waiter {
 }
 
 // join puts the caller, which was answered first, in its line. If there is none, a new one begins.
-func (l *Lines) join(w Waiting, first Answer) *waiter {
+func (l *Lines) join(w *Waiting, first Answer) *waiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.byKey == nil {
@@ -110,14 +110,14 @@ func (l *Lines) join(w Waiting, first Answer) *waiter {
 }
 
 // add makes a waiter, and puts it in the line. The caller holds the mutex.
-func (l *Lines) add(q *line, w Waiting, first Answer) *waiter {
+func (l *Lines) add(q *line, w *Waiting, first Answer) *waiter {
 	me, _ := l.spare.Get().(*waiter)
 	if me == nil {
 		me = &waiter{turn: make(chan struct{}, 1)}
 	}
-	me.line, me.prev = q, q.tail
+	me.wait, me.line, me.prev = w, q, q.tail
 	me.outcome.Waited = true
-	me.place = place{Place: w.Place, seq: first.Seq, kept: first.Kept, doubt: first.Doubt}
+	me.place = place{seq: first.Seq, kept: first.Kept, doubt: first.Doubt}
 	if w.Weight > 0 {
 		me.since = time.Now()
 	}
@@ -127,7 +127,7 @@ func (l *Lines) add(q *line, w Waiting, first Answer) *waiter {
 }
 
 // policy is what the waiter's grain decides.
-func (me *waiter) policy() policy { return policies[me.place.Grain] }
+func (me *waiter) policy() policy { return policies[me.wait.Place.Grain] }
 
 // insert links the waiter in behind its prev. If it has none, it is the head of a new line.
 func (q *line) insert(me *waiter) {

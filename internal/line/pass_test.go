@@ -26,14 +26,14 @@ type server struct {
 }
 
 // waiting returns a Waiting in x for the owner with that number.
-func (x *server) waiting(owner int64, terms Terms) Waiting {
+func (x *server) waiting(owner int64, terms Terms) *Waiting {
 	held := x.try(time.Hour)
-	return Waiting{
+	return &Waiting{
 		Kind:    "test",
 		Key:     "k",
 		Channel: channel,
 		Place:   Place{Grain: PerProcess, Owner: owner, Terms: terms},
-		Try: func(ctx context.Context, ask Ask) (Answer, error) {
+		Asker: asker(func(ctx context.Context, ask Ask) (Answer, error) {
 			a, err := held(ctx, ask)
 			x.mu.Lock()
 			defer x.mu.Unlock()
@@ -55,7 +55,7 @@ func (x *server) waiting(owner int64, terms Terms) Waiting {
 				x.seats[seated], a.Seq = true, 1000+seated
 			}
 			return a, nil
-		},
+		}),
 	}
 }
 

@@ -73,7 +73,7 @@ func (perProcess) ask(l *Lines, me *waiter) (ask Ask, more, ok bool) {
 	me.head.asking = true
 	switch {
 	case q.seat.owner == 0:
-		q.seat = seat{owner: p.Owner}
+		q.seat = seat{owner: me.wait.Place.Owner}
 	case q.seat.seq == 0:
 		// A release was to take the place, and has not been answered. Its number is not known here,
 		// and without the number Redis cannot tell whether the place was lost since then.

@@ -59,14 +59,14 @@ func (perWaiter) ask(l *Lines, me *waiter) (ask Ask, more, ok bool) {
 		q.due, q.beaten = l.behind(me), now
 	}
 	n := min(len(q.due), beats)
-	ask = Ask{Owner: me.place.Owner, InQueue: true, Seq: me.place.seq, Behind: q.due[:n]}
+	ask = Ask{Owner: me.wait.Place.Owner, InQueue: true, Seq: me.place.seq, Behind: q.due[:n]}
 	q.due = q.due[n:]
 	return ask, len(q.due) > 0, true
 }
 
 // askAgain returns the request of a waiter that was nudged.
 func (perWaiter) askAgain(l *Lines, me *waiter) Ask {
-	return Ask{Owner: me.place.Owner, InQueue: true, Seq: me.place.seq, Follows: l.follows(me)}
+	return Ask{Owner: me.wait.Place.Owner, InQueue: true, Seq: me.place.seq, Follows: l.follows(me)}
 }
 
 // behind returns the IDs of the waiters behind this one.
@@ -75,7 +75,7 @@ func (l *Lines) behind(me *waiter) []string {
 	defer l.mu.Unlock()
 	var ids []string
 	for at := me.next; at != nil; at = at.next {
-		ids = append(ids, at.place.ID)
+		ids = append(ids, at.wait.Place.ID)
 	}
 	return ids
 }
@@ -101,9 +101,9 @@ func (perWaiter) answered(l *Lines, me *waiter, _ Ask, a Answer, err error) (nud
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := ids[me.place.ID]
+	all := ids[me.wait.Place.ID]
 	for at := me.next; at != nil; at = at.next {
-		if all || ids[at.place.ID] {
+		if all || ids[at.wait.Place.ID] {
 			nudged = true
 			at.nudge()
 		}
@@ -122,11 +122,11 @@ func (me *waiter) nudge() {
 // handed nudges the waiter that the message is for, if that waiter stands behind the head: it asks
 // at once.
 func (perWaiter) handed(me *waiter, owner, token int64, left time.Duration) bool {
-	if owner == me.place.Owner {
+	if owner == me.wait.Place.Owner {
 		return me.accept(owner, token, me.place.kept, left)
 	}
 	for at := me.next; at != nil; at = at.next {
-		if at.place.Owner == owner {
+		if at.wait.Place.Owner == owner {
 			at.nudge()
 			break
 		}

@@ -10,15 +10,15 @@ import (
 )
 
 // placed returns a Waiting with a place of its own, and what Redis answered first.
-func placed(id string, seq int64) (Waiting, Answer) {
-	return Waiting{Key: "k", Place: Place{Grain: PerWaiter, ID: id}}, Answer{Seq: seq}
+func placed(id string, seq int64) (*Waiting, Answer) {
+	return &Waiting{Key: "k", Place: Place{Grain: PerWaiter, ID: id}}, Answer{Seq: seq}
 }
 
 // ids returns the ids of the line's waiters, from its head.
 func ids(l *Lines, key string) []string {
 	var all []string
 	for me := l.byKey[key].head; me != nil; me = me.next {
-		all = append(all, me.place.ID)
+		all = append(all, me.wait.Place.ID)
 	}
 	return all
 }
@@ -35,7 +35,7 @@ func TestLineFollowsRedissOrder(t *testing.T) {
 	}
 	for me := l.byKey["k"].tail; me.prev != nil; me = me.prev {
 		if me.prev.next != me {
-			t.Fatalf("the line is broken at %s", me.place.ID)
+			t.Fatalf("the line is broken at %s", me.wait.Place.ID)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (l *Lines) TakeSeat(key string) int64 {
 	if q == nil || q.head == nil || q.head.head.asking || q.seat.owner != 0 {
 		return 0
 	}
-	if p := &q.head.place; p.Grain != PerProcess || p.doubt {
+	if q.head.wait.Place.Grain != PerProcess || q.head.place.doubt {
 		return 0
 	}
 	// Redis keeps the place from when it is taken, which cannot be before now.

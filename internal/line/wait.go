@@ -26,7 +26,7 @@ const PollBound = 1250 * time.Millisecond
 // A waiter that finds others of its process in line stands behind them and asks nothing. Else it
 // asks once, and if it is refused, it is the head of a new line. Where each waiter has a place in
 // Redis's queue, it always asks once.
-func (l *Lines) Wait(ctx context.Context, w Waiting) (Outcome, error) {
+func (l *Lines) Wait(ctx context.Context, w *Waiting) (Outcome, error) {
 	var first Answer
 	me := l.follow(w)
 	if me == nil {
@@ -42,7 +42,7 @@ func (l *Lines) Wait(ctx context.Context, w Waiting) (Outcome, error) {
 }
 
 // first asks once, for a waiter that does not stand in line yet, unless it must not ask.
-func (l *Lines) first(ctx context.Context, w Waiting) (Answer, error) {
+func (l *Lines) first(ctx context.Context, w *Waiting) (Answer, error) {
 	ask, held, asks := w.Place.Grain.policy().first(l, w.Key)
 	switch {
 	case held:
@@ -51,11 +51,11 @@ func (l *Lines) first(ctx context.Context, w Waiting) (Answer, error) {
 		return Answer{}, nil
 	}
 	ask.Owner = w.Place.Owner
-	return w.Try(ctx, ask)
+	return w.Asker.Try(ctx, ask)
 }
 
 // waitInLine is Wait for a waiter that stands in its line.
-func (l *Lines) waitInLine(ctx context.Context, w Waiting, me *waiter, first Answer) (Outcome, error) {
+func (l *Lines) waitInLine(ctx context.Context, w *Waiting, me *waiter, first Answer) (Outcome, error) {
 	if !me.leads() {
 		first = Answer{} // too old to rely on by the time it leads
 	}
@@ -79,7 +79,7 @@ func (l *Lines) waitInLine(ctx context.Context, w Waiting, me *waiter, first Ans
 
 // gone takes a waiter whose wait has ended with err out of its line, and returns how the wait
 // ended. If something was passed to it in the same moment, it has that.
-func (l *Lines) gone(w Waiting, me *waiter, err error) (Outcome, error) {
+func (l *Lines) gone(w *Waiting, me *waiter, err error) (Outcome, error) {
 	outcome := l.leave(me)
 	if outcome.Passed == nil {
 		return outcome, err
@@ -90,7 +90,7 @@ func (l *Lines) gone(w Waiting, me *waiter, err error) (Outcome, error) {
 
 // served returns the outcome of a waiter that was granted the thing by another, which has taken it
 // out of the line. Nobody else knows the waiter any more, so it can be used again.
-func (l *Lines) served(w Waiting, me *waiter) Outcome {
+func (l *Lines) served(w *Waiting, me *waiter) Outcome {
 	outcome := me.outcome
 	if outcome.Passed != nil {
 		l.client.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
@@ -102,7 +102,7 @@ func (l *Lines) served(w Waiting, me *waiter) Outcome {
 
 // waitAsHead is Wait for the head of a line, which may have asked once already. It returns nil once
 // the head has the thing.
-func (l *Lines) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Answer) error {
+func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter, first Answer) error {
 	if l.client.Closing.Err() != nil {
 		return context.Cause(l.client.Closing)
 	}
@@ -160,7 +160,7 @@ func (l *Lines) waitAsHead(ctx context.Context, w Waiting, me *waiter, first Ans
 // lead has the head listen for its line, and returns for how long the head need not ask. The
 // subscription is nil if the thing has been passed to the head. While the head subscribes, nothing
 // is passed to it, so that no other waiter becomes the head.
-func (l *Lines) lead(w Waiting, me *waiter, first Answer) (*pubsub.Subscription, time.Duration) {
+func (l *Lines) lead(w *Waiting, me *waiter, first Answer) (*pubsub.Subscription, time.Duration) {
 	q := me.line
 	l.mu.Lock()
 	if me.out {
@@ -169,7 +169,7 @@ func (l *Lines) lead(w Waiting, me *waiter, first Answer) (*pubsub.Subscription,
 	}
 	sub, quiet := q.sub, me.policy().quiet(me, first)
 	q.heldUntil, q.handed = time.Time{}, false
-	if me.head.asking = sub == nil; me.place.Terms != (Terms{}) {
+	if me.head.asking = sub == nil; me.wait.Place.Terms != (Terms{}) {
 		me.head.passed = make(chan struct{}, 1)
 	}
 	l.mu.Unlock()
@@ -194,10 +194,10 @@ func (w *Waiting) channels() []string {
 // middle of it.
 const brief = 100 * time.Millisecond
 
-// try is w.Try for a waiter that has been told before that the thing is held.
-func (l *Lines) try(ctx context.Context, w Waiting, ask Ask) (Answer, error) {
+// try is Asker.Try for a waiter that has been told before that the thing is held.
+func (l *Lines) try(ctx context.Context, w *Waiting, ask Ask) (Answer, error) {
 	asked := time.Now()
-	answer, err := w.Try(ctx, ask)
+	answer, err := w.Asker.Try(ctx, ask)
 	switch {
 	case err == nil || ctx.Err() == nil || errors.Is(err, errs.Busy):
 		return answer, err
@@ -218,7 +218,7 @@ func (p *place) heard(a Answer, err error) {
 
 // afterGrant tells the waiters behind the head what its grant, which lasts for that long, means for
 // them.
-func (l *Lines) afterGrant(w Waiting, me *waiter, lasts time.Duration) {
+func (l *Lines) afterGrant(w *Waiting, me *waiter, lasts time.Duration) {
 	switch w.Grant {
 	case Exclusive:
 		me.line.heldUntil = time.Now().Add(lasts)

@@ -109,13 +109,13 @@ func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 				leaver := waiting(x, time.Hour)
 				ctx, cancel := context.WithCancel(t.Context())
 				armed := false
-				leaver.Try = func(_ context.Context, ask Ask) (Answer, error) {
+				leaver.Asker = asker(func(_ context.Context, ask Ask) (Answer, error) {
 					if armed {
 						cancel()
 						return Answer{}, ctx.Err()
 					}
 					return x.try(time.Hour)(ctx, ask)
-				}
+				})
 				left := make(chan error, 1)
 				go func() {
 					_, err := l.Wait(ctx, leaver)
@@ -265,10 +265,10 @@ func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
 func TestWaitingIsNeverHot(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		tries := 0
-		w := wait(l, Waiting{Kind: "test", Key: "k", Channel: channel, Try: func(context.Context, Ask) (Answer, error) {
+		w := wait(l, &Waiting{Kind: "test", Key: "k", Channel: channel, Asker: asker(func(context.Context, Ask) (Answer, error) {
 			tries++
 			return Answer{For: 0}, nil
-		}})
+		})})
 		time.Sleep(time.Second)
 		w.leave(t)
 		if tries > 1010 {
@@ -306,12 +306,12 @@ func TestFailedTryIsItsOwn(t *testing.T) {
 		boom := errors.New("boom")
 		fail := false
 		failing := waiting(x, -1)
-		failing.Try = func(ctx context.Context, ask Ask) (Answer, error) {
+		failing.Asker = asker(func(ctx context.Context, ask Ask) (Answer, error) {
 			if fail {
 				return Answer{}, boom
 			}
 			return x.try(-1)(ctx, ask)
-		}
+		})
 		first := wait(l, failing)
 		synctest.Wait()
 		second := wait(l, waiting(x, -1))
@@ -355,7 +355,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 			defer mu.Unlock()
 			left, tries = n, 0
 		}
-		take := func(context.Context, Ask) (Answer, error) {
+		take := asker(func(context.Context, Ask) (Answer, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			tries++
@@ -364,10 +364,10 @@ func TestSharedAndCommonGrants(t *testing.T) {
 			}
 			left--
 			return Answer{Granted: true, For: -1}, nil
-		}
+		})
 		// One message frees three permits, and five waiters want one each: three waiters get
 		// theirs.
-		w := Waiting{Kind: "test", Key: "k", Channel: channel, Try: take, Grant: Shared}
+		w := &Waiting{Kind: "test", Key: "k", Channel: channel, Asker: take, Grant: Shared}
 		all := queue(l, 5, w)
 		set(3)
 		s.Publish(channel, "0")
@@ -383,7 +383,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 
 		// A latch opens: one waiter asks, and all waiters go on.
 		set(0)
-		w.Grant = Common
+		w = &Waiting{Kind: "test", Key: "k", Channel: channel, Asker: take, Grant: Common}
 		all = queue(l, 5, w)
 		set(1)
 		s.Publish(channel, "0")
@@ -404,12 +404,11 @@ func TestSharedAndCommonGrants(t *testing.T) {
 func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		free := new(thing)
-		light := Waiting{Kind: "test", Key: "k/1", Group: "k", Channel: channel, Try: free.try(-1), Grant: Shared, Weight: 1}
+		light := &Waiting{Kind: "test", Key: "k/1", Group: "k", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
 		big := new(thing)
 		big.take(time.Time{})
-		heavy := Waiting{Kind: "test", Key: "k/5", Group: "k", Channel: channel, Try: big.try(-1), Grant: Shared, Weight: 5}
-		other := light
-		other.Key, other.Group = "j/1", "j"
+		heavy := &Waiting{Kind: "test", Key: "k/5", Group: "k", Channel: channel, Asker: big.try(-1), Grant: Shared, Weight: 5}
+		other := &Waiting{Kind: "test", Key: "j/1", Group: "j", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
 
 		waits := wait(l, heavy)
 		synctest.Wait()
@@ -457,7 +456,7 @@ func TestWaitUnderLoad(t *testing.T) {
 						time.Sleep(arrives)
 						ctx, cancel := context.WithTimeout(context.Background(), patience)
 						defer cancel()
-						w := Waiting{Kind: "test", Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Try: things[at].try(-1)}
+						w := &Waiting{Kind: "test", Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Asker: things[at].try(-1)}
 						_, err := l.Wait(ctx, w)
 						mu.Lock()
 						if err != nil {

@@ -63,7 +63,7 @@ var engineBugs = []bug{
 	{
 		name: "a message for one behind the head is not passed on",
 		file: "internal/line/perwaiter.go",
-		old:  "if at.place.Owner == owner {",
+		old:  "if at.wait.Place.Owner == owner {",
 		new:  "if false {",
 		pkg:  "rlock", tests: []string{"TestAHandOverToOneBehindTheHeadCostsOneRoundTrip"},
 	},

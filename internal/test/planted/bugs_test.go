@@ -493,7 +493,7 @@ var firstBugs = []bug{
 	{
 		name: "the lock is passed on to a waiter on other terms",
 		file: "internal/line/pass.go",
-		old:  "if me.head.asking || me.place.Terms != terms {",
+		old:  "if me.head.asking || me.wait.Place.Terms != terms {",
 		new:  "if me.head.asking {",
 		pkg:  "internal/line", tests: []string{"TestPassOnEqualTermsOnly"},
 	},

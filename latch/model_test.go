@@ -17,15 +17,15 @@ type model struct {
 	count int
 	ends  []string       // of the generations: what a waiter is told, "0" while open
 	calls map[int]string // the reply to each call that took effect
-	last  map[int]int    // the last call on each lane
+	last  map[int]int    // the last call on each track
 }
 
 // send is one sending of a call. It returns the reply that the script must give.
-func (m *model) send(op string, lane, number, n int) string {
+func (m *model) send(op string, track, number, n int) string {
 	switch {
-	case m.last[lane] > number:
+	case m.last[track] > number:
 		return "0"
-	case m.last[lane] == number:
+	case m.last[track] == number:
 		return m.calls[number]
 	}
 	reply := "0 0"
@@ -47,7 +47,7 @@ func (m *model) send(op string, lane, number, n int) string {
 			m.ends[len(m.ends)-1] = "2"
 		}
 	}
-	m.last[lane], m.calls[number] = number, reply
+	m.last[track], m.calls[number] = number, reply
 	return reply
 }
 
@@ -59,15 +59,15 @@ func TestModel(t *testing.T) {
 		a := asker{t, rdb}
 		m := &model{calls: make(map[int]string), last: make(map[int]int)}
 		type sending struct {
-			op              string
-			lane, number, n int
+			op               string
+			track, number, n int
 		}
 		var sent []sending
 		var generations []string // by their numbers
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			s := sending{
 				op:     rapid.SampledFrom([]string{"set", "set", "countdown", "countdown", "countdown", "delete"}).Draw(rt, "op"),
-				lane:   rapid.IntRange(0, 2).Draw(rt, "lane"),
+				track:  rapid.IntRange(0, 2).Draw(rt, "track"),
 				number: len(sent) + 1,
 				n:      rapid.IntRange(1, 3).Draw(rt, "n"),
 			}
@@ -76,11 +76,11 @@ func TestModel(t *testing.T) {
 			} else {
 				sent = append(sent, s)
 			}
-			lane := itoa(s.lane) + " " + itoa(s.number)
+			track := itoa(s.track) + " " + itoa(s.number)
 			run := map[string]step{
-				"set": set(lane, s.n, 0, "", ""), "countdown": countDown(lane, "", ""), "delete": remove(lane, "", ""),
+				"set": set(track, s.n, 0, "", ""), "countdown": countDown(track, "", ""), "delete": remove(track, "", ""),
 			}[s.op]
-			want := m.send(s.op, s.lane, s.number, s.n)
+			want := m.send(s.op, s.track, s.number, s.n)
 			if got := a.ask(time.Minute, run); got != want {
 				rt.Fatalf("%+v: %q, want %q", s, got, want)
 			}

@@ -20,7 +20,7 @@ const tenMinutes = 600_000
 // step is one run of a script, and its wanted results.
 type step struct {
 	script string
-	lane   string // "lane call" of a call that counts once
+	track  string // "track call" of a call that counts once
 	args   []any
 	reply  string
 	state  string // after the run
@@ -47,23 +47,23 @@ func keysOf(script string) []string {
 }
 
 func argsOf(s step) []any {
-	if s.lane == "" {
+	if s.track == "" {
 		return s.args
 	}
-	lane, call, _ := strings.Cut(s.lane, " ")
-	return append([]any{lane, call, tenMinutes}, s.args...)
+	track, call, _ := strings.Cut(s.track, " ")
+	return append([]any{track, call, tenMinutes}, s.args...)
 }
 
-func set(lane string, n, life int, reply, state string) step {
-	return step{"set", lane, []any{n, life, "PUBLISH", "c"}, reply, state}
+func set(track string, n, life int, reply, state string) step {
+	return step{"set", track, []any{n, life, "PUBLISH", "c"}, reply, state}
 }
 
-func countDown(lane, reply, state string) step {
-	return step{"countdown", lane, []any{"PUBLISH", "c"}, reply, state}
+func countDown(track, reply, state string) step {
+	return step{"countdown", track, []any{"PUBLISH", "c"}, reply, state}
 }
 
-func remove(lane, reply, state string) step {
-	return step{"delete", lane, []any{"PUBLISH", "c"}, reply, state}
+func remove(track, reply, state string) step {
+	return step{"delete", track, []any{"PUBLISH", "c"}, reply, state}
 }
 
 func look(generation, reply, state string) step {
@@ -174,10 +174,10 @@ func (a asker) play(steps []step) {
 			s.args = []any{a.newest()}
 		}
 		if got := a.ask(time.Minute, s); got != s.reply {
-			a.t.Errorf("step %d, %s %s %v: %q, want %q", i, s.script, s.lane, s.args, got, s.reply)
+			a.t.Errorf("step %d, %s %s %v: %q, want %q", i, s.script, s.track, s.args, got, s.reply)
 		}
 		if got := a.state(); got != s.state {
-			a.t.Errorf("step %d, %s %s %v leaves %q, want %q", i, s.script, s.lane, s.args, got, s.state)
+			a.t.Errorf("step %d, %s %s %v leaves %q, want %q", i, s.script, s.track, s.args, got, s.state)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// call is one call on a lane, as its Client knows it.
+// call is one call on a track, as its Client knows it.
 type call struct {
 	number int
 	op     string
@@ -34,12 +34,12 @@ type counting struct {
 	all    int          // 0: not known
 	made   int          // how many semaphores have been made, this one included
 	given  bool         // giving back permits made it
-	lanes  map[int]call // the last call that took effect
+	tracks map[int]call // the last call that took effect
 }
 
 // send is one sending of a call. It returns the reply that the script must give.
-func (m *counting) send(lane int, c call) string {
-	last, ok := m.lanes[lane]
+func (m *counting) send(track int, c call) string {
+	last, ok := m.tracks[track]
 	switch {
 	case ok && last.number > c.number:
 		return "0"
@@ -103,7 +103,7 @@ func (m *counting) send(lane int, c call) string {
 		m.free -= taken
 		c.reply = fmt.Sprintf("1 %d", taken)
 	}
-	m.lanes[lane] = c
+	m.tracks[track] = c
 	return c.reply
 }
 
@@ -119,25 +119,25 @@ func TestCountingModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rdb.FlushAll(t.Context())
 		a := asker{t, rdb}
-		m := &counting{lanes: make(map[int]call)}
+		m := &counting{tracks: make(map[int]call)}
 		var sent []struct {
-			lane int
-			call call
+			track int
+			call  call
 		}
 		numbers := 0
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
-			lane := rapid.IntRange(0, 2).Draw(rt, "lane")
+			track := rapid.IntRange(0, 2).Draw(rt, "track")
 			var c call
 			switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
 			case kind < 3 && len(sent) > 0: // an earlier call is sent again, perhaps late
 				again := rapid.SampledFrom(sent).Draw(rt, "again")
-				lane, c = again.lane, again.call
+				track, c = again.track, again.call
 			case kind < 5 && len(sent) > 0: // a take is cancelled
 				again := rapid.SampledFrom(sent).Draw(rt, "cancelled")
 				if again.call.op != "take" {
 					continue
 				}
-				lane, c = again.lane, again.call
+				track, c = again.track, again.call
 				c.op, c.args = "cancel", []any{c.args[0], "PUBLISH", "c"}
 			default:
 				numbers++
@@ -157,17 +157,17 @@ func TestCountingModel(t *testing.T) {
 					continue
 				}
 				sent = append(sent, struct {
-					lane int
-					call call
-				}{lane, c})
+					track int
+					call  call
+				}{track, c})
 			}
-			want := m.send(lane, c)
-			got := a.ask(sources[c.op], keysOf(c.op), append([]any{lane, c.number, tenMinutes}, c.args...)...)
+			want := m.send(track, c)
+			got := a.ask(sources[c.op], keysOf(c.op), append([]any{track, c.number, tenMinutes}, c.args...)...)
 			if c.op == "take" && strings.HasPrefix(got, "1 ") {
 				got = "1" // the reply also tells since when the semaphore exists
 			}
 			if got != want {
-				rt.Fatalf("%s %d on lane %d %v: %q, want %q", c.op, c.number, lane, c.args, got, want)
+				rt.Fatalf("%s %d on track %d %v: %q, want %q", c.op, c.number, track, c.args, got, want)
 			}
 			free, err := rdb.Get(t.Context(), "s").Int()
 			if m.exists != (err == nil) || free != m.free {

@@ -25,7 +25,7 @@ const tenMinutes = 600_000
 // step is one run of a script, and its wanted results.
 type step struct {
 	script string
-	lane   string // "lane call" of a call that counts once
+	track  string // "track call" of a call that counts once
 	args   []any
 	reply  string
 	state  string // after the run
@@ -66,11 +66,11 @@ func keysOf(script string) []string {
 }
 
 func argsOf(s step) []any {
-	if s.lane == "" {
+	if s.track == "" {
 		return s.args
 	}
-	lane, call, _ := strings.Cut(s.lane, " ")
-	return append([]any{lane, call, tenMinutes}, s.args...)
+	track, call, _ := strings.Cut(s.track, " ")
+	return append([]any{track, call, tenMinutes}, s.args...)
 }
 
 func TestCountingScripts(t *testing.T) {
@@ -214,10 +214,10 @@ func (a asker) play(steps []step) {
 	a.t.Helper()
 	for i, s := range steps {
 		if got := a.ask(sources[s.script], keysOf(s.script), argsOf(s)...); got != s.reply {
-			a.t.Errorf("step %d, %s %s %v: %q, want %q", i, s.script, s.lane, s.args, got, s.reply)
+			a.t.Errorf("step %d, %s %s %v: %q, want %q", i, s.script, s.track, s.args, got, s.reply)
 		}
 		if got := a.state(known...); got != s.state {
-			a.t.Errorf("step %d, %s %s %v leaves\n     %q\nwant %q", i, s.script, s.lane, s.args, got, s.state)
+			a.t.Errorf("step %d, %s %s %v leaves\n     %q\nwant %q", i, s.script, s.track, s.args, got, s.state)
 		}
 	}
 }
@@ -386,13 +386,13 @@ func TestFailingMidway(t *testing.T) {
 		given []string
 		step  step
 	}{
-		{[]string{"SET s 3"}, step{script: "take", lane: "0 2", args: []any{2}}},
-		{[]string{"SET s 3", "HSET calls 0 1~1~0", "PEXPIRE calls 600000"}, step{script: "take", lane: "0 2", args: []any{2}}},
-		{[]string{"SET s 1", "HSET calls 0 2~1~0", "PEXPIRE calls 600000"}, step{script: "cancel", lane: "0 2", args: []any{2, "PUBLISH", "c"}}},
-		{nil, step{script: "cancel", lane: "0 2", args: []any{2, "PUBLISH", "c"}}},
-		{[]string{"SET s 1"}, step{script: "add", lane: "0 2", args: []any{2, "PUBLISH", "c"}}},
-		{nil, step{script: "set", lane: "0 2", args: []any{2, 1, "PUBLISH", "c"}}},
-		{[]string{"SET s 5"}, step{script: "drain", lane: "0 2"}},
+		{[]string{"SET s 3"}, step{script: "take", track: "0 2", args: []any{2}}},
+		{[]string{"SET s 3", "HSET calls 0 1~1~0", "PEXPIRE calls 600000"}, step{script: "take", track: "0 2", args: []any{2}}},
+		{[]string{"SET s 1", "HSET calls 0 2~1~0", "PEXPIRE calls 600000"}, step{script: "cancel", track: "0 2", args: []any{2, "PUBLISH", "c"}}},
+		{nil, step{script: "cancel", track: "0 2", args: []any{2, "PUBLISH", "c"}}},
+		{[]string{"SET s 1"}, step{script: "add", track: "0 2", args: []any{2, "PUBLISH", "c"}}},
+		{nil, step{script: "set", track: "0 2", args: []any{2, 1, "PUBLISH", "c"}}},
+		{[]string{"SET s 5"}, step{script: "drain", track: "0 2"}},
 		{[]string{"SET s 5"}, step{script: "lease", args: []any{9000, "PUBLISH", "c", "a", "b"}}},
 		{[]string{"SET s 0", "ZADD taken 5 x 5 y"}, step{script: "lease", args: []any{9000, "PUBLISH", "c", "a"}}},
 		{[]string{"SET s 0", "ZADD taken 5 a 5 y"}, step{script: "lease", args: []any{9000, "PUBLISH", "c", "a", "b"}}},
@@ -401,8 +401,8 @@ func TestFailingMidway(t *testing.T) {
 	} {
 		prepare := func() {
 			given(t, rdb, tc.given)
-			if lane, err := rdb.HGet(t.Context(), "calls", "0").Result(); err == nil {
-				rdb.HSet(t.Context(), "calls", "0", strings.ReplaceAll(lane, "~", " "))
+			if track, err := rdb.HGet(t.Context(), "calls", "0").Result(); err == nil {
+				rdb.HSet(t.Context(), "calls", "0", strings.ReplaceAll(track, "~", " "))
 			}
 		}
 		prepare()

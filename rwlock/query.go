@@ -148,10 +148,10 @@ func (m *RWMutex) force(ctx context.Context, side lease.Resource, release *conn.
 		return false, lease.OpError("force release", side, err)
 	}
 	for _, id := range ids {
-		if err := m.engine.Conn.Run(ctx, m.place.release(release, id, publish)); err != nil {
+		if err := m.engine.Conn.Run(ctx, m.base.release(release, id, publish)); err != nil {
 			return false, lease.OpError("force release", side, err)
 		}
-		m.engine.EndHeld(m.place.Key(), id, errs.Lost)
+		m.engine.EndHeld(m.base.Key(), id, errs.Lost)
 	}
 	return true, nil
 }
@@ -180,7 +180,7 @@ func (m *RWMutex) look(ctx context.Context, op, field string) (locked bool, coun
 	if m.err != nil {
 		return false, 0, m.fail(op, m.err)
 	}
-	call := m.place.call(lookScript, m.place.at.Timeouts, field)
+	call := m.base.call(lookScript, m.base.at.Timeouts, field)
 	if err := m.engine.Conn.Run(ctx, call); err != nil {
 		return false, 0, m.fail(op, err)
 	}
@@ -195,7 +195,7 @@ func (m *RWMutex) walk(ctx context.Context, op string, more func(holder) bool) (
 	}
 	seen := make(map[string]bool) // a scan may return a field twice
 	for cursor := "0"; ; {
-		call := m.place.call(stateScript, m.place.at.Timeouts, cursor, pageSize)
+		call := m.base.call(stateScript, m.base.at.Timeouts, cursor, pageSize)
 		if err := m.engine.Conn.Run(ctx, call); err != nil {
 			return now, m.fail(op, err)
 		}

@@ -20,35 +20,35 @@ const tokenLife = 7 * 24 * time.Hour
 // at least once in each line.PollBound, and so refreshes its mark three times in that time.
 const markLife = 3 * line.PollBound
 
-// place is what the two sides of the lock share.
-type place struct {
+// base is what both sides of the lock stand on: its name, its keys and the line of its waiters.
+type base struct {
 	name      string
 	line      string // the key of this process's line for it
 	at        keys.RW
 	tokenLife int64 // ms, 0 for ever
 }
 
-func (p *place) Name() string { return p.name }
-func (p *place) Key() string  { return p.at.Hash }
+func (b *base) Name() string { return b.name }
+func (b *base) Key() string  { return b.at.Hash }
 
 // call returns a run of a script on the lock's own key alone. So it goes on in a slot on the move.
-func (p *place) call(s *conn.Script, args ...any) *conn.Call {
-	return &conn.Call{Script: s, Keys: []string{p.at.Hash}, Args: args}
+func (b *base) call(s *conn.Script, args ...any) *conn.Call {
+	return &conn.Call{Script: s, Keys: []string{b.at.Hash}, Args: args}
 }
 
 // acquire returns a run of one of the two scripts that grant.
-func (p *place) acquire(s *conn.Script, args ...any) *conn.Call {
+func (b *base) acquire(s *conn.Script, args ...any) *conn.Call {
 	return &conn.Call{
 		Script: s,
-		Keys:   []string{p.at.Hash, p.at.Token, p.at.Readers, p.at.Writers, p.at.Waiting},
+		Keys:   []string{b.at.Hash, b.at.Token, b.at.Readers, b.at.Writers, b.at.Waiting},
 		Args:   args,
 	}
 }
 
 // release returns a run of one of the two scripts that release, for any holder, also one whose id
 // is not an Owner's.
-func (p *place) release(s *conn.Script, holder, publish string) *conn.Call {
-	return p.call(s, holder, publish, p.at.Channel, p.at.Timeouts, p.at.Readers, p.at.Writers, p.at.Waiting)
+func (b *base) release(s *conn.Script, holder, publish string) *conn.Call {
+	return b.call(s, holder, publish, b.at.Channel, b.at.Timeouts, b.at.Readers, b.at.Writers, b.at.Waiting)
 }
 
 // asking is a caller that asks for one side: since when, and whether it waits. In Redis a waiter
@@ -86,22 +86,22 @@ const linePrefix = "holdfast_rw:"
 
 // waiting puts the readers and the writers of one process in one line. The first that came is its
 // head, and asks for its own side.
-func (a *asking) waiting(p *place, grant line.Grant) line.Waiting {
-	return line.Waiting{Key: p.line, Channel: p.at.Channel, Grant: grant}
+func (a *asking) waiting(b *base, grant line.Grant) line.Waiting {
+	return line.Waiting{Key: b.line, Channel: b.at.Channel, Grant: grant}
 }
 
 // writing is the write side as package lease sees it.
 type writing struct {
-	*place
+	*base
 	asking
 }
 
 func (w *writing) Kind() string          { return "rwlock.write" }
-func (w *writing) Waiting() line.Waiting { return w.waiting(w.place, line.Exclusive) }
+func (w *writing) Waiting() line.Waiting { return w.waiting(w.base, line.Exclusive) }
 
 // TokenKey is lease.Fenced's. It is for both sides: readers show tokens too, and a quorum writes
 // them back.
-func (p *place) TokenKey() string { return p.at.Token }
+func (b *base) TokenKey() string { return b.at.Token }
 
 func (w *writing) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	waited, life := w.marks()
@@ -123,14 +123,14 @@ func (w *writing) Release(owner lease.Owner, publish string) *conn.Call {
 
 // reading is the read side as package lease sees it.
 type reading struct {
-	*place
+	*base
 	asking
 	under *lease.Lease // the write lease under which it asks; nil if there is none
 }
 
 func (r *reading) Kind() string          { return "rwlock.read" }
 func (r *reading) Under() *lease.Lease   { return r.under }
-func (r *reading) Waiting() line.Waiting { return r.waiting(r.place, line.Shared) }
+func (r *reading) Waiting() line.Waiting { return r.waiting(r.base, line.Shared) }
 
 func (r *reading) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	waited, life := r.marks()

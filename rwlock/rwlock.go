@@ -27,7 +27,7 @@ import (
 // As a lease.Locker it is its write side.
 type RWMutex struct {
 	engine   *engine.Engine
-	place    place
+	base     base
 	settings lease.Settings
 	err      error // why it cannot be used
 }
@@ -37,21 +37,21 @@ var _ lease.Locker = (*RWMutex)(nil)
 // New returns the lock of that name, which stands at key in Redis. It does no I/O. If an argument
 // is wrong, every call on the lock says so.
 func New(e *engine.Engine, name, key string, settings lease.Settings) *RWMutex {
-	m := &RWMutex{engine: e, settings: settings, place: place{name: name, line: linePrefix + key}}
+	m := &RWMutex{engine: e, settings: settings, base: base{name: name, line: linePrefix + key}}
 	if m.err = e.Broken(); m.err == nil {
-		m.place.at, m.err = keys.ForRW(key)
+		m.base.at, m.err = keys.ForRW(key)
 	}
 	if !settings.JavaTokens() {
-		m.place.tokenLife = tokenLife.Milliseconds()
+		m.base.tokenLife = tokenLife.Milliseconds()
 	}
 	return m
 }
 
 // Name returns the name that the lock was made with.
-func (m *RWMutex) Name() string { return m.place.name }
+func (m *RWMutex) Name() string { return m.base.name }
 
 // Place implements lease.Placed.
-func (m *RWMutex) Place() string { return lease.PlaceOf(m.engine, m.place.Key()) }
+func (m *RWMutex) Place() string { return lease.PlaceOf(m.engine, m.base.Key()) }
 
 // Lock waits until nobody else holds the lock, and returns the Lease of a writer, which the caller
 // must release. Its token is greater than that of every earlier writer. A context made by
@@ -111,7 +111,7 @@ func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*lease.Lease,
 	if m.err != nil {
 		return nil, m.fail(op, m.err)
 	}
-	w := &writing{place: &m.place, asking: asking{since: time.Now(), waits: wait}}
+	w := &writing{base: &m.base, asking: asking{since: time.Now(), waits: wait}}
 	if lease.Carried(ctx, m.engine, w) == nil {
 		if r := lease.Carried(ctx, m.engine, m.reading()); r != nil {
 			if err := r.Err(); err != nil {
@@ -124,7 +124,7 @@ func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*lease.Lease,
 }
 
 func (m *RWMutex) rlock(ctx context.Context, op string, wait bool) (*lease.Lease, error) {
-	r := &reading{place: &m.place, asking: asking{since: time.Now(), waits: wait}}
+	r := &reading{base: &m.base, asking: asking{since: time.Now(), waits: wait}}
 	if m.err != nil {
 		return nil, lease.OpError(op, r, m.err)
 	}
@@ -150,7 +150,7 @@ func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *lease.Lease) (*l
 		return l, err
 	}
 	// Redis does not have the write hold, so that hold is over.
-	m.engine.EndHeld(m.place.Key(), w.Owner().String(), errs.Lost)
+	m.engine.EndHeld(m.base.Key(), w.Owner().String(), errs.Lost)
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
@@ -161,8 +161,8 @@ func (m *RWMutex) request(r lease.Resource, wait bool) lease.Request {
 	return lease.Request{Engine: m.engine, Resource: r, Settings: m.settings, Try: !wait}
 }
 
-func (m *RWMutex) writing() *writing { return &writing{place: &m.place} }
-func (m *RWMutex) reading() *reading { return &reading{place: &m.place} }
+func (m *RWMutex) writing() *writing { return &writing{base: &m.base} }
+func (m *RWMutex) reading() *reading { return &reading{base: &m.base} }
 
 func (m *RWMutex) fail(op string, err error) error {
 	return lease.OpError(op, m.writing(), err)

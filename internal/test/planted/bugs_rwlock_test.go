@@ -29,8 +29,8 @@ var rwlockBugs = []bug{
 	{
 		name:  "read-write locks whose names share a channel stand in one line",
 		file:  "rwlock/resource.go",
-		old:   "line.Waiting{Key: p.line,",
-		new:   "line.Waiting{Key: p.at.Channel,",
+		old:   "line.Waiting{Key: b.line,",
+		new:   "line.Waiting{Key: b.at.Channel,",
 		pkg:   "rwlock",
 		tests: []string{"TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken"},
 	},

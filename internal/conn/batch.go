@@ -49,9 +49,9 @@ func (m *Manager) RunOnce(ctx context.Context, node string, calls []*Call) []err
 // Then the connection is whole, and another call may succeed.
 func Answered(err error) bool { return isReply(err) }
 
-// Place returns a number that two keys on one server must have in common to be used in one
-// call: their slot in a cluster, 0 elsewhere.
-func (m *Manager) Place(key string) int {
+// Slot returns the slot of key in a cluster, 0 elsewhere. Two keys on one server may be used in
+// one call if their slots are equal.
+func (m *Manager) Slot(key string) int {
 	if !m.topology.follows() {
 		return 0
 	}

@@ -36,7 +36,7 @@ type group []item
 type item struct {
 	Part
 	task  Renewable
-	place int // the key's: see conn.Manager.Place
+	place int // the key's: see conn.Manager.Slot
 }
 
 // scratch is where the groups of one batch and their calls are built. It is used again for the next

@@ -52,7 +52,7 @@ func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
 	if !ok {
 		r = new(scratch)
 	}
-	groups, alone := r.divide(batch, s.e.Conn.Place)
+	groups, alone := r.divide(batch, s.e.Conn.Slot)
 	alone = append(alone, s.sendGroups(ctx, node, groups, r)...)
 	if !r.read {
 		r.clear()

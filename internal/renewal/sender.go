@@ -21,21 +21,21 @@ const (
 // Sender carries renewals to servers. Its methods are called on several goroutines at once. All
 // but Known are never called on the scheduler's goroutine.
 type Sender interface {
-	// Known returns the server that holds key, or "" if finding that out takes a call of Node.
-	// It neither does I/O nor waits.
+	// Known returns what Node returns, or "" if finding that out takes a call of Node. It neither
+	// does I/O nor waits.
 	Known(key string) string
 
-	// Node returns the server that holds key. It may do I/O. A call that waits does not hold up
-	// tasks whose server is found at once, as long as fewer than 16 calls wait. ctx ends with
-	// Close, and with the Timeout of the task or up to Resolution before.
+	// Node returns the address of the server that holds key. It may do I/O. A call that waits
+	// does not hold up tasks whose server is found at once, as long as fewer than 16 calls wait.
+	// ctx ends with Close, and with the Timeout of the task or up to Resolution before.
 	Node(ctx context.Context, key string) (string, error)
 
-	// Send renews the tasks of a batch, 1 to MaxBatch of them, on one server, and answers each
-	// of them. It must return when ctx ends. ctx ends with Close, and with the smallest Timeout
+	// Send renews the tasks of a batch, 1 to MaxBatch of them, on the server at addr, and answers
+	// each of them. It must return when ctx ends. ctx ends with Close, and with the smallest Timeout
 	// of the batch; every other Timeout in the batch is less than twice that. The next batch
 	// for the same server waits for Send; batches for other servers do not. The batch belongs
 	// to Send only until it returns.
-	Send(ctx context.Context, node string, batch []Task)
+	Send(ctx context.Context, addr string, batch []Task)
 
 	// Fail answers a task that was not sent: Node returned err, or the scheduler was closed
 	// (ErrClosed).
@@ -48,24 +48,24 @@ type outbox struct {
 	sender Sender
 	ctx    context.Context // ends with Close
 	wg     *sync.WaitGroup
-	nodes  []string // the servers of the tasks being submitted; only the scheduler's goroutine uses it
+	addrs  []string // where the tasks being submitted go; only the scheduler's goroutine uses it
 
-	mu       sync.Mutex // guards what follows, including each lane's queue
+	mu       sync.Mutex // guards what follows, including each node's queue
 	unrouted queue
 	routers  int // goroutines that ask Sender.Node
 	free     int // how many of those are not waiting for its answer
-	lanes    map[string]*lane
-	idle     []*lane // lanes without a goroutine and a node, kept for their buffers
+	nodes    map[string]*node
+	idle     []*node // nodes without a goroutine and a server, kept for their buffers
 }
 
-// lane holds the tasks that wait to be sent to one server.
-type lane struct {
+// node holds the tasks that wait to be sent to one server.
+type node struct {
 	queue queue
-	batch []Task // only the lane's goroutine uses it
+	batch []Task // only the node's goroutine uses it
 }
 
 func newOutbox(ctx context.Context, s Sender, wg *sync.WaitGroup) *outbox {
-	return &outbox{sender: s, ctx: ctx, wg: wg, lanes: make(map[string]*lane)}
+	return &outbox{sender: s, ctx: ctx, wg: wg, nodes: make(map[string]*node)}
 }
 
 // submit takes over tasks that are to be renewed. It does not wait. One goroutine calls it, and
@@ -74,15 +74,15 @@ func (o *outbox) submit(tasks []Task) {
 	if len(tasks) == 0 {
 		return
 	}
-	o.nodes = o.nodes[:0]
+	o.addrs = o.addrs[:0]
 	for _, t := range tasks {
-		o.nodes = append(o.nodes, o.sender.Known(t.Key()))
+		o.addrs = append(o.addrs, o.sender.Known(t.Key()))
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i, t := range tasks {
-		if node := o.nodes[i]; node != "" {
-			o.enqueue(node, t)
+		if addr := o.addrs[i]; addr != "" {
+			o.enqueue(addr, t)
 		} else {
 			o.unrouted.push(t)
 		}
@@ -113,7 +113,7 @@ func (o *outbox) route() {
 		o.staff()
 		o.mu.Unlock()
 
-		node, err := o.sender.Node(b.context(o.ctx, t.Timeout()), t.Key())
+		addr, err := o.sender.Node(b.context(o.ctx, t.Timeout()), t.Key())
 		if err != nil {
 			o.sender.Fail(t, err)
 		}
@@ -121,52 +121,52 @@ func (o *outbox) route() {
 		o.mu.Lock()
 		o.free++
 		if err == nil {
-			o.enqueue(node, t)
+			o.enqueue(addr, t)
 		}
 	}
 	o.routers--
 	o.free--
 }
 
-// enqueue puts t into its server's lane. The caller holds o.mu.
-func (o *outbox) enqueue(node string, t Task) {
-	l := o.lanes[node]
-	if l == nil {
-		if n := len(o.idle); n > 0 {
-			l, o.idle = o.idle[n-1], o.idle[:n-1]
+// enqueue puts t into the queue of its server's node. The caller holds o.mu.
+func (o *outbox) enqueue(addr string, t Task) {
+	n := o.nodes[addr]
+	if n == nil {
+		if last := len(o.idle) - 1; last >= 0 {
+			n, o.idle = o.idle[last], o.idle[:last]
 		} else {
-			l = &lane{batch: make([]Task, 0, MaxBatch)}
+			n = &node{batch: make([]Task, 0, MaxBatch)}
 		}
-		o.lanes[node] = l
-		o.wg.Go(func() { o.drain(node, l) })
+		o.nodes[addr] = n
+		o.wg.Go(func() { o.drain(addr, n) })
 	}
-	l.queue.push(t)
+	n.queue.push(t)
 }
 
-// drain sends the tasks of a lane, batch after batch, until the lane is empty.
-func (o *outbox) drain(node string, l *lane) {
-	for o.fill(node, l) {
-		for rest := l.batch; len(rest) > 0; {
-			n, timeout := alike(rest)
-			o.send(node, rest[:n], timeout)
-			rest = rest[n:]
+// drain sends the tasks of a node, batch after batch, until its queue is empty.
+func (o *outbox) drain(addr string, n *node) {
+	for o.fill(addr, n) {
+		for rest := n.batch; len(rest) > 0; {
+			count, timeout := alike(rest)
+			o.send(addr, rest[:count], timeout)
+			rest = rest[count:]
 		}
-		clear(l.batch)
+		clear(n.batch)
 	}
 }
 
-// fill takes the next batch from the lane's queue. If the queue is empty, it gives up the lane
-// and reports false; the next task for this server then opens another lane.
-func (o *outbox) fill(node string, l *lane) bool {
+// fill takes the next batch from the node's queue. If the queue is empty, it gives up the node
+// and reports false; the next task for this server then makes another node.
+func (o *outbox) fill(addr string, n *node) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	l.batch = l.batch[:0]
-	for l.queue.len() > 0 && len(l.batch) < MaxBatch {
-		l.batch = append(l.batch, l.queue.pop())
+	n.batch = n.batch[:0]
+	for n.queue.len() > 0 && len(n.batch) < MaxBatch {
+		n.batch = append(n.batch, n.queue.pop())
 	}
-	if len(l.batch) == 0 {
-		delete(o.lanes, node)
-		o.idle = append(o.idle, l)
+	if len(n.batch) == 0 {
+		delete(o.nodes, addr)
+		o.idle = append(o.idle, n)
 		return false
 	}
 	return true
@@ -197,7 +197,7 @@ func alike(tasks []Task) (n int, shortest time.Duration) {
 	return n, shortest
 }
 
-func (o *outbox) send(node string, batch []Task, timeout time.Duration) {
+func (o *outbox) send(addr string, batch []Task, timeout time.Duration) {
 	if o.ctx.Err() != nil {
 		for _, t := range batch {
 			o.sender.Fail(t, context.Cause(o.ctx))
@@ -206,7 +206,7 @@ func (o *outbox) send(node string, batch []Task, timeout time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(o.ctx, timeout)
 	defer cancel()
-	o.sender.Send(ctx, node, batch)
+	o.sender.Send(ctx, addr, batch)
 }
 
 // bound makes the contexts of successive calls of Sender.Node. Node answers most of them from

@@ -425,8 +425,8 @@ func TestIdleGoroutinesEnd(t *testing.T) {
 		synctest.Wait()
 		s.out.mu.Lock()
 		defer s.out.mu.Unlock()
-		if s.out.routers != 0 || s.out.free != 0 || len(s.out.lanes) != 0 || len(s.out.idle) == 0 || len(s.out.idle) > 3 {
-			t.Errorf("%d routers, %d free, %d lanes, %d kept", s.out.routers, s.out.free, len(s.out.lanes), len(s.out.idle))
+		if s.out.routers != 0 || s.out.free != 0 || len(s.out.nodes) != 0 || len(s.out.idle) == 0 || len(s.out.idle) > 3 {
+			t.Errorf("%d routers, %d free, %d nodes, %d kept", s.out.routers, s.out.free, len(s.out.nodes), len(s.out.idle))
 		}
 	})
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// RunBatch sends the calls to one server in a pipeline, once, on the connection kept for
+// RunBatch sends the calls to the server at addr in a pipeline, once, on the connection kept for
 // renewals. It calls answer with the outcome of each call: nil if the script has answered, an
 // error otherwise. ctx bounds the try. The caller decides whether to try again; if the
 // connection has failed, the next try uses a new one.
 //
 // Only one batch may be under way for each server at a time.
-func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answer func(i int, err error)) {
-	l := m.topology.at(node)
-	outcomes := m.sendOnce(ctx, l, calls)
+func (m *Manager) RunBatch(ctx context.Context, addr string, calls []*Call, answer func(i int, err error)) {
+	n := m.topology.at(addr)
+	outcomes := m.sendOnce(ctx, n, calls)
 	var elsewhere []int
 	for i, err := range outcomes {
 		if m.leadsOn(calls[i], err) {
 			elsewhere = append(elsewhere, i)
 			continue
 		}
-		answer(i, m.told(l, calls[i], err))
+		answer(i, m.told(n, calls[i], err))
 	}
 	m.runAll(ctx, calls, elsewhere, outcomes) // after the others, so that they need not wait for it
 	for _, i := range elsewhere {
@@ -33,14 +33,14 @@ func (m *Manager) RunBatch(ctx context.Context, node string, calls []*Call, answ
 	}
 }
 
-// RunOnce sends calls to one server as RunBatch does, but does not send again a call that came
-// late, or that went to a server without its keys. It is for calls that do the work of many:
-// their caller can make a call for each part of that work instead.
-func (m *Manager) RunOnce(ctx context.Context, node string, calls []*Call) []error {
-	l := m.topology.at(node)
-	outcomes := m.sendOnce(ctx, l, calls)
+// RunOnce sends calls to the server at addr as RunBatch does, but does not send again a call
+// that came late, or that went to a server without its keys. It is for calls that do the work
+// of many: their caller can make a call for each part of that work instead.
+func (m *Manager) RunOnce(ctx context.Context, addr string, calls []*Call) []error {
+	n := m.topology.at(addr)
+	outcomes := m.sendOnce(ctx, n, calls)
 	for i, err := range outcomes {
-		outcomes[i] = m.told(l, calls[i], err)
+		outcomes[i] = m.told(n, calls[i], err)
 	}
 	return outcomes
 }
@@ -83,14 +83,14 @@ func (m *Manager) leadsOn(c *Call, err error) bool {
 }
 
 // told returns the error that the caller gets for the outcome err of a call.
-func (m *Manager) told(l *lane, c *Call, err error) error {
+func (m *Manager) told(n *node, c *Call, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case m.closing.Err() != nil:
 		return errs.Closed
 	case judge(err) == again:
-		m.topology.failed(l)
+		m.topology.failed(n)
 		return explained(err, c.Script)
 	default:
 		return typed(err, c.Script)
@@ -99,10 +99,10 @@ func (m *Manager) told(l *lane, c *Call, err error) error {
 
 // sendOnce sends the calls and returns the outcome of each. If the server does not have a
 // call's script, sendOnce sends that call again, with the source.
-func (m *Manager) sendOnce(ctx context.Context, l *lane, calls []*Call) (outcomes []error) {
+func (m *Manager) sendOnce(ctx context.Context, n *node, calls []*Call) (outcomes []error) {
 	outcomes = make([]error, len(calls))
-	if missing := m.sendBatch(ctx, l, calls, outcomes, nil); len(missing) > 0 {
-		m.sendBatch(ctx, l, calls, outcomes, missing)
+	if missing := m.sendBatch(ctx, n, calls, outcomes, nil); len(missing) > 0 {
+		m.sendBatch(ctx, n, calls, outcomes, missing)
 	}
 	return outcomes
 }
@@ -110,7 +110,7 @@ func (m *Manager) sendOnce(ctx context.Context, l *lane, calls []*Call) (outcome
 // sendBatch sends all of the calls, or, if only is not nil, the calls whose indices are in
 // only, with their sources. It returns the indices of the calls whose script the server does
 // not have.
-func (m *Manager) sendBatch(ctx context.Context, l *lane, calls []*Call, outcomes []error, only []int) (missing []int) {
+func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcomes []error, only []int) (missing []int) {
 	batch := make([]*request, 0, len(calls))
 	at := make([]int, 0, len(calls))
 	add := func(i int, full bool) {
@@ -127,7 +127,7 @@ func (m *Manager) sendBatch(ctx context.Context, l *lane, calls []*Call, outcome
 	for _, i := range only {
 		add(i, true)
 	}
-	left := l.renew(ctx, batch)
+	left := n.renew(ctx, batch)
 	for k, r := range batch {
 		i := at[k]
 		if left[k] {

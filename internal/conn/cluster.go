@@ -18,20 +18,20 @@ import (
 )
 
 // cluster routes by the slot table of a go-redis cluster client of its own. That client sends
-// no scripts: it only loads and keeps the table. Requests go out on lanes, one for each master.
+// no scripts: it only loads and keeps the table. Requests go out on nodes, one for each master.
 //
 // A MOVED is believed at once, for its slot, until the reloaded table has it.
 type cluster struct {
 	client *redis.ClusterClient
 
 	feeds *feeds
-	make  func(*redis.Options) *redis.Client // the user's NewClient, for the client of one node; nil if there is none
+	make  func(*redis.Options) *redis.Client // the user's NewClient, for the client of one server; nil if there is none
 
 	mu       sync.Mutex // guards what follows
-	byAddr   map[string]*lane
+	byAddr   map[string]*node
 	overlay  map[int]relocation
-	nodes    map[string]node // the nodes that the table has named
-	template *redis.Options  // a node's options as go-redis makes them, for servers that the table does not name yet
+	options  map[string]nodeOptions // of the servers that the table has named
+	template *redis.Options         // a server's options as go-redis makes them, for servers that the table does not name yet
 	closing  bool
 	closed   bool
 
@@ -58,8 +58,8 @@ func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
 	c := &cluster{
 		feeds:       fs,
 		make:        o.NewClient,
-		nodes:       make(map[string]node),
-		byAddr:      make(map[string]*lane),
+		options:     make(map[string]nodeOptions),
+		byAddr:      make(map[string]*node),
 		overlay:     make(map[int]relocation),
 		interrupted: make(chan struct{}),
 		answered:    make(chan struct{}),
@@ -70,40 +70,40 @@ func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	o.AutoPipelineOptions = nil
-	o.NewClient = c.newNode
+	o.NewClient = c.nodeClient
 	c.client = redis.NewClusterClient(&o)
 	return c
 }
 
-func (c *cluster) lane(ctx context.Context, key string) (*lane, error) {
+func (c *cluster) node(ctx context.Context, key string) (*node, error) {
 	if addr, ok := c.relocated(keys.Slot(key)); ok {
 		return c.at(addr), nil
 	}
 	if err := c.load(ctx); err != nil {
 		return nil, err
 	}
-	node, err := c.client.MasterForKey(ctx, key)
+	master, err := c.client.MasterForKey(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	l := c.at(node.Options().Addr)
+	n := c.at(master.Options().Addr)
 	c.mu.Lock()
-	l.key, l.used = key, time.Now()
+	n.key, n.used = key, time.Now()
 	c.mu.Unlock()
-	return l, nil
+	return n, nil
 }
 
-// known is lane without I/O, once there is a table to look the key up in; before that it
+// known is node without I/O, once there is a table to look the key up in; before that it
 // returns nil.
-func (c *cluster) known(key string) *lane {
+func (c *cluster) known(key string) *node {
 	if !c.loaded.Load() {
 		return nil
 	}
-	l, err := c.lane(context.Background(), key)
+	n, err := c.node(context.Background(), key)
 	if err != nil {
-		return nil // the caller then calls lane, which returns the error
+		return nil // the caller then calls node, which returns the error
 	}
-	return l
+	return n
 }
 
 // load waits until there is a table. Callers wait for the I/O of the first load only, all of
@@ -178,20 +178,20 @@ func (c *cluster) relocated(slot int) (string, bool) {
 	return to.addr, ok
 }
 
-func (c *cluster) at(addr string) *lane {
+func (c *cluster) at(addr string) *node {
 	c.mu.Lock()
-	l := c.byAddr[addr]
+	n := c.byAddr[addr]
 	c.mu.Unlock()
-	if l != nil {
-		return l
+	if n != nil {
+		return n
 	}
-	n := c.reached(addr)
-	made := newLane(addr, n.options)
-	made.setFeed(n.feed)
+	its := c.optionsFor(addr)
+	made := newNode(addr, its.options)
+	made.setFeed(its.feed)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.byAddr[addr]; l != nil {
-		return l // another goroutine was faster
+	if n := c.byAddr[addr]; n != nil {
+		return n // another goroutine was faster
 	}
 	for _, each := range made.siblings() {
 		each.closing, each.closed = c.closing, c.closed
@@ -210,10 +210,10 @@ func (c *cluster) moved(key, addr string) {
 
 // failed forgets every MOVED that named that server, and asks for a new table: dial errors
 // alone do not make go-redis reload it.
-func (c *cluster) failed(l *lane) {
+func (c *cluster) failed(n *node) {
 	c.mu.Lock()
 	for slot, to := range c.overlay {
-		if to.addr == l.addr {
+		if to.addr == n.addr {
 			delete(c.overlay, slot)
 		}
 	}
@@ -224,10 +224,10 @@ func (c *cluster) failed(l *lane) {
 func (c *cluster) masters(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	var addrs []string
-	err := c.client.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+	err := c.client.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
-		addrs = append(addrs, node.Options().Addr)
+		addrs = append(addrs, master.Options().Addr)
 		return nil
 	})
 	slices.Sort(addrs)
@@ -238,28 +238,28 @@ func (c *cluster) follows() bool { return true }
 
 // elsewhere also has the table reloaded: a server that cannot be reached may have been replaced
 // by now.
-func (c *cluster) elsewhere(l *lane, key string) bool {
+func (c *cluster) elsewhere(n *node, key string) bool {
 	c.client.ReloadState(context.Background())
 	now := c.known(key)
-	return now != nil && now != l
+	return now != nil && now != n
 }
 
-// sweep also gives up each lane on which nothing was sent for a while and whose server no
-// longer has the lane's slot: that server is no longer a master, or no longer there.
+// sweep also gives up each node on which nothing was sent for a while and whose server no
+// longer has the node's slot: that server is no longer a master, or no longer there.
 func (c *cluster) sweep(now time.Time) {
-	for _, l := range c.lanes() {
-		l.sweep(now)
+	for _, n := range c.nodes() {
+		n.sweep(now)
 		c.mu.Lock()
-		key, used := l.key, l.used
+		key, used := n.key, n.used
 		c.mu.Unlock()
-		if now.Sub(used) < retireAfter || c.has(l, key) {
+		if now.Sub(used) < retireAfter || c.has(n, key) {
 			continue
 		}
-		if l.retire() {
+		if n.retire() {
 			c.mu.Lock()
-			if c.byAddr[l.addr] == l {
-				delete(c.byAddr, l.addr)
-				delete(c.nodes, l.addr)
+			if c.byAddr[n.addr] == n {
+				delete(c.byAddr, n.addr)
+				delete(c.options, n.addr)
 			}
 			c.mu.Unlock()
 		}
@@ -269,11 +269,11 @@ func (c *cluster) sweep(now time.Time) {
 // retireAfter is how long the connections to a server are kept after it has lost its slots.
 const retireAfter = 30 * time.Second
 
-// has reports whether the table names the lane's server for the key. It reports true if the
+// has reports whether the table names the node's server for the key. It reports true if the
 // table cannot be read.
-func (c *cluster) has(l *lane, key string) bool {
-	node, err := c.client.MasterForKey(context.Background(), key)
-	return err != nil || node.Options().Addr == l.addr
+func (c *cluster) has(n *node, key string) bool {
+	master, err := c.client.MasterForKey(context.Background(), key)
+	return err != nil || master.Options().Addr == n.addr
 }
 
 func (c *cluster) interrupt() {
@@ -284,8 +284,8 @@ func (c *cluster) interrupt() {
 	if first {
 		close(c.interrupted)
 	}
-	for _, l := range c.lanes() {
-		l.interrupt()
+	for _, n := range c.nodes() {
+		n.interrupt()
 	}
 }
 
@@ -294,14 +294,14 @@ func (c *cluster) close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	for _, l := range c.lanes() {
-		l.close()
+	for _, n := range c.nodes() {
+		n.close()
 	}
 	_ = c.client.Close()
 	c.asking.Wait()
 }
 
-func (c *cluster) lanes() []*lane {
+func (c *cluster) nodes() []*node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Values(c.byAddr))

@@ -21,7 +21,7 @@ import (
 const sentinelAddr = "FailoverClient"
 
 const (
-	// askEvery is how often the Sentinels are asked for the master while the lane is in use.
+	// askEvery is how often the Sentinels are asked for the master while the node is in use.
 	// They tell a former master that can still be reached that it is none only after some 10 s;
 	// until then its grants will be thrown away.
 	askEvery = time.Second
@@ -51,7 +51,7 @@ func newFailover(options *redis.Options) *failover {
 	f := &failover{dialer: options.Dialer}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	options.Dialer = f.dial
-	f.only = newLane(options.Addr, options)
+	f.only = newNode(options.Addr, options)
 	return f
 }
 
@@ -116,7 +116,7 @@ func (f *failover) where(ctx context.Context) (master string, err error) {
 	return master, nil
 }
 
-func (f *failover) lane(ctx context.Context, _ string) (*lane, error) {
+func (f *failover) node(ctx context.Context, _ string) (*node, error) {
 	if question := f.wonder(); question != nil {
 		patience := time.NewTimer(askPatience)
 		defer patience.Stop()
@@ -129,14 +129,14 @@ func (f *failover) lane(ctx context.Context, _ string) (*lane, error) {
 	return f.only, nil
 }
 
-func (f *failover) known(string) *lane {
+func (f *failover) known(string) *node {
 	if f.wonder() != nil {
 		return nil
 	}
 	return f.only
 }
 
-func (f *failover) at(string) *lane {
+func (f *failover) at(string) *node {
 	f.wonder()
 	return f.only
 }
@@ -144,7 +144,7 @@ func (f *failover) at(string) *lane {
 // masters returns the address that the Sentinels have given, which tells a reader more than
 // go-redis's name for the master.
 func (f *failover) masters(ctx context.Context) ([]string, error) {
-	if _, err := f.lane(ctx, ""); err != nil {
+	if _, err := f.node(ctx, ""); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
@@ -197,7 +197,7 @@ func (f *failover) close() {
 
 // led returns the options for the one master to which the ClusterSlots of a cluster client
 // lead: redis.NewFailoverClusterClient uses them to ask the Sentinels. These are the options of
-// a node as go-redis makes it, with a dialer that goes where ClusterSlots says.
+// a cluster's server as go-redis makes them, with a dialer that goes where ClusterSlots says.
 func led(o redis.ClusterOptions) redis.Options {
 	slots := o.ClusterSlots
 	o.ClusterSlots = func(context.Context) ([]redis.ClusterSlot, error) {
@@ -205,23 +205,23 @@ func led(o redis.ClusterOptions) redis.Options {
 	}
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.MinIdleConns, o.PipelinePoolSize, o.AutoPipelineOptions = 0, -1, nil
-	var node redis.Options
+	var leading redis.Options
 	users := o.NewClient
 	o.NewClient = func(options *redis.Options) *redis.Client {
 		made := users(options)
 		if made == nil {
 			made = redis.NewClient(options)
 		}
-		node = *made.Options()
+		leading = *made.Options()
 		return made
 	}
 	c := redis.NewClusterClient(&o)
 	defer func() { _ = c.Close() }()
-	_, _ = c.MasterForKey(context.Background(), "") // makes go-redis create the node, and connects to nothing
+	_, _ = c.MasterForKey(context.Background(), "") // makes go-redis create the client, and connects to nothing
 
-	dial := node.Dialer
-	node.Addr = sentinelAddr
-	node.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
+	dial := leading.Dialer
+	leading.Addr = sentinelAddr
+	leading.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		all, err := slots(ctx)
 		if err != nil {
 			return nil, err
@@ -232,7 +232,7 @@ func led(o redis.ClusterOptions) redis.Options {
 		}
 		return dial(ctx, network, master)
 	}
-	return node
+	return leading
 }
 
 // onlyMaster returns the address of the one master that has all the slots.

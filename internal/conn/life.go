@@ -30,18 +30,18 @@ const (
 //
 // The dial is made here and not by go-redis, because go-redis prints every dial that fails, and
 // does so on a goroutine that outlives its client.
-func (l *lane) connect(ctx context.Context) (*wire, error) {
-	era := l.gate.era.Load()
-	dialling, cancel := context.WithTimeout(ctx, l.options.DialTimeout)
-	conn, err := within(dialling, l.options.Network, l.options.Addr, l.options.Dialer)
+func (n *node) connect(ctx context.Context) (*wire, error) {
+	era := n.gate.era.Load()
+	dialling, cancel := context.WithTimeout(ctx, n.options.DialTimeout)
+	conn, err := within(dialling, n.options.Network, n.options.Addr, n.options.Dialer)
 	cancel()
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel = context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	w := newWire(l, conn, era)
-	w.credentials = l.feed.version()
+	w := newWire(n, conn, era)
+	w.credentials = n.feed.version()
 	watch := context.AfterFunc(ctx, w.hangUp)
 	err = w.learnTime(ctx)
 	if !watch() && err == nil {
@@ -55,14 +55,14 @@ func (l *lane) connect(ctx context.Context) (*wire, error) {
 }
 
 // newWire returns the wire on conn. Its first use is the handshake.
-func newWire(l *lane, conn net.Conn, era int64) *wire {
-	w := &wire{lane: l, era: era, conn: conn}
+func newWire(n *node, conn net.Conn, era int64) *wire {
+	w := &wire{node: n, era: era, conn: conn}
 	w.clock.epoch = time.Now()
-	options := *l.options
+	options := *n.options
 	if lasts := options.ConnMaxLifetime; lasts > 0 {
 		w.expires = w.clock.epoch.Add(lasts + jitter(options.ConnMaxLifetimeJitter))
 	}
-	options.ConnMaxIdleTime, options.ConnMaxLifetime = -1, 0 // the lane enforces both
+	options.ConnMaxIdleTime, options.ConnMaxLifetime = -1, 0 // the node enforces both
 	options.Protocol = 2                                     // with RESP2 nothing is pushed to a wire, and go-redis does not look for pushes
 	taken := false
 	options.Dialer = func(context.Context, string, string) (net.Conn, error) {

@@ -5,7 +5,7 @@
 // go-redis's retries, which send a script again without the caller's knowledge. And they have
 // connections of their own, so that the user's pool never starves Holdfast, nor the reverse.
 //
-// A call goes this way. Run finds the lane of the server that has the key. The lane sends the
+// A call goes this way. Run finds the node of the server that has the key. The node sends the
 // call at once on a free wire, or in the next pipeline with the other queued requests. The wire
 // stamps it with its not-after, writes it, and reads the reply. Run retries what passes by
 // itself (a lost connection, LOADING, a failover, a slot on the move) until the caller's
@@ -76,22 +76,21 @@ func (m *Manager) Close() {
 	m.feeds.close()
 }
 
-// KnownNode returns the server that has key now, as Node does, or "" if finding it takes more
-// than a look-up.
+// KnownNode returns what Node returns, or "" if finding it takes more than a look-up.
 func (m *Manager) KnownNode(key string) string {
-	if l := m.topology.known(key); l != nil {
-		return l.addr
+	if n := m.topology.known(key); n != nil {
+		return n.addr
 	}
 	return ""
 }
 
-// Node returns the server that has key now, for RunBatch.
+// Node returns the address of the server that has key now, for RunBatch.
 func (m *Manager) Node(ctx context.Context, key string) (string, error) {
-	l, err := m.topology.lane(ctx, key)
+	n, err := m.topology.node(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	return l.addr, nil
+	return n.addr, nil
 }
 
 // KnownPublishCommand is PublishCommand without I/O; it returns "" if PublishCommand would do

@@ -1,80 +1,341 @@
-// How each server of a cluster is reached: with the options that go-redis makes for it, as
-// changed by the user's NewClient.
+// A node: the requests to one server, sent by group commit.
 
 package conn
 
 import (
 	"context"
-	"fmt"
 	"net"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// node holds how one server is reached.
+const (
+	// maxWires is how many connections a node opens for its callers. Four keep one server busy;
+	// more would only make the batches smaller.
+	maxWires = 4
+	// maxBatch bounds the size of a pipeline, and so how long it makes other clients of the
+	// same server wait.
+	maxBatch = 128
+	// slow is how long the making of a connection may take before the next request starts
+	// another one beside it.
+	slow = 250 * time.Millisecond
+)
+
+// node carries requests to one server, by group commit. A caller that finds a free wire sends
+// at once, by itself. Callers that find every wire busy queue; when a wire comes free, its
+// share of the queue goes out as one pipeline. A server has two nodes: the one that topology
+// knows, and that one's replicated.
+//
+// Goroutines of the node make wires in the background, one at a time while the server fails.
+// The requests for which a wire is made wait in the queue, and go out on whichever wire comes
+// free first. If a wire cannot be made, the queued requests fail only if no other wire is left.
 type node struct {
+	addr    string
 	options *redis.Options
-	feed    *feed
+	gate    *gate // the server's; replicated shares it
+	feed    *feed // of streamed credentials; nil if there are none
+
+	// replicated carries the calls that wait for replicas, so that other calls do not wait with
+	// them; nil on a node that is itself a replicated one.
+	replicated *node
+	main       *node // the node whose replicated this is; nil on any other
+
+	// cluster sets these, under a mutex of its own.
+	key  string    // the key that was looked up last
+	used time.Time // when that was
+
+	life   context.Context // ends at close
+	cancel context.CancelFunc
+
+	mu         sync.Mutex // guards what follows
+	queue      []*request
+	dead       int // how many requests in the queue have been withdrawn
+	sent       int // how many requests are on wires now
+	busy       int // how many wires carry them
+	free       []*wire
+	wires      []*wire   // all wires for callers
+	connecting int       // how many wires are being made
+	begun      time.Time // when the making of the last of these began
+	renewals   private   // for renewals alone, so that they never stand behind callers
+	closing    bool      // only clean-ups are accepted
+	closed     bool
+	retired    bool // nothing is accepted
+
+	workers sync.WaitGroup // the goroutines that flush the queue, and those that connect
 }
 
-// newNode is called by the table's client to make its nodes. Here their options can be seen.
-func (c *cluster) newNode(o *redis.Options) *redis.Client {
-	template := *o
-	n := c.nodeFrom(o)
-	c.mu.Lock()
-	if c.template == nil {
-		c.template = &template
-	}
-	c.nodes[n.options.Addr] = n
-	c.mu.Unlock()
-	options := *n.options
-	options.Dialer = quiet(options.Dialer)
-	return redis.NewClient(&options)
-}
-
-// nodeFrom returns how a server is reached, given the options that go-redis has made for it,
-// after the user's NewClient has had its say. Only the options of the client that NewClient
-// returns are used: everything that it sets is in them.
-func (c *cluster) nodeFrom(o *redis.Options) node {
-	made := c.userClient(o)
-	options := *made.Options()
-	_ = made.Close()
-	return node{wireOptions(options, c.feeds), c.feeds.of(options.StreamingCredentialsProvider)}
-}
-
-// userClient returns a client made by the user's NewClient. If there is none, or if it returns
-// nil, go-redis makes the client. If it panics, every dial of the client returns the panic as
-// an error.
-func (c *cluster) userClient(o *redis.Options) (made *redis.Client) {
-	defer func() {
-		if p := recover(); p != nil {
-			o.Dialer = func(context.Context, string, string) (net.Conn, error) {
-				return nil, fmt.Errorf("NewClient panicked: %v", p)
-			}
-			made = redis.NewClient(o)
-		}
-	}()
-	if c.make != nil {
-		if made = c.make(o); made != nil {
-			return made
-		}
-	}
-	return redis.NewClient(o)
-}
-
-// reached returns how the server at addr is reached.
-func (c *cluster) reached(addr string) node {
-	c.mu.Lock()
-	n, ok := c.nodes[addr]
-	template := *c.template
-	c.mu.Unlock()
-	if ok {
-		return n
-	}
-	template.Addr, template.NodeAddress = addr, addr
-	n = c.nodeFrom(&template)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.nodes[addr] = n
+func newNode(addr string, options *redis.Options) *node {
+	n := oneNode(addr, options, newGate())
+	n.replicated = oneNode(addr, options, n.gate)
+	n.replicated.main = n
 	return n
+}
+
+func oneNode(addr string, options *redis.Options, g *gate) *node {
+	n := &node{addr: addr, options: options, gate: g}
+	n.life, n.cancel = context.WithCancel(context.Background())
+	return n
+}
+
+// forCall returns the node of this server on which the call must go.
+func (n *node) forCall(c *Call) *node {
+	if c.Replicas > 0 {
+		return n.replicated
+	}
+	return n
+}
+
+// do sends r and waits for its answer. It reports false if ctx ended first, or if elsewhere
+// reported, while r was in the queue, that r belongs to another server. Then r has been
+// withdrawn, or is on its way.
+func (n *node) do(ctx context.Context, r *request, elsewhere func() bool) bool {
+	w := n.board(r)
+	if w == nil {
+		return n.await(ctx, r, elsewhere)
+	}
+	w.runOne(ctx, r)
+	n.release(w, 1)
+	return true
+}
+
+// await waits for the answer to a request in the queue. Every slow, it asks elsewhere, if that
+// is not nil and the server is failing.
+func (n *node) await(ctx context.Context, r *request, elsewhere func() bool) bool {
+	var look <-chan time.Time
+	if elsewhere != nil {
+		ticker := time.NewTicker(slow)
+		defer ticker.Stop()
+		look = ticker.C
+	}
+	for {
+		select {
+		case <-r.done:
+			return true
+		case <-ctx.Done():
+			if r.withdraw() {
+				n.forget()
+			}
+			return false
+		case <-look:
+			if n.gate.failing() && elsewhere() && r.withdraw() {
+				n.forget()
+				return false
+			}
+		}
+	}
+}
+
+// forget records that a request in the queue was withdrawn. The request stays in the queue
+// until more than half of the queue has been withdrawn: removing each by itself would take as
+// long as the queue is.
+func (n *node) forget() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.dead++; n.dead > len(n.queue)/2 {
+		n.queue = slices.DeleteFunc(n.queue, (*request).isWithdrawn)
+		n.dead = 0
+	}
+}
+
+// board gives the caller a wire of its own, or queues the request and returns nil.
+func (n *node) board(r *request) *wire {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	refused := n.closed || n.closing && !r.call.Cleanup
+	if !refused && !n.retired && len(n.queue) == 0 {
+		if w := n.freeWire(); w != nil {
+			n.load(1)
+			return w
+		}
+	}
+	r.queued = true
+	if r.done == nil {
+		r.done = make(chan struct{}, 1)
+	}
+	switch {
+	case refused:
+		r.fail(unsent{errs.Closed})
+		return nil
+	case n.retired:
+		r.fail(unsent{errRetired})
+		return nil
+	}
+	n.queue = append(n.queue, r)
+	n.reach()
+	return nil
+}
+
+// freeWire takes a wire that is not in use: the one that was used last, so that few stay open.
+// It returns nil if there is none.
+func (n *node) freeWire() *wire {
+	for count := len(n.free); count > 0; count = len(n.free) {
+		w := n.free[count-1]
+		n.free = n.free[:count-1]
+		if n.current(w) {
+			return w
+		}
+		n.remove(w)
+		n.workers.Go(w.end)
+	}
+	return nil
+}
+
+// current reports whether the wire may be used once more.
+func (n *node) current(w *wire) bool {
+	return !w.broken.Load() && w.era == n.gate.era.Load() && (w.expires.IsZero() || time.Now().Before(w.expires))
+}
+
+// load records that count requests are put on one wire.
+func (n *node) load(count int) {
+	if count > 0 {
+		n.sent += count
+		n.busy++
+	}
+}
+
+// unload records that count requests on one wire have been answered.
+func (n *node) unload(count int) {
+	if count > 0 {
+		n.sent -= count
+		n.busy--
+	}
+}
+
+// release gives a wire back after the given number of requests on it were answered. If requests
+// have queued meanwhile, a worker takes the wire over, so that the caller can go on with its
+// own work.
+func (n *node) release(w *wire, answered int) {
+	n.mu.Lock()
+	n.unload(answered)
+	usable := n.current(w) && !n.closed
+	switch {
+	case !usable:
+		n.remove(w)
+		n.reach()
+	case len(n.queue) == 0:
+		n.free = append(n.free, w)
+	default:
+		n.workers.Go(func() { n.flush(w) })
+	}
+	n.mu.Unlock()
+	if !usable {
+		w.end()
+	}
+}
+
+// remove forgets a wire.
+func (n *node) remove(w *wire) {
+	n.wires = slices.DeleteFunc(n.wires, func(other *wire) bool { return other == w })
+}
+
+// flush sends the queued requests, batch after batch, until the queue is empty.
+func (n *node) flush(w *wire) {
+	for {
+		runtime.Gosched() // callers that were just answered may have more to send
+		if w.batch = n.nextBatch(w, w.batch); len(w.batch) == 0 {
+			break
+		}
+		answered := w.run(detached, w.batch...)
+		n.mu.Lock()
+		n.unload(len(w.batch)) // before a caller that is answered looks for a wire
+		n.mu.Unlock()
+		for _, r := range answered {
+			r.finish()
+		}
+		clear(w.batch)
+	}
+	n.release(w, 0)
+}
+
+// nextBatch takes requests from the head of the queue for the wire. last is the wire's last
+// batch; its array is used again for this batch, or for the queue.
+//
+// A batch is about a fifth of all requests that wait or are on wires, so that as many stay in
+// the queue as each wire takes. Then there is something to send as soon as answers come. If
+// everything that waits went out at once, the server and the callers would work by turns.
+func (n *node) nextBatch(w *wire, last []*request) []*request {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.current(w) {
+		return nil
+	}
+	count := min(len(n.queue), maxBatch, (n.sent+len(n.queue))/(maxWires+1)+1)
+	n.load(count)
+	for _, r := range n.queue[:count] {
+		if r.isWithdrawn() {
+			n.dead--
+		}
+	}
+	if count == len(n.queue) {
+		batch := n.queue
+		n.queue = last[:0]
+		return batch
+	}
+	batch := append(last[:0], n.queue[:count]...)
+	n.queue = slices.Delete(n.queue, 0, count)
+	n.reach()
+	return batch
+}
+
+// interrupt fails the queued requests and cuts every connection that is in use, so that all
+// callers return. From then on the node accepts clean-ups only.
+func (n *node) interrupt() {
+	n.mu.Lock()
+	n.closing = true
+	queue := n.takeQueue()
+	used := slices.DeleteFunc(slices.Clone(n.wires), func(w *wire) bool { return slices.Contains(n.free, w) })
+	n.mu.Unlock()
+
+	failAll(queue, net.ErrClosed)
+	for _, w := range used {
+		w.hangUp()
+	}
+	if n.replicated != nil {
+		n.replicated.interrupt()
+	}
+}
+
+// takeQueue empties the queue.
+func (n *node) takeQueue() []*request {
+	queue := n.queue
+	n.queue, n.dead = nil, 0
+	return queue
+}
+
+func failAll(queue []*request, err error) {
+	for _, r := range queue {
+		if r.withdraw() {
+			r.fail(unsent{err})
+		}
+	}
+}
+
+// close ends the node for good and waits for its workers. Callers on a wire of their own return
+// because their connection is cut.
+func (n *node) close() {
+	n.mu.Lock()
+	n.closed = true
+	idle := append(n.free, n.renewals.takeIdle()...)
+	n.free = nil
+	renewing := n.renewals.used
+	n.mu.Unlock()
+
+	n.cancel()
+	n.interrupt()
+	if renewing != nil {
+		renewing.hangUp()
+	}
+	for _, w := range idle {
+		w.end()
+	}
+	n.workers.Wait()
+	if n.replicated != nil {
+		n.replicated.close()
+	}
 }

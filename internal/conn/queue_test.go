@@ -1,4 +1,4 @@
-// Callers leave the queue of a lane without a cost for each other.
+// Callers leave the queue of a node without a cost for each other.
 
 package conn
 
@@ -12,46 +12,46 @@ import (
 // If a caller that leaves had to search the whole queue, this test would take minutes.
 func TestManyCallersThatLeaveTheQueueDoNotWaitForEachOther(t *testing.T) {
 	const callers = 300_000
-	l := newLane("", &redis.Options{})
-	l.queue = make([]*request, callers)
-	for i := range l.queue {
-		l.queue[i] = new(request)
+	n := newNode("", &redis.Options{})
+	n.queue = make([]*request, callers)
+	for i := range n.queue {
+		n.queue[i] = new(request)
 	}
 	begun := time.Now()
-	for _, r := range append([]*request(nil), l.queue...) {
+	for _, r := range append([]*request(nil), n.queue...) {
 		if !r.withdraw() {
 			t.Fatal("was not withdrawn")
 		}
-		l.forget()
+		n.forget()
 	}
 	if took := time.Since(begun); took > 10*time.Second {
 		t.Errorf("%d callers took %v to leave", callers, took)
 	}
-	if len(l.queue) != 0 || l.dead != 0 {
-		t.Errorf("%d are left in the queue, %d counted", len(l.queue), l.dead)
+	if len(n.queue) != 0 || n.dead != 0 {
+		t.Errorf("%d are left in the queue, %d counted", len(n.queue), n.dead)
 	}
 }
 
 func TestACallerThatStaysInTheQueueKeepsItsPlace(t *testing.T) {
-	l := newLane("", &redis.Options{})
+	n := newNode("", &redis.Options{})
 	var stay []*request
 	for i := range 100 {
 		r := new(request)
-		l.queue = append(l.queue, r)
+		n.queue = append(n.queue, r)
 		if i%7 == 0 {
 			stay = append(stay, r)
 		}
 	}
-	for i, r := range append([]*request(nil), l.queue...) {
+	for i, r := range append([]*request(nil), n.queue...) {
 		if i%7 != 0 && r.withdraw() {
-			l.forget()
+			n.forget()
 		}
 	}
-	if len(l.queue) > 2*len(stay)+1 {
-		t.Errorf("%d are in the queue, and %d of them wait", len(l.queue), len(stay))
+	if len(n.queue) > 2*len(stay)+1 {
+		t.Errorf("%d are in the queue, and %d of them wait", len(n.queue), len(stay))
 	}
 	next := 0
-	for _, r := range l.queue {
+	for _, r := range n.queue {
 		if !r.isWithdrawn() {
 			if r != stay[next] {
 				t.Errorf("number %d in the queue is another", next)

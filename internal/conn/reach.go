@@ -1,4 +1,4 @@
-// How a lane gets its wires, and which of them it gives up.
+// How a node gets its wires, and which of them it gives up.
 
 package conn
 
@@ -10,48 +10,48 @@ import (
 	"time"
 )
 
-// errRetired is the error of a lane whose server no longer has any slots.
+// errRetired is the error of a node whose server no longer has any slots.
 var errRetired = errors.New("the server has left the cluster")
 
 // reach starts the making of a wire if requests wait, there is room for another wire, and no
 // existing wire is about to come free. While the server is well, a wire is made for each
 // request that waits: if they all shared one, a lost reply would be lost to all of them.
-func (l *lane) reach() {
-	if len(l.queue) == 0 || l.closed || l.busy < len(l.wires) || len(l.wires)+l.connecting >= maxWires {
+func (n *node) reach() {
+	if len(n.queue) == 0 || n.closed || n.busy < len(n.wires) || len(n.wires)+n.connecting >= maxWires {
 		return
 	}
 	atOnce := 1
-	if !l.gate.failing() {
-		atOnce = min(len(l.queue), maxWires)
+	if !n.gate.failing() {
+		atOnce = min(len(n.queue), maxWires)
 	}
-	if l.connecting > atOnce || l.connecting == atOnce && time.Since(l.begun) < slow {
+	if n.connecting > atOnce || n.connecting == atOnce && time.Since(n.begun) < slow {
 		return
 	}
-	l.connecting++
-	l.begun = time.Now()
-	l.workers.Go(l.open)
+	n.connecting++
+	n.begun = time.Now()
+	n.workers.Go(n.open)
 }
 
 // open makes a wire and sends the queued requests on it. If it cannot make one, the other wires
 // serve the queue; if there are none, the queued requests fail with the error.
-func (l *lane) open() {
-	w, err := l.dial()
-	l.mu.Lock()
-	l.connecting--
+func (n *node) open() {
+	w, err := n.dial()
+	n.mu.Lock()
+	n.connecting--
 	var refused []*request
 	switch {
-	case err == nil && l.closed:
+	case err == nil && n.closed:
 		err = net.ErrClosed
 	case err == nil:
-		l.wires = append(l.wires, w)
-	case len(l.wires) == 0:
-		refused = l.takeQueue()
+		n.wires = append(n.wires, w)
+	case len(n.wires) == 0:
+		refused = n.takeQueue()
 	}
-	l.mu.Unlock()
+	n.mu.Unlock()
 	failAll(refused, unreached{err})
 	switch {
 	case err == nil:
-		l.flush(w)
+		n.flush(w)
 	case w != nil:
 		w.end()
 	}
@@ -59,15 +59,15 @@ func (l *lane) open() {
 
 // dial makes a wire when the gate allows it. If a new era began while the wire was being made,
 // dial makes another.
-func (l *lane) dial() (*wire, error) {
+func (n *node) dial() (*wire, error) {
 	for {
-		p, err := l.gate.enter(l.life)
+		p, err := n.gate.enter(n.life)
 		if err != nil {
 			return nil, err
 		}
-		w, err := l.connect(l.life)
-		l.gate.leave(p, err != nil && l.life.Err() == nil)
-		if err != nil || l.current(w) {
+		w, err := n.connect(n.life)
+		n.gate.leave(p, err != nil && n.life.Err() == nil)
+		if err != nil || n.current(w) {
 			return w, err
 		}
 		w.end()
@@ -76,9 +76,9 @@ func (l *lane) dial() (*wire, error) {
 
 // doubt makes sure that every connection that was made up to now is dropped before it is used
 // again.
-func (l *lane) doubt() {
-	l.gate.era.Add(1)
-	l.discard()
+func (n *node) doubt() {
+	n.gate.era.Add(1)
+	n.discard()
 }
 
 // loss is how a wire in use has failed.
@@ -90,32 +90,32 @@ const (
 	silent               // the server is silent
 )
 
-// lost records that a wire of the lane has failed. The other wires may lead to a server that
+// lost records that a wire of the node has failed. The other wires may lead to a server that
 // was the master and, once thawed, still takes itself for it, so they are dropped. Only the
 // first loss of an era counts: after it all wires of that era are being dropped.
-func (l *lane) lost(w *wire, how loss) {
-	if !l.gate.era.CompareAndSwap(w.era, w.era+1) {
+func (n *node) lost(w *wire, how loss) {
+	if !n.gate.era.CompareAndSwap(w.era, w.era+1) {
 		return
 	}
 	if how != hungUp {
-		l.gate.fail(how == silent)
+		n.gate.fail(how == silent)
 	}
-	l.discard()
+	n.discard()
 }
 
-// discard ends the idle wires of earlier eras on all lanes of the server. Wires in use end when
+// discard ends the idle wires of earlier eras on both nodes of the server. Wires in use end when
 // they are given back.
-func (l *lane) discard() {
-	for _, each := range l.siblings() {
+func (n *node) discard() {
+	for _, each := range n.siblings() {
 		each.endIdle(func(w *wire) bool { return !each.current(w) })
 	}
 }
 
 // sweep ends the idle wires that were last used longer ago than the user allows, and those that
 // are older than the user allows.
-func (l *lane) sweep(now time.Time) {
-	limit := l.options.ConnMaxIdleTime
-	for _, each := range l.siblings() {
+func (n *node) sweep(now time.Time) {
+	limit := n.options.ConnMaxIdleTime
+	for _, each := range n.siblings() {
 		each.endIdle(func(w *wire) bool {
 			return !each.current(w) || limit > 0 && now.Sub(w.since) >= limit
 		})
@@ -123,33 +123,33 @@ func (l *lane) sweep(now time.Time) {
 }
 
 // endIdle ends the idle wires for which which reports true.
-func (l *lane) endIdle(which func(*wire) bool) {
-	l.mu.Lock()
+func (n *node) endIdle(which func(*wire) bool) {
+	n.mu.Lock()
 	var ended []*wire
-	for _, w := range l.free {
+	for _, w := range n.free {
 		if which(w) {
 			ended = append(ended, w)
 		}
 	}
-	l.free = slices.DeleteFunc(l.free, func(w *wire) bool { return slices.Contains(ended, w) })
-	l.wires = slices.DeleteFunc(l.wires, func(w *wire) bool { return slices.Contains(ended, w) })
-	if w := l.renewals.idle; w != nil && which(w) {
-		ended = append(ended, l.renewals.takeIdle()...)
+	n.free = slices.DeleteFunc(n.free, func(w *wire) bool { return slices.Contains(ended, w) })
+	n.wires = slices.DeleteFunc(n.wires, func(w *wire) bool { return slices.Contains(ended, w) })
+	if w := n.renewals.idle; w != nil && which(w) {
+		ended = append(ended, n.renewals.takeIdle()...)
 	}
-	l.reach()
-	l.mu.Unlock()
+	n.reach()
+	n.mu.Unlock()
 	for _, w := range ended {
 		w.end()
 	}
 }
 
-// retire gives the lane up if nothing is on it, and reports whether it did. A caller that still
-// has the lane is sent to look for the server again.
-func (l *lane) retire() bool {
-	for _, each := range l.siblings() {
+// retire gives the node up if nothing is on it, and reports whether it did. A caller that still
+// has the node is sent to look for the server again.
+func (n *node) retire() bool {
+	for _, each := range n.siblings() {
 		each.endIdle(func(*wire) bool { return true })
 	}
-	for _, each := range l.siblings() {
+	for _, each := range n.siblings() {
 		each.mu.Lock()
 		busy := len(each.queue) > 0 || len(each.wires) > 0 || each.connecting > 0 ||
 			each.renewals.used != nil || each.renewals.making > 0
@@ -162,12 +162,12 @@ func (l *lane) retire() bool {
 	return true
 }
 
-// siblings returns all lanes to the server.
-func (l *lane) siblings() []*lane {
-	if l.main != nil {
-		l = l.main
+// siblings returns both nodes of the server.
+func (n *node) siblings() []*node {
+	if n.main != nil {
+		n = n.main
 	}
-	return []*lane{l, l.replicated}
+	return []*node{n, n.replicated}
 }
 
 // private is a connection with one user at a time.
@@ -198,23 +198,23 @@ var errNotYet = errors.New("still connecting")
 // for it until ctx ends. If a connection of the callers works, it does not wait longer than
 // slow, and not at all while the server fails; then it returns errNotYet. A connection that is
 // still being made is there for the next try.
-func (l *lane) takeRenewals(ctx context.Context) (*wire, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := &l.renewals
+func (n *node) takeRenewals(ctx context.Context) (*wire, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := &n.renewals
 	for {
-		if l.closed {
+		if n.closed {
 			return nil, net.ErrClosed
 		}
-		if l.retired {
+		if n.retired {
 			return nil, errRetired
 		}
 		if w := p.takeIdle(); w != nil {
-			if l.current(w[0]) {
+			if n.current(w[0]) {
 				p.used = w[0]
 				return w[0], nil
 			}
-			l.workers.Go(w[0].end)
+			n.workers.Go(w[0].end)
 		}
 		if p.making == 0 || p.making == 1 && time.Since(p.begun) >= slow {
 			p.making++
@@ -222,18 +222,18 @@ func (l *lane) takeRenewals(ctx context.Context) (*wire, error) {
 			if p.changed == nil {
 				p.changed = make(chan struct{})
 			}
-			l.workers.Go(l.openRenewals)
+			n.workers.Go(n.openRenewals)
 		}
-		if l.gate.failing() && l.works() {
+		if n.gate.failing() && n.works() {
 			return nil, errNotYet
 		}
 		changed := p.changed
-		l.mu.Unlock()
+		n.mu.Unlock()
 		late := !closedWithin(ctx, changed, slow)
-		l.mu.Lock()
+		n.mu.Lock()
 		switch {
 		case p.idle != nil:
-		case late && ctx.Err() == nil && l.works():
+		case late && ctx.Err() == nil && n.works():
 			return nil, errNotYet
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -244,7 +244,7 @@ func (l *lane) takeRenewals(ctx context.Context) (*wire, error) {
 }
 
 // works reports whether callers have a connection that works.
-func (l *lane) works() bool { return slices.ContainsFunc(l.wires, l.current) }
+func (n *node) works() bool { return slices.ContainsFunc(n.wires, n.current) }
 
 // closedWithin waits until c is closed. It reports false if d passes or ctx ends first.
 func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
@@ -260,14 +260,14 @@ func closedWithin(ctx context.Context, c <-chan struct{}, d time.Duration) bool 
 }
 
 // openRenewals makes the connection for renewals.
-func (l *lane) openRenewals() {
-	w, err := l.dial()
-	l.mu.Lock()
-	p := &l.renewals
+func (n *node) openRenewals() {
+	w, err := n.dial()
+	n.mu.Lock()
+	p := &n.renewals
 	p.making--
 	p.err = err
 	spare := w
-	if err == nil && !l.closed && p.idle == nil {
+	if err == nil && !n.closed && p.idle == nil {
 		p.idle, spare = w, nil
 	}
 	close(p.changed)
@@ -275,21 +275,21 @@ func (l *lane) openRenewals() {
 	if p.making > 0 {
 		p.changed = make(chan struct{})
 	}
-	l.mu.Unlock()
+	n.mu.Unlock()
 	if spare != nil {
 		spare.end()
 	}
 }
 
 // giveRenewals gives the connection for renewals back.
-func (l *lane) giveRenewals(w *wire) {
-	l.mu.Lock()
+func (n *node) giveRenewals(w *wire) {
+	n.mu.Lock()
 	spare := w
-	l.renewals.used = nil
-	if l.current(w) && !l.closed && l.renewals.idle == nil {
-		l.renewals.idle, spare = w, nil
+	n.renewals.used = nil
+	if n.current(w) && !n.closed && n.renewals.idle == nil {
+		n.renewals.idle, spare = w, nil
 	}
-	l.mu.Unlock()
+	n.mu.Unlock()
 	if spare != nil {
 		spare.end()
 	}

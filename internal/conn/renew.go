@@ -8,16 +8,16 @@ import "context"
 // go on the connections of the callers: a failure to make a new connection says nothing about
 // the others. renew reports which requests were left behind when ctx ended: they are on their
 // way or in the queue, and must not be used again.
-func (l *lane) renew(ctx context.Context, batch []*request) (left []bool) {
+func (n *node) renew(ctx context.Context, batch []*request) (left []bool) {
 	left = make([]bool, len(batch))
-	w, err := l.takeRenewals(ctx)
+	w, err := n.takeRenewals(ctx)
 	switch {
 	case err == nil:
 		w.run(ctx, batch...)
-		l.giveRenewals(w)
-	case ctx.Err() == nil && l.queueAll(batch):
+		n.giveRenewals(w)
+	case ctx.Err() == nil && n.queueAll(batch):
 		for i, r := range batch {
-			left[i] = !l.await(ctx, r, nil)
+			left[i] = !n.await(ctx, r, nil)
 		}
 	default:
 		for _, r := range batch {
@@ -29,10 +29,10 @@ func (l *lane) renew(ctx context.Context, batch []*request) (left []bool) {
 
 // queueAll queues the requests for the wires of callers. It reports false if there is none that
 // works.
-func (l *lane) queueAll(batch []*request) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || !l.works() {
+func (n *node) queueAll(batch []*request) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed || !n.works() {
 		return false
 	}
 	for _, r := range batch {
@@ -41,9 +41,9 @@ func (l *lane) queueAll(batch []*request) bool {
 			r.done = make(chan struct{}, 1)
 		}
 	}
-	l.queue = append(l.queue, batch...)
-	if w := l.freeWire(); w != nil {
-		l.workers.Go(func() { l.flush(w) })
+	n.queue = append(n.queue, batch...)
+	if w := n.freeWire(); w != nil {
+		n.workers.Go(func() { n.flush(w) })
 	}
 	return true
 }

@@ -57,9 +57,9 @@ func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 			if err := m.Run(ctx, &Call{Script: script, Keys: []string{"k"}}); err != nil {
 				t.Fatal(err)
 			}
-			if l, err := c.lane(ctx, "k"); err != nil {
+			if n, err := c.node(ctx, "k"); err != nil {
 				t.Fatal(err)
-			} else if err := m.RunOnce(ctx, l.addr, []*Call{{Script: script, Keys: []string{"k"}}})[0]; err != nil {
+			} else if err := m.RunOnce(ctx, n.addr, []*Call{{Script: script, Keys: []string{"k"}}})[0]; err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -78,22 +78,22 @@ func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 		if n := len(c.byAddr); n != 1 {
 			t.Errorf("%d servers are known", n)
 		}
-		if l := c.byAddr[second]; len(l.wires) != 1 {
-			t.Errorf("%d connections to the server that has the slots", len(l.wires))
+		if n := c.byAddr[second]; len(n.wires) != 1 {
+			t.Errorf("%d connections to the server that has the slots", len(n.wires))
 		}
 	})
 }
 
-func TestALaneThatWasGivenUpSendsItsCallersOn(t *testing.T) {
-	l := newLane("", &redis.Options{})
-	if !l.retire() {
+func TestANodeThatWasGivenUpSendsItsCallersOn(t *testing.T) {
+	n := newNode("", &redis.Options{})
+	if !n.retire() {
 		t.Fatal("was not given up, though nothing is on it")
 	}
 	r := &request{call: &Call{}}
-	if w := l.board(r); w != nil || judge(r.err) != anew {
+	if w := n.board(r); w != nil || judge(r.err) != anew {
 		t.Errorf("%v, %v, want that the caller looks anew", w, r.err)
 	}
-	if _, err := l.takeRenewals(t.Context()); judge(err) != anew {
+	if _, err := n.takeRenewals(t.Context()); judge(err) != anew {
 		t.Errorf("renewals: %v, want that their caller looks anew", err)
 	}
 }
@@ -110,13 +110,13 @@ func TestTheUsersNewClientMakesTheOptionsOfEachNode(t *testing.T) {
 		},
 	}, &feeds{})
 	defer c.close()
-	c.newNode(&redis.Options{Addr: "10.0.0.1:6379", NodeAddress: "10.0.0.1:6379", Username: "default"}).Close()
+	c.nodeClient(&redis.Options{Addr: "10.0.0.1:6379", NodeAddress: "10.0.0.1:6379", Username: "default"}).Close()
 	for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379"} { // a MOVED leads to the second
-		l := c.at(addr)
-		if got := l.options; got.Username != "of "+addr || got.Addr != addr {
+		n := c.at(addr)
+		if got := n.options; got.Username != "of "+addr || got.Addr != addr {
 			t.Errorf("%s is reached as %q at %s", addr, got.Username, got.Addr)
 		}
-		if c.at(addr) != l || asked[addr] != 1 {
+		if c.at(addr) != n || asked[addr] != 1 {
 			t.Errorf("NewClient was called %d times for %s", asked[addr], addr)
 		}
 	}
@@ -128,7 +128,7 @@ func TestANewClientThatPanicsIsAnErrorOfItsNode(t *testing.T) {
 		NewClient: func(*redis.Options) *redis.Client { panic("by the user") },
 	}, &feeds{})
 	defer c.close()
-	c.newNode(&redis.Options{Addr: "10.0.0.1:6379"}).Close()
+	c.nodeClient(&redis.Options{Addr: "10.0.0.1:6379"}).Close()
 	_, err := c.at("10.0.0.1:6379").connect(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "NewClient panicked: by the user") {
 		t.Errorf("%v does not say why", err)

@@ -78,7 +78,7 @@ type attempt struct {
 
 	full     bool      // send the source
 	fewer    bool      // send only the first Call.Enough keys
-	detour   *lane     // the lane that an ASK named, for the next request only
+	detour   *node     // the node that an ASK named, for the next request only
 	denied   bool      // a server that an ASK named has answered no
 	failures int       // how many in a row, for the backoff
 	last     error     // for the caller's error
@@ -93,12 +93,12 @@ const answered time.Duration = -1
 // try sends one request. It returns how long to wait before the next one, or answered, or an
 // error that ends the call.
 func (t *attempt) try(ctx context.Context) (time.Duration, error) {
-	l := t.detour
+	n := t.detour
 	t.detour = nil
-	asking := l != nil
-	if l == nil {
+	asking := n != nil
+	if n == nil {
 		var err error
-		if l, err = t.m.topology.lane(ctx, t.call.Keys[0]); err != nil {
+		if n, err = t.m.topology.node(ctx, t.call.Keys[0]); err != nil {
 			return t.failed(ctx, nil, unsent{err})
 		}
 	}
@@ -106,9 +106,9 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	r.call, r.full, r.fewer, r.asking = t.call, t.full, t.fewer, asking
 	var elsewhere func() bool
 	if t.m.topology.follows() && !asking {
-		elsewhere = func() bool { return t.m.topology.elsewhere(l, t.call.Keys[0]) }
+		elsewhere = func() bool { return t.m.topology.elsewhere(n, t.call.Keys[0]) }
 	}
-	if !l.forCall(t.call).do(ctx, r, elsewhere) {
+	if !n.forCall(t.call).do(ctx, r, elsewhere) {
 		if r.state.Load() == sent {
 			t.call.remember(r) // its answer will not be read
 		}
@@ -123,7 +123,7 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	failure := r.err
 	t.m.requests.put(r)
 	if failure != nil {
-		return t.failed(ctx, l, failure)
+		return t.failed(ctx, n, failure)
 	}
 	switch status := t.call.Status(); {
 	case status == Late:
@@ -140,7 +140,7 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 }
 
 // failed decides what to do about a failure.
-func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration, error) {
+func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration, error) {
 	verdict := judge(err)
 	if verdict == final && t.call.Cleanup && mendable(err) {
 		verdict = again
@@ -156,14 +156,14 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 	case anew:
 		return t.later(), nil
 	case moved, redirected:
-		return t.follow(l, err)
+		return t.follow(n, err)
 	case again:
 		if hasCode(err, "TRYAGAIN ") && t.call.Enough > 0 && !t.fewer {
 			t.fewer = true
 			return t.later(), nil
 		}
-		if l != nil {
-			t.m.topology.failed(l)
+		if n != nil {
+			t.m.topology.failed(n)
 		}
 		t.complain()
 		if errors.As(err, new(unreached)) {
@@ -179,11 +179,11 @@ func (t *attempt) failed(ctx context.Context, l *lane, err error) (time.Duration
 }
 
 // follow makes the next request go where a MOVED or ASK points.
-func (t *attempt) follow(l *lane, err error) (time.Duration, error) {
+func (t *attempt) follow(n *node, err error) (time.Duration, error) {
 	if !t.m.topology.follows() {
 		return 0, fmt.Errorf("the server belongs to a cluster, which takes a *redis.ClusterClient: %w: %w", errs.BadArgument, err)
 	}
-	addr := redirection(err, l.addr)
+	addr := redirection(err, n.addr)
 	if judge(err) == moved {
 		t.m.topology.moved(t.call.Keys[0], addr)
 	} else {

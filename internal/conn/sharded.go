@@ -42,8 +42,8 @@ func (c *cluster) probe() {
 	for {
 		var denied, allowed atomic.Int32
 		_ = c.leaving(func() error {
-			return c.client.ForEachMaster(context.Background(), func(ctx context.Context, node *redis.Client) error {
-				switch err := node.PubSubShardNumSub(ctx).Err(); {
+			return c.client.ForEachMaster(context.Background(), func(ctx context.Context, master *redis.Client) error {
+				switch err := master.PubSubShardNumSub(ctx).Err(); {
 				case err == nil:
 					allowed.Add(1)
 					time.AfterFunc(othersTime, func() { c.learn(shardedPubSub) })

@@ -15,16 +15,16 @@ import (
 
 // topology knows which server has which key.
 type topology interface {
-	// lane returns the lane of the master that has key. It may do I/O.
-	lane(ctx context.Context, key string) (*lane, error)
-	// known returns what lane returns, or nil if lane might do I/O or wait.
-	known(key string) *lane
-	// at returns the lane of the server at addr.
-	at(addr string) *lane
+	// node returns the node of the master that has key. It may do I/O.
+	node(ctx context.Context, key string) (*node, error)
+	// known returns what node returns, or nil if node might do I/O or wait.
+	known(key string) *node
+	// at returns the node of the server at addr.
+	at(addr string) *node
 	// moved records that the server at addr has key's slot now.
 	moved(key, addr string)
 	// failed records that a server did not answer as a master does.
-	failed(l *lane)
+	failed(n *node)
 	// sharded reports whether channels belong to slots. It may do I/O.
 	sharded(ctx context.Context) (bool, error)
 	// probed reports whether sharded no longer does I/O.
@@ -33,8 +33,8 @@ type topology interface {
 	masters(ctx context.Context) ([]string, error)
 	// follows reports whether MOVED and ASK can be followed.
 	follows() bool
-	// elsewhere reports whether a server other than l's has key by now. It does no I/O.
-	elsewhere(l *lane, key string) bool
+	// elsewhere reports whether a server other than n's has key by now. It does no I/O.
+	elsewhere(n *node, key string) bool
 	// sweep ends connections that have not been used for long.
 	sweep(now time.Time)
 	// interrupt ends all calls that callers wait for; only clean-ups go on.
@@ -53,7 +53,7 @@ func newTopology(rdb redis.UniversalClient, fs *feeds) (topology, error) {
 				f.only.setFeed(feed)
 				return f, nil
 			}
-			s := single{newLane(options.Addr, options)}
+			s := single{newNode(options.Addr, options)}
 			s.only.setFeed(feed)
 			return s, nil
 		}
@@ -145,8 +145,8 @@ func credentialsOf(o redis.Options, fs *feeds) func(context.Context) (string, st
 	}
 }
 
-// setFeed gives a new lane the feed of its streamed credentials.
-func (l *lane) setFeed(f *feed) { l.feed, l.replicated.feed = f, f }
+// setFeed gives a new node the feed of its streamed credentials.
+func (n *node) setFeed(f *feed) { n.feed, n.replicated.feed = f, f }
 
 // shorter returns the user's timeout if it is set and shorter than ours.
 func shorter(users, ours time.Duration) time.Duration {
@@ -157,18 +157,18 @@ func shorter(users, ours time.Duration) time.Duration {
 }
 
 // single is the topology of one server.
-type single struct{ only *lane }
+type single struct{ only *node }
 
-func (s single) lane(context.Context, string) (*lane, error) { return s.only, nil }
-func (s single) known(string) *lane                          { return s.only }
-func (s single) at(string) *lane                             { return s.only }
+func (s single) node(context.Context, string) (*node, error) { return s.only, nil }
+func (s single) known(string) *node                          { return s.only }
+func (s single) at(string) *node                             { return s.only }
 func (s single) moved(string, string)                        {}
-func (s single) failed(*lane)                                {}
+func (s single) failed(*node)                                {}
 func (s single) sharded(context.Context) (bool, error)       { return false, nil }
 func (s single) probed() bool                                { return true }
 func (s single) masters(context.Context) ([]string, error)   { return []string{s.only.addr}, nil }
 func (s single) follows() bool                               { return false }
-func (s single) elsewhere(*lane, string) bool                { return false }
+func (s single) elsewhere(*node, string) bool                { return false }
 func (s single) sweep(now time.Time)                         { s.only.sweep(now) }
 func (s single) interrupt()                                  { s.only.interrupt() }
 func (s single) close()                                      { s.only.close() }

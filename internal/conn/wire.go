@@ -12,13 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wire is one connection to one server, used by one goroutine at a time. lane.connect makes it,
+// wire is one connection to one server, used by one goroutine at a time. node.connect makes it,
 // and it lasts as long as the connection.
 //
 // It uses a go-redis client that never has more than one connection, so that cutting a wire
 // ends the request that is on it, and no other.
 type wire struct {
-	lane *lane
+	node *node
 	era  int64 // the gate's era when the dial began
 	conn net.Conn
 
@@ -31,7 +31,7 @@ type wire struct {
 	credentials int64     // the version of the streamed credentials that the server has been told
 
 	proven bool        // true once a request was answered
-	broken atomic.Bool // of no more use; atomic because the lane looks while a request is on the wire
+	broken atomic.Bool // of no more use; atomic because the node looks while a request is on the wire
 
 	one      [1]*request     // the batch of a caller that sends by itself
 	batch    []*request      // the batch of flush
@@ -99,9 +99,9 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 		return nil
 	}
 	rdb := w.connection(now)
-	if version := w.lane.feed.version(); version != w.credentials {
+	if version := w.node.feed.version(); version != w.credentials {
 		w.credentials = version
-		w.lane.feed.tell(ctx, rdb)
+		w.node.feed.tell(ctx, rdb)
 	}
 	err := w.exchange(ctx, rdb, live)
 	received := time.Now()
@@ -121,11 +121,11 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 	switch {
 	case stale(batch):
 		w.broken.Store(true)
-		w.lane.lost(w, unserved)
+		w.node.lost(w, unserved)
 	case err != nil && !isReply(err):
 		w.broken.Store(true)
 		if !ended(ctx) {
-			w.lane.lost(w, w.lossBy(err))
+			w.node.lost(w, w.lossBy(err))
 		}
 	default:
 		if err != nil {
@@ -133,7 +133,7 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 		}
 		if !w.proven {
 			w.proven = true
-			w.lane.gate.good()
+			w.node.gate.good()
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 	}
 	var acknowledged *redis.IntCmd
 	if replicas > 0 {
-		limit := max(1, (w.lane.options.ReadTimeout / 2).Milliseconds()) // WAIT takes 0 as "for ever"
+		limit := max(1, (w.node.options.ReadTimeout / 2).Milliseconds()) // WAIT takes 0 as "for ever"
 		acknowledged = redis.NewIntCmd(ctx, "wait", replicas, limit)
 		commands = append(commands, acknowledged)
 	}

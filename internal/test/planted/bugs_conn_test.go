@@ -27,15 +27,15 @@ var connBugs = []bug{
 	{
 		name: "a connection that cannot be made has the queue fail though others work",
 		file: "internal/conn/reach.go",
-		old:  "	case len(l.wires) == 0:\n",
-		new:  "	default:\n		l.gate.era.Add(1)\n",
+		old:  "	case len(n.wires) == 0:\n",
+		new:  "	default:\n		n.gate.era.Add(1)\n",
 		pkg:  "internal/conn", tests: []string{"TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork"},
 	},
 	{
 		name: "renewals wait for their own connection though the callers' works",
 		file: "internal/conn/renew.go",
-		old:  "case ctx.Err() == nil && l.queueAll(batch):",
-		new:  "case ctx.Err() != nil && l.queueAll(batch):",
+		old:  "case ctx.Err() == nil && n.queueAll(batch):",
+		new:  "case ctx.Err() != nil && n.queueAll(batch):",
 		pkg:  "internal/conn", tests: []string{"TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade"},
 	},
 	{
@@ -50,7 +50,7 @@ var connBugs = []bug{
 		name: "a connection is good as soon as it is made",
 		file: "internal/conn/life.go",
 		old:  "	if err != nil {\n		w.end()\n		return nil, err\n	}\n	return w, nil\n",
-		new:  "	if err != nil {\n		w.end()\n		return nil, err\n	}\n	l.gate.good()\n	return w, nil\n",
+		new:  "	if err != nil {\n		w.end()\n		return nil, err\n	}\n	n.gate.good()\n	return w, nil\n",
 		pkg:  "internal/conn", tests: []string{"TestAServerThatIsNoMasterIsDialledAFewTimesASecond"},
 	},
 	{
@@ -62,9 +62,9 @@ var connBugs = []bug{
 	},
 	{
 		name: "connecting ends with the caller that it was begun for",
-		file: "internal/conn/lane.go",
-		old:  "			if r.withdraw() {\n				l.forget()\n			}\n			return false\n		case <-look:",
-		new:  "			if r.withdraw() {\n				l.forget()\n			}\n			l.cancel()\n			l.life, l.cancel = context.WithCancel(context.Background())\n			return false\n		case <-look:",
+		file: "internal/conn/node.go",
+		old:  "			if r.withdraw() {\n				n.forget()\n			}\n			return false\n		case <-look:",
+		new:  "			if r.withdraw() {\n				n.forget()\n			}\n			n.cancel()\n			n.life, n.cancel = context.WithCancel(context.Background())\n			return false\n		case <-look:",
 		pkg:  "internal/conn", tests: []string{"TestConnectingIsFinishedThoughItsFirstCallerHasGone"},
 	},
 	{
@@ -77,7 +77,7 @@ var connBugs = []bug{
 	{
 		name: "streamed credentials are not told to connections that are there",
 		file: "internal/conn/wire.go",
-		old:  "		w.lane.feed.tell(ctx, rdb)\n",
+		old:  "		w.node.feed.tell(ctx, rdb)\n",
 		new:  "",
 		pkg:  "internal/conn", tests: []string{"TestStreamedCredentialsComeByOneSubscription"},
 	},
@@ -126,7 +126,7 @@ var connBugs = []bug{
 	{
 		name: "a server that has left keeps its connections",
 		file: "internal/conn/cluster.go",
-		old:  "		if l.retire() {\n",
+		old:  "		if n.retire() {\n",
 		new:  "		if false {\n",
 		pkg:  "internal/conn", tests: []string{"TestConnectionsToAServerThatHasLostItsSlotsAreClosed"},
 	},

@@ -14,10 +14,10 @@
 //
 //	Request.Acquire
 //	├─ ctx carries a lease on this name ── hold.enter: recount, one lease more on the hold
-//	├─ others of this process wait ─────── Request.follow: the lease may be passed on to it
-//	└─ else ────────────────────────────── acquisition.fresh: a new owner, which waits
-//	                                       in the engine, and is granted by Redis (begin),
-//	                                       by a message (handed), or passed a lease (inherited)
+//	└─ else ────────────────────────────── acquisition.fresh: a new owner, which waits in
+//	                                       line (line.Lines.Wait), and is granted by Redis
+//	                                       (Try, keep), by a message (handed, keep), or is
+//	                                       passed a lease by a holder of this process
 //
 // An acquisition that ends without a lease gives up, in the background, what its requests
 // may have taken: undo. One that is granted too late, or while the Client closes, gives the

@@ -35,8 +35,8 @@ type group []item
 
 type item struct {
 	Part
-	task  Renewable
-	place int // the key's: see conn.Manager.Slot
+	task Renewable
+	slot int // the key's: see conn.Manager.Slot
 }
 
 // scratch is where the groups of one batch and their calls are built. It is used again for the next
@@ -61,7 +61,7 @@ func (r *scratch) clear() {
 
 // divide returns the groups among the tasks, and the tasks that are renewed by themselves. A call
 // for one task costs less than a call for many with one key.
-func (r *scratch) divide(batch []renewal.Task, place func(key string) int) (groups []group, alone []Renewable) {
+func (r *scratch) divide(batch []renewal.Task, slot func(key string) int) (groups []group, alone []Renewable) {
 	members, mixed := r.members, false
 	for _, t := range batch {
 		task := t.(Renewable)
@@ -70,7 +70,7 @@ func (r *scratch) divide(batch []renewal.Task, place func(key string) int) (grou
 			alone = append(alone, task)
 			continue
 		}
-		members = append(members, item{part, task, place(task.Key())})
+		members = append(members, item{part, task, slot(task.Key())})
 		mixed = mixed || !members[0].suits(&members[len(members)-1])
 	}
 	r.members = members
@@ -94,14 +94,14 @@ func (r *scratch) divide(batch []renewal.Task, place func(key string) int) (grou
 
 // suits reports whether both members can be in one group.
 func (m *item) suits(other *item) bool {
-	return m.Script == other.Script && m.place == other.place && m.Length == other.Length
+	return m.Script == other.Script && m.slot == other.slot && m.Length == other.Length
 }
 
 // order sorts members so that those that suit each other stand together.
 func order(a, b item) int {
 	return cmp.Or(
 		cmp.Compare(a.Script.Name(), b.Script.Name()),
-		cmp.Compare(a.place, b.place),
+		cmp.Compare(a.slot, b.slot),
 		cmp.Compare(a.Length, b.Length))
 }
 

@@ -150,7 +150,7 @@ type tracks struct {
 	inUse map[string]*trackSet
 }
 
-// laneSet records which tracks of one ledger are in use.
+// trackSet records which tracks of one ledger are in use.
 type trackSet struct {
 	busy  int
 	made  int

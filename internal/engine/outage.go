@@ -14,7 +14,7 @@ import (
 // only when it happens. That renewals fail is known up to two thirds of a lease earlier.
 type outages struct {
 	mu     sync.Mutex
-	byNode map[string]*outage
+	byAddr map[string]*outage
 }
 
 // outage is the record of one server.
@@ -30,25 +30,25 @@ const outageQuiet = 10 * time.Second
 
 // renewalsTried takes in the outcome of renewals that were sent to a server at one time. outcome is
 // an error if none of them got through, else nil.
-func (e *Engine) renewalsTried(node string, outcome error) {
+func (e *Engine) renewalsTried(addr string, outcome error) {
 	if errors.Is(outcome, errs.Closed) {
 		return
 	}
-	switch begun, lasted := e.outages.take(node, outcome != nil, time.Now()); {
+	switch begun, lasted := e.outages.take(addr, outcome != nil, time.Now()); {
 	case begun:
 		e.Log.Warn("holdfast: renewals fail; they are tried again until their leases are over",
-			"server", node, "error", outcome)
+			"server", addr, "error", outcome)
 	case lasted > 0:
-		e.Log.Info("holdfast: renewals get through again", "server", node, "after", LogTime(lasted))
+		e.Log.Info("holdfast: renewals get through again", "server", addr, "after", LogTime(lasted))
 	}
 }
 
 // take takes in one outcome. begun says that the log must be told that an outage has begun. lasted
 // is how long an outage was that the log was told of and that is over now, else 0.
-func (o *outages) take(node string, failed bool, now time.Time) (begun bool, lasted time.Duration) {
+func (o *outages) take(addr string, failed bool, now time.Time) (begun bool, lasted time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	at := o.byNode[node]
+	at := o.byAddr[addr]
 	switch {
 	case at == nil && !failed:
 	case !failed:
@@ -57,10 +57,10 @@ func (o *outages) take(node string, failed bool, now time.Time) (begun bool, las
 		}
 		at.since, at.told = time.Time{}, false
 	case at == nil:
-		if o.byNode == nil {
-			o.byNode = make(map[string]*outage)
+		if o.byAddr == nil {
+			o.byAddr = make(map[string]*outage)
 		}
-		o.byNode[node] = &outage{since: now, said: now, told: true}
+		o.byAddr[addr] = &outage{since: now, said: now, told: true}
 		begun = true
 	case at.since.IsZero():
 		begun = now.Sub(at.said) >= outageQuiet

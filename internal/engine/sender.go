@@ -47,23 +47,23 @@ func (s sender) Node(ctx context.Context, key string) (string, error) {
 	return s.e.Conn.Node(ctx, key)
 }
 
-func (s sender) Send(ctx context.Context, node string, batch []renewal.Task) {
+func (s sender) Send(ctx context.Context, addr string, batch []renewal.Task) {
 	r, ok := s.e.scratches.Get().(*scratch)
 	if !ok {
 		r = new(scratch)
 	}
 	groups, alone := r.divide(batch, s.e.Conn.Slot)
-	alone = append(alone, s.sendGroups(ctx, node, groups, r)...)
+	alone = append(alone, s.sendGroups(ctx, addr, groups, r)...)
 	if !r.read {
 		r.clear()
 		s.e.scratches.Put(r)
 	}
-	s.sendAlone(ctx, node, alone)
+	s.sendAlone(ctx, addr, alone)
 }
 
 // sendGroups renews each group by one call. It returns the tasks for which that call did not tell
 // the outcome.
-func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *scratch) (alone []Renewable) {
+func (s sender) sendGroups(ctx context.Context, addr string, groups []group, r *scratch) (alone []Renewable) {
 	if len(groups) == 0 {
 		return nil
 	}
@@ -73,9 +73,9 @@ func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *
 		calls[i] = r.call(g, &s.e.client)
 		tasks += len(g)
 	}
-	outcomes := s.e.Conn.RunOnce(ctx, node, calls)
+	outcomes := s.e.Conn.RunOnce(ctx, addr, calls)
 	s.measure(time.Since(started), tasks)
-	s.e.renewalsTried(node, noneThrough(outcomes))
+	s.e.renewalsTried(addr, noneThrough(outcomes))
 	for i, g := range groups {
 		_, unheard := calls[i].Outstanding()
 		r.read = r.read || unheard
@@ -85,7 +85,7 @@ func (s sender) sendGroups(ctx context.Context, node string, groups []group, r *
 }
 
 // sendAlone renews each task by a call of its own.
-func (s sender) sendAlone(ctx context.Context, node string, tasks []Renewable) {
+func (s sender) sendAlone(ctx context.Context, addr string, tasks []Renewable) {
 	asked := make([]Renewable, 0, len(tasks))
 	calls := make([]*conn.Call, 0, len(tasks))
 	for _, task := range tasks {
@@ -98,11 +98,11 @@ func (s sender) sendAlone(ctx context.Context, node string, tasks []Renewable) {
 	}
 	started, left := time.Now(), len(calls)
 	outcomes := make([]error, len(calls))
-	s.e.Conn.RunBatch(ctx, node, calls, func(i int, err error) {
+	s.e.Conn.RunBatch(ctx, addr, calls, func(i int, err error) {
 		outcomes[i] = err
 		if left--; left == 0 {
 			s.measure(time.Since(started), len(calls))
-			s.e.renewalsTried(node, noneThrough(outcomes))
+			s.e.renewalsTried(addr, noneThrough(outcomes))
 		}
 		call := calls[i]
 		asked[i].Renewed(Renewed{

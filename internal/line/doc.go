@@ -1,34 +1,47 @@
 // Package line is the one way in which Holdfast waits. The waiters of one Client for one
-// name stand in a line, of which only the head asks Redis.
+// name stand in a line. Its first, the head, is the only one that subscribes and asks Redis.
 //
-// # Waiting
+// # One wait
 //
-// Wait is the one loop: try; subscribe; try again whenever a message comes, a
-// subscription is confirmed anew, the holder's lease is over, or PollBound has passed.
-// The waiters of one Client for one name stand in a line. Its first, the head, is the
-// only one that subscribes and asks Redis.
+//	Lines.Wait
+//	├─ others stand in line, and need not  follow: stands behind them and asks nothing
+//	│  each have a place in Redis's queue
+//	└─ else ────────────────────────────── first: asks once; refused, it joins the line
+//	behind the head ────────────────────── await: until it is the head, or granted, or nudged
+//	as the head ────────────────────────── waitAsHead: park; ask; park again
+//
+// The head asks whenever a message comes, its subscription is confirmed anew, the holder's
+// lease is over, or PollBound has passed. Every wait that was in line ends by leave, which
+// makes the next waiter the head, or by a grant from another waiter or holder, which has
+// taken the waiter out of the line.
 //
 // A waiter is in one of these states:
 //
-//	behind    it stands behind the head and asks nothing. Follow is the way in that needs
-//	          least: it is for a waiter that is likely to be passed a lease
-//	head      it runs waitAsHead: park, then ask, then park again
+//	behind    it stands behind the head and asks nothing
+//	head      it runs waitAsHead
 //	nudged    of a FairMutex: it asks once by itself, then stands behind again
-//	granted   by Redis (its try said so), by a holder of this process (Pass), by a
+//	granted   by Redis (its request said so), by a holder of this process (Pass), by a
 //	          message (handed), or by the head's grant, where that is everybody's (Common)
 //
-// There are three ways in: Wait tries once and then joins the line; Follow joins behind
-// others without trying; Lead goes on as the head after Follow. All three end by leave,
-// which makes the next waiter the head and says whether this one has been passed
-// something in the same moment.
+// # What goes one way, and what comes back
 //
-// Where Redis keeps a queue, the waiter has a Ticket. Its grain says who has a place in
-// that queue:
+//	Waiting   what the caller says about its wait, once
+//	Ask       what the line tells one request: as which owner, with which number
+//	Answer    what that request has found out
+//	Outcome   how the wait has ended
 //
-//	PerWaiter    each waiter (FairMutex). Each asks once when it comes. From then on only
-//	             the head asks, and its requests keep the places of those behind it
-//	PerProcess   the process as a whole (Mutex): the seat. It is the line's, not the head's,
-//	             so that it stays when a head leaves or a lease is passed on
+// # Grains
+//
+// The grain says who has a place in a queue that Redis keeps. What follows from it is a
+// policy, with one file for each:
+//
+//	NoQueue      unqueued.go    nobody: Redis keeps no queue
+//	PerWaiter    perwaiter.go   each waiter (FairMutex). Each asks once when it comes. From
+//	                            then on only the head asks, and its requests keep the places
+//	                            of those behind it
+//	PerProcess   perprocess.go  the process as a whole (Mutex): the seat. It is the line's,
+//	                            not the head's, so that it stays when a head leaves or a
+//	                            lease is passed on
 //
 // A seat is in one of these states:
 //
@@ -39,7 +52,7 @@
 //	kept      the number is known, and Redis keeps the place for a while after each request
 //	given up  drop took it from the line; whoever did that releases it in Redis
 //
-// What holds at all times:
+// # What holds at all times
 //
 //   - A line has one head, and nobody else changes what is not guarded by the mutex: the
 //     subscription, heldUntil, due.
@@ -48,7 +61,7 @@
 //     the head keeps the seat for them all.
 //   - A message is believed only in a place that is not in doubt, and only if what is left
 //     is known to be long enough: see handed. It says nothing about time.
-//   - A doubt stays with the ticket for as long as the waiter waits.
+//   - A doubt stays with the waiter for as long as it waits.
 //   - A line outlives its waiters only while it has a seat, or while a release is taking one.
 //   - One goroutine of those that end a hold must call Abandon, or its seat would stand for
 //     nobody until Redis passes it over.
@@ -60,5 +73,6 @@
 // close returns it, and its caller does that once the mutex is given back.
 //
 // Pass, TakeSeat, Seated, HasSeat, Abandon and Awaited take Lines.mu for a moment, and may
-// be called by anybody who does not hold a hold's mutex. Wait, Follow and Lead block.
+// be called by anybody who does not hold a hold's mutex. Wait blocks, and calls
+// the Asker and the subscription service, without the mutex.
 package line

@@ -5,7 +5,7 @@ package renewal
 
 import "math/bits"
 
-// place says in which list of the wheel an entry is.
+// position says in which list of the wheel an entry is.
 type position uint8
 
 const (
@@ -22,7 +22,7 @@ type Entry struct {
 	next, prev *Entry
 	task       Task  // the task that has this entry; the wheel does not look at it
 	tick       int64 // absolute, even if more than one turn away
-	place      position
+	position   position
 	firing     bool // Tick or Suspect is running, and its answer counts; see Scheduler
 }
 
@@ -82,18 +82,18 @@ func (w *Wheel) Len() int { return w.len }
 // next Pop. A recalled entry stays where it is: it is about to be popped, and the caller of Pop
 // places it anew.
 func (w *Wheel) Set(e *Entry, tick int64) {
-	if e.place == recalled {
+	if e.position == recalled {
 		return
 	}
 	w.Remove(e)
 	e.tick = tick
 	w.len++
 	if tick <= w.passed {
-		e.place = due
+		e.position = due
 		w.ready.push(e)
 		return
 	}
-	e.place = slotted
+	e.position = slotted
 	slot := w.slot(tick)
 	w.slots[slot].push(e)
 	w.occupied[slot/64] |= 1 << (slot % 64)
@@ -101,7 +101,7 @@ func (w *Wheel) Set(e *Entry, tick int64) {
 
 // Remove takes e off the wheel and reports whether it was there.
 func (w *Wheel) Remove(e *Entry) bool {
-	switch e.place {
+	switch e.position {
 	case nowhere:
 		return false
 	case slotted:
@@ -109,7 +109,7 @@ func (w *Wheel) Remove(e *Entry) bool {
 	default:
 		w.ready.remove(e)
 	}
-	e.place = nowhere
+	e.position = nowhere
 	w.len--
 	return true
 }
@@ -124,7 +124,7 @@ func (w *Wheel) Pop(now int64) (e *Entry, wasRecalled bool) {
 		}
 	}
 	e = w.ready.head
-	wasRecalled = e.place == recalled
+	wasRecalled = e.position == recalled
 	w.Remove(e)
 	return e, wasRecalled
 }
@@ -143,7 +143,7 @@ func (w *Wheel) Next() (tick int64, ok bool) {
 func (w *Wheel) Recall() {
 	if head := w.ready.head; head != nil {
 		for e := head; ; {
-			e.place = recalled
+			e.position = recalled
 			if e = e.next; e == head {
 				break
 			}
@@ -155,7 +155,7 @@ func (w *Wheel) Recall() {
 		slot := &w.slots[w.slot(tick)]
 		for e := slot.head; e != nil; e = slot.head {
 			w.removeSlotted(e)
-			e.place = recalled
+			e.position = recalled
 			w.ready.push(e)
 		}
 	}
@@ -180,7 +180,7 @@ func (w *Wheel) turn(now int64) bool {
 		done = e == last
 		if e.tick == tick {
 			w.removeSlotted(e)
-			e.place = due
+			e.position = due
 			w.ready.push(e)
 		}
 		e = next

@@ -79,7 +79,7 @@ func (q *Request) run(ctx context.Context) (*Lease, course, error) {
 	a := q.acquisition()
 	l, err := q.enterOrWait(ctx, a)
 	how := a.course
-	*a = acquisition{} // no other goroutine has seen it
+	*a = acquisition{} // its wait is over, so no other goroutine knows it any more
 	q.Engine.Scratch.Put(a)
 	return l, how, err
 }
@@ -125,7 +125,7 @@ type acquisition struct {
 	waiting   line.Waiting
 	grant     grant // what was granted
 	lateUntil int64 // the not-after of requests whose reply was never heard; 0: there are none
-	lateSeat  int64 // the owner that may have the process's next place by these; 0: none
+	lateSeat  int64 // the owner that may have got the process's next place for nobody; 0: none
 	marks     bool  // a refused request may leave something in Redis
 	marked    bool  // one may have done so
 	course    course

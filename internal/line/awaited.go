@@ -17,12 +17,12 @@ const lately = 10 * time.Second
 // whether anybody waits.
 type awaited struct {
 	seed  maphash.Seed
-	start time.Time // when the Client was made
+	start time.Time // when the table was made
 	marks marks     // when others were last known to wait
 	open  marks     // when a release last left it open
 }
 
-// marks are times, as ages of the Client. A mark that has been set is never 0.
+// marks are times, as ages of the table. A mark that has been set is never 0.
 type marks [256]atomic.Int64
 
 func (a *awaited) mark(key string) *atomic.Int64 { return a.in(&a.marks, key) }

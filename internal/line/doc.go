@@ -4,9 +4,10 @@
 // # One wait
 //
 //	Lines.Wait
-//	├─ others stand in line, and need not  follow: stands behind them and asks nothing
-//	│  each have a place in Redis's queue
-//	└─ else ────────────────────────────── first: asks once; refused, it joins the line
+//	├─ there is a line, and not every ──── follow: joins the line and asks nothing
+//	│  waiter needs a place in a queue
+//	└─ else ────────────────────────────── first: asks once, unless that is of no use;
+//	                                       join: refused, it joins the line
 //	behind the head ────────────────────── await: until it is the head, or granted, or nudged
 //	as the head ────────────────────────── waitAsHead: park; ask; park again
 //

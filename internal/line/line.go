@@ -212,16 +212,24 @@ func (l *Lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
 // goroutine has not been told so yet.
 func (me *waiter) leads() bool { return len(me.turn) > 0 }
 
-// await waits until the waiter has something to do, or ctx ends. It does not wait for the Client to
-// close: then the head leaves the line, then the next head, and so on.
-func (me *waiter) await(ctx context.Context) (stage, error) {
+// await waits until the waiter has something to do, ctx ends, or the Client closes. A waiter that
+// something may be passed to does not listen for the Client's end, because all such waiters would
+// meet at one channel, and passing on would cost more: when the Client closes, the head leaves the
+// line, then the next head, and so on.
+func (me *waiter) await(ctx, closing context.Context) (stage, error) {
 	if me.leads() {
 		<-me.turn
 		return me.arrived(), nil
 	}
+	var closed <-chan struct{}
+	if me.wait.Place.Terms == (Terms{}) {
+		closed = closing.Done()
+	}
 	select {
 	case <-me.turn:
 		return me.arrived(), nil
+	case <-closed:
+		return 0, context.Cause(closing)
 	case <-me.nudged:
 		return nudged, nil
 	case <-ctx.Done():

@@ -23,9 +23,9 @@ const PollBound = 1250 * time.Millisecond
 // ctx ends, or the Client closes. If ctx ends the wait, the error matches ctx's error, and errs.Busy
 // if the thing was found held. The Outcome counts also if the wait has failed.
 //
-// A waiter that finds others of its process in line stands behind them and asks nothing. Else it
-// asks once, and if it is refused, it is the head of a new line. Where each waiter has a place in
-// Redis's queue, it always asks once.
+// A waiter that finds a line for the key joins it and asks nothing. Else it asks once, if that is
+// of any use, and joins the line if it is refused. Where each waiter has a place in Redis's queue,
+// it always asks once.
 func (l *Lines) Wait(ctx context.Context, w *Waiting) (Outcome, error) {
 	var first Answer
 	me := l.follow(w)
@@ -60,7 +60,7 @@ func (l *Lines) waitInLine(ctx context.Context, w *Waiting, me *waiter, first An
 		first = Answer{} // too old to rely on by the time it leads
 	}
 	for {
-		stage, err := me.await(ctx)
+		stage, err := me.await(ctx, l.client.Closing)
 		switch {
 		case err != nil:
 			return l.gone(w, me, busy(err))

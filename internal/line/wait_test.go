@@ -345,6 +345,39 @@ func TestCloseEndsEveryWait(t *testing.T) {
 	})
 }
 
+// When the Client closes, those behind the head do not wait for the answer to the head's request.
+func TestCloseEndsTheWaitBehindAHeadThatAsks(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+		x := new(thing)
+		x.take(time.Time{})
+		answered, slow := make(chan struct{}), false
+		head := waiting(x, -1)
+		held := head.Asker
+		head.Asker = asker(func(ctx context.Context, ask Ask) (Answer, error) {
+			if slow {
+				<-answered
+			}
+			return held.Try(ctx, ask)
+		})
+		first := wait(l, head)
+		synctest.Wait()
+		second := wait(l, waiting(x, -1))
+		synctest.Wait()
+		slow = true
+		s.Publish(channel, "0")
+		synctest.Wait() // the head asks
+		l.Close()
+		<-second.done
+		mustMatch(t, second.err, errs.Closed)
+		if first.isDone() {
+			t.Error("the head did not ask")
+		}
+		close(answered)
+		<-first.done
+		mustMatch(t, first.err, errs.Closed)
+	})
+}
+
 // A shared grant wakes the next waiter, and a common grant is a grant for all waiters behind it.
 func TestSharedAndCommonGrants(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {

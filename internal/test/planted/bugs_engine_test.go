@@ -26,6 +26,13 @@ var engineBugs = []bug{
 		pkg:  "internal/line", tests: []string{"TestADoubtFromTheFirstRequestStays"},
 	},
 	{
+		name: "a waiter behind a head that asks does not hear that its Client closes",
+		file: "internal/line/line.go",
+		old:  "if me.wait.Place.Terms == (Terms{}) {",
+		new:  "if false {",
+		pkg:  "internal/line", tests: []string{"TestCloseEndsTheWaitBehindAHeadThatAsks"},
+	},
+	{
 		name: "a message is believed long after the place was kept",
 		file: "internal/line/handed.go",
 		old:  "return age < p.Lasts/2 && left",

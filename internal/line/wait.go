@@ -116,12 +116,9 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter, first An
 		defer l.overtaking.arrive(w, me.since)()
 	}
 	for {
-		reason, err := l.park(ctx, me, sub, timer)
-		if err == nil {
-			err = l.giveWay(ctx, w)
-		}
+		reason, err := l.woken(ctx, w, me, sub, timer)
 		if err != nil {
-			return busy(err)
+			return err
 		}
 		if l.handed(me, sub.Last()) {
 			l.client.Telemetry.Woken(w.Kind, reason)
@@ -132,29 +129,41 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter, first An
 			timer.Reset(rest)
 			continue
 		}
-		ask, more, ok := me.policy().ask(l, me)
-		if !ok {
-			return nil // the thing was passed to it
-		}
-		l.client.Telemetry.Woken(w.Kind, reason)
-		answer, err := l.try(ctx, w, ask)
-		nudged := me.policy().answered(l, me, ask, answer, err)
-		if err != nil {
+		told := reason != telemetry.WokenTimer || quiet == 0
+		answer, passed, err := l.askAsHead(ctx, w, me, reason, told)
+		switch {
+		case err != nil || passed:
 			return err
-		}
-		if reason == telemetry.WokenTimer && quiet > 0 && (answer.Granted || nudged) {
-			sub.Suspect() // a message should have come first, unless a lease was over
-		}
-		if answer.Granted {
+		case answer.Granted:
 			l.afterGrant(w, me, answer.For)
 			return nil
-		}
-		if more {
-			answer.For = 0
 		}
 		quiet = nap(answer.For)
 		timer.Reset(quiet)
 	}
+}
+
+// askAsHead is one request of the head, which was woken for that reason. passed says that the thing
+// has been passed to the head in the meantime, so that it did not ask. told says that the head did
+// not wake by a poll alone.
+func (l *Lines) askAsHead(ctx context.Context, w *Waiting, me *waiter, reason string, told bool) (answer Answer, passed bool, err error) {
+	ask, more, ok := me.policy().ask(l, me)
+	if !ok {
+		return Answer{}, true, nil
+	}
+	l.client.Telemetry.Woken(w.Kind, reason)
+	answer, err = l.try(ctx, w, ask)
+	nudged := me.policy().answered(l, me, ask, answer, err)
+	if err != nil {
+		return answer, false, err
+	}
+	if !told && (answer.Granted || nudged) {
+		me.line.sub.Suspect() // a message should have come first, unless a lease was over
+	}
+	if more {
+		answer.For = 0
+	}
+	return answer, false, nil
 }
 
 // lead has the head listen for its line, and returns for how long the head need not ask. The
@@ -226,6 +235,19 @@ func (l *Lines) afterGrant(w *Waiting, me *waiter, lasts time.Duration) {
 		l.grantAll(me.line)
 	case Shared:
 	}
+}
+
+// woken waits until something may have changed, and no waiter that must come first is left. It
+// returns what woke it, or the error that ends the wait.
+func (l *Lines) woken(ctx context.Context, w *Waiting, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
+	reason, err = l.park(ctx, me, sub, timer)
+	if err == nil {
+		err = l.giveWay(ctx, w)
+	}
+	if err != nil {
+		return "", busy(err)
+	}
+	return reason, nil
 }
 
 // park waits until something may have changed, and returns what woke it; or the error that ends the

@@ -127,7 +127,7 @@ func (l *Lines) add(q *line, w *Waiting, first Answer) *waiter {
 }
 
 // policy is what the waiter's grain decides.
-func (me *waiter) policy() policy { return policies[me.wait.Place.Grain] }
+func (me *waiter) policy() policy { return me.wait.Place.Grain.policy() }
 
 // insert links the waiter in behind its prev. If it has none, it is the head of a new line.
 func (q *line) insert(me *waiter) {

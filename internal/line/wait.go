@@ -69,6 +69,7 @@ func (l *Lines) waitInLine(ctx context.Context, w *Waiting, me *waiter, first An
 		case stage == leading:
 			return l.gone(w, me, l.waitAsHead(ctx, w, me, first))
 		}
+		// It was nudged, so it has a place of its own.
 		answer, err := l.try(ctx, w, perWaiter{}.askAgain(l, me))
 		me.place.heard(answer, err)
 		if err != nil || answer.Granted {

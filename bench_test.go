@@ -98,7 +98,7 @@ func BenchmarkCohort(b *testing.B) {
 			for range goroutines {
 				all.Go(func() {
 					for left.Add(-1) >= 0 {
-						hold(b, m, 0)
+						section(b, m, 0)
 					}
 				})
 			}
@@ -165,7 +165,7 @@ func BenchmarkStripes(b *testing.B) {
 				key := bc.key(rand.New(rand.NewPCG(uint64(i), 1)))
 				all.Go(func() {
 					for left.Add(-1) >= 0 {
-						hold(b, striped.For(strconv.Itoa(key())), work)
+						section(b, striped.For(strconv.Itoa(key())), work)
 					}
 				})
 			}
@@ -175,8 +175,8 @@ func BenchmarkStripes(b *testing.B) {
 	}
 }
 
-// hold locks m and keeps the lock for as long as the work takes.
-func hold(b *testing.B, m lease.Locker, work time.Duration) {
+// section locks m and keeps the lock for as long as the work takes.
+func section(b *testing.B, m lease.Locker, work time.Duration) {
 	l, err := m.Lock(b.Context())
 	if err != nil {
 		b.Error(err)

@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/rights"
-	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/rlock"
 )
@@ -94,7 +93,7 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 	for _, name := range names {
 		found, err := c.checkRights(ctx, name)
 		if err != nil {
-			return nil, errs.Wrap("check rights on "+lease.Quote(name), err)
+			return nil, errs.Wrap("check rights on "+errs.Quote(name), err)
 		}
 		findings = append(findings, found...)
 	}
@@ -132,7 +131,7 @@ func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, err
 		return nil, err
 	}
 	info := parseInfo(text)
-	return append(readInfo(server, info), checkReplicas(ctx, rdb, server, info, c.common.Replicas())...), nil
+	return append(readInfo(server, info), checkReplicas(ctx, rdb, server, info, c.common.Replicas)...), nil
 }
 
 // checkReplicas finds the reasons for which a grant cannot be acknowledged by as many replicas
@@ -208,7 +207,7 @@ func (c *Client) checkRights(ctx context.Context, name string) ([]Finding, error
 		case err == nil:
 		case denied(err):
 			findings = append(findings, Finding{server, Rights, try.kind,
-				fmt.Sprintf("a %s cannot %s names like %s: %v", try.kind, try.what, lease.Quote(name), err)})
+				fmt.Sprintf("a %s cannot %s names like %s: %v", try.kind, try.what, errs.Quote(name), err)})
 		case ctx.Err() != nil:
 			findings = append(findings, Finding{Server: server, Problem: Replication,
 				Detail: fmt.Sprintf("could not %s within %v: %v", try.what, probeTimeout, err)})

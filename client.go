@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -18,7 +19,7 @@ import (
 type Client struct {
 	engine *engine.Engine
 	config config
-	common lease.Settings // of synchronizers made without options of their own
+	common hold.Settings // of synchronizers made without options of their own
 }
 
 // New returns a Client for the Redis behind rdb, a go-redis client: a *redis.Client, including
@@ -35,7 +36,7 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 			o(&c.config)
 		}
 	}
-	c.common = lease.NewSettings(c.config.defaults)
+	c.common = hold.NewSettings(c.config.defaults)
 	tel, err := telemetry.New(c.config.tracers, c.config.meters)
 	if err != nil {
 		c.config.log.Warn("holdfast: no metrics", "error", err)
@@ -64,11 +65,11 @@ func (c *Client) Close() error {
 }
 
 // settings returns the settings of a synchronizer made with those options.
-func (c *Client) settings(options []lease.Option) *lease.Settings {
+func (c *Client) settings(options []lease.Option) *hold.Settings {
 	if len(options) == 0 {
 		return &c.common
 	}
-	s := lease.NewSettings(c.config.defaults, options)
+	s := hold.NewSettings(c.config.defaults, options)
 	return &s
 }
 

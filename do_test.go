@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -288,7 +289,7 @@ func TestErrorsMatchOneFact(t *testing.T) {
 		only("busy", err, holdfast.ErrBusy)
 		_, err = q.Mutex(world.Name, holdfast.Fixed(0)).TryLock(t.Context())
 		only("bad lease", err, holdfast.ErrBadArgument)
-		_, err = q.MyLock.Attach(t.Context(), lease.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1))
+		_, err = q.MyLock.Attach(t.Context(), lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1)))
 		only("attach", err, holdfast.ErrLost)
 		inner := w.Lock(l.Context(t.Context()), p.MyLock)
 		_, err = l.Detach(t.Context())

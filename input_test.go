@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/rlock"
@@ -19,7 +20,7 @@ import (
 // everything calls each method of a mutex that sends a request to Redis, and returns their errors.
 func everything(t *testing.T, m *rlock.Mutex) map[string]error {
 	ctx, errs := t.Context(), make(map[string]error)
-	owner := lease.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1)
+	owner := lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1))
 	_, errs["Lock"] = m.Lock(ctx)
 	_, errs["TryLock"] = m.TryLock(ctx)
 	_, errs["Attach"] = m.Attach(ctx, owner)
@@ -73,7 +74,7 @@ func TestInput_Leases(t *testing.T) {
 				world.WantErr(t, err, holdfast.ErrBadArgument)
 				_, err = m.TryLock(t.Context())
 				world.WantErr(t, err, holdfast.ErrBadArgument)
-				_, err = m.Attach(t.Context(), lease.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1))
+				_, err = m.Attach(t.Context(), lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1)))
 				world.WantErr(t, err, holdfast.ErrBadArgument)
 				if t.Failed() {
 					t.Fatal(what, d)

@@ -114,7 +114,7 @@ func (h Holder) String() string {
 
 // String returns the inspection as one line, with shortened owners.
 func (i Inspection) String() string {
-	text := fmt.Sprintf("%s: %s", lease.Quote(i.Name), i.Kind)
+	text := fmt.Sprintf("%s: %s", errs.Quote(i.Name), i.Kind)
 	switch i.Kind {
 	case KindCount, KindLatch:
 		text += fmt.Sprintf(" %d", i.Value)
@@ -150,7 +150,7 @@ func (i Inspection) String() string {
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	i, err := c.inspect(ctx, name, c.mapped(name))
 	if err != nil {
-		err = errs.Wrap("inspect "+lease.Quote(name), err)
+		err = errs.Wrap("inspect "+errs.Quote(name), err)
 	}
 	return i, err
 }
@@ -169,7 +169,7 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 		Value: s.Value, Taken: s.Taken,
 	}
 	for _, h := range s.Holders {
-		i.Holders = append(i.Holders, Holder{Owner: h.Owner, Permit: h.Permit, Count: h.Count, Write: h.Write, Remaining: h.Remaining})
+		i.Holders = append(i.Holders, Holder{Owner: Owner(h.Owner), Permit: h.Permit, Count: h.Count, Write: h.Write, Remaining: h.Remaining})
 	}
 	return i, nil
 }
@@ -259,7 +259,7 @@ func (c *Client) inspectEach(ctx context.Context, names []string) []found {
 			for n := int(next.Add(1)) - 1; n < len(names); n = int(next.Add(1)) - 1 {
 				i, err := c.inspect(ctx, names[n], names[n])
 				if err != nil {
-					err = errs.Wrap("inspect "+lease.Quote(names[n]), err)
+					err = errs.Wrap("inspect "+errs.Quote(names[n]), err)
 				}
 				all[n] = found{i, err}
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/latch"
-	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
@@ -109,7 +109,7 @@ func NewQuorum(name string, clients []*Client, options ...LeaseOption) *Quorum {
 	longest := time.Duration(0)
 	for _, c := range clients {
 		if c != nil {
-			longest = max(longest, lease.NewSettings(c.config.defaults, options).Length())
+			longest = max(longest, hold.NewSettings(c.config.defaults, options).Length)
 		}
 	}
 	return NewQuorumOf(name, clients, longest, func(c *Client) Locker { return c.Mutex(name, options...) })

@@ -14,10 +14,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 const modelLease = 8 * time.Second
@@ -189,18 +189,18 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newResource(new(engine.Engine), "n", "n", new(lease.Settings))
+	r := newResource(new(engine.Engine), "n", "n", new(hold.Settings))
 	m := &model{now: start.UnixMilli()}
-	var owners []lease.Owner
+	var owners []hold.Owner
 	numbers := make(map[string]int64)
 	var token, made int64
 	for i := range 6 {
 		made++
-		owners = append(owners, lease.NewOwner([]string{clientA, clientB}[i%2], made))
+		owners = append(owners, hold.NewOwner([]string{clientA, clientB}[i%2], made))
 	}
 	renew := func(i int) { // each owner is used only once
 		made++
-		owners[i] = lease.NewOwner([]string{clientA, clientB}[i%2], made)
+		owners[i] = hold.NewOwner([]string{clientA, clientB}[i%2], made)
 	}
 	anyone := rapid.IntRange(0, len(owners)-1)
 
@@ -217,7 +217,7 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 					ask.Behind = append(ask.Behind, owners[k].String())
 				}
 			}
-			call = r.Enter(lease.Entry{Owner: owners[i], Length: modelLease, Ask: ask})
+			call = r.Enter(hold.Entry{Owner: owners[i], Length: modelLease, Ask: ask})
 		}
 		confirmed := m.holder == id && m.came
 		args := append([]any{int64(1) << 60}, call.Args...)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -84,7 +85,7 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 // and is corrected once none can arrive any more.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
 	s, err := m.resource.Query(ctx)
-	return s.Count(owner), err
+	return s.Count(hold.Owner(owner)), err
 }
 
 // Remaining returns how long the lock stays held if it is neither renewed nor released: 0 if nobody
@@ -97,7 +98,8 @@ func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
 // Holder returns the holder of the lock, or the zero Owner if nobody holds it. If the holder's id
 // is no Owner's, the error matches ErrBadArgument.
 func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
-	return m.resource.Holder(ctx)
+	owner, err := m.resource.Holder(ctx)
+	return lease.Owner(owner), err
 }
 
 // ForceRelease takes the lock from its holder and hands it to the next waiter. It reports whether

@@ -1,4 +1,4 @@
-// The lock as package lease sees it: its keys and calls.
+// The lock as package hold sees it: its keys and calls.
 
 package fairlock
 
@@ -7,21 +7,21 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 // queueLease is how long a place in the queue is kept after the last request that named it. A live
 // process sends one every line.PollBound.
 const queueLease = 5 * time.Second
 
-// resource is the lock as package lease sees it.
+// resource is the lock as package hold sees it.
 type resource struct{ lockhash.Lock }
 
 var (
-	_ lease.Queueing = (*resource)(nil)
-	_ lease.Movable  = (*resource)(nil)
+	_ hold.Queueing = (*resource)(nil)
+	_ hold.Movable  = (*resource)(nil)
 )
 
 const kind = "fairmutex"
@@ -32,14 +32,14 @@ var (
 	javaRules = lockhash.NewRules(kind, queueLease, 0, 0)
 )
 
-func newResource(e *engine.Engine, name, key string, settings *lease.Settings) resource {
-	if settings.JavaTokens() {
+func newResource(e *engine.Engine, name, key string, settings *hold.Settings) resource {
+	if settings.JavaTokens {
 		return resource{lockhash.NewLock(e, name, key, javaRules)}
 	}
 	return resource{lockhash.NewLock(e, name, key, rules)}
 }
 
-// Grain implements lease.Queueing.
+// Grain implements hold.Queueing.
 func (r *resource) Grain() line.Grain { return line.PerWaiter }
 
 // Waiting also listens for releases by clients that know of no queue.
@@ -48,12 +48,12 @@ func (r *resource) Waiting() line.Waiting {
 }
 
 // Acquire asks without taking a place.
-func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
+func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	return r.Queue.Ask(owner, length, lockhash.InTurn)
 }
 
-// Enter implements lease.Queueing.
-func (r *resource) Enter(e lease.Entry) *conn.Call {
+// Enter implements hold.Queueing.
+func (r *resource) Enter(e hold.Entry) *conn.Call {
 	turn := lockhash.InTurn
 	if e.Ask.Follows {
 		turn = lockhash.PlaceOnly

@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 const (
@@ -37,9 +37,9 @@ const (
 
 // These are the scripts that all locks with a queue share.
 var (
-	some          = newResource(new(engine.Engine), "n", "n", new(lease.Settings))
-	enterSource   = some.Enter(lease.Entry{}).Script.Source()
-	freeSource    = some.Free(lease.Owner{}, "").Script.Source()
+	some          = newResource(new(engine.Engine), "n", "n", new(hold.Settings))
+	enterSource   = some.Enter(hold.Entry{}).Script.Source()
+	freeSource    = some.Free(hold.Owner{}, "").Script.Source()
 	releaseSource = some.ReleaseOf("", "").Script.Source()
 )
 

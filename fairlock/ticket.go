@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -22,7 +23,7 @@ type Ticket struct {
 func (m *Mutex) Ticket() *Ticket {
 	t := &Ticket{mutex: m}
 	if m.resource.Usable("lock") == nil {
-		t.owner = lease.NewOwner(m.resource.Engine.NewOwner())
+		t.owner = lease.Owner(hold.NewOwner(m.resource.Engine.NewOwner()))
 	}
 	return t
 }
@@ -41,8 +42,8 @@ func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
 		return nil, m.resource.Failed("lock with a used ticket on", errs.BadArgument)
 	}
 	q := m.request()
-	q.As, q.Afresh = t.owner, true
-	return q.Acquire(ctx)
+	q.As, q.Afresh = hold.Owner(t.owner), true
+	return m.acquire(ctx, "lock", q)
 }
 
 // Position returns Mutex.Position of the ticket's owner.

@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 const (
@@ -163,5 +162,5 @@ func (l *Latch) channel(sharded bool) string {
 }
 
 func (l *Latch) fail(op string, err error) error {
-	return lease.CallError(op, kind, l.name, err)
+	return errs.Call(op, kind, l.name, err)
 }

@@ -2,11 +2,7 @@
 
 package lease
 
-import (
-	"fmt"
-
-	"github.com/holdfast-go/holdfast/internal/errs"
-)
+import "github.com/holdfast-go/holdfast/internal/errs"
 
 // The errors of Holdfast, one for each fact. A returned error wraps one of them, and names the
 // operation and the key: compare with errors.Is.
@@ -78,29 +74,3 @@ var (
 	// present. It does not say that another holds the lock.
 	ErrNoQuorum = errs.NoQuorum
 )
-
-// opError adds to err the operation, and what it was done to.
-func opError(op string, r Resource, err error) error {
-	return CallError(op, r.Kind(), r.Name(), err)
-}
-
-// CallError adds to err the operation, and the kind and the name of what it was done to. It is for
-// the packages of the synchronizers that lease nothing.
-func CallError(op, kind, name string, err error) error {
-	return errs.Wrap(op+" "+kind+" "+Quote(name), err)
-}
-
-// OpError adds to err the operation, and the kind and the name of the Resource. It is for the
-// packages of the synchronizers.
-func OpError(op string, r Resource, err error) error { return opError(op, r, err) }
-
-// quoted is how many bytes of a name an error shows.
-const quoted = 64
-
-// Quote returns the name of a synchronizer as errors show it: quoted, and cut after 64 bytes.
-func Quote(name string) string {
-	if len(name) > quoted {
-		return fmt.Sprintf("%q… (%d bytes)", name[:quoted], len(name))
-	}
-	return fmt.Sprintf("%q", name)
-}

@@ -3,39 +3,37 @@
 package lease
 
 import (
-	"fmt"
 	"time"
 
-	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/renewal"
+	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
 // DefaultLease is the length of a lease for which no option says another: 30 s, renewed every 10 s.
 // It is Redisson's lockWatchdogTimeout.
-const DefaultLease = 30 * time.Second
+const DefaultLease = hold.DefaultLease
 
 // MinLease is the shortest lease that is allowed: 100 ms.
-const MinLease = renewal.MinLease
+const MinLease = hold.MinLease
 
 // NoExpiry is the remaining time of a hold that never ends by itself, as queries return it.
 // Holdfast makes no such hold; a permit that Redisson has taken for ever is one.
-const NoExpiry time.Duration = -1
+const NoExpiry = hold.NoExpiry
 
 // Option says how something is to be held. An Option given to New through WithDefaults applies to
 // the whole Client. One given to a factory method applies to that one synchronizer.
-type Option func(*Settings)
+type Option func(*hold.Settings)
 
 // Renewed makes the lease d long, and has it renewed every third of d until it is released or lost.
 // If the process dies, the lock is free after d at the latest. The default is
 // Renewed(DefaultLease).
 func Renewed(d time.Duration) Option {
-	return func(s *Settings) { s.length, s.fixed = d, false }
+	return func(s *hold.Settings) { s.Length, s.Fixed = d, false }
 }
 
 // Fixed makes the lease end d after it was granted, with ErrExpired. It is never renewed. That end
 // is no loss: it is neither logged nor counted as one.
 func Fixed(d time.Duration) Option {
-	return func(s *Settings) { s.length, s.fixed = d, true }
+	return func(s *hold.Settings) { s.Length, s.Fixed = d, true }
 }
 
 // MaxHold ends a renewed lease with ErrMaxHold when it has been held for d, as a safety net for a
@@ -43,7 +41,7 @@ func Fixed(d time.Duration) Option {
 // answer takes longer than d, Lock gives the grant back, and its error matches ErrMaxHold. MaxHold
 // is off by default, and if d is 0.
 func MaxHold(d time.Duration) Option {
-	return func(s *Settings) { s.maxHold = d }
+	return func(s *hold.Settings) { s.MaxHold = d }
 }
 
 // Replicas makes a grant count only if n replicas of the master acknowledge it within half a
@@ -52,7 +50,7 @@ func MaxHold(d time.Duration) Option {
 // over. So a grant survives the failure of the master, if a replica that has it is promoted. The
 // default is 0: Holdfast does not wait for replicas. See docs/guarantees.md.
 func Replicas(n int) Option {
-	return func(s *Settings) { s.replicas = n }
+	return func(s *hold.Settings) { s.Replicas = n }
 }
 
 // JavaTokens shares the fencing tokens of a name with Redisson's RFencedLock: the token's key gets
@@ -60,74 +58,17 @@ func Replicas(n int) Option {
 // week; the next token is greater all the same. A name whose braces make no hash tag ("a}b", "a{",
 // "{}x") is refused with ErrBadArgument, because Redisson would count its tokens in another place.
 func JavaTokens() Option {
-	return func(s *Settings) { s.javaTokens = true }
+	return func(s *hold.Settings) { s.JavaTokens = true }
 }
 
 // Cohort bounds how a Mutex is passed on within a process. A Release gives it to the next goroutine
 // of the process that waits for it, without asking Redis, at most n times and for at most d after
 // Redis has granted it. Then it is the turn of other processes. Each of these goroutines gets a
-// Lease and a token of its own. The default is Cohort(DefaultLocalHandoffs, DefaultCohortTime): 1000
-// times, 10 ms.
+// Lease and a token of its own. The default is 1000 times, 10 ms.
 //
 // If n or d is 0, each Release goes to Redis. Each Release also goes to Redis if the lease is fixed
 // or has Replicas, if less than half of it is left, if the next waiter has other options, and while
 // anybody but Clients of Holdfast waits, such as Java. n is 1000 at the most.
 func Cohort(n int, d time.Duration) Option {
-	return func(s *Settings) { s.localHandoffs, s.cohortTime = n, d }
-}
-
-// Settings are what the Options set.
-type Settings struct {
-	length        time.Duration
-	maxHold       time.Duration
-	replicas      int
-	localHandoffs int
-	cohortTime    time.Duration
-	fixed         bool
-	javaTokens    bool
-}
-
-// NewSettings applies the options in their order to the defaults.
-func NewSettings(options ...[]Option) Settings {
-	s := Settings{length: DefaultLease, localHandoffs: DefaultLocalHandoffs, cohortTime: DefaultCohortTime}
-	for _, some := range options {
-		for _, o := range some {
-			if o != nil {
-				o(&s)
-			}
-		}
-	}
-	return s
-}
-
-// Length returns how long the lease is.
-func (s Settings) Length() time.Duration { return s.length }
-
-// Replicas returns how many replicas must have a grant.
-func (s Settings) Replicas() int { return s.replicas }
-
-// JavaTokens reports whether the token's key is to have no expiry.
-func (s Settings) JavaTokens() bool { return s.javaTokens }
-
-// check returns what is wrong with the settings, or nil.
-func (s Settings) check() error {
-	if s.length < MinLease {
-		return fmt.Errorf("a lease of %v is shorter than %v: %w", s.length, MinLease, errs.BadArgument)
-	}
-	if s.maxHold < 0 {
-		return fmt.Errorf("a longest hold of %v: %w", s.maxHold, errs.BadArgument)
-	}
-	if s.replicas < 0 {
-		return fmt.Errorf("%d replicas: %w", s.replicas, errs.BadArgument)
-	}
-	if s.localHandoffs < 0 || s.localHandoffs > MaxLocalHandoffs || s.cohortTime < 0 {
-		return fmt.Errorf("a cohort of %d in %v, want 0 to %d: %w", s.localHandoffs, s.cohortTime, MaxLocalHandoffs, errs.BadArgument)
-	}
-	return nil
-}
-
-// margin is how much earlier a lease ends here than in Redis: the most that two clocks may drift
-// apart while it lasts, and the time that it takes to tell the holder.
-func margin(d time.Duration) time.Duration {
-	return d/100 + 5*time.Millisecond
+	return func(s *hold.Settings) { s.LocalHandoffs, s.CohortTime = n, d }
 }

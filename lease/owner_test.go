@@ -11,19 +11,23 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 )
+
+// newOwner returns the owner with that number of that client.
+func newOwner(client string, id int64) Owner { return Owner(hold.NewOwner(client, id)) }
 
 const someClient = "6e0e2d3c-1b2a-4c3d-8e4f-001122334455"
 
 func TestOwnerRoundTrip(t *testing.T) {
 	for _, id := range []int64{1, 37, 0, -1, math.MaxInt64, math.MinInt64} {
-		o := NewOwner(someClient, id)
+		o := newOwner(someClient, id)
 		got, err := ParseOwner(o.String())
 		if err != nil || got != o {
 			t.Errorf("%s: parsed %v, %v", o, got, err)
 		}
 	}
-	if o := NewOwner(uuid.NewString(), 1); o == NewOwner(uuid.NewString(), 1) || o.IsZero() {
+	if o := newOwner(uuid.NewString(), 1); o == newOwner(uuid.NewString(), 1) || o.IsZero() {
 		t.Errorf("owner %v", o)
 	}
 }
@@ -46,7 +50,7 @@ func TestParseOwnerRefuses(t *testing.T) {
 }
 
 func TestOwnerShort(t *testing.T) {
-	o := NewOwner(someClient, 37)
+	o := newOwner(someClient, 37)
 	if got := o.Short(); got != "6e0e2d3c…:37" {
 		t.Errorf("short %q", got)
 	}

@@ -13,14 +13,15 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
-// hold is a lock on a majority of servers, and the leases that share it: the first, and those that
+// quorumHold is a lock on a majority of servers, and the leases that share it: the first, and those that
 // re-entered. Each member is renewed by itself, and ends by its own deadline. The hold ends with
 // the member without which there is no majority.
-type hold struct {
+type quorumHold struct {
 	quorum  *Quorum
 	members []*lease.Lease
 	token   int64
@@ -35,7 +36,7 @@ type hold struct {
 }
 
 // begin makes the first lease, and watches the members from then on.
-func (h *hold) begin() *QuorumLease {
+func (h *quorumHold) begin() *QuorumLease {
 	h.leases = make(map[*QuorumLease]struct{})
 	l := h.add()
 	h.quorum.telemetry().Active(kind, 1)
@@ -46,7 +47,7 @@ func (h *hold) begin() *QuorumLease {
 }
 
 // enter adds a lease, for a context that carries outer. If outer has ended, it returns why.
-func (h *hold) enter(outer *QuorumLease) (*QuorumLease, error) {
+func (h *quorumHold) enter(outer *QuorumLease) (*QuorumLease, error) {
 	h.mu.Lock()
 	if _, lasts := h.leases[outer]; lasts {
 		defer h.mu.Unlock()
@@ -57,14 +58,14 @@ func (h *hold) enter(outer *QuorumLease) (*QuorumLease, error) {
 }
 
 // add adds a lease. Its caller holds the mutex, or is the only one that knows the hold.
-func (h *hold) add() *QuorumLease {
+func (h *quorumHold) add() *QuorumLease {
 	l := &QuorumLease{hold: h, life: newLife()}
 	h.leases[l] = struct{}{}
 	return l
 }
 
 // look ends the hold if fewer than a majority of its members are still held.
-func (h *hold) look() {
+func (h *quorumHold) look() {
 	left, closed, tooLong, expired := 0, 0, 0, 0
 	for _, m := range h.members {
 		switch err := m.Err(); {
@@ -99,7 +100,7 @@ func (h *hold) look() {
 
 // endOf returns the error of a member that ended that way, without the words that name the member;
 // how itself if no member did.
-func (h *hold) endOf(how error) error {
+func (h *quorumHold) endOf(how error) error {
 	for _, m := range h.members {
 		//nolint:errorlint // Expired matches Lost, and is not meant
 		if err := m.Err(); errors.Is(err, how) && (how != errs.Lost || !errors.Is(err, errs.Expired)) {
@@ -110,7 +111,7 @@ func (h *hold) endOf(how error) error {
 }
 
 // lose ends the hold and every lease on it.
-func (h *hold) lose(cause error) {
+func (h *quorumHold) lose(cause error) {
 	reason, agreed := telemetry.LostServer, errors.Is(cause, errs.Expired)
 	switch {
 	case errors.Is(cause, errs.Closed):
@@ -118,7 +119,7 @@ func (h *hold) lose(cause error) {
 	case errors.Is(cause, errs.MaxHold):
 		reason = telemetry.LostMaxHold
 	}
-	cause = lease.CallError("lease on", kind, h.quorum.name, cause)
+	cause = errs.Call("lease on", kind, h.quorum.name, cause)
 	h.mu.Lock()
 	if h.over != nil {
 		h.mu.Unlock()
@@ -154,15 +155,15 @@ func (h *hold) lose(cause error) {
 
 // retire stops the renewal of every member. The members of Clients that are still open would
 // otherwise be renewed for as long as their process lives.
-func (h *hold) retire() {
+func (h *quorumHold) retire() {
 	for _, m := range h.members {
-		lease.Retire(m)
+		(*hold.Lease)(m).Retire()
 	}
 }
 
 // forgo gives back the members that were left in Redis when the hold ended, once the last of its
 // leases is released.
-func (h *hold) forgo(l *QuorumLease) {
+func (h *quorumHold) forgo(l *QuorumLease) {
 	h.mu.Lock()
 	_, kept := h.kept[l]
 	delete(h.kept, l)
@@ -175,7 +176,7 @@ func (h *hold) forgo(l *QuorumLease) {
 
 // deadline returns when the hold ends if no member is renewed: the first instant at which fewer
 // than a majority are valid. It returns the zero time if that is so already.
-func (h *hold) deadline() time.Time {
+func (h *quorumHold) deadline() time.Time {
 	var ends []time.Time
 	for _, m := range h.members {
 		if end := m.Deadline(); m.Err() == nil {
@@ -190,14 +191,14 @@ func (h *hold) deadline() time.Time {
 }
 
 // release ends one lease. With the last lease it frees the lock.
-func (h *hold) release(ctx context.Context, l *QuorumLease) (held time.Duration, err error) {
+func (h *quorumHold) release(ctx context.Context, l *QuorumLease) (held time.Duration, err error) {
 	h.mu.Lock()
 	if _, lasts := h.leases[l]; !lasts {
 		h.mu.Unlock()
 		h.forgo(l)
 		return telemetry.StillHeld, l.life.wait()
 	}
-	released := lease.CallError("lease on", kind, h.quorum.name, errs.Released)
+	released := errs.Call("lease on", kind, h.quorum.name, errs.Released)
 	delete(h.leases, l)
 	last := len(h.leases) == 0
 	if last {
@@ -210,14 +211,14 @@ func (h *hold) release(ctx context.Context, l *QuorumLease) (held time.Duration,
 	}
 	h.quorum.telemetry().Active(kind, -1)
 	if err := h.free(ctx); err != nil {
-		return time.Since(h.granted), lease.CallError("release", kind, h.quorum.name, err)
+		return time.Since(h.granted), errs.Call("release", kind, h.quorum.name, err)
 	}
 	return time.Since(h.granted), nil
 }
 
 // free releases every member. It returns nil when a majority of all servers is free. Servers that
 // have not answered by then are asked further in the background.
-func (h *hold) free(ctx context.Context) error {
+func (h *quorumHold) free(ctx context.Context) error {
 	q := h.quorum
 	open := len(h.members) // servers that are not known to be free
 	answers := q.release(context.WithoutCancel(ctx), h.members, func(err error) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -112,7 +113,7 @@ func (q *Quorum) trusts(m marker) bool {
 
 // raise raises the member's token to at least token, which is that of the whole.
 func (m Member) raise(ctx context.Context, l *lease.Lease, token int64) error {
-	fenced, ok := lease.ResourceOf(l).(lease.Fenced)
+	fenced, ok := (*hold.Lease)(l).Resource().(hold.Fenced)
 	if !ok || l.Token() == token {
 		return nil
 	}

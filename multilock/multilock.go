@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -63,7 +64,7 @@ func New(lockers ...lease.Locker) *MultiLock {
 		if a.place == b.place && a.place != "" {
 			key, address, _ := strings.Cut(a.place, "\x00")
 			m.err = fmt.Errorf("locks %d and %d are both %s at %s, or cannot be told apart: %w",
-				min(a.given, b.given), max(a.given, b.given), lease.Quote(key), address, errs.BadArgument)
+				min(a.given, b.given), max(a.given, b.given), errs.Quote(key), address, errs.BadArgument)
 		}
 	}
 	m.name, m.identity = nameOf(m.members), identify(m.members)
@@ -178,7 +179,7 @@ func giveBack(ctx context.Context, taken []*lease.Lease) {
 func startRelease(ctx context.Context, leases []*lease.Lease) []<-chan error {
 	released := make([]<-chan error, len(leases))
 	for i, l := range leases {
-		released[i] = lease.GiveBack(ctx, l)
+		released[i] = (*hold.Lease)(l).GiveBack(ctx)
 	}
 	return released
 }

@@ -153,14 +153,14 @@ func (q *Quorum) TryLock(ctx context.Context) (*QuorumLease, error) {
 
 func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLease, error) {
 	if q.err != nil {
-		return nil, lease.CallError(op, kind, q.name, q.err)
+		return nil, errs.Call(op, kind, q.name, q.err)
 	}
 	ctx, span := q.telemetry().Acquire(ctx, kind, q.name)
 	a := telemetry.Acquired{}
 	l, err := q.enter(ctx, wait, &a)
 	a.Outcome = telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
-		err = lease.CallError(op, kind, q.name, errs.Ended(ctx, err))
+		err = errs.Call(op, kind, q.name, errs.Ended(ctx, err))
 	} else {
 		a.Token = l.Token()
 	}
@@ -183,7 +183,7 @@ func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired) (*
 }
 
 // rounds asks in rounds until a majority grants the lock.
-func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (*hold, error) {
+func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (*quorumHold, error) {
 	started := time.Now()
 	var last error
 	for pause := minPause; ; pause = min(2*pause, maxPause) {

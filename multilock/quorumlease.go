@@ -13,7 +13,7 @@ import (
 // majority of the servers vouch for it. The servers that granted it are renewed, each by its own
 // Client. A server that was lost is not asked again.
 type QuorumLease struct {
-	hold *hold
+	hold *quorumHold
 	life *life
 }
 

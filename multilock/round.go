@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -28,7 +29,7 @@ var errBegun = errors.New("the quorum has just begun")
 
 // round asks every member once. It returns the hold. If the grants are not enough, it gives them
 // back and returns why.
-func (q *Quorum) round(ctx context.Context) (*hold, error) {
+func (q *Quorum) round(ctx context.Context) (*quorumHold, error) {
 	granted, busy := 0, 0
 	answers := each(ctx, q.members, q.patience(), q.ask, func(a answer) bool {
 		switch {
@@ -103,8 +104,8 @@ const beginLimit = 2 * time.Second
 
 // grant makes the hold of a majority that has granted. It writes the token to a majority, which
 // must still be valid after that.
-func (q *Quorum) grant(ctx context.Context, answers []answer) (*hold, error) {
-	h := &hold{quorum: q, granted: time.Now()}
+func (q *Quorum) grant(ctx context.Context, answers []answer) (*quorumHold, error) {
+	h := &quorumHold{quorum: q, granted: time.Now()}
 	var held []heldAt
 	var spare []*lease.Lease
 	for i, a := range answers {
@@ -198,7 +199,7 @@ func (q *Quorum) giveBack(ctx context.Context, answers []answer) {
 func (q *Quorum) release(ctx context.Context, leases []*lease.Lease, decided func(error) bool) []error {
 	return each(ctx, leases, q.patience(), func(ctx context.Context, l *lease.Lease) error {
 		select {
-		case err := <-lease.GiveBack(ctx, l):
+		case err := <-(*hold.Lease)(l).GiveBack(ctx):
 			return err
 		case <-ctx.Done():
 			return errPending

@@ -8,9 +8,9 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 // probeLife is how long the token of a probe stays, and half of how long its lock may stay if the
@@ -20,12 +20,12 @@ const probeLife = time.Second
 // Probe does to a lock at a key of its own, once, everything that a Mutex does to Redis. It returns
 // the first error. It is for Client.Check.
 func Probe(ctx context.Context, e *engine.Engine, at keys.FairLock) error {
-	r := newResource(e, at.Hash, at.Hash, new(lease.Settings))
+	r := newResource(e, at.Hash, at.Hash, new(hold.Settings))
 	r.Rules = lockhash.NewRules(kind, probeLife, probeLife, 0)
-	owner, next, waiter := lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner()), lease.NewOwner(e.NewOwner())
+	owner, next, waiter := hold.NewOwner(e.NewOwner()), hold.NewOwner(e.NewOwner()), hold.NewOwner(e.NewOwner())
 	for _, call := range []*conn.Call{
 		r.Acquire(owner, probeLife),
-		r.Enter(lease.Entry{Owner: waiter, Length: probeLife}),
+		r.Enter(hold.Entry{Owner: waiter, Length: probeLife}),
 		r.Recount(owner, 2, probeLife),
 		r.Renew(owner, 2*probeLife),
 		r.Move(owner, next, probeLife),

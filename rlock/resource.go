@@ -1,4 +1,4 @@
-// The lock as package lease sees it: its keys and calls.
+// The lock as package hold sees it: its keys and calls.
 
 package rlock
 
@@ -7,9 +7,9 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 // queueLease is how long a process keeps its place in the queue after the last request that named
@@ -21,12 +21,12 @@ const queueLease = 2 * line.PollBound
 // prime, so that it does not keep step with releases at round times.
 const openly = 3
 
-// resource is the lock as package lease sees it.
+// resource is the lock as package hold sees it.
 type resource struct{ lockhash.Lock }
 
 var (
-	_ lease.Queueing = (*resource)(nil)
-	_ lease.Movable  = (*resource)(nil)
+	_ hold.Queueing = (*resource)(nil)
+	_ hold.Movable  = (*resource)(nil)
 )
 
 const kind = "mutex"
@@ -37,14 +37,14 @@ var (
 	javaRules = lockhash.NewRules(kind, queueLease, 0, openly)
 )
 
-func newResource(e *engine.Engine, name, key string, settings *lease.Settings) resource {
-	if settings.JavaTokens() {
+func newResource(e *engine.Engine, name, key string, settings *hold.Settings) resource {
+	if settings.JavaTokens {
 		return resource{lockhash.NewLock(e, name, key, javaRules)}
 	}
 	return resource{lockhash.NewLock(e, name, key, rules)}
 }
 
-// Grain implements lease.Queueing.
+// Grain implements hold.Queueing.
 func (r *resource) Grain() line.Grain { return line.PerProcess }
 
 func (r *resource) Waiting() line.Waiting {
@@ -53,7 +53,7 @@ func (r *resource) Waiting() line.Waiting {
 
 // Acquire asks without taking a place, and does not look at the queue: a free lock goes to any
 // caller.
-func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
+func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	c := r.Engine.Smalls.Get(lockScript, r.Key(), r.TokenKey())
 	c.Text(0, owner.String())
 	c.Number(1, length.Milliseconds())
@@ -61,5 +61,5 @@ func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 	return &c.Call
 }
 
-// Enter implements lease.Queueing.
-func (r *resource) Enter(e lease.Entry) *conn.Call { return r.Queue.Enter(e, lockhash.OutOfTurn) }
+// Enter implements hold.Queueing.
+func (r *resource) Enter(e hold.Entry) *conn.Call { return r.Queue.Enter(e, lockhash.OutOfTurn) }

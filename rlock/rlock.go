@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -17,14 +18,14 @@ import (
 // each Lock returns.
 type Mutex struct {
 	resource resource
-	settings *lease.Settings // of the Client, or its own
+	settings *hold.Settings // of the Client, or its own
 }
 
 var _ lease.Locker = (*Mutex)(nil)
 
 // New returns the lock of that name, which is at key in Redis. It does no I/O. If something is
 // wrong with the arguments, each call returns the error.
-func New(e *engine.Engine, name, key string, settings *lease.Settings) *Mutex {
+func New(e *engine.Engine, name, key string, settings *hold.Settings) *Mutex {
 	return &Mutex{newResource(e, name, key, settings), settings}
 }
 
@@ -44,22 +45,16 @@ func (m *Mutex) Place() string { return m.resource.Place() }
 // ErrBadArgument are returned at once. If ctx carries a lease that has ended, Lock returns the
 // error of that lease.
 func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
-	if err := m.resource.Usable("lock"); err != nil {
-		return nil, err
-	}
-	return m.request().Acquire(ctx)
+	return m.acquire(ctx, "lock", m.request())
 }
 
 // TryLock is Lock without the wait: one request, no subscription. If another holds the lock, the
 // error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the error
 // matches ErrUnavailable.
 func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
-	if err := m.resource.Usable("try lock"); err != nil {
-		return nil, err
-	}
 	q := m.request()
 	q.Try = true
-	return q.Acquire(ctx)
+	return m.acquire(ctx, "try lock", q)
 }
 
 // Attach takes over the hold that Lease.Detach left under that owner, in this process or another.
@@ -70,9 +65,18 @@ func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, er
 	if err := m.resource.Usable("attach"); err != nil {
 		return nil, err
 	}
-	return lease.Attach(ctx, m.resource.Engine, &m.resource, owner, *m.settings)
+	l, err := hold.Attach(ctx, m.resource.Engine, &m.resource, hold.Owner(owner), *m.settings)
+	return (*lease.Lease)(l), err
 }
 
-func (m *Mutex) request() lease.Request {
-	return lease.Request{Engine: m.resource.Engine, Resource: &m.resource, Settings: *m.settings}
+func (m *Mutex) request() hold.Request {
+	return hold.Request{Engine: m.resource.Engine, Resource: &m.resource, Settings: *m.settings}
+}
+
+func (m *Mutex) acquire(ctx context.Context, op string, q hold.Request) (*lease.Lease, error) {
+	if err := m.resource.Usable(op); err != nil {
+		return nil, err
+	}
+	l, err := q.Acquire(ctx)
+	return (*lease.Lease)(l), err
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 const (
@@ -41,7 +41,7 @@ const (
 )
 
 // some is a lock. Its calls run the scripts.
-var some = newResource(new(engine.Engine), "n", lockKey, new(lease.Settings))
+var some = newResource(new(engine.Engine), "n", lockKey, new(hold.Settings))
 
 // setup prepares Redis. The clock stands at epoch.
 type setup func(ctx context.Context, rdb redis.UniversalClient)
@@ -175,7 +175,7 @@ func TestLockScriptPutsTheTokensEndOff(t *testing.T) {
 func TestRecountScript(t *testing.T) {
 	args := []any{future, mine, 3, 30_000}
 	same := []any{future, mine, 3, 0}
-	runTable(t, some.Recount(lease.Owner{}, 0, 0).Script.Source(), []string{lockKey}, []row{
+	runTable(t, some.Recount(hold.Owner{}, 0, 0).Script.Source(), []string{lockKey}, []row{
 		{"absent", absent, args, "[0 now]", nothing, ""},
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 3, 30*time.Second), ""},
 		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 3, time.Minute), ""},
@@ -190,7 +190,7 @@ func TestRecountScript(t *testing.T) {
 
 func TestRenewScript(t *testing.T) {
 	args := []any{future, mine, 30_000}
-	runTable(t, some.Renew(lease.Owner{}, 0).Script.Source(), []string{lockKey}, []row{
+	runTable(t, some.Renew(hold.Owner{}, 0).Script.Source(), []string{lockKey}, []row{
 		{"absent", absent, args, "[0 now]", nothing, ""},
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 2, 30*time.Second), ""},
 		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 2, time.Minute), ""},
@@ -250,7 +250,7 @@ func TestReleaseScript(t *testing.T) {
 
 func TestMoveScript(t *testing.T) {
 	args := []any{future, other, mine, 30_000}
-	runTable(t, some.Move(lease.Owner{}, lease.Owner{}, 0).Script.Source(), []string{lockKey, tokenKey}, []row{
+	runTable(t, some.Move(hold.Owner{}, hold.Owner{}, 0).Script.Source(), []string{lockKey, tokenKey}, []row{
 		{"absent", absent, args, "[0 now]", nothing, ""},
 		{"the giver's", held(other, 1, 10*time.Second), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
 		{"the giver's, more left", held(other, 1, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -51,7 +52,7 @@ const askAgain = time.Minute
 // NewStriped returns the n stripes of that name. mapped maps the names of the stripes to names in
 // Redis. NewStriped does no I/O. If something is wrong with the arguments, each call returns the
 // error.
-func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string, settings *lease.Settings) *Striped {
+func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string, settings *hold.Settings) *Striped {
 	s := &Striped{engine: e, name: name, made: time.Now()}
 	switch {
 	case e.Broken() != nil:
@@ -147,7 +148,7 @@ func (s *Striped) ask(ctx context.Context) error {
 		return err
 	}
 	if stored := call.Int(2); stored != int64(len(s.stripes)) {
-		return fmt.Errorf("%d stripes, but %s is cut into %d: %w", len(s.stripes), lease.Quote(s.name), stored, errs.BadArgument)
+		return fmt.Errorf("%d stripes, but %s is cut into %d: %w", len(s.stripes), errs.Quote(s.name), stored, errs.BadArgument)
 	}
 	s.agreed.Store(max(1, int64(time.Since(s.made))))
 	return nil

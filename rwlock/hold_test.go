@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/rwlock"
@@ -304,7 +305,7 @@ func TestQueries(t *testing.T) {
 	}
 	play(t, func(w *rwWorld) {
 		m, other := w.process(), w.process(holdfast.Fixed(10*time.Second))
-		nobody := lease.NewOwner("00000000-0000-0000-0000-000000000000", 1)
+		nobody := lease.Owner(hold.NewOwner("00000000-0000-0000-0000-000000000000", 1))
 		want := func(m *rwlock.RWMutex, writer, reader lease.Owner, want answers) {
 			w.Helper()
 			if got := ask(w, m, writer, reader); got != want {

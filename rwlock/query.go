@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -139,17 +140,17 @@ func (m *RWMutex) RForceRelease(ctx context.Context) (bool, error) {
 
 // force releases holders by their ids. So if a reply is lost and the call is sent again, an owner
 // that got the lock meanwhile keeps it.
-func (m *RWMutex) force(ctx context.Context, side lease.Resource, release *conn.Script, ids []string) (bool, error) {
+func (m *RWMutex) force(ctx context.Context, side hold.Resource, release *conn.Script, ids []string) (bool, error) {
 	if len(ids) == 0 {
 		return false, nil
 	}
 	publish, err := m.engine.Conn.PublishCommand(ctx)
 	if err != nil {
-		return false, lease.OpError("force release", side, err)
+		return false, hold.OpError("force release", side, err)
 	}
 	for _, id := range ids {
 		if err := m.engine.Conn.Run(ctx, m.base.release(release, id, publish)); err != nil {
-			return false, lease.OpError("force release", side, err)
+			return false, hold.OpError("force release", side, err)
 		}
 		m.engine.EndHeld(m.base.Key(), id, errs.Lost)
 	}

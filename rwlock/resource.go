@@ -1,4 +1,4 @@
-// Both sides of the lock as package lease sees them: their calls, and how they wait.
+// Both sides of the lock as package hold sees them: their calls, and how they wait.
 
 package rwlock
 
@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 // tokenLife is how long Redis keeps the token of a name that nobody write-locks. It is longer than
@@ -76,7 +76,7 @@ func (a *asking) marks() (waited, life int64) {
 	return time.Since(a.since).Milliseconds(), life
 }
 
-// Marks implements lease.Marking.
+// Marks implements hold.Marking.
 func (a *asking) Marks() bool { return a.waits }
 
 // linePrefix is what the line of a read/write lock begins with. No synchronizer has a name that
@@ -90,7 +90,7 @@ func (a *asking) waiting(b *base, grant line.Grant) line.Waiting {
 	return line.Waiting{Key: b.line, Channel: b.at.Channel, Grant: grant}
 }
 
-// writing is the write side as package lease sees it.
+// writing is the write side as package hold sees it.
 type writing struct {
 	*base
 	asking
@@ -99,40 +99,40 @@ type writing struct {
 func (w *writing) Kind() string          { return "rwlock.write" }
 func (w *writing) Waiting() line.Waiting { return w.waiting(w.base, line.Exclusive) }
 
-// TokenKey is lease.Fenced's. It is for both sides: readers show tokens too, and a quorum writes
+// TokenKey is hold.Fenced's. It is for both sides: readers show tokens too, and a quorum writes
 // them back.
 func (b *base) TokenKey() string { return b.at.Token }
 
-func (w *writing) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
+func (w *writing) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	waited, life := w.marks()
 	return w.acquire(lockScript, owner.String(), length.Milliseconds(), w.tokenLife, w.at.Timeouts,
 		waited, life)
 }
 
-func (w *writing) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {
+func (w *writing) Recount(owner hold.Owner, leases int, length time.Duration) *conn.Call {
 	return lockhash.Hash(w.at.Hash).RecountField(owner.String()+writes, leases, length)
 }
 
-func (w *writing) Renew(owner lease.Owner, length time.Duration) *conn.Call {
+func (w *writing) Renew(owner hold.Owner, length time.Duration) *conn.Call {
 	return lockhash.Hash(w.at.Hash).RenewField(owner.String()+writes, length)
 }
 
-func (w *writing) Release(owner lease.Owner, publish string) *conn.Call {
+func (w *writing) Release(owner hold.Owner, publish string) *conn.Call {
 	return w.release(releaseScript, owner.String(), publish)
 }
 
-// reading is the read side as package lease sees it.
+// reading is the read side as package hold sees it.
 type reading struct {
 	*base
 	asking
-	under *lease.Lease // the write lease under which it asks; nil if there is none
+	under *hold.Lease // the write lease under which it asks; nil if there is none
 }
 
 func (r *reading) Kind() string          { return "rwlock.read" }
-func (r *reading) Under() *lease.Lease   { return r.under }
+func (r *reading) Under() *hold.Lease    { return r.under }
 func (r *reading) Waiting() line.Waiting { return r.waiting(r.base, line.Shared) }
 
-func (r *reading) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
+func (r *reading) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	waited, life := r.marks()
 	writer := ""
 	if r.under != nil {
@@ -142,14 +142,14 @@ func (r *reading) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 		waited, life)
 }
 
-func (r *reading) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {
+func (r *reading) Recount(owner hold.Owner, leases int, length time.Duration) *conn.Call {
 	return r.call(rrecountScript, owner.String(), leases, length.Milliseconds(), r.at.Timeouts)
 }
 
-func (r *reading) Renew(owner lease.Owner, length time.Duration) *conn.Call {
+func (r *reading) Renew(owner hold.Owner, length time.Duration) *conn.Call {
 	return r.call(rrenewScript, owner.String(), length.Milliseconds(), r.at.Timeouts)
 }
 
-func (r *reading) Release(owner lease.Owner, publish string) *conn.Call {
+func (r *reading) Release(owner hold.Owner, publish string) *conn.Call {
 	return r.release(rreleaseScript, owner.String(), publish)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -28,7 +29,7 @@ import (
 type RWMutex struct {
 	engine   *engine.Engine
 	base     base
-	settings lease.Settings
+	settings hold.Settings
 	err      error // why it cannot be used
 }
 
@@ -36,12 +37,12 @@ var _ lease.Locker = (*RWMutex)(nil)
 
 // New returns the lock of that name, which stands at key in Redis. It does no I/O. If an argument
 // is wrong, every call on the lock says so.
-func New(e *engine.Engine, name, key string, settings lease.Settings) *RWMutex {
+func New(e *engine.Engine, name, key string, settings hold.Settings) *RWMutex {
 	m := &RWMutex{engine: e, settings: settings, base: base{name: name, line: linePrefix + key}}
 	if m.err = e.Broken(); m.err == nil {
 		m.base.at, m.err = keys.ForRW(key)
 	}
-	if !settings.JavaTokens() {
+	if !settings.JavaTokens {
 		m.base.tokenLife = tokenLife.Milliseconds()
 	}
 	return m
@@ -51,7 +52,7 @@ func New(e *engine.Engine, name, key string, settings lease.Settings) *RWMutex {
 func (m *RWMutex) Name() string { return m.base.name }
 
 // Place implements lease.Placed.
-func (m *RWMutex) Place() string { return lease.PlaceOf(m.engine, m.base.Key()) }
+func (m *RWMutex) Place() string { return hold.PlaceOf(m.engine, m.base.Key()) }
 
 // Lock waits until nobody else holds the lock, and returns the Lease of a writer, which the caller
 // must release. Its token is greater than that of every earlier writer. A context made by
@@ -65,14 +66,16 @@ func (m *RWMutex) Place() string { return lease.PlaceOf(m.engine, m.base.Key()) 
 // ErrBadArgument are returned at once. If ctx carries a lease whose hold has ended, Lock returns
 // the error of that lease.
 func (m *RWMutex) Lock(ctx context.Context) (*lease.Lease, error) {
-	return m.lock(ctx, "lock", true)
+	l, err := m.lock(ctx, "lock", true)
+	return (*lease.Lease)(l), err
 }
 
 // TryLock is Lock without the wait: one request, no subscription. If another holds the lock, or
 // waits for it, the error matches ErrBusy: a try does not overtake a waiter. If Redis does not
 // answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
-	return m.lock(ctx, "try lock", false)
+	l, err := m.lock(ctx, "try lock", false)
+	return (*lease.Lease)(l), err
 }
 
 // RLock waits until no writer holds the lock, and returns the Lease of a reader, which the caller
@@ -85,14 +88,16 @@ func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 // may be released in any order: if the write lease is released first, the reader keeps the lock,
 // and others may join it.
 func (m *RWMutex) RLock(ctx context.Context) (*lease.Lease, error) {
-	return m.rlock(ctx, "lock", true)
+	l, err := m.rlock(ctx, "lock", true)
+	return (*lease.Lease)(l), err
 }
 
 // TryRLock is RLock without the wait: one request, no subscription. If a writer
 // holds the lock, or waits for it, the error matches ErrBusy. If Redis does not answer
 // within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryRLock(ctx context.Context) (*lease.Lease, error) {
-	return m.rlock(ctx, "try lock", false)
+	l, err := m.rlock(ctx, "try lock", false)
+	return (*lease.Lease)(l), err
 }
 
 // WLocker returns the write side: m as a lease.Locker.
@@ -107,13 +112,13 @@ func (r rlocker) Lock(ctx context.Context) (*lease.Lease, error)    { return r.m
 func (r rlocker) TryLock(ctx context.Context) (*lease.Lease, error) { return r.m.TryRLock(ctx) }
 func (r rlocker) Place() string                                     { return r.m.Place() }
 
-func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*lease.Lease, error) {
+func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*hold.Lease, error) {
 	if m.err != nil {
 		return nil, m.fail(op, m.err)
 	}
 	w := &writing{base: &m.base, asking: asking{since: time.Now(), waits: wait}}
-	if lease.Carried(ctx, m.engine, w) == nil {
-		if r := lease.Carried(ctx, m.engine, m.reading()); r != nil {
+	if hold.Carried(ctx, m.engine, w) == nil {
+		if r := hold.Carried(ctx, m.engine, m.reading()); r != nil {
 			if err := r.Err(); err != nil {
 				return nil, err
 			}
@@ -123,13 +128,13 @@ func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*lease.Lease,
 	return m.request(w, wait).Acquire(ctx)
 }
 
-func (m *RWMutex) rlock(ctx context.Context, op string, wait bool) (*lease.Lease, error) {
+func (m *RWMutex) rlock(ctx context.Context, op string, wait bool) (*hold.Lease, error) {
 	r := &reading{base: &m.base, asking: asking{since: time.Now(), waits: wait}}
 	if m.err != nil {
-		return nil, lease.OpError(op, r, m.err)
+		return nil, hold.OpError(op, r, m.err)
 	}
-	if lease.Carried(ctx, m.engine, r) == nil {
-		if w := lease.Carried(ctx, m.engine, m.writing()); w != nil {
+	if hold.Carried(ctx, m.engine, r) == nil {
+		if w := hold.Carried(ctx, m.engine, m.writing()); w != nil {
 			return m.rlockUnder(ctx, op, w)
 		}
 	}
@@ -139,7 +144,7 @@ func (m *RWMutex) rlock(ctx context.Context, op string, wait bool) (*lease.Lease
 // rlockUnder takes the read side under the caller's own write hold. It does not wait: the caller
 // holds the lock already, and the waiters wait for just that hold. The read hold has an owner of
 // its own, so that two read holds under one write hold do not share a field.
-func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *lease.Lease) (*lease.Lease, error) {
+func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *hold.Lease) (*hold.Lease, error) {
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
@@ -154,16 +159,16 @@ func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *lease.Lease) (*l
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
-	return nil, lease.OpError(op, r, errs.Lost)
+	return nil, hold.OpError(op, r, errs.Lost)
 }
 
-func (m *RWMutex) request(r lease.Resource, wait bool) lease.Request {
-	return lease.Request{Engine: m.engine, Resource: r, Settings: m.settings, Try: !wait}
+func (m *RWMutex) request(r hold.Resource, wait bool) hold.Request {
+	return hold.Request{Engine: m.engine, Resource: r, Settings: m.settings, Try: !wait}
 }
 
 func (m *RWMutex) writing() *writing { return &writing{base: &m.base} }
 func (m *RWMutex) reading() *reading { return &reading{base: &m.base} }
 
 func (m *RWMutex) fail(op string, err error) error {
-	return lease.OpError(op, m.writing(), err)
+	return hold.OpError(op, m.writing(), err)
 }

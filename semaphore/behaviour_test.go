@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
@@ -253,17 +254,17 @@ func TestWeightsWake(t *testing.T) {
 func TestArguments(t *testing.T) {
 	play(t, func(w *pair) {
 		ctx := w.t.Context()
-		s, p := New(w.e, "s", "s"), NewPermits(w.e, "p", "p", lease.NewSettings())
+		s, p := New(w.e, "s", "s"), NewPermits(w.e, "p", "p", hold.Defaults())
 		_, negative := s.TrySetPermits(ctx, -1)
 		_, none := p.Acquire(ctx, 0)
 		_, many := p.TryAcquire(ctx, 1001)
-		_, short := NewPermits(w.e, "p", "p", lease.NewSettings([]lease.Option{lease.Fixed(0)})).Acquire(ctx, 1)
+		_, short := NewPermits(w.e, "p", "p", hold.NewSettings([]lease.Option{lease.Fixed(0)})).Acquire(ctx, 1)
 		_, name := New(w.e, "", "").Available(ctx)
 		_, odd := p.Remaining(ctx, "xyz")
 		for i, err := range []error{
 			s.Acquire(ctx, -1), s.TryAcquire(ctx, -1), s.Release(ctx, -1), negative, none, many, short, name, odd,
 			p.SetPermits(ctx, -1), p.ReleaseID(ctx, "00"), p.UpdateLease(ctx, "00112233445566778899aabbccddeeff", 0),
-			New(engine.Broken(errs.BadArgument), "x", "x").Acquire(ctx, 1), NewPermits(engine.Broken(errs.BadArgument), "x", "x", lease.Settings{}).ReleaseID(ctx, "00112233445566778899aabbccddeeff"),
+			New(engine.Broken(errs.BadArgument), "x", "x").Acquire(ctx, 1), NewPermits(engine.Broken(errs.BadArgument), "x", "x", hold.Settings{}).ReleaseID(ctx, "00112233445566778899aabbccddeeff"),
 		} {
 			if !errors.Is(err, errs.BadArgument) {
 				t.Errorf("%d: %v", i, err)
@@ -281,7 +282,7 @@ func TestArguments(t *testing.T) {
 func TestPermitsAreLeased(t *testing.T) {
 	play(t, func(w *pair) {
 		ctx := w.t.Context()
-		p, near := NewPermits(w.e, "p", "p", lease.NewSettings()), NewPermits(w.near, "p", "p", lease.NewSettings())
+		p, near := NewPermits(w.e, "p", "p", hold.Defaults()), NewPermits(w.near, "p", "p", hold.Defaults())
 		_, err := p.Acquire(ctx, 1)
 		w.is(err, errs.NoPermits) // the permits are not set yet: there are none
 		w.ok(near.SetPermits(ctx, 3))
@@ -322,7 +323,7 @@ func TestPermitsAreLeased(t *testing.T) {
 func TestFixedPermitsRunOut(t *testing.T) {
 	play(t, func(w *pair) {
 		ctx := w.t.Context()
-		p := NewPermits(w.e, "p", "p", lease.NewSettings([]lease.Option{lease.Fixed(2 * time.Second)}))
+		p := NewPermits(w.e, "p", "p", hold.NewSettings([]lease.Option{lease.Fixed(2 * time.Second)}))
 		w.ok(p.SetPermits(ctx, 1))
 		l, err := p.Acquire(ctx, 1)
 		w.ok(err)
@@ -345,7 +346,7 @@ func TestFixedPermitsRunOut(t *testing.T) {
 func TestByID(t *testing.T) {
 	play(t, func(w *pair) {
 		ctx := w.t.Context()
-		p := NewPermits(w.e, "p", "p", lease.NewSettings())
+		p := NewPermits(w.e, "p", "p", hold.Defaults())
 		w.ok(p.SetPermits(ctx, 2))
 		l, err := p.Acquire(ctx, 2)
 		w.ok(err)
@@ -415,7 +416,7 @@ func TestWhatIsGivenBackIsTold(t *testing.T) {
 		w.ok(s.Release(w.t.Context(), 2))
 		told("redisson_sc:{s}", "3")
 
-		p := NewPermits(w.near, "p", "p", lease.NewSettings())
+		p := NewPermits(w.near, "p", "p", hold.Defaults())
 		w.ok(p.SetPermits(w.t.Context(), 2))
 		told("redisson_sc:{p}", "2")
 		l, err := p.Acquire(w.t.Context(), 1)
@@ -650,7 +651,7 @@ func TestNeverSet(t *testing.T) {
 		w.ok(err)
 		w.ok(<-done)
 
-		p := NewPermits(w.e, "p", "p", lease.NewSettings())
+		p := NewPermits(w.e, "p", "p", hold.Defaults())
 		_, err = p.TryAcquire(ctx, 1)
 		says(err, errs.NoPermits)
 		w.ok(p.SetPermits(ctx, 2))

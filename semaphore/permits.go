@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -36,13 +37,13 @@ type PermitSemaphore struct {
 	name     string
 	at       keys.Permits
 	calls    engine.Ledger
-	settings lease.Settings
+	settings hold.Settings
 	err      error // why it cannot be used
 }
 
 // NewPermits returns the semaphore of that name, which stands at key in Redis. It does no I/O. If
 // an argument is wrong, every call on the semaphore says so.
-func NewPermits(e *engine.Engine, name, key string, settings lease.Settings) *PermitSemaphore {
+func NewPermits(e *engine.Engine, name, key string, settings hold.Settings) *PermitSemaphore {
 	s := &PermitSemaphore{engine: e, name: name, settings: settings}
 	if s.err = e.Broken(); s.err == nil {
 		s.at, s.err = keys.ForPermits(key)
@@ -86,7 +87,7 @@ func (s *PermitSemaphore) request(ctx context.Context, n int, op string, try boo
 	if n < 1 || n > mostLeased {
 		return nil, s.fail(op, fmt.Errorf("%d permits, want 1 to %d: %w", n, mostLeased, errs.BadArgument))
 	}
-	l, err := lease.Request{
+	l, err := hold.Request{
 		Engine:   s.engine,
 		Resource: &resource{name: s.name, at: s.at, n: n, publish: s.engine.Publish(ctx)},
 		Settings: s.settings,
@@ -96,7 +97,7 @@ func (s *PermitSemaphore) request(ctx context.Context, n int, op string, try boo
 	if errors.Is(err, errs.NoPermits) {
 		err = s.fail(op, noSuch(n, err))
 	}
-	return l, err
+	return (*lease.Lease)(l), err
 }
 
 // noSuch puts the error NOPERMITS of lease.lua into words.
@@ -219,13 +220,13 @@ func (s *PermitSemaphore) state(ctx context.Context) (available, acquired int, e
 // IDs returns the ids of the permits that the lease is on: 32 hexadecimal digits each, as in
 // Redisson. It returns nil if l is not a lease of a PermitSemaphore.
 func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
-	r, ok := lease.ResourceOf(l).(*resource)
+	r, ok := (*hold.Lease)(l).Resource().(*resource)
 	if !ok {
 		return nil
 	}
 	ids := make([]string, r.n)
 	for i := range ids {
-		ids[i] = hex.EncodeToString(id(l.Owner(), i))
+		ids[i] = hex.EncodeToString(id(hold.Owner(l.Owner()), i))
 	}
 	return ids
 }
@@ -330,5 +331,5 @@ func missing(id string) error {
 }
 
 func (s *PermitSemaphore) fail(op string, err error) error {
-	return lease.CallError(op, permitsKind, s.name, err)
+	return errs.Call(op, permitsKind, s.name, err)
 }

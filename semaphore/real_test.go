@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -53,7 +54,7 @@ func work(c *redistest.ChildContext, e *engine.Engine, rdb *redis.Client, n int)
 	n = 1 + n%3
 	var release func() error
 	if os.Getenv("KIND") == "permits" {
-		l, err := NewPermits(e, "s", "s", lease.NewSettings()).Acquire(c, n)
+		l, err := NewPermits(e, "s", "s", hold.Defaults()).Acquire(c, n)
 		if err != nil {
 			return err
 		}
@@ -87,7 +88,7 @@ func TestNeverMoreThanThePermits(t *testing.T) {
 			rdb := server.Client(t)
 			e := newEngine(t, rdb)
 			if kind == "permits" {
-				if err := NewPermits(e, "s", "s", lease.NewSettings()).SetPermits(t.Context(), permits); err != nil {
+				if err := NewPermits(e, "s", "s", hold.Defaults()).SetPermits(t.Context(), permits); err != nil {
 					t.Fatal(err)
 				}
 			} else if set, err := New(e, "s", "s").TrySetPermits(t.Context(), permits); !set || err != nil {
@@ -129,7 +130,7 @@ func runHolder(c *redistest.ChildContext) {
 	}
 	defer e.Close()
 	length, _ := time.ParseDuration(os.Getenv("LEASE"))
-	if _, err := NewPermits(e, "s", "s", lease.NewSettings([]lease.Option{lease.Renewed(length)})).Acquire(c, 3); err != nil {
+	if _, err := NewPermits(e, "s", "s", hold.NewSettings([]lease.Option{lease.Renewed(length)})).Acquire(c, 3); err != nil {
 		c.Say("error %v", err)
 		return
 	}
@@ -143,7 +144,7 @@ func TestPermitsOfAKilledHolderComeBack(t *testing.T) {
 	server := redistest.Server(t)
 	pulse := redistest.FeelPulse(t)
 	e := newEngine(t, server.Client(t))
-	s := NewPermits(e, "s", "s", lease.NewSettings())
+	s := NewPermits(e, "s", "s", hold.Defaults())
 	if err := s.SetPermits(t.Context(), 3); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +184,7 @@ func TestHundredThousandExpiredPermits(t *testing.T) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		t.Fatal(err)
 	}
-	s := NewPermits(newEngine(t, rdb), "s", "s", lease.NewSettings())
+	s := NewPermits(newEngine(t, rdb), "s", "s", hold.Defaults())
 	if n, err := s.Available(ctx); n != all || err != nil {
 		t.Fatalf("%d are free, %v; want %d", n, err, all)
 	}
@@ -220,7 +221,7 @@ func TestLostReplies(t *testing.T) {
 	rdb := server.Client(t)
 	proxy := redistest.Proxy(t, server.Addr())
 	e := newEngine(t, proxy.Client(t))
-	s, p := New(e, "s", "s"), NewPermits(e, "p", "p", lease.NewSettings())
+	s, p := New(e, "s", "s"), NewPermits(e, "p", "p", hold.Defaults())
 	ctx := t.Context()
 	if set, err := s.TrySetPermits(ctx, 1000); !set || err != nil {
 		t.Fatalf("%v, %v", set, err)
@@ -318,7 +319,7 @@ func TestCluster(t *testing.T) {
 		// This is less than the sleep of a waiter that no message wakes.
 		pulse.Within(t, fmt.Sprintf("%q: the wake-up", name), released, 500*time.Millisecond)
 
-		p := NewPermits(a, name+"2", name+"2", lease.NewSettings())
+		p := NewPermits(a, name+"2", name+"2", hold.Defaults())
 		if err := p.SetPermits(ctx, 2); err != nil {
 			t.Fatalf("%q: %v", name, err)
 		}
@@ -343,7 +344,7 @@ func TestDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newEngine(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = "u", "p" }))
-	s, p := New(e, "s", "s"), NewPermits(e, "p", "p", lease.NewSettings())
+	s, p := New(e, "s", "s"), NewPermits(e, "p", "p", hold.Defaults())
 	ctx := t.Context()
 	_, acquired := p.Acquire(ctx, 1)
 	_, set := s.TrySetPermits(ctx, 1)

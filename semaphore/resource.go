@@ -1,4 +1,4 @@
-// Leased permits as package lease sees them.
+// Leased permits as package hold sees them.
 
 package semaphore
 
@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/line"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
-// resource is some permits of one semaphore, as package lease sees them.
+// resource is some permits of one semaphore, as package hold sees them.
 type resource struct {
 	name    string
 	at      keys.Permits
@@ -29,7 +29,7 @@ func (r *resource) Waiting() line.Waiting {
 	return waiting(permitsKind, r.at.Available, r.at.Channel, r.n)
 }
 
-func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
+func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: leaseScript,
 		Keys:   []string{r.at.Available, r.at.Taken},
@@ -38,12 +38,12 @@ func (r *resource) Acquire(owner lease.Owner, length time.Duration) *conn.Call {
 }
 
 // Recount is Renew: nobody re-enters permits, so there is never more than one lease on them.
-func (r *resource) Recount(owner lease.Owner, _ int, length time.Duration) *conn.Call {
+func (r *resource) Recount(owner hold.Owner, _ int, length time.Duration) *conn.Call {
 	return r.Renew(owner, length)
 }
 
 // Renew needs only one key. So it goes on in a slot on the move.
-func (r *resource) Renew(owner lease.Owner, length time.Duration) *conn.Call {
+func (r *resource) Renew(owner hold.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: renewScript,
 		Keys:   []string{r.at.Taken},
@@ -51,7 +51,7 @@ func (r *resource) Renew(owner lease.Owner, length time.Duration) *conn.Call {
 	}
 }
 
-func (r *resource) Release(owner lease.Owner, publish string) *conn.Call {
+func (r *resource) Release(owner hold.Owner, publish string) *conn.Call {
 	return release(r.at, r.ids(owner, publish, r.at.Channel))
 }
 
@@ -65,7 +65,7 @@ func release(at keys.Permits, args []any) *conn.Call {
 }
 
 // ids returns args, followed by the ids of the owner's permits.
-func (r *resource) ids(owner lease.Owner, args ...any) []any {
+func (r *resource) ids(owner hold.Owner, args ...any) []any {
 	for i := range r.n {
 		args = append(args, string(id(owner, i)))
 	}
@@ -77,7 +77,7 @@ const idSize = 16
 
 // id returns the id of an owner's i-th permit. It is derived from the owner, so that a request that
 // is sent again asks for the same permits.
-func id(owner lease.Owner, i int) []byte {
+func id(owner hold.Owner, i int) []byte {
 	text := append([]byte(owner.String()), ':')
 	sum := sha256.Sum256(strconv.AppendInt(text, int64(i), 10))
 	return sum[:idSize]

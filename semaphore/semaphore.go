@@ -19,7 +19,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 const (
@@ -299,7 +298,7 @@ func (s *Semaphore) call(script *conn.Script, args ...any) engine.Once {
 }
 
 func (s *Semaphore) fail(op string, err error) error {
-	return lease.CallError(op, kind, s.name, err)
+	return errs.Call(op, kind, s.name, err)
 }
 
 // waiting returns how to wait for n permits. The waiters for the same number stand in one line, so

@@ -39,7 +39,7 @@ type Engine struct {
 	graces    graces
 	scratches sync.Pool // of *scratch
 
-	// Scratch is for package lease. It pools the state that an acquisition needs until it has its
+	// Scratch is for package hold. It pools the state that an acquisition needs until it has its
 	// grant.
 	Scratch sync.Pool
 	// Smalls is the pool from which resources take the calls that begin and end a hold.

@@ -21,6 +21,20 @@ type wrapped struct {
 // of Holdfast are inside, and is one line.
 func Wrap(op string, err error) error { return &wrapped{op, err} }
 
+// Call adds to err the operation, and the kind and the name of what it was done to.
+func Call(op, kind, name string, err error) error { return Wrap(op+" "+kind+" "+Quote(name), err) }
+
+// quoted is how many bytes of a name an error shows.
+const quoted = 64
+
+// Quote returns the name of a synchronizer as errors show it: quoted, and cut after 64 bytes.
+func Quote(name string) string {
+	if len(name) > quoted {
+		return fmt.Sprintf("%q… (%d bytes)", name[:quoted], len(name))
+	}
+	return fmt.Sprintf("%q", name)
+}
+
 func (w *wrapped) Error() string { return prefix + w.op + ": " + Plain(w.err) }
 
 func (w *wrapped) Unwrap() error { return w.err }

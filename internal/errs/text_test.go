@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -58,5 +59,20 @@ func TestAnEndedWaitMatchesTheCauseOfItsContext(t *testing.T) {
 func TestAnExpiredLeaseIsALostOne(t *testing.T) {
 	if !errors.Is(errs.Expired, errs.Lost) || errors.Is(errs.Lost, errs.Expired) {
 		t.Error("Expired must match Lost, and Lost must not match Expired")
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for name, want := range map[string]string{
+		"orders:42":              `"orders:42"`,
+		"":                       `""`,
+		"a\nb\x00":               `"a\nb\x00"`,
+		strings.Repeat("x", 64):  `"` + strings.Repeat("x", 64) + `"`,
+		strings.Repeat("x", 65):  `"` + strings.Repeat("x", 64) + `"… (65 bytes)`,
+		strings.Repeat("x", 1e6): `"` + strings.Repeat("x", 64) + `"… (1000000 bytes)`,
+	} {
+		if got := errs.Quote(name); got != want {
+			t.Errorf("%.80q: %s, want %s", name, got, want)
+		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 //go:embed lua/inspect.lua
@@ -34,7 +34,7 @@ type State struct {
 	Kind      string
 	At        time.Time     // when, on the server's clock
 	Since     time.Time     // when the exclusive hold began, on that clock; zero if not known
-	Remaining time.Duration // lease.NoExpiry: without end
+	Remaining time.Duration // hold.NoExpiry: without end
 	Waiters   int           // -1: not known
 	Value     int64         // of permits: how many are free
 	Taken     int           // of permits
@@ -44,8 +44,8 @@ type State struct {
 // Holder is one field of a lock, or one permit.
 type Holder struct {
 	field     string
-	Owner     lease.Owner // zero if the field is no Owner
-	Permit    string      // the id of a permit, in hexadecimal digits
+	Owner     hold.Owner // zero if the field is no Owner
+	Permit    string     // the id of a permit, in hexadecimal digits
 	Count     int
 	Write     bool
 	Remaining time.Duration
@@ -167,7 +167,7 @@ func parse(call *conn.Call) (s State, cursor string) {
 func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 	id, write := strings.CutSuffix(call.Text(i), ":write")
 	h := Holder{field: call.Text(i), Write: write, Remaining: remaining}
-	h.Owner, _ = lease.ParseOwner(id)
+	h.Owner, _ = hold.ParseOwner(id)
 	h.Count = lockhash.Count(call.Text(i + 1))
 	if _, known := call.Reply.Number(i + 2); known {
 		h.Remaining = lasts(call.Int(i + 2))
@@ -179,7 +179,7 @@ func holder(call *conn.Call, i int, remaining time.Duration) Holder {
 func lasts(ms int64) time.Duration {
 	switch ms {
 	case -1:
-		return lease.NoExpiry
+		return hold.NoExpiry
 	case -2: // it ran out while it was looked at
 		return 0
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 // Lock is a Queue with a name.
@@ -35,14 +35,14 @@ func NewLock(e *engine.Engine, name, key string, rules *Rules) Lock {
 	return l
 }
 
-// Kind implements lease.Resource.
+// Kind implements hold.Resource.
 func (l *Lock) Kind() string { return l.kind }
 
-// Name implements lease.Resource.
+// Name implements hold.Resource.
 func (l *Lock) Name() string { return l.name }
 
 // Place returns where the lock stands, for lease.Placed.
-func (l *Lock) Place() string { return lease.PlaceOf(l.Engine, l.Key()) }
+func (l *Lock) Place() string { return hold.PlaceOf(l.Engine, l.Key()) }
 
 // Usable returns nil, or why the operation cannot be done on this lock.
 func (l *Lock) Usable(op string) error {
@@ -54,7 +54,7 @@ func (l *Lock) Usable(op string) error {
 
 // Failed returns the error of an operation on this lock.
 func (l *Lock) Failed(op string, err error) error {
-	return lease.CallError(op, l.kind, l.name, err)
+	return errs.Call(op, l.kind, l.name, err)
 }
 
 // Run runs a call of that operation.
@@ -78,10 +78,10 @@ func (l *Lock) Query(ctx context.Context) (State, error) {
 }
 
 // Holder asks Redis for the holder. It returns the zero Owner if nobody holds the lock.
-func (l *Lock) Holder(ctx context.Context) (lease.Owner, error) {
+func (l *Lock) Holder(ctx context.Context) (hold.Owner, error) {
 	s, err := l.Query(ctx)
 	if err != nil {
-		return lease.Owner{}, err
+		return hold.Owner{}, err
 	}
 	return s.Holder()
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 // The transitions of a hold. Each file begins with its contract.
@@ -40,8 +40,8 @@ const TokenLife = 7 * 24 * time.Hour
 // slot that is on the move.
 type Hash string
 
-// Recount implements lease.Resource.
-func (h Hash) Recount(owner lease.Owner, leases int, length time.Duration) *conn.Call {
+// Recount implements hold.Resource.
+func (h Hash) Recount(owner hold.Owner, leases int, length time.Duration) *conn.Call {
 	return h.RecountField(owner.String(), leases, length)
 }
 
@@ -50,8 +50,8 @@ func (h Hash) RecountField(field string, leases int, length time.Duration) *conn
 	return h.call(recountScript, field, leases, length.Milliseconds())
 }
 
-// Renew implements lease.Resource.
-func (h Hash) Renew(owner lease.Owner, length time.Duration) *conn.Call {
+// Renew implements hold.Resource.
+func (h Hash) Renew(owner hold.Owner, length time.Duration) *conn.Call {
 	return h.RenewField(owner.String(), length)
 }
 
@@ -60,11 +60,11 @@ func (h Hash) RenewField(field string, length time.Duration) *conn.Call {
 	return h.call(renewScript, field, length.Milliseconds())
 }
 
-// RenewMany implements lease.Grouped.
+// RenewMany implements hold.Grouped.
 func (h Hash) RenewMany() *conn.Script { return renewManyScript }
 
-// Move implements lease.Movable.
-func (h Hash) Move(from, to lease.Owner, length time.Duration) *conn.Call {
+// Move implements hold.Movable.
+func (h Hash) Move(from, to hold.Owner, length time.Duration) *conn.Call {
 	return &conn.Call{
 		Script: moveScript,
 		Keys:   []string{string(h), h.TokenKey()},
@@ -72,10 +72,10 @@ func (h Hash) Move(from, to lease.Owner, length time.Duration) *conn.Call {
 	}
 }
 
-// Key implements lease.Resource.
+// Key implements hold.Resource.
 func (h Hash) Key() string { return string(h) }
 
-// TokenKey implements lease.Fenced.
+// TokenKey implements hold.Fenced.
 func (h Hash) TokenKey() string { return keys.TokenAt(string(h)) }
 
 // State returns the call whose answer ParseState understands.

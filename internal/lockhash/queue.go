@@ -8,8 +8,8 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 var (
@@ -88,18 +88,18 @@ func (q *Queue) Channels() []string {
 
 // Enter returns the call that asks for the lock, and takes a place in the queue if the lock cannot
 // be had.
-func (q *Queue) Enter(e lease.Entry, turn Turn) *conn.Call { return q.enter(e, turn, &q.placeMS) }
+func (q *Queue) Enter(e hold.Entry, turn Turn) *conn.Call { return q.enter(e, turn, &q.placeMS) }
 
 // Ask returns the call that asks for the lock and takes no place.
-func (q *Queue) Ask(owner lease.Owner, length time.Duration, turn Turn) *conn.Call {
-	return q.enter(lease.Entry{Owner: owner, Length: length}, turn, new(int64))
+func (q *Queue) Ask(owner hold.Owner, length time.Duration, turn Turn) *conn.Call {
+	return q.enter(hold.Entry{Owner: owner, Length: length}, turn, new(int64))
 }
 
 // enter is Enter for a place that is kept for that many ms; 0 means that none is taken.
-func (q *Queue) enter(e lease.Entry, turn Turn, place *int64) *conn.Call {
-	var next lease.Owner
+func (q *Queue) enter(e hold.Entry, turn Turn, place *int64) *conn.Call {
+	var next hold.Owner
 	if e.Ask.Next != 0 {
-		next = lease.NewOwner(q.Engine.Client(), e.Ask.Next)
+		next = hold.NewOwner(q.Engine.Client(), e.Ask.Next)
 	}
 	at := q.At()
 	args := make([]any, 0, 11+len(e.Ask.Behind))
@@ -115,11 +115,11 @@ func (q *Queue) enter(e lease.Entry, turn Turn, place *int64) *conn.Call {
 	}
 }
 
-// Keeps implements lease.Queueing.
+// Keeps implements hold.Queueing.
 func (q *Queue) Keeps() time.Duration { return q.place }
 
-// Free implements lease.Queueing.
-func (q *Queue) Free(owner lease.Owner, publish string) *conn.Call {
+// Free implements hold.Queueing.
+func (q *Queue) Free(owner hold.Owner, publish string) *conn.Call {
 	queue, channel := keys.QueueAt(q.Key())
 	c := q.Engine.Smalls.Get(freeScript, q.Key(), queue)
 	c.Enough = 1
@@ -129,13 +129,13 @@ func (q *Queue) Free(owner lease.Owner, publish string) *conn.Call {
 	return &c.Call
 }
 
-// Release implements lease.Resource: it releases the lock, or leaves the queue.
-func (q *Queue) Release(owner lease.Owner, publish string) *conn.Call {
+// Release implements hold.Resource: it releases the lock, or leaves the queue.
+func (q *Queue) Release(owner hold.Owner, publish string) *conn.Call {
 	return q.release(owner.String(), publish, "", "")
 }
 
-// ReleaseAnd implements lease.Queueing: it is Release, and others leave the queue or join it.
-func (q *Queue) ReleaseAnd(owner lease.Owner, publish string, leaves, joins lease.Owner) *conn.Call {
+// ReleaseAnd implements hold.Queueing: it is Release, and others leave the queue or join it.
+func (q *Queue) ReleaseAnd(owner hold.Owner, publish string, leaves, joins hold.Owner) *conn.Call {
 	return q.release(owner.String(), publish, orNobody(leaves), orNobody(joins))
 }
 
@@ -156,7 +156,7 @@ func (q *Queue) release(holder, publish, leaves, joins string) *conn.Call {
 }
 
 // orNobody returns the owner as scripts take one that may be nobody: "" for the zero Owner.
-func orNobody(o lease.Owner) string {
+func orNobody(o hold.Owner) string {
 	if o.IsZero() {
 		return ""
 	}

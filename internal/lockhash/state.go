@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/internal/hold"
 )
 
 // State is what Redis says about a lock.
@@ -47,7 +47,7 @@ func ParseState(call *conn.Call) State {
 	case -2:
 		return s
 	case -1:
-		s.Remaining = lease.NoExpiry
+		s.Remaining = hold.NoExpiry
 	default:
 		s.Remaining = time.Duration(ttl) * time.Millisecond
 	}
@@ -70,7 +70,7 @@ func Count(text string) int {
 }
 
 // Count returns how many leases that owner has on the lock.
-func (s State) Count(owner lease.Owner) int {
+func (s State) Count(owner hold.Owner) int {
 	for _, h := range s.Holders {
 		if h.ID == owner.String() {
 			return h.Count
@@ -80,9 +80,9 @@ func (s State) Count(owner lease.Owner) int {
 }
 
 // Holder returns the holder of the lock, or the zero Owner.
-func (s State) Holder() (lease.Owner, error) {
+func (s State) Holder() (hold.Owner, error) {
 	if len(s.Holders) == 0 {
-		return lease.Owner{}, nil
+		return hold.Owner{}, nil
 	}
-	return lease.ParseOwner(s.Holders[0].ID)
+	return hold.ParseOwner(s.Holders[0].ID)
 }

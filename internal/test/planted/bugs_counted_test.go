@@ -31,8 +31,8 @@ var countedBugs = []bug{
 	{
 		name: "the members of a hold that ended by Close are renewed for ever",
 		file: "multilock/hold.go",
-		old:  "\t\tlease.Retire(m)\n",
-		new:  "\t\t_ = lease.Retire\n\t\t_ = m\n",
+		old:  "\t\t(*hold.Lease)(m).Retire()\n",
+		new:  "\t\t_ = (*hold.Lease).Retire\n\t\t_ = m\n",
 		pkg:  "multilock", tests: []string{"TestQuorum_ClosedInPart"},
 	},
 	{
@@ -165,7 +165,7 @@ var countedBugs = []bug{
 	},
 	{
 		name: "a sync.Locker re-enters",
-		file: "lease/context.go",
+		file: "internal/hold/context.go",
 		old:  "if _, ok := key.(leaseKey); ok {\n\t\treturn nil",
 		new:  "if _, ok := key.(leaseKey); ok && false {\n\t\treturn nil",
 		pkg:  ".", tests: []string{"TestASyncLockerDoesNotReenter"},

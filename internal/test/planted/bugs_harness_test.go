@@ -6,21 +6,21 @@ package planted
 var harnessBugs = []bug{
 	{
 		name: "no margin for a clock of the server that is fast",
-		file: "lease/options.go",
+		file: "internal/hold/settings.go",
 		old:  "return d/100 + 5*time.Millisecond",
 		new:  "return 0 * d",
 		pkg:  "internal/test/faults", tests: []string{"TestClocksOfDifferentRates"},
 	},
 	{
 		name: "a loss is told a tenth of a second after its deadline",
-		file: "lease/end.go",
+		file: "internal/hold/end.go",
 		old:  "lost := !now.Before(h.deadline)",
 		new:  "lost := !now.Before(h.deadline.Add(100 * time.Millisecond))",
 		pkg:  "internal/test/faults", tests: []string{"TestServerFrozenForLongerThanTheLease"},
 	},
 	{
 		name: "a lease is not renewed",
-		file: "lease/hold.go",
+		file: "internal/hold/hold.go",
 		old:  "renew = !h.renewing && (h.length() > 0 || h.suspect) && h.engine.AgeAt(now) >= h.renewAt",
 		new:  "renew = false && h.engine.AgeAt(now) >= h.renewAt",
 		pkg:  "internal/test/faults", tests: []string{"TestUsersPoolExhausted"},

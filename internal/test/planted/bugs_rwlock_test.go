@@ -44,7 +44,7 @@ var rwlockBugs = []bug{
 	},
 	{
 		name:  "a write lease that is over is kept by its reader",
-		file:  "lease/end.go",
+		file:  "internal/hold/end.go",
 		old:   "\th.outlived()\n",
 		new:   "",
 		pkg:   "rwlock",
@@ -52,7 +52,7 @@ var rwlockBugs = []bug{
 	},
 	{
 		name:  "a write lease that is over is given up no longer than it lasted",
-		file:  "lease/release.go",
+		file:  "internal/hold/release.go",
 		old:   "time.Until(later(h.until(), h.keptUntil()))",
 		new:   "time.Until(h.until())",
 		pkg:   "rwlock",
@@ -92,7 +92,7 @@ var rwlockBugs = []bug{
 	},
 	{
 		name:  "a reader whose lock is cut short is renewed no sooner",
-		file:  "lease/cut.go",
+		file:  "internal/hold/cut.go",
 		old:   "h.renewAt = min(h.renewAt, h.engine.Age()+max(left/2, MinLease/3))",
 		new:   "",
 		pkg:   "rwlock",

@@ -13,14 +13,14 @@ var firstBugs = []bug{
 
 	{
 		name: "a lease is not lost at its deadline while Redis is out of reach",
-		file: "lease/end.go",
+		file: "internal/hold/end.go",
 		old:  "lost := !now.Before(h.deadline)",
 		new:  "lost := !now.Before(h.deadline.Add(time.Minute))",
 		pkg:  "rlock", tests: []string{"TestUnreachableRedisIsLossAtTheDeadline"},
 	},
 	{
 		name: "the deadline counts from the reply",
-		file: "lease/hold.go",
+		file: "internal/hold/hold.go",
 		old:  "return sent.Add(length - margin(length))",
 		new:  "return time.Now().Add(length - margin(length))",
 		pkg:  "rlock", tests: []string{"TestInterleaving_ResentAcquireAnsweredYours"},
@@ -28,35 +28,35 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a grant whose lease is over already is returned",
-		file: "lease/acquire.go",
+		file: "internal/hold/acquire.go",
 		old:  "if now := time.Now(); !now.Before(l.end()) || a.engine.Closing().Err() != nil {",
 		new:  "if now := time.Now(); a.engine.Closing().Err() != nil {",
 		pkg:  "rlock", tests: []string{"TestInterleaving_GrantAnsweredAfterItsLease"},
 	},
 	{
 		name: "a lease that was lost goes on being renewed",
-		file: "lease/renew.go",
+		file: "internal/hold/renew.go",
 		old:  "call.Until, call.AnyTime, call.Replicas = h.deadline, true, int(h.replicas)",
 		new:  "call.Replicas = int(h.replicas)",
 		pkg:  "rlock", tests: []string{"TestInterleaving_RenewalExecutedAfterTheLocalLoss"},
 	},
 	{
 		name: "a fixed lease is renewed",
-		file: "lease/acquire.go",
-		old: `l.hold, l.fixed, l.length, l.token = h, s.fixed, s.length, h.token
-	if s.fixed {
-		l.rarely().deadline = endAt(a.grant.sent, s.length)
+		file: "internal/hold/acquire.go",
+		old: `l.hold, l.fixed, l.length, l.token = h, s.Fixed, s.Length, h.token
+	if s.Fixed {
+		l.rarely().deadline = endAt(a.grant.sent, s.Length)
 	} else if due`,
-		new: `l.hold, l.length, l.token = h, s.length, h.token
-	if s.fixed {
-		l.rarely().maxHold = a.grant.sent.Add(s.length)
+		new: `l.hold, l.length, l.token = h, s.Length, h.token
+	if s.Fixed {
+		l.rarely().maxHold = a.grant.sent.Add(s.Length)
 	}
 	if due`,
 		pkg: "rlock", tests: []string{"TestFixedLease"},
 	},
 	{
 		name: "a renewal that too few replicas have counts",
-		file: "lease/renew.go",
+		file: "internal/hold/renew.go",
 		old:  "\tcase r.Short:\n\t\th.engine.CountRenewal(kind, telemetry.OutcomeFailed)\n\t\th.renewalFailed(errs.NotReplicated.Error())\n",
 		new:  "",
 		pkg:  "internal/test/faults", tests: []string{"TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount"},
@@ -95,7 +95,7 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a cancelled acquire is not cleaned up after",
-		file: "lease/acquire.go",
+		file: "internal/hold/acquire.go",
 		old:  "if a.lateUntil != 0 || a.marked {",
 		new:  "if a.marked {",
 		pkg:  "rlock", tests: []string{"TestInterleaving_AcquireExecutedAfterItsCleanUp"},
@@ -116,14 +116,14 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a release whose reply was lost says that it was not held",
-		file: "lease/release.go",
+		file: "internal/hold/release.go",
 		old:  "case call.Status() == conn.Done || unheard:",
 		new:  "case call.Status() == conn.Done:",
 		pkg:  "rlock", tests: []string{"TestRelease_ReplyLost"},
 	},
 	{
 		name: "that a release was sent twice is forgotten when somebody is found to wait",
-		file: "lease/release.go",
+		file: "internal/hold/release.go",
 		old:  "return h.outcome(call, err, unheard || again)",
 		new:  "return h.outcome(call, err, again || unheard && false)",
 		pkg:  "rlock", tests: []string{"TestRelease_ReplyLostAndAwaited"},
@@ -212,14 +212,14 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a try with the context of an ended lease makes a new owner",
-		file: "lease/acquire.go",
+		file: "internal/hold/acquire.go",
 		old:  "Carried(ctx, q.Engine, q.Resource); outer != nil {",
 		new:  "Carried(ctx, q.Engine, q.Resource); outer != nil && (outer.why() == nil || !q.Try) {",
 		pkg:  "rlock", tests: []string{"TestInterleaving_StaleLeaseContext"},
 	},
 	{
 		name: "the token is taken outside the script, by the client's clock",
-		file: "lease/acquire.go",
+		file: "internal/hold/acquire.go",
 		old:  "token:    a.grant.token,",
 		new:  "token:    time.Now().UnixMicro(),",
 		pkg:  "rlock", tests: []string{"TestTokens"},
@@ -287,7 +287,7 @@ var firstBugs = []bug{
 	},
 	{
 		name: "renewal goes on until the release is answered",
-		file: "lease/release.go",
+		file: "internal/hold/release.go",
 		old:  "\th := l.hold\n\th.mu.Lock()\n\tif l.ended != notYet {\n\t\tended, why, left",
 		new: `	h := l.hold
 	h.mu.Lock()
@@ -308,7 +308,7 @@ var firstBugs = []bug{
 	},
 	{
 		name: "Close releases what is held, under work that goes on",
-		file: "lease/end.go",
+		file: "internal/hold/end.go",
 		old:  "\t\th.tidy()\n\t}\n",
 		new:  "\t\th.tidy()\n\t} else if h.seldom.lost.reason == telemetry.LostClosed {\n\t\th.settle(0)\n\t}\n",
 		pkg:  "rlock", tests: []string{"TestClose"},
@@ -450,35 +450,35 @@ var firstBugs = []bug{
 
 	{
 		name: "a cohort has no end",
-		file: "lease/cohort.go",
+		file: "internal/hold/cohort.go",
 		old:  " || now > c.until {",
 		new:  " {",
 		pkg:  "rlock", tests: []string{"TestCohort_Bounds"},
 	},
 	{
 		name: "a hold is passed on more often than tokens were reserved",
-		file: "lease/cohort.go",
+		file: "internal/hold/cohort.go",
 		old:  "c == nil || c.spare == 0 ||",
 		new:  "c == nil ||",
 		pkg:  "rlock", tests: []string{"TestCohort_Bounds"},
 	},
 	{
 		name: "a hold with an unanswered request is passed on",
-		file: "lease/cohort.go",
+		file: "internal/hold/cohort.go",
 		old:  "if h.late != nil || h.entering ||",
 		new:  "if h.entering ||",
 		pkg:  "rlock", tests: []string{"TestCohort_NotWithAnUnansweredRequest"},
 	},
 	{
 		name: "a lease that was over when it was passed on is released by nobody",
-		file: "lease/cohort.go",
+		file: "internal/hold/cohort.go",
 		old:  "\tl.hold.engine.Background(func() { _, _ = l.release() }) // what it says is nobody's to hear\n",
 		new:  "",
 		pkg:  "rlock", tests: []string{"TestCohort_PassedToOneThatStandsStill"},
 	},
 	{
 		name: "what is passed on has the token of the one before",
-		file: "lease/cohort.go",
+		file: "internal/hold/cohort.go",
 		old:  "\th.token++\n",
 		new:  "",
 		pkg:  "rlock", tests: []string{"TestCohort_PassesWithoutRedis"},
@@ -531,7 +531,7 @@ var firstBugs = []bug{
 
 	{
 		name: "what was handed over counts from the message",
-		file: "lease/queueing.go",
+		file: "internal/hold/queueing.go",
 		old:  "until := earlier(by.Until, now.Add(lasts(by.Left)))",
 		new:  "until := now.Add(lasts(a.resource.(Queueing).Keeps()))",
 		pkg:  "rlock", tests: []string{"TestHanded_ByTheMessageAlone", "TestHanded_ToldBeforeItEnds"},
@@ -545,7 +545,7 @@ var firstBugs = []bug{
 	},
 	{
 		name: "a message from before the place was lost is believed",
-		file: "lease/queueing.go",
+		file: "internal/hold/queueing.go",
 		old:  "if !answer.Granted && slices.Contains(answer.Nudge, a.owner.String()) {",
 		new:  "if false && slices.Contains(answer.Nudge, a.owner.String()) {",
 		pkg:  "rlock", tests: []string{"TestHanded_MessageFromBefore"},
@@ -561,9 +561,9 @@ var firstBugs = []bug{
 	},
 	{
 		name: "what was handed over is never made whole",
-		file: "lease/acquire.go",
+		file: "internal/hold/acquire.go",
 		old:  "return granted + wholeAfter",
-		new:  "return granted + a.settings.length/3 + 0*wholeAfter",
+		new:  "return granted + a.settings.Length/3 + 0*wholeAfter",
 		pkg:  "rlock", tests: []string{"TestHanded_ByTheMessageAlone"},
 	},
 	{

@@ -22,10 +22,11 @@ const module = "github.com/holdfast-go/holdfast"
 var layers = [][]string{
 	{"."}, // the only package most users import
 	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "multilock"}, // primitives, unknown to each other
+	{"lease"},             // the public vocabulary they share
 	{"internal/inspect"},  // what stands at a name, whichever of them made it
 	{"internal/rights"},   // what a user of Redis must be allowed to do for each of them
 	{"internal/lockhash"}, // what the locks that keep a hash of holders share
-	{"lease"},             // the public vocabulary they share
+	{"internal/hold"},     // the life of what is held
 	{"internal/engine"},   // one Client, put together from what stands below
 	{"internal/line"},     // the wait loop
 	{"internal/conn", "internal/pubsub", "internal/renewal", "internal/telemetry"}, // machinery, each usable without the others

@@ -1,6 +1,6 @@
 // How leases and holds end, and how that is told.
 
-package lease
+package hold
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
 // Why a lease ended by itself, in words.
 
-package lease
+package hold
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
 // The hold: what Redis knows, and how it is kept alive.
 
-package lease
+package hold
 
 import (
 	"sync"

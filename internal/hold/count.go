@@ -1,6 +1,6 @@
 // How many leases a hold has, as Redis counts them.
 
-package lease
+package hold
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // No test of this package leaves a goroutine behind.
 
-package lease
+package hold
 
 import (
 	"testing"

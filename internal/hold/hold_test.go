@@ -1,4 +1,4 @@
-package lease
+package hold
 
 import (
 	"log/slog"

@@ -1,6 +1,6 @@
 // The documents state the numbers of leases as they are in the code.
 
-package lease
+package hold
 
 import (
 	"testing"

@@ -1,6 +1,6 @@
 // Re-entry: one more lease on a hold that exists.
 
-package lease
+package hold
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 		return nil, h.carried(ended)
 	}
 
-	call := h.prolonging(h.resource.Recount(h.owner(), count, a.settings.length))
+	call := h.prolonging(h.resource.Recount(h.owner(), count, a.settings.Length))
 	err := h.engine.Conn.Run(ctx, call)
 	a.course.attempts, a.grant = call.Attempts, grantOf(call)
 	gone, answered := answeredGone(err)

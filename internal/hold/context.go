@@ -1,6 +1,6 @@
 // Contexts that carry a lease and end with it.
 
-package lease
+package hold
 
 import (
 	"context"
@@ -24,8 +24,7 @@ func (h *leaseContext) Value(key any) any {
 	return h.Context.Value(key)
 }
 
-// Carried returns the lease on the resource that ctx carries, or nil. That lease may have ended. It
-// is for the packages of the synchronizers.
+// Carried returns the lease on the resource that ctx carries, or nil. That lease may have ended.
 func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
 	for {
 		h, ok := ctx.Value(leaseKey{}).(*leaseContext)
@@ -39,8 +38,7 @@ func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
 	}
 }
 
-// Bare returns ctx without the leases that it carries: a Lock with it re-enters nothing. It is for
-// code that wraps a Locker.
+// Bare is lease.Bare.
 func Bare(ctx context.Context) context.Context { return bare{ctx} }
 
 // bare is a context that carries no lease.
@@ -64,13 +62,7 @@ type child struct {
 	forget func() bool // stops watching the parent
 }
 
-// Context returns a context for the work that the lease protects: parent, but also cancelled when
-// the lease ends, with a cause that says why (ErrLost, ErrExpired, ErrReleased, ErrMaxHold or
-// ErrClosed). Locking the same name with this context, or with one made from it, re-enters this
-// hold instead of waiting for it.
-//
-// Context may be called any number of times. What it returned is freed when parent ends or the
-// lease does.
+// Context is Context of lease.Lease.
 func (l *Lease) Context(parent context.Context) context.Context {
 	if l.absent() {
 		return overContext(parent)

@@ -1,6 +1,6 @@
 // Acquiring: from a request to a lease on a hold.
 
-package lease
+package hold
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
-// Request asks for a lease. It is for the packages of the synchronizers.
+// Request asks for a lease.
 type Request struct {
 	Engine   *engine.Engine
 	Resource Resource
@@ -36,11 +36,11 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 	if q.Try {
 		op = "try lock"
 	}
-	if err := q.Settings.check(); err != nil {
-		return nil, opError(op, q.Resource, err)
+	if err := q.Settings.Check(); err != nil {
+		return nil, OpError(op, q.Resource, err)
 	}
 	if err := q.Engine.Begin(); err != nil {
-		return nil, opError(op, q.Resource, err)
+		return nil, OpError(op, q.Resource, err)
 	}
 	defer q.Engine.Done()
 	if q.Try {
@@ -52,7 +52,7 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 	l, how, err := q.run(ctx)
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
 	if err != nil {
-		err = opError(op, q.Resource, errs.Ended(ctx, q.foreign(ctx, err)))
+		err = OpError(op, q.Resource, errs.Ended(ctx, q.foreign(ctx, err)))
 	}
 	told := telemetry.Acquired{
 		Outcome:   outcome,
@@ -228,7 +228,7 @@ func hinted(err error, e *engine.Engine, r Resource) error {
 // Try implements line.Asker.
 func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error) {
 	call := a.call(ctx, ask)
-	call.Replicas = a.settings.replicas
+	call.Replicas = a.settings.Replicas
 	err := a.engine.Conn.Run(ctx, call)
 	a.course.attempts += call.Attempts
 	notAfter, unheard := call.Outstanding()
@@ -268,7 +268,7 @@ func (a *acquisition) begin() (*Lease, error) {
 		number:   a.owner.id,
 		token:    a.grant.token,
 		granted:  a.engine.AgeAt(a.grant.sent),
-		replicas: int32(a.settings.replicas),
+		replicas: int32(a.settings.Replicas),
 		deadline: a.grant.until,
 	}
 	if a.lateUntil != 0 {
@@ -298,8 +298,8 @@ func (a *acquisition) tooLate(lasts bool) error {
 	switch {
 	case a.engine.Closing().Err() != nil:
 		return errs.Closed
-	case lasts && a.settings.maxHold > 0:
-		return fmt.Errorf("granted, but the answer came after %v: %w", a.settings.maxHold, errs.MaxHold)
+	case lasts && a.settings.MaxHold > 0:
+		return fmt.Errorf("granted, but the answer came after %v: %w", a.settings.MaxHold, errs.MaxHold)
 	default:
 		return fmt.Errorf("granted, but the answer came after the lease was over: %w", errs.Lost)
 	}
@@ -308,14 +308,14 @@ func (a *acquisition) tooLate(lasts bool) error {
 // add puts the lease l on the hold, with what the acquisition's call has granted.
 func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	s := a.settings
-	l.hold, l.fixed, l.length, l.token = h, s.fixed, s.length, h.token
-	if s.fixed {
-		l.rarely().deadline = endAt(a.grant.sent, s.length)
+	l.hold, l.fixed, l.length, l.token = h, s.Fixed, s.Length, h.token
+	if s.Fixed {
+		l.rarely().deadline = endAt(a.grant.sent, s.Length)
 	} else if due := a.renewAt(); h.leases == nil || due < h.renewAt || h.length() == 0 {
 		h.renewAt = due
 	}
-	if s.maxHold > 0 {
-		l.rarely().maxHold = a.grant.sent.Add(s.maxHold)
+	if s.MaxHold > 0 {
+		l.rarely().maxHold = a.grant.sent.Add(s.MaxHold)
 	}
 	l.next, h.leases = h.leases, l
 	h.count++
@@ -328,5 +328,5 @@ func (a *acquisition) renewAt() time.Duration {
 	if a.grant.partial {
 		return granted + wholeAfter
 	}
-	return renewalAfter(granted, a.settings.length)
+	return renewalAfter(granted, a.settings.Length)
 }

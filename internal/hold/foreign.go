@@ -1,6 +1,6 @@
 // What stands at a key that should hold a lock and holds something else.
 
-package lease
+package hold
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 //go:embed lua/type.lua
 var typeSource string
 
-var typeScript = conn.NewScript("lease/type", typeSource, conn.Always, conn.Mixed)
+var typeScript = conn.NewScript("hold/type", typeSource, conn.Always, conn.Mixed)
 
 // foreignTry is how long Redis is asked for the type, on the way to an error.
 const foreignTry = 500 * time.Millisecond

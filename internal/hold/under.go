@@ -1,7 +1,7 @@
 // A hold under which other holds were granted. These keep it in Redis beyond the end of its own
 // lease, so it is given up in Redis when that lease is over.
 
-package lease
+package hold
 
 import (
 	"time"
@@ -10,8 +10,7 @@ import (
 )
 
 // Dependent is a Resource that may be granted under another hold on the same key, as the read side
-// of a lock is under its write side. Redis keeps one time to live for both. It is for the packages
-// of the synchronizers.
+// of a lock is under its write side. Redis keeps one time to live for both.
 type Dependent interface {
 	Resource
 	// Under returns a lease of the hold under which this one was asked for, or nil.

@@ -1,7 +1,7 @@
 // Queues in Redis: what a synchronizer with a queue brings, and an acquisition's place in that
 // queue.
 
-package lease
+package hold
 
 import (
 	"context"
@@ -13,8 +13,7 @@ import (
 )
 
 // Queueing is a Resource whose waiters have places in a queue that Redis keeps. Its Release gives
-// up the place too, and a waiter that stops waiting always gives its place up. It is for the
-// packages of the synchronizers.
+// up the place too, and a waiter that stops waiting always gives its place up.
 type Queueing interface {
 	Resource
 	// Grain says who has a place in the queue.
@@ -36,8 +35,7 @@ type Queueing interface {
 	ReleaseAnd(owner Owner, publish string, leaves, joins Owner) *conn.Call
 }
 
-// Entry is one request of a waiter that has a place in a queue, or takes one. It is for the packages
-// of the synchronizers.
+// Entry is one request of a waiter that has a place in a queue, or takes one.
 type Entry struct {
 	Owner  Owner
 	Length time.Duration // of the lease that is asked for
@@ -57,7 +55,7 @@ func (a *acquisition) takePlace() {
 	}
 	p := &a.waiting.Place
 	p.Grain, p.Owner = q.Grain(), a.owner.id
-	if !a.settings.fixed && a.settings.replicas == 0 {
+	if !a.settings.Fixed && a.settings.Replicas == 0 {
 		p.Lasts = lasts(q.Keeps())
 	}
 	if p.Grain == line.PerWaiter {
@@ -70,13 +68,13 @@ func (a *acquisition) takePlace() {
 // call returns the call of one request.
 func (a *acquisition) call(ctx context.Context, ask line.Ask) *conn.Call {
 	if !ask.InQueue {
-		return a.resource.Acquire(a.owner, a.settings.length)
+		return a.resource.Acquire(a.owner, a.settings.Length)
 	}
 	a.become(ask.Owner)
-	e := Entry{Owner: a.owner, Length: a.settings.length, Ask: ask}
+	e := Entry{Owner: a.owner, Length: a.settings.Length, Ask: ask}
 	q := a.resource.(Queueing)
 	if a.waiting.Place.Terms != (line.Terms{}) {
-		e.Reserve, e.Publish = a.settings.localHandoffs, a.engine.Publish(ctx)
+		e.Reserve, e.Publish = a.settings.LocalHandoffs, a.engine.Publish(ctx)
 	}
 	return q.Enter(e)
 }
@@ -88,7 +86,7 @@ func (a *acquisition) become(number int64) {
 		return
 	}
 	if a.lateUntil != 0 {
-		giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
+		giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.Length)
 		a.lateUntil = 0
 	}
 	a.owner.id = number

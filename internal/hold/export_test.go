@@ -1,6 +1,6 @@
 // This file gives the tests a way to change a lease that nothing else has.
 
-package lease
+package hold
 
 import (
 	"time"

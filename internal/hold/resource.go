@@ -1,28 +1,17 @@
 // What a synchronizer brings.
 
-package lease
+package hold
 
 import (
-	"context"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/line"
 )
 
-// Locker is something that can be held: each call that succeeds returns a Lease of its own.
-type Locker interface {
-	// Lock waits until the thing is granted or ctx ends. If ctx ends the wait, the error matches
-	// ctx's error and its cause. If the grant comes just as ctx ends, Lock returns the lease, and
-	// the caller must release it.
-	Lock(ctx context.Context) (*Lease, error)
-	// TryLock asks once and does not wait. If another holds the thing, the error matches ErrBusy.
-	TryLock(ctx context.Context) (*Lease, error)
-}
-
 // Resource is what a synchronizer brings to a lease: where its state is, and the calls that change
 // it. Each of these calls is safe to repeat. Done, Refused and Awaited are statuses: see conn.Done.
-// It is for the packages of the synchronizers.
 type Resource interface {
 	Kind() string // "mutex", for errors, spans and metrics
 	Name() string // as the user gave it
@@ -45,21 +34,29 @@ type Resource interface {
 }
 
 // Marking is a Resource of which a refused request may leave something in Redis. A waiter that
-// leaves takes that away by a release. It is for the packages of the synchronizers.
+// leaves takes that away by a release.
 type Marking interface {
 	Resource
 	// Marks reports whether this one does.
 	Marks() bool
 }
 
-// Grouped is a Resource that one run of a script can renew together with others of its kind. It is
-// for the packages of the synchronizers.
+// Grouped is a Resource that one run of a script can renew together with others of its kind.
 type Grouped interface {
 	Resource
 	// RenewMany returns the script that does what Renew does, for many at once: see engine.Part.
 	RenewMany() *conn.Script
 }
 
-// ResourceOf returns the Resource that the lease is on. It is for the packages of the
-// synchronizers.
-func ResourceOf(l *Lease) Resource { return l.hold.resource }
+// Resource returns what the lease is on. It is nil if there is no lease.
+func (l *Lease) Resource() Resource {
+	if l.absent() {
+		return nil
+	}
+	return l.hold.resource
+}
+
+// OpError adds to err the operation, and the kind and the name of the Resource.
+func OpError(op string, r Resource, err error) error {
+	return errs.Call(op, r.Kind(), r.Name(), err)
+}

@@ -1,6 +1,6 @@
 // The cohort: holders of one process that pass one hold on among themselves, without Redis.
 
-package lease
+package hold
 
 import (
 	"math"
@@ -8,18 +8,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/line"
-)
-
-const (
-	// DefaultLocalHandoffs is how many times a hold is passed on within a process before others get
-	// it, unless Cohort says something else.
-	DefaultLocalHandoffs = 1000
-	// DefaultCohortTime is how long after its grant a hold is passed on within a process, unless
-	// Cohort says something else.
-	DefaultCohortTime = 10 * time.Millisecond
-	// MaxLocalHandoffs is the largest number that Cohort takes. A grant reserves that many tokens,
-	// one for each microsecond, and Redis cannot lose its data and come back in less time than that.
-	MaxLocalHandoffs = 1000
 )
 
 // cohort says how far a hold may still be passed on. It is guarded by the hold's mutex.
@@ -33,10 +21,10 @@ type cohort struct {
 // if it cannot be. A fixed lease cannot, because it has its full length from Redis. A lease with
 // Replicas cannot, because the replicas have acknowledged it for one holder only.
 func (s *Settings) terms() line.Terms {
-	if s.fixed || s.replicas > 0 || s.localHandoffs == 0 || s.cohortTime == 0 {
+	if s.Fixed || s.Replicas > 0 || s.LocalHandoffs == 0 || s.CohortTime == 0 {
 		return line.Terms{}
 	}
-	return line.Terms{Lease: s.length, MaxHold: s.maxHold}
+	return line.Terms{Lease: s.Length, MaxHold: s.MaxHold}
 }
 
 // join lets the hold that the acquisition was granted be passed on, if tokens were reserved for
@@ -46,8 +34,8 @@ func (h *hold) join(a *acquisition) {
 	if spare := a.grant.reserved; spare > 0 && terms != (line.Terms{}) {
 		h.cohort = &cohort{
 			terms: terms,
-			spare: min(spare, int64(a.settings.localHandoffs)),
-			until: h.granted + min(a.settings.cohortTime, math.MaxInt64-h.granted),
+			spare: min(spare, int64(a.settings.LocalHandoffs)),
+			until: h.granted + min(a.settings.CohortTime, math.MaxInt64-h.granted),
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // A suspended machine and a wall clock that was set look alike from inside the process; only Redis
 // knows the difference.
 
-package lease_test
+package hold_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -84,7 +85,7 @@ const (
 
 func TestAWallClockThatWasSetEndsNoLeaseThatRedisHas(t *testing.T) {
 	asEach(t, 100*time.Millisecond, func(t *testing.T, _ *redistest.MiniServer, _ *redistest.FaultProxy, l *holdfast.Lease) {
-		l.WallClockRanOn(nap)
+		(*hold.Lease)(l).WallClockRanOn(nap)
 		select {
 		case <-l.Done():
 			t.Errorf("the lease ended: %v", l.Err())
@@ -97,7 +98,7 @@ func TestAWallClockThatWasSetEndsNoLeaseThatRedisHas(t *testing.T) {
 func TestALeaseThatRanOutWhileTheMachineSleptIsLostWhenItWakes(t *testing.T) {
 	asEach(t, time.Millisecond, func(t *testing.T, server *redistest.MiniServer, _ *redistest.FaultProxy, l *holdfast.Lease) {
 		server.Del("a")
-		l.WallClockRanOn(nap)
+		(*hold.Lease)(l).WallClockRanOn(nap)
 		// The first regular renewal would come after a third of the lease.
 		if took := lostWithin(t, l); took > length/4 {
 			t.Errorf("it was lost after %v", took)
@@ -109,7 +110,7 @@ func TestAMachineThatWakesWithoutRedisLosesItsLeasesAfterASixth(t *testing.T) {
 	asEach(t, time.Millisecond, func(t *testing.T, _ *redistest.MiniServer, proxy *redistest.FaultProxy, l *holdfast.Lease) {
 		proxy.Refuse(true)
 		proxy.Cut()
-		l.WallClockRanOn(nap)
+		(*hold.Lease)(l).WallClockRanOn(nap)
 		if took := lostWithin(t, l); took < length/6-100*time.Millisecond {
 			t.Errorf("it was lost after %v: Redis had no sixth of the lease to be reached again", took)
 		}

@@ -1,6 +1,6 @@
 // Giving up, in the background, what requests may have taken and nobody wants any more.
 
-package lease
+package hold
 
 import (
 	"context"
@@ -17,10 +17,10 @@ func (a *acquisition) undo() {
 	if a.grant.token != 0 {
 		// By now the process has its next place. A waiter may ask in that place and be granted the
 		// thing, so giveUpWith leaves the place alone while the line has it.
-		giveUpWith(a.engine, a.resource, a.owner, a.lateSeat, a.lateUntil, a.settings.length)
+		giveUpWith(a.engine, a.resource, a.owner, a.lateSeat, a.lateUntil, a.settings.Length)
 		return
 	}
-	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.length)
+	giveUp(a.engine, a.resource, a.owner, a.lateUntil, a.settings.Length)
 	if a.lateSeat != 0 {
 		giveUp(a.engine, a.resource, NewOwner(a.owner.client, a.lateSeat), a.lateUntil, 0)
 	}

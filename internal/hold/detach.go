@@ -1,6 +1,6 @@
 // Handing a hold to another process: Detach and Attach.
 
-package lease
+package hold
 
 import (
 	"context"
@@ -12,13 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// Detach ends the lease here without releasing what it holds. It returns the Owner with which
-// Attach, in this process or another, takes the hold over. The hold keeps its time to live, which
-// is a whole lease if it was renewed, and is not renewed until it is attached.
-//
-// The lease must be the only one on its hold, and of a kind that can be attached to. Otherwise the
-// error matches ErrBadArgument. On any error the lease goes on, or has ended as the error says.
-// After success the lease counts as released.
+// Detach is Detach of lease.Lease.
 func (l *Lease) Detach(ctx context.Context) (Owner, error) {
 	if l.absent() {
 		return Owner{}, noLease("detach")
@@ -111,8 +105,7 @@ type Movable interface {
 	Move(from, to Owner, length time.Duration) *conn.Call
 }
 
-// Attach takes over the hold that Detach left under the owner from, and returns a lease on it. It
-// is for the packages of the synchronizers.
+// Attach takes over the hold that Detach left under the owner from, and returns a lease on it.
 //
 // The hold moves to a new owner. So if several callers attach, only one of them gets it, and the
 // others find it lost. If an Attach fails, but may have moved the hold, it moves the hold back in
@@ -120,13 +113,13 @@ type Movable interface {
 func Attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Settings) (*Lease, error) {
 	l, err := attach(ctx, e, r, from, s)
 	if err != nil {
-		return nil, opError("attach", r, err)
+		return nil, OpError("attach", r, err)
 	}
 	return l, nil
 }
 
 func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Settings) (*Lease, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	if from.IsZero() {
@@ -137,27 +130,27 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 	}
 	defer e.Done()
 	to := NewOwner(e.NewOwner())
-	call := r.Move(from, to, s.length)
-	call.Replicas = s.replicas
+	call := r.Move(from, to, s.Length)
+	call.Replicas = s.Replicas
 	err := e.Conn.Run(ctx, call)
 	notAfter, unheard := call.Outstanding()
 	switch {
 	case err != nil && unheard:
-		moveBack(e, r, to, from, notAfter, s.length)
+		moveBack(e, r, to, from, notAfter, s.Length)
 		return nil, err
 	case err != nil:
 		return nil, err
 	case call.Status() != conn.Done:
 		return nil, fmt.Errorf("owner %s: %w", from.Short(), errs.Lost)
 	case call.Short():
-		moveBack(e, r, to, from, notAfter, s.length)
+		moveBack(e, r, to, from, notAfter, s.Length)
 		return nil, call.Shortage()
 	}
 	// A sending that is still on its way will find that the hold has moved.
 	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: grantOf(call)}
 	l, err := a.begin()
 	if err != nil {
-		moveBack(e, r, to, from, notAfter, s.length) // the work goes on elsewhere
+		moveBack(e, r, to, from, notAfter, s.Length) // the work goes on elsewhere
 	}
 	return l, err
 }

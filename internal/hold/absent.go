@@ -1,6 +1,6 @@
 // What the methods of a nil or zero Lease do. A failed Lock returns a nil Lease.
 
-package lease
+package hold
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // Release: how a lease ends here, and how its hold is given up in Redis.
 
-package lease
+package hold
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // The renewal of a hold: what Redis is asked, and what the answer changes.
 
-package lease
+package hold
 
 import (
 	"time"

@@ -1,7 +1,7 @@
 // What happens when another client cuts a hold's time to live short: it is renewed sooner, and the
 // log says so.
 
-package lease
+package hold
 
 import (
 	"time"

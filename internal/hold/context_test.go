@@ -1,7 +1,7 @@
 // These tests are about the contexts of a lease: when they end, with what cause, and that they are
 // freed.
 
-package lease
+package hold
 
 import (
 	"context"

@@ -1,0 +1,220 @@
+// One lease on a hold, and what its methods do.
+
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// Lease is one acquisition. Users know it as lease.Lease, which says what each method promises.
+type Lease struct {
+	hold *hold
+
+	length time.Duration
+	token  int64
+
+	// Guarded by hold.mu, except fixed.
+	next  *Lease // the next of the hold's leases that have not ended
+	rare  *rare  // what most leases never have, or nil
+	ended end
+	fixed bool
+}
+
+// rare is what a lease has besides its length, if that was asked for. It stands apart because a
+// process may hold very many leases.
+type rare struct {
+	deadline time.Time // of a fixed lease: its own end, which may be before the hold's
+	maxHold  time.Time // when MaxHold ends it; zero: never
+	done     chan struct{}
+	children map[*child]struct{}
+	extended bool // a fixed lease ends later than was agreed first
+	telling  bool // it has ended, and its contexts are about to be cancelled; done is closed after that
+}
+
+// rarely returns l.rare for writing. The caller holds the mutex.
+func (l *Lease) rarely() *rare {
+	if l.rare == nil {
+		l.rare = new(rare)
+	}
+	return l.rare
+}
+
+// Name is Name of lease.Lease.
+func (l *Lease) Name() string {
+	if l.absent() {
+		return ""
+	}
+	return l.hold.resource.Name()
+}
+
+// Token is Token of lease.Lease.
+func (l *Lease) Token() int64 {
+	if l == nil {
+		return 0
+	}
+	return l.token
+}
+
+// Owner is Owner of lease.Lease.
+func (l *Lease) Owner() Owner {
+	if l.absent() {
+		return Owner{}
+	}
+	return l.hold.owner()
+}
+
+// Done is Done of lease.Lease.
+func (l *Lease) Done() <-chan struct{} {
+	if l.absent() {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	r := l.rarely()
+	if r.done == nil {
+		r.done = make(chan struct{})
+		if l.ended != notYet && !r.telling {
+			close(r.done)
+		}
+	}
+	return r.done
+}
+
+// Err is Err of lease.Lease.
+func (l *Lease) Err() error {
+	if l.absent() {
+		return noLease("lease")
+	}
+	ended := l.why()
+	if ended == nil {
+		return nil
+	}
+	return l.error(ended)
+}
+
+// Deadline is Deadline of lease.Lease.
+func (l *Lease) Deadline() time.Time {
+	if l.absent() {
+		return time.Time{}
+	}
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	return l.end()
+}
+
+// end is Deadline for a caller that holds the mutex.
+func (l *Lease) end() time.Time {
+	end := l.hold.deadline
+	if l.rare == nil {
+		return end
+	}
+	if l.fixed {
+		end = earlier(end, l.rare.deadline)
+	}
+	return earlier(end, l.rare.maxHold)
+}
+
+// Extend is Extend of lease.Lease.
+func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
+	if l.absent() {
+		return noLease("extend")
+	}
+	if d < MinLease {
+		return l.hold.error("extend", errs.BadArgument)
+	}
+	if err := l.extend(ctx, d); err != nil {
+		return l.hold.error("extend", err)
+	}
+	return nil
+}
+
+func (l *Lease) extend(ctx context.Context, d time.Duration) error {
+	h := l.hold
+	if ended := l.why(); ended != nil {
+		return ended
+	}
+	call := h.prolonging(h.resource.Renew(h.owner(), d))
+	err := h.renewedBy(ctx, call)
+	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
+		return ended // which is ErrReleased if a Release was faster
+	}
+	if err != nil {
+		return err
+	}
+	if call.Short() {
+		return call.Shortage()
+	}
+	end := endOf(call, ttlOf(call))
+	h.mu.Lock()
+	if ended := l.because(); ended != nil {
+		h.mu.Unlock()
+		h.prolongedTooLate(end)
+		return ended
+	}
+	h.prolonged(end)
+	if l.fixed {
+		own := endOf(call, d)
+		l.rare.extended = l.rare.extended || own.After(l.rare.deadline)
+		l.rare.deadline = later(l.rare.deadline, own)
+	}
+	h.reschedule()
+	return nil
+}
+
+// Release is Release of lease.Lease.
+func (l *Lease) Release(ctx context.Context) error {
+	if l.absent() {
+		return noLease("release")
+	}
+	h := l.hold
+	if h.engine.Begin() == nil {
+		defer h.engine.Done()
+	}
+	_, span := h.engine.Telemetry.Release(ctx, h.resource.Kind(), h.resource.Name())
+	held, err := l.release()
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeReleased)
+	if outcome == telemetry.OutcomeLost || outcome == telemetry.OutcomeExpired {
+		span.Lost(h.lossTold())
+	}
+	span.End(outcome, held, err)
+	return err
+}
+
+// why returns the error that says why the lease ended, or nil while it lasts.
+func (l *Lease) why() error {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	return l.because()
+}
+
+// error returns the error that tells how the lease ended.
+func (l *Lease) error(ended error) error { return l.hold.error("lease on", ended) }
+
+// error adds to err the operation, the resource and the owner.
+func (h *hold) error(op string, err error) error {
+	return OpError(op, h.resource, fmt.Errorf("owner %s: %w", h.owner().Short(), err))
+}
+
+// earlier returns the earlier of two times. A zero time does not count.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,78 @@
+// The settings: how something is to be held.
+
+package hold
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/renewal"
+)
+
+// The defaults and bounds of the settings. Package lease says what each means.
+const (
+	DefaultLease = 30 * time.Second
+	MinLease     = renewal.MinLease
+
+	DefaultLocalHandoffs = 1000
+	DefaultCohortTime    = 10 * time.Millisecond
+	// A grant reserves at most as many tokens as MaxLocalHandoffs, one for each microsecond. Redis
+	// cannot lose its data and come back in less time than that.
+	MaxLocalHandoffs = 1000
+)
+
+// NoExpiry is the remaining time of a hold that never ends by itself.
+const NoExpiry time.Duration = -1
+
+// Settings are what the options of package lease set.
+type Settings struct {
+	Length        time.Duration // of the lease
+	MaxHold       time.Duration // 0: no bound
+	Replicas      int           // how many must have a grant
+	LocalHandoffs int           // how many times a hold is passed on within the process
+	CohortTime    time.Duration // how long after its grant
+	Fixed         bool          // the lease is not renewed
+	JavaTokens    bool          // the token's key has no expiry
+}
+
+// NewSettings applies the options in their order to the defaults.
+func NewSettings[O ~func(*Settings)](options ...[]O) Settings {
+	s := Defaults()
+	for _, some := range options {
+		for _, o := range some {
+			if o != nil {
+				o(&s)
+			}
+		}
+	}
+	return s
+}
+
+// Defaults returns the settings of a lease without options.
+func Defaults() Settings {
+	return Settings{Length: DefaultLease, LocalHandoffs: DefaultLocalHandoffs, CohortTime: DefaultCohortTime}
+}
+
+// Check returns what is wrong with the settings, or nil.
+func (s Settings) Check() error {
+	if s.Length < MinLease {
+		return fmt.Errorf("a lease of %v is shorter than %v: %w", s.Length, MinLease, errs.BadArgument)
+	}
+	if s.MaxHold < 0 {
+		return fmt.Errorf("a longest hold of %v: %w", s.MaxHold, errs.BadArgument)
+	}
+	if s.Replicas < 0 {
+		return fmt.Errorf("%d replicas: %w", s.Replicas, errs.BadArgument)
+	}
+	if s.LocalHandoffs < 0 || s.LocalHandoffs > MaxLocalHandoffs || s.CohortTime < 0 {
+		return fmt.Errorf("a cohort of %d in %v, want 0 to %d: %w", s.LocalHandoffs, s.CohortTime, MaxLocalHandoffs, errs.BadArgument)
+	}
+	return nil
+}
+
+// margin is how much earlier a lease ends here than in Redis: the most that two clocks may drift
+// apart while it lasts, and the time that it takes to tell the holder.
+func margin(d time.Duration) time.Duration {
+	return d/100 + 5*time.Millisecond
+}

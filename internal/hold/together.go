@@ -1,0 +1,38 @@
+// What it takes to hold several leases as one thing.
+
+package hold
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+)
+
+// PlaceOf returns the place of the thing at key in the Redis of e.
+func PlaceOf(e *engine.Engine, key string) string {
+	if e.Broken() != nil || key == "" {
+		return ""
+	}
+	return key + "\x00" + e.Conn.Address()
+}
+
+// Fenced is a Resource whose token is stored at a key of its own.
+type Fenced interface {
+	Resource
+	TokenKey() string
+}
+
+// GiveBack releases the lease in the background. The Close of its Client waits for that. The
+// channel that GiveBack returns carries the error of that Release.
+func (l *Lease) GiveBack(ctx context.Context) <-chan error {
+	done := make(chan error, 1)
+	if !l.hold.engine.Background(func() { done <- l.Release(ctx) }) {
+		done <- l.Release(ctx) // the Client has closed and ended the lease: Release says so
+	}
+	return done
+}
+
+// Retire ends the lease here, and every lease on its hold, as the Close of its Client would. Nothing
+// is renewed any more, and what the hold has in Redis is left to run out, because work may still be
+// going on under it. GiveBack gives it back sooner.
+func (l *Lease) Retire() { _ = l.hold.endAll(retired) }

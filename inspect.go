@@ -202,10 +202,7 @@ func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspe
 		stopped := false
 		err := inspect.Scan(ctx, c.engine.Conn, pattern, func(names []string) bool {
 			for _, f := range c.inspectEach(ctx, names) {
-				if ctx.Err() != nil {
-					return false
-				}
-				if _, again := told[f.Name]; again || f.err == nil && (f.Kind == KindFree || f.Kind == KindUnknown) {
+				if _, again := told[f.Name]; again || ctx.Err() != nil || !f.stands() {
 					continue
 				}
 				told[f.Name] = struct{}{}
@@ -214,7 +211,7 @@ func (c *Client) InspectAll(ctx context.Context, pattern string) iter.Seq2[Inspe
 					return false
 				}
 			}
-			return true
+			return ctx.Err() == nil
 		})
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -244,6 +241,9 @@ type found struct {
 	Inspection
 	err error
 }
+
+// stands reports whether a synchronizer stands at the name, or the inspection failed.
+func (f found) stands() bool { return f.err != nil || f.Kind != KindFree && f.Kind != KindUnknown }
 
 // abreast is how many names are inspected at a time. They go out on the connections that lock
 // requests use too, so they are few: lock requests should not wait for them.

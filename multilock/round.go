@@ -62,7 +62,22 @@ func (q *Quorum) round(ctx context.Context) (*quorumHold, error) {
 // look deals with missing markers. If all servers lack one, the quorum begins; otherwise the
 // servers that lack one have lost their data. look reports whether the quorum has begun.
 func (q *Quorum) look(ctx context.Context, answers []answer) (begun bool, err error) {
-	var doubtful []Member
+	doubtful, write := q.doubts(answers)
+	if len(doubtful) == 0 {
+		return false, nil
+	}
+	failures := each(ctx, doubtful, q.patience(), func(ctx context.Context, m Member) error {
+		_, err := m.mark(ctx, write, q.set)
+		return err
+	}, func(error) bool { return false })
+	if write == fresh && !slices.Contains(failures, nil) {
+		return false, fmt.Errorf("the quorum cannot begin: %w", inOneLine(failures))
+	}
+	return write == fresh, nil
+}
+
+// doubts returns the servers that need a marker, and which kind of marker.
+func (q *Quorum) doubts(answers []answer) (doubtful []Member, write origin) {
 	without := 0
 	beginning := false
 	for i, a := range answers {
@@ -76,26 +91,16 @@ func (q *Quorum) look(ctx context.Context, answers []answer) (begun bool, err er
 			// again.
 			doubtful = append(doubtful, q.members[i])
 		}
-		// Other callers may be about to mark the rest as new.
 		beginning = beginning || m.since == fresh && m.age >= 0 && m.age < beginLimit
 	}
-	write := lost
 	switch {
-	case len(doubtful) == 0:
-		return false, nil
 	case without == len(q.members):
-		write = fresh
+		return doubtful, fresh
 	case beginning:
-		return false, nil
+		return nil, missing // other callers may be about to mark the rest as new
+	default:
+		return doubtful, lost
 	}
-	failures := each(ctx, doubtful, q.patience(), func(ctx context.Context, m Member) error {
-		_, err := m.mark(ctx, write, q.set)
-		return err
-	}, func(error) bool { return false })
-	if write == fresh && !slices.Contains(failures, nil) {
-		return false, fmt.Errorf("the quorum cannot begin: %w", inOneLine(failures))
-	}
-	return write == fresh, nil
 }
 
 // beginLimit is how long after the first marker of a new quorum the last one may

@@ -201,45 +201,71 @@ var errNotYet = errors.New("still connecting")
 func (n *node) takeRenewals(ctx context.Context) (*wire, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	p := &n.renewals
 	for {
-		if n.closed {
-			return nil, net.ErrClosed
+		if w, err := n.readyForRenewals(); w != nil || err != nil {
+			return w, err
 		}
-		if n.retired {
-			return nil, errRetired
-		}
-		if w := p.takeIdle(); w != nil {
-			if n.current(w[0]) {
-				p.used = w[0]
-				return w[0], nil
-			}
-			n.workers.Go(w[0].end)
-		}
-		if p.making == 0 || p.making == 1 && time.Since(p.begun) >= slow {
-			p.making++
-			p.begun = time.Now()
-			if p.changed == nil {
-				p.changed = make(chan struct{})
-			}
-			n.workers.Go(n.openRenewals)
-		}
+		n.makeForRenewals()
 		if n.gate.failing() && n.works() {
 			return nil, errNotYet
 		}
-		changed := p.changed
-		n.mu.Unlock()
-		late := !closedWithin(ctx, changed, slow)
-		n.mu.Lock()
-		switch {
-		case p.idle != nil:
-		case late && ctx.Err() == nil && n.works():
-			return nil, errNotYet
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case p.err != nil:
-			return nil, p.err
+		if err := n.awaitForRenewals(ctx); err != nil {
+			return nil, err
 		}
+	}
+}
+
+// readyForRenewals returns the connection for renewals if it is there and works, an error if there
+// will be none, or neither. The caller holds the mutex.
+func (n *node) readyForRenewals() (*wire, error) {
+	switch {
+	case n.closed:
+		return nil, net.ErrClosed
+	case n.retired:
+		return nil, errRetired
+	}
+	for _, w := range n.renewals.takeIdle() {
+		if n.current(w) {
+			n.renewals.used = w
+			return w, nil
+		}
+		n.workers.Go(w.end)
+	}
+	return nil, nil
+}
+
+// makeForRenewals has a connection for renewals made, unless one is being made already; a second
+// one if the first takes long. The caller holds the mutex.
+func (n *node) makeForRenewals() {
+	p := &n.renewals
+	if p.making > 1 || p.making == 1 && time.Since(p.begun) < slow {
+		return
+	}
+	p.making++
+	p.begun = time.Now()
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	n.workers.Go(n.openRenewals)
+}
+
+// awaitForRenewals waits until the making of a connection for renewals has ended. It returns why
+// its caller waits no longer, or nil. The caller holds the mutex, which it gives up while it waits.
+func (n *node) awaitForRenewals(ctx context.Context) error {
+	p := &n.renewals
+	changed := p.changed
+	n.mu.Unlock()
+	late := !closedWithin(ctx, changed, slow)
+	n.mu.Lock()
+	switch {
+	case p.idle != nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case late && n.works():
+		return errNotYet
+	default:
+		return p.err
 	}
 }
 

@@ -125,18 +125,24 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	if failure != nil {
 		return t.failed(ctx, n, failure)
 	}
+	return t.replied(asking), nil
+}
+
+// replied returns answered, or how long to wait before the next request if the reply does not
+// count. asking says that an ASK had named the server.
+func (t *attempt) replied(asking bool) time.Duration {
 	switch status := t.call.Status(); {
 	case status == Late:
 		t.silent = true
-		return t.later(), nil // the reply has corrected our estimate of the server's clock
+		return t.later() // the reply has corrected our estimate of the server's clock
 	case status == Refused && asking && !t.denied:
 		// A server that is importing a slot also answers no for a key that it does not have:
 		// because the key has moved on since, or has not arrived yet. The ASK that sent us
 		// there may be old.
 		t.denied = true
-		return t.later(), nil
+		return t.later()
 	}
-	return answered, nil
+	return answered
 }
 
 // failed decides what to do about a failure.
@@ -158,24 +164,29 @@ func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration
 	case moved, redirected:
 		return t.follow(n, err)
 	case again:
-		if hasCode(err, "TRYAGAIN ") && t.call.Enough > 0 && !t.fewer {
-			t.fewer = true
-			return t.later(), nil
-		}
-		if n != nil {
-			t.m.topology.failed(n)
-		}
-		t.complain()
-		if errors.As(err, new(unreached)) {
-			return 0, nil // the gate makes the next request wait
-		}
-		if t.failures++; t.failures == 1 && !isReply(err) {
-			return 0, nil // a lost connection: the next one may work
-		}
-		return t.backoff(), nil
+		return t.again(n, err), nil
 	default:
 		return 0, typed(err, t.call.Script)
 	}
+}
+
+// again returns how long to wait before the request is sent again after a failure that may pass.
+func (t *attempt) again(n *node, err error) time.Duration {
+	if hasCode(err, "TRYAGAIN ") && t.call.Enough > 0 && !t.fewer {
+		t.fewer = true
+		return t.later()
+	}
+	if n != nil {
+		t.m.topology.failed(n)
+	}
+	t.complain()
+	if errors.As(err, new(unreached)) {
+		return 0 // the gate makes the next request wait
+	}
+	if t.failures++; t.failures == 1 && !isReply(err) {
+		return 0 // a lost connection: the next one may work
+	}
+	return t.backoff()
 }
 
 // follow makes the next request go where a MOVED or ASK points.

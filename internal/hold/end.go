@@ -105,13 +105,12 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 	how := byExpiry // how the hold ends, if it does: as its leases did, if it had any
 	for l := h.leases; l != nil; {
 		next := l.next
-		switch {
-		case l.fixed && !now.Before(l.rare.deadline), lost && l.fixed && l.rare.deadline.Sub(now) < rounding:
-			over = append(over, h.finish(l, byExpiry))
-		case lost:
-			over, how = append(over, h.finish(l, byLoss)), byLoss
-		case l.rare != nil && !l.rare.maxHold.IsZero() && !now.Before(l.rare.maxHold):
-			over, how = append(over, h.finish(l, byMaxHold)), byMaxHold
+		ended := l.overAt(now, lost)
+		if ended != notYet {
+			over = append(over, h.finish(l, ended))
+		}
+		if ended == byLoss || ended == byMaxHold {
+			how = ended
 		}
 		l = next
 	}
@@ -125,6 +124,22 @@ func (h *hold) expire(now time.Time) (over []ending, gone bool) {
 		h.lose(h.silent(now), now)
 	}
 	return over, h.gone
+}
+
+// overAt returns how the lease has ended by now, or notYet. lost says that its hold is lost. The
+// caller holds the mutex.
+func (l *Lease) overAt(now time.Time, lost bool) end {
+	r := l.rare
+	switch {
+	case l.fixed && (!now.Before(r.deadline) || lost && r.deadline.Sub(now) < rounding):
+		return byExpiry
+	case lost:
+		return byLoss
+	case r != nil && !r.maxHold.IsZero() && !now.Before(r.maxHold):
+		return byMaxHold
+	default:
+		return notYet
+	}
 }
 
 // rounding is how much longer a fixed lease may last here than in Redis, which counts whole

@@ -19,13 +19,7 @@ func (l *Lease) release() (held time.Duration, err error) {
 	h := l.hold
 	h.mu.Lock()
 	if l.ended != notYet {
-		ended, why, left := l.ended, l.because(), h.gone && h.lost != notYet && !h.freed && time.Now().Before(h.deadline)
-		h.freed = h.freed || left
-		h.mu.Unlock()
-		if left && ended != byClose {
-			h.settle(h.lateUntil()) // the lease ended before its key does
-		}
-		return telemetry.StillHeld, h.error("release", why)
+		return telemetry.StillHeld, l.releaseOver()
 	}
 	e, begun := h.finish(l, byRelease), h.granted
 	heir := h.heir()
@@ -44,27 +38,52 @@ func (l *Lease) release() (held time.Duration, err error) {
 		}
 		last = true
 	}
-	held = telemetry.StillHeld
-	var seat int64
 	if last {
-		seat = h.leave() // nothing is renewed from here on
-		h.engine.Telemetry.Active(h.resource.Kind(), -1)
-		held = h.engine.Age() - begun
-	}
-	ctx, cancel := h.grace()
-	defer cancel()
-	switch {
-	case last:
-		err = h.free(ctx, seat)
-	case entering:
-		err = h.afterEntry(ctx)
-	default:
-		err = h.recount(ctx)
+		held, err = h.over(begun)
+	} else {
+		held, err = telemetry.StillHeld, h.leaveToOthers(entering)
 	}
 	if err != nil {
 		return held, h.error("release", err)
 	}
 	return held, nil
+}
+
+// releaseOver is the release of a lease that has ended. It returns how it ended. If what the lease
+// was on may still stand in Redis, releaseOver gives it up, once. The caller holds the mutex;
+// releaseOver gives it back.
+func (l *Lease) releaseOver() error {
+	h := l.hold
+	ended, why := l.ended, l.because()
+	left := h.gone && h.lost != notYet && !h.freed && time.Now().Before(h.deadline)
+	h.freed = h.freed || left
+	h.mu.Unlock()
+	if left && ended != byClose {
+		h.settle(h.lateUntil()) // the lease ended before its key does
+	}
+	return h.error("release", why)
+}
+
+// over ends a hold whose last lease has been released: first here, then in Redis. It returns how
+// long the hold has lasted since it was granted at begun, by the Client's age.
+func (h *hold) over(begun time.Duration) (held time.Duration, err error) {
+	seat := h.leave() // nothing is renewed from here on
+	h.engine.Telemetry.Active(h.resource.Kind(), -1)
+	held = h.engine.Age() - begun
+	ctx, cancel := h.grace()
+	defer cancel()
+	return held, h.free(ctx, seat)
+}
+
+// leaveToOthers takes one lease off a hold that goes on, because other leases are on it, or because
+// a nested acquisition is about to add one (entering).
+func (h *hold) leaveToOthers(entering bool) error {
+	ctx, cancel := h.grace()
+	defer cancel()
+	if entering {
+		return h.afterEntry(ctx)
+	}
+	return h.recount(ctx)
 }
 
 // grace returns a context that bounds how long a release tries. After the deadline nothing is left
@@ -98,6 +117,13 @@ func (h *hold) free(ctx context.Context, seat int64) error {
 		}
 		unheard = again
 	}
+	return h.freeWhole(ctx, seat, joins, unheard)
+}
+
+// freeWhole gives the thing up by the script that looks at the queue. It gives up the place of the
+// owner with the number seat and takes one for joins (0: none). unheard says that an earlier request
+// may have freed the thing.
+func (h *hold) freeWhole(ctx context.Context, seat, joins int64, unheard bool) error {
 	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
 	err := h.engine.Conn.Run(ctx, call)
 	late, again := call.Outstanding()

@@ -92,13 +92,17 @@ func OutcomeOf(err error, success Outcome) Outcome {
 		return OutcomeClosed
 	case errors.Is(err, context.Canceled):
 		return OutcomeCancelled
-	case errors.Is(err, errs.Unavailable):
-		return OutcomeError
-	case errors.Is(err, errs.Busy) && errors.Is(err, context.DeadlineExceeded):
-		return OutcomeTimeout
-	case errors.Is(err, errs.Busy):
-		return OutcomeBusy
+	case errors.Is(err, errs.Busy) && !errors.Is(err, errs.Unavailable):
+		return outcomeOfBusy(err)
 	default:
 		return OutcomeError
 	}
+}
+
+// outcomeOfBusy returns the outcome of a try, or of a wait, that found another holder.
+func outcomeOfBusy(err error) Outcome {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return OutcomeTimeout
+	}
+	return OutcomeBusy
 }

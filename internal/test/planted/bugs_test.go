@@ -288,7 +288,7 @@ var firstBugs = []bug{
 	{
 		name: "renewal goes on until the release is answered",
 		file: "internal/hold/release.go",
-		old:  "\th := l.hold\n\th.mu.Lock()\n\tif l.ended != notYet {\n\t\tended, why, left",
+		old:  "\th := l.hold\n\th.mu.Lock()\n\tif l.ended != notYet {\n\t\treturn telemetry.StillHeld, l.releaseOver()",
 		new: `	h := l.hold
 	h.mu.Lock()
 	if l.ended == notYet && h.count == 1 && !h.entering {
@@ -303,7 +303,7 @@ var firstBugs = []bug{
 		return h.engine.Age() - begun, err
 	}
 	if l.ended != notYet {
-		ended, why, left`,
+		return telemetry.StillHeld, l.releaseOver()`,
 		pkg: "rlock", tests: []string{"TestRelease_RenewalStopsFirst"},
 	},
 	{

@@ -266,10 +266,8 @@ func (a *acquisition) begin() (*Lease, error) {
 		engine:   a.engine,
 		resource: a.resource,
 		number:   a.owner.id,
-		token:    a.grant.token,
-		granted:  a.engine.AgeAt(a.grant.sent),
-		replicas: int32(a.settings.Replicas),
-		deadline: a.grant.until,
+		given:    given{token: a.grant.token, granted: a.engine.AgeAt(a.grant.sent)},
+		kept:     kept{deadline: a.grant.until, replicas: int32(a.settings.Replicas)},
 	}
 	if a.lateUntil != 0 {
 		h.late = &late{until: a.lateUntil, seat: a.lateSeat}

@@ -28,7 +28,7 @@ func (r thing) Key() string  { return r.key }
 
 // someLease returns a lease that is held locally, and a function that ends it.
 func someLease(e *engine.Engine, r Resource) (l *Lease, endIt func(how end)) {
-	h := &hold{engine: e, resource: r, count: 1}
+	h := &hold{engine: e, resource: r, counted: counted{count: 1}}
 	l = &h.first
 	l.hold, h.leases = h, l
 	return l, func(how end) {

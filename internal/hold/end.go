@@ -161,10 +161,10 @@ func (h *hold) endAll(l loss) error {
 	h.mu.Lock()
 	if h.gone {
 		defer h.mu.Unlock()
-		if h.lost == notYet {
+		if h.lost() == notYet {
 			return errs.Released
 		}
-		return h.because(h.lost)
+		return h.because(h.lost())
 	}
 	h.lose(l, time.Now())
 	var over []ending
@@ -202,7 +202,7 @@ func (h *hold) announce(over []ending, gone bool) {
 // that is over before the last of these requests can arrive, tidy gives the thing up then.
 func (h *hold) tidy() {
 	h.mu.Lock()
-	lost, left := h.lost, time.Until(h.deadline)
+	lost, left := h.lost(), time.Until(h.deadline)
 	h.mu.Unlock()
 	switch {
 	case !lost.byItself():

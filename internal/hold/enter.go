@@ -64,7 +64,7 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 	h.mu.Lock()
 	h.entering = false
 	if h.gone {
-		lost := h.because(h.lost)
+		lost := h.because(h.lost())
 		h.mu.Unlock()
 		h.prolongedTooLate(a.grant.until)
 		return nil, lost

@@ -24,27 +24,40 @@ type hold struct {
 	resource Resource
 	number   int64 // the owner's, which is always one of this Client's
 	late     *late // what requests whose replies were never heard could still do; nil: nothing
-	replicas int32 // how many must acknowledge a call that prolongs it
 
-	mu       sync.Mutex    // guards what follows, and the leases' own state
-	count    int32         // how many leases are on it
-	token    int64         // the last token given
-	granted  time.Duration // when its latest holder was granted it, by the Client's age
-	cohort   *cohort       // how far it may be passed on; nil: not at all
+	mu sync.Mutex // guards what follows, and the leases' own state
+	given
+	kept
+	counted
+	leases *Lease  // those that have not ended, the last granted first
+	seldom *seldom // what most holds never have, or nil
+
+	first Lease // the lease that began it, which stands here to save an allocation
+}
+
+// given is what the latest holder was given.
+type given struct {
+	token   int64         // the last token given
+	granted time.Duration // when its latest holder was granted it, by the Client's age
+	cohort  *cohort       // how far it may be passed on; nil: not at all
+}
+
+// kept is how long a hold lasts, and the renewal that prolongs it.
+type kept struct {
 	deadline time.Time     // with its wall time, in case the machine sleeps
 	renewAt  time.Duration // when it is renewed next, by the Client's age
-	leases   *Lease        // those that have not ended, the last granted first
-	seldom   *seldom       // what most holds never have, or nil
-	lost     end           // why it is gone, unless it was released
-	gone     bool          // it has ended for good: no lease can be added
-	freed    bool          // it was lost, but a Release has given it up in Redis all the same
+	replicas int32         // how many must acknowledge a call that prolongs it; never changes
 	renewing bool          // the scheduler has asked for a renewal that is not answered yet
 	overtook bool          // another call has prolonged it since
 	suspect  bool          // the wall clock says that it may be over: Redis is asked
-	entering bool          // a nested acquisition is under way
-	changing bool          // a change of the count is under way; there is one at a time
+}
 
-	first Lease // the lease that began it, which stands here to save an allocation
+// counted is how many leases are on a hold, and whether one more can be added.
+type counted struct {
+	count    int32
+	gone     bool // it has ended for good: no lease can be added
+	entering bool // a nested acquisition is under way
+	changing bool // a change of the count is under way; there is one at a time
 }
 
 // late records what requests whose replies were never heard can still do. Until the not-after of

@@ -43,9 +43,19 @@ type seldom struct {
 	vouch time.Duration // by when Redis must say that a suspect hold is there, by the Client's age
 	cut   bool          // another client makes its time to live shorter, and the log has said so
 
-	lost loss          // how the hold was lost; lost.how is notYet if it was not
-	at   time.Time     // when it was lost
-	held time.Duration // how long it had been held
+	lost  loss          // how the hold was lost; lost.how is notYet if it was not
+	at    time.Time     // when it was lost
+	held  time.Duration // how long it had been held
+	freed bool          // a Release has given it up in Redis all the same
+}
+
+// lost returns how the hold has ended, unless it was released or goes on: then notYet. The caller
+// holds the mutex.
+func (h *hold) lost() end {
+	if h.seldom == nil {
+		return notYet
+	}
+	return h.seldom.lost.how
 }
 
 // seldomToWrite returns h.seldom for writing. The caller holds the mutex.
@@ -68,7 +78,7 @@ func (h *hold) noteFailure(failure string) {
 // lose marks the hold as one that has ended, and how. The caller holds the mutex.
 func (h *hold) lose(l loss, now time.Time) {
 	s := h.seldomToWrite()
-	h.gone, h.lost = true, l.how
+	h.gone = true
 	s.lost, s.at, s.held = l, now, h.engine.AgeAt(now)-h.granted
 }
 

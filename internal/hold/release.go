@@ -55,8 +55,10 @@ func (l *Lease) release() (held time.Duration, err error) {
 func (l *Lease) releaseOver() error {
 	h := l.hold
 	ended, why := l.ended, l.because()
-	left := h.gone && h.lost != notYet && !h.freed && time.Now().Before(h.deadline)
-	h.freed = h.freed || left
+	left := h.gone && h.lost() != notYet && !h.seldom.freed && time.Now().Before(h.deadline)
+	if left {
+		h.seldom.freed = true
+	}
 	h.mu.Unlock()
 	if left && ended != byClose {
 		h.settle(h.lateUntil()) // the lease ended before its key does
@@ -204,7 +206,7 @@ func (h *hold) afterEntry(ctx context.Context) error {
 	}
 	defer h.give()
 	h.mu.Lock()
-	gone, lost := h.gone, h.because(h.lost)
+	gone, lost := h.gone, h.because(h.lost())
 	h.mu.Unlock()
 	switch {
 	case lost != nil:

@@ -144,7 +144,7 @@ func (h *hold) prolonging(call *conn.Call) *conn.Call {
 // Release frees it.
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
-	lost := h.lost
+	lost := h.lost()
 	if lost.byItself() {
 		h.deadline = later(h.deadline, end)
 	}

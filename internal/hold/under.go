@@ -43,7 +43,7 @@ func (h *hold) keptUntil() (until time.Time) {
 // registered, so that the later of the two calls finds both.
 func (h *hold) outlived() {
 	h.mu.Lock()
-	alone := h.gone && (h.lost == byLoss || h.lost.byItself())
+	alone := h.gone && (h.lost() == byLoss || h.lost().byItself())
 	h.mu.Unlock()
 	if !alone || h.keptUntil().IsZero() {
 		return

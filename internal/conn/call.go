@@ -45,11 +45,21 @@ type Call struct {
 	// Attempts counts the requests that were sent.
 	Attempts int
 
-	small       *Small // the Small that this Call is part of; nil if none
+	small *Small // the Small that this Call is part of; nil if none
+	unheard
+	acknowledged
+}
+
+// unheard is about the requests of a call whose replies were never heard: see Outstanding.
+type unheard struct {
 	outstanding bool
 	notAfter    int64
-	replicated  int   // how many replicas have acknowledged the call
-	unwaited    error // why that number is not known
+}
+
+// acknowledged is about the replicas that have acknowledged a call: see Short.
+type acknowledged struct {
+	replicated int   // how many did
+	unwaited   error // why that number is not known
 }
 
 // over reports whether Until has passed, so that the call is of no more use.

@@ -38,11 +38,16 @@ type cluster struct {
 	loading *loading // the first load of the table, while it is under way
 
 	interrupted chan struct{} // closed by interrupt
-	answered    chan struct{} // closed when pubsub is known
 
-	loaded atomic.Bool  // true once there is a table
-	pubsub atomic.Int32 // unprobed, classicPubSub or shardedPubSub
+	loaded atomic.Bool // true once there is a table
+	support
 	asking sync.WaitGroup
+}
+
+// support is which pub/sub the servers have.
+type support struct {
+	pubsub   atomic.Int32  // unprobed, classicPubSub or shardedPubSub
+	answered chan struct{} // closed when it is known
 }
 
 // relocation is the new place of a slot, as a MOVED gave it.
@@ -62,7 +67,7 @@ func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
 		byAddr:      make(map[string]*node),
 		overlay:     make(map[int]relocation),
 		interrupted: make(chan struct{}),
-		answered:    make(chan struct{}),
+		support:     support{answered: make(chan struct{})},
 	}
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.MaxRetries, o.MaxRedirects = -1, 1
@@ -88,7 +93,7 @@ func (c *cluster) node(ctx context.Context, key string) (*node, error) {
 	}
 	n := c.at(master.Options().Addr)
 	c.mu.Lock()
-	n.key, n.used = key, time.Now()
+	n.lookup = lookup{key, time.Now()}
 	c.mu.Unlock()
 	return n, nil
 }
@@ -196,7 +201,7 @@ func (c *cluster) at(addr string) *node {
 	for _, each := range made.siblings() {
 		each.closing, each.closed = c.closing, c.closed
 	}
-	made.used = time.Now()
+	made.lookup.at = time.Now()
 	c.byAddr[addr] = made
 	return made
 }
@@ -250,7 +255,7 @@ func (c *cluster) sweep(now time.Time) {
 	for _, n := range c.nodes() {
 		n.sweep(now)
 		c.mu.Lock()
-		key, used := n.key, n.used
+		key, used := n.lookup.key, n.lookup.at
 		c.mu.Unlock()
 		if now.Sub(used) < retireAfter || c.has(n, key) {
 			continue

@@ -46,28 +46,48 @@ type node struct {
 	replicated *node
 	main       *node // the node whose replicated this is; nil on any other
 
-	// cluster sets these, under a mutex of its own.
-	key  string    // the key that was looked up last
-	used time.Time // when that was
+	lookup lookup
 
 	life   context.Context // ends at close
 	cancel context.CancelFunc
 
-	mu         sync.Mutex // guards what follows
-	queue      []*request
-	dead       int // how many requests in the queue have been withdrawn
-	sent       int // how many requests are on wires now
-	busy       int // how many wires carry them
-	free       []*wire
-	wires      []*wire   // all wires for callers
-	connecting int       // how many wires are being made
-	begun      time.Time // when the making of the last of these began
-	renewals   private   // for renewals alone, so that they never stand behind callers
-	closing    bool      // only clean-ups are accepted
-	closed     bool
-	retired    bool // nothing is accepted
+	mu sync.Mutex // guards what follows
+	traffic
+	carriers
+	renewals private // for renewals alone, so that they never stand behind callers
+	phase
 
 	workers sync.WaitGroup // the goroutines that flush the queue, and those that connect
+}
+
+// phase is what a node still accepts.
+type phase struct {
+	closing bool // only clean-ups
+	closed  bool // nothing, and it has ended
+	retired bool // nothing, and the cluster makes another if the server is asked again
+}
+
+// lookup is the last one of a cluster that led to a node. The cluster sets it, under a mutex of its
+// own.
+type lookup struct {
+	key string // the key that was looked up
+	at  time.Time
+}
+
+// traffic is what callers have a node send.
+type traffic struct {
+	queue []*request
+	dead  int // how many requests in the queue have been withdrawn
+	sent  int // how many requests are on wires now
+	busy  int // how many wires carry them
+}
+
+// carriers are a node's wires for callers.
+type carriers struct {
+	free       []*wire
+	wires      []*wire   // all of them
+	connecting int       // how many are being made
+	begun      time.Time // when the making of the last of these began
 }
 
 func newNode(addr string, options *redis.Options) *node {

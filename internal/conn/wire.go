@@ -22,10 +22,8 @@ type wire struct {
 	era  int64 // the gate's era when the dial began
 	conn net.Conn
 
-	rdb   *redis.Client
-	held  *redis.Conn // the connection of rdb, kept between requests
-	since time.Time   // when held came out of rdb's pool
-	clock clock       // the clock of the server at the other end
+	pooled
+	clock clock // the clock of the server at the other end
 
 	expires     time.Time // zero if never
 	credentials int64     // the version of the streamed credentials that the server has been told
@@ -38,6 +36,13 @@ type wire struct {
 	commands []redis.Cmder   // the commands of one pipeline
 	caller   context.Context // its end must cut the connection; nil if there is none, or once watch has arranged that
 	unwatch  func() bool     // undoes what watch has arranged; nil before
+}
+
+// pooled is the connection of go-redis on which a wire sends.
+type pooled struct {
+	rdb   *redis.Client
+	held  *redis.Conn // the connection of rdb, kept between requests
+	since time.Time   // when held came out of rdb's pool
 }
 
 // errSpent says that the connection of a wire was closed while it was idle. go-redis would dial

@@ -22,31 +22,49 @@ import (
 
 // Engine is the machinery of one Client.
 type Engine struct {
-	Conn      *conn.Manager
-	Renewals  *renewal.Scheduler
-	Lines     *line.Lines
+	Conn     *conn.Manager
+	Renewals *renewal.Scheduler
+	Lines    *line.Lines
+	subs     *pubsub.Service
+	start    time.Time // when the Client was made
+
+	identity
+	telling
+	pools
+	tracks   tracks
+	registry registry
+	graces   graces
+
+	ending
+	work work // calls that may need a clean-up, and the clean-ups
+
+	broken error // why it cannot be used; then it has nothing else
+}
+
+// identity is what makes the ids of a Client's owners unique.
+type identity struct {
+	client string       // this Client's part of its owner ids
+	owners atomic.Int64 // the number of the last one
+}
+
+// telling is how a Client tells its user what happens.
+type telling struct {
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
-
-	subs   *pubsub.Service
-	client string // this Client's part of its owner ids
-	owners atomic.Int64
-
-	tracks    tracks
-	registry  registry
 	reports   reports
-	outages   outages
-	graces    graces
-	scratches sync.Pool // of *scratch
+}
 
+// pools keep what is used again.
+type pools struct {
 	// Scratch is for package hold. It pools the state that an acquisition needs until it has its
 	// grant.
 	Scratch sync.Pool
 	// Smalls is the pool from which resources take the calls that begin and end a hold.
 	Smalls conn.Smalls
+}
 
-	start time.Time // when the Client was made
-
+// ending is how far Close has come.
+type ending struct {
 	closing context.Context // ends with errs.Closed when Close begins
 	end     context.CancelCauseFunc
 	begun   atomic.Bool   // Close has begun
@@ -54,20 +72,16 @@ type Engine struct {
 
 	cleaning context.Context // ends when Close no longer waits for clean-ups
 	giveUp   context.CancelFunc
-
-	work work // calls that may need a clean-up, and the clean-ups
-
-	broken error // why it cannot be used; then it has nothing else
 }
 
 // New returns the Engine on the Redis behind rdb. It does no I/O. The error matches
 // errs.BadArgument if rdb is nil or of a kind that cannot be served.
 func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) (*Engine, error) {
 	e := &Engine{
-		Telemetry: tel,
-		client:    newClient(),
-		start:     time.Now(),
-		closed:    make(chan struct{}),
+		start:    time.Now(),
+		identity: identity{client: newClient()},
+		telling:  telling{Telemetry: tel},
+		ending:   ending{closed: make(chan struct{})},
 	}
 	e.Log = e.reports.begin(tel, log)
 	manager, err := conn.New(rdb, e.Log)
@@ -78,7 +92,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 	e.closing, e.end = context.WithCancelCause(context.Background())
 	e.cleaning, e.giveUp = context.WithCancel(context.Background())
 	e.subs = pubsub.New(manager, pubsub.Config{Logger: e.Log, Reconnected: func() { e.measure(tel.Reconnected) }})
-	e.Renewals = renewal.New(sender{e})
+	e.Renewals = renewal.New(&sender{e: e})
 	e.Lines = line.New(line.Config{
 		Subscriptions: e.subs,
 		Telemetry:     tel,
@@ -157,7 +171,7 @@ func (e *Engine) Close() error {
 		e.giveUp()
 		err := e.subs.Close()
 		e.Conn.Close()
-		if soonest := time.Now().Add(telling); until.Before(soonest) {
+		if soonest := time.Now().Add(tellingGrace); until.Before(soonest) {
 			until = soonest
 		}
 		e.work.wait(until)

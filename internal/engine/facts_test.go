@@ -18,6 +18,6 @@ func TestTheDocumentsSayHowLongThingsTake(t *testing.T) {
 	doctest.Says(t, closeGrace, "docs/architecture.md", "for {} at the most")
 	doctest.Says(t, closeGrace, "docs/guarantees.md", "within {} if calls were")
 	doctest.Says(t, closeGrace, "client.go", "{} at the most")
-	doctest.Says(t, closeGrace+telling, "docs/guarantees.md", "within {} if a log handler")
-	doctest.Says(t, closeGrace+telling, "client.go", "blocks makes it {}")
+	doctest.Says(t, closeGrace+tellingGrace, "docs/guarantees.md", "within {} if a log handler")
+	doctest.Says(t, closeGrace+tellingGrace, "client.go", "blocks makes it {}")
 }

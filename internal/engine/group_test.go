@@ -80,7 +80,7 @@ func send(t *testing.T, ctx context.Context, e *Engine, tasks []*fakeTask) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sender{e}.Send(ctx, node, batch)
+	(&sender{e: e}).Send(ctx, node, batch)
 	for _, task := range tasks {
 		if len(task.told) != 1 {
 			t.Fatalf("%s was told %d times", task.key, len(task.told))

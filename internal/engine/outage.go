@@ -28,18 +28,18 @@ type outage struct {
 // not logged, so that a server that comes and goes does not fill the log.
 const outageQuiet = 10 * time.Second
 
-// renewalsTried takes in the outcome of renewals that were sent to a server at one time. outcome is
+// tried takes in the outcome of renewals that were sent to a server at one time. outcome is
 // an error if none of them got through, else nil.
-func (e *Engine) renewalsTried(addr string, outcome error) {
+func (s *sender) tried(addr string, outcome error) {
 	if errors.Is(outcome, errs.Closed) {
 		return
 	}
-	switch begun, lasted := e.outages.take(addr, outcome != nil, time.Now()); {
+	switch begun, lasted := s.outages.take(addr, outcome != nil, time.Now()); {
 	case begun:
-		e.Log.Warn("holdfast: renewals fail; they are tried again until their leases are over",
+		s.e.Log.Warn("holdfast: renewals fail; they are tried again until their leases are over",
 			"server", addr, "error", outcome)
 	case lasted > 0:
-		e.Log.Info("holdfast: renewals get through again", "server", addr, "after", LogTime(lasted))
+		s.e.Log.Info("holdfast: renewals get through again", "server", addr, "after", LogTime(lasted))
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 const (
 	// outletRoom is how many reports may wait in an outlet. Further ones are dropped and counted.
 	outletRoom = 1 << 14
-	// telling is how much longer than closeGrace Close waits, at the most, for the user's code.
-	telling = 100 * time.Millisecond
+	// tellingGrace is how much longer than closeGrace Close waits, at the most, for the user's code.
+	tellingGrace = 100 * time.Millisecond
 )
 
 // outlet calls the functions that were put into it, in order, on a goroutine of its own. They call

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -39,16 +40,20 @@ type Renewed struct {
 // sender sends the scheduler's batches to Redis: the calls that renew many in one pipeline, and the
 // calls that renew one in another. If a call for many fails by what a server says, or comes late,
 // each of its tasks is renewed by itself, so that no task is told of an error that is another's.
-type sender struct{ e *Engine }
+type sender struct {
+	e         *Engine
+	outages   outages
+	scratches sync.Pool // of *scratch
+}
 
-func (s sender) Known(key string) string { return s.e.Conn.KnownNode(key) }
+func (s *sender) Known(key string) string { return s.e.Conn.KnownNode(key) }
 
-func (s sender) Node(ctx context.Context, key string) (string, error) {
+func (s *sender) Node(ctx context.Context, key string) (string, error) {
 	return s.e.Conn.Node(ctx, key)
 }
 
-func (s sender) Send(ctx context.Context, addr string, batch []renewal.Task) {
-	r, ok := s.e.scratches.Get().(*scratch)
+func (s *sender) Send(ctx context.Context, addr string, batch []renewal.Task) {
+	r, ok := s.scratches.Get().(*scratch)
 	if !ok {
 		r = new(scratch)
 	}
@@ -56,14 +61,14 @@ func (s sender) Send(ctx context.Context, addr string, batch []renewal.Task) {
 	alone = append(alone, s.sendGroups(ctx, addr, groups, r)...)
 	if !r.read {
 		r.clear()
-		s.e.scratches.Put(r)
+		s.scratches.Put(r)
 	}
 	s.sendAlone(ctx, addr, alone)
 }
 
 // sendGroups renews each group by one call. It returns the tasks for which that call did not tell
 // the outcome.
-func (s sender) sendGroups(ctx context.Context, addr string, groups []group, r *scratch) (alone []Renewable) {
+func (s *sender) sendGroups(ctx context.Context, addr string, groups []group, r *scratch) (alone []Renewable) {
 	if len(groups) == 0 {
 		return nil
 	}
@@ -75,7 +80,7 @@ func (s sender) sendGroups(ctx context.Context, addr string, groups []group, r *
 	}
 	outcomes := s.e.Conn.RunOnce(ctx, addr, calls)
 	s.measure(time.Since(started), tasks)
-	s.e.renewalsTried(addr, noneThrough(outcomes))
+	s.tried(addr, noneThrough(outcomes))
 	for i, g := range groups {
 		_, unheard := calls[i].Outstanding()
 		r.read = r.read || unheard
@@ -85,7 +90,7 @@ func (s sender) sendGroups(ctx context.Context, addr string, groups []group, r *
 }
 
 // sendAlone renews each task by a call of its own.
-func (s sender) sendAlone(ctx context.Context, addr string, tasks []Renewable) {
+func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable) {
 	asked := make([]Renewable, 0, len(tasks))
 	calls := make([]*conn.Call, 0, len(tasks))
 	for _, task := range tasks {
@@ -102,7 +107,7 @@ func (s sender) sendAlone(ctx context.Context, addr string, tasks []Renewable) {
 		outcomes[i] = err
 		if left--; left == 0 {
 			s.measure(time.Since(started), len(calls))
-			s.e.renewalsTried(addr, noneThrough(outcomes))
+			s.tried(addr, noneThrough(outcomes))
 		}
 		call := calls[i]
 		asked[i].Renewed(Renewed{
@@ -117,11 +122,11 @@ func (s sender) sendAlone(ctx context.Context, addr string, tasks []Renewable) {
 }
 
 // measure records a batch of n renewals.
-func (s sender) measure(took time.Duration, n int) {
+func (s *sender) measure(took time.Duration, n int) {
 	s.e.measure(func() { s.e.Telemetry.RenewalBatch(took, n) })
 }
 
-func (s sender) Fail(t renewal.Task, err error) {
-	s.e.renewalsTried("", err)
+func (s *sender) Fail(t renewal.Task, err error) {
+	s.tried("", err)
 	t.(Renewable).Renewed(Renewed{Err: err})
 }

@@ -220,8 +220,8 @@ var firstBugs = []bug{
 	{
 		name: "the token is taken outside the script, by the client's clock",
 		file: "internal/hold/acquire.go",
-		old:  "token:    a.grant.token,",
-		new:  "token:    time.Now().UnixMicro(),",
+		old:  "token: a.grant.token,",
+		new:  "token: time.Now().UnixMicro(),",
 		pkg:  "rlock", tests: []string{"TestTokens"},
 	},
 	{

@@ -48,7 +48,12 @@ func (b *base) acquire(s *conn.Script, args ...any) *conn.Call {
 // release returns a run of one of the two scripts that release, for any holder, also one whose id
 // is not an Owner's.
 func (b *base) release(s *conn.Script, holder, publish string) *conn.Call {
-	return b.call(s, holder, publish, b.at.Channel, b.at.Timeouts, b.at.Readers, b.at.Writers, b.at.Waiting)
+	return &conn.Call{
+		Script: s,
+		Keys:   []string{b.at.Hash, b.at.Readers, b.at.Writers, b.at.Waiting},
+		Enough: 1,
+		Args:   []any{holder, publish, b.at.Channel, b.at.Timeouts},
+	}
 }
 
 // asking is a caller that asks for one side: since when, and whether it waits. In Redis a waiter

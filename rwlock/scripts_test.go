@@ -35,7 +35,8 @@ type script struct {
 
 var (
 	five    = []string{name, tokenKey, readers, writers, waiting}
-	release = []any{me, "PUBLISH", channel, prefix, readers, writers, waiting}
+	release = []any{me, "PUBLISH", channel, prefix}
+	quits   = []string{name, readers, writers, waiting}
 
 	lockRun     = script{"lock", five, []any{me, 10000, 60000, prefix, 5, 3000}}
 	rlockRun    = script{"rlock", five, []any{me, 10000, "", prefix, 5, 3000}}
@@ -45,8 +46,8 @@ var (
 	rrecountOne = script{"rrecount", five[:1], []any{me, 1, 0, prefix}}
 	renewRun    = script{"renew", five[:1], []any{me + ":write", 20000}}
 	rrenewRun   = script{"rrenew", five[:1], []any{me, 20000, prefix}}
-	releaseRun  = script{"release", five[:1], release}
-	rreleaseRun = script{"rrelease", five[:1], release}
+	releaseRun  = script{"release", quits, release}
+	rreleaseRun = script{"rrelease", quits, release}
 	lookRun     = script{"look", five[:1], []any{prefix, me}}
 	wlookRun    = script{"look", five[:1], []any{prefix, me + ":write"}}
 	stateRun    = script{"state", five[:1], []any{prefix, "0", 256}}

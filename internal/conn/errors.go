@@ -50,6 +50,10 @@ var transient = []string{
 	"ERR max number of clients reached", "UNBLOCKED ",
 }
 
+// nonLocal is in the error of a script that met a key of another server. All keys of a call are in
+// one slot.
+const nonLocal = "attempted to access a non local key"
+
 // judge decides what an error means for the call.
 func judge(err error) verdict {
 	switch {
@@ -65,6 +69,8 @@ func judge(err error) verdict {
 		return moved
 	case hasCode(err, "ASK "):
 		return redirected
+	case strings.Contains(err.Error(), nonLocal):
+		return again // the slot has moved while the script ran, or the server's own view of it lags
 	}
 	for _, code := range transient {
 		if hasCode(err, code) {

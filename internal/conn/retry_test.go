@@ -37,6 +37,8 @@ var transient = []struct {
 	{"MASTERDOWN", redistest.ReplyError("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."), false},
 	{"NOREPLICAS", redistest.ReplyError("NOREPLICAS Not enough good replicas to write."), false},
 	{"BUSY", redistest.ReplyError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."), false},
+	{"a slot that moves under a script", redistest.ReplyError("ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:1."), false},
+	{"a slot that moves under a script of Redis 6", redistest.ReplyError("ERR Error running script (call to f_f00): @user_script:1: @user_script: 1: Lua script attempted to access a non local key in a cluster node"), false},
 	{"max clients", redistest.ReplyError("ERR max number of clients reached"), false},
 	{"closed before", redistest.DropBefore, true},
 	{"closed after", redistest.CloseAfterExec, true},

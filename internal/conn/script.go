@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"strings"
 )
 
 // What scripts begin with, unless a Trait says otherwise. Each file begins with its contract.
@@ -14,6 +15,8 @@ var (
 	timeSource string
 	//go:embed lua/late.lua
 	lateSource string
+	//go:embed lua/publish.lua
+	publishSource string
 )
 
 // Script is one Lua script.
@@ -22,7 +25,10 @@ var (
 // after which it changes nothing and answers Late. Every script replies with an array whose first
 // element is its status and whose second is the server's time in microseconds. The other elements
 // are the script's own. time.lua and late.lua, which NewScript puts before it, see to both. A Trait
-// is an exception.
+// is an exception. A script that calls publish has publish.lua before it too.
+//
+// Some servers check scripts before they run them. So each command is a literal, and each key is
+// written KEYS[...] where the command names it. A test of this repository checks that.
 type Script struct {
 	name   string
 	source string
@@ -65,12 +71,15 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	for _, t := range traits {
 		s.traits |= t
 	}
+	if strings.Contains(source, "publish(") {
+		s.source = publishSource + source
+	}
 	switch {
 	case s.is(Timeless):
 	case s.is(Always):
-		s.source = timeSource + source
+		s.source = timeSource + s.source
 	default:
-		s.source = timeSource + lateSource + source
+		s.source = timeSource + lateSource + s.source
 	}
 	sum := sha1.Sum([]byte(s.source))
 	s.sha = hex.EncodeToString(sum[:])

@@ -34,6 +34,6 @@ if last.state == 'o' then
   keep(last.ends)
 end
 if left == 0 then
-  redis.pcall(ARGV[5], ARGV[6], '0')
+  publish(ARGV[5], ARGV[6], '0')
 end
 return reply

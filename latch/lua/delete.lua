@@ -24,12 +24,12 @@ local reply = once(1, 0, true, function()
   end
   failure = failed(redis.pcall('DEL', KEYS[1]))
   if failure and last.state == 'o' then
-    redis.call('ZADD', record, text(last.id), last.member)
-    redis.call('ZREM', record, 'd:' .. text(last.id) .. ':' .. text(last.ends))
+    redis.call('ZADD', KEYS[record], text(last.id), last.member)
+    redis.call('ZREM', KEYS[record], 'd:' .. text(last.id) .. ':' .. text(last.ends))
   end
   return failure
 end)
 if reply[1] then
-  redis.pcall(ARGV[5], ARGV[6], '1')
+  publish(ARGV[5], ARGV[6], '1')
 end
 return reply

@@ -2,14 +2,14 @@
 -- only the count. Beside it Holdfast keeps a record of the last hundred generations. From the
 -- record, a waiter that was not told learns that its generation has ended, and how.
 --
--- The record is the last of KEYS: a sorted set of "<state>:<number>:<end>" by the number. Numbers
+-- The record is the last of KEYS, KEYS[record]: a sorted set of "<state>:<number>:<end>" by the number. Numbers
 -- grow. A state is o (open), z (ended at zero) or d (ended by being deleted, or by running out).
 -- The end is when an open generation runs out, in ms; 0: never. A generation that Redisson has
 -- ended stays open in the record until somebody looks.
 --
 -- This file uses now, and what number.lua gives: value and number are the count. The scripts after
 -- it use last, the newest generation, which has no state if there is none.
-local record = KEYS[#KEYS]
+local record = #KEYS
 local ms = math.floor(now / 1000)
 local day = 24 * 3600 * 1000
 
@@ -20,25 +20,25 @@ local function parse(members)
 end
 
 -- All reads come before the first write.
-local last = parse(redis.call('ZREVRANGE', record, 0, 0))
-local life = redis.call('PTTL', record)
+local last = parse(redis.call('ZREVRANGE', KEYS[record], 0, 0))
+local life = redis.call('PTTL', KEYS[record])
 
 -- keep puts off the expiry of the record, if less than half of its time is left.
 local function keep(ends)
   local whole = day + math.max(ends - ms, 0)
   if life < whole / 2 then
-    return failed(redis.pcall('PEXPIRE', record, text(whole)))
+    return failed(redis.pcall('PEXPIRE', KEYS[record], text(whole)))
   end
 end
 
 -- replace gives a generation another state. Returns the error if that fails.
 local function replace(g, state)
   local member = state .. ':' .. text(g.id) .. ':' .. text(g.ends)
-  local failure = failed(redis.pcall('ZADD', record, text(g.id), member))
+  local failure = failed(redis.pcall('ZADD', KEYS[record], text(g.id), member))
   if not failure then
-    failure = failed(redis.pcall('ZREM', record, g.member))
+    failure = failed(redis.pcall('ZREM', KEYS[record], g.member))
     if failure then
-      redis.call('ZREM', record, member)
+      redis.call('ZREM', KEYS[record], member)
     end
   end
   return failure
@@ -61,16 +61,16 @@ local function begin(ends)
   end
   local g = {state = 'o', id = math.max(last.id + 1, now), ends = ends}
   g.member = 'o:' .. text(g.id) .. ':' .. text(ends)
-  local failure = failed(redis.pcall('ZADD', record, text(g.id), g.member))
+  local failure = failed(redis.pcall('ZADD', KEYS[record], text(g.id), g.member))
   if failure then
     return g, failure
   end
   failure = keep(ends)
   if failure then
-    redis.call('ZREM', record, g.member) -- the record must never stand without an expiry
+    redis.call('ZREM', KEYS[record], g.member) -- the record must never stand without an expiry
     return g, failure
   end
-  redis.pcall('ZREMRANGEBYRANK', record, 0, -101)
+  redis.pcall('ZREMRANGEBYRANK', KEYS[record], 0, -101)
   return g
 end
 

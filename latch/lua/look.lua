@@ -28,7 +28,7 @@ if ARGV[2] == '0' then
   return failure or {0, now, last.id, left}
 end
 
-local mine = parse(redis.call('ZRANGEBYSCORE', record, ARGV[2], ARGV[2]))
+local mine = parse(redis.call('ZRANGEBYSCORE', KEYS[record], ARGV[2], ARGV[2]))
 local state = mine.state
 if state == 'o' then
   if open and last.id == mine.id then

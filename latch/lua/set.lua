@@ -32,11 +32,11 @@ local reply = once(1, 0, false, function()
     failure = failed(redis.pcall('SET', KEYS[1], ARGV[5]))
   end
   if failure then
-    redis.call('ZREM', record, g.member)
+    redis.call('ZREM', KEYS[record], g.member)
   end
   return failure
 end)
 if reply[1] then
-  redis.pcall(ARGV[7], ARGV[8], '1')
+  publish(ARGV[7], ARGV[8], '1')
 end
 return reply

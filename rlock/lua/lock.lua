@@ -21,7 +21,7 @@ end
 
 -- The token is written before the lock, so that no lock stands without one.
 if token == 0 then
-  token = advance(KEYS[2], now, ARGV[4], 0, time[1] .. string.sub('00000' .. time[2], -6))
+  token = advance(2, now, ARGV[4], 0, time[1] .. string.sub('00000' .. time[2], -6))
 end
 if ttl == -2 then
   redis.call('HSET', KEYS[1], ARGV[2], 1)

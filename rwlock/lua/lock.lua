@@ -22,19 +22,18 @@ local mine = redis.call('HEXISTS', KEYS[1], writer) == 1
 local ttl = redis.call('PTTL', KEYS[1])
 local token, kept = tonumber(redis.call('GET', KEYS[2]) or 0), redis.call('PTTL', KEYS[2])
 
-local at = {readers = KEYS[3], writers = KEYS[4], waiting = KEYS[5]}
-local marks = redis.call('EXISTS', at.waiting) == 1
+local marks = redis.call('EXISTS', KEYS[waiting]) == 1
 if not mine then
   local ms, waited = math.floor(now / 1000), tonumber(ARGV[6])
   if marks then
-    purge(at, ms)
+    purge(ms)
   end
-  local since, process = place(at.writers, ARGV[2], waited, ms)
+  local since, process = place(writers, ARGV[2], waited, ms)
   local wait
   if ttl ~= -2 then
     wait = ttl
     if redis.call('HGET', KEYS[1], 'mode') == 'read' then
-      wait = others(KEYS[1], ARGV[5], '')
+      wait = others(ARGV[5], '')
       if not wait then
         redis.call('DEL', KEYS[1])
         ttl = -2
@@ -44,11 +43,11 @@ if not mine then
   if not wait and marks then
     -- These go first: owners that came earlier, and readers that waited already when the last
     -- writer was let in.
-    local first, counts = oldest(at, at.writers, process, ms)
+    local first, counts = oldest(writers, process, ms)
     if first and first < since then
       wait = counts
     else
-      first, counts = oldest(at, at.readers, process, ms)
+      first, counts = oldest(readers, process, ms)
       if first and (first < since or before(first, token, now)) then
         wait = counts
       end
@@ -56,7 +55,7 @@ if not mine then
   end
   if wait then
     if waited >= 0 and tonumber(ARGV[7]) > 0 then
-      mark(at, at.writers, ARGV[2], since, ms, tonumber(ARGV[7]))
+      mark(writers, ARGV[2], since, ms, tonumber(ARGV[7]))
     end
     return {0, now, wait}
   end
@@ -91,6 +90,6 @@ if type(expiry) == 'table' then
   return expiry
 end
 if marks then
-  unmark(at, ARGV[2])
+  unmark(ARGV[2])
 end
 return {1, now, ttl, token}

@@ -4,13 +4,14 @@
 -- one script with them.
 --
 -- KEYS[1] the lock
+-- KEYS[2] the waiting readers, KEYS[3] the waiting writers, KEYS[4] all that wait. While the slot is
+--         on the move only KEYS[1] is sent, since a call with several keys would get TRYAGAIN. A
+--         mark that stays then counts for no longer than its own time
 -- ARGV[1] not-after: ignored
 -- ARGV[2] the owner
 -- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
--- ARGV[4] the channel. Neither the channel nor the marks are passed as KEYS. So the release goes
---         on in a slot on the move, where a call with several keys would get TRYAGAIN.
+-- ARGV[4] the channel
 -- ARGV[5] what the timeout keys begin with
--- ARGV[6] the waiting readers, ARGV[7] the waiting writers, ARGV[8] all that wait
 --
 -- Returns {1, time}  released
 --         {0, time}  the owner does not hold the write side; at most its mark was taken away
@@ -18,19 +19,19 @@
 local writer = ARGV[2] .. ':write'
 local held = redis.call('HEXISTS', KEYS[1], writer)
 if held == 1 then
-  if others(KEYS[1], ARGV[5], writer) then
+  if others(ARGV[5], writer) then
     redis.call('HDEL', KEYS[1], writer)
     redis.call('HSET', KEYS[1], 'mode', 'read')
   else
     redis.call('DEL', KEYS[1])
   end
 end
-local marked = unmark({readers = ARGV[6], writers = ARGV[7], waiting = ARGV[8]}, ARGV[2])
+local marked = #KEYS > 1 and unmark(ARGV[2])
 if held == 1 or marked then
   -- The messages come last, by pcall, so that the release never fails by them: a user who may not
   -- publish can still release, and waiters poll. Redisson's 1 wakes all that sleep. Its 0 wakes
   -- one, also one that is just going to sleep and would miss the 1.
-  redis.pcall(ARGV[3], ARGV[4], '1')
-  redis.pcall(ARGV[3], ARGV[4], '0')
+  publish(ARGV[3], ARGV[4], '1')
+  publish(ARGV[3], ARGV[4], '0')
 end
 return {held, now}

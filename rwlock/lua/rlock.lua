@@ -23,8 +23,7 @@ local mine = redis.call('HEXISTS', KEYS[1], ARGV[2]) == 1
 local ttl = redis.call('PTTL', KEYS[1])
 local token = tonumber(redis.call('GET', KEYS[2]) or 0)
 
-local at = {readers = KEYS[3], writers = KEYS[4], waiting = KEYS[5]}
-local marks = redis.call('EXISTS', at.waiting) == 1
+local marks = redis.call('EXISTS', KEYS[waiting]) == 1
 if not mine then
   local ms, waited = math.floor(now / 1000), tonumber(ARGV[6])
   local wait
@@ -35,17 +34,17 @@ if not mine then
   elseif ttl ~= -2 and redis.call('HGET', KEYS[1], 'mode') ~= 'read' then
     wait = ttl
   elseif marks then
-    purge(at, ms)
-    local since, process = place(at.readers, ARGV[2], waited, ms)
+    purge(ms)
+    local since, process = place(readers, ARGV[2], waited, ms)
     -- A writer that came earlier goes first, unless a writer was let in since this reader came.
-    local first, counts = oldest(at, at.writers, process, ms)
+    local first, counts = oldest(writers, process, ms)
     if first and first < since and not before(since, token, now) then
       wait = counts
     end
   end
   if wait then
     if waited >= 0 and tonumber(ARGV[7]) > 0 then
-      mark(at, at.readers, ARGV[2], ms - waited, ms, tonumber(ARGV[7]))
+      mark(readers, ARGV[2], ms - waited, ms, tonumber(ARGV[7]))
     end
     return {0, now, wait}
   end
@@ -83,6 +82,6 @@ if ttl ~= -1 and ttl < lease then
   end
 end
 if marks then
-  unmark(at, ARGV[2])
+  unmark(ARGV[2])
 end
 return {1, now, lasts, token}

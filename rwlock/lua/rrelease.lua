@@ -4,12 +4,14 @@
 -- number of times. It runs after holders.lua and marks.lua, in one script with them.
 --
 -- KEYS[1] the lock
+-- KEYS[2] the waiting readers, KEYS[3] the waiting writers, KEYS[4] all that wait. While the slot is
+--         on the move only KEYS[1] is sent, since a call with several keys would get TRYAGAIN. A
+--         mark that stays then counts for no longer than its own time
 -- ARGV[1] not-after: ignored
 -- ARGV[2] the owner
 -- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
--- ARGV[4] the channel. Like the marks it is not passed as one of KEYS: see release.lua
+-- ARGV[4] the channel
 -- ARGV[5] what the timeout keys begin with
--- ARGV[6] the waiting readers, ARGV[7] the waiting writers, ARGV[8] all that wait
 --
 -- Returns {1, time}  released
 --         {0, time}  the owner does not hold the read side; at most its mark was taken away
@@ -17,7 +19,7 @@
 local count = redis.call('HGET', KEYS[1], ARGV[2])
 local tell = false
 if count then
-  local stay = others(KEYS[1], ARGV[5], ARGV[2])
+  local stay = others(ARGV[5], ARGV[2])
   if stay then
     redis.call('HDEL', KEYS[1], ARGV[2])
     tell = stay == 1 -- perhaps only zombies are left: a writer sweeps on
@@ -30,14 +32,14 @@ end
 for i = 1, tonumber(count) or 1 do
   redis.pcall('DEL', ARGV[5] .. ARGV[2] .. ':rwlock_timeout:' .. i)
 end
-if unmark({readers = ARGV[6], writers = ARGV[7], waiting = ARGV[8]}, ARGV[2]) then
+if #KEYS > 1 and unmark(ARGV[2]) then
   tell = true
 end
 if tell then
   -- The messages come last, by pcall, so that the release never fails by them: a user who may not
   -- publish can still release, and waiters poll. Redisson's 1 wakes all that sleep. Its 0 wakes
   -- one, also one that is just going to sleep and would miss the 1.
-  redis.pcall(ARGV[3], ARGV[4], '1')
-  redis.pcall(ARGV[3], ARGV[4], '0')
+  publish(ARGV[3], ARGV[4], '1')
+  publish(ARGV[3], ARGV[4], '0')
 end
 return {count and 1 or 0, now}

@@ -17,6 +17,6 @@ local reply = once(1, free, true, function()
 end)
 -- Redisson reads the message as a number of permits: it must be at least 1.
 if reply[1] and free > 0 and free > number then
-  redis.pcall(ARGV[6], ARGV[7], text(free))
+  publish(ARGV[6], ARGV[7], text(free))
 end
 return reply

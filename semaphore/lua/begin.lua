@@ -28,6 +28,6 @@ local reply = once(1, all, false, function()
   return failure
 end)
 if reply[1] and all > 0 then
-  redis.pcall(ARGV[6], ARGV[7], text(all))
+  publish(ARGV[6], ARGV[7], text(all))
 end
 return reply

@@ -30,6 +30,6 @@ if all > 0 and free > all then
   setAll(free, tonumber(since)) -- more were given back than there were
 end
 if free > 0 then
-  redis.pcall(ARGV[6], ARGV[7], text(free))
+  publish(ARGV[6], ARGV[7], text(free))
 end
 return reply

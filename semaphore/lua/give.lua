@@ -35,6 +35,6 @@ elseif all > 0 and free > all then
 end
 -- Redisson reads the message as a number of permits: it must be at least 1.
 if free > 0 and free > number then
-  redis.pcall(ARGV[6], ARGV[7], text(free))
+  publish(ARGV[6], ARGV[7], text(free))
 end
 return reply

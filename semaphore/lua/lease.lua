@@ -81,7 +81,7 @@ end
 -- tell tells the waiters what is free, if something came free and is left.
 local function tell()
   if back > 0 and free > 0 then
-    redis.pcall(ARGV[3], ARGV[4], text(free))
+    publish(ARGV[3], ARGV[4], text(free))
   end
 end
 

@@ -44,7 +44,7 @@ if value then
   end
   local free = tonumber(value) + #ids
   if free > 0 then
-    redis.pcall(ARGV[2], ARGV[3], string.format('%.0f', free))
+    publish(ARGV[2], ARGV[3], string.format('%.0f', free))
   end
 end
 return {live == #ARGV - 3 and 1 or 0, now}

@@ -26,6 +26,6 @@ local reply = once(1, free, false, function()
   return failed(redis.pcall('INCRBY', KEYS[1], text(free - number)))
 end)
 if reply[1] and free > 0 and free > number then
-  redis.pcall(ARGV[7], ARGV[8], text(free))
+  publish(ARGV[7], ARGV[8], text(free))
 end
 return reply

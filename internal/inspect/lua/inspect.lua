@@ -27,11 +27,23 @@
 
 local ms = string.format('%.0f', math.floor(now / 1000))
 
-local function beside(command, key, ...)
+local ask = {
+  GET = function(key) return redis.pcall('GET', key) end,
+  PTTL = function(key) return redis.pcall('PTTL', key) end,
+  EXISTS = function(key, another) return redis.pcall('EXISTS', key, another) end,
+  ZCARD = function(key) return redis.pcall('ZCARD', key) end,
+  ZCOUNT = function(key, from, to) return redis.pcall('ZCOUNT', key, from, to) end,
+  ZLAST = function(key) return redis.pcall('ZRANGE', key, -1, -1, 'WITHSCORES') end,
+  ZSCAN = function(key, cursor, count) return redis.pcall('ZSCAN', key, cursor, 'COUNT', count) end,
+}
+
+-- beside asks for something of a key that may stand beside the name. It returns nil if there can be
+-- no such key, or it cannot be read.
+local function beside(what, key, ...)
   if key == '' then
     return nil
   end
-  local answer = redis.pcall(command, key, ...)
+  local answer = ask[what](key, ...)
   if type(answer) == 'table' and answer.err then
     return nil
   end
@@ -72,14 +84,14 @@ local function taken()
   local over = all - counting(ARGV[6])
   local left = 0
   if over < all then
-    left = lasting(beside('ZRANGE', ARGV[6], -1, -1, 'WITHSCORES')[2])
+    left = lasting(beside('ZLAST', ARGV[6])[2])
   end
   return all - over, over, left
 end
 
 -- permits returns the reply for permits, with some of those that are taken.
 local function permits(value, n, left)
-  local page = beside('ZSCAN', ARGV[6], ARGV[8], 'COUNT', ARGV[9]) or {'0', {}}
+  local page = beside('ZSCAN', ARGV[6], ARGV[8], ARGV[9]) or {'0', {}}
   local holders, found = {}, page[2]
   for i = 1, #found, 2 do
     if tonumber(found[i + 1]) > tonumber(ms) then

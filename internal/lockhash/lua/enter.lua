@@ -111,7 +111,7 @@ local function grant()
   local fresh, reserved = not count or count == '0', 0
   local token = not fresh and tonumber(redis.call('GET', KEYS[2]) or 0) or 0
   if token == 0 then
-    local new, last = advance(KEYS[2], now, ARGV[4], 0)
+    local new, last = advance(2, now, ARGV[4], 0)
     token = math.max(last + 1, new - (last ~= 0 and wanted() or 0))
     reserved = new - token
   end
@@ -169,7 +169,7 @@ elseif number == 0 then
 end
 local failed
 if place then
-  failed = add(KEYS[4], ms + keep, me, keep)
+  failed = add(4, ms + keep, me, keep)
   redis.call('PEXPIRE', KEYS[3], life(keep))
 else
   failed = join(me, number, ms, keep)

@@ -23,7 +23,7 @@ if type(waiting) == 'number' and waiting > 0 then
   return {2, 0}
 end
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
-local heard = released == 1 and redis.pcall(ARGV[3], ARGV[4], '0')
+local heard = released == 1 and publish(ARGV[3], ARGV[4], '0')
 if type(heard) == 'number' and heard > 0 then
   return {1, 0, 1}
 end

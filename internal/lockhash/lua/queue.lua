@@ -48,13 +48,13 @@ local function life(keep)
   return string.format('%.0f', 6 * keep)
 end
 
--- Adds the owner to one of the queue's two keys. Returns the error if that fails.
-local function add(key, score, owner, keep)
-  local done = redis.pcall('ZADD', key, string.format('%.0f', score), owner)
+-- Adds the owner to one of the queue's two keys, which is KEYS[k]. Returns the error if that fails.
+local function add(k, score, owner, keep)
+  local done = redis.pcall('ZADD', KEYS[k], string.format('%.0f', score), owner)
   if type(done) ~= 'table' then
-    done = redis.pcall('PEXPIRE', key, life(keep))
+    done = redis.pcall('PEXPIRE', KEYS[k], life(keep))
     if type(done) == 'table' then
-      redis.call('ZREM', key, owner)
+      redis.call('ZREM', KEYS[k], owner)
     end
   end
   return type(done) == 'table' and done or nil
@@ -63,6 +63,6 @@ end
 -- Gives the owner the place with that number, kept for keep ms from the time ms. Returns the error
 -- if that fails.
 local function join(owner, number, ms, keep)
-  return add(KEYS[3], number, owner, keep) or add(KEYS[4], ms + keep, owner, keep)
+  return add(3, number, owner, keep) or add(4, ms + keep, owner, keep)
 end
 

@@ -63,7 +63,7 @@ end
 -- release. Clients of Holdfast ignore it, so that they do not all ask for a lock that is not
 -- theirs.
 local function tell_outsiders()
-  redis.pcall(ARGV[3], ARGV[4], '00')
+  publish(ARGV[3], ARGV[4], '00')
 end
 
 -- Leaves the lock to those outside the queue for 3 ms, if this release is to do that, since they
@@ -79,14 +79,14 @@ local function openly()
   reply[3], reply[4] = reply[3] or 0, 1
   tell_outsiders()
   if head then
-    redis.pcall(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36), '0')
+    publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36), '0')
   end
   return true
 end
 
 if not queue then
   if released == 1 and not (KEYS[5] and openly()) then
-    redis.pcall(ARGV[3], ARGV[4], '0')
+    publish(ARGV[3], ARGV[4], '0')
   end
   return reply
 end
@@ -98,7 +98,7 @@ local function hand_over()
   end
   -- The token is 1000 behind the clock where it can be. That is as many as a waiter may reserve. If
   -- the waiter asks, to reserve some, it finds them between this token and the clock.
-  local fenced, token = pcall(advance, KEYS[2], now, ARGV[8], 1000)
+  local fenced, token = pcall(advance, 2, now, ARGV[8], 1000)
   local handed = fenced and redis.pcall('HSET', KEYS[1], head, 0)
   local expiry = type(handed) == 'number' and redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', left))
   if type(expiry) ~= 'number' then
@@ -109,7 +109,7 @@ local function hand_over()
   leave(head)
   -- The message comes last, by pcall, so that the release never fails by it: a user who may not
   -- publish can still release, and waiters poll.
-  redis.pcall(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
+  publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
     string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
   if outsiders() then
     -- Those outside sleep for as long as the last holder might have kept the lock, and this waiter
@@ -145,6 +145,6 @@ if ARGV[7] ~= '' then
   quit(ARGV[7])
 end
 if not openly() and not hand_over() and released == 1 then
-  redis.pcall(ARGV[3], ARGV[4], '0')
+  publish(ARGV[3], ARGV[4], '0')
 end
 return reply

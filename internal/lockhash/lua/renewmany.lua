@@ -13,16 +13,16 @@
 --                                                -2: the owner does not hold it;
 --                                                -3: it cannot be read, renew.lua says why
 --         {-1, time}                             late: nothing was done
-local call, pcall, max = redis.call, redis.pcall, math.max
+local max = math.max
 local lease, client = tonumber(ARGV[2]), ARGV[3] .. ':'
 local reply = {1, now}
-for i, key in ipairs(KEYS) do
-  local held, ttl = pcall('HEXISTS', key, client .. ARGV[i + 3]), -2
+for i = 1, #KEYS do
+  local held, ttl = redis.pcall('HEXISTS', KEYS[i], client .. ARGV[i + 3]), -2
   if held == 1 then
-    ttl = call('PTTL', key)
+    ttl = redis.call('PTTL', KEYS[i])
     if lease > 0 then
       ttl = max(ttl, lease)
-      call('PEXPIRE', key, ttl == lease and ARGV[2] or string.format('%.0f', ttl))
+      redis.call('PEXPIRE', KEYS[i], ttl == lease and ARGV[2] or string.format('%.0f', ttl))
     end
   elseif held ~= 0 then
     ttl = -3

@@ -1,10 +1,10 @@
 -- What the scripts that grant a lock share: how its token grows. Those scripts begin with this
 -- file.
 --
--- advance writes a token that is greater than the last one, and at least the server's clock in
--- microseconds, now, minus early. It returns the token and the last one. The last one may be a
--- text. It is 0 if there was none; then the new token is now, whatever early is. If early is 0,
--- text may be the clock as a text: that is cheaper than formatting the number.
+-- advance writes to KEYS[k] a token that is greater than the last one, and at least the server's
+-- clock in microseconds, now, minus early. It returns the token and the last one. The last one may
+-- be a text. It is 0 if there was none; then the new token is now, whatever early is. If early is
+-- 0, text may be the clock as a text: that is cheaper than formatting the number.
 --
 -- The token is kept for life ms; '0': for ever. Its expiry is put off once in a thousand seconds,
 -- not at each grant, so the token may be kept for that much less. A token that is ahead of the
@@ -12,10 +12,10 @@
 -- forgotten sooner, a smaller one would follow. It is kept for two hours more than that, which
 -- tells it from tokens that are the time of their grant. A token that is found without an expiry is
 -- given none.
-local function advance(key, now, life, early, text)
+local function advance(k, now, life, early, text)
   local keep, token = life == '0' and 'GET' or 'KEEPTTL', now - early
   text = text or string.format('%.0f', token)
-  local last = redis.call('SET', key, text, 'XX', 'GET', keep)
+  local last = redis.call('SET', KEYS[k], text, 'XX', 'GET', keep)
   -- Texts of the same length are in the order of their numbers. The last nine digits are a thousand
   -- seconds.
   if last and #last == #text and last < text and string.sub(last, 1, -10) == string.sub(text, 1, -10) then
@@ -25,21 +25,21 @@ local function advance(key, now, life, early, text)
   if last == 0 then
     token = now
     if life == '0' then
-      redis.call('SET', key, string.format('%.0f', token))
+      redis.call('SET', KEYS[k], string.format('%.0f', token))
     else
-      redis.call('SET', key, string.format('%.0f', token), 'PX', life)
+      redis.call('SET', KEYS[k], string.format('%.0f', token), 'PX', life)
     end
     return token, last
   end
   if last >= token then
     token = last + 1
-    redis.call('SET', key, string.format('%.0f', token), 'XX', 'GET', keep)
+    redis.call('SET', KEYS[k], string.format('%.0f', token), 'XX', 'GET', keep)
   end
   local ahead, step = token > now, 1000000000
   if life ~= '0' and (ahead or math.floor(last / step) ~= math.floor(now / step))
-    and redis.call('PTTL', key) ~= -1 then
+    and redis.call('PTTL', KEYS[k]) ~= -1 then
     local more = ahead and math.floor((token - now) / 1000) + 7200000 or 0
-    redis.call('PEXPIRE', key, string.format('%.0f', life + more))
+    redis.call('PEXPIRE', KEYS[k], string.format('%.0f', life + more))
   end
   return token, last
 end

@@ -8,18 +8,39 @@
 --
 -- Returns {1, time, the commands that are refused, with spaces between}
 
-local key = KEYS[1]
-local arguments = {
-  get = {}, set = {'1', 'PX', 1000}, del = {}, exists = {}, pttl = {}, pexpire = {1000},
-  pexpireat = {string.format('%.0f', math.floor(now / 1000) + 1000)},
-  incrby = {1}, decrby = {1}, decr = {},
-  hset = {'f', '1'}, hget = {'f'}, hdel = {'f'}, hlen = {}, hexists = {'f'}, hgetall = {}, hscan = {0},
-  zadd = {1, 'm'}, zrem = {'m'}, zcard = {}, zscore = {'m'}, zrank = {'m'},
-  zcount = {0, 1}, zrange = {0, 0}, zrevrange = {0, 0}, zrangebyscore = {0, 1}, zremrangebyrank = {0, 0},
+-- What each command is tried with.
+local tries = {
+  get = function() return redis.pcall('GET', KEYS[1]) end,
+  set = function() return redis.pcall('SET', KEYS[1], '1', 'PX', 1000) end,
+  del = function() return redis.pcall('DEL', KEYS[1]) end,
+  exists = function() return redis.pcall('EXISTS', KEYS[1]) end,
+  pttl = function() return redis.pcall('PTTL', KEYS[1]) end,
+  pexpire = function() return redis.pcall('PEXPIRE', KEYS[1], 1000) end,
+  pexpireat = function() return redis.pcall('PEXPIREAT', KEYS[1], string.format('%.0f', math.floor(now / 1000) + 1000)) end,
+  incrby = function() return redis.pcall('INCRBY', KEYS[1], 1) end,
+  decrby = function() return redis.pcall('DECRBY', KEYS[1], 1) end,
+  decr = function() return redis.pcall('DECR', KEYS[1]) end,
+  hset = function() return redis.pcall('HSET', KEYS[1], 'f', '1') end,
+  hget = function() return redis.pcall('HGET', KEYS[1], 'f') end,
+  hdel = function() return redis.pcall('HDEL', KEYS[1], 'f') end,
+  hlen = function() return redis.pcall('HLEN', KEYS[1]) end,
+  hexists = function() return redis.pcall('HEXISTS', KEYS[1], 'f') end,
+  hgetall = function() return redis.pcall('HGETALL', KEYS[1]) end,
+  hscan = function() return redis.pcall('HSCAN', KEYS[1], 0) end,
+  zadd = function() return redis.pcall('ZADD', KEYS[1], 1, 'm') end,
+  zrem = function() return redis.pcall('ZREM', KEYS[1], 'm') end,
+  zcard = function() return redis.pcall('ZCARD', KEYS[1]) end,
+  zscore = function() return redis.pcall('ZSCORE', KEYS[1], 'm') end,
+  zrank = function() return redis.pcall('ZRANK', KEYS[1], 'm') end,
+  zcount = function() return redis.pcall('ZCOUNT', KEYS[1], 0, 1) end,
+  zrange = function() return redis.pcall('ZRANGE', KEYS[1], 0, 0) end,
+  zrevrange = function() return redis.pcall('ZREVRANGE', KEYS[1], 0, 0) end,
+  zrangebyscore = function() return redis.pcall('ZRANGEBYSCORE', KEYS[1], 0, 1) end,
+  zremrangebyrank = function() return redis.pcall('ZREMRANGEBYRANK', KEYS[1], 0, 0) end,
 }
 
-local function refused(command, ...)
-  local reply = redis.pcall(command, key, ...)
+local function refused(command)
+  local reply = tries[command]()
   local text = type(reply) == 'table' and reply.err
   -- The error texts of Redis 6 and 7.0, of Redis 7.2 and later, and of servers that answer with a
   -- code.
@@ -30,17 +51,17 @@ local function refused(command, ...)
 end
 
 local denied = {}
-local expires = not refused('pexpire', 1000)
+local expires = not refused('pexpire')
 if not expires then
   denied[1] = 'pexpire'
 end
 for i = 2, #ARGV do
   local command = ARGV[i]
-  if expires and refused(command, unpack(arguments[command])) then
+  if expires and refused(command) then
     denied[#denied + 1] = command
   end
   if expires then
-    redis.pcall('pexpire', key, 1000)
+    tries.pexpire()
   end
 end
 return {1, now, table.concat(denied, ' ')}

@@ -4,6 +4,20 @@ package planted
 
 var connBugs = []bug{
 	{
+		name: "a script runs the command that an argument names",
+		file: "internal/conn/lua/publish.lua",
+		old:  "redis.pcall('PUBLISH', channel, message)",
+		new:  "redis.pcall(command, channel, message)",
+		pkg:  "internal/test/repo", tests: []string{"TestEachScriptNamesItsCommandsAndKeys"},
+	},
+	{
+		name: "a script that meets a slot on the move fails for good",
+		file: "internal/conn/errors.go",
+		old:  "case strings.Contains(err.Error(), nonLocal):",
+		new:  "case false && strings.Contains(err.Error(), nonLocal):",
+		pkg:  "internal/conn", tests: []string{"TestTransientErrorsAreRetried"},
+	},
+	{
 		name: "a dial that was left behind is closed whatever it returned",
 		file: "internal/conn/user.go",
 		old:  "if r := <-done; r.err == nil {",

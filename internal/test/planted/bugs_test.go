@@ -251,7 +251,7 @@ var firstBugs = []bug{
 	{
 		name: "a release tells nobody",
 		file: "internal/lockhash/lua/release.lua",
-		old: `  redis.pcall(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
+		old: `  publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
     string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
 `,
 		new: "",

@@ -51,16 +51,24 @@ func (m *Mutex) Place() string { return m.resource.Place() }
 // ErrBadArgument are returned at once. If ctx carries a lease that has ended, Lock returns the
 // error of that lease.
 func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
-	return m.acquire(ctx, "lock", m.request())
+	if err := m.resource.Usable("lock"); err != nil {
+		return nil, err
+	}
+	l, err := m.request().Acquire(ctx)
+	return (*lease.Lease)(l), err
 }
 
 // TryLock is Lock without the wait: one request, no place in the queue. If another holds the lock,
 // or waits for it, the error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's
 // deadline, the error matches ErrUnavailable.
 func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
+	if err := m.resource.Usable("try lock"); err != nil {
+		return nil, err
+	}
 	q := m.request()
 	q.Try = true
-	return m.acquire(ctx, "try lock", q)
+	l, err := q.Acquire(ctx)
+	return (*lease.Lease)(l), err
 }
 
 // Attach takes over the hold that Lease.Detach left under that owner, in this process or another.
@@ -77,12 +85,4 @@ func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, er
 
 func (m *Mutex) request() hold.Request {
 	return hold.Request{Engine: m.resource.Engine, Resource: &m.resource, Settings: *m.settings}
-}
-
-func (m *Mutex) acquire(ctx context.Context, op string, q hold.Request) (*lease.Lease, error) {
-	if err := m.resource.Usable(op); err != nil {
-		return nil, err
-	}
-	l, err := q.Acquire(ctx)
-	return (*lease.Lease)(l), err
 }

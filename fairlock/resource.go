@@ -43,9 +43,7 @@ func newResource(e *engine.Engine, name, key string, settings *hold.Settings) re
 func (r *resource) Grain() line.Grain { return line.PerWaiter }
 
 // Waiting also listens for releases by clients that know of no queue.
-func (r *resource) Waiting() line.Waiting {
-	return line.Waiting{Key: r.At().Queue, Told: r}
-}
+func (r *resource) Waiting(w *line.Waiting) { w.Key, w.Told = r.At().Queue, r }
 
 // Acquire asks without taking a place.
 func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {

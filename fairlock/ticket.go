@@ -43,7 +43,8 @@ func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
 	}
 	q := m.request()
 	q.As, q.Afresh = hold.Owner(t.owner), true
-	return m.acquire(ctx, "lock", q)
+	l, err := q.Acquire(ctx)
+	return (*lease.Lease)(l), err
 }
 
 // Position returns Mutex.Position of the ticket's owner.

@@ -91,8 +91,8 @@ const linePrefix = "holdfast_rw:"
 
 // waiting puts the readers and the writers of one process in one line. The first that came is its
 // head, and asks for its own side.
-func (a *asking) waiting(b *base, grant line.Grant) line.Waiting {
-	return line.Waiting{Key: b.line, Channel: b.at.Channel, Grant: grant}
+func (a *asking) waiting(b *base, grant line.Grant, w *line.Waiting) {
+	w.Key, w.Channel, w.Grant = b.line, b.at.Channel, grant
 }
 
 // writing is the write side as package hold sees it.
@@ -101,8 +101,8 @@ type writing struct {
 	asking
 }
 
-func (w *writing) Kind() string          { return "rwlock.write" }
-func (w *writing) Waiting() line.Waiting { return w.waiting(w.base, line.Exclusive) }
+func (w *writing) Kind() string             { return "rwlock.write" }
+func (w *writing) Waiting(on *line.Waiting) { w.waiting(w.base, line.Exclusive, on) }
 
 // TokenKey is hold.Fenced's. It is for both sides: readers show tokens too, and a quorum writes
 // them back.
@@ -133,9 +133,9 @@ type reading struct {
 	under *hold.Lease // the write lease under which it asks; nil if there is none
 }
 
-func (r *reading) Kind() string          { return "rwlock.read" }
-func (r *reading) Under() *hold.Lease    { return r.under }
-func (r *reading) Waiting() line.Waiting { return r.waiting(r.base, line.Shared) }
+func (r *reading) Kind() string             { return "rwlock.read" }
+func (r *reading) Under() *hold.Lease       { return r.under }
+func (r *reading) Waiting(on *line.Waiting) { r.waiting(r.base, line.Shared, on) }
 
 func (r *reading) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	waited, life := r.marks()

@@ -25,8 +25,8 @@ func (r *resource) Kind() string { return permitsKind }
 func (r *resource) Name() string { return r.name }
 func (r *resource) Key() string  { return r.at.Available }
 
-func (r *resource) Waiting() line.Waiting {
-	return waiting(permitsKind, r.at.Available, r.at.Channel, r.n)
+func (r *resource) Waiting(w *line.Waiting) {
+	*w = waiting(permitsKind, r.at.Available, r.at.Channel, r.n)
 }
 
 func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {

@@ -77,24 +77,23 @@ type course struct {
 
 func (q *Request) run(ctx context.Context) (*Lease, course, error) {
 	a := q.acquisition()
-	l, err := q.enterOrWait(ctx, a)
+	var outer *Lease
+	if !q.Afresh {
+		outer = Carried(ctx, q.Engine, q.Resource)
+	}
+	var l *Lease
+	err := ctx.Err()
+	switch {
+	case outer != nil:
+		a.course.reentrant = true
+		l, err = outer.hold.enter(ctx, outer, a)
+	case err == nil:
+		l, err = a.fresh(ctx, !q.Try)
+	}
 	how := a.course
 	*a = acquisition{} // its wait is over, so no other goroutine knows it any more
 	q.Engine.Scratch.Put(a)
 	return l, how, err
-}
-
-func (q *Request) enterOrWait(ctx context.Context, a *acquisition) (*Lease, error) {
-	if !q.Afresh {
-		if outer := Carried(ctx, q.Engine, q.Resource); outer != nil {
-			a.course.reentrant = true
-			return outer.hold.enter(ctx, outer, a)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return a.fresh(ctx, !q.Try)
 }
 
 // acquisition returns the state of the Request.
@@ -164,7 +163,7 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		// It was over before anybody could use it, as when the process stood still just then. Only
 		// this acquisition knows of that lease. So it releases the lease, and waits again.
 		passed.disown()
-		a.lateUntil, a.lateSeat, a.marked = 0, 0, false
+		a.lateUntil, a.lateSeat, a.marked, a.waiting = 0, 0, false, line.Waiting{}
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
 }
@@ -173,7 +172,7 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 // passed to the acquisition; or neither that nor an error once the resource is granted.
 func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, err error) {
 	w := &a.waiting
-	*w = a.resource.Waiting()
+	a.resource.Waiting(w)
 	m, ok := a.resource.(Marking)
 	a.marks = ok && m.Marks()
 	if !wait {
@@ -185,13 +184,14 @@ func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, er
 	a.course.waited = a.course.waited || out.Waited
 	a.vacate(out.Orphan)
 	switch {
+	case out.Passed != nil:
+		return out.Passed.(*Lease), err
 	case err == nil && out.Handed.Token != 0:
 		a.handed(out.Handed)
 	case err != nil && w.Grant == line.Exclusive:
 		err = hinted(err, a.engine, a.resource)
 	}
-	passed, _ = out.Passed.(*Lease)
-	return passed, err
+	return nil, err
 }
 
 // once asks for the resource without waiting.

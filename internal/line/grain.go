@@ -28,9 +28,8 @@ type policy interface {
 	// stand puts the waiter where it belongs in its line, by its prev, which is the last in the line
 	// so far. It is called under the mutex.
 	stand(q *line, me *waiter)
-	// quiet returns for how long the new head need not ask. first is what it was answered, if it
-	// became the head at once. It is called under the mutex.
-	quiet(me *waiter, first Answer) time.Duration
+	// quiet returns for how long the new head need not ask. It is called under the mutex.
+	quiet(me *waiter) time.Duration
 	// rest returns for how much longer the head need not ask, though it was woken for that reason.
 	rest(l *Lines, me *waiter, reason string) time.Duration
 	// ask returns the head's request, and whether another must follow at once. It reports false if

@@ -3,7 +3,6 @@
 package line
 
 import (
-	"context"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/pubsub"
@@ -30,19 +29,22 @@ type line struct {
 
 // waiter is one goroutine in a line.
 type waiter struct {
-	line *line
-	prev *waiter
-	next *waiter
-	turn chan struct{} // holds one signal: the waiter is the head, or granted
-	out  bool          // it is no longer in the line
+	prev  *waiter
+	next  *waiter
+	line  *line
+	turn  chan struct{} // holds one signal: the waiter is the head, or granted
+	terms Terms         // those of wait
+	head  heading       // what it has as the head
 
-	granted bool          // written before the signal: the waiter has what it waits for
-	wait    *Waiting      // what its caller said
-	outcome Outcome       // how its wait ends
-	since   time.Time     // when it joined, where that counts: see overtaking
-	place   place         // in the queue that Redis keeps
-	nudged  chan struct{} // holds one signal: what the head was told concerns this waiter; or nil
-	head    heading       // what it has as the head
+	out     bool // it is no longer in the line
+	granted bool // written before the signal: the waiter has what it waits for
+	outcome Outcome
+
+	wait   *Waiting      // what its caller said
+	first  time.Duration // Answer.For of the request with which it came; 0: it did not ask, or long ago
+	since  time.Time     // when it joined, where that counts: see overtaking
+	place  place         // in the queue that Redis keeps
+	nudged chan struct{} // holds one signal: what the head was told concerns this waiter; or nil
 }
 
 // place is a waiter's place in the queue that Redis keeps, as its line knows it.
@@ -62,15 +64,6 @@ type heading struct {
 	// first. Only the head touches it.
 	unseated bool
 }
-
-// stage is what a waiter is to do.
-type stage int
-
-const (
-	leading stage = iota // it is the head
-	granted              // it has what it waits for
-	nudged               // it is to ask once, and then to go on waiting
-)
 
 // empty reports whether there is no line for key.
 func (l *Lines) empty(key string) bool {
@@ -115,7 +108,7 @@ func (l *Lines) add(q *line, w *Waiting, first Answer) *waiter {
 	if me == nil {
 		me = &waiter{turn: make(chan struct{}, 1)}
 	}
-	me.wait, me.line, me.prev = w, q, q.tail
+	me.wait, me.terms, me.first, me.line, me.prev = w, w.Place.Terms, first.For, q, q.tail
 	me.outcome.Waited = true
 	me.place = place{seq: first.Seq, kept: first.Kept, doubt: first.Doubt}
 	if w.Weight > 0 {
@@ -212,36 +205,15 @@ func (l *Lines) endIfEmpty(q *line) (ended *pubsub.Subscription) {
 // goroutine has not been told so yet.
 func (me *waiter) leads() bool { return len(me.turn) > 0 }
 
-// await waits until the waiter has something to do, ctx ends, or the Client closes. A waiter that
-// something may be passed to does not listen for the Client's end, because all such waiters would
+// ending returns the channel by which a waiter behind the head hears that the Client closes. A
+// waiter that something may be passed to does not listen for that, because all such waiters would
 // meet at one channel, and passing on would cost more: when the Client closes, the head leaves the
 // line, then the next head, and so on.
-func (me *waiter) await(ctx, closing context.Context) (stage, error) {
-	if me.leads() {
-		<-me.turn
-		return me.arrived(), nil
+func (l *Lines) ending(me *waiter) <-chan struct{} {
+	if me.terms != (Terms{}) {
+		return nil
 	}
-	var closed <-chan struct{}
-	if me.wait.Place.Terms == (Terms{}) {
-		closed = closing.Done()
-	}
-	select {
-	case <-me.turn:
-		return me.arrived(), nil
-	case <-closed:
-		return 0, context.Cause(closing)
-	case <-me.nudged:
-		return nudged, nil
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-}
-
-func (me *waiter) arrived() stage {
-	if me.granted {
-		return granted
-	}
-	return leading
+	return l.client.Closing.Done()
 }
 
 // held returns for how long a new head need not ask, by what is known of the present grant. nap
@@ -252,12 +224,12 @@ func (me *waiter) arrived() stage {
 //	it has just asked by itself      as long as that answer says
 //	otherwise                        not at all: the head before it may have left with a message
 //	                                 that it never acted on
-func (q *line) held(first Answer) time.Duration {
+func (q *line) held(first time.Duration) time.Duration {
 	switch left := time.Until(q.heldUntil); {
 	case !q.heldUntil.IsZero() && left > 0:
 		return nap(left)
-	case q.heldUntil.IsZero() && first.For != 0:
-		return nap(first.For)
+	case q.heldUntil.IsZero() && first != 0:
+		return nap(first)
 	default:
 		return 0
 	}

@@ -38,7 +38,7 @@ func (l *Lines) pass(key string, terms Terms, what any) (done bool, told chan st
 	if me.next != nil {
 		me = me.next
 	}
-	if me.head.asking || me.wait.Place.Terms != terms {
+	if me.head.asking || me.terms != terms {
 		return false, nil, nil
 	}
 	me.outcome.Passed, told = what, me.head.passed

@@ -30,7 +30,7 @@ func (perProcess) stand(*line, *waiter) {}
 //	                                 take it first
 //	no answer of its own             not at all: the seat is still to be taken
 //	otherwise                        as line.held says
-func (perProcess) quiet(me *waiter, first Answer) time.Duration {
+func (perProcess) quiet(me *waiter) time.Duration {
 	q := me.line
 	switch {
 	case q.seat.owner != 0:
@@ -38,10 +38,10 @@ func (perProcess) quiet(me *waiter, first Answer) time.Duration {
 	case q.handed:
 		me.head.unseated = true
 		return seatDelay
-	case first.For == 0:
+	case me.first == 0:
 		return 0
 	default:
-		return q.held(first)
+		return q.held(me.first)
 	}
 }
 

@@ -41,12 +41,12 @@ func (perWaiter) stand(q *line, me *waiter) {
 
 // quiet lets the head ask at once if others are behind it and the beat is over, for their places
 // must be kept.
-func (perWaiter) quiet(me *waiter, first Answer) time.Duration {
+func (perWaiter) quiet(me *waiter) time.Duration {
 	q := me.line
 	if me.next != nil && time.Since(q.beaten) >= beat {
 		return 0
 	}
-	return q.held(first)
+	return q.held(me.first)
 }
 
 func (perWaiter) rest(*Lines, *waiter, string) time.Duration { return 0 }

@@ -91,14 +91,14 @@ func TestNudge(t *testing.T) {
 		}
 	}
 	for i, me := range places[1:] {
-		stage, want := leading, i+1 == 1 || i+1 == 3
+		nudged, want := false, i+1 == 1 || i+1 == 3
 		select {
 		case <-me.nudged:
-			stage = nudged
+			nudged = true
 		default:
 		}
-		if (stage == nudged) != want {
-			t.Errorf("%d was nudged: %v, want %v", i+1, stage == nudged, want)
+		if nudged != want {
+			t.Errorf("%d was nudged: %v, want %v", i+1, nudged, want)
 		}
 		if len(me.nudged) != 0 {
 			t.Errorf("%d was nudged twice", i+1)

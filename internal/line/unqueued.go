@@ -9,7 +9,7 @@ type unqueued struct{}
 
 func (unqueued) first(*Lines, string) (ask Ask, held, asks bool)            { return Ask{}, false, true }
 func (unqueued) stand(*line, *waiter)                                       {}
-func (unqueued) quiet(me *waiter, first Answer) time.Duration               { return me.line.held(first) }
+func (unqueued) quiet(me *waiter) time.Duration                             { return me.line.held(me.first) }
 func (unqueued) rest(*Lines, *waiter, string) time.Duration                 { return 0 }
 func (unqueued) ask(*Lines, *waiter) (ask Ask, more, ok bool)               { return Ask{}, false, true }
 func (unqueued) answered(*Lines, *waiter, Ask, Answer, error) (nudged bool) { return false }

@@ -26,19 +26,50 @@ const PollBound = 1250 * time.Millisecond
 // A waiter that finds a line for the key joins it and asks nothing. Else it asks once, if that is
 // of any use, and joins the line if it is refused. Where each waiter has a place in Redis's queue,
 // it always asks once.
+//
+// The path of a waiter that something is passed to is short on purpose: when very many wait, each
+// function through which a waiter returns is out of the processor's cache by then.
 func (l *Lines) Wait(ctx context.Context, w *Waiting) (Outcome, error) {
-	var first Answer
 	me := l.follow(w)
 	if me == nil {
 		var err error
-		if first, err = l.first(ctx, w); err != nil || first.Granted {
+		if me, err = l.enter(ctx, w); me == nil {
 			return Outcome{}, err
 		}
-		me = l.join(w, first)
 	}
 	l.client.Telemetry.Waiting(w.Kind, 1)
 	defer l.client.Telemetry.Waiting(w.Kind, -1)
-	return l.waitInLine(ctx, w, me, first)
+	if !me.leads() {
+		me.first = 0 // too old to rely on by the time it leads
+	}
+	closed := l.ending(me)
+	for {
+		select {
+		case <-me.turn:
+			if me.granted {
+				return l.served(w, me), nil
+			}
+			return l.gone(w, me, l.waitAsHead(ctx, w, me))
+		case <-closed:
+			return l.gone(w, me, context.Cause(l.client.Closing))
+		case <-me.nudged:
+			if over, err := l.askNudged(ctx, w, me); over {
+				return l.gone(w, me, err)
+			}
+		case <-ctx.Done():
+			return l.gone(w, me, busy(ctx.Err()))
+		}
+	}
+}
+
+// enter asks once, if that is of any use, and puts the caller in its line if it is refused. It
+// returns nil if the caller need not wait: it was granted the thing, or its request failed.
+func (l *Lines) enter(ctx context.Context, w *Waiting) (*waiter, error) {
+	first, err := l.first(ctx, w)
+	if err != nil || first.Granted {
+		return nil, err
+	}
+	return l.join(w, first), nil
 }
 
 // first asks once, for a waiter that does not stand in line yet, unless it must not ask.
@@ -54,28 +85,12 @@ func (l *Lines) first(ctx context.Context, w *Waiting) (Answer, error) {
 	return w.Asker.Try(ctx, ask)
 }
 
-// waitInLine is Wait for a waiter that stands in its line.
-func (l *Lines) waitInLine(ctx context.Context, w *Waiting, me *waiter, first Answer) (Outcome, error) {
-	if !me.leads() {
-		first = Answer{} // too old to rely on by the time it leads
-	}
-	for {
-		stage, err := me.await(ctx, l.client.Closing)
-		switch {
-		case err != nil:
-			return l.gone(w, me, busy(err))
-		case stage == granted:
-			return l.served(w, me), nil
-		case stage == leading:
-			return l.gone(w, me, l.waitAsHead(ctx, w, me, first))
-		}
-		// It was nudged, so it has a place of its own.
-		answer, err := l.try(ctx, w, perWaiter{}.askAgain(l, me))
-		me.place.heard(answer, err)
-		if err != nil || answer.Granted {
-			return l.gone(w, me, err)
-		}
-	}
+// askNudged is the request of a waiter that was nudged, so that it has a place of its own. over says
+// that its wait has ended: it was granted the thing, or the request failed.
+func (l *Lines) askNudged(ctx context.Context, w *Waiting, me *waiter) (over bool, err error) {
+	answer, err := l.try(ctx, w, perWaiter{}.askAgain(l, me))
+	me.place.heard(answer, err)
+	return err != nil || answer.Granted, err
 }
 
 // gone takes a waiter whose wait has ended with err out of its line, and returns how the wait
@@ -103,11 +118,11 @@ func (l *Lines) served(w *Waiting, me *waiter) Outcome {
 
 // waitAsHead is Wait for the head of a line, which may have asked once already. It returns nil once
 // the head has the thing.
-func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter, first Answer) error {
+func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
 	if l.client.Closing.Err() != nil {
 		return context.Cause(l.client.Closing)
 	}
-	sub, quiet := l.lead(w, me, first)
+	sub, quiet := l.lead(w, me)
 	if sub == nil {
 		return nil // the thing was passed to it already
 	}
@@ -170,16 +185,16 @@ func (l *Lines) askAsHead(ctx context.Context, w *Waiting, me *waiter, reason st
 // lead has the head listen for its line, and returns for how long the head need not ask. The
 // subscription is nil if the thing has been passed to the head. While the head subscribes, nothing
 // is passed to it, so that no other waiter becomes the head.
-func (l *Lines) lead(w *Waiting, me *waiter, first Answer) (*pubsub.Subscription, time.Duration) {
+func (l *Lines) lead(w *Waiting, me *waiter) (*pubsub.Subscription, time.Duration) {
 	q := me.line
 	l.mu.Lock()
 	if me.out {
 		l.mu.Unlock()
 		return nil, 0
 	}
-	sub, quiet := q.sub, me.policy().quiet(me, first)
+	sub, quiet := q.sub, me.policy().quiet(me)
 	q.heldUntil, q.handed = time.Time{}, false
-	if me.head.asking = sub == nil; me.wait.Place.Terms != (Terms{}) {
+	if me.head.asking = sub == nil; me.terms != (Terms{}) {
 		me.head.passed = make(chan struct{}, 1)
 	}
 	l.mu.Unlock()

@@ -28,8 +28,8 @@ var engineBugs = []bug{
 	{
 		name: "a waiter behind a head that asks does not hear that its Client closes",
 		file: "internal/line/line.go",
-		old:  "if me.wait.Place.Terms == (Terms{}) {",
-		new:  "if false {",
+		old:  "if me.terms != (Terms{}) {\n\t\treturn nil",
+		new:  "if true {\n\t\treturn nil",
 		pkg:  "internal/line", tests: []string{"TestCloseEndsTheWaitBehindAHeadThatAsks"},
 	},
 	{

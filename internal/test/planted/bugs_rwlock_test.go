@@ -29,8 +29,8 @@ var rwlockBugs = []bug{
 	{
 		name:  "read-write locks whose names share a channel stand in one line",
 		file:  "rwlock/resource.go",
-		old:   "line.Waiting{Key: b.line,",
-		new:   "line.Waiting{Key: b.at.Channel,",
+		old:   "w.Key, w.Channel, w.Grant = b.line,",
+		new:   "w.Key, w.Channel, w.Grant = b.at.Channel,",
 		pkg:   "rwlock",
 		tests: []string{"TestALockIsNotHeldUpByTheWaitersOfANameThatSharesItsToken"},
 	},

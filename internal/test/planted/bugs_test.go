@@ -213,8 +213,8 @@ var firstBugs = []bug{
 	{
 		name: "a try with the context of an ended lease makes a new owner",
 		file: "internal/hold/acquire.go",
-		old:  "Carried(ctx, q.Engine, q.Resource); outer != nil {",
-		new:  "Carried(ctx, q.Engine, q.Resource); outer != nil && (outer.why() == nil || !q.Try) {",
+		old:  "case outer != nil:\n\t\ta.course.reentrant",
+		new:  "case outer != nil && (outer.why() == nil || !q.Try):\n\t\ta.course.reentrant",
 		pkg:  "rlock", tests: []string{"TestInterleaving_StaleLeaseContext"},
 	},
 	{
@@ -493,7 +493,7 @@ var firstBugs = []bug{
 	{
 		name: "the lock is passed on to a waiter on other terms",
 		file: "internal/line/pass.go",
-		old:  "if me.head.asking || me.wait.Place.Terms != terms {",
+		old:  "if me.head.asking || me.terms != terms {",
 		new:  "if me.head.asking {",
 		pkg:  "internal/line", tests: []string{"TestPassOnEqualTermsOnly"},
 	},
@@ -507,9 +507,9 @@ var firstBugs = []bug{
 	{
 		name: "a waiter that gives up just as it becomes the head leaves its line without one",
 		file: "internal/line/wait.go",
-		old:  "		case err != nil:\n			return l.gone(w, me, busy(err))",
-		new: "		case err != nil && len(me.turn) > 0:\n			return me.outcome, busy(err)\n" +
-			"		case err != nil:\n			return l.gone(w, me, busy(err))",
+		old:  "		case <-ctx.Done():\n			return l.gone(w, me, busy(ctx.Err()))",
+		new: "		case <-ctx.Done():\n			if len(me.turn) > 0 {\n				return me.outcome, busy(ctx.Err())\n			}\n" +
+			"			return l.gone(w, me, busy(ctx.Err()))",
 		pkg: "internal/line", tests: []string{"TestFollowerGivesUp"},
 	},
 	{

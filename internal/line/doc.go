@@ -6,9 +6,9 @@
 //	Lines.Wait
 //	├─ there is a line, and not every ──── follow: joins the line and asks nothing
 //	│  waiter needs a place in a queue
-//	└─ else ────────────────────────────── first: asks once, unless that is of no use;
-//	                                       join: refused, it joins the line
-//	behind the head ────────────────────── await: until it is the head, or granted, or nudged
+//	└─ else ────────────────────────────── enter: asks once, unless that is of no use, and joins
+//	                                       the line if it is refused
+//	behind the head ────────────────────── sleeps until it is the head, or granted, or nudged
 //	as the head ────────────────────────── waitAsHead: park; ask; park again
 //
 // The head asks whenever a message comes, its subscription is confirmed anew, the holder's

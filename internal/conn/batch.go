@@ -13,9 +13,8 @@ import (
 // RunBatch sends the calls to the server at addr in a pipeline, once, on the connection kept for
 // renewals. It calls answer with the outcome of each call: nil if the script has answered, an
 // error otherwise. ctx bounds the try. The caller decides whether to try again; if the
-// connection has failed, the next try uses a new one.
-//
-// Only one batch may be under way for each server at a time.
+// connection has failed, the next try uses a new one. Batches that are under way at the same time
+// have a connection each.
 func (m *Manager) RunBatch(ctx context.Context, addr string, calls []*Call, answer func(i int, err error)) {
 	n := m.topology.at(addr)
 	outcomes := m.sendOnce(ctx, n, calls)

@@ -343,13 +343,13 @@ func (n *node) close() {
 	n.closed = true
 	idle := append(n.free, n.renewals.takeIdle()...)
 	n.free = nil
-	renewing := n.renewals.used
+	renewing := slices.Clone(n.renewals.used)
 	n.mu.Unlock()
 
 	n.cancel()
 	n.interrupt()
-	if renewing != nil {
-		renewing.hangUp()
+	for _, w := range renewing {
+		w.hangUp()
 	}
 	for _, w := range idle {
 		w.end()

@@ -112,14 +112,25 @@ func (n *node) discard() {
 }
 
 // sweep ends the idle wires that were last used longer ago than the user allows, and those that
-// are older than the user allows.
+// are older than the user allows. One connection for renewals is enough when there is no backlog, so
+// sweep also ends the others that have not been used since the last sweep.
 func (n *node) sweep(now time.Time) {
 	limit := n.options.ConnMaxIdleTime
 	for _, each := range n.siblings() {
+		more := each.moreForRenewals()
 		each.endIdle(func(w *wire) bool {
-			return !each.current(w) || limit > 0 && now.Sub(w.since) >= limit
+			idle := now.Sub(w.since)
+			return !each.current(w) || limit > 0 && idle >= limit || idle >= sweepEvery && slices.Contains(more, w)
 		})
 	}
+}
+
+// moreForRenewals returns the idle connections for renewals but the one that is used first.
+func (n *node) moreForRenewals() []*wire {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	idle := n.renewals.idle
+	return slices.Clone(idle[:max(0, len(idle)-1)])
 }
 
 // endIdle ends the idle wires for which which reports true.
@@ -133,9 +144,12 @@ func (n *node) endIdle(which func(*wire) bool) {
 	}
 	n.free = slices.DeleteFunc(n.free, func(w *wire) bool { return slices.Contains(ended, w) })
 	n.wires = slices.DeleteFunc(n.wires, func(w *wire) bool { return slices.Contains(ended, w) })
-	if w := n.renewals.idle; w != nil && which(w) {
-		ended = append(ended, n.renewals.takeIdle()...)
+	for _, w := range n.renewals.idle {
+		if which(w) {
+			ended = append(ended, w)
+		}
 	}
+	n.renewals.idle = slices.DeleteFunc(n.renewals.idle, func(w *wire) bool { return slices.Contains(ended, w) })
 	n.reach()
 	n.mu.Unlock()
 	for _, w := range ended {
@@ -152,7 +166,7 @@ func (n *node) retire() bool {
 	for _, each := range n.siblings() {
 		each.mu.Lock()
 		busy := len(each.queue) > 0 || len(each.wires) > 0 || each.connecting > 0 ||
-			each.renewals.used != nil || each.renewals.making > 0
+			len(each.renewals.used) > 0 || each.renewals.making > 0
 		each.retired = !busy
 		each.mu.Unlock()
 		if busy {
@@ -170,25 +184,37 @@ func (n *node) siblings() []*node {
 	return []*node{n, n.replicated}
 }
 
-// private is a connection with one user at a time.
+// private has the connections with one user at a time. There is one, unless several batches of
+// renewals are on their way at the same time.
 type private struct {
-	idle    *wire
-	used    *wire         // the connection while it is in use
+	idle    []*wire
+	used    []*wire       // those that are in use
 	making  int           // how many are being made
 	begun   time.Time     // when the last of these was
 	changed chan struct{} // closed when the making of one has ended
 	err     error         // the error of the last one; nil if it succeeded
 }
 
-// takeIdle returns the connection if it is idle.
+// takeIdle returns the idle connections.
 func (p *private) takeIdle() []*wire {
-	if p.idle == nil {
+	idle := p.idle
+	p.idle = nil
+	return idle
+}
+
+// take returns the idle connection that was used last, or nil.
+func (p *private) take() *wire {
+	last := len(p.idle) - 1
+	if last < 0 {
 		return nil
 	}
-	w := p.idle
-	p.idle = nil
-	return []*wire{w}
+	w := p.idle[last]
+	p.idle = slices.Delete(p.idle, last, last+1)
+	return w
 }
+
+// maxIdleRenewals is how many idle connections for renewals a node keeps.
+const maxIdleRenewals = 4
 
 // errNotYet says that the connection for renewals is still being made, while a connection of
 // the callers works.
@@ -224,9 +250,9 @@ func (n *node) readyForRenewals() (*wire, error) {
 	case n.retired:
 		return nil, errRetired
 	}
-	for _, w := range n.renewals.takeIdle() {
+	for w := n.renewals.take(); w != nil; w = n.renewals.take() {
 		if n.current(w) {
-			n.renewals.used = w
+			n.renewals.used = append(n.renewals.used, w)
 			return w, nil
 		}
 		n.workers.Go(w.end)
@@ -258,7 +284,7 @@ func (n *node) awaitForRenewals(ctx context.Context) error {
 	late := !closedWithin(ctx, changed, slow)
 	n.mu.Lock()
 	switch {
-	case p.idle != nil:
+	case len(p.idle) > 0:
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -293,8 +319,8 @@ func (n *node) openRenewals() {
 	p.making--
 	p.err = err
 	spare := w
-	if err == nil && !n.closed && p.idle == nil {
-		p.idle, spare = w, nil
+	if err == nil && !n.closed && len(p.idle) < maxIdleRenewals {
+		p.idle, spare = append(p.idle, w), nil
 	}
 	close(p.changed)
 	p.changed = nil
@@ -311,9 +337,10 @@ func (n *node) openRenewals() {
 func (n *node) giveRenewals(w *wire) {
 	n.mu.Lock()
 	spare := w
-	n.renewals.used = nil
-	if n.current(w) && !n.closed && n.renewals.idle == nil {
-		n.renewals.idle, spare = w, nil
+	p := &n.renewals
+	p.used = slices.DeleteFunc(p.used, func(other *wire) bool { return other == w })
+	if n.current(w) && !n.closed && len(p.idle) < maxIdleRenewals {
+		p.idle, spare = append(p.idle, w), nil
 	}
 	n.mu.Unlock()
 	if spare != nil {

@@ -333,6 +333,36 @@ func TestAnIdleConnectionIsClosedWhenTheUserSaysSo(t *testing.T) {
 	}, func(o *redis.Options) { o.ConnMaxIdleTime = time.Minute })
 }
 
+// Batches that are under way at the same time do not wait for each other. The connections that they
+// needed for that are closed soon after.
+func TestBatchesAtTheSameTimeHaveAConnectionEach(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		mustRun(t, b.Manager, newCount("k"))
+		callers, node := b.proxy.Conns(), nodeOf(t, b.Manager, "k")
+		held := make(chan struct{})
+		b.proxy.OnCommand(onScripts(redistest.HoldReply(held)))
+		var all sync.WaitGroup
+		for i := range 3 {
+			all.Go(func() {
+				call := newCount(fmt.Sprint("k", i))
+				if err := runBatch(t.Context(), t, b.Manager, node, []*conn.Call{call})[0]; err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := b.proxy.Conns() - callers; n != 3 {
+			t.Errorf("%d connections for three batches", n)
+		}
+		close(held)
+		all.Wait()
+		time.Sleep(25 * time.Second)
+		if n := b.proxy.Conns() - callers; n != 1 {
+			t.Errorf("%d connections are kept", n)
+		}
+	})
+}
+
 func TestAConnectionIsReplacedWhenItIsAsOldAsTheUserAllows(t *testing.T) {
 	d := new(dialler)
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -49,9 +50,10 @@ type fakeTask struct {
 	told  []Renewed
 }
 
-func (f *fakeTask) Key() string       { return f.key }
-func (f *fakeTask) Part() Part        { return f.part }
-func (f *fakeTask) Renewed(r Renewed) { f.told = append(f.told, r) }
+func (f *fakeTask) Key() string                         { return f.key }
+func (f *fakeTask) Part() Part                          { return f.part }
+func (f *fakeTask) Urgency() (time.Time, time.Duration) { return f.until, f.part.Length / 6 }
+func (f *fakeTask) Renewed(r Renewed)                   { f.told = append(f.told, r) }
 
 func (f *fakeTask) Renewal() *conn.Call {
 	f.alone++
@@ -80,7 +82,7 @@ func send(t *testing.T, ctx context.Context, e *Engine, tasks []*fakeTask) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&sender{e: e}).Send(ctx, node, batch)
+	(&sender{e: e}).Send(ctx, node, batch, 0)
 	for _, task := range tasks {
 		if len(task.told) != 1 {
 			t.Fatalf("%s was told %d times", task.key, len(task.told))
@@ -213,6 +215,43 @@ func TestDivide(t *testing.T) {
 	if want := []string{"1none", "3g"}; fmt.Sprint(left) != fmt.Sprint(want) {
 		t.Errorf("alone: %q, want %q", left, want)
 	}
+}
+
+// A call renews no more than maxGroup leases, so that the server can serve others between two calls.
+func TestDivideKeepsGroupsSmall(t *testing.T) {
+	script := conn.NewScript("x", "x")
+	var batch []renewal.Task
+	for range 2*maxGroup + 1 {
+		batch = append(batch, &fakeTask{key: "k", part: Part{Script: script}})
+	}
+	groups, alone := new(scratch).divide(batch, func(string) int { return 0 })
+	if len(groups) != 2 || len(groups[0]) != maxGroup || len(groups[1]) != maxGroup || len(alone) != 1 {
+		t.Errorf("%d groups, %d tasks alone", len(groups), len(alone))
+	}
+}
+
+// That renewals come late is said before a lease is lost, and not again at once.
+func TestTheLogSaysThatRenewalsComeLate(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		var said strings.Builder
+		e, err := New(redistest.Mini(t).Client(), nil, slog.New(slog.NewTextHandler(&said, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &sender{e: e}
+		task := &fakeTask{until: time.Now().Add(time.Minute), part: Part{Length: time.Minute}}
+		s.behind("a:1", task, 10) // there is time enough
+		task.until = time.Now().Add(29 * time.Second)
+		s.behind("a:1", task, 0) // nothing waits
+		s.behind("a:1", task, 10)
+		s.behind("a:1", task, 20)
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if got := said.String(); strings.Count(got, "renewals come late") != 1 || !strings.Contains(got, "waiting=10") {
+			t.Errorf("the log says %q", got)
+		}
+	})
 }
 
 // A process that holds very many leases builds such calls all the time, so a call allocates nothing

@@ -1,4 +1,5 @@
-// What the log says when renewals begin to fail, and when they get through again.
+// What the log says when renewals begin to fail, when they get through again, and when they come
+// late.
 
 package engine
 
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/renewal"
 )
 
 // outages records the servers that renewals do not get through to. The loss of a lease is logged
@@ -15,6 +17,7 @@ import (
 type outages struct {
 	mu     sync.Mutex
 	byAddr map[string]*outage
+	late   time.Time // when the log was last told that renewals come late
 }
 
 // outage is the record of one server.
@@ -70,6 +73,31 @@ func (o *outages) take(addr string, failed bool, now time.Time) (begun bool, las
 		}
 	}
 	return begun, lasted
+}
+
+// behind tells the log that more renewals are due than get through, if the most urgent task of a
+// batch has less than half of its lease left, and more tasks wait. Then leases will be lost, if it
+// goes on like that, though the server answers.
+func (s *sender) behind(addr string, urgent renewal.Task, waiting int) {
+	s.e.measure(func() { s.e.Telemetry.RenewalBacklog(waiting) })
+	deadline, try := urgent.Urgency()
+	now := time.Now()
+	left := deadline.Sub(now)
+	if waiting > 0 && left < 3*try && s.outages.sayLate(now) {
+		s.e.Log.Warn("holdfast: renewals come late: more are due than get through",
+			"server", addr, "waiting", waiting, "left", LogTime(max(left, 0)))
+	}
+}
+
+// sayLate reports whether the log should be told again that renewals come late.
+func (o *outages) sayLate(now time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if now.Sub(o.late) < outageQuiet {
+		return false
+	}
+	o.late = now
+	return true
 }
 
 // noneThrough returns one of the errors if every renewal failed, else nil. A value of another type

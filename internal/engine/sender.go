@@ -52,7 +52,8 @@ func (s *sender) Node(ctx context.Context, key string) (string, error) {
 	return s.e.Conn.Node(ctx, key)
 }
 
-func (s *sender) Send(ctx context.Context, addr string, batch []renewal.Task) {
+func (s *sender) Send(ctx context.Context, addr string, batch []renewal.Task, waiting int) {
+	s.behind(addr, batch[0], waiting)
 	r, ok := s.scratches.Get().(*scratch)
 	if !ok {
 		r = new(scratch)

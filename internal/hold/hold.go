@@ -92,20 +92,18 @@ func (h *hold) Holder() string { return h.owner().String() }
 // Member implements engine.Held.
 func (h *hold) Registered() *engine.Registered { return &h.member }
 
-// Timeout implements renewal.Task: how long one try of a renewal may take. It is a sixth of the
-// lease, so that several tries fit between the first one and the deadline. If less than that is
-// left, it is all that is left, and no less than shortestTry, because the connection may still have
-// to be made, to a server far away. If the wall clock says that the lease is over, Redis has a
-// sixth of the lease for all tries together.
-func (h *hold) Timeout() time.Duration {
+// Urgency implements renewal.Task. A try takes a sixth of the lease, so that several fit between the
+// first one and the deadline. If the wall clock says that the lease is over, Redis has a sixth of
+// the lease for all tries together.
+func (h *hold) Urgency() (deadline time.Time, try time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	left := h.deadline.Sub(now)
+	try = h.try()
 	if h.suspect && h.overByWallClock(now) {
-		left = min(left, h.seldom.vouch-h.engine.AgeAt(now))
+		try = min(try, max(h.seldom.vouch-h.engine.AgeAt(now), shortestTry))
 	}
-	return min(h.try(), max(left, shortestTry))
+	return h.deadline, try
 }
 
 // try returns how long one try of a renewal takes at the most.
@@ -117,7 +115,8 @@ func (h *hold) try() time.Duration {
 	return longest / 6
 }
 
-// shortestTry is how long a try may take even if no time is left.
+// shortestTry is how long a try may take even if no time is left: the connection may still have to be
+// made, to a server far away.
 const shortestTry = 50 * time.Millisecond
 
 // overByWallClock reports whether the hold's deadline has passed by the wall

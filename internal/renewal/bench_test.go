@@ -22,9 +22,9 @@ type periodic struct {
 	asked  time.Time
 }
 
-func (p *periodic) Entry() *Entry          { return &p.entry }
-func (p *periodic) Key() string            { return "key" }
-func (p *periodic) Timeout() time.Duration { return 5 * time.Second }
+func (p *periodic) Entry() *Entry                       { return &p.entry }
+func (p *periodic) Key() string                         { return "key" }
+func (p *periodic) Urgency() (time.Time, time.Duration) { return p.asked, 5 * time.Second }
 
 func (p *periodic) Tick(now time.Time) (time.Time, bool) {
 	if p.fired != nil {
@@ -166,7 +166,7 @@ func BenchmarkLateness(b *testing.B) {
 	const held, period = 10_000, 500 * time.Millisecond
 	s := New(&fakeSender{
 		node: func(context.Context, string) (string, error) { return "a", nil },
-		send: func(context.Context, string, []Task) { time.Sleep(time.Millisecond) },
+		send: func(context.Context, string, []Task, int) { time.Sleep(time.Millisecond) },
 	})
 	defer s.Close()
 

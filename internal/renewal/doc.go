@@ -3,14 +3,15 @@
 //
 // It costs one goroutine for any number of tasks, and 48 bytes for each task:
 //
-//	Schedule ──► Wheel ──► scheduler goroutine ──► outbox ──► one goroutine per server
-//	             (pure)    Tick, Suspect; no I/O   Node       Send, one batch at a time
+//	Schedule ──► Wheel ──► scheduler goroutine ──► outbox ──► one stream per server
+//	             (pure)    Tick, Suspect; no I/O   Node       Send, batch after batch
 //
 // The scheduler's goroutine sleeps until the next occupied slot of the wheel. Then it asks each
 // task that is due what to do, and hands the tasks that want to be renewed to the outbox. It
 // never waits for a server, so leases end in time while Redis cannot be reached. Whatever may
 // block happens behind the outbox: a few goroutines, started on demand, find the servers of
-// keys whose server is not known, and one goroutine per server sends.
+// keys whose server is not known, and one goroutine per stream sends. A stream has the renewals of
+// one server whose tries have much the same length. What ends first is sent first.
 //
 // What the parts rely on:
 //
@@ -22,6 +23,7 @@
 //   - One goroutine calls Tick and Suspect, so they never run twice at once.
 //   - The package keeps no record of which tasks are being renewed: the task's own Tick must
 //     know that. Send or Fail answers each renewal that a task asks for exactly once.
-//   - One batch is on its way to a server at a time. However many leases fall due at one
-//     instant, other clients of that Redis find gaps between the batches.
+//   - While a server keeps up, one batch of a stream is on its way to it at a time. However many
+//     leases fall due at one instant, other clients of that Redis find gaps between the batches.
+//     Only a backlog that grows makes batches larger, and has several sent at a time.
 package renewal

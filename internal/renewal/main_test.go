@@ -16,7 +16,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fakeTask struct {
 	entry   Entry
 	key     string
-	timeout time.Duration
+	ends    time.Time     // its deadline
+	timeout time.Duration // of one try; 0: 5 s
 	tick    func(now time.Time) (time.Time, bool)
 	suspect func(now time.Time) (time.Time, bool)
 }
@@ -24,11 +25,11 @@ type fakeTask struct {
 func (t *fakeTask) Entry() *Entry { return &t.entry }
 func (t *fakeTask) Key() string   { return t.key }
 
-func (t *fakeTask) Timeout() time.Duration {
+func (t *fakeTask) Urgency() (deadline time.Time, try time.Duration) {
 	if t.timeout == 0 {
-		return 5 * time.Second
+		return t.ends, 5 * time.Second
 	}
-	return t.timeout
+	return t.ends, t.timeout
 }
 
 func (t *fakeTask) Tick(now time.Time) (time.Time, bool) { return t.tick(now) }
@@ -43,7 +44,7 @@ func renewOnce(time.Time) (time.Time, bool) { return time.Time{}, true }
 type fakeSender struct {
 	known func(key string) string
 	node  func(ctx context.Context, key string) (string, error)
-	send  func(ctx context.Context, node string, batch []Task)
+	send  func(ctx context.Context, node string, batch []Task, waiting int)
 	fail  func(t Task, err error)
 }
 
@@ -61,9 +62,9 @@ func (s *fakeSender) Node(ctx context.Context, key string) (string, error) {
 	return s.node(ctx, key)
 }
 
-func (s *fakeSender) Send(ctx context.Context, node string, batch []Task) {
+func (s *fakeSender) Send(ctx context.Context, node string, batch []Task, waiting int) {
 	if s.send != nil {
-		s.send(ctx, node, batch)
+		s.send(ctx, node, batch, waiting)
 	}
 }
 

@@ -54,8 +54,9 @@ type Task interface {
 	// Key returns the Redis key that determines the task's server.
 	Key() string
 
-	// Timeout returns the time limit of one try to renew, a sixth of the lease. It is positive.
-	Timeout() time.Duration
+	// Urgency returns when the task ends unless it is renewed, and how long one try to renew it may
+	// take: a sixth of the lease. What ends first is sent first. The try is positive.
+	Urgency() (deadline time.Time, try time.Duration)
 }
 
 // Scheduler calls tasks when their time has come. Its goroutine starts with the first Schedule,
@@ -145,7 +146,7 @@ func (s *Scheduler) Close() {
 func (s *Scheduler) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	ready := make([]Task, 0, MaxBatch)
+	ready := make([]Task, 0, usualBatch)
 	for last := s.epoch; s.ctx.Err() == nil; {
 		now := time.Now()
 		if ranAhead(elapsed(last, now)) {
@@ -164,14 +165,14 @@ func (s *Scheduler) recall() {
 	s.wheel.Recall()
 }
 
-// round calls tasks that are due, at most MaxBatch of them. So the clock is read again between
+// round calls tasks that are due, at most usualBatch of them. So the clock is read again between
 // rounds, and the outbox has something to send while the remaining tasks are called. round
 // returns its buffer, ready, for the next round.
 func (s *Scheduler) round(now time.Time, ready []Task) []Task {
 	ready = ready[:0]
 	tick := s.tick(now)
 	now = now.Add(s.start(tick + 1).Sub(now)) // moves both the wall and the monotonic reading
-	for range MaxBatch {
+	for range usualBatch {
 		t, suspect := s.take(tick)
 		if t == nil {
 			break

@@ -373,7 +373,7 @@ func TestTenThousandTasksShareOneGoroutine(t *testing.T) {
 		var most, sent int
 		s := New(&fakeSender{
 			node: func(context.Context, string) (string, error) { return "a", nil },
-			send: func(_ context.Context, _ string, batch []Task) {
+			send: func(_ context.Context, _ string, batch []Task, _ int) {
 				most = max(most, goroutines()) // one node: one Send at a time
 				sent += len(batch)
 			},
@@ -437,7 +437,7 @@ func TestEveryRenewalIsAnsweredOnce(t *testing.T) {
 			}
 			return key, nil
 		},
-		send: func(_ context.Context, _ string, batch []Task) {
+		send: func(_ context.Context, _ string, batch []Task, _ int) {
 			for _, task := range batch {
 				answer(task)
 			}

@@ -32,7 +32,7 @@ func TestABurstGoesOutBatchAfterBatch(t *testing.T) {
 		var inFlight atomic.Int32
 		var sizes []int // one Send at a time
 		seen := make(map[Task]bool)
-		s := New(&fakeSender{send: func(_ context.Context, _ string, batch []Task) {
+		s := New(&fakeSender{send: func(_ context.Context, _ string, batch []Task, _ int) {
 			if inFlight.Add(1) != 1 {
 				t.Error("two batches on their way to one node")
 			}
@@ -50,10 +50,10 @@ func TestABurstGoesOutBatchAfterBatch(t *testing.T) {
 		if len(seen) != len(tasks) {
 			t.Errorf("%d tasks renewed, want %d", len(seen), len(tasks))
 		}
-		if slices.Max(sizes) > MaxBatch {
+		if slices.Max(sizes) > usualBatch {
 			t.Errorf("a batch of %d", slices.Max(sizes))
 		}
-		if most := len(tasks)/MaxBatch + 5; len(sizes) > most {
+		if most := len(tasks)/usualBatch + 5; len(sizes) > most {
 			t.Errorf("%d batches, want at most %d", len(sizes), most)
 		}
 	})
@@ -67,7 +67,7 @@ func TestAShortLeaseFailsNoLongOne(t *testing.T) {
 		renewed, failed := 0, 0
 		s := New(&fakeSender{
 			known: func(string) string { return "a" },
-			send: func(ctx context.Context, _ string, batch []Task) {
+			send: func(ctx context.Context, _ string, batch []Task, _ int) {
 				select {
 				case <-time.After(roundTrip):
 					renewed += len(batch)
@@ -93,28 +93,129 @@ func TestAShortLeaseFailsNoLongOne(t *testing.T) {
 	})
 }
 
-func TestBatchesGoOutInOrderOfDueTimes(t *testing.T) {
+// What ends first is sent first, whenever it was due.
+func TestBatchesGoOutInOrderOfDeadlines(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		var got []string
 		s := New(&fakeSender{
 			node: func(context.Context, string) (string, error) { return "a", nil },
-			send: func(_ context.Context, _ string, batch []Task) {
+			send: func(_ context.Context, _ string, batch []Task, _ int) {
 				for _, task := range batch {
 					got = append(got, task.Key())
 				}
-				time.Sleep(time.Second) // so that a queue forms
+				time.Sleep(2 * time.Second) // so that all of the others wait
 			},
 		})
 		defer s.Close()
 		start := time.Now()
+		s.Schedule(&fakeTask{key: "first", tick: renewOnce, ends: start.Add(time.Hour)}, start.Add(Resolution))
 		for i := range 300 {
-			task := &fakeTask{key: fmt.Sprintf("%03d", i), tick: renewOnce}
-			s.Schedule(task, start.Add(time.Duration(1+i)*Resolution))
+			task := &fakeTask{key: fmt.Sprintf("%03d", i), tick: renewOnce, ends: start.Add(time.Duration(60+i) * time.Second)}
+			s.Schedule(task, start.Add(time.Duration(302-i)*Resolution))
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(got) != 300 || !slices.IsSorted(got) {
+		if len(got) != 301 || got[0] != "first" || !slices.IsSorted(got[1:]) {
 			t.Errorf("%d tasks sent, in the order %v", len(got), got)
+		}
+	})
+}
+
+// A server that is far away answers few batches a second. What waits goes out in larger ones, so
+// that most of it is sent within a try.
+func TestAServerThatIsFarAwayIsSentLargerBatches(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		const roundTrip, locks = 50 * time.Millisecond, 100_000
+		var mu sync.Mutex
+		var sent, underWay, most, largest int
+		s := New(&fakeSender{
+			known: func(string) string { return "a" },
+			send: func(_ context.Context, _ string, batch []Task, _ int) {
+				mu.Lock()
+				underWay++
+				most, largest = max(most, underWay), max(largest, len(batch))
+				mu.Unlock()
+				time.Sleep(roundTrip)
+				mu.Lock()
+				defer mu.Unlock()
+				sent += len(batch)
+				underWay--
+			},
+		})
+		defer s.Close()
+		at := time.Now().Add(time.Second)
+		for range locks {
+			s.Schedule(&fakeTask{tick: renewOnce, ends: at.Add(20 * time.Second)}, at)
+		}
+		time.Sleep(time.Until(at) + 6*time.Second)
+		synctest.Wait()
+		if sent != locks || most > maxSenders || largest > MaxBatch {
+			t.Errorf("%d of %d sent within 6 s; %d batches at a time, the largest of %d", sent, locks, most, largest)
+		}
+	})
+}
+
+// If more is due than can be sent in time, what can still be kept goes before what cannot.
+func TestWhatCannotBeKeptAnyMoreLetsTheOthersGoFirst(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		const roundTrip = 100 * time.Millisecond
+		var got []string
+		s := New(&fakeSender{
+			known: func(string) string { return "a" },
+			send: func(_ context.Context, _ string, batch []Task, _ int) {
+				for _, task := range batch {
+					got = append(got, task.Key())
+				}
+				time.Sleep(roundTrip)
+			},
+		})
+		defer s.Close()
+		start := time.Now()
+		for i := range 10 * usualBatch {
+			task := &fakeTask{key: "kept", tick: renewOnce, ends: start.Add(3 * time.Second)}
+			at := start.Add(2 * Resolution)
+			switch {
+			case i == 0: // the first Send, from which the stream learns how long one takes
+				at = start.Add(Resolution)
+			case i <= 10:
+				task.key, task.ends = "late", start.Add(roundTrip+20*time.Millisecond)
+			}
+			s.Schedule(task, at)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if first := slices.Index(got, "late"); len(got) != 10*usualBatch || first < 9*usualBatch-10 {
+			t.Errorf("%d tasks sent; one that could not be kept was number %d", len(got), first)
+		}
+	})
+}
+
+// A short lease does not wait behind a batch of long ones that is not answered.
+func TestAShortLeaseDoesNotWaitForLongOnes(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var short time.Duration
+		start := time.Now()
+		s := New(&fakeSender{
+			known: func(string) string { return "a" },
+			send: func(ctx context.Context, _ string, batch []Task, _ int) {
+				mu.Lock()
+				if batch[0].Key() == "short" {
+					short = time.Since(start)
+				}
+				mu.Unlock()
+				<-ctx.Done()
+			},
+		})
+		defer s.Close()
+		for range 10 {
+			s.Schedule(&fakeTask{key: "long", tick: renewOnce}, start.Add(Resolution))
+		}
+		s.Schedule(&fakeTask{key: "short", tick: renewOnce, timeout: 16 * time.Millisecond}, start.Add(4*Resolution))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if short > 5*Resolution {
+			t.Errorf("sent after %v", short)
 		}
 	})
 }
@@ -124,7 +225,7 @@ func TestASlowNodeDelaysNoOther(t *testing.T) {
 		start := time.Now()
 		var mu sync.Mutex
 		sent := make(map[string][]time.Duration)
-		s := New(&fakeSender{send: func(ctx context.Context, node string, batch []Task) {
+		s := New(&fakeSender{send: func(ctx context.Context, node string, batch []Task, _ int) {
 			if node == "frozen" {
 				<-ctx.Done()
 			}
@@ -147,9 +248,9 @@ func TestASlowNodeDelaysNoOther(t *testing.T) {
 				t.Errorf("%s: %d tasks, the last after %v", node, len(got), slices.Max(got))
 			}
 		}
-		// The frozen node costs each batch its bound, one after the other.
-		bound := tasks[0].Timeout()
-		if got := sent["frozen"]; len(got) != 250 || slices.Min(got) < bound || slices.Max(got) < 3*bound {
+		// The frozen node costs each batch a try, and all that waits goes out with the second one.
+		_, try := tasks[0].Urgency()
+		if got := sent["frozen"]; len(got) != 250 || slices.Min(got) < try || slices.Max(got) > 2*try+2*time.Second {
 			t.Errorf("frozen: %d tasks within %v to %v", len(got), slices.Min(got), slices.Max(got))
 		}
 	})
@@ -168,7 +269,7 @@ func TestAKnownNodeIsNotAskedFor(t *testing.T) {
 				<-ctx.Done()
 				return "", ctx.Err()
 			},
-			send: func(_ context.Context, _ string, batch []Task) {
+			send: func(_ context.Context, _ string, batch []Task, _ int) {
 				sent.Add(int32(len(batch)))
 				if late := time.Since(start); late > time.Second {
 					t.Errorf("sent after %v", late)
@@ -199,7 +300,7 @@ func TestASlowLookupDelaysNoOther(t *testing.T) {
 						}
 						return key, nil
 					},
-					send: func(_ context.Context, _ string, batch []Task) {
+					send: func(_ context.Context, _ string, batch []Task, _ int) {
 						sent.Add(int32(len(batch)))
 						if late := time.Since(start); late > time.Second {
 							t.Errorf("sent after %v", late)
@@ -207,7 +308,8 @@ func TestASlowLookupDelaysNoOther(t *testing.T) {
 					},
 					fail: func(task Task, err error) {
 						failed.Add(1)
-						if took := time.Since(start) - time.Second; !errors.Is(err, context.DeadlineExceeded) || took > task.Timeout() {
+						_, try := task.Urgency()
+						if took := time.Since(start) - time.Second; !errors.Is(err, context.DeadlineExceeded) || took > try {
 							t.Errorf("failed after %v with %v", took, err)
 						}
 					},
@@ -261,7 +363,7 @@ func TestAFailedLookupFailsOnlyItsTask(t *testing.T) {
 				}
 				return "a", nil
 			},
-			send: func(_ context.Context, _ string, batch []Task) {
+			send: func(_ context.Context, _ string, batch []Task, _ int) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, task := range batch {
@@ -289,30 +391,35 @@ func TestAFailedLookupFailsOnlyItsTask(t *testing.T) {
 	})
 }
 
-func TestABatchIsBoundByItsShortestTimeout(t *testing.T) {
+func TestABatchIsBoundByItsShortestTry(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
-		var bounds []time.Duration
-		s := New(&fakeSender{send: func(ctx context.Context, _ string, batch []Task) {
-			shortest := batch[0].Timeout()
+		var batches atomic.Int32
+		s := New(&fakeSender{send: func(ctx context.Context, _ string, batch []Task, _ int) {
+			var tries []time.Duration
 			for _, task := range batch {
-				shortest = min(shortest, task.Timeout())
+				_, try := task.Urgency()
+				tries = append(tries, try)
+			}
+			shortest := slices.Min(tries)
+			if slices.Max(tries) >= 2*shortest {
+				t.Errorf("tries of %v beside tries of %v", slices.Max(tries), shortest)
 			}
 			began := time.Now()
 			<-ctx.Done()
 			if took := time.Since(began); took != shortest {
-				t.Errorf("bound %v, shortest timeout %v", took, shortest)
+				t.Errorf("bound %v, shortest try %v", took, shortest)
 			}
-			bounds = append(bounds, shortest)
+			batches.Add(1)
 		}})
 		defer s.Close()
 		at := time.Now().Add(time.Second)
-		for i := range 3 * MaxBatch {
-			s.Schedule(&fakeTask{timeout: time.Duration(1000-i) * time.Millisecond, tick: renewOnce}, at)
+		for i := range 300 {
+			s.Schedule(&fakeTask{timeout: time.Duration(1000-3*i) * time.Millisecond, tick: renewOnce}, at)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(bounds) < 3 {
-			t.Errorf("%d batches", len(bounds))
+		if n := batches.Load(); n < 3 {
+			t.Errorf("%d batches", n)
 		}
 	})
 }
@@ -336,7 +443,7 @@ func TestCloseEndsAHangingSend(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		var sent, failed int // there is one node, and so one goroutine
 		s := New(&fakeSender{
-			send: func(ctx context.Context, _ string, batch []Task) {
+			send: func(ctx context.Context, _ string, batch []Task, _ int) {
 				sent += len(batch)
 				<-ctx.Done()
 				time.Sleep(time.Second) // Close waits for this sleep too
@@ -397,7 +504,7 @@ func TestCloseEndsAHangingLookup(t *testing.T) {
 func TestARemovedTaskIsStillAnswered(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		var sent atomic.Int32
-		s := New(&fakeSender{send: func(_ context.Context, _ string, batch []Task) { sent.Add(int32(len(batch))) }})
+		s := New(&fakeSender{send: func(_ context.Context, _ string, batch []Task, _ int) { sent.Add(int32(len(batch))) }})
 		defer s.Close()
 		proceed := make(chan struct{})
 		c := newCalls(func(_ int32, now time.Time) (time.Time, bool) {
@@ -425,8 +532,8 @@ func TestIdleGoroutinesEnd(t *testing.T) {
 		synctest.Wait()
 		s.out.mu.Lock()
 		defer s.out.mu.Unlock()
-		if s.out.routers != 0 || s.out.free != 0 || len(s.out.nodes) != 0 || len(s.out.idle) == 0 || len(s.out.idle) > 3 {
-			t.Errorf("%d routers, %d free, %d nodes, %d kept", s.out.routers, s.out.free, len(s.out.nodes), len(s.out.idle))
+		if s.out.routers != 0 || s.out.free != 0 || len(s.out.streams) != 0 {
+			t.Errorf("%d routers, %d free, %d streams", s.out.routers, s.out.free, len(s.out.streams))
 		}
 	})
 }

@@ -52,7 +52,7 @@ var (
 		1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
 		1, 2.5, 5, 10,
 	}
-	batchBounds = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}
+	renewalsBounds = []float64{0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000}
 )
 
 // metrics are the instruments of one meter. The nil *metrics records nothing.
@@ -61,6 +61,7 @@ type metrics struct {
 	hold      metric.Float64Histogram
 	renewal   metric.Float64Histogram
 	batchSize metric.Int64Histogram
+	backlog   metric.Int64Histogram
 
 	active  metric.Int64UpDownCounter
 	waiting metric.Int64UpDownCounter
@@ -83,8 +84,10 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 			"Time from the grant of a lock to its release."),
 		renewal: b.seconds("holdfast.renewal.duration", renewalBounds,
 			"Time from sending one batch of renewals to its last reply."),
-		batchSize: b.sizes("holdfast.renewal.batch.size", "{renewal}", batchBounds,
+		batchSize: b.sizes("holdfast.renewal.batch.size", "{renewal}", renewalsBounds,
 			"Renewals sent in one batch."),
+		backlog: b.sizes("holdfast.renewal.backlog", "{renewal}", renewalsBounds,
+			"Renewals that wait for a server while one batch is sent to it."),
 		active: b.level("holdfast.lock.active", "{lock}",
 			"Locks that this process holds."),
 		waiting: b.level("holdfast.waiter.active", "{waiter}",
@@ -200,6 +203,15 @@ func (t *Telemetry) RenewalBatch(d time.Duration, n int) {
 	defer survive()
 	t.metrics.renewal.Record(context.Background(), d.Seconds())
 	t.metrics.batchSize.Record(context.Background(), int64(n))
+}
+
+// RenewalBacklog records that n renewals wait for a server while a batch is sent to it.
+func (t *Telemetry) RenewalBacklog(n int) {
+	if t == nil || t.metrics == nil {
+		return
+	}
+	defer survive()
+	t.metrics.backlog.Record(context.Background(), int64(n))
 }
 
 // Lost counts n holds that ended without being released. reason is one of LostServer,

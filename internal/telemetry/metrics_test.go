@@ -60,6 +60,7 @@ func TestEveryMetricHasItsNameAndUnit(t *testing.T) {
 		"holdfast.hold.duration":      "s",
 		"holdfast.renewal.duration":   "s",
 		"holdfast.renewal.batch.size": "{renewal}",
+		"holdfast.renewal.backlog":    "{renewal}",
 		"holdfast.lock.active":        "{lock}",
 		"holdfast.waiter.active":      "{waiter}",
 		"holdfast.renewals":           "{renewal}",
@@ -233,6 +234,7 @@ func TestCountersByReasonAndOutcome(t *testing.T) {
 func TestRenewalBatch(t *testing.T) {
 	o := observe(t)
 	o.RenewalBatch(4*time.Millisecond, 250)
+	o.RenewalBacklog(7)
 	got := o.collect(t)
 	if p := histogram(t, got["holdfast.renewal.duration"]).DataPoints[0]; p.Sum != 0.004 || p.Attributes.Len() != 0 {
 		t.Errorf("holdfast.renewal.duration: %v %v", p.Sum, p.Attributes)
@@ -240,6 +242,10 @@ func TestRenewalBatch(t *testing.T) {
 	size, ok := got["holdfast.renewal.batch.size"].Data.(metricdata.Histogram[int64])
 	if !ok || size.DataPoints[0].Sum != 250 {
 		t.Errorf("holdfast.renewal.batch.size: %v", got["holdfast.renewal.batch.size"].Data)
+	}
+	backlog, ok := got["holdfast.renewal.backlog"].Data.(metricdata.Histogram[int64])
+	if !ok || backlog.DataPoints[0].Sum != 7 {
+		t.Errorf("holdfast.renewal.backlog: %v", got["holdfast.renewal.backlog"].Data)
 	}
 }
 

@@ -76,6 +76,7 @@ func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
 	tel.Active(kind, 1)
 	tel.Renewed(kind, telemetry.OutcomeRenewed, 1)
 	tel.RenewalBatch(time.Millisecond, 1)
+	tel.RenewalBacklog(1)
 	tel.Reconnected()
 	tel.LongHeld("mutex")
 	tel.Lost(kind, telemetry.LostServer, 1)
@@ -132,8 +133,8 @@ func TestOneProviderAloneWorks(t *testing.T) {
 		o := &observed{reader: sdkmetric.NewManualReader()}
 		mp := sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader))
 		everything(t.Context(), newTelemetry(t, nil, mp), nil)
-		if n := len(o.collect(t)); n != 11 {
-			t.Errorf("%d metrics, want 11", n)
+		if n := len(o.collect(t)); n != 12 {
+			t.Errorf("%d metrics, want 12", n)
 		}
 	})
 }

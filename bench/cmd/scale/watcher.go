@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -16,9 +15,9 @@ import (
 const samples = 100
 
 type watcher struct {
-	addr string
-	run  run
-	seen [samples]sample
+	addr   string
+	holder holder
+	seen   [samples]sample
 
 	mu    sync.Mutex // guards what follows
 	gap   time.Duration
@@ -32,7 +31,9 @@ type sample struct {
 	renewed time.Time
 }
 
-func newWatcher(addr string, r run) *watcher { return &watcher{addr: addr, run: r, least: r.Lease} }
+func newWatcher(addr string, h holder) *watcher {
+	return &watcher{addr: addr, holder: h, least: h.Lease}
+}
 
 // sample looks at the locks, five times a second.
 func (w *watcher) sample(ctx context.Context) {
@@ -47,7 +48,7 @@ func (w *watcher) sample(ctx context.Context) {
 		replies := make([]*redis.DurationCmd, samples)
 		_, err := rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 			for i := range replies {
-				replies[i] = pipe.PTTL(ctx, fmt.Sprint("held:", i*(w.run.Locks/samples)))
+				replies[i] = pipe.PTTL(ctx, heldName(i*(w.holder.Locks/samples)))
 			}
 			return nil
 		})
@@ -69,7 +70,7 @@ func (w *watcher) saw(s *sample, ttl time.Duration, now time.Time) {
 		w.gap = max(w.gap, now.Sub(s.renewed))
 		fallthrough
 	case ttl > s.ttl:
-		s.renewed = now.Add(ttl - w.run.Lease)
+		s.renewed = now.Add(ttl - w.holder.Lease)
 	case ttl < 0 && s.ttl > 0:
 		w.gap = max(w.gap, now.Sub(s.renewed))
 	}

@@ -21,9 +21,10 @@ import (
 type Server struct {
 	Addr string
 
-	cmd   *exec.Cmd
-	dir   string
-	admin *redis.Client
+	binary string
+	cmd    *exec.Cmd
+	dir    string
+	admin  *redis.Client
 }
 
 // StartServer starts a server on a free port of the loopback interface. The binary is redis-server,
@@ -41,25 +42,41 @@ func StartServer(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: "127.0.0.1:" + port, dir: dir}
-	s.cmd = exec.Command(binary, "--port", port, "--bind", "127.0.0.1", "--dir", dir,
-		"--save", "", "--appendonly", "no", "--maxclients", "20000")
-	if err := s.cmd.Start(); err != nil {
-		os.RemoveAll(dir)
+	s := &Server{Addr: "127.0.0.1:" + port, dir: dir, binary: binary}
+	s.admin = redis.NewClient(&redis.Options{Addr: s.Addr})
+	if err := s.Start(ctx); err != nil {
+		s.Stop()
 		return nil, err
 	}
-	s.admin = redis.NewClient(&redis.Options{Addr: s.Addr})
+	return s, nil
+}
+
+// Start starts the server, empty, and returns once it answers. It is for a server that was killed.
+func (s *Server) Start(ctx context.Context) error {
+	_, port, _ := strings.Cut(s.Addr, ":")
+	s.cmd = exec.Command(s.binary, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir,
+		"--save", "", "--appendonly", "no", "--maxclients", "20000")
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for s.admin.Ping(ctx).Err() != nil {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			s.Stop()
-			return nil, fmt.Errorf("redis-server does not answer: %w", ctx.Err())
+			return fmt.Errorf("redis-server does not answer: %w", ctx.Err())
 		}
 	}
-	return s, nil
+	return nil
+}
+
+// Kill kills the server, and returns when it is gone.
+func (s *Server) Kill() {
+	if s.cmd.Process != nil {
+		_ = s.cmd.Process.Kill() // an error means that it is gone already
+		_ = s.cmd.Wait()
+	}
 }
 
 func freePort() (string, error) {
@@ -74,8 +91,7 @@ func freePort() (string, error) {
 // Stop ends the server and waits until it is gone.
 func (s *Server) Stop() {
 	s.admin.Close()
-	_ = s.cmd.Process.Kill() // an error means that it is gone already
-	_ = s.cmd.Wait()
+	s.Kill()
 	os.RemoveAll(s.dir)
 }
 

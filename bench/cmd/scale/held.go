@@ -1,9 +1,10 @@
-// One run: who does what, and what is printed.
+// The workload held: one Client keeps very many locks.
 
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,21 +16,32 @@ import (
 	"github.com/holdfast-go/holdfast/bench/internal/measure"
 )
 
-// run is what the command line says.
-type run struct {
-	Locks      int
-	Lease      time.Duration
-	Away       time.Duration
-	Callers    int
-	Goroutines int
-	busy       int
-	window     time.Duration
+// heldRun is what the command line says of the workload held.
+type heldRun struct {
+	holder
+	busy   busy
+	others int
+	window time.Duration
 }
 
 // every is how often a line is printed.
 const every = 5 * time.Second
 
-func (r run) run(ctx context.Context) error {
+func held(ctx context.Context, args []string) error {
+	var r heldRun
+	flags := flag.NewFlagSet("held", flag.ExitOnError)
+	flags.IntVar(&r.Locks, "locks", 1_000_000, "how many locks the holder keeps")
+	flags.DurationVar(&r.Lease, "lease", 30*time.Second, "their lease")
+	flags.DurationVar(&r.Away, "away", 0, "how long each request of the holder takes to the server")
+	flags.IntVar(&r.Callers, "callers", 256, "how many goroutines take the locks")
+	flags.IntVar(&r.others, "busy", 0, "how many other processes lock and release")
+	flags.IntVar(&r.busy.Goroutines, "goroutines", 256, "how many goroutines each of them has")
+	flags.DurationVar(&r.window, "for", 40*time.Second, "how long the locks are held once all are taken")
+	_ = flags.Parse(args) // it exits on an error
+	return r.run(ctx)
+}
+
+func (r *heldRun) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server, err := measure.StartServer(ctx)
@@ -39,29 +51,41 @@ func (r run) run(ctx context.Context) error {
 	defer server.Stop()
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr, ReadTimeout: time.Minute})
 	defer rdb.Close()
-
-	holder, err := launch(ctx, job{run: r, Addr: server.Addr, Name: "held"})
+	keeper, err := launch(ctx, job{Addr: server.Addr, Holder: &r.holder})
 	if err != nil {
 		return err
 	}
-	defer holder.end()
+	defer keeper.end()
 	var others []*process
-	for i := range r.busy {
-		j := job{run: r, Addr: server.Addr, Busy: true, Name: fmt.Sprint("busy", i)}
-		j.Away = 0
-		p, err := launch(ctx, j)
+	for i := range r.others {
+		b := busy{Name: fmt.Sprint("busy", i), Goroutines: r.busy.Goroutines}
+		p, err := launch(ctx, job{Addr: server.Addr, Busy: &b})
 		if err != nil {
 			return err
 		}
 		defer p.end()
 		others = append(others, p)
 	}
-	w := newWatcher(server.Addr, r)
+	w := newWatcher(server.Addr, r.holder)
 	var watching sync.WaitGroup
 	watching.Go(func() { w.sample(ctx) })
 	watching.Go(func() { w.ping(ctx) })
 	defer watching.Wait()
 	defer cancel()
+	lost, err := r.follow(ctx, rdb, keeper, others, w)
+	if err != nil {
+		return err
+	}
+	cancel()
+	watching.Wait()
+	fmt.Printf("%d locks, lease %v, %v away, %d busy processes: lost %d; longest gap between renewals %.1f s, least time to live %.1f s (of %d locks that were looked at)\n",
+		r.Locks, r.Lease, r.Away, r.others, lost, w.gap.Seconds(), w.least.Seconds(), samples)
+	return nil
+}
+
+// follow prints how it goes, until the locks have been held for long enough. It returns how many
+// were lost.
+func (r *heldRun) follow(ctx context.Context, rdb *redis.Client, keeper *process, others []*process, w *watcher) (lost int64, err error) {
 	fmt.Println("      at    granted      lost  renewals/s  others' pairs/s  CPU holder  server  connections  PING p50    p99")
 	began, last := time.Now(), moment{}
 	var full time.Time
@@ -70,9 +94,9 @@ func (r run) run(ctx context.Context) error {
 		case <-time.After(every):
 		case <-ctx.Done():
 		}
-		now, err := r.look(ctx, rdb, holder, others)
+		now, err := look(ctx, rdb, keeper, others)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		p50, p99 := w.pings()
 		took := every.Seconds()
@@ -86,11 +110,7 @@ func (r run) run(ctx context.Context) error {
 			fmt.Printf("all are taken: %d in %.1f s\n", now.holder.Granted, time.Since(began).Seconds())
 		}
 	}
-	cancel()
-	watching.Wait()
-	fmt.Printf("%d locks, lease %v, %v away, %d busy processes: lost %d; longest gap between renewals %.1f s, least time to live %.1f s (of %d locks that were looked at)\n",
-		r.Locks, r.Lease, r.Away, r.busy, last.holder.Lost, w.gap.Seconds(), w.least.Seconds(), samples)
-	return nil
+	return last.holder.Lost, ctx.Err()
 }
 
 // moment is how everything stands.
@@ -102,11 +122,8 @@ type moment struct {
 	connections int64
 }
 
-func (r run) look(ctx context.Context, rdb *redis.Client, holder *process, others []*process) (moment, error) {
-	m := moment{holder: holder.state()}
-	for _, p := range others {
-		m.pairs += p.state().Granted
-	}
+func look(ctx context.Context, rdb *redis.Client, keeper *process, others []*process) (moment, error) {
+	m := moment{holder: keeper.state(), pairs: sum(others).Granted}
 	for _, section := range []string{"commandstats", "stats", "cpu"} {
 		text, err := rdb.Info(ctx, section).Result()
 		if err != nil {

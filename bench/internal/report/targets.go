@@ -178,16 +178,17 @@ func fairIsFlat(r *Results) []Check {
 func costTargets() []Target {
 	return []Target{
 		{"100 000 held and renewed locks",
-			"0 goroutines and ≤ 400 B of heap per lease, a tenth of the client CPU of redislock's Refresh, " +
-				"p99 of another client's PING ≤ idle + 1 ms",
+			"0 goroutines and ≤ 400 B of heap per lease; client CPU ≤ 2 µs a renewal and ≤ 0.05x of redislock " +
+				"that keeps the same locks; p99 of another client's PING ≤ idle + 0.5 ms",
 			func(r *Results) []Check {
-				same, ok := r.Ratio(work.Renewal, crew.ClientPerOp, peer.Holdfast, peer.Redislock)
+				busy, ok := r.Ratio(work.Renewal, crew.ClientPerOp, peer.Holdfast, work.Refreshes)
 				return []Check{
 					r.atMost(work.Renewal, peer.Holdfast, work.GoroutinesPerLock, 0.001, "%.3f goroutines"),
 					r.atMost(work.Renewal, peer.Holdfast, work.HeapPerLock, 400, "%.0f B"),
-					r.lessThan(work.Renewal, crew.ClientPerOp, 0.1, peer.Redislock, work.Refreshes),
-					{fmt.Sprintf("%.2fx redislock that only keeps its locks", same.Median), true, ok},
-					r.pingDelay(),
+					r.atMost(work.Renewal, peer.Holdfast, crew.ClientPerOp, 2, "%.1f µs"),
+					r.lessThan(work.Renewal, crew.ClientPerOp, 0.05, peer.Redislock),
+					{ratio(busy, work.Refreshes), true, ok}, // the goal was once 0.1x of this
+					r.pingDelay(0.5),
 				}
 			}},
 		{"1 000 idle waiters on one held lock", "≤ 1 command/s per process; CPU beside a 100 ms poller's",
@@ -240,11 +241,13 @@ func (r *Results) atMost(workload, contender, figure string, bound float64, form
 	return Check{fmt.Sprintf(format, s.Median), s.Median <= bound, ok}
 }
 
-func (r *Results) pingDelay() Check {
+// pingDelay checks that another client's PING takes at most that many ms longer than on an idle
+// server, at p99.
+func (r *Results) pingDelay(most float64) Check {
 	loaded, ok1 := r.Of(work.Renewal, peer.Holdfast, crew.P99)
 	idle, ok2 := r.Of(work.Renewal, work.Nothing, crew.P99)
 	delay := (loaded.Median - idle.Median) / 1000
-	return Check{fmt.Sprintf("PING p99 %+.2f ms", delay), delay <= 1, ok1 && ok2}
+	return Check{fmt.Sprintf("PING p99 %+.2f ms", delay), delay <= most, ok1 && ok2}
 }
 
 func ratio(s Spread, other string) string {

@@ -54,14 +54,19 @@ const (
 	// Servers: this server belongs to a Quorum of one server, which outlives no failure, or of
 	// an even number of servers, which outlives no more failures than one server fewer would.
 	Servers Problem = "servers"
+	// Connections: 80 % or more of the connections that the server allows (maxclients) are in
+	// use. Beyond that limit it refuses new ones: then calls that need one wait until their
+	// context ends, or return ErrUnavailable.
+	Connections Problem = "connections"
 )
 
 // Check asks every master behind the Client for anything that voids the promises in
 // docs/guarantees.md: an eviction policy, missing persistence, asynchronous replication,
-// missing rights, and a quorum of one server or of an even number. Where the Client waits for
-// replicas, Check also finds that too few of them are connected, or that the user may not use
-// WAIT. If there is nothing to report, Check returns no findings. It returns an error if Check
-// itself failed.
+// missing rights, and a quorum of one server or of an even number. It also finds a server near its
+// limit of connections. Where the Client waits for replicas, Check also finds that too few of them
+// are connected, or that the user may not use WAIT. If there is nothing to report, Check returns
+// no findings. It returns an error if Check itself failed, for one because a server at its limit
+// refused the connection.
 //
 // Rights depend on the names in use and on the kinds of synchronizer. For each of names, or for
 // "holdfast" if there are none, Check locks and releases a name of its own that begins with
@@ -125,7 +130,7 @@ func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, err
 	defer func() { _ = rdb.Close() }()
 	text, err := rdb.Info(ctx).Result()
 	if denied(err) {
-		return []Finding{{Server: server, Problem: Rights, Detail: "INFO is refused, so memory, persistence and replication are not known: " + err.Error()}}, nil
+		return []Finding{{Server: server, Problem: Rights, Detail: "INFO is refused, so memory, persistence, replication and connections are not known: " + err.Error()}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -169,7 +174,28 @@ func readInfo(server string, info map[string]string) []Finding {
 	} else if n := info["connected_slaves"]; n != "" && n != "0" {
 		add(Replication, "%s replicas follow asynchronously", n)
 	}
+	if used, limit := connections(info); limit > 0 && 100*used >= nearLimit*limit {
+		add(Connections, "%d of %d connections (maxclients) are in use; beyond that the server refuses new ones, "+
+			"and calls of Clients that need one wait until their context ends, or return ErrUnavailable: "+
+			"raise maxclients and ulimit -n, or share one Client in each process", used, limit)
+	}
 	return findings
+}
+
+// nearLimit is the share of maxclients, in percent, from which on Check warns: what is left must
+// do for a rollout, in which the old processes and the new ones run at the same time.
+const nearLimit = 80
+
+// connections returns how many connections count against the server's limit, and that limit. The
+// limit is 0 if the server does not say it. Replicas and a cluster's own links count against it,
+// and connected_clients has neither.
+func connections(info map[string]string) (used, limit int) {
+	limit, _ = strconv.Atoi(info["maxclients"])
+	for _, field := range []string{"connected_clients", "connected_slaves", "cluster_connections"} {
+		n, _ := strconv.Atoi(info[field])
+		used += n
+	}
+	return used, limit
 }
 
 // parseInfo returns the fields of INFO's reply.

@@ -81,6 +81,77 @@ func TestCheckServers(t *testing.T) {
 	}
 }
 
+func TestCheckWarnsOfAServerNearItsLimitOfConnections(t *testing.T) {
+	const limit = "maxclients:100"
+	for _, tc := range []struct {
+		name string
+		info []string
+		want string // what Detail begins with; "" if there is no finding
+	}{
+		{"few", []string{"connected_clients:79", limit}, ""},
+		{"many", []string{"connected_clients:80", limit}, "80 of 100 "},
+		{"all", []string{"connected_clients:100", limit}, "100 of 100 "},
+		{"with a cluster", []string{"connected_clients:70", "cluster_connections:10", limit}, "80 of 100 "},
+		{"with replicas", []string{"connected_clients:78", "connected_slaves:2", limit}, "80 of 100 "},
+		{"the server does not say how many", []string{"connected_clients:9999"}, ""},
+		{"the server says nothing", []string{"maxclients:0"}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
+				server := redistest.Mini(t)
+				server.SetInfo(tc.info...)
+				proxy := server.Proxy()
+				findings, err := clienttest.OpenClient(t, proxy.Client(t)).Check(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				found := ""
+				for _, f := range findings {
+					if f.Problem == holdfast.Connections {
+						found += f.Detail
+					}
+				}
+				if found == "" != (tc.want == "") || !strings.HasPrefix(found, tc.want) {
+					t.Errorf("found %q, want %q", found, tc.want)
+				}
+				if got := proxy.Count("INFO"); got != 1 {
+					t.Errorf("Check asked %d times, want once", got)
+				}
+			})
+		})
+	}
+}
+
+// On a real server the connections are those that are open.
+func TestCheckCountsTheConnectionsOfAServer(t *testing.T) {
+	t.Parallel()
+	server := redistest.Server(t, "--appendonly", "yes")
+	const idle = 40
+	for range idle {
+		conn, err := net.Dial("tcp", server.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	c := clienttest.OpenClient(t, server.Client(t))
+	for _, tc := range []struct {
+		limit int
+		want  []holdfast.Problem
+	}{
+		{idle * 2, nil}, // Holdfast and the test have less than 24 connections
+		{idle * 5 / 4, []holdfast.Problem{holdfast.Connections}},
+	} {
+		err := server.Admin().ConfigSet(t.Context(), "maxclients", strconv.Itoa(tc.limit)).Err()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := problems(t, c); !slices.Equal(got, tc.want) {
+			t.Errorf("maxclients %d: Check found %q, want %q", tc.limit, got, tc.want)
+		}
+	}
+}
+
 // Check reports a Quorum if its number of servers adds nothing.
 func TestCheckQuorums(t *testing.T) {
 	t.Parallel()

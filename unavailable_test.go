@@ -4,8 +4,11 @@
 package holdfast_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,5 +118,82 @@ func TestTheErrorOfAWaitSaysWhetherRedisCouldBeReached(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// tooMany is what a server says at its limit of connections.
+const tooMany = "ERR max number of clients reached"
+
+// full runs test in virtual time, with a Client behind a proxy, and returns the lines of the
+// Client's log that have tooMany. A server that is full sends that and closes the connection.
+func full(t *testing.T, test func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy)) (lines []string) {
+	redistest.Bubble(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		proxy := server.Proxy()
+		var log bytes.Buffer
+		c := holdfast.New(proxy.Client(t), holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		test(t, c, server, proxy)
+		c.Close() // the log is complete then
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, tooMany) {
+				lines = append(lines, line)
+			}
+		}
+	})
+	return lines
+}
+
+func TestACallSaysThatTheServerHasTooManyClients(t *testing.T) {
+	log := full(t, func(t *testing.T, c *holdfast.Client, _ *redistest.MiniServer, proxy *redistest.FaultProxy) {
+		proxy.Receive(redistest.Full)
+		for name, call := range map[string]func(context.Context) error{
+			"Lock":    func(ctx context.Context) error { _, err := c.Mutex("m").Lock(ctx); return err },
+			"TryLock": func(ctx context.Context) error { _, err := c.Mutex("m").TryLock(ctx); return err },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			err := call(ctx)
+			if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrBusy) || !strings.Contains(err.Error(), tooMany) {
+				t.Errorf("%s: %v, want what matches ErrUnavailable and has the server's words", name, err)
+			}
+		}
+		if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), tooMany) {
+			t.Errorf("Check: %v, want the server's words", err)
+		}
+	})
+	if len(log) != 1 {
+		t.Errorf("the log has %q, want one line for this outage", log)
+	}
+}
+
+// A waiter needs no subscription to be granted the lock: it asks as well. So only the log says why
+// it waits for longer than it would have to.
+func TestTheLogSaysThatASubscriptionWasRefusedAsTheServerHasTooManyClients(t *testing.T) {
+	log := full(t, func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy) {
+		other := holdfast.New(server.Client())
+		defer other.Close()
+		held, err := other.Mutex("m").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Mutex("m").TryLock(t.Context()); !errors.Is(err, holdfast.ErrBusy) {
+			t.Fatal(err)
+		}
+		proxy.Receive(redistest.Full) // the connection for calls is there by now
+		time.AfterFunc(5*time.Second, func() { _ = held.Release(context.Background()) })
+		begun := time.Now()
+		l, err := c.Mutex("m").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took < 5*time.Second || took > 6250*time.Millisecond {
+			t.Errorf("granted after %v, want when the waiter next asks", took)
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if len(log) != 1 || !strings.Contains(log[0], "pubsub: connection lost") {
+		t.Errorf("the log has %q, want one line of the subscription", log)
 	}
 }

@@ -29,6 +29,6 @@ func quiet(dial dialer) dialer {
 		if err != nil {
 			return stillborn{err}, nil
 		}
-		return conn, nil
+		return greet(conn), nil
 	}
 }

@@ -47,7 +47,7 @@ const (
 // transient are the prefixes of server errors that pass by themselves.
 var transient = []string{
 	"LOADING ", "READONLY ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ", "NOREPLICAS ", "BUSY ",
-	"ERR max number of clients reached", "UNBLOCKED ",
+	full, "UNBLOCKED ",
 }
 
 // nonLocal is in the error of a script that met a key of another server. All keys of a call are in

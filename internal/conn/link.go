@@ -42,7 +42,7 @@ type socket struct {
 
 // link returns the connection for go-redis.
 func (w *wire) link(conn net.Conn) net.Conn {
-	l := &link{Conn: conn, w: w}
+	l := &link{Conn: greet(conn), w: w}
 	if raw, ok := conn.(syscall.Conn); ok {
 		l.kernel = true
 		return socket{l, raw}

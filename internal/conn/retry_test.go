@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -40,6 +42,7 @@ var transient = []struct {
 	{"a slot that moves under a script", redistest.ReplyError("ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:1."), false},
 	{"a slot that moves under a script of Redis 6", redistest.ReplyError("ERR Error running script (call to f_f00): @user_script:1: @user_script: 1: Lua script attempted to access a non local key in a cluster node"), false},
 	{"max clients", redistest.ReplyError("ERR max number of clients reached"), false},
+	{"max clients in a cluster", redistest.ReplyError("ERR max number of clients + cluster connections reached"), false},
 	{"closed before", redistest.DropBefore, true},
 	{"closed after", redistest.CloseAfterExec, true},
 	{"half a reply", redistest.HalfReply, true},
@@ -165,6 +168,79 @@ func TestServerWithTooManyClients(t *testing.T) {
 	if err := c.wait(t, 10*time.Second); err != nil {
 		t.Error(err)
 	}
+}
+
+// go-redis takes the server's words for the answer to its HELLO, and reports only that the
+// connection is closed.
+func TestAServerWithTooManyClientsIsQuoted(t *testing.T) {
+	socket := filepath.Join(shortDir(t), "s")
+	server := redistest.Server(t, "--unixsocket", socket)
+	admin := server.Admin()
+	for _, args := range [][]any{
+		{"CONFIG", "SET", "maxclients", "1"},
+		{"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all"},
+	} {
+		if err := admin.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const words = "ERR max number of clients reached"
+	for name, change := range map[string]func(*redis.Options){
+		"TCP":         func(*redis.Options) {},
+		"a password":  func(o *redis.Options) { o.Username, o.Password = "app", "pw" },
+		"unix socket": func(o *redis.Options) { o.Network, o.Addr = "unix", socket },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newManager(t, server.Client(t, change))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			err := m.Run(ctx, newCount("k"))
+			if !errors.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), words) {
+				t.Errorf("a call: %v, want what matches Unavailable and has the server's words", err)
+			}
+			home, err := m.Home(t.Context(), "ch")
+			if err != nil {
+				t.Fatal(err)
+			}
+			rdb, err := m.Dial(home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rdb.Close()
+			if err := rdb.Subscribe(t.Context()).Ping(t.Context()); err == nil || !strings.Contains(err.Error(), words) {
+				t.Errorf("a subscription: %v, want the server's words", err)
+			}
+		})
+	}
+}
+
+// In a cluster the server says it in other words.
+func TestAClusterWithTooManyClientsIsQuoted(t *testing.T) {
+	cluster := redistest.Cluster(t, 1, 0)
+	m := newManager(t, cluster.Client(t))
+	mustRun(t, m, newCount("k"))
+	admin := cluster.MasterOf("k").Admin()
+	for _, args := range [][]any{{"CONFIG", "SET", "maxclients", "1"}, {"CLIENT", "KILL", "SKIPME", "yes"}} {
+		if err := admin.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	err := m.Run(ctx, newCount("k"))
+	if !errors.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "ERR max number of clients + cluster connections reached") {
+		t.Errorf("%v, want what matches Unavailable and has the server's words", err)
+	}
+}
+
+// shortDir returns a folder whose path is short enough for a socket.
+func shortDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "holdfast") //nolint:usetesting // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 func TestPermanentErrorsAreToldAtOnce(t *testing.T) {

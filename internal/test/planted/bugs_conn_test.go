@@ -4,6 +4,34 @@ package planted
 
 var connBugs = []bug{
 	{
+		name: "Check does not count the links of a cluster",
+		file: "check.go",
+		old:  `"connected_clients", "connected_slaves", "cluster_connections"`,
+		new:  `"connected_clients", "connected_slaves"`,
+		pkg:  ".", tests: []string{"TestCheckWarnsOfAServerNearItsLimitOfConnections"},
+	},
+	{
+		name: "Check warns of connections only when all are in use",
+		file: "check.go",
+		old:  "const nearLimit = 80",
+		new:  "const nearLimit = 100",
+		pkg:  ".", tests: []string{"TestCheckWarnsOfAServerNearItsLimitOfConnections"},
+	},
+	{
+		name: "what a server that has too many clients says is lost when it has closed before the first write",
+		file: "internal/conn/greeting.go",
+		old:  "\tg.hear(first[:length])\n",
+		new:  "\t_ = length\n",
+		pkg:  "internal/conn", tests: []string{"TestTheFirstWordsOfAServerAreHeard"},
+	},
+	{
+		name: "what a server that has too many clients says is taken for the answer to HELLO",
+		file: "internal/conn/greeting.go",
+		old:  "if !g.heard && n > 0 {",
+		new:  "if false {",
+		pkg:  "internal/conn", tests: []string{"TestAServerWithTooManyClientsIsQuoted"},
+	},
+	{
 		name: "a script runs the command that an argument names",
 		file: "internal/conn/lua/publish.lua",
 		old:  "redis.pcall('PUBLISH', channel, message)",

@@ -17,8 +17,8 @@ import (
 
 // MiniServer is a miniredis that is reached in memory only. Its TTLs follow time.Now, and it
 // also knows SPUBLISH, SSUBSCRIBE, SUNSUBSCRIBE and READONLY. A sharded message reads as a
-// plain one. FailInside and FailCommand use the pre-hook of its Server, so tests must not set
-// it.
+// plain one. FailInside, FailCommand and SetInfo use the pre-hook of its Server, so tests must
+// not set it.
 type MiniServer struct {
 	*miniredis.Miniredis
 
@@ -26,6 +26,7 @@ type MiniServer struct {
 
 	mu      sync.Mutex
 	failure *scriptFailure
+	info    string
 }
 
 // Mini starts an embedded server. If it is called inside a synctest bubble, the whole server
@@ -144,17 +145,37 @@ func (m *MiniServer) arm(f *scriptFailure) func() bool {
 	}
 }
 
+// SetInfo makes the server answer each INFO with these fields, such as "maxclients:100", and no
+// others.
+func (m *MiniServer) SetInfo(fields ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.info = strings.Join(fields, "\r\n") + "\r\n"
+}
+
 // InjectedError is the error of a command that FailInside makes fail.
 const InjectedError = "ERR injected failure"
 
 // preHook runs before every command, including those that a script issues. It returns true if
 // it has answered the command.
 func (m *MiniServer) preHook(peer *server.Peer, name string, _ ...string) bool {
+	if name == "INFO" && m.answersInfo(peer) {
+		return true
+	}
 	if !m.fails(peer, name) {
 		return false
 	}
 	peer.WriteError(InjectedError)
 	return true
+}
+
+func (m *MiniServer) answersInfo(peer *server.Peer) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.info != "" {
+		peer.WriteBulk(m.info)
+	}
+	return m.info != ""
 }
 
 func (m *MiniServer) fails(peer *server.Peer, name string) bool {

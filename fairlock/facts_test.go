@@ -16,6 +16,7 @@ func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
 	doctest.Says(t, queueLease, "docs/fairlock.md", "passed over {} after it was last heard of", "what is left of the {}")
 	doctest.Says(t, queueLease, "docs/redisson-interop.md", "(a `FairMutex`: {})")
 	doctest.Says(t, queueLease, "fairlock/fairlock.go", "heard of it for {}")
+	doctest.Says(t, queueLease, "internal/lockhash/lua/queue.lua", "kept for longer than {}")
 }
 
 // A late request may make a lost place anew. So a message that the waiter believes must be from a

@@ -225,6 +225,41 @@ func TestTheDeadAreSkipped(t *testing.T) {
 	})
 }
 
+// The server's clock is set back while a dead process is first in the queue. The lock goes on all the
+// same when the place of the dead process has run out, also if the holder has died too.
+func TestTheDeadAreSkippedAlthoughTheClockWasSetBack(t *testing.T) {
+	for _, holderDies := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the holder dies: %v", holderDies), func(t *testing.T) {
+			play(t, func(t *testing.T, w *fairWorld) {
+				stop := w.Step(time.Hour)
+				a, dead, c := w.process(), w.process(), w.process()
+				l := w.Lock(t.Context(), a.FairMutex(name, holdfast.Fixed(6*time.Second)))
+				ctx, cancel := context.WithCancel(t.Context())
+				lost := w.goLock(ctx, dead)
+				w.At(time.Second)
+				dead.Net.Refuse(true)
+				dead.Net.BlackHole()
+				stop()
+				defer w.Step(0)()
+				w.At(2 * time.Second)
+				stays := w.goLock(t.Context(), c)
+				w.At(3 * time.Second)
+				if !holderDies {
+					w.Release(l) // to the dead process
+				}
+				l = w.granted(stays)
+				world.Within(t, "the next", w.Now(), 5*time.Second, 11100*time.Millisecond)
+				w.Release(l)
+				w.wantQueue(0)
+				dead.Net.Cut()
+				cancel()
+				<-lost.Done
+				world.WantErr(t, lost.Err, context.Canceled)
+			})
+		})
+	}
+}
+
 // A process is cut off for longer than its places are kept. It takes its places again.
 func TestAPlaceThatWasLostIsTakenAgain(t *testing.T) {
 	play(t, func(t *testing.T, w *fairWorld) {

@@ -11,10 +11,16 @@ local function leave(owner)
   redis.call('ZREM', KEYS[3], owner)
 end
 
+-- No place is kept for longer than 5 s, in ms. See first.
+local longest = 5000
+
 -- Returns the first owner in the queue whose place is kept at the time ms, and for how many ms
 -- more. If me comes first it returns me, with 0; if the queue is empty, nil. It removes the places
 -- before that owner, which have lapsed. After 64 of them it stops, and returns the last one, with 0
 -- or less.
+--
+-- A place that seems to be kept for longer than longest is from before the server's clock was set
+-- back. Its owner may have died since, so it is kept for longest from now.
 local function first(ms, me)
   local head, left
   for _ = 1, 64 do
@@ -23,6 +29,10 @@ local function first(ms, me)
       break
     end
     left = tonumber(redis.call('ZSCORE', KEYS[4], head) or 0) - ms
+    if left > longest then
+      left = longest
+      redis.pcall('ZADD', KEYS[4], 'XX', string.format('%.0f', ms + left), head)
+    end
     if left > 0 then
       break
     end

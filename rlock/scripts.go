@@ -26,6 +26,6 @@ var (
 	//go:embed lua/stripes.lua
 	stripesSource string
 
-	lockScript    = conn.NewScript("mutex/lock", lockhash.Fenced(lockSource))
+	lockScript    = lockhash.NewGrant("mutex/lock", lockSource)
 	stripesScript = conn.NewScript("mutex/stripes", stripesSource)
 )

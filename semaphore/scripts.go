@@ -36,6 +36,11 @@ var (
 	setScript    = once("set", setSource)
 	drainScript  = once("drain", drainSource)
 	freeScript   = conn.NewScript("semaphore/free", freeSource, conn.Always)
+
+	// Each takes a server some 10 µs.
+	_ = conn.NewBundle("semaphore/bundle", 8, "",
+		conn.Part{Script: takeScript, Keys: 3, Args: 4, Common: []int{4}},
+		conn.Part{Script: giveScript, Keys: 3, Args: 7, Common: []int{4, 6, 8}})
 )
 
 // The scripts of leased permits.

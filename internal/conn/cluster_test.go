@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,6 +32,7 @@ func TestCluster(t *testing.T) {
 		{"a redirection that has gone out of date", clusterLateAsk},
 		{"a slot moves under load", clusterSlotMoves},
 		{"a batch follows a slot", clusterBatchFollows},
+		{"a bundle keeps to one slot", clusterBundles},
 		{"a frozen master delays nobody else", clusterFrozenMaster},
 		{"a planned failover", clusterPlannedFailover},
 		{"a killed master", clusterKilledMaster}, // this scene is the last: it kills a node
@@ -267,6 +269,47 @@ func keyOn(t *testing.T, m *conn.Manager, node string, not int) string {
 		if keys.Slot(key) != not && nodeOf(t, m, key) == node {
 			return key
 		}
+	}
+}
+
+// Of the calls that queue for one server, those of one slot go out together. No server is sent a
+// script with keys of two slots.
+func clusterBundles(t *testing.T, c *redistest.ClusterSet) {
+	m := newManager(t, c.Client(t))
+	const slots, perSlot, rounds = 8, 24, 40
+	var all sync.WaitGroup
+	for i := range slots * perSlot {
+		tag := fmt.Sprintf("{bundle%d}", i%slots)
+		all.Go(func() {
+			for range rounds {
+				key := fmt.Sprint(tag, i)
+				mustRun(t, m, &conn.Call{Script: put, Keys: []string{key, tag + "notes"}, Args: []any{key, int64(7)}})
+			}
+		})
+	}
+	all.Wait()
+	scripts := 0
+	for i := range slots {
+		master := c.MasterOf(fmt.Sprintf("{bundle%d}", i)).Admin()
+		notes, err := master.LLen(t.Context(), fmt.Sprintf("{bundle%d}notes", i)).Result()
+		if err != nil || notes != perSlot*rounds {
+			t.Errorf("slot %d: %d calls have run, %v", i, notes, err)
+		}
+	}
+	for _, key := range keyOnEach(c, "bundle") {
+		admin := c.MasterOf(key).Admin()
+		if refused := admin.Info(t.Context(), "errorstats").Val(); strings.Contains(refused, "CROSSSLOT") {
+			t.Errorf("a server has refused keys of several slots: %s", refused)
+		}
+		stats := admin.Info(t.Context(), "commandstats").Val()
+		var calls int
+		if _, rest, ok := strings.Cut(stats, "cmdstat_evalsha:calls="); ok {
+			_, _ = fmt.Sscan(strings.SplitN(rest, ",", 2)[0], &calls)
+		}
+		scripts += calls
+	}
+	if scripts > slots*perSlot*rounds*9/10 {
+		t.Errorf("%d calls took %d scripts", slots*perSlot*rounds, scripts)
 	}
 }
 

@@ -38,7 +38,7 @@ type verdict int
 const (
 	final      verdict = iota // return it to the caller
 	again                     // the server or the network may recover: retry with backoff
-	anew                      // the connection was gone: retry on a new one
+	anew                      // the connection was gone, or it went with others: retry at once
 	unknown                   // NOSCRIPT: the server does not have the script
 	moved                     // MOVED: another server has the slot
 	redirected                // ASK: another server has the key, this once
@@ -59,7 +59,7 @@ func judge(err error) verdict {
 	switch {
 	case errors.Is(err, errs.Closed), hopeless(err):
 		return final
-	case errors.Is(err, errSpent), errors.Is(err, errRetired):
+	case errors.Is(err, errSpent), errors.Is(err, errRetired), errors.As(err, new(notAlone)):
 		return anew
 	case !isReply(err):
 		return again

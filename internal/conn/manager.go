@@ -6,8 +6,9 @@
 // connections of their own, so that the user's pool never starves Holdfast, nor the reverse.
 //
 // A call goes this way. Run finds the node of the server that has the key. The node sends the
-// call at once on a free wire, or in the next pipeline with the other queued requests. The wire
-// stamps it with its not-after, writes it, and reads the reply. Run retries what passes by
+// call at once on a free wire, or in the next pipeline with the other queued requests; several of
+// these may go out as one script, a bundle. The wire stamps it with its not-after, writes it, and
+// reads the reply. Run retries what passes by
 // itself (a lost connection, LOADING, a failover, a slot on the move) until the caller's
 // context ends. That is safe because every script is safe to run twice. Any other error is
 // returned at once, with its sentinel.

@@ -46,6 +46,7 @@ type node struct {
 	replicated *node
 	main       *node // the node whose replicated this is; nil on any other
 
+	apart  apart
 	lookup lookup
 
 	life   context.Context // ends at close

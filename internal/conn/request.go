@@ -20,6 +20,7 @@ type request struct {
 	full   bool // send the source, not its hash: the server does not have the script
 	fewer  bool // send only the first Call.Enough keys
 	asking bool // send ASKING first: the slot is moving to this server
+	slot   int  // of the keys, in a cluster, if the request may join a bundle
 
 	state  atomic.Int32
 	queued bool          // the caller waits for done
@@ -29,6 +30,7 @@ type request struct {
 	values  *redis.Cmd         // cmd for a script that is Mixed
 
 	// Written before state becomes sent.
+	in       *carried // the bundle that it goes out in; nil if it goes by itself
 	cmd      command
 	sent     time.Time
 	notAfter int64
@@ -51,19 +53,24 @@ func (c *command) Args() []any { return c.args }
 
 const (
 	waiting   int32 = iota
-	preparing       // the wire builds the command
+	preparing       // a wire builds the commands of a pipeline
 	sent
 	withdrawn
 )
 
-// prepare builds the command as of now. It reports false if the caller has withdrawn the
-// request: then the call may already belong to another caller, and prepare does not read it.
-func (r *request) prepare(clock *clock, now time.Time) bool {
+// claim takes the request for a pipeline that is sent now. It reports false if the caller has
+// withdrawn the request: then the call may already belong to another caller, and claim does not read
+// it.
+func (r *request) claim(clock *clock, now time.Time) bool {
 	if !r.state.CompareAndSwap(waiting, preparing) {
 		return false
 	}
 	r.sent, r.notAfter = now, clock.at(r.call.deadline(now))
+	return true
+}
 
+// compose builds the command of a request that goes by itself.
+func (r *request) compose() {
 	c := r.call
 	keys := c.Keys
 	if r.fewer {
@@ -85,8 +92,6 @@ func (r *request) prepare(clock *clock, now time.Time) bool {
 	if r.cmd.Cmder = r.numbers; c.Script.is(Mixed) {
 		r.cmd.Cmder = r.values
 	}
-	r.state.Store(sent)
-	return true
 }
 
 // withdraw takes back a request that is still in the queue. It reports false if the request is
@@ -96,7 +101,7 @@ func (r *request) withdraw() bool {
 		if r.state.Load() != preparing {
 			return false
 		}
-		runtime.Gosched() // the wire only copies a few arguments meanwhile
+		runtime.Gosched() // the wire only copies arguments meanwhile, at most those of a pipeline
 	}
 	return true
 }
@@ -176,6 +181,7 @@ func (rs *requests) put(r *request) {
 	r.values.SetVal(nil)
 	r.call, r.err, r.replicated, r.unwaited = nil, nil, 0, nil
 	r.full, r.fewer, r.asking, r.queued = false, false, false, false
+	r.slot, r.in = 0, nil
 	r.state.Store(waiting)
 	rs.pool.Put(r)
 }

@@ -104,6 +104,9 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	}
 	r := t.m.requests.get()
 	r.call, r.full, r.fewer, r.asking = t.call, t.full, t.fewer, asking
+	if t.call.Script.bundle != nil {
+		r.slot = t.m.Slot(t.call.Keys[0])
+	}
 	var elsewhere func() bool
 	if t.m.topology.follows() && !asking {
 		elsewhere = func() bool { return t.m.topology.elsewhere(n, t.call.Keys[0]) }

@@ -31,9 +31,12 @@ var (
 // written KEYS[...] where the command names it. A test of this repository checks that.
 type Script struct {
 	name   string
+	body   string // without what all scripts begin with
 	source string
 	sha    string
 	traits Trait
+	bundle *bundle // in which it may run; nil if it runs by itself only
+	part   int     // which part of the bundle it is
 }
 
 // Trait is a property that distinguishes a script from others.
@@ -67,24 +70,34 @@ const (
 
 // NewScript returns the script with that name, source and traits.
 func NewScript(name, source string, traits ...Trait) *Script {
-	s := &Script{name: name, source: source}
+	s := &Script{name: name, body: source, source: source}
 	for _, t := range traits {
 		s.traits |= t
 	}
-	if strings.Contains(source, "publish(") {
+	if s.publishes() {
 		s.source = publishSource + source
 	}
-	switch {
-	case s.is(Timeless):
-	case s.is(Always):
-		s.source = timeSource + s.source
-	default:
-		s.source = timeSource + lateSource + s.source
+	if s.minds() {
+		s.source = lateSource + s.source
 	}
-	sum := sha1.Sum([]byte(s.source))
-	s.sha = hex.EncodeToString(sum[:])
+	if !s.is(Timeless) {
+		s.source = timeSource + s.source
+	}
+	s.hash()
 	return s
 }
+
+// hash sets the name by which servers know the text.
+func (s *Script) hash() {
+	sum := sha1.Sum([]byte(s.source))
+	s.sha = hex.EncodeToString(sum[:])
+}
+
+// minds reports whether the script does nothing when it runs late.
+func (s *Script) minds() bool { return !s.is(Timeless) && !s.is(Always) }
+
+// publishes reports whether the script tells others.
+func (s *Script) publishes() bool { return strings.Contains(s.body, "publish(") }
 
 // is reports whether the script has the trait.
 func (s *Script) is(t Trait) bool { return s.traits&t != 0 }

@@ -23,6 +23,7 @@ type wire struct {
 	conn net.Conn
 
 	pooled
+	bundling
 	clock clock // the clock of the server at the other end
 
 	expires     time.Time // zero if never
@@ -96,13 +97,14 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	now := time.Now()
 	live := batch[:0]
 	for _, r := range batch {
-		if r.prepare(&w.clock, now) {
+		if r.claim(&w.clock, now) {
 			live = append(live, r)
 		}
 	}
 	if len(live) == 0 {
 		return nil
 	}
+	w.compose(live, now)
 	rdb := w.connection(now)
 	if version := w.node.feed.version(); version != w.credentials {
 		w.credentials = version
@@ -111,12 +113,16 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	err := w.exchange(ctx, rdb, live)
 	received := time.Now()
 	for _, r := range live {
+		if r.in != nil {
+			continue
+		}
 		if failure := r.cmd.Err(); errors.Is(failure, errSpent) {
 			r.err = unsent{failure}
 		} else {
 			r.answer(&w.clock, received)
 		}
 	}
+	w.answerBundles(received)
 	w.judge(ctx, live, err)
 	return live
 }
@@ -168,15 +174,23 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 	for _, r := range batch {
 		replicas = max(replicas, r.call.Replicas)
 	}
-	if len(batch) == 1 && !batch[0].asking && replicas == 0 {
-		return rdb.Process(ctx, &batch[0].cmd)
-	}
 	commands := w.commands[:0]
 	for _, r := range batch {
 		if r.asking {
 			commands = append(commands, redis.NewStatusCmd(ctx, "asking"))
 		}
-		commands = append(commands, &r.cmd)
+		switch {
+		case r.in == nil:
+			commands = append(commands, &r.cmd)
+		case r.in.members[0] == r:
+			commands = append(commands, &r.in.cmd)
+		}
+	}
+	if len(commands) == 1 && replicas == 0 {
+		err := rdb.Process(ctx, commands[0])
+		clear(commands)
+		w.commands = commands
+		return err
 	}
 	var acknowledged *redis.IntCmd
 	if replicas > 0 {

@@ -15,7 +15,7 @@ func TestARequestThatWasWithdrawnDoesNotLookAtItsCall(t *testing.T) {
 	if !r.withdraw() || r.withdraw() {
 		t.Fatal("is not withdrawn once")
 	}
-	if r.prepare(new(clock), time.Now()) {
+	if r.claim(new(clock), time.Now()) {
 		t.Error("is sent")
 	}
 }
@@ -32,8 +32,12 @@ func TestARequestIsSentOrWithdrawn(t *testing.T) {
 		r := new(requests).get()
 		r.call = &c.Call
 		prepared := false
-		var wire sync.WaitGroup
-		wire.Go(func() { prepared = r.prepare(new(clock), time.Now()) })
+		var sending sync.WaitGroup
+		sending.Go(func() {
+			if prepared = r.claim(new(clock), time.Now()); prepared {
+				(&wire{node: new(node)}).compose([]*request{r}, time.Now())
+			}
+		})
 		withdrawn := r.withdraw()
 		switch {
 		case withdrawn:
@@ -44,7 +48,7 @@ func TestARequestIsSentOrWithdrawn(t *testing.T) {
 		default:
 			sendings++
 		}
-		wire.Wait()
+		sending.Wait()
 		if prepared == withdrawn {
 			t.Fatalf("sent: %t, withdrawn: %t", prepared, withdrawn)
 		}

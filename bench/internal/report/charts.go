@@ -29,6 +29,7 @@ var families = []family{
 	{"Holdfast, cohort off", []string{peer.HoldfastWithoutCohort}, color.RGBA{R: 0x8a, G: 0xbd, B: 0xe0, A: 0xff}},
 	{"redsync", redsyncs, color.RGBA{R: 0xd8, G: 0x8c, B: 0x2c, A: 0xff}},
 	{"redislock", redislocks, color.RGBA{R: 0x7a, G: 0x9a, B: 0x3a, A: 0xff}},
+	{"a peer behind a local mutex", locals, color.RGBA{R: 0x5f, G: 0x4b, B: 0x8b, A: 0xff}},
 	{"rueidislock", rueidislocks, color.RGBA{R: 0xa8, G: 0x4a, B: 0x4a, A: 0xff}},
 	{"Redisson", []string{crew.Redisson}, color.RGBA{R: 0x8a, G: 0x8a, B: 0x8a, A: 0xff}},
 }
@@ -45,6 +46,7 @@ func (r *Results) Charts(dir string) error {
 		"one-lock.svg": r.oneLockChart,
 		"hand-off.svg": r.handOffChart,
 		"fair.svg":     r.fairChart,
+		"summary.svg":  r.summaryChart,
 	} {
 		p, err := draw()
 		if err == nil {

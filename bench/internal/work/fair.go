@@ -5,7 +5,6 @@ package work
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 	"github.com/holdfast-go/holdfast/interop"
@@ -36,10 +35,7 @@ func fair() []Workload {
 			},
 		}
 		if waiters == 1000 {
-			w.Redisson = func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
-				b.Clients = processes
-				return b.FairLock(ctx, waiters, d)
-			}
+			w.Redisson = redisson(interop.FairLock(processes, waiters))
 		}
 		all = append(all, w)
 	}

@@ -44,7 +44,7 @@ func renewals() []Workload {
 		Contenders: []string{peer.Holdfast, peer.Redislock, Refreshes, Nothing},
 		// Each lock is renewed once in this window. Only a contender without a pause renews it more
 		// often.
-		Window: Window{Full: renewedEvery, Quick: renewedEvery, Once: true},
+		Window: Window{Full: renewedEvery, Quick: renewedEvery, Rounds: measure.LeastRounds, Setup: 4 * time.Second},
 		Idle:   true,
 		Run: func(ctx context.Context, s *Site) error {
 			if s.Process == 1 {

@@ -23,9 +23,8 @@ type Workload struct {
 	Idle       bool // the workload does nothing: the costs are measured
 	Latency    bool // durations are measured: the things done are only their number
 
-	// Redisson makes Redisson's own harness do the same for a time d, and the first quarter of that
-	// time warms up. It is nil where there is nothing to compare.
-	Redisson func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error)
+	// Redisson is the same for Redisson's own harness, nil where there is nothing to compare.
+	Redisson *interop.Load
 
 	// Run does the work in one process until ctx ends. It calls Ready once.
 	Run func(ctx context.Context, s *Site) error
@@ -34,7 +33,8 @@ type Workload struct {
 // Window says how long the workload is measured, if not as long as every other workload.
 type Window struct {
 	Warm, Full, Quick time.Duration // 0: as every other workload
-	Once              bool          // in one round only, because more would take too long
+	Rounds            int           // 0: as every other workload; fewer where a round takes long
+	Setup             time.Duration // how long the preparations take, about
 }
 
 // Site is what one process has for its work.
@@ -57,6 +57,9 @@ func All() []Workload {
 	return slices.Concat(pairs(), contended(), handOff(), fair(), semaphores(), readWrite(), latches(),
 		renewals(), stripes(), idle(), telemetry())
 }
+
+// redisson returns the address of a load, for a field.
+func redisson(l interop.Load) *interop.Load { return &l }
 
 // Find returns the workload of that name.
 func Find(name string) (Workload, error) {

@@ -47,8 +47,9 @@ type pipeline struct {
 	conn    net.Conn
 	replies *bufio.Reader
 	chunks  []chunk
-	pairs   int64
-	rounds  int64 // since calls were noted
+	next    int   // the chunk to send
+	pairs   int64 // in all chunks
+	rounds  int64 // through all chunks, since calls were noted
 }
 
 // chunk is what is sent before any reply is read.
@@ -83,16 +84,16 @@ func (p *Pipelines) open(ctx context.Context, addr, name string, callers int) er
 		line := &pipeline{conn: conn, replies: newReplies(conn), pairs: heard.pairs}
 		p.all = append(p.all, line)
 		line.prepare(heard.commands, recorded(name), fmt.Sprintf("%s:%c:", name, 'a'+i))
-		if _, err := p.Pairs(i); err != nil { // the locks' first pairs differ from all others
+		if err := line.round(); err != nil { // the locks' first pairs differ from all others
 			return err
 		}
 	}
 	if p.calls, err = measure.Calls(ctx, p.rdb); err != nil {
 		return err
 	}
-	for i, line := range p.all {
+	for _, line := range p.all {
 		line.rounds = 0
-		if _, err := p.Pairs(i); err != nil {
+		if err := line.round(); err != nil {
 			return err
 		}
 	}
@@ -124,22 +125,38 @@ func (p *Pipelines) Close() {
 	p.rdb.Close()
 }
 
-// Pairs does the recorded pairs by one pipeline, and returns the number of pairs. Only one
+// Pairs sends the next commands by one pipeline, and returns how many pairs they are. Only one
 // goroutine at a time may use a pipeline.
-func (p *Pipelines) Pairs(i int) (int64, error) {
-	l := p.all[i]
-	for _, c := range l.chunks {
-		if _, err := l.conn.Write(c.request); err != nil {
+func (p *Pipelines) Pairs(i int) (int64, error) { return p.all[i].send() }
+
+func (l *pipeline) send() (int64, error) {
+	c := l.chunks[l.next]
+	if _, err := l.conn.Write(c.request); err != nil {
+		return 0, err
+	}
+	for range c.answers {
+		if err := answered(l.replies); err != nil {
 			return 0, err
 		}
-		for range c.answers {
-			if err := answered(l.replies); err != nil {
-				return 0, err
-			}
+	}
+	done := l.share(l.next+1) - l.share(l.next)
+	if l.next++; l.next == len(l.chunks) {
+		l.next = 0
+		l.rounds++
+	}
+	return done, nil
+}
+
+// share returns about how many pairs the first chunks are.
+func (l *pipeline) share(chunks int) int64 { return l.pairs * int64(chunks) / int64(len(l.chunks)) }
+
+// round sends what is left of a round.
+func (l *pipeline) round() error {
+	for {
+		if _, err := l.send(); err != nil || l.next == 0 {
+			return err
 		}
 	}
-	l.rounds++
-	return l.pairs, nil
 }
 
 // errOtherwise says that the scripts, when they are sent again, do not do what they did for
@@ -151,9 +168,17 @@ var errOtherwise = errors.New("ceiling: scripts sent again do otherwise")
 const tolerance = 0.001
 
 // Check compares what all rounds until now made the server call with what Holdfast's pairs made it
-// call. A grant writes, and a refusal does not: so as many calls show that all was granted. No
-// pipeline may be in use.
+// call. A grant writes, and a refusal does not: so as many calls show that all was granted. Check
+// first ends the rounds that are under way. No pipeline may be in use.
 func (p *Pipelines) Check(ctx context.Context) error {
+	for _, l := range p.all {
+		if l.next == 0 {
+			continue
+		}
+		if err := l.round(); err != nil {
+			return err
+		}
+	}
 	now, err := measure.Calls(ctx, p.rdb)
 	if err != nil {
 		return err

@@ -79,12 +79,15 @@ func record(ctx context.Context, server *redis.Client, addr, name string, caller
 	for name := range calls {
 		calls[name] -= before[name]
 		// Only scripts are sent again, so only what they call can be compared.
-		if calls[name] == 0 || name == "info" || heard.sent(name) {
+		if calls[name] == 0 || byClients.MatchString(name) {
 			delete(calls, name)
 		}
 	}
 	return recording{commands, int64(locks * each), calls}, err
 }
+
+// byClients finds the commands that Holdfast's scripts do not call, but that its Client may.
+var byClients = regexp.MustCompile(`^(info|ping|hello|auth|select|client|command|cluster|script|config)(\||$)`)
 
 // pairs makes the callers lock and release all locks, each lock as often as each says.
 func pairs(ctx context.Context, client *holdfast.Client, name string, callers, locks, each int) error {
@@ -145,19 +148,6 @@ func (t *tape) scripts() (all []command, err error) {
 		return nil, errors.New("ceiling: Holdfast sends no scripts")
 	}
 	return all, t.broken
-}
-
-// sent reports whether a command of that name was written, as a command of its own.
-func (t *tape) sent(name string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	name, _, _ = strings.Cut(name, "|")
-	for _, c := range t.commands {
-		if strings.EqualFold(c.words[0], name) {
-			return true
-		}
-	}
-	return false
 }
 
 // taped is a connection with a tape.

@@ -53,9 +53,6 @@ func TestCommandsAreHeardHoweverTheyAreWritten(t *testing.T) {
 		if err != nil || len(got) != 2 || !slices.Equal(got[0].words, first.words) || !slices.Equal(got[1].words, second.words) {
 			t.Fatalf("cut at %d: %v, %v", cut, got, err)
 		}
-		if !heard.sent("ping") || heard.sent("hset") {
-			t.Error("PING was sent, HSET was not")
-		}
 	}
 }
 
@@ -88,9 +85,20 @@ func TestThePairsOfTheCeilingAreGranted(t *testing.T) {
 			defer pipelines.Close()
 			for i := range pipelines.Len() {
 				for range 3 {
-					if n, err := pipelines.Pairs(i); err != nil || n != want {
-						t.Fatalf("%d pairs, %v; want %d", n, err, want)
+					pairs := int64(0)
+					for range pipelines.all[i].chunks {
+						n, err := pipelines.Pairs(i)
+						if err != nil {
+							t.Fatal(err)
+						}
+						pairs += n
 					}
+					if pairs != want {
+						t.Fatalf("%d pairs, want %d", pairs, want)
+					}
+				}
+				if _, err := pipelines.Pairs(i); err != nil { // a round that Check ends
+					t.Fatal(err)
 				}
 			}
 			if err := pipelines.Check(t.Context()); err != nil {

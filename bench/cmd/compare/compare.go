@@ -88,6 +88,7 @@ type comparer struct {
 	this    identity // of this run
 	server  *measure.Server
 	machine report.Machine
+	scale   *crew.Scale // nil until it is built
 }
 
 func (c *comparer) all(ctx context.Context, workloads []work.Workload) error {
@@ -99,6 +100,11 @@ func (c *comparer) all(ctx context.Context, workloads []work.Workload) error {
 		return err
 	}
 	c.server.Stop()
+	defer func() {
+		if c.scale != nil {
+			c.scale.Close()
+		}
+	}()
 	todo := workloads
 	if c.resume {
 		todo = c.left(workloads)
@@ -227,6 +233,9 @@ func (c *comparer) compare(ctx context.Context, w work.Workload) (report.Compari
 }
 
 func (c *comparer) measure(ctx context.Context, w work.Workload, name string, p plan, redisson *crew.Warm) (crew.Figures, error) {
+	if w.Scale != nil {
+		return c.measureScale(ctx, w.Scale(name, c.quick))
+	}
 	if err := c.server.Empty(ctx); err != nil && ctx.Err() == nil {
 		fmt.Println("the server is started again:", err)
 		c.server.Kill()
@@ -239,6 +248,15 @@ func (c *comparer) measure(ctx context.Context, w work.Workload, name string, p 
 	}
 	return crew.Measure(ctx, c.server, crew.Run{Workload: w, Contender: name, Quick: c.quick,
 		Warm: p.warm, Window: p.window, Profiles: c.profiles})
+}
+
+func (c *comparer) measureScale(ctx context.Context, args []string) (f crew.Figures, err error) {
+	if c.scale == nil {
+		if c.scale, err = crew.BuildScale(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return c.scale.Measure(ctx, c.also, args)
 }
 
 // describe returns the contender of that name, with its version and settings.
@@ -261,7 +279,7 @@ func progress(w work.Workload, round int, name string, f crew.Figures, err error
 		return
 	}
 	for _, figure := range []string{crew.PerSecond, crew.P50, crew.Jain, crew.CommandsPerOp, crew.ClientPerOp,
-		crew.ServerPerOp, crew.AllocsPerOp, crew.CommandsPerSecond} {
+		crew.ServerPerOp, crew.AllocsPerOp, crew.CommandsPerSecond, crew.Lost, crew.Seconds} {
 		if v, ok := f[figure]; ok {
 			fmt.Printf(" %s %.4g", figure, v)
 		}

@@ -35,7 +35,7 @@ func (o options) planOf(w work.Workload) plan {
 	if w.Window.Warm > 0 {
 		p.warm = w.Window.Warm
 	}
-	if n := w.Window.Rounds; n > 0 && !o.quick {
+	if n := w.Window.Rounds; n > 0 && (!o.quick || n < p.rounds) {
 		p.rounds = n
 	}
 	if o.rounds > 0 {

@@ -112,6 +112,19 @@ var columns = []column{
 	{work.HeapPerLock, "heap B per lock"},
 	{crew.CommandsPerSecond, "commands/s"},
 	{crew.ClientPerSecond, "client µs/s"},
+	{crew.ServerPerSecond, "server µs/s"},
+	{crew.Lost, "lost"},
+	{crew.LongestGap, "longest gap / lease"},
+	{crew.LeastTTL, "least time to live / lease"},
+	{crew.DialsPerClient, "dials/s per Client"},
+	{crew.ConnectionsPerClient, "connections per Client"},
+	{crew.MemoryPerOne, "memory B each"},
+	{crew.Seconds, "until all, s"},
+	{crew.KeysLeft, "keys left per name"},
+	{crew.ServerBytesLeft, "server B"},
+	{crew.ClientBytesLeft, "client B"},
+	{crew.KeysAfter6Days, "keys after 6 days"},
+	{crew.KeysAfter7Days, "keys after 7 days and 1 s"},
 }
 
 // Tables returns a table for each measured workload.
@@ -159,7 +172,7 @@ func (c Comparison) table() string {
 // operation, it leaves out the figures per second, which then say nothing more.
 func (c Comparison) columns() (shown []column) {
 	for _, column := range columns {
-		if c.rated() && (column.figure == crew.CommandsPerSecond || column.figure == crew.ClientPerSecond) {
+		if c.rated() && (column.figure == crew.CommandsPerSecond || column.figure == crew.ClientPerSecond || column.figure == crew.ServerPerSecond) {
 			continue
 		}
 		if c.has(column.figure) {

@@ -230,7 +230,7 @@ func TestAPageIsRendered(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if charts, _ := filepath.Glob(filepath.Join(dir, "performance", "*.svg")); len(charts) != 5 {
+	if charts, _ := filepath.Glob(filepath.Join(dir, "performance", "*.svg")); len(charts) != 7 {
 		t.Errorf("charts: %q", charts)
 	}
 }

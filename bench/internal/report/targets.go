@@ -33,7 +33,7 @@ var (
 
 // Targets returns all rows.
 func Targets() []Target {
-	return slices.Concat(pairTargets(), lockTargets(), otherTargets(), costTargets())
+	return slices.Concat(pairTargets(), lockTargets(), otherTargets(), costTargets(), scaleTargets())
 }
 
 func pairTargets() []Target {
@@ -212,6 +212,30 @@ func costTargets() []Target {
 					r.beyond(work.Telemetry, crew.P50, work.TelemetryBatch, work.TelemetryOff, "by the SDK's batch processor %.2fx"),
 					r.beyond(work.Telemetry, crew.P50, work.TelemetryEmpty, work.TelemetryOff, "of which two empty spans alone %.2fx"),
 					{Text: fmt.Sprintf("%.1f allocations off", off.Median), Known: known},
+				}
+			}},
+	}
+}
+
+// scaleTargets are about what must not happen at all, so the worst round counts.
+func scaleTargets() []Target {
+	return []Target{
+		{Work: "1 000 000 held locks, 30 s leases, one Client, near and 10 ms away, beside 6 processes x 256 goroutines",
+			AtMost: "0 lost; longest gap at most half a lease",
+			Checks: func(r *Results) (all []Check) {
+				for _, contender := range []string{work.HeldNear, work.HeldAway} {
+					all = append(all, r.never(work.ScaleHeld, contender, crew.Lost, 0, contender+": %.0f lost"),
+						r.never(work.ScaleHeld, contender, crew.LongestGap, 0.5, "%.2f of a lease"))
+				}
+				return all
+			}},
+		{Work: "1 000 Clients, the server killed and back after 3 s",
+			AtMost: "≤ 2 dials a second and Client while it is gone; all hold, wait or were told within 3 s of its return",
+			Checks: func(r *Results) []Check {
+				return []Check{
+					r.never(work.ScaleKilled, work.Killed, crew.DialsPerClient, 2, "%.1f dials"),
+					r.never(work.ScaleKilled, work.Killed, crew.Lost, 0, "%.0f neither hold nor were told"),
+					r.never(work.ScaleKilled, work.Killed, crew.Seconds, 3, "all others after %.1f s"),
 				}
 			}},
 	}

@@ -26,6 +26,9 @@ type Workload struct {
 	// Redisson is the same for Redisson's own harness, nil where there is nothing to compare.
 	Redisson *interop.Load
 
+	// Scale has the words for cmd/scale, which then does the work in place of Run. nil if Run does.
+	Scale func(contender string, quick bool) []string
+
 	// Run does the work in one process until ctx ends. It calls Ready once.
 	Run func(ctx context.Context, s *Site) error
 }
@@ -55,7 +58,7 @@ type Site struct {
 // All returns the workloads in the order in which they are reported.
 func All() []Workload {
 	return slices.Concat(pairs(), contended(), handOff(), fair(), semaphores(), readWrite(), latches(),
-		renewals(), stripes(), idle(), telemetry())
+		renewals(), stripes(), idle(), telemetry(), scale())
 }
 
 // redisson returns the address of a load, for a field.

@@ -46,7 +46,7 @@ type Result struct {
 	Fairness  float64 // Jain's index over the threads: 1 if all had the same
 	Starved   int     // threads that had no turn
 	Failed    int64   // calls that threw an exception
-	Stuck     int     // threads that still waited 5 s after the end
+	Stuck     int     // threads that still waited after the end, when none had ended for 5 s
 
 	Samples       int
 	P50, P99, Max time.Duration

@@ -12,8 +12,8 @@ import (
 // These are for every workload that has no plan of its own.
 const (
 	fullRounds, quickRounds = 9, 3
-	fullWarm, quickWarm     = 400 * time.Millisecond, 200 * time.Millisecond
-	fullWindow, quickWindow = 1300 * time.Millisecond, 600 * time.Millisecond
+	fullWarm, quickWarm     = 300 * time.Millisecond, 200 * time.Millisecond
+	fullWindow, quickWindow = 1200 * time.Millisecond, 600 * time.Millisecond
 )
 
 type plan struct {
@@ -50,6 +50,6 @@ func (o options) planOf(w work.Workload) plan {
 // length returns about how long all rounds take.
 func (p plan) length(w work.Workload) time.Duration {
 	// Processes start and end.
-	around := w.Window.Setup + 250*time.Millisecond + time.Duration(w.Processes)*60*time.Millisecond
+	around := w.Window.Setup + 100*time.Millisecond + time.Duration(w.Processes)*50*time.Millisecond
 	return p.redisson + time.Duration(p.rounds*p.contenders)*(p.warm+p.window+around)
 }

@@ -79,7 +79,7 @@ func figures(w work.Workload, parts []measure.Part, served measure.Served) (Figu
 		ops += n
 	}
 	if ops == 0 && !w.Idle {
-		return nil, fmt.Errorf("%s: nothing was done in %.0f s", Hung, seconds)
+		return nil, fmt.Errorf("%s: nothing was done in %.1f s", Hung, seconds)
 	}
 	f.rates(seconds, used, served)
 	f.durations(durations)

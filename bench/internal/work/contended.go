@@ -43,6 +43,9 @@ func contended() []Workload {
 		}
 		if processes == 1 {
 			w.Title = fmt.Sprintf("one lock, one process, %d goroutines", each)
+			if each >= 1000 {
+				w.Window.Full = 2500 * time.Millisecond // a few grants for each
+			}
 		} else {
 			// The slowest that is fair has a few grants for each goroutine in this time.
 			w.Window.Full = 4 * time.Second

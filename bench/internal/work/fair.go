@@ -5,6 +5,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 	"github.com/holdfast-go/holdfast/interop"
@@ -33,6 +34,9 @@ func fair() []Workload {
 				lock := peer.Locker{Locker: client.FairMutex(s.Name)}
 				return s.Locks(ctx, s.Share(waiters), func(int) peer.Lock { return lock }, nil)
 			},
+		}
+		if waiters == 5000 {
+			w.Window.Full = 3 * time.Second // a few grants for each
 		}
 		if waiters == 1000 {
 			w.Redisson = redisson(interop.FairLock(processes, waiters))

@@ -50,7 +50,7 @@ import org.redisson.api.RedissonClient;
  * What is left in Redis stays there.
  */
 final class Bench {
-    /** How long after the end a thread may still wait before it counts as stuck. */
+    /** For how long no thread ends before those that are left count as stuck. */
     private static final long PATIENCE_MILLIS = 5_000;
 
     private final String address;
@@ -297,17 +297,33 @@ final class Bench {
         }
         Thread.sleep(Math.max(0, NANOSECONDS.toMillis(until - System.nanoTime())) + 1);
         String counted = turns.toString(); // as it is now: those who were still waiting do not count
-        int stuck = 0;
-        long patience = System.nanoTime() + MILLISECONDS.toNanos(PATIENCE_MILLIS);
-        for (Thread thread : all) {
-            thread.join(Math.max(1, NANOSECONDS.toMillis(patience - System.nanoTime())));
-            if (thread.isAlive()) {
-                stuck++;
-            }
-        }
+        int stuck = stuck(all);
         double seconds = NANOSECONDS.toMicros(until - from) / 1e6;
         fields += String.format(Locale.ROOT, ",\"seconds\":%.3f,\"turns\":%s,\"failed\":%d,\"stuck\":%d",
             seconds, counted, failed.get(), stuck);
+    }
+
+    /**
+     * Waits until all threads have ended, and returns how many have not. Those that queue
+     * end one after the other: they are stuck when none has ended for a while.
+     */
+    private static int stuck(List<Thread> all) throws InterruptedException {
+        int alive = all.size();
+        for (long last = System.nanoTime(); System.nanoTime() < last + MILLISECONDS.toNanos(PATIENCE_MILLIS);) {
+            int now = 0;
+            for (Thread thread : all) {
+                now += thread.isAlive() ? 1 : 0;
+            }
+            if (now == 0) {
+                return 0;
+            }
+            if (now < alive) {
+                alive = now;
+                last = System.nanoTime();
+            }
+            Thread.sleep(2);
+        }
+        return alive;
     }
 
     private void percentiles(List<Long> nanos) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 )
 
 // Peer is one library, with its settings.
@@ -79,11 +80,13 @@ const (
 	tunedRueidis  = "KeyMajority 1, NoLoopTracking"
 )
 
-// Best returns the peers that are compared in every work with the mutex, each with its defaults and
-// with the best settings that we know of. Redislock's exponential backoff comes last: where nobody
-// contends, it is the same as polling every 10 ms.
-func Best() []string {
-	return []string{Redsync, RedsyncTuned, Redislock, RedislockLinear, Rueidislock, RueidislockTuned, RedislockExponential}
+// Without returns the peers that are compared in every work with the mutex, each with its defaults
+// and with the best settings that we know of, but for those named. Of redislock's two better
+// settings, polling every 10 ms is for one waiter, and the exponential backoff for many. Where nobody
+// contends they are the same.
+func Without(names ...string) []string {
+	return slices.DeleteFunc([]string{Redsync, RedsyncTuned, Redislock, RedislockLinear, RedislockExponential,
+		Rueidislock, RueidislockTuned}, func(name string) bool { return slices.Contains(names, name) })
 }
 
 const (

@@ -225,7 +225,7 @@ func (c Comparison) when() string {
 		text += fmt.Sprintf(", in the place of %d earlier of the same commit", m.Before)
 	}
 	if c.Quick {
-		text += ", quick"
+		text += ", quick: less or smaller than it says"
 	}
 	return text
 }

@@ -239,6 +239,11 @@ func (r *Results) find(workload, contender string) Contender {
 	return Contender{}
 }
 
+// quick reports whether a workload was only looked at.
+func (r *Results) quick(workload string) bool {
+	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Workload == workload && c.Quick })
+}
+
 // Of returns a figure of a contender in a workload; false if there is none.
 func (r *Results) Of(workload, contender, figure string) (Spread, bool) {
 	return r.find(workload, contender).Spread(figure)

@@ -191,6 +191,7 @@ func costTargets() []Target {
 					r.lessThan(work.Renewal, crew.ClientPerOp, 0.05, peer.Redislock),
 					// The goal was once 0.1x of this.
 					r.beyond(work.Renewal, crew.ClientPerOp, peer.Holdfast, work.Refreshes, "%.2fx "+work.Refreshes),
+					r.beyond(work.Renewal, crew.ClientPerOp, peer.Holdfast, work.Extends, "%.2fx "+work.Extends),
 					r.pingDelay(0.5),
 				}
 			}},

@@ -29,8 +29,8 @@ func contended() []Workload {
 			Name:      Contended(processes, each),
 			Title:     fmt.Sprintf("one lock, %d processes, %d goroutines in each", processes, each),
 			Processes: processes,
-			Contenders: slices.Concat([]string{peer.Holdfast, peer.HoldfastWithoutCohort}, peer.Best(),
-				[]string{peer.RedislockLocal, peer.RueidislockLocal}),
+			Contenders: slices.Concat([]string{peer.Holdfast, peer.HoldfastWithoutCohort},
+				peer.Without(peer.RedislockLinear), []string{peer.RedislockLocal, peer.RueidislockLocal}),
 			Redisson: redisson(interop.Lock(processes, processes*each)),
 			Run: func(ctx context.Context, s *Site) error {
 				p, err := s.Open()

@@ -33,7 +33,7 @@ func handOff() []Workload {
 		Name:       HandOff,
 		Title:      "hand-off from a holder to a waiter in another process",
 		Processes:  2,
-		Contenders: slices.Concat([]string{peer.Holdfast}, peer.Best(), []string{Message}),
+		Contenders: slices.Concat([]string{peer.Holdfast}, peer.Without(), []string{Message}),
 		Latency:    true,
 		Window:     Window{Full: 2500 * time.Millisecond, Quick: time.Second},
 		Redisson:   redisson(interop.HandOff()),

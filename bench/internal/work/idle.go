@@ -24,7 +24,7 @@ func idle() []Workload {
 		Name:       Idle,
 		Title:      "1 000 waiters in 8 processes on one lock that is held",
 		Processes:  1 + IdleProcesses, // the first process holds
-		Contenders: slices.Concat([]string{peer.Holdfast}, peer.Best()),
+		Contenders: slices.Concat([]string{peer.Holdfast}, peer.Without()),
 		Window:     Window{Warm: time.Second, Full: 3 * time.Second, Quick: 3 * time.Second, Rounds: measure.LeastRounds},
 		Idle:       true,
 		Run: func(ctx context.Context, s *Site) error {

@@ -24,13 +24,12 @@ func pairs() []Workload {
 	var all []Workload
 	for _, n := range PairsOf {
 		w := Workload{
-			Name:      Pairs(n),
-			Title:     fmt.Sprintf("uncontended pairs, %d goroutines", n),
-			Processes: 1,
-			Contenders: slices.Concat([]string{peer.Holdfast}, slices.DeleteFunc(peer.Best(),
-				func(name string) bool { return name == peer.RedislockExponential })), // nobody contends
-			Redisson: redisson(interop.Pairs(n)),
-			Run:      func(ctx context.Context, s *Site) error { return runPairs(ctx, s, n) },
+			Name:       Pairs(n),
+			Title:      fmt.Sprintf("uncontended pairs, %d goroutines", n),
+			Processes:  1,
+			Contenders: slices.Concat([]string{peer.Holdfast}, peer.Without(peer.RedislockExponential)),
+			Redisson:   redisson(interop.Pairs(n)),
+			Run:        func(ctx context.Context, s *Site) error { return runPairs(ctx, s, n) },
 		}
 		if n == 1 {
 			w.Title = "uncontended pairs, 1 goroutine"

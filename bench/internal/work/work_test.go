@@ -8,7 +8,7 @@ import (
 )
 
 func TestWorkloadsHaveNamesAndContenders(t *testing.T) {
-	variants := map[string]bool{ceiling.Name: true, ceiling.AsSent: true, Nothing: true, Refreshes: true, Message: true, OneStripe: true, ManyStripes: true,
+	variants := map[string]bool{ceiling.Name: true, ceiling.AsSent: true, Nothing: true, Refreshes: true, Extends: true, Message: true, OneStripe: true, ManyStripes: true,
 		SkewedStripes: true, TelemetryOff: true, TelemetryNoop: true,
 		TelemetryEmpty: true, TelemetrySDK: true, TelemetryBatch: true}
 	seen := make(map[string]bool)

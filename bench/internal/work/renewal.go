@@ -221,7 +221,14 @@ func holdExtended(ctx context.Context, s *Site, held int) error {
 	locks := make([]context.Context, held)
 	before := inUse()
 	err = forAll(ctx, held, func(i int) (err error) {
-		locks[i], _, err = locker.WithContext(context.WithoutCancel(ctx), fmt.Sprintf("%s:%d", s.Name, i))
+		// It tries, because it may wait for ever: WithContext does not return to some of its callers
+		// where very many lock at once, though nobody else wants their locks. A try takes 20 ms at most.
+		for ctx.Err() == nil {
+			locks[i], _, err = locker.TryWithContext(context.WithoutCancel(ctx), fmt.Sprintf("%s:%d", s.Name, i))
+			if err == nil {
+				return nil
+			}
+		}
 		return err
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ func TestAPlanFollowsTheOptionsAndTheWorkload(t *testing.T) {
 		{"as every other", options{java: true}, work.Pairs(16), fullRounds, fullWindow, crew.WarmFor(false)},
 		{"without Java", options{}, work.Pairs(16), fullRounds, fullWindow, 0},
 		{"on another server", options{java: true, also: "x"}, work.Pairs(16), fullRounds, fullWindow, 0},
-		{"a time of its own", options{}, work.HandOff, fullRounds, 2500 * time.Millisecond, 0},
+		{"a time of its own", options{}, work.HandOff, fullRounds, 2 * time.Second, 0},
 		{"fewer rounds", options{}, work.Renewal, 6, 10 * time.Second, 0},
 		{"quick", options{quick: true, java: true}, work.Pairs(1), quickRounds, quickWindow, crew.WarmFor(true)},
 		{"quick, and fewer than quick", options{quick: true}, work.ScaleHeld, 1, 12 * time.Second, 0},

@@ -48,7 +48,7 @@ func contended() []Workload {
 			}
 		} else {
 			// The slowest that is fair has a few grants for each goroutine in this time.
-			w.Window.Full = 4 * time.Second
+			w.Window.Full = 3500 * time.Millisecond
 		}
 		all = append(all, w)
 	}

@@ -35,7 +35,7 @@ func handOff() []Workload {
 		Processes:  2,
 		Contenders: slices.Concat([]string{peer.Holdfast}, peer.Without(), []string{Message}),
 		Latency:    true,
-		Window:     Window{Full: 2500 * time.Millisecond, Quick: time.Second},
+		Window:     Window{Full: 2 * time.Second, Quick: time.Second},
 		Redisson:   redisson(interop.HandOff()),
 		Run: func(ctx context.Context, s *Site) error {
 			lock, closeAll, err := s.handOffLock(ctx)

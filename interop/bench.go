@@ -10,28 +10,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
-// Bench measures Redisson on one Redis server, in Java processes that live for one measurement
-// each. The processes need Java 17 and Maven. The first call downloads and compiles for a minute or
-// so. Without Java or Maven the error matches ErrNoJava.
-//
-// A measurement that lasts d warms up for the first quarter of d, which does not count. Each
-// measurement uses a name of its own and leaves its keys there, so the server should be one that is
-// thrown away. When ctx ends, the processes are killed.
+// Bench says where and with which version Redisson is measured.
 type Bench struct {
 	Addr    string // host:port of the server, which has no password
 	Version string // of Redisson; Newest if empty
+}
 
-	// In measurements with contention several clients contend, and they share no connection and no
-	// subscription. Each client has a process of its own, or all clients are in one process. With
-	// few cores one process is the better case for Java, because Java then compiles its code only
-	// once.
-	Clients   int  // 1 if 0
-	Processes bool // each client in a process of its own
+// Settings says in words how the Java processes of a Bench are configured, where that is not
+// Redisson's default.
+const Settings = "one JVM for all rounds (two for the hand-off), java -Xmx2g; " +
+	"connectionPoolSize as many as the client's threads, 16 to 256 (default 64); " +
+	"subscriptionConnectionPoolSize a fifth of the threads, at least 50 (the default); " +
+	"connectionMinimumIdleSize 4 (default 24)"
+
+// Load is what Redisson does while it is measured.
+type Load struct {
+	processes int
+	words     func(i int, dir string) []any // the words of java/.../Bench.java for each process
 }
 
 // Result is what was measured. Measurements of throughput set Done, PerSecond, Fairness and
@@ -44,113 +46,134 @@ type Result struct {
 	Fairness  float64 // Jain's index over the threads: 1 if all had the same
 	Starved   int     // threads that had no turn
 	Failed    int64   // calls that threw an exception
-	Stuck     int     // threads that still waited half a minute after the end
+	Stuck     int     // threads that still waited after the end, when none had ended for 5 s
 
 	Samples       int
 	P50, P99, Max time.Duration
 }
 
+func load(words ...any) Load {
+	return Load{1, func(int, string) []any { return words }}
+}
+
 // Pairs makes that many threads of one client lock and unlock an RLock, each thread at a name of
 // its own.
-func (b Bench) Pairs(ctx context.Context, threads int, d time.Duration) (Result, error) {
-	return b.measure(ctx, 1, func(int) []any { return []any{"pairs", "lock", threads, d.Milliseconds()} })
+func Pairs(threads int) Load { return load("pairs", "lock", threads) }
+
+// HandOff measures the time from just before the unlock of an RLock in one process to the grant in
+// another process, which sleeps in lock(). The lock is held for 15 to 30 ms.
+func HandOff() Load {
+	return Load{2, func(i int, dir string) []any {
+		role := "give"
+		if i == 1 {
+			role = "take"
+		}
+		return []any{"handoff", "lock", role, filepath.Join(dir, "meet")}
+	}}
 }
 
-// Handoff measures the time from just before the unlock of an RLock in one client to the grant in
-// another client, which sleeps in lock().
-func (b Bench) Handoff(ctx context.Context, d time.Duration) (Result, error) {
-	return b.measure(ctx, 1, func(int) []any { return []any{"handoff", "lock", d.Milliseconds()} })
-}
+// The Loads with contention have several clients, which share no connection and no subscription,
+// but a process: with few cores that is the better case for Java, because Java then compiles its
+// code only once.
 
 // Lock makes that many threads in all lock and unlock one RLock, in a loop.
-func (b Bench) Lock(ctx context.Context, threads int, d time.Duration) (Result, error) {
-	return b.contended(ctx, d, threads, "contended", "lock")
-}
+func Lock(clients, threads int) Load { return load("contended", "lock", clients, threads) }
 
 // FairLock makes that many threads in all lock and unlock one RFairLock, in a loop: at any time all
 // threads but one wait.
-func (b Bench) FairLock(ctx context.Context, threads int, d time.Duration) (Result, error) {
-	return b.contended(ctx, d, threads, "contended", "fair")
-}
+func FairLock(clients, threads int) Load { return load("contended", "fair", clients, threads) }
 
 // Semaphore makes that many threads in all acquire and release one permit of an RSemaphore, in a
 // loop. The semaphore has that many permits.
-func (b Bench) Semaphore(ctx context.Context, permits, threads int, d time.Duration) (Result, error) {
-	return b.contended(ctx, d, threads, "semaphore", permits)
+func Semaphore(permits, clients, threads int) Load {
+	return load("semaphore", permits, clients, threads)
 }
 
 // ReadWrite makes that many threads in all lock and unlock one RReadWriteLock, in a loop. Of a
 // hundred times, reads times are on the read side, and the rest on the write side.
-func (b Bench) ReadWrite(ctx context.Context, reads, threads int, d time.Duration) (Result, error) {
-	return b.contended(ctx, d, threads, "rw", reads)
-}
+func ReadWrite(reads, clients, threads int) Load { return load("rw", reads, clients, threads) }
 
 // Latch measures the time from the count-down that opens an RCountDownLatch until the last of the
-// waiting threads is awake. All threads are in one process.
-func (b Bench) Latch(ctx context.Context, waiters, rounds int) (Result, error) {
-	return b.measure(ctx, 1, func(int) []any { return []any{"latch", max(b.Clients, 1), waiters, rounds} })
+// waiting threads is awake.
+func Latch(clients, waiters int) Load { return load("latch", clients, waiters) }
+
+// Benching is a Load in Java processes that live until Close, so that they are measured when the
+// Java virtual machine has compiled what it runs. Only one goroutine may use it.
+type Benching struct {
+	all  []*benchProcess
+	dir  string
+	stop context.CancelFunc
 }
 
-// contended measures threads that are shared out among the clients.
-func (b Bench) contended(ctx context.Context, d time.Duration, threads int, what ...any) (Result, error) {
-	clients := max(b.Clients, 1)
-	if !b.Processes {
-		return b.measure(ctx, 1, func(int) []any { return append(what, clients, threads, d.Milliseconds()) })
-	}
-	return b.measure(ctx, clients, func(i int) []any {
-		return append(append([]any(nil), what...), 1, (threads+i)/clients, d.Milliseconds())
-	})
-}
-
-// measure starts that many processes, lets them begin together, and adds up their results. The
-// words are the words of java/.../Bench.java.
-func (b Bench) measure(ctx context.Context, processes int, words func(i int) []any) (r Result, err error) {
+// Start starts the processes of a Load, which need Java 17 and Maven. The first call downloads and
+// compiles for a minute or so. Without Java or Maven the error matches ErrNoJava. When ctx ends,
+// the processes are killed.
+func (b Bench) Start(ctx context.Context, l Load) (*Benching, error) {
 	if b.Version == "" {
 		b.Version = Newest
 	}
 	classPath, err := Build(ctx, b.Version)
 	if err != nil {
-		return Result{}, err
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "holdfast-bench-")
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	name := "bench:" + rand.Text()
-	all := make([]*benching, 0, processes)
-	defer func() {
-		cancel()
-		for _, p := range all {
-			complaints := p.end()
-			if err != nil && complaints != "" {
-				err = fmt.Errorf("%w\n%s", err, complaints)
-			}
-		}
-	}()
-	for i := range processes {
-		args := []string{"bench", b.Addr, name}
-		for _, word := range words(i) {
+	r := &Benching{dir: dir, stop: cancel}
+	for i := range l.processes {
+		args := []string{"bench", b.Addr}
+		for _, word := range l.words(i, dir) {
 			args = append(args, fmt.Sprint(word))
 		}
 		p, err := startBenching(ctx, classPath, args)
 		if err != nil {
-			return Result{}, err
+			return nil, r.fail(err)
 		}
-		all = append(all, p)
+		r.all = append(r.all, p)
 	}
-	for _, p := range all {
+	for _, p := range r.all {
 		if line := p.says(); line != "ready" {
-			return Result{}, p.failed(ctx, line)
+			return nil, r.fail(p.failed(ctx, line))
 		}
 	}
-	for _, p := range all {
+	return r, nil
+}
+
+// Measure makes the processes work for warm, which does not count, and for d, which does. It uses a
+// name of its own and leaves its keys there, so the server should be one that is thrown away. When
+// ctx ends, or after an error, the processes are gone.
+func (r *Benching) Measure(ctx context.Context, warm, d time.Duration) (Result, error) {
+	defer context.AfterFunc(ctx, r.stop)()
+	name := "bench:" + rand.Text()
+	for _, p := range r.all {
 		// A process that is gone does not read. Later it says nothing either.
-		_, _ = io.WriteString(p.in, "begin\n")
+		_, _ = fmt.Fprintln(p.in, name, warm.Milliseconds(), d.Milliseconds())
 	}
-	said := make([]figuresOfJava, processes)
-	for i, p := range all {
+	said := make([]figuresOfJava, len(r.all))
+	for i, p := range r.all {
 		if line := p.says(); json.Unmarshal([]byte(line), &said[i]) != nil {
-			return Result{}, p.failed(ctx, line)
+			return Result{}, r.fail(p.failed(ctx, line))
 		}
 	}
 	return sum(said), nil
+}
+
+// Close kills the processes.
+func (r *Benching) Close() { _ = r.fail(nil) }
+
+// fail ends the processes, and adds to the error what they complained of.
+func (r *Benching) fail(err error) error {
+	r.stop()
+	for _, p := range r.all {
+		if complaints := p.end(); err != nil && complaints != "" {
+			err = fmt.Errorf("%w\n%s", err, complaints)
+		}
+	}
+	r.all = nil
+	_ = os.RemoveAll(r.dir)
+	return err
 }
 
 // figuresOfJava are the words of one process.
@@ -194,8 +217,8 @@ func sum(said []figuresOfJava) Result {
 
 func micros(us float64) time.Duration { return time.Duration(us * float64(time.Microsecond)) }
 
-// benching is a Java process that measures.
-type benching struct {
+// benchProcess is a Java process that measures.
+type benchProcess struct {
 	cmd        *exec.Cmd
 	args       []string
 	in         io.WriteCloser
@@ -203,8 +226,8 @@ type benching struct {
 	complaints strings.Builder // read it when the process has ended
 }
 
-func startBenching(ctx context.Context, classPath string, args []string) (*benching, error) {
-	p := &benching{cmd: exec.CommandContext(ctx, "java", arguments(classPath, []string{"-Xmx2g"}, args...)...), args: args}
+func startBenching(ctx context.Context, classPath string, args []string) (*benchProcess, error) {
+	p := &benchProcess{cmd: exec.CommandContext(ctx, "java", arguments(classPath, []string{"-Xmx2g"}, args...)...), args: args}
 	p.cmd.Stderr = &p.complaints
 	p.cmd.WaitDelay = time.Second
 	out, err := p.cmd.StdoutPipe()
@@ -219,7 +242,7 @@ func startBenching(ctx context.Context, classPath string, args []string) (*bench
 }
 
 // says returns the next line that the process says, or "" if the process is gone.
-func (p *benching) says() string {
+func (p *benchProcess) says() string {
 	line, err := p.out.ReadString('\n')
 	if err != nil {
 		return ""
@@ -228,12 +251,12 @@ func (p *benching) says() string {
 }
 
 // failed returns an error with what the process said in place of the expected line.
-func (p *benching) failed(ctx context.Context, line string) error {
+func (p *benchProcess) failed(ctx context.Context, line string) error {
 	return errors.Join(fmt.Errorf("interop: bench %v says %q", p.args, line), ctx.Err())
 }
 
 // end waits until the process has ended, and returns the process's complaints.
-func (p *benching) end() (complaints string) {
+func (p *benchProcess) end() (complaints string) {
 	_ = p.cmd.Wait() // the process has said everything, or was killed
 	return strings.TrimSpace(p.complaints.String())
 }

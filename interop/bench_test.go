@@ -16,29 +16,34 @@ func TestTheBenchmarksOfRedissonRun(t *testing.T) {
 	defer cancel()
 	type run struct {
 		name    string
-		measure func(Bench) (Result, error)
+		load    Load
 		latency bool
 	}
 	const moment = 2 * time.Second
 	runs := []run{
-		{name: "pairs", measure: func(b Bench) (Result, error) { return b.Pairs(ctx, 4, moment) }},
+		{name: "pairs", load: Pairs(4)},
 	}
 	if long() {
-		inProcesses := func(b Bench) Bench { b.Processes = true; return b }
 		runs = append(runs,
-			run{name: "latch", measure: func(b Bench) (Result, error) { return b.Latch(ctx, 20, 4) }, latency: true},
-			run{name: "hand-off", measure: func(b Bench) (Result, error) { return b.Handoff(ctx, moment) }, latency: true},
-			run{name: "lock", measure: func(b Bench) (Result, error) { return b.Lock(ctx, 20, moment) }},
-			run{name: "fair lock", measure: func(b Bench) (Result, error) { return b.FairLock(ctx, 20, moment) }},
-			run{name: "fair lock, processes", measure: func(b Bench) (Result, error) { return inProcesses(b).FairLock(ctx, 20, 2*moment) }},
-			run{name: "semaphore", measure: func(b Bench) (Result, error) { return b.Semaphore(ctx, 3, 20, moment) }},
-			run{name: "read/write", measure: func(b Bench) (Result, error) { return b.ReadWrite(ctx, 95, 20, moment) }},
+			run{name: "latch", load: Latch(2, 20), latency: true},
+			run{name: "hand-off", load: HandOff(), latency: true},
+			run{name: "lock", load: Lock(2, 20)},
+			run{name: "fair lock", load: FairLock(2, 20)},
+			run{name: "semaphore", load: Semaphore(3, 2, 20)},
+			run{name: "read/write", load: ReadWrite(95, 2, 20)},
 		)
 	}
 	for _, run := range runs {
 		t.Run(run.name, func(t *testing.T) {
-			b := Bench{Addr: redistest.Server(t).Addr(), Clients: 2}
-			r, err := run.measure(b)
+			b, err := Bench{Addr: redistest.Server(t).Addr()}.Start(ctx, run.load)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			if _, err := b.Measure(ctx, 0, moment); err != nil { // one after the other, in the same processes
+				t.Fatal(err)
+			}
+			r, err := b.Measure(ctx, moment/4, moment)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -60,7 +60,15 @@ func clients(ctx context.Context, args []string) error {
 	s := sum(all)
 	fmt.Printf("%.1f s after it is back: %d of %d holders were told of their loss, %d of %d waiters hold; %d dials since, %.2f s of CPU\n",
 		time.Since(back).Seconds(), s.Lost, held, s.Served, held, s.Dials-gone.Dials, (s.CPU - gone.CPU).Seconds())
-	return err
+	if ctx.Err() != nil {
+		return err
+	}
+	// Who neither holds nor was told within the minute is in the figures.
+	return figures(map[string]float64{
+		"dialsPerClient": float64(gone.Dials-before.Dials) / took / float64(2*held),
+		"seconds":        time.Since(back).Seconds(),
+		"lost":           float64(2*held - s.Lost - s.Served), // neither hold, nor were told
+	})
 }
 
 // until waits until done reports true, for limit at the longest.

@@ -72,23 +72,26 @@ func (r *heldRun) run(ctx context.Context) error {
 	watching.Go(func() { w.ping(ctx) })
 	defer watching.Wait()
 	defer cancel()
-	lost, err := r.follow(ctx, rdb, keeper, others, w)
+	f, err := r.follow(ctx, rdb, keeper, others, w)
 	if err != nil {
 		return err
 	}
 	cancel()
 	watching.Wait()
 	fmt.Printf("%d locks, lease %v, %v away, %d busy processes: lost %d; longest gap between renewals %.1f s, least time to live %.1f s (of %d locks that were looked at)\n",
-		r.Locks, r.Lease, r.Away, r.others, lost, w.gap.Seconds(), w.least.Seconds(), samples)
-	return nil
+		r.Locks, r.Lease, r.Away, r.others, int64(f["lost"]), w.gap.Seconds(), w.least.Seconds(), samples)
+	f["longestGap"], f["leastTTL"] = w.gap.Seconds()/r.Lease.Seconds(), w.least.Seconds()/r.Lease.Seconds()
+	return figures(f)
 }
 
-// follow prints how it goes, until the locks have been held for long enough. It returns how many
-// were lost.
-func (r *heldRun) follow(ctx context.Context, rdb *redis.Client, keeper *process, others []*process, w *watcher) (lost int64, err error) {
+// follow prints how it goes, until the locks have been held for long enough. It returns the figures
+// of the time after all were taken, and how many were lost in all.
+func (r *heldRun) follow(ctx context.Context, rdb *redis.Client, keeper *process, others []*process, w *watcher) (f map[string]float64, err error) {
 	fmt.Println("      at    granted      lost  renewals/s  others' pairs/s  CPU holder  server  connections  PING p50    p99")
 	began, last := time.Now(), moment{}
+	f = make(map[string]float64)
 	var full time.Time
+	var first moment
 	for ctx.Err() == nil && (full.IsZero() || time.Since(full) < r.window) {
 		select {
 		case <-time.After(every):
@@ -96,7 +99,7 @@ func (r *heldRun) follow(ctx context.Context, rdb *redis.Client, keeper *process
 		}
 		now, err := look(ctx, rdb, keeper, others)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		p50, p99 := w.pings()
 		took := every.Seconds()
@@ -105,12 +108,19 @@ func (r *heldRun) follow(ctx context.Context, rdb *redis.Client, keeper *process
 			(now.holder.CPU-last.holder.CPU).Seconds()/took, (now.server-last.server)/took, now.connections,
 			p50.Round(10*time.Microsecond), p99.Round(10*time.Microsecond))
 		last = now
+		f["p99us"] = max(f["p99us"], float64(p99.Microseconds()))
 		if full.IsZero() && now.holder.Granted+now.holder.Lost >= int64(r.Locks) {
-			full = time.Now()
+			full, first = time.Now(), now
+			f["seconds"] = time.Since(began).Seconds()
 			fmt.Printf("all are taken: %d in %.1f s\n", now.holder.Granted, time.Since(began).Seconds())
 		}
 	}
-	return last.holder.Lost, ctx.Err()
+	held := time.Since(full).Seconds()
+	f["lost"] = float64(last.holder.Lost)
+	f["perSecond"] = float64(last.renewed-first.renewed) / held
+	f["clientUsPerSecond"] = (last.holder.CPU - first.holder.CPU).Seconds() * 1e6 / held
+	f["serverUsPerSecond"] = (last.server - first.server) * 1e6 / held
+	return f, ctx.Err()
 }
 
 // moment is how everything stands.

@@ -25,6 +25,9 @@ type job struct {
 	Holder *holder `json:",omitempty"`
 	Busy   *busy   `json:",omitempty"`
 	Crowd  *crowd  `json:",omitempty"`
+
+	Waiter    *waiter    `json:",omitempty"`
+	Gathering *gathering `json:",omitempty"`
 }
 
 // work is one kind of job. run returns when ctx ends.
@@ -56,6 +59,10 @@ func (j *job) work() work {
 		return j.Holder
 	case j.Busy != nil:
 		return j.Busy
+	case j.Waiter != nil:
+		return j.Waiter
+	case j.Gathering != nil:
+		return j.Gathering
 	default:
 		return j.Crowd
 	}
@@ -78,7 +85,7 @@ func (j *job) do() error {
 		case <-ctx.Done():
 		}
 		s := now.state()
-		s.CPU = measure.Used().CPU
+		s.CPU, s.RSS = measure.CPU(), measure.RSS()
 		if err := out.Encode(s); err != nil {
 			return err
 		}
@@ -147,6 +154,7 @@ func sum(processes []*process) (all state) {
 		all.Served += s.Served
 		all.Dials += s.Dials
 		all.CPU += s.CPU
+		all.RSS += s.RSS
 	}
 	return all
 }

@@ -14,6 +14,7 @@ type state struct {
 	Served  int64 // waiters that were granted what they waited for
 	Dials   int64 // connections that it has tried to make
 	CPU     time.Duration
+	RSS     int64 // memory that it has, in bytes
 }
 
 // progress is a state that changes.

@@ -1,8 +1,18 @@
 package ceiling
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/bench/internal/measure"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -10,54 +20,159 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-func TestACommandIsSentAsItWasHeard(t *testing.T) {
-	sent := command{"evalsha", "abc", "2", "lock:a", "token:{lock:a}", "1000", "", "lock:a\r\n"}
-	heard, err := parse(slices.Concat(sent.appendTo(nil), command{"PING"}.appendTo(nil)))
-	if err != nil || len(heard) != 2 || !slices.Equal(heard[0], sent) {
-		t.Fatalf("parse: %q, %v", heard, err)
-	}
-	other, err := heard[0].on("lock:a", "lock:bb")
-	want := command{"evalsha", "abc", "2", "lock:bb", "token:{lock:bb}", "3600001000", "", "lock:bb\r\n"}
-	if err != nil || !slices.Equal(other, want) {
-		t.Errorf("on another lock: %q, %v; want %q", other, err, want)
-	}
-	if _, err := heard[1].on("a", "b"); err == nil {
-		t.Error("PING went for a script")
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func TestACallIsMovedToOtherLocksAndALaterTime(t *testing.T) {
+	micros := func(at time.Time) string { return strconv.FormatInt(at.UnixMicro(), 10) }
+	notAfter, later, token := micros(noon.Add(time.Second)), micros(noon.Add(time.Second+time.Hour)), micros(noon.Add(-time.Second))
+	millis := strconv.FormatInt(noon.Add(time.Minute).UnixMilli(), 10)
+	c := command{[]string{"evalsha", notAfter, "2", "x:r:1", "{x:r:1}", notAfter, token, "30000", "", "x:r:1 " + notAfter, millis}, noon}
+	want := []string{"evalsha", notAfter, "2", "x:a:1", "{x:a:1}", later, token, "30000", "", "x:a:1 " + later,
+		strconv.FormatInt(noon.Add(time.Hour+time.Minute).UnixMilli(), 10)}
+	if got := c.on("x:r:", "x:a:").words; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-func TestWhatIsNoCommandIsRefused(t *testing.T) {
-	for _, written := range []string{"PING\r\n", "*2\r\n$4\r\nPING\r\n", "*x\r\n", "*1\r\n:1\r\n"} {
-		if got, err := parse([]byte(written)); err == nil {
-			t.Errorf("parse(%q) = %q", written, got)
+// TestCommandsAreHeardHoweverTheyAreWritten writes two commands to a tape, cut at each place.
+func TestCommandsAreHeardHoweverTheyAreWritten(t *testing.T) {
+	first, second := command{words: []string{"EVALSHA", "ab", "0", "a\r\nb"}}, command{words: []string{"evalsha", "ab", "0", ""}}
+	text := second.appendTo(command{words: []string{"PING"}}.appendTo(first.appendTo(nil)))
+	for cut := range text {
+		heard := new(tape)
+		near, far := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, far) }()
+		conn := &taped{Conn: near, tape: heard}
+		for _, part := range [][]byte{text[:cut], text[cut:]} {
+			if _, err := conn.Write(part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		near.Close()
+		got, err := heard.scripts()
+		if err != nil || len(got) != 2 || !slices.Equal(got[0].words, first.words) || !slices.Equal(got[1].words, second.words) {
+			t.Fatalf("cut at %d: %v, %v", cut, got, err)
 		}
 	}
 }
 
-func TestThePairsOfTheCeilingAreGranted(t *testing.T) {
+func TestWhatIsNoCommandIsRefused(t *testing.T) {
+	for _, written := range []string{"PING\r\n", "*x\r\n", "*1\r\n:1\r\n"} {
+		if words, length, err := parse([]byte(written)); err == nil {
+			t.Errorf("parse(%q) = %q, %d", written, words, length)
+		}
+	}
+}
+
+func server(t *testing.T) *measure.Server {
+	t.Helper()
 	redistest.Needs(t)
 	server, err := measure.StartServer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Stop()
-	const locks = 10
-	pipelines, err := Open(t.Context(), server.Addr, "bench", locks)
+	t.Cleanup(server.Stop)
+	return server
+}
+
+func TestThePairsOfTheCeilingAreGranted(t *testing.T) {
+	for callers, want := range map[int]int64{1: alone, Callers: Callers * turns} {
+		t.Run(fmt.Sprint(callers), func(t *testing.T) {
+			pipelines, err := Open(t.Context(), server(t).Addr, "bench", callers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pipelines.Close()
+			for i := range pipelines.Len() {
+				for range 3 {
+					pairs := int64(0)
+					for range pipelines.all[i].chunks {
+						n, err := pipelines.Pairs(i)
+						if err != nil {
+							t.Fatal(err)
+						}
+						pairs += n
+					}
+					if pairs != want {
+						t.Fatalf("%d pairs, want %d", pairs, want)
+					}
+				}
+				if _, err := pipelines.Pairs(i); err != nil { // a round that Check ends
+					t.Fatal(err)
+				}
+			}
+			if err := pipelines.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestPairsThatAreNotGrantedAreNoCeiling takes one of the locks away from the pipelines.
+func TestPairsThatAreNotGrantedAreNoCeiling(t *testing.T) {
+	server := server(t)
+	pipelines, err := Open(t.Context(), server.Addr, "bench", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer pipelines.Close()
-	for range 3 {
-		pairs := int64(0)
-		for i := range pipelines.Len() {
-			n, err := pipelines.Pairs(i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			pairs += n
-		}
-		if pairs != locks {
-			t.Errorf("%d pairs on %d locks", pairs, locks)
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr})
+	defer rdb.Close()
+	if err := rdb.HSet(context.Background(), "bench:a:0001", "somebody", 1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pipelines.Pairs(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := pipelines.Check(t.Context()); !errors.Is(err, errOtherwise) {
+		t.Errorf("a lock that another has: %v", err)
+	}
+}
+
+// TestAScriptOfManyLocksIsSentAgain puts a client in Holdfast's place that sends scripts with
+// several locks in each, and packs their names and times into one argument.
+func TestAScriptOfManyLocksIsSentAgain(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: server(t).Addr})
+	defer rdb.Close()
+	const script = `
+		for i, key in ipairs(KEYS) do
+			local notafter = tonumber(string.match(ARGV[1], key .. '=(%d+)'))
+			local time = redis.call('TIME')
+			if time[1] * 1000000 + time[2] > notafter then return redis.error_reply('late') end
+			redis.call('SET', key, 1)
+		end
+		return {{1, 'x'}, false, #KEYS}`
+	sha, err := rdb.ScriptLoad(t.Context(), script).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon := time.Now().Add(time.Second).UnixMicro()
+	packed := fmt.Sprintf("x:r:1=%d x:r:2=%d", soon, soon)
+	l := new(pipeline)
+	l.prepare([]command{{[]string{"EVALSHA", sha, "2", "x:r:1", "x:r:2", packed}, time.Now()}}, "x:r:", "x:b:")
+	if got := string(l.chunks[0].request); strings.Contains(got, "x:r:") || strings.Contains(got, strconv.FormatInt(soon, 10)) {
+		t.Fatalf("%q", got)
+	}
+	conn, err := net.Dial("tcp", rdb.Options().Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Pipelines{all: []*pipeline{l}, rdb: rdb}
+	l.conn, l.replies = conn, newReplies(conn)
+	defer conn.Close()
+	if _, err := p.Pairs(0); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := rdb.Exists(t.Context(), "x:b:1", "x:b:2").Result(); err != nil || n != 2 {
+		t.Errorf("%d of 2 keys, %v", n, err)
+	}
+}
+
+func TestAnErrorIsNoAnswer(t *testing.T) {
+	for reply, good := range map[string]bool{"*2\r\n:1\r\n$3\r\na\r\n\r\n": true, "$-1\r\n": true, "-ERR\r\n": false,
+		"*2\r\n:1\r\n-ERR no\r\n": false, "*x\r\n": false, "*2\r\n:1\r\n": false} {
+		if err := answered(newReplies(strings.NewReader(reply))); (err == nil) != good {
+			t.Errorf("%q: %v", reply, err)
 		}
 	}
 }

@@ -33,6 +33,20 @@ const (
 	ServerPerSecond   = "serverUsPerSecond" //
 	AllocsPerOp       = "allocsPerOp"       //
 	BytesPerOp        = "bytesPerOp"        // bytes allocated
+
+	// The figures of cmd/scale.
+	Lost                 = "lost"                 // what should not be lost: leases, or callers without an answer
+	Seconds              = "seconds"              // until all had what they wanted
+	LongestGap           = "longestGap"           // between two renewals of a lock, as a share of the lease
+	LeastTTL             = "leastTTL"             // that a lock had left, as a share of the lease
+	DialsPerClient       = "dialsPerClient"       // per second, while the server was gone
+	ConnectionsPerClient = "connectionsPerClient" //
+	MemoryPerOne         = "rssPerOne"            // of the processes, for each waiter or Client, in bytes
+	KeysLeft             = "keysLeft"             // for each name that was used
+	ServerBytesLeft      = "serverBytesLeft"      // for each name that was used
+	ClientBytesLeft      = "clientBytesLeft"      // for each name that was used
+	KeysAfter6Days       = "keysAfter6Days"       // for each name that was used
+	KeysAfter7Days       = "keysAfter7Days"       //
 )
 
 // figures combines what the processes measured.
@@ -65,7 +79,7 @@ func figures(w work.Workload, parts []measure.Part, served measure.Served) (Figu
 		ops += n
 	}
 	if ops == 0 && !w.Idle {
-		return nil, fmt.Errorf("%s: nothing was done in %.0f s", Hung, seconds)
+		return nil, fmt.Errorf("%s: nothing was done in %.1f s", Hung, seconds)
 	}
 	f.rates(seconds, used, served)
 	f.durations(durations)

@@ -34,6 +34,11 @@ func StartServer(ctx context.Context) (*Server, error) {
 	if binary == "" {
 		binary = "redis-server"
 	}
+	return StartBinary(ctx, binary)
+}
+
+// StartBinary starts that server on a free port of the loopback interface.
+func StartBinary(ctx context.Context, binary string) (*Server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -65,7 +70,7 @@ func (s *Server) Start(ctx context.Context) error {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("redis-server does not answer: %w", ctx.Err())
+			return fmt.Errorf("%s does not answer: %w", s.binary, ctx.Err())
 		}
 	}
 	return nil
@@ -100,10 +105,30 @@ func (s *Server) Empty(ctx context.Context) error {
 	return s.admin.FlushAll(ctx).Err()
 }
 
-// Version returns the version of the server.
-func (s *Server) Version(ctx context.Context) (string, error) {
+// Version returns the name and the version of the server, such as "Valkey" and "9.1.2".
+func (s *Server) Version(ctx context.Context) (name, version string, err error) {
 	info, err := s.admin.Info(ctx, "server").Result()
-	return field(info, "redis_version"), err
+	if v := field(info, "valkey_version"); v != "" {
+		return "Valkey", v, err
+	}
+	return "Redis", field(info, "redis_version"), err
+}
+
+// Calls returns how often each command was called since that server began, by clients and by
+// scripts.
+func Calls(ctx context.Context, rdb *redis.Client) (map[string]float64, error) {
+	info, err := rdb.Info(ctx, "commandstats").Result()
+	if err != nil {
+		return nil, err
+	}
+	calls := make(map[string]float64)
+	for line := range strings.Lines(info) {
+		if name, stats, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls="); ok {
+			count, _, _ := strings.Cut(stats, ",")
+			calls[name], _ = strconv.ParseFloat(count, 64) // the server writes numbers
+		}
+	}
+	return calls, nil
 }
 
 // Served is what the server has done since it began, or between two moments.

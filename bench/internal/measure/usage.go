@@ -3,6 +3,8 @@
 package measure
 
 import (
+	"fmt"
+	"os"
 	"runtime"
 	"syscall"
 	"time"
@@ -19,7 +21,7 @@ type Usage struct {
 func Used() Usage {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	return Usage{CPU: cpu(), Allocs: memory.Mallocs, Bytes: memory.TotalAlloc}
+	return Usage{CPU: CPU(), Allocs: memory.Mallocs, Bytes: memory.TotalAlloc}
 }
 
 // Since returns what the process used after then.
@@ -36,9 +38,20 @@ func HeapInUse() uint64 {
 	return memory.HeapAlloc
 }
 
-func cpu() time.Duration {
+// CPU returns the CPU time of this process, user and system.
+func CPU() time.Duration {
 	var usage syscall.Rusage
 	// Getrusage fails only for a bad argument.
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// RSS returns the bytes of memory that this process has, 0 where that is not known.
+func RSS() int64 {
+	var size, resident int64
+	text, _ := os.ReadFile("/proc/self/statm") // only Linux has it
+	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
+		return 0
+	}
+	return resident * int64(os.Getpagesize())
 }

@@ -29,6 +29,7 @@ var families = []family{
 	{"Holdfast, cohort off", []string{peer.HoldfastWithoutCohort}, color.RGBA{R: 0x8a, G: 0xbd, B: 0xe0, A: 0xff}},
 	{"redsync", redsyncs, color.RGBA{R: 0xd8, G: 0x8c, B: 0x2c, A: 0xff}},
 	{"redislock", redislocks, color.RGBA{R: 0x7a, G: 0x9a, B: 0x3a, A: 0xff}},
+	{"a peer behind a local mutex", locals, color.RGBA{R: 0x5f, G: 0x4b, B: 0x8b, A: 0xff}},
 	{"rueidislock", rueidislocks, color.RGBA{R: 0xa8, G: 0x4a, B: 0x4a, A: 0xff}},
 	{"Redisson", []string{crew.Redisson}, color.RGBA{R: 0x8a, G: 0x8a, B: 0x8a, A: 0xff}},
 }
@@ -45,6 +46,9 @@ func (r *Results) Charts(dir string) error {
 		"one-lock.svg": r.oneLockChart,
 		"hand-off.svg": r.handOffChart,
 		"fair.svg":     r.fairChart,
+		"summary.svg":  r.summaryChart,
+		"waiters.svg":  r.waitersChart,
+		"clients.svg":  r.clientsChart,
 	} {
 		p, err := draw()
 		if err == nil {
@@ -177,4 +181,75 @@ func (r *Results) fairChart() (*plot.Plot, error) {
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Y.Min = 0
 	return p, nil
+}
+
+// line is a curve in a chart over a size.
+type line struct {
+	name   string
+	points plotter.XYs
+	color  color.Color
+}
+
+// waitersChart draws what a crowd at one name costs while it waits, and how long until each had its
+// turn.
+func (r *Results) waitersChart() (*plot.Plot, error) {
+	cost := line{name: "CPU ms/s of all while they wait", color: families[0].color}
+	took := line{name: "ms until each had its turn", color: families[2].color}
+	for _, n := range work.WaitersOf {
+		client, ok := r.Of(work.ScaleWaiters, work.Waiters(n), crew.ClientPerSecond)
+		server, _ := r.Of(work.ScaleWaiters, work.Waiters(n), crew.ServerPerSecond)
+		seconds, known := r.Of(work.ScaleWaiters, work.Waiters(n), crew.Seconds)
+		if ok && known {
+			cost.points = append(cost.points, plotter.XY{X: float64(n), Y: (client.Median + server.Median) / 1000})
+			took.points = append(took.points, plotter.XY{X: float64(n), Y: seconds.Median * 1000})
+		}
+	}
+	p := plot.New()
+	p.X.Label.Text = "waiters at one name, in 8 processes"
+	return p, curves(p, cost, took)
+}
+
+// clientsChart draws the CPU that Clients use, by what they do.
+func (r *Results) clientsChart() (*plot.Plot, error) {
+	var all []line
+	for i, do := range work.ClientsDo {
+		l := line{name: do, color: families[i*2].color}
+		for _, n := range work.ClientsOf {
+			client, ok := r.Of(work.ScaleClients, work.Clients(n, do), crew.ClientPerSecond)
+			server, _ := r.Of(work.ScaleClients, work.Clients(n, do), crew.ServerPerSecond)
+			if ok {
+				l.points = append(l.points, plotter.XY{X: float64(n), Y: (client.Median + server.Median) / 1000})
+			}
+		}
+		all = append(all, l)
+	}
+	p := plot.New()
+	p.X.Label.Text, p.Y.Label.Text = "Clients, in 8 processes", "CPU ms/s of all and the server"
+	return p, curves(p, all...)
+}
+
+// curves draws lines on two logarithmic scales.
+func curves(p *plot.Plot, lines ...line) error {
+	p.Add(plotter.NewGrid())
+	drawn := false
+	for _, l := range lines {
+		if len(l.points) == 0 {
+			continue
+		}
+		curve, dots, err := plotter.NewLinePoints(l.points)
+		if err != nil {
+			return err
+		}
+		curve.Color, dots.Color = l.color, l.color
+		p.Add(curve, dots)
+		p.Legend.Add(l.name, curve, dots)
+		drawn = true
+	}
+	p.Legend.Top, p.Legend.Left = true, true
+	if drawn {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		p.Y.Max *= 5 // room for the legend
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/bench/internal/crew"
@@ -23,27 +24,73 @@ func Fill(page, name, text string) (string, error) {
 	return before + begin + "\n" + strings.TrimSpace(text) + "\n" + end + after, nil
 }
 
-// Verdicts returns the table of the targets.
+// Verdicts returns the table of the targets. It has a column for other servers if there are figures
+// of any.
 func (r *Results) Verdicts() string {
 	var b strings.Builder
-	b.WriteString("| work | at least | reached | met |\n|---|---|---|---|\n")
+	servers := r.Servers()
+	b.WriteString("| work | at least | reached | met | peers that starve or bunch callers |")
+	if len(servers) > 0 {
+		b.WriteString(" otherwise on |")
+	}
+	b.WriteString("\n|---|---|---|---|---|" + strings.Repeat("---|", min(len(servers), 1)) + "\n")
 	for _, t := range Targets() {
-		var reached []string
-		met := "yes"
-		for _, c := range t.Checks(r) {
-			switch {
-			case !c.Known:
-				reached = append(reached, "not measured")
-				met = ""
-				continue
-			case !c.Met && met == "yes":
-				met = "**no**"
-			}
-			reached = append(reached, c.Text)
+		checks := t.Checks(r)
+		unfair := ""
+		if t.Beside != "" {
+			unfair = r.Unfair(t.Beside, everybody...)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", t.Work, t.AtMost, strings.Join(reached, "; "), met)
+		reached, met := sumUp(checks)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |", t.Work, t.AtMost, reached, met, unfair)
+		if len(servers) > 0 {
+			fmt.Fprintf(&b, " %s |", r.otherwise(t, checks, servers))
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// sumUp returns the figures of a row in words, and its verdict: that of the worst check, or "" if
+// something was not measured.
+func sumUp(checks []Check) (reached, met string) {
+	var texts []string
+	verdict, known := Shown, true
+	for _, c := range checks {
+		switch {
+		case !c.Known:
+			texts = append(texts, "not measured")
+			known = false
+			continue
+		case c.Text != "":
+			texts = append(texts, c.Text)
+		}
+		verdict = max(verdict, c.Verdict)
+	}
+	if met = verdict.String(); !known && verdict != No {
+		met = ""
+	}
+	return strings.Join(slices.Compact(texts), "; "), met
+}
+
+// differs is the share by which a ratio on another server must differ to be shown.
+const differs = 0.1
+
+// otherwise returns the ratios of a row that differ on other servers.
+func (r *Results) otherwise(t Target, checks []Check, servers []string) string {
+	var parts []string
+	for _, server := range servers {
+		var texts []string
+		for i, there := range t.Checks(r.On(server)) {
+			if i < len(checks) && there.Known && there.Ratio > 0 && checks[i].Ratio > 0 &&
+				math.Abs(there.Ratio/checks[i].Ratio-1) > differs {
+				texts = append(texts, there.Text)
+			}
+		}
+		if texts != nil {
+			parts = append(parts, server+": "+strings.Join(texts, "; "))
+		}
+	}
+	return strings.Join(parts, ". ")
 }
 
 // column is a figure in the tables.
@@ -65,6 +112,19 @@ var columns = []column{
 	{work.HeapPerLock, "heap B per lock"},
 	{crew.CommandsPerSecond, "commands/s"},
 	{crew.ClientPerSecond, "client µs/s"},
+	{crew.ServerPerSecond, "server µs/s"},
+	{crew.Lost, "lost"},
+	{crew.LongestGap, "longest gap / lease"},
+	{crew.LeastTTL, "least time to live / lease"},
+	{crew.DialsPerClient, "dials/s per Client"},
+	{crew.ConnectionsPerClient, "connections per Client"},
+	{crew.MemoryPerOne, "memory B each"},
+	{crew.Seconds, "until all, s"},
+	{crew.KeysLeft, "keys left per name"},
+	{crew.ServerBytesLeft, "server B"},
+	{crew.ClientBytesLeft, "client B"},
+	{crew.KeysAfter6Days, "keys after 6 days"},
+	{crew.KeysAfter7Days, "keys after 7 days and 1 s"},
 }
 
 // Tables returns a table for each measured workload.
@@ -93,11 +153,12 @@ func (c Comparison) table() string {
 		for i, column := range shown {
 			switch s, ok := contender.Spread(column.figure); {
 			case ok && i == 0:
-				fmt.Fprintf(&b, " %s (%s to %s) |", number(s.Median), number(s.Min), number(s.Max))
+				fmt.Fprintf(&b, " %s (%s to %s) |", number(s.Median), number(s.Low), number(s.High))
 			case ok:
 				fmt.Fprintf(&b, " %s |", number(s.Median))
 			case i == 0:
-				fmt.Fprintf(&b, " %s |", contender.Failed())
+				why, _ := contender.Failed()
+				fmt.Fprintf(&b, " %s |", strings.Join(strings.Fields(why), " "))
 			default:
 				b.WriteString(" |")
 			}
@@ -111,7 +172,7 @@ func (c Comparison) table() string {
 // operation, it leaves out the figures per second, which then say nothing more.
 func (c Comparison) columns() (shown []column) {
 	for _, column := range columns {
-		if c.rated() && (column.figure == crew.CommandsPerSecond || column.figure == crew.ClientPerSecond) {
+		if c.rated() && (column.figure == crew.CommandsPerSecond || column.figure == crew.ClientPerSecond || column.figure == crew.ServerPerSecond) {
 			continue
 		}
 		if c.has(column.figure) {
@@ -132,22 +193,73 @@ func (c Comparison) has(figure string) bool {
 	return false
 }
 
-// circumstances returns when and where the workload was measured, and what failed.
+// circumstances returns when, where and of what the workload was measured, and what failed.
 func (c Comparison) circumstances() string {
 	rounds := 0
 	var failures []string
 	for _, contender := range c.Contenders {
 		rounds = max(rounds, len(contender.Rounds))
-		if failed := contender.Failed(); failed != "" {
-			failures = append(failures, contender.Name+": "+failed)
+		if failed, times := contender.Failed(); failed != "" {
+			failures = append(failures, fmt.Sprintf("%s, in %d of %d rounds: %s", contender.Name, times, len(contender.Rounds), failed))
 		}
 	}
-	text := fmt.Sprintf("%s; %d rounds of %g s; %s, %d cores; %s, Redis %s.\n", c.Date, rounds, math.Round(c.Seconds*10)/10,
-		c.Machine.CPU, c.Machine.Cores, c.Machine.Go, c.Machine.Redis)
+	text := fmt.Sprintf("%s; %d rounds of %g s; %s, %d cores; %s, %s.\n", c.when(), rounds, math.Round(c.Seconds*10)/10,
+		c.Machine.CPU, c.Machine.Cores, c.Machine.Go, c.Machine.Server())
 	for _, failure := range failures {
-		text += "\n- " + strings.ReplaceAll(failure, "\n", " ") + "\n"
+		text += "\n- " + strings.Join(strings.Fields(failure), " ") + "\n"
 	}
 	return text
+}
+
+// when returns the moment of the measurement in words.
+func (c Comparison) when() string {
+	m := c.Moment
+	if m == nil {
+		return c.Date + ", commit and load not noted"
+	}
+	text := m.Began.UTC().Format("2006-01-02 15:04 UTC") + ", " + m.commit()
+	if m.Load >= 0 {
+		text += fmt.Sprintf(", load %.2f when it began", m.Load)
+	}
+	if m.Before > 0 {
+		text += fmt.Sprintf(", in the place of %d earlier of the same commit", m.Before)
+	}
+	if c.Quick {
+		text += ", quick: less or smaller than it says"
+	}
+	return text
+}
+
+func (m *Moment) commit() string {
+	switch {
+	case m.Commit == "":
+		return "commit not known"
+	case m.Dirty:
+		return "commit " + m.Commit + " with changes"
+	}
+	return "commit " + m.Commit
+}
+
+// Runs says which runs the figures are from.
+func (r *Results) Runs() string {
+	type run struct{ began, commit, server string }
+	var all []run
+	workloads := make(map[run][]string)
+	for _, c := range slices.Concat(r.Comparisons, r.Also) {
+		at := run{c.Date, "commit not noted", c.Machine.Server()}
+		if c.Moment != nil {
+			at.began, at.commit = c.Moment.Run.UTC().Format("2006-01-02 15:04 UTC"), c.Moment.commit()
+		}
+		if workloads[at] == nil {
+			all = append(all, at)
+		}
+		workloads[at] = append(workloads[at], c.Workload)
+	}
+	var b strings.Builder
+	for _, at := range all {
+		fmt.Fprintf(&b, "- %s, %s, %s: %s\n", at.began, at.commit, at.server, strings.Join(workloads[at], ", "))
+	}
+	return b.String()
 }
 
 // Contenders returns the table of the contenders, with versions and settings.

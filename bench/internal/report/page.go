@@ -19,7 +19,7 @@ func (r *Results) Render(out string) error {
 	}
 	page := string(text)
 	for _, part := range []struct{ name, text string }{
-		{"verdicts", r.Verdicts()}, {"contenders", r.Contenders()}, {"tables", r.Tables()},
+		{"summary", r.Summary()}, {"runs", r.Runs()}, {"verdicts", r.Verdicts()}, {"contenders", r.Contenders()}, {"tables", r.Tables()},
 	} {
 		if page, err = Fill(page, part.name, part.text); err != nil {
 			return err
@@ -31,9 +31,12 @@ func (r *Results) Render(out string) error {
 	return r.Charts(filepath.Join(out, "performance"))
 }
 
-// ThisMachine describes the machine that this program runs on.
-func ThisMachine(redis string) Machine {
-	m := Machine{CPU: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(), Redis: redis}
+// ThisMachine describes the machine that this program runs on, and the server that it uses.
+func ThisMachine(server, version string) Machine {
+	m := Machine{CPU: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version(), Redis: version}
+	if server != "Redis" {
+		m.Name = server
+	}
 	info, _ := os.ReadFile("/proc/cpuinfo") // only Linux has it
 	for line := range strings.Lines(string(info)) {
 		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {

@@ -2,20 +2,24 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/holdfast-go/holdfast/bench/internal/crew"
 	"github.com/holdfast-go/holdfast/bench/internal/measure"
 )
 
-// Results are comparisons, one for each workload, in the order of the workloads.
+// Results are comparisons, one for each workload, in the order of the workloads. Also has those that
+// were made on other servers.
 type Results struct {
 	Comparisons []Comparison `json:"comparisons"`
+	Also        []Comparison `json:"also,omitempty"`
 }
 
 // Comparison is one workload that all contenders did in turn, round after round. Its figures may be
@@ -23,10 +27,23 @@ type Results struct {
 type Comparison struct {
 	Workload   string      `json:"workload"`
 	Date       string      `json:"date"`
+	Moment     *Moment     `json:"moment,omitempty"` // nil: measured before it was noted
 	Machine    Machine     `json:"machine"`
 	Quick      bool        `json:"quick"`
 	Seconds    float64     `json:"seconds"` // how long each round was measured
 	Contenders []Contender `json:"contenders"`
+}
+
+// Moment is when a workload was measured, of what, and on how busy a machine.
+type Moment struct {
+	Began  time.Time `json:"began"`
+	Ended  time.Time `json:"ended"`
+	Run    time.Time `json:"run"`    // when the run began that it belongs to
+	Commit string    `json:"commit"` // "" outside a repository
+	Dirty  bool      `json:"dirty"`  // whether the sources were not those of the commit
+	Rounds int       `json:"rounds"` // how many each contender was to do
+	Load   float64   `json:"load"`   // of the machine when it began, as uptime has it; -1: unknown
+	Before int       `json:"before"` // how many measurements of the same commit this one takes the place of
 }
 
 // Machine describes the machine of the measurement.
@@ -34,7 +51,8 @@ type Machine struct {
 	CPU   string `json:"cpu"`
 	Cores int    `json:"cores"`
 	Go    string `json:"go"`
-	Redis string `json:"redis"`
+	Name  string `json:"server,omitempty"` // of the server, "" for Redis
+	Redis string `json:"redis"`            // its version
 }
 
 // Contender has what one contender did.
@@ -76,14 +94,59 @@ func (r *Results) Save(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
-// Merge puts a comparison in the place of an older comparison of the same workload. order has the
-// names of all workloads.
+// Merge puts a comparison in the place of an older comparison of the same workload, whichever of
+// them is the better one. It notes how many of the same commit went before. order has the names of
+// all workloads.
 func (r *Results) Merge(c Comparison, order []string) {
-	r.Comparisons = slices.DeleteFunc(r.Comparisons, func(old Comparison) bool { return old.Workload == c.Workload })
-	r.Comparisons = append(r.Comparisons, c)
-	slices.SortStableFunc(r.Comparisons, func(a, b Comparison) int {
-		return slices.Index(order, a.Workload) - slices.Index(order, b.Workload)
+	r.Comparisons = merge(r.Comparisons, c, order, func(Machine) bool { return true })
+}
+
+// MergeAlso does the same for a comparison on another server than that of the main figures.
+func (r *Results) MergeAlso(c Comparison, order []string) {
+	r.Also = merge(r.Also, c, order, func(m Machine) bool { return m.Server() == c.Machine.Server() })
+}
+
+func merge(all []Comparison, c Comparison, order []string, same func(Machine) bool) []Comparison {
+	all = slices.DeleteFunc(all, func(old Comparison) bool {
+		if old.Workload != c.Workload || !same(old.Machine) {
+			return false
+		}
+		if old.Moment != nil && c.Moment != nil && old.Moment.Commit == c.Moment.Commit && old.Quick == c.Quick {
+			c.Moment.Before = old.Moment.Before + 1
+		}
+		return true
 	})
+	all = append(all, c)
+	slices.SortStableFunc(all, func(a, b Comparison) int {
+		return cmp.Or(slices.Index(order, a.Workload)-slices.Index(order, b.Workload),
+			cmp.Compare(a.Machine.Server(), b.Machine.Server()))
+	})
+	return all
+}
+
+// Server returns the server's name and version.
+func (m Machine) Server() string { return cmp.Or(m.Name, "Redis") + " " + m.Redis }
+
+// Servers returns the other servers of which there are figures, in the order of their names.
+func (r *Results) Servers() (names []string) {
+	for _, c := range r.Also {
+		if name := c.Machine.Server(); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// On returns the results on another server, as if they were the main ones.
+func (r *Results) On(server string) *Results {
+	on := new(Results)
+	for _, c := range r.Also {
+		if c.Machine.Server() == server {
+			on.Comparisons = append(on.Comparisons, c)
+		}
+	}
+	return on
 }
 
 // Add notes a round of one contender: its figures, or the reason why there are none.
@@ -104,14 +167,19 @@ func (c *Comparison) Drop(contender string) {
 	c.Contenders = slices.DeleteFunc(c.Contenders, func(old Contender) bool { return old.Name == contender })
 }
 
-// Spread is the median, the minimum and the maximum of a figure over several rounds.
-type Spread struct{ Median, Min, Max float64 }
+// Spread is the median of a figure over several rounds, and its 95 % confidence interval. Sure is
+// false if there were too few rounds for that; Low and High are then the least and the largest.
+type Spread struct {
+	Median, Low, High float64
+	Sure              bool
+}
 
 func spreadOf(values []float64) (Spread, bool) {
 	if len(values) == 0 {
 		return Spread{}, false
 	}
-	return Spread{measure.Median(values), slices.Min(values), slices.Max(values)}, true
+	low, high, sure := measure.Interval(values)
+	return Spread{measure.Median(values), low, high, sure}, true
 }
 
 // of returns a figure in each round that has it, by the number of the round.
@@ -134,14 +202,26 @@ func (c Contender) Spread(figure string) (Spread, bool) {
 	return spreadOf(values)
 }
 
-// Failed returns why the contender failed in some round, "" if it never did.
-func (c Contender) Failed() string {
-	for _, round := range c.Rounds {
-		if round.Failed != "" {
-			return round.Failed
+// Most returns the largest value of a figure in any round; false if there is none.
+func (c Contender) Most(figure string) (most float64, ok bool) {
+	for _, v := range c.of(figure) {
+		if !ok || v > most {
+			most, ok = v, true
 		}
 	}
-	return ""
+	return most, ok
+}
+
+// Failed returns why the contender failed in the first round in which it did, and in how many it
+// did. why is "" if it never failed.
+func (c Contender) Failed() (why string, rounds int) {
+	for _, round := range c.Rounds {
+		if round.Failed != "" {
+			why = cmp.Or(why, round.Failed)
+			rounds++
+		}
+	}
+	return why, rounds
 }
 
 // find returns what a contender did in a workload. The result is empty if it was not measured.
@@ -157,6 +237,11 @@ func (r *Results) find(workload, contender string) Contender {
 		}
 	}
 	return Contender{}
+}
+
+// quick reports whether a workload was only looked at.
+func (r *Results) quick(workload string) bool {
+	return slices.ContainsFunc(r.Comparisons, func(c Comparison) bool { return c.Workload == workload && c.Quick })
 }
 
 // Of returns a figure of a contender in a workload; false if there is none.

@@ -5,6 +5,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
@@ -28,8 +29,9 @@ func contended() []Workload {
 			Name:      Contended(processes, each),
 			Title:     fmt.Sprintf("one lock, %d processes, %d goroutines in each", processes, each),
 			Processes: processes,
-			Contenders: []string{peer.Holdfast, peer.HoldfastWithoutCohort, peer.Redsync, peer.RedsyncTuned,
-				peer.Redislock, peer.RedislockExponential, peer.Rueidislock, peer.RueidislockTuned},
+			Contenders: slices.Concat([]string{peer.Holdfast, peer.HoldfastWithoutCohort},
+				peer.Without(peer.RedislockLinear), []string{peer.RedislockLocal, peer.RueidislockLocal}),
+			Redisson: redisson(interop.Lock(processes, processes*each)),
 			Run: func(ctx context.Context, s *Site) error {
 				p, err := s.Open()
 				if err != nil {
@@ -41,13 +43,12 @@ func contended() []Workload {
 		}
 		if processes == 1 {
 			w.Title = fmt.Sprintf("one lock, one process, %d goroutines", each)
-		} else {
-			// After ten seconds the shares are as even as they get.
-			w.Window.Full = 10 * time.Second
-			w.Redisson = func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
-				b.Clients = processes
-				return b.Lock(ctx, processes*each, d)
+			if each >= 1000 {
+				w.Window.Full = 2500 * time.Millisecond // a few grants for each
 			}
+		} else {
+			// The slowest that is fair has a few grants for each goroutine in this time.
+			w.Window.Full = 3500 * time.Millisecond
 		}
 		all = append(all, w)
 	}

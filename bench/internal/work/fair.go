@@ -35,11 +35,11 @@ func fair() []Workload {
 				return s.Locks(ctx, s.Share(waiters), func(int) peer.Lock { return lock }, nil)
 			},
 		}
+		if waiters == 5000 {
+			w.Window.Full = 3 * time.Second // a few grants for each
+		}
 		if waiters == 1000 {
-			w.Redisson = func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
-				b.Clients = processes
-				return b.FairLock(ctx, waiters, d)
-			}
+			w.Redisson = redisson(interop.FairLock(processes, waiters))
 		}
 		all = append(all, w)
 	}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,16 +30,13 @@ const (
 
 func handOff() []Workload {
 	return []Workload{{
-		Name:      HandOff,
-		Title:     "hand-off from a holder to a waiter in another process",
-		Processes: 2,
-		Contenders: []string{peer.Holdfast, peer.Redsync, peer.RedsyncTuned, peer.Redislock, peer.RedislockLinear,
-			peer.Rueidislock, peer.RueidislockTuned, Message},
-		Latency: true,
-		Window:  Window{Full: 4 * time.Second, Quick: time.Second},
-		Redisson: func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
-			return b.Handoff(ctx, d)
-		},
+		Name:       HandOff,
+		Title:      "hand-off from a holder to a waiter in another process",
+		Processes:  2,
+		Contenders: slices.Concat([]string{peer.Holdfast}, peer.Without(), []string{Message}),
+		Latency:    true,
+		Window:     Window{Full: 2 * time.Second, Quick: time.Second},
+		Redisson:   redisson(interop.HandOff()),
 		Run: func(ctx context.Context, s *Site) error {
 			lock, closeAll, err := s.handOffLock(ctx)
 			if err != nil {

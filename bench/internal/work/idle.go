@@ -4,9 +4,11 @@ package work
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/holdfast-go/holdfast/bench/internal/measure"
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 )
 
@@ -22,8 +24,8 @@ func idle() []Workload {
 		Name:       Idle,
 		Title:      "1 000 waiters in 8 processes on one lock that is held",
 		Processes:  1 + IdleProcesses, // the first process holds
-		Contenders: []string{peer.Holdfast, peer.Redislock, peer.RueidislockTuned},
-		Window:     Window{Warm: 2 * time.Second, Full: 30 * time.Second, Quick: 5 * time.Second, Once: true},
+		Contenders: slices.Concat([]string{peer.Holdfast}, peer.Without()),
+		Window:     Window{Warm: time.Second, Full: 3 * time.Second, Quick: 3 * time.Second, Rounds: measure.LeastRounds},
 		Idle:       true,
 		Run: func(ctx context.Context, s *Site) error {
 			p, err := s.Open()

@@ -26,10 +26,7 @@ func latches() []Workload {
 		Contenders: []string{peer.Holdfast},
 		Latency:    true,
 		Window:     Window{Full: 4 * time.Second, Quick: 2 * time.Second},
-		Redisson: func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
-			b.Clients = processes
-			return b.Latch(ctx, waiters, 4+int(d/time.Second)) // a round takes at least 0.5 s
-		},
+		Redisson:   redisson(interop.Latch(processes, waiters)),
 		Run: func(ctx context.Context, s *Site) error {
 			// All waiters are in one process, and so have one clock, as in Redisson's harness.
 			clients := make([]*holdfast.Client, processes)

@@ -4,7 +4,9 @@ package work
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/bench/internal/ceiling"
@@ -22,23 +24,19 @@ func pairs() []Workload {
 	var all []Workload
 	for _, n := range PairsOf {
 		w := Workload{
-			Name:      Pairs(n),
-			Title:     fmt.Sprintf("uncontended pairs, %d goroutines", n),
-			Processes: 1,
-			Contenders: []string{peer.Holdfast, peer.Redsync, peer.RedsyncTuned, peer.Redislock, peer.RedislockLinear,
-				peer.Rueidislock, peer.RueidislockTuned},
-			Run: func(ctx context.Context, s *Site) error { return runPairs(ctx, s, n) },
+			Name:       Pairs(n),
+			Title:      fmt.Sprintf("uncontended pairs, %d goroutines", n),
+			Processes:  1,
+			Contenders: slices.Concat([]string{peer.Holdfast}, peer.Without(peer.RedislockExponential)),
+			Redisson:   redisson(interop.Pairs(n)),
+			Run:        func(ctx context.Context, s *Site) error { return runPairs(ctx, s, n) },
 		}
 		if n == 1 {
 			w.Title = "uncontended pairs, 1 goroutine"
+			w.Window.Rounds = 11 // they vary most
 		}
-		if n == 256 {
-			w.Contenders = append(w.Contenders, ceiling.Name)
-		}
-		if n == 16 || n == 256 {
-			w.Redisson = func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
-				return b.Pairs(ctx, n, d)
-			}
+		if n == ceiling.Callers {
+			w.Contenders = append(w.Contenders, ceiling.Name, ceiling.AsSent)
 		}
 		all = append(all, w)
 	}
@@ -46,15 +44,11 @@ func pairs() []Workload {
 }
 
 func runPairs(ctx context.Context, s *Site, goroutines int) error {
-	if s.Contender == ceiling.Name {
-		pipelines, err := ceiling.Open(ctx, s.Addr, s.Name, goroutines)
-		if err != nil {
-			return err
-		}
-		defer pipelines.Close()
-		return s.Loop(ctx, pipelines.Len(), func(i int) Task {
-			return func(context.Context) (int64, error) { return pipelines.Pairs(i) }
-		})
+	switch s.Contender {
+	case ceiling.Name:
+		return runCeiling(ctx, s, 1)
+	case ceiling.AsSent:
+		return runCeiling(ctx, s, goroutines)
 	}
 	p, err := s.Open()
 	if err != nil {
@@ -65,6 +59,19 @@ func runPairs(ctx context.Context, s *Site, goroutines int) error {
 		lock := p.Lock(fmt.Sprintf("%s:%d", s.Name, i))
 		return func(ctx context.Context) (int64, error) { return 1, timed(ctx, s, lock) }
 	})
+}
+
+// runCeiling sends the scripts of that many goroutines as fast as the server takes them.
+func runCeiling(ctx context.Context, s *Site, callers int) error {
+	pipelines, err := ceiling.Open(ctx, s.Addr, s.Name, callers)
+	if err != nil {
+		return err
+	}
+	defer pipelines.Close()
+	err = s.Loop(ctx, pipelines.Len(), func(i int) Task {
+		return func(context.Context) (int64, error) { return pipelines.Pairs(i) }
+	})
+	return errors.Join(err, pipelines.Check(context.WithoutCancel(ctx)))
 }
 
 // timed does one pair and notes how long it took.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 	"github.com/holdfast-go/holdfast/interop"
@@ -23,10 +22,7 @@ func readWrite() []Workload {
 			reads, goroutines, processes),
 		Processes:  processes,
 		Contenders: []string{peer.Holdfast},
-		Redisson: func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
-			b.Clients = processes
-			return b.ReadWrite(ctx, reads, goroutines, d)
-		},
+		Redisson:   redisson(interop.ReadWrite(reads, processes, goroutines)),
 		Run: func(ctx context.Context, s *Site) error {
 			client, closeAll := peer.NewClient(s.Addr)
 			defer closeAll()

@@ -5,7 +5,6 @@ package work
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/holdfast-go/holdfast/bench/internal/peer"
 	"github.com/holdfast-go/holdfast/interop"
@@ -22,10 +21,7 @@ func semaphores() []Workload {
 		Title:      fmt.Sprintf("semaphore of %d, %d waiters in %d processes", permits, waiters, processes),
 		Processes:  processes,
 		Contenders: []string{peer.Holdfast},
-		Redisson: func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error) {
-			b.Clients = processes
-			return b.Semaphore(ctx, permits, waiters, d)
-		},
+		Redisson:   redisson(interop.Semaphore(permits, processes, waiters)),
 		Run: func(ctx context.Context, s *Site) error {
 			client, closeAll := peer.NewClient(s.Addr)
 			defer closeAll()

@@ -33,6 +33,7 @@ func telemetry() []Workload {
 		Title:      "uncontended pairs, 1 goroutine, with OpenTelemetry",
 		Processes:  1,
 		Contenders: []string{TelemetryOff, TelemetryNoop, TelemetrySDK, TelemetryEmpty, TelemetryBatch},
+		Window:     Window{Rounds: 11}, // they vary most
 		Run: func(ctx context.Context, s *Site) error {
 			traces, meters, shutdown := providers(s.Contender)
 			defer shutdown()

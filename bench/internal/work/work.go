@@ -23,9 +23,11 @@ type Workload struct {
 	Idle       bool // the workload does nothing: the costs are measured
 	Latency    bool // durations are measured: the things done are only their number
 
-	// Redisson makes Redisson's own harness do the same for a time d, and the first quarter of that
-	// time warms up. It is nil where there is nothing to compare.
-	Redisson func(ctx context.Context, b interop.Bench, d time.Duration) (interop.Result, error)
+	// Redisson is the same for Redisson's own harness, nil where there is nothing to compare.
+	Redisson *interop.Load
+
+	// Scale has the words for cmd/scale, which then does the work in place of Run. nil if Run does.
+	Scale func(contender string, quick bool) []string
 
 	// Run does the work in one process until ctx ends. It calls Ready once.
 	Run func(ctx context.Context, s *Site) error
@@ -34,7 +36,8 @@ type Workload struct {
 // Window says how long the workload is measured, if not as long as every other workload.
 type Window struct {
 	Warm, Full, Quick time.Duration // 0: as every other workload
-	Once              bool          // in one round only, because more would take too long
+	Rounds            int           // 0: as every other workload; fewer where a round takes long
+	Setup             time.Duration // how long the preparations take, about
 }
 
 // Site is what one process has for its work.
@@ -55,8 +58,11 @@ type Site struct {
 // All returns the workloads in the order in which they are reported.
 func All() []Workload {
 	return slices.Concat(pairs(), contended(), handOff(), fair(), semaphores(), readWrite(), latches(),
-		renewals(), stripes(), idle(), telemetry())
+		renewals(), stripes(), idle(), telemetry(), scale())
 }
+
+// redisson returns the address of a load, for a field.
+func redisson(l interop.Load) *interop.Load { return &l }
 
 // Find returns the workload of that name.
 func Find(name string) (Workload, error) {

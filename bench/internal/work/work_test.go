@@ -8,15 +8,18 @@ import (
 )
 
 func TestWorkloadsHaveNamesAndContenders(t *testing.T) {
-	variants := map[string]bool{ceiling.Name: true, Nothing: true, Refreshes: true, Message: true, OneStripe: true, ManyStripes: true,
+	variants := map[string]bool{ceiling.Name: true, ceiling.AsSent: true, Nothing: true, Refreshes: true, Extends: true, Message: true, OneStripe: true, ManyStripes: true,
 		SkewedStripes: true, TelemetryOff: true, TelemetryNoop: true,
 		TelemetryEmpty: true, TelemetrySDK: true, TelemetryBatch: true}
 	seen := make(map[string]bool)
 	for _, w := range All() {
-		if w.Name == "" || w.Title == "" || seen[w.Name] || w.Processes < 1 || len(w.Contenders) == 0 {
+		if w.Name == "" || w.Title == "" || seen[w.Name] || len(w.Contenders) == 0 || (w.Run == nil) != (w.Processes == 0) ||
+			(w.Run == nil) == (w.Scale == nil) {
 			t.Errorf("%+v", w)
 		}
-		seen[w.Name] = true
+		if seen[w.Name] = true; w.Scale != nil {
+			continue // its contenders are sizes
+		}
 		for _, name := range w.Contenders {
 			if _, err := peer.Find(name); err != nil && !variants[name] {
 				t.Errorf("%s: %v", w.Name, err)

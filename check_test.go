@@ -246,7 +246,7 @@ func TestCheckRights(t *testing.T) {
 	// These are the least rights that docs/connecting.md asks for.
 	tokens, queues := "~redisson_lock_token:*", "~holdfast_lock_*"
 	channels := "&redisson_lock__channel:* &holdfast_lock_grant:*"
-	commands := []string{"+@connection", "+@scripting", "+@pubsub", "+info", "+time", "+pttl", "+pexpire", "+hset", "+hget", "+hlen", "+hexists", "+hdel", "+hgetall", "+get", "+set", "+zadd", "+zrem", "+zcard", "+zscore", "+zrange", queues}
+	commands := []string{"+@connection", "+@scripting", "+@pubsub", "+info", "+time", "+pttl", "+pexpire", "+hset", "+hget", "+hexists", "+hdel", "+hgetall", "+get", "+set", "+zadd", "+zrem", "+zcard", "+zscore", "+zrange", queues}
 	all := func(more ...string) []string { return strings.Fields(strings.Join(append(commands, more...), " ")) }
 	for _, tc := range []struct {
 		name   string

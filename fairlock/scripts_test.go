@@ -332,6 +332,117 @@ func TestOpenRelease(t *testing.T) {
 	})
 }
 
+// Those outside the queue are told of a hand-over, unless they look again soon by themselves: the
+// hold that ends could have lasted for no longer than a place.
+func TestThoseOutsideAreToldOfAHandOverByALongHold(t *testing.T) {
+	const keep = 5_000
+	channels := []string{"open:{n}", "grant:{n}"}
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		for _, tc := range []struct {
+			what   string
+			before state
+			joins  string
+			client bool // another Client listens, and nobody else
+			told   bool
+		}{
+			{"a long hold", held(mine, 1, 2*keep, place{others, 11, 3000}), "", false, true},
+			{"a long hold, another of mine joins", held(mine, 1, 2*keep, place{others, 11, 3000}), mine2, false, true},
+			{"a long hold, Clients listen", held(mine, 1, 2*keep, place{others, 11, 3000}), "", true, false},
+			{"as long as a place", held(mine, 0, keep, place{others, 11, 3000}), "", false, false},
+			{"a short hold", held(mine, 0, 1000, place{others, 11, 3000}), "", false, false},
+			{"without an end", held(mine, 1, -1, place{others, 11, 3000}), "", false, true},
+			{"it ran out", free(place{mine, 10, 3000}, place{others, 11, 3000}), "", false, true},
+		} {
+			rdb.FlushAll(ctx)
+			tc.before.set(ctx, rdb)
+			listens := channels[:1]
+			if tc.client {
+				listens = channels
+			}
+			sub := rdb.Subscribe(ctx, listens...)
+			for range listens {
+				if _, err := sub.Receive(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			args := []any{int64(1) << 60, mine, "PUBLISH", channels[0], channels[1], 0, "", 1000, tc.joins, keep}
+			if err := rdb.Eval(ctx, releaseSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, args...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			rdb.Publish(ctx, channels[0], "the end")
+			var told []string
+			for len(told) == 0 || told[len(told)-1] != "the end" {
+				m, err := sub.ReceiveMessage(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				told = append(told, m.Payload)
+			}
+			sub.Close()
+			want := []string{"the end"}
+			if tc.told {
+				want = []string{"00", "the end"}
+			}
+			if !slices.Equal(told, want) {
+				t.Errorf("%s: told %q, want %q", tc.what, told, want)
+			}
+			if holder := rdb.HGet(ctx, lockKey, others).Val(); holder != "0" {
+				t.Errorf("%s: it was not handed over", tc.what)
+			}
+		}
+	})
+}
+
+// A release that takes a place puts the end of the queue's keys off, unless another owner has done
+// that in the same second of the server's clock.
+func TestTheFirstToJoinInASecondPutsTheEndOfTheQueueOff(t *testing.T) {
+	const second = int64(1_000_000)
+	args := []any{int64(1) << 60, mine, "PUBLISH", "open:{n}", "grant:{n}", 0, "", 1000, mine2, 5_000}
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		for _, tc := range []struct {
+			what  string
+			queue func(now int64) []place // now in microseconds
+			off   bool
+		}{
+			{"one has come in this second", func(now int64) []place { return []place{{others, now - 1, 3000}} }, false},
+			{"one has come before", func(now int64) []place { return []place{{others, now - second, 3000}} }, true},
+			{"one came before the clock was set back", func(now int64) []place { return []place{{others, now + 7*second, 3000}} }, true},
+			{"those who have come in this second are dead", func(now int64) []place {
+				var dead []place
+				for i := range int64(70) { // more than one run removes
+					dead = append(dead, place{fmt.Sprint(clientB, ":", 100+i), now - 70 + i, -1})
+				}
+				return dead
+			}, true},
+			{"the last one has come in this second", func(now int64) []place {
+				return []place{{others, now - 9*second, 3000}, {third, now - 1, 3000}}
+			}, false},
+		} {
+			for again := true; again; {
+				rdb.FlushAll(ctx)
+				now := rdb.Time(ctx).Val().UnixMicro()
+				before := held(mine, 1, 10_000, tc.queue(now)...)
+				before.set(ctx, rdb)
+				for _, key := range []string{queueKey, aliveKey} {
+					rdb.PExpire(ctx, key, 10*time.Second)
+				}
+				reply, err := rdb.Eval(ctx, releaseSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, args...).Slice()
+				if err != nil {
+					t.Fatal(err)
+				}
+				again = reply[1].(int64)/second != (now-1)/second // the second was over too soon
+			}
+			for _, key := range []string{queueKey, aliveKey} {
+				if left := rdb.PTTL(ctx, key).Val(); left <= 0 || (left > 10*time.Second) != tc.off {
+					t.Errorf("%s: %s stays for %v", tc.what, key, left)
+				}
+			}
+		}
+	})
+}
+
 // A grant reserves tokens between the last given token and the clock. No reserved token is ahead of
 // the clock, and all are greater than the last.
 func TestReservedTokens(t *testing.T) {

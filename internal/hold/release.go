@@ -91,11 +91,15 @@ func (h *hold) leaveToOthers(entering bool) error {
 // grace returns a context that bounds how long a release tries. After the deadline nothing is left
 // to release.
 func (h *hold) grace() (context.Context, context.CancelFunc) {
-	left := max(time.Until(h.until()), MinLease)
-	if left >= engine.Grace {
+	until := h.until()
+	switch left := time.Until(until); {
+	case left >= engine.Grace:
 		return h.engine.Grace(), func() {}
+	case left >= time.Second: // a tenth of a second is little of it
+		return h.engine.GraceUntil(until), func() {}
+	default:
+		return context.WithTimeout(context.Background(), max(left, MinLease))
 	}
-	return context.WithTimeout(context.Background(), left)
 }
 
 func (h *hold) until() time.Time {

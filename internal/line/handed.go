@@ -54,16 +54,14 @@ func (p *Place) enough(kept time.Time, left time.Duration) bool {
 // parseHandOver parses a message that hands something over: the number of the owner, its token, and
 // how much longer the owner had the thing at that time. For any other message the token is 0.
 func parseHandOver(message string) (owner, token int64, left time.Duration) {
-	words := strings.Split(message, " ")
-	if len(words) != 3 {
-		return 0, 0, 0
-	}
 	var numbers [3]int64
-	for i, word := range words {
+	for i := range numbers {
+		word, rest, more := strings.Cut(message, " ")
 		var err error
-		if numbers[i], err = strconv.ParseInt(word, 10, 64); err != nil {
+		if numbers[i], err = strconv.ParseInt(word, 10, 64); err != nil || more == (i == 2) {
 			return 0, 0, 0
 		}
+		message = rest
 	}
 	return numbers[0], numbers[1], time.Duration(numbers[2]) * time.Millisecond
 }

@@ -20,6 +20,7 @@ type Lines struct {
 	overtaking overtaking
 	awaited    awaited
 	spare      sync.Pool // of *waiter
+	timers     sync.Pool // of *time.Timer, for heads
 
 	mu    sync.Mutex
 	byKey map[string]*line

@@ -49,7 +49,11 @@ func (l *Lines) Wait(ctx context.Context, w *Waiting) (Outcome, error) {
 			if me.granted {
 				return l.served(w, me), nil
 			}
-			return l.gone(w, me, l.waitAsHead(ctx, w, me))
+			outcome, err := l.gone(w, me, l.waitAsHead(ctx, w, me))
+			if outcome.Handed.Token != 0 {
+				l.reuse(me)
+			}
+			return outcome, err
 		case <-closed:
 			return l.gone(w, me, context.Cause(l.client.Closing))
 		case <-me.nudged:
@@ -111,9 +115,14 @@ func (l *Lines) served(w *Waiting, me *waiter) Outcome {
 	if outcome.Passed != nil {
 		l.client.Telemetry.Woken(w.Kind, telemetry.WokenTurn)
 	}
+	l.reuse(me)
+	return outcome
+}
+
+// reuse keeps a waiter that nobody else knows any more for the next one.
+func (l *Lines) reuse(me *waiter) {
 	*me = waiter{turn: me.turn}
 	l.spare.Put(me)
-	return outcome
 }
 
 // waitAsHead is Wait for the head of a line, which may have asked once already. It returns nil once
@@ -126,8 +135,9 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
 	if sub == nil {
 		return nil // the thing was passed to it already
 	}
-	timer := time.NewTimer(quiet)
-	defer timer.Stop()
+	timer := l.timer(quiet)
+	defer l.timers.Put(timer)
+	defer timer.Stop() // before that
 	if w.Weight > 0 {
 		defer l.overtaking.arrive(w, me.since)()
 	}
@@ -157,6 +167,17 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
 		quiet = nap(answer.For)
 		timer.Reset(quiet)
 	}
+}
+
+// timer returns a timer that is set to d. Where a lock goes from process to process, each waiter is
+// the head in its turn, and most heads have it before their timer has run out.
+func (l *Lines) timer(d time.Duration) *time.Timer {
+	timer, used := l.timers.Get().(*time.Timer)
+	if !used {
+		return time.NewTimer(d)
+	}
+	timer.Reset(d)
+	return timer
 }
 
 // askAsHead is one request of the head, which was woken for that reason. passed says that the thing

@@ -154,15 +154,25 @@ func (q *Queue) ReleaseOf(holder, publish string) *conn.Call {
 	return q.release(holder, publish, "", "")
 }
 
+// releasing is a call of release.lua, all in one piece: in a lock that is handed from process to
+// process, the pieces would be a quarter of the garbage.
+type releasing struct {
+	conn.Call
+	keys  [5]string
+	args  [9]any
+	texts [6]string
+}
+
 func (q *Queue) release(holder, publish, leaves, joins string) *conn.Call {
 	at := q.At()
-	return &conn.Call{
-		Script: releaseScript,
-		Keys:   []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},
-		Enough: 1,
-		Args: []any{holder, publish, at.Channel, at.Grant, q.openly, leaves,
-			q.TokenLife(), joins, &q.placeMS},
+	c := &releasing{
+		keys:  [...]string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},
+		texts: [...]string{holder, publish, at.Channel, at.Grant, leaves, joins},
 	}
+	t := &c.texts
+	c.args = [...]any{&t[0], &t[1], &t[2], &t[3], q.openly, &t[4], q.TokenLife(), &t[5], &q.placeMS}
+	c.Call = conn.Call{Script: releaseScript, Keys: c.keys[:], Enough: 1, Args: c.args[:]}
+	return &c.Call
 }
 
 // orNobody returns the owner as scripts take one that may be nobody: "" for the zero Owner.

@@ -41,27 +41,29 @@ local function first(ms, me)
   return head, left
 end
 
--- Returns the number for an owner that joins at the time now, in microseconds.
+-- Returns the number for an owner that joins at the time now, in microseconds, and whether the last
+-- owner in the queue has joined in the same second.
 local function coming(now)
-  local last = redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2]
-  local number = math.max(tonumber(last or 0) + 1, now)
+  local last = tonumber(redis.call('ZRANGE', KEYS[3], -1, -1, 'WITHSCORES')[2] or 0)
+  local number = math.max(last + 1, now)
   if number % 10 == 0 then
     -- Some servers write 1700000000000000 as 1.7e+15, and not every Lua can read that.
     number = number + 1
   end
-  return number
+  return number, math.floor(last / 1000000) == math.floor(now / 1000000)
 end
 
 -- Returns how long the queue's keys stay, in ms, if places are kept for keep ms. So processes that
 -- are gone leave nothing behind.
 local function life(keep)
-  return string.format('%.0f', 6 * keep)
+  return 6 * keep
 end
 
 -- Adds the owner to one of the queue's two keys, which is KEYS[k]. Returns the error if that fails.
-local function add(k, score, owner, keep)
+-- If stays is true, the key's end is not put off.
+local function add(k, score, owner, keep, stays)
   local done = redis.pcall('ZADD', KEYS[k], string.format('%.0f', score), owner)
-  if type(done) ~= 'table' then
+  if type(done) ~= 'table' and not stays then
     done = redis.pcall('PEXPIRE', KEYS[k], life(keep))
     if type(done) == 'table' then
       redis.call('ZREM', KEYS[k], owner)
@@ -72,7 +74,12 @@ end
 
 -- Gives the owner the place with that number, kept for keep ms from the time ms. Returns the error
 -- if that fails.
-local function join(owner, number, ms, keep)
-  return add(3, number, owner, keep) or add(4, ms + keep, owner, keep)
+--
+-- stays says that the end of the queue's keys need not be put off: a place in the queue is kept,
+-- and the last owner has joined in the same second (see coming). The first owner to join in a
+-- second puts the end off, and so does each request in a place. So the keys outlast every place by
+-- far.
+local function join(owner, number, ms, keep, stays)
+  return add(3, number, owner, keep, stays) or add(4, ms + keep, owner, keep, stays)
 end
 

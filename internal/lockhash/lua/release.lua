@@ -25,7 +25,7 @@
 -- ARGV[8] how long the token is kept, in ms; 0: for ever
 -- ARGV[9] an owner that takes a place before the lock is handed on, if this call releases it;
 --         '': none
--- ARGV[10] how long that place is kept, in ms
+-- ARGV[10] how long a place of this kind of lock is kept, in ms
 --
 -- Returns {1, time}            released
 --         {1, time, number}    released, and the place of ARGV[9] has that number
@@ -45,18 +45,22 @@ if queue and not head then
   queue = ARGV[9] ~= '' and type(redis.pcall('ZCARD', KEYS[4])) == 'number'
 end
 
--- HLEN comes before HDEL, not after it: in a slot on the move, a server does not answer for a key
--- that it no longer has.
-local size = queue and redis.call('HLEN', KEYS[1]) or 0
+-- PTTL comes before HDEL, not after it: in a slot on the move, a server does not answer for a key
+-- that it no longer has. A lock has one holder, so it is free once that holder has gone.
+local ttl = queue and redis.call('PTTL', KEYS[1]) or 0
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
 local reply = {released, now}
 
 -- Returns whether anyone but Clients of Holdfast listens for releases. Clients listen on ARGV[5]
--- too.
+-- too. Redis is asked once.
+local listens
 local function outsiders()
-  local count = ARGV[3] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
-  local listen = redis.pcall('PUBSUB', count, ARGV[4], ARGV[5])
-  return not listen[4] or listen[2] > listen[4]
+  if listens == nil then
+    local count = ARGV[3] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
+    local heard = redis.pcall('PUBSUB', count, ARGV[4], ARGV[5])
+    listens = not heard[4] or heard[2] > heard[4]
+  end
+  return listens
 end
 
 -- Tells those outside the queue to look again. Redisson reads this as the number 0, as it reads any
@@ -93,14 +97,14 @@ end
 
 -- Hands the lock, if it is free, to the first owner in the queue. Returns whether it did.
 local function hand_over()
-  if size > released or not head or left <= 0 then
+  if released == 0 and ttl ~= -2 or not head or left <= 0 then
     return false
   end
   -- The token is 1000 behind the clock where it can be. That is as many as a waiter may reserve. If
   -- the waiter asks, to reserve some, it finds them between this token and the clock.
-  local fenced, token = pcall(advance, 2, now, ARGV[8], 1000)
+  local fenced, _, _, token = pcall(advance, 2, now, ARGV[8], 1000)
   local handed = fenced and redis.pcall('HSET', KEYS[1], head, 0)
-  local expiry = type(handed) == 'number' and redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', left))
+  local expiry = type(handed) == 'number' and redis.pcall('PEXPIRE', KEYS[1], left)
   if type(expiry) ~= 'number' then
     -- A lock must never stand without an expiry.
     redis.pcall('HDEL', KEYS[1], head)
@@ -110,10 +114,12 @@ local function hand_over()
   -- The message comes last, by pcall, so that the release never fails by it: a user who may not
   -- publish can still release, and waiters poll.
   publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
-    string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
-  if outsiders() then
+    string.sub(head, 38) .. ' ' .. token .. ' ' .. left)
+  if (ttl < 0 or ttl > tonumber(ARGV[10])) and outsiders() then
     -- Those outside sleep for as long as the last holder might have kept the lock, and this waiter
-    -- may have died. Once told, they sleep for what is left of its place.
+    -- may have died. Once told, they sleep for what is left of its place. If the last holder had
+    -- the lock for no longer than that either, they need not be told: each of them looks again by
+    -- the time at which that hold would have ended.
     tell_outsiders()
   end
   return true
@@ -129,8 +135,11 @@ end
 
 if released == 1 and ARGV[9] ~= '' and now <= tonumber(ARGV[1]) then
   -- ARGV[9] may have asked meanwhile, and so have its place already.
-  local number = tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]) or coming(now))
-  if not join(ARGV[9], number, ms, tonumber(ARGV[10])) then
+  local number, stays = tonumber(redis.call('ZSCORE', KEYS[3], ARGV[9]) or 0), nil
+  if number == 0 then
+    number, stays = coming(now)
+  end
+  if not join(ARGV[9], number, ms, tonumber(ARGV[10]), stays and head and left > 0) then
     reply[3] = number
   end
   if not head then

@@ -2,9 +2,10 @@
 -- file.
 --
 -- advance writes to KEYS[k] a token that is greater than the last one, and at least the server's
--- clock in microseconds, now, minus early. It returns the token and the last one. The last one may
--- be a text. It is 0 if there was none; then the new token is now, whatever early is. If early is
--- 0, text may be the clock as a text: that is cheaper than formatting the number.
+-- clock in microseconds, now, minus early. It returns the token, the last one, and the token as a
+-- text. The last one may be a text. It is 0 if there was none; then the new token is now, whatever
+-- early is. If early is 0, text may be the clock as a text: that is cheaper than formatting the
+-- number.
 --
 -- The token is kept for life ms; '0': for ever. Its expiry is put off once in a thousand seconds,
 -- not at each grant, so the token may be kept for that much less. A token that is ahead of the
@@ -19,21 +20,23 @@ local function advance(k, now, life, early, text)
   -- Texts of the same length are in the order of their numbers. The last nine digits are a thousand
   -- seconds.
   if last and #last == #text and last < text and string.sub(last, 1, -10) == string.sub(text, 1, -10) then
-    return token, last
+    return token, last, text
   end
   last = tonumber(last or 0)
   if last == 0 then
     token = now
+    text = string.format('%.0f', token)
     if life == '0' then
-      redis.call('SET', KEYS[k], string.format('%.0f', token))
+      redis.call('SET', KEYS[k], text)
     else
-      redis.call('SET', KEYS[k], string.format('%.0f', token), 'PX', life)
+      redis.call('SET', KEYS[k], text, 'PX', life)
     end
-    return token, last
+    return token, last, text
   end
   if last >= token then
     token = last + 1
-    redis.call('SET', KEYS[k], string.format('%.0f', token), 'XX', 'GET', keep)
+    text = string.format('%.0f', token)
+    redis.call('SET', KEYS[k], text, 'XX', 'GET', keep)
   end
   local ahead, step = token > now, 1000000000
   if life ~= '0' and (ahead or math.floor(last / step) ~= math.floor(now / step))
@@ -41,6 +44,6 @@ local function advance(k, now, life, early, text)
     local more = ahead and math.floor((token - now) / 1000) + 7200000 or 0
     redis.call('PEXPIRE', KEYS[k], string.format('%.0f', life + more))
   end
-  return token, last
+  return token, last, text
 end
 

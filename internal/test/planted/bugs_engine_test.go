@@ -4,6 +4,13 @@ package planted
 
 var engineBugs = []bug{
 	{
+		name: "a release is bounded by the end of a hold that lasts longer",
+		file: "internal/engine/grace.go",
+		old:  "sooner >= 0 && sooner < shared",
+		new:  "sooner < shared",
+		pkg:  "internal/engine", tests: []string{"TestReleasesShareABoundThatIsNeverLonger"},
+	},
+	{
 		name: "a seat without a number is not in doubt",
 		file: "internal/line/perprocess.go",
 		old:  "		p.doubt = true\n	}\n	q.seat.asked",

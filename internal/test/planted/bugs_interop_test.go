@@ -6,10 +6,24 @@ var interopBugs = []bug{
 	{
 		name: "a listener outside the queue is not told of a hand-over",
 		file: "internal/lockhash/lua/release.lua",
-		old:  "  if outsiders() then\n",
+		old:  "  if (ttl < 0 or ttl > tonumber(ARGV[10])) and outsiders() then\n",
 		new:  "  if false then\n",
 		pkg:  "rlock", tests: []string{"TestHandOver_ThoseOutsideTheQueueAreToldOfIt"},
 		quick: true,
+	},
+	{
+		name: "a listener that sleeps beside a lock without an end is not told of its hand-over",
+		file: "internal/lockhash/lua/release.lua",
+		old:  "  if (ttl < 0 or ttl > tonumber(ARGV[10])) and outsiders() then\n",
+		new:  "  if ttl > tonumber(ARGV[10]) and outsiders() then\n",
+		pkg:  "fairlock", tests: []string{"TestThoseOutsideAreToldOfAHandOverByALongHold"},
+	},
+	{
+		name: "a hand-over by a short hold asks who listens",
+		file: "internal/lockhash/lua/release.lua",
+		old:  "  if (ttl < 0 or ttl > tonumber(ARGV[10])) and outsiders() then\n",
+		new:  "  if outsiders() then\n",
+		pkg:  "fairlock", tests: []string{"TestThoseOutsideAreToldOfAHandOverByALongHold"},
 	},
 	{
 		name: "each hand-over beside Java wakes every Client",

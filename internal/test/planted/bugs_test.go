@@ -252,7 +252,7 @@ var firstBugs = []bug{
 		name: "a release tells nobody",
 		file: "internal/lockhash/lua/release.lua",
 		old: `  publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
-    string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
+    string.sub(head, 38) .. ' ' .. token .. ' ' .. left)
 `,
 		new: "",
 		pkg: "rlock", tests: []string{"TestWokenByTheMessage"},
@@ -365,9 +365,30 @@ var firstBugs = []bug{
 	{
 		name: "a release hands over to the dead",
 		file: "internal/lockhash/lua/release.lua",
-		old:  "if size > released or not head or left <= 0 then",
-		new:  "head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 30000\n  if size > released or not head or left <= 0 then",
+		old:  "if released == 0 and ttl ~= -2 or not head or left <= 0 then",
+		new:  "head, left = redis.call('ZRANGE', KEYS[3], 0, 0)[1], 30000\n  if released == 0 and ttl ~= -2 or not head or left <= 0 then",
 		pkg:  "fairlock", tests: []string{"TestTheDeadAreSkipped"},
+	},
+	{
+		name: "a waiter that gives up hands over a lock that another holds",
+		file: "internal/lockhash/lua/release.lua",
+		old:  "if released == 0 and ttl ~= -2 or not head or left <= 0 then",
+		new:  "if not head or left <= 0 then",
+		pkg:  "fairlock", tests: []string{"TestReleaseScript"},
+	},
+	{
+		name: "the queue's keys run out while releases take places",
+		file: "internal/lockhash/lua/release.lua",
+		old:  "stays and head and left > 0)",
+		new:  "true)",
+		pkg:  "fairlock", tests: []string{"TestTheFirstToJoinInASecondPutsTheEndOfTheQueueOff"},
+	},
+	{
+		name: "a place from before the clock was set back counts as one of this second",
+		file: "internal/lockhash/lua/queue.lua",
+		old:  "math.floor(last / 1000000) == math.floor(now / 1000000)",
+		new:  "math.floor(last / 1000000) >= math.floor(now / 1000000)",
+		pkg:  "fairlock", tests: []string{"TestTheFirstToJoinInASecondPutsTheEndOfTheQueueOff"},
 	},
 	{
 		name: "a try passes the waiters",

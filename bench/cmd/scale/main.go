@@ -4,6 +4,7 @@
 //	go run ./cmd/scale held -locks 1000000 -away 10ms    how many locks one Client can keep
 //	go run ./cmd/scale held -locks 1000000 -busy 6       beside processes that keep the server busy
 //	go run ./cmd/scale clients -clients 1000             a server that is killed under many Clients
+//	go run ./cmd/scale shares -goroutines 2,2,1,1        one lock, and unequal numbers in the processes
 //
 // Each starts a Redis server and processes of its own, and prints what it sees while it runs and at
 // the end.
@@ -21,8 +22,8 @@ func main() {
 	child()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	workloads := map[string]func(ctx context.Context, args []string) error{"held": held, "clients": clients}
-	err := fmt.Errorf("say which workload: held or clients")
+	workloads := map[string]func(ctx context.Context, args []string) error{"held": held, "clients": clients, "shares": shares}
+	err := fmt.Errorf("say which workload: held, clients or shares")
 	if len(os.Args) > 1 && workloads[os.Args[1]] != nil {
 		err = workloads[os.Args[1]](ctx, os.Args[2:])
 	}

@@ -25,6 +25,7 @@ type job struct {
 	Holder *holder `json:",omitempty"`
 	Busy   *busy   `json:",omitempty"`
 	Crowd  *crowd  `json:",omitempty"`
+	Sharer *sharer `json:",omitempty"`
 }
 
 // work is one kind of job. run returns when ctx ends.
@@ -56,6 +57,8 @@ func (j *job) work() work {
 		return j.Holder
 	case j.Busy != nil:
 		return j.Busy
+	case j.Sharer != nil:
+		return j.Sharer
 	default:
 		return j.Crowd
 	}

@@ -158,4 +158,25 @@ var engineBugs = []bug{
 		new:  "	if err != nil {\n		return \"PUBLISH\"",
 		pkg:  "internal/engine", tests: []string{"TestAClusterThatDoesNotSayHowReleasesAreToldIsGuessed"},
 	},
+	{
+		name: "a process that shares a lock passes it on as if it had it alone",
+		file: "internal/line/share.go",
+		old:  "	if turns == 0 {\n",
+		new:  "	if turns >= 0 {\n",
+		pkg:  "rlock", tests: []string{"TestCohort_SharesOfUnequalProcesses"},
+	},
+	{
+		name: "a process counts as alone as soon as it is handed the lock by itself",
+		file: "internal/line/share.go",
+		old:  "left.CompareAndSwap(turns, turns-1)",
+		new:  "left.Store(0)",
+		pkg:  "rlock", tests: []string{"TestCohort_SharesOfUnequalProcesses"},
+	},
+	{
+		name: "a process that others have left counts as sharing for good",
+		file: "internal/line/share.go",
+		old:  "	left.CompareAndSwap(turns, turns-1)\n",
+		new:  "",
+		pkg:  "rlock", tests: []string{"TestCohort_AProcessAloneHasNoShare"},
+	},
 }

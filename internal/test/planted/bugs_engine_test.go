@@ -179,4 +179,25 @@ var engineBugs = []bug{
 		new:  "",
 		pkg:  "rlock", tests: []string{"TestCohort_AProcessAloneHasNoShare"},
 	},
+	{
+		name: "a new head does not go on keeping places where the one before it has left off",
+		file: "internal/line/perwaiter.go",
+		old:  "(len(q.due) > 0 || time.Since(q.beaten) >= beat)",
+		new:  "time.Since(q.beaten) >= beat",
+		pkg:  "internal/line", tests: []string{"TestTheNextHeadGoesOnKeepingPlaces"},
+	},
+	{
+		name: "places behind the head are kept at each third poll",
+		file: "internal/line/perwaiter.go",
+		old:  "const beat = PollBound",
+		new:  "const beat = 2 * PollBound",
+		pkg:  "fairlock", tests: []string{"TestThePlacesBehindTheHeadAreKept"},
+	},
+	{
+		name: "a place that is lost is not told when others are kept",
+		file: "internal/lockhash/lua/enter.lua",
+		old:  "unpack(places)) < #ARGV - 12 then",
+		new:  "unpack(places)) < 1 then",
+		pkg:  "fairlock", tests: []string{"TestEnterScript"},
+	},
 }

@@ -547,6 +547,48 @@ func TestManyWaitersOfOneProcess(t *testing.T) {
 	})
 }
 
+// leastKept returns for how much longer Redis keeps the place that it keeps for the shortest time,
+// and does so all through span.
+func (w *fairWorld) leastKept(span time.Duration) time.Duration {
+	least := queueLease
+	for range span / (50 * time.Millisecond) {
+		time.Sleep(50 * time.Millisecond)
+		for _, first := range w.RDB.ZRangeWithScores(w.T.Context(), aliveKey, 0, 0).Val() {
+			least = min(least, time.Until(time.UnixMilli(int64(first.Score))))
+		}
+	}
+	return least
+}
+
+// The head of a process keeps the places behind it, of which there are more than one request takes.
+// It does so at each second poll, and no place goes without that for longer.
+func TestThePlacesBehindTheHeadAreKept(t *testing.T) {
+	play(t, func(t *testing.T, w *fairWorld) {
+		const waiters, span = 600, 10 * time.Second
+		a, b := w.process(), w.process()
+		l := w.Lock(t.Context(), a)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range waiters {
+			all.Go(func() { _, _ = b.Lock(ctx) })
+		}
+		time.Sleep(span)
+		before := b.Net.Count("EVALSHA")
+		least := w.leastKept(span)
+		sent := b.Net.Count("EVALSHA") - before
+		t.Logf("kept for %v more at the least, %d commands in %v", least, sent, span)
+		if least < queueLease-2*pollBound-100*time.Millisecond {
+			t.Errorf("a place is kept for %v more", least)
+		}
+		if most := 9 + 5*(waiters/200); sent > most {
+			t.Errorf("%d commands in %v, want %d at the most", sent, span, most)
+		}
+		cancel()
+		all.Wait()
+		w.Release(l)
+	})
+}
+
 // Two waiters of one process come at once. Redis hears of one of them first, but that waiter gets
 // its reply second. When the lock comes free without a release, that waiter gets it all the same.
 func TestTheFirstOfTheLineIsNotTheFirstOfTheQueue(t *testing.T) {

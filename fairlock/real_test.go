@@ -161,7 +161,7 @@ func TestTheFirstIsKilled(t *testing.T) {
 }
 
 // waitFor waits until n waiters are in the queue.
-func waitFor(t *testing.T, server *redistest.Proc, n int) {
+func waitFor(t testing.TB, server *redistest.Proc, n int) {
 	t.Helper()
 	redistest.Eventually(t, 30*time.Second, "the queue", func() error {
 		if got := server.Admin().ZCard(context.Background(), queueKey).Val(); got != int64(n) {
@@ -286,6 +286,47 @@ func usecPerCall(t *testing.T, server *redistest.Proc, waiters int) float64 {
 		t.Fatalf("%q: %v", stats, err)
 	}
 	return usec
+}
+
+// BenchmarkHeartbeat measures what it costs the server that a process keeps the places of its
+// waiters: for each place that is kept, for each waiter and second, and how long one command takes.
+func BenchmarkHeartbeat(b *testing.B) {
+	for _, waiters := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(waiters), func(b *testing.B) {
+			server := redistest.Server(b)
+			client := holdfast.New(server.Client(b))
+			defer client.Close()
+			m := client.FairMutex(name)
+			l, err := m.Lock(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(b.Context())
+			var all sync.WaitGroup
+			for range waiters {
+				all.Go(func() { _, _ = m.Lock(ctx) })
+			}
+			waitFor(b, server, waiters)
+			time.Sleep(2 * pollBound)
+			server.Admin().ConfigResetStat(b.Context())
+			begun := time.Now()
+			for b.Loop() {
+				time.Sleep(4 * pollBound)
+			}
+			stats := server.Admin().InfoMap(b.Context(), "commandstats").Val()["Commandstats"]["cmdstat_evalsha"]
+			seconds := time.Since(begun).Seconds()
+			var calls, usec, each float64
+			if _, err := fmt.Sscanf(stats, "calls=%f,usec=%f,usec_per_call=%f", &calls, &usec, &each); err != nil {
+				b.Fatalf("%q: %v", stats, err)
+			}
+			b.ReportMetric(usec/seconds/float64(waiters), "server-us/waiter/s")
+			b.ReportMetric(each, "server-us/command")
+			b.ReportMetric(calls/seconds, "commands/s")
+			cancel()
+			all.Wait()
+			_ = l.Release(b.Context())
+		})
+	}
 }
 
 // The lock is on one server and the queue on the other. A release goes on, and the queue goes on

@@ -64,7 +64,9 @@ func JavaTokens() Option {
 // Cohort bounds how a Mutex is passed on within a process. A Release gives it to the next goroutine
 // of the process that waits for it, without asking Redis, at most n times and for at most d after
 // Redis has granted it. Then it is the turn of other processes. Each of these goroutines gets a
-// Lease and a token of its own. The default is 1000 times, 10 ms.
+// Lease and a token of its own. The default is 1000 times, 10 ms. While other processes want the
+// Mutex too, it is also at most 8 times for each goroutine of the process that wants it, so that a
+// goroutine that is alone in its process has its share: see docs/guarantees.md.
 //
 // If n or d is 0, each Release goes to Redis. Each Release also goes to Redis if the lease is fixed
 // or has Replicas, if less than half of it is left, if the next waiter has other options, and while

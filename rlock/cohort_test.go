@@ -157,6 +157,81 @@ func TestCohort_Bounds(t *testing.T) {
 	}
 }
 
+// rivals are processes with unequal numbers of goroutines, all of which want the lock all the time.
+type rivals []struct {
+	p          *world.Process
+	goroutines int
+}
+
+// newRivals starts a process for each number of goroutines.
+func newRivals(w *world.World, goroutines ...int) rivals {
+	all := make(rivals, len(goroutines))
+	for i, n := range goroutines {
+		all[i].p, all[i].goroutines = w.FarAway(200*time.Microsecond), n
+	}
+	return all
+}
+
+// contend has them lock and release for that long, and returns how many grants each process has had.
+func (r rivals) contend(w *world.World, d time.Duration) []int {
+	ctx, stop := context.WithTimeout(w.T.Context(), d)
+	defer stop()
+	granted := make([]int, len(r))
+	var all sync.WaitGroup
+	for i, rival := range r {
+		for range rival.goroutines {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					l, err := rival.p.MyLock.Lock(ctx)
+					if err != nil {
+						return
+					}
+					granted[i]++ // only the holder is here
+					time.Sleep(5 * time.Microsecond)
+					w.Release(l)
+				}
+			})
+		}
+	}
+	all.Wait()
+	time.Sleep(10 * time.Millisecond) // until connections that were being made are there
+	return granted
+}
+
+// A process passes the lock on eight times for each of its goroutines while other processes want it
+// too. So a goroutine that is alone in its process has its share.
+func TestCohort_SharesOfUnequalProcesses(t *testing.T) {
+	for _, counts := range [][]int{{2, 1}, {2, 2, 1, 1, 1}, {20, 5, 1, 1}} {
+		world.Play(t, func(t *testing.T, w *world.World) {
+			all := newRivals(w, counts...)
+			all.contend(w, 20*time.Millisecond) // until each has found out that there are others
+			granted := all.contend(w, 50*time.Millisecond)
+			alone := granted[len(granted)-1]
+			for i, n := range granted {
+				t.Logf("%d goroutines: %d grants", counts[i], n)
+				if each := n / counts[i]; each > 25*alone {
+					t.Errorf("of %v, %d grants each in one process, %d in another", counts, each, alone)
+				}
+			}
+		})
+	}
+}
+
+// A process that has the lock alone passes it on as often as it may, however few its goroutines are,
+// and does so again soon after others have left.
+func TestCohort_AProcessAloneHasNoShare(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		both := newRivals(w, 2, 1)
+		alone := both[:1].contend(w, 60*time.Millisecond)[0]
+		both.contend(w, 20*time.Millisecond)
+		again := both[:1].contend(w, 60*time.Millisecond)[0]
+		t.Logf("%d grants, and %d after another process has left", alone, again)
+		if alone < 9_000 || again < alone*8/10 {
+			t.Errorf("alone it had %d grants, and %d after another process has left", alone, again)
+		}
+	})
+}
+
 // A hold whose renewals do not get through is passed on while at least half of its lease is left,
 // and no longer.
 func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {

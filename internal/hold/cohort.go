@@ -32,9 +32,10 @@ func (s *Settings) terms() line.Terms {
 func (h *hold) join(a *acquisition) {
 	terms := a.settings.terms()
 	if spare := a.grant.reserved; spare > 0 && terms != (line.Terms{}) {
+		spare = min(spare, int64(a.settings.LocalHandoffs))
 		h.cohort = &cohort{
 			terms: terms,
-			spare: min(spare, int64(a.settings.LocalHandoffs)),
+			spare: a.engine.Lines.Passes(a.resource.Key(), spare),
 			until: h.granted + min(a.settings.CohortTime, math.MaxInt64-h.granted),
 		}
 	}

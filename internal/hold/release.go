@@ -133,8 +133,8 @@ func (h *hold) freeWhole(ctx context.Context, seat, joins int64, unheard bool) e
 	call := releaseCall(ctx, h.engine, h.resource, h.owner(), seat, joins)
 	err := h.engine.Conn.Run(ctx, call)
 	late, again := call.Outstanding()
-	if seats(h.resource) && call.Int(3) == 1 {
-		h.engine.Lines.NoteOpen(h.resource.Key())
+	if seats(h.resource) {
+		h.noteFreed(call.Int(3))
 	}
 	if joins != 0 && h.engine.Lines.Seated(h.resource.Key(), joins, call.Int(2)) {
 		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), joins), late, 0)
@@ -145,6 +145,17 @@ func (h *hold) freeWhole(ctx context.Context, seat, joins int64, unheard bool) e
 		h.settle(h.late.until) // a late request could take the thing again
 	}
 	return h.outcome(call, err, unheard || again)
+}
+
+// noteFreed notes to whom a release left the thing, as the script says it.
+func (h *hold) noteFreed(what int64) {
+	const open, toAnother = 1, 2
+	switch what {
+	case open:
+		h.engine.Lines.NoteOpen(h.resource.Key())
+	case toAnother:
+		h.engine.Lines.NoteShared(h.resource.Key())
+	}
 }
 
 // freeUnawaited gives the thing up by the cheapest script, unless somebody waits for it, or is

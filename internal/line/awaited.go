@@ -1,4 +1,5 @@
-// Remembers which keys were waited for lately, and which were just left open.
+// Remembers which keys were waited for lately, which were just left open, and which other processes
+// have had lately.
 
 package line
 
@@ -20,9 +21,11 @@ type awaited struct {
 	start time.Time // when the table was made
 	marks marks     // when others were last known to wait
 	open  marks     // when a release last left it open
+	// shared is for how many more grants a key counts as shared with other processes: see Passes.
+	shared marks
 }
 
-// marks are times, as ages of the table. A mark that has been set is never 0.
+// marks are times, as ages of the table, except in shared. A mark that has been set is never 0.
 type marks [256]atomic.Int64
 
 func (a *awaited) mark(key string) *atomic.Int64 { return a.in(&a.marks, key) }

@@ -11,13 +11,14 @@ import "time"
 // head whose place is gone is told to ask by itself.
 type perWaiter struct{}
 
-// beat is how often the places behind the head are kept. It is shorter than any poll, so that each
-// poll keeps them.
-const beat = 3 * PollBound / 4
+// beat is for how long the places behind the head are not kept again. It is a little longer than the
+// usual poll, so that each second poll keeps them, and no place goes without that for longer than two
+// polls. That is half of the time for which a FairMutex's place is kept.
+const beat = PollBound
 
 // beats is how many places one request keeps at the most, so that it does not keep Redis from
 // others for long.
-const beats = 1000
+const beats = 200
 
 // first has each waiter ask, which gives it its place.
 func (perWaiter) first(l *Lines, key string) (ask Ask, held, asks bool) {
@@ -39,11 +40,11 @@ func (perWaiter) stand(q *line, me *waiter) {
 	}
 }
 
-// quiet lets the head ask at once if others are behind it and the beat is over, for their places
-// must be kept.
+// quiet lets the head ask at once if others are behind it whose places are to be kept: because the
+// beat is over, or because the head before it has left in the middle of that.
 func (perWaiter) quiet(me *waiter) time.Duration {
 	q := me.line
-	if me.next != nil && time.Since(q.beaten) >= beat {
+	if me.next != nil && (len(q.due) > 0 || time.Since(q.beaten) >= beat) {
 		return 0
 	}
 	return q.held(me.first)

@@ -76,6 +76,31 @@ func TestHeadKeepsThePlacesBehindItAlive(t *testing.T) {
 	}
 }
 
+// A head is granted the thing before it has kept all places behind it. The next head goes on with
+// those that are left at once.
+func TestTheNextHeadGoesOnKeepingPlaces(t *testing.T) {
+	var l Lines
+	head := l.join(placed("head", 0))
+	for i := range 2*beats + 10 {
+		l.join(placed(fmt.Sprint(i), int64(i+1)))
+	}
+	head.policy().ask(&l, head)
+	q := head.line
+	q.heldUntil = time.Now().Add(time.Minute) // as after a grant
+	l.leave(head)
+	next := q.head
+	if quiet := next.policy().quiet(next); quiet != 0 {
+		t.Errorf("the next head asks in %v", quiet)
+	}
+	next.policy().ask(&l, next)
+	if ask, more, _ := next.policy().ask(&l, next); len(ask.Behind) != 10 || more {
+		t.Errorf("%d are left, more %v", len(ask.Behind), more)
+	}
+	if quiet := next.policy().quiet(next); quiet < time.Second {
+		t.Errorf("with nothing left, it asks in %v", quiet)
+	}
+}
+
 // Only the waiters that must ask by themselves are nudged.
 func TestNudge(t *testing.T) {
 	var l Lines

@@ -25,6 +25,7 @@ type job struct {
 	Holder *holder `json:",omitempty"`
 	Busy   *busy   `json:",omitempty"`
 	Crowd  *crowd  `json:",omitempty"`
+	Sharer *sharer `json:",omitempty"`
 
 	Waiter    *waiter    `json:",omitempty"`
 	Gathering *gathering `json:",omitempty"`
@@ -63,6 +64,8 @@ func (j *job) work() work {
 		return j.Waiter
 	case j.Gathering != nil:
 		return j.Gathering
+	case j.Sharer != nil:
+		return j.Sharer
 	default:
 		return j.Crowd
 	}

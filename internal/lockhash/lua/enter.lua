@@ -73,15 +73,23 @@ local function tended(reply)
   if not place and ARGV[6] ~= '0' and not count then
     reply[#reply + 1] = me
   end
-  if #ARGV >= 13 then
-    redis.call('PEXPIRE', KEYS[3], life(keep))
-    redis.call('PEXPIRE', KEYS[4], life(keep))
+  if #ARGV < 13 then
+    return reply
   end
+  redis.call('PEXPIRE', KEYS[3], life(keep))
+  redis.call('PEXPIRE', KEYS[4], life(keep))
+  local till, places = string.format('%.0f', ms + keep), {}
   for i = 13, #ARGV do
-    if redis.call('ZSCORE', KEYS[4], ARGV[i]) then
-      redis.call('ZADD', KEYS[4], 'XX', string.format('%.0f', ms + keep), ARGV[i])
-    else
-      reply[#reply + 1] = ARGV[i]
+    places[#places + 1] = till
+    places[#places + 1] = ARGV[i]
+  end
+  -- One command for all of them takes a third of the time. It counts the places that it has changed.
+  -- If that is not all, some are lost, or were kept in this same ms already.
+  if redis.call('ZADD', KEYS[4], 'XX', 'CH', unpack(places)) < #ARGV - 12 then
+    for i = 13, #ARGV do
+      if not redis.call('ZSCORE', KEYS[4], ARGV[i]) then
+        reply[#reply + 1] = ARGV[i]
+      end
     end
   end
   return reply

@@ -29,8 +29,9 @@
 --
 -- Returns {1, time}            released
 --         {1, time, number}    released, and the place of ARGV[9] has that number
---         {1, time, number, 1} released, and left to those outside the queue. The number is
---                              0 if no owner took a place
+--         {1, time, number, what} released. What is 1 if the lock was left to those outside the
+--                              queue, and 2 if it was handed to another Client than the
+--                              owner's. The number is 0 if no owner took a place
 --         {0, time}            the owner does not hold it
 
 local ms = math.floor(now / 1000)
@@ -111,6 +112,9 @@ local function hand_over()
     return false
   end
   leave(head)
+  if released == 1 and string.sub(head, 1, 36) ~= string.sub(ARGV[2], 1, 36) then
+    reply[3], reply[4] = reply[3] or 0, 2
+  end
   -- The message comes last, by pcall, so that the release never fails by it: a user who may not
   -- publish can still release, and waiters poll.
   publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),

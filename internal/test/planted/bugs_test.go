@@ -403,8 +403,8 @@ var firstBugs = []bug{
 	{
 		name: "a permit whose lease is over is given back twice",
 		file: "semaphore/lua/release.lua",
-		old:  "redis.call('ZREM', KEYS[2], unpack(ids))\n",
-		new:  "",
+		old:  "local reply = redis.pcall('ZREM', KEYS[2], ids[i])\n",
+		new:  "local reply = 1\n",
 		pkg:  "semaphore", tests: []string{"TestLeasingScripts"},
 	},
 

@@ -16,10 +16,8 @@ import (
 // in, and tells the caller last of all. A caller that leaves a request on its way never looks
 // at the answer, and never uses the request again.
 type request struct {
-	call   *Call
-	full   bool // send the source, not its hash: the server does not have the script
-	fewer  bool // send only the first Call.Enough keys
-	asking bool // send ASKING first: the slot is moving to this server
+	call *Call
+	manner
 
 	state  atomic.Int32
 	queued bool          // the caller waits for done
@@ -37,6 +35,16 @@ type request struct {
 	err        error
 	replicated int   // how many replicas have everything written up to and by this request
 	unwaited   error // why that number is not known
+}
+
+// manner is how a request is sent.
+type manner struct {
+	full   bool // send the source, not its hash: the server does not have the script
+	fewer  bool // send only the first Call.Enough keys
+	asking bool // send ASKING first: the slot is moving to this server
+	quiet  bool // send the script's quiet form
+
+	message *message // send this, and no script; nil: send the call
 }
 
 // command is a go-redis command whose arguments can be replaced, so that it can be used again.
@@ -63,8 +71,13 @@ func (r *request) prepare(clock *clock, now time.Time) bool {
 		return false
 	}
 	r.sent, r.notAfter = now, clock.at(r.call.deadline(now))
+	if m := r.message; m != nil {
+		r.cmd.Cmder, r.cmd.args = r.values, append(r.cmd.args[:0], m.command, m.channel, m.text)
+		r.state.Store(sent)
+		return true
+	}
 
-	c := r.call
+	c, script := r.call, r.script()
 	keys := c.Keys
 	if r.fewer {
 		keys = keys[:c.Enough]
@@ -72,9 +85,9 @@ func (r *request) prepare(clock *clock, now time.Time) bool {
 	args := slices.Grow(r.cmd.args[:0], 4+len(keys)+len(c.Args))
 	// Pointers, because a value would be copied to the heap to become an any.
 	if r.full {
-		args = append(args, "eval", &c.Script.source)
+		args = append(args, "eval", &script.source)
 	} else {
-		args = append(args, "evalsha", &c.Script.sha)
+		args = append(args, "evalsha", &script.sha)
 	}
 	args = append(args, len(keys))
 	for i := range keys {
@@ -82,7 +95,7 @@ func (r *request) prepare(clock *clock, now time.Time) bool {
 	}
 	args = append(args, &r.notAfter)
 	r.cmd.args = append(args, c.Args...)
-	if r.cmd.Cmder = r.numbers; c.Script.is(Mixed) {
+	if r.cmd.Cmder = r.numbers; script.is(Mixed) {
 		r.cmd.Cmder = r.values
 	}
 	r.state.Store(sent)
@@ -105,7 +118,7 @@ func (r *request) isWithdrawn() bool { return r.state.Load() == withdrawn }
 
 // answer records the reply.
 func (r *request) answer(clock *clock, received time.Time) {
-	if r.err = r.cmd.Err(); r.err == nil {
+	if r.err = r.cmd.Err(); r.err == nil && r.message == nil {
 		switch micros, ok := r.time(); {
 		case !ok || (micros == 0) != r.call.Script.is(Timeless):
 			r.err = errGarbled
@@ -143,10 +156,13 @@ func (r *request) finish() {
 
 // reply returns the script's answer.
 func (r *request) reply() Reply {
-	if !r.call.Script.is(Mixed) {
+	if !r.script().is(Mixed) {
 		return Reply{Numbers: r.numbers.Val()}
 	}
 	values, _ := r.values.Val().([]any)
+	if r.quiet {
+		values, _, _ = split(values)
+	}
 	return Reply{Values: values}
 }
 
@@ -175,7 +191,7 @@ func (rs *requests) put(r *request) {
 	r.values.SetErr(nil)
 	r.values.SetVal(nil)
 	r.call, r.err, r.replicated, r.unwaited = nil, nil, 0, nil
-	r.full, r.fewer, r.asking, r.queued = false, false, false, false
+	r.manner, r.queued = manner{}, false
 	r.state.Store(waiting)
 	rs.pool.Put(r)
 }

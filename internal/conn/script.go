@@ -17,6 +17,8 @@ var (
 	lateSource string
 	//go:embed lua/publish.lua
 	publishSource string
+	//go:embed lua/outsiders.lua
+	outsidersSource string
 )
 
 // Script is one Lua script.
@@ -25,7 +27,8 @@ var (
 // after which it changes nothing and answers Late. Every script replies with an array whose first
 // element is its status and whose second is the server's time in microseconds. The other elements
 // are the script's own. time.lua and late.lua, which NewScript puts before it, see to both. A Trait
-// is an exception. A script that calls publish has publish.lua before it too.
+// is an exception. A script that calls publish or outsiders has publish.lua or outsiders.lua before
+// it too.
 //
 // Some servers check scripts before they run them. So each command is a literal, and each key is
 // written KEYS[...] where the command names it. A test of this repository checks that.
@@ -34,6 +37,7 @@ type Script struct {
 	source string
 	sha    string
 	traits Trait
+	quiet  *Script // what is sent to a server that refuses this one; nil if it tells nobody
 }
 
 // Trait is a property that distinguishes a script from others.
@@ -71,19 +75,30 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	for _, t := range traits {
 		s.traits |= t
 	}
-	if strings.Contains(source, "publish(") {
-		s.source = publishSource + source
+	if strings.Contains(source, asks) {
+		s.source = outsidersSource + s.source
 	}
+	if strings.Contains(source, publishes) {
+		s.source = publishSource + s.source
+	}
+	begin := ""
 	switch {
 	case s.is(Timeless):
 	case s.is(Always):
-		s.source = timeSource + s.source
+		begin = timeSource
 	default:
-		s.source = timeSource + lateSource + s.source
+		begin = timeSource + lateSource
 	}
-	sum := sha1.Sum([]byte(s.source))
-	s.sha = hex.EncodeToString(sum[:])
+	s.source = begin + s.source
+	s.sha = digest(s.source)
+	s.quiet = s.quietForm(begin + source)
 	return s
+}
+
+// digest returns the name by which Redis knows a script with that text.
+func digest(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
 }
 
 // is reports whether the script has the trait.

@@ -90,12 +90,10 @@ end
 -- Returns how many tokens to reserve: none while anyone but Clients listens, such as Java. Those
 -- outside the queue get the lock when it is released, not while it is passed on.
 local function wanted()
-  if ARGV[8] == '0' then
+  if ARGV[8] == '0' or outsiders(ARGV[10], ARGV[11], ARGV[12]) then
     return 0
   end
-  local count = ARGV[10] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
-  local listen = redis.pcall('PUBSUB', count, ARGV[11], ARGV[12])
-  return listen[4] and listen[2] <= listen[4] and tonumber(ARGV[8]) or 0
+  return tonumber(ARGV[8])
 end
 
 local function grant()

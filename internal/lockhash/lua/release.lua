@@ -51,14 +51,6 @@ local size = queue and redis.call('HLEN', KEYS[1]) or 0
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
 local reply = {released, now}
 
--- Returns whether anyone but Clients of Holdfast listens for releases. Clients listen on ARGV[5]
--- too.
-local function outsiders()
-  local count = ARGV[3] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
-  local listen = redis.pcall('PUBSUB', count, ARGV[4], ARGV[5])
-  return not listen[4] or listen[2] > listen[4]
-end
-
 -- Tells those outside the queue to look again. Redisson reads this as the number 0, as it reads any
 -- release. Clients of Holdfast ignore it, so that they do not all ask for a lock that is not
 -- theirs.
@@ -73,7 +65,7 @@ end
 local function openly()
   local every = tonumber(ARGV[6])
   if released == 0 or every == 0 or math.floor(now / 8) % every ~= 0
-    or not outsiders() or not redis.pcall('SET', KEYS[5], '', 'PX', 3).ok then
+    or not outsiders(ARGV[3], ARGV[4], ARGV[5]) or not redis.pcall('SET', KEYS[5], '', 'PX', 3).ok then
     return false
   end
   reply[3], reply[4] = reply[3] or 0, 1
@@ -111,7 +103,7 @@ local function hand_over()
   -- publish can still release, and waiters poll.
   publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
     string.format('%s %.0f %.0f', string.sub(head, 38), token, left))
-  if outsiders() then
+  if outsiders(ARGV[3], ARGV[4], ARGV[5]) ~= false then
     -- Those outside sleep for as long as the last holder might have kept the lock, and this waiter
     -- may have died. Once told, they sleep for what is left of its place.
     tell_outsiders()

@@ -6,7 +6,7 @@ var interopBugs = []bug{
 	{
 		name: "a listener outside the queue is not told of a hand-over",
 		file: "internal/lockhash/lua/release.lua",
-		old:  "  if outsiders() then\n",
+		old:  "  if outsiders(ARGV[3], ARGV[4], ARGV[5]) ~= false then\n",
 		new:  "  if false then\n",
 		pkg:  "rlock", tests: []string{"TestHandOver_ThoseOutsideTheQueueAreToldOfIt"},
 		quick: true,

@@ -25,7 +25,7 @@ var quietSource string
 // any mention for the command.
 const (
 	publishes = "publish("
-	notes     = "note("
+	postpones = "postpone("
 	asks      = "outsiders("
 )
 
@@ -34,7 +34,7 @@ func (s *Script) quietForm(body string) *Script {
 	if !strings.Contains(body, publishes) && !strings.Contains(body, asks) {
 		return nil
 	}
-	body = strings.ReplaceAll(uncommented(body), publishes, notes)
+	body = strings.ReplaceAll(uncommented(body), publishes, postpones)
 	q := &Script{name: s.name, traits: s.traits | Mixed} // messages are texts
 	q.source = uncommented(quietSource) + "return noted((function()\n" + body + "\nend)())\n"
 	q.sha = digest(q.source)

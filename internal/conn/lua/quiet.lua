@@ -1,6 +1,6 @@
 -- What the quiet form of a script begins with. Some servers refuse a script that names a command of
 -- Pub/Sub, even in a comment. NewScript makes this form for them: it leaves out the comments, and
--- note stands where publish stood. The script's messages are returned behind its own reply, and
+-- postpone stands where publish stood. The script's messages are returned behind its own reply, and
 -- the Client publishes them.
 --
 -- Returns {what the script returns..., {command, channel, message, command, channel, message...}},
@@ -8,7 +8,7 @@
 local notes = {}
 
 -- Notes a message. Returns nil: nobody has heard it yet.
-local function note(command, channel, message)
+local function postpone(command, channel, message)
   local n = #notes
   notes[n + 1], notes[n + 2], notes[n + 3] = command, channel, message
 end

@@ -66,7 +66,7 @@ func TestEachScriptIsSentAsStrictServersWant(t *testing.T) {
 // have.
 func wantStrict(t *testing.T, f strict.Findings, files ...string) {
 	t.Helper()
-	for _, what := range slices.Concat(f.Loose, f.Nested, f.Unpacks) {
+	for _, what := range slices.Concat(f.Loose, f.Nested, f.Unpacks, f.Hidden) {
 		t.Error(what)
 	}
 	allowed := 0
@@ -100,6 +100,7 @@ func TestALooseCommandIsFound(t *testing.T) {
 		"local c = redis.call c('GET', KEYS[1])":                           "loose",
 		"redis.call('SET', KEYS[1], tonumber(redis.call('GET', KEYS[2])))": "nested",
 		"redis.call('DEL', KEYS[1], unpack(ARGV))":                         "unpacks",
+		"local function f() end if 1 then local function f() end end":      "hidden",
 		"local n = 1 -- as a Subscriber does":                              "spoken",
 	} {
 		f := read(t, "a.lua", source)
@@ -109,7 +110,7 @@ func TestALooseCommandIsFound(t *testing.T) {
 			found []string
 		}{
 			{"loose", f.Loose}, {"keyless", f.Keyless}, {"nested", f.Nested}, {"unpacks", f.Unpacks},
-			{"pubsub", f.PubSub}, {"spoken", f.Spoken},
+			{"pubsub", f.PubSub}, {"spoken", f.Spoken}, {"hidden", f.Hidden},
 		} {
 			if len(kind.found) > 0 {
 				got = append(got, kind.name)

@@ -21,6 +21,7 @@ type Findings struct {
 	Nested  []string // a command is an argument of another
 	Unpacks []string // the script calls unpack
 	PubSub  []string // the script runs a command of Pub/Sub
+	Hidden  []string // a function has the name of an earlier one
 	Spoken  []string // the script names a command of Pub/Sub, be it in a comment
 }
 
@@ -34,6 +35,7 @@ func Read(name, source string) (f Findings, err error) {
 	r := reader{name: name, found: &f, called: map[*ast.AttrGetExpr]bool{}}
 	visit(reflect.ValueOf(chunk), r.call)
 	visit(reflect.ValueOf(chunk), r.mention)
+	visit(reflect.ValueOf(chunk), r.define)
 	for i, line := range strings.Split(source, "\n") {
 		if speaks(line) {
 			f.Spoken = append(f.Spoken, fmt.Sprintf("%s:%d: %s", name, i+1, strings.TrimSpace(line)))
@@ -55,6 +57,7 @@ type reader struct {
 	name   string
 	found  *Findings
 	called map[*ast.AttrGetExpr]bool // the mentions of redis.call that are calls
+	names  []string                  // of the functions
 }
 
 // at returns a place in the script with what is wrong there.
@@ -100,6 +103,21 @@ func (r *reader) mention(node any) {
 	if to, ok := node.(*ast.AttrGetExpr); ok && runsCommands(to) && !r.called[to] {
 		r.found.Loose = append(r.found.Loose, r.at(to.Line(), "redis.call under another name"))
 	}
+}
+
+// define looks at a node that may define a function.
+func (r *reader) define(node any) {
+	local, ok := node.(*ast.LocalAssignStmt)
+	if !ok || len(local.Names) != 1 || len(local.Exprs) != 1 {
+		return
+	}
+	if _, ok := local.Exprs[0].(*ast.FunctionExpr); !ok {
+		return
+	}
+	if slices.Contains(r.names, local.Names[0]) {
+		r.found.Hidden = append(r.found.Hidden, r.at(local.Line(), "a second function "+local.Names[0]))
+	}
+	r.names = append(r.names, local.Names[0])
 }
 
 // runsCommands reports whether e is redis.call or redis.pcall.

@@ -96,43 +96,47 @@ func waits() []wait {
 	}
 }
 
-// play has one Client wait for the other, which sends its commands through rule. It returns how long
-// after the release the wait was over.
+// play has one Client wait for the other, in virtual time. The other sends its commands through rule.
+// It returns how long after the release the wait was over.
 func (w wait) play(t *testing.T, how redistest.Strictness, rule func(redistest.Command) redistest.Fault) (took time.Duration) {
 	redistest.Bubble(t, func(t *testing.T) {
-		ctx := t.Context()
 		server := redistest.Mini(t)
 		server.CheckScripts(how)
 		proxy := server.Proxy()
 		proxy.OnCommand(rule)
-		holder, waiter := clienttest.OpenClient(t, proxy.Client(t)), clienttest.OpenClient(t, server.Client())
-		free, err := w.hold(ctx, holder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var freed, over time.Time
-		done := make(chan error, 1)
-		go func() {
-			err := w.wait(ctx, waiter)
-			over = time.Now()
-			done <- err
-		}()
-		time.Sleep(300 * time.Millisecond)
-		select {
-		case err := <-done:
-			t.Fatalf("it does not wait: %v", err)
-		default:
-		}
-		freed = time.Now()
-		if err := free(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		took = over.Sub(freed)
+		took = w.between(t, clienttest.OpenClient(t, proxy.Client(t)), clienttest.OpenClient(t, server.Client()))
 	})
 	return took
+}
+
+// between has one Client wait for the other. It returns how long after the release the wait was over.
+func (w wait) between(t *testing.T, holder, waiter *holdfast.Client) time.Duration {
+	ctx := t.Context()
+	free, err := w.hold(ctx, holder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var freed, over time.Time
+	done := make(chan error, 1)
+	go func() {
+		err := w.wait(ctx, waiter)
+		over = time.Now()
+		done <- err
+	}()
+	time.Sleep(300 * time.Millisecond)
+	select {
+	case err := <-done:
+		t.Fatalf("it does not wait: %v", err)
+	default:
+	}
+	freed = time.Now()
+	if err := free(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return over.Sub(freed)
 }
 
 func TestAReleaseIsToldWhereScriptsMayNotPublish(t *testing.T) {
@@ -310,4 +314,32 @@ func TestTheLastReleaseBeforeCloseIsTold(t *testing.T) {
 			t.Errorf("the waiter came %v after the release", took)
 		}
 	})
+}
+
+// The quiet forms run on a real server too. A proxy refuses the others.
+func TestQuietScriptsOnARealServer(t *testing.T) {
+	server := redistest.Server(t)
+	for _, w := range waits() {
+		t.Run(w.kind, func(t *testing.T) {
+			var refused, published atomic.Int64
+			client := func() *holdfast.Client {
+				proxy := redistest.Proxy(t, server.Addr())
+				proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+					switch {
+					case c.Name == "EVAL" && strings.Contains(strings.ToLower(c.Args[0]), "publish"):
+						refused.Add(1)
+						return redistest.ReplyError(redistest.RefusalOfScripts + ", as the proxy says")
+					case c.Name == "PUBLISH":
+						published.Add(1)
+					}
+					return redistest.Pass
+				})
+				return clienttest.OpenClient(t, proxy.Client(t))
+			}
+			w.between(t, client(), client())
+			if refused.Load() == 0 || published.Load() == 0 {
+				t.Errorf("%d scripts refused, %d messages published", refused.Load(), published.Load())
+			}
+		})
+	}
 }

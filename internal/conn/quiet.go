@@ -165,7 +165,7 @@ func messageOf(command, channel, text any) (m message, ok bool) {
 }
 
 // tellFor bounds how long the caller of a script waits until its messages are published.
-const tellFor = 250 * time.Millisecond
+const tellFor = 500 * time.Millisecond
 
 // tell publishes messages, in their order, on the server that has answered the call. It gives up
 // when ctx ends or a connection fails, and sends nothing twice. It is part of the call, so Close

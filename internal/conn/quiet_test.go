@@ -266,7 +266,7 @@ func TestAMessageThatIsNotPublishedIsLost(t *testing.T) {
 		{"not the master", redistest.ReplyError("READONLY You can't write against a read only replica."), []string{one, two}, 100 * time.Millisecond},
 		{"moved", redistest.ReplyError("MOVED 1 a:1"), []string{one, two}, 100 * time.Millisecond},
 		{"cut off", redistest.DropBefore, []string{one}, 0},
-		{"never answered", redistest.Silence, []string{one}, 250 * time.Millisecond},
+		{"never answered", redistest.Silence, []string{one}, 500 * time.Millisecond},
 		{"answered with nonsense", redistest.ReplyError("ERR\x00"), []string{one, two}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

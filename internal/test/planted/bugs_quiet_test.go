@@ -4,7 +4,7 @@ package planted
 
 var quietBugs = []bug{
 	{
-		name: "a quiet form names the commands of Pub/Sub in its comments",
+		name: "a quiet form names PUBLISH in its comments",
 		file: "internal/conn/quiet.go",
 		old:  "strings.ReplaceAll(uncommented(body), publishes, postpones)",
 		new:  "strings.ReplaceAll(body, publishes, postpones)",

@@ -5,6 +5,7 @@ package redistest
 import (
 	"context"
 	"strings"
+	"sync"
 
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
@@ -21,7 +22,8 @@ const (
 	// NoPubSub refuses a script that names a command of Pub/Sub, in whatever way, whose commands
 	// are not literals or are arguments of others, or that calls unpack, as Alibaba's cluster does.
 	NoPubSub
-	// DeclaredKeys also refuses keys that are not written KEYS[...], as older versions do.
+	// DeclaredKeys also refuses keys that are not written KEYS[...]. Older versions do, and they refuse
+	// KEYS[i] too, which this does not.
 	DeclaredKeys
 	// NoScript refuses every script.
 	NoScript
@@ -61,12 +63,27 @@ func (m *MiniServer) refuses(peer *server.Peer, name string, args []string) bool
 	default:
 		return false
 	}
-	why := refusal(how, source)
+	key := reading{how, source}
+	why, known := readings.Load(key)
+	if !known {
+		why = refusal(how, source)
+		readings.Store(key, why)
+	}
 	if why != "" {
-		peer.WriteError(RefusalOfScripts + ", " + why)
+		peer.WriteError(RefusalOfScripts + ", " + why.(string))
 	}
 	return why != ""
 }
+
+// reading is a script that a server has read.
+type reading struct {
+	how    Strictness
+	source string
+}
+
+// readings has why each reading was refused. Reading a script takes long, and each test has servers
+// of its own.
+var readings sync.Map
 
 // refusal returns why a script is refused, "" if it is not.
 func refusal(how Strictness, source string) string {

@@ -104,13 +104,6 @@ var quietBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestAServerThatRefusesScriptsThatPublishIsPublishedTo"},
 	},
 	{
-		name: "where nobody can be asked who listens, a release is left open",
-		file: "internal/lockhash/lua/release.lua",
-		old:  "or not outsiders(ARGV[3], ARGV[4], ARGV[5]) or not redis",
-		new:  "or outsiders(ARGV[3], ARGV[4], ARGV[5]) == false or not redis",
-		pkg:  ".", tests: []string{"TestACrowdWhereScriptsMayNotPublish"},
-	},
-	{
 		name: "where nobody can be asked who listens, a lock is not passed on within its process",
 		file: "internal/lockhash/lua/enter.lua",
 		old:  "or outsiders(ARGV[10], ARGV[11], ARGV[12]) then",

@@ -46,6 +46,10 @@ func TestABurstOfLocks(t *testing.T) {
 		p := w.Process()
 		name := func(i int) string { return fmt.Sprintf("burst:%03d", i) }
 		w.Release(w.Lock(t.Context(), p.MyLock)) // the connection knows the server's clock
+		last := time.Now().Add(time.Hour).UnixMicro()
+		for i := range n { // a token that is ahead of the clock is followed by the next number
+			w.RDB.Set(t.Context(), keys.TokenAt(name(i)), last+int64(10*i), 0)
+		}
 		attempts, scripts := burst(w, p, n, func(i int) *world.Attempt {
 			return w.GoLock(t.Context(), p.Mutex(name(i), lease.Renewed(30*time.Second)))
 		})
@@ -64,6 +68,9 @@ func TestABurstOfLocks(t *testing.T) {
 			token, _ := w.RDB.Get(t.Context(), keys.TokenAt(name(i))).Result()
 			if token != strconv.FormatInt(l.Token(), 10) {
 				t.Errorf("%s has the token %d here and %s in Redis", name(i), l.Token(), token)
+			}
+			if want := last + int64(10*i) + 1; l.Token() != want {
+				t.Errorf("%s has the token %d, want %d", name(i), l.Token(), want)
 			}
 			if ttl := w.PTTL(name(i)); ttl != 30*time.Second {
 				t.Errorf("%s has a time to live of %v", name(i), ttl)

@@ -26,6 +26,8 @@ var (
 	//go:embed lua/stripes.lua
 	stripesSource string
 
-	lockScript    = lockhash.NewGrant("mutex/lock", lockSource)
+	lockScript    = conn.NewScript("mutex/lock", lockhash.Fenced(lockSource))
 	stripesScript = conn.NewScript("mutex/stripes", stripesSource)
+
+	_ = lockhash.NewBundle(lockScript)
 )

@@ -73,6 +73,9 @@ func (m *Manager) leadsOn(c *Call, err error) bool {
 	if err == nil {
 		return c.Status() == Late
 	}
+	if c.Script.refused(err) {
+		return true
+	}
 	switch judge(err) {
 	case moved, redirected, anew:
 		return true
@@ -114,7 +117,7 @@ func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcome
 	at := make([]int, 0, len(calls))
 	add := func(i int, full bool) {
 		r := m.requests.get()
-		r.call, r.full = calls[i], full
+		r.call, r.full, r.quiet = calls[i], full, m.hush(calls[i].Script)
 		batch = append(batch, r)
 		at = append(at, i)
 	}
@@ -138,6 +141,7 @@ func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcome
 		}
 		calls[i].absorb(r)
 		outcomes[i] = r.err
+		m.tell(ctx, n, calls[i], r.messages())
 		if r.err != nil && judge(r.err) == unknown {
 			missing = append(missing, i)
 		}

@@ -58,7 +58,7 @@ func NewBundle(name string, most int, shared string, parts ...Part) *Script {
 		parts[i].Script.bundle, parts[i].Script.part = b, i
 	}
 	b.script = &Script{name: name, source: b.source(shared)}
-	b.script.hash()
+	b.script.sha = digest(b.script.source)
 	return b.script
 }
 

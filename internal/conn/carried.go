@@ -47,11 +47,11 @@ type notAlone struct{ error }
 
 func (n notAlone) Unwrap() error { return n.error }
 
-// mayJoin reports whether the request may be sent in a bundle. One that is sent again goes by
-// itself, as does one with replicas, for which its connection waits.
+// mayJoin reports whether the request may be sent in a bundle. One that is sent again, or otherwise
+// than usual, goes by itself, as does one with replicas, for which its connection waits.
 func (r *request) mayJoin() bool {
 	c := r.call
-	return c.Script.bundle != nil && c.Attempts == 0 && c.Replicas == 0 && !r.full && !r.fewer && !r.asking
+	return r.manner == manner{} && c.Script.bundle != nil && c.Attempts == 0 && c.Replicas == 0
 }
 
 // gather puts the requests of a pipeline that may go out together into bundles. Those of one bundle

@@ -21,4 +21,5 @@ func TestTheDocumentsSayHowConnectionsAreMadeAndUsed(t *testing.T) {
 	doctest.Says(t, maxRest, connecting, "and so on to {}")
 	doctest.Says(t, sweepEvery, connecting, "exact to {}")
 	doctest.Says(t, retireAfter, connecting, "lost its slots after {}")
+	doctest.Says(t, tellFor, "docs/decisions/0065-quiet-scripts.md", "A message is sent once, within {} and the call's context")
 }

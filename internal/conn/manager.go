@@ -20,6 +20,7 @@ package conn
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 
@@ -35,6 +36,7 @@ type Manager struct {
 	requests requests
 	sweeper  sweeper
 	outage   outage
+	quiet    atomic.Bool // a server refuses scripts that publish: see quiet.go
 
 	closing context.Context // ends at Interrupt, and ends all calls except those marked Cleanup
 	close   context.CancelCauseFunc

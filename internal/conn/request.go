@@ -16,11 +16,9 @@ import (
 // in, and tells the caller last of all. A caller that leaves a request on its way never looks
 // at the answer, and never uses the request again.
 type request struct {
-	call   *Call
-	full   bool // send the source, not its hash: the server does not have the script
-	fewer  bool // send only the first Call.Enough keys
-	asking bool // send ASKING first: the slot is moving to this server
-	slot   int  // of the keys, in a cluster, if the request may join a bundle
+	call *Call
+	manner
+	slot int // of the keys, in a cluster, if the request may join a bundle
 
 	state  atomic.Int32
 	queued bool          // the caller waits for done
@@ -39,6 +37,16 @@ type request struct {
 	err        error
 	replicated int   // how many replicas have everything written up to and by this request
 	unwaited   error // why that number is not known
+}
+
+// manner is how a request is sent.
+type manner struct {
+	full   bool // send the source, not its hash: the server does not have the script
+	fewer  bool // send only the first Call.Enough keys
+	asking bool // send ASKING first: the slot is moving to this server
+	quiet  bool // send the script's quiet form
+
+	message *message // send this, and no script; nil: send the call
 }
 
 // command is a go-redis command whose arguments can be replaced, so that it can be used again.
@@ -71,7 +79,11 @@ func (r *request) claim(clock *clock, now time.Time) bool {
 
 // compose builds the command of a request that goes by itself.
 func (r *request) compose() {
-	c := r.call
+	if m := r.message; m != nil {
+		r.cmd.Cmder, r.cmd.args = r.values, append(r.cmd.args[:0], m.command, m.channel, m.text)
+		return
+	}
+	c, script := r.call, r.script()
 	keys := c.Keys
 	if r.fewer {
 		keys = keys[:c.Enough]
@@ -79,9 +91,9 @@ func (r *request) compose() {
 	args := slices.Grow(r.cmd.args[:0], 4+len(keys)+len(c.Args))
 	// Pointers, because a value would be copied to the heap to become an any.
 	if r.full {
-		args = append(args, "eval", &c.Script.source)
+		args = append(args, "eval", &script.source)
 	} else {
-		args = append(args, "evalsha", &c.Script.sha)
+		args = append(args, "evalsha", &script.sha)
 	}
 	args = append(args, len(keys))
 	for i := range keys {
@@ -89,7 +101,7 @@ func (r *request) compose() {
 	}
 	args = append(args, &r.notAfter)
 	r.cmd.args = append(args, c.Args...)
-	if r.cmd.Cmder = r.numbers; c.Script.is(Mixed) {
+	if r.cmd.Cmder = r.numbers; script.is(Mixed) {
 		r.cmd.Cmder = r.values
 	}
 }
@@ -110,7 +122,7 @@ func (r *request) isWithdrawn() bool { return r.state.Load() == withdrawn }
 
 // answer records the reply.
 func (r *request) answer(clock *clock, received time.Time) {
-	if r.err = r.cmd.Err(); r.err == nil {
+	if r.err = r.cmd.Err(); r.err == nil && r.message == nil {
 		switch micros, ok := r.time(); {
 		case !ok || (micros == 0) != r.call.Script.is(Timeless):
 			r.err = errGarbled
@@ -148,10 +160,13 @@ func (r *request) finish() {
 
 // reply returns the script's answer.
 func (r *request) reply() Reply {
-	if !r.call.Script.is(Mixed) {
+	if !r.script().is(Mixed) {
 		return Reply{Numbers: r.numbers.Val()}
 	}
 	values, _ := r.values.Val().([]any)
+	if r.quiet {
+		values, _, _ = split(values)
+	}
 	return Reply{Values: values}
 }
 
@@ -180,7 +195,7 @@ func (rs *requests) put(r *request) {
 	r.values.SetErr(nil)
 	r.values.SetVal(nil)
 	r.call, r.err, r.replicated, r.unwaited = nil, nil, 0, nil
-	r.full, r.fewer, r.asking, r.queued = false, false, false, false
+	r.manner, r.queued = manner{}, false
 	r.slot, r.in = 0, nil
 	r.state.Store(waiting)
 	rs.pool.Put(r)

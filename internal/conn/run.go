@@ -79,6 +79,7 @@ type attempt struct {
 	full     bool      // send the source
 	fewer    bool      // send only the first Call.Enough keys
 	detour   *node     // the node that an ASK named, for the next request only
+	quiet    bool      // send the script's quiet form
 	denied   bool      // a server that an ASK named has answered no
 	failures int       // how many in a row, for the backoff
 	last     error     // for the caller's error
@@ -103,7 +104,8 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 		}
 	}
 	r := t.m.requests.get()
-	r.call, r.full, r.fewer, r.asking = t.call, t.full, t.fewer, asking
+	t.quiet = t.quiet || t.m.hush(t.call.Script)
+	r.call, r.manner = t.call, manner{full: t.full, fewer: t.fewer, asking: asking, quiet: t.quiet}
 	if t.call.Script.bundle != nil {
 		r.slot = t.m.Slot(t.call.Keys[0])
 	}
@@ -123,11 +125,13 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	}
 	t.silent = false
 	t.call.absorb(r)
-	failure := r.err
+	failure, messages := r.err, r.messages()
 	t.m.requests.put(r)
 	if failure != nil {
 		return t.failed(ctx, n, failure)
 	}
+	t.accepted()
+	t.m.tell(ctx, n, t.call, messages)
 	return t.replied(asking), nil
 }
 
@@ -158,6 +162,9 @@ func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration
 	if over := t.m.over(ctx, t.call); over != nil {
 		return 0, t.because(over)
 	}
+	if t.refusesToPublish(err) {
+		return t.later(), nil
+	}
 	switch t.last = err; verdict {
 	case unknown:
 		t.full = true
@@ -169,7 +176,7 @@ func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration
 	case again:
 		return t.again(n, err), nil
 	default:
-		return 0, typed(err, t.call.Script)
+		return 0, typed(err, t.form())
 	}
 }
 
@@ -237,7 +244,7 @@ func (t *attempt) because(end error) error {
 	if t.last == nil {
 		return end
 	}
-	return fmt.Errorf("%w (last failure: %w)", end, typed(t.last, t.call.Script))
+	return fmt.Errorf("%w (last failure: %w)", end, typed(t.last, t.form()))
 }
 
 // unavailable makes the error of a deadline also say that Redis could not be reached before it.
@@ -259,7 +266,7 @@ func (t *attempt) complain() {
 	t.warned = true
 	if t.m.outage.tell(time.Now()) {
 		t.m.log.Warn("holdfast: redis does not answer, retrying", "script", t.call.Script.name,
-			"error", explained(t.last, t.call.Script))
+			"error", explained(t.last, t.form()))
 	}
 }
 

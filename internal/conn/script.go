@@ -17,6 +17,8 @@ var (
 	lateSource string
 	//go:embed lua/publish.lua
 	publishSource string
+	//go:embed lua/outsiders.lua
+	outsidersSource string
 )
 
 // Script is one Lua script.
@@ -25,7 +27,8 @@ var (
 // after which it changes nothing and answers Late. Every script replies with an array whose first
 // element is its status and whose second is the server's time in microseconds. The other elements
 // are the script's own. time.lua and late.lua, which NewScript puts before it, see to both. A Trait
-// is an exception. A script that calls publish has publish.lua before it too.
+// is an exception. A script that calls publish or outsiders has publish.lua or outsiders.lua before
+// it too.
 //
 // Some servers check scripts before they run them. So each command is a literal, and each key is
 // written KEYS[...] where the command names it. A test of this repository checks that.
@@ -35,6 +38,7 @@ type Script struct {
 	source string
 	sha    string
 	traits Trait
+	quiet  *Script // what is sent to a server that refuses this one; nil if it tells nobody
 	bundle *bundle // in which it may run; nil if it runs by itself only
 	part   int     // which part of the bundle it is
 }
@@ -74,30 +78,37 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	for _, t := range traits {
 		s.traits |= t
 	}
-	if s.publishes() {
-		s.source = publishSource + source
+	begin := ""
+	if !s.is(Timeless) {
+		begin = timeSource
 	}
 	if s.minds() {
-		s.source = lateSource + s.source
+		begin += lateSource
 	}
-	if !s.is(Timeless) {
-		s.source = timeSource + s.source
+	if s.asks() {
+		s.source = outsidersSource + s.source
 	}
-	s.hash()
+	if s.publishes() {
+		s.source = publishSource + s.source
+	}
+	s.source = begin + s.source
+	s.sha = digest(s.source)
+	s.quiet = s.quietForm(begin + source)
 	return s
-}
-
-// hash sets the name by which servers know the text.
-func (s *Script) hash() {
-	sum := sha1.Sum([]byte(s.source))
-	s.sha = hex.EncodeToString(sum[:])
 }
 
 // minds reports whether the script does nothing when it runs late.
 func (s *Script) minds() bool { return !s.is(Timeless) && !s.is(Always) }
 
-// publishes reports whether the script tells others.
-func (s *Script) publishes() bool { return strings.Contains(s.body, "publish(") }
+// publishes reports whether the script tells others, and asks whether it has to know who listens.
+func (s *Script) publishes() bool { return strings.Contains(s.body, publishes) }
+func (s *Script) asks() bool      { return strings.Contains(s.body, asks) }
+
+// digest returns the name by which Redis knows a script with that text.
+func digest(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
 
 // is reports whether the script has the trait.
 func (s *Script) is(t Trait) bool { return s.traits&t != 0 }

@@ -29,19 +29,21 @@ var (
 	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource, conn.Always)
 )
 
-// mostInBundle is how many grants and releases one script does. Each takes a server some 5 µs.
-const mostInBundle = 16
+// Fenced returns the source of a script that grants a lock: token.lua, which makes the token grow,
+// and then body.
+func Fenced(body string) string { return tokenSource + body }
 
-// NewGrant returns a script that grants a lock. It is token.lua, which makes the token grow, and then
-// body. Its keys are the lock and the token; its arguments are the owner, the lease, and how long the
-// token is kept. Many of its calls, and of those that free a lock, may go out as one.
-func NewGrant(name, body string) *conn.Script {
-	grant := conn.NewScript(name, tokenSource+body)
-	conn.NewBundle("lock/bundle", mostInBundle, tokenSource,
+// NewBundle lets many calls go out as one that grant a lock by the script grant, or free one. grant
+// is Fenced; its keys are the lock and the token; its arguments are the owner, the lease, and how long
+// the token is kept.
+func NewBundle(grant *conn.Script) *conn.Script {
+	return conn.NewBundle("lock/bundle", mostInBundle, tokenSource,
 		conn.Part{Script: grant, Keys: 2, Args: 3, Common: []int{3, 4}},
 		conn.Part{Script: freeScript, Keys: 2, Args: 3, Common: []int{3}})
-	return grant
 }
+
+// mostInBundle is how many grants and releases one script does. Each takes a server some 5 µs.
+const mostInBundle = 16
 
 // Turn says what a waiter does with a lock that it finds free.
 type Turn int

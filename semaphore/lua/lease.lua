@@ -23,11 +23,9 @@ end
 
 local ms = math.floor(now / 1000)
 local expiry = ms + tonumber(ARGV[2])
-local ids, pairs, mine, live = {}, {}, {}, 0
+local ids, mine, live = {}, {}, 0
 for i = 5, #ARGV do
   ids[#ids + 1] = ARGV[i]
-  pairs[#pairs + 1] = text(expiry)
-  pairs[#pairs + 1] = ARGV[i]
   local score = redis.call('ZSCORE', KEYS[2], ARGV[i])
   if score then
     mine[#mine + 1] = ARGV[i]
@@ -46,7 +44,9 @@ if live == #ids then
   -- within the same ms too. After a lost reply the call is sent again on a new connection, and a
   -- WAIT there counts only what that connection has written.
   redis.call('ZADD', KEYS[2], 'XX', text(expiry + 1), ids[1])
-  redis.call('ZADD', KEYS[2], 'XX', unpack(pairs))
+  for i = 1, #ids do -- some servers refuse unpack
+    redis.call('ZADD', KEYS[2], 'XX', text(expiry), ids[i])
+  end
   return {1, now, expiry - ms}
 end
 local life = redis.call('PTTL', KEYS[1])
@@ -55,10 +55,12 @@ if value and #mine > 0 then
   -- An earlier sending has left these, and their lease is over. They are given back, since this
   -- call asks for them anew.
   redis.call('INCRBY', KEYS[1], #mine)
-  local reply = redis.pcall('ZREM', KEYS[2], unpack(mine))
-  if failed(reply) then
-    redis.call('DECRBY', KEYS[1], #mine)
-    return reply
+  for i = 1, #mine do
+    local reply = redis.pcall('ZREM', KEYS[2], mine[i])
+    if failed(reply) then
+      redis.call('DECRBY', KEYS[1], #mine - i + 1)
+      return reply
+    end
   end
   free = free + #mine
 end
@@ -99,13 +101,25 @@ if free < #ids then
   return {0, now, math.max(tonumber(next) - ms, 0)}
 end
 
+-- Takes the first n of the ids away again.
+local function undo(n, failure)
+  for i = 1, n do
+    redis.call('ZREM', KEYS[2], ids[i])
+  end
+  return failure
+end
+
 -- The ids are written before the free count is lowered, so that no permit is gone without an id
 -- that holds it.
-redis.call('ZADD', KEYS[2], unpack(pairs))
+for i = 1, #ids do
+  local reply = redis.pcall('ZADD', KEYS[2], text(expiry), ids[i])
+  if failed(reply) then
+    return undo(i - 1, reply)
+  end
+end
 local reply = redis.pcall('DECRBY', KEYS[1], #ids)
 if failed(reply) then
-  redis.call('ZREM', KEYS[2], unpack(ids))
-  return reply
+  return undo(#ids, reply)
 end
 if life > 0 then
   redis.pcall('PEXPIRE', KEYS[2], text(life)) -- as long as the semaphore itself

@@ -33,14 +33,26 @@ if #ids == 0 then
   return {0, now}
 end
 
+-- The first n of the ids are taken again. Some servers refuse unpack, so each id has a command.
+local function undo(n, failure)
+  for i = 1, n do
+    redis.call('ZADD', KEYS[2], pairs[2 * i - 1], ids[i])
+  end
+  return failure
+end
+
 -- ZREM comes first: Redis allows it when memory is short, and after a first write it allows INCRBY
 -- too.
-redis.call('ZREM', KEYS[2], unpack(ids))
+for i = 1, #ids do
+  local reply = redis.pcall('ZREM', KEYS[2], ids[i])
+  if type(reply) == 'table' then
+    return undo(i - 1, reply)
+  end
+end
 if value then
   local reply = redis.pcall('INCRBY', KEYS[1], #ids)
   if type(reply) == 'table' and reply.err then
-    redis.call('ZADD', KEYS[2], unpack(pairs))
-    return reply
+    return undo(#ids, reply)
   end
   local free = tonumber(value) + #ids
   if free > 0 then

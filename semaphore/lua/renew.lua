@@ -33,7 +33,9 @@ if #longer > 0 then
   -- No id is empty, so this removes nothing. It only makes ZADD pass when memory is short: after a
   -- first write Redis allows the rest.
   redis.call('ZREM', KEYS[1], '')
-  redis.call('ZADD', KEYS[1], 'XX', unpack(longer))
+  for i = 1, #longer, 2 do
+    redis.call('ZADD', KEYS[1], 'XX', longer[i], longer[i + 1])
+  end
 end
 -- Some thirty years at most, which fit into a time.Duration.
 return {1, now, math.min(least - ms, 1e12)}

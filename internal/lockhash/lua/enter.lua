@@ -78,14 +78,19 @@ local function tended(reply)
   end
   redis.call('PEXPIRE', KEYS[3], life(keep))
   redis.call('PEXPIRE', KEYS[4], life(keep))
-  local till, places = string.format('%.0f', ms + keep), {}
-  for i = 13, #ARGV do
-    places[#places + 1] = till
-    places[#places + 1] = ARGV[i]
+  -- One command for eight of them takes half of the time of eight. Each counts the places that it
+  -- has changed. If that is not all, some are lost, or were kept in this same ms already.
+  local till, kept, i = string.format('%.0f', ms + keep), 0, 13
+  while i + 7 <= #ARGV do
+    kept = kept + redis.call('ZADD', KEYS[4], 'XX', 'CH', till, ARGV[i], till, ARGV[i + 1],
+      till, ARGV[i + 2], till, ARGV[i + 3], till, ARGV[i + 4], till, ARGV[i + 5],
+      till, ARGV[i + 6], till, ARGV[i + 7])
+    i = i + 8
   end
-  -- One command for all of them takes a third of the time. It counts the places that it has changed.
-  -- If that is not all, some are lost, or were kept in this same ms already.
-  if redis.call('ZADD', KEYS[4], 'XX', 'CH', unpack(places)) < #ARGV - 12 then
+  for j = i, #ARGV do
+    kept = kept + redis.call('ZADD', KEYS[4], 'XX', 'CH', till, ARGV[j])
+  end
+  if kept < #ARGV - 12 then
     for i = 13, #ARGV do
       if not redis.call('ZSCORE', KEYS[4], ARGV[i]) then
         reply[#reply + 1] = ARGV[i]
@@ -98,12 +103,10 @@ end
 -- Returns how many tokens to reserve: none while anyone but Clients listens, such as Java. Those
 -- outside the queue get the lock when it is released, not while it is passed on.
 local function wanted()
-  if ARGV[8] == '0' then
+  if ARGV[8] == '0' or outsiders(ARGV[10], ARGV[11], ARGV[12]) then
     return 0
   end
-  local count = ARGV[10] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
-  local listen = redis.pcall('PUBSUB', count, ARGV[11], ARGV[12])
-  return listen[4] and listen[2] <= listen[4] and tonumber(ARGV[8]) or 0
+  return tonumber(ARGV[8])
 end
 
 local function grant()

@@ -52,14 +52,12 @@ local ttl = queue and redis.call('PTTL', KEYS[1]) or 0
 local released = redis.call('HDEL', KEYS[1], ARGV[2])
 local reply = {released, now}
 
--- Returns whether anyone but Clients of Holdfast listens for releases. Clients listen on ARGV[5]
--- too. Redis is asked once.
-local listens
-local function outsiders()
-  if listens == nil then
-    local count = ARGV[3] == 'SPUBLISH' and 'SHARDNUMSUB' or 'NUMSUB'
-    local heard = redis.pcall('PUBSUB', count, ARGV[4], ARGV[5])
-    listens = not heard[4] or heard[2] > heard[4]
+-- Returns whether anyone but Clients of Holdfast listens for releases: nil if that is not known.
+-- Redis is asked once.
+local asked, listens
+local function others()
+  if not asked then
+    asked, listens = true, outsiders(ARGV[3], ARGV[4], ARGV[5])
   end
   return listens
 end
@@ -78,7 +76,7 @@ end
 local function openly()
   local every = tonumber(ARGV[6])
   if released == 0 or every == 0 or math.floor(now / 8) % every ~= 0
-    or not outsiders() or not redis.pcall('SET', KEYS[5], '', 'PX', 3).ok then
+    or not others() or not redis.pcall('SET', KEYS[5], '', 'PX', 3).ok then
     return false
   end
   reply[3], reply[4] = reply[3] or 0, 1
@@ -119,7 +117,7 @@ local function hand_over()
   -- publish can still release, and waiters poll.
   publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),
     string.sub(head, 38) .. ' ' .. token .. ' ' .. left)
-  if (ttl < 0 or ttl > tonumber(ARGV[10])) and outsiders() then
+  if (ttl < 0 or ttl > tonumber(ARGV[10])) and others() ~= false then
     -- Those outside sleep for as long as the last holder might have kept the lock, and this waiter
     -- may have died. Once told, they sleep for what is left of its place. If the last holder had
     -- the lock for no longer than that either, they need not be told: each of them looks again by

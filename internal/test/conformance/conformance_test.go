@@ -75,9 +75,21 @@ func conformReal(t *testing.T, onlooker redis.UniversalClient, dial func(t testi
 
 func TestConformance_Embedded(t *testing.T) {
 	t.Parallel()
+	conformEmbedded(t, redistest.AnyScript)
+}
+
+// A server that refuses scripts that publish, as Alibaba's cluster does.
+func TestConformance_StrictScripts(t *testing.T) {
+	t.Parallel()
+	conformEmbedded(t, redistest.NoPubSub)
+}
+
+func conformEmbedded(t *testing.T, how redistest.Strictness) {
+	t.Helper()
 	conform(t, 4, func(*testing.T, string) lockertest.Redis {
 		return lockertest.Redis{Virtual: true, Open: func(t testing.TB) lockertest.Site {
 			mini := redistest.Mini(t)
+			mini.CheckScripts(how)
 			return lockertest.Site{
 				Onlooker: mini.Client(),
 				Process: func(options ...holdfast.Option) *holdfast.Client {

@@ -77,9 +77,9 @@ var connBugs = []bug{
 	{
 		name: "a call that was sent before goes out in a bundle again",
 		file: "internal/conn/carried.go",
-		old:  "c.Attempts == 0 && ",
-		new:  "",
-		pkg:  "internal/conn", tests: []string{"TestABundleThatIsRefusedGoesOutOneByOne"},
+		old:  " && c.Attempts == 0 && ",
+		new:  " && ",
+		pkg:  "internal/conn", tests: []string{"TestAnErrorInABundleIsItsOwn"},
 	},
 	{
 		name: "bundles are sent to a server that refuses them",

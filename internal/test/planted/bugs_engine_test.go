@@ -203,8 +203,8 @@ var engineBugs = []bug{
 	{
 		name: "a place that is lost is not told when others are kept",
 		file: "internal/lockhash/lua/enter.lua",
-		old:  "unpack(places)) < #ARGV - 12 then",
-		new:  "unpack(places)) < 1 then",
+		old:  "  if kept < #ARGV - 12 then",
+		new:  "  if kept < 1 then",
 		pkg:  "fairlock", tests: []string{"TestEnterScript"},
 	},
 }

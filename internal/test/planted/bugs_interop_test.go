@@ -6,7 +6,7 @@ var interopBugs = []bug{
 	{
 		name: "a listener outside the queue is not told of a hand-over",
 		file: "internal/lockhash/lua/release.lua",
-		old:  "  if (ttl < 0 or ttl > tonumber(ARGV[10])) and outsiders() then\n",
+		old:  "  if (ttl < 0 or ttl > tonumber(ARGV[10])) and others() ~= false then\n",
 		new:  "  if false then\n",
 		pkg:  "rlock", tests: []string{"TestHandOver_ThoseOutsideTheQueueAreToldOfIt"},
 		quick: true,

@@ -81,6 +81,9 @@ func ReplyError(message string) Fault { return plan{outcome: answer, message: "-
 // ReplyNumber does not forward the command, and answers it with the number.
 func ReplyNumber(n int64) Fault { return plan{outcome: answer, message: fmt.Sprintf(":%d", n)} }
 
+// Reply does not forward the command, and answers it with these bytes and an end of line.
+func Reply(bytes string) Fault { return plan{outcome: answer, message: bytes} }
+
 // Command is one command that a client sent through the proxy.
 type Command struct {
 	Conn int64    // running number of the connection, from 1

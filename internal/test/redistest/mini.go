@@ -17,16 +17,17 @@ import (
 
 // MiniServer is a miniredis that is reached in memory only. Its TTLs follow time.Now, and it
 // also knows SPUBLISH, SSUBSCRIBE, SUNSUBSCRIBE and READONLY. A sharded message reads as a
-// plain one. FailInside, FailCommand and SetInfo use the pre-hook of its Server, so tests must
-// not set it.
+// plain one. FailInside, FailCommand, SetInfo and CheckScripts use the pre-hook of its Server, so tests
+// must not set it.
 type MiniServer struct {
 	*miniredis.Miniredis
 
 	t testing.TB
 
-	mu      sync.Mutex
-	failure *scriptFailure
-	info    string
+	mu         sync.Mutex
+	failure    *scriptFailure
+	info       string
+	strictness Strictness
 }
 
 // Mini starts an embedded server. If it is called inside a synctest bubble, the whole server
@@ -158,8 +159,8 @@ const InjectedError = "ERR injected failure"
 
 // preHook runs before every command, including those that a script issues. It returns true if
 // it has answered the command.
-func (m *MiniServer) preHook(peer *server.Peer, name string, _ ...string) bool {
-	if name == "INFO" && m.answersInfo(peer) {
+func (m *MiniServer) preHook(peer *server.Peer, name string, args ...string) bool {
+	if name == "INFO" && m.answersInfo(peer) || m.refuses(peer, name, args) {
 		return true
 	}
 	if !m.fails(peer, name) {

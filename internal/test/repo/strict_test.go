@@ -1,22 +1,17 @@
-// Some servers check a script before they run it: Alibaba's cluster refuses one whose commands are
-// not literals or whose keys are not written KEYS[...], and Dragonfly refuses keys that are not
-// declared. This test reads every script by that rule.
+// Some servers check a script before they run it. These tests read every script as they do: each
+// file, each script as it is sent, and its quiet form.
 
 package repo
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/yuin/gopher-lua/ast"
-	"github.com/yuin/gopher-lua/parse"
-
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/strict"
 )
 
 // undeclared says how many commands of a script are about keys that are not among its KEYS, and
@@ -33,39 +28,96 @@ var undeclared = map[string]struct {
 	"internal/inspect/lua/inspect.lua": {7, "what may stand beside a name: it may be out of reach, and is not needed"},
 }
 
-// channels are the commands whose first argument is a channel, or no key.
-var channels = []string{"TIME", "PUBLISH", "SPUBLISH", "PUBSUB"}
-
 func TestEachScriptNamesItsCommandsAndKeys(t *testing.T) {
 	files := luaFiles(t)
 	if len(files) < 40 {
 		t.Fatalf("only %d scripts found", len(files))
 	}
 	for _, file := range files {
-		loose, keyless := looseCommands(t, file, doctest.Read(t, file))
-		for _, what := range loose {
-			t.Error(what)
-		}
-		if allowed := undeclared[file].commands; len(keyless) != allowed {
-			t.Errorf("%s: %d commands about keys that are not written KEYS[...], want %d:\n%s",
-				file, len(keyless), allowed, strings.Join(keyless, "\n"))
-		}
+		wantStrict(t, read(t, file, doctest.Read(t, file)), file)
 	}
 }
 
+// Each script as it is sent, and its quiet form.
+func TestEachScriptIsSentAsStrictServersWant(t *testing.T) {
+	quiet := 0
+	for _, s := range sentScripts(t) {
+		loud := read(t, s.Name(), s.Source())
+		wantStrict(t, loud, s.files...)
+		if speaks := len(loud.PubSub) > 0; speaks != (s.Quiet() != "") {
+			t.Errorf("%s runs commands of Pub/Sub: %v; it has a quiet form: %v", s.Name(), speaks, !speaks)
+		}
+		silent := loud
+		if s.Quiet() != "" {
+			quiet++
+			silent = read(t, s.Name()+", quiet", s.Quiet())
+			wantStrict(t, silent, s.files...)
+		}
+		for _, what := range silent.Spoken {
+			t.Errorf("names a command of Pub/Sub: %s", what)
+		}
+	}
+	if quiet < 14 {
+		t.Errorf("only %d scripts have a quiet form", quiet)
+	}
+}
+
+// wantStrict fails the test if a script has findings, but for the undeclared keys that its files may
+// have.
+func wantStrict(t *testing.T, f strict.Findings, files ...string) {
+	t.Helper()
+	for _, what := range slices.Concat(f.Loose, f.Nested, f.Unpacks, f.Hidden) {
+		t.Error(what)
+	}
+	allowed := 0
+	for _, file := range files {
+		allowed += undeclared[file].commands
+	}
+	if len(f.Keyless) != allowed {
+		t.Errorf("%d commands about keys that are not written KEYS[...], want %d:\n%s",
+			len(f.Keyless), allowed, strings.Join(f.Keyless, "\n"))
+	}
+}
+
+// read reads a script.
+func read(t *testing.T, name, source string) strict.Findings {
+	t.Helper()
+	f, err := strict.Read(name, source)
+	if err != nil {
+		t.Fatalf("%s is not Lua: %v", name, err)
+	}
+	return f
+}
+
 func TestALooseCommandIsFound(t *testing.T) {
-	for source, want := range map[string][2]int{
-		"redis.call('GET', KEYS[1])":                                     {0, 0},
-		"for k = 1, #KEYS do redis.pcall('DEL', KEYS[k]) end":            {0, 0},
-		"return {redis.call('TIME')[1], redis.pcall('PUBLISH', 'c', 1)}": {0, 0},
-		"if redis.call(ARGV[1], KEYS[1]) then return 1 end":              {1, 0},
-		"local key = KEYS[1] return 1 + redis.call('GET', key)":          {0, 1},
-		"local f = function() return not redis.call('GET', ARGV[1]) end": {0, 1},
-		"local c = redis.call c('GET', KEYS[1])":                         {1, 0},
+	for source, want := range map[string]string{
+		"redis.call('GET', KEYS[1])":                                       "",
+		"for k = 1, #KEYS do redis.pcall('DEL', KEYS[k]) end":              "",
+		"return {redis.call('TIME')[1], redis.pcall('PUBLISH', 'c', 1)}":   "pubsub spoken",
+		"if redis.call(ARGV[1], KEYS[1]) then return 1 end":                "loose",
+		"local key = KEYS[1] return 1 + redis.call('GET', key)":            "keyless",
+		"local f = function() return not redis.call('GET', ARGV[1]) end":   "keyless",
+		"local c = redis.call c('GET', KEYS[1])":                           "loose",
+		"redis.call('SET', KEYS[1], tonumber(redis.call('GET', KEYS[2])))": "nested",
+		"redis.call('DEL', KEYS[1], unpack(ARGV))":                         "unpacks",
+		"local function f() end if 1 then local function f() end end":      "hidden",
+		"local n = 1 -- as a Subscriber does":                              "spoken",
 	} {
-		loose, keyless := looseCommands(t, "a.lua", source)
-		if len(loose) != want[0] || len(keyless) != want[1] {
-			t.Errorf("%s\nloose %q, keyless %q, want %v", source, loose, keyless, want)
+		f := read(t, "a.lua", source)
+		var got []string
+		for _, kind := range []struct {
+			name  string
+			found []string
+		}{
+			{"loose", f.Loose}, {"keyless", f.Keyless}, {"nested", f.Nested}, {"unpacks", f.Unpacks},
+			{"pubsub", f.PubSub}, {"spoken", f.Spoken}, {"hidden", f.Hidden},
+		} {
+			if len(kind.found) > 0 {
+				got = append(got, kind.name)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s\nfound %v, want %q", source, got, want)
 		}
 	}
 }
@@ -82,81 +134,4 @@ func luaFiles(t *testing.T) []string {
 		files = append(files, found...)
 	}
 	return files
-}
-
-// looseCommands returns the places in a script at which a command is not a literal, and those at
-// which a command's first key is not written KEYS[...].
-func looseCommands(t *testing.T, file, source string) (loose, keyless []string) {
-	t.Helper()
-	chunk, err := parse.Parse(strings.NewReader(source), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	called := map[*ast.AttrGetExpr]bool{}
-	visit(reflect.ValueOf(chunk), func(node any) {
-		call, ok := node.(*ast.FuncCallExpr)
-		if !ok {
-			return
-		}
-		to, ok := call.Func.(*ast.AttrGetExpr)
-		if !ok || !runsCommands(to) {
-			return
-		}
-		called[to] = true
-		at := fmt.Sprintf("%s:%d", file, call.Line())
-		command, ok := call.Args[0].(*ast.StringExpr)
-		switch {
-		case !ok:
-			loose = append(loose, at+": the command is not a literal")
-		case slices.Contains(channels, command.Value):
-		case len(call.Args) < 2 || !isKey(call.Args[1]):
-			keyless = append(keyless, at+": "+command.Value)
-		}
-	})
-	visit(reflect.ValueOf(chunk), func(node any) {
-		if to, ok := node.(*ast.AttrGetExpr); ok && runsCommands(to) && !called[to] {
-			loose = append(loose, fmt.Sprintf("%s:%d: redis.call under another name", file, to.Line()))
-		}
-	})
-	return loose, keyless
-}
-
-// runsCommands reports whether e is redis.call or redis.pcall.
-func runsCommands(e *ast.AttrGetExpr) bool {
-	object, ok := e.Object.(*ast.IdentExpr)
-	name, named := e.Key.(*ast.StringExpr)
-	return ok && named && object.Value == "redis" && (name.Value == "call" || name.Value == "pcall")
-}
-
-// isKey reports whether e is written KEYS[...].
-func isKey(e ast.Expr) bool {
-	get, ok := e.(*ast.AttrGetExpr)
-	if !ok {
-		return false
-	}
-	object, ok := get.Object.(*ast.IdentExpr)
-	return ok && object.Value == "KEYS"
-}
-
-// visit calls see with every node of a syntax tree.
-func visit(v reflect.Value, see func(node any)) {
-	switch v.Kind() {
-	case reflect.Interface:
-		visit(v.Elem(), see)
-	case reflect.Pointer:
-		if !v.IsNil() {
-			see(v.Interface())
-			visit(v.Elem(), see)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			visit(v.Index(i), see)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				visit(v.Field(i), see)
-			}
-		}
-	}
 }

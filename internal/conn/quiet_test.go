@@ -1,0 +1,393 @@
+// Scripts that publish, on a server that refuses them.
+
+package conn_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// announce counts its executions at KEYS[1], and tells them on the channel ARGV[3] and again on the
+// channel ARGV[4]. It replies {1, now, executions, whether it knows who heard the first message}.
+var announce = conn.NewScript("announce", `
+-- It PUBLISHes: -- a quiet form must not say so.
+local n = redis.call('incr', KEYS[1])
+local heard = publish(ARGV[2], ARGV[3], 'n' .. n .. "--'" .. '\'')
+publish(ARGV[2], ARGV[4], '')
+return {1, now, n, heard and 1 or 0}`)
+
+// brief is a Timeless script that tells, as a cheap release does. It replies {2, 0}.
+var brief = conn.NewScript("brief", `
+publish(ARGV[2], ARGV[3], 'brief')
+return {2, 0}`, conn.Timeless)
+
+// wordy has a text in its reply. It replies {1, now, 'text', whether others listen}; 2: unknown.
+var wordy = conn.NewScript("wordy", `
+local others = outsiders(ARGV[2], ARGV[3], ARGV[4])
+return {1, now, 'text', others == nil and 2 or others and 1 or 0}`, conn.Mixed)
+
+// failing tells, and then fails.
+var failing = conn.NewScript("failing", `
+publish(ARGV[2], ARGV[3], 'lost')
+return redis.error_reply('NOPERMITS none')`)
+
+func newAnnounce(key string) *conn.Call {
+	return &conn.Call{Script: announce, Keys: []string{key}, Args: []any{"PUBLISH", "one", "two"}}
+}
+
+// quietly runs test on a server that refuses scripts that publish.
+func quietly(t *testing.T, how redistest.Strictness, test func(t *testing.T, b *bubble, sent *commands)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.server.CheckScripts(how)
+		sent := new(commands)
+		b.proxy.OnCommand(sent.note)
+		test(t, b, sent)
+	})
+}
+
+// commands are those that have passed a proxy, by what matters about them here.
+type commands struct {
+	mu    sync.Mutex
+	all   []string
+	fault func(command string) redistest.Fault // nil: none
+}
+
+func (c *commands) note(cmd redistest.Command) redistest.Fault {
+	what := cmd.Name
+	switch {
+	case cmd.Name == "EVAL" && strings.Contains(cmd.Args[0], "PUBLISH"):
+		what = "EVAL loud"
+	case cmd.Name == "PUBLISH":
+		what = strings.Join(append([]string{cmd.Name}, cmd.Args...), " ")
+	case slices.Contains([]string{"HELLO", "CLIENT", "TIME"}, cmd.Name): // of new connections
+		return redistest.Pass
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, what)
+	if c.fault != nil {
+		return c.fault(what)
+	}
+	return redistest.Pass
+}
+
+// take returns the commands since the last take.
+func (c *commands) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.all
+	c.all = nil
+	return all
+}
+
+// want fails the test unless these are the commands since the last take.
+func (c *commands) want(t *testing.T, want ...string) {
+	t.Helper()
+	if got := c.take(); !slices.Equal(got, want) {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+}
+
+const (
+	one = "PUBLISH one n1--''"
+	two = "PUBLISH two "
+)
+
+func TestAServerThatRefusesScriptsThatPublishIsPublishedTo(t *testing.T) {
+	quietly(t, redistest.DeclaredKeys, func(t *testing.T, b *bubble, sent *commands) {
+		heard := b.server.Client().Subscribe(t.Context(), "one")
+		defer func() { _ = heard.Close() }()
+		if _, err := heard.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c := newAnnounce("k")
+		mustRun(t, b.Manager, c)
+		if c.Int(2) != 1 || c.Int(3) != 0 || c.Reply.Len() != 4 {
+			t.Errorf("reply %v, want the script's own, which does not know who has heard it", c.Reply)
+		}
+		sent.want(t, "EVALSHA", "EVAL loud", "EVAL", one, two)
+		if m, err := heard.ReceiveMessage(t.Context()); err != nil || m.Payload != "n1--''" {
+			t.Errorf("heard %v, %v", m, err)
+		}
+		if _, unheard := c.Outstanding(); unheard {
+			t.Error("a refused request counts as one that may have run")
+		}
+
+		mustRun(t, b.Manager, newAnnounce("other"))
+		sent.want(t, "EVALSHA", one, two)
+		for _, other := range []*conn.Call{
+			{Script: brief, Keys: []string{"k"}, Args: []any{"PUBLISH", "one"}},
+			{Script: wordy, Keys: []string{"k"}, Args: []any{"PUBLISH", "one", "two"}},
+		} {
+			mustRun(t, b.Manager, other)
+			if other.Script == brief && (other.Status() != conn.Awaited || other.Reply.Len() != 2) ||
+				other.Script == wordy && (other.Text(2) != "text" || other.Int(3) != 2) {
+				t.Errorf("%s: reply %v", other.Script.Name(), other.Reply)
+			}
+		}
+		sent.want(t, "EVALSHA", "EVAL", "PUBLISH one brief", "EVALSHA", "EVAL")
+	})
+}
+
+func TestAServerThatRunsScriptsThatPublishIsSentNoOther(t *testing.T) {
+	quietly(t, redistest.AnyScript, func(t *testing.T, b *bubble, sent *commands) {
+		for range 2 {
+			mustRun(t, b.Manager, newAnnounce("k"))
+		}
+		sent.want(t, "EVALSHA", "EVAL loud", "EVALSHA")
+	})
+}
+
+// A server that refuses both forms refuses something else. The Client goes on as it was.
+func TestAServerThatRefusesTheQuietFormTooSaysWhy(t *testing.T) {
+	quietly(t, redistest.NoScript, func(t *testing.T, b *bubble, sent *commands) {
+		for range 2 {
+			err := b.Run(t.Context(), newAnnounce("k"))
+			if err == nil || !strings.Contains(err.Error(), redistest.RefusalOfScripts+", scripts are off") {
+				t.Errorf("error %v, want the server's", err)
+			}
+		}
+		sent.want(t, "EVALSHA", "EVAL loud", "EVAL", "EVALSHA", "EVAL loud", "EVAL")
+		b.server.CheckScripts(redistest.AnyScript)
+		mustRun(t, b.Manager, newAnnounce("k"))
+		sent.want(t, "EVALSHA", "EVAL loud")
+	})
+}
+
+// No other error makes a Client quiet.
+func TestOnlyTheRefusalOfAScriptMakesAClientQuiet(t *testing.T) {
+	for _, words := range []string{
+		"ERR unknown command 'EVAL'",
+		"NOPERM this user has no permissions to run the 'publish' command",
+		"ERR Error running script (call to f_0): @user_script:1: ERR bad lua script for redis cluster",
+	} {
+		quietly(t, redistest.AnyScript, func(t *testing.T, b *bubble, sent *commands) {
+			sent.fault = func(string) redistest.Fault { return redistest.ReplyError(words) }
+			if err := b.Run(t.Context(), newAnnounce("k")); err == nil {
+				t.Errorf("%s: no error", words)
+			}
+			sent.want(t, "EVALSHA")
+		})
+	}
+}
+
+// Many calls at once go out in pipelines, and are refused in them.
+func TestScriptsAreRefusedInAPipeline(t *testing.T) {
+	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
+		const calls = 50
+		var all sync.WaitGroup
+		for i := range calls {
+			all.Go(func() {
+				c := newAnnounce("k")
+				if i%2 == 1 {
+					c.Script = count
+				}
+				if err := b.Run(context.Background(), c); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		published := 0
+		for _, command := range sent.take() {
+			if strings.HasPrefix(command, "PUBLISH") {
+				published++
+			}
+		}
+		if n := b.executions(t, "k"); n != calls || published != calls {
+			t.Errorf("%d runs and %d messages of %d calls", n, published, calls)
+		}
+	})
+}
+
+// Renewals go out once, in a batch. A script that publishes is refused there too.
+func TestABatchIsRefused(t *testing.T) {
+	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
+		for i := range 2 {
+			c := newAnnounce([]string{"a", "b"}[i])
+			addr, err := b.Node(t.Context(), "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.RunBatch(t.Context(), addr, []*conn.Call{c}, func(_ int, err error) {
+				if err != nil || c.Int(2) != 1 || c.Reply.Len() != 4 {
+					t.Errorf("reply %v, %v", c.Reply, err)
+				}
+			})
+		}
+		// The first leads on to Run, which begins anew.
+		sent.want(t, "EVALSHA", "EVAL loud", "EVALSHA", "EVAL loud", "EVAL", one, two, "EVALSHA", one, two)
+	})
+}
+
+// A message is lost with its reply: the call is sent again, and publishes what it finds then.
+func TestAMessageIsLostWithItsReply(t *testing.T) {
+	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
+		mustRun(t, b.Manager, newAnnounce("warm"))
+		sent.take()
+		lost := false
+		sent.fault = func(command string) redistest.Fault {
+			if command == "EVALSHA" && !lost {
+				lost = true
+				return redistest.CloseAfterExec
+			}
+			return redistest.Pass
+		}
+		c := newAnnounce("k")
+		mustRun(t, b.Manager, c)
+		sent.want(t, "EVALSHA", "EVALSHA", "PUBLISH one n2--''", two)
+		if _, unheard := c.Outstanding(); !unheard {
+			t.Error("the lost request counts as answered")
+		}
+	})
+}
+
+// A message that cannot be published is not the call's failure, is not sent again, and does not keep
+// the caller for long.
+func TestAMessageThatIsNotPublishedIsLost(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		fault redistest.Fault
+		sent  []string
+		most  time.Duration
+	}{
+		{"refused", redistest.ReplyError("NOPERM no right"), []string{one, two}, 0},
+		{"not the master", redistest.ReplyError("READONLY You can't write against a read only replica."), []string{one, two}, 100 * time.Millisecond},
+		{"moved", redistest.ReplyError("MOVED 1 a:1"), []string{one, two}, 100 * time.Millisecond},
+		{"cut off", redistest.DropBefore, []string{one}, 0},
+		{"never answered", redistest.Silence, []string{one}, 500 * time.Millisecond},
+		{"answered with nonsense", redistest.ReplyError("ERR\x00"), []string{one, two}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
+				mustRun(t, b.Manager, newAnnounce("warm"))
+				sent.take()
+				sent.fault = func(command string) redistest.Fault {
+					if command == "EVALSHA" {
+						return redistest.Pass
+					}
+					return tc.fault
+				}
+				began, c := time.Now(), newAnnounce("k")
+				mustRun(t, b.Manager, c)
+				if took := time.Since(began); took > tc.most {
+					t.Errorf("took %v, want %v at most", took, tc.most)
+				}
+				if c.Attempts != 1 || c.Int(2) != 1 {
+					t.Errorf("reply %v in %d attempts", c.Reply, c.Attempts)
+				}
+				sent.want(t, append([]string{"EVALSHA"}, tc.sent...)...)
+				sent.fault = nil
+				mustRun(t, b.Manager, newCount("k"))
+			})
+		})
+	}
+}
+
+// The caller that goes does not wait for messages, and the call is done all the same.
+func TestACallerThatGoesDoesNotWaitForMessages(t *testing.T) {
+	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
+		mustRun(t, b.Manager, newAnnounce("warm"))
+		sent.fault = func(command string) redistest.Fault {
+			if command == "EVALSHA" {
+				return redistest.Pass
+			}
+			return redistest.Silence
+		}
+		c := start(b.Manager, newAnnounce("k"))
+		time.Sleep(100 * time.Millisecond)
+		c.cancel()
+		if err := c.wait(t, time.Millisecond); err != nil || c.Int(2) != 1 {
+			t.Errorf("reply %v, %v", c.Reply, err)
+		}
+	})
+}
+
+// Close cuts the sending of messages too.
+func TestCloseDoesNotWaitForMessages(t *testing.T) {
+	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
+		mustRun(t, b.Manager, newAnnounce("warm"))
+		sent.fault = func(command string) redistest.Fault {
+			if command == "EVALSHA" {
+				return redistest.Pass
+			}
+			return redistest.Silence
+		}
+		c := start(b.Manager, newAnnounce("k"))
+		synctest.Wait()
+		began := time.Now()
+		b.Close()
+		if err := c.wait(t, time.Millisecond); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("Close took %v", took)
+		}
+	})
+}
+
+// The messages of a script that fails are lost.
+func TestAScriptThatFailsTellsNothing(t *testing.T) {
+	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
+		c := &conn.Call{Script: failing, Keys: []string{"k"}, Args: []any{"PUBLISH", "one"}}
+		mustMatch(t, b.Run(t.Context(), c), errs.NoPermits)
+		sent.want(t, "EVALSHA", "EVAL loud", "EVAL")
+	})
+}
+
+// A reply makes the Client send messages, and nothing else.
+func TestAReplyIsNotTakenForCommands(t *testing.T) {
+	for _, reply := range []string{
+		"*3\r\n:1\r\n:1\r\n*3\r\n$8\r\nFLUSHALL\r\n$1\r\na\r\n$1\r\nb", // any command
+		"*3\r\n:1\r\n:1\r\n*2\r\n$7\r\nPUBLISH\r\n$1\r\na",             // half a message
+		"*3\r\n:1\r\n:1\r\n*3\r\n$7\r\nPUBLISH\r\n:1\r\n$1\r\na",       // a number for a channel
+		"*3\r\n:1\r\n:1\r\n*3\r\n$7\r\nPUBLISH\r\n$1\r\na\r\n:1",       // a number for a text
+		"*2\r\n:1\r\n:1", // no messages at all
+		"*0",
+	} {
+		quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
+			mustRun(t, b.Manager, newAnnounce("warm"))
+			sent.take()
+			sent.fault = func(string) redistest.Fault { return redistest.Reply(reply) }
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			mustMatch(t, b.Run(ctx, newAnnounce("k")), context.DeadlineExceeded)
+			for _, command := range sent.take() {
+				if command != "EVALSHA" && command != "EVAL" {
+					t.Errorf("sent %q for the reply %q", command, reply)
+				}
+			}
+		})
+	}
+}
+
+// A Client that takes to quiet scripts says so once.
+func TestAQuietClientSaysSo(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		server.CheckScripts(redistest.NoPubSub)
+		var log strings.Builder
+		m, err := conn.New(server.Client(), slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		for range 3 {
+			mustRun(t, m, newAnnounce("k"))
+		}
+		if n := strings.Count(log.String(), "redis refuses scripts that publish"); n != 1 {
+			t.Errorf("said %d times:\n%s", n, &log)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -37,8 +38,9 @@ func newEngine(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
 // workerLease is the lease of the workers: how long a key is out of use when one is killed.
 const workerLease = 2 * time.Second
 
-// runWorker asks for each of KEYS keys, from 4 goroutines, by way of PROXY. What the work does it
-// writes to SERVER itself, as a program would write to its database:
+// runWorker asks for each of KEYS keys, from 4 goroutines, by way of PROXY. It says when it has done
+// work for the first time, and when it has all results. What the work does it writes to SERVER itself,
+// as a program would write to its database:
 //
 //	effect:<key>   a list of "<worker>:<token>", one for each time that the work was done
 //	got:<key>      a set of the results that callers were given
@@ -56,11 +58,12 @@ func runWorker(c *redistest.ChildContext) {
 	}
 	defer e.Close()
 	n, _ := strconv.Atoi(os.Getenv("KEYS"))
+	begun := sync.OnceFunc(func() { c.Say("begun") })
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
 			for i := range n {
-				if err := workOn(c, e, db, strconv.Itoa(i)); err != nil {
+				if err := workOn(c, e, db, strconv.Itoa(i), begun); err != nil {
 					c.Say("error %v", err)
 					return
 				}
@@ -71,11 +74,12 @@ func runWorker(c *redistest.ChildContext) {
 	c.Say("done")
 }
 
-func workOn(ctx context.Context, e *engine.Engine, db *redis.Client, key string) error {
+func workOn(ctx context.Context, e *engine.Engine, db *redis.Client, key string, begun func()) error {
 	o := New(e, "work", "work", nil, []Option{Keep(time.Hour), Lease(lease.Renewed(workerLease))})
 	for {
 		mine := ""
 		value, err := Value(ctx, o, key, func(ctx context.Context) (string, error) {
+			begun()
 			mine = fmt.Sprintf("%s:%d", os.Getenv("WORKER"), Token(ctx))
 			time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
 			err := db.RPush(context.WithoutCancel(ctx), "effect:"+key, mine).Err()
@@ -95,11 +99,52 @@ func workOn(ctx context.Context, e *engine.Engine, db *redis.Client, key string)
 	}
 }
 
+// crew are the workers of a test, three at a time.
+type crew struct {
+	t       *testing.T
+	env     map[string]string
+	begun   int
+	members [3]*redistest.ChildProc
+	names   [3]string
+	killed  map[string]bool
+}
+
+// start starts a new worker in place i.
+func (c *crew) start(i int) {
+	c.begun++
+	c.names[i] = fmt.Sprintf("w%d", c.begun)
+	env := maps.Clone(c.env)
+	env["WORKER"] = c.names[i]
+	c.members[i] = redistest.Start(c.t, "worker", env)
+}
+
+// line returns what the worker in place i says next.
+func (c *crew) line(i int) string {
+	line := c.members[i].Line()
+	if strings.HasPrefix(line, "error") {
+		c.t.Fatalf("%s: %s", c.names[i], line)
+	}
+	return line
+}
+
+// kill kills the worker in place i, soon after it has begun to work, and starts a new one. It reports
+// false if nothing is left to do.
+func (c *crew) kill(i int) bool {
+	if c.line(i) != "begun" {
+		c.start(i) // done; the new one says so too
+		return false
+	}
+	time.Sleep(time.Duration(rand.IntN(50)) * time.Millisecond)
+	c.members[i].Kill()
+	c.killed[c.names[i]] = true
+	c.start(i)
+	return true
+}
+
 // Workers are killed in the middle of what they do, and a part of all requests and replies is lost.
 // The work of each key is done once, except where a worker died or was told of a loss between its
 // effect and its result. Everybody gets the same result, and it is that of the last time.
 func TestOncePerKey_KilledAndLost(t *testing.T) {
-	const workers = 3
 	count, kills := redistest.Count(t, 10_000), redistest.Count(t, 200)
 	server := redistest.Server(t)
 	proxy := redistest.Proxy(t, server.Addr())
@@ -118,32 +163,23 @@ func TestOncePerKey_KilledAndLost(t *testing.T) {
 			return redistest.Pass
 		}
 	})
-	begun := 0
-	start := func() *redistest.ChildProc {
-		begun++
-		return redistest.Start(t, "worker", map[string]string{
-			"SERVER": server.Addr(), "PROXY": proxy.Addr(), "KEYS": strconv.Itoa(count), "WORKER": fmt.Sprintf("w%d", begun),
-		})
+	crew := crew{t: t, killed: make(map[string]bool), env: map[string]string{
+		"SERVER": server.Addr(), "PROXY": proxy.Addr(), "KEYS": strconv.Itoa(count),
+	}}
+	for i := range crew.members {
+		crew.start(i)
 	}
-	var crew []*redistest.ChildProc
-	var names []string
-	for range workers {
-		crew, names = append(crew, start()), append(names, fmt.Sprintf("w%d", begun))
-	}
-	killed := make(map[string]bool)
 	for range kills {
-		time.Sleep(time.Duration(50+rand.IntN(100)) * time.Millisecond)
-		i := rand.IntN(workers)
-		crew[i].Kill()
-		killed[names[i]] = true
-		crew[i] = start()
-		names[i] = fmt.Sprintf("w%d", begun)
+		if !crew.kill(rand.IntN(len(crew.members))) {
+			break // all is done
+		}
 	}
-	for _, c := range crew {
-		c.Expect("done")
+	for i := range crew.members {
+		for crew.line(i) != "done" {
+		}
 	}
-	judge(t, server.Client(t), count, killed)
-	t.Logf("%d keys, %d kills, %d faults", count, len(killed), proxy.Injected())
+	judge(t, server.Client(t), count, crew.killed)
+	t.Logf("%d keys, %d kills, %d faults", count, len(crew.killed), proxy.Injected())
 	if proxy.Injected() == 0 {
 		t.Error("nothing was lost")
 	}

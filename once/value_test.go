@@ -15,6 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel/codes"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
@@ -562,6 +566,34 @@ func TestErrorTexts(t *testing.T) {
 		err = w.Processes[0].Once(name, once.MaxSize(0)).Forget(t.Context(), "")
 		if want := `holdfast: forget once "charge:": the key is empty: bad argument`; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
+		}
+	})
+}
+
+// A call that finds the result is no failure in a trace, and acquires nothing.
+func TestSpans(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World) {
+		spans := tracetest.NewSpanRecorder()
+		p := w.Process(holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))))
+		j := &job{}
+		for range 2 {
+			(<-call(t.Context(), w, p.Once(name), j)).want(t, "result 1")
+		}
+		var got []string
+		for _, span := range spans.Ended() {
+			outcome := ""
+			for _, a := range span.Attributes() {
+				if a.Key == "holdfast.outcome" {
+					outcome = a.Value.AsString()
+				}
+			}
+			if span.Status().Code == codes.Error {
+				t.Errorf("%s: %v", span.Name(), span.Status())
+			}
+			got = append(got, outcome)
+		}
+		if want := "[acquired released concluded]"; fmt.Sprint(got) != want {
+			t.Errorf("outcomes %v, want %s", got, want)
 		}
 	})
 }

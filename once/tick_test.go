@@ -134,7 +134,7 @@ func TestTick_GivenBack(t *testing.T) {
 			t.Error("won")
 		}
 		world.WantErr(t, err, context.DeadlineExceeded, holdfast.ErrUnavailable)
-		if !strings.HasPrefix(err.Error(), `holdfast: take tick "report": `) {
+		if err == nil || !strings.HasPrefix(err.Error(), `holdfast: take tick "report": `) {
 			t.Error(err)
 		}
 		w.At(4 * time.Second)

@@ -20,7 +20,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/once"
 )
@@ -328,11 +327,13 @@ func TestValue_PanicAndGoexit(t *testing.T) {
 		o := w.Process().Once(name)
 		for what, end := range map[string]func(){"panic": func() { panic("oh") }, "Goexit": runtime.Goexit} {
 			ended := make(chan any)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
 			var next <-chan answer
 			go func() {
 				defer func() { ended <- recover() }()
 				_ = once.Do(t.Context(), o, key, func(context.Context) error {
-					next = call(t.Context(), w, o, &job{})
+					next = call(ctx, w, o, &job{})
 					synctest.Wait()
 					end()
 					return nil
@@ -473,18 +474,19 @@ func TestForget(t *testing.T) {
 func TestForget_DoesNotShareWhatWasForgotten(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
-		j := &job{}
-		(<-call(t.Context(), w, q.Once(name), j)).want(t, "result 1")
-		hold := make(chan struct{})
-		p.On(world.OnceAskRun, 1, redistest.HoldReply(hold))
+		j := &job{lasts: time.Second}
+		first := call(t.Context(), w, q.Once(name), j)
+		synctest.Wait()
 		slow := call(t.Context(), w, p.Once(name), j)
 		synctest.Wait()
+		p.Mute() // the message with the result is on its way to the one that waits
+		(<-first).want(t, "result 1")
 		if err := p.Once(name).Forget(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
 		fresh := call(t.Context(), w, p.Once(name), j)
 		synctest.Wait()
-		close(hold)
+		p.Unmute()
 		(<-slow).want(t, "result 1")
 		(<-fresh).want(t, "result 2")
 	})

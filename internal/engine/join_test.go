@@ -96,14 +96,17 @@ func TestJoin(t *testing.T) {
 func TestJoin_TurnForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := joinEngine()
-		for range 100 { // the select of the one that waits picks at random
+		for range 100 { // the one that waits may have left before the lead does
 			a := joining(t.Context(), e, "")
 			ctx, cancel := context.WithCancel(t.Context())
 			b := joining(ctx, e, "")
-			a.lead.Leave()
 			cancel()
+			a.lead.Leave()
 			if b.state() == "leads" {
 				b.lead.Leave()
+			}
+			if len(e.joins.byKey) != 0 {
+				t.Fatal("callers that have all left are still known")
 			}
 			c := joining(t.Context(), e, "")
 			if c.state() != "leads" {

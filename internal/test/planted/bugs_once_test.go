@@ -115,7 +115,7 @@ var onceBugs = []bug{
 		file: "once/lua/tick.lua",
 		old:  " or redis.call('GET', KEYS[1]) == ARGV[2] then",
 		new:  " then",
-		pkg:  "once", tests: []string{"TestScripts", "TestTick_LostReplies"},
+		pkg:  "once", tests: []string{"TestScripts"},
 		quick: true,
 	},
 	{

@@ -342,7 +342,9 @@ func TestValue_PanicAndGoexit(t *testing.T) {
 			if why := <-ended; (why == "oh") != (what == "panic") {
 				t.Errorf("%s: recovered %v", what, why)
 			}
-			(<-next).want(t, "result 1")
+			if a := <-next; a.value != "result 1" || a.err != nil {
+				t.Fatalf("%s: the next got %q, %v", what, a.value, a.err)
+			}
 			if err := o.Forget(t.Context(), key); err != nil {
 				t.Error(err)
 			}

@@ -239,3 +239,23 @@ func ExampleLease_Token() {
 	// the next writes
 	// the slow one is refused
 }
+
+// Three replicas keep one schedule. Each calls Tick with the time that the schedule names, and the
+// winner does the work.
+func ExampleClient_Tick() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	ctx := context.Background()
+
+	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for _, replica := range []string{"east", "north", "west"} {
+		client := holdfast.New(rdb) // each replica is a process of its own
+		won, err := client.Tick(ctx, "report", at, 3*time.Hour)
+		fmt.Println(replica, won, err)
+		_ = client.Close()
+	}
+	// Output:
+	// east true <nil>
+	// north false <nil>
+	// west false <nil>
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-go/holdfast/latch"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/multilock"
+	"github.com/holdfast-go/holdfast/once"
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
 	"github.com/holdfast-go/holdfast/semaphore"
@@ -41,6 +42,8 @@ type (
 	PermitSemaphore = semaphore.PermitSemaphore
 	// Latch is a countdown latch: latch.Latch.
 	Latch = latch.Latch
+	// Once does the work of each key once, and keeps its result: once.Once.
+	Once = once.Once
 	// MultiLock is several locks as one: multilock.MultiLock.
 	MultiLock = multilock.MultiLock
 	// MultiLease is a lease on all locks of a MultiLock: multilock.Lease.
@@ -69,6 +72,9 @@ var (
 	ErrNoPermits     = lease.ErrNoPermits
 	ErrDeleted       = lease.ErrDeleted
 	ErrUnknown       = lease.ErrUnknown
+	ErrMismatch      = lease.ErrMismatch
+	ErrTooLarge      = lease.ErrTooLarge
+	ErrWorkFailed    = lease.ErrWorkFailed
 	ErrNoQuorum      = lease.ErrNoQuorum
 )
 

@@ -3,6 +3,7 @@
 package holdfast
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/latch"
 	"github.com/holdfast-go/holdfast/multilock"
+	"github.com/holdfast-go/holdfast/once"
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
 	"github.com/holdfast-go/holdfast/semaphore"
@@ -90,6 +92,34 @@ func (c *Client) PermitSemaphore(name string, options ...LeaseOption) *PermitSem
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Latch(name string) *Latch {
 	return latch.New(c.engine, name, c.mapped(name))
+}
+
+// Once returns the Once of that name: the work of each of its keys is done once, on all processes
+// together, and its result is kept and given to every caller. See once.Value, which does the work,
+// and the options of package once: Keep (24 h), OnBusy (Wait), Fingerprint and so on. Once does no
+// I/O. The returned value may be kept and shared, or made anew for each call.
+//
+// The name may be any bytes, but not empty; see docs/keyspace.md, and docs/once.md for how often
+// work is done.
+func (c *Client) Once(name string, options ...once.Option) *Once {
+	return once.New(c.engine, name, c.mapped(name), c.config.defaults, options)
+}
+
+// Tick reports whether this caller has won the tick of that name at the time at. Of all callers in
+// all processes exactly one wins, whatever their clocks say, and whichever comes when. It is for a
+// schedule that several replicas keep: each calls Tick with the time that the schedule names, and the
+// winner does the work. at must be that time, not time.Now().
+//
+// keep is how long the winner is remembered, at least 1 ms. A caller that comes later than that after
+// the winner wins again. So keep must be longer than the clocks of the replicas may differ, and than
+// a replica may be late: for an hour each way, a little over two hours.
+//
+// The work is done at most once. If the winner dies, nobody does that tick. On an error nobody has
+// won by this call, and it leaves nothing behind: what an unanswered request may have taken is given
+// back in the background, for others that come later. If Redis does not answer within 3 s, or before
+// ctx's deadline, the error matches ErrUnavailable. See docs/once.md.
+func (c *Client) Tick(ctx context.Context, name string, at time.Time, keep time.Duration) (bool, error) {
+	return once.Tick(ctx, c.engine, name, c.mapped(name), at, keep)
 }
 
 // NewMultiLock returns all of the locks as one lock. It is granted when all of them are

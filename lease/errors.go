@@ -70,6 +70,18 @@ var (
 	// it.
 	ErrUnknown = errs.Unknown
 
+	// ErrMismatch says that a key of a Once stands for work on another payload: the fingerprints
+	// differ. Nothing was done.
+	ErrMismatch = errs.Mismatch
+
+	// ErrTooLarge says that the result of the work of a Once is too large to be kept. The work has
+	// been done, and nothing was written.
+	ErrTooLarge = errs.TooLarge
+
+	// ErrWorkFailed says that the work of a Once has failed before, and that its error was kept. The
+	// text of that error follows.
+	ErrWorkFailed = errs.WorkFailed
+
 	// ErrNoQuorum says that fewer than a majority of a Quorum's servers could be asked, or count at
 	// present. It does not say that another holds the lock.
 	ErrNoQuorum = errs.NoQuorum

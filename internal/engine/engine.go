@@ -32,6 +32,7 @@ type Engine struct {
 	telling
 	pools
 	tracks   tracks
+	joins    joins
 	registry registry
 	graces   graces
 

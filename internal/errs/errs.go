@@ -21,6 +21,9 @@ var (
 	Deleted     = errors.New("deleted")
 	Unknown     = errors.New("outcome unknown")
 	NoQuorum    = errors.New("no majority of the servers")
+	Mismatch    = errors.New("another payload under the same key")
+	TooLarge    = errors.New("the result is too large")
+	WorkFailed  = errors.New("the work has failed before")
 
 	NotReplicated = errors.New("too few replicas have it")
 

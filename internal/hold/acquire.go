@@ -51,7 +51,9 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
 	l, how, err := q.run(ctx)
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
-	if err != nil {
+	if errors.Is(err, Concluded) {
+		outcome = telemetry.OutcomeConcluded
+	} else if err != nil {
 		err = OpError(op, q.Resource, errs.Ended(ctx, q.foreign(ctx, err)))
 	}
 	told := telemetry.Acquired{
@@ -179,6 +181,7 @@ func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, er
 		return nil, a.once(ctx)
 	}
 	w.Kind, w.Asker = a.resource.Kind(), a
+	w.Hearer, _ = a.resource.(line.Hearer)
 	a.takePlace()
 	out, err := a.engine.Lines.Wait(ctx, w)
 	a.course.waited = a.course.waited || out.Waited
@@ -254,9 +257,10 @@ func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error
 		}
 	} else {
 		a.marked = a.marks
+		err = concluded(a.resource, call)
 	}
 	a.engine.Smalls.Put(call)
-	return answer, nil
+	return answer, err
 }
 
 // begin makes the hold and its first lease from what was granted. If it returns an error, the

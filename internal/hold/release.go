@@ -5,6 +5,7 @@ package hold
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -199,8 +200,12 @@ func (h *hold) outcome(call *conn.Call, err error, unheard bool) error {
 	case err != nil:
 		h.settle(h.lateUntil())
 		return err
-	case call.Status() == conn.Done || unheard:
+	case call.Status() == conn.Done && call.Short():
+		return call.Shortage()
+	case call.Status() == conn.Done || unheard && !h.concludes():
 		return nil
+	case unheard:
+		return fmt.Errorf("nothing shows any more whether it was done: %w", errs.Unknown)
 	default:
 		return h.foundGone(notThere)
 	}

@@ -23,12 +23,21 @@ type Waiting struct {
 	// Place is how the waiter stands in a queue that Redis keeps. The zero Place: Redis keeps none.
 	Place Place
 	Asker Asker
+	// Hearer, if set, hears each message that wakes the waiter as the head.
+	Hearer Hearer
 }
 
 // Asker asks Redis for the thing.
 type Asker interface {
 	// Try asks once.
 	Try(context.Context, Ask) (Answer, error)
+}
+
+// Hearer takes in what a message says.
+type Hearer interface {
+	// Heard takes in the last message, "" if the waiter was woken by something else. An error ends
+	// the wait with that error: nothing is left to wait for.
+	Heard(message string) error
 }
 
 // Told knows the channels on which changes are published.

@@ -142,11 +142,11 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
 		defer l.overtaking.arrive(w, me.since)()
 	}
 	for {
-		reason, err := l.woken(ctx, w, me, sub, timer)
+		reason, message, err := l.woken(ctx, w, me, sub, timer)
 		if err != nil {
 			return err
 		}
-		if l.handed(me, sub.Last()) {
+		if l.handed(me, message) {
 			l.client.Telemetry.Woken(w.Kind, reason)
 			l.afterGrant(w, me, time.Until(me.outcome.Handed.Until))
 			return nil
@@ -275,16 +275,23 @@ func (l *Lines) afterGrant(w *Waiting, me *waiter, lasts time.Duration) {
 }
 
 // woken waits until something may have changed, and no waiter that must come first is left. It
-// returns what woke it, or the error that ends the wait.
-func (l *Lines) woken(ctx context.Context, w *Waiting, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
+// returns what woke it, and the last message; or the error that ends the wait.
+func (l *Lines) woken(ctx context.Context, w *Waiting, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason, message string, err error) {
 	reason, err = l.park(ctx, me, sub, timer)
 	if err == nil {
 		err = l.giveWay(ctx, w)
 	}
 	if err != nil {
-		return "", busy(err)
+		return "", "", busy(err)
 	}
-	return reason, nil
+	message = sub.Last()
+	if w.Hearer != nil {
+		if err := w.Hearer.Heard(message); err != nil {
+			l.client.Telemetry.Woken(w.Kind, reason)
+			return "", "", err
+		}
+	}
+	return reason, message, nil
 }
 
 // park waits until something may have changed, and returns what woke it; or the error that ends the

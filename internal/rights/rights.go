@@ -5,6 +5,7 @@ package rights
 import (
 	_ "embed"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/keys"
@@ -32,7 +33,12 @@ var (
 	ofPermits    = append(strings.Fields("pttl zadd zrem zcard zcount zscore zrange zremrangebyrank"), ofSemaphores...)
 	ofLatches    = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
+	ofOnce = strings.Fields("get set del pttl pexpire hset hmget hdel hexists")
 )
+
+// someKey is a key of a Once. The rights to others are the same, as are those to the ticks of all
+// times.
+const someKey = "key"
 
 // Needs returns what each kind needs for that name, as it stands in Redis, in a Client with the
 // id client. It leaves out the kinds that cannot have such a name, and the Mutex, which
@@ -62,6 +68,10 @@ func Needs(name, client string, sharded bool) []Need {
 		}
 		all = append(all, Need{"latch", []string{name, at.Generations, at.Calls + ":" + client},
 			[]string{channel}, ofLatches})
+	}
+	if at, err := keys.ForOnce(name, someKey); err == nil {
+		tick, _ := keys.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes
+		all = append(all, Need{"once", []string{name, at.Record, at.Token, tick}, []string{at.Channel}, ofOnce})
 	}
 	return all
 }

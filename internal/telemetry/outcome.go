@@ -16,6 +16,7 @@ type Outcome uint8
 // The zero Outcome is none of these and prints "unknown".
 const (
 	OutcomeAcquired  Outcome = iota + 1 // acquire: granted
+	OutcomeConcluded                    // acquire: nothing was left to grant, since what it is for has been done
 	OutcomeBusy                         // acquire: a try found it held
 	OutcomeTimeout                      // acquire: it was held until the deadline of the caller's ctx
 	OutcomeCancelled                    // acquire: the caller's ctx was cancelled
@@ -32,6 +33,7 @@ const (
 
 var outcomeNames = [...]string{
 	OutcomeAcquired:  "acquired",
+	OutcomeConcluded: "concluded",
 	OutcomeBusy:      "busy",
 	OutcomeTimeout:   "timeout",
 	OutcomeCancelled: "cancelled",

@@ -135,6 +135,7 @@ func TestEverySentinelHasAClass(t *testing.T) {
 		"NoPermits": errs.NoPermits, "Deleted": errs.Deleted, "Unknown": errs.Unknown,
 		"NotReplicated": errs.NotReplicated, "NoQuorum": errs.NoQuorum,
 		"Unavailable": errs.Unavailable,
+		"Mismatch":    errs.Mismatch, "TooLarge": errs.TooLarge, "WorkFailed": errs.WorkFailed,
 	}
 	for _, name := range sentinels(t) {
 		err, ok := classified[name]

@@ -11,7 +11,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
-// The scripts of the mutex, by the names that a sending carries, and the renewal of a reader.
+// The scripts of the mutex, by the names that a sending carries; the renewal of a reader; and the
+// scripts of a Once and of ticks.
 const (
 	LockRun    = "lock"  // sent by a call that does not wait
 	EnterRun   = "enter" // sent by a call that waits
@@ -24,9 +25,16 @@ const (
 	StateRun   = "state"
 
 	ReadRenewRun = "rw read renew"
+
+	OnceAskRun      = "once ask"
+	OnceCompleteRun = "once complete"
+	OnceReleaseRun  = "once release"
+	OnceForgetRun   = "once forget"
+	TickRun         = "tick"
+	UntickRun       = "untick"
 )
 
-// sources lists the scripts of the mutex and of the read-write lock, with the files below the folder
+// sources lists the scripts of the mutex, of the read-write lock and of a Once, with the files below the folder
 // lua that make up each of them.
 var sources = []struct {
 	name  string
@@ -52,6 +60,13 @@ var sources = []struct {
 	{ReadRenewRun, "rwlock", "holders rrenew", 0},
 	{"rw read release", "rwlock", "holders marks rrelease", conn.Always},
 	{"rw look", "rwlock", "holders look", conn.Always},
+
+	{OnceAskRun, "once", "token ask", 0},
+	{OnceCompleteRun, "once", "complete", conn.Always},
+	{OnceReleaseRun, "once", "release", conn.Always},
+	{OnceForgetRun, "once", "forget", 0},
+	{TickRun, "once", "tick", 0},
+	{UntickRun, "once", "untick", conn.Always},
 }
 
 // load loads every script and records its name.

@@ -1,0 +1,119 @@
+// Callers of one process that want the same answer: one of them asks, and the others share it.
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// joins knows, by key, the callers of this process that want the same answer.
+type joins struct {
+	mu    sync.Mutex
+	byKey map[string]*Join
+}
+
+// Join is the callers of this process that want the same answer, of whom one leads: it asks, for
+// all of them. Whoever leads must call Tell or Leave, once.
+type Join struct {
+	joins *joins
+	key   string
+	sort  string
+	turn  chan struct{} // holds one signal: whoever takes it leads
+	done  chan struct{} // closed when answer is there
+
+	answer  any
+	waiting int // how many wait for the turn or the answer; guarded by joins.mu
+}
+
+// Join joins the callers of this process that want the answer for key, and of the same sort. The
+// first one leads. The others wait: for the answer that the leader tells, or until it has left
+// without one, when the next of them leads. A caller of another sort than the present ones leads by
+// itself: it shares nothing.
+//
+// Join returns a Join if the caller leads, and an answer otherwise. If ctx ends the wait, the error
+// matches errs.Busy and ctx's error. The others wait on.
+func (e *Engine) Join(ctx context.Context, key, sort string) (lead *Join, answer any, err error) {
+	j, leads := e.joins.join(key, sort)
+	if leads {
+		return j, nil, nil
+	}
+	select {
+	case <-j.turn:
+		lead = j
+	case <-j.done:
+		answer = j.answer
+	case <-ctx.Done():
+		err = fmt.Errorf("%w: %w", errs.Busy, ctx.Err())
+	case <-e.closing.Done():
+		err = context.Cause(e.closing)
+	}
+	e.joins.waited(j)
+	return lead, answer, err
+}
+
+// Unjoin keeps later callers from sharing the answer that present ones are about to get.
+func (e *Engine) Unjoin(key string) {
+	e.joins.mu.Lock()
+	defer e.joins.mu.Unlock()
+	delete(e.joins.byKey, key)
+}
+
+// join finds the callers for key, or begins with the first of them.
+func (s *joins) join(key, sort string) (j *Join, leads bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byKey == nil {
+		s.byKey = make(map[string]*Join)
+	}
+	j = s.byKey[key]
+	if j != nil && j.sort == sort {
+		j.waiting++
+		return j, false
+	}
+	mine := &Join{joins: s, key: key, sort: sort, turn: make(chan struct{}, 1), done: make(chan struct{})}
+	if j == nil {
+		s.byKey[key] = mine
+	}
+	return mine, true
+}
+
+// waited notes that one caller no longer waits, and may lead now. If it has left a turn to which
+// nobody is left, it ends the Join.
+func (s *joins) waited(j *Join) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j.waiting--; j.waiting == 0 && len(j.turn) > 0 {
+		s.remove(j)
+	}
+}
+
+// remove ends the Join for later callers. The caller holds the mutex.
+func (s *joins) remove(j *Join) {
+	if s.byKey[j.key] == j {
+		delete(s.byKey, j.key)
+	}
+}
+
+// Tell gives the answer to all who wait for it.
+func (j *Join) Tell(answer any) {
+	j.joins.mu.Lock()
+	j.joins.remove(j)
+	j.joins.mu.Unlock()
+	j.answer = answer
+	close(j.done)
+}
+
+// Leave ends the lead without an answer. The next caller leads.
+func (j *Join) Leave() {
+	j.joins.mu.Lock()
+	defer j.joins.mu.Unlock()
+	if j.waiting > 0 {
+		j.turn <- struct{}{}
+	} else {
+		j.joins.remove(j)
+	}
+}

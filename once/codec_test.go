@@ -1,0 +1,105 @@
+// These tests show what becomes of a result on its way through the Codec.
+
+package once_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/once"
+)
+
+type receipt struct {
+	ID    int               `json:"id"`
+	Lines map[string]string `json:"lines,omitempty"`
+}
+
+// roundTrip has one process do the work, and another get its result.
+func roundTrip[T any](t *testing.T, w *world.World, key, stored string, value T, options ...once.Option) {
+	t.Helper()
+	for i, p := range []*world.Process{w.Processes[0], w.Processes[1]} {
+		got, err := once.Value(t.Context(), p.Once("codec", options...), key, func(context.Context) (T, error) {
+			if i > 0 {
+				t.Errorf("%s: done again", key)
+			}
+			return value, nil
+		})
+		if err != nil || !reflect.DeepEqual(got, value) {
+			t.Errorf("%s: %v, %v, want %v", key, got, err, value)
+		}
+	}
+	if got := w.RDB.HGet(t.Context(), "holdfast_once:{codec:"+key+"}", "result").Val(); got != stored {
+		t.Errorf("%s is stored as %q, want %q", key, got, stored)
+	}
+}
+
+func TestCodec(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World) {
+		w.Process()
+		w.Process()
+		roundTrip(t, w, "struct", `{"id":7,"lines":{"a":"b"}}`, receipt{7, map[string]string{"a": "b"}})
+		roundTrip(t, w, "pointer", `{"id":7}`, &receipt{ID: 7})
+		roundTrip(t, w, "nil pointer", `null`, (*receipt)(nil))
+		roundTrip(t, w, "number", `42`, 42)
+		roundTrip(t, w, "string", "a \r\n\x00 \xff", "a \r\n\x00 \xff")
+		roundTrip(t, w, "no string", "", "")
+		roundTrip(t, w, "bytes", "\x00\xff", []byte{0, 255})
+		roundTrip(t, w, "no bytes", "", []byte{})
+		roundTrip(t, w, "raw", `{"a": 1}`, json.RawMessage(`{"a": 1}`), once.UseCodec(rawCodec{}))
+	})
+}
+
+// rawCodec is a Codec of a program.
+type rawCodec struct{}
+
+func (rawCodec) Encode(v any) ([]byte, error) { return v.(json.RawMessage), nil }
+
+func (rawCodec) Decode(data []byte, v any) error {
+	*v.(*json.RawMessage) = append(json.RawMessage{}, data...)
+	return nil
+}
+
+// Each caller has a copy of its own.
+func TestCodec_NothingIsShared(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World) {
+		o := w.Process().Once(name)
+		work := func(context.Context) ([]byte, error) { return []byte("abc"), nil }
+		first, _ := once.Value(t.Context(), o, key, work)
+		second, _ := once.Value(t.Context(), o, key, work)
+		first[0] = 'x'
+		third, err := once.Value(t.Context(), o, key, work)
+		if string(second) != "abc" || string(third) != "abc" || err != nil {
+			t.Errorf("%q, %q, %v", second, third, err)
+		}
+	})
+}
+
+func TestCodec_Fails(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		value, err := once.Value(t.Context(), p.Once(name), key, func(context.Context) (func(), error) {
+			return func() {}, nil
+		})
+		var unsupported *json.UnsupportedTypeError
+		if value == nil || !errors.As(err, &unsupported) || !strings.HasPrefix(err.Error(), `holdfast: encode once "charge:order 7": `) {
+			t.Errorf("%v", err)
+		}
+		if w.Mini.Exists(record) {
+			t.Error("something was written")
+		}
+		if err := once.Do(t.Context(), p.Once(name), key, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		_, err = once.Value(t.Context(), p.Once(name), key, func(context.Context) (int, error) { return 1, nil })
+		if err == nil || !strings.HasPrefix(err.Error(), `holdfast: decode once "charge:order 7": `) {
+			t.Errorf("%v", err)
+		}
+		world.WantErr(t, p.Once(name).Forget(t.Context(), ""), holdfast.ErrBadArgument)
+	})
+}

@@ -1,0 +1,136 @@
+// Package once does work once for a key, on all processes together, and gives everyone its result:
+// an idempotency key, or the filling of a cache. Beside it is Tick, one winner for each time of a
+// schedule.
+//
+// Programs make a Once with Client.Once, and call Value or Do with it:
+//
+//	charges := client.Once("charge", once.Fingerprint(body))
+//	receipt, err := once.Value(ctx, charges, idempotencyKey, func(ctx context.Context) (Receipt, error) {
+//		return charge(ctx, order)
+//	})
+//
+// # What a key goes through
+//
+//	nothing   the next caller does the work
+//	under way one caller does it, and holds the key by a lease that is renewed. If its process dies,
+//	          another caller takes over when the lease is over
+//	done      the result is kept, for Keep. Callers get it, and do nothing
+//
+// # How often the work is done
+//
+// At least once: if a process dies after the work and before its result is written, or if Redis
+// loses its data, the work is done again. As long as neither happens, and no process stands still
+// for longer than its lease, it is done exactly once in the time of Keep. Never do two callers do it
+// at once, on the conditions of a Mutex. docs/guarantees.md has each case. Where twice is wrong, give
+// Token to what the work changes, or claim first and work then, by Tick: that is at most once.
+package once
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/lockhash"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Once does the work of each of its keys once, and keeps its result. All callers that use its name
+// share it.
+//
+// A Once holds no state: any number of goroutines may use one value, and values that are made anew
+// for each call are the same Once.
+type Once struct {
+	engine *engine.Engine
+	name   string
+	mapped string // the name in Redis
+	hold   hold.Settings
+	settings
+	err error // why it cannot be used
+}
+
+// New returns the Once of that name, which is mapped in Redis. defaults are the lease options of the
+// Client. New does no I/O. If an argument is wrong, every call says so.
+func New(e *engine.Engine, name, mapped string, defaults []lease.Option, options []Option) *Once {
+	o := &Once{engine: e, name: name, mapped: mapped, settings: newSettings(options)}
+	o.hold = o.leaseSettings(defaults)
+	if o.err = e.Broken(); o.err == nil {
+		o.err = keys.Check(mapped)
+	}
+	if o.err == nil {
+		o.err = o.check()
+	}
+	return o
+}
+
+// Name returns the name that the Once was made with.
+func (o *Once) Name() string { return o.name }
+
+// Forget forgets the result of a key, so that the next call does the work again. If there is no
+// result, it returns nil and does nothing. While the work is under way it does nothing, and the error
+// matches ErrBusy. If Redis does not answer within 3 s, or before ctx's deadline, the error matches
+// ErrUnavailable, and the result may be forgotten all the same.
+//
+// The next token of the key is greater all the same. A call of another process that has read the
+// result already may still return it.
+func (o *Once) Forget(ctx context.Context, key string) error {
+	r, err := o.resource(key)
+	if err == nil {
+		err = o.forget(ctx, r)
+	}
+	if err != nil {
+		return o.fail("forget", key, errs.Ended(ctx, err))
+	}
+	return nil
+}
+
+func (o *Once) forget(ctx context.Context, r *resource) error {
+	bounded, cancel := engine.Bounded(ctx)
+	defer cancel()
+	call := &conn.Call{
+		Script: forgetScript,
+		Keys:   []string{r.at.Record, r.at.Token},
+		Args:   []any{tokenLife.Milliseconds()},
+	}
+	err := o.engine.Conn.Run(bounded, call)
+	// Also on an error: the result may be gone.
+	o.engine.Unjoin(r.at.Record)
+	if err == nil && call.Status() != conn.Done {
+		err = errs.Busy
+	}
+	return err
+}
+
+// resource returns the work of a key.
+func (o *Once) resource(key string) (*resource, error) {
+	switch {
+	case o == nil:
+		return nil, errNil
+	case o.engine.Broken() != nil:
+		return nil, o.engine.Broken()
+	case o.err != nil:
+		return nil, o.err
+	}
+	at, err := keys.ForOnce(o.mapped, key)
+	if err != nil {
+		return nil, err
+	}
+	return &resource{
+		name:     o.name + ":" + key,
+		at:       at,
+		record:   lockhash.Hash(at.Record),
+		payload:  o.payload,
+		replicas: o.hold.Replicas,
+	}, nil
+}
+
+// fail adds to err the operation and the key.
+func (o *Once) fail(op, key string, err error) error {
+	name := key
+	if o != nil {
+		name = o.name + ":" + key
+	}
+	return errs.Call(op, kind, name, errs.Bare(err))
+}

@@ -1,0 +1,418 @@
+// These tests run each script on its own, and check what it answers and what it leaves. The record
+// may be absent, another's, mine, done, failed, or foreign. The script may run twice, late or without
+// memory, or may fail midway.
+
+package once
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+const (
+	me    = "11111111-1111-8111-8111-111111111111:1"
+	other = "22222222-2222-8222-8222-222222222222:2"
+
+	record = "holdfast_once:{n:k}"
+	token  = "holdfast_once_token:{n:k}"
+	never  = "9000000000000000" // a not-after that never comes
+)
+
+// run is one run of a script.
+type run struct {
+	script string
+	keys   []string
+	args   []any
+}
+
+// sources are the scripts by name.
+var sources = map[string]string{
+	"ask":      askScript.Source(),
+	"complete": completeScript.Source(),
+	"release":  releaseScript.Source(),
+	"forget":   forgetScript.Source(),
+	"tick":     tickScript.Source(),
+	"untick":   untickScript.Source(),
+}
+
+var both = []string{record, token}
+
+func ask(payload string) run { return run{"ask", both, []any{me, 10000, 60000, payload}} }
+
+func complete(field, data string) run {
+	return run{"complete", both, []any{me, 77, field, data, 5000, 8, "PUBLISH", "c"}}
+}
+
+var (
+	release = run{"release", both[:1], []any{me, "PUBLISH", "c"}}
+	forget  = run{"forget", both, []any{60000}}
+	take    = run{"tick", both[:1], []any{me, 5000}}
+	untake  = run{"untick", both[:1], []any{me}}
+
+	everyRun = []run{ask(""), ask("p"), complete("result", "r"), complete("error", "e"), release, forget, take, untake}
+)
+
+func (r run) on(rdb *redis.Client, notAfter string) ([]any, error) {
+	return rdb.Eval(context.Background(), sources[r.script], r.keys, append([]any{notAfter}, r.args...)...).Slice()
+}
+
+// The states of a record, as commands.
+var (
+	absent     = [][]any{}
+	mine       = [][]any{{"HSET", record, me, 1, "token", 77}, {"PEXPIRE", record, 9000}, {"SET", token, 77, "PX", 60000}}
+	minePaid   = append(slices.Clone(mine), []any{"HSET", record, "payload", "p"})
+	others     = [][]any{{"HSET", record, other, 1, "token", 88, "payload", "q"}, {"PEXPIRE", record, 9000}}
+	anew       = [][]any{{"HSET", record, me, 1, "token", 99}, {"PEXPIRE", record, 9000}} // by a late request
+	complete1  = [][]any{{"HSET", record, "by", me, "token", 77, "payload", "p", "result", "old"}, {"PEXPIRE", record, 9000}}
+	otherDone  = [][]any{{"HSET", record, "by", other, "token", 88, "result", "theirs"}, {"PEXPIRE", record, 9000}}
+	broken     = [][]any{{"HSET", record, "by", me, "token", 77, "error", "bad"}, {"PEXPIRE", record, 9000}}
+	halfway    = [][]any{{"HSET", record, "by", me, me, 1, "token", 77, "result", "r"}, {"PEXPIRE", record, 9000}}
+	endless    = [][]any{{"HSET", record, other, 1, "token", 88}}
+	foreign    = [][]any{{"SADD", record, "x"}}
+	ticked     = [][]any{{"SET", record, me, "PX", 9000}}
+	othersTick = [][]any{{"SET", record, other, "PX", 9000}}
+)
+
+func given(t testing.TB, rdb *redis.Client, state [][]any) {
+	t.Helper()
+	rdb.FlushAll(context.Background())
+	for _, command := range state {
+		if err := rdb.Do(context.Background(), command...).Err(); err != nil {
+			t.Fatalf("%v: %v", command, err)
+		}
+	}
+}
+
+// fields returns the record as text, without a token that is a time.
+func fields(t testing.TB, rdb *redis.Client) string {
+	t.Helper()
+	if kind := rdb.Type(context.Background(), record).Val(); kind != "hash" {
+		return strings.ReplaceAll(kind, "none", "")
+	}
+	all := rdb.HGetAll(context.Background(), record).Val()
+	var text []string
+	for _, field := range slices.Sorted(maps.Keys(all)) {
+		value := all[field]
+		if field == "token" && len(value) > 3 {
+			value = "new"
+		}
+		text = append(text, strings.NewReplacer(me, "me", other, "other").Replace(field+"="+value))
+	}
+	return strings.Join(text, " ")
+}
+
+// words returns a reply as text, without the time and without a token that is a time.
+func words(reply []any) string {
+	text := fmt.Sprint(reply[0])
+	for _, element := range reply[2:] {
+		if number, ok := element.(int64); ok && number > 1_000_000_000 {
+			element = "new"
+		}
+		text += fmt.Sprint(" ", element)
+	}
+	return text
+}
+
+const same = "same"
+
+func TestScripts(t *testing.T) {
+	for _, tc := range []struct {
+		what  string
+		run   run
+		state [][]any
+		reply string
+		after string // the record: "", same, or its fields
+		ttl   int64  // of the record
+		again string // the reply of a second run; "": the same
+	}{
+		{"absent", ask(""), absent, "1 10000 new", "me=1 token=new", 10000, ""},
+		{"absent, with a payload", ask("p"), absent, "1 10000 new", "me=1 payload=p token=new", 10000, ""},
+		{"mine", ask(""), mine, "1 10000 77", same, 10000, ""},
+		{"mine, with a payload", ask("p"), minePaid, "1 10000 77", same, 10000, ""},
+		{"another's", ask(""), others, "0 9000 88 0", same, 9000, ""},
+		{"another's, of the same payload", ask("q"), others, "0 9000 88 0", same, 9000, ""},
+		{"another's, of another payload", ask("p"), others, "0 9000 88 3", same, 9000, ""},
+		{"another's, without an end", ask(""), endless, "0 -1 88 0", same, -1, ""},
+		{"another's, without a payload", ask("p"), endless, "0 -1 88 0", same, -1, ""},
+		{"done", ask(""), complete1, "0 9000 77 1 old", same, 9000, ""},
+		{"done, of the same payload", ask("p"), complete1, "0 9000 77 1 old", same, 9000, ""},
+		{"done, of another payload", ask("q"), complete1, "0 9000 77 3", same, 9000, ""},
+		{"failed", ask(""), broken, "0 9000 77 2 bad", same, 9000, ""},
+		{"done, but for its last write", ask(""), halfway, "0 9000 77 1 r", same, 9000, ""},
+
+		{"absent", complete("result", "r"), absent, "0", "", -2, ""},
+		{"mine", complete("result", "r"), mine, "1", "by=me result=r token=77", 5000, ""},
+		{"mine, with a payload", complete("result", "r"), minePaid, "1", "by=me payload=p result=r token=77", 5000, ""},
+		{"mine, failed", complete("error", "e"), mine, "1", "by=me error=e token=77", 5000, ""},
+		{"another's", complete("result", "r"), others, "0", same, 9000, ""},
+		{"another's result", complete("result", "r"), otherDone, "0", same, 9000, ""},
+		{"my result", complete("result", "r"), complete1, "1", same, 9000, ""},
+		{"granted anew by a late request", complete("result", "r"), anew, "0", "", -2, ""},
+		{"failed in the middle", complete("result", "r"), halfway, "1", "by=me result=r token=77", 5000, ""},
+
+		{"absent", release, absent, "0", "", -2, ""},
+		{"mine", release, mine, "1", "", -2, "0"},
+		{"another's", release, others, "0", same, 9000, ""},
+		{"done", release, complete1, "0", same, 9000, ""},
+		{"done, but for its last write", release, halfway, "0", same, 9000, ""},
+
+		{"absent", forget, absent, "1", "", -2, ""},
+		{"mine", forget, mine, "0", same, 9000, ""},
+		{"another's", forget, others, "0", same, 9000, ""},
+		{"done", forget, complete1, "1", "", -2, ""},
+		{"failed", forget, broken, "1", "", -2, ""},
+
+		{"absent", take, absent, "1", "string", 5000, ""},
+		{"mine", take, ticked, "1", same, 9000, ""},
+		{"another's", take, othersTick, "0", same, 9000, ""},
+		{"absent", untake, absent, "0", "", -2, ""},
+		{"mine", untake, ticked, "1", "", -2, "0"},
+		{"another's", untake, othersTick, "0", same, 9000, ""},
+	} {
+		t.Run(tc.run.script+"/"+tc.what, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
+				rdb := redistest.Mini(t).Client()
+				defer rdb.Close()
+				given(t, rdb, tc.state)
+				if tc.after == same {
+					tc.after = fields(t, rdb)
+				}
+				for _, again := range []bool{false, true} { // every script is safe to run twice
+					if again && tc.again != "" {
+						tc.reply = tc.again
+					}
+					reply, err := tc.run.on(rdb, never)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got := words(reply); got != tc.reply {
+						t.Errorf("again %v: reply %q, want %q", again, got, tc.reply)
+					}
+					if got := fields(t, rdb); got != tc.after {
+						t.Errorf("again %v: record %q, want %q", again, got, tc.after)
+					}
+					if got := rdb.Do(t.Context(), "PTTL", record).Val(); got != tc.ttl {
+						t.Errorf("again %v: PTTL %v, want %v", again, got, tc.ttl)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestScriptsThatComeLate(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		defer rdb.Close()
+		for _, r := range []run{ask(""), ask("p"), forget, take} {
+			for _, state := range [][][]any{absent, mine, others, complete1, foreign} {
+				given(t, rdb, state)
+				before := mini.Snapshot()
+				reply, err := r.on(rdb, "1")
+				if err != nil || reply[0] != int64(-1) || mini.Snapshot() != before {
+					t.Errorf("%s: %v, %v, after it\n%s\nwas\n%s", r.script, reply, err, mini.Snapshot(), before)
+				}
+			}
+		}
+	})
+}
+
+func TestScriptsOnAnotherTypeOfValue(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		defer rdb.Close()
+		for _, r := range everyRun {
+			given(t, rdb, foreign)
+			before := mini.Snapshot()
+			if reply, err := r.on(rdb, never); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+				t.Errorf("%s: %v, %v", r.script, reply, err)
+			}
+			if after := mini.Snapshot(); after != before {
+				t.Errorf("%s left\n%s\nwas\n%s", r.script, after, before)
+			}
+		}
+	})
+}
+
+// Any command of a script may fail. Afterwards no key is without an expiry, and a second run of the
+// script leaves everything as it should be.
+func TestScriptsThatFailMidway(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		defer rdb.Close()
+		for _, r := range everyRun {
+			for i, state := range [][][]any{absent, mine, minePaid, others, anew, complete1, otherDone, broken, halfway} {
+				if strings.HasSuffix(r.script, "tick") {
+					state = [][][]any{absent, ticked, othersTick}[i%3]
+				}
+				given(t, rdb, state)
+				if _, err := r.on(rdb, never); err != nil {
+					t.Fatal(err)
+				}
+				want, life := fields(t, rdb), rdb.PTTL(t.Context(), record).Val()
+				for k, fired := 1, true; fired; k++ {
+					given(t, rdb, state)
+					disarm := mini.FailInside(k)
+					_, _ = r.on(rdb, never)
+					fired = disarm()
+					for _, key := range []string{record, token} {
+						if rdb.PTTL(t.Context(), key).Val() == -1 {
+							t.Errorf("%s of state %d, command %d fails: %s is left without an expiry", r.script, i, k, key)
+						}
+					}
+					if _, err := r.on(rdb, never); err != nil {
+						t.Fatal(err)
+					}
+					if got, left := fields(t, rdb), rdb.PTTL(t.Context(), record).Val(); got != want || left != life {
+						t.Errorf("%s of state %d, command %d fails: then %q for %v, want %q for %v", r.script, i, k, got, left, want, life)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Without memory nothing is granted, but what was done is written, given up and forgotten.
+func TestScriptsWithoutMemory(t *testing.T) {
+	server := redistest.Server(t)
+	rdb := server.Client(t)
+	admin := server.Admin()
+	for _, tc := range []struct {
+		what  string
+		run   run
+		state [][]any
+		reply string
+	}{
+		{"ask", ask(""), absent, "OOM"},
+		{"ask, mine", ask(""), mine, "1 10000 77"},
+		{"ask, done", ask(""), complete1, "0 9000 77 1 old"},
+		{"complete", complete("result", strings.Repeat("r", 9)), mine, "1"},
+		{"release", release, mine, "1"},
+		{"forget", forget, complete1, "1"},
+		{"tick", take, absent, "OOM"},
+		{"untick", untake, ticked, "1"},
+	} {
+		given(t, rdb, tc.state)
+		admin.ConfigSet(t.Context(), "maxmemory", "1")
+		reply, err := tc.run.on(rdb, never)
+		admin.ConfigSet(t.Context(), "maxmemory", "0")
+		got := ""
+		if err == nil {
+			got = words(reply)
+		} else if strings.Contains(err.Error(), "OOM") {
+			got = "OOM"
+		}
+		// The lives of keys that were made by commands have run a little.
+		if tc.reply == "0 9000 77 1 old" {
+			if !strings.HasSuffix(got, " 77 1 old") {
+				t.Errorf("%s: %q, %v", tc.what, got, err)
+			}
+			continue
+		}
+		if got != tc.reply {
+			t.Errorf("%s: %q, %v, want %q", tc.what, got, err, tc.reply)
+		}
+	}
+}
+
+// The token of a key grows from work to work: after work that was given up, after a result that was
+// kept long or short, and after one that was forgotten, though the server's clock is set back.
+func TestTokensOfAKeyGrow(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		defer rdb.Close()
+		last := int64(0)
+		granted := func(what string) int64 {
+			t.Helper()
+			reply, err := ask("").on(rdb, never)
+			if err != nil || reply[0] != int64(1) {
+				t.Fatalf("%s: %v, %v", what, reply, err)
+			}
+			now := reply[3].(int64)
+			if now <= last {
+				t.Errorf("%s: token %d after %d", what, now, last)
+			}
+			last = now
+			return now
+		}
+		finish := func(keys []string) {
+			t.Helper()
+			c := complete("result", "r")
+			c.keys = keys
+			c.args[1] = last
+			if reply, err := c.on(rdb, never); err != nil || reply[0] != int64(1) {
+				t.Fatalf("%v, %v", reply, err)
+			}
+		}
+		start := time.Now()
+		granted("first")
+		mini.SetTime(start.Add(-time.Hour))
+		if _, err := release.on(rdb, never); err != nil {
+			t.Fatal(err)
+		}
+		granted("after work that was given up")
+		finish(both[:1])
+		rdb.Del(t.Context(), record)
+		granted("after a result that was kept short")
+		finish(both)
+		if rdb.Exists(t.Context(), token).Val() != 0 {
+			t.Error("the token has a key of its own beside a result that lasts longer")
+		}
+		if _, err := forget.on(rdb, never); err != nil {
+			t.Fatal(err)
+		}
+		if life := rdb.PTTL(t.Context(), token).Val(); life <= 0 {
+			t.Errorf("the token lives for %v", life)
+		}
+		granted("after a result that was forgotten")
+	})
+}
+
+// The message has the result if that is small, and only the token otherwise.
+func TestTheMessageOfAResult(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		defer rdb.Close()
+		sub := rdb.Subscribe(t.Context(), "c")
+		defer sub.Close()
+		if _, err := sub.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, tc := range []struct {
+			run   run
+			state [][]any
+			want  string
+		}{
+			{complete("result", "a b\r\n\x00"), mine, "77 result a b\r\n\x00"},
+			{complete("result", ""), mine, "77 result "},
+			{complete("result", "12345678"), mine, "77 result 12345678"},
+			{complete("result", "123456789"), mine, "77"},
+			{complete("error", "bad"), mine, "77 error bad"},
+			{complete("result", "r"), anew, "0"},
+			{release, mine, "0"},
+		} {
+			given(t, rdb, tc.state)
+			if _, err := tc.run.on(rdb, never); err != nil {
+				t.Fatal(err)
+			}
+			m, err := sub.ReceiveMessage(t.Context())
+			if err != nil || m.Payload != tc.want {
+				t.Errorf("%s: %v, %v, want %q", tc.run.script, m, err, tc.want)
+			}
+		}
+	})
+}

@@ -1,0 +1,64 @@
+// Tick: one winner for each time of a schedule.
+
+package once
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/keys"
+)
+
+// tickLimit is how long a tick is given back in the background, if Redis does not answer.
+const tickLimit = time.Minute
+
+// Tick takes the tick of that name at that time. name is for errors, mapped is the name in Redis.
+// See Client.Tick.
+func Tick(ctx context.Context, e *engine.Engine, name, mapped string, at time.Time, keep time.Duration) (bool, error) {
+	won, err := tick(ctx, e, mapped, at, keep)
+	if err != nil {
+		return false, errs.Call("take", "tick", name, errs.Ended(ctx, err))
+	}
+	return won, nil
+}
+
+func tick(ctx context.Context, e *engine.Engine, name string, at time.Time, keep time.Duration) (bool, error) {
+	if err := e.Broken(); err != nil {
+		return false, err
+	}
+	key, err := keys.ForTick(name, at)
+	if err != nil {
+		return false, err
+	}
+	if keep < time.Millisecond {
+		return false, fmt.Errorf("a tick is kept for %v: %w", keep, errs.BadArgument)
+	}
+	if err := e.Begin(); err != nil {
+		return false, err
+	}
+	defer e.Done()
+	ctx, cancel := engine.Bounded(ctx)
+	defer cancel()
+	owner := hold.NewOwner(e.NewOwner()).String()
+	call := &conn.Call{Script: tickScript, Keys: []string{key}, Args: []any{owner, keep.Milliseconds()}}
+	err = e.Conn.Run(ctx, call)
+	won := err == nil && call.Status() == conn.Done
+	if notAfter, unheard := call.Outstanding(); unheard && !won {
+		giveBack(e, key, owner, notAfter, keep)
+	}
+	return won, err
+}
+
+// giveBack gives the tick back in the background, until no request can take it any more: its caller
+// was told that it has not won.
+func giveBack(e *engine.Engine, key, owner string, notAfter int64, keep time.Duration) {
+	e.Settle(notAfter, min(keep, tickLimit)+2*conn.Window, func(ctx context.Context) (*conn.Call, error) {
+		call := &conn.Call{Script: untickScript, Keys: []string{key}, Args: []any{owner}, Cleanup: true}
+		return call, e.Conn.Run(ctx, call)
+	})
+}

@@ -1,0 +1,251 @@
+// Value and Do: the work of one key.
+
+package once
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+)
+
+// Value returns the result of a key. If there is none, and no other caller is at work, it runs work
+// and keeps what work returns. All callers of the key in the time of Keep get that result: those that
+// wait, in this process and in others, as soon as it is there, and those that come later.
+//
+// # Whose context
+//
+// work runs on the caller's goroutine, and its ctx is made from the caller's. So it ends with the
+// caller's own ctx, carries its values, and also ends when the hold on the key is lost, with a cause
+// that says why (ErrLost and so on). If the ctx of the caller that does the work ends, the work of
+// nobody else ends: the next caller does its own work, from the beginning. If work must not be
+// broken off because one caller has left, detach it: context.WithoutCancel(ctx), with a deadline. A
+// caller that waits leaves at once when its ctx ends, and the others wait on.
+//
+// # Results and errors
+//
+// The caller that has done the work gets what work returned, even if that could not be kept; the
+// error then says so. The others get what the Codec makes of the kept bytes: a copy of their own.
+//
+//   - An error of work is returned as it is, and not kept (see KeepErrors). The next caller, of those
+//     that wait too, does its own work. The same holds if work panics.
+//   - ErrMismatch: the key stands for another payload. ErrWorkFailed: the work has failed, and its
+//     error was kept.
+//   - ErrBusy: another was at work until ctx ended, or with OnBusy(Fail) when asked.
+//   - ErrTooLarge, or an error of the Codec: the work is done, and its result was not kept.
+//   - ErrLost, ErrExpired, ErrMaxHold or ErrClosed: the hold ended before the result was written. The
+//     work may have been done by another too.
+//   - ErrUnknown: the work is done, and Redis did not say whether its result is kept. Holdfast goes
+//     on trying to write it until the lease would be over.
+//
+// Other errors are those of Locker: ErrUnavailable, ErrClosed, ErrWrongType, ErrOutOfMemory and so
+// on. If work calls Value with its own key, and its own ctx, it would wait for itself: that is
+// refused with ErrBadArgument.
+func Value[T any](ctx context.Context, o *Once, key string, work func(ctx context.Context) (T, error)) (T, error) {
+	var value T
+	found, err := o.run(ctx, key, func(ctx context.Context) (encode, error) {
+		var err error
+		value, err = work(ctx)
+		return func() ([]byte, error) { return o.codec.Encode(value) }, err
+	})
+	if found == nil {
+		return value, err
+	}
+	if err := o.codec.Decode([]byte(found.data), &value); err != nil {
+		return value, o.fail("decode", key, err)
+	}
+	return value, nil
+}
+
+// Do is Value for work without a result.
+func Do(ctx context.Context, o *Once, key string, work func(ctx context.Context) error) error {
+	_, err := o.run(ctx, key, func(ctx context.Context) (encode, error) {
+		return func() ([]byte, error) { return nil, nil }, work(ctx)
+	})
+	return err
+}
+
+// Token returns the fencing token of the work whose ctx this is, or a context made from it: a number
+// greater than that of every earlier work of the same key. With it the resource can refuse writes of
+// work that has been overtaken. Token returns 0 for any other context.
+func Token(ctx context.Context) int64 {
+	token, _ := ctx.Value(tokenKey{}).(int64)
+	return token
+}
+
+type tokenKey struct{}
+
+// encode returns the bytes of a result.
+type encode func() ([]byte, error)
+
+// work is what a caller has to do.
+type work func(ctx context.Context) (encode, error)
+
+// run returns the result that was found, or nil if this caller was to do the work, or failed.
+func (o *Once) run(ctx context.Context, key string, w work) (*result, error) {
+	r, err := o.resource(key)
+	if err != nil {
+		return nil, o.fail("run", key, err)
+	}
+	if l := hold.Carried(ctx, o.engine, r); l != nil && l.Err() == nil {
+		return nil, o.fail("run", key, fmt.Errorf("it is called by its own work, and would wait for itself: %w", errs.BadArgument))
+	}
+	c := &call{once: o, key: key, resource: r, work: w}
+	var found *result
+	if o.busy == Fail {
+		found, _, err = c.ask(ctx)
+	} else {
+		found, err = c.share(ctx)
+	}
+	if found != nil && found.failed {
+		return nil, o.fail("run", key, fmt.Errorf("%w: %s", errs.WorkFailed, found.data))
+	}
+	return found, err
+}
+
+// call is one call of Value or Do.
+type call struct {
+	once     *Once
+	key      string
+	resource *resource
+	work     work
+}
+
+// share asks together with the other callers of this process: one of them asks, or does the work,
+// and all get what comes of it.
+func (c *call) share(ctx context.Context) (*result, error) {
+	lead, answer, err := c.once.engine.Join(ctx, c.resource.at.Record, c.resource.payload)
+	switch {
+	case err != nil:
+		return nil, c.once.fail("run", c.key, errs.Ended(ctx, err))
+	case lead == nil:
+		return answer.(*result), nil
+	}
+	told := false
+	defer func() {
+		if !told {
+			lead.Leave() // also if the work panics
+		}
+	}()
+	found, kept, err := c.ask(ctx)
+	if found != nil {
+		kept = found
+	}
+	if kept != nil {
+		told = true
+		lead.Tell(kept)
+	}
+	return found, err
+}
+
+// ask asks Redis, and does the work if it is granted. It returns the result that was found, or the
+// one that was made and kept.
+func (c *call) ask(ctx context.Context) (found, kept *result, err error) {
+	l, err := hold.Request{
+		Engine:   c.once.engine,
+		Resource: c.resource,
+		Settings: c.once.hold,
+		Try:      c.once.busy == Fail,
+		Afresh:   true,
+	}.Acquire(ctx)
+	switch {
+	case errors.Is(err, hold.Concluded):
+		return c.resource.found, nil, nil
+	case err != nil:
+		return nil, nil, c.once.fail("run", c.key, err)
+	}
+	kept, err = c.do(ctx, l)
+	return nil, kept, err
+}
+
+// do does the work under the lease, and writes its result. It returns the result if it was kept.
+func (c *call) do(ctx context.Context, l *hold.Lease) (kept *result, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = l.Release(ctx) // and the panic, or Goexit, goes on after this
+		}
+	}()
+	held := l.Context(ctx)
+	encode, failure := c.work(context.WithValue(held, tokenKey{}, l.Token()))
+	keep := c.once.keep
+	if failure == nil {
+		kept, err = c.encoded(encode)
+	} else if c.once.keepErrors > 0 && held.Err() == nil {
+		keep = c.once.keepErrors
+		kept = &result{failed: true, data: cut(failure.Error())}
+	}
+	if kept != nil {
+		c.resource.conclusion.Store(&conclusion{result: kept, token: l.Token(), keep: keep})
+	}
+	returned = true
+	released := l.Release(ctx)
+	if released != nil {
+		released = c.unkept(released, kept != nil)
+		kept = nil
+	}
+	if failure == nil {
+		failure = err
+	}
+	return kept, together(failure, released)
+}
+
+// encoded returns the result, unless it cannot be kept.
+func (c *call) encoded(encode encode) (*result, error) {
+	data, err := encode()
+	switch {
+	case err != nil:
+		return nil, c.once.fail("encode", c.key, err)
+	case len(data) > c.once.maxSize:
+		return nil, c.once.fail("keep", c.key, fmt.Errorf("%w: %d bytes, at most %d", errs.TooLarge, len(data), c.once.maxSize))
+	}
+	return &result{data: string(data)}, nil
+}
+
+// unkept returns the error of a release. If a result was to be written, that failed, or Redis did not
+// say.
+func (c *call) unkept(err error, result bool) error {
+	if !result {
+		return c.once.fail("release", c.key, err)
+	}
+	for _, known := range []error{errs.Lost, errs.MaxHold, errs.Closed, errs.NotReplicated, errs.Unknown} {
+		if errors.Is(err, known) {
+			return c.once.fail("keep", c.key, err)
+		}
+	}
+	return c.once.fail("keep", c.key, fmt.Errorf("%w: %w", errs.Unknown, err))
+}
+
+// together returns the errors of the work and of the release as one error. If both say that the hold
+// was lost, or how else it ended, the work's error says it alone.
+func together(failure, released error) error {
+	switch {
+	case released == nil:
+		return failure
+	case failure == nil:
+		return released
+	}
+	for _, end := range []error{errs.Lost, errs.MaxHold, errs.Closed} {
+		if errors.Is(failure, end) && errors.Is(released, end) {
+			return failure
+		}
+	}
+	return fmt.Errorf("%w; %w", failure, released)
+}
+
+// longestText is how many bytes of an error's text are kept.
+const longestText = 4 << 10
+
+// cut returns the text, cut to what is kept of it.
+func cut(text string) string {
+	if len(text) <= longestText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestText], "")
+}
+
+// errNil is why a nil Once cannot be used.
+var errNil = fmt.Errorf("the Once is nil: %w", errs.BadArgument)

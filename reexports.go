@@ -5,6 +5,7 @@ package holdfast
 import (
 	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/latch"
+	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/rlock"
@@ -41,6 +42,10 @@ type (
 	PermitSemaphore = semaphore.PermitSemaphore
 	// Latch is a countdown latch: latch.Latch.
 	Latch = latch.Latch
+	// Election elects one leader: leader.Election.
+	Election = leader.Election
+	// Term is one time for which an Election's work leads: leader.Term.
+	Term = leader.Term
 	// MultiLock is several locks as one: multilock.MultiLock.
 	MultiLock = multilock.MultiLock
 	// MultiLease is a lease on all locks of a MultiLock: multilock.Lease.
@@ -70,6 +75,8 @@ var (
 	ErrDeleted       = lease.ErrDeleted
 	ErrUnknown       = lease.ErrUnknown
 	ErrNoQuorum      = lease.ErrNoQuorum
+	ErrNoLeader      = lease.ErrNoLeader
+	ErrResigned      = lease.ErrResigned
 )
 
 // ParseOwner parses a string that Owner.String returned: lease.ParseOwner.

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/latch"
+	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/rlock"
 	"github.com/holdfast-go/holdfast/rwlock"
@@ -85,6 +86,16 @@ func (c *Client) PermitSemaphore(name string, options ...LeaseOption) *PermitSem
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Latch(name string) *Latch {
 	return latch.New(c.engine, name, c.mapped(name))
+}
+
+// Leader returns the election of that name, as a candidate with these options. Run campaigns and
+// leads; other methods say who leads. Leader does no I/O. The returned value is kept, and shared by
+// whoever asks whether this process leads: two values are two candidates.
+//
+// An election is a lock at its name, in the layout of a FairMutex. Share the name with no other
+// synchronizer. The name may be any bytes, but not empty; see docs/keyspace.md.
+func (c *Client) Leader(name string, options ...leader.Option) *Election {
+	return leader.New(c.engine, name, c.mapped(name), c.common, options...)
 }
 
 // NewMultiLock returns all of the locks as one lock. It is granted when all of them are

@@ -21,6 +21,8 @@ var (
 	Deleted     = errors.New("deleted")
 	Unknown     = errors.New("outcome unknown")
 	NoQuorum    = errors.New("no majority of the servers")
+	NoLeader    = errors.New("nobody leads")
+	Resigned    = errors.New("term resigned")
 
 	NotReplicated = errors.New("too few replicas have it")
 

@@ -55,6 +55,9 @@ func (e *Election) IsLeader() bool {
 
 // usable returns nil, or why the operation cannot be done.
 func (e *Election) usable(op string) error {
+	if err := e.engine().Broken(); err != nil {
+		return e.failed(op, err) // also of the zero value
+	}
 	if err := e.resource.Usable(op); err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func (e *Election) usable(op string) error {
 }
 
 // failed returns the error of an operation on this election.
-func (e *Election) failed(op string, err error) error { return e.resource.Failed(op, err) }
+func (e *Election) failed(op string, err error) error { return errs.Call(op, kind, e.Name(), err) }
 
 // engine returns the machinery of the Client.
 func (e *Election) engine() *engine.Engine { return e.resource.Engine }

@@ -98,8 +98,8 @@ func (r *resource) retiring(call *conn.Call) *conn.Call {
 	return call
 }
 
-// recordLife is for how much longer than the lead the record may stay.
-const recordLife = time.Minute
+// recordLife is for how much longer than a lead that was lost its record stays at the most.
+const recordLife = 5 * time.Second
 
 // tell returns the call by which the owner says who it is. since is 0, or since when it leads, in
 // microseconds of the server's clock.

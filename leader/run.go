@@ -21,8 +21,8 @@ import (
 //   - If the work returns nil while its term lasts, Run gives the lead up and returns nil.
 //   - If the work returns an error while its term lasts, Run logs it, gives the lead up, and
 //     campaigns again a second later.
-//   - If the term has ended, Run campaigns again, whatever the work returns. A term ends before its
-//     work by a loss (the context's cause matches ErrLost); by Resign, RequestResign, Preempt,
+//   - If the term has ended, Run campaigns again, whatever the work returns: at once, or a second
+//     later if the term was shorter than that. A term ends before its work by a loss (the context's cause matches ErrLost); by Resign, RequestResign, Preempt,
 //     MaxTerm or a missing Alive (ErrResigned); or with ctx.
 //   - If ctx ends, Run returns an error that matches ctx's error, and the work's error.
 //
@@ -155,7 +155,7 @@ func (e *Election) term(ctx context.Context, l *lease.Lease, publish string) *Te
 
 // lead runs the work, and gives the lead up when the work has returned.
 func (t *Term) lead(ctx context.Context, work func(context.Context, *Term) error) (out outcome) {
-	e := t.election
+	e, began := t.election, time.Now()
 	listening, stop := context.WithCancel(t.ctx)
 	t.watchers.Go(t.watch)
 	t.watchers.Go(func() { t.listen(listening) })
@@ -185,8 +185,10 @@ func (t *Term) lead(ctx context.Context, work func(context.Context, *Term) error
 		return outcome{over: true, err: e.ended(ctx, err)}
 	case errors.Is(context.Cause(t.ctx), errs.Closed):
 		return outcome{over: true, err: e.failed("lead", errs.Closed)}
-	case !lasted:
+	case !lasted && time.Since(began) >= again:
 		return outcome{}
+	case !lasted:
+		return outcome{pause: pause()} // terms that all end at once would keep Redis busy
 	default:
 		e.warn("holdfast: the work of a term failed; the next campaign begins", err)
 		return outcome{pause: pause(), err: err}

@@ -15,11 +15,16 @@ local preempts = table.remove(ARGV) == '1'
 local changes = table.remove(ARGV)
 local priority = tonumber(table.remove(ARGV))
 
--- Returns the number for a candidate that joins at the time now, in microseconds: a priority puts
--- it before all that came less than 115 days earlier with a lower one. enter.lua uses this function
--- in place of that of queue.lua. No number is a multiple of ten: see there.
+-- Returns the number for a candidate that joins at the time now, in microseconds. A step of priority
+-- is worth 115 days, so a candidate stands before all of lower priority that came less than that
+-- earlier. Among those of its own priority it is the last, whatever the clock says. enter.lua uses
+-- this function in place of that of queue.lua; no number is a multiple of ten: see there.
 local function coming(now)
-  local number = now - priority * 10000000000000
+  local step = 10000000000000
+  local number = now - priority * step
+  local last = redis.call('ZREVRANGEBYSCORE', KEYS[3], string.format('%.0f', number + step / 2),
+    string.format('%.0f', number - step / 2), 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  number = math.max(tonumber(last or 0) + 1, number)
   if number % 10 == 0 then
     number = number + 1
   end
@@ -36,11 +41,27 @@ if preempts and leads[1] and not leads[3] and tonumber(leads[2]) < priority
   end
 end
 
--- HSETNX is the first write of a candidate that comes: if memory is short it is refused, and then
--- nothing here allows enter.lua what Redis would have refused it.
-if type(redis.pcall('HSETNX', KEYS[7], ARGV[2], string.format('%.0f ', priority) .. identity)) == 'number' then
-  if type(redis.pcall('PEXPIRE', KEYS[7], life(tonumber(ARGV[5])))) == 'table' then
+-- Notes what the candidate says of itself, for as long as the queue stays. If memory is short,
+-- HSETNX is refused, and nothing is noted.
+local function note()
+  if type(redis.pcall('HSETNX', KEYS[7], ARGV[2], string.format('%.0f ', priority) .. identity)) == 'number'
+    and type(redis.pcall('PEXPIRE', KEYS[7], life(tonumber(ARGV[5])))) == 'table' then
     redis.pcall('HDEL', KEYS[7], ARGV[2])
   end
+end
+
+-- enter.lua gives a place by this function in place of that of queue.lua: with the place comes the
+-- note. So a call that fails leaves no note.
+local enqueue = join
+local function join(owner, number, ms, keep)
+  local failed = enqueue(owner, number, ms, keep)
+  if not failed then
+    note()
+  end
+  return failed
+end
+
+if redis.call('ZSCORE', KEYS[3], ARGV[2]) then
+  note()
 end
 

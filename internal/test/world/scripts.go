@@ -5,6 +5,7 @@ package world
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -26,7 +27,7 @@ const (
 	ReadRenewRun = "rw read renew"
 )
 
-// sources lists the scripts of the mutex and of the read-write lock, with the files below the folder
+// sources lists the scripts of the mutex, of the read-write lock and of elections, with the files below the folder
 // lua that make up each of them.
 var sources = []struct {
 	name  string
@@ -52,7 +53,17 @@ var sources = []struct {
 	{ReadRenewRun, "rwlock", "holders rrenew", 0},
 	{"rw read release", "rwlock", "holders marks rrelease", conn.Always},
 	{"rw look", "rwlock", "holders look", conn.Always},
+
+	{"leader enter", "leader", "token queue candidate enter", 0},
+	{"leader release", "leader", "token queue retire release", conn.Always},
+	{"leader tell", "leader", "tell", 0},
+	{"leader look", "leader", "look", conn.Always},
+	{"leader ask", "leader", "ask", 0},
+	{"leader candidates", "leader", "candidates", conn.Always},
 }
+
+// shared are the files that locks of several packages run.
+var shared = []string{"token", "queue", "enter", "release"}
 
 // load loads every script and records its name.
 func (w *World) load() {
@@ -61,8 +72,8 @@ func (w *World) load() {
 		var text strings.Builder
 		for _, file := range strings.Fields(s.files) {
 			of := s.of
-			if file == "token" {
-				of = "internal/lockhash" // whichever lock grows it
+			if slices.Contains(shared, file) && s.of != "rwlock" || file == "token" {
+				of = "internal/lockhash"
 			}
 			text.WriteString(doctest.Read(w.T, of+"/lua/"+file+".lua"))
 		}

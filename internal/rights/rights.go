@@ -30,6 +30,7 @@ var (
 		"zadd zrem zscore zrange zrangebyscore")
 	ofSemaphores = strings.Fields("get incrby decrby pexpire hset hget hdel")
 	ofPermits    = append(strings.Fields("pttl zadd zrem zcard zcount zscore zrange zremrangebyrank"), ofSemaphores...)
+	ofLeaders    = strings.Fields("del hmget hsetnx hkeys zrangebyscore zrevrangebyscore") // beyond those of a Mutex
 	ofLatches    = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
 )
@@ -62,6 +63,10 @@ func Needs(name, client string, sharded bool) []Need {
 		}
 		all = append(all, Need{"latch", []string{name, at.Generations, at.Calls + ":" + client},
 			[]string{channel}, ofLatches})
+	}
+	if at, err := keys.ForLeader(name); err == nil {
+		all = append(all, Need{"leader", []string{name, at.Token, at.Queue, at.Alive, at.Open, at.Record, at.Names},
+			[]string{at.Changes, at.GrantTo(client)}, ofLeaders})
 	}
 	return all
 }

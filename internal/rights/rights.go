@@ -30,8 +30,9 @@ var (
 		"zadd zrem zscore zrange zrangebyscore")
 	ofSemaphores = strings.Fields("get incrby decrby pexpire hset hget hdel")
 	ofPermits    = append(strings.Fields("pttl zadd zrem zcard zcount zscore zrange zremrangebyrank"), ofSemaphores...)
-	ofLeaders    = strings.Fields("del hmget hsetnx hkeys zrangebyscore zrevrangebyscore") // beyond those of a Mutex
-	ofLatches    = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
+	ofLeaders    = strings.Fields("get set del pttl pexpire hset hsetnx hget hmget hdel hlen hkeys hexists hgetall " +
+		"zadd zrem zcard zscore zrange zrangebyscore zrevrangebyscore")
+	ofLatches = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
 )
 
@@ -66,7 +67,7 @@ func Needs(name, client string, sharded bool) []Need {
 	}
 	if at, err := keys.ForLeader(name); err == nil {
 		all = append(all, Need{"leader", []string{name, at.Token, at.Queue, at.Alive, at.Open, at.Record, at.Names},
-			[]string{at.Changes, at.GrantTo(client)}, ofLeaders})
+			[]string{at.Channel, at.Changes, at.GrantTo(client)}, ofLeaders})
 	}
 	return all
 }

@@ -76,6 +76,13 @@ var leaderBugs = []bug{
 		pkg:  "leader", tests: []string{"TestTheHandlerTellsWhoLeads", "TestAfterADeathTheNextLeadsWithinTheLease"},
 	},
 	{
+		name: "the name of an election is not mapped",
+		file: "synchronizers.go",
+		old:  "leader.New(c.engine, name, c.mapped(name), ",
+		new:  "leader.New(c.engine, name, name, ",
+		pkg:  "rlock", tests: []string{"TestNameMapperOfEachKind"},
+	},
+	{
 		name: "a work that does not return is not named",
 		file: "leader/term.go",
 		old:  "\t\t\tt.overdue()\n",

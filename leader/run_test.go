@@ -127,7 +127,7 @@ func TestTheLeadIsKeptUntilTheWorkReturns(t *testing.T) {
 			play(t, func(t *testing.T, s *stage) {
 				stubborn := func(ctx context.Context, _ *leader.Term) error {
 					<-ctx.Done()
-					time.Sleep(3 * time.Minute) // far longer than the lease
+					time.Sleep(2 * time.Minute) // far longer than the lease
 					return errors.New("at last")
 				}
 				a := s.candidate("a").campaign(stubborn)
@@ -142,13 +142,13 @@ func TestTheLeadIsKeptUntilTheWorkReturns(t *testing.T) {
 				if err := a.Check(time.Second - time.Millisecond); err == nil || b.Check(0) != nil || a.Check(time.Second+time.Millisecond) != nil {
 					t.Errorf("Check: %v", err)
 				}
-				s.At(4*time.Minute - time.Second)
+				s.At(3*time.Minute - time.Second)
 				if b.IsLeader() {
 					t.Error("b leads while the work of a goes on")
 				}
-				s.At(4 * time.Minute)
+				s.At(3 * time.Minute)
 				_, began, _, _ := b.seen()
-				world.Within(t, "b leads", began, 4*time.Minute, 4*time.Minute)
+				world.Within(t, "b leads", began, 3*time.Minute, 3*time.Minute)
 				if a.Check(0) != nil {
 					t.Errorf("Check: %v", a.Check(0))
 				}
@@ -167,7 +167,7 @@ func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 		p := s.Process(holdfast.WithLogger(log.logger()))
 		a := s.candidateOf(p, "a").campaign(func(ctx context.Context, _ *leader.Term) error {
 			<-ctx.Done()
-			time.Sleep(time.Hour)
+			time.Sleep(2 * time.Minute)
 			return nil
 		})
 		b := s.candidate("b").campaign(untilOver)
@@ -185,7 +185,7 @@ func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 		if !log.has("does not return") || !log.has("identity=a") {
 			t.Errorf("the log does not name it:\n%s", log.text())
 		}
-		s.At(62 * time.Minute)
+		s.At(4 * time.Minute)
 		if log.count("does not return") != 1 {
 			t.Errorf("named %d times", log.count("does not return"))
 		}

@@ -45,9 +45,10 @@ func (e *Election) Name() string { return e.resource.Name() }
 func (e *Election) Identity() string { return e.config.identity }
 
 // IsLeader reports whether this Election's Run leads at this moment: its work runs, and the work's
-// context has not ended. It asks nobody, so it is cheap, and it is true only while no other can
-// lead. What it says may be over in the next instant: what must not happen twice belongs into the
-// work, with its context and its token.
+// context has not ended. It asks nobody, so it is cheap. It is never true after the local deadline of
+// the lease, before which nobody else can lead as long as Redis keeps its data. What it says may be
+// over in the next instant: what must not happen twice belongs into the work, with its context and
+// its token.
 func (e *Election) IsLeader() bool {
 	t := e.current.Load()
 	return t != nil && t.lasts()

@@ -175,6 +175,9 @@ func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 		p.Unplug(true)
 		s.At(time.Minute + 31*time.Second)
 		s.wantLeader(b)
+		if a.IsLeader() {
+			t.Error("a says that it leads, after its loss")
+		}
 		p.Unplug(false)
 		err := a.Check(10 * time.Millisecond)
 		world.WantErr(t, err, holdfast.ErrLost)

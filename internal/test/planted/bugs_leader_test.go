@@ -73,7 +73,7 @@ var leaderBugs = []bug{
 		file: "leader/term.go",
 		old:  "return t.ctx.Err() == nil && time.Now().Before(t.lease.Deadline())",
 		new:  "return t.overFor() == 0 || t.lease.Err() != nil",
-		pkg:  "leader", tests: []string{"TestTheHandlerTellsWhoLeads", "TestAfterADeathTheNextLeadsWithinTheLease"},
+		pkg:  "leader", tests: []string{"TestAWorkThatOutlivesItsLossIsNamed"},
 	},
 	{
 		name: "the name of an election is not mapped",

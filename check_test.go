@@ -305,7 +305,7 @@ func TestCheckRightsOfEachKind(t *testing.T) {
 	every = append(slices.DeleteFunc(every, func(rule string) bool { return rule[0] == '~' }), "+info")
 	for kind, row := range map[string]string{
 		"mutex": "Mutex", "rwlock": "RWMutex", "semaphore": "Semaphore", "permits": "PermitSemaphore",
-		"latch": "Latch", "once": "Once", "quorum": "Quorum",
+		"latch": "Latch", "leader": "Leader", "once": "Once", "quorum": "Quorum",
 	} {
 		rules := append([]string{"~orders:*"}, of[row]...)
 		without := func(spared string) map[string]int {

@@ -1,7 +1,7 @@
 // Package holdfast provides distributed locks and other synchronizers on Redis: mutex, fair
-// mutex, read/write lock, semaphores, countdown latch, multi-lock and quorum lock. It is for Go
-// what Redisson is for Java, and shares its locks with Java where Redisson has a layout for
-// them.
+// mutex, read/write lock, semaphores, countdown latch, leader election, multi-lock and quorum lock.
+// It is for Go what Redisson is for Java, and shares its locks with Java where Redisson has a
+// layout for them.
 //
 //	client := holdfast.New(rdb) // a go-redis client: single, Sentinel or Cluster
 //	defer client.Close()

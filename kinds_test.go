@@ -283,6 +283,43 @@ func TestTelemetry_Latch(t *testing.T) {
 	})
 }
 
+// A campaign is an acquisition, and a term is a hold. Those who watch are not counted as waiters.
+func TestTelemetry_Leader(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		o, options := newTold()
+		mine, rival := w.Process(options...).Leader(world.Name), w.Process().Leader(world.Name)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- rival.Run(ctx, func(ctx context.Context, _ *holdfast.Term) error {
+				<-ctx.Done()
+				return nil
+			})
+		}()
+		synctest.Wait()
+		lead := func(ctx context.Context) error {
+			return mine.Run(ctx, func(context.Context, *holdfast.Term) error {
+				time.Sleep(time.Second)
+				if got := o.counted(t, "holdfast.lock.active", "leader"); got[""] != 1 {
+					t.Errorf("%d terms", got[""])
+				}
+				return nil
+			})
+		}
+		waitInVain(t, lead)
+		cancel()
+		world.WantErr(t, <-done, context.Canceled)
+		if err := lead(t.Context()); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		o.wantTold(t, "leader", "acquire timeout", "acquire cancelled", "acquire acquired", "release released")
+		if got := o.counted(t, "holdfast.waiter.active", "leader.watch"); got[""] != 0 {
+			t.Errorf("%d watch still", got[""])
+		}
+	})
+}
+
 func TestTelemetry_Quorum(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		o, options := newTold()

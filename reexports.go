@@ -5,6 +5,7 @@ package holdfast
 import (
 	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/latch"
+	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/once"
@@ -44,6 +45,10 @@ type (
 	Latch = latch.Latch
 	// Once does the work of each key once, and keeps its result: once.Once.
 	Once = once.Once
+	// Election elects one leader: leader.Election.
+	Election = leader.Election
+	// Term is one time for which an Election's work leads: leader.Term.
+	Term = leader.Term
 	// MultiLock is several locks as one: multilock.MultiLock.
 	MultiLock = multilock.MultiLock
 	// MultiLease is a lease on all locks of a MultiLock: multilock.Lease.
@@ -76,6 +81,8 @@ var (
 	ErrTooLarge      = lease.ErrTooLarge
 	ErrWorkFailed    = lease.ErrWorkFailed
 	ErrNoQuorum      = lease.ErrNoQuorum
+	ErrNoLeader      = lease.ErrNoLeader
+	ErrResigned      = lease.ErrResigned
 )
 
 // ParseOwner parses a string that Owner.String returned: lease.ParseOwner.

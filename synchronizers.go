@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/latch"
+	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/multilock"
 	"github.com/holdfast-go/holdfast/once"
 	"github.com/holdfast-go/holdfast/rlock"
@@ -120,6 +121,16 @@ func (c *Client) Once(name string, options ...once.Option) *Once {
 // ctx's deadline, the error matches ErrUnavailable. See docs/once.md.
 func (c *Client) Tick(ctx context.Context, name string, at time.Time, keep time.Duration) (bool, error) {
 	return once.Tick(ctx, c.engine, name, c.mapped(name), at, keep)
+}
+
+// Leader returns the election of that name, as a candidate with these options. Run campaigns and
+// leads; other methods say who leads. Leader does no I/O. The returned value is kept, and shared by
+// whoever asks whether this process leads: two values are two candidates.
+//
+// An election is a lock at its name, in the layout of a FairMutex. Share the name with no other
+// synchronizer. The name may be any bytes, but not empty; see docs/keyspace.md.
+func (c *Client) Leader(name string, options ...leader.Option) *Election {
+	return leader.New(c.engine, name, c.mapped(name), c.common, options...)
 }
 
 // NewMultiLock returns all of the locks as one lock. It is granted when all of them are

@@ -85,4 +85,11 @@ var (
 	// ErrNoQuorum says that fewer than a majority of a Quorum's servers could be asked, or count at
 	// present. It does not say that another holds the lock.
 	ErrNoQuorum = errs.NoQuorum
+
+	// ErrNoLeader says that nobody leads at present: see package leader.
+	ErrNoLeader = errs.NoLeader
+
+	// ErrResigned says that a leader's term ended before its lease: the leader resigned, was asked
+	// to, or had led for its MaxTerm; or its work gave no sign of life. See package leader.
+	ErrResigned = errs.Resigned
 )

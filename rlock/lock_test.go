@@ -309,6 +309,9 @@ func TestNameMapperOfEachKind(t *testing.T) {
 			_, err := c.Latch(world.Name).TrySetCount(t.Context(), 1)
 			return err
 		},
+		"Leader": func(c *holdfast.Client) error {
+			return c.Leader(world.Name).Run(t.Context(), func(context.Context, *holdfast.Term) error { return nil })
+		},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			mini := redistest.Mini(t)

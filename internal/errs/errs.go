@@ -24,6 +24,8 @@ var (
 	Mismatch    = errors.New("another payload under the same key")
 	TooLarge    = errors.New("the result is too large")
 	WorkFailed  = errors.New("the work has failed before")
+	NoLeader    = errors.New("nobody leads")
+	Resigned    = errors.New("term resigned")
 
 	NotReplicated = errors.New("too few replicas have it")
 

@@ -45,6 +45,14 @@ func NewBundle(grant *conn.Script) *conn.Script {
 // mostInBundle is how many grants and releases one script does. Each takes a server some 5 µs.
 const mostInBundle = 16
 
+// Entering returns the source of the script that Enter runs, for a kind of lock whose waiters bring
+// more: that is prelude, which runs before enter.lua.
+func Entering(prelude string) string { return tokenSource + queueSource + prelude + enterSource }
+
+// Releasing returns the source of the script that Release runs, for a kind of lock whose release
+// does more: that is prelude, which runs before release.lua.
+func Releasing(prelude string) string { return tokenSource + queueSource + prelude + releaseSource }
+
 // Turn says what a waiter does with a lock that it finds free.
 type Turn int
 

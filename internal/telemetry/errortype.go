@@ -32,6 +32,8 @@ var errorTypes = [...]struct {
 	{errs.Unknown, "unknown"},
 	{errs.NotReplicated, "not_replicated"},
 	{errs.NoQuorum, "no_quorum"},
+	{errs.NoLeader, "no_leader"},
+	{errs.Resigned, "resigned"},
 	{errs.WrongType, "wrong_type"},
 	{errs.OutOfMemory, "out_of_memory"},
 	{errs.Denied, "denied"},

@@ -18,9 +18,10 @@
 --         {0, time}  the owner has not got the work
 local found = redis.call('HMGET', KEYS[1], ARGV[2], 'token', 'by')
 local mine = found[2] == ARGV[3]
+local left = string.format('%.0f', math.max(redis.call('PTTL', KEYS[1]), 1))
 if mine and found[3] == ARGV[2] and not found[1] then
   -- It changes nothing, but a WAIT that follows counts only what its connection has written.
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(redis.call('PTTL', KEYS[1]), 1)))
+  redis.call('PEXPIRE', KEYS[1], left)
   return {1, now}
 elseif not found[1] then
   return {0, now}
@@ -34,7 +35,7 @@ end
 -- PEXPIRE comes first, and changes nothing: Redis allows it when memory is short, and after a first
 -- write it allows HSET too. Until the owner's field goes, a sending that failed in the middle is
 -- done again from here.
-redis.call('PEXPIRE', KEYS[1], string.format('%.0f', math.max(redis.call('PTTL', KEYS[1]), 1)))
+redis.call('PEXPIRE', KEYS[1], left)
 redis.call('HSET', KEYS[1], ARGV[4], ARGV[5], 'by', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
 redis.call('HDEL', KEYS[1], ARGV[2])

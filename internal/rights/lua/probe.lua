@@ -26,6 +26,9 @@ local tries = {
   hdel = function() return redis.pcall('HDEL', KEYS[1], 'f') end,
   hlen = function() return redis.pcall('HLEN', KEYS[1]) end,
   hexists = function() return redis.pcall('HEXISTS', KEYS[1], 'f') end,
+  hmget = function() return redis.pcall('HMGET', KEYS[1], 'f', 'g') end,
+  hsetnx = function() return redis.pcall('HSETNX', KEYS[1], 'f', '1') end,
+  hkeys = function() return redis.pcall('HKEYS', KEYS[1]) end,
   hgetall = function() return redis.pcall('HGETALL', KEYS[1]) end,
   hscan = function() return redis.pcall('HSCAN', KEYS[1], 0) end,
   zadd = function() return redis.pcall('ZADD', KEYS[1], 1, 'm') end,
@@ -37,6 +40,7 @@ local tries = {
   zrange = function() return redis.pcall('ZRANGE', KEYS[1], 0, 0) end,
   zrevrange = function() return redis.pcall('ZREVRANGE', KEYS[1], 0, 0) end,
   zrangebyscore = function() return redis.pcall('ZRANGEBYSCORE', KEYS[1], 0, 1) end,
+  zrevrangebyscore = function() return redis.pcall('ZREVRANGEBYSCORE', KEYS[1], 1, 0) end,
   zremrangebyrank = function() return redis.pcall('ZREMRANGEBYRANK', KEYS[1], 0, 0) end,
 }
 

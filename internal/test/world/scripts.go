@@ -5,6 +5,7 @@ package world
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -34,8 +35,8 @@ const (
 	UntickRun       = "untick"
 )
 
-// sources lists the scripts of the mutex, of the read-write lock and of a Once, with the files below the folder
-// lua that make up each of them.
+// sources lists the scripts of the mutex, of the read-write lock, of a Once and of elections, with the
+// files below the folder lua that make up each of them.
 var sources = []struct {
 	name  string
 	of    string // the package
@@ -67,7 +68,17 @@ var sources = []struct {
 	{OnceForgetRun, "once", "forget", 0},
 	{TickRun, "once", "tick", 0},
 	{UntickRun, "once", "untick", conn.Always},
+
+	{"leader enter", "leader", "token queue candidate enter", 0},
+	{"leader release", "leader", "token queue retire release", conn.Always},
+	{"leader tell", "leader", "tell", 0},
+	{"leader look", "leader", "look", conn.Always},
+	{"leader ask", "leader", "ask", 0},
+	{"leader candidates", "leader", "candidates", conn.Always},
 }
+
+// shared are the files of internal/lockhash that an election runs.
+var shared = []string{"token", "queue", "enter", "release"}
 
 // load loads every script and records its name.
 func (w *World) load() {
@@ -76,8 +87,8 @@ func (w *World) load() {
 		var text strings.Builder
 		for _, file := range strings.Fields(s.files) {
 			of := s.of
-			if file == "token" {
-				of = "internal/lockhash" // whichever lock grows it
+			if file == "token" || s.of == "leader" && slices.Contains(shared, file) {
+				of = "internal/lockhash"
 			}
 			text.WriteString(doctest.Read(w.T, of+"/lua/"+file+".lua"))
 		}

@@ -1,0 +1,79 @@
+// A leader waits to be asked to resign, and keeps its record in Redis.
+
+package leader
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/line"
+)
+
+// tell says in Redis who leads, and takes in whether the leader is asked to resign. If the lead is
+// not this term's any more, it reports false.
+func (t *Term) tell(ctx context.Context) (leads bool, err error) {
+	call := t.election.resource.tell(t.owner(), t.publish, t.Token(), t.since)
+	call.Until = t.lease.Deadline()
+	if err := t.election.engine().Conn.Run(ctx, call); err != nil || call.Status() != conn.Done {
+		return false, err
+	}
+	if t.since == 0 {
+		t.since, _ = strconv.ParseInt(call.Text(2), 10, 64)
+	}
+	if asked := call.Text(3); asked != "" {
+		t.resign(asked)
+	}
+	return true, nil
+}
+
+// Try implements line.Asker. The term waits for its end, which is "granted" once it is asked to
+// resign.
+func (t *Term) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
+	// If the lead is not there, its renewal finds that out, and alone decides.
+	if _, err := t.tell(ctx); err != nil && !errors.Is(err, errs.Lost) {
+		return line.Answer{}, err
+	}
+	return line.Answer{Granted: t.ctx.Err() != nil, For: -1}, nil
+}
+
+// listen waits to be asked to resign. It runs until the term has ended, or its work has returned.
+func (t *Term) listen(ctx context.Context) {
+	e := t.election
+	_ = await(ctx, e, "the leader cannot hear that it is asked to resign", func() error {
+		_, err := e.engine().Lines.Wait(ctx, &line.Waiting{
+			Kind:    watchKind,
+			Key:     e.resource.at.Record + " asked " + t.owner(),
+			Channel: e.resource.at.Changes,
+			Grant:   line.Common,
+			Asker:   t,
+		})
+		return err
+	})
+}
+
+// refusedPause is how long nobody asks Redis again after it has refused for a reason that another
+// call would meet too, such as missing rights.
+const refusedPause = time.Second
+
+// await calls wait until it returns nil, ctx ends or the Client closes. The first failure is logged.
+func await(ctx context.Context, e *Election, what string, wait func() error) error {
+	logged := false
+	for {
+		err := wait()
+		if err == nil || ctx.Err() != nil || errors.Is(err, errs.Closed) {
+			return err
+		}
+		if !logged {
+			logged = true
+			e.engine().Log.Warn("holdfast: "+what, "kind", kind, "name", engine.LogName(e.Name()), "error", errs.Plain(err))
+		}
+		if err := engine.Sleep(ctx, refusedPause); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,46 @@
+// The documents state an election's numbers as they are in the code.
+
+package leader
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+)
+
+func TestTheDocumentsSayHowLongAPlaceIsKept(t *testing.T) {
+	doctest.Says(t, placeLease, "docs/guarantees.md", "A candidate's place, for {}", "has died too, {}")
+	doctest.Says(t, placeLease, "docs/keyspace.md", "a place is kept for {} from when it was last heard of. Its number")
+	doctest.Says(t, placeLease, "docs/leader.md", "that, or {} after the hand-over")
+	doctest.Says(t, placeLease, "leader/query.go", "passed over, for {}")
+	doctest.Says(t, recordLife, "docs/keyspace.md", "{} longer than its lease at the most")
+}
+
+// A late request may make a lost place anew. So a message that the candidate believes must be from a
+// place that was kept after the last such request could come.
+func TestHalfOfTheTimeOfAPlaceIsLongerThanARequestMayBeLate(t *testing.T) {
+	if slack := 100 * time.Millisecond; placeLease/2 < conn.Window+slack {
+		t.Errorf("a place is kept for %v, and a request may be late by %v", placeLease, conn.Window)
+	}
+}
+
+// The numbers of places are positive, and exact in a double, until the year 2100 at any priority. A
+// step of priority is worth 115 days.
+func TestTheNumbersOfPlacesFit(t *testing.T) {
+	const step = int64(10_000_000_000_000)
+	if !strings.Contains(candidateSource, "local step = 10000000000000\n") {
+		t.Error("the step is another")
+	}
+	for _, year := range []int{2024, 2100} {
+		now := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+		if least, most := now-MaxPriority*step, now+MaxPriority*step+step; least <= 0 || most >= 1<<53 {
+			t.Errorf("in %d: from %d to %d", year, least, most)
+		}
+	}
+	if days := time.Duration(step) * time.Microsecond / (24 * time.Hour); days != 115 {
+		t.Errorf("%d days", days)
+	}
+}

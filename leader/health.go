@@ -1,0 +1,73 @@
+// What probes and schedulers ask: an HTTP handler, and gocron's Elector.
+
+package leader
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// Status is the body of the answers of Handler.
+type Status struct {
+	Name     string `json:"name"`
+	Identity string `json:"identity"` // of this candidate
+	Leading  bool   `json:"leading"`  // this candidate leads
+	// Leader is who leads, by Redis. It is nil if nobody does, or if Redis did not answer in time.
+	Leader *LeaderStatus `json:"leader"`
+}
+
+// LeaderStatus is the leader in a Status.
+type LeaderStatus struct {
+	Identity string    `json:"identity"`
+	Value    string    `json:"value"`
+	Priority int       `json:"priority"`
+	Token    int64     `json:"token"`
+	Since    time.Time `json:"since"`
+}
+
+// handlerPatience is how long Handler waits for Redis to say who leads.
+const handlerPatience = time.Second
+
+// Handler returns a handler for probes and for people. It answers 200 if this Election's Run leads,
+// and 503 if not, with a Status as JSON. Whether it leads is known here; who leads otherwise it asks
+// Redis, for a second at the most. The status code does not depend on that.
+//
+// As a readiness probe it sends requests to the leader alone. For a liveness probe use Check.
+func (e *Election) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := Status{Name: e.Name(), Identity: e.Identity()}
+		ctx, cancel := context.WithTimeout(r.Context(), handlerPatience)
+		defer cancel()
+		if info, err := e.Leader(ctx); err == nil {
+			s.Leader = &LeaderStatus{info.Identity, info.Value, info.Priority, info.Token, info.Since}
+		}
+		// It comes last, so that the code is right when it is sent.
+		code := http.StatusServiceUnavailable
+		if s.Leading = e.IsLeader(); s.Leading {
+			code = http.StatusOK
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(code)
+		_ = json.NewEncoder(w).Encode(s) // who asked has gone
+	})
+}
+
+// Elector is an Election as gocron's Elector, for its option WithDistributedElector: jobs then run
+// in the leader's process alone.
+type Elector struct{ election *Election }
+
+// Elector returns the Election as gocron's Elector. Its Run must go on elsewhere.
+func (e *Election) Elector() Elector { return Elector{e} }
+
+// IsLeader returns nil if the Election's Run leads; otherwise an error that matches ErrNoLeader.
+func (e Elector) IsLeader(context.Context) error {
+	if e.election.IsLeader() {
+		return nil
+	}
+	return e.election.failed("lead", errs.NoLeader)
+}

@@ -1,0 +1,119 @@
+// Package leader elects one leader among processes. Its lead is a lock in the layout of a FairMutex,
+// beside which the leader says who it is.
+//
+// Programs make an Election with Client.Leader. docs/leader.md shows the states of a candidate.
+package leader
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+)
+
+// Election is one candidate of the election of its name. Run campaigns and leads; the other methods
+// can be called by anybody, also in processes that only want to know who leads. Any number of
+// goroutines may use one value.
+type Election struct {
+	resource resource
+	config   config
+	err      error // why it cannot be used
+
+	running atomic.Bool
+	current atomic.Pointer[Term] // of this value's Run; nil while it does not lead
+}
+
+// New returns the election of that name, which is at key in Redis. It does no I/O. If something is
+// wrong with the arguments, each call returns the error. defaults are those of the Client.
+func New(e *engine.Engine, name, key string, defaults hold.Settings, options ...Option) *Election {
+	l := &Election{config: newConfig(defaults, options)}
+	l.resource = newResource(e, name, key, &l.config)
+	if err := l.config.check(); err != nil {
+		l.err = err
+	}
+	return l
+}
+
+// Name returns the name that the election was made with.
+func (e *Election) Name() string { return e.resource.Name() }
+
+// Identity returns the name by which others see this candidate.
+func (e *Election) Identity() string { return e.config.identity }
+
+// IsLeader reports whether this Election's Run leads at this moment: its work runs, and the work's
+// context has not ended. It asks nobody, so it is cheap. It is never true after the local deadline of
+// the lease, before which nobody else can lead as long as Redis keeps its data. What it says may be
+// over in the next instant: what must not happen twice belongs into the work, with its context and
+// its token.
+func (e *Election) IsLeader() bool {
+	t := e.current.Load()
+	return t != nil && t.lasts()
+}
+
+// usable returns nil, or why the operation cannot be done.
+func (e *Election) usable(op string) error {
+	if err := e.engine().Broken(); err != nil {
+		return e.failed(op, err) // also of the zero value
+	}
+	if err := e.resource.Usable(op); err != nil {
+		return err
+	}
+	if e.err != nil {
+		return e.failed(op, e.err)
+	}
+	return nil
+}
+
+// failed returns the error of an operation on this election.
+func (e *Election) failed(op string, err error) error { return errs.Call(op, kind, e.Name(), err) }
+
+// engine returns the machinery of the Client.
+func (e *Election) engine() *engine.Engine { return e.resource.Engine }
+
+// Check returns an error if the work of a term has gone on for longer than staleFor after the end of
+// the term, so that the process should be restarted. The error matches what ended the term: ErrLost,
+// ErrResigned, ErrClosed, or what ended Run's context. It is for a liveness probe. It asks nobody;
+// where Run does not lead, it returns nil.
+func (e *Election) Check(staleFor time.Duration) error {
+	if err := e.usable("check"); err != nil {
+		return err
+	}
+	t := e.current.Load()
+	if t == nil {
+		return nil
+	}
+	over := t.overFor()
+	if over == 0 || over <= staleFor {
+		return nil
+	}
+	return e.failed("check", fmt.Errorf("the work goes on %v after its term ended: %w",
+		over.Round(time.Millisecond), context.Cause(t.ctx)))
+}
+
+// RequestResign asks the leader, in whichever process, to resign. Its term ends with ErrResigned, and
+// the next candidate leads once the leader's work has returned. RequestResign does not wait for that.
+// It asks the leader that it finds, never the next one. If nobody leads, the error matches
+// ErrNoLeader.
+//
+// The former leader campaigns again, behind those that wait with its priority. If nobody else waits,
+// it leads again.
+func (e *Election) RequestResign(ctx context.Context) error {
+	const op = "request resignation of"
+	info, err := e.ask(ctx, op)
+	if err != nil {
+		return err
+	}
+	publish, err := e.engine().Conn.PublishCommand(ctx)
+	if err != nil {
+		return e.failed(op, errs.Ended(ctx, err))
+	}
+	call := e.resource.ask(info.Token, publish, "asked by "+e.config.identity)
+	if err := e.resource.Run(ctx, op, call); err != nil {
+		return err
+	}
+	return nil // also if that term was over by then: it has ended, as was asked
+}

@@ -1,0 +1,115 @@
+// These tests show what happens when the network loses, delays or repeats what elections send.
+
+package leader_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/leader"
+)
+
+// Requests run, but their replies are lost; or they run late, or twice. Two never lead at once, tokens
+// grow, everybody leads, and nothing is left. The stage watches that.
+func TestLostReplies(t *testing.T) {
+	for what, fault := range map[string]redistest.Fault{
+		"closed after":  redistest.CloseAfterExec,
+		"closed before": redistest.DropBefore,
+		"half":          redistest.HalfReply,
+		"twice":         redistest.Duplicate,
+		"late":          redistest.Delay(600 * time.Millisecond),
+		"very late":     redistest.Delay(1300 * time.Millisecond),
+	} {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, s *stage) {
+				var scripts atomic.Int64
+				var all []*candidate
+				for i, id := range []string{"a", "b", "c", "d"} {
+					c := s.candidate(id, leader.Priority(i%2), leader.MaxTerm(1200*time.Millisecond))
+					c.p.Net.OnCommand(func(cmd redistest.Command) redistest.Fault {
+						if cmd.Name == "EVALSHA" && scripts.Add(1)%5 == 0 {
+							return fault
+						}
+						return redistest.Pass
+					})
+					all = append(all, c.campaign(func(ctx context.Context, _ *leader.Term) error {
+						<-ctx.Done()
+						time.Sleep(10 * time.Millisecond)
+						return nil
+					}))
+				}
+				observer := s.watch(s.candidate("observer"))
+				s.At(25 * time.Second)
+				for _, c := range all {
+					c.stop(nil)
+				}
+				for _, c := range all {
+					<-c.done
+				}
+				for _, c := range all {
+					c.p.Net.OnCommand(nil)
+				}
+				time.Sleep(7 * time.Second) // time for the clean-ups
+				synctest.Wait()
+				observer.end()
+				terms := 0
+				for _, c := range all {
+					terms += c.terms
+				}
+				if terms < 10 || all[1].terms < 3 || all[3].terms < 3 {
+					t.Errorf("%d terms: %d, %d, %d, %d", terms, all[0].terms, all[1].terms, all[2].terms, all[3].terms)
+				}
+				newest := int64(0)
+				for _, info := range observer.infos {
+					if info.Leads() && info.Token < newest {
+						t.Errorf("token %d seen after %d", info.Token, newest)
+					}
+					newest = max(newest, info.Token)
+				}
+				if len(observer.infos) < terms/2 {
+					t.Errorf("%d of %d terms seen", len(observer.infos), terms)
+				}
+			})
+		})
+	}
+}
+
+// Every request to Redis that a campaign makes may be the one that its context ends in. Nothing is
+// left behind then, and the next leads at once.
+func TestACampaignThatIsCancelledLeavesNothing(t *testing.T) {
+	for n := 1; n <= 4; n++ {
+		for _, script := range []string{"leader enter", "leader tell"} {
+			play(t, func(t *testing.T, s *stage) {
+				a := s.candidate("a")
+				a.p.On(script, n, redistest.CloseAfterExec)
+				if n == 1 {
+					a.p.On(script, n, redistest.Delay(time.Second))
+				}
+				b := s.candidate("b").campaign(untilOver)
+				a.campaign(untilOver)
+				time.Sleep(time.Duration(n) * 300 * time.Millisecond)
+				a.retire()
+				s.At(10 * time.Second)
+				if got := s.waiting(b); got != "" {
+					t.Errorf("waiting: %s", got)
+				}
+				b.retire()
+				time.Sleep(2 * time.Second)
+				s.wantNobody(b)
+				c := s.candidate("c")
+				c.p.On(script, 1, redistest.Delay(time.Second)) // nobody leads: it is granted meanwhile
+				c.campaign(untilOver)
+				c.retire()
+				time.Sleep(3 * time.Second)
+				synctest.Wait()
+				if n := s.RDB.Exists(t.Context(), name, recordKey, namesKey, queueKey).Val(); n != 0 {
+					t.Errorf("%d keys are left", n)
+				}
+			})
+		}
+	}
+}

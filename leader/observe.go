@@ -1,0 +1,105 @@
+// Observing who leads.
+
+package leader
+
+import (
+	"context"
+	"iter"
+	"strconv"
+
+	"github.com/holdfast-go/holdfast/internal/line"
+)
+
+// Observe returns who leads: first the present leader, and then each change. The zero Info, for
+// which Leads is false, says that nobody does. If leaders change faster than they can be seen, those
+// in between are left out, and so may be the time in which nobody led. A leader of an older term than
+// one that was seen is never returned, even if Redis has lost its data since: it is seen as nobody.
+//
+// The sequence ends when ctx ends or the Client is closed. If Redis refuses to say who leads, that is
+// logged, and asked again each second. A change is seen at once, by a message, or within 1.25 s, by a
+// poll. Observers of a process share one subscription and one poll.
+func (e *Election) Observe(ctx context.Context) iter.Seq[Info] {
+	return func(yield func(Info) bool) {
+		if e.usable("observe") != nil {
+			return
+		}
+		o := &observer{election: e}
+		for o.next(ctx) == nil {
+			if !yield(o.shown) {
+				return
+			}
+		}
+	}
+}
+
+// observer is one Observe under way.
+type observer struct {
+	election *Election
+	begun    bool
+	shown    Info  // what was returned last, once begun
+	newest   int64 // the token of the newest term that was returned
+	found    Info  // what the last look has found
+}
+
+// next waits until somebody else leads than the observer has shown, or, at first, looks once.
+func (o *observer) next(ctx context.Context) error {
+	err := await(ctx, o.election, "an observer cannot see who leads", func() error {
+		for {
+			if err := o.look(ctx); err != nil {
+				return err
+			}
+			if !o.begun || o.changed() {
+				return nil
+			}
+			if err := o.wait(ctx); err != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	o.begun, o.shown = true, o.found
+	o.newest = max(o.newest, o.found.Token)
+	return nil
+}
+
+// look asks who leads. A leader of an older term than one that was seen is nobody.
+func (o *observer) look(ctx context.Context) error {
+	found, err := o.election.look(ctx)
+	if err != nil {
+		return err
+	}
+	if found.Token < o.newest {
+		found = Info{}
+	}
+	o.found = found
+	return nil
+}
+
+func (o *observer) changed() bool { return o.found.Token != o.shown.Token }
+
+// wait waits until the leader has changed. Observers that have seen the same share one line.
+func (o *observer) wait(ctx context.Context) error {
+	at := o.election.resource.at
+	_, err := o.election.engine().Lines.Wait(ctx, &line.Waiting{
+		Kind:    watchKind,
+		Key:     at.Record + " seen " + strconv.FormatInt(o.shown.Token, 10) + " " + strconv.FormatInt(o.newest, 10),
+		Channel: at.Changes,
+		Grant:   line.Common,
+		Asker:   o,
+	})
+	return err
+}
+
+// Try implements line.Asker.
+func (o *observer) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
+	if err := o.look(ctx); err != nil {
+		return line.Answer{}, err
+	}
+	left := o.found.Left // a leader that dies is gone when its lease is over
+	if !o.found.Leads() {
+		left = -1
+	}
+	return line.Answer{Granted: o.changed(), For: left}, nil
+}

@@ -1,0 +1,267 @@
+// These tests show what those who do not lead see.
+
+package leader_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/leader"
+)
+
+// watching is an observer that notes what it sees.
+type watching struct {
+	s    *stage
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu    sync.Mutex
+	seen  []string
+	at    []time.Duration
+	infos []leader.Info
+}
+
+func (s *stage) watch(c *candidate) *watching {
+	ctx, stop := context.WithCancel(s.T.Context())
+	w := &watching{s: s, stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		for info := range c.Observe(ctx) {
+			w.mu.Lock()
+			w.seen, w.at, w.infos = append(w.seen, info.Identity), append(w.at, s.Now()), append(w.infos, info)
+			w.mu.Unlock()
+		}
+	}()
+	synctest.Wait()
+	return w
+}
+
+// want fails the test unless exactly these leaders were seen, "" for nobody, the last at that time.
+func (w *watching) want(at time.Duration, seen ...string) {
+	w.s.T.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.seen, seen) || w.at[len(w.at)-1] != at {
+		w.s.T.Errorf("at %v: seen %q at %v, want %q, the last at %v", w.s.Now(), w.seen, w.at, seen, at)
+	}
+}
+
+func (w *watching) end() {
+	w.stop()
+	<-w.done
+}
+
+func TestObserveShowsEachChangeAtOnce(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		o := s.candidate("observer")
+		w := s.watch(o)
+		second := s.watch(o)
+		w.want(0, "")
+		s.At(10 * time.Second)
+		a := s.candidate("a").campaign(untilOver)
+		w.want(10*time.Second, "", "a")
+		late := s.watch(s.candidate("late"))
+		late.want(10*time.Second, "a")
+		s.At(time.Minute)
+		b := s.candidate("b").campaign(untilOver)
+		a.retire()
+		synctest.Wait()
+		w.mu.Lock()
+		w.seen = slices.DeleteFunc(w.seen, func(id string) bool { return id == "" })
+		w.mu.Unlock()
+		w.want(time.Minute, "a", "b")
+		b.retire()
+		w.want(time.Minute, "a", "b", "")
+		o.p.Forget()
+		s.At(2 * time.Minute)
+		if n := o.p.Runs(""); n < 40 || n > 60 {
+			t.Errorf("%d requests in a minute of two observers who see nothing new", n)
+		}
+		for _, each := range []*watching{w, second, late} {
+			each.end()
+		}
+		if len(second.seen) != len(second.infos) || second.infos[len(second.infos)-1].Leads() {
+			t.Errorf("the second saw %q", second.seen)
+		}
+	})
+}
+
+// An observer that hears no message sees a change at its next poll, and a leader that has died when
+// its lease is over.
+func TestObserveNeedsNoMessage(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		o := s.candidate("observer")
+		a := s.candidate("a").campaign(untilOver)
+		w := s.watch(o)
+		s.At(time.Minute)
+		o.p.Mute()
+		a.retire()
+		s.At(time.Minute + 1250*time.Millisecond)
+		w.mu.Lock()
+		if len(w.seen) != 2 || w.seen[1] != "" {
+			t.Errorf("seen %q", w.seen)
+		}
+		w.mu.Unlock()
+		o.p.Unmute()
+		b := s.candidate("b", leader.Lease(10*time.Second)).campaign(untilOver)
+		s.At(2 * time.Minute)
+		b.p.Unplug(true)
+		s.At(2*time.Minute + 10*time.Second + 10*time.Millisecond)
+		w.mu.Lock()
+		if len(w.seen) != 4 || w.seen[3] != "" {
+			t.Errorf("seen %q", w.seen)
+		}
+		w.mu.Unlock()
+		w.end()
+		b.stop(nil)
+		<-b.done
+		b.p.Unplug(false)
+		time.Sleep(2 * time.Minute)
+	})
+}
+
+// Redis has forgotten the newest term, as after a failover to a replica that did not have it. The
+// older leader that it shows instead is never shown.
+func TestObserveNeverGoesBack(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		w := s.watch(s.candidate("observer"))
+		b := s.candidate("b").campaign(untilOver)
+		s.At(10 * time.Second)
+		hash, record := s.RDB.HGetAll(t.Context(), name).Val(), s.RDB.HGetAll(t.Context(), recordKey).Val()
+		a.retire()
+		s.At(20 * time.Second)
+		s.forced = true
+		restore := func() {
+			s.RDB.Del(t.Context(), name, recordKey)
+			s.RDB.HSet(t.Context(), name, hash)
+			s.RDB.HSet(t.Context(), recordKey, record)
+			s.RDB.Expire(t.Context(), name, 20*time.Second)
+			s.RDB.Expire(t.Context(), recordKey, 20*time.Second)
+			s.RDB.Publish(t.Context(), changes, "0")
+		}
+		restore()
+		s.At(25 * time.Second)
+		w.wantNobody()
+		if info, err := b.Leader(t.Context()); err != nil || info.Identity != "a" {
+			t.Errorf("Redis shows %+v, %v", info, err)
+		}
+		s.At(2 * time.Minute)
+		s.wantLeader(b)
+		w.end()
+		if got := w.seen[len(w.seen)-1]; got != "b" {
+			t.Errorf("seen %q", w.seen)
+		}
+		newest := int64(0)
+		for _, info := range w.infos {
+			if info.Leads() && info.Token < newest {
+				t.Errorf("token %d after %d", info.Token, newest)
+			}
+			newest = max(newest, info.Token)
+		}
+		b.retire()
+	})
+}
+
+// wantNobody fails the test unless the observer sees nobody now.
+func (w *watching) wantNobody() {
+	w.s.T.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if got := w.seen[len(w.seen)-1]; got != "" {
+		w.s.T.Errorf("sees %q, want nobody", w.seen)
+	}
+}
+
+func TestObserveEndsWithItsLoopItsContextAndTheClient(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		o := s.candidate("observer")
+		for range o.Observe(t.Context()) {
+			break
+		}
+		w := s.watch(o)
+		w.end()
+		w = s.watch(o)
+		o.p.Close()
+		<-w.done
+	})
+}
+
+// A record that was deleted is written again by the leader's next poll, with the same token and time.
+func TestARecordThatWasDeletedIsWrittenAgain(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		before, err := a.Leader(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.At(time.Minute)
+		s.RDB.Del(t.Context(), recordKey)
+		s.At(time.Minute + 1250*time.Millisecond)
+		after, err := a.Leader(t.Context())
+		if err != nil || after.Token != before.Token || !after.Since.Equal(before.Since) {
+			t.Errorf("%+v, then %+v (%v)", before, after, err)
+		}
+		a.retire()
+	})
+}
+
+func TestTheHandlerTellsWhoLeads(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		get := func(c *candidate) (int, leader.Status) {
+			rec := httptest.NewRecorder()
+			c.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+			var status leader.Status
+			if err := json.Unmarshal(rec.Body.Bytes(), &status); err != nil {
+				t.Errorf("%s: %v", rec.Body, err)
+			}
+			if rec.Header().Get("Content-Type") != "application/json" || status.Identity != c.id || status.Name != name {
+				t.Errorf("%v %+v", rec.Header(), status)
+			}
+			return rec.Code, status
+		}
+		a, b := s.candidate("a", leader.Priority(3)), s.candidate("b")
+		if code, status := get(a); code != 503 || status.Leading || status.Leader != nil {
+			t.Errorf("nobody: %d, %+v", code, status)
+		}
+		a.campaign(untilOver)
+		term, _, _, _ := a.seen()
+		if code, status := get(a); code != 200 || !status.Leading || status.Leader.Token != term.Token() {
+			t.Errorf("the leader: %d, %+v", code, status)
+		}
+		code, status := get(b)
+		if code != 503 || status.Leading || status.Leader.Identity != "a" || status.Leader.Value != "addr of a" || status.Leader.Priority != 3 {
+			t.Errorf("another: %d, %+v", code, status)
+		}
+		world.WantErr(t, b.Elector().IsLeader(t.Context()), holdfast.ErrNoLeader)
+		if err := a.Elector().IsLeader(t.Context()); err != nil {
+			t.Error(err)
+		}
+		// Redis is away: the leader still knows that it leads, and says so within a second.
+		a.p.Unplug(true)
+		at := s.Now()
+		if code, status := get(a); code != 200 || status.Leader != nil {
+			t.Errorf("without Redis: %d, %+v", code, status)
+		}
+		world.Within(t, "the answer", s.Now()-at, 0, time.Second)
+		s.At(35 * time.Second)
+		if code, _ := get(a); code != 503 {
+			t.Errorf("after the lease: %d", code)
+		}
+		a.p.Unplug(false)
+		a.stop(errors.New("done"))
+		<-a.done
+	})
+}

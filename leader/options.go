@@ -1,0 +1,103 @@
+// The options of an election: what a candidate says of itself, and how long it leads.
+
+package leader
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+)
+
+// The bounds of what the options take.
+const (
+	// MaxPriority is the highest priority; the lowest is -MaxPriority.
+	MaxPriority = 100
+	// MaxIdentity is how many bytes an identity may have.
+	MaxIdentity = 256
+	// MaxValue is how many bytes a value may have.
+	MaxValue = 4096
+)
+
+// Option configures a candidate. An Option given to Client.Leader applies to that one Election.
+type Option func(*config)
+
+// config is what the options set.
+type config struct {
+	identity string
+	value    string
+	priority int
+	preempt  bool
+	maxTerm  time.Duration
+	hold     hold.Settings
+}
+
+// Identity sets the name by which others see this candidate, in Leader, Observe and Candidates: 256
+// bytes at the most. It need not be unique. The default is "<hostname>:<process id>". Everybody who
+// may read from Redis can see it.
+func Identity(name string) Option { return func(c *config) { c.identity = name } }
+
+// Value sets what the candidate tells others while it leads, for example the address at which they
+// reach it: 4096 bytes at the most. The default is "".
+func Value(v string) Option { return func(c *config) { c.value = v } }
+
+// Priority puts the candidate before waiting candidates with a lower one. p is from -MaxPriority to
+// MaxPriority; the default is 0. Among equals the one that came first is the first. A candidate that
+// has waited for 115 days counts as one priority higher. A leader of lower priority goes on leading:
+// see Preempt.
+func Priority(p int) Option { return func(c *config) { c.priority = p } }
+
+// Preempt has the candidate, while it waits, ask a leader of lower priority to resign. That leader's
+// term ends with ErrResigned, and the next leads when its work has returned. The default is to wait.
+func Preempt() Option { return func(c *config) { c.preempt = true } }
+
+// MaxTerm ends each term with ErrResigned when it has lasted for d, or for up to a tenth less: that
+// differs each time, so that elections which began together do not end together. The candidate then
+// waits behind the others of its priority. The default is 0, no bound. d is at least MinLease
+// otherwise.
+func MaxTerm(d time.Duration) Option { return func(c *config) { c.maxTerm = d } }
+
+// Lease sets how long the lead lasts after the last renewal. If the leader's process dies, another
+// leads after d at the latest. It is renewed every third of d. The default is the Client's, 30 s
+// without WithDefaults; d is at least MinLease.
+func Lease(d time.Duration) Option { return func(c *config) { c.hold.Length = d } }
+
+// Replicas makes an election count only if n replicas of the master acknowledge it: see
+// lease.Replicas. The default is the Client's, 0 without WithDefaults.
+func Replicas(n int) Option { return func(c *config) { c.hold.Replicas = n } }
+
+// newConfig applies the options to the defaults. A lead is always renewed, and MaxTerm bounds it: so
+// of the Client's defaults only the length and the replicas count.
+func newConfig(defaults hold.Settings, options []Option) config {
+	c := config{hold: hold.Defaults()}
+	c.hold.Length, c.hold.Replicas = defaults.Length, defaults.Replicas
+	for _, o := range options {
+		if o != nil {
+			o(&c)
+		}
+	}
+	if c.identity == "" {
+		host, _ := os.Hostname()
+		c.identity = fmt.Sprintf("%s:%d", host, os.Getpid())
+		c.identity = c.identity[max(0, len(c.identity)-MaxIdentity):]
+	}
+	return c
+}
+
+// check returns what is wrong with the options, or nil.
+func (c *config) check() error {
+	switch {
+	case c.priority < -MaxPriority || c.priority > MaxPriority:
+		return fmt.Errorf("a priority of %d, want -%d to %d: %w", c.priority, MaxPriority, MaxPriority, errs.BadArgument)
+	case len(c.identity) > MaxIdentity:
+		return fmt.Errorf("an identity of %d bytes, at most %d: %w", len(c.identity), MaxIdentity, errs.BadArgument)
+	case len(c.value) > MaxValue:
+		return fmt.Errorf("a value of %d bytes, at most %d: %w", len(c.value), MaxValue, errs.BadArgument)
+	case c.maxTerm != 0 && c.maxTerm < hold.MinLease:
+		return fmt.Errorf("a longest term of %v, at least %v: %w", c.maxTerm, hold.MinLease, errs.BadArgument)
+	default:
+		return c.hold.Check()
+	}
+}

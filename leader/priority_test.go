@@ -1,0 +1,213 @@
+// These tests show in which order candidates lead, and how leaders are asked to resign.
+
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/leader"
+)
+
+// waiting returns the candidates that wait, as "identity priority", in order.
+func (s *stage) waiting(c *candidate) string {
+	s.T.Helper()
+	synctest.Wait()
+	all, err := c.Candidates(s.T.Context())
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	words := make([]string, 0, len(all))
+	for _, each := range all {
+		words = append(words, fmt.Sprintf("%s %d", each.Identity, each.Priority))
+		if each.Owner.IsZero() {
+			s.T.Errorf("%s has no owner", each.Identity)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func TestCandidatesLeadByPriorityAndThenInOrder(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		first := s.candidate("first").campaign(untilOver)
+		shared := s.Process() // several candidates of one process keep to the order too
+		var all []*candidate
+		for i, p := range []int{0, -100, 7, 0, 100, 7, -3, 0} {
+			c := s.candidate(fmt.Sprint(i), leader.Priority(p))
+			if i%2 == 1 {
+				c = s.candidateOf(shared, fmt.Sprint(i), leader.Priority(p))
+			}
+			all = append(all, c.campaign(untilOver))
+			s.At(time.Duration(i+1) * 700 * time.Millisecond)
+		}
+		s.At(2 * time.Minute)
+		if got := s.waiting(first); got != "4 100, 2 7, 5 7, 0 0, 3 0, 7 0, 6 -3, 1 -100" {
+			t.Errorf("waiting: %s", got)
+		}
+		if n := s.RDB.HLen(t.Context(), namesKey).Val(); n != 8 {
+			t.Errorf("%d notes", n)
+		}
+		s.wantLeader(first, all...) // nobody preempts
+		first.retire()
+		for _, i := range []int{4, 2, 5, 0, 3, 7, 6, 1} {
+			at := s.Now()
+			s.wantLeader(all[i])
+			if _, began, _, _ := all[i].seen(); began != at {
+				t.Errorf("%d leads at %v, the lead was free at %v", i, began, at)
+			}
+			all[i].retire()
+		}
+		if got := s.led(); got != "[first 4 2 5 0 3 7 6 1]" {
+			t.Errorf("led: %s", got)
+		}
+	})
+}
+
+// The order holds after a death too, when nobody hands the lead over.
+func TestAfterADeathTheHighestPriorityLeads(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		b := s.candidate("b").campaign(untilOver)
+		c := s.candidateOf(b.p, "c", leader.Priority(5)).campaign(untilOver)
+		d := s.candidate("d", leader.Priority(3)).campaign(untilOver)
+		s.At(40 * time.Second)
+		a.p.Unplug(true)
+		s.At(70*time.Second + 100*time.Millisecond)
+		s.wantLeader(c, b, d)
+		a.p.Unplug(false)
+		c.retire()
+		s.wantLeader(d, b)
+		d.retire()
+		b.retire()
+		a.retire()
+	})
+}
+
+func TestAPreemptingCandidateTakesTheLeadOfALowerPriority(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		low := s.candidate("low").campaign(func(ctx context.Context, _ *leader.Term) error {
+			<-ctx.Done()
+			time.Sleep(2 * time.Second) // it is let finish
+			return nil
+		})
+		s.At(20 * time.Second)
+		equal := s.candidate("equal", leader.Preempt()).campaign(untilOver)
+		s.At(30 * time.Second)
+		s.wantLeader(low, equal)
+		high := s.candidate("high", leader.Priority(1), leader.Preempt()).campaign(untilOver)
+		if low.IsLeader() || high.IsLeader() {
+			t.Errorf("leads: low %v, high %v", low.IsLeader(), high.IsLeader())
+		}
+		s.At(32 * time.Second)
+		s.wantLeader(high, low, equal)
+		_, _, ended, why := low.seen()
+		if ended != 30*time.Second || !errors.Is(why, holdfast.ErrResigned) || !strings.Contains(why.Error(), "high") {
+			t.Errorf("low's term ended at %v with %v", ended, why)
+		}
+		s.At(3 * time.Minute)
+		if got := s.led(); got != "[low high]" {
+			t.Errorf("led: %s", got)
+		}
+		high.retire()
+		equal.retire()
+		low.retire()
+	})
+}
+
+// Nothing needs a message: a leader that hears none is asked all the same.
+func TestALeaderThatHearsNothingResignsAtItsNextPoll(t *testing.T) {
+	for what, ask := range map[string]func(s *stage) *candidate{
+		"preempted": func(s *stage) *candidate {
+			return s.candidate("high", leader.Priority(1), leader.Preempt()).campaign(untilOver)
+		},
+		"asked": func(s *stage) *candidate {
+			c := s.candidate("next").campaign(untilOver)
+			if err := s.candidate("operator").RequestResign(s.T.Context()); err != nil {
+				s.T.Error(err)
+			}
+			return c
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, s *stage) {
+				a := s.candidate("a").campaign(untilOver)
+				s.At(time.Minute)
+				a.p.Mute()
+				next := ask(s)
+				s.At(time.Minute + 1250*time.Millisecond)
+				_, began, _, _ := next.seen()
+				world.Within(t, "the next leads", began, time.Minute, time.Minute+1250*time.Millisecond)
+				a.p.Unmute()
+				next.retire()
+				a.retire()
+			})
+		})
+	}
+}
+
+func TestRequestResignAsksTheLeaderThatItFinds(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		operator := s.candidate("operator")
+		world.WantErr(t, operator.RequestResign(t.Context()), holdfast.ErrNoLeader)
+		a := s.candidate("a").campaign(untilOver)
+		b := s.candidate("b").campaign(untilOver)
+		s.At(10 * time.Second)
+		// The request is sent twice, or its reply is lost and it is sent again: b is not asked too.
+		for i, fault := range []redistest.Fault{redistest.Duplicate, redistest.CloseAfterExec} {
+			operator.p.On("leader ask", 1, fault)
+			if err := operator.RequestResign(t.Context()); err != nil {
+				t.Error(err)
+			}
+			s.At(time.Duration(i+2) * 10 * time.Second)
+		}
+		if got := s.led(); got != "[a b a]" {
+			t.Errorf("led: %s", got)
+		}
+		_, _, ended, why := b.seen()
+		if ended != 20*time.Second || !strings.Contains(why.Error(), "asked by operator") {
+			t.Errorf("ended at %v with %v", ended, why)
+		}
+		a.retire()
+		b.retire()
+		world.WantErr(t, operator.RequestResign(t.Context()), holdfast.ErrNoLeader)
+	})
+}
+
+// Nobody has to ask for what a thousand candidates of one process wait for: they cost Redis one poll,
+// as waiters of a lock do.
+func TestManyCandidatesOfOneProcessShareOnePoll(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		p := s.Process()
+		all := make([]*candidate, 100)
+		for i := range all {
+			all[i] = s.candidateOf(p, fmt.Sprint(i)).campaign(untilOver)
+		}
+		s.At(5 * time.Second)
+		p.Forget()
+		s.At(65 * time.Second)
+		if n := p.Runs(""); n < 45 || n > 100 {
+			t.Errorf("%d requests in a minute", n)
+		}
+		if got := s.waiting(a); strings.Count(got, ",") != 99 || !strings.HasPrefix(got, "0 0, 1 0, 2 0, ") {
+			t.Errorf("waiting: %s", got)
+		}
+		for _, c := range all {
+			c.stop(nil)
+			<-c.done
+		}
+		a.retire()
+		synctest.Wait()
+		if n := s.RDB.Exists(t.Context(), namesKey, queueKey, recordKey).Val(); n != 0 {
+			t.Errorf("%d keys are left", n)
+		}
+	})
+}

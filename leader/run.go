@@ -1,0 +1,196 @@
+// Run: campaign, lead, and campaign again.
+
+package leader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Run campaigns until this candidate leads, and then runs work. It goes on until ctx ends, or the
+// work resigns for good:
+//
+//   - If the work returns nil while its term lasts, Run gives the lead up and returns nil.
+//   - If the work returns an error while its term lasts, Run logs it, gives the lead up, and
+//     campaigns again a second later.
+//   - If the term has ended, Run campaigns again, whatever the work returns: at once, or a second
+//     later if the term was shorter than that. A term ends before its work by a loss (the context's cause matches ErrLost); by Resign, RequestResign, Preempt,
+//     MaxTerm or a missing Alive (ErrResigned); or with ctx.
+//   - If ctx ends, Run returns an error that matches ctx's error, and the work's error.
+//
+// The work's context, made from ctx, ends before another can lead. While the work runs, nobody else
+// can lead unless the lease is lost. Run gives the lead up only after the work has returned, so a
+// work that does not heed its context keeps the others waiting. After a whole lease the log names
+// it, and Check finds it. If the work panics, Run gives the lead up, and the panic goes on.
+//
+// Transient errors of Redis are retried until ctx ends. So are ErrOutOfMemory and ErrNotReplicated,
+// once a second. ErrClosed, ErrWrongType, ErrDenied, ErrBadArgument and the like are returned. One
+// Run of an Election goes on at a time; another fails with ErrBadArgument. End ctx, and wait for Run,
+// before you close the Client: Close gives nothing up, so that the next would wait for the lease.
+func (e *Election) Run(ctx context.Context, work func(ctx context.Context, term *Term) error) error {
+	const op = "lead"
+	if err := e.usable(op); err != nil {
+		return err
+	}
+	if work == nil {
+		return e.failed(op, fmt.Errorf("no work: %w", errs.BadArgument))
+	}
+	if !e.running.CompareAndSwap(false, true) {
+		return e.failed(op, fmt.Errorf("another Run of it goes on: %w", errs.BadArgument))
+	}
+	defer e.running.Store(false)
+	for {
+		t, err := e.campaign(ctx)
+		var out outcome
+		if err == nil {
+			out = t.lead(ctx, work)
+		} else {
+			out = e.notElected(ctx, err)
+		}
+		if out.over {
+			return out.err
+		}
+		if out.pause > 0 && engine.Sleep(ctx, out.pause) != nil {
+			return e.ended(ctx, out.err)
+		}
+	}
+}
+
+// outcome is how one campaign, or one term, has ended.
+type outcome struct {
+	over  bool          // Run returns err
+	err   error         // of the work, or of the campaign
+	pause time.Duration // otherwise: how long to wait before the next campaign
+}
+
+// again is how long Run waits before it campaigns again after a failure, less up to a tenth.
+const again = time.Second
+
+func pause() time.Duration { return again - rand.N(again/10) }
+
+// ended returns the error of a Run whose ctx has ended. err is that of the work, or nil.
+func (e *Election) ended(ctx context.Context, err error) error {
+	end := errs.Ended(ctx, ctx.Err())
+	if err != nil && !errors.Is(err, ctx.Err()) && !errors.Is(err, context.Cause(ctx)) {
+		end = fmt.Errorf("%w; %w", err, end)
+	}
+	return e.failed("lead", end)
+}
+
+// notElected decides what follows from a campaign that has failed.
+func (e *Election) notElected(ctx context.Context, err error) outcome {
+	switch {
+	case ctx.Err() != nil:
+		return outcome{over: true, err: e.failed("lead", errs.Ended(ctx, err))}
+	case errors.Is(err, errs.Closed):
+		return outcome{over: true, err: e.failed("lead", err)}
+	case errors.Is(err, errs.Lost):
+		return outcome{} // it was granted, and the answer came too late
+	case errors.Is(err, errs.OutOfMemory), errors.Is(err, errs.NotReplicated):
+		e.warn("holdfast: a campaign failed, and begins again", err)
+		return outcome{pause: pause()}
+	default:
+		return outcome{over: true, err: e.failed("lead", err)}
+	}
+}
+
+func (e *Election) warn(what string, err error) {
+	e.engine().Log.Warn(what, "kind", kind, "name", engine.LogName(e.Name()),
+		"identity", e.config.identity, "error", errs.Plain(err))
+}
+
+// campaign waits until this candidate is elected, and says in Redis who leads now. The term that it
+// returns has begun.
+func (e *Election) campaign(ctx context.Context) (*Term, error) {
+	publish, err := e.engine().Conn.PublishCommand(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := hold.Request{Engine: e.engine(), Resource: &e.resource, Settings: e.config.hold, Afresh: true}
+	l, err := q.Acquire(ctx)
+	if err != nil {
+		return nil, errs.Bare(err)
+	}
+	t := e.term(ctx, (*lease.Lease)(l), publish)
+	leads, err := t.tell(t.ctx)
+	if leads {
+		return t, nil
+	}
+	if err == nil || t.ctx.Err() != nil && ctx.Err() == nil {
+		// Redis does not have it any more; or the lease, or the Client, has ended meanwhile.
+		err = errs.Lost
+		if errors.Is(l.Err(), errs.Closed) {
+			err = errs.Closed
+		}
+	}
+	t.end(err)
+	_ = l.Release(ctx) // there is nobody to whom its outcome would matter
+	return nil, err
+}
+
+// term returns the term under that lease, which has not begun yet.
+func (e *Election) term(ctx context.Context, l *lease.Lease, publish string) *Term {
+	t := &Term{
+		election: e,
+		lease:    l,
+		publish:  publish,
+		most:     e.config.maxTerm,
+		returned: make(chan struct{}),
+		beat:     make(chan struct{}, 1),
+	}
+	if t.most > 0 {
+		t.most -= rand.N(t.most/10 + 1)
+	}
+	t.ctx, t.end = context.WithCancelCause(l.Context(ctx))
+	return t
+}
+
+// lead runs the work, and gives the lead up when the work has returned.
+func (t *Term) lead(ctx context.Context, work func(context.Context, *Term) error) (out outcome) {
+	e, began := t.election, time.Now()
+	listening, stop := context.WithCancel(t.ctx)
+	t.watchers.Go(t.watch)
+	t.watchers.Go(func() { t.listen(listening) })
+	e.current.Store(t)
+	var released error
+	lasted := false
+	finish := func() {
+		lasted = t.ctx.Err() == nil
+		close(t.returned)
+		stop()
+		t.watchers.Wait()
+		e.current.Store(nil)
+		t.end(errs.Released)
+		released = t.lease.Release(ctx)
+	}
+	var err error
+	func() {
+		defer finish() // also if the work panics, or ends its goroutine
+		err = work(t.ctx, t)
+	}()
+	switch {
+	case lasted && err == nil && released != nil:
+		return outcome{over: true, err: e.failed("lead", errs.Bare(released))}
+	case lasted && err == nil:
+		return outcome{over: true}
+	case ctx.Err() != nil:
+		return outcome{over: true, err: e.ended(ctx, err)}
+	case errors.Is(context.Cause(t.ctx), errs.Closed):
+		return outcome{over: true, err: e.failed("lead", errs.Closed)}
+	case !lasted && time.Since(began) >= again:
+		return outcome{}
+	case !lasted:
+		return outcome{pause: pause()} // terms that all end at once would keep Redis busy
+	default:
+		e.warn("holdfast: the work of a term failed; the next campaign begins", err)
+		return outcome{pause: pause(), err: err}
+	}
+}

@@ -1,0 +1,429 @@
+// These tests show how candidates come to lead, and how their terms end.
+
+package leader_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/leader"
+)
+
+func TestTheFirstLeadsAndTheOthersWait(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		b := s.candidate("b").campaign(untilOver)
+		c := s.candidate("c").campaign(untilOver)
+		s.wantLeader(a, b, c)
+		s.At(2 * time.Minute)
+		s.wantLeader(a, b, c)
+		term, _, _, _ := a.seen()
+		info, err := c.Leader(t.Context())
+		if err != nil || info.Token != term.Token() || !info.Leads() || info.Since.Sub(s.Start) > time.Second ||
+			info.Left < 15*time.Second || info.Left > 30*time.Second {
+			t.Errorf("seen %+v, %v", info, err)
+		}
+		a.retire()
+		s.wantLeader(b, a, c)
+		c.retire()
+		b.retire()
+		s.wantNobody(a)
+		if got := s.led(); got != "[a b]" {
+			t.Errorf("led: %s", got)
+		}
+	})
+}
+
+// A leader that is shut down hands over at once: the next leads without any time passing.
+func TestAResignationHandsOverAtOnce(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		b := s.candidate("b").campaign(untilOver)
+		s.At(41 * time.Second)
+		a.retire()
+		if _, began, _, _ := b.seen(); began != 41*time.Second {
+			t.Errorf("b leads at %v", began)
+		}
+		s.At(50 * time.Second)
+		term, _, _, _ := b.seen()
+		a2 := s.candidate("a2").campaign(untilOver)
+		term.Resign()
+		_, began, _, _ := a2.seen()
+		if began != 50*time.Second {
+			t.Errorf("a2 leads at %v", began)
+		}
+		if _, _, ended, why := b.seen(); ended != 50*time.Second || !errors.Is(why, holdfast.ErrResigned) {
+			t.Errorf("b's term ended at %v with %v", ended, why)
+		}
+		a2.retire()
+		s.wantLeader(b) // which campaigned again
+		b.retire()
+	})
+}
+
+func TestAfterADeathTheNextLeadsWithinTheLease(t *testing.T) {
+	for _, lease := range []time.Duration{time.Second, 10 * time.Second, 30 * time.Second} {
+		play(t, func(t *testing.T, s *stage) {
+			a := s.candidate("a", leader.Lease(lease)).campaign(untilOver)
+			b := s.candidate("b", leader.Lease(lease)).campaign(untilOver)
+			c := s.candidate("c", leader.Lease(lease)).campaign(untilOver)
+			died := 47 * time.Second
+			s.At(died)
+			a.p.Unplug(true) // for Redis that is a process that died
+			s.At(died + lease + 100*time.Millisecond)
+			_, began, _, _ := b.seen()
+			world.Within(t, "b leads", began, died, died+lease+100*time.Millisecond)
+			_, _, ended, why := a.seen()
+			world.WantErr(t, why, holdfast.ErrLost)
+			world.Within(t, "a's term ended", ended, died, began)
+			a.p.Unplug(false)
+			s.wantLeader(b, a, c)
+			b.retire()
+			s.wantLeader(c, a, b) // a has lost its place to c
+			c.retire()
+			s.wantLeader(a)
+			a.retire()
+		})
+	}
+}
+
+// If the next candidate has died with the leader, the one after it leads when the place has lapsed.
+func TestACandidateThatDiedIsPassedOver(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		b := s.candidate("b").campaign(untilOver)
+		c := s.candidate("c").campaign(untilOver)
+		s.At(40 * time.Second)
+		b.p.Unplug(true)
+		synctest.Wait()
+		a.retire()
+		s.At(43 * time.Second)
+		_, began, _, _ := c.seen()
+		world.Within(t, "c leads", began, 40*time.Second, 42500*time.Millisecond)
+		b.p.Unplug(false)
+		s.At(50 * time.Second)
+		s.wantLeader(c, b)
+		c.retire()
+		b.retire()
+	})
+}
+
+// The lead is given up only when the work has returned, however its term has ended.
+func TestTheLeadIsKeptUntilTheWorkReturns(t *testing.T) {
+	for what, end := range map[string]func(c *candidate, term *leader.Term){
+		"shut down": func(c *candidate, _ *leader.Term) { c.stop(nil) },
+		"resigned":  func(_ *candidate, term *leader.Term) { term.Resign() },
+		"asked":     func(c *candidate, _ *leader.Term) { _ = c.RequestResign(context.Background()) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, s *stage) {
+				stubborn := func(ctx context.Context, _ *leader.Term) error {
+					<-ctx.Done()
+					time.Sleep(2 * time.Minute) // far longer than the lease
+					return errors.New("at last")
+				}
+				a := s.candidate("a").campaign(stubborn)
+				b := s.candidate("b").campaign(untilOver)
+				s.At(time.Minute)
+				term, _, _, _ := a.seen()
+				end(a, term)
+				s.At(time.Minute + time.Second)
+				if a.IsLeader() || b.IsLeader() {
+					t.Errorf("leads: a %v, b %v", a.IsLeader(), b.IsLeader())
+				}
+				if err := a.Check(time.Second - time.Millisecond); err == nil || b.Check(0) != nil || a.Check(time.Second+time.Millisecond) != nil {
+					t.Errorf("Check: %v", err)
+				}
+				s.At(3*time.Minute - time.Second)
+				if b.IsLeader() {
+					t.Error("b leads while the work of a goes on")
+				}
+				s.At(3 * time.Minute)
+				_, began, _, _ := b.seen()
+				world.Within(t, "b leads", began, 3*time.Minute, 3*time.Minute)
+				if a.Check(0) != nil {
+					t.Errorf("Check: %v", a.Check(0))
+				}
+				a.stop(nil)
+				<-a.done
+				b.retire()
+			})
+		})
+	}
+}
+
+// A work that goes on after its term was lost cannot keep others out, but it is told, and found.
+func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		log := new(logged)
+		p := s.Process(holdfast.WithLogger(log.logger()))
+		a := s.candidateOf(p, "a").campaign(func(ctx context.Context, _ *leader.Term) error {
+			<-ctx.Done()
+			time.Sleep(2 * time.Minute)
+			return nil
+		})
+		b := s.candidate("b").campaign(untilOver)
+		s.At(time.Minute)
+		p.Unplug(true)
+		s.At(time.Minute + 31*time.Second)
+		s.wantLeader(b)
+		if a.IsLeader() {
+			t.Error("a says that it leads, after its loss")
+		}
+		p.Unplug(false)
+		err := a.Check(10 * time.Millisecond)
+		world.WantErr(t, err, holdfast.ErrLost)
+		if log.has("does not return") {
+			t.Error("the log names it too soon")
+		}
+		s.At(2*time.Minute + time.Second)
+		if !log.has("does not return") || !log.has("identity=a") {
+			t.Errorf("the log does not name it:\n%s", log.text())
+		}
+		s.At(4 * time.Minute)
+		if log.count("does not return") != 1 {
+			t.Errorf("named %d times", log.count("does not return"))
+		}
+		a.retire()
+		b.retire()
+	})
+}
+
+func TestWhatTheWorkReturnsDecides(t *testing.T) {
+	boom := errors.New("boom")
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(func(context.Context, *leader.Term) error { return nil })
+		<-a.done
+		if a.err != nil || a.terms != 1 {
+			t.Errorf("nil: %v after %d terms", a.err, a.terms)
+		}
+		s.wantNobody(a)
+
+		failed := 0
+		b := s.candidate("b").campaign(func(context.Context, *leader.Term) error {
+			if failed++; failed < 4 {
+				return boom
+			}
+			return nil
+		})
+		<-b.done
+		if b.err != nil || b.terms != 4 {
+			t.Errorf("an error: %v after %d terms", b.err, b.terms)
+		}
+		world.Within(t, "three pauses", s.Now(), 2700*time.Millisecond, 3*time.Second)
+
+		c := s.candidate("c").campaign(func(ctx context.Context, _ *leader.Term) error {
+			<-ctx.Done()
+			return boom
+		})
+		c.stop(nil)
+		<-c.done
+		world.WantErr(t, c.err, context.Canceled, boom)
+
+		d := s.candidate("d").campaign(func(ctx context.Context, term *leader.Term) error {
+			term.Resign()
+			return nil // the term is over, so this is no resignation for good
+		})
+		time.Sleep(2 * time.Second)
+		d.stop(nil)
+		<-d.done
+		world.WantErr(t, d.err, context.Canceled)
+		if d.terms != 3 { // not a storm of them
+			t.Errorf("after Resign and nil: %d terms in 2 s", d.terms)
+		}
+	})
+}
+
+func TestAWorkThatPanicsGivesTheLeadUp(t *testing.T) {
+	for what, leave := range map[string]func(){"panic": func() { panic("boom") }, "exit": runtime.Goexit} {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, s *stage) {
+				a := s.candidate("a")
+				done := make(chan any)
+				go func() {
+					defer func() { done <- recover() }()
+					_ = a.Run(t.Context(), func(context.Context, *leader.Term) error { leave(); return nil })
+				}()
+				if got := <-done; what == "panic" && got != "boom" {
+					t.Errorf("recovered %v", got)
+				}
+				s.wantNobody(a)
+				a.campaign(untilOver) // which can run again
+				s.wantLeader(a)
+				a.retire()
+			})
+		})
+	}
+}
+
+func TestMaxTermEndsTerms(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		const most = 10 * time.Minute
+		a := s.candidate("a", leader.MaxTerm(most)).campaign(untilOver)
+		b := s.candidate("b", leader.MaxTerm(most)).campaign(untilOver)
+		c := s.candidate("c", leader.MaxTerm(most)).campaign(untilOver)
+		lengths := map[time.Duration]bool{}
+		for range 6 {
+			began := s.Now()
+			before := s.led()
+			for s.led() == before {
+				time.Sleep(time.Second)
+			}
+			length := s.Now() - began
+			world.Within(t, "a term", length, most*9/10-time.Second, most+time.Second)
+			lengths[length] = true
+		}
+		if len(lengths) < 3 {
+			t.Errorf("terms of %v", lengths)
+		}
+		if got := s.led(); got != "[a b c a b c a]" {
+			t.Errorf("led: %s", got)
+		}
+		_, _, _, why := c.seen()
+		world.WantErr(t, why, holdfast.ErrResigned)
+		for _, each := range []*candidate{b, c, a} {
+			each.retire()
+		}
+	})
+}
+
+func TestAWorkThatGivesNoSignOfLifeLosesItsTerm(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(func(ctx context.Context, term *leader.Term) error {
+			for range 10 {
+				term.Alive(5 * time.Second)
+				time.Sleep(4 * time.Second)
+			}
+			<-ctx.Done()
+			return nil
+		})
+		b := s.candidate("b").campaign(func(ctx context.Context, term *leader.Term) error {
+			term.Alive(time.Second)
+			term.Alive(0)
+			<-ctx.Done()
+			return nil
+		})
+		s.At(time.Minute)
+		_, _, ended, why := a.seen()
+		if ended != 41*time.Second || !errors.Is(why, holdfast.ErrResigned) || !strings.Contains(why.Error(), "no sign of life") {
+			t.Errorf("ended at %v with %v", ended, why)
+		}
+		s.wantLeader(b, a)
+		a.retire()
+		b.retire()
+	})
+}
+
+func TestCloseEndsRun(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		b := s.candidate("b").campaign(untilOver)
+		s.At(10 * time.Second)
+		b.p.Close()
+		<-b.done
+		world.WantErr(t, b.err, holdfast.ErrClosed)
+		a.p.Close()
+		<-a.done
+		world.WantErr(t, a.err, holdfast.ErrClosed)
+		_, _, ended, why := a.seen()
+		if ended != 10*time.Second || !errors.Is(why, holdfast.ErrClosed) {
+			t.Errorf("ended at %v with %v", ended, why)
+		}
+		time.Sleep(2 * time.Minute) // Close gives nothing up
+	})
+}
+
+// A leader whose hold is taken away hears of it with its next renewal, and campaigns again.
+func TestALeadThatIsTakenAwayIsLost(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		b := s.candidate("b").campaign(untilOver)
+		s.At(12 * time.Second)
+		s.forced = true
+		if ok, err := b.p.Mutex(name).ForceRelease(t.Context()); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		s.At(45 * time.Second)
+		_, _, _, why := a.seen()
+		world.WantErr(t, why, holdfast.ErrLost)
+		s.wantLeader(b, a)
+		b.retire()
+		a.retire()
+	})
+}
+
+func TestARunThatCannotBe(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		p := s.Process()
+		never := func(context.Context, *leader.Term) error { t.Error("it leads"); return nil }
+		for what, e := range map[string]*leader.Election{
+			"no name":             p.Leader(""),
+			"a reserved name":     p.Leader("holdfast_leader:{x}"),
+			"too high a priority": p.Leader(name, leader.Priority(leader.MaxPriority+1)),
+			"too low a priority":  p.Leader(name, leader.Priority(-leader.MaxPriority-1)),
+			"a long identity":     p.Leader(name, leader.Identity(strings.Repeat("x", leader.MaxIdentity+1))),
+			"a long value":        p.Leader(name, leader.Value(strings.Repeat("x", leader.MaxValue+1))),
+			"a short term":        p.Leader(name, leader.MaxTerm(time.Millisecond)),
+			"a short lease":       p.Leader(name, leader.Lease(time.Millisecond)),
+			"no client":           new(leader.Election),
+		} {
+			_, looked := e.Leader(t.Context())
+			_, listed := e.Candidates(t.Context())
+			for i, err := range []error{e.Run(t.Context(), never), looked, listed, e.RequestResign(t.Context()), e.Check(0)} {
+				if !errors.Is(err, holdfast.ErrBadArgument) {
+					t.Errorf("%s: call %d: %v", what, i, err)
+				}
+			}
+			for range e.Observe(t.Context()) {
+				t.Errorf("%s: it observes", what)
+			}
+		}
+		world.WantErr(t, p.Leader(name).Run(t.Context(), nil), holdfast.ErrBadArgument)
+
+		a := s.candidate("a").campaign(untilOver)
+		world.WantErr(t, a.Run(t.Context(), never), holdfast.ErrBadArgument)
+		s.wantLeader(a)
+		a.retire()
+
+		s.RDB.Set(t.Context(), name, "precious", time.Minute)
+		world.WantErr(t, p.Leader(name).Run(t.Context(), never), holdfast.ErrWrongType)
+		s.RDB.Del(t.Context(), name)
+		s.RDB.Set(t.Context(), recordKey, "precious", time.Minute)
+		world.WantErr(t, p.Leader(name).Run(t.Context(), never), holdfast.ErrWrongType)
+		s.RDB.Del(t.Context(), recordKey)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		world.WantErr(t, p.Leader(name).Run(ctx, never), context.Canceled)
+	})
+}
+
+// A term whose beginning cannot be told does not begin, and gives the lead up.
+func TestATermThatCannotBeToldDoesNotBegin(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a")
+		a.p.Each(func(run world.Sending) redistest.Fault {
+			if run.Script == "leader tell" {
+				return redistest.DropBefore
+			}
+			return redistest.Pass
+		})
+		a.campaign(untilOver)
+		s.At(20 * time.Second)
+		if got := s.led(); got != "[]" {
+			t.Errorf("led: %s", got)
+		}
+		s.wantNobody(s.candidate("b"))
+		a.p.Each(nil)
+		s.At(40 * time.Second)
+		s.wantLeader(a)
+		a.retire()
+	})
+}

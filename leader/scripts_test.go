@@ -1,0 +1,361 @@
+// These tests run each script in each state: they show what it replies, what it leaves, and that a
+// second run is safe.
+
+package leader
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+const (
+	lockKey   = "{n}"
+	tokenKey  = "token:{n}"
+	queueKey  = "queue:{n}"
+	aliveKey  = "alive:{n}"
+	openKey   = "open:{n}"
+	recordKey = "record:{n}"
+	namesKey  = "names:{n}"
+
+	clientA = "6e0e2d3c-0000-8000-8000-000000000001"
+	clientB = "6e0e2d3c-0000-8000-8000-000000000002"
+	mine    = clientA + ":1"
+	others  = clientB + ":1"
+	third   = clientB + ":2"
+
+	step = 10_000_000_000_000
+)
+
+var (
+	allKeys  = []string{lockKey, tokenKey, queueKey, aliveKey, openKey, recordKey, namesKey}
+	tellKeys = []string{lockKey, recordKey, namesKey, queueKey}
+	lookKeys = []string{lockKey, recordKey}
+)
+
+// state is what is in Redis. Times are in ms from now.
+type state struct {
+	holder   string // "" for nobody
+	count    int
+	record   string // whose it is; "" for nobody's
+	priority int    // in the record
+	asked    string // in the record
+	queue    []string
+	dead     []string // those in the queue whose places have lapsed
+}
+
+func (s state) set(ctx context.Context, rdb *redis.Client) {
+	now := rdb.Time(ctx).Val().UnixMilli()
+	if s.holder != "" {
+		rdb.HSet(ctx, lockKey, s.holder, s.count)
+		rdb.PExpire(ctx, lockKey, 10*time.Second)
+		rdb.Set(ctx, tokenKey, 7, time.Minute)
+	}
+	if s.record != "" {
+		rdb.HSet(ctx, recordKey, "owner", s.record, "token", 7, "since", 5, "priority", s.priority, "identity", "who", "value", "at")
+		if s.asked != "" {
+			rdb.HSet(ctx, recordKey, "asked", s.asked)
+		}
+		rdb.PExpire(ctx, recordKey, 10*time.Second)
+	}
+	for i, owner := range append(slices.Clone(s.queue), s.dead...) {
+		kept := 2000
+		if slices.Contains(s.dead, owner) {
+			kept = -1
+		}
+		rdb.ZAdd(ctx, queueKey, redis.Z{Member: owner, Score: float64(11 + i)})
+		rdb.ZAdd(ctx, aliveKey, redis.Z{Member: owner, Score: float64(now + int64(kept))})
+		rdb.HSet(ctx, namesKey, owner, "0 name of "+short(owner))
+		for _, key := range []string{queueKey, aliveKey, namesKey} {
+			rdb.PExpire(ctx, key, 15*time.Second)
+		}
+	}
+}
+
+// look returns what is in Redis as text: the lock, the record, the queue and the names. It fails the
+// test if something has no expiry.
+func look(t *testing.T, rdb *redis.Client) string {
+	t.Helper()
+	ctx := t.Context()
+	var words []string
+	for holder, count := range rdb.HGetAll(ctx, lockKey).Val() {
+		words = append(words, short(holder)+"="+count)
+	}
+	words = append(words, "|")
+	record := rdb.HGetAll(ctx, recordKey).Val()
+	if len(record) > 0 {
+		words = append(words, short(record["owner"])+" "+record["token"]+" "+record["identity"])
+		if asked := record["asked"]; asked != "" {
+			words = append(words, "asked: "+asked)
+		}
+	}
+	words = append(words, "|")
+	for _, owner := range rdb.ZRange(ctx, queueKey, 0, -1).Val() {
+		words = append(words, short(owner))
+	}
+	words = append(words, "|")
+	names := rdb.HGetAll(ctx, namesKey).Val()
+	for _, owner := range slices.Sorted(maps.Keys(names)) {
+		words = append(words, short(owner)+": "+names[owner])
+	}
+	for _, key := range rdb.Keys(ctx, "*").Val() {
+		if rdb.PTTL(ctx, key).Val() == -1 {
+			t.Errorf("%s has no expiry", key)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func short(owner string) string {
+	return map[string]string{mine: "mine", others: "others", third: "third"}[owner]
+}
+
+// row is one state in the table of one script. The reply is as fmt.Sprint shows it. The word "now"
+// in it stands for the server's time, and "ms" for a time in ms.
+type row struct {
+	what         string
+	before       state
+	args         []any // the first is "now+1" or "now-1", for a not-after
+	reply, after string
+	reply2       string // the reply of a second run; "": the same
+	after2       string
+}
+
+func TestEnterScript(t *testing.T) {
+	ask := func(notAfter string, number, priority, preempts int) []any {
+		return []any{notAfter, mine, 30_000, 604_800_000, 2_500, number, 0, 0, "", "PUBLISH", "c", "g", priority, "changes", preempts, "me"}
+	}
+	runTable(t, enterScript, allKeys, []row{
+		{"absent", state{}, ask("now+1", 0, 0, 0), "[1 now ms now 0 0]", "mine=1 | | |", "", ""},
+		{"another leads", state{holder: others, count: 1, record: others}, ask("now+1", 0, 0, 0),
+			"[0 now ms now]", "others=1 | others 7 who | mine | mine: 0 me", "", ""},
+		{"another of the same priority leads", state{holder: others, count: 1, record: others}, ask("now+1", 0, 0, 1),
+			"[0 now ms now]", "others=1 | others 7 who | mine | mine: 0 me", "", ""},
+		{"another of a lower priority leads", state{holder: others, count: 1, record: others}, ask("now+1", 0, 1, 0),
+			"[0 now ms now-1]", "others=1 | others 7 who | mine | mine: 1 me", "", ""},
+		{"another of a lower priority is preempted", state{holder: others, count: 1, record: others}, ask("now+1", 0, 1, 1),
+			"[0 now ms now-1]", "others=1 | others 7 who asked: a candidate of higher priority waits: me | mine | mine: 1 me", "", ""},
+		{"one that was asked before", state{holder: others, count: 1, record: others, asked: "before"}, ask("now+1", 0, 1, 1),
+			"[0 now ms now-1]", "others=1 | others 7 who asked: before | mine | mine: 1 me", "", ""},
+		{"the record of one that leads no more", state{holder: others, count: 1, record: third}, ask("now+1", 0, 1, 1),
+			"[0 now ms now-1]", "others=1 | third 7 who | mine | mine: 1 me", "", ""},
+		{"I am in the queue", state{holder: others, count: 1, record: others, queue: []string{mine}}, ask("now+1", 11, 0, 0),
+			"[0 now ms 11]", "others=1 | others 7 who | mine | mine: 0 name of mine", "", ""},
+		{"it was handed to me", state{holder: mine, count: 0}, ask("now+1", 11, 0, 0), "[1 now ms now 0 0]", "mine=1 | | |", "[1 now ms now 0 0]", ""},
+		{"late", state{holder: others, count: 1, record: others}, ask("now-1", 0, 1, 1), "[-1 now]", "others=1 | others 7 who | |", "", ""},
+	})
+}
+
+func TestReleaseScript(t *testing.T) {
+	call := []any{"now-1", mine, "PUBLISH", "c", "g", 0, "", 604_800_000, "", 2_500, "changes"}
+	runTable(t, releaseScript, allKeys, []row{
+		{"absent", state{}, call, "[0 now]", "| | |", "", ""},
+		{"mine", state{holder: mine, count: 1, record: mine}, call, "[1 now]", "| | |", "[0 now]", ""},
+		{"mine, others wait", state{holder: mine, count: 1, record: mine, queue: []string{others, third}}, call,
+			"[1 now 0 2]", "others=0 | | third | others: 0 name of others third: 0 name of third", "[0 now]", ""},
+		{"another's", state{holder: others, count: 1, record: others}, call, "[0 now]", "others=1 | others 7 who | |", "", ""},
+		{"I wait", state{holder: others, count: 1, record: others, queue: []string{mine, third}}, call,
+			"[0 now]", "others=1 | others 7 who | third | third: 0 name of third", "", ""},
+	})
+	t.Run("while the slot is on the move", func(t *testing.T) {
+		rdb := redistest.Mini(t).Client()
+		state{holder: mine, count: 1, record: mine}.set(t.Context(), rdb)
+		reply, err := rdb.Eval(t.Context(), releaseScript.Source(), allKeys[:1], append([]any{0}, call[1:]...)...).Slice()
+		if err != nil || reply[0] != int64(1) || look(t, rdb) != "| mine 7 who | |" {
+			t.Errorf("%v, %v, %s", reply, err, look(t, rdb))
+		}
+	})
+	t.Run("another type of value beside the lock", func(t *testing.T) {
+		rdb := redistest.Mini(t).Client()
+		for _, key := range []string{recordKey, namesKey} {
+			rdb.FlushAll(t.Context())
+			rdb.Set(t.Context(), key, "precious", time.Minute)
+			state{holder: mine, count: 1}.set(t.Context(), rdb)
+			reply, err := rdb.Eval(t.Context(), releaseScript.Source(), allKeys, append([]any{0}, call[1:]...)...).Slice()
+			if err != nil || reply[0] != int64(1) || rdb.Exists(t.Context(), lockKey).Val() != 0 || rdb.Get(t.Context(), key).Val() != "precious" {
+				t.Errorf("%s: %v, %v", key, reply, err)
+			}
+		}
+	})
+}
+
+func TestTellScript(t *testing.T) {
+	call := func(notAfter string) []any {
+		return []any{notAfter, mine, "PUBLISH", "changes", 9, 0, 35_000, 3, "me", "here"}
+	}
+	runTable(t, tellScript, tellKeys, []row{
+		{"mine", state{holder: mine, count: 1}, call("now+1"), "[1 now now ]", "mine=1 | mine 9 me | |", "", ""},
+		{"handed to me", state{holder: mine, count: 0}, call("now+1"), "[1 now now ]", "mine=0 | mine 9 me | |", "", ""},
+		{"told before", state{holder: mine, count: 1, record: mine}, call("now+1"), "[1 now 5 ]", "mine=1 | mine 7 who | |", "", ""},
+		{"asked", state{holder: mine, count: 1, record: mine, asked: "by x"}, call("now+1"), "[1 now 5 by x]", "mine=1 | mine 7 who asked: by x | |", "", ""},
+		{"the last leader was asked", state{holder: mine, count: 1, record: others, asked: "by x"}, call("now+1"), "[1 now now ]", "mine=1 | mine 9 me | |", "", ""},
+		{"names of those that are gone", state{holder: mine, count: 1, queue: []string{others}}, call("now+1"), "[1 now now ]",
+			"mine=1 | mine 9 me | others | others: 0 name of others", "", ""},
+		{"another's", state{holder: others, count: 1, record: others}, call("now+1"), "[0 now]", "others=1 | others 7 who | |", "", ""},
+		{"absent", state{record: mine}, call("now+1"), "[0 now]", "| mine 7 who | |", "", ""},
+		{"late", state{holder: mine, count: 1}, call("now-1"), "[-1 now]", "mine=1 | | |", "", ""},
+	})
+	t.Run("names of the dead go", func(t *testing.T) {
+		rdb := redistest.Mini(t).Client()
+		state{holder: mine, count: 1, queue: []string{others}}.set(t.Context(), rdb)
+		rdb.HSet(t.Context(), namesKey, mine, "0 me", third, "0 gone")
+		future := rdb.Time(t.Context()).Val().Add(time.Minute).UnixMicro()
+		err := rdb.Eval(t.Context(), tellScript.Source(), tellKeys, append([]any{future}, call("")[1:]...)...).Err()
+		if got := rdb.HKeys(t.Context(), namesKey).Val(); err != nil || !slices.Equal(got, []string{others}) {
+			t.Errorf("%v, %q", err, got)
+		}
+	})
+}
+
+func TestLookAndAskScripts(t *testing.T) {
+	look := []any{"now-1"}
+	runTable(t, lookScript, lookKeys, []row{
+		{"absent", state{}, look, "[0 now]", "| | |", "", ""},
+		{"mine", state{holder: mine, count: 1, record: mine, priority: 4}, look, "[1 now ms 7 5 4 who at]", "mine=1 | mine 7 who | |", "", ""},
+		{"not told yet", state{holder: mine, count: 1}, look, "[0 now]", "mine=1 | | |", "", ""},
+		{"the last leader's record", state{holder: mine, count: 1, record: others}, look, "[0 now]", "mine=1 | others 7 who | |", "", ""},
+		{"only a record", state{record: others}, look, "[0 now]", "| others 7 who | |", "", ""},
+	})
+	ask := func(notAfter string, token int) []any { return []any{notAfter, token, "PUBLISH", "changes", "by me"} }
+	runTable(t, askScript, lookKeys, []row{
+		{"absent", state{}, ask("now+1", 7), "[0 now]", "| | |", "", ""},
+		{"that term", state{holder: mine, count: 1, record: mine}, ask("now+1", 7), "[1 now]", "mine=1 | mine 7 who asked: by me | |", "", ""},
+		{"asked before", state{holder: mine, count: 1, record: mine, asked: "by x"}, ask("now+1", 7), "[1 now]", "mine=1 | mine 7 who asked: by x | |", "", ""},
+		{"a later term", state{holder: mine, count: 1, record: mine}, ask("now+1", 6), "[0 now]", "mine=1 | mine 7 who | |", "", ""},
+		{"that term is over", state{holder: others, count: 1, record: mine}, ask("now+1", 7), "[0 now]", "others=1 | mine 7 who | |", "", ""},
+		{"late", state{holder: mine, count: 1, record: mine}, ask("now-1", 7), "[-1 now]", "mine=1 | mine 7 who | |", "", ""},
+	})
+}
+
+func TestCandidatesScript(t *testing.T) {
+	keys := []string{queueKey, aliveKey, namesKey}
+	runTable(t, candidatesScript, keys, []row{
+		{"nobody", state{}, []any{"now-1", "-inf", 2}, "[1 now ]", "| | |", "", ""},
+		{"some", state{queue: []string{others, mine}}, []any{"now-1", "-inf", 3}, "[1 now  others 0 name of others mine 0 name of mine]",
+			"| | others mine | mine: 0 name of mine others: 0 name of others", "", ""},
+		{"a page", state{queue: []string{others, mine}}, []any{"now-1", "-inf", 1}, "[1 now (11 others 0 name of others]",
+			"| | others mine | mine: 0 name of mine others: 0 name of others", "", ""},
+		{"one is dead", state{queue: []string{mine}, dead: []string{others}}, []any{"now-1", "(10", 3}, "[1 now  mine 0 name of mine]",
+			"| | mine others | mine: 0 name of mine others: 0 name of others", "", ""},
+	})
+}
+
+// Any command inside a script may fail. Afterwards nothing is left without an expiry, and the next
+// run mends the rest.
+func TestScriptsThatFailMidway(t *testing.T) {
+	future := int64(1) << 60
+	enter := []any{future, mine, 30_000, 1000, 2_500, 0, 0, 0, "", "PUBLISH", "c", "g", 1, "changes", 1, "me"}
+	for _, tc := range []struct {
+		what   string
+		before state
+		script *conn.Script
+		keys   []string
+		args   []any
+	}{
+		{"grant", state{}, enterScript, allKeys, enter},
+		{"wait", state{holder: others, count: 1, record: others}, enterScript, allKeys, enter},
+		{"tell", state{holder: mine, count: 1, queue: []string{others}}, tellScript, tellKeys,
+			[]any{future, mine, "PUBLISH", "changes", 9, 0, 35_000, 3, "me", "here"}},
+		{"hand over", state{holder: mine, count: 1, record: mine, queue: []string{others}}, releaseScript, allKeys,
+			[]any{future, mine, "PUBLISH", "c", "g", 0, "", 1000, "", 2_500, "changes"}},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
+				mini := redistest.Mini(t)
+				rdb := mini.Client(func(o *redis.Options) { o.MaxRetries = -1 })
+				for k, fired := 1, true; fired; k++ {
+					rdb.FlushAll(t.Context())
+					tc.before.set(t.Context(), rdb)
+					disarm := mini.FailInside(k)
+					rdb.Eval(t.Context(), tc.script.Source(), tc.keys, tc.args...)
+					fired = disarm()
+					for _, key := range rdb.Keys(t.Context(), "*").Val() {
+						if rdb.PTTL(t.Context(), key).Val() < 0 {
+							t.Errorf("failure %d: %s has no expiry", k, key)
+						}
+					}
+					if err := rdb.Eval(t.Context(), tc.script.Source(), tc.keys, tc.args...).Err(); err != nil {
+						t.Errorf("failure %d: the next run: %v", k, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func runTable(t *testing.T, script *conn.Script, keys []string, rows []row) {
+	t.Helper()
+	for where, open := range map[string]func(*testing.T) *redis.Client{
+		"embedded":         func(t *testing.T) *redis.Client { return redistest.Mini(t).Client() },
+		"on a real server": func(t *testing.T) *redis.Client { return redistest.Server(t).Client(t) },
+	} {
+		t.Run(script.Name()+" "+where, func(t *testing.T) {
+			rdb := open(t)
+			for _, tc := range rows {
+				t.Run(tc.what, func(t *testing.T) { tc.run(t, rdb, script.Source(), keys) })
+			}
+		})
+	}
+}
+
+func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string) {
+	ctx := t.Context()
+	rdb.FlushAll(ctx)
+	tc.before.set(ctx, rdb)
+	want := []string{tc.reply, cmp.Or(tc.reply2, tc.reply)}
+	after := []string{tc.after, cmp.Or(tc.after2, tc.after)}
+	for i := range want {
+		now := rdb.Time(ctx).Val().UnixMicro()
+		args := slices.Clone(tc.args)
+		args[0] = now - 1
+		if tc.args[0] == "now+1" {
+			args[0] = now + time.Minute.Microseconds()
+		}
+		reply, err := rdb.Eval(ctx, source, keys, args...).Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := readable(reply, now); got != want[i] {
+			t.Errorf("run %d: reply %s, want %s", i+1, got, want[i])
+		}
+		if got := look(t, rdb); got != after[i] {
+			t.Errorf("run %d: left %q, want %q", i+1, got, after[i])
+		}
+	}
+}
+
+// readable shows a reply as text: "now" for a time or a number made of it, "now-1" for that of a
+// candidate whose priority is 1, "ms" for a time in ms, and short owners.
+func readable(reply []any, now int64) string {
+	words := make([]string, len(reply))
+	near := func(n int64) bool { return n-now > -time.Minute.Microseconds() && n-now < time.Minute.Microseconds() }
+	for i, v := range reply {
+		text := fmt.Sprint(v)
+		n, err := int64(0), error(nil)
+		if _, err = fmt.Sscan(text, &n); err != nil {
+			n = 0
+		}
+		switch {
+		case near(n):
+			text = "now"
+		case near(n + step):
+			text = "now-1"
+		case short(text) != "":
+			text = short(text)
+		case i == 2 && n > 1000:
+			text = "ms"
+		}
+		words[i] = text
+	}
+	return fmt.Sprint(words)
+}

@@ -1,0 +1,156 @@
+// A term: one time for which an Election's work leads.
+
+package leader
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Term is one time for which an Election's work leads. The work gets it together with its context,
+// which ends with the term. Its methods may be called from any goroutine, also after its end.
+type Term struct {
+	election *Election
+	lease    *lease.Lease
+	ctx      context.Context // the work's
+	end      context.CancelCauseFunc
+	since    int64         // by the server's clock, in microseconds
+	publish  string        // the command that publishes
+	most     time.Duration // how long it lasts at the most; 0: no bound
+
+	returned chan struct{}  // closed when the work has returned
+	watchers sync.WaitGroup // what runs beside the work
+	endedAt  atomic.Int64   // when the context was seen to have ended, by the Client's age; 0: it was not
+
+	mu    sync.Mutex
+	alive time.Time     // by when the work must call Alive again; zero: it need not
+	beat  chan struct{} // holds one signal: alive has changed
+}
+
+// Token returns the fencing token of the term: a number greater than that of every earlier term of
+// the name. With it what the work writes to can refuse a leader that has been overtaken.
+func (t *Term) Token() int64 { return t.lease.Token() }
+
+// Deadline returns when the term ends if its lease is not renewed before then.
+func (t *Term) Deadline() time.Time { return t.lease.Deadline() }
+
+// Resign ends the term: the work's context ends with ErrResigned. The next candidate leads once the
+// work has returned, and this Election campaigns again. To resign for good, return nil from the work
+// instead. Resign does not wait, so the work may call it itself.
+func (t *Term) Resign() { t.resign("by its own work") }
+
+// resign is Resign, for that reason.
+func (t *Term) resign(why string) { t.end(t.over(why)) }
+
+// over returns the error that ends the term for that reason.
+func (t *Term) over(why string) error {
+	return t.election.failed("lead", fmt.Errorf("%w: %s", errs.Resigned, why))
+}
+
+// Alive says that the work is alive, and promises that it says so again within d. If it does not,
+// the term ends with ErrResigned. So a work that hangs does not lead for ever; a work that does not
+// heed its context either is found by Check. If d is 0, the promise ends. Without a call of Alive
+// there is no promise.
+func (t *Term) Alive(d time.Duration) {
+	t.mu.Lock()
+	if d > 0 {
+		t.alive = time.Now().Add(d)
+	} else {
+		t.alive = time.Time{}
+	}
+	t.mu.Unlock()
+	select {
+	case t.beat <- struct{}{}:
+	default:
+	}
+}
+
+// lasts reports whether the term goes on: nobody else can lead.
+func (t *Term) lasts() bool {
+	return t.ctx.Err() == nil && time.Now().Before(t.lease.Deadline())
+}
+
+// overFor returns for how long the term has been over though its work has not returned; 0 if it is
+// not over.
+func (t *Term) overFor() time.Duration {
+	if t.ctx.Err() == nil {
+		return 0
+	}
+	age := t.election.engine().Age()
+	if ended := t.endedAt.Load(); ended != 0 {
+		return age - time.Duration(ended)
+	}
+	return 1 // it has ended just now
+}
+
+// watch ends the term when its time is over, or when the work gives no sign of life. Once the term
+// has ended it names in the log a work that does not return. It runs until the work has returned.
+func (t *Term) watch() {
+	var last time.Time // zero: no bound
+	if t.most > 0 {
+		last = time.Now().Add(t.most)
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		now := time.Now()
+		t.mu.Lock()
+		alive := t.alive
+		t.mu.Unlock()
+		switch {
+		case !last.IsZero() && !now.Before(last):
+			t.resign(fmt.Sprintf("it has led for %v, its longest term", t.most.Round(time.Millisecond)))
+		case !alive.IsZero() && !now.Before(alive):
+			t.resign("its work gave no sign of life")
+		}
+		timer.Reset(untilFirst(now, last, alive))
+		select {
+		case <-t.returned:
+			return
+		case <-t.ctx.Done():
+			t.endedAt.Store(max(1, int64(t.election.engine().Age())))
+			t.overdue()
+			return
+		case <-t.beat:
+		case <-timer.C:
+		}
+	}
+}
+
+// untilFirst returns how long it is from now until the first of the times that are not zero, an hour
+// at the most.
+func untilFirst(now time.Time, times ...time.Time) time.Duration {
+	first := time.Hour
+	for _, t := range times {
+		if !t.IsZero() {
+			first = min(first, t.Sub(now))
+		}
+	}
+	return first
+}
+
+// overdue waits for the work of a term that has ended. If that takes longer than a lease, the log
+// says so: nobody else leads until then, or somebody else leads beside it.
+func (t *Term) overdue() {
+	e := t.election
+	timer := time.NewTimer(e.config.hold.Length)
+	defer timer.Stop()
+	select {
+	case <-t.returned:
+	case <-timer.C:
+		e.engine().Log.Warn("holdfast: the work of a term does not return, though the term has ended",
+			"kind", kind, "name", engine.LogName(e.Name()), "identity", e.config.identity, "token", t.Token(),
+			"since", engine.LogTime(e.config.hold.Length), "cause", errs.Plain(context.Cause(t.ctx)))
+	}
+}
+
+// owner returns the id under which Redis knows the lead.
+func (t *Term) owner() string { return hold.Owner(t.lease.Owner()).String() }

@@ -28,6 +28,10 @@ func (l *Lease) Token() int64 { return (*hold.Lease)(l).Token() }
 // share one Owner: see Cohort.
 func (l *Lease) Owner() Owner { return Owner((*hold.Lease)(l).Owner()) }
 
+// HoldCount returns how many leases are on the hold, this one and those that re-entered it, as this
+// process counts them; 0 if this lease has ended. It asks nobody.
+func (l *Lease) HoldCount() int { return (*hold.Lease)(l).HoldCount() }
+
 // Context returns a context for the work that the lease protects: parent, but also cancelled when
 // the lease ends, with a cause that says why (ErrLost, ErrExpired, ErrReleased, ErrMaxHold or
 // ErrClosed). Locking the same name with this context, or with one made from it, re-enters this

@@ -55,6 +55,11 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 	if err != nil {
 		return value, err
 	}
+	if d.atLeast != 0 {
+		if err := stay(ctx, l, d.atLeast); err != nil {
+			return value, together(err, l.Release(ctx))
+		}
+	}
 	held := l.Context(ctx)
 	returned := false
 	defer func() {
@@ -98,6 +103,17 @@ func lock[H Handle](ctx context.Context, locker Lockable[H], atMost *time.Durati
 	return none, errs.Wrap("do", why)
 }
 
+// stay has what Lock returned stay held for that long.
+func stay(ctx context.Context, held Handle, d time.Duration) error {
+	stays, can := held.(interface {
+		AtLeast(ctx context.Context, d time.Duration) error
+	})
+	if !can {
+		return errs.Wrap("do", fmt.Errorf("a lease of type %T cannot stay after its release: %w", held, ErrBadArgument))
+	}
+	return stays.AtLeast(ctx, d)
+}
+
 // together returns the errors of work and of the release as one error, on one line. If the
 // release's error adds nothing that work's error does not match, it returns work's error alone.
 func together(err, released error) error {
@@ -132,6 +148,7 @@ type DoOption func(*doing)
 
 type doing struct {
 	wait      *time.Duration // the most that the lock is waited for; nil: as long as ctx allows
+	atLeast   time.Duration  // for how long the lock stays; 0: until it is released
 	onAcquire func(ctx context.Context, held Handle)
 	onExit    func(ctx context.Context, held Handle, err error)
 }
@@ -146,6 +163,20 @@ type doing struct {
 // context.DeadlineExceeded.
 func WaitAtMost(d time.Duration) DoOption {
 	return func(o *doing) { o.wait = &d }
+}
+
+// AtLeast makes the lock stay held until d after its grant, also if work returns sooner, fails or
+// panics. Do returns when work does, and the process need not live on: nobody is granted the lock
+// before d is over. It is for jobs that several processes start by clocks of their own: at least d
+// passes between two runs. It is ShedLock's lockAtLeastFor. See lease.Lease.AtLeast for what a crash
+// leaves.
+//
+// A Mutex, a FairMutex and a stripe can do that. For any other lock, or if d is negative, work does
+// not run, and the error matches ErrBadArgument. A Lockable of your own can if its handle has the
+// method AtLeast of a Lease. If d is longer than the lease, Do sends one request more, and if that
+// fails, work does not run.
+func AtLeast(d time.Duration) DoOption {
+	return func(o *doing) { o.atLeast = d }
 }
 
 // OnAcquire makes Do call hook once it holds the lock, before work, with work's context and what

@@ -354,11 +354,11 @@ func TestWaitAtMost_Once(t *testing.T) {
 		p, q := w.Process(), w.Process()
 		l := w.Lock(t.Context(), p.MyLock)
 		never := func(context.Context) error { t.Error("work has run"); return nil }
-		started, asked := w.Now(), q.Runs("lock")
+		started, asked := w.Now(), q.Runs(world.LockRun)
 		err := holdfast.Do(t.Context(), q.MyLock, never, holdfast.WaitAtMost(0))
 		world.WantErr(t, err, holdfast.ErrBusy)
-		if errors.Is(err, context.DeadlineExceeded) || w.Now() != started || q.Runs("lock") != asked+1 {
-			t.Errorf("%v after %v, asked %d times", err, w.Now()-started, q.Runs("lock")-asked)
+		if errors.Is(err, context.DeadlineExceeded) || w.Now() != started || q.Runs(world.LockRun) != asked+1 {
+			t.Errorf("%v after %v, asked %d times", err, w.Now()-started, q.Runs(world.LockRun)-asked)
 		}
 		multi, quorum := holdfast.NewMultiLock(q.MyLock), holdfast.NewQuorum(world.Name, []*holdfast.Client{q.Client})
 		world.WantErr(t, holdfast.Do(t.Context(), multi, never, holdfast.WaitAtMost(0)), holdfast.ErrBusy)

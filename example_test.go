@@ -177,6 +177,29 @@ func ExampleWaitAtMost_template() {
 	// <nil>
 }
 
+// Two processes start the same job, by clocks that differ. The job is done in a moment, and the lock
+// stays for longer than the clocks differ.
+func ExampleAtLeast() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	a, b := holdfast.New(rdb), holdfast.New(rdb) // two processes
+	defer a.Close()
+	defer b.Close()
+
+	for _, client := range []*holdfast.Client{a, b} {
+		err := holdfast.Do(context.Background(), client.Mutex("nightly"), func(context.Context) error {
+			fmt.Println("the job runs")
+			return nil
+		}, holdfast.WaitAtMost(0), holdfast.AtLeast(30*time.Second))
+		if errors.Is(err, holdfast.ErrBusy) {
+			fmt.Println("it has run")
+		}
+	}
+	// Output:
+	// the job runs
+	// it has run
+}
+
 // A hook for every lock of a program: the name for the log, and the token where there is one.
 func ExampleOnAcquire() {
 	rdb, stop := embeddedRedis()

@@ -48,6 +48,9 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 	}
 	e := h.finish(l, byRelease)
 	h.gone = true
+	if h.seldom != nil {
+		h.seldom.stays = 0 // who attaches releases as they like
+	}
 	h.mu.Unlock()
 	giveUpSeat(h.engine, h.resource, h.leave())
 	h.engine.Telemetry.Active(h.resource.Kind(), -1)

@@ -25,8 +25,8 @@ type Handle interface {
 	Release(ctx context.Context) error
 }
 
-// Do runs work under the lock. It waits for the lock as long as ctx and WaitAtMost allow, gives work a
-// context that is cancelled if the lock is lost, and releases the lock when work returns or
+// Do runs work under the lock. It waits for the lock as long as ctx, and WaitAtMost, allow. It gives
+// work a context that is cancelled if the lock is lost, and releases the lock when work returns or
 // panics.
 //
 // If the lock is not granted, work does not run, and the error says why: ErrBusy if another

@@ -177,6 +177,30 @@ func ExampleWaitAtMost_template() {
 	// <nil>
 }
 
+// At the end of a program: what holds locks may finish, within a bound, and nothing new begins.
+func ExampleClient_Shutdown() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+
+	started, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- holdfast.Do(context.Background(), client.Mutex("orders:42"), func(ctx context.Context) error {
+			close(started)
+			time.Sleep(10 * time.Millisecond) // charging
+			return context.Cause(ctx)
+		})
+	}()
+	<-started
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	fmt.Println("shutdown:", client.Shutdown(ctx))
+	fmt.Println("work:", <-done)
+	// Output:
+	// shutdown: <nil>
+	// work: <nil>
+}
+
 // Two processes start the same job, by clocks that differ. The job is done in a moment, and the lock
 // stays for longer than the clocks differ.
 func ExampleAtLeast() {

@@ -5,7 +5,7 @@ package planted
 import "slices"
 
 // bugs are all bugs. Each part of the library has a file with its own bugs.
-var bugs = slices.Concat(firstBugs, engineBugs, rwlockBugs, countedBugs, connBugs, sentinelBugs, interopBugs, leaseBugs, harnessBugs)
+var bugs = slices.Concat(firstBugs, engineBugs, rwlockBugs, countedBugs, connBugs, sentinelBugs, interopBugs, leaseBugs, formBugs, harnessBugs)
 
 var firstBugs = []bug{
 

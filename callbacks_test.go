@@ -323,11 +323,11 @@ func TestAHookOfDoThatBlocksKeepsNobodyElse(t *testing.T) {
 		work := func(context.Context) error { return nil }
 		go func() {
 			done <- holdfast.Do(t.Context(), p.Mutex("entering"), work,
-				holdfast.OnAcquire(func(context.Context, string) { <-block }))
+				holdfast.OnAcquire(func(context.Context, holdfast.Handle) { <-block }))
 		}()
 		go func() {
 			done <- holdfast.Do(t.Context(), p.Mutex("leaving"), work,
-				holdfast.OnExit(func(context.Context, string, error) { <-block }))
+				holdfast.OnExit(func(context.Context, holdfast.Handle, error) { <-block }))
 		}()
 		w.At(time.Minute)
 		w.Release(w.Lock(t.Context(), p.MyLock))

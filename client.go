@@ -3,11 +3,13 @@
 package holdfast
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/lease"
@@ -62,6 +64,29 @@ func (c *Client) Close() error {
 		return nil
 	}
 	return c.engine.Close()
+}
+
+// Shutdown ends the Client once what it holds has been released, as a server does that lets its
+// requests finish. From its call on no new lock is granted: a Lock, an Acquire of leased permits and
+// an Attach return ErrClosed, also those that wait already. Work that is under way goes on: leases are
+// renewed and may be extended, and a context that carries a lease of this Client may lock more. When
+// the last lease has ended, and its release is answered, Shutdown closes the Client, and returns nil.
+//
+// ctx bounds the wait. If it ends first, Shutdown closes the Client all the same, so that the leases
+// that are left end with ErrClosed, and their locks stay in Redis until their leases run out. The error
+// matches ctx's error, and says how many were left. Close at any time ends a Shutdown, which then
+// returns nil.
+//
+// Shutdown does not wait for work whose lease was lost. Calls of Semaphore and Latch, and queries, go on
+// until the last lease has ended.
+func (c *Client) Shutdown(ctx context.Context) error {
+	if c.engine.Broken() != nil {
+		return nil
+	}
+	if err := c.engine.Shutdown(ctx); err != nil {
+		return errs.Wrap("shutdown", err)
+	}
+	return nil
 }
 
 // settings returns the settings of a synchronizer made with those options.

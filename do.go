@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 // Lockable is anything that Do can lock: any Locker, and a MultiLock or a Quorum, whose Lock
@@ -22,12 +25,12 @@ type Handle interface {
 	Release(ctx context.Context) error
 }
 
-// Do runs work under the lock. It waits for the lock as long as ctx allows, gives work a
-// context that is cancelled if the lock is lost, and releases the lock when work returns or
+// Do runs work under the lock. It waits for the lock as long as ctx, and WaitAtMost, allow. It gives
+// work a context that is cancelled if the lock is lost, and releases the lock when work returns or
 // panics.
 //
 // If the lock is not granted, work does not run, and the error says why: ErrBusy if another
-// held it until ctx ended. Otherwise Do returns work's error. If the lock was lost while work
+// held it until the wait ended. Otherwise Do returns work's error. If the lock was lost while work
 // ran, or the release failed, Do joins that error to it, so that errors.Is finds either. Do
 // leaves that error out if work's error matches it already, as an error made of context.Cause
 // does. A fixed lease that ends before work does counts as lost, with ErrExpired.
@@ -48,9 +51,14 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 			o(&d)
 		}
 	}
-	l, err := locker.Lock(ctx)
+	l, err := lock(ctx, locker, d.wait)
 	if err != nil {
 		return value, err
+	}
+	if d.atLeast != 0 {
+		if err := stay(ctx, l, d.atLeast); err != nil {
+			return value, together(err, l.Release(ctx))
+		}
 	}
 	held := l.Context(ctx)
 	returned := false
@@ -60,15 +68,50 @@ func DoValue[H Handle, T any](ctx context.Context, locker Lockable[H], work func
 		}
 		err = together(err, l.Release(ctx))
 		if d.onExit != nil {
-			d.onExit(ctx, l.Name(), err)
+			d.onExit(ctx, l, err)
 		}
 	}()
 	if d.onAcquire != nil {
-		d.onAcquire(held, l.Name())
+		d.onAcquire(held, l)
 	}
 	value, err = work(held)
 	returned = true
 	return value, err
+}
+
+// lock locks as WaitAtMost says. If it is nil, ctx alone bounds the wait.
+func lock[H Handle](ctx context.Context, locker Lockable[H], atMost *time.Duration) (H, error) {
+	if atMost == nil {
+		return locker.Lock(ctx)
+	}
+	if *atMost > 0 {
+		wait, cancel := context.WithTimeout(ctx, *atMost)
+		defer cancel()
+		return locker.Lock(wait)
+	}
+	tries, can := locker.(interface {
+		TryLock(ctx context.Context) (H, error)
+	})
+	if can && *atMost == 0 {
+		return tries.TryLock(ctx)
+	}
+	why := fmt.Errorf("a wait of at most %v: %w", *atMost, ErrBadArgument)
+	if !can {
+		why = fmt.Errorf("%T has no TryLock: %w", locker, ErrBadArgument)
+	}
+	var none H
+	return none, errs.Wrap("do", why)
+}
+
+// stay has what Lock returned stay held for that long.
+func stay(ctx context.Context, held Handle, d time.Duration) error {
+	stays, can := held.(interface {
+		AtLeast(ctx context.Context, d time.Duration) error
+	})
+	if !can {
+		return errs.Wrap("do", fmt.Errorf("a lease of type %T cannot stay after its release: %w", held, ErrBadArgument))
+	}
+	return stays.AtLeast(ctx, d)
 }
 
 // together returns the errors of work and of the release as one error, on one line. If the
@@ -104,19 +147,48 @@ var errUnfinished = errors.New("holdfast: do: work panicked or ended its gorouti
 type DoOption func(*doing)
 
 type doing struct {
-	onAcquire func(ctx context.Context, name string)
-	onExit    func(ctx context.Context, name string, err error)
+	wait      *time.Duration // the most that the lock is waited for; nil: as long as ctx allows
+	atLeast   time.Duration  // for how long the lock stays; 0: until it is released
+	onAcquire func(ctx context.Context, held Handle)
+	onExit    func(ctx context.Context, held Handle, err error)
 }
 
-// OnAcquire makes Do call hook once it holds the lock, before work, with work's context and the
-// name of the lock. If hook panics, work does not run and the lock is released.
-func OnAcquire(hook func(ctx context.Context, name string)) DoOption {
+// WaitAtMost makes Do wait for the lock for d at the most, and for no longer than ctx allows. It does
+// not bound the work. If d is 0, Do asks once, by TryLock. If d is negative, or is 0 and the Lockable
+// has no TryLock, the error matches ErrBadArgument.
+//
+// The errors are those of Lock with a context that ends after d, and those of TryLock. If another
+// held the lock all the time, the error matches ErrBusy. If Redis could not be asked, it matches
+// ErrUnavailable; with 0, Redis has 3 s to answer. If d ended the wait, the error also matches
+// context.DeadlineExceeded.
+func WaitAtMost(d time.Duration) DoOption {
+	return func(o *doing) { o.wait = &d }
+}
+
+// AtLeast makes the lock stay held until d after its grant, also if work returns sooner, fails or
+// panics. Do returns when work does, and the process need not live on: nobody is granted the lock
+// before d is over. It is for jobs that several processes start by clocks of their own: at least d
+// passes between two runs. It is ShedLock's lockAtLeastFor. See lease.Lease.AtLeast for what a crash
+// leaves.
+//
+// A Mutex, a FairMutex and a stripe can do that. For any other lock, or if d is negative, work does
+// not run, and the error matches ErrBadArgument. A Lockable of your own can if its handle has the
+// method AtLeast of a Lease. If d is longer than the lease, Do sends one request more, and if that
+// fails, work does not run.
+func AtLeast(d time.Duration) DoOption {
+	return func(o *doing) { o.atLeast = d }
+}
+
+// OnAcquire makes Do call hook once it holds the lock, before work, with work's context and what
+// Lock returned: a *Lease, a *MultiLease or a *QuorumLease, or the Handle of a Lockable of your own.
+// Its Name is the name of the lock. If hook panics, work does not run and the lock is released.
+func OnAcquire(hook func(ctx context.Context, held Handle)) DoOption {
 	return func(d *doing) { d.onAcquire = hook }
 }
 
-// OnExit makes Do call hook after it has released the lock, with the name of the lock and the
-// error that Do returns. Do calls hook also when work failed or panicked, but not when the lock
-// was not granted.
-func OnExit(hook func(ctx context.Context, name string, err error)) DoOption {
+// OnExit makes Do call hook after it has released the lock, with what Lock returned, which has ended
+// by then, and the error that Do returns. Do calls hook also when work failed or panicked, but not
+// when the lock was not granted.
+func OnExit(hook func(ctx context.Context, held Handle, err error)) DoOption {
 	return func(d *doing) { d.onExit = hook }
 }

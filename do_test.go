@@ -96,8 +96,8 @@ func TestDo_NotAcquired(t *testing.T) {
 		err := holdfast.Do(ctx, q.MyLock, func(context.Context) error {
 			t.Error("work has run")
 			return nil
-		}, holdfast.OnAcquire(func(context.Context, string) { t.Error("the hook of the grant has run") }),
-			holdfast.OnExit(func(context.Context, string, error) { t.Error("the hook of the exit has run") }))
+		}, holdfast.OnAcquire(func(context.Context, holdfast.Handle) { t.Error("the hook of the grant has run") }),
+			holdfast.OnExit(func(context.Context, holdfast.Handle, error) { t.Error("the hook of the exit has run") }))
 		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
 		w.Release(l)
 	})
@@ -114,8 +114,8 @@ func TestDo_Panic(t *testing.T) {
 				}
 			}()
 			_ = holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { panic("work panics") },
-				holdfast.OnAcquire(func(context.Context, string) { seen = append(seen, "acquired") }),
-				holdfast.OnExit(func(context.Context, string, error) { seen = append(seen, "exit") }))
+				holdfast.OnAcquire(func(context.Context, holdfast.Handle) { seen = append(seen, "acquired") }),
+				holdfast.OnExit(func(context.Context, holdfast.Handle, error) { seen = append(seen, "exit") }))
 		}()
 		w.WantFree()
 		if !slices.Equal(seen, []string{"acquired", "exit"}) {
@@ -311,5 +311,99 @@ func TestErrorsMatchOneFact(t *testing.T) {
 		p.Close()
 		_, err = p.MyLock.Lock(t.Context())
 		only("closed", err, holdfast.ErrClosed)
+	})
+}
+
+// The wait has its own end, and work goes on for as long as it likes.
+func TestWaitAtMost(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		never := func(context.Context) error { t.Error("work has run"); return nil }
+		started := w.Now()
+		err := holdfast.Do(t.Context(), q.MyLock, never, holdfast.WaitAtMost(3*time.Second))
+		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+		if waited := w.Now() - started; waited != 3*time.Second {
+			t.Errorf("waited %v", waited)
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		started = w.Now()
+		err = holdfast.Do(short, q.MyLock, never, holdfast.WaitAtMost(time.Hour))
+		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
+		if waited := w.Now() - started; waited != time.Second {
+			t.Errorf("waited %v under a context that ends after 1s", waited)
+		}
+		time.AfterFunc(time.Second, func() { w.Release(l) })
+		value, err := holdfast.DoValue(t.Context(), q.MyLock, func(ctx context.Context) (int, error) {
+			if _, bounded := ctx.Deadline(); bounded {
+				t.Error("the work has the deadline of the wait")
+			}
+			time.Sleep(time.Minute)
+			return 42, ctx.Err()
+		}, holdfast.WaitAtMost(3*time.Second))
+		if value != 42 || err != nil {
+			t.Errorf("%d, %v", value, err)
+		}
+		w.WantFree()
+	})
+}
+
+func TestWaitAtMost_Once(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		never := func(context.Context) error { t.Error("work has run"); return nil }
+		started, asked := w.Now(), q.Runs(world.LockRun)
+		err := holdfast.Do(t.Context(), q.MyLock, never, holdfast.WaitAtMost(0))
+		world.WantErr(t, err, holdfast.ErrBusy)
+		if errors.Is(err, context.DeadlineExceeded) || w.Now() != started || q.Runs(world.LockRun) != asked+1 {
+			t.Errorf("%v after %v, asked %d times", err, w.Now()-started, q.Runs(world.LockRun)-asked)
+		}
+		multi, quorum := holdfast.NewMultiLock(q.MyLock), holdfast.NewQuorum(world.Name, []*holdfast.Client{q.Client})
+		world.WantErr(t, holdfast.Do(t.Context(), multi, never, holdfast.WaitAtMost(0)), holdfast.ErrBusy)
+		world.WantErr(t, holdfast.Do(t.Context(), quorum, never, holdfast.WaitAtMost(0)), holdfast.ErrBusy)
+		w.Release(l)
+		ran := false
+		err = holdfast.Do(t.Context(), q.MyLock, func(context.Context) error { ran = true; return nil }, holdfast.WaitAtMost(0))
+		if err != nil || !ran {
+			t.Errorf("a free lock: %v, ran %v", err, ran)
+		}
+		w.Mini.Del("holdfast_quorum")
+	})
+}
+
+func TestWaitAtMost_Unreachable(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		p.Unplug(true)
+		never := func(context.Context) error { t.Error("work has run"); return nil }
+		for most, want := range map[time.Duration]time.Duration{0: 3 * time.Second, time.Second: time.Second} {
+			started := w.Now()
+			err := holdfast.Do(t.Context(), p.MyLock, never, holdfast.WaitAtMost(most))
+			world.WantErr(t, err, holdfast.ErrUnavailable)
+			if errors.Is(err, holdfast.ErrBusy) || w.Now()-started != want {
+				t.Errorf("at most %v: %v after %v", most, err, w.Now()-started)
+			}
+		}
+		p.Unplug(false)
+	})
+}
+
+// onlyLocks is a Lockable without TryLock.
+type onlyLocks struct{ locker holdfast.Locker }
+
+func (o onlyLocks) Lock(ctx context.Context) (*holdfast.Lease, error) { return o.locker.Lock(ctx) }
+
+func TestWaitAtMost_BadArguments(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		never := func(context.Context) error { t.Error("work has run"); return nil }
+		world.WantErr(t, holdfast.Do(t.Context(), p.MyLock, never, holdfast.WaitAtMost(-1)), holdfast.ErrBadArgument)
+		world.WantErr(t, holdfast.Do(t.Context(), onlyLocks{p.MyLock}, never, holdfast.WaitAtMost(0)), holdfast.ErrBadArgument)
+		if err := holdfast.Do(t.Context(), onlyLocks{p.MyLock}, func(context.Context) error { return nil }, holdfast.WaitAtMost(1)); err != nil {
+			t.Errorf("a lock that is free at once: %v", err)
+		}
+		w.WantFree()
 	})
 }

@@ -118,6 +118,131 @@ func ExampleDo_busy() {
 	// Output: yesterday's report will do
 }
 
+// Work under Do finds its lease in its context: the token for the resource that it writes to, and how
+// often the lock is held.
+func ExampleLeaseFrom() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	orders := client.Mutex("orders:42")
+
+	err := holdfast.Do(context.Background(), orders, func(ctx context.Context) error {
+		l, ok := holdfast.LeaseFrom(ctx, orders)
+		if !ok {
+			return errors.New("called without the lock")
+		}
+		fmt.Println("token:", l.Token() > 0, "leases:", l.HoldCount())
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// token: true leases: 1
+	// <nil>
+}
+
+// Java's tryLock(waitTime, leaseTime, unit): the wait and the lease have bounds of their own.
+func ExampleWaitAtMost() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	ctx := context.Background()
+	report := func(context.Context) error { fmt.Println("a new report"); return nil }
+
+	err := holdfast.Do(ctx, client.Mutex("report", holdfast.Fixed(10*time.Second)), report, holdfast.WaitAtMost(2*time.Second))
+	if errors.Is(err, holdfast.ErrBusy) {
+		fmt.Println("another is at it")
+	}
+	// Output: a new report
+}
+
+// The template method of many Java programs, executeInLock(name, wait, lease, action), is one line.
+func ExampleWaitAtMost_template() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+
+	executeInLock := func(ctx context.Context, name string, wait, lease time.Duration, action func(context.Context) error) error {
+		return holdfast.Do(ctx, client.Mutex(name, holdfast.Fixed(lease)), action, holdfast.WaitAtMost(wait))
+	}
+	err := executeInLock(context.Background(), "orders:42", time.Second, 10*time.Second, func(context.Context) error {
+		fmt.Println("charging")
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// charging
+	// <nil>
+}
+
+// At the end of a program: what holds locks may finish, within a bound, and nothing new begins.
+func ExampleClient_Shutdown() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+
+	started, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- holdfast.Do(context.Background(), client.Mutex("orders:42"), func(ctx context.Context) error {
+			close(started)
+			time.Sleep(10 * time.Millisecond) // charging
+			return context.Cause(ctx)
+		})
+	}()
+	<-started
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	fmt.Println("shutdown:", client.Shutdown(ctx))
+	fmt.Println("work:", <-done)
+	// Output:
+	// shutdown: <nil>
+	// work: <nil>
+}
+
+// Two processes start the same job, by clocks that differ. The job is done in a moment, and the lock
+// stays for longer than the clocks differ.
+func ExampleAtLeast() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	a, b := holdfast.New(rdb), holdfast.New(rdb) // two processes
+	defer a.Close()
+	defer b.Close()
+
+	for _, client := range []*holdfast.Client{a, b} {
+		err := holdfast.Do(context.Background(), client.Mutex("nightly"), func(context.Context) error {
+			fmt.Println("the job runs")
+			return nil
+		}, holdfast.WaitAtMost(0), holdfast.AtLeast(30*time.Second))
+		if errors.Is(err, holdfast.ErrBusy) {
+			fmt.Println("it has run")
+		}
+	}
+	// Output:
+	// the job runs
+	// it has run
+}
+
+// A hook for every lock of a program: the name for the log, and the token where there is one.
+func ExampleOnAcquire() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+
+	log := holdfast.OnAcquire(func(_ context.Context, held holdfast.Handle) {
+		if l, ok := held.(*holdfast.Lease); ok {
+			fmt.Println(held.Name(), "token:", l.Token() > 0)
+		}
+	})
+	err := holdfast.Do(context.Background(), client.Mutex("orders:42"), func(context.Context) error { return nil }, log)
+	fmt.Println(err)
+	// Output:
+	// orders:42 token: true
+	// <nil>
+}
+
 // The context of a lease ends with the lease, and its cause says why.
 func ExampleLease_Context() {
 	rdb, stop := embeddedRedis()

@@ -22,6 +22,7 @@ type resource struct{ lockhash.Lock }
 var (
 	_ hold.Queueing = (*resource)(nil)
 	_ hold.Movable  = (*resource)(nil)
+	_ hold.Keeping  = (*resource)(nil)
 )
 
 const kind = "fairmutex"

@@ -32,7 +32,7 @@ var (
 	// than MaxHold allows.
 	ErrMaxHold = errs.MaxHold
 
-	// ErrClosed says that the Client was closed.
+	// ErrClosed says that the Client was closed, or that Shutdown has begun.
 	ErrClosed = errs.Closed
 
 	// ErrWrongType says that the key holds something that is not a lock. Holdfast left it as it is.

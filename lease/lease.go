@@ -28,6 +28,10 @@ func (l *Lease) Token() int64 { return (*hold.Lease)(l).Token() }
 // share one Owner: see Cohort.
 func (l *Lease) Owner() Owner { return Owner((*hold.Lease)(l).Owner()) }
 
+// HoldCount returns how many leases are on the hold, this one and those that re-entered it, as this
+// process counts them; 0 if this lease has ended. It asks nobody.
+func (l *Lease) HoldCount() int { return (*hold.Lease)(l).HoldCount() }
+
 // Context returns a context for the work that the lease protects: parent, but also cancelled when
 // the lease ends, with a cause that says why (ErrLost, ErrExpired, ErrReleased, ErrMaxHold or
 // ErrClosed). Locking the same name with this context, or with one made from it, re-enters this
@@ -72,6 +76,25 @@ func (l *Lease) Extend(ctx context.Context, d time.Duration) error {
 // reached, Release returns an error and goes on trying in the background, and the thing is free
 // when the lease is over at the latest.
 func (l *Lease) Release(ctx context.Context) error { return (*hold.Lease)(l).Release(ctx) }
+
+// AtLeast makes what is held stay held until d from now, also if the lease is released sooner: for a
+// job that must not run twice within d, though it is done in a moment and the clocks of the processes
+// that start it differ. The lease then ends with its Release as ever, nothing is renewed any more,
+// and nobody else is granted the thing before d is over, within this process or outside. If AtLeast
+// is called several times, also through leases that re-entered, the latest time counts.
+//
+// AtLeast first makes sure that Redis has the hold for d, with a request if the lease does not last
+// that long. So a process that dies at any time leaves the thing held for d, or for its lease if that
+// is longer. A fixed lease ends no later for it. AtLeast does not outlast ForceRelease, nor a hold that
+// is lost. After Detach it is up to who attaches.
+//
+// Mutex, FairMutex and the stripes of a Striped can do that; for other kinds, and if d is negative,
+// the error matches ErrBadArgument. If the lease has ended, the error matches the reason why. It
+// matches ErrNotReplicated if too few replicas acknowledge the new end, or ctx's error if ctx ends
+// first. If AtLeast fails, a Release releases.
+func (l *Lease) AtLeast(ctx context.Context, d time.Duration) error {
+	return (*hold.Lease)(l).AtLeast(ctx, d)
+}
 
 // Detach ends the lease here without releasing what it holds. It returns the Owner with which
 // Attach, in this process or another, takes the hold over. The hold keeps its time to live, which

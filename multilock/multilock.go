@@ -90,6 +90,16 @@ func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 	return m.acquire(ctx, "try lock", lease.Locker.TryLock, false)
 }
 
+// LeaseFrom returns the lease on all of the locks that ctx carries: the innermost, if it carries
+// several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A context that
+// carries a lease on a MultiLock also carries those on its locks, one by one.
+func (m *MultiLock) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
+	if m.err != nil {
+		return nil, false
+	}
+	return carriedBy[*Lease](ctx, m.identity)
+}
+
 // acquiring is the method by which each lock is asked for: Lock or TryLock.
 type acquiring = func(lease.Locker, context.Context) (*lease.Lease, error)
 

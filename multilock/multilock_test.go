@@ -90,8 +90,8 @@ func wantName(t *testing.T, want string) []holdfast.DoOption {
 		}
 	}
 	return []holdfast.DoOption{
-		holdfast.OnAcquire(func(_ context.Context, name string) { seen("acquire", name) }),
-		holdfast.OnExit(func(_ context.Context, name string, _ error) { seen("exit", name) }),
+		holdfast.OnAcquire(func(_ context.Context, held holdfast.Handle) { seen("acquire", held.Name()) }),
+		holdfast.OnExit(func(_ context.Context, held holdfast.Handle, _ error) { seen("exit", held.Name()) }),
 	}
 }
 

@@ -151,6 +151,16 @@ func (q *Quorum) TryLock(ctx context.Context) (*QuorumLease, error) {
 	return q.acquire(ctx, "try lock", false)
 }
 
+// LeaseFrom returns the lease on the Quorum that ctx carries: the innermost, if it carries several.
+// It is the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx
+// carries none. LeaseFrom asks nobody.
+func (q *Quorum) LeaseFrom(ctx context.Context) (l *QuorumLease, ok bool) {
+	if q.err != nil {
+		return nil, false
+	}
+	return carriedBy[*QuorumLease](ctx, q.identity)
+}
+
 func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLease, error) {
 	if q.err != nil {
 		return nil, errs.Call(op, kind, q.name, q.err)

@@ -27,6 +27,7 @@ type resource struct{ lockhash.Lock }
 var (
 	_ hold.Queueing = (*resource)(nil)
 	_ hold.Movable  = (*resource)(nil)
+	_ hold.Keeping  = (*resource)(nil)
 )
 
 const kind = "mutex"

@@ -204,6 +204,21 @@ func TestRenewScript(t *testing.T) {
 	})
 }
 
+func TestKeepScript(t *testing.T) {
+	args := []any{future, mine, 20_000}
+	runTable(t, some.Keep(hold.Owner{}, 0).Script.Source(), []string{lockKey}, []row{
+		{"absent", absent, args, "[0 now]", nothing, ""},
+		{"mine, less left", held(mine, 1, 10*time.Second), args, "[1 now 20000]", by(mine, 1, 20*time.Second), ""},
+		{"mine, more left", held(mine, 1, time.Minute), args, "[1 now 20000]", by(mine, 1, 20*time.Second), ""},
+		{"mine, without end", held(mine, 1, 0), args, "[1 now 20000]", by(mine, 1, 20*time.Second), ""},
+		{"mine, counted", held(mine, 3, 10*time.Second), args, "[1 now 20000]", by(mine, 3, 20*time.Second), ""},
+		{"another's", held(other, 1, 10*time.Second), args, "[0 now]", kept, ""},
+		{"expired", expired, args, "[0 now]", nothing, ""},
+		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
+		{"late", held(mine, 1, 10*time.Second), []any{past, mine, 20_000}, "[-1 now]", kept, ""},
+	})
+}
+
 // For one lock, the script for many locks replies what the script for one lock replies.
 func TestRenewManyScript(t *testing.T) {
 	client, number, _ := strings.Cut(mine, ":")

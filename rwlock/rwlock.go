@@ -100,6 +100,21 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*lease.Lease, error) {
 	return (*lease.Lease)(l), err
 }
 
+// LeaseFrom returns the write lease on the lock that ctx carries: the innermost, if it carries
+// several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A lease of
+// another Client does not count. For a read lease give RLocker to holdfast.LeaseFrom.
+func (m *RWMutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
+	return m.leaseFrom(ctx, m.writing())
+}
+
+func (m *RWMutex) leaseFrom(ctx context.Context, r hold.Resource) (l *lease.Lease, ok bool) {
+	if m.err != nil {
+		return nil, false
+	}
+	carried := hold.Carried(ctx, m.engine, r)
+	return (*lease.Lease)(carried), carried != nil
+}
+
 // WLocker returns the write side: m as a lease.Locker.
 func (m *RWMutex) WLocker() lease.Locker { return m }
 
@@ -111,6 +126,10 @@ type rlocker struct{ m *RWMutex }
 func (r rlocker) Lock(ctx context.Context) (*lease.Lease, error)    { return r.m.RLock(ctx) }
 func (r rlocker) TryLock(ctx context.Context) (*lease.Lease, error) { return r.m.TryRLock(ctx) }
 func (r rlocker) Place() string                                     { return r.m.Place() }
+
+func (r rlocker) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
+	return r.m.leaseFrom(ctx, r.m.reading())
+}
 
 func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*hold.Lease, error) {
 	if m.err != nil {

@@ -109,6 +109,17 @@ func noSuch(n int, err error) error {
 	return fmt.Errorf("%s: %w", why, errs.NoPermits)
 }
 
+// LeaseFrom returns the lease on permits of the semaphore, however many, that ctx carries: the
+// innermost, if it carries several. It may have ended. ok is false if ctx carries none. LeaseFrom
+// asks nobody. A lease of another Client does not count.
+func (s *PermitSemaphore) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
+	if s.err != nil {
+		return nil, false
+	}
+	carried := hold.Carried(ctx, s.engine, &resource{at: s.at})
+	return (*lease.Lease)(carried), carried != nil
+}
+
 // Locker returns n permits of the semaphore as a Locker, for Do and any other function that takes a
 // Locker: Lock is Acquire of n, TryLock is TryAcquire of n.
 func (s *PermitSemaphore) Locker(n int) lease.Locker { return locker{s, n} }
@@ -124,6 +135,10 @@ func (l locker) Lock(ctx context.Context) (*lease.Lease, error) {
 
 func (l locker) TryLock(ctx context.Context) (*lease.Lease, error) {
 	return l.semaphore.TryAcquire(ctx, l.n)
+}
+
+func (l locker) LeaseFrom(ctx context.Context) (held *lease.Lease, ok bool) {
+	return l.semaphore.LeaseFrom(ctx)
 }
 
 // TrySetPermits sets how many permits there are in all, if the semaphore has not been set before.

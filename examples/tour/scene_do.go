@@ -36,8 +36,10 @@ func doOrElse(ctx context.Context, s *stage) error {
 	hook := func(what string) { order = append(order, what); s.says("B", "%s", what) }
 	errPaper := errors.New("out of paper")
 	err = holdfast.Do(ctx, s.B.Mutex(name), func(context.Context) error { hook("works, and fails"); return errPaper },
-		holdfast.OnAcquire(func(_ context.Context, name string) { hook("hook: acquired " + name) }),
-		holdfast.OnExit(func(_ context.Context, _ string, err error) { hook("hook: released, with the error " + err.Error()) }))
+		holdfast.OnAcquire(func(_ context.Context, held holdfast.Handle) { hook("hook: acquired " + held.Name()) }),
+		holdfast.OnExit(func(_ context.Context, _ holdfast.Handle, err error) {
+			hook("hook: released, with the error " + err.Error())
+		}))
 	s.check("the hooks ran before and after the work", slices.Equal(order,
 		[]string{"hook: acquired " + name, "works, and fails", "hook: released, with the error out of paper"}))
 	s.check("the work's own error comes through", errors.Is(err, errPaper))
@@ -45,7 +47,7 @@ func doOrElse(ctx context.Context, s *stage) error {
 	left := false
 	s.check("work that panics releases as well, and runs the exit hook", panics(func() {
 		_ = holdfast.Do(ctx, s.B.Mutex(name), func(context.Context) error { panic("paper jam") },
-			holdfast.OnExit(func(context.Context, string, error) { left = true }))
+			holdfast.OnExit(func(context.Context, holdfast.Handle, error) { left = true }))
 	}) && left)
 	now, err := s.show(ctx, name)
 	s.check("nothing is held after any of them", len(now.holders) == 0)

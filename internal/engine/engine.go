@@ -68,8 +68,11 @@ type pools struct {
 type ending struct {
 	closing context.Context // ends with errs.Closed when Close begins
 	end     context.CancelCauseFunc
-	begun   atomic.Bool   // Close has begun
-	closed  chan struct{} // closed when Close is done
+	// draining ends with errs.Closed when Shutdown begins, and with closing at the latest.
+	draining context.Context
+	drain    context.CancelCauseFunc
+	begun    atomic.Bool   // Close has begun
+	closed   chan struct{} // closed when Close is done
 
 	cleaning context.Context // ends when Close no longer waits for clean-ups
 	giveUp   context.CancelFunc
@@ -91,6 +94,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 	}
 	e.Conn = manager
 	e.closing, e.end = context.WithCancelCause(context.Background())
+	e.draining, e.drain = context.WithCancelCause(e.closing)
 	e.cleaning, e.giveUp = context.WithCancel(context.Background())
 	e.subs = pubsub.New(manager, pubsub.Config{Logger: e.Log, Reconnected: func() { e.measure(tel.Reconnected) }})
 	e.Renewals = renewal.New(&sender{e: e})

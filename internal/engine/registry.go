@@ -25,6 +25,7 @@ type Registered struct {
 type registry struct {
 	mu    sync.Mutex
 	byKey map[string]*Registered
+	none  chan struct{} // closed once nothing is held; nil if nobody waits for that
 }
 
 // Register notes that h is held under key.
@@ -59,6 +60,25 @@ func (e *Engine) Unregister(key string, h Held) {
 		}
 	}
 	m.next = nil
+	if len(r.byKey) == 0 && r.none != nil {
+		close(r.none)
+		r.none = nil
+	}
+}
+
+// empty returns how many holds there are, and a channel that is closed when there is none.
+func (r *registry) empty() (none <-chan struct{}, held int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.byKey {
+		for ; m != nil; m = m.next {
+			held++
+		}
+	}
+	if held > 0 && r.none == nil {
+		r.none = make(chan struct{})
+	}
+	return r.none, held
 }
 
 // Holds reports whether this Client holds something under key.

@@ -83,12 +83,15 @@ func (q *Request) run(ctx context.Context) (*Lease, course, error) {
 	if !q.Afresh {
 		outer = Carried(ctx, q.Engine, q.Resource)
 	}
+	a.ofWork = ofWork(ctx, q.Engine)
 	var l *Lease
 	err := ctx.Err()
 	switch {
 	case outer != nil:
 		a.course.reentrant = true
 		l, err = outer.hold.enter(ctx, outer, a)
+	case a.turnedAway():
+		err = errs.Closed
 	case err == nil:
 		l, err = a.fresh(ctx, !q.Try)
 	}
@@ -130,6 +133,13 @@ type acquisition struct {
 	marks     bool  // a refused request may leave something in Redis
 	marked    bool  // one may have done so
 	course    course
+	ofWork    bool // it was asked for under a lease that lasts, so that Shutdown does not refuse it
+}
+
+// turnedAway reports whether Shutdown has begun, and this acquisition is no part of work that it
+// waits for.
+func (a *acquisition) turnedAway() bool {
+	return !a.ofWork && a.engine.Draining().Err() != nil
 }
 
 // grant is what an acquisition was granted.
@@ -159,12 +169,17 @@ func (a *acquisition) fresh(ctx context.Context, wait bool) (*Lease, error) {
 		if a.lateUntil != 0 || a.marked {
 			a.undo()
 		}
-		if err != nil || passed.lasts() {
+		turnedAway := err == nil && a.turnedAway()
+		if err != nil || passed.lasts() && !turnedAway {
 			return passed, err
 		}
-		// It was over before anybody could use it, as when the process stood still just then. Only
-		// this acquisition knows of that lease. So it releases the lease, and waits again.
+		// It was over before anybody could use it, as when the process stood still just then; or
+		// Shutdown has begun. Only this acquisition knows of that lease. So it releases the lease, and
+		// waits again.
 		passed.disown()
+		if turnedAway {
+			return nil, errs.Closed
+		}
 		a.lateUntil, a.lateSeat, a.marked, a.waiting = 0, 0, false, line.Waiting{}
 		a.owner = NewOwner(a.engine.NewOwner())
 	}
@@ -182,6 +197,9 @@ func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, er
 	}
 	w.Kind, w.Asker = a.resource.Kind(), a
 	w.Hearer, _ = a.resource.(line.Hearer)
+	if !a.ofWork {
+		w.Closing = a.engine.Draining()
+	}
 	a.takePlace()
 	out, err := a.engine.Lines.Wait(ctx, w)
 	a.course.waited = a.course.waited || out.Waited
@@ -278,7 +296,7 @@ func (a *acquisition) begin() (*Lease, error) {
 	}
 	h.join(a)
 	l := h.add(&h.first, a)
-	if now := time.Now(); !now.Before(l.end()) || a.engine.Closing().Err() != nil {
+	if now := time.Now(); !now.Before(l.end()) || a.engine.Closing().Err() != nil || a.turnedAway() {
 		return nil, a.tooLate(now.Before(a.grant.until))
 	}
 	next := h.next()
@@ -290,6 +308,9 @@ func (a *acquisition) begin() (*Lease, error) {
 	}
 	if a.engine.Closing().Err() != nil {
 		h.End(errs.Closed) // Close may have looked before h was registered
+	} else if a.turnedAway() {
+		l.disown() // Shutdown may have looked too
+		return nil, errs.Closed
 	}
 	return l, nil
 }
@@ -298,7 +319,7 @@ func (a *acquisition) begin() (*Lease, error) {
 // though Redis still has the hold (lasts); or the answer came so late that the lease is over.
 func (a *acquisition) tooLate(lasts bool) error {
 	switch {
-	case a.engine.Closing().Err() != nil:
+	case a.engine.Closing().Err() != nil || a.turnedAway():
 		return errs.Closed
 	case lasts && a.settings.MaxHold > 0:
 		return fmt.Errorf("granted, but the answer came after %v: %w", a.settings.MaxHold, errs.MaxHold)

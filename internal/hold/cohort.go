@@ -50,8 +50,9 @@ func (h *hold) heir() *Lease {
 	if c == nil || c.spare == 0 || h.count > 0 || h.gone || now > c.until {
 		return nil
 	}
-	// While something about the hold is not settled, it is not passed on to another holder.
-	if h.late != nil || h.entering || h.changing || h.suspect || h.engine.AgeAt(h.deadline)-now < c.terms.Lease/2 {
+	// While something about the hold is not settled, or it is to stay, it is not passed on to another
+	// holder.
+	if h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect || h.engine.AgeAt(h.deadline)-now < c.terms.Lease/2 {
 		return nil
 	}
 	c.spare--

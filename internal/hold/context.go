@@ -38,6 +38,21 @@ func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
 	}
 }
 
+// ofWork reports whether ctx carries a lease of that Client, on whatever, that lasts: what is asked
+// for with ctx is then a part of work that is under way.
+func ofWork(ctx context.Context, e *engine.Engine) bool {
+	for {
+		h, ok := ctx.Value(leaseKey{}).(*leaseContext)
+		if !ok {
+			return false
+		}
+		if h.lease.hold.engine == e && h.lease.why() == nil {
+			return true
+		}
+		ctx = h.Context
+	}
+}
+
 // Bare is lease.Bare.
 func Bare(ctx context.Context) context.Context { return bare{ctx} }
 

@@ -48,6 +48,9 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 	}
 	e := h.finish(l, byRelease)
 	h.gone = true
+	if h.seldom != nil {
+		h.seldom.stays = 0 // who attaches releases as they like
+	}
 	h.mu.Unlock()
 	giveUpSeat(h.engine, h.resource, h.leave())
 	h.engine.Telemetry.Active(h.resource.Kind(), -1)
@@ -129,6 +132,11 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		return nil, err
 	}
 	defer e.Done()
+	a := acquisition{engine: e, resource: r, settings: s, ofWork: ofWork(ctx, e)}
+	if a.turnedAway() {
+		return nil, errs.Closed
+	}
+	a.ofWork = true // what it moves is held, so from here on Shutdown waits for it
 	to := NewOwner(e.NewOwner())
 	call := r.Move(from, to, s.Length)
 	call.Replicas = s.Replicas
@@ -147,7 +155,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		return nil, call.Shortage()
 	}
 	// A sending that is still on its way will find that the hold has moved.
-	a := acquisition{engine: e, resource: r, settings: s, owner: to, grant: grantOf(call)}
+	a.owner, a.grant = to, grantOf(call)
 	l, err := a.begin()
 	if err != nil {
 		moveBack(e, r, to, from, notAfter, s.Length) // the work goes on elsewhere

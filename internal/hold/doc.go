@@ -36,13 +36,15 @@
 //     So a holder that is told at the deadline is told in time.
 //   - Only a grant makes a hold. A renewal, a recount or an Extend that finds no field has
 //     found a loss.
-//   - No request shortens the time to live, so that of two answers which overtook each
+//   - No request but the last one shortens the time to live, so that of two answers which overtook each
 //     other the later end is right: see overtook.
 //   - One change of the count is under way at a time (take, give), and each writes the
 //     count that will be.
 //   - While requests whose replies were never heard may still make the hold anew (late),
 //     it is not passed on, and its release goes on until that time is over.
 //   - A release ends the lease here before it sends anything.
+//   - A hold that is to stay (AtLeast) lasts in Redis for that long from the call of AtLeast on, is
+//     not passed on, and its last release only sets when it ends.
 //
 // A hold may be passed on within its process: its last lease ends, and the next waiter has
 // a new lease on the same hold, with the next of the tokens that the grant reserved (heir,

@@ -69,6 +69,19 @@ func (l *Lease) Owner() Owner {
 	return l.hold.owner()
 }
 
+// HoldCount is HoldCount of lease.Lease.
+func (l *Lease) HoldCount() int {
+	if l.absent() {
+		return 0
+	}
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	if l.ended != notYet {
+		return 0
+	}
+	return int(l.hold.count)
+}
+
 // Done is Done of lease.Lease.
 func (l *Lease) Done() <-chan struct{} {
 	if l.absent() {

@@ -40,6 +40,8 @@ type seldom struct {
 	failure string        // why the last renewal failed; "" if it did not
 	failing time.Duration // when the first renewal of those that failed was due, by the Client's age
 
+	stays time.Duration // until when it stays in Redis after its last lease, by the Client's age; 0: it does not
+
 	vouch time.Duration // by when Redis must say that a suspect hold is there, by the Client's age
 	cut   bool          // another client makes its time to live shorter, and the log has said so
 

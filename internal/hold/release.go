@@ -109,9 +109,13 @@ func (h *hold) until() time.Time {
 	return h.deadline
 }
 
-// free gives the thing up in Redis, and with it the seat that the process does not need any more;
+// free gives the thing up in Redis, unless it stays, and with it the seat that the process does not need any more;
 // or it takes a seat for the waiters of this process.
 func (h *hold) free(ctx context.Context, seat int64) error {
+	if left := h.staying(); left > 0 {
+		giveUpSeat(h.engine, h.resource, seat)
+		return h.leaveBehind(ctx, left)
+	}
 	var joins int64
 	if seats(h.resource) {
 		joins = h.engine.Lines.TakeSeat(h.resource.Key())
@@ -247,5 +251,9 @@ func (h *hold) settle(notAfter int64) {
 		seat = h.late.seat
 	}
 	limit := time.Until(later(h.until(), h.keptUntil()))
+	if h.staying() > 0 {
+		h.settleStaying(seat, notAfter, limit)
+		return
+	}
 	giveUpWith(h.engine, h.resource, h.owner(), seat, notAfter, limit)
 }

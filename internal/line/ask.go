@@ -20,6 +20,8 @@ type Waiting struct {
 	Weight int
 	// Group is the same for all waiters that ask for different weights of one thing.
 	Group string
+	// Closing ends the wait, with its cause. If it is nil, that of Config does.
+	Closing context.Context
 	// Place is how the waiter stands in a queue that Redis keeps. The zero Place: Redis keeps none.
 	Place Place
 	Asker Asker

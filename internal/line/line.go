@@ -213,7 +213,7 @@ func (l *Lines) ending(me *waiter) <-chan struct{} {
 	if me.terms != (Terms{}) {
 		return nil
 	}
-	return l.client.Closing.Done()
+	return l.closing(me.wait).Done()
 }
 
 // held returns for how long a new head need not ask, by what is known of the present grant. nap

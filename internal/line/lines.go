@@ -38,6 +38,14 @@ type Config struct {
 	Holds func(key string) bool
 }
 
+// closing returns the context whose end, besides that of the caller's own, ends the wait.
+func (l *Lines) closing(w *Waiting) context.Context {
+	if w.Closing != nil {
+		return w.Closing
+	}
+	return l.client.Closing
+}
+
 // New returns the lines of a Client. Nobody stands in them yet.
 func New(c Config) *Lines {
 	return &Lines{client: c, awaited: awaited{seed: maphash.MakeSeed(), start: time.Now()}}

@@ -82,8 +82,8 @@ func (l *Lines) giveWay(ctx context.Context, w *Waiting) error {
 		case <-c.gone:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-l.client.Closing.Done():
-			return context.Cause(l.client.Closing)
+		case <-l.closing(w).Done():
+			return context.Cause(l.closing(w))
 		}
 	}
 }

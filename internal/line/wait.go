@@ -55,7 +55,7 @@ func (l *Lines) Wait(ctx context.Context, w *Waiting) (Outcome, error) {
 			}
 			return outcome, err
 		case <-closed:
-			return l.gone(w, me, context.Cause(l.client.Closing))
+			return l.gone(w, me, context.Cause(l.closing(w)))
 		case <-me.nudged:
 			if over, err := l.askNudged(ctx, w, me); over {
 				return l.gone(w, me, err)
@@ -128,8 +128,8 @@ func (l *Lines) reuse(me *waiter) {
 // waitAsHead is Wait for the head of a line, which may have asked once already. It returns nil once
 // the head has the thing.
 func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
-	if l.client.Closing.Err() != nil {
-		return context.Cause(l.client.Closing)
+	if closing := l.closing(w); closing.Err() != nil {
+		return context.Cause(closing)
 	}
 	sub, quiet := l.lead(w, me)
 	if sub == nil {
@@ -277,7 +277,7 @@ func (l *Lines) afterGrant(w *Waiting, me *waiter, lasts time.Duration) {
 // woken waits until something may have changed, and no waiter that must come first is left. It
 // returns what woke it, and the last message; or the error that ends the wait.
 func (l *Lines) woken(ctx context.Context, w *Waiting, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason, message string, err error) {
-	reason, err = l.park(ctx, me, sub, timer)
+	reason, err = l.park(ctx, w, me, sub, timer)
 	if err == nil {
 		err = l.giveWay(ctx, w)
 	}
@@ -296,7 +296,7 @@ func (l *Lines) woken(ctx context.Context, w *Waiting, me *waiter, sub *pubsub.S
 
 // park waits until something may have changed, and returns what woke it; or the error that ends the
 // wait.
-func (l *Lines) park(ctx context.Context, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
+func (l *Lines) park(ctx context.Context, w *Waiting, me *waiter, sub *pubsub.Subscription, timer *time.Timer) (reason string, err error) {
 	select {
 	case <-sub.C():
 		return telemetry.WokenMessage, nil
@@ -306,8 +306,8 @@ func (l *Lines) park(ctx context.Context, me *waiter, sub *pubsub.Subscription, 
 		return "", nil
 	case <-ctx.Done():
 		return "", ctx.Err()
-	case <-l.client.Closing.Done():
-		return "", context.Cause(l.client.Closing)
+	case <-l.closing(w).Done():
+		return "", context.Cause(l.closing(w))
 	}
 }
 

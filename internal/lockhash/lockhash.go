@@ -20,6 +20,8 @@ var (
 	renewSource string
 	//go:embed lua/renewmany.lua
 	renewManySource string
+	//go:embed lua/keep.lua
+	keepSource string
 	//go:embed lua/move.lua
 	moveSource string
 	//go:embed lua/state.lua
@@ -28,6 +30,7 @@ var (
 	recountScript   = conn.NewScript("lock/recount", recountSource)
 	renewScript     = conn.NewScript("lock/renew", renewSource)
 	renewManyScript = conn.NewScript("lock/renewmany", renewManySource)
+	keepScript      = conn.NewScript("lock/keep", keepSource)
 	moveScript      = conn.NewScript("lock/move", moveSource)
 	stateScript     = conn.NewScript("lock/state", stateSource, conn.Always, conn.Mixed)
 )
@@ -62,6 +65,11 @@ func (h Hash) RenewField(field string, length time.Duration) *conn.Call {
 
 // RenewMany implements hold.Grouped.
 func (h Hash) RenewMany() *conn.Script { return renewManyScript }
+
+// Keep implements hold.Keeping.
+func (h Hash) Keep(owner hold.Owner, left time.Duration) *conn.Call {
+	return h.call(keepScript, owner.String(), left.Milliseconds())
+}
 
 // Move implements hold.Movable.
 func (h Hash) Move(from, to hold.Owner, length time.Duration) *conn.Call {

@@ -26,9 +26,9 @@ func do(w *stage) {
 			w.Errorf("work's context has ended: %v", err)
 		}
 		return failed
-	}, holdfast.OnAcquire(func(_ context.Context, name string) { seen = append(seen, "acquired "+told(name)) }),
-		holdfast.OnExit(func(_ context.Context, name string, err error) {
-			seen = append(seen, "exit "+told(name))
+	}, holdfast.OnAcquire(func(_ context.Context, held holdfast.Handle) { seen = append(seen, "acquired "+told(held.Name())) }),
+		holdfast.OnExit(func(_ context.Context, held holdfast.Handle, err error) {
+			seen = append(seen, "exit "+told(held.Name()))
 			w.matches("exit hook", err, failed)
 			w.free(w.rival(b))
 		}))

@@ -105,8 +105,8 @@ var engineBugs = []bug{
 	{
 		name: "MaxHold frees the key when a renewal is answered after it",
 		file: "internal/hold/renew.go",
-		old:  "if lost == byLoss {",
-		new:  "if lost == byLoss || lost.byItself() {",
+		old:  "if lost == byLoss || lost == notYet && stays {",
+		new:  "if lost == byLoss || lost.byItself() || lost == notYet && stays {",
 		pkg:  "rlock", tests: []string{"TestTheKeyStaysAfterMaxHold"},
 	},
 	{

@@ -14,15 +14,15 @@ var interopBugs = []bug{
 	{
 		name: "a listener that sleeps beside a lock without an end is not told of its hand-over",
 		file: "internal/lockhash/lua/release.lua",
-		old:  "  if (ttl < 0 or ttl > tonumber(ARGV[10])) and outsiders() then\n",
-		new:  "  if ttl > tonumber(ARGV[10]) and outsiders() then\n",
+		old:  "  if (ttl < 0 or ttl > tonumber(ARGV[10])) and others() ~= false then\n",
+		new:  "  if ttl > tonumber(ARGV[10]) and others() ~= false then\n",
 		pkg:  "fairlock", tests: []string{"TestThoseOutsideAreToldOfAHandOverByALongHold"},
 	},
 	{
 		name: "a hand-over by a short hold asks who listens",
 		file: "internal/lockhash/lua/release.lua",
-		old:  "  if (ttl < 0 or ttl > tonumber(ARGV[10])) and outsiders() then\n",
-		new:  "  if outsiders() then\n",
+		old:  "  if (ttl < 0 or ttl > tonumber(ARGV[10])) and others() ~= false then\n",
+		new:  "  if others() ~= false then\n",
 		pkg:  "fairlock", tests: []string{"TestThoseOutsideAreToldOfAHandOverByALongHold"},
 	},
 	{

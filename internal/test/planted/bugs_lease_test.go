@@ -124,10 +124,10 @@ var leaseBugs = []bug{
 		pkg:  "rlock", tests: []string{"TestCohort_LessThanHalfOfTheLeaseIsLeft"},
 	},
 	{
-		name: "a hook of Do gets no name",
+		name: "a hook of Do gets no lease",
 		file: "do.go",
-		old:  "d.onExit(ctx, l.Name(), err)",
-		new:  "d.onExit(ctx, \"\", err)",
+		old:  "d.onExit(ctx, l, err)",
+		new:  "d.onExit(ctx, nil, err)",
 		pkg:  "multilock", tests: []string{"TestMultiLock_Do", "TestQuorum_Do"},
 	},
 	{

@@ -6,7 +6,7 @@ import "slices"
 
 // bugs are all bugs. Each part of the library has a file with its own bugs.
 var bugs = slices.Concat(firstBugs, engineBugs, rwlockBugs, countedBugs, connBugs, sentinelBugs, interopBugs, leaseBugs, harnessBugs,
-	quietBugs, onceBugs, leaderBugs)
+	quietBugs, onceBugs, leaderBugs, formBugs)
 
 var firstBugs = []bug{
 
@@ -30,8 +30,8 @@ var firstBugs = []bug{
 	{
 		name: "a grant whose lease is over already is returned",
 		file: "internal/hold/acquire.go",
-		old:  "if now := time.Now(); !now.Before(l.end()) || a.engine.Closing().Err() != nil {",
-		new:  "if now := time.Now(); a.engine.Closing().Err() != nil {",
+		old:  "if now := time.Now(); !now.Before(l.end()) || a.engine.Closing().Err() != nil || a.turnedAway() {",
+		new:  "if now := time.Now(); a.engine.Closing().Err() != nil || a.turnedAway() {",
 		pkg:  "rlock", tests: []string{"TestInterleaving_GrantAnsweredAfterItsLease"},
 	},
 	{
@@ -487,8 +487,8 @@ var firstBugs = []bug{
 	{
 		name: "a hold with an unanswered request is passed on",
 		file: "internal/hold/cohort.go",
-		old:  "if h.late != nil || h.entering ||",
-		new:  "if h.entering ||",
+		old:  " || h.late != nil || h.entering ||",
+		new:  " || h.entering ||",
 		pkg:  "rlock", tests: []string{"TestCohort_NotWithAnUnansweredRequest"},
 	},
 	{

@@ -22,6 +22,7 @@ const (
 	ManyRun    = "renewmany" // renews several holds
 	FreeRun    = "free"      // a release that assumes that nobody waits
 	ReleaseRun = "release"   // any other release
+	KeepRun    = "keep"      // the release of a hold that stays
 	MoveRun    = "move"
 	StateRun   = "state"
 
@@ -51,6 +52,7 @@ var sources = []struct {
 	{ManyRun, "internal/lockhash", "renewmany", 0},
 	{FreeRun, "internal/lockhash", "free", conn.Timeless},
 	{ReleaseRun, "internal/lockhash", "token queue release", conn.Always},
+	{KeepRun, "internal/lockhash", "keep", 0},
 	{MoveRun, "internal/lockhash", "move", 0},
 	{StateRun, "internal/lockhash", "state", conn.Always},
 

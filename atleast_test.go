@@ -1,0 +1,345 @@
+// This file is about AtLeast: a lock that stays held after the work is done.
+
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// soon is how long after the end of a hold a waiter may be granted it.
+const soon = 20 * time.Millisecond
+
+// second is work that takes a second.
+func second(ctx context.Context) error {
+	select {
+	case <-time.After(time.Second):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// wantGrant fails the test unless locker is granted between least and least+soon.
+func wantGrant(t *testing.T, w *world.World, locker lease.Locker, least time.Duration) {
+	t.Helper()
+	l := w.Lock(t.Context(), locker)
+	world.Within(t, "the next grant", w.Now(), least, least+soon)
+	w.Release(l)
+}
+
+func TestAtLeast(t *testing.T) {
+	for what, locker := range map[string]func(c *holdfast.Client) holdfast.Locker{
+		"mutex":      func(c *holdfast.Client) holdfast.Locker { return c.Mutex(world.Name) },
+		"fair mutex": func(c *holdfast.Client) holdfast.Locker { return c.FairMutex(world.Name) },
+		"stripe":     func(c *holdfast.Client) holdfast.Locker { return c.Striped(world.Name, 2).For("key") },
+	} {
+		for _, same := range []bool{false, true} {
+			name := what + ", a waiter of another process"
+			if same {
+				name = what + ", a waiter of the same process"
+			}
+			t.Run(name, func(t *testing.T) {
+				world.Play(t, func(t *testing.T, w *world.World) {
+					p := w.Process()
+					q := p
+					if !same {
+						q = w.Process()
+					}
+					granted := make(chan *world.Attempt, 1)
+					err := holdfast.Do(t.Context(), locker(p.Client), func(ctx context.Context) error {
+						granted <- w.GoLock(t.Context(), locker(q.Client))
+						return second(ctx)
+					}, holdfast.AtLeast(10*time.Second))
+					if err != nil || w.Now() != time.Second {
+						t.Errorf("Do: %v, after %v", err, w.Now())
+					}
+					l, err := (<-granted).Result()
+					if err != nil {
+						t.Fatal(err)
+					}
+					world.Within(t, "the waiter's grant", w.Now(), 10*time.Second, 10*time.Second+soon)
+					w.Release(l)
+					w.Mini.Del("holdfast_stripes:" + world.Name)
+				})
+			})
+		}
+	}
+}
+
+// The lock stays for what is left of the time, without anybody to renew it or wait for it.
+func TestAtLeast_NobodyIsNeeded(t *testing.T) {
+	for what, then := range map[string]func(p *world.Process){
+		"the Client closes":              func(p *world.Process) { p.Close() },
+		"the process is off the network": func(p *world.Process) { p.Unplug(true) },
+		"nothing more happens":           func(*world.Process) {},
+	} {
+		t.Run(what, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p, q := w.Process(), w.Process()
+				if err := holdfast.Do(t.Context(), p.MyLock, second, holdfast.AtLeast(10*time.Second)); err != nil {
+					t.Fatal(err)
+				}
+				world.Within(t, "time to live", w.PTTL(world.Name), 9*time.Second, 9*time.Second+soon)
+				if p.Runs(world.RenewRun) != 0 {
+					t.Errorf("%d requests more, for a time within the lease", p.Runs(world.RenewRun))
+				}
+				then(p)
+				_, err := q.MyLock.TryLock(t.Context())
+				world.WantErr(t, err, holdfast.ErrBusy)
+				wantGrant(t, w, q.MyLock, 10*time.Second)
+				p.Unplug(false)
+			})
+		})
+	}
+}
+
+// A process that dies in the middle leaves the lock for the whole time, or for its lease.
+func TestAtLeast_AfterACrash(t *testing.T) {
+	for d, want := range map[time.Duration]time.Duration{10 * time.Second: 30 * time.Second, 2 * time.Minute: 2 * time.Minute} {
+		world.Play(t, func(t *testing.T, w *world.World) {
+			p, q := w.Process(), w.Process()
+			err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
+				p.Unplug(true)
+				wantGrant(t, w, q.MyLock, want)
+				if ctx.Err() == nil {
+					t.Error("the work was not told before the next grant")
+				}
+				return context.Cause(ctx)
+			}, holdfast.AtLeast(d))
+			world.WantErr(t, err, holdfast.ErrLost)
+			p.Unplug(false)
+		})
+	}
+}
+
+// Work that takes longer than the time ends with an ordinary release.
+func TestAtLeast_LongWork(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		waits := make(chan *world.Attempt, 1)
+		err := holdfast.Do(t.Context(), p.MyLock, func(context.Context) error {
+			waits <- w.GoLock(t.Context(), q.MyLock)
+			w.At(5 * time.Minute)
+			return nil
+		}, holdfast.AtLeast(time.Minute))
+		if err != nil || p.Runs(world.KeepRun) != 0 {
+			t.Errorf("%v, kept %d times", err, p.Runs(world.KeepRun))
+		}
+		l, err := (<-waits).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		world.Within(t, "the next grant", w.Now(), 5*time.Minute, 5*time.Minute+soon)
+		w.Release(l)
+		w.WantFree()
+	})
+}
+
+// Work that fails or panics leaves the lock as work that succeeds does.
+func TestAtLeast_WorkFails(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		failed := errors.New("work failed")
+		world.WantErr(t, holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { return failed }, holdfast.AtLeast(time.Second)), failed)
+		wantGrant(t, w, q.MyLock, time.Second)
+		func() {
+			defer func() { _ = recover() }()
+			_ = holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { panic(failed) }, holdfast.AtLeast(time.Second))
+		}()
+		at := w.Now()
+		wantGrant(t, w, q.MyLock, at+time.Second)
+	})
+}
+
+// A fixed lease ends as agreed, and the lock stays for longer, released or not.
+func TestAtLeast_Fixed(t *testing.T) {
+	for what, release := range map[string]bool{"released": true, "not released": false} {
+		t.Run(what, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p, q := w.Process(), w.Process()
+				l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(2*time.Second)))
+				if err := l.AtLeast(t.Context(), 10*time.Second); err != nil {
+					t.Fatal(err)
+				}
+				<-l.Done()
+				world.WantErr(t, l.Err(), holdfast.ErrExpired)
+				world.Within(t, "the end of the lease", w.Now(), 1900*time.Millisecond, 2*time.Second)
+				if release {
+					world.WantErr(t, l.Release(t.Context()), holdfast.ErrExpired)
+				}
+				wantGrant(t, w, q.MyLock, 10*time.Second)
+			})
+		})
+	}
+}
+
+// The latest time of all leases on the hold counts, whichever is released last.
+func TestAtLeast_Nested(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
+			return holdfast.Do(ctx, p.MyLock, second, holdfast.AtLeast(10*time.Second))
+		}, holdfast.AtLeast(3*time.Second))
+		if err != nil {
+			t.Error(err)
+		}
+		wantGrant(t, w, q.MyLock, 10*time.Second)
+	})
+}
+
+// Where it cannot be done, the work does not run, and nothing is held.
+func TestAtLeast_Refused(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		never := func(context.Context) error { t.Error("work has run"); return nil }
+		for what, err := range map[string]error{
+			"negative": holdfast.Do(t.Context(), p.MyLock, never, holdfast.AtLeast(-1)),
+			"writer":   holdfast.Do(t.Context(), p.RWMutex("rw"), never, holdfast.AtLeast(time.Second)),
+			"reader":   holdfast.Do(t.Context(), p.RWMutex("rw").RLocker(), never, holdfast.AtLeast(time.Second)),
+			"multi":    holdfast.Do(t.Context(), holdfast.NewMultiLock(p.MyLock), never, holdfast.AtLeast(time.Second)),
+			"quorum":   holdfast.Do(t.Context(), holdfast.NewQuorum("q", []*holdfast.Client{p.Client}), never, holdfast.AtLeast(time.Second)),
+			"no lease": (*holdfast.Lease)(nil).AtLeast(t.Context(), time.Second),
+		} {
+			if !errors.Is(err, holdfast.ErrBadArgument) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		w.WantFree()
+		for _, key := range []string{"rw", "q"} {
+			if w.Mini.Exists(key) {
+				t.Errorf("%s is held", key)
+			}
+		}
+		l := w.Lock(t.Context(), p.MyLock)
+		w.Release(l)
+		world.WantErr(t, l.AtLeast(t.Context(), time.Second), holdfast.ErrReleased)
+		w.Mini.Del("holdfast_quorum")
+	})
+}
+
+// If Redis cannot be told of a time that is longer than the lease, work does not run.
+func TestAtLeast_Unreachable(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		p.Each(func(s world.Sending) redistest.Fault {
+			if s.Script == world.RenewRun {
+				return redistest.DropBefore
+			}
+			return redistest.Pass
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		err := holdfast.Do(ctx, p.MyLock, func(context.Context) error { t.Error("work has run"); return nil }, holdfast.AtLeast(time.Hour))
+		world.WantErr(t, err, context.DeadlineExceeded)
+		p.Each(nil)
+		wantGrant(t, w, q.MyLock, 5*time.Second)
+	})
+}
+
+// A last release whose request or reply is lost is sent again, and the lock stays for no less.
+func TestAtLeast_LostReplies(t *testing.T) {
+	for what, fault := range map[string]redistest.Fault{
+		"reply": redistest.CloseAfterExec, "request": redistest.DropBefore, "half": redistest.HalfReply, "twice": redistest.Duplicate,
+	} {
+		t.Run(what, func(t *testing.T) {
+			world.Play(t, func(t *testing.T, w *world.World) {
+				p, q := w.Process(), w.Process()
+				p.On(world.KeepRun, 1, fault)
+				if err := holdfast.Do(t.Context(), p.MyLock, second, holdfast.AtLeast(10*time.Second)); err != nil {
+					t.Error(err)
+				}
+				if p.Runs(world.KeepRun) == 0 {
+					t.Error("not sent")
+				}
+				l := w.Lock(t.Context(), q.MyLock)
+				world.Within(t, "the next grant", w.Now(), 10*time.Second, 11*time.Second)
+				w.Release(l)
+			})
+		})
+	}
+}
+
+// A release that is not answered goes on in the background, and still frees nothing too soon.
+func TestAtLeast_ReleaseFails(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		err := holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { p.Unplug(true); return nil }, holdfast.AtLeast(10*time.Second))
+		world.WantErr(t, err, context.DeadlineExceeded)
+		w.At(6 * time.Second)
+		p.Unplug(false) // what goes on in the background sets the end, later by its own time on the way
+		next := w.Lock(t.Context(), q.MyLock)
+		world.Within(t, "the next grant", w.Now(), 10*time.Second, 12*time.Second)
+		w.Release(next)
+	})
+}
+
+// A renewal that overtakes the last release does not keep the lock for another lease.
+func TestAtLeast_ARenewalOnItsWay(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		hold := make(chan struct{})
+		p.Each(func(s world.Sending) redistest.Fault {
+			if s.Script == world.RenewRun || s.Script == world.ManyRun {
+				return redistest.HoldUntil(hold)
+			}
+			return redistest.Pass
+		})
+		err := holdfast.Do(t.Context(), p.MyLock, func(context.Context) error {
+			w.At(10*time.Second + 100*time.Millisecond) // the renewal is on its way
+			return nil
+		}, holdfast.AtLeast(15*time.Second))
+		if err != nil {
+			t.Error(err)
+		}
+		close(hold)
+		wantGrant(t, w, q.MyLock, 15*time.Second)
+	})
+}
+
+// ForceRelease frees a lock that stays, and a lock that was lost does not stay.
+func TestAtLeast_ByForce(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		if err := holdfast.Do(t.Context(), p.MyLock, second, holdfast.AtLeast(10*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := q.MyLock.ForceRelease(t.Context()); !found || err != nil {
+			t.Errorf("ForceRelease: %v, %v", found, err)
+		}
+		wantGrant(t, w, q.MyLock, time.Second)
+		err := holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { w.Mini.Del(world.Name); return nil }, holdfast.AtLeast(10*time.Second))
+		world.WantErr(t, err, holdfast.ErrLost)
+		w.WantFree()
+	})
+}
+
+// What was detached is whoever's attaches: it has its whole lease until then, and is released at
+// once.
+func TestAtLeast_Detached(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		if err := l.AtLeast(t.Context(), 10*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		owner, err := l.Detach(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.WantTTL(30 * time.Second)
+		taken, err := q.MyLock.Attach(t.Context(), owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Release(taken)
+		w.WantFree()
+	})
+}

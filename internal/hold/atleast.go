@@ -1,0 +1,149 @@
+// AtLeast: a hold that stays in Redis for a while after its last lease was released.
+
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// Keeping is a Resource whose hold can be left in Redis to run out.
+type Keeping interface {
+	Resource
+	// Keep makes its time to live left, which may be less than it is. The replies are those of
+	// Recount.
+	Keep(owner Owner, left time.Duration) *conn.Call
+}
+
+// AtLeast is AtLeast of lease.Lease.
+func (l *Lease) AtLeast(ctx context.Context, d time.Duration) error {
+	if l.absent() {
+		return noLease("keep")
+	}
+	if err := l.atLeast(ctx, d); err != nil {
+		return l.hold.error("keep", err)
+	}
+	return nil
+}
+
+func (l *Lease) atLeast(ctx context.Context, d time.Duration) error {
+	h := l.hold
+	if _, ok := h.resource.(Keeping); !ok {
+		return fmt.Errorf("this kind cannot stay held after its release: %w", errs.BadArgument)
+	}
+	if d < 0 {
+		return fmt.Errorf("for at least %v: %w", d, errs.BadArgument)
+	}
+	age := h.engine.Age()
+	stays := age + min(d, math.MaxInt64-age)
+	end, err := l.lastUntil(ctx, d, stays)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	if ended := l.because(); ended != nil {
+		h.mu.Unlock()
+		h.prolongedTooLate(end)
+		return ended
+	}
+	h.prolonged(end)
+	s := h.seldomToWrite()
+	s.stays = max(s.stays, stays)
+	h.reschedule()
+	return nil
+}
+
+// lastUntil makes the hold last until the Client is as old as stays, in d from now, and returns when
+// it ends here. So a process that dies at any time leaves it for that long. Nothing is asked if the
+// hold lasts that long anyway.
+func (l *Lease) lastUntil(ctx context.Context, d, stays time.Duration) (end time.Time, err error) {
+	h := l.hold
+	h.mu.Lock()
+	ended, end := l.because(), h.deadline
+	h.mu.Unlock()
+	if ended != nil || h.engine.AgeAt(end) >= stays {
+		return end, ended
+	}
+	call := h.prolonging(h.resource.Renew(h.owner(), roundUp(d)))
+	err = h.renewedBy(ctx, call)
+	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
+		return end, ended
+	}
+	if err == nil && call.Short() {
+		err = call.Shortage()
+	}
+	if err != nil {
+		return end, err
+	}
+	return endOf(call, ttlOf(call)), nil
+}
+
+// roundUp returns d in whole milliseconds, as Redis counts, and no less than it is.
+func roundUp(d time.Duration) time.Duration {
+	return (min(d, math.MaxInt64-time.Millisecond) + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// staying returns for how long the hold still stays in Redis if it is released now; 0: not at all.
+func (h *hold) staying() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.stillStays()
+}
+
+// stillStays is staying for a caller that holds the mutex.
+func (h *hold) stillStays() time.Duration {
+	if h.seldom == nil {
+		return 0
+	}
+	return max(h.seldom.stays-h.engine.Age(), 0)
+}
+
+// leaveBehind is the last release of a hold that stays for that long. Nobody renews it from here on.
+// If the request fails, the hold stays for as long as it would have, which is no less.
+func (h *hold) leaveBehind(ctx context.Context, left time.Duration) error {
+	call := h.keep(left)
+	err := h.engine.Conn.Run(ctx, call)
+	gone, answered := answeredGone(err)
+	switch {
+	case answered:
+		return h.foundGone(gone)
+	case err != nil:
+		h.settle(h.lateUntil())
+		return err
+	case call.Status() != conn.Done:
+		return h.foundGone(notThere)
+	}
+	if until := h.lateUntil(); until != 0 && call.ServerTime() <= until {
+		h.settle(until) // a late request could make it last longer
+	}
+	return nil
+}
+
+// settleStaying is settle for a hold that stays. Once its time is over, it is released: a late
+// request may have made it anew.
+func (h *hold) settleStaying(seat, notAfter int64, limit time.Duration) {
+	if seat != 0 && !h.engine.Lines.HasSeat(h.resource.Key(), seat) {
+		giveUp(h.engine, h.resource, NewOwner(h.engine.Client(), seat), notAfter, 0)
+	}
+	h.engine.Settle(notAfter, settleLimit(limit), func(ctx context.Context) (*conn.Call, error) {
+		call := releaseCall(ctx, h.engine, h.resource, h.owner(), 0, 0)
+		if left := h.staying(); left > 0 {
+			call = h.keep(left)
+		}
+		return call, h.engine.Conn.Run(ctx, call)
+	})
+}
+
+// keep returns the call that makes the hold end in that time. The time counts from when Redis runs
+// the call, so a call that is long on its way makes it end later by that, never sooner.
+func (h *hold) keep(left time.Duration) *conn.Call {
+	call := h.resource.(Keeping).Keep(h.owner(), roundUp(left))
+	call.Cleanup = true
+	return call
+}

@@ -22,8 +22,9 @@ import (
 //   - If the work returns an error while its term lasts, Run logs it, gives the lead up, and
 //     campaigns again a second later.
 //   - If the term has ended, Run campaigns again, whatever the work returns: at once, or a second
-//     later if the term was shorter than that. A term ends before its work by a loss (the context's cause matches ErrLost); by Resign, RequestResign, Preempt,
-//     MaxTerm or a missing Alive (ErrResigned); or with ctx.
+//     later if the term was shorter than that. A term ends before its work by a loss (the context's
+//     cause matches ErrLost); by Resign, RequestResign, Preempt, MaxTerm or a missing Alive
+//     (ErrResigned); or with ctx.
 //   - If ctx ends, Run returns an error that matches ctx's error, and the work's error.
 //
 // The work's context, made from ctx, ends before another can lead. While the work runs, nobody else

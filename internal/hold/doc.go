@@ -36,8 +36,8 @@
 //     So a holder that is told at the deadline is told in time.
 //   - Only a grant makes a hold. A renewal, a recount or an Extend that finds no field has
 //     found a loss.
-//   - No request but the last one shortens the time to live, so that of two answers which overtook each
-//     other the later end is right: see overtook.
+//   - No request but the last one shortens the time to live, so that of two answers which
+//     overtook each other the later end is right: see overtook.
 //   - One change of the count is under way at a time (take, give), and each writes the
 //     count that will be.
 //   - While requests whose replies were never heard may still make the hold anew (late),

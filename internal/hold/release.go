@@ -109,8 +109,8 @@ func (h *hold) until() time.Time {
 	return h.deadline
 }
 
-// free gives the thing up in Redis, unless it stays, and with it the seat that the process does not need any more;
-// or it takes a seat for the waiters of this process.
+// free gives the thing up in Redis, unless it stays, and with it the seat that the process does not
+// need any more; or it takes a seat for the waiters of this process.
 func (h *hold) free(ctx context.Context, seat int64) error {
 	if left := h.staying(); left > 0 {
 		giveUpSeat(h.engine, h.resource, seat)

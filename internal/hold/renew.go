@@ -140,8 +140,8 @@ func (h *hold) prolonging(call *conn.Call) *conn.Call {
 
 // prolongedTooLate takes in that a call has prolonged, until end, a hold that ended in the
 // meantime. If the hold was lost, it is given up, or it would stand in Redis for another whole
-// lease. So does one that was released and stays for less. If its leases ended by themselves, it is not given up: work may still be going on, and a
-// Release frees it.
+// lease. One that was released, and stays for less than that, gets its own end again. If its leases
+// ended by themselves, it is not given up: work may still be going on, and a Release frees it.
 func (h *hold) prolongedTooLate(end time.Time) {
 	h.mu.Lock()
 	lost, stays := h.lost(), h.stillStays() > 0

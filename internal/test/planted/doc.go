@@ -13,5 +13,9 @@
 //
 //	go test ./internal/test/planted -planted=torture
 //
+// And with each call that may go out in a bundle sent so, also alone, whole suites must pass:
+//
+//	go test ./internal/test/planted -planted=bundled
+//
 // A bug that survives is a test that is missing.
 package planted

@@ -23,7 +23,7 @@ import (
 // root is the module's folder.
 const root = "../../.."
 
-var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all; torture, generated: those that the torture, and generated scenarios, must see")
+var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all; torture, generated: those that the torture, and generated scenarios, must see; bundled: none, but each call goes out in a bundle")
 
 // chosen returns the bugs that the flag names.
 func chosen(t *testing.T) []bug {
@@ -33,10 +33,10 @@ func chosen(t *testing.T) []bug {
 		return bugs
 	case "quick":
 		return slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool { return !b.quick })
-	case "none", "torture", "generated":
+	case "none", "torture", "generated", "bundled":
 		t.Skip("none are planted: -planted=quick or -planted=all")
 	default:
-		t.Fatalf("-planted=%s: want none, quick, all, torture or generated", *planted)
+		t.Fatalf("-planted=%s: want none, quick, all, torture, generated or bundled", *planted)
 	}
 	return nil
 }

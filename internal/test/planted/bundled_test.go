@@ -1,0 +1,39 @@
+// The suites pass if every call that may go out in a bundle does so, also alone. Usually that takes
+// several callers at the same moment, which few tests have.
+
+package planted
+
+import (
+	"testing"
+	"time"
+)
+
+// inBundles are the suites that ask nothing about the script by which a call runs: the properties,
+// lost and late replies, rights, short memory, keys of another type, failovers and moving slots.
+var inBundles = []string{
+	"internal/test/programs",
+	"internal/test/faults",
+	"internal/test/conformance",
+	"semaphore",
+}
+
+func TestEachSuitePassesInBundles(t *testing.T) {
+	if *planted != "bundled" {
+		t.Skip("no suite is run: -planted=bundled")
+	}
+	always := bug{
+		file: "internal/conn/bundle.go",
+		old:  "minBundle = 3",
+		new:  "minBundle = 1",
+	}
+	for _, pkg := range inBundles {
+		t.Run(pkg, func(t *testing.T) {
+			began := time.Now()
+			out, err := run(t, 14*time.Minute, pkg, []string{"Test.*"}, map[string]string{always.file: always.patched(t)})
+			if err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+			t.Logf("%.0f s", time.Since(began).Seconds())
+		})
+	}
+}

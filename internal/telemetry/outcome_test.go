@@ -136,6 +136,7 @@ func TestEverySentinelHasAClass(t *testing.T) {
 		"NotReplicated": errs.NotReplicated, "NoQuorum": errs.NoQuorum,
 		"Unavailable": errs.Unavailable,
 		"Mismatch":    errs.Mismatch, "TooLarge": errs.TooLarge, "WorkFailed": errs.WorkFailed,
+		"NoLeader": errs.NoLeader, "Resigned": errs.Resigned,
 	}
 	for _, name := range sentinels(t) {
 		err, ok := classified[name]

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/rights"
@@ -267,18 +268,27 @@ func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.Fai
 		{"mutex", scripts, rlock.Probe(ctx, c.engine, at)},
 		{"mutex", channels, probeChannels(ctx, rdb, sharded, at.Channel, at.GrantTo(c.engine.Client()))},
 	}
+	var refused error // why no connection was to be had, which is the same for every kind
 	for _, need := range rights.Needs(probe, c.engine.Client(), sharded) {
-		all = append(all,
-			tried{need.Kind, "use", c.probeScripts(ctx, need)},
-			tried{need.Kind, channels, probeChannels(ctx, rdb, sharded, need.Channels...)})
+		err := refused
+		if err == nil {
+			call := need.Probe()
+			err = c.probeScripts(ctx, call)
+			if call.Attempts == 0 && errors.Is(err, errs.Denied) {
+				refused = err
+			}
+		}
+		all = append(all, tried{need.Kind, "use", err})
+		if len(need.Channels) > 0 {
+			all = append(all, tried{need.Kind, channels, c.probeChannelsOf(ctx, rdb, server, sharded, need)})
+		}
 	}
 	_, err = multilock.ProbeMarker(ctx, c.engine)
 	return append(all, tried{"quorum", "read the marker beside", err}), nil
 }
 
-// probeScripts tries out the keys and the commands that a kind needs.
-func (c *Client) probeScripts(ctx context.Context, need rights.Need) error {
-	call := need.Probe()
+// probeScripts tries out the keys and the commands that a kind needs, by its call of rights.Probe.
+func (c *Client) probeScripts(ctx context.Context, call *conn.Call) error {
 	if err := c.engine.Conn.Run(ctx, call); err != nil {
 		return err
 	}
@@ -286,6 +296,24 @@ func (c *Client) probeScripts(ctx context.Context, need rights.Need) error {
 		return fmt.Errorf("%w: the commands %s", errs.Denied, strings.Join(refused, ", "))
 	}
 	return nil
+}
+
+// probeChannelsOf tries out the channels that a kind needs. rdb leads to server; sharded channels of a
+// key in another slot may be on another one.
+func (c *Client) probeChannelsOf(ctx context.Context, rdb *redis.Client, server string, sharded bool, need rights.Need) error {
+	if sharded {
+		addr, err := c.engine.Conn.Node(ctx, need.Keys[0])
+		if err != nil {
+			return err
+		}
+		if addr != server {
+			if rdb, err = c.engine.Conn.Dial(addr); err != nil {
+				return err
+			}
+			defer func() { _ = rdb.Close() }()
+		}
+	}
+	return probeChannels(ctx, rdb, sharded, need.Channels...)
 }
 
 // probeChannels subscribes to channels of one slot, and publishes on them.

@@ -31,11 +31,12 @@ var (
 		"zadd zrem zscore zrange zrangebyscore")
 	ofSemaphores = strings.Fields("get incrby decrby pexpire hset hget hdel")
 	ofPermits    = append(strings.Fields("pttl zadd zrem zcard zcount zscore zrange zremrangebyrank"), ofSemaphores...)
-	ofLeaders    = strings.Fields("get set del pttl pexpire hset hsetnx hget hmget hdel hlen hkeys hexists hgetall " +
+	ofLeaders    = strings.Fields("get set del pttl pexpire hset hsetnx hget hmget hdel hkeys hexists hgetall " +
 		"zadd zrem zcard zscore zrange zrangebyscore zrevrangebyscore")
 	ofLatches = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
-	ofOnce = strings.Fields("get set del pttl pexpire hset hmget hdel hexists")
+	ofOnce  = strings.Fields("get set del pttl pexpire hset hmget hdel hexists")
+	ofTicks = strings.Fields("get set del")
 )
 
 // someKey is a key of a Once. The rights to others are the same, as are those to the ticks of all
@@ -73,7 +74,8 @@ func Needs(name, client string, sharded bool) []Need {
 	}
 	if at, err := keys.ForOnce(name, someKey); err == nil {
 		tick, _ := keys.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes
-		all = append(all, Need{"once", []string{name, at.Record, at.Token, tick}, []string{at.Channel}, ofOnce})
+		all = append(all, Need{"once", []string{at.Record, at.Token}, []string{at.Channel}, ofOnce},
+			Need{"once", []string{tick}, nil, ofTicks}) // in another slot of a cluster
 	}
 	if at, err := keys.ForLeader(name); err == nil {
 		all = append(all, Need{"leader", []string{name, at.Token, at.Queue, at.Alive, at.Open, at.Record, at.Names},

@@ -21,7 +21,6 @@ local tries = {
   decrby = function() return redis.pcall('DECRBY', KEYS[1], 1) end,
   decr = function() return redis.pcall('DECR', KEYS[1]) end,
   hset = function() return redis.pcall('HSET', KEYS[1], 'f', '1') end,
-  hmget = function() return redis.pcall('HMGET', KEYS[1], 'f') end,
   hget = function() return redis.pcall('HGET', KEYS[1], 'f') end,
   hdel = function() return redis.pcall('HDEL', KEYS[1], 'f') end,
   hlen = function() return redis.pcall('HLEN', KEYS[1]) end,

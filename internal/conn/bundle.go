@@ -55,6 +55,9 @@ const (
 func NewBundle(name string, most int, shared string, parts ...Part) *Script {
 	b := &bundle{parts: parts, most: most}
 	for i := range parts {
+		if parts[i].Script.is(Mixed) {
+			panic(fmt.Sprintf("holdfast: %s is in a bundle, and answers with texts", parts[i].Script.name))
+		}
 		parts[i].Script.bundle, parts[i].Script.part = b, i
 	}
 	b.script = &Script{name: name, source: b.source(shared)}

@@ -551,4 +551,10 @@ func TestAScriptThatDoesNotFitABundleIsNamed(t *testing.T) {
 			conn.NewBundle("x", 4, "", conn.Part{Script: conn.NewScript("x", body+"\n"), Keys: 1, Args: 2})
 		}()
 	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a bundle is made of a script that answers with texts")
+		}
+	}()
+	conn.NewBundle("x", 4, "", conn.Part{Script: conn.NewScript("x", "return {1, now, 'text'}\n", conn.Mixed), Keys: 1, Args: 2})
 }

@@ -57,10 +57,7 @@ func (r *request) mayJoin() bool {
 // gather puts the requests of a pipeline that may go out together into bundles. Those of one bundle
 // have one not-after, keys of one slot, and the arguments in common that their parts demand.
 func (b *bundling) gather(batch []*request) {
-	b.used, b.open = 0, b.open[:0]
-	if len(batch) < minBundle {
-		return
-	}
+	b.open = b.open[:0]
 	for _, r := range batch {
 		if r.mayJoin() {
 			b.add(r)
@@ -242,7 +239,6 @@ func (c *carried) understands(numbers []int64) bool {
 // compose builds the commands of a pipeline. The callers cannot withdraw their requests any more.
 func (w *wire) compose(batch []*request, now time.Time) {
 	b := &w.bundling
-	b.used = 0
 	if len(batch) >= minBundle && !w.node.apart.at(now) {
 		b.gather(batch)
 	}

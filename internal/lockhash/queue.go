@@ -42,8 +42,8 @@ func NewBundle(grant *conn.Script) *conn.Script {
 		conn.Part{Script: freeScript, Keys: 2, Args: 3, Common: []int{3}})
 }
 
-// mostInBundle is how many grants and releases one script does. Each takes a server some 5 µs.
-const mostInBundle = 16
+// mostInBundle is how many grants and releases one script does. Each takes a server some 8 µs.
+const mostInBundle = 12
 
 // Entering returns the source of the script that Enter runs, for a kind of lock whose waiters bring
 // more: that is prelude, which runs before enter.lua.

@@ -124,10 +124,7 @@ func (c *Client) checkQuorum(ctx context.Context, servers []string) []Finding {
 
 // checkServer reads from INFO how one server is set up. A user without CONFIG may run INFO.
 func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, error) {
-	rdb, err := c.engine.Conn.Dial(server)
-	if err != nil {
-		return nil, err
-	}
+	rdb := c.engine.Conn.DialAtOnce(server)
 	defer func() { _ = rdb.Close() }()
 	text, err := rdb.Info(ctx).Result()
 	if denied(err) {
@@ -258,10 +255,7 @@ func (c *Client) tryKinds(ctx context.Context, probe, server string, at keys.Fai
 	if err != nil {
 		return nil, err
 	}
-	rdb, err := c.engine.Conn.Dial(server)
-	if err != nil {
-		return nil, err
-	}
+	rdb := c.engine.Conn.DialAtOnce(server)
 	defer func() { _ = rdb.Close() }()
 	const scripts, channels = "lock and release", "subscribe to and publish on the channels of"
 	all := []tried{

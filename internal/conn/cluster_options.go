@@ -29,7 +29,7 @@ func (c *cluster) nodeClient(o *redis.Options) *redis.Client {
 	c.options[its.options.Addr] = its
 	c.mu.Unlock()
 	options := *its.options
-	options.Dialer = quiet(options.Dialer)
+	options.Dialer = quiet(bounded(options.Dialer))
 	return redis.NewClient(&options)
 }
 

@@ -22,10 +22,11 @@ func (s stillborn) SetDeadline(time.Time) error      { return nil }
 func (s stillborn) SetReadDeadline(time.Time) error  { return nil }
 func (s stillborn) SetWriteDeadline(time.Time) error { return nil }
 
-// quiet returns the dialer for a go-redis client that dials by itself.
+// quiet returns the dialer for a go-redis client that dials by itself. dial must return when its
+// context ends.
 func quiet(dial dialer) dialer {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := within(ctx, network, addr, dial)
+		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return stillborn{err}, nil
 		}

@@ -17,7 +17,7 @@ func TestTheDocumentsSayHowConnectionsAreMadeAndUsed(t *testing.T) {
 	doctest.Says(t, dialTimeout, connecting, "`DialTimeout`, but at most {}")
 	doctest.Says(t, handshakeTimeout, connecting, "`OnConnect` included, has {}")
 	doctest.Says(t, ioTimeout, connecting, "`WriteTimeout`, but at most {}")
-	doctest.Says(t, firstRest, connecting, "a random pause of up to {}, 100 ms")
+	doctest.Says(t, firstRest, connecting, "a random pause of up to {}, 200 ms")
 	doctest.Says(t, maxRest, connecting, "and so on to {}")
 	doctest.Says(t, sweepEvery, connecting, "exact to {}")
 	doctest.Says(t, retireAfter, connecting, "lost its slots after {}")

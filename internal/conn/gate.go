@@ -4,24 +4,26 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	// firstRest is the longest pause before the first dial after a failure. It doubles with
-	// each further failure, up to maxRest.
+	// firstRest is the longest pause before the first dial after a failure. Each further failure
+	// makes it four times as long, up to maxRest.
 	firstRest = 50 * time.Millisecond
-	// maxRest keeps a process at some four dials a second to a server that is out of reach, and
-	// lets it find within half a second that the server is back.
-	maxRest = 500 * time.Millisecond
+	// maxRest keeps a process at some ten dials in ten seconds to a server that is out of
+	// reach, and lets it find soon that the server is back.
+	maxRest = 1200 * time.Millisecond
 )
 
 // gate is shared by all connections of a Manager to one server. While the server is well, it is
 // dialled at once. After a failure one dial is made at a time, each after a random pause whose
-// bound doubles: so the processes that wait for a server spread out, and the callers in one
+// bound grows: so the processes that wait for a server spread out, and the callers in one
 // process wait for the same dial.
 //
 // A connection counts as good once a request on it was answered: a server that accepts
@@ -92,6 +94,26 @@ func (g *gate) leave(p pass, failed bool) {
 	}
 }
 
+// dialer returns dial as a dialer that passes the gate, for connections on which no request is sent.
+// If such a dial succeeds after a failure, the next one need not pause, because it may be for
+// requests: only their answers show that the server serves.
+func (g *gate) dialer(dial dialer) dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		p, err := g.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := within(ctx, network, addr, dial)
+		g.leave(p, err != nil && !errors.Is(ctx.Err(), context.Canceled))
+		if err == nil {
+			g.mu.Lock()
+			g.since = time.Time{}
+			g.mu.Unlock()
+		}
+		return conn, err
+	}
+}
+
 // fail records that the server could be dialled but does not serve. After the first such
 // failure the server is dialled again at once, unless it was silent: then all processes have
 // noticed that at the same instant, and must spread out.
@@ -122,13 +144,15 @@ func (g *gate) failing() bool {
 	return g.failures > 0
 }
 
-// pauseAfter returns how long to pause after that many failures in a row.
+// pauseAfter returns how long to pause after that many failures in a row. At least half of the
+// bound is certain, since short pauses would only add dials.
 func pauseAfter(failures int) time.Duration {
-	bound := maxRest
-	if failures < 5 {
-		bound = min(bound, firstRest<<(failures-1))
+	bound := firstRest
+	for ; failures > 1 && bound < maxRest; failures-- {
+		bound *= 4
 	}
-	return rand.N(bound)
+	bound = min(bound, maxRest)
+	return bound/2 + rand.N(bound/2)
 }
 
 // waitFor waits for d, or until early is closed. It returns ctx's error if ctx ends first.

@@ -29,8 +29,8 @@ func TestTheDialAfterOneThatHasNotBeenFoundGoodPauses(t *testing.T) {
 		for range 100 {
 			paused += enter()
 		}
-		if mean := paused / 100; mean < maxRest/3 || mean > maxRest*2/3 {
-			t.Errorf("%v between two dials, want %v or so", mean, maxRest/2)
+		if mean := paused / 100; mean < maxRest*2/3 || mean > maxRest*5/6 {
+			t.Errorf("%v between two dials, want %v or so", mean, maxRest*3/4)
 		}
 
 		time.AfterFunc(time.Millisecond, g.good) // a request was answered

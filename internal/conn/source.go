@@ -26,12 +26,26 @@ func (m *Manager) Masters(ctx context.Context) ([]string, error) {
 	return m.topology.masters(ctx)
 }
 
-// Dial returns a new client for that server, for everything that is not a script:
-// subscriptions, and questions about the server. The caller must close it.
+// Dial returns a new client for that server, for subscriptions: its dials pass the gate of the
+// server. The caller must close it.
 func (m *Manager) Dial(home string) (*redis.Client, error) {
-	options := *m.topology.at(home).options
-	options.Dialer = quiet(options.Dialer)
-	return redis.NewClient(&options), nil
+	n := m.topology.at(home)
+	return n.client(n.gate.dialer(n.options.Dialer)), nil
+}
+
+// DialAtOnce returns a new client for that server, for questions about it. Its dials do not pass the
+// gate, so that a question about a server that fails is answered with what is wrong. The caller must
+// close it.
+func (m *Manager) DialAtOnce(server string) *redis.Client {
+	n := m.topology.at(server)
+	return n.client(bounded(n.options.Dialer))
+}
+
+// client returns a go-redis client that dials by itself.
+func (n *node) client(dial dialer) *redis.Client {
+	options := *n.options
+	options.Dialer = quiet(dial)
+	return redis.NewClient(&options)
 }
 
 // Sharded reports whether channels are subscribed to with SSUBSCRIBE.

@@ -60,3 +60,10 @@ func within(ctx context.Context, network, addr string, dial dialer) (net.Conn, e
 }
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
+
+// bounded returns dial as a dialer that returns when its context ends.
+func bounded(dial dialer) dialer {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return within(ctx, network, addr, dial)
+	}
+}

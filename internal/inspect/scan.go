@@ -45,10 +45,7 @@ func Scan(ctx context.Context, m *conn.Manager, pattern string, page func(names 
 }
 
 func scanServer(ctx context.Context, m *conn.Manager, server, pattern string, page func(names []string) bool) (more bool, err error) {
-	rdb, err := m.Dial(server)
-	if err != nil {
-		return false, err
-	}
+	rdb := m.DialAtOnce(server)
 	defer func() { _ = rdb.Close() }()
 	for _, kind := range types {
 		if more, err = scanType(ctx, rdb, kind, pattern, page); err != nil || !more {

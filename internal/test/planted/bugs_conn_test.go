@@ -175,10 +175,17 @@ var connBugs = []bug{
 	{
 		name: "the gate is open after a failure",
 		file: "internal/conn/gate.go",
-		old:  "	return rand.N(bound)\n",
+		old:  "	return bound/2 + rand.N(bound/2)\n",
 		new:  "	return rand.N(bound) / 100\n",
 		pkg:  "internal/conn", tests: []string{"TestDialsDoNotGrowWithTheCallers"},
 		quick: true,
+	},
+	{
+		name: "subscriptions are dialled beside the gate",
+		file: "internal/conn/source.go",
+		old:  "n.client(n.gate.dialer(n.options.Dialer))",
+		new:  "n.client(bounded(n.options.Dialer))",
+		pkg:  "internal/conn", tests: []string{"TestSubscriptionsShareTheDialsOfTheCalls"},
 	},
 	{
 		name: "a connection is good as soon as it is made",

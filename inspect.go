@@ -3,6 +3,7 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/inspect"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -159,7 +161,7 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	if err := c.engine.Broken(); err != nil {
 		return Inspection{Name: name}, err
 	}
-	s, err := inspect.Look(ctx, c.engine.Conn, key)
+	s, err := inspect.Look(ctx, c.engine.Conn, key, cmp.Or(c.common.TokenKept(), hold.DefaultTokenLife))
 	if err != nil {
 		return Inspection{Name: name}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -33,6 +34,20 @@ func WithDefaults(options ...lease.Option) Option {
 
 // WithReplicas is WithDefaults(Replicas(n)).
 func WithReplicas(n int) Option { return WithDefaults(lease.Replicas(n)) }
+
+// WithTokenLife sets how long Redis keeps the fencing token of a name after the last grant of it, by
+// this Client. It is for programs that use very many names, because each name that was used leaves
+// some 150 bytes for that long. The default, also for 0, is 7 days. The least is 1 hour; with less,
+// each Lock fails with ErrBadArgument. It goes for Mutex, FairMutex, RWMutex, Striped, and the members of a
+// Quorum. PermitSemaphore, Semaphore and Latch have no such key. JavaTokens keeps tokens for ever,
+// whatever d is.
+//
+// Tokens grow also when one was forgotten, because none is less than Redis's clock at its grant. Only
+// a clock that has been set back by more than d, less 17 minutes, makes a smaller token follow a
+// forgotten one: see docs/decisions/0062-an-option-for-the-life-of-tokens.md.
+func WithTokenLife(d time.Duration) Option {
+	return WithDefaults(func(s *hold.Settings) { s.TokenLife = d })
+}
 
 // WithNameMapper sets how the program's names become names in Redis, for example by a prefix.
 // mapName must be pure, and all processes that are to exclude each other must map names alike.

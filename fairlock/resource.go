@@ -27,17 +27,10 @@ var (
 
 const kind = "fairmutex"
 
-// Tokens that are shared with Java are kept for ever.
-var (
-	rules     = lockhash.NewRules(kind, queueLease, lockhash.TokenLife, 0)
-	javaRules = lockhash.NewRules(kind, queueLease, 0, 0)
-)
+var rules = lockhash.NewRules(kind, queueLease, 0)
 
 func newResource(e *engine.Engine, name, key string, settings *hold.Settings) resource {
-	if settings.JavaTokens {
-		return resource{lockhash.NewLock(e, name, key, javaRules)}
-	}
-	return resource{lockhash.NewLock(e, name, key, rules)}
+	return resource{lockhash.NewLock(e, name, key, rules.Keeping(settings.TokenKept()))}
 }
 
 // Grain implements hold.Queueing.

@@ -26,7 +26,7 @@ const (
 // long at the most.
 const placeLease = 2 * line.PollBound
 
-var rules = lockhash.NewRules(kind, placeLease, lockhash.TokenLife, 0)
+var rules = lockhash.NewRules(kind, placeLease, 0)
 
 // resource is the lead as package hold sees it, for one candidate.
 type resource struct {

@@ -86,19 +86,18 @@ func (c *candidate) campaign(work func(ctx context.Context, t *leader.Term) erro
 // lead is the work of one term, watched by the stage.
 func (c *candidate) lead(ctx context.Context, t *leader.Term, work func(context.Context, *leader.Term) error) error {
 	c.s.enter(c.id, t.Token())
-	over := func() {
+	over := sync.OnceFunc(func() {
 		if ctx.Err() != nil {
 			c.mu.Lock()
 			c.ended, c.why = c.s.Now(), context.Cause(ctx)
 			c.mu.Unlock()
 		}
 		c.s.leave()
-	}
+	})
 	stop := context.AfterFunc(ctx, over)
 	defer func() {
-		if stop() {
-			over() // the work has seen the end of ctx, or returned, before over was called
-		}
+		stop()
+		over() // if it is on its way elsewhere, this waits for its end: then another may lead
 	}()
 	c.mu.Lock()
 	c.term, c.began, c.terms = t, c.s.Now(), c.terms+1

@@ -120,10 +120,6 @@ func (m Member) raise(ctx context.Context, l *lease.Lease, token int64) error {
 	return m.Engine.Conn.Run(ctx, &conn.Call{
 		Script: raiseScript,
 		Keys:   []string{fenced.TokenKey()},
-		Args:   []any{strconv.FormatInt(token, 10), tokenLife.Milliseconds()},
+		Args:   []any{strconv.FormatInt(token, 10), fenced.RemadeLife()},
 	})
 }
-
-// tokenLife is how long Redis keeps the token of a name that nobody locks. It is longer than any
-// lease.
-const tokenLife = 7 * 24 * time.Hour

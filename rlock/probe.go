@@ -21,7 +21,7 @@ const probeLife = time.Second
 // the first error. It is for Client.Check.
 func Probe(ctx context.Context, e *engine.Engine, at keys.FairLock) error {
 	r := newResource(e, at.Hash, at.Hash, new(hold.Settings))
-	r.Rules = lockhash.NewRules(kind, probeLife, probeLife, 0)
+	r.Rules = lockhash.NewRules(kind, probeLife, 0).Keeping(probeLife)
 	owner, next, waiter := hold.NewOwner(e.NewOwner()), hold.NewOwner(e.NewOwner()), hold.NewOwner(e.NewOwner())
 	for _, call := range []*conn.Call{
 		r.Acquire(owner, probeLife),

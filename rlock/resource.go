@@ -32,17 +32,10 @@ var (
 
 const kind = "mutex"
 
-// Tokens that are shared with Java are kept for ever.
-var (
-	rules     = lockhash.NewRules(kind, queueLease, lockhash.TokenLife, openly)
-	javaRules = lockhash.NewRules(kind, queueLease, 0, openly)
-)
+var rules = lockhash.NewRules(kind, queueLease, openly)
 
 func newResource(e *engine.Engine, name, key string, settings *hold.Settings) resource {
-	if settings.JavaTokens {
-		return resource{lockhash.NewLock(e, name, key, javaRules)}
-	}
-	return resource{lockhash.NewLock(e, name, key, rules)}
+	return resource{lockhash.NewLock(e, name, key, rules.Keeping(settings.TokenKept()))}
 }
 
 // Grain implements hold.Queueing.

@@ -149,7 +149,7 @@ func TestOutageDuringTheWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		world.Within(t, "in at", a.At, 20*time.Second, 20_600*time.Millisecond) // it redials within 0.5 s
+		world.Within(t, "in at", a.At, 20*time.Second, 21_300*time.Millisecond) // it redials within 1.2 s
 		w.Release(l)
 	})
 }

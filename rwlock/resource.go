@@ -12,10 +12,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
 
-// tokenLife is how long Redis keeps the token of a name that nobody write-locks. It is longer than
-// any lease. Without it the keys of names that are used once would stay for ever.
-const tokenLife = 7 * 24 * time.Hour
-
 // markLife is how long a waiter's mark counts after the waiter has last refreshed it. A waiter asks
 // at least once in each line.PollBound, and so refreshes its mark three times in that time.
 const markLife = 3 * line.PollBound
@@ -107,6 +103,9 @@ func (w *writing) Waiting(on *line.Waiting) { w.waiting(w.base, line.Exclusive, 
 // TokenKey is hold.Fenced's. It is for both sides: readers show tokens too, and a quorum writes
 // them back.
 func (b *base) TokenKey() string { return b.at.Token }
+
+// RemadeLife is hold.Fenced's.
+func (b *base) RemadeLife() int64 { return hold.RemadeLife(b.tokenLife) }
 
 func (w *writing) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	waited, life := w.marks()

@@ -42,9 +42,7 @@ func New(e *engine.Engine, name, key string, settings hold.Settings) *RWMutex {
 	if m.err = e.Broken(); m.err == nil {
 		m.base.at, m.err = keys.ForRW(key)
 	}
-	if !settings.JavaTokens {
-		m.base.tokenLife = tokenLife.Milliseconds()
-	}
+	m.base.tokenLife = settings.TokenKept().Milliseconds()
 	return m
 }
 

@@ -3,6 +3,7 @@
 package hold
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -20,7 +21,31 @@ const (
 	// A grant reserves at most as many tokens as MaxLocalHandoffs, one for each microsecond. Redis
 	// cannot lose its data and come back in less time than that.
 	MaxLocalHandoffs = 1000
+
+	// DefaultTokenLife is how long the token of a name is kept after its last grant. Without an end
+	// the token keys of names that were used once would stay for ever.
+	DefaultTokenLife = 7 * 24 * time.Hour
+	// MinTokenLife is more than three times the thousand seconds in which a grant need not put the
+	// expiry of the token's key off.
+	MinTokenLife = time.Hour
 )
+
+// TokenKept returns how long the token of a name is kept after its last grant; 0: for ever.
+func (s *Settings) TokenKept() time.Duration {
+	switch {
+	case s.JavaTokens:
+		return 0
+	case s.TokenLife == 0:
+		return DefaultTokenLife
+	default:
+		return s.TokenLife
+	}
+}
+
+// RemadeLife returns how long a token's key is kept that was lost and is made anew, in ms, if it
+// would otherwise be kept for that long. The key of a token that is kept for ever was not lost by its
+// age.
+func RemadeLife(kept int64) int64 { return cmp.Or(kept, DefaultTokenLife.Milliseconds()) }
 
 // NoExpiry is the remaining time of a hold that never ends by itself.
 const NoExpiry time.Duration = -1
@@ -34,6 +59,7 @@ type Settings struct {
 	CohortTime    time.Duration // how long after its grant
 	Fixed         bool          // the lease is not renewed
 	JavaTokens    bool          // the token's key has no expiry
+	TokenLife     time.Duration // how long the token's key is kept otherwise; 0: DefaultTokenLife
 }
 
 // NewSettings applies the options in their order to the defaults.
@@ -61,6 +87,9 @@ func (s Settings) Check() error {
 	}
 	if s.MaxHold < 0 {
 		return fmt.Errorf("a longest hold of %v: %w", s.MaxHold, errs.BadArgument)
+	}
+	if s.TokenLife != 0 && s.TokenLife < MinTokenLife {
+		return fmt.Errorf("tokens that are kept for %v, want %v at the least: %w", s.TokenLife, MinTokenLife, errs.BadArgument)
 	}
 	if s.Replicas < 0 {
 		return fmt.Errorf("%d replicas: %w", s.Replicas, errs.BadArgument)

@@ -20,6 +20,8 @@ func PlaceOf(e *engine.Engine, key string) string {
 type Fenced interface {
 	Resource
 	TokenKey() string
+	// RemadeLife is how long Redis keeps that key, in ms, if it was lost and is made anew.
+	RemadeLife() int64
 }
 
 // GiveBack releases the lease in the background. The Close of its Client waits for that. The

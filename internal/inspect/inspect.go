@@ -55,10 +55,10 @@ type Holder struct {
 // or three milliseconds.
 const holdersPerCall = 256
 
-// Look returns what stands at a name. The answer is of one instant. If more readers hold a lock
+// Look returns what stands at a name, if tokens are kept for life; 0 means for ever. The answer is of one instant. If more readers hold a lock
 // than one call looks at, or as many permits are taken, the rest of the holders are of later
 // instants.
-func Look(ctx context.Context, m *conn.Manager, name string) (State, error) {
+func Look(ctx context.Context, m *conn.Manager, name string, life time.Duration) (State, error) {
 	call, err := ask(name, start)
 	if err == nil {
 		err = m.Run(ctx, call)
@@ -66,7 +66,7 @@ func Look(ctx context.Context, m *conn.Manager, name string) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	s, cursor := parse(call)
+	s, cursor := parse(call, life)
 	seen := make(map[string]bool) // a scan may return a field twice
 	s.Holders = unseen(s.Holders, seen)
 	for err == nil && cursor != start {
@@ -74,7 +74,7 @@ func Look(ctx context.Context, m *conn.Manager, name string) (State, error) {
 			err = m.Run(ctx, call)
 		}
 		var more State
-		if more, cursor = parse(call); err == nil && !s.add(more, seen) {
+		if more, cursor = parse(call, life); err == nil && !s.add(more, seen) {
 			break
 		}
 	}
@@ -135,7 +135,7 @@ func ask(name, cursor string) (*conn.Call, error) {
 }
 
 // parse returns the answer to a call made by ask, and where the holders go on.
-func parse(call *conn.Call) (s State, cursor string) {
+func parse(call *conn.Call, life time.Duration) (s State, cursor string) {
 	s = State{
 		Kind:      call.Text(2),
 		At:        time.UnixMicro(call.ServerTime()),
@@ -158,7 +158,7 @@ func parse(call *conn.Call) (s State, cursor string) {
 		s.Holders = append(s.Holders, h)
 	}
 	if h, ok := s.exclusive(); ok && ofHoldfast(h) {
-		s.Since = since(s.At, call.Text(5), call.Int(6))
+		s.Since = since(s.At, call.Text(5), call.Int(6), life)
 	}
 	return s, call.Text(9)
 }
@@ -213,9 +213,10 @@ const (
 
 // since returns when the hold with that token began. The token is the server's time at the grant,
 // unless the last token was ahead of that, by a clock that was set back or by another server's.
-// Such a token does not agree with the expiry of its key. Then nothing is known, and since returns
-// the zero time.
-func since(at time.Time, token string, ttl int64) time.Time {
+// Such a token does not agree with the expiry of its key, which was life long at first. Nor does one
+// that another Client keeps for longer or less. Then nothing is known, and since returns the zero
+// time.
+func since(at time.Time, token string, ttl int64, life time.Duration) time.Time {
 	micros, err := strconv.ParseInt(token, 10, 64)
 	if err != nil || micros <= 0 {
 		return time.Time{}
@@ -225,7 +226,7 @@ func since(at time.Time, token string, ttl int64) time.Time {
 		return time.Time{}
 	}
 	if ttl >= 0 {
-		written := at.Add(time.Duration(ttl)*time.Millisecond - lockhash.TokenLife)
+		written := at.Add(time.Duration(ttl)*time.Millisecond - life)
 		if after := given.Sub(written); after < -slack || after > putOff+slack {
 			return time.Time{}
 		}

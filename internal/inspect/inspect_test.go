@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/lockhash"
 )
 
 func TestSince(t *testing.T) {
 	now := time.UnixMicro(1_700_000_000_000_000)
-	const life = lockhash.TokenLife
+	const life = 7 * 24 * time.Hour
 	for _, tc := range []struct {
 		what    string
 		token   int64         // the token's age in ms
@@ -35,18 +33,18 @@ func TestSince(t *testing.T) {
 		if tc.left < 0 {
 			ttl = -1
 		}
-		got := since(now, fmt.Sprint(given.UnixMicro()), ttl)
+		got := since(now, fmt.Sprint(given.UnixMicro()), ttl, life)
 		if got.IsZero() == tc.isKnown || tc.isKnown && !got.Equal(given) {
 			t.Errorf("%s: %v, want known %v", tc.what, got, tc.isKnown)
 		}
 	}
 	for _, token := range []string{"", "0", "-1", "x", "1e16"} {
-		if got := since(now, token, -1); !got.IsZero() {
+		if got := since(now, token, -1, life); !got.IsZero() {
 			t.Errorf("token %q: %v", token, got)
 		}
 	}
 	// This is how a counter of Redisson's fenced lock would look under a hold of Holdfast.
-	if got := since(now, "17", int64(life/time.Millisecond)); !got.IsZero() {
+	if got := since(now, "17", int64(life/time.Millisecond), life); !got.IsZero() {
 		t.Errorf("token 17: %v", got)
 	}
 }

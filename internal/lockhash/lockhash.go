@@ -35,11 +35,7 @@ var (
 	stateScript     = conn.NewScript("lock/state", stateSource, conn.Always, conn.Mixed)
 )
 
-// TokenLife is how long the token of a name is kept after somebody last locked it. It is longer
-// than any lease. Without it the token keys of names that were used once would stay for ever.
-const TokenLife = 7 * 24 * time.Hour
-
-// Hash is the key of one lock's hold. All calls except Move use that key alone, so they go on in a
+// Hash is the key of one lock's hold. All its calls use that key alone, so they go on in a
 // slot that is on the move.
 type Hash string
 
@@ -69,15 +65,6 @@ func (h Hash) RenewMany() *conn.Script { return renewManyScript }
 // Keep implements hold.Keeping.
 func (h Hash) Keep(owner hold.Owner, left time.Duration) *conn.Call {
 	return h.call(keepScript, owner.String(), left.Milliseconds())
-}
-
-// Move implements hold.Movable.
-func (h Hash) Move(from, to hold.Owner, length time.Duration) *conn.Call {
-	return &conn.Call{
-		Script: moveScript,
-		Keys:   []string{string(h), h.TokenKey()},
-		Args:   []any{from.String(), to.String(), length.Milliseconds(), TokenLife.Milliseconds()},
-	}
 }
 
 // Key implements hold.Resource.

@@ -84,16 +84,30 @@ type Rules struct {
 }
 
 // NewRules returns the Rules of a kind of lock, "mutex" for example. place is how long a place is
-// kept after the last request that named it. tokenLife is how long the token of a name is kept after
-// somebody last asked for it; 0 means for ever. One release in openly is left to those outside the
-// queue, such as Java, if there are any; 0 means that none is.
-func NewRules(kind string, place, tokenLife time.Duration, openly int) *Rules {
-	return &Rules{kind: kind, place: place, placeMS: place.Milliseconds(), tokenLife: tokenLife.Milliseconds(), openly: openly}
+// kept after the last request that named it. One release in openly is left to those outside the
+// queue, such as Java, if there are any; 0 means that none is. Tokens are kept for
+// hold.DefaultTokenLife.
+func NewRules(kind string, place time.Duration, openly int) *Rules {
+	return &Rules{kind: kind, place: place, placeMS: place.Milliseconds(), tokenLife: hold.DefaultTokenLife.Milliseconds(), openly: openly}
+}
+
+// Keeping returns the same rules, but for tokens that are kept for life after their last grant; 0
+// means for ever.
+func (r *Rules) Keeping(life time.Duration) *Rules {
+	if life.Milliseconds() == r.tokenLife {
+		return r
+	}
+	kept := *r
+	kept.tokenLife = life.Milliseconds()
+	return &kept
 }
 
 // TokenLife returns how long the token is kept, in ms, as scripts take it. It returns a pointer,
 // because a number would be copied to the heap for each call.
 func (r *Rules) TokenLife() *int64 { return &r.tokenLife }
+
+// RemadeLife implements hold.Fenced.
+func (r *Rules) RemadeLife() int64 { return hold.RemadeLife(r.tokenLife) }
 
 // At returns where the lock's keys and channels are.
 func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
@@ -132,6 +146,15 @@ func (q *Queue) enter(e hold.Entry, turn Turn, place *int64) *conn.Call {
 		Script: enterScript,
 		Keys:   []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},
 		Args:   args,
+	}
+}
+
+// Move implements hold.Movable.
+func (q *Queue) Move(from, to hold.Owner, length time.Duration) *conn.Call {
+	return &conn.Call{
+		Script: moveScript,
+		Keys:   []string{q.Key(), q.TokenKey()},
+		Args:   []any{from.String(), to.String(), length.Milliseconds(), q.RemadeLife()},
 	}
 }
 

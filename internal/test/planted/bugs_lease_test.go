@@ -4,6 +4,20 @@ package planted
 
 var leaseBugs = []bug{
 	{
+		name: "tokens are kept for the default life, whatever the Client says",
+		file: "internal/lockhash/queue.go",
+		old:  "	kept.tokenLife = life.Milliseconds()\n",
+		new:  "",
+		pkg:  ".", tests: []string{"TestTokensAreKeptForAsLongAsTheClientSays"},
+	},
+	{
+		name: "an inspection takes all tokens for those of the default life",
+		file: "inspect.go",
+		old:  "cmp.Or(c.common.TokenKept(), hold.DefaultTokenLife)",
+		new:  "cmp.Or(0, hold.DefaultTokenLife)",
+		pkg:  ".", tests: []string{"TestAClientSeesSinceWhenItsOwnTokensAreHeld"},
+	},
+	{
 		name: "a released hold stays on the wheel until its renewal is due",
 		file: "internal/hold/end.go",
 		old:  "\th.engine.Renewals.Remove(h)\n",

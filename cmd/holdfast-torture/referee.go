@@ -51,7 +51,7 @@ type object struct {
 
 	mu     sync.Mutex
 	got    map[int64]string // of a Once: the tokens of the results that callers had, with one caller
-	seen   int64 // the greatest token that was presented
+	seen   int64            // the greatest token that was presented
 	value  int64
 	stale  int // writes taken that were stale
 	fenced int // reads and writes refused

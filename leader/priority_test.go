@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -209,5 +210,50 @@ func TestManyCandidatesOfOneProcessShareOnePoll(t *testing.T) {
 		if n := s.RDB.Exists(t.Context(), namesKey, queueKey, recordKey).Val(); n != 0 {
 			t.Errorf("%d keys are left", n)
 		}
+	})
+}
+
+// A thousand candidates, in twenty processes, send Redis no more than a thousand waiters of a Mutex do
+// in as many processes, while they wait.
+func TestAThousandCandidatesCostNoMoreThanWaitersOfAMutex(t *testing.T) {
+	const processes, each = 20, 50
+	play(t, func(t *testing.T, s *stage) {
+		a := s.candidate("a").campaign(untilOver)
+		held := s.Lock(t.Context(), a.p.Mutex("lock"))
+		ctx, stop := context.WithCancel(t.Context())
+		var electing, locking []*world.Process
+		var all sync.WaitGroup
+		for range processes {
+			p, q := s.Process(), s.Process()
+			electing, locking = append(electing, p), append(locking, q)
+			for range each {
+				all.Go(func() { _ = p.Leader(name).Run(ctx, untilOver) })
+				all.Go(func() { _, _ = q.Mutex("lock").Lock(ctx) })
+			}
+		}
+		s.At(5 * time.Second)
+		sent := func(of []*world.Process) (n int) {
+			synctest.Wait()
+			for _, p := range of {
+				n += p.Runs("")
+				p.Forget()
+			}
+			return n
+		}
+		came, cameLocking := sent(electing), sent(locking)
+		s.At(65 * time.Second)
+		n, most := sent(electing), sent(locking)
+		t.Logf("%d candidates in %d processes: %d requests until they wait, and %d in a minute; waiters of a Mutex: %d and %d",
+			processes*each, processes, came, n, cameLocking, most)
+		if n > most+most/20 {
+			t.Errorf("%d requests in a minute, waiters of a Mutex send %d", n, most)
+		}
+		if came > 2*processes*each {
+			t.Errorf("%d requests until %d candidates wait", came, processes*each)
+		}
+		stop()
+		all.Wait()
+		s.Release(held)
+		a.retire()
 	})
 }

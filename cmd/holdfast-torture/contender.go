@@ -131,8 +131,17 @@ func (o orders) obey(c *redistest.ChildContext) error {
 			}
 			continue
 		}
+		if kind == "once" {
+			for number := range lanesOfAKind * o.Width {
+				begin(kind, fmt.Sprint(number), (*lane).runOnce)
+			}
+			continue
+		}
 		for number := range lanesOfAKind * o.Width {
 			begin(kind, fmt.Sprint(number), (*lane).run)
+		}
+		if kind == "leader" {
+			begin(kind, "deposer", (*lane).runDeposer)
 		}
 		if rules[kind].owned {
 			begin(kind, "sitter", (*lane).runSitter)

@@ -48,6 +48,14 @@
 // for one lock. Throughout the run, the loss of a renewed lease outside the shadow of a fault
 // is a violation, and so is a loss that its holder is never told.
 //
+// Lanes of the kind leader are candidates, of two priorities; some preempt, and some lanes ask the
+// leaders to resign. A term is judged as the hold of a lock. Lanes of the kind once ask for the results
+// of keys that come and go with the time. The work of a key is a hold too, and its effect is a write to
+// the key's register; now and then the work fails, also after its effect. For each key all callers have
+// one result, and the oracle counts the effects. A second one must be explained: the process that had
+// the first was killed, stood still, or could not reach Redis; the work failed; or Redis had lost its
+// data. After a result that was kept, only the last explains it.
+//
 // Some lanes sit: each has an object of its own, which it holds now for several leases, now for
 // a moment. Others poke it: they ask for the object and give up at once. Whatever a poker
 // leaves behind meets the sitter, and no other lane's turn hides it.

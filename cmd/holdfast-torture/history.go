@@ -97,7 +97,7 @@ func histories(name string, r rule, holds []*hold, lease time.Duration) []histor
 // giving returns the earliest and the latest time at which a hold ended in Redis.
 func giving(h *hold, r rule, lease time.Duration) (from, to int64) {
 	switch {
-	case h.ending == released:
+	case h.ending == released, h.ending == kept:
 		return h.releasing, h.end
 	case !r.owned:
 		return h.last, math.MaxInt64

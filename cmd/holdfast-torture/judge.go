@@ -28,7 +28,7 @@ const placeLease = 5 * time.Second
 // free without a release, because its holder died, is left to the first in its queue until that
 // place is over; that waiter may be dead too.
 func freeBound(object string) time.Duration {
-	if kindOf(object) == "fair" {
+	if kind := kindOf(object); kind == "fair" || kind == "leader" {
 		return placeLease + handoverBound
 	}
 	return handoverBound
@@ -139,7 +139,9 @@ func (v *verdict) object(o *object, s *soak) {
 	if o.stale > 0 {
 		v.violate("%s: %d stale writes were taken", o.name, o.stale)
 	}
-	for _, f := range overlaps(o.name, o.rule.capacity, o.holds, forgets.excuse) {
+	for _, f := range overlaps(o.name, o.rule.capacity, o.holds, func(holds []*hold) bool {
+		return forgets.excuse(holds) || o.rule.undated && v.stoodStill(holds)
+	}) {
 		if f.unpromised {
 			v.UnpromisedOverlaps++
 			v.kind(kindOf(o.name)).Unpromised++
@@ -154,7 +156,12 @@ func (v *verdict) object(o *object, s *soak) {
 	if o.rule.capacity == 1 {
 		v.handovers = append(v.handovers, handovers(o.name, o.holds, v.shadow, s.lookout.of(o.name))...)
 	}
-	v.signals = append(v.signals, signals(o.holds, s.referee.stalls)...)
+	if kindOf(o.name) == "once" {
+		v.once(o, forgets, s.config.Lease)
+	}
+	if !o.rule.undated {
+		v.signals = append(v.signals, signals(o.holds, s.referee.stalls)...)
+	}
 	seen := s.lookout.standsOf(o.name)
 	if n, worst := outlasting(o.holds, seen, v.shadow); n > 0 {
 		v.violate("%s: at %d looks its holder believed in up to %v more than Redis would give it", o.name, n, worst)

@@ -18,6 +18,8 @@ type rule struct {
 	capacity int
 	fenced   bool // grants have tokens
 	owned    bool // grants have leases
+	nameless bool // a grant does not say who its owner is
+	undated  bool // nor when its lease ends
 }
 
 const (
@@ -33,6 +35,8 @@ var rules = map[string]rule{
 	"multi":    {capacity: 1, fenced: true, owned: true},
 	"permits":  {capacity: permits, owned: true},
 	"sem":      {capacity: permits},
+	"leader":   {capacity: 1, fenced: true, owned: true, nameless: true},
+	"once":     {capacity: 1, fenced: true, owned: true, nameless: true, undated: true},
 	"latch":    {},
 	"quorum":   {capacity: 1, fenced: true, owned: true},
 	"quorumrw": {capacity: everybody, fenced: true, owned: true},
@@ -42,7 +46,7 @@ var rules = map[string]rule{
 func kindsOf(topology string) []string {
 	switch topology {
 	case "single", "sentinel", "cluster":
-		return []string{"mutex", "fair", "rw", "stripe", "multi", "permits", "sem", "latch"}
+		return []string{"mutex", "fair", "rw", "stripe", "multi", "permits", "sem", "latch", "leader", "once"}
 	case "quorum":
 		return []string{"quorum", "quorumrw"}
 	}
@@ -101,8 +105,12 @@ type ways struct {
 // draw decides at random whether a lease is renewed: most are.
 func (w ways) draw(r *rand.Rand) (renewed bool) { return r.IntN(8) != 0 }
 
+// renews reports whether every lease of a kind is renewed.
+func renews(kind string) bool { return kind == "leader" || kind == "once" }
+
 // take chooses at random one of the ways to take an object.
 func (w ways) take(object string, renewed bool, r *rand.Rand) taking {
+	renewed = renewed || renews(kindOf(object))
 	how := holdfast.Renewed(w.lease)
 	if !renewed {
 		how = holdfast.Fixed(w.lease)
@@ -134,6 +142,8 @@ func (w ways) ofKind(object string, how holdfast.LeaseOption, r *rand.Rand) taki
 		return ofLocker(n, c.PermitSemaphore(object, how).Locker(n), false)
 	case "sem":
 		return ofSemaphore(1+r.IntN(2), c, object)
+	case "leader":
+		return ofElection(w.election(object, r))
 	case "quorum":
 		return w.quorum(1, object, func(c *holdfast.Client) holdfast.Locker { return c.Mutex(object, how) })
 	case "quorumrw":
@@ -237,6 +247,7 @@ func classOf(err error) string {
 		{holdfast.ErrNoQuorum, "no quorum"},
 		{holdfast.ErrNoPermits, noPermits},
 		{holdfast.ErrLost, lost},
+		{holdfast.ErrResigned, resigned},
 		{holdfast.ErrUnknown, unknown},
 		{holdfast.ErrBusy, "busy"},
 		{holdfast.ErrDenied, denied},
@@ -259,6 +270,8 @@ func endingOf(err error) string {
 		return released
 	case errors.Is(err, holdfast.ErrLost):
 		return lost
+	case errors.Is(err, holdfast.ErrResigned):
+		return resigned
 	case errors.Is(err, holdfast.ErrReleased), errors.Is(err, holdfast.ErrClosed), errors.Is(err, holdfast.ErrBadArgument):
 		return unforeseen + err.Error()
 	}

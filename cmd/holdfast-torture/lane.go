@@ -74,10 +74,15 @@ func (l *lane) lock(ctx context.Context, object string, how taking, patience tim
 	if err != nil {
 		return nil, l.missed(ctx, object, err)
 	}
-	h := &holdUnderWay{lane: l, object: object, call: stamp(call), waited: !try, grant: g, how: how, token: token}
+	return l.hold(object, call, !try, how, g, token), nil
+}
+
+// hold returns a hold that has begun, and is watched from now on.
+func (l *lane) hold(object string, call time.Time, waited bool, how taking, g grant, token int64) *holdUnderWay {
+	h := &holdUnderWay{lane: l, object: object, call: stamp(call), waited: waited, grant: g, how: how, token: token}
 	h.held = g.Context(context.Background())
 	h.watch()
-	return h, nil
+	return h
 }
 
 // patience returns how long a turn waits. Some turns give up at once, to leave requests behind
@@ -127,7 +132,9 @@ func (h *holdUnderWay) watch() {
 	h.unwatch = context.AfterFunc(h.held, func() {
 		defer close(h.heard)
 		now, end := time.Now(), h.grant.Deadline()
-		if end.IsZero() { // a quorum's lease no longer has one
+		if rules[h.kind].undated {
+			end = now
+		} else if end.IsZero() { // a quorum's lease no longer has one
 			seen := h.deadline.Load()
 			if seen == nil {
 				return // lost before the first look: it was never claimed
@@ -145,7 +152,7 @@ func (h *holdUnderWay) attest() (at int64, lasts bool) {
 	if h.held.Err() != nil {
 		return 0, false
 	}
-	if rules[h.kind].owned {
+	if rules[h.kind].owned && !rules[h.kind].undated {
 		end := h.grant.Deadline()
 		if !now.Before(end) {
 			return 0, false
@@ -208,13 +215,21 @@ func (h *holdUnderWay) work(read answer) error {
 	if h.how.nests && h.rand.IntN(10) == 0 {
 		h.nest()
 	}
-	writes := rules[h.kind].fenced && h.how.amount == rules[h.kind].capacity
-	if !writes || read.Stale || h.held.Err() != nil {
+	if !rules[h.kind].fenced || h.how.amount != rules[h.kind].capacity {
 		return nil
 	}
-	at, _ := h.attest()
-	_, err := h.ask(note{Topic: writing, At: at, Value: read.Value + 1})
+	_, err := h.write(read)
 	return err
+}
+
+// write gives the register the value that was read plus one, unless the hold is over or was overtaken.
+func (h *holdUnderWay) write(read answer) (taken bool, err error) {
+	if read.Stale || h.held.Err() != nil {
+		return false, nil
+	}
+	at, _ := h.attest()
+	after, err := h.ask(note{Topic: writing, At: at, Value: read.Value + 1})
+	return err == nil && !after.Stale, err
 }
 
 // length returns how long a hold must last: most are short, a few outlast their lease.
@@ -272,19 +287,31 @@ func (h *holdUnderWay) nest() {
 
 // finish claims the hold a last time and releases it.
 func (h *holdUnderWay) finish(entered bool) error {
-	if at, lasts := h.attest(); lasts && entered {
-		if err := h.tell(note{Topic: holding, At: at}); err != nil {
-			return err
-		}
+	if err := h.claimLast(entered); err != nil {
+		return err
 	}
 	h.awaitWord()
-	n := note{Topic: ended, Call: stamp(time.Now())}
+	call := time.Now()
 	err := h.grant.Release(context.Background())
-	n.At = stamp(time.Now())
+	return h.report(entered, call, endingOf(err), err)
+}
+
+// claimLast claims the hold a last time.
+func (h *holdUnderWay) claimLast(entered bool) error {
+	at, lasts := h.attest()
+	if !lasts || !entered {
+		return nil
+	}
+	return h.tell(note{Topic: holding, At: at})
+}
+
+// report tells the referee how the hold has ended. call is when its release was called, and err is
+// the release's error.
+func (h *holdUnderWay) report(entered bool, call time.Time, ending string, err error) error {
+	n := note{Topic: ended, Call: stamp(call), At: stamp(time.Now()), Ending: ending}
 	if !h.unwatch() {
 		<-h.heard
 	}
-	n.Ending = endingOf(err)
 	if n.Ending == lost {
 		n.Why = err.Error()
 	}

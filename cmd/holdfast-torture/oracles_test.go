@@ -219,14 +219,14 @@ func TestTheRegisterRefusesAnOvertakenHolder(t *testing.T) {
 	if got := o.enter(b); got.Stale || got.Value != 0 {
 		t.Errorf("b reads %+v", got)
 	}
-	if got := o.write(a.token, read.Value+1); !got.Stale || o.fenced != 1 || o.stale != 0 {
+	if got := o.write(a, read.Value+1); !got.Stale || o.fenced != 1 || o.stale != 0 {
 		t.Errorf("a, overtaken, writes: %+v", got)
 	}
-	if got := o.write(b.token, 1); got.Stale || o.stale != 0 {
+	if got := o.write(b, 1); got.Stale || o.stale != 0 {
 		t.Errorf("b writes: %+v", got)
 	}
 	// Two holds have the same token: the register cannot tell them apart, but the oracle can.
-	if o.write(b.token, 1); o.stale != 1 {
+	if o.write(b, 1); o.stale != 1 {
 		t.Error("a lost update is not noticed")
 	}
 }

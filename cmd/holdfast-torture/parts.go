@@ -100,6 +100,7 @@ func (r *report) add(other *report) {
 	r.StaleWrites += other.StaleWrites
 	r.Fenced += other.Fenced
 	r.LostWakeUps += other.LostWakeUps
+	r.Once.add(other.Once)
 	r.Histories.Checked += other.Histories.Checked
 	r.Histories.Operations += other.Histories.Operations
 	r.Losses.add(other.Losses)

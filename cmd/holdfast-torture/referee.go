@@ -32,6 +32,8 @@ type hold struct {
 
 	owner  string
 	claims []claim
+
+	wrote bool // the register has taken its write
 }
 
 // The ways a hold ends; others are classes of errors of Release.
@@ -39,6 +41,7 @@ const (
 	released = "released"
 	lost     = "lost"
 	gone     = "process gone"
+	resigned = "resigned" // a term: another ended it, or its release was not waited for
 )
 
 // object is one name, its register and its record.
@@ -47,7 +50,8 @@ type object struct {
 	rule rule
 
 	mu     sync.Mutex
-	seen   int64 // the greatest token that was presented
+	got    map[int64]string // of a Once: the tokens of the results that callers had, with one caller
+	seen   int64            // the greatest token that was presented
 	value  int64
 	stale  int // writes taken that were stale
 	fenced int // reads and writes refused
@@ -150,13 +154,15 @@ func (r *referee) serve(conn net.Conn) {
 			at.lasts(current, n)
 		case writing:
 			at.lasts(current, n)
-			l.enc.Encode(at.write(current.token, n.Value))
+			l.enc.Encode(at.write(current, n.Value))
 		case ended:
 			at.end(current, n)
 			r.count(func() { r.endings[n.Ending]++ })
 			current = nil
 		case failed:
 			r.count(func() { r.refused[n.Ending]++ })
+		case told:
+			r.object(n.Object).result(name, n)
 		case countedDown, waited:
 			r.object(n.Object).counted(n)
 		case stalled:
@@ -215,10 +221,10 @@ func (o *object) enter(h *hold) answer {
 
 // write behaves like a protected resource: it refuses a token that is smaller than the greatest
 // that it has seen. Only the lock ensures that a write that it takes follows the last one.
-func (o *object) write(token, value int64) answer {
+func (o *object) write(h *hold, value int64) answer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if token < o.seen {
+	if h.token < o.seen {
 		o.fenced++
 		return answer{Stale: true}
 	}
@@ -227,6 +233,7 @@ func (o *object) write(token, value int64) answer {
 		o.stale++
 	}
 	o.value = value
+	h.wrote = true
 	return answer{Value: value}
 }
 

@@ -47,6 +47,7 @@ type report struct {
 	StaleWrites        int // taken
 	Fenced             int // refused
 	LostWakeUps        int
+	Once               onceReport
 
 	Histories         historyReport
 	Losses            lossReport
@@ -242,7 +243,8 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 | **stale writes taken** | **{{.StaleWrites}}** of {{.Writes}}; {{.Fenced}} reads and writes refused |
 | histories | {{.Histories.Checked}} of {{.Histories.Operations}} operations in all, checked with Porcupine |
 | lost wake-ups | {{.LostWakeUps}} |
-| losses told | {{.Losses.Told}}: {{.Losses.ByServer}} by the server's answer, {{.Losses.InTime}} by the deadline and before the server's expiry (margin {{.Losses.Margin}}), {{.Losses.Starved}} later because the process did not run, {{.Losses.Late}} later for no such reason |
+{{if .Once.Keys}}| work of a Once | {{.Once.Effects}} effects of {{.Once.Keys}} keys{{range $why, $n := .Once.Again}}; {{$n}} again, as {{$why}}{{end}} |
+{{end}}| losses told | {{.Losses.Told}}: {{.Losses.ByServer}} by the server's answer, {{.Losses.InTime}} by the deadline and before the server's expiry (margin {{.Losses.Margin}}), {{.Losses.Starved}} later because the process did not run, {{.Losses.Late}} later for no such reason |
 | worst signal | {{.Losses.Worst}} after the deadline; {{.Losses.AfterResume}} without the time in which the process did not run |
 | from release to next holder before the first fault | p50 {{.CalmHandovers.P50}}, p99 {{.CalmHandovers.P99}}, worst {{.CalmHandovers.Worst}} of {{.CalmHandovers.Count}} |
 | from release to next holder | p50 {{.Handovers.P50}}, p99 {{.Handovers.P99}}, worst {{.Handovers.Worst}} of {{.Handovers.Count}} |

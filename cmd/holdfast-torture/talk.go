@@ -29,6 +29,8 @@ const (
 	waited
 	// stalled: the process did not run from Call to At.
 	stalled
+	// told: a caller of a Once had the result of the work with that Token.
+	told
 )
 
 // note is one report of a lane. Instants are of the machine's wall clock, in ns.

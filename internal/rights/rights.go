@@ -31,7 +31,7 @@ var (
 		"zadd zrem zscore zrange zrangebyscore")
 	ofSemaphores = strings.Fields("get incrby decrby pexpire hset hget hdel")
 	ofPermits    = append(strings.Fields("pttl zadd zrem zcard zcount zscore zrange zremrangebyrank"), ofSemaphores...)
-	ofLeaders    = strings.Fields("get set del pttl pexpire hset hsetnx hget hmget hdel hkeys hexists hgetall " +
+	ofLeaders    = strings.Fields("get set del pttl pexpire hset hsetnx hget hmget hdel hkeys hlen hexists hgetall " +
 		"zadd zrem zcard zscore zrange zrangebyscore zrevrangebyscore")
 	ofLatches = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")

@@ -38,6 +38,13 @@ func conform(t *testing.T, slots int, open func(t *testing.T, kind string) locke
 	running.Go(func() {
 		t.Run("multi", func(t *testing.T) { lockertest.Whole(t, at(t, "multi"), lockertest.Staying) })
 	})
+	for name, cases := range map[string]func(*testing.T, lockertest.Redis, []string){
+		"leader": lockertest.Elections, "once": lockertest.Onces,
+	} {
+		running.Go(func() {
+			t.Run(name, func(t *testing.T) { cases(t, at(t, name), lockertest.Staying) })
+		})
+	}
 	running.Wait()
 }
 
@@ -207,6 +214,7 @@ func onlyMastersAsked(t *testing.T, cluster *redistest.ClusterSet) {
 // rowOf names the row of docs/connecting.md that has the rights of a kind.
 var rowOf = map[string]string{
 	"mutex": "Mutex", "stripe": "Striped", "fair": "FairMutex", "write": "RWMutex", "read": "RWMutex", "permit": "PermitSemaphore",
+	"leader": "Leader", "once": "Once",
 	"multi": "FairMutex", // it also uses a Mutex, which needs fewer rights
 }
 

@@ -1,5 +1,5 @@
-// Every kind of operation loses its reply each time that it is called, and all counts and verdicts
-// stay right.
+// Every kind of operation loses its reply, or its request, each time that it is called, and all counts
+// and verdicts stay right.
 
 package faults
 
@@ -19,24 +19,27 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// unlucky is a Client that loses the first reply about each armed name. It loses most replies by a
-// closed connection, and one in a hundred by silence.
+// unlucky is a Client that loses one reply about each armed name, or one request. It loses most by a
+// closed connection, and one reply in a hundred by silence.
 type unlucky struct {
 	*holdfast.Client
 	onlooker *holdfast.Client // a Client that loses nothing
 	direct   *redis.Client
 
 	mu    sync.Mutex
-	armed map[string]bool
+	armed map[string]int // which script about that name meets the fault: 1 is the next one
 	lost  int
+
+	requests bool // requests are lost, not replies
 }
 
 // newUnlucky returns an unlucky Client of a server of its own.
 func newUnlucky(t *testing.T) *unlucky {
 	t.Helper()
 	s := redistest.Server(t)
-	u := &unlucky{direct: s.Admin(), armed: map[string]bool{}}
-	clienttest.LeaveNothing(t, u.direct, "holdfast_calls:", "holdfast_permits:", "holdfast_latch:")
+	u := &unlucky{direct: s.Admin(), armed: map[string]int{}}
+	clienttest.LeaveNothing(t, u.direct, "holdfast_calls:", "holdfast_permits:", "holdfast_latch:",
+		"holdfast_once:", "holdfast_once_token:", "holdfast_tick:")
 	proxy := redistest.Proxy(t, s.Addr())
 	proxy.OnCommand(u.meet)
 	u.Client = clienttest.OpenClient(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 100 * time.Millisecond }))
@@ -53,11 +56,19 @@ func (u *unlucky) meet(c redistest.Command) redistest.Fault {
 	defer u.mu.Unlock()
 	for _, arg := range c.Args {
 		name := tagged(arg)
-		if !u.armed[name] {
+		switch u.armed[name] {
+		case 0:
 			continue
+		case 1:
+		default:
+			u.armed[name]--
+			return redistest.Pass
 		}
 		delete(u.armed, name)
-		if u.lost++; u.lost%100 == 0 {
+		switch u.lost++; {
+		case u.requests:
+			return redistest.DropBefore
+		case u.lost%100 == 0:
 			return redistest.Silence
 		}
 		return redistest.CloseAfterExec
@@ -65,12 +76,13 @@ func (u *unlucky) meet(c redistest.Command) redistest.Fault {
 	return redistest.Pass
 }
 
-// tagged returns the name that a key belongs to: the text in its braces, or the whole key if it has
-// none.
+// tagged returns the name that a key belongs to: the text in its braces, up to the key of a Once, or the
+// whole key if it has none.
 func tagged(key string) string {
 	_, rest, _ := strings.Cut(key, "{")
 	if tag, _, found := strings.Cut(rest, "}"); found {
-		return tag
+		name, _, _ := strings.Cut(tag, ":")
+		return name
 	}
 	return key
 }
@@ -80,20 +92,21 @@ type operation struct {
 	what string
 	call func() error
 	want func() error
+	nth  int // which of its scripts; 0 is 1
 }
 
 // live lets one operation after the other lose its reply.
 func (u *unlucky) live(name string, operations []operation) error {
 	for _, o := range operations {
 		u.mu.Lock()
-		u.armed[name] = true
+		u.armed[name] = max(o.nth, 1)
 		u.mu.Unlock()
 		err := o.call()
 		if err == nil {
 			err = o.want()
 		}
 		u.mu.Lock()
-		if err == nil && u.armed[name] {
+		if err == nil && u.armed[name] > 0 {
 			err = errors.New("nothing was sent")
 		}
 		u.mu.Unlock()
@@ -120,11 +133,11 @@ func lockLife(ctx context.Context, m holdfast.Locker, count counter) []operation
 		}
 	}
 	return []operation{
-		{"Lock", func() (err error) { outer, err = m.Lock(ctx); return err }, counts(1)},
-		{"Lock under it", func() (err error) { inner, err = m.Lock(outer.Context(ctx)); return err }, counts(2)},
-		{"Extend", func() error { return outer.Extend(ctx, time.Minute) }, counts(2)},
-		{"Release of the inner", func() error { return inner.Release(ctx) }, counts(1)},
-		{"Release", func() error { return outer.Release(ctx) }, func() error {
+		{what: "Lock", call: func() (err error) { outer, err = m.Lock(ctx); return err }, want: counts(1)},
+		{what: "Lock under it", call: func() (err error) { inner, err = m.Lock(outer.Context(ctx)); return err }, want: counts(2)},
+		{what: "Extend", call: func() error { return outer.Extend(ctx, time.Minute) }, want: counts(2)},
+		{what: "Release of the inner", call: func() error { return inner.Release(ctx) }, want: counts(1)},
+		{what: "Release", call: func() error { return outer.Release(ctx) }, want: func() error {
 			if err := outer.Release(ctx); !errors.Is(err, holdfast.ErrReleased) {
 				return fmt.Errorf("a second Release = %v, want ErrReleased", err)
 			}
@@ -173,20 +186,20 @@ func (u *unlucky) downgradeLife(ctx context.Context, name string) []operation {
 		}
 	}
 	return []operation{
-		{"Lock", func() (err error) { w, err = m.Lock(ctx); return err }, counts(1, 0)},
-		{"RLock under it", func() (err error) { r, err = m.RLock(w.Context(ctx)); return err }, counts(1, 1)},
-		{"Release of the writer", func() error { return w.Release(ctx) }, counts(0, 1)},
-		{"Release of the reader", func() error { return r.Release(ctx) }, counts(0, 0)},
+		{what: "Lock", call: func() (err error) { w, err = m.Lock(ctx); return err }, want: counts(1, 0)},
+		{what: "RLock under it", call: func() (err error) { r, err = m.RLock(w.Context(ctx)); return err }, want: counts(1, 1)},
+		{what: "Release of the writer", call: func() error { return w.Release(ctx) }, want: counts(0, 1)},
+		{what: "Release of the reader", call: func() error { return r.Release(ctx) }, want: counts(0, 0)},
 	}
 }
 
 func (u *unlucky) semaphoreLife(ctx context.Context, name string) []operation {
 	s, free := u.Semaphore(name), u.onlooker.Semaphore(name).Available
 	return []operation{
-		{"TrySetPermits", func() error { return said(s.TrySetPermits(ctx, 3)) }, available(ctx, free, 3)},
-		{"Acquire", func() error { return s.Acquire(ctx, 2) }, available(ctx, free, 1)},
-		{"Release", func() error { return s.Release(ctx, 1) }, available(ctx, free, 2)},
-		{"AddPermits", func() error { return s.AddPermits(ctx, 2) }, available(ctx, free, 4)},
+		{what: "TrySetPermits", call: func() error { return said(s.TrySetPermits(ctx, 3)) }, want: available(ctx, free, 3)},
+		{what: "Acquire", call: func() error { return s.Acquire(ctx, 2) }, want: available(ctx, free, 1)},
+		{what: "Release", call: func() error { return s.Release(ctx, 1) }, want: available(ctx, free, 2)},
+		{what: "AddPermits", call: func() error { return s.AddPermits(ctx, 2) }, want: available(ctx, free, 4)},
 	}
 }
 
@@ -194,10 +207,10 @@ func (u *unlucky) permitLife(ctx context.Context, name string) []operation {
 	p, free := u.PermitSemaphore(name), u.onlooker.PermitSemaphore(name).Available
 	var l *holdfast.Lease
 	return []operation{
-		{"TrySetPermits", func() error { return said(p.TrySetPermits(ctx, 3)) }, available(ctx, free, 3)},
-		{"Acquire", func() (err error) { l, err = p.Acquire(ctx, 2); return err }, available(ctx, free, 1)},
-		{"Extend", func() error { return l.Extend(ctx, time.Minute) }, available(ctx, free, 1)},
-		{"Release", func() error { return l.Release(ctx) }, available(ctx, free, 3)},
+		{what: "TrySetPermits", call: func() error { return said(p.TrySetPermits(ctx, 3)) }, want: available(ctx, free, 3)},
+		{what: "Acquire", call: func() (err error) { l, err = p.Acquire(ctx, 2); return err }, want: available(ctx, free, 1)},
+		{what: "Extend", call: func() error { return l.Extend(ctx, time.Minute) }, want: available(ctx, free, 1)},
+		{what: "Release", call: func() error { return l.Release(ctx) }, want: available(ctx, free, 3)},
 	}
 }
 
@@ -215,13 +228,18 @@ func (u *unlucky) latchLife(ctx context.Context, name string) []operation {
 		}
 	}
 	return []operation{
-		{"TrySetCount", func() error { left = 2; return said(l.TrySetCount(ctx, 2)) }, leaves(2)},
-		{"CountDown", down, leaves(1)},
-		{"CountDown to zero", down, leaves(0)},
+		{what: "TrySetCount", call: func() error { left = 2; return said(l.TrySetCount(ctx, 2)) }, want: leaves(2)},
+		{what: "CountDown", call: down, want: leaves(1)},
+		{what: "CountDown to zero", call: down, want: leaves(0)},
 	}
 }
 
-func TestEveryOperationLosesItsReply(t *testing.T) {
+func TestEveryOperationLosesItsReply(t *testing.T) { loseEach(t, false) }
+
+func TestEveryOperationLosesItsRequest(t *testing.T) { loseEach(t, true) }
+
+// loseEach lets the operations of every kind lose their replies, or their requests.
+func loseEach(t *testing.T, requests bool) {
 	for kind, life := range map[string]func(u *unlucky, ctx context.Context, name string) []operation{
 		"Mutex": func(u *unlucky, ctx context.Context, name string) []operation {
 			return lockLife(ctx, u.Mutex(name), u.onlooker.Mutex(name).HoldCount)
@@ -239,9 +257,12 @@ func TestEveryOperationLosesItsReply(t *testing.T) {
 		"Semaphore":           (*unlucky).semaphoreLife,
 		"PermitSemaphore":     (*unlucky).permitLife,
 		"Latch":               (*unlucky).latchLife,
+		"Leader":              (*unlucky).leaderLife,
+		"Once, Tick":          (*unlucky).onceLife,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			u := newUnlucky(t)
+			u.requests = requests
 			lives := redistest.CountOfWork(t, 10_000)
 			// There are no more goroutines than connections. Otherwise a lost reply would take
 			// others with it, and some call would lose all of its replies.
@@ -256,8 +277,11 @@ func TestEveryOperationLosesItsReply(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			clienttest.Figure(t, "%s: %d lost replies, %d of each operation, one in a hundred by silence: all counts and verdicts right",
-				kind, u.lost, lives)
+			what := "replies, one in a hundred by silence"
+			if requests {
+				what = "requests"
+			}
+			clienttest.Figure(t, "%s: %d lost %s, %d of each operation: all counts and verdicts right", kind, u.lost, what, lives)
 		})
 	}
 }

@@ -9,18 +9,19 @@ import (
 )
 
 // Staying has the prefixes of the keys that may stay in Redis after any kind.
-var Staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "holdfast_permits:", "orders:permit:"}
+var Staying = []string{"redisson_lock_token:", "holdfast_stripes:", "holdfast_calls:", "holdfast_permits:", "orders:permit:",
+	"holdfast_once:", "holdfast_once_token:", "holdfast_tick:"}
 
 // Kinds are the kinds of locks, but for those that are made of others.
 var Kinds = []Kind{
 	{
-		Name: "mutex", Telemetry: "mutex", Fenced: true, Reentrant: true,
+		Name: "mutex", Telemetry: "mutex", Fenced: true, Reentrant: true, Stays: true,
 		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
 			return c.Mutex(name, options...)
 		},
 	},
 	{
-		Name: "fair", Telemetry: "fairmutex", Fenced: true, Reentrant: true,
+		Name: "fair", Telemetry: "fairmutex", Fenced: true, Reentrant: true, Stays: true,
 		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
 			return c.FairMutex(name, options...)
 		},
@@ -47,7 +48,7 @@ var Kinds = []Kind{
 		},
 	},
 	{
-		Name: "stripe", Telemetry: "mutex", Fenced: true, Reentrant: true,
+		Name: "stripe", Telemetry: "mutex", Fenced: true, Reentrant: true, Stays: true,
 		Locker: func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker {
 			return c.Striped(name, 4, options...).For("customer 17")
 		},

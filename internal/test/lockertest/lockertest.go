@@ -43,6 +43,7 @@ type Kind struct {
 
 	Fenced    bool // tokens grow from hold to hold
 	Reentrant bool // the context of a lease re-enters
+	Stays     bool // AtLeast works
 	Shared    bool // many can hold it at a time; then there is a Rival
 
 	members []string // the kinds of its parts, which have spans and metrics of their own
@@ -67,7 +68,10 @@ type Site struct {
 }
 
 // Run runs each case of the suite as a subtest.
-func Run(t *testing.T, s Subject) {
+func Run(t *testing.T, s Subject) { runCases(t, s, cases) }
+
+// runCases runs those cases.
+func runCases(t *testing.T, s Subject, cases []testCase) {
 	if s.Slots == nil {
 		s.Slots = make(chan struct{}, 1)
 	}
@@ -148,6 +152,8 @@ var cases = []testCase{
 	{"causes", nil, causes},
 	{"extend", nil, extend},
 	{"max hold", nil, maxHold},
+	{"at least", nil, atLeast},
+	{"shutdown", nil, shutdown},
 	{"close", nil, closing},
 	{"broken arguments", nil, brokenArguments},
 	{"Do", nil, do},

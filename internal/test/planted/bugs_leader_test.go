@@ -76,6 +76,13 @@ var leaderBugs = []bug{
 		pkg:  "leader", tests: []string{"TestAWorkThatOutlivesItsLossIsNamed"},
 	},
 	{
+		name: "the work's context outlives its lease",
+		file: "leader/run.go",
+		old:  "context.WithCancelCause(l.Context(ctx))",
+		new:  "context.WithCancelCause(ctx)",
+		pkg:  "leader", tests: []string{"TestALeadThatIsTakenAwayIsLost"},
+	},
+	{
 		name: "the name of an election is not mapped",
 		file: "synchronizers.go",
 		old:  "leader.New(c.engine, name, c.mapped(name), ",

@@ -19,6 +19,13 @@ var onceBugs = []bug{
 		pkg:  "once", tests: []string{"TestScripts", "TestValue_LateAsk"},
 	},
 	{
+		name: "a result is kept for no longer than the lease",
+		file: "once/lua/complete.lua",
+		old:  "redis.call('PEXPIRE', KEYS[1], ARGV[6])\n",
+		new:  "",
+		pkg:  "once", tests: []string{"TestScripts"},
+	},
+	{
 		name: "a result that was written by an earlier sending counts as lost",
 		file: "once/lua/complete.lua",
 		old:  "if mine and found[3] == ARGV[2] and not found[1] then",

@@ -31,6 +31,8 @@ var torturedBugs = []tortured{
 	{"the deadline counts from the reply", "-topology single -for 90s -faults 'reply late'", "more than Redis would give it|never told of a loss"},
 	{"a grant that too few replicas have counts", "-topology sentinel -for 60s -faults 'replicas shut out'", "overlap"},
 	{"a server that has lost its data counts", "-topology quorum -for 60s -faults 'others emptied'", "overlap"},
+	{"the work's context outlives its lease", "-topology single -kinds leader -for 20s", "told of a loss"},
+	{"a result is kept for no longer than the lease", "-topology single -kinds once -for 20s", "and again by"},
 	{"a cohort has no end", "-topology single -for 20s", "turns in the crowd"},
 }
 

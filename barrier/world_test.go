@@ -29,6 +29,7 @@ func play(t *testing.T, scene func(t *testing.T, w *world.World)) {
 	t.Helper()
 	world.Play(t, func(t *testing.T, w *world.World) {
 		scene(t, w)
+		time.Sleep(soon) // parties leave in the background
 		for _, p := range w.Processes {
 			p.Close()
 		}

@@ -33,7 +33,7 @@ local current = {
   since = tonumber(found[5] or 0),
   broken = found[6] or ' ',
 }
-local life = redis.call('PTTL', KEYS[1])
+local life, placesLife = redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2])
 
 -- parse returns the generation and the arrival of a party, or nothing if it has left.
 local function parse(entry)

@@ -22,27 +22,34 @@ if broke then
   publish(ARGV[3], ARGV[4], '0')
 end
 if entry and not id then
+  redis.call('ZREM', KEYS[2], owner) -- if an earlier sending has failed midway
   return {1, now}
 end
 
 -- That it has left is known for longer than a request of its own may come late. PEXPIRE comes first:
--- see keep. The party had a place, so both keys have an expiry; if it had none, they may be new.
+-- see keep. A key may have gone with what sweep took out, so each is given its expiry anew.
 local late = 2000
 if life >= 0 then
   redis.call('PEXPIRE', KEYS[1], text(math.max(life, late)))
 end
-redis.call('ZREM', KEYS[2], owner)
-local failure = redis.pcall('ZADD', KEYS[2], text(ms + late), 'left:' .. owner)
+local member = 'left:' .. owner
+local failure = redis.pcall('ZADD', KEYS[2], text(ms + late), member)
+if not failed(failure) then
+  failure = redis.pcall('PEXPIRE', KEYS[2], text(math.max(placesLife, day)))
+end
 if not failed(failure) then
   failure = redis.pcall('HSET', KEYS[1], owner, 'left')
 end
-if redis.call('PTTL', KEYS[1]) == -1 then
-  redis.call('PEXPIRE', KEYS[1], text(late))
+if not failed(failure) then
+  failure = redis.pcall('PEXPIRE', KEYS[1], text(math.max(life, late)))
 end
-if redis.call('PTTL', KEYS[2]) == -1 then
-  redis.call('PEXPIRE', KEYS[2], text(day))
-end
-if id and failed(failure) then
+if not failed(failure) then
+  redis.call('ZREM', KEYS[2], owner)
+elseif id then
+  redis.call('ZREM', KEYS[2], member) -- the release is sent again, or the place will be over
   return failure
+else
+  redis.call('ZREM', KEYS[2], member)
+  redis.call('HDEL', KEYS[1], owner)
 end
 return {id and 1 or 0, now}

@@ -47,7 +47,8 @@ type Trip struct {
 //   - ErrClosed: the Client was closed, or Shutdown had begun before the call.
 //
 // If ctx has ended, Await returns when Redis has said which it was, which takes 3 s at the most.
-// Whatever a call that failed may have left is taken away in the background. Transient errors of
+// On an error the Trip names the generation in which the party had arrived. It is zero if the party had
+// not arrived, or does not know. Whatever a call that failed may have left is taken away in the background. Transient errors of
 // Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are
 // returned at once.
 func (b *Barrier) Await(ctx context.Context) (Trip, error) {
@@ -66,10 +67,7 @@ func (b *Barrier) Await(ctx context.Context) (Trip, error) {
 		err = b.fail("await", errs.Ended(ctx, err))
 	}
 	span.End(telemetry.Acquired{Outcome: outcome, Attempts: p.attempts, Waited: p.waited, Err: err})
-	if err != nil {
-		return Trip{}, err
-	}
-	return p.trip, nil
+	return p.trip, err
 }
 
 // party is one call of Await under way.

@@ -110,9 +110,9 @@ func (r *resource) Heard(string) error { return nil }
 // Concludes implements hold.Concluding.
 func (r *resource) Concludes() bool { return false }
 
-// trip returns the generation and the arrival that the answer names.
+// trip returns the generation and the arrival that the answer names, if it names one.
 func (r *resource) trip() Trip {
-	if r.outcome != nil {
+	if how := r.asked.Int(5); r.asked.Status() != conn.Done && how != tripped && how != broken {
 		return Trip{}
 	}
 	return Trip{Generation: r.asked.Int(3), Arrival: int(r.asked.Int(4))}

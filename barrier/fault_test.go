@@ -88,13 +88,13 @@ func TestAwait_LateArrival(t *testing.T) {
 // If a party's ctx ends just as the last party comes, what it is told is what the others are told.
 func TestAwait_CancelledAtEachMoment(t *testing.T) {
 	tripped, broken := 0, 0
-	for at := time.Duration(0); at < 30*time.Millisecond; at += 250 * time.Microsecond {
+	for at := time.Duration(0); at < 60*time.Millisecond; at += 500 * time.Microsecond {
 		play(t, func(t *testing.T, w *world.World) {
 			p, q := w.FarAway(4*time.Millisecond), w.Process()
 			ctx, cancel := context.WithTimeout(t.Context(), at)
 			defer cancel()
 			first := await(ctx, w, p.Barrier(name, 2))
-			time.Sleep(21 * time.Millisecond)
+			time.Sleep(50 * time.Millisecond)
 			other, leave := context.WithTimeout(t.Context(), time.Second)
 			defer leave()
 			last := await(other, w, q.Barrier(name, 2))

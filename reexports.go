@@ -3,6 +3,7 @@
 package holdfast
 
 import (
+	"github.com/holdfast-go/holdfast/barrier"
 	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/latch"
 	"github.com/holdfast-go/holdfast/leader"
@@ -43,6 +44,8 @@ type (
 	PermitSemaphore = semaphore.PermitSemaphore
 	// Latch is a countdown latch: latch.Latch.
 	Latch = latch.Latch
+	// Barrier lets a number of parties wait for each other: barrier.Barrier.
+	Barrier = barrier.Barrier
 	// Once does the work of each key once, and keeps its result: once.Once.
 	Once = once.Once
 	// Election elects one leader: leader.Election.
@@ -83,6 +86,8 @@ var (
 	ErrNoQuorum      = lease.ErrNoQuorum
 	ErrNoLeader      = lease.ErrNoLeader
 	ErrResigned      = lease.ErrResigned
+	ErrBroken        = lease.ErrBroken
+	ErrParties       = lease.ErrParties
 )
 
 // ParseOwner parses a string that Owner.String returned: lease.ParseOwner.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-go/holdfast/barrier"
 	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -93,6 +94,17 @@ func (c *Client) PermitSemaphore(name string, options ...LeaseOption) *PermitSem
 // The name may be any bytes, but not empty; see docs/keyspace.md.
 func (c *Client) Latch(name string) *Latch {
 	return latch.New(c.engine, name, c.mapped(name))
+}
+
+// Barrier returns the cyclic barrier of that name: parties wait for each other in its Await, on all
+// processes together, until that many have come. Then all go on, and the next generation may begin.
+// All parties must give the same number, from 1 to barrier.MaxParties. Barrier does no I/O. The
+// returned value may be kept and shared.
+//
+// The name may be any bytes, but not empty; see docs/keyspace.md, and docs/barrier.md for what
+// happens when a party leaves or dies.
+func (c *Client) Barrier(name string, parties int, options ...barrier.Option) *Barrier {
+	return barrier.New(c.engine, name, c.mapped(name), parties, c.common, options)
 }
 
 // Once returns the Once of that name: the work of each of its keys is done once, on all processes

@@ -92,4 +92,12 @@ var (
 	// ErrResigned says that a leader's term ended before its lease: the leader resigned, was asked
 	// to, or had led for its MaxTerm; or its work gave no sign of life. See package leader.
 	ErrResigned = errs.Resigned
+
+	// ErrBroken says that a generation of a Barrier has broken before all parties had come: the wait
+	// of one of them ended, or its process died. None of its parties go on. See package barrier.
+	ErrBroken = errs.Broken
+
+	// ErrParties says that the generation of a Barrier that is under way is for another number of
+	// parties. Nothing was changed.
+	ErrParties = errs.Parties
 )

@@ -26,6 +26,8 @@ var (
 	WorkFailed  = errors.New("the work has failed before")
 	NoLeader    = errors.New("nobody leads")
 	Resigned    = errors.New("term resigned")
+	Broken      = errors.New("the barrier has broken")
+	Parties     = errors.New("another number of parties")
 
 	NotReplicated = errors.New("too few replicas have it")
 

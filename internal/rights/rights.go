@@ -35,8 +35,9 @@ var (
 		"zadd zrem zcard zscore zrange zrangebyscore zrevrangebyscore")
 	ofLatches = strings.Fields("get set del decr pttl pexpire pexpireat hset hget hdel " +
 		"zadd zrem zrevrange zrangebyscore zremrangebyrank")
-	ofOnce  = strings.Fields("get set del pttl pexpire hset hmget hdel hexists")
-	ofTicks = strings.Fields("get set del")
+	ofBarriers = strings.Fields("del pttl pexpire hset hget hmget hdel zadd zrem zscore zrangebyscore")
+	ofOnce     = strings.Fields("get set del pttl pexpire hset hmget hdel hexists")
+	ofTicks    = strings.Fields("get set del")
 )
 
 // someKey is a key of a Once. The rights to others are the same, as are those to the ticks of all
@@ -71,6 +72,9 @@ func Needs(name, client string, sharded bool) []Need {
 		}
 		all = append(all, Need{"latch", []string{name, at.Generations, at.Calls + ":" + client},
 			[]string{channel}, ofLatches})
+	}
+	if at, err := keys.ForBarrier(name); err == nil {
+		all = append(all, Need{"barrier", []string{at.Record, at.Places}, []string{at.Channel}, ofBarriers})
 	}
 	if at, err := keys.ForOnce(name, someKey); err == nil {
 		tick, _ := keys.ForTick(name, time.Unix(0, 0)) // it takes the names that ForOnce takes

@@ -34,6 +34,8 @@ var errorTypes = [...]struct {
 	{errs.NoQuorum, "no_quorum"},
 	{errs.NoLeader, "no_leader"},
 	{errs.Resigned, "resigned"},
+	{errs.Broken, "broken"},
+	{errs.Parties, "parties"},
 	{errs.WrongType, "wrong_type"},
 	{errs.OutOfMemory, "out_of_memory"},
 	{errs.Denied, "denied"},

@@ -137,6 +137,7 @@ func TestEverySentinelHasAClass(t *testing.T) {
 		"Unavailable": errs.Unavailable,
 		"Mismatch":    errs.Mismatch, "TooLarge": errs.TooLarge, "WorkFailed": errs.WorkFailed,
 		"NoLeader": errs.NoLeader, "Resigned": errs.Resigned,
+		"Broken": errs.Broken, "Parties": errs.Parties,
 	}
 	for _, name := range sentinels(t) {
 		err, ok := classified[name]

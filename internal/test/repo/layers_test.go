@@ -21,7 +21,7 @@ const module = "github.com/holdfast-go/holdfast"
 // its packages have in common.
 var layers = [][]string{
 	{"."}, // the only package most users import
-	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "leader", "multilock", "once"}, // primitives, unknown to each other
+	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "leader", "multilock", "once", "barrier"}, // primitives, unknown to each other
 	{"lease"},             // the public vocabulary they share
 	{"internal/inspect"},  // what stands at a name, whichever of them made it
 	{"internal/rights"},   // what a user of Redis must be allowed to do for each of them

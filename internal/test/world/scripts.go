@@ -13,7 +13,7 @@ import (
 )
 
 // The scripts of the mutex, by the names that a sending carries; the renewal of a reader; and the
-// scripts of a Once and of ticks.
+// scripts of a Once, of ticks and of a barrier.
 const (
 	LockRun    = "lock"  // sent by a call that does not wait
 	EnterRun   = "enter" // sent by a call that waits
@@ -34,9 +34,16 @@ const (
 	OnceForgetRun   = "once forget"
 	TickRun         = "tick"
 	UntickRun       = "untick"
+
+	BarrierEnterRun   = "barrier enter"
+	BarrierLookRun    = "barrier look"
+	BarrierBreakRun   = "barrier break"
+	BarrierReleaseRun = "barrier release"
+	BarrierRenewRun   = "barrier renew"
+	BarrierStateRun   = "barrier state"
 )
 
-// sources lists the scripts of the mutex, of the read-write lock, of a Once and of elections, with the
+// sources lists the scripts of the mutex, of the read-write lock, of a Once, of barriers and of elections, with the
 // files below the folder lua that make up each of them.
 var sources = []struct {
 	name  string
@@ -70,6 +77,13 @@ var sources = []struct {
 	{OnceForgetRun, "once", "forget", 0},
 	{TickRun, "once", "tick", 0},
 	{UntickRun, "once", "untick", conn.Always},
+
+	{BarrierEnterRun, "barrier", "generation enter", 0},
+	{BarrierLookRun, "barrier", "generation look", conn.Always},
+	{BarrierBreakRun, "barrier", "generation break", conn.Always},
+	{BarrierReleaseRun, "barrier", "generation release", conn.Always},
+	{BarrierRenewRun, "barrier", "renew", 0},
+	{BarrierStateRun, "barrier", "state", conn.Always},
 
 	{"leader enter", "leader", "token queue candidate enter", 0},
 	{"leader release", "leader", "token queue retire release", conn.Always},

@@ -1,0 +1,201 @@
+// Await: the arrival of a party, its wait, and what becomes of it.
+
+package barrier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/line"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
+)
+
+// Trip is what a party has passed.
+type Trip struct {
+	// Generation is the number of the generation: the same for all its parties, and greater than that
+	// of every earlier one. It does not grow by one.
+	Generation int64
+	// Arrival is how many parties were still to come when this one came: Parties-1 for the first, 0
+	// for the last, as in Java's CyclicBarrier. Each party has another, so that the parties can agree
+	// on one for a task: the last, say.
+	Arrival int
+}
+
+// Await waits until all parties of the barrier have called it. Then all calls return nil, with the
+// same generation. The barrier is ready for the next one at once.
+//
+// A party that comes keeps a place, which is renewed while Await waits. If its wait ends before the
+// last party comes, the generation breaks: at once if its ctx ends; when its lease is over if its
+// process dies, or its Client is closed.
+//
+//   - ErrBroken: the generation has broken, and none of its parties go on. The error also matches
+//     ErrLost if it broke because this party's own place was lost. The next call of Await begins
+//     another generation.
+//   - ctx's error: ctx ended first, and the generation has broken. If it had tripped by then, Await
+//     returns nil all the same.
+//   - ErrParties: the generation under way is for another number of parties. This call has changed
+//     nothing.
+//   - ErrUnknown: nobody can say whether the generation has tripped or broken. Redis did not answer,
+//     or has lost its data. The error also matches what ended the wait: ctx's error or ErrLost.
+//   - ErrClosed: the Client was closed, or Shutdown had begun before the call.
+//
+// If ctx has ended, Await returns when Redis has said which it was, which takes 3 s at the most.
+// On an error the Trip names the generation in which the party had arrived. It is zero if the party had
+// not arrived, or does not know. Whatever a call that failed may have left is taken away in the background. Transient errors of
+// Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are
+// returned at once.
+func (b *Barrier) Await(ctx context.Context) (Trip, error) {
+	if b.err != nil {
+		return Trip{}, b.fail("await", b.err)
+	}
+	if err := b.engine.Begin(); err != nil {
+		return Trip{}, b.fail("await", err)
+	}
+	defer b.engine.Done()
+	ctx, span := b.engine.Telemetry.Acquire(ctx, kind, b.name)
+	p := &party{barrier: b}
+	err := p.await(ctx)
+	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
+	if err != nil {
+		err = b.fail("await", errs.Ended(ctx, err))
+	}
+	span.End(telemetry.Acquired{Outcome: outcome, Attempts: p.attempts, Waited: p.waited, Err: err})
+	return p.trip, err
+}
+
+// party is one call of Await under way.
+type party struct {
+	barrier *Barrier
+	trip    Trip // once it has arrived
+
+	attempts int
+	waited   time.Duration
+}
+
+// await arrives and waits.
+func (p *party) await(ctx context.Context) error {
+	place, err := p.arrive(ctx)
+	if place == nil {
+		return err
+	}
+	defer p.leave(ctx, place)
+	err = p.wait(place.Context(ctx))
+	if err == nil || errors.Is(err, errs.Broken) {
+		return err
+	}
+	if ended := place.Err(); ended != nil && ctx.Err() == nil {
+		err = errs.Bare(ended)
+	}
+	return p.verdict(ctx, err)
+}
+
+// arrive has the party arrive. It returns its place, or nil if it needs none: the generation has
+// ended, or the party could not arrive.
+func (p *party) arrive(ctx context.Context) (*hold.Lease, error) {
+	b := p.barrier
+	for {
+		r := &resource{name: b.name, at: b.at, parties: b.parties, publish: b.engine.Publish(ctx)}
+		place, err := hold.Request{Engine: b.engine, Resource: r, Settings: b.settings, Afresh: true}.Acquire(ctx)
+		if r.asked == nil {
+			return nil, errs.Bare(err)
+		}
+		p.attempts += r.asked.Attempts
+		_, unheard := r.asked.Outstanding()
+		switch {
+		case err == nil:
+			p.trip = r.trip()
+			return place, nil
+		case errors.Is(err, hold.Concluded):
+			p.trip = r.trip()
+			return nil, r.outcome
+		case r.asked.Status() == conn.Done && !errors.Is(err, errs.Closed):
+			p.trip = r.trip()
+			return nil, p.verdict(ctx, errs.Bare(err)) // it was granted a place too late
+		case unheard:
+			return nil, unknown(errs.Bare(err)) // it may have been the last
+		case !errors.Is(err, errs.Lost):
+			return nil, errs.Bare(err)
+		}
+		// No request has reached Redis in the time of a lease. It begins anew.
+	}
+}
+
+// wait waits until the generation has ended. held ends with the place.
+func (p *party) wait(held context.Context) error {
+	b := p.barrier
+	started := time.Now()
+	out, err := b.engine.Lines.Wait(held, &line.Waiting{
+		Kind: kind,
+		// What the head of a line finds holds for all in the line, which are of one generation.
+		Key:     b.at.Record + " " + strconv.FormatInt(p.trip.Generation, 10),
+		Channel: b.at.Channel,
+		Grant:   line.Common,
+		Asker:   p,
+	})
+	if out.Waited {
+		p.waited = time.Since(started)
+	}
+	return err
+}
+
+// Try implements line.Asker: it asks how the generation stands.
+func (p *party) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
+	how, left, attempts, err := p.barrier.look(ctx, p.trip.Generation)
+	p.attempts += attempts
+	switch {
+	case err != nil:
+		return line.Answer{}, err
+	case how == open:
+		return line.Answer{For: left}, nil
+	case how == tripped:
+		return line.Answer{Granted: true}, nil
+	case how == broken:
+		return line.Answer{}, errs.Broken
+	default:
+		return line.Answer{}, errs.Unknown
+	}
+}
+
+// verdict returns what becomes of a party that has arrived, and whose wait has ended because of why.
+// It breaks the generation if that is open.
+func (p *party) verdict(ctx context.Context, why error) error {
+	if errors.Is(why, errs.Closed) {
+		return why
+	}
+	bounded, cancel := engine.Bounded(context.WithoutCancel(ctx))
+	defer cancel()
+	how, err := p.barrier.breaks(bounded, p.trip.Generation)
+	switch {
+	case err != nil || how == forgotten:
+		return unknown(why)
+	case how == tripped:
+		return nil
+	case errors.Is(why, errs.Lost):
+		return fmt.Errorf("%w: %w", errs.Broken, why)
+	default:
+		return why
+	}
+}
+
+// leave gives up the place, in the background: by now nobody waits for what Redis says to that.
+func (p *party) leave(ctx context.Context, place *hold.Lease) {
+	release := func() { _ = place.Release(context.WithoutCancel(ctx)) }
+	if !p.barrier.engine.Background(release) {
+		release()
+	}
+}
+
+// unknown adds to why that nobody can say how the generation has ended.
+func unknown(why error) error {
+	if errors.Is(why, errs.Unknown) {
+		return why
+	}
+	return fmt.Errorf("%w: %w", errs.Unknown, why)
+}

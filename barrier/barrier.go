@@ -1,0 +1,128 @@
+// Package barrier is the cyclic barrier: a number of parties wait for each other, on all processes
+// together, and then all go on. After that it is there for the next time.
+//
+// Programs make a Barrier with Client.Barrier, and call Await:
+//
+//	phase := client.Barrier("reindex", 8)
+//	for _, shard := range shards {
+//		work(shard)
+//		if _, err := phase.Await(ctx); err != nil {
+//			return err
+//		}
+//	}
+//
+// # What a generation goes through
+//
+//	open     the first party has come, and the parties that come wait
+//	tripped  the last party has come. All go on
+//	broken   a party's wait has ended before that, or its process has died. The others get ErrBroken
+//
+// The next party to come after that begins the next generation, which knows nothing of the last.
+//
+// Redis decides whether a generation trips or breaks, in one script. So the parties of a generation
+// agree: no party is told that it has tripped and another that it has broken, as long as Redis keeps
+// its data. A party that cannot learn which it was gets ErrUnknown. docs/barrier.md has each case.
+package barrier
+
+import (
+	"context"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/engine"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/keys"
+)
+
+// Barrier lets a number of parties wait for each other. All callers that use its name share it.
+//
+// A Barrier holds no state: any number of goroutines may use one value. Each call of Await is a party
+// of its own.
+type Barrier struct {
+	engine   *engine.Engine
+	name     string
+	at       keys.Barrier
+	parties  int
+	settings hold.Settings
+	err      error // why it cannot be used
+}
+
+// New returns the barrier of that name for that many parties. It stands in Redis under the name
+// mapped. defaults are the settings of the Client. New does no I/O. If an argument is wrong, every
+// call on the barrier says so.
+func New(e *engine.Engine, name, mapped string, parties int, defaults hold.Settings, options []Option) *Barrier {
+	b := &Barrier{engine: e, name: name, parties: parties, settings: newSettings(defaults, options)}
+	if b.err = e.Broken(); b.err == nil {
+		b.at, b.err = keys.ForBarrier(mapped)
+	}
+	if b.err == nil {
+		b.err = check(parties, b.settings)
+	}
+	return b
+}
+
+// Name returns the name that the barrier was made with.
+func (b *Barrier) Name() string { return b.name }
+
+// Parties returns the number of parties that the barrier was made with.
+func (b *Barrier) Parties() int { return b.parties }
+
+// State is how a barrier stands.
+type State struct {
+	// Generation is the number of the generation under way, or of the last one if none is; 0 if
+	// there was none within a day.
+	Generation int64
+	// Parties is how many parties the generation under way needs; 0 if none is.
+	Parties int
+	// Arrived is how many of them have come; 0 if no generation is under way. A party that has died
+	// counts until its place is over.
+	Arrived int
+}
+
+// State asks the master how the barrier stands. Transient errors of Redis are retried until ctx ends.
+func (b *Barrier) State(ctx context.Context) (State, error) {
+	s, err := b.state(ctx)
+	if err != nil {
+		return State{}, b.fail("query", errs.Ended(ctx, err))
+	}
+	return s, nil
+}
+
+func (b *Barrier) state(ctx context.Context) (State, error) {
+	if b.err != nil {
+		return State{}, b.err
+	}
+	call := &conn.Call{Script: stateScript, Keys: []string{b.at.Record}}
+	if err := b.engine.Conn.Run(ctx, call); err != nil {
+		return State{}, err
+	}
+	return State{Generation: call.Int(2), Parties: int(call.Int(3)), Arrived: int(call.Int(4))}, nil
+}
+
+// Reset breaks the generation under way, and reports whether it did: false says that none was, or
+// that it tripped first. Those that wait in it get ErrBroken. A barrier need not be reset after it
+// has broken: the next party begins anew.
+//
+// If Redis does not answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable, or
+// ctx's error. It also matches ErrUnknown if the generation may have been broken, or may still be.
+func (b *Barrier) Reset(ctx context.Context) (bool, error) {
+	bounded, cancel := engine.Bounded(ctx)
+	defer cancel()
+	s, err := b.state(bounded)
+	if err != nil {
+		return false, b.fail("reset", errs.Ended(ctx, err))
+	}
+	if s.Parties == 0 {
+		return false, nil
+	}
+	how, err := b.breaks(bounded, s.Generation)
+	if err != nil {
+		return false, b.fail("reset", errs.Ended(ctx, err))
+	}
+	return how == broken, nil
+}
+
+// fail adds to err the operation and the name.
+func (b *Barrier) fail(op string, err error) error {
+	return errs.Call(op, kind, b.name, errs.Bare(err))
+}

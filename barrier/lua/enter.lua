@@ -1,0 +1,80 @@
+-- Has a party arrive. The last one trips the barrier; each other gets a place, which lasts as long
+-- as its lease. It runs after generation.lua, in one script with it.
+--
+-- KEYS[1] the record, KEYS[2] the places: see generation.lua
+-- ARGV[1] not-after, in microseconds of the server's clock
+-- ARGV[2] the owner that arrives
+-- ARGV[3] the lease, in ms
+-- ARGV[4] how many parties the barrier is for
+-- ARGV[5] the command that publishes: PUBLISH or SPUBLISH
+-- ARGV[6] the channel
+--
+-- Returns {1, time, time to live in ms, generation, arrival}  it has a place, now or by an earlier
+--                                                             sending
+--         {0, time, 0, generation, arrival, 1}  the generation in which it has arrived, now or by an
+--                                               earlier sending, has tripped
+--         {0, time, 0, generation, arrival, 2}  it has broken since
+--         {0, time, 0, generation, arrival, 3}  how it ended is not known any more
+--         {0, time, 0, parties, 0, 4}           the generation under way is for that many parties
+--         {0, time, 0, 0, 0, 5}                 this owner has left
+--         {-1, time}                            late: nothing was done
+local owner, lease, parties = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local entry = redis.call('HGET', KEYS[1], owner)
+local expiry = math.max(tonumber(redis.call('ZSCORE', KEYS[2], owner) or 0), ms + lease)
+local broke = sweep()
+
+if entry then
+  local id, arrival = parse(entry)
+  if broke then
+    publish(ARGV[5], ARGV[6], '0')
+  end
+  if not id then
+    return {0, now, 0, 0, 0, 5}
+  elseif how(id) ~= 0 then
+    return {0, now, 0, id, arrival, how(id)}
+  end
+  redis.call('ZADD', KEYS[2], text(expiry), owner)
+  return {1, now, expiry - ms, id, arrival}
+end
+if current.open and current.parties ~= parties then
+  return {0, now, 0, current.parties, 0, 4}
+end
+
+local id, arrived, since = current.id, current.arrived + 1, current.since
+if not current.open then
+  id, arrived = math.max(current.id + 1, now), 1
+  since = since > 0 and since or id
+end
+local arrival = parties - arrived
+
+-- The place comes before the party: a party without a place would never be missed. The last one
+-- needs none, and is remembered for as long as one would last.
+local member = arrival == 0 and 'left:' .. owner or owner
+local failure = redis.pcall('ZADD', KEYS[2], text(expiry), member)
+if failed(failure) then
+  return failure
+end
+local lasts = text(math.max(day, 2 * lease))
+failure = redis.pcall('PEXPIRE', KEYS[2], lasts)
+if not failed(failure) then
+  failure = redis.pcall('HSET', KEYS[1], 'generation', text(id), 'state', arrival == 0 and 'tripped' or 'open',
+    'parties', text(parties), 'arrived', text(arrived), 'since', text(since), owner, text(id) .. ' ' .. text(arrival))
+end
+if failed(failure) then
+  redis.call('ZREM', KEYS[2], member)
+  return failure
+end
+failure = redis.pcall('PEXPIRE', KEYS[1], lasts)
+if failed(failure) and life < 0 then
+  -- The record must never stand without an expiry.
+  redis.call('DEL', KEYS[1])
+  redis.call('ZREM', KEYS[2], member)
+  return failure
+end
+if arrival == 0 or broke then
+  publish(ARGV[5], ARGV[6], '0')
+end
+if arrival == 0 then
+  return {0, now, 0, id, 0, 1}
+end
+return {1, now, lease, id, arrival}

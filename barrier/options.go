@@ -1,0 +1,44 @@
+// The options of a barrier.
+
+package barrier
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+)
+
+// MaxParties is the greatest number of parties of a barrier.
+const MaxParties = 100_000
+
+// Option configures a barrier. An Option given to Client.Barrier applies to that one Barrier.
+type Option func(*hold.Settings)
+
+// Lease sets how long the place of a party lasts after its last renewal. If a party's process dies,
+// its generation breaks after d, or up to 1.25 s later. The place is renewed every third of d while
+// the party waits. The default is the Client's, 30 s without WithDefaults; d is at least
+// lease.MinLease.
+func Lease(d time.Duration) Option { return func(s *hold.Settings) { s.Length = d } }
+
+// newSettings applies the options to the defaults. A place is always renewed, and ctx bounds the
+// wait: so of the Client's defaults only the length counts.
+func newSettings(defaults hold.Settings, options []Option) hold.Settings {
+	s := hold.Defaults()
+	s.Length = defaults.Length
+	for _, o := range options {
+		if o != nil {
+			o(&s)
+		}
+	}
+	return s
+}
+
+// check returns what is wrong with the arguments, or nil.
+func check(parties int, s hold.Settings) error {
+	if parties < 1 || parties > MaxParties {
+		return fmt.Errorf("%d parties, want 1 to %d: %w", parties, MaxParties, errs.BadArgument)
+	}
+	return s.Check()
+}

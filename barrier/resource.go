@@ -1,0 +1,148 @@
+// The place of a party as package hold sees it, and the calls about a generation.
+
+package barrier
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/line"
+)
+
+// For errors, spans and metrics.
+const (
+	kind = "barrier" // the wait of a party, from its call to its return
+	// placeKind is the place that a party has meanwhile, and that is renewed.
+	placeKind = "barrier.place"
+)
+
+// How a generation stands, as scripts say it.
+const (
+	open = iota
+	tripped
+	broken
+	forgotten
+	otherParties // of enter.lua alone, as is left
+	left
+)
+
+// resource is the place of one party, for one arrival. The goroutine that arrives makes the calls of
+// hold.Concluding.
+type resource struct {
+	name    string
+	at      keys.Barrier
+	parties int
+	publish string // the command that publishes
+
+	asked   *conn.Call // the arrival; nil before it
+	outcome error      // of an arrival that needs no place
+}
+
+var _ hold.Concluding = (*resource)(nil)
+
+func (r *resource) Kind() string { return placeKind }
+func (r *resource) Name() string { return r.name }
+func (r *resource) Key() string  { return r.at.Places }
+
+// Waiting has a line in which nobody ever waits: an arrival is answered at once.
+func (r *resource) Waiting(w *line.Waiting) {
+	w.Key, w.Channel = r.at.Places+" arrivals", r.at.Channel
+}
+
+// Acquire is the arrival. Redis remembers it for as long as the place lasts, at the least. A request
+// that came later than that would be another arrival, so none is sent.
+func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
+	r.asked = &conn.Call{
+		Script: enterScript,
+		Keys:   []string{r.at.Record, r.at.Places},
+		Args:   []any{owner.String(), length.Milliseconds(), r.parties, r.publish, r.at.Channel},
+		Until:  time.Now().Add(length - length/10),
+	}
+	return r.asked
+}
+
+// Recount is Renew: there is never more than one lease on a place.
+func (r *resource) Recount(owner hold.Owner, _ int, length time.Duration) *conn.Call {
+	return r.Renew(owner, length)
+}
+
+// Renew needs only one key. So it goes on in a slot on the move.
+func (r *resource) Renew(owner hold.Owner, length time.Duration) *conn.Call {
+	return &conn.Call{
+		Script: renewScript,
+		Keys:   []string{r.at.Places},
+		Args:   []any{owner.String(), length.Milliseconds()},
+	}
+}
+
+// Release has the party leave. If its generation is open, that breaks.
+func (r *resource) Release(owner hold.Owner, publish string) *conn.Call {
+	return &conn.Call{
+		Script: releaseScript,
+		Keys:   []string{r.at.Record, r.at.Places},
+		Args:   []any{owner.String(), publish, r.at.Channel},
+	}
+}
+
+// Refused implements hold.Concluding: the arrival needs no place. The party was the last, or its
+// generation has ended since an earlier sending; or it could not arrive.
+func (r *resource) Refused(call *conn.Call) error {
+	switch call.Int(5) {
+	case tripped:
+	case broken:
+		r.outcome = errs.Broken
+	case otherParties:
+		r.outcome = fmt.Errorf("this generation is for %d, not for %d: %w", call.Int(3), r.parties, errs.Parties)
+	default:
+		r.outcome = errs.Unknown
+	}
+	return hold.Concluded
+}
+
+// Heard implements line.Hearer. No message is about an arrival.
+func (r *resource) Heard(string) error { return nil }
+
+// Concludes implements hold.Concluding.
+func (r *resource) Concludes() bool { return false }
+
+// trip returns the generation and the arrival that the answer names, if it names one.
+func (r *resource) trip() Trip {
+	if how := r.asked.Int(5); r.asked.Status() != conn.Done && how != tripped && how != broken {
+		return Trip{}
+	}
+	return Trip{Generation: r.asked.Int(3), Arrival: int(r.asked.Int(4))}
+}
+
+// look asks how the generation stands. If it is open, left is for how long it is so at the least, if
+// no place is renewed; negative if that is not known.
+func (b *Barrier) look(ctx context.Context, generation int64) (how int64, left time.Duration, attempts int, err error) {
+	call := b.about(ctx, lookScript, generation)
+	err = b.engine.Conn.Run(ctx, call)
+	return call.Status(), time.Duration(call.Int(2)) * time.Millisecond, call.Attempts, err
+}
+
+// breaks breaks the generation if it is open, and returns how it has ended. The error matches
+// errs.Unknown if it may have been broken without an answer.
+func (b *Barrier) breaks(ctx context.Context, generation int64) (how int64, err error) {
+	call := b.about(ctx, breakScript, generation)
+	if err = b.engine.Conn.Run(ctx, call); err == nil {
+		return call.Status(), nil
+	}
+	if _, unheard := call.Outstanding(); unheard {
+		err = fmt.Errorf("%w: %w", errs.Unknown, err)
+	}
+	return forgotten, err
+}
+
+func (b *Barrier) about(ctx context.Context, script *conn.Script, generation int64) *conn.Call {
+	return &conn.Call{
+		Script: script,
+		Keys:   []string{b.at.Record, b.at.Places},
+		Args:   []any{generation, b.engine.Publish(ctx), b.at.Channel},
+	}
+}

@@ -1,0 +1,371 @@
+// These tests run each script on its own, and check what it answers and what it leaves. Each step
+// runs twice, as if its reply were lost. The barrier may be absent, open, tripped, broken or foreign.
+// A script may run late or without memory, or may fail midway.
+
+package barrier
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// asker runs scripts as a server sees them, one sending at a time. The keys are r and p. It knows the
+// generations by the order in which they began: g1, g2.
+type asker struct {
+	t           testing.TB
+	rdb         *redis.Client
+	generations map[string]string
+}
+
+func newAsker(t testing.TB, rdb *redis.Client) *asker {
+	rdb.FlushAll(t.Context())
+	return &asker{t, rdb, map[string]string{}}
+}
+
+// show gives a generation its name.
+func (a *asker) show(number string) string {
+	if len(number) < 15 {
+		return number
+	}
+	if a.generations[number] == "" {
+		a.generations[number] = "g" + strconv.Itoa(len(a.generations)+1)
+	}
+	return a.generations[number]
+}
+
+// number returns the number of a generation.
+func (a *asker) number(name string) string {
+	for number, known := range a.generations {
+		if known == name {
+			return number
+		}
+	}
+	return "7"
+}
+
+const lease = 30_000
+
+// ask runs "enter <owner> <parties>", "look g1", "break g1", "release <owner>", "renew <owner> <ms>"
+// or "state", and returns its reply without the server's clock, and without times to live.
+func (a *asker) ask(left time.Duration, command string) string {
+	a.t.Helper()
+	reply, err := a.eval(left, command)
+	if err != nil {
+		for _, code := range []string{"WRONGTYPE", "OOM", "injected"} {
+			if strings.Contains(err.Error(), code) {
+				return code
+			}
+		}
+		return err.Error()
+	}
+	words := []string{fmt.Sprint(reply[0])}
+	for i, v := range reply[2:] {
+		text := fmt.Sprint(v)
+		if i == 0 && (strings.HasPrefix(command, "enter") || strings.HasPrefix(command, "look")) && text != "-1" {
+			continue // a time to live
+		}
+		words = append(words, a.show(text))
+	}
+	return strings.Join(words, " ")
+}
+
+func (a *asker) eval(left time.Duration, command string) ([]any, error) {
+	a.t.Helper()
+	ctx := context.Background()
+	now, err := a.rdb.Time(ctx).Result()
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	script, keys, args := a.parts(command)
+	args = append([]any{now.UnixMicro() + left.Microseconds()}, args...)
+	return a.rdb.Eval(ctx, script.Source(), keys, args...).Slice()
+}
+
+// parts returns the script, the keys and the arguments of a command.
+func (a *asker) parts(command string) (*conn.Script, []string, []any) {
+	w := append(strings.Fields(command), "", "")
+	both := []string{"r", "p"}
+	switch w[0] {
+	case "enter":
+		return enterScript, both, []any{w[1], lease, w[2], "PUBLISH", "c"}
+	case "look":
+		return lookScript, both, []any{a.number(w[1]), "PUBLISH", "c"}
+	case "break":
+		return breakScript, both, []any{a.number(w[1]), "PUBLISH", "c"}
+	case "release":
+		return releaseScript, both, []any{w[1], "PUBLISH", "c"}
+	case "renew":
+		return renewScript, []string{"p"}, []any{w[1], w[2]}
+	default:
+		return stateScript, []string{"r"}, nil
+	}
+}
+
+// state returns how the newest generation stands, and the places that are not over.
+func (a *asker) state() string {
+	ctx := context.Background()
+	for _, key := range []string{"r", "p"} {
+		if a.rdb.PTTL(ctx, key).Val() == -1 {
+			a.t.Errorf("%s stands without an expiry", key)
+		}
+	}
+	r := a.rdb.HMGet(ctx, "r", "state", "arrived", "parties").Val()
+	if len(r) < 3 || r[0] == nil {
+		r = []any{"-", 0, 0}
+	}
+	now := a.rdb.Time(ctx).Val().UnixMilli()
+	members := a.rdb.ZRangeByScore(ctx, "p", &redis.ZRangeBy{Min: "(" + strconv.FormatInt(now, 10), Max: "+inf"}).Val()
+	slices.Sort(members)
+	return strings.TrimSpace(fmt.Sprintf("%v %v/%v %s", r[0], r[1], r[2], strings.Join(members, " ")))
+}
+
+// lapse makes a place over.
+func (a *asker) lapse(owner string) {
+	a.rdb.ZAddXX(context.Background(), "p", redis.Z{Score: 1, Member: owner})
+}
+
+// step is a command with its reply, what a second sending is answered, and the state after each.
+type step struct{ command, reply, again, state string }
+
+func (a *asker) play(steps []step) {
+	a.t.Helper()
+	for i, s := range steps {
+		if owner, ok := strings.CutPrefix(s.command, "lapse "); ok {
+			a.lapse(owner)
+			continue
+		}
+		for n, want := range []string{s.reply, s.again} {
+			if got := a.ask(time.Minute, s.command); got != want {
+				a.t.Errorf("step %d, %s, sending %d: %q, want %q", i, s.command, n+1, got, want)
+			}
+			if got := a.state(); got != s.state {
+				a.t.Errorf("step %d, %s, sending %d leaves %q, want %q", i, s.command, n+1, got, s.state)
+			}
+		}
+	}
+}
+
+func onServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
+	t.Run("miniredis", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
+	t.Run("redis", func(t *testing.T) { test(t, redistest.Server(t).Client(t)) })
+}
+
+func TestScripts(t *testing.T) {
+	onServers(t, func(t *testing.T, rdb *redis.Client) {
+		for name, steps := range map[string][]step{
+			"nothing there": {
+				{"look g1", "3", "3", "- 0/0"},
+				{"break g1", "3", "3", "- 0/0"},
+				{"renew a 30000", "0", "0", "- 0/0"},
+				{"state", "0 0", "0 0", "- 0/0"},
+			},
+			"trips": {
+				{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+				{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+				{"state", "1 g1 3 2", "1 g1 3 2", "open 2/3 a b"},
+				{"look g1", "0", "0", "open 2/3 a b"},
+				{"renew a 30000", "1 30000", "1 30000", "open 2/3 a b"},
+				{"enter c 3", "0 g1 0 1", "0 g1 0 1", "tripped 3/3 a b left:c"},
+				{"look g1", "1", "1", "tripped 3/3 a b left:c"},
+				{"break g1", "1", "1", "tripped 3/3 a b left:c"},
+				{"enter a 3", "0 g1 2 1", "0 g1 2 1", "tripped 3/3 a b left:c"},
+				{"renew a 30000", "1 30000", "1 30000", "tripped 3/3 a b left:c"},
+				{"release a", "1", "1", "tripped 3/3 b left:a left:c"},
+				{"enter a 3", "0 0 0 5", "0 0 0 5", "tripped 3/3 b left:a left:c"}, // it comes late
+				{"renew a 30000", "0", "0", "tripped 3/3 b left:a left:c"},
+				{"state", "0 g1", "0 g1", "tripped 3/3 b left:a left:c"},
+				{"enter d 2", "1 g2 1", "1 g2 1", "open 1/2 b d left:a left:c"},
+				{"enter b 3", "0 g1 1 1", "0 g1 1 1", "open 1/2 b d left:a left:c"}, // its reply was lost
+				{"release b", "1", "1", "open 1/2 d left:a left:b left:c"},
+				{"look g1", "1", "1", "open 1/2 d left:a left:b left:c"},
+				{"look g2", "0", "0", "open 1/2 d left:a left:b left:c"},
+			},
+			"a party leaves": {
+				{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+				{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+				{"release a", "1", "1", "broken 2/3 b left:a"},
+				{"look g1", "2", "2", "broken 2/3 b left:a"},
+				{"enter b 3", "0 g1 1 2", "0 g1 1 2", "broken 2/3 b left:a"},
+				{"enter c 1", "0 g2 0 1", "0 g2 0 1", "tripped 1/1 b left:a left:c"},
+				{"look g1", "2", "2", "tripped 1/1 b left:a left:c"},
+				{"look g2", "1", "1", "tripped 1/1 b left:a left:c"},
+			},
+			"a stranger leaves, and comes late": {
+				{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
+				{"release x", "0", "1", "open 1/2 a left:x"},
+				{"enter x 2", "0 0 0 5", "0 0 0 5", "open 1/2 a left:x"},
+			},
+			"a stranger leaves nothing": {
+				{"release x", "0", "1", "- 0/0 left:x"},
+				{"enter x 2", "0 0 0 5", "0 0 0 5", "- 0/0 left:x"},
+				{"enter a 1", "0 g1 0 1", "0 g1 0 1", "tripped 1/1 left:a left:x"},
+			},
+			"broken by name": {
+				{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
+				{"break g1", "2", "2", "broken 1/2 a"},
+				{"enter b 2", "1 g2 1", "1 g2 1", "open 1/2 a b"},
+				{"break g1", "2", "2", "open 1/2 a b"},
+				{"release a", "1", "1", "open 1/2 b left:a"},
+			},
+			"a place is over: a look finds it": {
+				{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+				{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+				{"lapse a", "", "", ""},
+				{"renew a 30000", "0", "0", "open 2/3 b"},
+				{"look g1", "2", "2", "broken 2/3 b"},
+			},
+			"a place is over: a party finds it": {
+				{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
+				{"lapse a", "", "", ""},
+				{"enter b 2", "1 g2 1", "1 g2 1", "open 1/2 b"},
+				{"look g1", "2", "2", "open 1/2 b"},
+			},
+			"the place of an earlier generation is over": {
+				{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
+				{"enter b 2", "0 g1 0 1", "0 g1 0 1", "tripped 2/2 a left:b"},
+				{"enter c 2", "1 g2 1", "1 g2 1", "open 1/2 a c left:b"},
+				{"lapse a", "", "", ""},
+				{"look g2", "0", "0", "open 1/2 c left:b"},
+				{"look g1", "1", "1", "open 1/2 c left:b"},
+			},
+			"other parties": {
+				{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+				{"enter b 2", "0 3 0 4", "0 3 0 4", "open 1/3 a"},
+				{"enter b 4", "0 3 0 4", "0 3 0 4", "open 1/3 a"},
+				{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+			},
+		} {
+			t.Run(name, func(t *testing.T) { newAsker(t, rdb).play(steps) })
+		}
+	})
+}
+
+func TestForeignTypes(t *testing.T) {
+	onServers(t, func(t *testing.T, rdb *redis.Client) {
+		for _, key := range []string{"r", "p"} {
+			a := newAsker(t, rdb)
+			rdb.Set(t.Context(), key, "x", 0)
+			for _, command := range []string{"enter a 2", "look g1", "break g1", "release a", "state", "renew a 1"} {
+				_, keys, _ := a.parts(command)
+				if got := a.ask(time.Minute, command); slices.Contains(keys, key) && got != "WRONGTYPE" {
+					t.Errorf("%s is foreign, %s: %q", key, command, got)
+				}
+			}
+			if rdb.Get(t.Context(), key).Val() != "x" || rdb.DBSize(t.Context()).Val() != 1 {
+				t.Error("something was changed")
+			}
+		}
+	})
+}
+
+func TestLateScriptsDoNothing(t *testing.T) {
+	onServers(t, func(t *testing.T, rdb *redis.Client) {
+		a := newAsker(t, rdb)
+		a.ask(time.Minute, "enter a 2")
+		for _, command := range []string{"enter b 2", "renew a 60000"} {
+			if got := a.ask(-time.Millisecond, command); got != "-1" {
+				t.Errorf("%s, late: %q", command, got)
+			}
+			if got := a.state(); got != "open 1/2 a" {
+				t.Errorf("%s, late, leaves %q", command, got)
+			}
+		}
+	})
+}
+
+// A hundred broken generations are remembered, and all that tripped since.
+func TestGenerationsAreForgottenInOrder(t *testing.T) {
+	onServers(t, func(t *testing.T, rdb *redis.Client) {
+		a := newAsker(t, rdb)
+		for i := range 103 {
+			a.ask(time.Minute, fmt.Sprintf("enter trips%d 1", i))
+			a.ask(time.Minute, fmt.Sprintf("enter breaks%d 2", i))
+			a.ask(time.Minute, fmt.Sprintf("release breaks%d", i))
+		}
+		for i := range 206 {
+			want := []string{"1", "2"}[i%2]
+			if i < 6 {
+				want = "3"
+			}
+			if got := a.ask(time.Minute, fmt.Sprintf("look g%d", i+1)); got != want {
+				t.Errorf("generation %d: %q, want %q", i+1, got, want)
+			}
+		}
+	})
+}
+
+// When memory is short nobody can arrive. Those that wait are renewed, and may leave.
+func TestOutOfMemory(t *testing.T) {
+	rdb := redistest.Server(t).Client(t)
+	a := newAsker(t, rdb)
+	a.ask(time.Minute, "enter a 3")
+	a.ask(time.Minute, "enter b 3")
+	if err := rdb.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	a.play([]step{
+		{"enter c 3", "OOM", "OOM", "open 2/3 a b"},
+		{"renew a 60000", "1 60000", "1 60000", "open 2/3 a b"},
+		{"look g1", "0", "0", "open 2/3 a b"},
+		{"release a", "1", "1", "broken 2/3 b left:a"},
+		{"look g1", "2", "2", "broken 2/3 b left:a"},
+		{"enter d 3", "OOM", "OOM", "broken 2/3 b left:a"},
+	})
+}
+
+// Whichever command of a script fails, the same request, sent once more, ends as if none had. Only
+// that a party has left may be forgotten sooner.
+func TestFailingMidway(t *testing.T) {
+	m := redistest.Mini(t)
+	a := newAsker(t, m.Client())
+	for _, tc := range []struct {
+		before  []string
+		command string
+	}{
+		{nil, "enter a 2"},
+		{[]string{"enter a 2"}, "enter b 2"},
+		{[]string{"enter a 2"}, "release a"},
+		{[]string{"enter a 2"}, "break g1"},
+		{[]string{"enter a 2", "lapse a"}, "look g1"},
+		{[]string{"enter a 2", "lapse a"}, "enter b 2"},
+	} {
+		given := func() {
+			*a = *newAsker(t, a.rdb)
+			for _, c := range tc.before {
+				if owner, ok := strings.CutPrefix(c, "lapse "); ok {
+					a.lapse(owner)
+				} else {
+					a.ask(time.Minute, c)
+				}
+			}
+		}
+		given()
+		reply := a.ask(time.Minute, tc.command)
+		lasting := func() string { return strings.TrimSpace(strings.ReplaceAll(a.state(), "left:a", "")) }
+		state := lasting()
+		for k, fired := 1, true; fired; k++ {
+			given()
+			disarm := m.FailInside(k)
+			_, err := a.eval(time.Minute, tc.command)
+			fired = disarm()
+			a.state() // it fails if an expiry is missing
+			if err == nil {
+				continue
+			}
+			if got, left := a.ask(time.Minute, tc.command), lasting(); got != reply || left != state {
+				t.Errorf("%v, %s: command %d fails (%v), and then %q leaves %q, want %q and %q",
+					tc.before, tc.command, k, err, got, left, reply, state)
+			}
+		}
+	}
+}

@@ -47,10 +47,10 @@ type Trip struct {
 //   - ErrClosed: the Client was closed, or Shutdown had begun before the call.
 //
 // If ctx has ended, Await returns when Redis has said which it was, which takes 3 s at the most.
-// On an error the Trip names the generation in which the party had arrived. It is zero if the party had
-// not arrived, or does not know. Whatever a call that failed may have left is taken away in the background. Transient errors of
-// Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory, ErrDenied and ErrBadArgument are
-// returned at once.
+// On an error the Trip names the generation in which the party had arrived. It is zero if the party
+// had not arrived, or does not know. What a failed call may have left is taken away in the
+// background. Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory,
+// ErrDenied and ErrBadArgument are returned at once.
 func (b *Barrier) Await(ctx context.Context) (Trip, error) {
 	if b.err != nil {
 		return Trip{}, b.fail("await", b.err)

@@ -164,8 +164,8 @@ func TestAwait_Killed(t *testing.T) {
 		// The dead one would learn that nobody knows: it reaches nobody.
 		told(t, dead, 10*time.Second, holdfast.ErrLost, holdfast.ErrUnknown)
 		p.Unplug(false)
-		first := await(t.Context(), w, p.Barrier(name, 2))
-		agree(t, told(t, await(t.Context(), w, q.Barrier(name, 2)), time.Second), told(t, first, time.Second))
+		first := await(t.Context(), w, p.Barrier(name, 2)) // p dials again within 1.2 s
+		agree(t, told(t, await(t.Context(), w, q.Barrier(name, 2)), 2*time.Second), told(t, first, 2*time.Second))
 	})
 }
 

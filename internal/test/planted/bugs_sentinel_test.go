@@ -70,7 +70,7 @@ var sentinelBugs = []bug{
 	{
 		name: "Close waits for the dial of a subscription",
 		file: "internal/conn/source.go",
-		old:  "\toptions.Dialer = quiet(options.Dialer)\n",
+		old:  "\toptions.Dialer = quiet(dial)\n",
 		new:  "",
 		pkg:  ".", tests: []string{"TestADialThatIgnoresItsContextKeepsCloseNoLonger"},
 	},

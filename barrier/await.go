@@ -38,8 +38,8 @@ type Trip struct {
 //   - ErrBroken: the generation has broken, and none of its parties go on. The error also matches
 //     ErrLost if it broke because this party's own place was lost. The next call of Await begins
 //     another generation.
-//   - ctx's error: ctx ended first, and the generation has broken. If it had tripped by then, Await
-//     returns nil all the same.
+//   - ctx's error, and ErrBusy if Redis has said that parties are missing: ctx ended first, and the
+//     generation has broken. If it had tripped by then, Await returns nil all the same.
 //   - ErrParties: the generation under way is for another number of parties. This call has changed
 //     nothing.
 //   - ErrUnknown: nobody can say whether the generation has tripped or broken. Redis did not answer,

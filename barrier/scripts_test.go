@@ -124,7 +124,7 @@ func (a *asker) state() string {
 		r = []any{"-", 0, 0}
 	}
 	now := a.rdb.Time(ctx).Val().UnixMilli()
-	members := a.rdb.ZRangeByScore(ctx, "p", &redis.ZRangeBy{Min: "(" + strconv.FormatInt(now, 10), Max: "+inf"}).Val()
+	members := a.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: "p", Start: "(" + strconv.FormatInt(now, 10), Stop: "+inf", ByScore: true}).Val()
 	slices.Sort(members)
 	return strings.TrimSpace(fmt.Sprintf("%v %v/%v %s", r[0], r[1], r[2], strings.Join(members, " ")))
 }

@@ -174,7 +174,7 @@ func (v *verdict) object(o *object, s *soak) {
 	}
 	certain := slices.DeleteFunc(slices.Clone(o.holds), func(h *hold) bool {
 		_, to := giving(h, o.rule, s.config.Lease)
-		return forgets.meet(h.enter-forgets.lease, to)
+		return forgets.meet(h.enter-forgets.lease, to) || o.rule.undated && v.stoodStill([]*hold{h})
 	})
 	// An object that Redis forgot begins anew: a reader then has no writer's token.
 	for _, part := range forgets.part(certain) {

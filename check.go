@@ -26,8 +26,8 @@ type Finding struct {
 	Server  string // the server's address
 	Problem Problem
 	// Kind is the synchronizer that lacks rights, where Problem is Rights: "mutex",
-	// "fairmutex", "rwlock", "semaphore", "permits", "latch", "barrier", "once" or "quorum", as holdfast.kind
-	// names it in spans. It is "" if Check itself lacks them. A program that does not use a
+	// "fairmutex", "rwlock", "semaphore", "permits", "latch", "barrier", "once", "leader" or
+	// "quorum", as holdfast.kind names it in spans. It is "" if Check itself lacks them. A program that does not use a
 	// kind can ignore that kind's findings.
 	Kind   string
 	Detail string // a description for people

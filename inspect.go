@@ -62,8 +62,9 @@ type Inspection struct {
 	// HeldSince is when the hold of a lock's only holder, or of a writer, began, on the
 	// server's clock. It is zero if that is not known. It is known if the holder is a Client of
 	// Holdfast and its fencing token agrees with the time at which the token was written. It is
-	// not known for Java, which leaves no token; for readers; after a clock was set back; and
-	// for a renewed lock that has been held for more than 7 days. If such a lock is then passed
+	// not known for Java, which leaves no token; for readers; after a clock was set back; for a
+	// hold of a Client with another WithTokenLife; and for a renewed lock that has been held for
+	// longer than that, which is 7 days by default. If such a lock is then passed
 	// on by Detach and Attach, HeldSince counts from there.
 	HeldSince time.Time
 	// Remaining is how long this state lasts if nobody renews or releases anything; 0 if the

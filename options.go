@@ -38,9 +38,9 @@ func WithReplicas(n int) Option { return WithDefaults(lease.Replicas(n)) }
 // WithTokenLife sets how long Redis keeps the fencing token of a name after the last grant of it, by
 // this Client. It is for programs that use very many names, because each name that was used leaves
 // some 150 bytes for that long. The default, also for 0, is 7 days. The least is 1 hour; with less,
-// each Lock fails with ErrBadArgument. It goes for Mutex, FairMutex, RWMutex, Striped, and the members of a
-// Quorum. PermitSemaphore, Semaphore and Latch have no such key. JavaTokens keeps tokens for ever,
-// whatever d is.
+// each Lock fails with ErrBadArgument. It goes for Mutex, FairMutex, RWMutex, Striped, and the
+// members of a Quorum. A Leader's tokens are kept for 7 days, and JavaTokens keeps tokens for ever,
+// whatever d is. PermitSemaphore, Semaphore, Latch and Barrier have no such key.
 //
 // Tokens grow also when one was forgotten, because none is less than Redis's clock at its grant. Only
 // a clock that has been set back by more than d, less 17 minutes, makes a smaller token follow a

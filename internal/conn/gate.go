@@ -4,9 +4,7 @@ package conn
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,24 +92,11 @@ func (g *gate) leave(p pass, failed bool) {
 	}
 }
 
-// dialer returns dial as a dialer that passes the gate, for connections on which no request is sent.
-// If such a dial succeeds after a failure, the next one need not pause, because it may be for
-// requests: only their answers show that the server serves.
-func (g *gate) dialer(dial dialer) dialer {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		p, err := g.enter(ctx)
-		if err != nil {
-			return nil, err
-		}
-		conn, err := within(ctx, network, addr, dial)
-		g.leave(p, err != nil && !errors.Is(ctx.Err(), context.Canceled))
-		if err == nil {
-			g.mu.Lock()
-			g.since = time.Time{}
-			g.mu.Unlock()
-		}
-		return conn, err
-	}
+// hurry lets the next dial go without a pause.
+func (g *gate) hurry() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.since = time.Time{}
 }
 
 // fail records that the server could be dialled but does not serve. After the first such

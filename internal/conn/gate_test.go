@@ -1,8 +1,13 @@
 package conn
 
 import (
+	"context"
+	"net"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
@@ -39,5 +44,38 @@ func TestTheDialAfterOneThatHasNotBeenFoundGoodPauses(t *testing.T) {
 				t.Errorf("the server is dialled %v after it was found good", waited)
 			}
 		}
+	})
+}
+
+// Calls wait at the gate behind the dial of a subscription, even if the user's Dialer does not look at
+// its context. So that dial lasts no longer than the dial timeout.
+func TestADialForASubscriptionHoldsTheGateForTheDialTimeoutAtMost(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		frozen := make(chan struct{})
+		defer close(frozen)
+		n := newNode("there", &redis.Options{
+			DialTimeout: dialTimeout,
+			Dialer: func(context.Context, string, string) (net.Conn, error) {
+				<-frozen
+				return nil, net.ErrClosed
+			},
+		})
+		n.gate.fail(true)
+		subscribing := make(chan struct{})
+		go func() {
+			defer close(subscribing)
+			_, _ = n.pass(t.Context(), "", "")
+		}()
+		synctest.Wait()
+		began := time.Now()
+		p, err := n.gate.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.gate.leave(p, false)
+		if waited, most := time.Since(began), dialTimeout+2*maxRest; waited > most {
+			t.Errorf("a call waited for %v, want %v at the most", waited, most)
+		}
+		<-subscribing
 	})
 }

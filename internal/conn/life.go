@@ -32,13 +32,11 @@ const (
 // does so on a goroutine that outlives its client.
 func (n *node) connect(ctx context.Context) (*wire, error) {
 	era := n.gate.era.Load()
-	dialling, cancel := context.WithTimeout(ctx, n.options.DialTimeout)
-	conn, err := within(dialling, n.options.Network, n.options.Addr, n.options.Dialer)
-	cancel()
+	conn, err := n.reachOut(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel = context.WithTimeout(ctx, handshakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	w := newWire(n, conn, era)
 	w.credentials = n.feed.version()
@@ -52,6 +50,13 @@ func (n *node) connect(ctx context.Context) (*wire, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// reachOut dials, for no longer than the dial timeout: others may wait at the gate.
+func (n *node) reachOut(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, n.options.DialTimeout)
+	defer cancel()
+	return within(ctx, n.options.Network, n.options.Addr, n.options.Dialer)
 }
 
 // newWire returns the wire on conn. Its first use is the handshake.

@@ -4,6 +4,7 @@ package conn
 
 import (
 	"context"
+	"net"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -30,7 +31,7 @@ func (m *Manager) Masters(ctx context.Context) ([]string, error) {
 // server. The caller must close it.
 func (m *Manager) Dial(home string) (*redis.Client, error) {
 	n := m.topology.at(home)
-	return n.client(n.gate.dialer(n.options.Dialer)), nil
+	return n.client(n.pass), nil
 }
 
 // DialAtOnce returns a new client for that server, for questions about it. Its dials do not pass the
@@ -39,6 +40,22 @@ func (m *Manager) Dial(home string) (*redis.Client, error) {
 func (m *Manager) DialAtOnce(server string) *redis.Client {
 	n := m.topology.at(server)
 	return n.client(bounded(n.options.Dialer))
+}
+
+// pass dials when the gate allows it, for a connection on which no request is sent. If it succeeds
+// after a failure, the next dial need not pause, because that may be for requests: only their answers
+// show that the server serves.
+func (n *node) pass(ctx context.Context, _, _ string) (net.Conn, error) {
+	p, err := n.gate.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := n.reachOut(ctx)
+	n.gate.leave(p, err != nil && ctx.Err() == nil)
+	if err == nil {
+		n.gate.hurry()
+	}
+	return conn, err
 }
 
 // client returns a go-redis client that dials by itself.

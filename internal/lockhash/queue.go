@@ -4,6 +4,7 @@ package lockhash
 
 import (
 	_ "embed"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -81,6 +82,8 @@ type Rules struct {
 	placeMS   int64 // as scripts take it
 	tokenLife int64 // in ms too, as scripts take it
 	openly    int
+
+	kept atomic.Pointer[Rules] // what Keeping returned last: many locks share it
 }
 
 // NewRules returns the Rules of a kind of lock, "mutex" for example. place is how long a place is
@@ -97,9 +100,12 @@ func (r *Rules) Keeping(life time.Duration) *Rules {
 	if life.Milliseconds() == r.tokenLife {
 		return r
 	}
-	kept := *r
-	kept.tokenLife = life.Milliseconds()
-	return &kept
+	if last := r.kept.Load(); last != nil && last.tokenLife == life.Milliseconds() {
+		return last
+	}
+	kept := &Rules{kind: r.kind, place: r.place, placeMS: r.placeMS, tokenLife: life.Milliseconds(), openly: r.openly}
+	r.kept.Store(kept)
+	return kept
 }
 
 // TokenLife returns how long the token is kept, in ms, as scripts take it. It returns a pointer,

@@ -183,7 +183,7 @@ var connBugs = []bug{
 	{
 		name: "subscriptions are dialled beside the gate",
 		file: "internal/conn/source.go",
-		old:  "n.client(n.gate.dialer(n.options.Dialer))",
+		old:  "n.client(n.pass)",
 		new:  "n.client(bounded(n.options.Dialer))",
 		pkg:  "internal/conn", tests: []string{"TestSubscriptionsShareTheDialsOfTheCalls"},
 	},

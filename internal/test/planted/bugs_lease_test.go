@@ -6,8 +6,8 @@ var leaseBugs = []bug{
 	{
 		name: "tokens are kept for the default life, whatever the Client says",
 		file: "internal/lockhash/queue.go",
-		old:  "	kept.tokenLife = life.Milliseconds()\n",
-		new:  "",
+		old:  "placeMS: r.placeMS, tokenLife: life.Milliseconds(), openly",
+		new:  "placeMS: r.placeMS, tokenLife: r.tokenLife, openly",
 		pkg:  ".", tests: []string{"TestTokensAreKeptForAsLongAsTheClientSays"},
 	},
 	{

@@ -326,10 +326,29 @@ func TestOpenRelease(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 			for _, sub := range listeners {
-				sub.Close()
+				stopListening(t, sub)
 			}
 		}
 	})
+}
+
+// stopListening returns when the server no longer counts the subscriber. Close alone says nothing of
+// when the server sees it.
+func stopListening(t *testing.T, sub *redis.PubSub) {
+	t.Helper()
+	defer sub.Close()
+	if err := sub.Unsubscribe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		reply, err := sub.Receive(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, ok := reply.(*redis.Subscription); ok && s.Kind == "unsubscribe" && s.Count == 0 {
+			return
+		}
+	}
 }
 
 // Those outside the queue are told of a hand-over, unless they look again soon by themselves: the
@@ -379,7 +398,7 @@ func TestThoseOutsideAreToldOfAHandOverByALongHold(t *testing.T) {
 				}
 				told = append(told, m.Payload)
 			}
-			sub.Close()
+			stopListening(t, sub)
 			want := []string{"the end"}
 			if tc.told {
 				want = []string{"00", "the end"}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -103,10 +102,9 @@ func run(t *testing.T, patience time.Duration, pkg string, tests []string, files
 		"test", "-count=1", "-vet=off", "-timeout=" + patience.String(),
 		"-overlay=" + replaced, "-run=^(" + strings.Join(tests, "|") + ")$", "./" + pkg,
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, flags...)...)
-	cmd.Dir = root
+	cmd := compiled.command(ctx, t, pkg, append(args, flags...)...)
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=", doctest.EnvOverlay+"="+replaced) // a tenth is enough
+	cmd.Env = append(cmd.Env, "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=", doctest.EnvOverlay+"="+replaced) // a tenth is enough
 	out, err := cmd.CombinedOutput()
 	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "[no tests to run]") {
 		t.Fatalf("%s: %v\n%s", pkg, err, text)

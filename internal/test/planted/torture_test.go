@@ -4,7 +4,6 @@ package planted
 
 import (
 	"context"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,26 +13,27 @@ import (
 
 // tortured is a bug, together with the run of the torture that must find it.
 type tortured struct {
-	bug  string // its name in bugs
-	args string
-	says string // a pattern that one of the violations matches
+	bug    string // its name in bugs
+	args   string
+	faults string // the only ones, if it is not empty
+	says   string // a pattern that one of the violations matches
 }
 
 // Each of these bugs once survived a run of the torture as it was then.
 var torturedBugs = []tortured{
-	{"a release tells nobody", "-topology single -for 20s", "hand-overs took more than"},
-	{"a lease is not lost at its deadline while Redis is out of reach", "-topology single -for 20s", "told of a loss"},
-	{"a lease is not renewed", "-topology single -for 20s", "no fault explains it"},
-	{"a release frees whoever holds the lock", "-topology single -for 60s", "overlap|no fault explains it"},
-	{"a fair lock goes to the waiter that came last", "-topology single -for 20s", "which is fair"},
-	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "which nobody had|an owner that no lane knows"},
-	{"a late request is executed", "-topology single -for 20s -faults 'request late'", "an owner that no lane knows"},
-	{"the deadline counts from the reply", "-topology single -for 90s -faults 'reply late'", "more than Redis would give it|never told of a loss"},
-	{"a grant that too few replicas have counts", "-topology sentinel -for 60s -faults 'replicas shut out'", "overlap"},
-	{"a server that has lost its data counts", "-topology quorum -for 60s -faults 'others emptied'", "overlap"},
-	{"the work's context outlives its lease", "-topology single -kinds leader -for 20s", "told of a loss"},
-	{"a result is kept for no longer than the lease", "-topology single -kinds once -for 20s", "and again by"},
-	{"a cohort has no end", "-topology single -for 20s", "turns in the crowd"},
+	{"a release tells nobody", "-topology single -for 20s", "", "hand-overs took more than"},
+	{"a lease is not lost at its deadline while Redis is out of reach", "-topology single -for 20s", "", "told of a loss"},
+	{"a lease is not renewed", "-topology single -for 20s", "", "no fault explains it"},
+	{"a release frees whoever holds the lock", "-topology single -for 60s", "", "overlap|no fault explains it"},
+	{"a fair lock goes to the waiter that came last", "-topology single -for 20s", "", "which is fair"},
+	{"a cancelled acquire is not cleaned up after", "-topology single -for 20s", "", "which nobody had|an owner that no lane knows"},
+	{"a late request is executed", "-topology single -for 20s", "request late", "an owner that no lane knows"},
+	{"the deadline counts from the reply", "-topology single -for 90s", "reply late", "more than Redis would give it|never told of a loss"},
+	{"a grant that too few replicas have counts", "-topology sentinel -for 60s", "replicas shut out", "overlap"},
+	{"a server that has lost its data counts", "-topology quorum -for 60s", "others emptied", "overlap"},
+	{"the work's context outlives its lease", "-topology single -kinds leader -for 20s", "", "told of a loss"},
+	{"a result is kept for no longer than the lease", "-topology single -kinds once -for 20s", "", "and again by"},
+	{"a cohort has no end", "-topology single -for 20s", "", "turns in the crowd"},
 }
 
 // The torture finds each bug, with a seed that anyone can use.
@@ -45,7 +45,7 @@ func TestTheTortureSeesTheBug(t *testing.T) {
 		t.Run(c.bug, func(t *testing.T) {
 			b := called(t, c.bug)
 			began := time.Now()
-			out, err := torture(t, c.args, map[string]string{b.file: b.patched(t)})
+			out, err := torture(t, c.args, c.faults, map[string]string{b.file: b.patched(t)})
 			if err == nil {
 				t.Fatalf("%s: the torture passes with it", b.file)
 			}
@@ -68,14 +68,15 @@ func called(t *testing.T, name string) bug {
 }
 
 // torture runs the torture with files of the module replaced by other texts.
-func torture(t *testing.T, args string, files map[string]string) (output string, err error) {
+func torture(t *testing.T, args, faults string, files map[string]string) (output string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	line := "go run -overlay=" + overlay(t, files) + " ./cmd/holdfast-torture -quiet -seed 7 " + args
-	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Dir = root
-	out, err := cmd.CombinedOutput()
+	line := strings.Fields("run -overlay=" + overlay(t, files) + " ./cmd/holdfast-torture -quiet -seed 7 " + args)
+	if faults != "" {
+		line = append(line, "-faults", faults)
+	}
+	out, err := compiled.command(ctx, t, "cmd/holdfast-torture", line...).CombinedOutput()
 	if !strings.Contains(string(out), "# Torture: ") {
 		t.Fatalf("it has not run: %v\n%s", err, out)
 	}

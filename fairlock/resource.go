@@ -21,6 +21,7 @@ type resource struct{ lockhash.Lock }
 
 var (
 	_ hold.Queueing = (*resource)(nil)
+	_ hold.Looking  = (*resource)(nil)
 	_ hold.Movable  = (*resource)(nil)
 	_ hold.Keeping  = (*resource)(nil)
 )
@@ -52,6 +53,9 @@ func (r *resource) Enter(e hold.Entry) *conn.Call {
 	}
 	return r.Queue.Enter(e, turn)
 }
+
+// Look implements hold.Looking.
+func (r *resource) Look(owner hold.Owner) *conn.Call { return r.LookIn(owner) }
 
 // look returns a call that looks at the queue.
 func (r *resource) look(s *conn.Script, args ...any) *conn.Call {

@@ -11,7 +11,7 @@ import (
 // The scripts of a FairMutex. Each file begins with its contract. Those without a folder are in
 // internal/lockhash, which a Mutex shares.
 //
-//	a try, a wait      enter.lua
+//	a try, a wait      enter.lua, and look.lua for a poll
 //	re-entry           recount.lua
 //	renewal            renew.lua, renewmany.lua
 //	release            free.lua, release.lua

@@ -39,6 +39,7 @@ const (
 var (
 	some          = newResource(new(engine.Engine), "n", "n", new(hold.Settings))
 	enterSource   = some.Enter(hold.Entry{}).Script.Source()
+	lookSource    = some.Look(hold.Owner{}).Script.Source()
 	freeSource    = some.Free(hold.Owner{}, "").Script.Source()
 	releaseSource = some.ReleaseOf("", "").Script.Source()
 )
@@ -179,6 +180,43 @@ func TestEnterScript(t *testing.T) {
 		{"another's, with a successor", held(others, 1, 10_000, place{mine, 11, 1000}), next(mine, mine2), "[0 now 10000 11]", "others=1 10000 | mine 5000", "", ""},
 		{"late", free(), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", " |", "", ""},
 		{"late, handed to me", held(mine, 0, 3_000), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", "mine=0 3000 |", "", ""},
+	})
+}
+
+func TestLookScript(t *testing.T) {
+	args := []any{"now+1", mine, 5_000}
+	runTable(t, lookSource, []string{lockKey, queueKey, aliveKey}, []row{
+		{"another's", held(others, 1, 10_000, place{mine, 11, 1000}), args, "[1 now 10000]", "others=1 10000 | mine 5000", "", ""},
+		{"another's, without end", held(others, 1, -1, place{mine, 11, 1000}), args, "[1 now -1]", "others=1 0-1 | mine 5000", "", ""},
+		{"another's, others wait", held(others, 1, 10_000, place{third, 10, 2000}, place{mine, 11, 1000}), args, "[1 now 10000]", "others=1 10000 | third 2000 mine 5000", "", ""},
+		{"another's, the place has lapsed", held(others, 1, 10_000, place{mine, 11, -1}), args, "[1 now 10000]", "others=1 10000 | mine 5000", "", ""},
+		{"another's, the place is lost", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", "", ""},
+		{"another's, counted 0 as handed over", held(others, 0, 3_000, place{mine, 11, 1000}), args, "[0 now]", "others=0 3000 | mine 1000", "", ""},
+		{"handed to one of mine", held(mine2, 0, 3_000, place{mine, 11, 1000}), args, "[0 now]", "mine2=0 3000 | mine 1000", "", ""},
+		{"handed to me", held(mine, 0, 3_000), args, "[0 now]", "mine=0 3000 |", "", ""},
+		{"mine", held(mine, 1, 3_000, place{mine, 11, 1000}), args, "[0 now]", "mine=1 3000 | mine 1000", "", ""},
+		{"absent", free(place{mine, 11, 1000}), args, "[0 now]", " | mine 1000", "", ""},
+		{"late", held(others, 1, 10_000, place{mine, 11, 1000}), []any{"now-1", mine, 5_000}, "[-1 now]", "others=1 10000 | mine 1000", "", ""},
+	})
+}
+
+// A look puts the end of the queue's keys off, so that they outlast a place that looks alone keep.
+func TestALookKeepsTheQueue(t *testing.T) {
+	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		rdb.FlushAll(ctx)
+		held(others, 1, 10_000, place{mine, 11, 1000}).set(ctx, rdb)
+		for _, key := range []string{queueKey, aliveKey} {
+			rdb.PExpire(ctx, key, 2*time.Second)
+		}
+		if err := rdb.Eval(ctx, lookSource, []string{lockKey, queueKey, aliveKey}, int64(1)<<60, mine, 5_000).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{queueKey, aliveKey} {
+			if left := rdb.PTTL(ctx, key).Val(); left < 25*time.Second {
+				t.Errorf("%s is kept for %v, and the place for 5 s", key, left)
+			}
+		}
 	})
 }
 
@@ -547,6 +585,17 @@ func TestWrongTypes(t *testing.T) {
 			}
 			if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 1 {
 				t.Errorf("%s: left %q", key, keys)
+			}
+		}
+		for _, key := range []string{lockKey, aliveKey} {
+			rdb.FlushAll(t.Context())
+			if key == aliveKey {
+				held(others, 1, 1000).set(t.Context(), rdb)
+			}
+			rdb.Set(t.Context(), key, "precious", 0)
+			reply, err := rdb.Eval(t.Context(), lookSource, []string{lockKey, queueKey, aliveKey}, int64(1)<<60, mine, 5_000).Slice()
+			if err == nil && reply[0] != int64(0) || rdb.Get(t.Context(), key).Val() != "precious" {
+				t.Errorf("look, %s: %v (%v)", key, reply, err)
 			}
 		}
 		rdb.FlushAll(t.Context())

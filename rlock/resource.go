@@ -26,6 +26,7 @@ type resource struct{ lockhash.Lock }
 
 var (
 	_ hold.Queueing = (*resource)(nil)
+	_ hold.Looking  = (*resource)(nil)
 	_ hold.Movable  = (*resource)(nil)
 	_ hold.Keeping  = (*resource)(nil)
 )
@@ -55,3 +56,6 @@ func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 
 // Enter implements hold.Queueing.
 func (r *resource) Enter(e hold.Entry) *conn.Call { return r.Queue.Enter(e, lockhash.OutOfTurn) }
+
+// Look implements hold.Looking.
+func (r *resource) Look(owner hold.Owner) *conn.Call { return r.LookIn(owner) }

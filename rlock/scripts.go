@@ -13,7 +13,7 @@ import (
 // internal/lockhash, which a FairMutex shares.
 //
 //	a try              rlock/lua/lock.lua; a wait begins with it
-//	a wait             enter.lua, by the head of the line
+//	a wait             enter.lua, and look.lua for a poll, by the head of the line
 //	re-entry           recount.lua
 //	renewal            renew.lua, renewmany.lua
 //	release            free.lua, release.lua

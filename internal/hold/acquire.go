@@ -248,6 +248,9 @@ func hinted(err error, e *engine.Engine, r Resource) error {
 
 // Try implements line.Asker.
 func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error) {
+	if answer, enough, err := a.look(ctx, ask); enough {
+		return answer, err
+	}
 	call := a.call(ctx, ask)
 	call.Replicas = a.settings.Replicas
 	err := a.engine.Conn.Run(ctx, call)

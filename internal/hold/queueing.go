@@ -35,6 +35,15 @@ type Queueing interface {
 	ReleaseAnd(owner Owner, publish string, leaves, joins Owner) *conn.Call
 }
 
+// Looking is a Queueing whose waiters may ask less than Enter when nothing tells them of a change.
+type Looking interface {
+	Queueing
+	// Look returns a call that keeps the owner's place, if an Enter would do nothing else. A Done
+	// reply has for how long the present holder has the thing at the most. A Refused reply says
+	// that the waiter must Enter.
+	Look(owner Owner) *conn.Call
+}
+
 // Entry is one request of a waiter that has a place in a queue, or takes one.
 type Entry struct {
 	Owner  Owner
@@ -77,6 +86,23 @@ func (a *acquisition) call(ctx context.Context, ask line.Ask) *conn.Call {
 		e.Reserve, e.Publish = a.settings.LocalHandoffs, a.engine.Publish(ctx)
 	}
 	return q.Enter(e)
+}
+
+// look polls by a Look, where that is enough: in a place whose number is known, and which is the only
+// one to keep. It reports false if the waiter must Enter.
+func (a *acquisition) look(ctx context.Context, ask line.Ask) (answer line.Answer, enough bool, err error) {
+	r, ok := a.resource.(Looking)
+	if !ok || !ask.Poll || ask.Seq == 0 || len(ask.Behind) > 0 {
+		return line.Answer{}, false, nil
+	}
+	a.become(ask.Owner)
+	call := r.Look(a.owner)
+	err = a.engine.Conn.Run(ctx, call)
+	a.course.attempts += call.Attempts
+	if err != nil || call.Status() != conn.Done {
+		return line.Answer{}, err != nil, err
+	}
+	return line.Answer{For: ttlOf(call), Kept: call.Sent, Seq: ask.Seq}, true, nil
 }
 
 // become has the acquisition go on as the owner with that number. It gives up what the owner before

@@ -83,6 +83,9 @@ type Ask struct {
 	// Seq is the number of the place, 0 if it is not known yet. A waiter that has lost its place
 	// takes it again with this number.
 	Seq int64
+	// Poll says that nothing has told of a change since the last answer, which said that the thing
+	// is held for longer than until now.
+	Poll bool
 	// Next is the number of the owner that is to have the seat once Owner is granted the thing,
 	// because others of the process wait; 0 if nobody does.
 	Next int64

@@ -131,6 +131,7 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
 	if closing := l.closing(w); closing.Err() != nil {
 		return context.Cause(closing)
 	}
+	polls := false // its timer stands for a poll, and not for the end of the present grant
 	sub, quiet := l.lead(w, me)
 	if sub == nil {
 		return nil // the thing was passed to it already
@@ -156,7 +157,7 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
 			continue
 		}
 		told := reason != telemetry.WokenTimer || quiet == 0
-		answer, passed, err := l.askAsHead(ctx, w, me, reason, told)
+		answer, passed, err := l.askAsHead(ctx, w, me, reason, told, polls)
 		switch {
 		case err != nil || passed:
 			return err
@@ -165,6 +166,9 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
 			return nil
 		}
 		quiet = nap(answer.For)
+		if polls = answer.For < 0 || answer.For > quiet; polls {
+			quiet = l.onGrid(quiet)
+		}
 		timer.Reset(quiet)
 	}
 }
@@ -182,12 +186,13 @@ func (l *Lines) timer(d time.Duration) *time.Timer {
 
 // askAsHead is one request of the head, which was woken for that reason. passed says that the thing
 // has been passed to the head in the meantime, so that it did not ask. told says that the head did
-// not wake by a poll alone.
-func (l *Lines) askAsHead(ctx context.Context, w *Waiting, me *waiter, reason string, told bool) (answer Answer, passed bool, err error) {
+// not wake by a poll alone. polls says that its timer stood for a poll.
+func (l *Lines) askAsHead(ctx context.Context, w *Waiting, me *waiter, reason string, told, polls bool) (answer Answer, passed bool, err error) {
 	ask, more, ok := me.policy().ask(l, me)
 	if !ok {
 		return Answer{}, true, nil
 	}
+	ask.Poll = polls && reason == telemetry.WokenTimer
 	l.client.Telemetry.Woken(w.Kind, reason)
 	answer, err = l.try(ctx, w, ask)
 	nudged := me.policy().answered(l, me, ask, answer, err)
@@ -320,6 +325,15 @@ func nap(left time.Duration) time.Duration {
 		return poll
 	}
 	return max(left, time.Millisecond)
+}
+
+// pollGrid is between the instants on which the polls of one Client fall, so that the polls for many
+// names go out together.
+const pollGrid = 50 * time.Millisecond
+
+// onGrid returns a shorter nap, which ends on the grid of this Client's polls.
+func (l *Lines) onGrid(nap time.Duration) time.Duration {
+	return nap - (l.awaited.age()+nap)%pollGrid
 }
 
 // busy adds to end, the reason why a wait ended, that the thing was held. It leaves errs.Closed as

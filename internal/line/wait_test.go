@@ -190,6 +190,44 @@ func TestPollFindsAnUntoldRelease(t *testing.T) {
 	}
 }
 
+// A request is a poll if nothing has told of a change: no message, no end of a lease. The polls of a
+// Client fall on a grid, so that those for many names go out together.
+func TestWhatIsAPoll(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+		x := new(thing)
+		var polls []bool
+		var at []time.Time
+		w := waiting(x, -1)
+		w.Asker = asker(func(ctx context.Context, ask Ask) (Answer, error) {
+			polls, at = append(polls, ask.Poll), append(at, time.Now())
+			return x.try(-1)(ctx, ask)
+		})
+		x.take(time.Now().Add(time.Minute))
+		waiter := wait(l, w)
+		synctest.Wait()
+		asked := len(polls) // as it came, and as it subscribed
+		time.Sleep(4 * time.Second)
+		for i, poll := range polls[asked:] {
+			if !poll {
+				t.Errorf("request %d of those by a timer is no poll", i)
+			}
+			if i > 0 && at[asked+i].Sub(at[asked+i-1])%pollGrid != 0 {
+				t.Errorf("%v after the one before", at[asked+i].Sub(at[asked+i-1]))
+			}
+		}
+		x.take(time.Now().Add(time.Second))
+		s.Publish(channel, "0")
+		synctest.Wait()
+		if told := len(polls) - 1; polls[told] {
+			t.Error("what a message brings about is no poll")
+		}
+		<-waiter.done // at the end of the lease
+		if waiter.err != nil || polls[len(polls)-1] {
+			t.Errorf("%v; at the end of a lease it polls: %v", waiter.err, polls[len(polls)-1])
+		}
+	})
+}
+
 // A waiter finds out by a poll what a message should have told it. It has the dead connection
 // replaced, and the next waiter is told by a message again.
 func TestAMissedMessageReplacesTheConnection(t *testing.T) {

@@ -16,18 +16,27 @@ import (
 var (
 	//go:embed lua/token.lua
 	tokenSource string
+	//go:embed lua/life.lua
+	lifeSource string
 	//go:embed lua/queue.lua
-	queueSource string
+	queueOnly string
 	//go:embed lua/enter.lua
 	enterSource string
+	//go:embed lua/look.lua
+	lookSource string
 	//go:embed lua/free.lua
 	freeSource string
 	//go:embed lua/release.lua
 	releaseSource string
 
+	queueSource = lifeSource + queueOnly
+
 	enterScript   = conn.NewScript("lock/enter", tokenSource+queueSource+enterSource, conn.Mixed)
+	lookScript    = conn.NewScript("lock/look", lifeSource+lookSource)
 	freeScript    = conn.NewScript("lock/free", freeSource, conn.Timeless)
 	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource, conn.Always)
+
+	_ = conn.NewBundle("lock/looks", mostInBundle, lifeSource, conn.Part{Script: lookScript, Keys: 3, Args: 2, Common: []int{3}})
 )
 
 // Fenced returns the source of a script that grants a lock: token.lua, which makes the token grow,
@@ -43,7 +52,8 @@ func NewBundle(grant *conn.Script) *conn.Script {
 		conn.Part{Script: freeScript, Keys: 2, Args: 3, Common: []int{3}})
 }
 
-// mostInBundle is how many grants and releases one script does. Each takes a server some 8 µs.
+// mostInBundle is how many grants and releases, or looks, one script does. Each takes a server some
+// 8 µs.
 const mostInBundle = 12
 
 // Entering returns the source of the script that Enter runs, for a kind of lock whose waiters bring
@@ -152,6 +162,18 @@ func (q *Queue) enter(e hold.Entry, turn Turn, place *int64) *conn.Call {
 		Script: enterScript,
 		Keys:   []string{at.Hash, at.Token, at.Queue, at.Alive, at.Open},
 		Args:   args,
+	}
+}
+
+// LookIn returns the call that looks whether there is anything for the owner to ask for, and keeps
+// its place. It is hold.Looking's Look, for a kind of lock in which nothing but the place is kept by
+// an Enter that is refused.
+func (q *Queue) LookIn(owner hold.Owner) *conn.Call {
+	at := q.At()
+	return &conn.Call{
+		Script: lookScript,
+		Keys:   []string{at.Hash, at.Queue, at.Alive},
+		Args:   []any{owner.String(), &q.placeMS},
 	}
 }
 

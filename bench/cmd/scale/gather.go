@@ -88,7 +88,7 @@ func gather(ctx context.Context, args []string) error {
 	for i := range crowdProcesses {
 		g := gathering{i, (*n + i) / crowdProcesses, *does}
 		if *does == waiting {
-			if err := holdFor(ctx, rdb, g); err != nil {
+			if err := holdFor(ctx, rdb, g.Clients, func(k int) string { return gatherName(i, k) }); err != nil {
 				return err
 			}
 		}
@@ -99,21 +99,6 @@ func gather(ctx context.Context, args []string) error {
 		all = append(all, p)
 	}
 	return watchGathering(ctx, server, rdb, all, *n, *does, *window)
-}
-
-// holdFor makes sure that nobody in a process gets its lock. The keys are as Holdfast writes them,
-// but nobody renews them: so the holder costs nothing.
-func holdFor(ctx context.Context, rdb *redis.Client, g gathering) error {
-	for i := range g.Clients {
-		name := gatherName(g.Process, i)
-		if err := rdb.HSet(ctx, name, "somebody", 1).Err(); err != nil {
-			return err
-		}
-		if err := rdb.Expire(ctx, name, time.Hour).Err(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func watchGathering(ctx context.Context, server *measure.Server, rdb *redis.Client, all []*process, n int, does string, window time.Duration) error {

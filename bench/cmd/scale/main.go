@@ -6,6 +6,7 @@
 //	go run ./cmd/scale clients -clients 1000             a server that is killed under many Clients
 //	go run ./cmd/scale waiters -waiters 100000           one name that very many want
 //	go run ./cmd/scale gather -clients 1000 -do waiting  many Clients that are idle, hold or wait
+//	go run ./cmd/scale contended -names 10000            one Client that waits for very many names
 //	go run ./cmd/scale names -names 1000000              what is left of names that are used once
 //	go run ./cmd/scale shares -goroutines 2,2,1,1        one lock, and unequal numbers in the processes
 //
@@ -26,8 +27,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	workloads := map[string]func(ctx context.Context, args []string) error{"held": held, "clients": clients,
-		"waiters": waiters, "gather": gather, "names": names, "shares": shares}
-	err := fmt.Errorf("say which workload: held, clients, waiters, gather, names or shares")
+		"waiters": waiters, "gather": gather, "contended": contended, "names": names, "shares": shares}
+	err := fmt.Errorf("say which workload: held, clients, waiters, gather, contended, names or shares")
 	if len(os.Args) > 1 && workloads[os.Args[1]] != nil {
 		err = workloads[os.Args[1]](ctx, os.Args[2:])
 	}

@@ -29,6 +29,7 @@ type job struct {
 
 	Waiter    *waiter    `json:",omitempty"`
 	Gathering *gathering `json:",omitempty"`
+	Contender *contender `json:",omitempty"`
 }
 
 // work is one kind of job. run returns when ctx ends.
@@ -62,6 +63,8 @@ func (j *job) work() work {
 		return j.Busy
 	case j.Waiter != nil:
 		return j.Waiter
+	case j.Contender != nil:
+		return j.Contender
 	case j.Gathering != nil:
 		return j.Gathering
 	case j.Sharer != nil:

@@ -1,5 +1,5 @@
 -- What the scripts on a lock's queue share: who is in the queue, and how an owner joins and leaves
--- it. Those scripts begin with this file.
+-- it. Those scripts begin with life.lua and this file.
 --
 -- KEYS[3] the queue: a sorted set {owner: number}
 -- KEYS[4] a sorted set {owner: until when its place is kept, in ms of the server's clock}
@@ -51,12 +51,6 @@ local function coming(now)
     number = number + 1
   end
   return number, math.floor(last / 1000000) == math.floor(now / 1000000)
-end
-
--- Returns how long the queue's keys stay, in ms, if places are kept for keep ms. So processes that
--- are gone leave nothing behind.
-local function life(keep)
-  return 6 * keep
 end
 
 -- Adds the owner to one of the queue's two keys, which is KEYS[k]. Returns the error if that fails.

@@ -4,6 +4,63 @@ package planted
 
 var engineBugs = []bug{
 	{
+		name: "a look takes a place that was lost",
+		file: "internal/lockhash/lua/look.lua",
+		old:  "'XX', 'CH'",
+		new:  "'CH'",
+		pkg:  "fairlock", tests: []string{"TestLookScript"},
+	},
+	{
+		name: "a look does not see that the lock is free",
+		file: "internal/lockhash/lua/look.lua",
+		old:  "if #holder ~= 2 or ",
+		new:  "if ",
+		pkg:  "fairlock", tests: []string{"TestLookScript"},
+		quick: true,
+	},
+	{
+		name: "a look does not see that the lock was handed over",
+		file: "internal/lockhash/lua/look.lua",
+		old:  " or holder[2] == '0' then",
+		new:  " then",
+		pkg:  "fairlock", tests: []string{"TestLookScript"},
+	},
+	{
+		name: "looks do not put the end of the queue off",
+		file: "internal/lockhash/lua/look.lua",
+		old:  "< life(keep) - keep then",
+		new:  "< 0 then",
+		pkg:  "fairlock", tests: []string{"TestALookKeepsTheQueue"},
+	},
+	{
+		name: "a waiter that must enter looks on",
+		file: "internal/hold/queueing.go",
+		old:  "return line.Answer{}, err != nil, err\n\t}\n\treturn line.Answer{For",
+		new:  "return line.Answer{For: -1, Seq: ask.Seq}, true, err\n\t}\n\treturn line.Answer{For",
+		pkg:  "rlock", tests: []string{"TestAWaiterLooksWhileNothingChanges"},
+	},
+	{
+		name: "a waiter that was told of a change only looks",
+		file: "internal/line/wait.go",
+		old:  "ask.Poll = polls && reason == telemetry.WokenTimer",
+		new:  "ask.Poll = polls",
+		pkg:  "internal/line", tests: []string{"TestWhatIsAPoll"},
+	},
+	{
+		name: "a head that keeps the places behind it only looks",
+		file: "internal/hold/queueing.go",
+		old:  " || len(ask.Behind) > 0 {",
+		new:  " {",
+		pkg:  "fairlock", tests: []string{"TestThePlacesBehindTheHeadAreKept"},
+	},
+	{
+		name: "polls of one Client come at any instant",
+		file: "internal/line/wait.go",
+		old:  "return nap - (l.awaited.age()+nap)%pollGrid",
+		new:  "return nap",
+		pkg:  "rlock", tests: []string{"TestLooksForManyNamesGoOutTogether"},
+	},
+	{
 		name: "a release is bounded by the end of a hold that lasts longer",
 		file: "internal/engine/grace.go",
 		old:  "sooner >= 0 && sooner < shared",

@@ -17,6 +17,7 @@ import (
 const (
 	LockRun    = "lock"  // sent by a call that does not wait
 	EnterRun   = "enter" // sent by a call that waits
+	LookRun    = "look"  // sent by a waiter that polls
 	RecountRun = "recount"
 	RenewRun   = "renew"
 	ManyRun    = "renewmany" // renews several holds
@@ -53,12 +54,13 @@ var sources = []struct {
 }{
 	{LockRun, "rlock", "token lock", 0},
 	{"stripes", "rlock", "stripes", 0},
-	{EnterRun, "internal/lockhash", "token queue enter", 0},
+	{EnterRun, "internal/lockhash", "token life queue enter", 0},
+	{LookRun, "internal/lockhash", "life look", 0},
 	{RecountRun, "internal/lockhash", "recount", 0},
 	{RenewRun, "internal/lockhash", "renew", 0},
 	{ManyRun, "internal/lockhash", "renewmany", 0},
 	{FreeRun, "internal/lockhash", "free", conn.Timeless},
-	{ReleaseRun, "internal/lockhash", "token queue release", conn.Always},
+	{ReleaseRun, "internal/lockhash", "token life queue release", conn.Always},
 	{KeepRun, "internal/lockhash", "keep", 0},
 	{MoveRun, "internal/lockhash", "move", 0},
 	{StateRun, "internal/lockhash", "state", conn.Always},
@@ -85,8 +87,8 @@ var sources = []struct {
 	{BarrierRenewRun, "barrier", "renew", 0},
 	{BarrierStateRun, "barrier", "state", conn.Always},
 
-	{"leader enter", "leader", "token queue candidate enter", 0},
-	{"leader release", "leader", "token queue retire release", conn.Always},
+	{"leader enter", "leader", "token life queue candidate enter", 0},
+	{"leader release", "leader", "token life queue retire release", conn.Always},
 	{"leader tell", "leader", "tell", 0},
 	{"leader look", "leader", "look", conn.Always},
 	{"leader ask", "leader", "ask", 0},
@@ -94,7 +96,7 @@ var sources = []struct {
 }
 
 // shared are the files of internal/lockhash that an election runs.
-var shared = []string{"token", "queue", "enter", "release"}
+var shared = []string{"token", "life", "queue", "enter", "release"}
 
 // load loads every script and records its name.
 func (w *World) load() {

@@ -15,6 +15,7 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
@@ -469,11 +470,10 @@ func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
 			synctest.Wait()
 			follower := w.GoLock(t.Context(), p.Mutex(world.Name, option))
 			w.At(w.Now() + 10*time.Millisecond)
-			arrive, asked := make(chan struct{}), p.Runs(world.EnterRun)
+			arrive := make(chan struct{})
 			p.On(world.EnterRun, 1, redistest.HoldUntil(arrive))
-			for p.Runs(world.EnterRun) == asked {
-				time.Sleep(10 * time.Millisecond) // the head polls
-			}
+			w.Mini.Publish(keys.FairLockAt(world.Name).Channel, "0") // the head asks
+			synctest.Wait()
 			cancel()
 			world.WantErr(t, second(head.Result()), context.Canceled)
 			synctest.Wait()

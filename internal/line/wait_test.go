@@ -194,36 +194,46 @@ func TestPollFindsAnUntoldRelease(t *testing.T) {
 // Client fall on a grid, so that those for many names go out together.
 func TestWhatIsAPoll(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		x := new(thing)
-		var polls []bool
-		var at []time.Time
+		type request struct {
+			poll bool
+			at   time.Time
+		}
+		x, requests := new(thing), make(chan request, 100)
+		next := func() request {
+			t.Helper()
+			synctest.Wait()
+			return <-requests
+		}
 		w := waiting(x, -1)
 		w.Asker = asker(func(ctx context.Context, ask Ask) (Answer, error) {
-			polls, at = append(polls, ask.Poll), append(at, time.Now())
+			requests <- request{ask.Poll, time.Now()}
 			return x.try(-1)(ctx, ask)
 		})
 		x.take(time.Now().Add(time.Minute))
 		waiter := wait(l, w)
-		synctest.Wait()
-		asked := len(polls) // as it came, and as it subscribed
-		time.Sleep(4 * time.Second)
-		for i, poll := range polls[asked:] {
-			if !poll {
-				t.Errorf("request %d of those by a timer is no poll", i)
+		for what := range 2 { // as it comes, and as it has subscribed
+			if next().poll {
+				t.Errorf("request %d is a poll", what)
 			}
-			if i > 0 && at[asked+i].Sub(at[asked+i-1])%pollGrid != 0 {
-				t.Errorf("%v after the one before", at[asked+i].Sub(at[asked+i-1]))
+		}
+		last := next()
+		for range 3 {
+			poll := next()
+			if gap := poll.at.Sub(last.at); !poll.poll || gap%pollGrid != 0 {
+				t.Errorf("the next one is a poll: %v, %v after the one before", poll.poll, gap)
 			}
+			last = poll
 		}
 		x.take(time.Now().Add(time.Second))
 		s.Publish(channel, "0")
-		synctest.Wait()
-		if told := len(polls) - 1; polls[told] {
-			t.Error("what a message brings about is no poll")
+		if next().poll {
+			t.Error("what a message brings about is a poll")
 		}
-		<-waiter.done // at the end of the lease
-		if waiter.err != nil || polls[len(polls)-1] {
-			t.Errorf("%v; at the end of a lease it polls: %v", waiter.err, polls[len(polls)-1])
+		if next().poll {
+			t.Error("what the end of a lease brings about is a poll")
+		}
+		if <-waiter.done; waiter.err != nil {
+			t.Error(waiter.err)
 		}
 	})
 }

@@ -131,9 +131,9 @@ func (o orders) obey(c *redistest.ChildContext) error {
 			}
 			continue
 		}
-		if kind == "once" {
+		if run := map[string]func(*lane, context.Context) error{"once": (*lane).runOnce, "barrier": (*lane).runBarrier}[kind]; run != nil {
 			for number := range lanesOfAKind * o.Width {
-				begin(kind, fmt.Sprint(number), (*lane).runOnce)
+				begin(kind, fmt.Sprint(number), run)
 			}
 			continue
 		}

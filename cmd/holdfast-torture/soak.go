@@ -61,6 +61,7 @@ func run(t testing.TB, c config) *report {
 	s.lookout.running.Wait()
 	s.referee.close()
 	problems = append(problems, s.counts()...)
+	problems = append(problems, s.placesLeft()...)
 	s.leftBehind()
 	return s.judge(problems)
 }

@@ -33,6 +33,8 @@ var torturedBugs = []tortured{
 	{"a server that has lost its data counts", "-topology quorum -for 60s -faults 'others emptied'", "overlap"},
 	{"the work's context outlives its lease", "-topology single -kinds leader -for 20s", "told of a loss"},
 	{"a result is kept for no longer than the lease", "-topology single -kinds once -for 20s", "and again by"},
+	{"a generation that has broken counts as tripped", "-topology single -kinds barrier -for 20s", "only .* parties were told"},
+	{"the last arrival, sent again, arrives in the next generation", "-topology single -kinds barrier -for 20s -faults 'reply lost'", "only .* parties were told"},
 	{"a cohort has no end", "-topology single -for 20s", "turns in the crowd"},
 }
 

@@ -134,7 +134,8 @@ func ExampleToken() {
 			results <- token
 		}()
 	}
-	fmt.Println(<-results == <-results)
+	first, second := <-results, <-results
+	fmt.Println(first == second)
 	// Output:
 	// one works, with a token: true
 	// true

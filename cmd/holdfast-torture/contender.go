@@ -60,6 +60,9 @@ type orders struct {
 	Routes   map[string]string // from a server to the proxy in front of it
 }
 
+// runs are the kinds whose lanes do not take turns at holding one object.
+var runs = map[string]func(*lane, context.Context) error{"once": (*lane).runOnce, "barrier": (*lane).runBarrier}
+
 // contender is the child process: the program starts copies of itself that run it.
 func contender() redistest.ChildFunc {
 	return redistest.Child(childName, func(c *redistest.ChildContext) {
@@ -131,7 +134,7 @@ func (o orders) obey(c *redistest.ChildContext) error {
 			}
 			continue
 		}
-		if run := map[string]func(*lane, context.Context) error{"once": (*lane).runOnce, "barrier": (*lane).runBarrier}[kind]; run != nil {
+		if run := runs[kind]; run != nil {
 			for number := range lanesOfAKind * o.Width {
 				begin(kind, fmt.Sprint(number), run)
 			}

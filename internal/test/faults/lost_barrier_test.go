@@ -102,7 +102,7 @@ func (g *generations) trips() error {
 func (g *generations) breaks(left error) error {
 	return g.ended(func(of told) error {
 		if errors.Is(of.err, holdfast.ErrUnknown) || !errors.Is(of.err, holdfast.ErrBroken) && (left == nil || !errors.Is(of.err, left)) {
-			return fmt.Errorf("a party was told %w", of.err)
+			return fmt.Errorf("a party was told %v", of.err)
 		}
 		left = nil
 		return nil
@@ -153,7 +153,7 @@ func (u *unlucky) barrierLife(ctx context.Context, name string) []operation {
 		defer leave()
 		return errors.Join(g.wait(bounded), g.come(ctx, g.theirs, 2))
 	}
-	broken := func() error { return g.breaks(context.Canceled) }
+	left := func() error { return g.breaks(context.Canceled) }
 	return []operation{
 		{what: "the arrival", script: world.BarrierEnterRun, call: func() error { return g.come(ctx, g.mine, 1) }, want: g.trips},
 		{what: "the arrival of the last", script: world.BarrierEnterRun, call: func() error {
@@ -163,8 +163,8 @@ func (u *unlucky) barrierLife(ctx context.Context, name string) []operation {
 		}, want: g.trips},
 		{what: "the look", script: world.BarrierLookRun, call: func() error { return g.wait(ctx) }, want: g.trips},
 		{what: "the end of a place that trips", script: world.BarrierReleaseRun, call: func() error { return g.wait(ctx) }, want: g.trips},
-		{what: "the leaving", script: world.BarrierBreakRun, call: leaves, want: broken},
-		{what: "the end of the place of one that leaves", script: world.BarrierReleaseRun, call: leaves, want: broken},
+		{what: "the leaving", script: world.BarrierBreakRun, call: leaves, want: left},
+		{what: "the end of the place of one that leaves", script: world.BarrierReleaseRun, call: leaves, want: left},
 		{what: "State", script: world.BarrierStateRun, call: func() error {
 			s, err := g.mine.State(ctx)
 			if err == nil && (s.Generation != g.last || s.Arrived != 0) {
@@ -174,7 +174,7 @@ func (u *unlucky) barrierLife(ctx context.Context, name string) []operation {
 		}, want: func() error { return nil }},
 		{what: "Reset", script: world.BarrierBreakRun, call: func() error {
 			return errors.Join(g.come(ctx, g.theirs, 1), g.come(ctx, g.theirs, 2), said(g.mine.Reset(ctx)))
-		}, want: broken},
+		}, want: func() error { return g.breaks(nil) }},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/barrier"
 	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 const (
@@ -95,31 +96,26 @@ func (o *object) awaited(p *party, n note) {
 	p.at, p.generation, p.arrival, p.ending = n.At, n.Token, int(n.Value), n.Ending
 }
 
-// placesLeft returns which barriers still have places of parties, when no lane waits. Leaving goes on in the
-// background, and the places of killed contenders have to run out.
-func (s *soak) placesLeft() (problems []string) {
+// placesLeft fails the test if barriers still have places of parties, when no lane waits. Leaving goes on in
+// the background, and the places of killed contenders have to run out.
+func (s *soak) placesLeft(rdb redis.UniversalClient) {
+	if !slices.Contains(s.config.Kinds, "barrier") {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if !slices.Contains(s.config.Kinds, "barrier") {
-		return nil
-	}
-	rdb := s.topology.onlookers()[0]
 	for n := range s.config.names() {
 		at, err := keys.ForBarrier(fmt.Sprintf("barrier-%d", n))
 		if err != nil {
-			return []string{err.Error()}
+			s.t.Fatalf("%v", err)
 		}
-		for until := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		redistest.Eventually(s.t, 10*time.Second, "no party has a place", func() error {
 			live, err := rdb.ZRangeByScore(ctx, at.Places, &redis.ZRangeBy{Min: fmt.Sprint(time.Now().UnixMilli()), Max: "+inf"}).Result()
 			live = slices.DeleteFunc(live, func(member string) bool { return strings.HasPrefix(member, "left:") })
-			if err == nil && len(live) == 0 {
-				break
+			if err == nil && len(live) > 0 {
+				err = fmt.Errorf("%s has %d", at.Places, len(live))
 			}
-			if time.Now().After(until) {
-				problems = append(problems, fmt.Sprintf("%s has %d places when no lane waits (%v)", at.Places, len(live), err))
-				break
-			}
-		}
+			return err
+		})
 	}
-	return problems
 }

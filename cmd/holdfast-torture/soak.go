@@ -61,7 +61,6 @@ func run(t testing.TB, c config) *report {
 	s.lookout.running.Wait()
 	s.referee.close()
 	problems = append(problems, s.counts()...)
-	problems = append(problems, s.placesLeft()...)
 	s.leftBehind()
 	return s.judge(problems)
 }
@@ -213,6 +212,7 @@ func (s *soak) leftBehind() {
 		p.Cut() // a connection in a black hole does not learn that its contender has gone
 	}
 	for _, rdb := range s.topology.onlookers() {
+		s.placesLeft(rdb)
 		redistest.LeftBehind(s.t, rdb, keeps...)
 	}
 }

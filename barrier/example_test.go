@@ -84,6 +84,7 @@ func ExampleBarrier_Reset() {
 			fmt.Println(state.Arrived, "of", state.Parties, "have come")
 			break
 		}
+		time.Sleep(time.Millisecond)
 	}
 	fmt.Println(phase.Reset(ctx))
 	fmt.Println(errors.Is(<-waiting, holdfast.ErrBroken))

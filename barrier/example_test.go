@@ -7,31 +7,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 )
 
-// newClient stands for the Client that your program has.
-func newClient() (client *holdfast.Client, done func()) {
-	server, err := miniredis.Run()
-	if err != nil {
-		panic(err)
-	}
-	server.ClockTTL(true)
-	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	client = holdfast.New(rdb)
-	return client, func() {
-		_ = client.Close()
-		_ = rdb.Close()
-		server.Close()
-	}
-}
+// newClients stands for the Clients that two of your processes have.
+var newClients = clienttest.Embedded
 
 // Three workers finish each phase together. The last to come says so.
 func ExampleBarrier_Await() {
-	client, done := newClient()
+	client, _, done := newClients()
 	defer done()
 	ctx := context.Background()
 
@@ -62,7 +47,7 @@ func ExampleBarrier_Await() {
 // One of three parties leaves. The other one that waits is told, and may meet others in the next
 // generation.
 func ExampleBarrier_Await_broken() {
-	client, done := newClient()
+	client, _, done := newClients()
 	defer done()
 
 	start := client.Barrier("start", 3)
@@ -78,5 +63,33 @@ func ExampleBarrier_Await_broken() {
 	fmt.Println(errors.Is(<-waiting, holdfast.ErrBroken))
 	// Output:
 	// true
+	// true
+}
+
+// A worker that fails before its Await would leave the others waiting for it. It resets the barrier, so that
+// they are told.
+func ExampleBarrier_Reset() {
+	client, other, done := newClients()
+	defer done()
+	ctx := context.Background()
+
+	waiting := make(chan error)
+	go func() {
+		_, err := client.Barrier("reindex", 2).Await(ctx)
+		waiting <- err
+	}()
+	phase := other.Barrier("reindex", 2)
+	for { // as only an example must
+		if state, err := phase.State(ctx); err == nil && state.Arrived == 1 {
+			fmt.Println(state.Arrived, "of", state.Parties, "have come")
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println(phase.Reset(ctx))
+	fmt.Println(errors.Is(<-waiting, holdfast.ErrBroken))
+	// Output:
+	// 1 of 2 have come
+	// true <nil>
 	// true
 }

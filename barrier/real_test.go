@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -23,18 +22,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/test/enginetest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
-
-func newEngine(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
-	t.Helper()
-	e, err := engine.New(rdb, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
-}
 
 // of returns the barrier of that name for n parties.
 func of(e *engine.Engine, name string, n int, options ...Option) *Barrier {
@@ -116,7 +106,7 @@ func TestAgreement_LostReplies(t *testing.T) {
 	defer stop()
 	var all sync.WaitGroup
 	for i := range 8 {
-		e, name := newEngine(t, proxy.Client(t)), fmt.Sprint("b", i)
+		e, name := enginetest.New(t, proxy.Client(t)), fmt.Sprint("b", i)
 		for p := range parties {
 			all.Go(func() {
 				for round := 0; least() < lost && ctx.Err() == nil; round++ {
@@ -234,7 +224,7 @@ func TestAgreement_Killed(t *testing.T) {
 func runParty(c *redistest.ChildContext) {
 	db := redis.NewClient(&redis.Options{Addr: os.Getenv("SERVER")})
 	defer db.Close()
-	e, err := engine.New(db, nil, slog.New(slog.DiscardHandler))
+	e, err := enginetest.Open(db)
 	if err != nil {
 		return
 	}
@@ -279,7 +269,7 @@ func TestTopologies(t *testing.T) {
 	} {
 		t.Run(topology, func(t *testing.T) {
 			one, other := open(t)
-			a, b := newEngine(t, one), newEngine(t, other)
+			a, b := enginetest.New(t, one), enginetest.New(t, other)
 			for _, name := range []string{"orders", "{user7}:cart", "a}b", "a{", "x{}{t}"} {
 				conforms(t, of(a, name, 10), of(b, name, 10))
 			}
@@ -337,7 +327,7 @@ func TestDenied(t *testing.T) {
 	if err := rdb.Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "~other", "&*", "+@all").Err(); err != nil {
 		t.Fatal(err)
 	}
-	b := of(newEngine(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = "u", "p" })), "b", 2)
+	b := of(enginetest.New(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = "u", "p" })), "b", 2)
 	_, awaited := b.Await(t.Context())
 	_, reset := b.Reset(t.Context())
 	_, state := b.State(t.Context())

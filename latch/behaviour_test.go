@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/line"
+	"github.com/holdfast-go/holdfast/internal/test/enginetest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -29,8 +30,8 @@ func play(t *testing.T, scene func(w *pair)) {
 	redistest.Bubble(t, func(t *testing.T) {
 		w := &pair{t: t, ctx: t.Context(), mini: redistest.Mini(t)}
 		w.net = w.mini.Proxy()
-		w.e = newEngine(t, w.net.Client(t))
-		near := newEngine(t, w.mini.Client())
+		w.e = enginetest.New(t, w.net.Client(t))
+		near := enginetest.New(t, w.mini.Client())
 		w.far, w.near = New(w.e, "l", "l"), New(near, "l", "l")
 		scene(w)
 		w.net.Refuse(false)

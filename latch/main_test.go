@@ -3,33 +3,18 @@ package latch
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestMain(m *testing.M) {
 	redistest.Together(4) // these tests wait for messages, and for a cluster to start
 	redistest.Main(m, redistest.Child("waiters", runWaiters))
-}
-
-var discard = slog.New(slog.DiscardHandler)
-
-// newEngine returns the engine of one Client.
-func newEngine(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
-	t.Helper()
-	e, err := engine.New(rdb, nil, discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
 }
 
 // asker runs scripts as a server sees them, one sending at a time.

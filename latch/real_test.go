@@ -14,8 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/test/enginetest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -42,8 +42,8 @@ func TestCountDownsWithLostReplies(t *testing.T) {
 		}
 	})
 	count := redistest.Count(t, 10_000)
-	l := New(newEngine(t, proxy.Client(t)), "l", "l")
-	plain := New(newEngine(t, rdb), "l", "l")
+	l := New(enginetest.New(t, proxy.Client(t)), "l", "l")
+	plain := New(enginetest.New(t, rdb), "l", "l")
 	if set, err := l.TrySetCount(t.Context(), int64(count)); !set || err != nil {
 		t.Fatalf("%v, %v", set, err)
 	}
@@ -90,7 +90,7 @@ func TestCountDownsWithLostReplies(t *testing.T) {
 func runWaiters(c *redistest.ChildContext) {
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("SERVER")})
 	defer rdb.Close()
-	e, err := engine.New(rdb, nil, discard)
+	e, err := enginetest.Open(rdb)
 	if err != nil {
 		c.Say("error %v", err)
 		return
@@ -122,7 +122,7 @@ func runWaiters(c *redistest.ChildContext) {
 func TestAThousandWaitersInEightProcesses(t *testing.T) {
 	const processes, waiters = 8, 1000
 	server := redistest.Server(t)
-	l := New(newEngine(t, server.Client(t)), "l", "l")
+	l := New(enginetest.New(t, server.Client(t)), "l", "l")
 	if set, err := l.TrySetCount(t.Context(), 2); !set || err != nil {
 		t.Fatalf("%v, %v", set, err)
 	}
@@ -161,7 +161,7 @@ func TestAThousandWaitersInEightProcesses(t *testing.T) {
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 3, 0)
-	a, b := newEngine(t, c.Client(t)), newEngine(t, c.Client(t))
+	a, b := enginetest.New(t, c.Client(t)), enginetest.New(t, c.Client(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	pulse := redistest.FeelPulse(t)
@@ -191,7 +191,7 @@ func TestDenied(t *testing.T) {
 	if err := rdb.Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "~other", "&*", "+@all").Err(); err != nil {
 		t.Fatal(err)
 	}
-	l := New(newEngine(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = "u", "p" })), "l", "l")
+	l := New(enginetest.New(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = "u", "p" })), "l", "l")
 	_, set := l.TrySetCount(t.Context(), 1)
 	_, counted := l.CountDown(t.Context())
 	_, count := l.Count(t.Context())
@@ -215,7 +215,7 @@ func TestBesideRedisson(t *testing.T) {
 		javaDelete    = `if redis.call('del', KEYS[1]) == 1 then redis.call(ARGV[2], KEYS[2], ARGV[1]); return 1 else return 0 end`
 	)
 	rdb := redistest.Server(t).Client(t)
-	l := New(newEngine(t, rdb), "l", "l")
+	l := New(enginetest.New(t, rdb), "l", "l")
 	ctx := t.Context()
 	keys := []string{"l", "redisson_countdownlatch__channel__{l}"}
 	java := func(script string, args ...any) {
@@ -294,7 +294,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	redistest.Undisturbed(t, 10*time.Millisecond, func(t testing.TB) {
 		rdb := redistest.Server(t).Client(t)
-		l := New(newEngine(t, rdb), "l", "l")
+		l := New(enginetest.New(t, rdb), "l", "l")
 		if set, err := l.TrySetCount(t.Context(), 1); !set || err != nil {
 			t.Fatal(set, err)
 		}

@@ -3,11 +3,7 @@
 package leader
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"log/slog"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -19,6 +15,8 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/line"
+	"github.com/holdfast-go/holdfast/internal/test/enginetest"
+	"github.com/holdfast-go/holdfast/internal/test/queuemodel"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -26,21 +24,9 @@ const modelLease = 8 * time.Second
 
 // model is the election as it should be. Times are in ms of the server's clock.
 type model struct {
-	now    int64
-	holder string
-	came   bool // the holder has asked since it was handed to it
-	until  int64
-	queue  []waiting
-	life   int64 // of the queue's keys
-	says   said
-}
-
-// waiting is a candidate's place.
-type waiting struct {
-	owner    string
-	number   int64
-	kept     int64
-	priority int
+	queuemodel.Lock
+	says     said
+	priority map[string]int // of those that have asked, by owner
 }
 
 // said is the record of the leader.
@@ -53,75 +39,37 @@ type said struct {
 }
 
 func (m *model) pass(ms int64) {
-	m.now += ms
-	if m.now >= m.until {
-		m.holder = ""
-	}
-	if m.now >= m.life {
-		m.queue = nil
-	}
-	if m.now >= m.says.life {
+	m.Pass(ms)
+	if m.Now >= m.says.life {
 		m.says = said{}
 	}
 }
 
-func (m *model) at(owner string) int {
-	return slices.IndexFunc(m.queue, func(w waiting) bool { return w.owner == owner })
-}
-
-func (m *model) leaveQueue(owner string) {
-	m.queue = slices.DeleteFunc(m.queue, func(w waiting) bool { return w.owner == owner })
-}
-
-func (m *model) dropDead(but string) {
-	for len(m.queue) > 0 && m.queue[0].owner != but && m.queue[0].kept <= m.now {
-		m.queue = m.queue[1:]
-	}
-}
-
 // leads reports whether the record is that of the holder.
-func (m *model) leads() bool { return m.says.owner != "" && m.says.owner == m.holder }
+func (m *model) leads() bool { return m.says.owner != "" && m.says.owner == m.Holder }
 
 // enter returns whether the candidate is granted the lead. number is that of its place, or 0.
 func (m *model) enter(owner string, number int64, priority int, preempts, follows bool) (granted bool) {
 	if preempts && m.leads() && m.says.priority < priority {
 		m.says.asked = true
 	}
-	if m.holder != owner {
-		m.dropDead(owner)
-		first := len(m.queue) == 0 || m.queue[0].owner == owner || m.at(owner) < 0 && number != 0 && number < m.queue[0].number
-		if m.holder == "" && first && !follows {
-			m.holder, m.until = owner, 0
-		}
-	}
-	if m.holder == owner {
-		m.came = true
-		m.until = max(m.until, m.now+modelLease.Milliseconds())
-		m.leaveQueue(owner)
+	m.priority[owner] = priority
+	if m.Ask(owner, number, follows) {
 		return true
 	}
-	if i := m.at(owner); i >= 0 {
-		m.queue[i].kept = m.now + placeLease.Milliseconds()
-	} else {
-		if number == 0 {
-			number = m.number(priority)
-		}
-		m.queue = append(m.queue, waiting{owner, number, m.now + placeLease.Milliseconds(), priority})
-		// The clock stands still between actions. So numbers may be equal once the queue has been empty.
-		slices.SortFunc(m.queue, func(a, b waiting) int {
-			return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.owner, b.owner))
-		})
+	if number == 0 {
+		number = m.number(priority)
 	}
-	m.life = m.now + 6*placeLease.Milliseconds()
+	m.Wait(owner, number)
 	return false
 }
 
 // number returns the number of a candidate that joins: it is behind all of its priority.
 func (m *model) number(priority int) int64 {
-	number := m.now*1000 - int64(priority)*step
-	for _, w := range m.queue {
-		if w.priority == priority {
-			number = max(number, w.number+1)
+	number := m.Now*1000 - int64(priority)*step
+	for _, p := range m.Queue {
+		if m.priority[p.Owner] == priority {
+			number = max(number, p.Number+1)
 		}
 	}
 	if number%10 == 0 {
@@ -132,13 +80,13 @@ func (m *model) number(priority int) int64 {
 
 // tell returns whether the owner leads, and whether it is asked to resign.
 func (m *model) tell(owner string, token int64, priority int) (leads, asked bool) {
-	if m.holder != owner {
+	if m.Holder != owner {
 		return false, false
 	}
 	if m.says.owner != owner {
 		m.says = said{owner: owner, token: token, priority: priority}
 	}
-	if life := m.now + (modelLease + recordLife).Milliseconds(); m.says.life == 0 || m.says.life-m.now < (modelLease+recordLife).Milliseconds()/2 {
+	if life := m.Now + (modelLease + recordLife).Milliseconds(); m.says.life == 0 || m.says.life-m.Now < (modelLease+recordLife).Milliseconds()/2 {
 		m.says.life = life
 	}
 	return true, m.says.asked
@@ -146,45 +94,21 @@ func (m *model) tell(owner string, token int64, priority int) (leads, asked bool
 
 // leave returns whether the owner had the lead.
 func (m *model) leave(owner string) bool {
-	held := m.holder == owner
-	if held {
-		m.holder = ""
-	}
 	if m.says.owner == owner {
 		m.says = said{}
 	}
-	m.leaveQueue(owner)
-	m.dropDead("")
-	if m.holder == "" && len(m.queue) > 0 {
-		m.holder, m.came, m.until = m.queue[0].owner, false, m.queue[0].kept
-		m.leaveQueue(m.holder)
-	}
-	return held
+	return m.Leave(owner)
 }
 
 // check compares the model with Redis. In the model too, candidates stand by priority.
 func (m *model) check(t *rapid.T, rdb *redis.Client, r *resource) {
 	ctx := context.Background()
-	var want, got []string
-	for i, w := range m.queue {
-		want = append(want, fmt.Sprintf("%s %d", w.owner, w.kept))
-		if i > 0 && m.queue[i-1].priority < w.priority {
-			t.Fatalf("a candidate of priority %d is before one of %d", m.queue[i-1].priority, w.priority)
+	for i := 1; i < len(m.Queue); i++ {
+		if before, p := m.priority[m.Queue[i-1].Owner], m.priority[m.Queue[i].Owner]; before < p {
+			t.Fatalf("a candidate of priority %d is before one of %d", before, p)
 		}
 	}
-	for _, owner := range rdb.ZRange(ctx, r.at.Queue, 0, -1).Val() {
-		got = append(got, fmt.Sprintf("%s %.0f", owner, rdb.ZScore(ctx, r.at.Alive, owner).Val()))
-	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("the queue is\n%q, want\n%q", got, want)
-	}
-	lock := map[string]string{}
-	if m.holder != "" {
-		lock[m.holder] = map[bool]string{false: "0", true: "1"}[m.came]
-	}
-	if got := rdb.HGetAll(ctx, r.at.Hash).Val(); fmt.Sprint(got) != fmt.Sprint(lock) {
-		t.Fatalf("the lead is %v, want %v", got, lock)
-	}
+	m.Check(t, rdb, r.at.Hash, r.at.Queue, r.at.Alive)
 	says := rdb.HMGet(ctx, r.at.Record, "owner", "priority", "asked").Val()
 	if m.says.owner == "" && says[0] == nil {
 		return
@@ -199,7 +123,7 @@ func TestModel(t *testing.T) {
 	redistest.Sequences(t)
 	mini := redistest.Mini(t)
 	rdb := mini.Client()
-	e, err := engine.New(rdb, nil, slog.New(slog.DiscardHandler))
+	e, err := enginetest.Open(rdb)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +139,7 @@ func TestModel(t *testing.T) {
 			"enter": p.enter, "again": p.enter, "tell": p.tell, "resign": p.askToResign, "leave": p.leave,
 			"time": func(t *rapid.T) {
 				p.m.pass(rapid.SampledFrom([]int64{1, 700, 1200, 2499, 2501, 8001, 16000}).Draw(t, "ms"))
-				mini.SetTime(time.UnixMilli(p.m.now))
+				mini.SetTime(time.UnixMilli(p.m.Now))
 				p.m.check(t, p.rdb, &p.r)
 			},
 		})
@@ -242,7 +166,8 @@ type candidacy struct {
 }
 
 func newPlay(e *engine.Engine, rdb *redis.Client, start time.Time) *play {
-	p := &play{m: &model{now: start.UnixMilli()}, rdb: rdb}
+	lock := queuemodel.Lock{Lease: modelLease, Kept: placeLease, Now: start.UnixMilli()}
+	p := &play{m: &model{Lock: lock, priority: map[string]int{}}, rdb: rdb}
 	p.rdb.FlushAll(context.Background())
 	p.say.hold.Length = modelLease
 	p.r = newResource(e, "n", "n", &p.say)
@@ -296,7 +221,7 @@ func (p *play) enter(t *rapid.T) {
 
 func (p *play) tell(t *rapid.T) {
 	c, _ := p.draw(t)
-	if p.m.holder == c.owner.String() && !p.m.came {
+	if p.m.Holder == c.owner.String() && !p.m.Came {
 		return // it does not know that it leads
 	}
 	p.say.priority = c.priority

@@ -96,3 +96,101 @@ func manyTerms(t *testing.T, name string, dial func() redis.UniversalClient) {
 		rdbs[i].Close()
 	}
 }
+
+// A leader that resigns, or whose process is shut down, hands the lead over by a message: the next leads
+// within a few milliseconds, and none waits for a poll.
+func TestTheLeadIsHandedOver(t *testing.T) {
+	for how, end := range map[string]func(h *handover) error{
+		"resigned": func(h *handover) error { h.term.Resign(); return h.over() },
+		"shut down": func(h *handover) error {
+			h.stop()
+			return errors.Join(h.leader.Shutdown(h.ctx), h.over())
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			s, pulse := redistest.Server(t), redistest.FeelPulse(t)
+			var all, beyond clienttest.Spread
+			for range 20 {
+				h := newHandover(t, s)
+				began := time.Now()
+				if err := end(h); err != nil {
+					t.Fatal(err)
+				}
+				next := <-h.next
+				took, slack := next.Sub(began), pulse.Slack(began, next)
+				all.AddBeyond(took, slack)
+				beyond.Add(max(0, took-slack))
+				h.close()
+			}
+			clienttest.Figure(t, "the next leads after the leader is %s: %v", how, &all)
+			// A candidate that is not told asks within 1.25 s.
+			if half, worst := beyond.At(50), beyond.At(100); half > 10*time.Millisecond || worst > time.Second {
+				t.Errorf("half took %v or longer, and the worst %v (beyond starvation): %v", half, worst, &all)
+			}
+			leftBehind(t, s.Admin())
+		})
+	}
+}
+
+// handover is a leader and a candidate, in a process each.
+type handover struct {
+	ctx    context.Context
+	leader *holdfast.Client
+	term   *leader.Term
+	stop   context.CancelFunc // of the leader's Run
+	ran    chan error
+	next   chan time.Time // when the candidate led
+	close  func()         // waits for all
+}
+
+// newHandover returns when one leads and the other waits.
+func newHandover(t *testing.T, s *redistest.Proc) *handover {
+	t.Helper()
+	h := &handover{ctx: clienttest.Generous(t), ran: make(chan error, 1), next: make(chan time.Time, 1)}
+	one, other := s.Client(t), s.Client(t)
+	h.leader = clienttest.OpenClient(t, one)
+	candidate := clienttest.OpenClient(t, other)
+	running, stop := context.WithCancel(h.ctx)
+	h.stop = stop
+	leads, waited := make(chan *leader.Term, 1), make(chan error, 1)
+	go func() {
+		h.ran <- h.leader.Leader(name).Run(running, func(ctx context.Context, term *leader.Term) error {
+			leads <- term
+			<-ctx.Done()
+			stop() // it is not to campaign again
+			return nil
+		})
+	}()
+	h.term = <-leads
+	go func() {
+		waited <- candidate.Leader(name).Run(h.ctx, func(context.Context, *leader.Term) error {
+			h.next <- time.Now()
+			return nil
+		})
+	}()
+	// It waits when it hears what is meant for it alone. Then it asks once more, which is no hand-over.
+	redistest.Eventually(t, 10*time.Second, "the candidate waits", func() error {
+		heard, err := s.Admin().PubSubChannels(h.ctx, "holdfast_lock_grant:*:*").Result()
+		if err == nil && len(heard) == 0 {
+			err = errors.New("it hears nothing")
+		}
+		return err
+	})
+	time.Sleep(20 * time.Millisecond)
+	h.close = func() {
+		if err := <-waited; err != nil {
+			t.Error(err)
+		}
+		_, _ = h.leader.Close(), candidate.Close()
+		_, _ = one.Close(), other.Close()
+	}
+	return h
+}
+
+// over waits for the end of the leader's Run.
+func (h *handover) over() error {
+	if err := <-h.ran; !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("Run = %w", err)
+	}
+	return nil
+}

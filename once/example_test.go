@@ -4,34 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/once"
 )
 
-// newClient stands for the Client that your program has.
-func newClient() (client *holdfast.Client, done func()) {
-	server, err := miniredis.Run()
-	if err != nil {
-		panic(err)
-	}
-	server.ClockTTL(true)
-	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
-	client = holdfast.New(rdb)
-	return client, func() {
-		_ = client.Close()
-		_ = rdb.Close()
-		server.Close()
-	}
-}
+// newClients stands for the Clients that two of your processes have.
+var newClients = clienttest.Embedded
 
 // An idempotency key: the same request, sent again, is answered with the first receipt.
 func ExampleValue() {
-	client, done := newClient()
+	client, _, done := newClients()
 	defer done()
 	ctx := context.Background()
 
@@ -61,7 +47,7 @@ func ExampleValue() {
 // The filling of a cache: the callers of all processes together ask the backend once a minute. If the
 // backend fails, they do not try it one after the other: its error is kept for a second.
 func ExampleValue_cache() {
-	client, done := newClient()
+	client, _, done := newClients()
 	defer done()
 	ctx := context.Background()
 
@@ -82,7 +68,7 @@ func ExampleValue_cache() {
 
 // Work without a result.
 func ExampleDo() {
-	client, done := newClient()
+	client, _, done := newClients()
 	defer done()
 	ctx := context.Background()
 
@@ -105,7 +91,7 @@ func ExampleDo() {
 
 // A result that turned out to be wrong.
 func ExampleOnce_Forget() {
-	client, done := newClient()
+	client, _, done := newClients()
 	defer done()
 	ctx := context.Background()
 
@@ -126,4 +112,62 @@ func ExampleOnce_Forget() {
 	// 42 <nil>
 	// 42 <nil>
 	// 43 <nil>
+}
+
+// Two processes want one result. One of them works, and gives its token to what it writes to, so that a
+// worker that was overtaken can be refused there. The other one waits, and has the same result.
+func ExampleToken() {
+	east, west, done := newClients()
+	defer done()
+	ctx := context.Background()
+
+	results := make(chan int64, 2)
+	for _, client := range []*holdfast.Client{east, west} {
+		go func() {
+			token, err := once.Value(ctx, client.Once("report"), "2026-11-22", func(ctx context.Context) (int64, error) {
+				fmt.Println("one works, with a token:", once.Token(ctx) > 0)
+				return once.Token(ctx), nil
+			})
+			if err != nil {
+				fmt.Println(err)
+			}
+			results <- token
+		}()
+	}
+	first, second := <-results, <-results
+	fmt.Println(first == second)
+	// Output:
+	// one works, with a token: true
+	// true
+}
+
+// sealed is a Codec that keeps those who can read Redis from reading results: here only for show.
+type sealed struct{}
+
+func (sealed) Encode(result any) ([]byte, error) {
+	data, err := once.JSON.Encode(result)
+	slices.Reverse(data) // encrypt here
+	return data, err
+}
+
+func (sealed) Decode(data []byte, result any) error {
+	data = slices.Clone(data)
+	slices.Reverse(data)
+	return once.JSON.Decode(data, result)
+}
+
+// Results that are secret are encrypted before they stand in Redis.
+func ExampleUseCodec() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+
+	keys := client.Once("key", once.UseCodec(sealed{}))
+	for range 2 {
+		key, err := once.Value(ctx, keys, "user 7", func(context.Context) (string, error) { return "s3cret", nil })
+		fmt.Println(key, err)
+	}
+	// Output:
+	// s3cret <nil>
+	// s3cret <nil>
 }

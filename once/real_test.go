@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -21,19 +20,10 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/test/enginetest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
-
-func newEngine(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
-	t.Helper()
-	e, err := engine.New(rdb, nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
-}
 
 // workerLease is the lease of the workers: how long a key is out of use when one is killed.
 const workerLease = 2 * time.Second
@@ -51,7 +41,7 @@ func runWorker(c *redistest.ChildContext) {
 	defer db.Close()
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("PROXY")})
 	defer rdb.Close()
-	e, err := engine.New(rdb, nil, slog.New(slog.DiscardHandler))
+	e, err := enginetest.Open(rdb)
 	if err != nil {
 		c.Say("error %v", err)
 		return
@@ -242,7 +232,7 @@ func TestTicksWithLostReplies(t *testing.T) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range 3 {
-		e := newEngine(t, proxy.Client(t))
+		e := enginetest.New(t, proxy.Client(t))
 		for worker := range 4 {
 			all.Go(func() {
 				for i := worker; i < count; i += 4 {
@@ -275,7 +265,7 @@ func TestTicksWithLostReplies(t *testing.T) {
 // On a cluster, the keys of a Once stand in their slots, and its messages come by them.
 func TestOnACluster(t *testing.T) {
 	cluster := redistest.Cluster(t, 3, 0)
-	a, b := newEngine(t, cluster.Client(t)), newEngine(t, cluster.Client(t))
+	a, b := enginetest.New(t, cluster.Client(t)), enginetest.New(t, cluster.Client(t))
 	for i := range 20 {
 		key := fmt.Sprintf("{%d}:k", i)
 		began := make(chan struct{})

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/line"
+	"github.com/holdfast-go/holdfast/internal/test/enginetest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -31,7 +32,7 @@ func play(t *testing.T, scene func(w *pair)) {
 	redistest.Bubble(t, func(t *testing.T) {
 		w := &pair{t: t, mini: redistest.Mini(t)}
 		w.net = w.mini.Proxy()
-		w.e, w.near = newEngine(t, w.net.Client(t)), newEngine(t, w.mini.Client())
+		w.e, w.near = enginetest.New(t, w.net.Client(t)), enginetest.New(t, w.mini.Client())
 		scene(w)
 		w.net.OnCommand(nil)
 		w.e.Close()

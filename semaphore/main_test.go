@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -101,15 +100,4 @@ func onServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 	t.Run("redis", func(t *testing.T) {
 		test(t, redistest.Server(t).Client(t))
 	})
-}
-
-// newEngine returns the engine of one Client.
-func newEngine(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
-	t.Helper()
-	e, err := engine.New(rdb, nil, discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { e.Close() })
-	return e
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/test/enginetest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -27,7 +28,7 @@ import (
 func runWorker(c *redistest.ChildContext) {
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("SERVER")})
 	defer rdb.Close()
-	e, err := engine.New(rdb, nil, discard)
+	e, err := enginetest.Open(rdb)
 	if err != nil {
 		c.Say("error %v", err)
 		return
@@ -86,7 +87,7 @@ func TestNeverMoreThanThePermits(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			server := redistest.Server(t)
 			rdb := server.Client(t)
-			e := newEngine(t, rdb)
+			e := enginetest.New(t, rdb)
 			if kind == "permits" {
 				if err := NewPermits(e, "s", "s", hold.Defaults()).SetPermits(t.Context(), permits); err != nil {
 					t.Fatal(err)
@@ -123,7 +124,7 @@ func TestNeverMoreThanThePermits(t *testing.T) {
 func runHolder(c *redistest.ChildContext) {
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("SERVER")})
 	defer rdb.Close()
-	e, err := engine.New(rdb, nil, discard)
+	e, err := enginetest.Open(rdb)
 	if err != nil {
 		c.Say("error %v", err)
 		return
@@ -143,7 +144,7 @@ func TestPermitsOfAKilledHolderComeBack(t *testing.T) {
 	const length = 1500 * time.Millisecond
 	server := redistest.Server(t)
 	pulse := redistest.FeelPulse(t)
-	e := newEngine(t, server.Client(t))
+	e := enginetest.New(t, server.Client(t))
 	s := NewPermits(e, "s", "s", hold.Defaults())
 	if err := s.SetPermits(t.Context(), 3); err != nil {
 		t.Fatal(err)
@@ -184,7 +185,7 @@ func TestHundredThousandExpiredPermits(t *testing.T) {
 	if _, err := pipe.Exec(ctx); err != nil {
 		t.Fatal(err)
 	}
-	s := NewPermits(newEngine(t, rdb), "s", "s", hold.Defaults())
+	s := NewPermits(enginetest.New(t, rdb), "s", "s", hold.Defaults())
 	if n, err := s.Available(ctx); n != all || err != nil {
 		t.Fatalf("%d are free, %v; want %d", n, err, all)
 	}
@@ -220,7 +221,7 @@ func TestLostReplies(t *testing.T) {
 	server := redistest.Server(t)
 	rdb := server.Client(t)
 	proxy := redistest.Proxy(t, server.Addr())
-	e := newEngine(t, proxy.Client(t))
+	e := enginetest.New(t, proxy.Client(t))
 	s, p := New(e, "s", "s"), NewPermits(e, "p", "p", hold.Defaults())
 	ctx := t.Context()
 	if set, err := s.TrySetPermits(ctx, 1000); !set || err != nil {
@@ -294,7 +295,7 @@ func takeAndGiveBack(ctx context.Context, s *Semaphore, p *PermitSemaphore, byID
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 3, 0)
-	a, b := newEngine(t, c.Client(t)), newEngine(t, c.Client(t))
+	a, b := enginetest.New(t, c.Client(t)), enginetest.New(t, c.Client(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	pulse := redistest.FeelPulse(t)
@@ -343,7 +344,7 @@ func TestDenied(t *testing.T) {
 	if err := rdb.Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "~other", "&*", "+@all").Err(); err != nil {
 		t.Fatal(err)
 	}
-	e := newEngine(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = "u", "p" }))
+	e := enginetest.New(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = "u", "p" }))
 	s, p := New(e, "s", "s"), NewPermits(e, "p", "p", hold.Defaults())
 	ctx := t.Context()
 	_, acquired := p.Acquire(ctx, 1)

@@ -8,7 +8,6 @@ package semaphore
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +16,6 @@ import (
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
-
-var discard = slog.New(slog.DiscardHandler)
 
 const tenMinutes = 600_000
 

@@ -60,6 +60,9 @@ type orders struct {
 	Routes   map[string]string // from a server to the proxy in front of it
 }
 
+// runs are the kinds whose lanes do not take turns at holding one object.
+var runs = map[string]func(*lane, context.Context) error{"once": (*lane).runOnce, "barrier": (*lane).runBarrier}
+
 // contender is the child process: the program starts copies of itself that run it.
 func contender() redistest.ChildFunc {
 	return redistest.Child(childName, func(c *redistest.ChildContext) {
@@ -131,9 +134,9 @@ func (o orders) obey(c *redistest.ChildContext) error {
 			}
 			continue
 		}
-		if kind == "once" {
+		if run := runs[kind]; run != nil {
 			for number := range lanesOfAKind * o.Width {
-				begin(kind, fmt.Sprint(number), (*lane).runOnce)
+				begin(kind, fmt.Sprint(number), run)
 			}
 			continue
 		}

@@ -56,6 +56,12 @@
 // the first was killed, stood still, or could not reach Redis; the work failed; or Redis had lost its
 // data. After a result that was kept, only the last explains it.
 //
+// Lanes of the kind barrier are parties; some leave soon, and some reset the barrier. Of each generation
+// that has tripped all parties are told, each with another arrival, but for those that were killed or
+// told that they cannot know; none is told that it has broken; and its number is greater than those of
+// all that had ended before. Barriers do not wait for replicas either: a generation during which Redis
+// may have lost its data is left out.
+//
 // Some lanes sit: each has an object of its own, which it holds now for several leases, now for
 // a moment. Others poke it: they ask for the object and give up at once. Whatever a poker
 // leaves behind meets the sitter, and no other lane's turn hides it.

@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -195,4 +197,34 @@ func (h history) judge() string {
 // check decides whether the history has a sequential order that the model allows.
 func (h history) check() porcupine.CheckResult {
 	return porcupine.CheckOperationsTimeout(h.model, h.operations, historyTime)
+}
+
+// checkHistories makes Porcupine check all histories, on all processors.
+func (v *verdict) checkHistories() {
+	var (
+		mu      sync.Mutex
+		workers sync.WaitGroup
+		next    = make(chan func() []history)
+	)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for some := range next {
+				for _, h := range some() {
+					why := h.judge()
+					mu.Lock()
+					v.Histories.Checked++
+					v.Histories.Operations += len(h.operations)
+					if why != "" {
+						v.violate("a history of %s, of %d operations, is %s", h.object, len(h.operations), why)
+					}
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, some := range v.histories {
+		next <- some
+	}
+	close(next)
+	workers.Wait()
 }

@@ -38,6 +38,7 @@ var rules = map[string]rule{
 	"leader":   {capacity: 1, fenced: true, owned: true, nameless: true},
 	"once":     {capacity: 1, fenced: true, owned: true, nameless: true, undated: true},
 	"latch":    {},
+	"barrier":  {owned: true},
 	"quorum":   {capacity: 1, fenced: true, owned: true},
 	"quorumrw": {capacity: everybody, fenced: true, owned: true},
 }
@@ -46,7 +47,7 @@ var rules = map[string]rule{
 func kindsOf(topology string) []string {
 	switch topology {
 	case "single", "sentinel", "cluster":
-		return []string{"mutex", "fair", "rw", "stripe", "multi", "permits", "sem", "latch", "leader", "once"}
+		return []string{"mutex", "fair", "rw", "stripe", "multi", "permits", "sem", "latch", "leader", "once", "barrier"}
 	case "quorum":
 		return []string{"quorum", "quorumrw"}
 	}

@@ -1,4 +1,4 @@
-// The lanes that count down latches, one latch after the other.
+// Latches: lanes count down one after the other, and the rest that each was told must be right.
 
 package main
 
@@ -91,4 +91,22 @@ func (l *lane) passLatch(ctx context.Context, epoch int64, round int) error {
 		}
 	}
 	return nil
+}
+
+// latch judges one latch.
+func (v *verdict) latch(o *object) {
+	k := v.kind("latch")
+	for _, c := range o.counts {
+		if v.counts.meet(c.call-v.counts.lease, c.at) {
+			return
+		}
+		if !c.wait {
+			k.Grants++
+		} else if took := time.Duration(c.at - c.call); took > k.WorstWait.d() {
+			k.WorstWait = duration(took)
+		}
+	}
+	v.histories = append(v.histories, func() []history {
+		return []history{latchHistory(o.name, latchLanes, o.counts)}
+	})
 }

@@ -101,6 +101,7 @@ func (r *report) add(other *report) {
 	r.Fenced += other.Fenced
 	r.LostWakeUps += other.LostWakeUps
 	r.Once.add(other.Once)
+	r.Barrier.add(other.Barrier)
 	r.Histories.Checked += other.Histories.Checked
 	r.Histories.Operations += other.Histories.Operations
 	r.Losses.add(other.Losses)

@@ -58,6 +58,8 @@ type object struct {
 	writes int
 	holds  []*hold
 	counts []count // of a latch
+
+	parties []*party // of a barrier
 }
 
 // count is one CountDown of a latch, or one Wait.
@@ -135,6 +137,7 @@ func (r *referee) accept() {
 func (r *referee) serve(conn net.Conn) {
 	l := newLine(conn)
 	var current *hold
+	var coming *party
 	var at *object
 	name := "" // the name of the lane, the same in all of its reports
 	for {
@@ -163,6 +166,19 @@ func (r *referee) serve(conn net.Conn) {
 			r.count(func() { r.refused[n.Ending]++ })
 		case told:
 			r.object(n.Object).result(name, n)
+		case arriving:
+			at = r.object(n.Object)
+			coming = at.arrives(name, n)
+		case awaited:
+			at.awaited(coming, n)
+			coming = nil
+			r.count(func() {
+				if n.Ending == tripped {
+					r.grants++
+				} else {
+					r.refused[n.Ending]++
+				}
+			})
 		case countedDown, waited:
 			r.object(n.Object).counted(n)
 		case stalled:
@@ -174,6 +190,9 @@ func (r *referee) serve(conn net.Conn) {
 		now := stamp(time.Now())
 		at.end(current, note{Ending: gone, Call: now, At: now})
 		r.count(func() { r.endings[gone]++ })
+	}
+	if coming != nil {
+		at.awaited(coming, note{Ending: gone, At: stamp(time.Now())})
 	}
 	conn.Close()
 	r.count(func() { delete(r.conns, conn) })

@@ -48,6 +48,7 @@ type report struct {
 	Fenced             int // refused
 	LostWakeUps        int
 	Once               onceReport
+	Barrier            barrierReport
 
 	Histories         historyReport
 	Losses            lossReport
@@ -244,6 +245,7 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 | histories | {{.Histories.Checked}} of {{.Histories.Operations}} operations in all, checked with Porcupine |
 | lost wake-ups | {{.LostWakeUps}} |
 {{if .Once.Keys}}| work of a Once | {{.Once.Effects}} effects of {{.Once.Keys}} keys{{range $why, $n := .Once.Again}}; {{$n}} again, as {{$why}}{{end}} |
+{{end}}{{if .Barrier.Tripped}}| generations of barriers | {{.Barrier.Tripped}} tripped, {{.Barrier.Broken}} broken; {{.Barrier.Doubts}} parties were killed, or told that they cannot know |
 {{end}}| losses told | {{.Losses.Told}}: {{.Losses.ByServer}} by the server's answer, {{.Losses.InTime}} by the deadline and before the server's expiry (margin {{.Losses.Margin}}), {{.Losses.Starved}} later because the process did not run, {{.Losses.Late}} later for no such reason |
 | worst signal | {{.Losses.Worst}} after the deadline; {{.Losses.AfterResume}} without the time in which the process did not run |
 | from release to next holder before the first fault | p50 {{.CalmHandovers.P50}}, p99 {{.CalmHandovers.P99}}, worst {{.CalmHandovers.Worst}} of {{.CalmHandovers.Count}} |

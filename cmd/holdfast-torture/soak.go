@@ -212,6 +212,7 @@ func (s *soak) leftBehind() {
 		p.Cut() // a connection in a black hole does not learn that its contender has gone
 	}
 	for _, rdb := range s.topology.onlookers() {
+		s.placesLeft(rdb)
 		redistest.LeftBehind(s.t, rdb, keeps...)
 	}
 }

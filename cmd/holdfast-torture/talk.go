@@ -31,6 +31,11 @@ const (
 	stalled
 	// told: a caller of a Once had the result of the work with that Token.
 	told
+	// arriving: a party of a barrier comes, at Call; its context ends at Deadline.
+	arriving
+	// awaited: the party's Await returned at At, as Ending says: in generation Token, with the arrival
+	// Value.
+	awaited
 )
 
 // note is one report of a lane. Instants are of the machine's wall clock, in ns.

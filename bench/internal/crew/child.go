@@ -44,8 +44,9 @@ const (
 // waits for something that does not come.
 const farewell = 15 * time.Second
 
-// Child does the work and does not return, if this process was started as a child.
+// Child does the work and does not return, if this process was started as a child, or by one.
 func Child() {
+	work.Victim()
 	text, isChild := os.LookupEnv(envJob)
 	if !isChild {
 		return

@@ -68,7 +68,13 @@ func Measure(ctx context.Context, server *measure.Server, r Run) (Figures, error
 	if err != nil {
 		return nil, err
 	}
-	return figures(r.Workload, parts, served)
+	f, err := figures(r.Workload, parts, served)
+	if contender, _ := peer.Find(r.Contender); contender.Apart {
+		for _, ofRedis := range []string{CommandsPerOp, CommandsPerSecond, ServerPerOp, ServerPerSecond} {
+			delete(f, ofRedis)
+		}
+	}
+	return f, err
 }
 
 func (r Run) job(addr, name, dir string, process int) job {

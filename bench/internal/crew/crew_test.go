@@ -67,6 +67,8 @@ func TestARunInProcesses(t *testing.T) {
 		{work.Fair(10), peer.Holdfast, Jain},
 		{work.HandOff, peer.RedislockLinear, P50},
 		{work.Telemetry, work.TelemetrySDK, PerSecond},
+		{work.Once, peer.Holdfast, work.RunsPerKey},
+		{work.Once, peer.RedsyncOnceTuned, work.RunsPerKey},
 	} {
 		t.Run(run.workload+" "+run.contender, func(t *testing.T) {
 			w, err := work.Find(run.workload)
@@ -82,6 +84,28 @@ func TestARunInProcesses(t *testing.T) {
 				t.Errorf("figures: %v", f)
 			}
 		})
+	}
+}
+
+// TestElections measures until each contender has had a few leaders resign, and a few killed.
+func TestElections(t *testing.T) {
+	redistest.Needs(t)
+	server, err := measure.StartServer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	for name, window := range map[string]time.Duration{work.ElectionResigned: 2 * time.Second, work.ElectionKilled: 3 * peer.Term} {
+		w, err := work.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, contender := range w.Contenders {
+			f, err := Measure(t.Context(), server, Run{Workload: w, Contender: contender, Warm: 50 * time.Millisecond, Window: window})
+			if _, asks := f[CommandsPerOp]; err != nil || f[Samples] == 0 || f[P50] <= 0 || asks != (contender != peer.Etcd) {
+				t.Errorf("%s of %s: %v, %v", name, contender, f, err)
+			}
+		}
 	}
 }
 

@@ -15,9 +15,13 @@ type Peer struct {
 	Settings string   // in words; "" for the library's defaults
 	Module   string   // the report gives the version of this module
 	Sends    []string // the commands that it sends besides scripts
+	Apart    bool     // it has a server of its own, so that Redis does nothing for it
 
-	// Open prepares the peer for one process.
-	Open func(addr string) (Process, error)
+	// Open prepares the locks of the peer for one process, Elect its elections, and Once its results that
+	// are made once. Each is nil if the peer has none.
+	Open  func(addr string) (Process, error)
+	Elect func(ctx context.Context, addr string) (Process, error)
+	Once  func(addr string) Once
 }
 
 // Process is a peer in one process: its connections, and whatever else its locks share.
@@ -37,7 +41,7 @@ type Lock interface {
 // All returns the peers, Holdfast first.
 func All() []Peer {
 	return []Peer{
-		{Name: Holdfast, Module: holdfastModule, Open: openHoldfast()},
+		{Name: Holdfast, Module: holdfastModule, Open: openHoldfast(), Elect: electHoldfast, Once: onceHoldfast},
 		{Name: HoldfastWithoutCohort, Settings: "no hand-over within a process", Module: holdfastModule,
 			Open: openHoldfast(withoutCohort())},
 		{Name: Redsync, Module: redsyncModule, Sends: []string{"set"}, Open: openRedsync()},
@@ -55,6 +59,14 @@ func All() []Peer {
 			Open: behindMutex(openRedislock(exponential(16, 512), poolSize))},
 		{Name: RueidislockLocal, Settings: localMutex + "; " + tunedRueidis, Module: rueidisModule,
 			Open: behindMutex(openRueidislock(true))},
+		{Name: Etcd, Settings: "concurrency.Election; one server, which does not wait for its disk", Module: etcdModule,
+			Apart: true, Elect: electEtcd},
+		{Name: RedsyncElection, Settings: "a lock that is asked for and extended as often as client-go does, in proportion to the lease",
+			Module: redsyncModule, Sends: []string{"set"}, Elect: electRedsync},
+		{Name: RedsyncOnce, Settings: "a singleflight.Group in each process, a lock and a key", Module: redsyncModule,
+			Sends: []string{"set", "get"}, Once: onceRedsync()},
+		{Name: RedsyncOnceTuned, Settings: "the same; polls every 5 to 15 ms", Module: redsyncModule,
+			Sends: []string{"set", "get"}, Once: onceRedsync(tunedRedsync()...)},
 	}
 }
 
@@ -71,6 +83,10 @@ const (
 	RueidislockTuned      = "rueidislock tuned"
 	RedislockLocal        = "redislock exponential, local mutex"
 	RueidislockLocal      = "rueidislock tuned, local mutex"
+	Etcd                  = "etcd"
+	RedsyncElection       = "redsync as client-go"
+	RedsyncOnce           = "singleflight and redsync"
+	RedsyncOnceTuned      = "singleflight and redsync tuned"
 )
 
 // These words stand in the settings of more than one peer.
@@ -94,6 +110,7 @@ const (
 	redsyncModule   = "github.com/go-redsync/redsync/v4"
 	redislockModule = "github.com/bsm/redislock"
 	rueidisModule   = "github.com/redis/rueidis"
+	etcdModule      = "go.etcd.io/etcd/client/v3"
 )
 
 // Find returns the peer of that name.

@@ -104,6 +104,7 @@ var columns = []column{
 	{crew.Starved, "starved"},
 	{crew.LeastShare, "least share"},
 	{crew.LargestShare, "largest"},
+	{work.RunsPerKey, "runs of the work"},
 	{crew.CommandsPerOp, "commands"},
 	{crew.ClientPerOp, "client µs"},
 	{crew.ServerPerOp, "server µs"},

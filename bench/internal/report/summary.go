@@ -38,6 +38,8 @@ var headlines = []headline{
 	{"one lock, 1 process, cohort on", work.Contended(1, 128), crew.PerSecond, peer.Holdfast, slices.Concat(peers, locals)},
 	{"read/write lock, beside Redisson", work.ReadWrite, crew.PerSecond, peer.Holdfast, []string{crew.Redisson}},
 	{"semaphore, beside Redisson", work.Semaphore, crew.PerSecond, peer.Holdfast, []string{crew.Redisson}},
+	{"a leader resigns, beside etcd: p50", work.ElectionResigned, crew.P50, peer.Holdfast, []string{peer.Etcd}},
+	{"1 000 callers of one Once key: p50", work.Once, crew.P50, peer.Holdfast, onces},
 	{"fair lock, beside Redisson", work.Fair(1000), crew.PerSecond, peer.Holdfast, []string{crew.Redisson}},
 }
 

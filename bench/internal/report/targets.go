@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast/bench/internal/ceiling"
 	"github.com/holdfast-go/holdfast/bench/internal/crew"
@@ -28,12 +29,13 @@ var (
 	rueidislocks = []string{peer.Rueidislock, peer.RueidislockTuned}
 	peers        = slices.Concat(redsyncs, redislocks, rueidislocks)
 	locals       = []string{peer.RedislockLocal, peer.RueidislockLocal}
+	onces        = []string{peer.RedsyncOnce, peer.RedsyncOnceTuned}
 	everybody    = slices.Concat(peers, locals, []string{crew.Redisson})
 )
 
 // Targets returns all rows.
 func Targets() []Target {
-	return slices.Concat(pairTargets(), lockTargets(), otherTargets(), costTargets(), scaleTargets())
+	return slices.Concat(pairTargets(), lockTargets(), otherTargets(), workTargets(), costTargets(), scaleTargets())
 }
 
 func pairTargets() []Target {
@@ -149,6 +151,41 @@ func otherTargets() []Target {
 				return []Check{
 					r.times(work.Stripes, 12, 12, work.ManyStripes, work.OneStripe)[0],
 					r.beyond(work.Stripes, crew.PerSecond, work.SkewedStripes, work.OneStripe, "%.1fx with skewed keys"),
+				}
+			}},
+	}
+}
+
+// workTargets are about elections and results that are made once.
+func workTargets() []Target {
+	const late = 100 * time.Millisecond
+	return []Target{
+		{Work: fmt.Sprintf("election, leases of %g s: the next leads after a kill of the leader", peer.Term.Seconds()),
+			AtMost: "the lease + 100 ms, always; beside etcd's",
+			Checks: func(r *Results) []Check {
+				most, ok := r.find(work.ElectionKilled, peer.Holdfast).Most(crew.Max)
+				worst := r.never(work.ElectionKilled, peer.Holdfast, crew.Max, float64((peer.Term + late).Microseconds()), "")
+				worst.Text, worst.Known = fmt.Sprintf("at the latest %.2f s", most/1e6), ok
+				return []Check{
+					worst,
+					r.beyond(work.ElectionKilled, crew.P50, peer.Holdfast, peer.Etcd, "p50 %.2fx etcd's"),
+					r.beyond(work.ElectionKilled, crew.P50, peer.Holdfast, peer.RedsyncElection, "%.2fx "+peer.RedsyncElection),
+				}
+			}},
+		{Work: "election: the next leads after the leader resigns, p50", AtMost: "≤ etcd's",
+			Checks: func(r *Results) []Check {
+				return []Check{
+					r.lessThan(work.ElectionResigned, crew.P50, 1, peer.Etcd),
+					r.beyond(work.ElectionResigned, crew.P50, peer.Holdfast, peer.RedsyncElection, "%.3fx "+peer.RedsyncElection),
+				}
+			}},
+		{Work: "1 000 callers of one key of a Once in 8 clients: until all have its result, p50",
+			AtMost: "ahead of singleflight and redsync; 1 run of the work; ≤ 2 requests and a SUBSCRIBE a client",
+			Checks: func(r *Results) []Check {
+				return []Check{
+					r.lessThan(work.Once, crew.P50, 1, onces...),
+					r.never(work.Once, peer.Holdfast, work.RunsPerKey, 1, "%.0f run"),
+					r.atMost(work.Once, peer.Holdfast, crew.CommandsPerOp, 3*8, "%.1f commands"),
 				}
 			}},
 	}

@@ -43,18 +43,24 @@ func handOff() []Workload {
 				return err
 			}
 			defer closeAll()
-			other, err := s.meet(ctx)
-			if err != nil {
-				return err
-			}
-			defer other.Close()
-			defer context.AfterFunc(ctx, func() { other.Close() })()
-			if s.Process == 0 {
-				return give(ctx, s, lock, other)
-			}
-			return take(ctx, s, lock, other)
+			return s.handOver(ctx, lock, 15*time.Millisecond)
 		},
 	}}
+}
+
+// handOver has process 0 hand the lock to process 1, over and over. The waiter waits for that long, or up to
+// twice as long.
+func (s *Site) handOver(ctx context.Context, lock peer.Lock, wait time.Duration) error {
+	other, err := s.meet(ctx)
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	defer context.AfterFunc(ctx, func() { other.Close() })()
+	if s.Process == 0 {
+		return give(ctx, s, lock, other, wait)
+	}
+	return take(ctx, s, lock, other)
 }
 
 // handOffLock returns the lock that one process hands to the other, and a function that closes it.
@@ -128,14 +134,14 @@ func (s *Site) meet(ctx context.Context) (net.Conn, error) {
 // give takes the lock, and tells the other process to wait for it. When the other process has begun
 // to wait, give releases the lock. The time until the release varies, so that no poll is in step
 // with it.
-func give(ctx context.Context, s *Site, lock peer.Lock, taker net.Conn) error {
+func give(ctx context.Context, s *Site, lock peer.Lock, taker net.Conn, wait time.Duration) error {
 	answers := bufio.NewReader(taker)
 	return s.Loop(ctx, 1, func(int) Task {
 		return func(ctx context.Context) (int64, error) {
 			var released time.Time
 			err := lock.Pair(ctx, func() {
 				fmt.Fprintln(taker, "wait")
-				time.Sleep(15*time.Millisecond + rand.N(15*time.Millisecond))
+				time.Sleep(wait + rand.N(wait))
 				released = time.Now()
 			})
 			if err != nil {

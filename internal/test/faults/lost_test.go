@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 // unlucky is a Client that loses one reply about each armed name, or one request. It loses most by a
@@ -26,25 +27,55 @@ type unlucky struct {
 	onlooker *holdfast.Client // a Client that loses nothing
 	direct   *redis.Client
 
+	proxy   *redistest.FaultProxy
+	scripts map[string]string // their names, by digest and by source
+
 	mu    sync.Mutex
-	armed map[string]int // which script about that name meets the fault: 1 is the next one
+	armed map[string]*aim // by name
+	looks map[string]int  // how often parties of a barrier have asked how it stands, by name
 	lost  int
 
 	requests bool // requests are lost, not replies
 }
 
+// aim is which of the coming scripts about a name meets the fault.
+type aim struct {
+	script string // "": any
+	nth    int    // 1 is the next one
+}
+
 // newUnlucky returns an unlucky Client of a server of its own.
-func newUnlucky(t *testing.T) *unlucky {
+func newUnlucky(t testing.TB, requests bool) *unlucky {
 	t.Helper()
 	s := redistest.Server(t)
-	u := &unlucky{direct: s.Admin(), armed: map[string]int{}}
+	u := &unlucky{direct: s.Admin(), armed: map[string]*aim{}, looks: map[string]int{}, scripts: world.ScriptNames(t), requests: requests}
 	clienttest.LeaveNothing(t, u.direct, "holdfast_calls:", "holdfast_permits:", "holdfast_latch:",
-		"holdfast_once:", "holdfast_once_token:", "holdfast_tick:")
-	proxy := redistest.Proxy(t, s.Addr())
-	proxy.OnCommand(u.meet)
-	u.Client = clienttest.OpenClient(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 100 * time.Millisecond }))
+		"holdfast_once:", "holdfast_once_token:", "holdfast_tick:", "holdfast_barrier:", "holdfast_barrier_places:")
+	u.proxy = redistest.Proxy(t, s.Addr())
+	u.proxy.OnCommand(u.meet)
+	u.Client = u.another(t)
 	u.onlooker = clienttest.OpenClient(t, s.Client(t))
 	return u
+}
+
+// another returns a Client with connections of its own, which meets the same faults.
+func (u *unlucky) another(t testing.TB) *holdfast.Client {
+	t.Helper()
+	return clienttest.OpenClient(t, u.proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 100 * time.Millisecond }))
+}
+
+// arm has a script about the name meet the fault.
+func (u *unlucky) arm(name string, a aim) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.armed[name] = &a
+}
+
+// isArmed reports whether the fault about that name is still to come.
+func (u *unlucky) isArmed(name string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.armed[name] != nil
 }
 
 // meet is the proxy's rule.
@@ -56,12 +87,14 @@ func (u *unlucky) meet(c redistest.Command) redistest.Fault {
 	defer u.mu.Unlock()
 	for _, arg := range c.Args {
 		name := tagged(arg)
-		switch u.armed[name] {
-		case 0:
+		if u.scripts[c.Args[0]] == world.BarrierLookRun {
+			u.looks[name]++
+		}
+		a := u.armed[name]
+		if a == nil || a.script != "" && a.script != u.scripts[c.Args[0]] {
 			continue
-		case 1:
-		default:
-			u.armed[name]--
+		}
+		if a.nth--; a.nth > 0 {
 			return redistest.Pass
 		}
 		delete(u.armed, name)
@@ -92,24 +125,23 @@ type operation struct {
 	what string
 	call func() error
 	want func() error
-	nth  int // which of its scripts; 0 is 1
+
+	// Which of its scripts loses it.
+	nth    int    // 0 is 1
+	script string // "": any counts
 }
 
 // live lets one operation after the other lose its reply.
 func (u *unlucky) live(name string, operations []operation) error {
 	for _, o := range operations {
-		u.mu.Lock()
-		u.armed[name] = max(o.nth, 1)
-		u.mu.Unlock()
+		u.arm(name, aim{o.script, max(o.nth, 1)})
 		err := o.call()
 		if err == nil {
 			err = o.want()
 		}
-		u.mu.Lock()
-		if err == nil && u.armed[name] > 0 {
+		if err == nil && u.isArmed(name) {
 			err = errors.New("nothing was sent")
 		}
-		u.mu.Unlock()
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", o.what, name, err)
 		}
@@ -234,6 +266,14 @@ func (u *unlucky) latchLife(ctx context.Context, name string) []operation {
 	}
 }
 
+// what names what is lost.
+func (u *unlucky) what() string {
+	if u.requests {
+		return "requests"
+	}
+	return "replies, one in a hundred by silence"
+}
+
 func TestEveryOperationLosesItsReply(t *testing.T) { loseEach(t, false) }
 
 func TestEveryOperationLosesItsRequest(t *testing.T) { loseEach(t, true) }
@@ -259,10 +299,10 @@ func loseEach(t *testing.T, requests bool) {
 		"Latch":               (*unlucky).latchLife,
 		"Leader":              (*unlucky).leaderLife,
 		"Once, Tick":          (*unlucky).onceLife,
+		"Barrier":             (*unlucky).barrierLife,
 	} {
 		t.Run(kind, func(t *testing.T) {
-			u := newUnlucky(t)
-			u.requests = requests
+			u := newUnlucky(t, requests)
 			lives := redistest.CountOfWork(t, 10_000)
 			// There are no more goroutines than connections. Otherwise a lost reply would take
 			// others with it, and some call would lose all of its replies.
@@ -277,11 +317,7 @@ func loseEach(t *testing.T, requests bool) {
 					t.Error(err)
 				}
 			})
-			what := "replies, one in a hundred by silence"
-			if requests {
-				what = "requests"
-			}
-			clienttest.Figure(t, "%s: %d lost %s, %d of each operation: all counts and verdicts right", kind, u.lost, what, lives)
+			clienttest.Figure(t, "%s: %d lost %s, %d of each operation: all counts and verdicts right", kind, u.lost, u.what(), lives)
 		})
 	}
 }

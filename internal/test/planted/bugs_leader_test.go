@@ -96,4 +96,11 @@ var leaderBugs = []bug{
 		new:  "\t\t\tif t.most < 0 {\n\t\t\t\tt.overdue()\n\t\t\t}\n",
 		pkg:  "leader", tests: []string{"TestAWorkThatOutlivesItsLossIsNamed"},
 	},
+	{
+		name: "the candidate that leads next is not told",
+		file: "internal/lockhash/lua/release.lua",
+		old:  "  publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36),\n    string.sub(head, 38) .. ' ' .. token .. ' ' .. left)\n",
+		new:  "",
+		pkg:  "leader", tests: []string{"TestTheLeadIsHandedOver"},
+	},
 }

@@ -34,6 +34,8 @@ var torturedBugs = []tortured{
 	{"the work's context outlives its lease", "-topology single -kinds leader -for 20s", "", "told of a loss"},
 	{"a result is kept for no longer than the lease", "-topology single -kinds once -for 20s", "", "and again by"},
 	{"a cohort has no end", "-topology single -for 20s", "", "turns in the crowd"},
+	{"a generation that has broken counts as tripped", "-topology single -kinds barrier -for 20s", "", "only .* parties were told"},
+	{"the last arrival, sent again, arrives in the next generation", "-topology single -kinds barrier -for 20s -faults 'reply lost'", "", "only .* parties were told"},
 }
 
 // The torture finds each bug, with a seed that anyone can use.

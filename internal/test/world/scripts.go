@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
@@ -101,6 +102,21 @@ var shared = []string{"token", "life", "queue", "enter", "release"}
 // load loads every script and records its name.
 func (w *World) load() {
 	w.T.Helper()
+	w.scripts = ScriptNames(w.T)
+	for text := range w.scripts {
+		if len(text) == 2*sha1.Size {
+			continue // a digest
+		}
+		if err := w.RDB.ScriptLoad(w.T.Context(), text).Err(); err != nil {
+			w.T.Fatalf("load %s: %v", w.scripts[text], err)
+		}
+	}
+}
+
+// ScriptNames returns the names of the scripts by what a sending carries: the digest, or the source.
+func ScriptNames(t testing.TB) map[string]string {
+	t.Helper()
+	names := map[string]string{}
 	for _, s := range sources {
 		var text strings.Builder
 		for _, file := range strings.Fields(s.files) {
@@ -108,14 +124,11 @@ func (w *World) load() {
 			if file == "token" || s.of == "leader" && slices.Contains(shared, file) {
 				of = "internal/lockhash"
 			}
-			text.WriteString(doctest.Read(w.T, of+"/lua/"+file+".lua"))
+			text.WriteString(doctest.Read(t, of+"/lua/"+file+".lua"))
 		}
 		source := conn.NewScript(s.name, text.String(), s.trait).Source()
 		sum := sha1.Sum([]byte(source))
-		w.scripts[hex.EncodeToString(sum[:])] = s.name
-		w.scripts[source] = s.name
-		if err := w.RDB.ScriptLoad(w.T.Context(), source).Err(); err != nil {
-			w.T.Fatalf("load %s: %v", s.name, err)
-		}
+		names[hex.EncodeToString(sum[:])], names[source] = s.name, s.name
 	}
+	return names
 }

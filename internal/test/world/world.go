@@ -42,7 +42,7 @@ type World struct {
 func Play(t *testing.T, scene func(t *testing.T, w *World)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
-		w := &World{T: t, Mini: redistest.Mini(t), Start: time.Now(), scripts: make(map[string]string)}
+		w := &World{T: t, Mini: redistest.Mini(t), Start: time.Now()}
 		w.RDB = w.Mini.Client()
 		w.load()
 		scene(t, w)

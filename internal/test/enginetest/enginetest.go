@@ -1,0 +1,28 @@
+// Package enginetest opens what a Client lends to its synchronizers, for tests of one kind alone. Only
+// tests import it.
+package enginetest
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/engine"
+)
+
+// New returns the engine of one Client, which is closed when t ends.
+func New(t testing.TB, rdb redis.UniversalClient) *engine.Engine {
+	t.Helper()
+	e, err := Open(rdb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// Open is New for a child, which has no test.
+func Open(rdb redis.UniversalClient) (*engine.Engine, error) {
+	return engine.New(rdb, nil, slog.New(slog.DiscardHandler))
+}

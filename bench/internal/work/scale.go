@@ -16,14 +16,17 @@ const (
 	ScaleWaiters = "scale/waiters"
 	ScaleClients = "scale/clients"
 	ScaleNames   = "scale/names"
+
+	ScaleContended = "scale/contended"
 )
 
-// The contenders of ScaleHeld, ScaleKilled and ScaleNames.
+// The contenders of ScaleHeld, ScaleKilled, ScaleNames and ScaleContended.
 const (
 	HeldNear   = "near"
 	HeldAway   = "10 ms away"
 	Killed     = "1 000 Clients"
 	NamesTotal = "1 000 000 names"
+	Contended  = "10 000 names"
 )
 
 // WaitersOf has the numbers of waiters in ScaleWaiters.
@@ -100,6 +103,17 @@ func scale() []Workload {
 				n = "200"
 			}
 			return []string{"gather", "-clients", n, "-do", do, "-for", "4s"}
+		},
+	}, {
+		Name:       ScaleContended,
+		Title:      "one Client that waits for very many names, each of which another holds",
+		Contenders: []string{Contended},
+		Window:     Window{Full: 6 * time.Second, Setup: 20 * time.Second, Rounds: 3},
+		Scale: func(_ string, quick bool) []string {
+			if quick {
+				return []string{"contended", "-names", "1000", "-for", "3s"}
+			}
+			return []string{"contended"}
 		},
 	}, {
 		Name:       ScaleNames,

@@ -26,7 +26,7 @@ const (
 	HeldAway   = "10 ms away"
 	Killed     = "1 000 Clients"
 	NamesTotal = "1 000 000 names"
-	Contended  = "10 000 names"
+	NamesHeld  = "10 000 names"
 )
 
 // WaitersOf has the numbers of waiters in ScaleWaiters.
@@ -107,7 +107,7 @@ func scale() []Workload {
 	}, {
 		Name:       ScaleContended,
 		Title:      "one Client that waits for very many names, each of which another holds",
-		Contenders: []string{Contended},
+		Contenders: []string{NamesHeld},
 		Window:     Window{Full: 6 * time.Second, Setup: 20 * time.Second, Rounds: 3},
 		Scale: func(_ string, quick bool) []string {
 			if quick {

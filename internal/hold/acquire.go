@@ -43,6 +43,7 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 		return nil, OpError(op, q.Resource, err)
 	}
 	defer q.Engine.Done()
+	q.Engine.Present()
 	if q.Try {
 		bounded, cancel := engine.Bounded(ctx)
 		defer cancel()

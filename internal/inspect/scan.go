@@ -5,6 +5,7 @@ package inspect
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,7 +53,20 @@ func scanServer(ctx context.Context, m *conn.Manager, server, pattern string, pa
 			return more, err
 		}
 	}
-	return true, nil
+	return scanType(ctx, rdb, "hash", keys.RecordsPattern, func(records []string) bool {
+		names := named(pattern, records)
+		return len(names) == 0 || page(names)
+	})
+}
+
+// named returns the names of the records that match the pattern.
+func named(pattern string, records []string) (names []string) {
+	for _, record := range records {
+		if name, ok := keys.NameOf(record); ok && matches(pattern, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // scanType goes over the keys of one type, on a connection of its own. After each page it pauses
@@ -68,10 +82,10 @@ func scanType(ctx context.Context, rdb *redis.Client, kind, pattern string, page
 			found = numbers(ctx, rdb, found)
 		}
 		var names []string
-		for _, name := range found {
-			if candidate(name) {
-				names = append(names, name)
-			}
+		if pattern == keys.RecordsPattern {
+			names = underWay(ctx, rdb, found)
+		} else {
+			names = slices.DeleteFunc(found, func(name string) bool { return !candidate(name) })
 		}
 		if len(names) > 0 && !page(names) {
 			return false, nil
@@ -106,6 +120,19 @@ func numbers(ctx context.Context, rdb *redis.Client, names []string) []string {
 		}
 	}
 	return whole
+}
+
+// underWay returns the records without those of a Once whose work is done: there may be very many, and
+// finding that out costs less than inspecting them.
+func underWay(ctx context.Context, rdb *redis.Client, records []string) []string {
+	left := slices.DeleteFunc(records, func(record string) bool { _, ok := keys.NameOf(record); return !ok })
+	cmds := each(ctx, rdb, left, func(p redis.Pipeliner, record string) redis.Cmder { return p.HExists(ctx, record, "by") })
+	i := -1
+	return slices.DeleteFunc(left, func(record string) bool {
+		i++
+		done, err := cmds[i].(*redis.BoolCmd).Result()
+		return keys.IsOnce(record) && done && err == nil
+	})
 }
 
 // each sends one command for each name, in one pipeline.

@@ -5,42 +5,43 @@ package inspect
 // matches reports whether text matches a pattern of Redis: * any bytes, ? one byte, [a-z] one of a set,
 // [^a-z] one that is not in it, and a backslash before what stands for itself.
 func matches(pattern, text string) bool {
-	for pattern != "" {
-		switch pattern[0] {
-		case '*':
-			for rest := pattern[1:]; ; text = text[1:] {
-				if matches(rest, text) {
-					return true
-				}
-				if text == "" {
-					return false
-				}
-			}
-		case '[':
-			if text == "" {
-				return false
-			}
-			in, rest := inSet(pattern[1:], text[0])
-			if !in {
-				return false
-			}
+	star, again, from := false, "", "" // what comes behind the last *, and from where it was tried last
+	for {
+		if pattern != "" && pattern[0] == '*' {
+			star, again, from = true, pattern[1:], text
+			pattern = again
+			continue
+		}
+		if text == "" {
+			return pattern == ""
+		}
+		if rest, ok := one(pattern, text[0]); ok {
 			pattern, text = rest, text[1:]
 			continue
-		case '?':
-			if text == "" {
-				return false
-			}
-		default:
-			if pattern[0] == '\\' && len(pattern) > 1 {
-				pattern = pattern[1:]
-			}
-			if text == "" || text[0] != pattern[0] {
-				return false
-			}
 		}
-		pattern, text = pattern[1:], text[1:]
+		if !star {
+			return false
+		}
+		from = from[1:]
+		pattern, text = again, from
 	}
-	return text == ""
+}
+
+// one reports whether c matches what a pattern begins with, and returns the pattern behind that.
+func one(pattern string, c byte) (rest string, ok bool) {
+	if pattern == "" {
+		return "", false
+	}
+	switch {
+	case pattern[0] == '?':
+		return pattern[1:], true
+	case pattern[0] == '[':
+		ok, rest = inSet(pattern[1:], c)
+		return rest, ok
+	case pattern[0] == '\\' && len(pattern) > 1:
+		pattern = pattern[1:]
+	}
+	return pattern[1:], pattern[0] == c
 }
 
 // inSet reports whether c is in the set with which a pattern goes on after its [, and returns the pattern

@@ -24,6 +24,3 @@ func NameOf(key string) (name string, ok bool) {
 	}
 	return "", false
 }
-
-// IsOnce reports whether key is the record of a key of a Once.
-func IsOnce(key string) bool { return strings.HasPrefix(key, oncePrefix+":") }

@@ -16,15 +16,17 @@ local version = redis.call('HGET', KEYS[1], 'version')
 if version and tonumber(version) > tonumber(ARGV[3]) then
   return {1, now}
 end
+-- DEL comes first, and runs even if it finds nothing: Redis allows it when memory is short, and after
+-- it the other writes too.
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'version', ARGV[3], 'who', ARGV[4])
-for i = 5, #ARGV, 2 do
-  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
-end
 local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
 if type(expiry) == 'table' then
   -- What a Client says must never stand without an expiry.
   redis.call('DEL', KEYS[1])
   return expiry
+end
+for i = 5, #ARGV, 2 do
+  redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
 return {1, now}

@@ -158,6 +158,27 @@ func TestLocksGoOnWithoutTheirIdentity(t *testing.T) {
 	})
 }
 
+// A Client that only holds a lock, or only waits, goes on saying who it is, also when Redis has lost that.
+func TestAnIdentityOutlivesItsKey(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, operator *holdfast.Client) {
+		holder, waiter := known(t, mini, "holds"), known(t, mini, "waits")
+		defer holder.Close()
+		defer waiter.Close()
+		l := clienttest.Grab(t, holder.Mutex("x"))
+		stop := background(t, func(ctx context.Context) { _, _ = waiter.Mutex("x").Lock(ctx) })
+		for range 3 {
+			time.Sleep(10 * time.Minute)
+			rdb.Del(t.Context(), clientKeys(t, rdb)...)
+			time.Sleep(time.Minute + time.Second)
+			if i := inspected(t, operator, "x"); i.Holders[0].Who != "holds" || len(i.Queue) != 1 || i.Queue[0].Who != "waits" {
+				t.Errorf("%v", i)
+			}
+		}
+		stop()
+		clienttest.GiveBack(t, l)
+	})
+}
+
 // A lock that a closed Client leaves behind can still be told apart.
 func TestAnIdentityStaysWhileALockStaysBehind(t *testing.T) {
 	for what, leave := range map[string]func(t *testing.T, c *holdfast.Client, l *holdfast.Lease){

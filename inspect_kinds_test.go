@@ -79,6 +79,18 @@ func TestInspectLeader(t *testing.T) {
 	})
 }
 
+// A record that a leader before this one has left does not name this one.
+func TestInspectALeaderWhoseRecordIsOld(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		l := clienttest.Grab(t, c.Mutex("x"))
+		rdb.HSet(t.Context(), "holdfast_leader:{x}", "owner", javaHolder(), "since", "1", "identity", "gone")
+		if i := inspected(t, c, "x"); i.Kind != holdfast.KindMutex || i.Holders[0].Who != "" || i.HeldSince.IsZero() {
+			t.Errorf("%v", i)
+		}
+		clienttest.GiveBack(t, l)
+	})
+}
+
 func TestInspectOnce(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		o := c.Once("charge", once.Keep(time.Hour), once.KeepErrors(time.Minute))

@@ -5,8 +5,10 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/leader"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -155,6 +159,122 @@ func TestLocksGoOnWithoutTheirIdentity(t *testing.T) {
 		}
 		clienttest.GiveBack(t, l)
 		rdb.Del(t.Context(), key)
+	})
+}
+
+// Whatever becomes of a request that says who a Client is, a lock takes no longer for it, and in a while the
+// Client has said it. Close is held up for no more than half a second.
+func TestAnIdentityWhoseRequestsAreLost(t *testing.T) {
+	for _, script := range []string{world.PresentRun, world.AbsentRun} {
+		for what, fault := range map[string]redistest.Fault{
+			"reply lost": redistest.CloseAfterExec, "request lost": redistest.DropBefore, "half a reply": redistest.HalfReply,
+			"sent twice": redistest.Duplicate, "silence": redistest.Silence, "late": redistest.Delay(900 * time.Millisecond),
+		} {
+			t.Run(script+"/"+what, func(t *testing.T) {
+				world.Play(t, func(t *testing.T, w *world.World) {
+					p, operator := w.Process(holdfast.WithIdentity("pod")), w.Process()
+					p.On(script, 1, fault)
+					l := w.Lock(t.Context(), p.MyLock)
+					if at := w.Now(); at > 10*time.Millisecond {
+						t.Errorf("granted after %v", at)
+					}
+					l.Note("at work")
+					w.At(20 * time.Second)
+					if i := inspected(t, operator.Client, world.Name); i.Holders[0].Who != "pod" || i.Holders[0].Note != "at work" {
+						t.Errorf("%v", i)
+					}
+					w.Release(l)
+					begun := time.Now()
+					if err := p.Close(); err != nil {
+						t.Error(err)
+					}
+					if took := time.Since(begun); took > 600*time.Millisecond {
+						t.Errorf("Close took %v", took)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An inspection waits for a second at the most to hear who holds, and is right without.
+func TestInspectDoesNotWaitForIdentities(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, operator := w.Process(holdfast.WithIdentity("pod")), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		w.At(time.Second)
+		operator.Each(func(s world.Sending) redistest.Fault {
+			if s.Script == world.WhoRun {
+				return redistest.Silence
+			}
+			return redistest.Pass
+		})
+		i := inspected(t, operator.Client, world.Name)
+		if i.Holders[0].Who != "" || i.Holders[0].Owner != l.Owner() || w.Now() > 2100*time.Millisecond {
+			t.Errorf("after %v: %v", w.Now(), i)
+		}
+		operator.Each(nil)
+		if n := operator.Runs(world.WhoRun); n == 0 {
+			t.Error("it has not asked")
+		}
+		if i := inspected(t, operator.Client, world.Name); i.Holders[0].Who != "pod" {
+			t.Errorf("%v", i)
+		}
+		w.Release(l)
+		before := operator.Runs(world.WhoRun)
+		inspected(t, operator.Client, world.Name)
+		if n := operator.Runs(world.WhoRun); n != before {
+			t.Error("it asks who holds what nobody holds")
+		}
+	})
+}
+
+// In a cluster the identities of all holders and waiters are read by one request, wherever their locks are.
+func TestIdentitiesInACluster(t *testing.T) {
+	cluster := redistest.Cluster(t, 3, 0)
+	ctx := clienttest.Generous(t)
+	operator := clienttest.OpenClient(t, cluster.Client(t))
+	names := []string{"a", "b", "c", "{d}x", "e}f"}
+	for _, who := range []string{"pod-1", "pod-2"} {
+		c := clienttest.OpenClient(t, cluster.Client(t), holdfast.WithIdentity(who))
+		for _, name := range names {
+			l := clienttest.Grab(t, c.FairMutex(name+who))
+			l.Note(name)
+			defer clienttest.GiveBack(t, l)
+		}
+		election := c.Leader("lead")
+		defer background(t, func(ctx context.Context) {
+			_ = election.Run(ctx, func(ctx context.Context, _ *leader.Term) error { <-ctx.Done(); return nil })
+		})()
+		barrier := c.Barrier("{b}", 5)
+		defer background(t, func(ctx context.Context) { _, _ = barrier.Await(ctx) })()
+	}
+	redistest.Eventually(t, 20*time.Second, "all say who they are", func() error {
+		found := make(map[string]string)
+		for i, err := range operator.InspectAll(ctx, "") {
+			if err != nil {
+				return err
+			}
+			for _, h := range i.Holders {
+				found[i.Name] += h.Who + " " + h.Note
+			}
+			for _, w := range i.Queue {
+				found[i.Name] += ", " + w.Who
+			}
+		}
+		for _, name := range names {
+			for _, who := range []string{"pod-1", "pod-2"} {
+				if got := found[name+who]; got != who+" "+name {
+					return fmt.Errorf("%s: %q", name+who, got)
+				}
+			}
+		}
+		for name, either := range map[string][]string{"lead": {"pod-1 , pod-2", "pod-2 , pod-1"}, "{b}": {", pod-1, pod-2", ", pod-2, pod-1"}} {
+			if !slices.Contains(either, found[name]) {
+				return fmt.Errorf("%s: %q", name, found[name])
+			}
+		}
+		return nil
 	})
 }
 

@@ -17,11 +17,11 @@
 local ttl, token = redis.call('PTTL', KEYS[1]), 0
 if ttl ~= -2 then
   if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
-    -- Nothing here may fail the try. A hash of several fields is a read/write lock's, or another program's.
+    -- Nothing here may fail the try. A read/write lock may have very many fields.
     token = redis.pcall('GET', KEYS[2])
     token = type(token) == 'string' and tonumber(token) or 0
-    local holder = redis.pcall('HLEN', KEYS[1]) == 1 and redis.pcall('HGETALL', KEYS[1])[1]
-    local a, b, c, d, e, n = string.match(holder or '', '^(%x+)%-(%x+)%-(%x+)%-(%x+)%-(%x+):(%-?%d+)$')
+    local fields = redis.call('HEXISTS', KEYS[1], 'mode') == 0 and redis.pcall('HGETALL', KEYS[1]) or {}
+    local a, b, c, d, e, n = string.match(#fields == 2 and fields[1] or '', '^(%x+)%-(%x+)%-(%x+)%-(%x+)%-(%x+):(%-?%d+)$')
     if not a or #n > 15 then
       return {0, now, ttl, token}
     end

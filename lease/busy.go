@@ -41,7 +41,7 @@ func (b *BusyError) Unwrap() error { return b.err }
 // packages of synchronizers.
 func Of(l *hold.Lease, err error) (*Lease, error) {
 	if b := (*hold.Busy)(nil); errors.As(err, &b) {
-		err = &BusyError{Owner(b.Holder), b.Since, b.Left(), err}
+		err = &BusyError{Owner(b.Holder), b.Since, b.Left, err}
 	}
 	return (*Lease)(l), err
 }

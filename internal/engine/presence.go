@@ -177,7 +177,7 @@ func (p *presence) Tick(time.Time) (next time.Time, renew bool) {
 	if p.sending {
 		return time.Time{}, false
 	}
-	if news := p.version != p.said && !p.failing; !p.stays() && !news {
+	if news := p.version != p.said && !p.failing; !news && !p.stays() {
 		return time.Time{}, false
 	}
 	p.sending, p.written = true, true
@@ -186,10 +186,10 @@ func (p *presence) Tick(time.Time) (next time.Time, renew bool) {
 
 // stays reports whether the Client is still in use. If it is not, the presence leaves the wheel.
 func (p *presence) stays() bool {
-	if p.use.CompareAndSwap(used, kept) {
+	if p.use.CompareAndSwap(used, kept) || p.e.registry.any() || p.e.Lines.Any() {
 		return true
 	}
-	return p.e.registry.any() || p.e.Lines.Any() || !p.use.CompareAndSwap(kept, idle)
+	return !p.use.CompareAndSwap(kept, idle) && p.use.Load() == used // again, just now
 }
 
 // Part implements Renewable: it is written by a call of its own.

@@ -167,6 +167,25 @@ func TestNotesComeAndGo(t *testing.T) {
 	})
 }
 
+// A note that is taken back long after the last use does not keep an idle Client on the wheel.
+func TestAClientIsIdleAfterItsLastNote(t *testing.T) {
+	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		e.Present()
+		e.Note(1, e, "long work")
+		time.Sleep(10 * time.Minute)
+		e.Note(1, e, "")
+		time.Sleep(3 * time.Minute)
+		if e.presence.use.Load() != idle {
+			t.Error("an idle Client stays on the wheel")
+		}
+		before := s.CommandCount()
+		time.Sleep(10 * time.Minute)
+		if n := s.CommandCount() - before; n != 0 {
+			t.Errorf("an idle Client sends %d commands", n)
+		}
+	})
+}
+
 // However often notes change, and however many there are, few and small requests tell of them.
 func TestNotesCostFewRequests(t *testing.T) {
 	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {

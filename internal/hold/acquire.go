@@ -136,7 +136,7 @@ type acquisition struct {
 	lateSeat  int64   // the owner that may have got the process's next place for nobody; 0: none
 	marks     bool    // a refused request may leave something in Redis
 	marked    bool    // one may have done so
-	refusal   Refusal // the last one
+	refusal   refusal // the last one
 	course    course
 	ofWork    bool // it was asked for under a lease that lasts, so that Shutdown does not refuse it
 }
@@ -280,7 +280,7 @@ func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error
 		}
 	} else {
 		a.marked = a.marks
-		a.refused(call)
+		a.refusal = refusal{call.Reply, call.Sent}
 		err = concluded(a.resource, call)
 	}
 	a.engine.Smalls.Put(call)

@@ -23,11 +23,10 @@ var script = conn.NewScript("inspect", source, conn.Always, conn.Mixed)
 
 // The kinds that this package names; lua/inspect.lua has all.
 const (
-	rwLock    = "rwlock"
-	permits   = "permits"
-	semaphore = "semaphore"
-	barrier   = "barrier"
-	unknown   = "unknown"
+	rwLock  = "rwlock"
+	permits = "permits"
+	barrier = "barrier"
+	unknown = "unknown"
 )
 
 // State is what stands at a name.

@@ -27,15 +27,15 @@ var inspectBugs = []bug{
 	{
 		name: "a Client goes on saying who it is though it is idle",
 		file: "internal/engine/presence.go",
-		old:  "return p.e.registry.any() || p.e.Lines.Any() || !p.use.CompareAndSwap(kept, idle)",
+		old:  "return !p.use.CompareAndSwap(kept, idle) && p.use.Load() == used",
 		new:  "return true",
 		pkg:  "internal/engine", tests: []string{"TestPresenceIsWrittenWhenTheClientIsUsed"},
 	},
 	{
 		name: "a Client that holds something says nothing any more",
 		file: "internal/engine/presence.go",
-		old:  "return p.e.registry.any() || p.e.Lines.Any() || !p.use",
-		new:  "return !p.use",
+		old:  "|| p.e.registry.any() || p.e.Lines.Any() {",
+		new:  "{",
 		pkg:  ".", tests: []string{"TestAnIdentityOutlivesItsKey"},
 	},
 	{
@@ -84,8 +84,8 @@ var inspectBugs = []bug{
 	{
 		name: "the error of a busy lock takes an old token of Holdfast for the time of Java's grant",
 		file: "internal/hold/busy.go",
-		old:  "if token > 0 && token <= call.ServerTime() && engine.IsClient(client) {",
-		new:  "if engine.IsClient(client) || token > 0 {",
+		old:  "if token > 0 && token <= now && engine.IsClient(client) {",
+		new:  "if token > 0 && token <= now {",
 		pkg:  ".", tests: []string{"TestBusyErrorsSayWhoHolds"},
 	},
 	{

@@ -85,7 +85,7 @@ var inspectBugs = []bug{
 		name: "the error of a busy lock takes an old token of Holdfast for the time of Java's grant",
 		file: "internal/hold/busy.go",
 		old:  "if token > 0 && token <= now && engine.IsClient(client) {",
-		new:  "if token > 0 && token <= now {",
+		new:  "if token > 0 && token <= now && (engine.IsClient(client) || !b.Holder.IsZero()) {",
 		pkg:  ".", tests: []string{"TestBusyErrorsSayWhoHolds"},
 	},
 	{

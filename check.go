@@ -27,8 +27,8 @@ type Finding struct {
 	Problem Problem
 	// Kind is the synchronizer that lacks rights, where Problem is Rights: "mutex",
 	// "fairmutex", "rwlock", "semaphore", "permits", "latch", "barrier", "once", "leader" or
-	// "quorum", as holdfast.kind names it in spans. It is "" if Check itself lacks them. A program that does not use a
-	// kind can ignore that kind's findings.
+	// "quorum", as holdfast.kind names it in spans; or "identity", if the Client cannot say who it is. It is
+	// "" if Check itself lacks them. A program that does not use a kind can ignore that kind's findings.
 	Kind   string
 	Detail string // a description for people
 }
@@ -103,7 +103,23 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 		}
 		findings = append(findings, found...)
 	}
-	return findings, nil
+	return append(findings, c.checkIdentity(ctx)...), nil
+}
+
+// checkIdentity finds out whether the Client may say who it is, if it is to.
+func (c *Client) checkIdentity(ctx context.Context) []Finding {
+	if c.config.identity == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	need := rights.OfIdentity(uuid.NewString()) // nobody's, so that what the Client says stays as it is
+	if err := c.probeScripts(ctx, need.Probe()); denied(err) {
+		server, _ := c.engine.Conn.Node(ctx, need.Keys[0])
+		return []Finding{{server, Rights, need.Kind,
+			fmt.Sprintf("the Client cannot say who it is (WithIdentity), and does without: %v", err)}}
+	}
+	return nil
 }
 
 // checkQuorum reads the marker of a quorum, if there is one, and finds out how many servers the

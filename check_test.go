@@ -295,6 +295,29 @@ func refusals(t *testing.T, c *holdfast.Client, names ...string) map[string]int 
 	return kinds
 }
 
+// Check says so if the Client is to say who it is, and may not.
+func TestCheckTheRightsOfAnIdentity(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t, "--appendonly", "yes")
+	for what, want := range map[string]int{"+@all ~*": 0, "+evalsha +eval +time +ping +info ~holdfast_client:{holdfast}:* +del +pexpire +hset +hget": 0, "+@all ~holdfast:* ~*{holdfast:*": 1, "+@all ~* -hset": 1} {
+		rules := append(strings.Fields(what), "allchannels")
+		c := clienttest.OpenClient(t, s.Client(t, clienttest.User(t, s, "u", rules...)), holdfast.WithIdentity("pod"))
+		findings, err := c.Check(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		found := 0
+		for _, f := range findings {
+			if f.Kind == "identity" && f.Problem == holdfast.Rights && f.Server == s.Addr() {
+				found++
+			}
+		}
+		if found != want {
+			t.Errorf("%s: Check found %v", what, findings)
+		}
+	}
+}
+
 // Each kind's line in docs/connecting.md grants enough rights for that kind, and no right in the
 // line can be spared.
 func TestCheckRightsOfEachKind(t *testing.T) {

@@ -45,8 +45,20 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 	}
 	if c.engine, err = engine.New(rdb, tel, c.config.log); err != nil {
 		c.engine = engine.Broken(err)
+	} else if c.config.identity != "" {
+		c.engine.SayWho(c.config.identity)
 	}
 	return c
+}
+
+// ID returns the id of the Client in the form in which logs, errors and Inspect show it: the first eight
+// characters, with which each of its owners begins. It may be logged: nobody can release by it. It is ""
+// for a Client whose every call fails.
+func (c *Client) ID() string {
+	if c.engine.Broken() != nil {
+		return ""
+	}
+	return c.engine.Client()[:8]
 }
 
 // Close ends the Client. Waits return ErrClosed, leases end with ErrClosed and are no longer

@@ -30,12 +30,21 @@ const (
 	KindMutex Kind = "mutex"
 	// KindRWLock: a read/write lock that is held or waited for.
 	KindRWLock Kind = "rwlock"
+	// KindLeader: an election with a leader, or with candidates that wait.
+	KindLeader Kind = "leader"
+	// KindOnce: a key of a Once, at the name "<name of the Once>:<key>": see State.
+	KindOnce Kind = "once"
+	// KindBarrier: a barrier that was used within a day: see State.
+	KindBarrier Kind = "barrier"
 	// KindPermits: a semaphore with leased permits, some of which are taken.
 	KindPermits Kind = "permits"
+	// KindSemaphore: a semaphore whose permits Holdfast has set, and of which some were taken or
+	// added within a week.
+	KindSemaphore Kind = "semaphore"
 	// KindLatch: a latch that Holdfast has used within a day.
 	KindLatch Kind = "latch"
-	// KindCount: a whole number. It may be a semaphore, a semaphore with leased permits none of
-	// which is taken, a latch of Redisson's, or any other program's number. Redis does not tell
+	// KindCount: a whole number. It may be a semaphore that Redisson has set, a semaphore with leased
+	// permits none of which is taken, a latch of Redisson's, or any other program's number. Redis does not tell
 	// them apart.
 	KindCount Kind = "count"
 	// KindUnknown: something that is not a synchronizer.
@@ -54,10 +63,10 @@ type Inspection struct {
 	// At is the instant of the inspection, on the server's clock.
 	At time.Time
 
-	// Holders are the holders of a mutex or a read/write lock, or the taken permits of a
-	// KindPermits: one element for each permit, without its owner. Readers and permits whose
-	// lease is over are left out. Redis does not know the holders of a latch or of a semaphore
-	// without leases.
+	// Holders are the holders of a mutex or a read/write lock, the leader of a KindLeader, who does the
+	// work of a KindOnce, or the taken permits of a KindPermits: one element for each permit, without its
+	// owner, because Redis does not know whose permit it is. Readers and permits whose lease is over are
+	// left out. Redis does not know the holders of a latch or of a semaphore without leases.
 	Holders []Holder
 	// HeldSince is when the hold of a lock's only holder, or of a writer, began, on the
 	// server's clock. It is zero if that is not known. It is known if the holder is a Client of
@@ -73,12 +82,24 @@ type Inspection struct {
 	Remaining time.Duration
 	// Waiters is how many waiters of Holdfast there are; Java's waiters are not seen. For a
 	// mutex it counts each waiter of a FairMutex, and one for each process that has waiters of
-	// a Mutex. It is -1 if it is not known, as for every kind other than locks.
+	// a Mutex; for a leader, the candidates; for a barrier, the parties that have come. It is -1 if it is
+	// not known, as for every other kind.
 	Waiters int
+	// Queue are those of the Waiters that are known, in their order, a hundred at the most: those of a
+	// mutex or of an election in the order in which they are served; those of a read/write lock, and the
+	// parties of a barrier, in the order in which they came.
+	Queue []Waiter
 
-	// Value is the number of a KindCount, the count of a latch, or the number of free permits
-	// of a KindPermits.
+	// Value is the number of a KindCount, the count of a latch, the number of free permits of a
+	// KindSemaphore or a KindPermits, or how many parties of a barrier have come.
 	Value int64
+	// All is how many permits a KindSemaphore has in all, or how many parties a barrier needs; 0 if that
+	// is not known.
+	All int64
+	// State is how it stands with a KindOnce: "working"; "done", and its result is kept; or "failed", and
+	// its error is kept. Of a KindBarrier it is how its last generation stands: "open", "tripped" or
+	// "broken". It is "" for other kinds.
+	State string
 	// Taken is the number of permits of a KindPermits that are taken.
 	Taken int
 }
@@ -88,6 +109,11 @@ type Holder struct {
 	// Owner is the owner of the hold. It is zero for a permit, whose owner Redis does not know.
 	// The owner's String is a secret, its Short is not.
 	Owner Owner
+	// Who is what the holder's Client says that it is, by WithIdentity; for a leader whose Client says
+	// nothing, its leader.Identity. It is "" if nothing is said, or if it could not be read.
+	Who string
+	// Note is what the holder says of its work, by Lease.Note, or "".
+	Note string
 	// Permit is the id of a permit, as PermitSemaphore.IDs has it; it is empty for a lock.
 	// Anyone with the id can release the permit, so Permit is left out of JSON, and of logs.
 	Permit string `json:"-"`
@@ -106,6 +132,12 @@ func (h Holder) String() string {
 	if h.Permit != "" {
 		text = "permit " + h.Permit[:min(8, len(h.Permit))]
 	}
+	if h.Who != "" {
+		text += fmt.Sprintf(" %q", h.Who)
+	}
+	if h.Note != "" {
+		text += fmt.Sprintf(": %q", h.Note)
+	}
 	if h.Write {
 		text += " (write)"
 	}
@@ -115,12 +147,37 @@ func (h Holder) String() string {
 	return text
 }
 
+// Waiter is one that waits.
+type Waiter struct {
+	// Owner is the owner that waits. For a Mutex it stands for all waiters of its process.
+	Owner Owner
+	// Who is what the waiter's Client says that it is: see Holder.Who.
+	Who string
+	// Since is since when the owner has its place, on the server's clock; zero if that is not known, as
+	// for a barrier.
+	Since time.Time
+	// Write is true if it waits for the write side of a read/write lock.
+	Write bool
+}
+
+// String returns the waiter in a form that may be logged, with a shortened owner.
+func (w Waiter) String() string {
+	return Holder{Owner: w.Owner, Who: w.Who, Write: w.Write, Count: 1}.String()
+}
+
 // String returns the inspection as one line, with shortened owners.
 func (i Inspection) String() string {
 	text := fmt.Sprintf("%s: %s", errs.Quote(i.Name), i.Kind)
 	switch i.Kind {
 	case KindCount, KindLatch:
 		text += fmt.Sprintf(" %d", i.Value)
+	case KindSemaphore:
+		text += fmt.Sprintf(", %d of %d free", i.Value, i.All)
+	case KindBarrier, KindOnce:
+		text += " " + i.State
+		if i.All > 0 {
+			text += fmt.Sprintf(", %d of %d have come", i.Value, i.All)
+		}
 	case KindPermits:
 		text += fmt.Sprintf(", %d free, %d taken", i.Value, i.Taken)
 	}
@@ -136,12 +193,15 @@ func (i Inspection) String() string {
 	if i.Waiters > 0 {
 		text += fmt.Sprintf(", %d waiting", i.Waiters)
 	}
+	if len(i.Queue) > 0 {
+		text += fmt.Sprintf(", %v first", i.Queue[0])
+	}
 	return text
 }
 
 // Inspect returns the state of a name: who holds it, since when and for how long, and how many
-// wait. It asks the master once and writes nothing. Any name may be inspected; a name at which
-// no synchronizer stands is KindUnknown.
+// wait. It asks the master once, and once more for what those Clients say of themselves; it writes
+// nothing. Any name may be inspected; a name at which no synchronizer stands is KindUnknown.
 //
 // If a lock has more than some hundred readers, Inspect asks for about 256 of them at a time. A
 // reader that holds the lock from the beginning to the end is among the Holders; a reader that
@@ -153,9 +213,32 @@ func (i Inspection) String() string {
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	i, err := c.inspect(ctx, name, c.mapped(name))
 	if err != nil {
-		err = errs.Wrap("inspect "+errs.Quote(name), err)
+		return i, errs.Wrap("inspect "+errs.Quote(name), err)
 	}
-	return i, err
+	c.introduce(ctx, []found{{Inspection: i}})
+	return i, nil
+}
+
+// introduce adds to inspections what the Clients behind the owners say of themselves. It asks once for
+// every 256 owners. Where that fails, nothing is added.
+func (c *Client) introduce(ctx context.Context, all []found) {
+	var owners []hold.Owner
+	each := func(f func(owner Owner, who, note *string)) {
+		for _, i := range all {
+			for n := range i.Holders {
+				f(i.Holders[n].Owner, &i.Holders[n].Who, &i.Holders[n].Note)
+			}
+			for n := range i.Queue {
+				f(i.Queue[n].Owner, &i.Queue[n].Who, new(string))
+			}
+		}
+	}
+	each(func(owner Owner, _, _ *string) { owners = append(owners, hold.Owner(owner)) })
+	said := inspect.Who(ctx, c.engine.Conn, owners)
+	each(func(owner Owner, who, note *string) {
+		s := said[hold.Owner(owner)]
+		*who, *note = cmp.Or(s.Who, *who), s.Note
+	})
 }
 
 func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, error) {
@@ -169,18 +252,21 @@ func (c *Client) inspect(ctx context.Context, name, key string) (Inspection, err
 	i := Inspection{
 		Name: name, Kind: Kind(s.Kind), At: s.At,
 		HeldSince: s.Since, Remaining: s.Remaining, Waiters: s.Waiters,
-		Value: s.Value, Taken: s.Taken,
+		Value: s.Value, Taken: s.Taken, All: s.All, State: s.State,
 	}
 	for _, h := range s.Holders {
-		i.Holders = append(i.Holders, Holder{Owner: Owner(h.Owner), Permit: h.Permit, Count: h.Count, Write: h.Write, Remaining: h.Remaining})
+		i.Holders = append(i.Holders, Holder{Owner: Owner(h.Owner), Who: h.Said.Who, Permit: h.Permit, Count: h.Count, Write: h.Write, Remaining: h.Remaining})
+	}
+	for _, w := range s.Queue {
+		i.Queue = append(i.Queue, Waiter{Owner: Owner(w.Owner), Who: w.Said.Who, Since: w.Since, Write: w.Write})
 	}
 	return i, nil
 }
 
 // InspectAll inspects every name that matches the pattern. The pattern has the syntax of
 // Redis's SCAN, and is compared with names as they stand in Redis; "" matches all. InspectAll
-// asks every master. It leaves out names that are free and names at which no synchronizer
-// stands; any whole number counts as KindCount.
+// asks every master. It leaves out names that are free, names at which no synchronizer stands, keys of
+// a Once whose work is done, and barriers at which nobody waits; any whole number counts as KindCount.
 //
 // The result is not a snapshot: each Inspection has its own instant. A name that stands all the
 // time comes once; a name that comes or goes meanwhile comes once or not at all. An error with
@@ -246,7 +332,16 @@ type found struct {
 }
 
 // stands reports whether a synchronizer stands at the name, or the inspection failed.
-func (f found) stands() bool { return f.err != nil || f.Kind != KindFree && f.Kind != KindUnknown }
+func (f found) stands() bool {
+	switch f.Kind {
+	case KindFree, KindUnknown:
+		return f.err != nil
+	case KindOnce, KindBarrier:
+		return f.State == "working" || f.State == "open"
+	default:
+		return true
+	}
+}
 
 // abreast is how many names are inspected at a time. They go out on the connections that lock
 // requests use too, so they are few: lock requests should not wait for them.
@@ -269,5 +364,6 @@ func (c *Client) inspectEach(ctx context.Context, names []string) []found {
 		})
 	}
 	workers.Wait()
+	c.introduce(ctx, all)
 	return all
 }

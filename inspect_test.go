@@ -265,7 +265,7 @@ func TestInspectCounts(t *testing.T) {
 		}
 		must(c.Semaphore("semaphore").TrySetPermits(ctx, 7))
 		i := inspected(t, c, "semaphore")
-		if wantKind(t, i, holdfast.KindCount, 0); i.Value != 7 || i.Remaining != holdfast.NoExpiry || i.Waiters != -1 {
+		if wantKind(t, i, holdfast.KindSemaphore, 0); i.Value != 7 || i.All != 7 || i.Remaining != holdfast.NoExpiry || i.Waiters != -1 {
 			t.Errorf("%v", i)
 		}
 

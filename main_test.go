@@ -10,5 +10,5 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Together(3) // tests that wait for failovers, outages and expiries
-	redistest.Main(m)
+	redistest.Main(m, redistest.Child("holder", runHolder))
 }

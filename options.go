@@ -24,6 +24,7 @@ type config struct {
 	log      *slog.Logger
 	tracers  trace.TracerProvider
 	meters   metric.MeterProvider
+	identity string
 }
 
 // WithDefaults sets lease options for all synchronizers of the Client. Options given to a
@@ -54,6 +55,20 @@ func WithTokenLife(d time.Duration) Option {
 // The default leaves names as they are. It is Redisson's nameMapper.
 func WithNameMapper(mapName func(name string) string) Option {
 	return func(c *config) { c.mapName = mapName }
+}
+
+// WithIdentity has the Client say in Redis who it is, for example "billing-7f9c/pid 12", so that Inspect
+// and Monitor, in any process, can say it of what this Client holds and waits for. Everybody who may read
+// the key holdfast_client:{holdfast}:* of this Redis can read it. The default is off, and so is "": a
+// Client then sends nothing, because the name of a host may be a secret. What is more than 256 bytes is
+// cut off.
+//
+// The identity stands in one key for each Client, beside no lock. The Client writes it in the background,
+// with its renewals, when it first asks for a lock or for leased permits, and once a minute while it is in
+// use. If that fails, locks go on without it. Close removes it, unless something that was held stays in
+// Redis; otherwise it goes an hour after the last write. See docs/inspect.md.
+func WithIdentity(who string) Option {
+	return func(c *config) { c.identity = who }
 }
 
 // WithLogger sets the logger to which Holdfast writes: a lost lease, with the cause that its

@@ -132,10 +132,7 @@ func runModel(t *rapid.T, mini *redistest.MiniServer, rdb *redis.Client, start t
 		if (reply[0] == int64(1)) != granted {
 			t.Fatalf("reply %v, granted %v", reply, granted)
 		}
-		told := reply[min(4, len(reply)):]
-		if granted {
-			told = reply[6:]
-		}
+		told := reply[min(6, len(reply)):]
 		if got, want := fmt.Sprint(told), fmt.Sprint(nudge); wait && got != want {
 			t.Fatalf("nudged %s, want %s", got, want)
 		}

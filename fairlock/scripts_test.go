@@ -149,35 +149,35 @@ func TestEnterScript(t *testing.T) {
 	runTable(t, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, []row{
 		{"absent", free(), wait(mine), "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
 		{"absent, try", free(), try, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
-		{"absent, others wait", free(place{others, 11, 3000}), wait(mine), "[0 now 3000 now]", " | others 3000 mine 5000", "", ""},
-		{"absent, others wait, try", free(place{others, 11, 3000}), try, "[0 now 3000 0]", " | others 3000", "", ""},
+		{"absent, others wait", free(place{others, 11, 3000}), wait(mine), "[0 now 3000 now - -]", " | others 3000 mine 5000", "", ""},
+		{"absent, others wait, try", free(place{others, 11, 3000}), try, "[0 now 3000 0 - -]", " | others 3000", "", ""},
 		{"absent, the dead wait", free(place{others, 11, -1}, place{third, 12, -1}), wait(mine), "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
 		{"absent, the dead wait, try", free(place{others, 11, -1}), try, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
-		{"absent, dead and living wait", free(place{others, 11, -1}, place{third, 12, 2000}), wait(mine), "[0 now 2000 now]", " | third 2000 mine 5000", "", ""},
+		{"absent, dead and living wait", free(place{others, 11, -1}, place{third, 12, 2000}), wait(mine), "[0 now 2000 now - -]", " | third 2000 mine 5000", "", ""},
 		{"absent, I am first", free(place{mine, 11, 1000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
 		{"absent, I am first and dead", free(place{mine, 11, -1}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
-		{"absent, I am second", free(place{others, 11, 3000}, place{mine, 12, 1000}), again(mine, 12), "[0 now 3000 12]", " | others 3000 mine 5000", "", ""},
+		{"absent, I am second", free(place{others, 11, 3000}, place{mine, 12, 1000}), again(mine, 12), "[0 now 3000 12 - -]", " | others 3000 mine 5000", "", ""},
 		{"absent, I was first", free(place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0 mine]", "mine=1 30000 | others 3000", "[1 now 30000 now 0 0]", ""},
-		{"absent, I was second", free(place{others, 11, 3000}), again(mine, 12), "[0 now 3000 12 mine]", " | others 3000 mine 5000", "[0 now 3000 12]", ""},
-		{"absent, some of mine before me", free(), follow, "[0 now 1 now]", " | mine 5000", "", ""},
+		{"absent, I was second", free(place{others, 11, 3000}), again(mine, 12), "[0 now 3000 12 - - mine]", " | others 3000 mine 5000", "[0 now 3000 12 - -]", ""},
+		{"absent, some of mine before me", free(), follow, "[0 now 1 now - -]", " | mine 5000", "", ""},
 		{"absent, keeping others", free(place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[1 now 30000 now 0 0 third]", "mine=1 30000 | mine2 5000", "", ""},
 		{"mine", held(mine, 1, 10_000), wait(mine), "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
 		{"mine, counted", held(mine, 3, 60_000), wait(mine), "[1 now 60000 7 0 0]", "mine=3 60000 |", "", ""},
 		{"mine, try", held(mine, 1, 10_000), try, "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
 		{"handed to me", held(mine, 0, 3_000, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
 		{"handed to me, some of mine before me", held(mine, 0, 3_000), follow, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
-		{"handed to one of mine", held(mine2, 0, 3_000), wait(mine), "[0 now 3000 now mine2]", "mine2=0 3000 | mine 5000", "", ""},
-		{"handed to another", held(others, 0, 3_000), wait(mine), "[0 now 3000 now]", "others=0 3000 | mine 5000", "", ""},
-		{"another's", held(others, 1, 10_000), wait(mine), "[0 now 10000 now]", "others=1 10000 | mine 5000", "", ""},
-		{"another's, try", held(others, 1, 10_000), try, "[0 now 10000 0]", "others=1 10000 |", "", ""},
-		{"another's, without end", held(others, 1, -1), wait(mine), "[0 now -1 now]", "others=1 0-1 | mine 5000", "", ""},
-		{"another's, keeping others", held(others, 1, 10_000, place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[0 now 10000 11 third]", "others=1 10000 | mine 5000 mine2 5000", "", ""},
-		{"after one from the future", held(others, 1, 10_000, place{third, 4_000_000_000_000_001, 1000}), wait(mine), "[0 now 10000 4000000000000002]", "others=1 10000 | third 1000 mine 5000", "", ""},
-		{"no number ends in 0", held(others, 1, 10_000, place{third, 4_000_000_000_000_009, 1000}), wait(mine), "[0 now 10000 4000000000000011]", "others=1 10000 | third 1000 mine 5000", "", ""},
+		{"handed to one of mine", held(mine2, 0, 3_000), wait(mine), "[0 now 3000 now mine2 - mine2]", "mine2=0 3000 | mine 5000", "", ""},
+		{"handed to another", held(others, 0, 3_000), wait(mine), "[0 now 3000 now others -]", "others=0 3000 | mine 5000", "", ""},
+		{"another's", held(others, 1, 10_000), wait(mine), "[0 now 10000 now others -]", "others=1 10000 | mine 5000", "", ""},
+		{"another's, try", held(others, 1, 10_000), try, "[0 now 10000 0 others -]", "others=1 10000 |", "", ""},
+		{"another's, without end", held(others, 1, -1), wait(mine), "[0 now -1 now others -]", "others=1 0-1 | mine 5000", "", ""},
+		{"another's, keeping others", held(others, 1, 10_000, place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[0 now 10000 11 others - third]", "others=1 10000 | mine 5000 mine2 5000", "", ""},
+		{"after one from the future", held(others, 1, 10_000, place{third, 4_000_000_000_000_001, 1000}), wait(mine), "[0 now 10000 4000000000000002 others -]", "others=1 10000 | third 1000 mine 5000", "", ""},
+		{"no number ends in 0", held(others, 1, 10_000, place{third, 4_000_000_000_000_009, 1000}), wait(mine), "[0 now 10000 4000000000000011 others -]", "others=1 10000 | third 1000 mine 5000", "", ""},
 		{"absent, with a successor", free(place{mine, 11, 3000}, place{others, 12, 3000}), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | others 3000 mine2 5000", "", ""},
 		{"handed to me, with a successor", held(mine, 0, 3_000), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | mine2 5000", "", ""},
 		{"mine, with a successor that has left", held(mine, 1, 10_000), next(mine, mine2), "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
-		{"another's, with a successor", held(others, 1, 10_000, place{mine, 11, 1000}), next(mine, mine2), "[0 now 10000 11]", "others=1 10000 | mine 5000", "", ""},
+		{"another's, with a successor", held(others, 1, 10_000, place{mine, 11, 1000}), next(mine, mine2), "[0 now 10000 11 others -]", "others=1 10000 | mine 5000", "", ""},
 		{"late", free(), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", " |", "", ""},
 		{"late, handed to me", held(mine, 0, 3_000), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", "mine=0 3000 |", "", ""},
 	})
@@ -554,10 +554,10 @@ func TestQueueScripts(t *testing.T) {
 	some := held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 2000}, place{mine2, 13, 2000})
 	same := "mine=1 10000 | others 0 third 2000 mine2 2000"
 	runTable(t, queueScript.Source(), keys, []row{
-		{"empty", free(), []any{0, "-inf", 3}, "[1 now ]", " |", "", ""},
-		{"some", some, []any{0, "-inf", 4}, "[1 now  third mine2]", same, "", ""},
-		{"a page of them", some, []any{0, "-inf", 2}, "[1 now  third]", same, "", ""},
-		{"the next", some, []any{0, "(12", 2}, "[1 now  mine2]", same, "", ""},
+		{"empty", free(), []any{0, "-inf", 3}, "[1 now -]", " |", "", ""},
+		{"some", some, []any{0, "-inf", 4}, "[1 now - third mine2]", same, "", ""},
+		{"a page of them", some, []any{0, "-inf", 2}, "[1 now - third]", same, "", ""},
+		{"the next", some, []any{0, "(12", 2}, "[1 now - mine2]", same, "", ""},
 	})
 	runTable(t, placeScript.Source(), keys, []row{
 		{"empty", free(), []any{0, mine}, "[1 now 0 -1]", " |", "", ""},
@@ -695,8 +695,8 @@ func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string)
 	}
 }
 
-// readable shows a reply as text: "now" for a time, short owners, and times in ms to the nearest
-// 500.
+// readable shows a reply as text: "now" for a time, short owners, "-" for an empty text, and times in ms
+// to the nearest 500.
 func readable(reply []any, now int64) string {
 	words := make([]string, len(reply))
 	for i, v := range reply {
@@ -711,7 +711,7 @@ func readable(reply []any, now int64) string {
 				words[i] = fmt.Sprint(v)
 			}
 		case string:
-			words[i] = short(v)
+			words[i] = cmp.Or(short(v), "-")
 		}
 	}
 	return fmt.Sprint(words)

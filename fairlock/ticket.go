@@ -43,8 +43,7 @@ func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
 	}
 	q := m.request()
 	q.As, q.Afresh = hold.Owner(t.owner), true
-	l, err := q.Acquire(ctx)
-	return (*lease.Lease)(l), err
+	return lease.Of(q.Acquire(ctx))
 }
 
 // Position returns Mutex.Position of the ticket's owner.

@@ -8,7 +8,7 @@ import "github.com/holdfast-go/holdfast/internal/errs"
 // operation and the key: compare with errors.Is.
 var (
 	// ErrBusy says that a try, or a wait until its context ended, found that another holds the
-	// thing. After a wait the error matches the context's error too.
+	// thing. After a wait the error matches the context's error too. See BusyError.
 	ErrBusy = errs.Busy
 
 	// ErrUnavailable says that Redis could not be reached, or did not answer, in time: before the

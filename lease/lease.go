@@ -96,6 +96,15 @@ func (l *Lease) AtLeast(ctx context.Context, d time.Duration) error {
 	return (*hold.Lease)(l).AtLeast(ctx, d)
 }
 
+// Note says what the holder is at: "rebuilding index 7". Inspect shows it beside the holder until the
+// lease ends, or until another Note replaces it, also one of a lease that re-entered; "" takes it back.
+// What is more than 256 bytes is cut off.
+//
+// Note asks nobody: the Client writes the note to Redis in the background, within a second, and if
+// that fails the lease is none the worse. Notes of at most 256 holds of a Client are shown at a time.
+// Without holdfast.WithIdentity, Note does nothing.
+func (l *Lease) Note(text string) { (*hold.Lease)(l).Note(text) }
+
 // Detach ends the lease here without releasing what it holds. It returns the Owner with which
 // Attach, in this process or another, takes the hold over. The hold keeps its time to live, which
 // is a whole lease if it was renewed, and is not renewed until it is attached.
@@ -107,6 +116,10 @@ func (l *Lease) Detach(ctx context.Context) (Owner, error) {
 	owner, err := (*hold.Lease)(l).Detach(ctx)
 	return Owner(owner), err
 }
+
+// Note is Lease.Note of the lease that ctx carries, the innermost if it carries several. It is for work
+// under Do, a leader's term and the like. If ctx carries no lease, Note does nothing.
+func Note(ctx context.Context, text string) { hold.Note(ctx, text) }
 
 // Bare returns ctx without the leases that it carries: a Lock with it re-enters nothing. It is for
 // code that wraps a Locker.

@@ -48,8 +48,7 @@ func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 	if err := m.resource.Usable("lock"); err != nil {
 		return nil, err
 	}
-	l, err := m.request().Acquire(ctx)
-	return (*lease.Lease)(l), err
+	return lease.Of(m.request().Acquire(ctx))
 }
 
 // TryLock is Lock without the wait: one request, no subscription. If another holds the lock, the
@@ -61,8 +60,7 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 	}
 	q := m.request()
 	q.Try = true
-	l, err := q.Acquire(ctx)
-	return (*lease.Lease)(l), err
+	return lease.Of(q.Acquire(ctx))
 }
 
 // LeaseFrom returns the lease on the lock that ctx carries: the innermost, if it carries several. It
@@ -82,8 +80,7 @@ func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, er
 	if err := m.resource.Usable("attach"); err != nil {
 		return nil, err
 	}
-	l, err := hold.Attach(ctx, m.resource.Engine, &m.resource, hold.Owner(owner), *m.settings)
-	return (*lease.Lease)(l), err
+	return lease.Of(hold.Attach(ctx, m.resource.Engine, &m.resource, hold.Owner(owner), *m.settings))
 }
 
 func (m *Mutex) request() hold.Request {

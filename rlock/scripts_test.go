@@ -65,6 +65,19 @@ func expired(ctx context.Context, rdb redis.UniversalClient) {
 	time.Sleep(2 * time.Millisecond)
 }
 
+// several is a lock of several holders, as a read/write lock is.
+func several(ctx context.Context, rdb redis.UniversalClient) {
+	held(other, 1, 10*time.Second)(ctx, rdb)
+	rdb.HSet(ctx, lockKey, third, 1)
+}
+
+// brokenToken is a lock beside whose token another program has put something.
+func brokenToken(ctx context.Context, rdb redis.UniversalClient) {
+	held(other, 1, 10*time.Second)(ctx, rdb)
+	rdb.Del(ctx, tokenKey)
+	rdb.LPush(ctx, tokenKey, "another program's")
+}
+
 func wrongType(ctx context.Context, rdb redis.UniversalClient) {
 	rdb.Set(ctx, lockKey, "precious", time.Minute)
 }
@@ -101,8 +114,13 @@ func TestLockScript(t *testing.T) {
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000 7]", by(mine, 2, 30*time.Second), ""},
 		{"mine, more left", held(mine, 1, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},
 		{"mine, without end", held(mine, 1, 0), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
-		{"another's", held(other, 1, 10*time.Second), args, "[0 now 10000]", kept, ""},
-		{"another's, without end", held(other, 1, 0), args, "[0 now -1]", kept, ""},
+		{"another's", held(other, 1, 10*time.Second), args, "[0 now 10000 7 121007167504384 1073774592 2 1]", kept, ""},
+		{"another's, without end", held(other, 1, 0), args, "[0 now -1 7 121007167504384 1073774592 2 1]", kept, ""},
+		{"Java's", held("6E0E2D3C-0000-4000-8000-FFFFFFFFFFFF:-61", 1, 10*time.Second), args, "[0 now 10000 7 121007167504384 1073774592 281474976710655 -61]", kept, ""},
+		{"another program's", held("somebody", 1, 10*time.Second), args, "[0 now 10000 7]", kept, ""},
+		{"of too long a number", held(other+"000000000000000", 1, 10*time.Second), args, "[0 now 10000 7]", kept, ""},
+		{"of several", several, args, "[0 now 10000 7]", kept, ""},
+		{"another's, beside a broken token", brokenToken, args, "[0 now 10000 0 121007167504384 1073774592 2 1]", kept, ""},
 		{"expired", expired, args, "[1 now 30000 now]", by(mine, 1, 30*time.Second), ""},
 		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
 		{"late", absent, []any{past, mine, 30_000, 0}, "[-1 now]", nothing, ""},

@@ -64,16 +64,14 @@ func (m *RWMutex) Place() string { return hold.PlaceOf(m.engine, m.base.Key()) }
 // ErrBadArgument are returned at once. If ctx carries a lease whose hold has ended, Lock returns
 // the error of that lease.
 func (m *RWMutex) Lock(ctx context.Context) (*lease.Lease, error) {
-	l, err := m.lock(ctx, "lock", true)
-	return (*lease.Lease)(l), err
+	return lease.Of(m.lock(ctx, "lock", true))
 }
 
 // TryLock is Lock without the wait: one request, no subscription. If another holds the lock, or
 // waits for it, the error matches ErrBusy: a try does not overtake a waiter. If Redis does not
 // answer within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
-	l, err := m.lock(ctx, "try lock", false)
-	return (*lease.Lease)(l), err
+	return lease.Of(m.lock(ctx, "try lock", false))
 }
 
 // RLock waits until no writer holds the lock, and returns the Lease of a reader, which the caller
@@ -86,16 +84,14 @@ func (m *RWMutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 // may be released in any order: if the write lease is released first, the reader keeps the lock,
 // and others may join it.
 func (m *RWMutex) RLock(ctx context.Context) (*lease.Lease, error) {
-	l, err := m.rlock(ctx, "lock", true)
-	return (*lease.Lease)(l), err
+	return lease.Of(m.rlock(ctx, "lock", true))
 }
 
 // TryRLock is RLock without the wait: one request, no subscription. If a writer
 // holds the lock, or waits for it, the error matches ErrBusy. If Redis does not answer
 // within 3 s, or before ctx's deadline, the error matches ErrUnavailable.
 func (m *RWMutex) TryRLock(ctx context.Context) (*lease.Lease, error) {
-	l, err := m.rlock(ctx, "try lock", false)
-	return (*lease.Lease)(l), err
+	return lease.Of(m.rlock(ctx, "try lock", false))
 }
 
 // LeaseFrom returns the write lease on the lock that ctx carries: the innermost, if it carries

@@ -97,7 +97,7 @@ func (s *PermitSemaphore) request(ctx context.Context, n int, op string, try boo
 	if errors.Is(err, errs.NoPermits) {
 		err = s.fail(op, noSuch(n, err))
 	}
-	return (*lease.Lease)(l), err
+	return lease.Of(l, err)
 }
 
 // noSuch puts the error NOPERMITS of lease.lua into words.

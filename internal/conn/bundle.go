@@ -49,7 +49,7 @@ const (
 // NewBundle lets calls of the parts go out together, most of them at a time: while a bundle runs,
 // for some 100 µs at the most, the server serves nobody else. shared is what some of the scripts
 // begin with; a bundle has it once. The scripts may name keys and arguments only one by one, as
-// KEYS[2]; a helper may take the number of a key. Each answers with four numbers at the most.
+// KEYS[2]; a helper may take the number of a key. Of what each answers, the first four numbers count.
 // NewBundle is for variables of packages: it panics if a script does not fit. It returns the script
 // of the bundle.
 func NewBundle(name string, most int, shared string, parts ...Part) *Script {

@@ -35,6 +35,7 @@ type Engine struct {
 	joins    joins
 	registry registry
 	graces   graces
+	presence *presence // what it says of itself; nil if nothing
 
 	ending
 	work work // calls that may need a clean-up, and the clean-ups
@@ -168,9 +169,13 @@ func (e *Engine) Close() error {
 		defer close(e.closed)
 		until := time.Now().Add(closeGrace)
 		e.work.close()
+		held := e.registry.any()
 		e.end(errs.Closed)
 		e.registry.end(errs.Closed)
 		e.Renewals.Close()
+		if e.presence != nil {
+			e.presence.leave(held)
+		}
 		e.Conn.Interrupt()
 		e.work.windUp(closeGrace)
 		e.giveUp()

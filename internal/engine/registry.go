@@ -81,6 +81,13 @@ func (r *registry) empty() (none <-chan struct{}, held int) {
 	return r.none, held
 }
 
+// any reports whether there is a hold.
+func (r *registry) any() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.byKey) > 0
+}
+
 // Holds reports whether this Client holds something under key.
 func (e *Engine) Holds(key string) bool {
 	e.registry.mu.Lock()

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,7 +109,9 @@ func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable) 
 		outcomes[i] = err
 		if left--; left == 0 {
 			s.measure(time.Since(started), len(calls))
-			s.tried(addr, noneThrough(outcomes))
+			if told := ofHolds(asked, outcomes); len(told) > 0 {
+				s.tried(addr, noneThrough(told))
+			}
 		}
 		call := calls[i]
 		asked[i].Renewed(Renewed{
@@ -122,12 +125,25 @@ func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable) 
 	})
 }
 
+// ofHolds returns the outcomes that are about holds. What a Client says of itself may be refused to it,
+// and says nothing about its renewals.
+func ofHolds(tasks []Renewable, outcomes []error) []error {
+	for i, task := range tasks {
+		if _, is := task.(*presence); is {
+			return slices.Delete(slices.Clone(outcomes), i, i+1)
+		}
+	}
+	return outcomes
+}
+
 // measure records a batch of n renewals.
 func (s *sender) measure(took time.Duration, n int) {
 	s.e.measure(func() { s.e.Telemetry.RenewalBatch(took, n) })
 }
 
 func (s *sender) Fail(t renewal.Task, err error) {
-	s.tried("", err)
+	if _, is := t.(*presence); !is {
+		s.tried("", err)
+	}
 	t.(Renewable).Renewed(Renewed{Err: err})
 }

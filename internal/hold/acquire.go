@@ -43,6 +43,7 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 		return nil, OpError(op, q.Resource, err)
 	}
 	defer q.Engine.Done()
+	q.Engine.Present()
 	if q.Try {
 		bounded, cancel := engine.Bounded(ctx)
 		defer cancel()
@@ -96,6 +97,9 @@ func (q *Request) run(ctx context.Context) (*Lease, course, error) {
 		l, err = a.fresh(ctx, !q.Try)
 	}
 	how := a.course
+	if err != nil {
+		err = a.busy(err)
+	}
 	*a = acquisition{} // its wait is over, so no other goroutine knows it any more
 	q.Engine.Scratch.Put(a)
 	return l, how, err
@@ -127,11 +131,12 @@ type acquisition struct {
 	owner    Owner
 
 	waiting   line.Waiting
-	grant     grant // what was granted
-	lateUntil int64 // the not-after of requests whose reply was never heard; 0: there are none
-	lateSeat  int64 // the owner that may have got the process's next place for nobody; 0: none
-	marks     bool  // a refused request may leave something in Redis
-	marked    bool  // one may have done so
+	grant     grant   // what was granted
+	lateUntil int64   // the not-after of requests whose reply was never heard; 0: there are none
+	lateSeat  int64   // the owner that may have got the process's next place for nobody; 0: none
+	marks     bool    // a refused request may leave something in Redis
+	marked    bool    // one may have done so
+	refusal   refusal // the last one
 	course    course
 	ofWork    bool // it was asked for under a lease that lasts, so that Shutdown does not refuse it
 }
@@ -278,6 +283,7 @@ func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error
 		}
 	} else {
 		a.marked = a.marks
+		a.refusal = refusal{call.Reply, call.Sent}
 		err = concluded(a.resource, call)
 	}
 	a.engine.Smalls.Put(call)

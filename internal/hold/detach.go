@@ -52,6 +52,7 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 		h.seldom.stays = 0 // who attaches releases as they like
 	}
 	h.mu.Unlock()
+	h.engine.StaysBehind()
 	giveUpSeat(h.engine, h.resource, h.leave())
 	h.engine.Telemetry.Active(h.resource.Kind(), -1)
 	e.tell()
@@ -132,6 +133,7 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 		return nil, err
 	}
 	defer e.Done()
+	e.Present()
 	a := acquisition{engine: e, resource: r, settings: s, ofWork: ofWork(ctx, e)}
 	if a.turnedAway() {
 		return nil, errs.Closed

@@ -51,6 +51,7 @@ func (e end) byItself() bool { return e == byExpiry || e == byMaxHold }
 type ending struct {
 	lease    *Lease
 	telling  bool // there may be somebody to tell: see rare
+	noted    bool // it has a note, which nobody should read any more
 	children map[*child]struct{}
 }
 
@@ -66,7 +67,7 @@ func (h *hold) finish(l *Lease, how end) ending {
 	l.next, l.ended = nil, how
 	e := ending{lease: l}
 	if r := l.rare; r != nil {
-		e.telling, r.telling = true, true
+		e.telling, r.telling, e.noted = true, true, r.noted
 		e.children, r.children = r.children, nil
 	}
 	return e
@@ -78,6 +79,9 @@ func (e ending) tell() {
 	l := e.lease
 	if !e.telling {
 		return
+	}
+	if e.noted {
+		l.unnote()
 	}
 	if len(e.children) > 0 {
 		err := l.Err()

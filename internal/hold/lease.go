@@ -33,6 +33,7 @@ type rare struct {
 	maxHold  time.Time // when MaxHold ends it; zero: never
 	done     chan struct{}
 	children map[*child]struct{}
+	noted    bool // it has a note: see Note
 	extended bool // a fixed lease ends later than was agreed first
 	telling  bool // it has ended, and its contexts are about to be cancelled; done is closed after that
 }

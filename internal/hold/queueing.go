@@ -23,8 +23,8 @@ type Queueing interface {
 	Keeps() time.Duration
 	// Enter is Acquire for a waiter that has a place in the queue, or takes one. A Done reply has,
 	// behind the token, how many more tokens are reserved, and the number of the next seat's place
-	// (0: there is none). A Refused reply has the number of the place. At the end both have the
-	// owners that must be nudged: see line.Answer.
+	// (0: there is none). A Refused reply has the number of the place, and who holds the thing with
+	// which token: see Naming. At the end both have the owners that must be nudged: see line.Answer.
 	Enter(Entry) *conn.Call
 	// Free is Release for a hold for which nobody is known to wait. The reply is Done or
 	// Refused, without the time. It is Awaited if somebody does wait: then nothing was done.
@@ -130,9 +130,8 @@ func (a *acquisition) vacate(orphan int64) {
 // placed adds to the line's answer what a call says about the queue.
 func (a *acquisition) placed(answer *line.Answer, call *conn.Call) {
 	answer.Kept = call.Sent
-	nudge := 4
+	nudge := 6
 	if answer.Granted {
-		nudge = 6
 		answer.Seq = call.Int(5)
 		if answer.Doubt {
 			answer.Kept = time.Time{} // an earlier sending may have taken the next place

@@ -113,6 +113,7 @@ func (h *hold) until() time.Time {
 // need any more; or it takes a seat for the waiters of this process.
 func (h *hold) free(ctx context.Context, seat int64) error {
 	if left := h.staying(); left > 0 {
+		h.engine.StaysBehind()
 		giveUpSeat(h.engine, h.resource, seat)
 		return h.leaveBehind(ctx, left)
 	}

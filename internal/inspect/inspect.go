@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
@@ -26,6 +25,7 @@ var script = conn.NewScript("inspect", source, conn.Always, conn.Mixed)
 const (
 	rwLock  = "rwlock"
 	permits = "permits"
+	barrier = "barrier"
 	unknown = "unknown"
 )
 
@@ -36,9 +36,20 @@ type State struct {
 	Since     time.Time     // when the exclusive hold began, on that clock; zero if not known
 	Remaining time.Duration // hold.NoExpiry: without end
 	Waiters   int           // -1: not known
-	Value     int64         // of permits: how many are free
+	Value     int64         // of permits: how many are free; of a barrier: how many have come
 	Taken     int           // of permits
+	All       int64         // permits or parties; 0: not known
+	State     string        // of a once or a barrier
 	Holders   []Holder
+	Queue     []Waiter // the first of those that wait, in their order
+}
+
+// Waiter is one owner that waits.
+type Waiter struct {
+	Owner hold.Owner
+	Since time.Time // on the server's clock; zero if not known
+	Write bool
+	Said  Said
 }
 
 // Holder is one field of a lock, or one permit.
@@ -49,6 +60,7 @@ type Holder struct {
 	Count     int
 	Write     bool
 	Remaining time.Duration
+	Said      Said
 }
 
 // holdersPerCall is about how many holders of a lock one call looks at. That takes the server two
@@ -122,7 +134,16 @@ func ask(name, cursor string) (*conn.Call, error) {
 	}
 	rw, _ := keys.ForRW(name) // it has no keys where no read/write lock can be
 	leased, _ := keys.ForPermits(name)
+	counted, _ := keys.ForSemaphore(name)
 	latch, err := keys.ForLatch(name)
+	if err != nil {
+		return nil, err
+	}
+	leader, err := keys.ForLeader(name)
+	if err != nil {
+		return nil, err
+	}
+	turns, err := keys.ForBarrier(name)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +151,8 @@ func ask(name, cursor string) (*conn.Call, error) {
 		Script: script,
 		Keys:   []string{name},
 		Args: []any{fair.Token, fair.Alive, rw.Waiting, rw.Timeouts, leased.Taken, latch.Generations,
-			cursor, holdersPerCall},
+			cursor, holdersPerCall, fair.Queue, rw.Readers, rw.Writers, leader.Record, leader.Names,
+			keys.OnceRecordAt(name), turns.Record, turns.Places, counted.All},
 	}, nil
 }
 
@@ -142,7 +164,9 @@ func parse(call *conn.Call, life time.Duration) (s State, cursor string) {
 		Remaining: lasts(call.Int(3)),
 		Waiters:   int(call.Int(4)),
 		Taken:     int(call.Int(8)),
+		State:     call.Text(11),
 	}
+	s.All, _ = strconv.ParseInt(call.Text(10), 10, 64) // "": not known
 	if text := call.Text(7); text != "" {
 		value, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
@@ -150,18 +174,26 @@ func parse(call *conn.Call, life time.Duration) (s State, cursor string) {
 		}
 		s.Value = value
 	}
-	for i := 10; i+2 < call.Reply.Len(); i += 3 {
+	next := header + 3*int(call.Int(13))
+	for i := header; i < min(next, call.Reply.Len()-2); i += 3 {
 		h := holder(call, i, s.Remaining)
 		if s.Kind == permits {
 			h.Permit = hex.EncodeToString([]byte(h.field))
 		}
 		s.Holders = append(s.Holders, h)
 	}
-	if h, ok := s.exclusive(); ok && ofHoldfast(h) {
+	if h, ok := s.exclusive(); ok && ofHoldfast(h.Owner) {
 		s.Since = since(s.At, call.Text(5), call.Int(6), life)
 	}
+	if who := call.Text(12); who != "" && len(s.Holders) == 1 {
+		s.Holders[0].Said.Who = who
+	}
+	s.Queue = s.queue(call, next)
 	return s, call.Text(9)
 }
+
+// header is how many elements of a reply come before the holders.
+const header = 14
 
 // holder parses the holder that begins at i.
 func holder(call *conn.Call, i int, remaining time.Duration) Holder {
@@ -194,13 +226,6 @@ func (s State) exclusive() (Holder, bool) {
 		}
 	}
 	return Holder{}, false
-}
-
-// ofHoldfast reports whether a Client of Holdfast gave the owner its id. Other programs write no
-// token when they lock, and leave the last one standing.
-func ofHoldfast(h Holder) bool {
-	client, _, _ := strings.Cut(h.Owner.String(), ":")
-	return engine.IsClient(client)
 }
 
 const (

@@ -5,6 +5,7 @@ package inspect
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,10 +18,6 @@ import (
 
 // pageSize is how many keys a server is asked to go over in one SCAN.
 const pageSize = 512
-
-// types are the types of the keys at which a synchronizer may stand: a lock is a hash, and what is
-// counted is a string.
-var types = [...]string{"hash", "string"}
 
 // longestNumber is how many bytes a whole number has at the most.
 const longestNumber = 20
@@ -47,33 +44,45 @@ func Scan(ctx context.Context, m *conn.Manager, pattern string, page func(names 
 func scanServer(ctx context.Context, m *conn.Manager, server, pattern string, page func(names []string) bool) (more bool, err error) {
 	rdb := m.DialAtOnce(server)
 	defer func() { _ = rdb.Close() }()
-	for _, kind := range types {
-		if more, err = scanType(ctx, rdb, kind, pattern, page); err != nil || !more {
+	for _, s := range scans(pattern) {
+		if more, err = s.run(ctx, rdb, page); err != nil || !more {
 			return more, err
 		}
 	}
 	return true, nil
 }
 
-// scanType goes over the keys of one type, on a connection of its own. After each page it pauses
-// for as long as the page took, so that the server has half of the time for others.
-func scanType(ctx context.Context, rdb *redis.Client, kind, pattern string, page func(names []string) bool) (more bool, err error) {
+// scan is one way over the keys of a server: over those of one type that match the pattern. names
+// returns the names that they stand for.
+type scan struct {
+	kind, pattern string
+	names         func(ctx context.Context, rdb *redis.Client, found []string) []string
+}
+
+// scans returns what finds all names that match the pattern: a lock is a hash at its name, what is
+// counted is a string, and a Once and a barrier have nothing but a record beside their name.
+func scans(pattern string) []scan {
+	return []scan{
+		{"hash", pattern, func(_ context.Context, _ *redis.Client, found []string) []string { return candidates(found) }},
+		{"string", pattern, func(ctx context.Context, rdb *redis.Client, found []string) []string {
+			return candidates(numbers(ctx, rdb, found))
+		}},
+		{"hash", keys.RecordsPattern, func(ctx context.Context, rdb *redis.Client, found []string) []string {
+			return underWay(ctx, rdb, found, pattern)
+		}},
+	}
+}
+
+// run goes over the keys, on a connection of its own. After each page it pauses for as long as the page
+// took, so that the server has half of the time for others.
+func (s scan) run(ctx context.Context, rdb *redis.Client, page func(names []string) bool) (more bool, err error) {
 	for cursor := uint64(0); ; {
 		begin := time.Now()
-		found, next, err := rdb.ScanType(ctx, cursor, pattern, pageSize, kind).Result()
+		found, next, err := rdb.ScanType(ctx, cursor, s.pattern, pageSize, s.kind).Result()
 		if err != nil {
 			return false, conn.Typed(err)
 		}
-		if kind == "string" {
-			found = numbers(ctx, rdb, found)
-		}
-		var names []string
-		for _, name := range found {
-			if candidate(name) {
-				names = append(names, name)
-			}
-		}
-		if len(names) > 0 && !page(names) {
+		if names := s.names(ctx, rdb, found); len(names) > 0 && !page(names) {
 			return false, nil
 		}
 		if next == 0 {
@@ -108,6 +117,24 @@ func numbers(ctx context.Context, rdb *redis.Client, names []string) []string {
 	return whole
 }
 
+// underWay returns the names of those records that match the pattern, without those of a Once whose work
+// is done: there may be very many, and finding that out costs less than inspecting them.
+func underWay(ctx context.Context, rdb *redis.Client, found []string, pattern string) (names []string) {
+	var records []string
+	for _, record := range found {
+		if name, ok := keys.NameOf(record); ok && matches(pattern, name) {
+			names, records = append(names, name), append(records, record)
+		}
+	}
+	left := names[:0]
+	for i, cmd := range each(ctx, rdb, records, func(p redis.Pipeliner, record string) redis.Cmder { return p.HExists(ctx, record, "by") }) {
+		if done, err := cmd.(*redis.BoolCmd).Result(); err != nil || !done {
+			left = append(left, names[i])
+		}
+	}
+	return left
+}
+
 // each sends one command for each name, in one pipeline.
 func each(ctx context.Context, rdb *redis.Client, names []string, ask func(redis.Pipeliner, string) redis.Cmder) []redis.Cmder {
 	if len(names) == 0 {
@@ -128,4 +155,9 @@ var readTimeout = regexp.MustCompile(`:rwlock_timeout:\d+$`)
 // candidate reports whether a synchronizer may stand at name, and not just something beside one.
 func candidate(name string) bool {
 	return keys.Check(name) == nil && !readTimeout.MatchString(name)
+}
+
+// candidates returns the names at which a synchronizer may stand.
+func candidates(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !candidate(name) })
 }

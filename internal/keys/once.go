@@ -46,6 +46,9 @@ func ForOnce(name, key string) (Once, error) {
 	}, nil
 }
 
+// OnceRecordAt returns the record of the key of a Once with that whole name, which has been checked.
+func OnceRecordAt(whole string) string { return own(oncePrefix, whole) }
+
 // ForTick returns the key that says who has won the tick of that name at that time.
 func ForTick(name string, at time.Time) (string, error) {
 	if err := Check(name); err != nil {

@@ -72,6 +72,13 @@ func (l *Lines) empty(key string) bool {
 	return l.byKey[key] == nil
 }
 
+// Any reports whether there is a line: somebody waits, or has a seat.
+func (l *Lines) Any() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.byKey) > 0
+}
+
 // follow puts the caller at the end of its line. It returns nil if there is no line, or if the
 // caller must ask before it joins.
 func (l *Lines) follow(w *Waiting) *waiter {

@@ -38,6 +38,7 @@ var (
 	ofBarriers = strings.Fields("del pttl pexpire hset hget hmget hdel zadd zrem zscore zrangebyscore")
 	ofOnce     = strings.Fields("get set del pttl pexpire hset hmget hdel hexists")
 	ofTicks    = strings.Fields("get set del")
+	ofClients  = strings.Fields("del pexpire hset hget") // that say who they are
 )
 
 // someKey is a key of a Once. The rights to others are the same, as are those to the ticks of all
@@ -86,6 +87,11 @@ func Needs(name, client string, sharded bool) []Need {
 			[]string{at.Channel, at.Changes, at.GrantTo(client)}, ofLeaders})
 	}
 	return all
+}
+
+// OfIdentity returns what a Client with that id needs to say who it is.
+func OfIdentity(client string) Need {
+	return Need{"identity", []string{keys.ForClient(client)}, nil, ofClients}
 }
 
 // Probe returns the call that tries out the keys and the commands. No program may use the name:

@@ -8,13 +8,24 @@
 -- ARGV[4] how long the token is kept, in ms; 0: for ever
 --
 -- Returns {1, time, time to live in ms, token}  granted, now or by an earlier sending
---         {0, time, time to live in ms}         another owner holds it; -1: it has no expiry
+--         {0, time, time to live in ms, last token, holder...}
+--             another owner holds it; -1: it has no expiry. The holder, if it is the only one and is
+--             a Client's or Redisson's, as four numbers: its uuid in three parts, of 48, 32 and 48
+--             bits, and the number behind it
 --         {-1, time}                            late: nothing was done
 
 local ttl, token = redis.call('PTTL', KEYS[1]), 0
 if ttl ~= -2 then
   if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
-    return {0, now, ttl}
+    -- Nothing here may fail the try. A read/write lock may have very many fields.
+    token = redis.pcall('GET', KEYS[2])
+    token = type(token) == 'string' and tonumber(token) or 0
+    local fields = redis.call('HEXISTS', KEYS[1], 'mode') == 0 and redis.pcall('HGETALL', KEYS[1]) or {}
+    local a, b, c, d, e, n = string.match(#fields == 2 and fields[1] or '', '^(%x+)%-(%x+)%-(%x+)%-(%x+)%-(%x+):(%-?%d+)$')
+    if not a or #n > 15 then
+      return {0, now, ttl, token}
+    end
+    return {0, now, ttl, token, tonumber(a .. b, 16), tonumber(c .. d, 16), tonumber(e, 16), tonumber(n)}
   end
   token = tonumber(redis.call('GET', KEYS[2]) or 0)
 end

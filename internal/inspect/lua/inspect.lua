@@ -3,9 +3,9 @@
 -- KEYS[1] the name
 -- ARGV[1] not-after: ignored
 --
--- ARGV[2] to ARGV[7] are keys that may stand beside the name; '' where there can be none. They are
--- not passed as KEYS. So the call goes on in a slot on the move, and for a user who has no rights
--- on them. What cannot be read is not known.
+-- ARGV[2] to ARGV[7] and ARGV[10] to ARGV[18] are keys that may stand beside the name; '' where there
+-- can be none. They are not passed as KEYS. So the call goes on in a slot on the move, and for a user
+-- who has no rights on them. What cannot be read is not known.
 --
 -- ARGV[2] the last token given
 -- ARGV[3] lock: until when the places in its queue are kept
@@ -14,16 +14,32 @@
 -- ARGV[6] permits: those that are taken: a sorted set of ids by the ms of their expiry
 -- ARGV[7] latch: its generations
 -- ARGV[8] where to go on among the holders: the cursor in the last reply; '0' to begin
--- ARGV[9] about how many holders to look at, so that no call keeps the server busy for long
+-- ARGV[9] about how many holders to look at, so that no call keeps the server busy for long; of
+--         waiters, no more than a hundred
+-- ARGV[10] lock: its queue
+-- ARGV[11], ARGV[12] read/write lock: the readers and the writers that wait, by ms
+-- ARGV[13], ARGV[14] leader: the record, and what the candidates say of themselves
+-- ARGV[15] once: the record
+-- ARGV[16], ARGV[17] barrier: the record, and the places of the parties
+-- ARGV[18] semaphore: how many permits there are in all
 --
--- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor,
---          holder, count, ms, holder, count, ms, ...}
---         kind: free, mutex, rwlock, permits, latch, count, unknown: a string
+-- Returns {1, time, kind, ms, waiters, token, token's ms, value, taken, cursor, all, state, who, n,
+--          holder, count, ms, holder, count, ms, ...
+--          waiter, number, text, waiter, number, text, ...}
+--         kind: free, mutex, rwlock, leader, once, barrier, permits, semaphore, latch, count, unknown:
+--               a string
 --         ms: a time to live; -1: without end; a holder's: '' if it is not known
 --         waiters: -1: not known
 --         token, value: '' if there is none
 --         cursor: '0': there are no more holders
+--         all: how many permits or parties there are in all; '': not known
+--         state: of a once or a barrier: working, done, failed; open, tripped, broken; else ''
+--         who: what the leader says of itself; else ''
+--         n: how many holders follow
 --         holder: a field of the lock, or the id of a permit
+--         waiter: an owner. number: in the queue; since when it waits, in ms, for a read/write lock;
+--                 how many were still to come after it, for a barrier. text: what a candidate says of
+--                 itself; w: a writer
 
 local ms = string.format('%.0f', math.floor(now / 1000))
 
@@ -31,8 +47,13 @@ local ask = {
   GET = function(key) return redis.pcall('GET', key) end,
   PTTL = function(key) return redis.pcall('PTTL', key) end,
   EXISTS = function(key, another) return redis.pcall('EXISTS', key, another) end,
+  HGET = function(key, field) return redis.pcall('HGET', key, field) end,
+  HKEYS = function(key) return redis.pcall('HKEYS', key) end,
+  HLEN = function(key) return redis.pcall('HLEN', key) end,
   ZCARD = function(key) return redis.pcall('ZCARD', key) end,
   ZCOUNT = function(key, from, to) return redis.pcall('ZCOUNT', key, from, to) end,
+  ZSCORE = function(key, member) return redis.pcall('ZSCORE', key, member) end,
+  ZFIRST = function(key) return redis.pcall('ZRANGE', key, 0, 99, 'WITHSCORES') end,
   ZLAST = function(key) return redis.pcall('ZRANGE', key, -1, -1, 'WITHSCORES') end,
   ZSCAN = function(key, cursor, count) return redis.pcall('ZSCAN', key, cursor, 'COUNT', count) end,
 }
@@ -54,17 +75,112 @@ local function counting(key)
   return beside('ZCOUNT', key, '(' .. ms, '+inf') or -1
 end
 
-local function told(kind, ttl, waiters, value, taken, holders, cursor)
-  local token, kept = '', -2
-  if #holders > 0 then
+-- told returns the reply. more may have more of it: token and kept, all, state, who, and those that wait.
+local function told(kind, ttl, waiters, value, taken, holders, cursor, more)
+  more = more or {}
+  local token, kept = more.token or '', more.token and -1 or -2
+  if #holders > 0 and not more.token then
     token = beside('GET', ARGV[2]) or ''
     kept = beside('PTTL', ARGV[2]) or -2
   end
-  local reply = {1, now, kind, ttl, waiters, token, kept, value, taken, cursor or '0'}
+  local reply = {1, now, kind, ttl, waiters, token, kept, value, taken, cursor or '0',
+    more.all or '', more.state or '', more.who or '', #holders / 3}
   for _, part in ipairs(holders) do
     reply[#reply + 1] = part
   end
+  for _, part in ipairs(more.queue or {}) do
+    reply[#reply + 1] = part
+  end
   return reply
+end
+
+-- waiting adds those to queue that wait at key, and are heard of until a time at alive. text says what
+-- is told of an owner.
+local function waiting(queue, key, alive, text)
+  if ARGV[8] ~= '0' then
+    return queue
+  end
+  local found = beside('ZFIRST', key) or {}
+  for i = 1, #found, 2 do
+    local till = beside('ZSCORE', alive, found[i])
+    if till and tonumber(till) > tonumber(ms) then
+      queue[#queue + 1] = found[i]
+      queue[#queue + 1] = found[i + 1]
+      queue[#queue + 1] = text(found[i])
+    end
+  end
+  return queue
+end
+
+-- candidates returns those in the queue of a lock, and whether it is that of an election.
+local function candidates()
+  local queue = waiting({}, ARGV[10], ARGV[3], function(owner)
+    return beside('HGET', ARGV[14], owner) or ''
+  end)
+  return queue, #queue > 0 and (beside('HLEN', ARGV[14]) or 0) > 0
+end
+
+-- lock returns the reply for a Mutex or an election.
+local function lock(ttl, n, holders, cursor)
+  local queue, leader = candidates()
+  local more = {queue = queue}
+  local owner = holders[1] and beside('HGET', ARGV[13], 'owner')
+  if owner and owner == holders[1] then
+    leader = true
+    more.token = beside('HGET', ARGV[13], 'since') or nil
+    more.who = beside('HGET', ARGV[13], 'identity') or nil
+  end
+  return told(leader and 'leader' or 'mutex', ttl, n, '', 0, holders, cursor, more)
+end
+
+-- readwrite returns the reply for a read/write lock.
+local function readwrite(ttl, n, holders, cursor)
+  local queue = waiting({}, ARGV[12], ARGV[4], function() return 'w' end)
+  waiting(queue, ARGV[11], ARGV[4], function() return '' end)
+  return told('rwlock', ttl, n, '', 0, holders, cursor, {queue = queue})
+end
+
+-- once returns the reply for a key of a Once, or nil if there is none.
+local function once()
+  local fields = beside('HKEYS', ARGV[15]) or {}
+  local ttl, state, owner = beside('PTTL', ARGV[15]), 'working', nil
+  for _, field in ipairs(fields) do
+    if field == 'by' then
+      state = beside('HGET', ARGV[15], 'error') and 'failed' or 'done'
+    elseif string.find(field, ':', 1, true) then
+      owner = field
+    end
+  end
+  if #fields == 0 or not ttl or state == 'working' and not owner then
+    return nil
+  end
+  local holders = state == 'working' and {owner, '1', ttl} or {}
+  return told('once', ttl, -1, '', 0, holders, nil,
+    {state = state, token = #holders > 0 and beside('HGET', ARGV[15], 'token') or nil})
+end
+
+-- barrier returns the reply for a barrier, or nil if there is none.
+local function barrier()
+  local state = beside('HGET', ARGV[16], 'state')
+  if not state then
+    return nil
+  end
+  local ttl, queue = beside('PTTL', ARGV[16]) or -1, {}
+  if state ~= 'open' then
+    return told('barrier', ttl, 0, '', 0, {}, nil, {state = state})
+  end
+  local found, generation = beside('ZFIRST', ARGV[17]) or {}, beside('HGET', ARGV[16], 'generation')
+  for i = 1, #found, 2 do
+    local place = beside('HGET', ARGV[16], found[i])
+    if place and tonumber(found[i + 1]) > tonumber(ms) and string.find(place, generation .. ' ', 1, true) == 1 then
+      queue[#queue + 1] = found[i]
+      queue[#queue + 1] = string.sub(place, #generation + 2)
+      queue[#queue + 1] = ''
+    end
+  end
+  local arrived = beside('HGET', ARGV[16], 'arrived') or '0'
+  return told('barrier', ttl, tonumber(arrived), arrived, 0, {}, nil,
+    {state = state, all = beside('HGET', ARGV[16], 'parties'), queue = queue})
 end
 
 -- lasting returns for how many ms a permit is still taken whose lease is over at ends; -1: without
@@ -114,13 +230,13 @@ if kind == 'none' then
   if n and n > 0 then
     return permits('', n, left)
   end
-  local lock, rw = counting(ARGV[3]), counting(ARGV[4])
-  if lock > 0 then
-    return told('mutex', 0, lock, '', 0, {})
-  elseif rw > 0 then
-    return told('rwlock', 0, rw, '', 0, {})
+  local places, marks = counting(ARGV[3]), counting(ARGV[4])
+  if places > 0 then
+    return lock(0, places, {})
+  elseif marks > 0 then
+    return readwrite(0, marks, {})
   end
-  return told('free', 0, -1, '', 0, {})
+  return once() or barrier() or told('free', 0, -1, '', 0, {})
 end
 
 if kind == 'string' then
@@ -137,6 +253,10 @@ if kind == 'string' then
   end
   if (beside('ZCARD', ARGV[7]) or 0) > 0 then
     return told('latch', ttl, -1, value, 0, {})
+  end
+  local all = beside('HGET', ARGV[18], 'all')
+  if all then
+    return told('semaphore', ttl, -1, value, 0, {}, nil, {all = all})
   end
   return told('count', ttl, -1, value, 0, {})
 end
@@ -216,6 +336,6 @@ for i = 1, #fields, 2 do
   end
 end
 if mode then
-  return told('rwlock', ttl, counting(ARGV[4]), '', 0, holders, page[1])
+  return readwrite(ttl, counting(ARGV[4]), holders, page[1])
 end
-return told('mutex', ttl, counting(ARGV[3]), '', 0, holders, page[1])
+return lock(ttl, counting(ARGV[3]), holders, page[1])

@@ -25,9 +25,10 @@
 -- Returns {1, time, time to live in ms, token, reserved, number, owner...}
 --             granted, now or by an earlier sending. The number is that of the place of
 --             ARGV[9]; 0: it has no place
---         {0, time, hint in ms, number, owner...}
+--         {0, time, hint in ms, number, holder, last token, owner...}
 --             not its turn. The lock may be free after the hint; -1: it has no expiry. The
---             number is that of the owner's place
+--             number is that of the owner's place; 0: it has none. The holder and the token are
+--             texts: '' if nobody holds the lock
 --         {-1, time}
 --             late: nothing was done
 --
@@ -167,8 +168,13 @@ if left_open >= 0 then
 elseif ttl == -2 then
   ttl = math.max(left, 1)
 end
+local holder = redis.call('HGETALL', KEYS[1])
+local token = holder[1] and redis.pcall('GET', KEYS[2])
+if type(token) ~= 'string' then
+  token = ''
+end
 if keep == 0 then
-  return {0, now, ttl, 0}
+  return {0, now, ttl, 0, holder[1] or '', token}
 end
 
 if place then
@@ -189,17 +195,16 @@ if failed then
   return failed
 end
 
-local reply = {0, now, ttl, number}
+local reply = {0, now, ttl, number, holder[1] or '', token}
 -- The lock may have been handed to another owner of this process, or be free with that owner first
 -- in the queue.
 local turn
-local holder = redis.call('HGETALL', KEYS[1])
 if holder[2] == '0' then
   turn = holder[1]
 elseif not holder[1] then
   turn = redis.call('ZRANGE', KEYS[3], 0, 0)[1]
 end
 if turn and turn ~= me and string.sub(turn, 1, 36) == string.sub(me, 1, 36) then
-  reply[5] = turn
+  reply[7] = turn
 end
 return tended(reply)

@@ -14,7 +14,7 @@ import (
 )
 
 // The scripts of the mutex, by the names that a sending carries; the renewal of a reader; and the
-// scripts of a Once, of ticks and of a barrier.
+// scripts of a Once, of ticks, of a barrier and of identities.
 const (
 	LockRun    = "lock"  // sent by a call that does not wait
 	EnterRun   = "enter" // sent by a call that waits
@@ -43,9 +43,13 @@ const (
 	BarrierReleaseRun = "barrier release"
 	BarrierRenewRun   = "barrier renew"
 	BarrierStateRun   = "barrier state"
+
+	PresentRun = "client present" // says who the Client is
+	AbsentRun  = "client absent"
+	WhoRun     = "inspect who"
 )
 
-// sources lists the scripts of the mutex, of the read-write lock, of a Once, of barriers and of elections, with the
+// sources lists the scripts of the mutex, of the read-write lock, of a Once, of barriers, of elections and of identities, with the
 // files below the folder lua that make up each of them.
 var sources = []struct {
 	name  string
@@ -87,6 +91,10 @@ var sources = []struct {
 	{BarrierReleaseRun, "barrier", "generation release", conn.Always},
 	{BarrierRenewRun, "barrier", "renew", 0},
 	{BarrierStateRun, "barrier", "state", conn.Always},
+
+	{PresentRun, "internal/engine", "present", 0},
+	{AbsentRun, "internal/engine", "absent", conn.Always},
+	{WhoRun, "internal/inspect", "who", conn.Always},
 
 	{"leader enter", "leader", "token life queue candidate enter", 0},
 	{"leader release", "leader", "token life queue retire release", conn.Always},

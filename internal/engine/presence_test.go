@@ -1,0 +1,296 @@
+// These tests show what a Client says of itself, in each state of its key, and when it says it.
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+const saidKey = "holdfast_client:{holdfast}:some"
+
+// Each script of a Client's own key, in each state of that key, run twice.
+func TestPresenceScripts(t *testing.T) {
+	write := func(version int, notAfter time.Duration, notes ...any) func(time.Time) (*conn.Script, []any) {
+		return func(now time.Time) (*conn.Script, []any) {
+			return presentScript, append([]any{now.Add(notAfter).UnixMicro(), 3600_000, version, "pod"}, notes...)
+		}
+	}
+	remove := func(now time.Time) (*conn.Script, []any) {
+		return absentScript, []any{now.Add(-time.Hour).UnixMicro()}
+	}
+	for _, tc := range []struct {
+		what   string
+		before []any // of the hash
+		call   func(now time.Time) (*conn.Script, []any)
+		status int64
+		after  string
+	}{
+		{"nothing is there", nil, write(1, time.Second), conn.Done, "map[version:1 who:pod]"},
+		{"an earlier one, with a note", []any{"version", 1, "who", "old", "7", "x"}, write(2, time.Second, "8", "y"), conn.Done, "map[8:y version:2 who:pod]"},
+		{"the same one", []any{"version", 2, "who", "pod"}, write(2, time.Second), conn.Done, "map[version:2 who:pod]"},
+		{"a later one", []any{"version", 3, "who", "later"}, write(2, time.Second), conn.Done, "map[version:3 who:later]"},
+		{"it comes late", []any{"version", 1, "who", "old"}, write(2, -time.Second), conn.Late, "map[version:1 who:old]"},
+		{"it is removed", []any{"version", 3, "who", "pod"}, remove, conn.Done, "map[]"},
+		{"it is not there", nil, remove, conn.Done, "map[]"},
+	} {
+		inBubble(t, func(t *testing.T, _ *Engine, s *redistest.MiniServer) {
+			ctx, rdb := t.Context(), s.Client()
+			if tc.before != nil {
+				rdb.HSet(ctx, saidKey, tc.before...)
+				rdb.PExpire(ctx, saidKey, time.Minute)
+			}
+			script, args := tc.call(time.Now())
+			for range 2 {
+				reply, err := rdb.Eval(ctx, script.Source(), []string{saidKey}, args...).Int64Slice()
+				if err != nil || reply[0] != tc.status {
+					t.Errorf("%s: %v, %v, want %d", tc.what, reply, err, tc.status)
+				}
+			}
+			got := rdb.HGetAll(ctx, saidKey).Val()
+			if fmt.Sprint(got) != tc.after {
+				t.Errorf("%s: %v, want %s", tc.what, got, tc.after)
+			}
+			if ttl := rdb.PTTL(ctx, saidKey).Val(); len(got) > 0 && (ttl <= 0 || got["who"] == "pod" && ttl != time.Hour) {
+				t.Errorf("%s: %v left", tc.what, ttl)
+			}
+		})
+	}
+}
+
+// Whichever command fails inside the script, no key is left without an expiry.
+func TestPresenceHasAnExpiryWhateverFails(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *Engine, s *redistest.MiniServer) {
+		rdb, ctx := s.Client(), t.Context()
+		for k, fired := 1, true; fired; k++ {
+			rdb.Del(ctx, saidKey)
+			disarm := s.FailInside(k)
+			err := rdb.Eval(ctx, presentScript.Source(), []string{saidKey}, time.Now().Add(time.Second).UnixMicro(), 1000, 1, "pod", "7", "note").Err()
+			if fired = disarm(); fired && err == nil {
+				t.Errorf("command %d fails, and the script does not say so", k)
+			}
+			if ttl := rdb.PTTL(ctx, saidKey).Val(); ttl == -1 {
+				t.Errorf("command %d fails: the key stands without an expiry", k)
+			}
+		}
+	})
+}
+
+// said returns what the Engine says of itself.
+func said(t *testing.T, e *Engine, s *redistest.MiniServer) map[string]string {
+	t.Helper()
+	return s.Client().HGetAll(t.Context(), keys.ForClient(e.Client())).Val()
+}
+
+// talking is inBubble with an Engine that says who it is.
+func talking(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.MiniServer)) {
+	t.Helper()
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		e.SayWho("pod")
+		test(t, e, s)
+	})
+}
+
+func TestPresenceIsWrittenWhenTheClientIsUsed(t *testing.T) {
+	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		time.Sleep(time.Hour)
+		if got := said(t, e, s); len(got) != 0 {
+			t.Errorf("before the first use it says %v", got)
+		}
+		e.Present()
+		time.Sleep(time.Second)
+		if got := said(t, e, s); got["who"] != "pod" {
+			t.Errorf("it says %v", got)
+		}
+		time.Sleep(3 * time.Minute) // it is idle
+		if e.presence.use.Load() != idle {
+			t.Error("an idle Client stays on the wheel")
+		}
+		time.Sleep(time.Hour)
+		if got := said(t, e, s); len(got) != 0 {
+			t.Errorf("an hour after its last use it says %v", got)
+		}
+		e.Present()
+		time.Sleep(time.Second)
+		if got := said(t, e, s); got["who"] != "pod" {
+			t.Errorf("used again, it says %v", got)
+		}
+	})
+}
+
+func TestPresenceComesBackWhileTheClientIsUsed(t *testing.T) {
+	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		for range 5 {
+			e.Present()
+			time.Sleep(time.Minute)
+			s.FlushAll()
+		}
+		e.Present()
+		time.Sleep(time.Minute + time.Second)
+		if got := said(t, e, s); got["who"] != "pod" {
+			t.Errorf("a minute after the server lost its data the Client says %v", got)
+		}
+	})
+}
+
+func TestNotesComeAndGo(t *testing.T) {
+	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		e.Present()
+		a, b := new(int), new(string)
+		for _, step := range []struct {
+			owner int64
+			by    any
+			text  string
+			want  string
+		}{
+			{1, a, "one", "map[1:one version:2 who:pod]"},
+			{1, b, "", "map[1:one version:2 who:pod]"}, // another lease takes back its own
+			{1, b, "two", "map[1:two version:3 who:pod]"},
+			{1, a, "", "map[1:two version:3 who:pod]"},
+			{2, a, "three", "map[1:two 2:three version:4 who:pod]"},
+			{1, b, "", "map[2:three version:5 who:pod]"},
+			{2, a, "", "map[version:6 who:pod]"},
+		} {
+			e.Note(step.owner, step.by, step.text)
+			time.Sleep(time.Second)
+			if got := fmt.Sprint(said(t, e, s)); got != step.want {
+				t.Errorf("after %q: %s, want %s", step.text, got, step.want)
+			}
+		}
+	})
+}
+
+// A note that is taken back long after the last use does not keep an idle Client on the wheel.
+func TestAClientIsIdleAfterItsLastNote(t *testing.T) {
+	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		e.Present()
+		e.Note(1, e, "long work")
+		time.Sleep(10 * time.Minute)
+		e.Note(1, e, "")
+		time.Sleep(3 * time.Minute)
+		if e.presence.use.Load() != idle {
+			t.Error("an idle Client stays on the wheel")
+		}
+		before := s.CommandCount()
+		time.Sleep(10 * time.Minute)
+		if n := s.CommandCount() - before; n != 0 {
+			t.Errorf("an idle Client sends %d commands", n)
+		}
+	})
+}
+
+// However often notes change, and however many there are, few and small requests tell of them.
+func TestNotesCostFewRequests(t *testing.T) {
+	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		e.Present()
+		before := s.CommandCount()
+		for i := range 1000 {
+			e.Note(int64(i), e, "busy")
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		if got := len(said(t, e, s)) - 2; got != maxNotes {
+			t.Errorf("%d notes are shown, want %d", got, maxNotes)
+		}
+		if n := s.CommandCount() - before; n > 100*(maxNotes+5) {
+			t.Errorf("%d commands", n)
+		}
+	})
+}
+
+// Whatever stands in the way of what a Client says, it tries again at leisure, and the log is told once.
+func TestPresenceFails(t *testing.T) {
+	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		key := keys.ForClient(e.Client())
+		s.Client().RPush(t.Context(), key, "another program's")
+		e.Present()
+		time.Sleep(time.Minute)
+		if kind := s.Client().Type(t.Context(), key).Val(); kind != "list" {
+			t.Errorf("it has overwritten the key: %s", kind)
+		}
+		s.Client().Del(t.Context(), key)
+		e.Present()
+		time.Sleep(2 * presentRetry)
+		if got := said(t, e, s); got["who"] != "pod" {
+			t.Errorf("it says %v", got)
+		}
+	})
+}
+
+func TestCloseRemovesWhatTheClientSays(t *testing.T) {
+	for _, stays := range []bool{false, true} {
+		talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+			e.Present()
+			time.Sleep(time.Second)
+			if stays {
+				e.StaysBehind()
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := said(t, e, s); (len(got) > 0) != stays {
+				t.Errorf("something stays behind: %v; after Close it says %v", stays, got)
+			}
+		})
+	}
+}
+
+// Close does not wait for long for a server that does not answer.
+func TestCloseIsBoundedThoughTheKeyCannotBeRemoved(t *testing.T) {
+	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		e.Present()
+		time.Sleep(time.Second)
+		s.SetError("LOADING Redis is loading the dataset in memory")
+		begun := time.Now()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > absentGrace+100*time.Millisecond {
+			t.Errorf("Close took %v", took)
+		}
+	})
+}
+
+func TestWithoutAnIdentityNothingIsSent(t *testing.T) {
+	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+		e.Present()
+		e.Note(1, e, "x")
+		e.StaysBehind()
+		time.Sleep(time.Minute)
+		if n := s.CommandCount(); n != 0 {
+			t.Errorf("%d commands", n)
+		}
+	})
+}
+
+func TestCut(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "pod": "pod", "\xff": "", strings.Repeat("x", 300): strings.Repeat("x", MaxSaid),
+		strings.Repeat("x", MaxSaid-1) + "日": strings.Repeat("x", MaxSaid-1),
+	} {
+		if got := Cut(text); got != want || !utf8.ValidString(got) {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
+// Nobody can find out a Client's id from its key.
+func TestTheKeyOfAClientDoesNotTellItsID(t *testing.T) {
+	id := newClient()
+	key := keys.ForClient(id)
+	for i := 0; i+4 <= len(id); i++ {
+		if part := id[i : i+4]; !strings.Contains(part, "-") && strings.Count(key, part) > 1 {
+			t.Errorf("%s tells %s", key, part)
+		}
+	}
+	if strings.Contains(key, id[:8]) || key == keys.ForClient(newClient()) || key != keys.ForClient(id) {
+		t.Error(key)
+	}
+}

@@ -1,0 +1,26 @@
+// From a record of Holdfast's own back to the name it belongs to.
+
+package keys
+
+import "strings"
+
+// RecordsPattern is the pattern, for SCAN, of the keys that NameOf takes. Some others match it too.
+const RecordsPattern = "holdfast_[ob]*"
+
+// NameOf returns the name at which a Once or a barrier stands whose record is key, and false if key is no
+// such record. Other kinds stand at the key of their name.
+func NameOf(key string) (name string, ok bool) {
+	for _, prefix := range [...]string{oncePrefix, barrierPrefix} {
+		rest, found := strings.CutPrefix(key, prefix+":{")
+		if !found {
+			continue
+		}
+		if name, plain := strings.CutSuffix(rest, "}"); plain && !braced(name) && name != "" {
+			return name, true
+		}
+		// {N}: and a name with braces of its own
+		_, name, tagged := strings.Cut(rest, "}:")
+		return name, tagged && braced(name) && own(prefix, name) == key
+	}
+	return "", false
+}

@@ -1,0 +1,47 @@
+// What an error that matches ErrBusy knows of the holder.
+
+package lease
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/hold"
+)
+
+// BusyError is in the error of a Lock or a TryLock that matches ErrBusy, and says what the last answer of
+// Redis said of the holder:
+//
+//	var busy *holdfast.BusyError
+//	if errors.As(err, &busy) { log.Print(busy.Holder.Short(), busy.Left) }
+//
+// Nothing is asked for it. So it may be that nothing is known, as for a waiter behind others of its
+// process, which does not ask, or where many calls went out as one.
+type BusyError struct {
+	// Holder is the owner that holds the thing; zero if that is not known. It is known of a Mutex and
+	// a FairMutex.
+	Holder Owner
+	// Since is since when the holder holds it, on the server's clock; zero if that is not known, as for
+	// Java.
+	Since time.Time
+	// Left is how long the holder holds on if it neither renews nor releases, or how long the way is
+	// barred otherwise. NoExpiry means without end; 0 that it is not known.
+	Left time.Duration
+
+	err error
+}
+
+// Error returns the text of the whole error.
+func (b *BusyError) Error() string { return b.err.Error() }
+
+// Unwrap returns the error without what is known of the holder.
+func (b *BusyError) Unwrap() error { return b.err }
+
+// Of returns the lease that package hold has made, and the error, as users know them. It is for the
+// packages of synchronizers.
+func Of(l *hold.Lease, err error) (*Lease, error) {
+	if b := (*hold.Busy)(nil); errors.As(err, &b) {
+		err = &BusyError{Owner(b.Holder), b.Since, b.Left, err}
+	}
+	return (*Lease)(l), err
+}

@@ -62,6 +62,38 @@ func TestBusyErrorsSayWhoHolds(t *testing.T) {
 	})
 }
 
+// A waiter that looks, for a long time, still says who holds the lock; and does not name a holder that
+// has been followed by another meanwhile.
+func TestBusyErrorsOfAWaiterThatLooks(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		other := holdfast.New(mini.Client())
+		defer other.Close()
+		l := clienttest.Grab(t, c.Mutex("x"))
+		wait := func(meanwhile func()) *holdfast.BusyError {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+			defer cancel()
+			time.AfterFunc(20*time.Second, meanwhile)
+			_, err := other.Mutex("x").Lock(ctx)
+			return wantBusy(t, err)
+		}
+		if busy := wait(func() {}); busy.Holder != l.Owner() || busy.Since.IsZero() || busy.Left < 15*time.Second {
+			t.Errorf("held by %s since %v, %v left", busy.Holder.Short(), busy.Since, busy.Left)
+		}
+		clienttest.GiveBack(t, l)
+
+		rdb.HSet(t.Context(), "x", javaHolder(), 1)
+		busy := wait(func() { // by another thread, and without a message
+			rdb.Del(context.Background(), "x")
+			rdb.HSet(context.Background(), "x", "6e0e2d3c-0000-4000-8000-000000000001:7", 1)
+		})
+		if !busy.Holder.IsZero() || !busy.Since.IsZero() || busy.Left != holdfast.NoExpiry {
+			t.Errorf("after another came: held by %s since %v, %v left", busy.Holder.Short(), busy.Since, busy.Left)
+		}
+		rdb.Del(t.Context(), "x")
+	})
+}
+
 // Where Redis says no holder, the error says how long it may last, if that is known.
 func TestBusyErrorsOfOtherKinds(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {

@@ -186,10 +186,10 @@ func TestEnterScript(t *testing.T) {
 func TestLookScript(t *testing.T) {
 	args := []any{"now+1", mine, 5_000}
 	runTable(t, lookSource, []string{lockKey, queueKey, aliveKey}, []row{
-		{"another's", held(others, 1, 10_000, place{mine, 11, 1000}), args, "[1 now 10000]", "others=1 10000 | mine 5000", "", ""},
-		{"another's, without end", held(others, 1, -1, place{mine, 11, 1000}), args, "[1 now -1]", "others=1 0-1 | mine 5000", "", ""},
-		{"another's, others wait", held(others, 1, 10_000, place{third, 10, 2000}, place{mine, 11, 1000}), args, "[1 now 10000]", "others=1 10000 | third 2000 mine 5000", "", ""},
-		{"another's, the place has lapsed", held(others, 1, 10_000, place{mine, 11, -1}), args, "[1 now 10000]", "others=1 10000 | mine 5000", "", ""},
+		{"another's", held(others, 1, 10_000, place{mine, 11, 1000}), args, "[1 now 10000 1936114680070145]", "others=1 10000 | mine 5000", "", ""},
+		{"another's, without end", held(others, 1, -1, place{mine, 11, 1000}), args, "[1 now -1 1936114680070145]", "others=1 0-1 | mine 5000", "", ""},
+		{"another's, others wait", held(others, 1, 10_000, place{third, 10, 2000}, place{mine, 11, 1000}), args, "[1 now 10000 1936114680070145]", "others=1 10000 | third 2000 mine 5000", "", ""},
+		{"another's, the place has lapsed", held(others, 1, 10_000, place{mine, 11, -1}), args, "[1 now 10000 1936114680070145]", "others=1 10000 | mine 5000", "", ""},
 		{"another's, the place is lost", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", "", ""},
 		{"another's, counted 0 as handed over", held(others, 0, 3_000, place{mine, 11, 1000}), args, "[0 now]", "others=0 3000 | mine 1000", "", ""},
 		{"handed to one of mine", held(mine2, 0, 3_000, place{mine, 11, 1000}), args, "[0 now]", "mine2=0 3000 | mine 1000", "", ""},

@@ -283,7 +283,7 @@ func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error
 		}
 	} else {
 		a.marked = a.marks
-		a.refusal = refusal{call.Reply, call.Sent}
+		a.refusal = refusal{reply: call.Reply, sent: call.Sent, left: answer.For}
 		err = concluded(a.resource, call)
 	}
 	a.engine.Smalls.Put(call)

@@ -39,8 +39,8 @@ type Queueing interface {
 type Looking interface {
 	Queueing
 	// Look returns a call that keeps the owner's place, if an Enter would do nothing else. A Done
-	// reply has for how long the present holder has the thing at the most. A Refused reply says
-	// that the waiter must Enter.
+	// reply has for how long the present holder has the thing at the most, and the holder's mark. A
+	// Refused reply says that the waiter must Enter.
 	Look(owner Owner) *conn.Call
 }
 
@@ -102,6 +102,7 @@ func (a *acquisition) look(ctx context.Context, ask line.Ask) (answer line.Answe
 	if err != nil || call.Status() != conn.Done {
 		return line.Answer{}, err != nil, err
 	}
+	a.refusal.looked(call)
 	return line.Answer{For: ttlOf(call), Kept: call.Sent, Seq: ask.Seq}, true, nil
 }
 

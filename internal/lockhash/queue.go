@@ -19,7 +19,7 @@ var (
 	//go:embed lua/life.lua
 	lifeSource string
 	//go:embed lua/queue.lua
-	queueOnly string
+	queueSource string
 	//go:embed lua/enter.lua
 	enterSource string
 	//go:embed lua/look.lua
@@ -29,12 +29,10 @@ var (
 	//go:embed lua/release.lua
 	releaseSource string
 
-	queueSource = lifeSource + queueOnly
-
-	enterScript   = conn.NewScript("lock/enter", tokenSource+queueSource+enterSource, conn.Mixed)
+	enterScript   = conn.NewScript("lock/enter", tokenSource+lifeSource+queueSource+enterSource, conn.Mixed)
 	lookScript    = conn.NewScript("lock/look", lifeSource+lookSource)
 	freeScript    = conn.NewScript("lock/free", freeSource, conn.Timeless)
-	releaseScript = conn.NewScript("lock/release", tokenSource+queueSource+releaseSource, conn.Always)
+	releaseScript = conn.NewScript("lock/release", tokenSource+lifeSource+queueSource+releaseSource, conn.Always)
 
 	_ = conn.NewBundle("lock/looks", mostInBundle, lifeSource, conn.Part{Script: lookScript, Keys: 3, Args: 2, Common: []int{3}})
 )
@@ -58,11 +56,15 @@ const mostInBundle = 12
 
 // Entering returns the source of the script that Enter runs, for a kind of lock whose waiters bring
 // more: that is prelude, which runs before enter.lua.
-func Entering(prelude string) string { return tokenSource + queueSource + prelude + enterSource }
+func Entering(prelude string) string {
+	return tokenSource + lifeSource + queueSource + prelude + enterSource
+}
 
 // Releasing returns the source of the script that Release runs, for a kind of lock whose release
 // does more: that is prelude, which runs before release.lua.
-func Releasing(prelude string) string { return tokenSource + queueSource + prelude + releaseSource }
+func Releasing(prelude string) string {
+	return tokenSource + lifeSource + queueSource + prelude + releaseSource
+}
 
 // Turn says what a waiter does with a lock that it finds free.
 type Turn int

@@ -7,8 +7,10 @@
 -- ARGV[2] the owner that waits
 -- ARGV[3] how long the place is kept, in ms
 --
--- Returns {1, time, time to live of the lock in ms, -1: it has no expiry}
---             another owner holds the lock, and the place is kept
+-- Returns {1, time, time to live of the lock in ms, mark}
+--             another owner holds the lock, and the place is kept. A time to live of -1: it has no
+--             expiry. The mark tells holders apart: the first 32 bits of the uuid and the last 20 of
+--             the number behind it; 0: the holder has another form
 --         {0, time}
 --             enter.lua must tell: the lock is free, or handed to a waiter that has not asked since,
 --             or the owner's; or the place is lost, or cannot be kept
@@ -29,4 +31,8 @@ local kept = redis.pcall('ZADD', KEYS[3], 'XX', 'CH', till, ARGV[2])
 if type(kept) == 'table' or kept == 0 and not redis.call('ZSCORE', KEYS[3], ARGV[2]) then
   return {0, now}
 end
-return {1, now, ttl}
+local client, number = string.match(holder[1], '^(%x%x%x%x%x%x%x%x)%-[%x%-]+:(%d+)$')
+if not client or #number > 15 then
+  return {1, now, ttl, 0}
+end
+return {1, now, ttl, tonumber(client, 16) * 1048576 + tonumber(number) % 1048576}

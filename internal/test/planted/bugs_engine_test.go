@@ -35,8 +35,8 @@ var engineBugs = []bug{
 	{
 		name: "a waiter that must enter looks on",
 		file: "internal/hold/queueing.go",
-		old:  "return line.Answer{}, err != nil, err\n\t}\n\treturn line.Answer{For",
-		new:  "return line.Answer{For: -1, Seq: ask.Seq}, true, err\n\t}\n\treturn line.Answer{For",
+		old:  "return line.Answer{}, err != nil, err\n\t}\n\ta.refusal.looked",
+		new:  "return line.Answer{For: -1, Seq: ask.Seq}, true, err\n\t}\n\ta.refusal.looked",
 		pkg:  "rlock", tests: []string{"TestAWaiterLooksWhileNothingChanges"},
 	},
 	{

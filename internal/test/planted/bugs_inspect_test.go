@@ -82,6 +82,20 @@ var inspectBugs = []bug{
 		pkg:  ".", tests: []string{"TestInspectLeader"},
 	},
 	{
+		name: "the error of a busy lock names a holder that another has followed",
+		file: "internal/hold/busy.go",
+		old:  "last.mark != 0 && last.mark != mark(",
+		new:  "last.mark == 1 && last.mark != mark(",
+		pkg:  ".", tests: []string{"TestBusyErrorsOfAWaiterThatLooks"},
+	},
+	{
+		name: "the error of a busy lock forgets its holder once the waiter has looked",
+		file: "internal/hold/busy.go",
+		old:  "return client<<20 | n%(1<<20)",
+		new:  "return client<<19 | n%(1<<20)",
+		pkg:  ".", tests: []string{"TestBusyErrorsOfAWaiterThatLooks"},
+	},
+	{
 		name: "the error of a busy lock takes an old token of Holdfast for the time of Java's grant",
 		file: "internal/hold/busy.go",
 		old:  "if token > 0 && token <= now && engine.IsClient(client) {",

@@ -191,10 +191,38 @@ func TestAnIdentityWhoseRequestsAreLost(t *testing.T) {
 					if took := time.Since(begun); took > 600*time.Millisecond {
 						t.Errorf("Close took %v", took)
 					}
+					time.Sleep(2 * time.Second) // a write that was under way can come no more
 				})
 			})
 		}
 	}
+}
+
+// A Client that closes while it says who it is leaves nothing behind, though that comes after it.
+func TestAnIdentityIsGoneThoughAWriteComesLate(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process(holdfast.WithIdentity("pod"))
+		l := w.Lock(t.Context(), p.MyLock)
+		l.Note("at work")
+		w.At(time.Second)
+		p.On(world.PresentRun, 1, redistest.Delay(900*time.Millisecond))
+		w.Release(l) // the note is taken back
+		w.At(1100 * time.Millisecond)
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		for range 20 {
+			time.Sleep(100 * time.Millisecond)
+			for _, key := range clientKeys(t, w.RDB) {
+				if said := w.RDB.HGetAll(t.Context(), key).Val(); said["who"] != "" {
+					t.Errorf("it is closed, and says %v", said)
+				}
+			}
+		}
+		if keys := clientKeys(t, w.RDB); len(keys) != 0 {
+			t.Errorf("two seconds after Close there is %q", keys)
+		}
+	})
 }
 
 // An inspection waits for a second at the most to hear who holds, and is right without.

@@ -68,7 +68,9 @@ type presence struct {
 	sending bool          // a write is under way: the scheduler must not be asked for another
 	soonest time.Duration // when the next write may come, by the Client's age
 	failing bool          // the last write failed, and the log has been told
+	write   *conn.Call    // the last write
 	written bool          // Redis may have the key
+	late    int64         // until when a write that was not answered may come, in µs of the server's clock
 	stands  bool          // it is not removed: see StaysBehind
 }
 
@@ -118,10 +120,9 @@ func (e *Engine) Note(owner int64, by any, text string) {
 		return
 	}
 	p.mu.Lock()
-	due, soonest := p.change(owner, note{Cut(text), by}) && !p.sending, p.soonest
-	p.mu.Unlock()
-	if due {
-		e.Renewals.Schedule(p, e.AtAge(max(e.Age(), soonest)))
+	defer p.mu.Unlock()
+	if p.change(owner, note{Cut(text), by}) && !p.sending {
+		e.Renewals.Schedule(p, e.AtAge(max(e.Age(), p.soonest))) // see Renewed
 	}
 }
 
@@ -204,31 +205,44 @@ func (p *presence) Renewal() *conn.Call {
 		args = append(args, strconv.FormatInt(owner, 10), n.text)
 	}
 	p.saying = p.version
-	return &conn.Call{Script: presentScript, Keys: []string{p.key}, Args: args}
+	p.write = &conn.Call{Script: presentScript, Keys: []string{p.key}, Args: args}
+	return p.write
 }
 
 // Renewed implements Renewable.
 func (p *presence) Renewed(r Renewed) {
+	if p.renewed(r) && r.Err != nil && !errors.Is(r.Err, errs.Closed) {
+		p.e.Log.Warn("holdfast: the identity of this Client could not be written; locks go on without it",
+			"error", errs.Plain(r.Err))
+	}
+}
+
+// renewed takes in the outcome of a write, and sets the time of the next one. begun says that it is the
+// first one that failed. The time is set before the mutex is given back: if a note came in between, the
+// later time would stand, and the note would wait for it.
+func (p *presence) renewed(r Renewed) (begun bool) {
 	p.mu.Lock()
-	begun, next := p.answered(r), presentEvery
+	defer p.mu.Unlock()
+	begun = p.answered(r)
+	next := presentEvery
 	switch {
 	case p.failing && !errors.Is(r.Err, errs.Denied):
 		next = presentRetry
 	case !p.failing && p.version != p.said:
 		next = presentPause
 	}
-	p.mu.Unlock()
-	if begun && r.Err != nil && !errors.Is(r.Err, errs.Closed) {
-		p.e.Log.Warn("holdfast: the identity of this Client could not be written; locks go on without it",
-			"error", errs.Plain(r.Err))
-	}
 	p.e.Renewals.Schedule(p, time.Now().Add(next))
+	return begun
 }
 
 // answered takes in the outcome of a write. begun says that it is the first one that failed. The caller
 // holds the mutex.
 func (p *presence) answered(r Renewed) (begun bool) {
 	p.sending, p.soonest = false, p.e.Age()+presentPause
+	if p.write != nil {
+		late, _ := p.write.Outstanding()
+		p.late = max(p.late, late)
+	}
 	failed := r.Err != nil || !r.Held // not held: it came late
 	if !failed {
 		p.said = p.saying
@@ -238,11 +252,11 @@ func (p *presence) answered(r Renewed) (begun bool) {
 	return begun
 }
 
-// leave removes what the Client says, while Close winds up. If the Client leaves locks behind, which
-// end with their leases, it leaves that too, so that they can be told apart.
+// leave removes what the Client says, while Close winds up and nothing more is written. If the Client
+// leaves locks behind, which end with their leases, it leaves that too, so that they can be told apart.
 func (p *presence) leave(held bool) {
 	p.mu.Lock()
-	there := p.written && !held && !p.stands
+	there, late := p.written && !held && !p.stands, p.late
 	p.mu.Unlock()
 	if !there {
 		return
@@ -250,6 +264,6 @@ func (p *presence) leave(held bool) {
 	p.e.Background(func() {
 		ctx, cancel := context.WithTimeout(p.e.cleaning, absentGrace)
 		defer cancel()
-		_ = p.e.Conn.Run(ctx, &conn.Call{Script: absentScript, Keys: []string{p.key}, Cleanup: true}) // or it expires
+		_ = p.e.Conn.Run(ctx, &conn.Call{Script: absentScript, Keys: []string{p.key}, Args: []any{late}, Cleanup: true}) // or it expires
 	})
 }

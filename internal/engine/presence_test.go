@@ -24,7 +24,12 @@ func TestPresenceScripts(t *testing.T) {
 		}
 	}
 	remove := func(now time.Time) (*conn.Script, []any) {
-		return absentScript, []any{now.Add(-time.Hour).UnixMicro()}
+		return absentScript, []any{now.Add(-time.Hour).UnixMicro(), 0}
+	}
+	removeBefore := func(late time.Duration) func(time.Time) (*conn.Script, []any) {
+		return func(now time.Time) (*conn.Script, []any) {
+			return absentScript, []any{now.Add(-time.Hour).UnixMicro(), now.Add(late).UnixMicro()}
+		}
 	}
 	for _, tc := range []struct {
 		what   string
@@ -40,6 +45,10 @@ func TestPresenceScripts(t *testing.T) {
 		{"it comes late", []any{"version", 1, "who", "old"}, write(2, -time.Second), conn.Late, "map[version:1 who:old]"},
 		{"it is removed", []any{"version", 3, "who", "pod"}, remove, conn.Done, "map[]"},
 		{"it is not there", nil, remove, conn.Done, "map[]"},
+		{"it is removed, and a write may come", []any{"version", 3, "who", "pod"}, removeBefore(time.Second), conn.Done, "map[version:9007199254740991]"},
+		{"it is not there, and a write may come", nil, removeBefore(time.Second), conn.Done, "map[version:9007199254740991]"},
+		{"it is removed, and a write could have come", []any{"version", 3, "who", "pod"}, removeBefore(-time.Second), conn.Done, "map[]"},
+		{"it is removed, and a write comes", []any{"version", "9007199254740991"}, write(3, time.Second), conn.Done, "map[version:9007199254740991]"},
 	} {
 		inBubble(t, func(t *testing.T, _ *Engine, s *redistest.MiniServer) {
 			ctx, rdb := t.Context(), s.Client()
@@ -58,26 +67,36 @@ func TestPresenceScripts(t *testing.T) {
 			if fmt.Sprint(got) != tc.after {
 				t.Errorf("%s: %v, want %s", tc.what, got, tc.after)
 			}
-			if ttl := rdb.PTTL(ctx, saidKey).Val(); len(got) > 0 && (ttl <= 0 || got["who"] == "pod" && ttl != time.Hour) {
+			ttl := rdb.PTTL(ctx, saidKey).Val()
+			if len(got) > 0 && (ttl <= 0 || got["who"] == "pod" && ttl != time.Hour) {
+				t.Errorf("%s: %v left", tc.what, ttl)
+			}
+			if left := ttl - time.Second; script == absentScript && len(got) > 0 && (left <= 0 || left > 2*time.Millisecond) {
 				t.Errorf("%s: %v left", tc.what, ttl)
 			}
 		})
 	}
 }
 
-// Whichever command fails inside the script, no key is left without an expiry.
+// Whichever command fails inside a script, no key is left without an expiry.
 func TestPresenceHasAnExpiryWhateverFails(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *Engine, s *redistest.MiniServer) {
 		rdb, ctx := s.Client(), t.Context()
-		for k, fired := 1, true; fired; k++ {
-			rdb.Del(ctx, saidKey)
-			disarm := s.FailInside(k)
-			err := rdb.Eval(ctx, presentScript.Source(), []string{saidKey}, time.Now().Add(time.Second).UnixMicro(), 1000, 1, "pod", "7", "note").Err()
-			if fired = disarm(); fired && err == nil {
-				t.Errorf("command %d fails, and the script does not say so", k)
-			}
-			if ttl := rdb.PTTL(ctx, saidKey).Val(); ttl == -1 {
-				t.Errorf("command %d fails: the key stands without an expiry", k)
+		soon := time.Now().Add(time.Second).UnixMicro()
+		for script, args := range map[*conn.Script][]any{
+			presentScript: {soon, 1000, 1, "pod", "7", "note"},
+			absentScript:  {soon, soon},
+		} {
+			for k, fired := 1, true; fired; k++ {
+				rdb.Del(ctx, saidKey)
+				disarm := s.FailInside(k)
+				err := rdb.Eval(ctx, script.Source(), []string{saidKey}, args...).Err()
+				if fired = disarm(); fired && err == nil {
+					t.Errorf("%s: command %d fails, and the script does not say so", script.Name(), k)
+				}
+				if ttl := rdb.PTTL(ctx, saidKey).Val(); ttl == -1 {
+					t.Errorf("%s: command %d fails: the key stands without an expiry", script.Name(), k)
+				}
 			}
 		}
 	})

@@ -56,9 +56,16 @@ var inspectBugs = []bug{
 	{
 		name: "Close removes the identity of a Client whose lock stays in Redis",
 		file: "internal/engine/presence.go",
-		old:  "there := p.written && !held && !p.stands",
-		new:  "there := p.written",
+		old:  "there, late := p.written && !held && !p.stands, p.late",
+		new:  "there, late := p.written, p.late",
 		pkg:  ".", tests: []string{"TestAnIdentityStaysWhileALockStaysBehind"},
+	},
+	{
+		name: "a write of an identity that is under way comes after Close",
+		file: "internal/engine/presence.go",
+		old:  "p.late = max(p.late, late)",
+		new:  "_ = late",
+		pkg:  ".", tests: []string{"TestAnIdentityIsGoneThoughAWriteComesLate"},
 	},
 	{
 		name: "a waiter whose place has lapsed is shown",

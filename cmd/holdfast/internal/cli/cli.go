@@ -1,0 +1,107 @@
+// Package cli has the commands of holdfast: each file is one command, or what several share.
+//
+// A command reads its flags, opens the Redis of --url, calls the library, and prints. What is meant for
+// programs goes to standard output, and everything else to standard error.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Streams are the standard streams of a command. A child inherits them as they are.
+type Streams struct{ In, Out, Err *os.File }
+
+// app is what the commands of one run of the program share.
+type app struct {
+	Streams
+	url     string
+	timeout time.Duration
+	as      string
+	json    bool
+}
+
+// Main runs the command that args name, and returns its exit code.
+func Main(streams Streams, args []string) int {
+	a := &app{Streams: streams}
+	root := a.root()
+	root.SetArgs(args)
+	return a.code(root.ExecuteContext(context.Background()))
+}
+
+// root returns the command above all others.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "holdfast",
+		Short: "Run programs under distributed locks, and see who holds what",
+		Long: "holdfast runs programs under the locks that Go programs share through Redis by the library Holdfast,\n" +
+			"and shows who holds what.\n\n" + codesHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.url, "url", "", "the Redis to use: $HOLDFAST_URL, or "+defaultURL)
+	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to try to reach Redis")
+	root.AddCommand(
+		a.run(),
+		a.manual(),
+	)
+	for _, c := range root.Commands() {
+		fillIn(c)
+	}
+	return root
+}
+
+// fillIn makes the complaint about wrong arguments of c, and of those below it, one about usage.
+func fillIn(c *cobra.Command) {
+	if args := c.Args; args != nil {
+		c.Args = func(cmd *cobra.Command, given []string) error {
+			if err := args(cmd, given); err != nil {
+				return usage(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
+			}
+			return nil
+		}
+	}
+	for _, below := range c.Commands() {
+		fillIn(below)
+	}
+}
+
+// say prints a line for people.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.Err, "holdfast: "+format+"\n", args...)
+}
+
+// code returns the exit code for the outcome of a command, and prints the error.
+func (a *app) code(err error) int {
+	code, quiet := codeOf(err)
+	if err != nil && !quiet {
+		a.say("%v", err)
+	}
+	return code
+}
+
+// within returns a context that ends after the time that a command may take to reach Redis.
+func (a *app) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, a.timeout, errors.New("Redis was not reached within "+a.timeout.String()))
+}
+
+// ask prints a question, and reports whether the answer was yes.
+func (a *app) ask(question string) bool {
+	fmt.Fprint(a.Err, question+" [y/N] ")
+	var answer string
+	if _, err := fmt.Fscanln(io.Reader(a.In), &answer); err != nil {
+		return false
+	}
+	return answer == "y" || answer == "yes"
+}

@@ -1,0 +1,117 @@
+// Connecting: from a URL to a Client.
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+const defaultURL = "redis://localhost:6379"
+
+// quiet drops what go-redis logs: a command says by itself what failed.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
+
+// target returns the URL of the Redis in use.
+func (a *app) target() string {
+	return cmp.Or(a.url, os.Getenv("HOLDFAST_URL"), defaultURL)
+}
+
+// open returns a Client of the Redis in use, which has answered, and a function that closes it.
+func (a *app) open(ctx context.Context, options ...holdfast.Option) (*holdfast.Client, func(), error) {
+	return a.openURL(ctx, a.target(), options...)
+}
+
+func (a *app) openURL(ctx context.Context, target string, options ...holdfast.Option) (*holdfast.Client, func(), error) {
+	redis.SetLogger(quiet{})
+	rdb, err := dial(target)
+	if err != nil {
+		return nil, nil, usage(err)
+	}
+	options = append([]holdfast.Option{holdfast.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))}, options...)
+	client := holdfast.New(rdb, options...)
+	shut := func() {
+		_ = client.Close()
+		_ = rdb.Close()
+	}
+	ping, cancel := a.within(ctx)
+	defer cancel()
+	if err := rdb.Ping(ping).Err(); err != nil && !errors.As(err, new(redis.Error)) {
+		shut()
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		return nil, nil, &exit{codeUnavailable, fmt.Errorf("Redis at %s: %w", shown(target), err)}
+	}
+	return client, shut, nil
+}
+
+// dial returns a go-redis client for a URL:
+//
+//	redis://user:password@host:6379/0             one server; rediss:// with TLS, unix:// by a socket
+//	redis+cluster://host:6379?addr=other:6379     a cluster; rediss+cluster:// with TLS
+//	redis+sentinel://host:26379?master_name=main&addr=other:26379
+//	                                              a master behind Sentinels; rediss+sentinel:// with TLS
+func dial(target string) (redis.UniversalClient, error) {
+	scheme, rest, found := strings.Cut(target, "://")
+	if !found {
+		return nil, fmt.Errorf("%q is not a URL such as %s", shown(target), defaultURL)
+	}
+	base, topology, _ := strings.Cut(scheme, "+")
+	if topology != "" {
+		target = base + "://" + rest
+	}
+	var rdb redis.UniversalClient
+	var err error
+	switch topology {
+	case "":
+		var o *redis.Options
+		if o, err = redis.ParseURL(target); err == nil {
+			rdb = redis.NewClient(o)
+		}
+	case "cluster":
+		var o *redis.ClusterOptions
+		if o, err = redis.ParseClusterURL(target); err == nil {
+			rdb = redis.NewClusterClient(o)
+		}
+	case "sentinel":
+		var o *redis.FailoverOptions
+		if o, err = redis.ParseFailoverURL(target); err == nil {
+			rdb = redis.NewFailoverClient(o)
+		}
+	default:
+		err = fmt.Errorf("unknown scheme %q", scheme)
+	}
+	if err != nil {
+		var bad *url.Error // its text has the whole URL, password and all
+		if errors.As(err, &bad) {
+			err = bad.Err
+		}
+		return nil, fmt.Errorf("the URL %s: %w", shown(target), err)
+	}
+	return rdb, nil
+}
+
+// shown returns a URL without what may be secret: its password and its options.
+func shown(target string) string {
+	u, err := url.Parse(target)
+	if err != nil {
+		scheme, _, _ := strings.Cut(target, "://")
+		return scheme + "://…"
+	}
+	u.RawQuery = ""
+	return u.Redacted()
+}

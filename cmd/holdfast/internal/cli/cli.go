@@ -24,7 +24,7 @@ type app struct {
 	url     string
 	timeout time.Duration
 	as      string
-	json    bool
+	begun   bool // the arguments were right
 }
 
 // Main runs the command that args name, and returns its exit code.
@@ -32,7 +32,11 @@ func Main(streams Streams, args []string) int {
 	a := &app{Streams: streams}
 	root := a.root()
 	root.SetArgs(args)
-	return a.code(root.ExecuteContext(context.Background()))
+	cmd, err := root.ExecuteContextC(context.Background())
+	if err != nil && !a.begun {
+		err = usage(fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath()))
+	}
+	return a.code(err)
 }
 
 // root returns the command above all others.
@@ -48,32 +52,27 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "the Redis to use: $HOLDFAST_URL, or "+defaultURL)
 	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to try to reach Redis")
 	root.AddCommand(
-		a.run(),
+		a.run(), a.leader(), a.attach(),
 		a.manual(),
 	)
-	for _, c := range root.Commands() {
-		fillIn(c)
-	}
+	a.noteBegin(root)
 	return root
 }
 
-// fillIn makes the complaint about wrong arguments of c, and of those below it, one about usage.
-func fillIn(c *cobra.Command) {
-	if args := c.Args; args != nil {
-		c.Args = func(cmd *cobra.Command, given []string) error {
-			if err := args(cmd, given); err != nil {
-				return usage(fmt.Errorf("%w: see %s --help", err, cmd.CommandPath()))
-			}
-			return nil
+// noteBegin has c, and each command below it, note that it begins: an error before that is one of usage.
+func (a *app) noteBegin(c *cobra.Command) {
+	if run := c.RunE; run != nil {
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			a.begun = true
+			return run(cmd, args)
 		}
 	}
 	for _, below := range c.Commands() {
-		fillIn(below)
+		a.noteBegin(below)
 	}
 }
 

@@ -32,9 +32,15 @@ func (a *app) target() string {
 
 // open returns a Client of the Redis in use, which has answered, and a function that closes it.
 func (a *app) open(ctx context.Context, options ...holdfast.Option) (*holdfast.Client, func(), error) {
-	return a.openURL(ctx, a.target(), options...)
+	client, shut, err := a.openURL(ctx, a.target(), options...)
+	if err != nil && client != nil {
+		shut()
+	}
+	return client, shut, err
 }
 
+// openURL returns a Client of that Redis, and a function that closes it. If there is a Client and an error,
+// Redis has not answered.
 func (a *app) openURL(ctx context.Context, target string, options ...holdfast.Option) (*holdfast.Client, func(), error) {
 	redis.SetLogger(quiet{})
 	rdb, err := dial(target)
@@ -47,16 +53,21 @@ func (a *app) openURL(ctx context.Context, target string, options ...holdfast.Op
 		_ = client.Close()
 		_ = rdb.Close()
 	}
+	return client, shut, a.reached(ctx, rdb, target)
+}
+
+// reached waits until Redis answers, even if the answer is an error: what that means, the library knows.
+func (a *app) reached(ctx context.Context, rdb redis.UniversalClient, target string) error {
 	ping, cancel := a.within(ctx)
 	defer cancel()
-	if err := rdb.Ping(ping).Err(); err != nil && !errors.As(err, new(redis.Error)) {
-		shut()
-		if ctx.Err() != nil {
-			return nil, nil, context.Cause(ctx)
-		}
-		return nil, nil, &exit{codeUnavailable, fmt.Errorf("Redis at %s: %w", shown(target), err)}
+	err := rdb.Ping(ping).Err()
+	switch {
+	case err == nil, errors.As(err, new(redis.Error)):
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return client, shut, nil
+	return &exit{codeUnavailable, fmt.Errorf("Redis at %s: %w", shown(target), err)}
 }
 
 // dial returns a go-redis client for a URL:

@@ -2,8 +2,264 @@
 
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
+)
+
+// running are the flags and the arguments of run.
+type running struct {
+	*app
+	which
+	waits
+	supervision
+	name    string
+	command []string
+
+	busyCode        int
+	atLeast, atMost time.Duration
+	splay           time.Duration
+	tick            string
+	tickKeep        time.Duration
+	passOwner       bool
+}
 
 func (a *app) run() *cobra.Command {
-	return &cobra.Command{Use: "run NAME -- COMMAND [ARGUMENT]..."}
+	r := &running{app: a}
+	cmd := &cobra.Command{
+		Use:   "run NAME [flags] -- COMMAND [ARGUMENT]...",
+		Short: "Run a program under a lock",
+		Long: `Run a program while this process holds the lock NAME, and exit as the program does. The lock is renewed while
+the program runs. Without other flags it is a Mutex.
+
+The program runs in a process group of its own, and gets the streams, the terminal and each signal of this
+process. If the lock is about to be lost, the whole group gets SIGTERM, and when --grace is over SIGKILL:
+before Redis grants the lock to another. If this process is killed, the program is too (on Linux).
+
+The program finds in its environment HOLDFAST_LOCK, the name; HOLDFAST_TOKEN, the fencing token;
+HOLDFAST_LEASE_UNTIL, until when the lease lasts unless it is renewed; and HOLDFAST_WAITED, in seconds.`,
+		Example: `  holdfast run nightly-report -- ./report --all
+  holdfast run deploy --try --busy-code 0 -- ./deploy.sh     # somebody else does it: fine
+  holdfast run api -p 1 --of 5 -w 10m -- ./import            # five at a time, anywhere
+  holdfast run report --at-least 1m --tick 2026-11-24T02:00Z -- ./report   # cron: once for each time`,
+		Args: func(cmd *cobra.Command, args []string) (err error) {
+			r.name, r.command, err = underDash(cmd, args)
+			return err
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.exitCode(cmd.Context()) },
+	}
+	a.asFlag(cmd)
+	r.which.flags(cmd)
+	r.waits.flags(cmd)
+	r.supervision.flags(cmd)
+	f := cmd.Flags()
+	f.IntVarP(&r.busyCode, "busy-code", "E", codeBusy, "the exit code if another holds the lock")
+	f.DurationVar(&r.atLeast, "at-least", 0, "keep the lock for so long, also if the program is done sooner")
+	f.DurationVar(&r.atMost, "at-most", 0, "end the program when the lock was held for so long")
+	f.DurationVar(&r.splay, "splay", 0, "wait for a random time of up to this first")
+	f.StringVar(&r.tick, "tick", "", "the time that the schedule names (RFC 3339): run only once for it, wherever it is run")
+	f.DurationVar(&r.tickKeep, "tick-keep", 25*time.Hour, "how long it is remembered that a tick was run")
+	f.BoolVar(&r.passOwner, "pass-owner", false, "give the program HOLDFAST_OWNER, with which it can release the lock")
+	return cmd
 }
+
+// underDash returns the name before the dashes, and the command after them.
+func underDash(cmd *cobra.Command, args []string) (name string, command []string, err error) {
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case dash < 0:
+		return "", nil, errors.New("no -- before the command to run")
+	case dash != 1:
+		return "", nil, errors.New("not one NAME before the --")
+	case dash == len(args):
+		return "", nil, errors.New("no command after the --")
+	}
+	return args[0], args[1:], nil
+}
+
+// exitCode runs the program under the lock, and returns its exit code as an error.
+func (r *running) exitCode(ctx context.Context) error {
+	if err := r.valid(); err != nil {
+		return usage(err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	relay := child.NewRelay(cancel)
+	defer relay.Stop()
+	code, err := r.take(ctx, relay)
+	if s := relay.Asked(); s != 0 && (errors.Is(err, context.Canceled) || errors.Is(err, child.ErrAsked)) {
+		return &exit{128 + int(s), nil}
+	}
+	if errors.Is(err, holdfast.ErrBusy) {
+		return &exit{r.busyCode, err}
+	}
+	if err == nil && code != 0 {
+		return &exit{code, nil}
+	}
+	return err
+}
+
+func (r *running) valid() error {
+	if r.atMost > 0 && r.atMost < 2*r.grace {
+		return fmt.Errorf("--at-most %v is less than twice --grace %v", r.atMost, r.grace)
+	}
+	if r.atLeast > 0 && (len(r.multi) > 0 || len(r.quorum) > 0 || r.shared || r.exclusive || r.permits > 0) {
+		return errors.New("--at-least goes with a Mutex and with --fair only")
+	}
+	if r.tick != "" && len(r.quorum) > 0 {
+		return errors.New("--tick does not go with --quorum")
+	}
+	return r.supervision.valid()
+}
+
+// take waits for the lock, and runs the program under it.
+func (r *running) take(ctx context.Context, relay *child.Relay) (code int, err error) {
+	if err := r.spread(ctx); err != nil {
+		return 0, err
+	}
+	options := []holdfast.LeaseOption{holdfast.Renewed(r.lease)}
+	if r.atMost > 0 {
+		options = append(options, holdfast.MaxHold(r.atMost))
+	}
+	lock, shut, err := r.openLock(ctx, r.app, r.name, options...)
+	if err != nil {
+		return 0, err
+	}
+	defer shut()
+	if r.tick != "" {
+		if won, err := r.wins(ctx); err != nil || !won {
+			return 0, err
+		}
+	}
+	begun := time.Now()
+	l, err := r.waits.take(ctx, r.app, lock)
+	if err != nil {
+		return 0, err
+	}
+	waited := time.Since(begun)
+	if waited > time.Second {
+		r.say("%s: granted after %v", r.names(r.name), waited.Round(100*time.Millisecond))
+	}
+	code, err = r.work(ctx, relay, l, waited)
+	if e := r.giveBack(l); e != nil && err == nil {
+		r.say("%v", e)
+	}
+	return code, err
+}
+
+// spread waits for a random part of --splay.
+func (r *running) spread(ctx context.Context) error {
+	if r.splay <= 0 {
+		return nil
+	}
+	d := rand.N(r.splay)
+	if d > time.Second {
+		r.say("%s: begins in %v", r.names(r.name), d.Round(time.Second))
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// work runs the program under the lease.
+func (r *running) work(ctx context.Context, relay *child.Relay, l held, waited time.Duration) (code int, err error) {
+	granted := time.Now()
+	whole(r.length(), l.Deadline, l.Done())
+	if r.atLeast > 0 {
+		if err := l.(*holdfast.Lease).AtLeast(ctx, r.atLeast); err != nil {
+			return 0, err
+		}
+	}
+	if n, ok := l.(interface{ Note(string) }); ok {
+		n.Note(base(r.command[0]))
+	}
+	hold := child.Hold{Done: l.Done(), Deadline: func() time.Time { return r.until(l.Deadline(), granted) }}
+	return r.supervised(&r.supervision, r.length(), relay, hold, l.Err, r.streams(r.command, append(r.env(l), "HOLDFAST_WAITED="+seconds(waited))))
+}
+
+// length returns how long the lease is at the most.
+func (r *running) length() time.Duration {
+	if r.atMost > 0 {
+		return min(r.lease, r.atMost)
+	}
+	return r.lease
+}
+
+// until returns when the program must have ended.
+func (r *running) until(deadline, granted time.Time) time.Time {
+	if most := granted.Add(r.atMost); r.atMost > 0 && most.Before(deadline) {
+		return most
+	}
+	return deadline
+}
+
+// env returns what the program is told of the lock.
+func (r *running) env(l held) []string {
+	env := []string{"HOLDFAST_LOCK=" + r.name, "HOLDFAST_LEASE_UNTIL=" + l.Deadline().Format(time.RFC3339Nano)}
+	if t, ok := l.(interface{ Token() int64 }); ok && t.Token() != 0 {
+		env = append(env, "HOLDFAST_TOKEN="+strconv.FormatInt(t.Token(), 10))
+	}
+	if o, ok := l.(interface{ Owner() holdfast.Owner }); ok && r.passOwner {
+		env = append(env, "HOLDFAST_OWNER="+o.Owner().String())
+	}
+	return env
+}
+
+// giveBack releases the lease. What was lost has been told.
+func (r *running) giveBack(l held) error {
+	ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
+	defer cancel()
+	err := l.Release(ctx)
+	if errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrMaxHold) {
+		return nil
+	}
+	return err
+}
+
+// wins reports whether this process has won the tick.
+func (r *running) wins(ctx context.Context) (bool, error) {
+	at, err := parseTime(r.tick)
+	if err != nil {
+		return false, usage(fmt.Errorf("--tick: %w", err))
+	}
+	client, shut, err := r.open(ctx, r.identity()...)
+	if err != nil {
+		return false, err
+	}
+	defer shut()
+	won, err := client.Tick(ctx, r.name, at, r.tickKeep)
+	if err == nil && !won {
+		r.say("%s: another has run the tick %s", r.name, r.tick)
+	}
+	return won, err
+}
+
+// parseTime parses a time of RFC 3339; its seconds may be left out.
+func parseTime(text string) (time.Time, error) {
+	if t, err := time.Parse("2006-01-02T15:04Z07:00", text); err == nil {
+		return t, nil
+	}
+	return time.Parse(time.RFC3339, text)
+}
+
+// streams returns the program of a command, which inherits the streams of this one.
+func (a *app) streams(command, env []string) child.Program {
+	return child.Program{Args: command, Env: append(os.Environ(), env...), In: a.In, Out: a.Out, Err: a.Err}
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

@@ -1,0 +1,15 @@
+//go:build unix && !linux
+
+package child
+
+import "syscall"
+
+// attributes makes the program lead a process group, in the foreground of the terminal if there is one. Only
+// Linux can end it if this process is killed.
+func attributes(t *terminal) *syscall.SysProcAttr {
+	a := &syscall.SysProcAttr{Setpgid: true}
+	if t != nil && t.alone && t.has(t.own) {
+		a.Foreground, a.Ctty = true, t.fd
+	}
+	return a
+}

@@ -1,0 +1,200 @@
+// Under: a program runs while something is held.
+
+package child
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Hold is what the program runs under.
+type Hold struct {
+	// Deadline returns when the hold ends unless it is renewed. Redis grants it to nobody else before.
+	Deadline func() time.Time
+	// Done is closed when the hold has ended.
+	Done <-chan struct{}
+}
+
+// Rules say how the program ends when the hold does.
+type Rules struct {
+	// Grace is how long the program has between SIGTERM and SIGKILL.
+	Grace time.Duration
+	// Margin is how long before the deadline SIGKILL is sent at the latest.
+	Margin time.Duration
+	// Leave lets the program go on without the hold.
+	Leave bool
+	// Told is called when the program is ended, or would be, with SIGTERM about to be sent.
+	Told func()
+}
+
+// ErrAsked says that this process was asked to end before the program began.
+var ErrAsked = errors.New("asked to end")
+
+// settle is how often a process group whose leader has ended is looked at.
+const settle = 10 * time.Millisecond
+
+// Under runs the program until it ends, and returns its exit code. If the hold is about to end, or has
+// ended, without the program, Under ends the whole process group; lost then says so. If the program could
+// not be started, the error is a NotStarted.
+func Under(r *Relay, hold Hold, p Program, rules Rules) (code int, lost bool, err error) {
+	signals := make(chan syscall.Signal, 64)
+	if r.passTo(signals) {
+		r.passTo(nil)
+		return 0, false, ErrAsked
+	}
+	defer r.passTo(nil)
+	c, err := start(p)
+	if err != nil {
+		return 0, false, err
+	}
+	w := &watch{child: c, hold: hold, rules: rules}
+	w.until(signals)
+	return c.code(), w.lost, nil
+}
+
+// watch is one program under its hold.
+type watch struct {
+	child  *child
+	hold   Hold
+	rules  Rules
+	lost   bool
+	kill   *time.Timer // set once the program is being ended
+	killed bool        // SIGKILL was sent
+}
+
+// until watches until the program has ended, and nothing is left of a process group that was ended.
+func (w *watch) until(signals <-chan syscall.Signal) {
+	c := w.child
+	end := time.NewTimer(w.left())
+	defer end.Stop()
+	w.kill = time.NewTimer(0)
+	w.kill.Stop()
+	defer w.kill.Stop()
+	ended := w.hold.Done
+	for {
+		select {
+		case <-c.done:
+			w.takeTerminal()
+			if w.lost && !w.rules.Leave {
+				w.bury()
+			}
+			return
+		case s := <-signals:
+			w.take(s)
+		case s := <-c.stops:
+			w.stopped(s)
+		case <-ended:
+			ended = nil
+			w.end()
+		case <-end.C:
+			if left := w.left(); left > 0 {
+				end.Reset(left)
+			} else {
+				w.end()
+			}
+		case <-w.kill.C:
+			w.killAll()
+		}
+	}
+}
+
+// killAll kills the process group.
+func (w *watch) killAll() {
+	w.killed = true
+	w.child.signal(unix.SIGKILL)
+}
+
+// left returns how long it is until the program must be told to end, unless the hold is renewed.
+func (w *watch) left() time.Duration {
+	return time.Until(w.hold.Deadline().Add(-w.rules.Margin - w.rules.Grace))
+}
+
+// end ends the process group, unless it may go on, or is being ended already.
+func (w *watch) end() {
+	if w.lost {
+		return
+	}
+	w.lost = true
+	w.rules.Told()
+	if w.rules.Leave {
+		return
+	}
+	grace := min(w.rules.Grace, time.Until(w.hold.Deadline().Add(-w.rules.Margin)))
+	if grace > 0 {
+		w.child.signal(unix.SIGTERM)
+		w.child.signal(unix.SIGCONT) // it may be stopped
+		w.kill.Reset(grace)
+		return
+	}
+	w.killAll() // this process was stopped for too long: the program may not take one step more
+}
+
+// bury waits, for as long as the grace allows, until the rest of the process group has ended too.
+func (w *watch) bury() {
+	look := time.NewTicker(settle)
+	defer look.Stop()
+	for !w.killed && w.child.signal(0) {
+		select {
+		case <-look.C:
+		case <-w.kill.C:
+			w.killAll()
+		}
+	}
+}
+
+// take takes in a signal that this process got.
+func (w *watch) take(s syscall.Signal) {
+	switch s {
+	case unix.SIGTSTP:
+		w.child.signal(unix.SIGSTOP) // it may not work on while nobody renews
+		w.suspend()
+	case unix.SIGCONT:
+		w.resume()
+	default:
+		w.child.signal(s)
+	}
+}
+
+// stopped deals with a program that is stopped. If it wants the terminal, it gets it; otherwise a person who
+// has a shell wants it back. Without a terminal it is up to those who stopped the program.
+func (w *watch) stopped(by syscall.Signal) {
+	t := w.child.terminal
+	switch {
+	case t == nil:
+	case (by == unix.SIGTTIN || by == unix.SIGTTOU) && t.has(t.own):
+		t.alone = true
+		w.resume()
+	default:
+		w.suspend()
+	}
+}
+
+// suspend stops this process too, while the program is stopped, so that a shell goes on. Nothing is renewed
+// meanwhile. When this process goes on, it gets SIGCONT.
+func (w *watch) suspend() {
+	w.takeTerminal()
+	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+}
+
+// resume lets a program that was stopped go on, unless its hold is over.
+func (w *watch) resume() {
+	if w.left() <= 0 {
+		w.end()
+		return
+	}
+	c := w.child
+	if t := c.terminal; t != nil && t.alone && t.has(t.own) {
+		t.give(c.pid)
+	}
+	c.signal(unix.SIGCONT)
+}
+
+// takeTerminal takes the terminal from the program, if it has it.
+func (w *watch) takeTerminal() {
+	if t := w.child.terminal; t != nil && t.has(w.child.pid) {
+		t.give(t.own)
+	}
+}

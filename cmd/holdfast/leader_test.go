@@ -1,0 +1,156 @@
+// These tests run programs while they lead, and under locks that acquire has taken.
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+func TestLeader_HowItEnds(t *testing.T) {
+	_, url := server(t)
+	start(t, url, "", "leader", "x", "--", "true").want(0)
+	start(t, url, "", "leader", "x", "--once", "--", "sh", "-c", "exit 5").want(5)
+	start(t, url, "", "leader", "x", "--", "no-such-program").want(127)
+	start(t, url, "", "leader", "x").want(64)
+	start(t, "redis://localhost:1", "", "leader", "x", "--timeout", "300ms", "--", "true").want(69)
+	c := start(t, url, "", "leader", "x", "--", "sh", "-c", "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done")
+	c.await("ready")
+	c.send(syscall.SIGTERM)
+	c.want(7)
+}
+
+// A program that fails runs again in another term, with a greater token.
+func TestLeader_RunsAgain(t *testing.T) {
+	_, url := server(t)
+	c := start(t, url, "", "leader", "x", "--", "sh", "-c", "echo $HOLDFAST_ELECTION $HOLDFAST_TOKEN; exit 3")
+	last := ""
+	for range 2 {
+		if l := c.line(); l <= last || !strings.HasPrefix(l, "x 1") {
+			t.Errorf("%q after %q", l, last)
+		} else {
+			last = l
+		}
+	}
+	c.send(syscall.SIGTERM)
+	if code, _ := c.code(); code != 143 && code != 3 { // the signal comes between two terms, or in one
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// Of two that campaign one leads. When it is killed, or gives way, the other does.
+func TestLeader_TakesOver(t *testing.T) {
+	_, url := server(t)
+	file := filepath.Join(t.TempDir(), "beats")
+	campaign := func() *command {
+		return start(t, url, "stubborn", "leader", "x", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
+	}
+	one := campaign()
+	one.await("ready")
+	two := campaign()
+	candidates(t, url, 1)
+	one.send(syscall.SIGKILL)
+	two.await("ready")
+	three := campaign()
+	candidates(t, url, 1)
+	election := client(t, url).Leader("x")
+	if err := election.RequestResign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	three.await("ready")
+	all := beats(t, file)
+	for n := range 2 {
+		if last := all[n][len(all[n])-1]; last.After(all[n+1][0]) {
+			t.Errorf("term %d went on until %v, the next one began at %v", n, last, all[n+1][0])
+		}
+	}
+	two.send(syscall.SIGTERM)
+	two.want(143)
+	three.send(syscall.SIGKILL)
+}
+
+// candidates waits until n wait to lead.
+func candidates(t *testing.T, url string, n int) {
+	t.Helper()
+	election := client(t, url).Leader("x")
+	redistest.Eventually(t, 20*time.Second, fmt.Sprintf("%d candidates", n), func() error {
+		all, err := election.Candidates(t.Context())
+		if err == nil && len(all) != n {
+			err = fmt.Errorf("%v", all)
+		}
+		return err
+	})
+}
+
+func TestLeader_ALossEndsTheProgram(t *testing.T) {
+	s, url := server(t)
+	file := filepath.Join(t.TempDir(), "beats")
+	c := start(t, url, "stubborn", "leader", "x", "--once", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
+	c.await("ready")
+	lost := time.Now()
+	s.Kill()
+	c.want(76)
+	if last := lastBeat(t, file, 0); last.After(lost.Add(time.Second)) {
+		t.Errorf("the program worked for %v after Redis was killed", last.Sub(lost))
+	}
+}
+
+func TestLeader_Probes(t *testing.T) {
+	_, url := server(t)
+	one := start(t, url, "beat", "leader", "x", "--as", "pod-1", "--http", "localhost:0", "--", os.Args[0], filepath.Join(t.TempDir(), "beats"))
+	one.await("ready")
+	two := start(t, url, "beat", "leader", "x", "--as", "pod-2", "--http", "localhost:0", "--", os.Args[0], filepath.Join(t.TempDir(), "beats"))
+	candidates(t, url, 1)
+	for c, want := range map[*command]int{one: 200, two: 503} {
+		var at string
+		redistest.Eventually(t, 20*time.Second, "it says where it serves", func() error {
+			_, after, found := strings.Cut(c.said(), "probes at ")
+			if at, _, _ = strings.Cut(after, "\n"); !found {
+				return fmt.Errorf("it says %q", c.said())
+			}
+			return nil
+		})
+		reply, err := http.Get(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reply.Body.Close()
+		var status struct {
+			Leader struct{ Identity string }
+		}
+		if err := json.NewDecoder(reply.Body).Decode(&status); err != nil || reply.StatusCode != want || status.Leader.Identity != "pod-1" {
+			t.Errorf("%s: %s, %+v, %v", at, reply.Status, status, err)
+		}
+	}
+}
+
+func TestAttach(t *testing.T) {
+	_, url := server(t)
+	l, err := client(t, url).Mutex("x", holdfast.Fixed(time.Minute)).Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, err := l.Detach(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, url, "", "attach", "x", "--", "true").want(64)
+	start(t, url, "", "attach", "x", "--owner", "somebody", "--", "true").want(64)
+	start(t, url, "", "run", "x", "-n", "--", "true").want(75)
+	start(t, url, "", "attach", "x", "--owner", owner.String(), "--", "sh", "-c", "exit 6").want(6)
+	start(t, url, "", "run", "x", "-n", "--", "true").want(0)
+	c := start(t, url, "", "attach", "x", "--owner", owner.String(), "--", "true")
+	if c.want(75); strings.Contains(c.said(), owner.String()) {
+		t.Errorf("it says %q", c.said())
+	}
+}

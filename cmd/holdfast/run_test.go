@@ -1,0 +1,480 @@
+// These tests run programs under locks.
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+func TestRun_ExitsAsTheProgramDoes(t *testing.T) {
+	_, url := server(t)
+	notAProgram := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(notAProgram, []byte("no program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for what, tc := range map[string]struct {
+		code    int
+		command []string
+	}{
+		"done":                {0, []string{"true"}},
+		"failed":              {3, []string{"sh", "-c", "exit 3"}},
+		"killed":              {137, []string{"sh", "-c", "kill -9 $$"}},
+		"ended":               {143, []string{"sh", "-c", "kill $$"}},
+		"no such program":     {127, []string{"no-such-program"}},
+		"no such file":        {127, []string{"/no/such/program"}},
+		"not a program":       {126, []string{notAProgram}},
+		"arguments with dash": {0, []string{"test", "--try", "=", "--try"}}, // consul#1063
+	} {
+		t.Run(what, func(t *testing.T) {
+			start(t, url, "", append([]string{"run", "x", "--"}, tc.command...)...).want(tc.code)
+			c := start(t, url, "", "run", "x", "-n", "--", "true")
+			if c.want(0); c.said() != "" {
+				t.Errorf("it says %q", c.said())
+			}
+		})
+	}
+}
+
+func TestRun_WrongUse(t *testing.T) {
+	_, url := server(t)
+	for _, args := range [][]string{
+		{"run"}, {"run", "x"}, {"run", "x", "true"}, {"run", "x", "--"}, {"run", "x", "y", "--", "true"}, {"run", "--", "true"},
+		{"run", "x", "--no-such-flag", "--", "true"},
+		{"run", "x", "--try", "--wait", "1s", "--", "true"},
+		{"run", "x", "--fair", "--shared", "--", "true"},
+		{"run", "x", "--permits", "2", "--", "true"},
+		{"run", "x", "--grace", "20s", "--", "true"},
+		{"run", "x", "--on-lost", "panic", "--", "true"},
+		{"run", "x", "--at-most", "5s", "--", "true"},
+		{"run", "x", "--shared", "--at-least", "5s", "--", "true"},
+		{"run", "x", "--tick", "soon", "--", "true"},
+		{"run", "", "--", "true"},
+		{"run", "x", "--url", "localhost", "--", "true"},
+		{"run", "x", "--url", "redis+ring://localhost", "--", "true"},
+		{"no-such-command"},
+	} {
+		c := start(t, url, "", args...)
+		if c.want(64); c.said() == "" {
+			t.Errorf("%q: it says nothing", args)
+		}
+	}
+	c := start(t, url, "", "run", "x", "--url", "redis://user:secret@localhost:x?sentinel_password=secret", "--", "true")
+	if c.want(64); strings.Contains(c.said(), "secret") {
+		t.Errorf("it says %q", c.said())
+	}
+}
+
+func TestRun_RedisIsNotThere(t *testing.T) {
+	s, url := server(t)
+	s.Kill()
+	begun := time.Now()
+	start(t, url, "", "run", "x", "--timeout", "500ms", "--", "true").want(69)
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// running starts the command with a program that beats, and waits until that runs.
+func running(t *testing.T, url, role string, args ...string) *command {
+	t.Helper()
+	args = append([]string{"run"}, args...)
+	c := start(t, url, role, append(args, "--", os.Args[0], filepath.Join(t.TempDir(), "beats"))...)
+	c.await("ready")
+	return c
+}
+
+func TestRun_ABusyLock(t *testing.T) {
+	_, url := server(t)
+	first := running(t, url, "beat", "x")
+	c := start(t, url, "", "run", "x", "-n", "--", "true")
+	if c.want(75); !strings.Contains(c.said(), "held by another") {
+		t.Errorf("it says %q", c.said())
+	}
+	start(t, url, "", "run", "x", "-n", "-E", "0", "--", "false").want(0)
+	start(t, url, "", "run", "x", "-w", "300ms", "-E", "9", "--", "true").want(9)
+	waits := start(t, url, "", "run", "x", "-w", "20s", "--", "sh", "-c", "echo $HOLDFAST_WAITED")
+	waiting(t, url, "x", 1)
+	first.send(syscall.SIGTERM)
+	first.want(143)
+	if waited, err := strconv.ParseFloat(waits.line(), 64); err != nil || waited <= 0 {
+		t.Errorf("waited for %v, %v", waited, err)
+	}
+	waits.want(0)
+}
+
+// waiting waits until n wait for the lock.
+func waiting(t *testing.T, url, name string, n int) {
+	t.Helper()
+	client := client(t, url)
+	redistest.Eventually(t, 20*time.Second, fmt.Sprintf("%d waiters of %q", n, name), func() error {
+		i, err := client.Inspect(t.Context(), name)
+		if err == nil && i.Waiters != n {
+			err = fmt.Errorf("%v", i)
+		}
+		return err
+	})
+}
+
+func TestRun_WhatTheProgramIsTold(t *testing.T) {
+	_, url := server(t)
+	tell := []string{"--", "sh", "-c", "echo $HOLDFAST_LOCK; echo $HOLDFAST_TOKEN; echo $HOLDFAST_LEASE_UNTIL; echo $HOLDFAST_WAITED; echo $HOLDFAST_OWNER"}
+	var last int64
+	for range 2 {
+		c := start(t, url, "", append([]string{"run", "x"}, tell...)...)
+		if name := c.line(); name != "x" {
+			t.Errorf("the lock is %q", name)
+		}
+		token, err := strconv.ParseInt(c.line(), 10, 64)
+		if err != nil || token <= last {
+			t.Errorf("token %d after %d, %v", token, last, err)
+		}
+		last = token
+		until, err := time.Parse(time.RFC3339Nano, c.line())
+		if left := time.Until(until); err != nil || left < 20*time.Second || left > 30*time.Second {
+			t.Errorf("%v left, %v", left, err)
+		}
+		if waited, err := strconv.ParseFloat(c.line(), 64); err != nil || waited > 5 {
+			t.Errorf("waited for %v s, %v", waited, err)
+		}
+		if owner := c.line(); owner != "" {
+			t.Errorf("the program knows the owner %q", owner)
+		}
+		c.want(0)
+	}
+	c := start(t, url, "", append([]string{"run", "x", "--pass-owner"}, tell...)...)
+	var owner string
+	for range 5 {
+		owner = c.line()
+	}
+	if _, err := holdfast.ParseOwner(owner); err != nil {
+		t.Error(err)
+	}
+	c.want(0)
+}
+
+func TestRun_StandardInput(t *testing.T) {
+	_, url := server(t)
+	c := start(t, url, "", "run", "x", "--", "cat")
+	for i := range 3 {
+		fmt.Fprintln(c.in, i)
+		if l := c.line(); l != strconv.Itoa(i) {
+			t.Errorf("%q", l)
+		}
+	}
+	c.in.Close()
+	c.want(0)
+}
+
+// consul#797, #1210, #2022, #2489: each signal reaches the whole tree, and not the command alone.
+func TestRun_EachSignalReachesTheWholeTree(t *testing.T) {
+	_, url := server(t)
+	c := start(t, url, "tree", "run", "x", "--", os.Args[0])
+	c.await("root ready", "leaf ready")
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGTERM} {
+		c.send(s)
+		c.await("root "+s.String(), "leaf "+s.String())
+	}
+	c.want(0)
+}
+
+// What this process was started to ignore, the program goes on to ignore.
+func TestRun_NohupStaysIgnored(t *testing.T) {
+	_, url := server(t)
+	c := start(t, url, "", "run", "x", "--", "sh", "-c", "trap '' HUP; exec "+binary+" run y -- sh -c 'echo ready; read x'")
+	c.await("ready")
+	for _, pid := range c.below() {
+		if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Fprintln(c.in)
+	c.want(0)
+}
+
+// consul#4439: a signal ends the wait at once, and nothing is left in the queue.
+func TestRun_ASignalEndsTheWait(t *testing.T) {
+	_, url := server(t)
+	running(t, url, "beat", "x")
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		c := start(t, url, "", "run", "x", "--", "echo", "ran")
+		waiting(t, url, "x", 1)
+		c.send(s)
+		if rest := c.want(128 + int(s)); len(rest) > 0 {
+			t.Errorf("%v: %q", s, rest)
+		}
+		waiting(t, url, "x", 0)
+	}
+}
+
+// A program that is stopped has its lock renewed; the command stops with it when it is asked to.
+func TestRun_StoppedAndContinued(t *testing.T) {
+	_, url := server(t)
+	c := running(t, url, "beat", "x")
+	program := c.below()[0]
+	c.send(syscall.SIGTSTP)
+	inState(t, program, "T")
+	inState(t, c.Process.Pid, "T")
+	c.send(syscall.SIGCONT)
+	inState(t, program, "S", "R")
+	c.send(syscall.SIGTERM)
+	c.want(143)
+}
+
+// If the lease ends while both are stopped, the program does not do one step more.
+func TestRun_StoppedForLongerThanTheLease(t *testing.T) {
+	_, url := server(t)
+	file := filepath.Join(t.TempDir(), "beats")
+	c := start(t, url, "stubborn", "run", "x", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
+	c.await("ready")
+	c.send(syscall.SIGTSTP)
+	inState(t, c.Process.Pid, "T")
+	stopped := time.Now()
+	next := start(t, url, "beat", "run", "x", "--", os.Args[0], file)
+	next.await("ready")
+	c.send(syscall.SIGCONT)
+	c.want(76)
+	next.send(syscall.SIGTERM)
+	next.want(143)
+	all := beats(t, file)
+	if last := all[0][len(all[0])-1]; last.After(all[1][0]) {
+		t.Errorf("stopped at %v, the program worked until %v; the next one from %v", stopped, last, all[1][0])
+	}
+}
+
+// If the command is killed, the program is too, and the lock is free when the lease is over.
+func TestRun_TheCommandIsKilled(t *testing.T) {
+	_, url := server(t)
+	c := running(t, url, "stubborn", "x", "--lease", "1s", "--grace", "100ms")
+	program := c.below()[0]
+	c.send(syscall.SIGKILL)
+	c.want(-9)
+	inState(t, program, gone...)
+	begun := time.Now()
+	start(t, url, "", "run", "x", "--", "true").want(0)
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("a dead holder barred the way for %v", took)
+	}
+}
+
+// consul#9788, etcdctl: a program that takes no notice of SIGTERM is gone before Redis can grant the lock to
+// another, whatever the loss is.
+func TestRun_ALossEndsTheProgramInTime(t *testing.T) {
+	t.Run("Redis is killed", func(t *testing.T) {
+		s, url := server(t)
+		file := filepath.Join(t.TempDir(), "beats")
+		c := start(t, url, "stubborn", "run", "x", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
+		c.await("ready")
+		lost := time.Now()
+		s.Kill()
+		c.want(76)
+		if last := lastBeat(t, file, 0); last.After(lost.Add(time.Second)) {
+			t.Errorf("the program worked for %v after Redis was killed", last.Sub(lost))
+		}
+		if !strings.Contains(c.said(), "the program is ended") {
+			t.Errorf("it says %q", c.said())
+		}
+	})
+	t.Run("Redis is frozen", func(t *testing.T) {
+		s, url := server(t)
+		file := filepath.Join(t.TempDir(), "beats")
+		c := start(t, url, "stubborn", "run", "x", "--lease", "1s", "--grace", "300ms", "--", os.Args[0], file)
+		c.await("ready")
+		s.Freeze()
+		c.want(76)
+		s.Thaw()
+		next := start(t, url, "beat", "run", "x", "--", os.Args[0], file)
+		next.await("ready")
+		next.send(syscall.SIGTERM)
+		next.want(143)
+		all := beats(t, file)
+		if last := lastBeat(t, file, 0); last.After(all[1][0]) {
+			t.Errorf("the program worked until %v, the next one from %v", last, all[1][0])
+		}
+	})
+	t.Run("an operator takes it", func(t *testing.T) {
+		_, url := server(t)
+		file := filepath.Join(t.TempDir(), "beats")
+		c := start(t, url, "stubborn", "run", "x", "--lease", "3s", "--grace", "200ms", "--", os.Args[0], file)
+		c.await("ready")
+		if was, err := client(t, url).Mutex("x").ForceRelease(t.Context()); err != nil || !was {
+			t.Fatal(was, err)
+		}
+		c.want(76)
+	})
+}
+
+func lastBeat(t *testing.T, file string, program int) time.Time {
+	t.Helper()
+	all := beats(t, file)[program]
+	return all[len(all)-1]
+}
+
+// consul#2022, consul#873: what the program has started ends with it when the lock is lost.
+func TestRun_ALossEndsTheWholeTree(t *testing.T) {
+	s, url := server(t)
+	file := filepath.Join(t.TempDir(), "beats")
+	c := start(t, url, "stubborn", "run", "x", "--lease", "1s", "--grace", "300ms", "--",
+		"sh", "-c", fmt.Sprintf("%q %q & wait", os.Args[0], file))
+	c.await("ready")
+	shell := c.below()[0]
+	beats := below(t, shell)[0]
+	s.Kill()
+	c.want(76)
+	inState(t, beats, gone...)
+}
+
+func TestRun_OnLostLeave(t *testing.T) {
+	s, url := server(t)
+	c := start(t, url, "", "run", "x", "--lease", "1s", "--grace", "300ms", "--on-lost", "leave", "--", "sh", "-c", "echo ready; read x; echo done")
+	c.await("ready")
+	s.Kill()
+	redistest.Eventually(t, 20*time.Second, "it says that the lock is lost", func() error {
+		if !strings.Contains(c.said(), "goes on without it") {
+			return fmt.Errorf("it says %q", c.said())
+		}
+		return nil
+	})
+	fmt.Fprintln(c.in)
+	c.await("done")
+	c.want(76)
+}
+
+// What Redis does for a moment, the program does not notice.
+func TestRun_AShortOutageIsNoLoss(t *testing.T) {
+	s, url := server(t)
+	c := start(t, url, "", "run", "x", "--lease", "3s", "--grace", "300ms", "--", "sh", "-c", "echo ready; read x; exit 4")
+	c.await("ready")
+	s.Freeze()
+	granted := time.Now()
+	time.Sleep(time.Until(granted.Add(1200 * time.Millisecond))) // a renewal falls into it
+	s.Thaw()
+	fmt.Fprintln(c.in)
+	if c.want(4); c.said() != "" {
+		t.Errorf("it says %q", c.said())
+	}
+}
+
+func TestRun_AtMost(t *testing.T) {
+	_, url := server(t)
+	file := filepath.Join(t.TempDir(), "beats")
+	begun := time.Now()
+	c := start(t, url, "stubborn", "run", "x", "--at-most", "1s", "--grace", "300ms", "--", os.Args[0], file)
+	c.want(76)
+	if last := lastBeat(t, file, 0); last.Sub(begun) < 600*time.Millisecond {
+		t.Errorf("it ran for %v", last.Sub(begun))
+	}
+	start(t, url, "", "run", "x", "-w", "5s", "--", "true").want(0)
+}
+
+func TestRun_AtLeast(t *testing.T) {
+	_, url := server(t)
+	begun := time.Now()
+	start(t, url, "", "run", "x", "--at-least", "1s", "--", "true").want(0)
+	start(t, url, "", "run", "x", "-n", "--", "true").want(75)
+	start(t, url, "", "run", "x", "--", "true").want(0)
+	if took := time.Since(begun); took < time.Second {
+		t.Errorf("it was held for %v", took)
+	}
+}
+
+func TestRun_ATickRunsOnce(t *testing.T) {
+	_, url := server(t)
+	ran := 0
+	for _, tick := range []string{"2026-11-24T02:00Z", "2026-11-24T02:00:00Z", "2026-11-24T03:00:00+01:00", "2026-11-25T02:00Z"} {
+		if rest := start(t, url, "", "run", "x", "--tick", tick, "--", "echo", "ran").want(0); len(rest) > 0 {
+			ran++
+		}
+	}
+	if ran != 2 {
+		t.Errorf("two ticks ran %d times", ran)
+	}
+}
+
+func TestRun_Splay(t *testing.T) {
+	_, url := server(t)
+	start(t, url, "", "run", "x", "--splay", "50ms", "--", "true").want(0)
+	c := start(t, url, "", "run", "x", "--splay", "1000h", "--", "true")
+	redistest.Eventually(t, 20*time.Second, "it waits", func() error {
+		if !strings.Contains(c.said(), "begins in") {
+			return fmt.Errorf("it says %q", c.said())
+		}
+		return nil
+	})
+	c.send(syscall.SIGHUP)
+	c.want(129)
+}
+
+func TestRun_SharedAndExclusive(t *testing.T) {
+	_, url := server(t)
+	one, two := running(t, url, "beat", "x", "-s"), running(t, url, "beat", "x", "-s", "-n")
+	start(t, url, "", "run", "x", "-x", "-n", "--", "true").want(75)
+	for _, c := range []*command{one, two} {
+		c.send(syscall.SIGTERM)
+		c.want(143)
+	}
+	running(t, url, "beat", "x", "-x", "-n")
+	start(t, url, "", "run", "x", "-s", "-n", "--", "true").want(75)
+}
+
+func TestRun_Permits(t *testing.T) {
+	_, url := server(t)
+	running(t, url, "beat", "x", "-p", "2", "--of", "3")
+	running(t, url, "beat", "x", "-p", "1", "--of", "3", "-n")
+	start(t, url, "", "run", "x", "-p", "1", "--of", "3", "-n", "--", "true").want(75)
+	start(t, url, "", "run", "x", "-p", "1", "--of", "4", "--", "true").want(64)
+}
+
+func TestRun_Fair(t *testing.T) {
+	_, url := server(t)
+	first := running(t, url, "beat", "x", "--fair")
+	var waits []*command
+	for n := range 3 {
+		waits = append(waits, start(t, url, "", "run", "x", "--fair", "--", "sh", "-c", "date +%s%N; sleep 0.01"))
+		waiting(t, url, "x", n+1)
+	}
+	first.send(syscall.SIGTERM)
+	first.want(143)
+	last := ""
+	for n, c := range waits {
+		at := c.line()
+		if c.want(0); at <= last {
+			t.Errorf("the waiter %d ran out of turn", n)
+		}
+		last = at
+	}
+}
+
+func TestRun_Multi(t *testing.T) {
+	_, url := server(t)
+	c := running(t, url, "beat", "a", "--multi", "b,c")
+	for _, name := range []string{"a", "b", "c"} {
+		start(t, url, "", "run", name, "-n", "--", "true").want(75)
+	}
+	c.send(syscall.SIGTERM)
+	c.want(143)
+	start(t, url, "", "run", "c", "-n", "--", "true").want(0)
+}
+
+func TestRun_Quorum(t *testing.T) {
+	one, a := server(t)
+	_, b := server(t)
+	_, c := server(t)
+	urls := strings.Join([]string{a, b, c}, ",")
+	first := running(t, "", "beat", "x", "--quorum", urls)
+	start(t, "", "", "run", "x", "-n", "--quorum", urls, "--", "true").want(75)
+	first.send(syscall.SIGTERM)
+	first.want(143)
+	one.Kill()
+	start(t, "", "", "run", "x", "--timeout", "1s", "--quorum", urls, "--", "true").want(0)
+	start(t, "", "", "run", "x", "--timeout", "300ms", "--quorum", a+",redis://localhost:1", "--", "true").want(69)
+}

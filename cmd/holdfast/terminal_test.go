@@ -1,0 +1,150 @@
+// These tests run the command in a terminal.
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// inForeground reports whether this process has the terminal of its input in the foreground.
+func inForeground() bool {
+	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// screen is a shell in a terminal.
+type screen struct {
+	t    *testing.T
+	file *os.File
+	mu   sync.Mutex // guards what follows
+	text bytes.Buffer
+}
+
+// shell starts a shell with job control in a terminal of its own.
+func shell(t *testing.T, url, role string) *screen {
+	t.Helper()
+	cmd := exec.Command("bash", "--norc", "--noprofile", "-i")
+	cmd.Env = append(os.Environ(), "HOLDFAST_URL="+url, roleVar+"="+role, "PS1=$ ", "TERM=dumb", "H="+binary, "SELF="+os.Args[0])
+	file, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{t: t, file: file}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for b := make([]byte, 4096); ; {
+			n, err := file.Read(b)
+			s.mu.Lock()
+			s.text.Write(b[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		_ = file.Close()
+		<-done
+	})
+	return s
+}
+
+// types types a text.
+func (s *screen) types(text string) {
+	s.t.Helper()
+	if _, err := s.file.WriteString(text); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// shows waits until the terminal shows a text, and forgets all up to it.
+func (s *screen) shows(text string) {
+	s.t.Helper()
+	redistest.Eventually(s.t, 20*time.Second, fmt.Sprintf("the terminal shows %q", text), func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		all := s.text.String()
+		at := strings.Index(all, text)
+		if at < 0 {
+			return fmt.Errorf("it shows %q", all)
+		}
+		s.text.Next(at + len(text))
+		return nil
+	})
+}
+
+func TestRun_TheProgramHasTheTerminal(t *testing.T) {
+	_, url := server(t)
+	s := shell(t, url, "terminal")
+	s.types("$H run x -- $SELF\n")
+	s.shows("foreground: true")
+	s.types("echo back=$?\n")
+	s.shows("back=0")
+}
+
+func TestRun_InterruptedAtTheTerminal(t *testing.T) {
+	_, url := server(t)
+	s := shell(t, url, "")
+	s.types("$H run x -- sh -c 'echo rea''dy; sleep 100'\n")
+	s.shows("ready")
+	s.types("\x03")
+	s.shows("$ ")
+	s.types("echo code=$?\n")
+	s.shows("code=130")
+}
+
+func TestRun_SuspendedAtTheTerminal(t *testing.T) {
+	_, url := server(t)
+	s := shell(t, url, "")
+	s.types("$H run x -- sh -c 'echo rea''dy; read a; echo go''t-$a'\n")
+	s.shows("ready")
+	s.types("\x1a")
+	s.shows("Stopped")
+	s.types("echo shell''-has-it\n")
+	s.shows("shell-has-it")
+	s.types("fg\n")
+	s.shows("run x")
+	s.types("word\n")
+	s.shows("got-word")
+	s.types("echo code=$?\n")
+	s.shows("code=0")
+}
+
+// A program whose output goes to a pager gets the terminal only when it asks for it.
+func TestRun_InFrontOfAPipe(t *testing.T) {
+	_, url := server(t)
+	s := shell(t, url, "")
+	s.types("$H run x -- sh -c 'read a; echo go''t-$a' | cat\n")
+	s.types("word\n")
+	s.shows("got-word")
+	s.types("echo shell''-has-it\n")
+	s.shows("shell-has-it")
+}
+
+func TestRun_InTheBackground(t *testing.T) {
+	_, url := server(t)
+	s := shell(t, url, "")
+	s.types("$H run x -- sh -c 'echo rea''dy; read a; echo go''t-$a' &\n")
+	s.shows("ready")
+	s.types("\n")
+	s.shows("Stopped")
+	s.types("fg\n")
+	s.shows("run x")
+	s.types("word\n")
+	s.shows("got-word")
+}

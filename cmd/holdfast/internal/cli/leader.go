@@ -132,15 +132,15 @@ func (l *leading) options() []leader.Option {
 // lead is one term. It returns how the program ended, nil if with 0.
 func (l *leading) lead(ctx context.Context, relay *child.Relay, term *leader.Term) error {
 	l.say("%s: leads", l.name)
-	whole(l.lease, term.Deadline, ctx.Done())
+	why := func() error { return context.Cause(ctx) }
+	lead := watched{child.Hold{Done: ctx.Done(), Deadline: term.Deadline}, l.lease, why}
+	lead.whole()
 	env := []string{
 		"HOLDFAST_ELECTION=" + l.name,
 		"HOLDFAST_TOKEN=" + strconv.FormatInt(term.Token(), 10),
 		"HOLDFAST_LEASE_UNTIL=" + term.Deadline().Format(time.RFC3339Nano),
 	}
-	hold := child.Hold{Done: ctx.Done(), Deadline: term.Deadline}
-	why := func() error { return context.Cause(ctx) }
-	code, err := l.supervised(&l.supervision, l.lease, relay, hold, why, l.streams(l.command, env))
+	code, err := l.supervise(l.supervision, relay, lead, l.streams(l.command, env))
 	switch {
 	case errors.As(err, new(*child.NotStarted)):
 		l.final = true // it will not be found in the next term either

@@ -178,8 +178,6 @@ func (r *running) spread(ctx context.Context) error {
 
 // work runs the program under the lease.
 func (r *running) work(ctx context.Context, relay *child.Relay, l held, waited time.Duration) (code int, err error) {
-	granted := time.Now()
-	whole(r.length(), l.Deadline, l.Done())
 	if r.atLeast > 0 {
 		if err := l.(*holdfast.Lease).AtLeast(ctx, r.atLeast); err != nil {
 			return 0, err
@@ -188,8 +186,9 @@ func (r *running) work(ctx context.Context, relay *child.Relay, l held, waited t
 	if n, ok := l.(interface{ Note(string) }); ok {
 		n.Note(base(r.command[0]))
 	}
-	hold := child.Hold{Done: l.Done(), Deadline: func() time.Time { return r.until(l.Deadline(), granted) }}
-	return r.supervised(&r.supervision, r.length(), relay, hold, l.Err, r.streams(r.command, append(r.env(l), "HOLDFAST_WAITED="+seconds(waited))))
+	lock := watched{child.Hold{Done: l.Done(), Deadline: l.Deadline}, r.length(), l.Err}
+	lock.whole()
+	return r.supervise(r.supervision, relay, lock, r.streams(r.command, append(r.env(l), "HOLDFAST_WAITED="+seconds(waited))))
 }
 
 // length returns how long the lease is at the most.
@@ -198,14 +197,6 @@ func (r *running) length() time.Duration {
 		return min(r.lease, r.atMost)
 	}
 	return r.lease
-}
-
-// until returns when the program must have ended.
-func (r *running) until(deadline, granted time.Time) time.Time {
-	if most := granted.Add(r.atMost); r.atMost > 0 && most.Before(deadline) {
-		return most
-	}
-	return deadline
 }
 
 // env returns what the program is told of the lock.

@@ -37,35 +37,40 @@ func (s *supervision) valid() error {
 	return nil
 }
 
-// margin is how long before the end of a lease of that length the program is gone: for the kernel to end it.
-func margin(length time.Duration) time.Duration { return min(500*time.Millisecond, length/20) }
+// watched is something held, as its supervision sees it.
+type watched struct {
+	child.Hold
+	length time.Duration // of a whole lease
+	why    func() error  // why it has ended; nil while it has not
+}
 
-// whole waits until a lease of that length lasts for it. One that another holder handed over is short at
+// margin is how long before the end of the lease the program is gone: for the kernel to end it.
+func (w watched) margin() time.Duration { return min(500*time.Millisecond, w.length/20) }
+
+// whole waits until the lease lasts for its whole length. One that another holder handed over is short at
 // first, and renewed 20 ms later.
-func whole(length time.Duration, deadline func() time.Time, done <-chan struct{}) {
+func (w watched) whole() {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	for left := time.Until(deadline()); left > 0 && left < length*2/3; left = time.Until(deadline()) {
+	for left := time.Until(w.Deadline()); left > 0 && left < w.length*2/3; left = time.Until(w.Deadline()) {
 		select {
 		case <-look.C:
-		case <-done:
+		case <-w.Done:
 			return
 		}
 	}
 }
 
-// supervised runs the program for as long as the hold lasts. why says why it ended. The error is about the
-// loss, or about a program that could not be started.
-func (a *app) supervised(s *supervision, length time.Duration, relay *child.Relay, hold child.Hold, why func() error, p child.Program) (code int, err error) {
-	code, lost, err := child.Under(relay, hold, p, child.Rules{
-		Grace: s.grace, Margin: margin(length), Leave: s.onLost == "leave",
-		Told: func() {
-			if s.onLost == "leave" {
-				a.say("%v: the program goes on without it", lossOf(why()))
-			} else {
-				a.say("%v: the program is ended", lossOf(why()))
-			}
-		},
+// supervise runs the program for as long as the hold lasts, and returns its exit code. The error is about
+// the loss, or about a program that could not be started.
+func (a *app) supervise(s supervision, relay *child.Relay, w watched, p child.Program) (code int, err error) {
+	what := "the program is ended"
+	if s.onLost == "leave" {
+		what = "the program goes on without it"
+	}
+	code, lost, err := child.Under(relay, w.Hold, p, child.Rules{
+		Grace: s.grace, Margin: w.margin(), Leave: s.onLost == "leave",
+		Told: func() { a.say("%v: %s", lossOf(w.why()), what) },
 	})
 	if err != nil || !lost {
 		return code, err

@@ -108,7 +108,7 @@ func scale() []Workload {
 		Name:       ScaleContended,
 		Title:      "one Client that waits for very many names, each of which another holds",
 		Contenders: []string{NamesHeld},
-		Window:     Window{Full: 6 * time.Second, Setup: 20 * time.Second, Rounds: 3},
+		Window:     Window{Full: 6 * time.Second, Setup: 8 * time.Second, Rounds: 3},
 		Scale: func(_ string, quick bool) []string {
 			if quick {
 				return []string{"contended", "-names", "1000", "-for", "3s"}

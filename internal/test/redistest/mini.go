@@ -28,6 +28,8 @@ type MiniServer struct {
 	failure    *scriptFailure
 	info       string
 	strictness Strictness
+	before     func(name string)
+	deaf       bool // messages are dropped
 }
 
 // Mini starts an embedded server. If it is called inside a synctest bubble, the whole server
@@ -157,10 +159,48 @@ func (m *MiniServer) SetInfo(fields ...string) {
 // InjectedError is the error of a command that FailInside makes fail.
 const InjectedError = "ERR injected failure"
 
+// Before has f called before each command that may write, but for those inside a script.
+func (m *MiniServer) Before(f func(name string)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.before = f
+}
+
+// DropMessages has the server drop messages that are published, or deliver them again. Those who publish do
+// not notice.
+func (m *MiniServer) DropMessages(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deaf = on
+}
+
+// drops answers a command that publishes while messages are dropped.
+func (m *MiniServer) drops(peer *server.Peer, name string, args []string) bool {
+	m.mu.Lock()
+	deaf := m.deaf
+	m.mu.Unlock()
+	if !deaf || name != "PUBLISH" && name != "SPUBLISH" {
+		return false
+	}
+	peer.WriteInt(1) // as far as those who publish can tell, one has heard it
+	return true
+}
+
+// tellBefore calls what Before has set.
+func (m *MiniServer) tellBefore(peer *server.Peer, name string) {
+	m.mu.Lock()
+	f := m.before
+	m.mu.Unlock()
+	if f != nil && !insideScript(peer) && !m.IsReadOnlyCommand(name) {
+		f(name)
+	}
+}
+
 // preHook runs before every command, including those that a script issues. It returns true if
 // it has answered the command.
 func (m *MiniServer) preHook(peer *server.Peer, name string, args ...string) bool {
-	if name == "INFO" && m.answersInfo(peer) || m.refuses(peer, name, args) {
+	m.tellBefore(peer, name)
+	if name == "INFO" && m.answersInfo(peer) || m.refuses(peer, name, args) || m.drops(peer, name, args) {
 		return true
 	}
 	if !m.fails(peer, name) {

@@ -20,7 +20,8 @@ const module = "github.com/holdfast-go/holdfast"
 // lower row: never from its own row, never from a higher one. The comment behind a row says what
 // its packages have in common.
 var layers = [][]string{
-	{"."}, // the only package most users import
+	{"holdfasttest"}, // for the tests of programs
+	{"."},            // the only package most programs import
 	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "leader", "multilock", "once", "barrier"}, // primitives, unknown to each other
 	{"lease"},             // the public vocabulary they share
 	{"internal/inspect"},  // what stands at a name, whichever of them made it
@@ -56,9 +57,9 @@ func isProgram(pkg string) bool {
 func isTestOnly(pkg string) bool { return strings.HasPrefix(pkg, "internal/test/") }
 
 // isTester says whether pkg is above the root and for tests alone: a program that is itself a test,
-// or a package that the tests of programs share.
+// or a package for the tests of programs.
 func isTester(pkg string) bool {
-	return pkg == "cmd/holdfast-torture" || pkg == "examples/internal/exampletest"
+	return pkg == "cmd/holdfast-torture" || pkg == "examples/internal/exampletest" || pkg == "holdfasttest"
 }
 
 // violations returns a sentence for each package without a floor and for each import that does not

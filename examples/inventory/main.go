@@ -1,0 +1,97 @@
+// Inventory is a small service that reserves units of things, and the example for testing a program that uses
+// Holdfast: inventory_test.go tests it in virtual time, without a server, with losses and a failover.
+//
+//	go run ./examples/inventory
+//	go test ./examples/inventory
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/examples/internal/embedded"
+)
+
+func main() { embedded.Main(run) }
+
+func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
+	client := holdfast.New(rdb)
+	defer client.Close()
+	ledger := NewLedger(map[string]int{"bolt": 100})
+	inventory := Inventory{Locks: func(thing string) holdfast.Locker { return client.Mutex("inventory:" + thing) }, Ledger: ledger}
+	var callers sync.WaitGroup
+	for range 20 {
+		callers.Go(func() { _ = inventory.Reserve(ctx, "bolt", 6) })
+	}
+	callers.Wait()
+	fmt.Fprintf(out, "20 want 6 of 100 bolts: %d are left\n", ledger.Left("bolt"))
+	return nil
+}
+
+// ErrSoldOut says that fewer units are there than are wanted.
+var ErrSoldOut = errors.New("sold out")
+
+// ErrStale says that a write came from a holder of the past.
+var ErrStale = errors.New("stale token")
+
+// Inventory reserves units. Any number of processes may, for the same Ledger.
+type Inventory struct {
+	Locks  func(thing string) holdfast.Locker
+	Ledger *Ledger
+
+	between func(l *holdfast.Lease) // for tests: what may happen between the read and the write
+}
+
+// Reserve takes n units of a thing, under its lock. The ledger refuses the write of a holder that has lost the
+// lock in between, whether or not that holder knows.
+func (i Inventory) Reserve(ctx context.Context, thing string, n int) error {
+	l, err := i.Locks(thing).Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer l.Release(context.WithoutCancel(ctx))
+	left := i.Ledger.Left(thing)
+	if left < n {
+		return ErrSoldOut
+	}
+	if i.between != nil {
+		i.between(l)
+	}
+	return i.Ledger.Write(thing, left-n, l.Token())
+}
+
+// Ledger is the stock, as a database would keep it: with the token of the last write beside each number.
+type Ledger struct {
+	mu     sync.Mutex
+	left   map[string]int
+	tokens map[string]int64
+}
+
+// NewLedger returns a Ledger with that stock.
+func NewLedger(left map[string]int) *Ledger {
+	return &Ledger{left: left, tokens: make(map[string]int64)}
+}
+
+// Left returns how many units of a thing are there.
+func (l *Ledger) Left(thing string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left[thing]
+}
+
+// Write sets how many units of a thing are there, unless a holder with a greater token has.
+func (l *Ledger) Write(thing string, left int, token int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if token < l.tokens[thing] {
+		return ErrStale
+	}
+	l.left[thing], l.tokens[thing] = left, token
+	return nil
+}

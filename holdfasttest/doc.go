@@ -1,0 +1,22 @@
+// Package holdfasttest tests programs that use Holdfast. Its server is in memory, its leases end, and it works
+// inside testing/synctest, where an hour passes in a moment:
+//
+//	func TestOnlyOneReport(t *testing.T) {
+//		synctest.Test(t, func(t *testing.T) {
+//			s := holdfasttest.New(t)
+//			here, elsewhere := s.Client(), s.Client() // two processes
+//			...
+//			s.HoldElsewhere("report") // somebody else is at it
+//			s.Lose(lease)             // the lock is lost under the work
+//			s.Down()                  // Redis is gone
+//			time.Sleep(time.Minute)
+//			s.Up()
+//			s.RequireNoLeases()
+//		})
+//	}
+//
+// Where only a Locker is wanted, Granting, Busy and LosesAfter return one.
+//
+// The server is miniredis, behind a network whose faults a test chooses. It is a single server: what Sentinel,
+// a cluster or replicas do is tested with Holdfast itself.
+package holdfasttest

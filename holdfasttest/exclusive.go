@@ -1,0 +1,229 @@
+// CheckExclusive: is a critical section safe when its lock is lost under it?
+
+package holdfasttest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// Section is a critical section that CheckExclusive checks.
+type Section struct {
+	// Lock returns the lock that the section takes, for the process that the Client stands for.
+	Lock func(c *holdfast.Client) holdfast.Locker
+	// Work is the section. It is called with the lease's context and the lease. It calls p.Pause wherever a
+	// process may stand still, and p.Wrote once a write was accepted by whatever it writes to.
+	Work func(ctx context.Context, l *holdfast.Lease, p *Probe) error
+	// Owners is how many processes contend. The default is 4.
+	Owners int
+	// Runs is how often each of them takes the lock. The default is 25.
+	Runs int
+	// Seed makes the same pauses and losses come again. The default is a random one, which a failure names.
+	Seed uint64
+}
+
+// deaf is for how long a section may go on after its context has ended, before CheckExclusive complains.
+const deaf = 5 * time.Second
+
+// CheckExclusive runs a critical section by several processes, under pauses, losses, lost replies and outages.
+// The test fails if
+//
+//   - two sections ran at once while the leases of both went on;
+//   - a write was accepted from a holder whose token is smaller than that of a write before: the fence, or a
+//     check of the context, let a holder of the past through;
+//   - a section went on for 5 s after its context had ended.
+//
+// An error that Work returns fails the test if its context had not ended. CheckExclusive is meant for a
+// synctest bubble, where the pauses, of up to twice a lease, take no time.
+func (s *Server) CheckExclusive(section Section) {
+	s.t.Helper()
+	if section.Owners == 0 {
+		section.Owners = 4
+	}
+	if section.Runs == 0 {
+		section.Runs = 25
+	}
+	if section.Seed == 0 {
+		section.Seed = rand.Uint64()
+	}
+	c := &check{server: s, section: section, random: rand.New(rand.NewPCG(section.Seed, 0))}
+	var owners sync.WaitGroup
+	for range section.Owners {
+		way := s.network.join(s.mini.Proxy())
+		client := s.process(way, holdfast.WithDefaults(holdfast.Renewed(lease)))
+		owners.Go(func() {
+			for range section.Runs {
+				c.run(client, way)
+			}
+		})
+	}
+	owners.Wait()
+	for _, finding := range c.findings {
+		s.t.Errorf("holdfasttest: %s (Seed: %d)", finding, section.Seed)
+	}
+}
+
+// lease is how long the leases last under CheckExclusive.
+const lease = 3 * time.Second
+
+// check is one call of CheckExclusive.
+type check struct {
+	server  *Server
+	section Section
+
+	mu       sync.Mutex // guards what follows
+	random   *rand.Rand
+	inside   []*Probe // the sections that run
+	newest   int64    // the greatest token of an accepted write
+	findings []string
+}
+
+// Probe is what a section under CheckExclusive tells.
+type Probe struct {
+	check  *check
+	lease  *holdfast.Lease
+	way    *redistest.FaultProxy // of the process
+	losing bool                  // its lease is being taken away; guarded by the check's mutex
+}
+
+// run takes the lock once, and runs the section.
+func (c *check) run(client *holdfast.Client, way *redistest.FaultProxy) {
+	l, err := c.section.Lock(client).Lock(context.Background())
+	if err != nil {
+		c.find("the lock: %v", err)
+		return
+	}
+	p := &Probe{check: c, lease: l, way: way}
+	c.enter(p)
+	stop := c.listen(p)
+	ctx := l.Context(context.Background())
+	err = c.section.Work(ctx, l, p)
+	stop()
+	c.leave(p)
+	if err != nil && ctx.Err() == nil {
+		c.find("the section: %v", err)
+	}
+	if err := l.Release(context.Background()); err != nil && !errors.Is(err, holdfast.ErrLost) && !errors.Is(err, holdfast.ErrUnavailable) {
+		c.find("the release: %v", err)
+	}
+}
+
+// enter notes that a section begins. Two whose leases go on must not run at once.
+func (c *check) enter(p *Probe) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, other := range c.inside {
+		if other.lives() && p.lives() {
+			c.findings = append(c.findings, fmt.Sprintf("two sections at once, with the tokens %d and %d", other.lease.Token(), p.lease.Token()))
+		}
+	}
+	c.inside = append(c.inside, p)
+}
+
+// lives reports whether the lease goes on. The caller holds the check's mutex.
+func (p *Probe) lives() bool {
+	return !p.losing && p.lease.Err() == nil && time.Now().Before(p.lease.Deadline())
+}
+
+func (c *check) leave(p *Probe) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, other := range c.inside {
+		if other == p {
+			c.inside = append(c.inside[:i], c.inside[i+1:]...)
+			return
+		}
+	}
+}
+
+// listen complains if the section goes on for long after its lease has ended. stop ends that.
+func (c *check) listen(p *Probe) (stop func()) {
+	left := make(chan struct{})
+	var listener sync.WaitGroup
+	listener.Go(func() {
+		select {
+		case <-left:
+			return
+		case <-p.lease.Done():
+		}
+		timer := time.NewTimer(deaf)
+		defer timer.Stop()
+		select {
+		case <-left:
+		case <-timer.C:
+			c.find("a section goes on for %v after its lock was lost", deaf)
+		}
+	})
+	return func() {
+		close(left)
+		listener.Wait()
+	}
+}
+
+func (c *check) find(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.findings = append(c.findings, fmt.Sprintf(format, args...))
+}
+
+// dice returns a number below n.
+func (c *check) dice(n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.random.IntN(n)
+}
+
+// Pause may make the process stand still for a while, during which its lock may be lost and granted to another,
+// or make something else go wrong. It returns when the process goes on.
+func (p *Probe) Pause() {
+	c := p.check
+	switch c.dice(8) {
+	case 0:
+		p.lose()
+	case 1:
+		p.standStill(time.Duration(c.dice(int(2 * lease))))
+	case 2:
+		c.server.LoseReplies(1)
+	case 3:
+		c.server.Down()
+		time.Sleep(time.Duration(c.dice(int(lease))))
+		c.server.Up()
+	default:
+		time.Sleep(time.Duration(c.dice(20)) * time.Millisecond)
+	}
+}
+
+// lose takes the lock away, and the holder hears of it.
+func (p *Probe) lose() {
+	p.check.mu.Lock()
+	p.losing = true
+	p.check.mu.Unlock()
+	_ = p.check.server.lose(p.lease) // unless it has ended already
+}
+
+// standStill is a process that is stopped: it renews nothing meanwhile.
+func (p *Probe) standStill(d time.Duration) {
+	p.way.Refuse(true)
+	p.way.BlackHole()
+	time.Sleep(d)
+	p.way.Cut()
+	p.way.Refuse(false)
+}
+
+// Wrote says that a write of this section was accepted just now.
+func (p *Probe) Wrote() {
+	c, token := p.check, p.lease.Token()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if token < c.newest {
+		c.findings = append(c.findings, fmt.Sprintf("a write with the token %d was accepted after one with %d", token, c.newest))
+	}
+	c.newest = max(c.newest, token)
+}

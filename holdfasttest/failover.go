@@ -1,0 +1,55 @@
+// Failover: a server that has not got the last writes takes over.
+
+package holdfasttest
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// remembers is how many writes a history goes back.
+const remembers = 100
+
+// history is what stood in the server before each of the last writes.
+type history struct {
+	of *redistest.MiniServer
+
+	mu     sync.Mutex // guards what follows
+	states []map[string]redistest.Value
+}
+
+// note takes in what stands there before a command. Commands that changed nothing count as one.
+func (h *history) note(string) {
+	now := h.of.Values()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n := len(h.states); n > 0 && maps.EqualFunc(h.states[n-1], now, redistest.Value.Equal) {
+		return
+	}
+	if h.states = append(h.states, now); len(h.states) > remembers {
+		h.states = slices.Delete(h.states, 0, 1)
+	}
+}
+
+// back returns what stood there before the last n writes.
+func (h *history) back(n int) map[string]redistest.Value {
+	h.note("")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := max(0, len(h.states)-1-n)
+	then := h.states[at]
+	h.states = h.states[:at]
+	return then
+}
+
+// Failover breaks all connections, and has a replica take over that has not got the last n writes (a hundred
+// at the most): what asynchronous replication may do. What a lock does then is in docs/guarantees.md. Time has
+// not stood still: what ended since the lost writes has ended.
+func (s *Server) Failover(n int) {
+	s.network.each((*redistest.FaultProxy).Cut)
+	s.mini.SetValues(s.history.back(n), time.Now())
+}

@@ -1,0 +1,374 @@
+package holdfasttest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// bubble runs a test in virtual time, with a server.
+func bubble(t *testing.T, test func(t *testing.T, s *holdfasttest.Server)) {
+	t.Helper()
+	redistest.Bubble(t, func(t *testing.T) { test(t, holdfasttest.New(t)) })
+}
+
+func lock(t *testing.T, l holdfast.Locker) *holdfast.Lease {
+	t.Helper()
+	held, err := l.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
+func wantErr(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
+	}
+}
+
+// A lease that nobody renews ends, in virtual time and in real time.
+func TestLeasesEnd(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		l := lock(t, s.Client().Mutex("x", holdfast.Fixed(time.Hour)))
+		_, err := s.Client().Mutex("x").TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		time.Sleep(time.Hour)
+		s.RequireFree("x")
+		wantErr(t, l.Err(), holdfast.ErrExpired)
+	})
+	s := holdfasttest.New(t)
+	l := lock(t, s.Client().Mutex("x", holdfast.Fixed(100*time.Millisecond)))
+	s.RequireHeld("x")
+	<-l.Done()
+	s.RequireFree("x")
+}
+
+// A program that takes an address finds the server there.
+func TestAddr(t *testing.T) {
+	s := holdfasttest.New(t)
+	rdb := redis.NewClient(&redis.Options{Addr: s.Addr()})
+	defer rdb.Close()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	l := lock(t, client.Mutex("x"))
+	s.RequireHeld("x")
+	if err := l.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.RequireNoLeases()
+}
+
+func TestHoldElsewhere(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		m := s.Client().Mutex("x")
+		release := s.HoldElsewhere("x")
+		_, err := m.TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		begun := time.Now()
+		time.AfterFunc(time.Minute, release)
+		l := lock(t, m)
+		if waited := time.Since(begun); waited < time.Minute || waited > time.Minute+time.Second {
+			t.Errorf("waited for %v", waited)
+		}
+		l.Release(t.Context())
+		s.RequireNoLeases()
+	})
+}
+
+func TestLose(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		c := s.Client()
+		for _, locker := range []holdfast.Locker{
+			c.Mutex("a"), c.FairMutex("b"), c.RWMutex("c").RLocker(), c.RWMutex("d").WLocker(), c.Mutex("e", holdfast.Fixed(time.Minute)),
+		} {
+			l := lock(t, locker)
+			ctx := l.Context(t.Context())
+			begun := time.Now()
+			s.Lose(l)
+			wantErr(t, l.Err(), holdfast.ErrLost)
+			wantErr(t, context.Cause(ctx), holdfast.ErrLost)
+			if took := time.Since(begun); took > 100*time.Millisecond {
+				t.Errorf("%s: told after %v", l.Name(), took)
+			}
+			s.RequireFree(l.Name())
+		}
+	})
+}
+
+// What has expired, its holder finds out when it renews.
+func TestExpire(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		l := lock(t, s.Client().Mutex("x"))
+		s.Expire("x")
+		if err := l.Err(); err != nil {
+			t.Error(err)
+		}
+		other := lock(t, s.Client().Mutex("x"))
+		<-l.Done()
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		s.RequireTokensGrow(l.Token(), other.Token())
+	})
+}
+
+func TestDownAndUp(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		c := s.Client()
+		l := lock(t, c.Mutex("x", holdfast.Renewed(30*time.Second)))
+		s.Down()
+		_, err := c.Mutex("y").TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrUnavailable)
+		time.Sleep(15 * time.Second)
+		s.Up()
+		time.Sleep(time.Minute)
+		if err := l.Err(); err != nil {
+			t.Errorf("half a lease without Redis: %v", err)
+		}
+		s.Down()
+		begun := time.Now()
+		<-l.Done()
+		if took := time.Since(begun); took > 31*time.Second {
+			t.Errorf("told after %v", took)
+		}
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		fresh := s.Client()
+		_, err = fresh.Mutex("y").TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrUnavailable)
+		s.Up()
+		s.RequireFree("x")
+	})
+}
+
+func TestSilence(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		c := s.Client()
+		l := lock(t, c.Mutex("x"))
+		s.Silence()
+		begun := time.Now()
+		other := lock(t, c.Mutex("y"))
+		if took := time.Since(begun); took < time.Second {
+			t.Errorf("granted after %v", took)
+		}
+		time.Sleep(time.Minute)
+		if l.Err() != nil || other.Err() != nil {
+			t.Errorf("%v, %v", l.Err(), other.Err())
+		}
+	})
+}
+
+func TestLoseReplies(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		c := s.Client()
+		for range 20 {
+			s.LoseReplies(1)
+			l := lock(t, c.Mutex("x"))
+			s.LoseReplies(1)
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			s.RequireNoLeases()
+		}
+	})
+}
+
+// Without messages those who wait find out by asking, a little later.
+func TestDropMessages(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		waited := func() time.Duration {
+			release := s.HoldElsewhere("x")
+			var released time.Time
+			time.AfterFunc(10*time.Second, func() { released = time.Now(); release() })
+			l := lock(t, s.Client().Mutex("x"))
+			defer l.Release(t.Context())
+			return time.Since(released)
+		}
+		if d := waited(); d > 5*time.Millisecond {
+			t.Errorf("woken by a message after %v", d)
+		}
+		restore := s.DropMessages()
+		if d := waited(); d < 10*time.Millisecond || d > 3*time.Second {
+			t.Errorf("without a message granted after %v", d)
+		}
+		restore()
+		if d := waited(); d > 5*time.Millisecond {
+			t.Errorf("woken by a message after %v", d)
+		}
+	})
+}
+
+// A failover that loses a grant makes two holders, and gives the token twice: the other may be granted what
+// the first one holds, until that renews.
+func TestFailover(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		a, b := s.Client(), s.Client()
+		first := lock(t, a.Mutex("x"))
+		if err := first.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		l := lock(t, a.Mutex("x"))
+		s.Failover(0)
+		_, err := b.Mutex("x").TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		s.Failover(1)
+		other, err := b.Mutex("x").TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.RequireTokensGrow(first.Token(), other.Token())
+		<-l.Done()
+		wantErr(t, l.Err(), holdfast.ErrLost)
+		if other.Err() != nil {
+			t.Error(other.Err())
+		}
+	})
+}
+
+func TestLockers(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		granted := holdfasttest.Granting(t)
+		if a, b := lock(t, granted), lock(t, granted); a.Err() != nil || b.Err() != nil {
+			t.Error(a.Err(), b.Err())
+		}
+		busy := holdfasttest.Busy(t)
+		_, err := busy.TryLock(t.Context())
+		wantErr(t, err, holdfast.ErrBusy)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		_, err = busy.Lock(ctx)
+		wantErr(t, err, context.DeadlineExceeded)
+		wantErr(t, err, holdfast.ErrBusy)
+		losing := holdfasttest.LosesAfter(t, time.Hour)
+		l, short := lock(t, losing), lock(t, losing)
+		if err := short.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		begun := time.Now()
+		<-l.Context(t.Context()).Done()
+		if took := time.Since(begun); took < time.Hour || took > time.Hour+time.Second {
+			t.Errorf("lost after %v", took)
+		}
+		wantErr(t, l.Err(), holdfast.ErrLost)
+	})
+}
+
+// recorder is a testing.TB that keeps what fails it.
+type recorder struct {
+	testing.TB
+	failed []string
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.failed = append(r.failed, fmt.Sprintf(format, args...))
+}
+
+// Fatalf ends a test in its place.
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	panic(r)
+}
+
+// fails runs f, and returns what it would have failed a test with.
+func fails(t *testing.T, f func(s *holdfasttest.Server)) string {
+	t.Helper()
+	r := &recorder{TB: t}
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != any(r) {
+				panic(p)
+			}
+		}()
+		f(holdfasttest.New(r))
+	}()
+	return strings.Join(r.failed, "\n")
+}
+
+func TestRequireFails(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		for what, f := range map[string]func(s *holdfasttest.Server){
+			"held":                 func(s *holdfasttest.Server) { s.RequireHeld("x") },
+			"free":                 func(s *holdfasttest.Server) { s.HoldElsewhere("x"); s.RequireFree("x") },
+			"still held":           func(s *holdfasttest.Server) { s.HoldElsewhere("x"); s.RequireNoLeases() },
+			"token 4":              func(s *holdfasttest.Server) { s.RequireTokensGrow(3, 5, 4) },
+			"token 5":              func(s *holdfasttest.Server) { s.RequireTokensGrow(5, 5) },
+			"the lease goes on":    func(s *holdfasttest.Server) { s.Lose(gone(t, s)) },
+			"two sections at once": checked(nil, nil),
+			"was accepted after":   checked(mutex, func(context.Context, *holdfast.Lease) bool { return true }),
+			"goes on for":          checked(mutex, stubborn),
+		} {
+			if got := fails(t, f); !strings.Contains(got, what) {
+				t.Errorf("%q: %q", what, got)
+			}
+		}
+	})
+}
+
+// stubborn is a section that goes on after its lock was lost.
+func stubborn(ctx context.Context, _ *holdfast.Lease) bool {
+	select {
+	case <-ctx.Done():
+		time.Sleep(time.Minute)
+	case <-time.After(time.Second):
+	}
+	return false
+}
+
+// gone returns a lease that was released.
+func gone(t *testing.T, s *holdfasttest.Server) *holdfast.Lease {
+	l := lock(t, s.Client().Mutex("x"))
+	l.Release(t.Context())
+	return l
+}
+
+func mutex(c *holdfast.Client) holdfast.Locker { return c.Mutex("ledger") }
+
+// checked checks a section that pauses, and then writes if accept says so. Without a lock each process has
+// a name of its own.
+func checked(lock func(*holdfast.Client) holdfast.Locker, accept func(context.Context, *holdfast.Lease) bool) func(*holdfasttest.Server) {
+	return func(s *holdfasttest.Server) {
+		var n atomic.Int64
+		if lock == nil {
+			lock = func(c *holdfast.Client) holdfast.Locker { return c.Mutex(fmt.Sprint("own:", n.Add(1))) }
+		}
+		s.CheckExclusive(holdfasttest.Section{Lock: lock, Work: func(ctx context.Context, l *holdfast.Lease, p *holdfasttest.Probe) error {
+			p.Pause()
+			if accept == nil || accept(ctx, l) {
+				p.Wrote()
+			}
+			return nil
+		}})
+	}
+}
+
+// A section with a fence passes, and so does one that looks at its context.
+func TestCheckExclusive(t *testing.T) {
+	for range redistest.Count(t, 50) {
+		bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+			var mu sync.Mutex
+			var newest int64
+			checked(mutex, func(_ context.Context, l *holdfast.Lease) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				accepted := l.Token() >= newest
+				newest = max(newest, l.Token())
+				return accepted
+			})(s)
+			s.RequireNoLeases()
+		})
+	}
+}

@@ -1,0 +1,79 @@
+// Lockers for tests of code that takes a Locker and does not care where it comes from.
+
+package holdfasttest
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Granting returns a Locker that is granted to everybody at once.
+func Granting(t testing.TB) holdfast.Locker {
+	t.Helper()
+	return newGranting(t)
+}
+
+// granting gives each caller a lock of its own.
+type granting struct {
+	server *Server
+	client *holdfast.Client
+	count  *atomic.Int64
+}
+
+func newGranting(t testing.TB) granting {
+	t.Helper()
+	s := New(t)
+	return granting{s, s.Client(), new(atomic.Int64)}
+}
+
+func (g granting) Lock(ctx context.Context) (*holdfast.Lease, error) {
+	return g.client.Mutex(fmt.Sprintf("granted:%d", g.count.Add(1))).Lock(ctx)
+}
+
+func (g granting) TryLock(ctx context.Context) (*holdfast.Lease, error) { return g.Lock(ctx) }
+
+// Busy returns a Locker that another holds until the test ends: TryLock fails with ErrBusy, and so does Lock
+// when its context ends.
+func Busy(t testing.TB) holdfast.Locker {
+	t.Helper()
+	s := New(t)
+	s.HoldElsewhere("busy")
+	return s.Client().Mutex("busy")
+}
+
+// LosesAfter returns a Locker that is granted to everybody at once, and lost d later: the lease's context ends,
+// and its Err matches ErrLost.
+func LosesAfter(t testing.TB, d time.Duration) holdfast.Locker {
+	t.Helper()
+	return losing{newGranting(t), d}
+}
+
+// losing is granting with a loss.
+type losing struct {
+	granting
+	after time.Duration
+}
+
+func (g losing) Lock(ctx context.Context) (*holdfast.Lease, error) {
+	l, err := g.granting.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		timer := time.NewTimer(g.after)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			_ = g.server.lose(l) // it may have been released meanwhile
+		case <-l.Done():
+		}
+	}()
+	return l, nil
+}
+
+func (g losing) TryLock(ctx context.Context) (*holdfast.Lease, error) { return g.Lock(ctx) }

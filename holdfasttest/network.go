@@ -1,0 +1,103 @@
+// The network between the processes of a test and the server, and what may go wrong with it.
+
+package holdfasttest
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// network is all ways to the server, but for the operator's.
+type network struct {
+	mu      sync.Mutex // guards what follows
+	ways    []*redistest.FaultProxy
+	down    bool
+	replies int // how many replies are to be lost
+}
+
+// join adds a way, and returns it.
+func (n *network) join(p *redistest.FaultProxy) *redistest.FaultProxy {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p.OnCommand(n.meets)
+	p.Refuse(n.down)
+	n.ways = append(n.ways, p)
+	return p
+}
+
+// meets returns what happens to a command on its way.
+func (n *network) meets(c redistest.Command) redistest.Fault {
+	if !strings.HasPrefix(c.Name, "EVAL") {
+		return redistest.Pass
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.replies == 0 {
+		return redistest.Pass
+	}
+	n.replies--
+	return redistest.CloseAfterExec
+}
+
+// each does something to all ways.
+func (n *network) each(f func(*redistest.FaultProxy)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.ways {
+		f(p)
+	}
+}
+
+func (n *network) set(down bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = down
+}
+
+// Down takes the server off the network: connections break, and new ones are refused. What stands in Redis
+// stays, and its leases go on to run out.
+func (s *Server) Down() {
+	s.network.set(true)
+	s.network.each(func(p *redistest.FaultProxy) {
+		p.Refuse(true)
+		p.Cut()
+	})
+}
+
+// Up brings the server back.
+func (s *Server) Up() {
+	s.network.set(false)
+	s.network.each(func(p *redistest.FaultProxy) { p.Refuse(false) })
+}
+
+// Silence makes all present connections silent: nothing that is sent on them arrives, and nothing comes back,
+// as when a network loses packets. New connections are served.
+func (s *Server) Silence() { s.network.each((*redistest.FaultProxy).BlackHole) }
+
+// LoseReplies has the server do what the next n scripts say and then break the connection: nobody hears
+// whether it was done. Each request of Holdfast is a script, but for those to listen.
+func (s *Server) LoseReplies(n int) {
+	s.network.mu.Lock()
+	defer s.network.mu.Unlock()
+	s.network.replies = n
+}
+
+// DropMessages loses all messages of a lock's release until restore is called: those who wait must find out by
+// themselves.
+func (s *Server) DropMessages() (restore func()) {
+	s.mini.DropMessages(true)
+	return func() { s.mini.DropMessages(false) }
+}
+
+// bridge copies what comes from one connection to another, until one of them ends.
+func bridge(w *sync.WaitGroup, from, to net.Conn) {
+	w.Go(func() {
+		_, _ = io.Copy(to, from)
+		_ = to.Close()
+		_ = from.Close()
+	})
+}

@@ -1,0 +1,79 @@
+// What a test requires of what stands in Redis.
+
+package holdfasttest
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// settles is how long a state that a test requires may take to come: a release, or a clean-up, may be under way.
+const settles = 5 * time.Second
+
+// RequireHeld fails the test at once unless somebody holds the name within 5 s.
+func (s *Server) RequireHeld(name string) {
+	s.t.Helper()
+	s.require(name, "held", func(i holdfast.Inspection) bool { return len(i.Holders) > 0 || i.Taken > 0 })
+}
+
+// RequireFree fails the test at once unless nobody holds the name, nor waits for it, within 5 s.
+func (s *Server) RequireFree(name string) {
+	s.t.Helper()
+	s.require(name, "free", func(i holdfast.Inspection) bool { return !busy(i) })
+}
+
+// busy reports whether somebody holds or waits.
+func busy(i holdfast.Inspection) bool { return len(i.Holders) > 0 || i.Taken > 0 || i.Waiters > 0 }
+
+func (s *Server) require(name, what string, is func(holdfast.Inspection) bool) {
+	s.t.Helper()
+	var last holdfast.Inspection
+	for until := time.Now().Add(settles); ; time.Sleep(10 * time.Millisecond) {
+		i, err := s.operator.Inspect(context.Background(), name)
+		if err != nil {
+			s.t.Fatalf("holdfasttest: %v", err)
+		}
+		if is(i) {
+			return
+		}
+		if last = i; time.Now().After(until) {
+			s.t.Fatalf("holdfasttest: not %s: %v", what, last)
+		}
+	}
+}
+
+// RequireNoLeases fails the test at once unless within 5 s nothing is held any more, and nobody waits.
+func (s *Server) RequireNoLeases() {
+	s.t.Helper()
+	var left []holdfast.Inspection
+	for until := time.Now().Add(settles); ; time.Sleep(10 * time.Millisecond) {
+		left = nil
+		for i, err := range s.operator.InspectAll(context.Background(), "") {
+			if err != nil {
+				s.t.Fatalf("holdfasttest: %v", err)
+			}
+			if busy(i) {
+				left = append(left, i)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(until) {
+			s.t.Fatalf("holdfasttest: still held or waited for: %v", left)
+		}
+	}
+}
+
+// RequireTokensGrow fails the test at once unless each of the fencing tokens, in the order of their grants, is
+// greater than the one before it.
+func (s *Server) RequireTokensGrow(tokens ...int64) {
+	s.t.Helper()
+	for n := 1; n < len(tokens); n++ {
+		if tokens[n] <= tokens[n-1] {
+			s.t.Fatalf("holdfasttest: token %d follows %d", tokens[n], tokens[n-1])
+		}
+	}
+}

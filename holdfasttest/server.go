@@ -1,0 +1,93 @@
+// The server, and the clients that are processes of a test.
+
+package holdfasttest
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// Server is a Redis in memory. Its methods may be called by several goroutines, except those that can fail
+// the test, which belong to the test's own goroutine: Client, Redis, Addr, HoldElsewhere, Lose, CheckExclusive
+// and those that begin with Require.
+type Server struct {
+	t        testing.TB
+	mini     *redistest.MiniServer
+	network  network
+	history  history
+	operator *holdfast.Client // looks on, and is "elsewhere"; its own network is never disturbed
+}
+
+// New starts a server, which ends with the test, after its clients. Called inside a synctest bubble, it lives
+// there, and its time is the bubble's.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, mini: redistest.Mini(t)}
+	s.history.of = s.mini
+	s.mini.Before(s.history.note)
+	s.operator = holdfast.New(s.mini.Client())
+	t.Cleanup(func() { _ = s.operator.Close() })
+	return s
+}
+
+// Client returns a Client of the server, with a network of its own: it is one process of the test. It is
+// closed when the test, or its bubble, ends.
+func (s *Server) Client(options ...holdfast.Option) *holdfast.Client {
+	s.t.Helper()
+	return s.process(s.network.join(s.mini.Proxy()), options...)
+}
+
+// process returns a Client with that way to the server.
+func (s *Server) process(way *redistest.FaultProxy, options ...holdfast.Option) *holdfast.Client {
+	s.t.Helper()
+	c := holdfast.New(way.Client(s.t), options...)
+	s.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// Redis returns a go-redis client of the server, for what a program does beside Holdfast. It meets the same
+// faults as the Clients.
+func (s *Server) Redis() *redis.Client {
+	s.t.Helper()
+	return s.network.join(s.mini.Proxy()).Client(s.t)
+}
+
+// Addr returns an address of the server on the loopback, for programs that take no dialer. What is sent there
+// meets the same faults as the Clients. A synctest bubble cannot wait for it.
+func (s *Server) Addr() string {
+	s.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatalf("holdfasttest: %v", err)
+	}
+	proxy := s.network.join(s.mini.Proxy())
+	var bridges sync.WaitGroup
+	bridges.Go(func() {
+		for {
+			outer, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			inner, err := proxy.Dial(context.Background(), "", "")
+			if err != nil {
+				_ = outer.Close()
+				continue
+			}
+			bridge(&bridges, outer, inner)
+			bridge(&bridges, inner, outer)
+		}
+	})
+	s.t.Cleanup(func() {
+		_ = listener.Close()
+		proxy.Cut()
+		bridges.Wait()
+	})
+	return listener.Addr().String()
+}

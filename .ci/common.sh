@@ -57,6 +57,7 @@ need() {
 install_tools() {
 	need redis-server redis-server
 	need gcc gcc libc6-dev # the race detector links C
+	need psql postgresql # fence/sqltest
 	need javac openjdk-17-jdk-headless # interop/ runs Redisson
 	need mvn maven
 	redis-server --version

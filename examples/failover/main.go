@@ -21,6 +21,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/fence"
 )
 
 func main() {
@@ -79,7 +80,7 @@ func withoutTier(ctx context.Context, out io.Writer) error {
 	}
 	err = books.write(first.Token())
 	fmt.Fprintf(out, "  B writes, then A: %v\n", err)
-	if !errors.Is(err, errStale) {
+	if !errors.Is(err, fence.ErrStale) {
 		return errors.New("two have written")
 	}
 	return nil
@@ -157,14 +158,8 @@ func withQuorum(ctx context.Context, out io.Writer) error {
 
 // resource is the thing that the lock protects. It compares tokens, as a database does with
 // "UPDATE ... WHERE token <= $1".
-type resource struct{ token int64 }
-
-var errStale = errors.New("refused, a later holder has written")
+type resource struct{ fence fence.Guard }
 
 func (r *resource) write(token int64) error {
-	if token < r.token {
-		return errStale
-	}
-	r.token = token
-	return nil
+	return r.fence.Do("invoices", token, func() error { return nil })
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/examples/internal/embedded"
+	"github.com/holdfast-go/holdfast/fence"
 )
 
 func main() { embedded.Main(run) }
@@ -36,9 +37,6 @@ func run(ctx context.Context, rdb *redis.Client, out io.Writer) error {
 
 // ErrSoldOut says that fewer units are there than are wanted.
 var ErrSoldOut = errors.New("sold out")
-
-// ErrStale says that a write came from a holder of the past.
-var ErrStale = errors.New("stale token")
 
 // Inventory reserves units. Any number of processes may, for the same Ledger.
 type Inventory struct {
@@ -66,17 +64,15 @@ func (i Inventory) Reserve(ctx context.Context, thing string, n int) error {
 	return i.Ledger.Write(thing, left-n, l.Token())
 }
 
-// Ledger is the stock, as a database would keep it: with the token of the last write beside each number.
+// Ledger is the stock, as a database would keep it. Its fence refuses the writes of holders of the past.
 type Ledger struct {
-	mu     sync.Mutex
-	left   map[string]int
-	tokens map[string]int64
+	fence fence.Guard
+	mu    sync.Mutex // guards what follows
+	left  map[string]int
 }
 
 // NewLedger returns a Ledger with that stock.
-func NewLedger(left map[string]int) *Ledger {
-	return &Ledger{left: left, tokens: make(map[string]int64)}
-}
+func NewLedger(left map[string]int) *Ledger { return &Ledger{left: left} }
 
 // Left returns how many units of a thing are there.
 func (l *Ledger) Left(thing string) int {
@@ -85,13 +81,13 @@ func (l *Ledger) Left(thing string) int {
 	return l.left[thing]
 }
 
-// Write sets how many units of a thing are there, unless a holder with a greater token has.
+// Write sets how many units of a thing are there, unless a holder with a greater token has: then the error
+// matches fence.ErrStale.
 func (l *Ledger) Write(thing string, left int, token int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if token < l.tokens[thing] {
-		return ErrStale
-	}
-	l.left[thing], l.tokens[thing] = left, token
-	return nil
+	return l.fence.Do(thing, token, func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.left[thing] = left
+		return nil
+	})
 }

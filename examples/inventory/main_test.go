@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/examples/internal/exampletest"
+	"github.com/holdfast-go/holdfast/fence"
 	"github.com/holdfast-go/holdfast/holdfasttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
@@ -59,7 +60,7 @@ func TestReserve_LosesItsLock(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := a.Reserve(t.Context(), "bolt", 5); !errors.Is(err, ErrStale) {
+		if err := a.Reserve(t.Context(), "bolt", 5); !errors.Is(err, fence.ErrStale) {
 			t.Errorf("a holder of the past wrote: %v", err)
 		}
 		if left := a.Ledger.Left("bolt"); left != 3 {
@@ -81,7 +82,7 @@ func TestReserve_Failover(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := a.Reserve(t.Context(), "bolt", 5); !errors.Is(err, ErrStale) {
+		if err := a.Reserve(t.Context(), "bolt", 5); !errors.Is(err, fence.ErrStale) {
 			t.Errorf("a holder that a failover forgot wrote: %v", err)
 		}
 		if left := a.Ledger.Left("bolt"); left != 3 {

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/fence"
 )
 
 func force(ctx context.Context, s *stage) error {
@@ -79,24 +79,18 @@ func force(ctx context.Context, s *stage) error {
 // seen, and refuses a smaller token. A database does this with a column, and "... WHERE token <=
 // $1".
 type account struct {
-	mu      sync.Mutex // guards the fields below
+	fence   fence.Guard
 	balance int
-	token   int64
 }
-
-var errStale = errors.New("a later holder has written already")
 
 func (a *account) set(balance int, token int64) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if token < a.token {
-		return errStale
-	}
-	a.balance, a.token = balance, token
-	return nil
+	return a.fence.Do("balance", token, func() error {
+		a.balance = balance
+		return nil
+	})
 }
 
-func fence(ctx context.Context, s *stage) error {
+func fencing(ctx context.Context, s *stage) error {
 	s.note("A's machine stops for 800 ms, with a lease of 500 ms, just before it writes. No lock")
 	s.note("can help there: A does not look. The resource can, by the token of each grant.")
 	name := s.name("account:8")
@@ -123,7 +117,7 @@ func fence(ctx context.Context, s *stage) error {
 	}
 	err = books.set(100, a.Token())
 	s.says("A", "wakes, writes 100 with its token of then: %v", result(err))
-	s.check("the write of the one who overslept is refused", errors.Is(err, errStale) && books.balance == 200)
+	s.check("the write of the one who overslept is refused", errors.Is(err, fence.ErrStale) && books.balance == 200)
 	s.check(fmt.Sprintf("since its token is smaller, by %d", b.Token()-a.Token()), a.Token() < b.Token())
 	return nil
 }

@@ -13,7 +13,7 @@ var scenes = []scene{
 	{"A stranger's release is refused, a forced one works", force},
 	{"Woken by a message, beside a poll every 100 ms", wakeUp},
 	{"Do: lock, work, release, with hooks; and what to do when it is busy", doOrElse},
-	{"The fence: a writer that overslept its lease is refused", fence},
+	{"The fence: a writer that overslept its lease is refused", fencing},
 	{"Detach in A, attach in B", handOver},
 	{"A fair queue: order in is order out, beside a lock that promises none", fairQueue},
 	{"Readers together, a writer alone, and a downgrade", readWrite},

@@ -20,8 +20,8 @@ const module = "github.com/holdfast-go/holdfast"
 // lower row: never from its own row, never from a higher one. The comment behind a row says what
 // its packages have in common.
 var layers = [][]string{
-	{"holdfasttest"}, // for the tests of programs
-	{"."},            // the only package most programs import
+	{"holdfasttest", "fence"}, // beside what programs import: for their tests, and for what they write to
+	{"."},                     // the only package most programs import
 	{"rlock", "fairlock", "rwlock", "semaphore", "latch", "leader", "multilock", "once", "barrier"}, // primitives, unknown to each other
 	{"lease"},             // the public vocabulary they share
 	{"internal/inspect"},  // what stands at a name, whichever of them made it

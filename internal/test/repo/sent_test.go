@@ -66,7 +66,8 @@ type declared struct {
 	funcs   map[string]*ast.FuncDecl
 }
 
-// readSources reads every package of the library.
+// readSources reads every package of the library, but for fence: it sends its scripts as they stand in their
+// files, and not through a Client.
 func readSources(t *testing.T) *sources {
 	t.Helper()
 	c := &sources{t: t, fset: token.NewFileSet(), packages: map[string]*declared{}, loads: map[string]bool{}}
@@ -76,7 +77,7 @@ func readSources(t *testing.T) *sources {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			if !strings.HasSuffix(file, "_test.go") {
+			if !strings.HasSuffix(file, "_test.go") && path.Dir(file) != "fence" {
 				c.readFile(file)
 			}
 		}

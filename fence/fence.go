@@ -1,0 +1,38 @@
+// Package fence is the other side of a fencing token: what is written to. A fence remembers the greatest token
+// that it has seen for each resource, and refuses a smaller one, because that comes from a holder of the past,
+// whose lock was granted to another since.
+//
+// No lock that ends by itself can do without: a process may stand still for longer than its lease, between its
+// last look at the lock and its write (M. Kleppmann, "How to do distributed locking", 2016). The token of a
+// Lease grows with each grant; docs/guarantees.md says what it is made of.
+//
+// A fence protects only if the check and the write are one step. So each form here is one:
+//
+//   - Guard: in the memory of a process, under a mutex;
+//   - SQL: a statement in the transaction that writes, or a condition of the statement that writes: Wrote;
+//   - Redis: a script that writes only if the token passes;
+//   - Middleware: for a service of your own, whose handlers write under a Guard.
+//
+// The same token passes again: a holder may write more than once.
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrStale says that a holder with a greater token has been here before.
+var ErrStale = errors.New("fence: a later holder has been here before")
+
+// Fence refuses the tokens of holders of the past. All methods may be called concurrently.
+type Fence interface {
+	// Pass returns nil if no greater token of the resource has passed before, and remembers this one.
+	// Otherwise the error matches ErrStale.
+	Pass(ctx context.Context, resource string, token int64) error
+}
+
+// stale returns the error for a token that does not pass.
+func stale(resource string, token int64) error {
+	return fmt.Errorf("%w: %q, token %d", ErrStale, resource, token)
+}

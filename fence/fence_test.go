@@ -1,0 +1,169 @@
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// fences returns each kind of Fence that needs no database.
+func fences(t *testing.T) map[string]Fence {
+	return map[string]Fence{
+		"in memory": new(Guard),
+		"in Redis":  Redis{Client: redistest.Mini(t).Client()},
+	}
+}
+
+func TestFence(t *testing.T) {
+	for what, f := range fences(t) {
+		t.Run(what, func(t *testing.T) {
+			for _, step := range []struct {
+				resource string
+				token    int64
+				passes   bool
+			}{
+				{"a", 5, true}, {"a", 5, true}, {"a", 4, false}, {"a", 6, true}, {"a", 5, false},
+				{"b", 1, true}, {"a", 1795593711927382, true}, {"a", 1795593711927381, false}, {"a", 1795593711927383, true},
+			} {
+				err := f.Pass(t.Context(), step.resource, step.token)
+				if errors.Is(err, ErrStale) == step.passes || err != nil && !errors.Is(err, ErrStale) {
+					t.Errorf("%s, %d: %v", step.resource, step.token, err)
+				}
+			}
+		})
+	}
+}
+
+// Whatever the order in which writers come, no write follows one with a greater token.
+func TestGuard_WritesAreInOrder(t *testing.T) {
+	var g Guard
+	var written []int64
+	var writers sync.WaitGroup
+	for _, token := range rand.Perm(1000) {
+		writers.Go(func() {
+			_ = g.Do("a", int64(token)+1, func() error {
+				written = append(written, int64(token)+1)
+				return nil
+			})
+		})
+	}
+	writers.Wait()
+	for i := 1; i < len(written); i++ {
+		if written[i] <= written[i-1] {
+			t.Fatalf("%d was written after %d", written[i], written[i-1])
+		}
+	}
+	if last := written[len(written)-1]; last != 1000 {
+		t.Errorf("the last write has the token %d", last)
+	}
+}
+
+func TestGuard_AWriteThatFails(t *testing.T) {
+	var g Guard
+	failure := errors.New("disk full")
+	if err := g.Do("a", 5, func() error { return failure }); !errors.Is(err, failure) {
+		t.Error(err)
+	}
+	if err := g.Do("a", 4, func() error { t.Error("written"); return nil }); !errors.Is(err, ErrStale) {
+		t.Error(err)
+	}
+}
+
+func TestRedis_Set(t *testing.T) {
+	mini := redistest.Mini(t)
+	rdb := mini.Client()
+	f := Redis{Client: rdb, Keep: time.Hour}
+	set := func(value string, token int64, want error) {
+		t.Helper()
+		if err := f.Set(t.Context(), "k", value, time.Minute, token); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", value, err, want)
+		}
+	}
+	set("one", 1, nil)
+	set("three", 3, nil)
+	set("two", 2, ErrStale)
+	if got := rdb.Get(t.Context(), "k").Val(); got != "three" {
+		t.Errorf("it is %q", got)
+	}
+	if ttl := mini.TTL("k"); ttl <= 0 || ttl > time.Minute {
+		t.Errorf("it stays for %v", ttl)
+	}
+	if ttl := mini.TTL(tokenKey("k")); ttl < 50*time.Minute || ttl > time.Hour {
+		t.Errorf("the token stays for %v", ttl)
+	}
+	if err := f.Set(t.Context(), "k", "for ever", 0, 3); err != nil || mini.TTL("k") != 0 {
+		t.Errorf("%v, %v left", err, mini.TTL("k"))
+	}
+}
+
+// The scripts mean the same on a real server, and in a cluster.
+func TestRedis_RealServers(t *testing.T) {
+	for what, rdb := range map[string]redis.UniversalClient{
+		"one server": redistest.Server(t).Client(t), "a cluster": redistest.Cluster(t, 3, 0).Client(t),
+	} {
+		f := Redis{Client: rdb}
+		for i := range 20 {
+			key := fmt.Sprint("key:", i)
+			if err := f.Set(t.Context(), key, "x", time.Minute, 1795593711927383); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			if err := f.Set(t.Context(), key, "y", 0, 1795593711927382); !errors.Is(err, ErrStale) {
+				t.Errorf("%s: %v", what, err)
+			}
+			if err := f.Pass(t.Context(), key, 1795593711927382); !errors.Is(err, ErrStale) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+}
+
+func TestMiddleware(t *testing.T) {
+	var g Guard
+	handler := Middleware(&g, func(r *http.Request) string { return r.URL.Path })(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "written")
+	}))
+	ask := func(h http.Handler, path, token string) int {
+		r := httptest.NewRequest("PUT", path, nil)
+		if token != "" {
+			r.Header.Set(Header, token)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, step := range []struct {
+		path, token string
+		code        int
+	}{
+		{"/a", "7", 200}, {"/a", "7", 200}, {"/a", "6", 412}, {"/b", "6", 200},
+		{"/a", "", 428}, {"/a", "seven", 400}, {"/a", "-1", 400}, {"/a", "8", 200},
+	} {
+		if code := ask(handler, step.path, step.token); code != step.code {
+			t.Errorf("%+v: %d", step, code)
+		}
+	}
+	r := httptest.NewRequest("PUT", "/a", nil)
+	if SetHeader(r, 1795593711927383); r.Header.Get(Header) != "1795593711927383" {
+		t.Error(r.Header)
+	}
+	broken := Middleware(failing{}, func(*http.Request) string { return "" })(handler)
+	if code := ask(broken, "/a", "9"); code != 503 {
+		t.Error(code)
+	}
+}
+
+type failing struct{}
+
+func (failing) Pass(context.Context, string, int64) error { return errors.New("out of reach") }

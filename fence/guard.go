@@ -1,0 +1,39 @@
+// Guard: a fence in memory.
+
+package fence
+
+import (
+	"context"
+	"sync"
+)
+
+// Guard is a Fence in the memory of a process, for what only that process writes. The zero value is ready. It
+// never forgets a resource, and it has forgotten all of them after a restart: then the first token passes,
+// whichever it is.
+type Guard struct {
+	mu     sync.Mutex
+	newest map[string]int64
+}
+
+var _ Fence = (*Guard)(nil)
+
+// Pass implements Fence. Between Pass and the write another may pass: use Do where the write is in this
+// process too.
+func (g *Guard) Pass(_ context.Context, resource string, token int64) error {
+	return g.Do(resource, token, func() error { return nil })
+}
+
+// Do runs write if the token passes, and returns its error. No other token passes meanwhile, on any resource;
+// write must not use the Guard. If write fails or panics, the token has passed all the same.
+func (g *Guard) Do(resource string, token int64, write func() error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if token < g.newest[resource] {
+		return stale(resource, token)
+	}
+	if g.newest == nil {
+		g.newest = make(map[string]int64)
+	}
+	g.newest[resource] = token
+	return write()
+}

@@ -1,0 +1,65 @@
+// Middleware: a fence in front of an HTTP handler, and the header that the holder sends.
+
+package fence
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+)
+
+// Header is the name of the header with the token.
+const Header = "Fencing-Token"
+
+// SetHeader sets the header of a request that is made under a lock.
+func SetHeader(r *http.Request, token int64) { r.Header.Set(Header, strconv.FormatInt(token, 10)) }
+
+// Middleware lets a request through if its token passes the fence, for the resource that it is about. Otherwise
+// it answers
+//
+//   - 428 Precondition Required, if the request has no token;
+//   - 400 Bad Request, if that is no positive number;
+//   - 412 Precondition Failed, if a later holder has been here before;
+//   - 503 Service Unavailable, if the fence failed.
+//
+// It refuses most of what is late. Two requests that have both passed may still overtake each other behind it:
+// where that matters, have the handler write under a Guard, or by a statement that checks the token.
+func Middleware(f Fence, resource func(*http.Request) string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			token, code := tokenOf(r)
+			if code == 0 {
+				code = codeOf(f.Pass(r.Context(), resource(r), token))
+			}
+			if code != 0 {
+				http.Error(w, http.StatusText(code), code)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// tokenOf returns the token of a request, or the status code for one without.
+func tokenOf(r *http.Request) (token int64, code int) {
+	text := r.Header.Get(Header)
+	if text == "" {
+		return 0, http.StatusPreconditionRequired
+	}
+	token, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || token <= 0 {
+		return 0, http.StatusBadRequest
+	}
+	return token, 0
+}
+
+// codeOf returns the status code for the answer of a fence, 0 if the token has passed.
+func codeOf(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, ErrStale):
+		return http.StatusPreconditionFailed
+	}
+	return http.StatusServiceUnavailable
+}

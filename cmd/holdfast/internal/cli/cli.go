@@ -56,6 +56,7 @@ func (a *app) root() *cobra.Command {
 		a.run(),
 		a.manual(),
 	)
+	root.AddCommand(a.operators()...)
 	for _, c := range root.Commands() {
 		fillIn(c)
 	}

@@ -1,0 +1,196 @@
+// holdfast acquire and extend: a lock that outlives the command, for steps of a unit or of a pipeline.
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+func (a *app) acquire() *cobra.Command {
+	var length, wait time.Duration
+	var try bool
+	cmd := &cobra.Command{
+		Use:   "acquire NAME --lease DURATION",
+		Short: "Take a lock for a fixed time, and leave it held",
+		Long: lines(
+			"Take the Mutex of that name for a fixed time, and leave it held when the command ends: for the steps of a",
+			"systemd unit or of a pipeline. Nothing renews it. It is free when the time is over, or with the first",
+			"holdfast release NAME --owner OWNER. If you can, prefer holdfast run, which notices a loss.",
+			"",
+			"It prints lines for a shell or an EnvironmentFile:",
+			"",
+			"  HOLDFAST_LOCK         the name",
+			"  HOLDFAST_OWNER        who holds it: a secret, since whoever knows it can release it",
+			"  HOLDFAST_TOKEN        the fencing token",
+			"  HOLDFAST_LEASE_UNTIL  when its time is over, by the clock of this machine",
+			"",
+			"If it cannot print them, it releases the lock."),
+		Example: "  eval \"$(holdfast acquire deploy --lease 10m --wait 1m)\"\n  ...\n  holdfast release deploy --owner \"$HOLDFAST_OWNER\"",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			waits := cmd.Flags().Changed("wait")
+			switch {
+			case length <= 0:
+				return usage(errors.New("--lease is required: for how long the lock is held"))
+			case try && waits:
+				return usage(errors.New("either --try or --wait"))
+			case waits && wait < 0:
+				return usage(errors.New("--wait is negative"))
+			}
+			return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
+				return a.take(ctx, client.Mutex(args[0], holdfast.Fixed(length)), try || waits && wait == 0, wait)
+			}, holdfast.WithIdentity(a.as))
+		},
+	}
+	a.jsonFlag(cmd)
+	cmd.Flags().DurationVar(&length, "lease", 0, "for how long the lock is held (required)")
+	cmd.Flags().BoolVarP(&try, "try", "n", false, "do not wait: exit with 75 if another holds it")
+	cmd.Flags().DurationVarP(&wait, "wait", "w", 0, "wait for so long at the most: then exit with 75 (default: for ever)")
+	cmd.Flags().StringVar(&a.as, "as", "", "who holds it, as others see it for an hour: everybody who may read from Redis")
+	return cmd
+}
+
+// take locks, and leaves the lock held.
+func (a *app) take(ctx context.Context, lock *holdfast.Mutex, try bool, wait time.Duration) error {
+	var l *holdfast.Lease
+	var err error
+	if try {
+		l, err = lock.TryLock(ctx)
+	} else {
+		bounded, cancel := atMost(ctx, wait)
+		defer cancel()
+		l, err = lock.Lock(bounded)
+	}
+	if err != nil {
+		return err
+	}
+	return a.leave(ctx, lock, l)
+}
+
+// atMost returns a context that ends after d, if d is not 0.
+func atMost(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// leave leaves a lock held, and prints by what it can be released. If that fails, it releases the lock.
+func (a *app) leave(ctx context.Context, lock *holdfast.Mutex, l *holdfast.Lease) error {
+	bounded, cancel := a.within(context.WithoutCancel(ctx)) // granted already: a signal comes too late
+	defer cancel()
+	left := held{lock.Name(), l.Owner().String(), l.Token(), l.Deadline().UTC().Truncate(time.Millisecond)}
+	if _, err := l.Detach(bounded); err != nil {
+		return errors.Join(err, l.Release(bounded))
+	}
+	err := a.printHeld(left)
+	if err == nil {
+		return nil
+	}
+	again, attached := lock.Attach(bounded, l.Owner())
+	if attached != nil {
+		return errors.Join(err, fmt.Errorf("the lock stays held until %s: %w", left.Until.Format(stamp), attached))
+	}
+	return errors.Join(err, again.Release(bounded))
+}
+
+func (a *app) extend() *cobra.Command {
+	var length time.Duration
+	var owner string
+	cmd := &cobra.Command{
+		Use:   "extend NAME --lease DURATION [--owner OWNER]",
+		Short: "Have a lock of acquire last longer, under a new owner",
+		Long: lines(
+			"Have a lock that holdfast acquire took last for at least that long from now. It never ends sooner for it.",
+			"",
+			"The lock gets a new owner, and the old one is nobody: print and use the new one. Redis does both in one",
+			"step, so the lock is held all the while, and by one owner. The new owner is printed as soon as Redis has",
+			"answered. If the command is killed between the two, or the answer is lost for good, nobody knows the",
+			"new owner: the lock is then free when its time is over, or by holdfast release NAME --force.",
+			"",
+			"With 76 the lock was no longer held by that owner, and nothing was changed."),
+		Example: "  eval \"$(holdfast extend deploy --owner \"$HOLDFAST_OWNER\" --lease 10m)\"",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if length <= 0 {
+				return usage(errors.New("--lease is required: for how long the lock is held from now"))
+			}
+			from, err := ownerOf(owner)
+			if err != nil {
+				return err
+			}
+			return a.quick(cmd, func(ctx context.Context, client *holdfast.Client) error {
+				return a.prolong(ctx, client.Mutex(args[0], holdfast.Fixed(length)), from)
+			})
+		},
+	}
+	a.jsonFlag(cmd)
+	cmd.Flags().DurationVar(&length, "lease", 0, "for how long the lock is held from now, at least (required)")
+	cmd.Flags().StringVar(&owner, "owner", "", "what acquire printed: $HOLDFAST_OWNER")
+	return cmd
+}
+
+// prolong moves the hold to a new owner, with a new end, in one step. What it prints is right from then on,
+// whatever comes of the rest.
+func (a *app) prolong(ctx context.Context, lock *holdfast.Mutex, from holdfast.Owner) error {
+	l, err := lock.Attach(ctx, from)
+	if err != nil {
+		return err
+	}
+	left := held{lock.Name(), l.Owner().String(), l.Token(), l.Deadline().UTC().Truncate(time.Millisecond)}
+	printed := a.printHeld(left)
+	if printed != nil {
+		printed = fmt.Errorf("the new owner could not be printed, and the lock stays held until %s: %w",
+			left.Until.Format(stamp), printed)
+	}
+	if _, err := l.Detach(ctx); err != nil {
+		a.say("the lock was extended, and Redis did not confirm that nothing is under way any more: %v", err)
+	}
+	return printed
+}
+
+// ownerOf returns the owner of a flag, or else that of the environment.
+func ownerOf(flag string) (holdfast.Owner, error) {
+	text := cmp.Or(flag, os.Getenv("HOLDFAST_OWNER"))
+	if text == "" {
+		return holdfast.Owner{}, usage(errors.New("--owner, or $HOLDFAST_OWNER, is required"))
+	}
+	return holdfast.ParseOwner(text)
+}
+
+// held is a lock that was left held.
+type held struct {
+	Lock  string    `json:"lock"`
+	Owner string    `json:"owner"`
+	Token int64     `json:"token"`
+	Until time.Time `json:"lease_until"`
+}
+
+func (a *app) printHeld(h held) error {
+	if a.json {
+		return a.printJSON(h)
+	}
+	return a.print("HOLDFAST_LOCK=%s\nHOLDFAST_OWNER=%s\nHOLDFAST_TOKEN=%d\nHOLDFAST_LEASE_UNTIL=%s",
+		shellWord(h.Lock), shellWord(h.Owner), h.Token, h.Until.Format(stamp))
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+,-]+$`)
+
+// shellWord returns text as one word of a shell.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -49,7 +49,7 @@ func (a *app) openURL(ctx context.Context, target string, options ...holdfast.Op
 	}
 	ping, cancel := a.within(ctx)
 	defer cancel()
-	if err := rdb.Ping(ping).Err(); err != nil && !errors.As(err, new(redis.Error)) {
+	if err := firstAnswer(ping, rdb); err != nil && !errors.As(err, new(redis.Error)) {
 		shut()
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)

@@ -57,6 +57,22 @@ func bySignal(ctx context.Context, err error) error {
 	return err
 }
 
+// firstAnswer returns Redis's answer to a PING, or ctx's cause as soon as ctx ends: go-redis would wait for a
+// server that does not answer for as long as its own timeouts allow.
+func firstAnswer(ctx context.Context, rdb redis.UniversalClient) error {
+	answer := make(chan error, 1)
+	go func() { answer <- rdb.Ping(ctx).Err() }() // it ends when rdb is closed
+	select {
+	case err := <-answer:
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // second returns another client of the Redis in use, for what the Client does not do: it heeds contexts.
 func (a *app) second() (redis.UniversalClient, error) {
 	rdb, err := dial(a.target())

@@ -116,10 +116,12 @@ func (a *app) extend() *cobra.Command {
 			"",
 			"The lock gets a new owner, and the old one is nobody: print and use the new one. Redis does both in one",
 			"step, so the lock is held all the while, and by one owner. The new owner is printed as soon as Redis has",
-			"answered. If the command is killed between the two, or the answer is lost for good, nobody knows the",
-			"new owner: the lock is then free when its time is over, or by holdfast release NAME --force.",
+			"answered, before anything else.",
 			"",
-			"With 76 the lock was no longer held by that owner, and nothing was changed."),
+			"With 76 the lock was no longer held by that owner, and nothing was changed. With any other code nothing was",
+			"printed, and the lock belongs to the old owner as before, with one exception: if the command is killed",
+			"before it can print, or if Redis has done it and cannot be reached for seconds after that, nobody knows the",
+			"new owner. The lock is then free when its time is over, or by holdfast release NAME --force."),
 		Example: "  eval \"$(holdfast extend deploy --owner \"$HOLDFAST_OWNER\" --lease 10m)\"",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -154,7 +156,11 @@ func (a *app) prolong(ctx context.Context, lock *holdfast.Mutex, from holdfast.O
 		printed = fmt.Errorf("the new owner could not be printed, and the lock stays held until %s: %w",
 			left.Until.Format(stamp), printed)
 	}
-	if _, err := l.Detach(ctx); err != nil {
+	_, err = l.Detach(ctx)
+	switch {
+	case errors.Is(err, holdfast.ErrLost):
+		return err // somebody has taken it meanwhile
+	case err != nil:
 		a.say("the lock was extended, and Redis did not confirm that nothing is under way any more: %v", err)
 	}
 	return printed

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
 func (a *app) acquire() *cobra.Command {
@@ -49,7 +50,15 @@ func (a *app) acquire() *cobra.Command {
 				return usage(errors.New("--wait is negative"))
 			}
 			return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
-				return a.take(ctx, client.Mutex(args[0], holdfast.Fixed(length)), try || waits && wait == 0, wait)
+				lock := client.Mutex(args[0], holdfast.Fixed(length))
+				l, err := lockWithin(ctx, lock, try || waits && wait == 0, wait)
+				if err != nil {
+					return err
+				}
+				if a.as != "" && !seen(ctx, client, l) {
+					a.say("others do not see who holds %s", view.Name(args[0]))
+				}
+				return a.leave(ctx, lock, l)
 			}, holdfast.WithIdentity(a.as))
 		},
 	}
@@ -61,21 +70,34 @@ func (a *app) acquire() *cobra.Command {
 	return cmd
 }
 
-// take locks, and leaves the lock held.
-func (a *app) take(ctx context.Context, lock *holdfast.Mutex, try bool, wait time.Duration) error {
-	var l *holdfast.Lease
-	var err error
+// lockWithin locks: with one try, or as long as it may wait.
+func lockWithin(ctx context.Context, lock *holdfast.Mutex, try bool, wait time.Duration) (*holdfast.Lease, error) {
 	if try {
-		l, err = lock.TryLock(ctx)
-	} else {
-		bounded, cancel := atMost(ctx, wait)
-		defer cancel()
-		l, err = lock.Lock(bounded)
+		return lock.TryLock(ctx)
 	}
-	if err != nil {
-		return err
+	ctx, cancel := atMost(ctx, wait)
+	defer cancel()
+	return lock.Lock(ctx)
+}
+
+// seen waits until others see who holds the lock: the Client writes that in the background, and does not if it
+// is closed before. It waits for a second at the most, and reports whether they do.
+func seen(ctx context.Context, client *holdfast.Client, l *holdfast.Lease) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for {
+		i, err := client.Inspect(ctx, l.Name())
+		if err == nil && len(i.Holders) == 1 && i.Holders[0].Owner == l.Owner() && i.Holders[0].Who != "" {
+			return true
+		}
+		pause := time.NewTimer(5 * time.Millisecond)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return false
+		}
 	}
-	return a.leave(ctx, lock, l)
 }
 
 // atMost returns a context that ends after d, if d is not 0.

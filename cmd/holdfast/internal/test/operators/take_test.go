@@ -210,14 +210,14 @@ func TestForceTakesOnePermit(t *testing.T) {
 	run(t, server, "release", "x", "--force", "--yes").want(t, 0, "nobody holds x")
 }
 
-// campaign runs a candidate until stop, and returns a channel that gets each of its terms.
-func campaign(t *testing.T, c *holdfast.Client, who string) <-chan context.Context {
+// campaignFor runs a candidate until the test ends, and returns a channel that gets each of its terms.
+func campaignFor(t *testing.T, c *holdfast.Client, name string, options ...leader.Option) <-chan context.Context {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	terms, done := make(chan context.Context, 100), make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = c.Leader("lead", leader.Identity(who), leader.Lease(3*time.Second)).Run(ctx, func(ctx context.Context, _ *leader.Term) error {
+		_ = c.Leader(name, options...).Run(ctx, func(ctx context.Context, _ *leader.Term) error {
 			terms <- ctx
 			<-ctx.Done()
 			return nil
@@ -228,6 +228,11 @@ func campaign(t *testing.T, c *holdfast.Client, who string) <-chan context.Conte
 		<-done
 	})
 	return terms
+}
+
+func campaign(t *testing.T, c *holdfast.Client, who string) <-chan context.Context {
+	t.Helper()
+	return campaignFor(t, c, "lead", leader.Identity(who), leader.Lease(3*time.Second))
 }
 
 func within(t *testing.T, terms <-chan context.Context) context.Context {

@@ -87,7 +87,8 @@ func TestAcquireReleasesWhatItCannotTellOf(t *testing.T) {
 	r.Close()
 	errs, errEnd := pipe(t)
 	defer errs.Close()
-	code := cli.Main(cli.Streams{In: os.Stdin, Out: w, Err: errEnd}, []string{"--url", url(server), "acquire", "x", "--lease", "10m"})
+	code := cli.Main(cli.Streams{In: os.Stdin, Out: w, Err: errEnd},
+		[]string{"--url", url(server), "acquire", "x", "--lease", "10m"})
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}

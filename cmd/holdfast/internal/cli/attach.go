@@ -38,6 +38,7 @@ the lock is renewed while the program runs, and released after it.`,
 	}
 	a.asFlag(cmd)
 	r.supervision.flags(cmd)
+	r.given = func() bool { return false }
 	cmd.Flags().StringVar(&owner, "owner", "", "the owner that acquire printed")
 	_ = cmd.MarkFlagRequired("owner") // which fails for flags that there are not
 	return cmd
@@ -45,7 +46,7 @@ the lock is renewed while the program runs, and released after it.`,
 
 // takesOver returns what takes over the lock that the owner holds.
 func takesOver(m *holdfast.Mutex, owner holdfast.Owner) taker {
-	attach := func(ctx context.Context) (held, error) {
+	attach := func(ctx context.Context) (holding, error) {
 		l, err := as(m.Attach(ctx, owner))
 		if errors.Is(err, holdfast.ErrLost) {
 			return nil, &exit{codeBusy, err} // nothing was lost here

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ type app struct {
 	url     string
 	timeout time.Duration
 	as      string
+	json    bool
 	begun   bool // the arguments were right
 }
 
@@ -59,6 +61,7 @@ func (a *app) root() *cobra.Command {
 		a.run(), a.leader(), a.attach(),
 		a.manual(),
 	)
+	root.AddCommand(a.operators()...)
 	a.noteBegin(root)
 	return root
 }
@@ -76,9 +79,9 @@ func (a *app) noteBegin(c *cobra.Command) {
 	}
 }
 
-// say prints a line for people.
+// say prints a line for people. Errors of the library begin as the line does.
 func (a *app) say(format string, args ...any) {
-	fmt.Fprintf(a.Err, "holdfast: "+format+"\n", args...)
+	fmt.Fprintf(a.Err, "holdfast: %s\n", strings.TrimPrefix(fmt.Sprintf(format, args...), "holdfast: "))
 }
 
 // code returns the exit code for the outcome of a command, and prints the error.

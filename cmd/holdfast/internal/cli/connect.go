@@ -60,14 +60,14 @@ func (a *app) openURL(ctx context.Context, target string, options ...holdfast.Op
 func (a *app) reached(ctx context.Context, rdb redis.UniversalClient, target string) error {
 	ping, cancel := a.within(ctx)
 	defer cancel()
-	err := rdb.Ping(ping).Err()
+	err := firstAnswer(ping, rdb)
 	switch {
 	case err == nil, errors.As(err, new(redis.Error)):
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return &exit{codeUnavailable, fmt.Errorf("Redis at %s: %w", shown(target), err)}
+	return &exit{codeUnavailable, fmt.Errorf("no answer from Redis at %s: %w", shown(target), err)}
 }
 
 // dial returns a go-redis client for a URL:

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 )
 
-// held is what all leases have in common.
-type held interface {
+// holding is what all leases have in common.
+type holding interface {
 	Done() <-chan struct{}
 	Deadline() time.Time
 	Err() error
@@ -24,22 +24,22 @@ type held interface {
 
 // taker takes a lock, by waiting or by one try.
 type taker struct {
-	wait, try func(ctx context.Context) (held, error)
+	wait, try func(ctx context.Context) (holding, error)
 }
 
 // takes returns the taker of a lock of the library.
-func takes[L held](l interface {
+func takes[L holding](l interface {
 	Lock(ctx context.Context) (L, error)
 	TryLock(ctx context.Context) (L, error)
 }) taker {
 	return taker{
-		func(ctx context.Context) (held, error) { return as(l.Lock(ctx)) },
-		func(ctx context.Context) (held, error) { return as(l.TryLock(ctx)) },
+		func(ctx context.Context) (holding, error) { return as(l.Lock(ctx)) },
+		func(ctx context.Context) (holding, error) { return as(l.TryLock(ctx)) },
 	}
 }
 
-// as keeps a lease that is nil from becoming a held that is not.
-func as[L held](l L, err error) (held, error) {
+// as keeps a lease that is nil from becoming a holding that is not.
+func as[L holding](l L, err error) (holding, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -161,25 +161,34 @@ func (w *which) openQuorum(ctx context.Context, a *app, name string, lease []hol
 
 // waits are the flags that say how long a command waits for a lock.
 type waits struct {
-	try bool
-	max time.Duration
+	try   bool
+	max   time.Duration
+	given func() bool // --wait was given
 }
 
 func (w *waits) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&w.try, "try", "n", false, "do not wait: try once")
-	f.DurationVarP(&w.max, "wait", "w", 0, "how long to wait at the most; without a limit if it is not given")
+	f.DurationVarP(&w.max, "wait", "w", 0, "how long to wait at the most (default: for ever)")
+	w.given = func() bool { return f.Changed("wait") }
 	cmd.MarkFlagsMutuallyExclusive("try", "wait")
 }
 
+func (w *waits) valid() error {
+	if w.max < 0 {
+		return errors.New("--wait is negative")
+	}
+	return nil
+}
+
 // take takes the lock.
-func (w *waits) take(ctx context.Context, a *app, t taker) (held, error) {
+func (w *waits) take(ctx context.Context, a *app, t taker) (holding, error) {
 	switch {
-	case w.try:
+	case w.try, w.given() && w.max == 0:
 		ctx, cancel := a.within(ctx)
 		defer cancel()
 		return t.try(ctx)
-	case w.max > 0:
+	case w.given():
 		ctx, cancel := context.WithTimeoutCause(ctx, w.max, fmt.Errorf("waited for %v", w.max))
 		defer cancel()
 		return t.wait(ctx)

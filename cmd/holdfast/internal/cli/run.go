@@ -119,7 +119,7 @@ func (r *running) valid() error {
 	if r.tick != "" && len(r.quorum) > 0 {
 		return errors.New("--tick does not go with --quorum")
 	}
-	return r.supervision.valid()
+	return errors.Join(r.waits.valid(), r.supervision.valid())
 }
 
 // take waits for the lock, and runs the program under it.
@@ -177,7 +177,7 @@ func (r *running) spread(ctx context.Context) error {
 }
 
 // work runs the program under the lease.
-func (r *running) work(ctx context.Context, relay *child.Relay, l held, waited time.Duration) (code int, err error) {
+func (r *running) work(ctx context.Context, relay *child.Relay, l holding, waited time.Duration) (code int, err error) {
 	if r.atLeast > 0 {
 		if err := l.(*holdfast.Lease).AtLeast(ctx, r.atLeast); err != nil {
 			return 0, err
@@ -200,7 +200,7 @@ func (r *running) length() time.Duration {
 }
 
 // env returns what the program is told of the lock.
-func (r *running) env(l held) []string {
+func (r *running) env(l holding) []string {
 	env := []string{"HOLDFAST_LOCK=" + r.name, "HOLDFAST_LEASE_UNTIL=" + l.Deadline().Format(time.RFC3339Nano)}
 	if t, ok := l.(interface{ Token() int64 }); ok && t.Token() != 0 {
 		env = append(env, "HOLDFAST_TOKEN="+strconv.FormatInt(t.Token(), 10))
@@ -212,7 +212,7 @@ func (r *running) env(l held) []string {
 }
 
 // giveBack releases the lease. What was lost has been told.
-func (r *running) giveBack(l held) error {
+func (r *running) giveBack(l holding) error {
 	ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
 	defer cancel()
 	err := l.Release(ctx)

@@ -1,0 +1,122 @@
+// Package acl writes the line by which an administrator of Redis gives a user the rights that kinds of
+// synchronizers need for some names. docs/connecting.md has the same rights, in words.
+package acl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-go/holdfast/internal/rights"
+)
+
+// need is what one kind needs for one pattern of names.
+type need struct{ keys, channels, commands []string }
+
+// ofEvery are the commands that every kind needs; ofClusters those that it needs in a cluster too.
+var (
+	ofEvery    = strings.Fields("evalsha eval time ping publish subscribe unsubscribe")
+	ofClusters = strings.Fields("cluster asking pubsub spublish ssubscribe sunsubscribe")
+)
+
+// The commands that no table of package rights has.
+var (
+	ofMutex   = strings.Fields("get set pttl pexpire hset hget hdel hexists hgetall zadd zrem zcard zscore zrange pubsub")
+	ofInspect = strings.Fields("type get strlen pttl exists hget hlen hkeys hexists hscan hgetall hmget " +
+		"zcard zcount zscore zrange zscan scan")
+)
+
+// kinds has each kind, in the order in which help lists them. Each returns what it needs for a pattern of names.
+var kinds = []struct {
+	name string
+	need func(pattern string) (need, error)
+}{
+	{"mutex", mutex},
+	{"fairmutex", func(pattern string) (need, error) { return beyondMutex("fairmutex", pattern) }},
+	{"striped", striped},
+	{"rwlock", readwrite},
+	{"semaphore", func(pattern string) (need, error) { return tabled("semaphore", pattern) }},
+	{"permits", func(pattern string) (need, error) { return tabled("permits", pattern) }},
+	{"latch", latch},
+	{"barrier", func(pattern string) (need, error) { return tabled("barrier", pattern) }},
+	{"once", oneTime},
+	{"leader", func(pattern string) (need, error) { return beyondMutex("leader", pattern) }},
+	{"quorum", quorum},
+	{"identity", func(string) (need, error) { return need{[]string{clients}, nil, rights.OfIdentity("").Commands}, nil }},
+	{"inspect", inspect},
+	{"check", func(string) (need, error) { return need{commands: []string{"info"}}, nil }},
+}
+
+// clients are the keys in which Clients say who they are.
+const clients = "holdfast_client:{holdfast}:*"
+
+// Kinds returns the kinds that SetUser knows.
+func Kinds() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// Known returns an error if one of the names is no kind.
+func Known(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(Kinds(), name) {
+			return fmt.Errorf("%q is no kind: want one of %s", name, strings.Join(Kinds(), ", "))
+		}
+	}
+	return nil
+}
+
+// SetUser returns the command that makes a user with the rights that those kinds need for names that match the
+// patterns. The password is to be put in.
+func SetUser(user string, patterns, of []string, cluster bool) (string, error) {
+	all := need{commands: slices.Clone(ofEvery)}
+	if cluster {
+		all.commands = append(all.commands, ofClusters...)
+	}
+	for _, k := range kinds {
+		if !slices.Contains(of, k.name) {
+			continue
+		}
+		for _, pattern := range patterns {
+			n, err := k.need(pattern)
+			if err != nil {
+				return "", fmt.Errorf("%s, which a %s should have: %w", pattern, k.name, err)
+			}
+			all.add(n)
+		}
+	}
+	parts := []string{"ACL", "SETUSER", word(user), "on", ">PASSWORD", "resetchannels"}
+	parts = append(parts, rules("~", all.keys)...)
+	parts = append(parts, rules("&", all.channels)...)
+	parts = append(parts, rules("+", all.commands)...)
+	return strings.Join(parts, " "), nil
+}
+
+// add adds what another kind needs.
+func (n *need) add(more need) {
+	n.keys = append(n.keys, more.keys...)
+	n.channels = append(n.channels, more.channels...)
+	n.commands = append(n.commands, more.commands...)
+}
+
+// rules returns each rule once, in the order in which they came.
+func rules(prefix string, texts []string) (each []string) {
+	for _, text := range texts {
+		if rule := word(prefix + text); !slices.Contains(each, rule) {
+			each = append(each, rule)
+		}
+	}
+	return each
+}
+
+// word returns an argument as redis-cli reads it.
+func word(text string) string {
+	odd := func(r rune) bool { return !strconv.IsPrint(r) }
+	if strings.ContainsAny(text, ` "'\`) || strings.ContainsFunc(text, odd) {
+		return strconv.Quote(text)
+	}
+	return text
+}

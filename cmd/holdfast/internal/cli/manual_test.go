@@ -1,0 +1,82 @@
+// The manual pages, and docs/cli.md, which says all that the commands can.
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Each command and each flag is in docs/cli.md, in the part about that command.
+func TestTheDocumentHasEachFlag(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := make(map[string]string)
+	for part := range strings.SplitSeq(string(text), "\n## ") {
+		names, _, _ := strings.Cut(part, "\n")
+		for _, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ' ' || r == ',' }) {
+			parts[name] += part
+		}
+	}
+	root := (&app{}).root()
+	for _, cmd := range root.Commands() {
+		part, documented := parts[cmd.Name()]
+		if !documented {
+			t.Errorf("there is no part about %s", cmd.Name())
+			continue
+		}
+		for _, c := range append([]*cobra.Command{cmd}, cmd.Commands()...) {
+			if c != cmd && !strings.Contains(part, c.Name()) {
+				t.Errorf("%s does not say what %s is", cmd.Name(), c.Name())
+			}
+			c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+				if !strings.Contains(part, "--"+f.Name) {
+					t.Errorf("%s does not say what --%s is", c.CommandPath(), f.Name)
+				}
+			})
+		}
+	}
+}
+
+func TestManual(t *testing.T) {
+	dir := t.TempDir()
+	root := (&app{}).root()
+	root.SetArgs([]string{"manual", dir})
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range root.Commands() {
+		page := filepath.Join(dir, "holdfast-"+cmd.Name()+".1")
+		if !slices.Contains(pages, page) && cmd.Name() != "help" {
+			t.Errorf("%s has no page", cmd.Name())
+		}
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		out, err := os.CreateTemp(t.TempDir(), shell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code := Main(Streams{In: os.Stdin, Out: out, Err: os.Stderr}, []string{"completion", shell}); code != 0 {
+			t.Errorf("%s: exit code %d", shell, code)
+		}
+		if info, err := out.Stat(); err != nil || info.Size() < 1000 {
+			t.Errorf("%s: %v, %v", shell, info.Size(), err)
+		}
+		_ = out.Close()
+	}
+}

@@ -1,0 +1,167 @@
+// holdfast watch: what happens, one line each.
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
+)
+
+func (a *app) watch() *cobra.Command {
+	var every time.Duration
+	cmd := &cobra.Command{
+		Use:   "watch [PATTERN]",
+		Short: "Print what happens, one line each",
+		Long: lines(
+			"Print a line for each grant, release, hand-over and expiry, for each waiter that comes, and for each change",
+			"of a count, until a signal ends it. It looks again and again, and only reads: what begins and ends between",
+			"two looks is not seen.",
+			"",
+			"A name without wildcards is looked at every second, and after each message about it: 20 commands a second",
+			"at the most. A PATTERN, one of Redis's SCAN, is only looked at: no more than 500 names a second, and so",
+			"that it rests for four fifths of the time. How often at the most is ten times a second."),
+		Example: "  holdfast watch orders:42\n  holdfast watch 'orders:*' --every 5s --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := observe.Options{Every: every, Patience: a.timeout}
+			if every <= 0 {
+				return usage(errors.New("--every must be more than 0"))
+			}
+			if len(args) == 1 {
+				o.Pattern = args[0]
+			}
+			return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
+				rdb, err := a.second()
+				if err != nil {
+					return usage(err)
+				}
+				defer func() { _ = rdb.Close() }()
+				return a.follow(ctx, observe.New(client, rdb, o))
+			})
+		},
+	}
+	a.jsonFlag(cmd)
+	cmd.Flags().DurationVar(&every, "every", time.Second, "how long from one look to the next")
+	return cmd
+}
+
+// follow prints what an Observer sees, until ctx ends or it makes no sense.
+func (a *app) follow(ctx context.Context, o *observe.Observer) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	begun, silent := false, false
+	return o.Follow(ctx, func(c observe.Change) {
+		switch {
+		case c.Err != nil && !silent:
+			a.say("%v", c.Err)
+		case c.Err == nil && silent:
+			a.say("all can be looked at again")
+		case c.Err == nil && !begun:
+			a.say("watching: %s there now", several(len(c.States), "name is", "names are"))
+		}
+		begun, silent = begun || c.Err == nil, c.Err != nil
+		if c.Missed > 0 {
+			a.say("%s left out: the output is too slow", several(c.Missed, "line is", "lines are"))
+		}
+		for _, e := range c.Events {
+			if err := a.printEvent(e); err != nil {
+				cancel(err)
+				return
+			}
+		}
+	})
+}
+
+func several(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// eventJSON is an Event in JSON.
+type eventJSON struct {
+	At     time.Time        `json:"at"`
+	Name   string           `json:"name"`
+	Kind   string           `json:"kind"`
+	Event  string           `json:"event"`
+	Holder *view.HolderJSON `json:"holder,omitempty"` // who holds now
+	From   *view.HolderJSON `json:"from,omitempty"`   // who held
+	Waiter *view.WaiterJSON `json:"waiter,omitempty"`
+	Value  *int64           `json:"value,omitempty"`
+	Was    *int64           `json:"was,omitempty"`
+	All    int64            `json:"all,omitempty"`
+}
+
+func (a *app) printEvent(e observe.Event) error {
+	if !a.json {
+		return a.print("%s  %s  %s  %s", e.At.UTC().Format(stamp), view.Name(e.Name), e.Kind, words(e))
+	}
+	out := eventJSON{At: e.At.UTC(), Name: e.Name, Kind: string(e.Kind), Event: string(e.What)}
+	if e.Holder != (holdfast.Holder{}) {
+		h := view.HolderOf(e.Holder, false)
+		out.Holder = &h
+	}
+	if e.From != (holdfast.Holder{}) {
+		h := view.HolderOf(e.From, false)
+		out.From = &h
+	}
+	switch e.What {
+	case observe.Waits:
+		w := view.WaiterOf(e.Waiter, e.At, false)
+		out.Waiter = &w
+	case observe.Counted:
+		out.Value, out.Was, out.All = &e.Value, &e.Was, e.All
+	}
+	return a.printJSON(out)
+}
+
+// stamp is how a line gives its time.
+const stamp = "2006-01-02T15:04:05.000Z07:00"
+
+// words returns what has happened, for people.
+func words(e observe.Event) string {
+	switch e.What {
+	case observe.Granted:
+		return "granted to " + view.Holder(e.Holder)
+	case observe.Released:
+		return "released by " + view.Holder(e.From)
+	case observe.Passed:
+		return "passed from " + view.Holder(e.From) + " to " + view.Holder(e.Holder)
+	case observe.Expired:
+		return "ended without release: the time of " + view.Holder(e.From) + " was over"
+	case observe.Waits:
+		return "waited for by " + view.Waiter(e.Waiter)
+	case observe.Counted:
+		return count(e)
+	}
+	text := string(e.What) // done, failed; tripped, broken
+	if e.From != (holdfast.Holder{}) {
+		text += " by " + view.Holder(e.From)
+	}
+	return text
+}
+
+// count returns a changed count, for people.
+func count(e observe.Event) string {
+	text := fmt.Sprint(e.Value)
+	switch e.Kind {
+	case holdfast.KindLatch:
+		text += " to come"
+	case holdfast.KindPermits:
+		text += " in all"
+	case holdfast.KindSemaphore:
+		text += fmt.Sprintf(" of %d free", e.All)
+	case holdfast.KindBarrier:
+		text += fmt.Sprintf(" of %d have come", e.All)
+	}
+	return fmt.Sprintf("%s, was %d", text, e.Was)
+}

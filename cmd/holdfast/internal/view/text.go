@@ -1,0 +1,212 @@
+// Package view says how what stands in Redis is shown: as words for people, and as JSON for programs.
+//
+// Names, identities and notes come from other programs. Whatever bytes they have, nothing that this
+// package returns moves a terminal's cursor, or does anything else to it.
+package view
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// None stands where there is nothing to show.
+const None = "-"
+
+// Name returns a name as one word: as it is, or in quotes if it has anything but plain characters.
+func Name(name string) string {
+	if name == "" || name == None || !plain(name) || strings.ContainsAny(name, " \"'\\") {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+// Text returns what a program says of itself: as it is, or in quotes if it has anything but plain
+// characters, or blanks that might pass for the space between two columns.
+func Text(text string) string {
+	if !plain(text) || strings.Contains(text, "  ") || text != strings.Trim(text, " \"") {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+func plain(text string) bool {
+	return utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }) < 0
+}
+
+// Duration returns a duration as shortly as people want it: 1.2s, 45s, 3m12s, 2h05m, 3d04h.
+func Duration(d time.Duration) string {
+	switch {
+	case d == holdfast.NoExpiry:
+		return "no end"
+	case d < 0:
+		return "-" + Duration(-d)
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Round(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+	}
+	d = d.Round(time.Second)
+	minutes, hours := int(d/time.Minute), int(d/time.Hour)
+	switch {
+	case d < 100*time.Second:
+		return fmt.Sprintf("%ds", int(d/time.Second))
+	case hours == 0:
+		return fmt.Sprintf("%dm%02ds", minutes, int(d/time.Second)%60)
+	case hours < 48:
+		return fmt.Sprintf("%dh%02dm", hours, minutes%60)
+	default:
+		return fmt.Sprintf("%dd%02dh", hours/24, hours%24)
+	}
+}
+
+// Ago returns how long before at a time was; None if the time is not known.
+func Ago(since, at time.Time) string {
+	if since.IsZero() {
+		return None
+	}
+	return Duration(max(0, at.Sub(since))) + " ago"
+}
+
+// Who returns the short name of who holds: what it says that it is, or else the short owner, or the
+// short id of a permit.
+func Who(h holdfast.Holder) string {
+	if h.Who != "" {
+		return Text(h.Who)
+	}
+	return id(h)
+}
+
+// id returns the short owner, or the short id of a permit.
+func id(h holdfast.Holder) string {
+	if h.Permit != "" {
+		return "permit " + shortPermit(h.Permit)
+	}
+	return h.Owner.Short()
+}
+
+// shortPermit returns enough of a permit's id to tell permits apart, and too little to give one back.
+func shortPermit(permit string) string {
+	if len(permit) <= permitShown {
+		return permit
+	}
+	return permit[:permitShown] + "…"
+}
+
+const permitShown = 8
+
+// Holder returns all that is known of a holder but its times.
+func Holder(h holdfast.Holder) string {
+	text := id(h)
+	if h.Who != "" {
+		text = Text(h.Who) + " (" + text + ")"
+	}
+	if h.Write {
+		text += ", writes"
+	}
+	if h.Count > 1 {
+		text += fmt.Sprintf(", %d leases", h.Count)
+	}
+	if h.Note != "" {
+		text += "; " + strconv.Quote(h.Note)
+	}
+	return text
+}
+
+// Waiter returns all that is known of a waiter but its time.
+func Waiter(w holdfast.Waiter) string {
+	return Holder(holdfast.Holder{Owner: w.Owner, Who: w.Who, Write: w.Write})
+}
+
+// State returns in a few words how it stands with what was inspected: who holds it, or how many are left.
+func State(i holdfast.Inspection) string {
+	switch i.Kind {
+	case holdfast.KindPermits:
+		return fmt.Sprintf("%d of %d free", i.Value, i.Value+int64(i.Taken))
+	case holdfast.KindSemaphore:
+		return fmt.Sprintf("%d of %d free", i.Value, i.All)
+	case holdfast.KindLatch:
+		return fmt.Sprintf("%d to come", i.Value)
+	case holdfast.KindCount:
+		return strconv.FormatInt(i.Value, 10)
+	case holdfast.KindBarrier:
+		if i.State == "open" {
+			return fmt.Sprintf("%d of %d have come", i.Value, i.All)
+		}
+		return i.State
+	case holdfast.KindOnce:
+		if len(i.Holders) == 0 {
+			return i.State
+		}
+	}
+	return holders(i)
+}
+
+// holders returns who holds a lock: the writer, or the only holder, or how many there are.
+func holders(i holdfast.Inspection) string {
+	if len(i.Holders) == 0 {
+		return None
+	}
+	first := i.Holders[0]
+	for _, h := range i.Holders {
+		if h.Write {
+			first = h
+		}
+	}
+	text := Who(first)
+	switch {
+	case first.Write:
+		return text + " (writes)"
+	case i.Kind == holdfast.KindRWLock && len(i.Holders) == 1:
+		return text + " (reads)"
+	case len(i.Holders) > 1:
+		return fmt.Sprintf("%s and %d more (read)", text, len(i.Holders)-1)
+	}
+	return text
+}
+
+// Notes returns what the holders say of their work, each in quotes.
+func Notes(i holdfast.Inspection) string {
+	var notes []string
+	for _, h := range i.Holders {
+		if h.Note != "" {
+			notes = append(notes, strconv.Quote(h.Note))
+		}
+	}
+	return strings.Join(notes, " ")
+}
+
+// Left returns for how long the state lasts; None if there is nothing that ends.
+func Left(i holdfast.Inspection) string {
+	if i.Remaining == 0 || i.Remaining == holdfast.NoExpiry && len(i.Holders) == 0 {
+		return None
+	}
+	return Duration(i.Remaining)
+}
+
+// Waiters returns how many wait; None if nobody can tell.
+func Waiters(i holdfast.Inspection) string {
+	if i.Waiters < 0 {
+		return None
+	}
+	return strconv.Itoa(i.Waiters)
+}
+
+// A returns what stands at a name, with its article.
+func A(kind holdfast.Kind) string {
+	switch kind {
+	case holdfast.KindFree:
+		return "free"
+	case holdfast.KindUnknown:
+		return "nothing of Holdfast's"
+	case holdfast.KindCount:
+		return "a number"
+	case holdfast.KindOnce:
+		return "a key of a Once"
+	case holdfast.KindPermits:
+		return "a semaphore with leased permits"
+	}
+	return "a " + string(kind)
+}

@@ -139,7 +139,7 @@ func TestARedisThatDoesNotAnswer(t *testing.T) {
 		}
 		for _, args := range every {
 			d := run(t, server, append([]string{"--timeout", "100ms"}, args...)...)
-			if d.code != 69 || !strings.HasPrefix(d.err, "holdfast: Redis at redis://127.0.0.1:") {
+			if d.code != 69 || !strings.HasPrefix(d.err, "holdfast: no answer from Redis at redis://127.0.0.1:") {
 				t.Errorf("%s, %q: %d, %s", how, args, d.code, d.err)
 			}
 		}

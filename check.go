@@ -66,8 +66,8 @@ const (
 // missing rights, and a quorum of one server or of an even number. It also finds a server near its
 // limit of connections. Where the Client waits for replicas, Check also finds that too few of them
 // are connected, or that the user may not use WAIT. If there is nothing to report, Check returns
-// no findings. It returns an error if Check itself failed, for one because a server at its limit
-// refused the connection.
+// no findings. If Check itself failed, for one because a server at its limit refused the
+// connection, or is out of memory, it returns the error and what it had found before.
 //
 // Rights depend on the names in use and on the kinds of synchronizer. For each of names, or for
 // "holdfast" if there are none, Check locks and releases a name of its own that begins with
@@ -91,7 +91,7 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 	for _, server := range servers {
 		found, err := c.checkServer(ctx, server)
 		if err != nil {
-			return nil, errs.Wrap("check "+server, err)
+			return findings, errs.Wrap("check "+server, err)
 		}
 		findings = append(findings, found...)
 	}
@@ -99,7 +99,7 @@ func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) 
 	for _, name := range names {
 		found, err := c.checkRights(ctx, name)
 		if err != nil {
-			return nil, errs.Wrap("check rights on "+errs.Quote(name), err)
+			return findings, errs.Wrap("check rights on "+errs.Quote(name), err)
 		}
 		findings = append(findings, found...)
 	}

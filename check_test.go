@@ -81,6 +81,27 @@ func TestCheckServers(t *testing.T) {
 	}
 }
 
+// A server that is out of memory refuses what Check tries out, and its policy is known before that.
+func TestCheckOfAFullServer(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t, "--maxmemory-policy", "allkeys-lru")
+	client := clienttest.OpenClient(t, s.Client(t))
+	if err := s.Admin().ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	findings, err := client.Check(t.Context())
+	if !errors.Is(err, holdfast.ErrOutOfMemory) {
+		t.Error(err)
+	}
+	var found []holdfast.Problem
+	for _, f := range findings {
+		found = append(found, f.Problem)
+	}
+	if want := []holdfast.Problem{holdfast.Eviction, holdfast.Persistence}; !slices.Equal(found, want) {
+		t.Errorf("%q, want %q", found, want)
+	}
+}
+
 func TestCheckWarnsOfAServerNearItsLimitOfConnections(t *testing.T) {
 	const limit = "maxclients:100"
 	for _, tc := range []struct {

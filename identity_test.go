@@ -10,7 +10,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -195,6 +197,47 @@ func TestAnIdentityWhoseRequestsAreLost(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A Client that leaves a lock behind before it could say who it is says it when it closes.
+func TestAnIdentityIsSaidAtClose(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, operator *holdfast.Client) {
+		for what, leave := range map[string]func(l *holdfast.Lease) error{
+			"detached": func(l *holdfast.Lease) error { _, err := l.Detach(t.Context()); return err },
+			"held":     func(*holdfast.Lease) error { return nil },
+			"held for a minute": func(l *holdfast.Lease) error {
+				return errors.Join(l.AtLeast(t.Context(), time.Minute), l.Release(t.Context()))
+			},
+		} {
+			proxy := mini.Proxy()
+			proxy.OnCommand(refuseOnce("holdfast_client:"))
+			c := holdfast.New(proxy.Client(t), holdfast.WithIdentity("pod"), holdfast.WithLogger(redistest.Watched()))
+			if err := leave(clienttest.Grab(t, c.Mutex(what))); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if i := inspected(t, operator, what); len(i.Holders) != 1 || i.Holders[0].Who != "pod" {
+				t.Errorf("%s: %v", what, i)
+			}
+		}
+		for _, key := range clientKeys(t, rdb) {
+			rdb.Del(t.Context(), key)
+		}
+	})
+}
+
+// refuseOnce returns a rule that refuses the first script whose key begins like that.
+func refuseOnce(prefix string) func(redistest.Command) redistest.Fault {
+	var refused atomic.Bool
+	return func(c redistest.Command) redistest.Fault {
+		if len(c.Args) > 2 && strings.HasPrefix(c.Args[2], prefix) && !refused.Swap(true) {
+			return redistest.ReplyError("ERR refused")
+		}
+		return redistest.Pass
 	}
 }
 

@@ -308,7 +308,7 @@ func TestRequireFails(t *testing.T) {
 			"token 5":              func(s *holdfasttest.Server) { s.RequireTokensGrow(5, 5) },
 			"the lease goes on":    func(s *holdfasttest.Server) { s.Lose(gone(t, s)) },
 			"two sections at once": checked(nil, nil),
-			"was accepted after":   checked(mutex, func(context.Context, *holdfast.Lease) bool { return true }),
+			"was accepted after":   checked(mutex, careless),
 			"goes on for":          checked(mutex, stubborn),
 		} {
 			if got := fails(t, f); !strings.Contains(got, what) {
@@ -316,6 +316,14 @@ func TestRequireFails(t *testing.T) {
 			}
 		}
 	})
+}
+
+// careless is a section that writes whenever it comes to it: after a loss, when others have written.
+func careless(ctx context.Context, _ *holdfast.Lease) bool {
+	if ctx.Err() != nil {
+		time.Sleep(4 * time.Second)
+	}
+	return true
 }
 
 // stubborn is a section that goes on after its lock was lost.

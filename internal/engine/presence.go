@@ -253,17 +253,32 @@ func (p *presence) answered(r Renewed) (begun bool) {
 }
 
 // leave removes what the Client says, while Close winds up and nothing more is written. If the Client
-// leaves locks behind, which end with their leases, it leaves that too, so that they can be told apart.
+// leaves locks behind, which end with their leases, it leaves that too, so that they can be told apart;
+// and if it has said nothing yet, it does now.
 func (p *presence) leave(held bool) {
-	p.mu.Lock()
-	there, late := p.written && !held && !p.stands, p.late
-	p.mu.Unlock()
-	if !there {
+	call := p.last(held)
+	if call == nil {
 		return
 	}
+	call.Cleanup = true
 	p.e.Background(func() {
 		ctx, cancel := context.WithTimeout(p.e.cleaning, absentGrace)
 		defer cancel()
-		_ = p.e.Conn.Run(ctx, &conn.Call{Script: absentScript, Keys: []string{p.key}, Args: []any{late}, Cleanup: true}) // or it expires
+		_ = p.e.Conn.Run(ctx, call) // or the key expires; or nobody knows whose the locks are
 	})
+}
+
+// last returns the last write; nil if there is none to make.
+func (p *presence) last(held bool) *conn.Call {
+	p.mu.Lock()
+	stays, unsaid := held || p.stands, p.said == 0
+	written, late := p.written, p.late
+	p.mu.Unlock()
+	switch {
+	case stays && unsaid:
+		return p.Renewal()
+	case !stays && written:
+		return &conn.Call{Script: absentScript, Keys: []string{p.key}, Args: []any{late}}
+	}
+	return nil
 }

@@ -56,9 +56,16 @@ var inspectBugs = []bug{
 	{
 		name: "Close removes the identity of a Client whose lock stays in Redis",
 		file: "internal/engine/presence.go",
-		old:  "there, late := p.written && !held && !p.stands, p.late",
-		new:  "there, late := p.written, p.late",
+		old:  "stays, unsaid := held || p.stands, p.said == 0",
+		new:  "stays, unsaid := false, p.said == 0",
 		pkg:  ".", tests: []string{"TestAnIdentityStaysWhileALockStaysBehind"},
+	},
+	{
+		name: "a Client that closes at once after Detach has never said who it is",
+		file: "internal/engine/presence.go",
+		old:  "case stays && unsaid:",
+		new:  "case false && unsaid:",
+		pkg:  ".", tests: []string{"TestAnIdentityIsSaidAtClose"},
 	},
 	{
 		name: "a write of an identity that is under way comes after Close",

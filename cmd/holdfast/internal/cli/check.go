@@ -75,15 +75,15 @@ func (a *app) findings(ctx context.Context, client *holdfast.Client, names, kind
 		return err
 	}
 	defer stop()
-	found, err := client.Check(ctx, names...)
-	if err != nil {
-		return cmp.Or(context.Cause(ctx), err)
-	}
+	found, failed := client.Check(ctx, names...)
 	found = slices.DeleteFunc(found, func(f holdfast.Finding) bool {
 		return f.Problem == holdfast.Rights && f.Kind != "" && len(kinds) > 0 && !slices.Contains(kinds, f.Kind)
 	})
 	if err := a.printFindings(found); err != nil {
 		return err
+	}
+	if failed != nil {
+		return cmp.Or(context.Cause(ctx), failed)
 	}
 	if n := len(found) - len(slices.DeleteFunc(slices.Clone(found), voids)); n > 0 {
 		return &exit{codeFailed, fmt.Errorf("%s a promise", several(n, "finding voids", "findings void"))}

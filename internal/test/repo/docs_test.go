@@ -21,10 +21,10 @@ var (
 	goBlock      = regexp.MustCompile("(?s)```go\n(.*?)```")
 )
 
-// documents returns the paths of README.md, of CONTRIBUTING.md, and of every page in docs.
+// documents returns the paths of README.md, of CONTRIBUTING.md, of contrib/README.md, and of every page in docs.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages := []string{"README.md", "CONTRIBUTING.md"}
+	pages := []string{"README.md", "CONTRIBUTING.md", "contrib/README.md"}
 	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".md") {
 			pages = append(pages, path)

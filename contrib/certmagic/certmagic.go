@@ -1,0 +1,159 @@
+// Package holdcertmagic gives github.com/caddyserver/certmagic locks of Holdfast: of several servers that share a
+// storage, one obtains or renews a certificate at a time. Certificates stay in the storage that they are in; only its
+// locks are replaced.
+//
+//	certmagic.Default.Storage = holdcertmagic.New(client, storage)
+//
+// # On success
+//
+// Lock waits as long as its context allows. While the lock is held, its lease is renewed in the background. If the
+// process dies, the lock is free after the lease, 30 s by default.
+//
+// # On a loss
+//
+// Certmagic gives its Locker no way to stop an attempt that is under way: it goes on to its end, and another server
+// may begin. Before each further attempt, certmagic asks to renew the lease. If the lease was lost, Holdfast then
+// tries to take the lock again. If that works the attempt goes on; it looks first whether another server has put the
+// certificate into the storage. If another server has the lock, the attempt fails, and certmagic tries again later.
+// If the lock is not held at the end, Unlock fails with an error that matches holdfast.ErrLost, which certmagic logs.
+//
+// # On an error
+//
+// If Redis is out of reach, Lock waits for it as long as its context allows, for ever if that does not end. TryLock
+// fails after 3 s. Unlock fails after 5 s at the most, and the lock is free when the lease is over.
+package holdcertmagic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// Prefix stands before certmagic's name of a lock in its name in Redis.
+const Prefix = "certmagic:"
+
+// Storage is a certmagic.Storage with the locks of Holdfast in place of its own.
+type Storage struct {
+	certmagic.Storage // for everything but the locks
+
+	client  *holdfast.Client
+	options []holdfast.LeaseOption
+
+	mu   sync.Mutex                   // guards held
+	held map[string][]*holdfast.Lease // by name, those that were not unlocked yet, the oldest first
+}
+
+var (
+	_ certmagic.Storage          = (*Storage)(nil)
+	_ certmagic.TryLocker        = (*Storage)(nil)
+	_ certmagic.LockLeaseRenewer = (*Storage)(nil)
+)
+
+// New returns the storage with the locks of Holdfast. All servers that share the storage must have it so. The options
+// override the Client's defaults. The lease should be a renewed one, as it is by default: a fixed lease ends as
+// agreed, whether certmagic is done or not.
+func New(client *holdfast.Client, storage certmagic.Storage, options ...holdfast.LeaseOption) *Storage {
+	return &Storage{Storage: storage, client: client, options: options, held: make(map[string][]*holdfast.Lease)}
+}
+
+// Lock waits for the lock as long as ctx allows.
+func (s *Storage) Lock(ctx context.Context, name string) error {
+	// Certmagic's locks are not reentrant: two goroutines may have the same context.
+	l, err := s.mutex(name).Lock(lease.Bare(ctx))
+	if err != nil {
+		return err
+	}
+	s.add(name, l)
+	return nil
+}
+
+// TryLock asks once for the lock. It returns false and no error if another holds it.
+func (s *Storage) TryLock(ctx context.Context, name string) (bool, error) {
+	l, err := s.mutex(name).TryLock(lease.Bare(ctx))
+	switch {
+	case errors.Is(err, holdfast.ErrBusy):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	s.add(name, l)
+	return true, nil
+}
+
+// Unlock ends the oldest Lock of the name that was not unlocked yet. It goes on if ctx is cancelled. The error matches
+// holdfast.ErrLost if the lock was lost meanwhile. After any error of a lock that was held here, it counts as
+// unlocked.
+func (s *Storage) Unlock(ctx context.Context, name string) error {
+	s.mu.Lock()
+	leases := s.held[name]
+	if len(leases) == 0 {
+		s.mu.Unlock()
+		return fmt.Errorf("holdcertmagic: unlock of %q, which is not locked", name)
+	}
+	if s.held[name] = leases[1:]; len(leases) == 1 {
+		delete(s.held, name)
+	}
+	s.mu.Unlock()
+	return leases[0].Release(ctx)
+}
+
+// RenewLockLease makes sure that Redis still has the lock, and tries to take it again if it was lost. If another has
+// it by now, the error matches holdfast.ErrBusy.
+//
+// The duration is not used. Certmagic asks for hours, so that a lock of a fixed length lasts until the next attempt.
+// Here it is renewed anyway, and must not stay for hours if the process dies.
+func (s *Storage) RenewLockLease(ctx context.Context, name string, _ time.Duration) error {
+	l := s.oldest(name)
+	if l == nil {
+		return fmt.Errorf("holdcertmagic: renewal of %q, which is not locked", name)
+	}
+	err := l.Extend(ctx, lease.MinLease) // never shortens; asks Redis whether it has the lock
+	if err == nil || !errors.Is(err, holdfast.ErrLost) {
+		return err
+	}
+	again, err := s.mutex(name).TryLock(lease.Bare(ctx))
+	if err != nil {
+		return err
+	}
+	if !s.replace(name, l, again) { // unlocked meanwhile
+		return again.Release(ctx)
+	}
+	return nil
+}
+
+func (s *Storage) mutex(name string) *holdfast.Mutex {
+	return s.client.Mutex(Prefix+name, s.options...)
+}
+
+func (s *Storage) add(name string, l *holdfast.Lease) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[name] = append(s.held[name], l)
+}
+
+func (s *Storage) oldest(name string) *holdfast.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held[name]) == 0 {
+		return nil
+	}
+	return s.held[name][0]
+}
+
+// replace puts a lease in the place of the oldest, and reports whether that was still the one.
+func (s *Storage) replace(name string, old, with *holdfast.Lease) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.held[name]) == 0 || s.held[name][0] != old {
+		return false
+	}
+	s.held[name][0] = with
+	return true
+}

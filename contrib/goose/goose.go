@@ -1,0 +1,95 @@
+// Package holdgoose has the migrations of github.com/pressly/goose/v3 run on one replica at a time, under a lock of
+// Holdfast. The lock is in Redis, so it works with any database, also with one that has no advisory locks, and it
+// occupies no connection of the database.
+//
+//	goose.NewProvider(dialect, db, migrations, goose.WithLocker(holdgoose.New(client.Mutex("shop:migrations"))))
+//
+// # On success
+//
+// One process migrates at a time. The others wait, and then find that there is nothing to do. The lock waits as long
+// as the context allows that Up was given; without a deadline, for ever. While the migrations run, the lease is
+// renewed, unless the mutex's options say otherwise. If the process dies, the next one goes on after the lease, 30 s
+// by default.
+//
+// # On a loss
+//
+// Goose gives its Locker no way to stop migrations that run. They go on, and another process may begin. Then Unlock
+// fails, so that Up returns its results together with an error that matches holdfast.ErrLost.
+//
+// To have the migrations stopped, call Up under holdfast.Do: its context ends when the lock is lost, goose rolls the
+// present migration back if it runs in a transaction, and begins no other. That needs no Locker; with one on the same
+// mutex, the provider re-enters the lock.
+//
+//	err := holdfast.Do(ctx, mutex, func(ctx context.Context) error {
+//		_, err := provider.Up(ctx)
+//		return err
+//	})
+//
+// # On an error
+//
+// If the lock is not granted, nothing is migrated. If another held it until the context ended, Up's error matches
+// holdfast.ErrBusy; if Redis could not be reached, holdfast.ErrUnavailable. If Redis is gone at the end, Unlock fails
+// after 5 s at the most, though the migrations are done; the lock is free when the lease is over.
+//
+// Goose takes the lock for Status and GetDBVersion too, so they also wait. HasPending and GetVersions take none.
+package holdgoose
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/holdfast-go/holdfast"
+)
+
+// Locker is a lock as goose's Locker, for its option WithLocker. Several providers may share it.
+type Locker struct {
+	locker holdfast.Locker
+
+	mu     sync.Mutex // guards leases
+	leases []*holdfast.Lease
+}
+
+var _ lock.Locker = (*Locker)(nil)
+
+// New returns a Locker that takes the given lock, for example a holdfast.Mutex.
+func New(locker holdfast.Locker) *Locker { return &Locker{locker: locker} }
+
+// Lock waits for the lock as long as ctx allows. If ctx carries a lease on it, Lock re-enters. The database is not
+// used.
+func (l *Locker) Lock(ctx context.Context, _ *sql.DB) error {
+	held, err := l.locker.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.leases = append(l.leases, held)
+	return nil
+}
+
+// Unlock releases the lock. It goes on if ctx is cancelled. If the lock was lost, the error matches
+// holdfast.ErrLost. The database is not used.
+func (l *Locker) Unlock(ctx context.Context, _ *sql.DB) error {
+	held, err := l.oldest()
+	if err != nil {
+		return err
+	}
+	return held.Release(ctx)
+}
+
+// oldest takes the oldest lease that was not unlocked yet: if it was lost, a provider that unlocks late must not
+// release what another has locked since.
+func (l *Locker) oldest() (*holdfast.Lease, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.leases) == 0 {
+		return nil, errors.New("holdgoose: Unlock without Lock")
+	}
+	held := l.leases[0]
+	l.leases = l.leases[1:]
+	return held, nil
+}

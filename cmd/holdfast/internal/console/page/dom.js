@@ -20,9 +20,16 @@ function fill(node, classes, attributes, children) {
     if (typeof value === "function") node.addEventListener(name, value);
     else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
   }
-  node.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false));
+  node.append(...there(children));
   return node;
 }
+
+function there(children) {
+  return children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false);
+}
+
+/** Replaces all that is in a node. */
+export function replace(node, ...children) { node.replaceChildren(...there(children)); }
 
 /** Sets a text if it differs, so that what is selected, or read aloud, is left alone. */
 export function setText(node, text) {

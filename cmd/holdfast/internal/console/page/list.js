@@ -34,6 +34,7 @@ export function listView(again) {
     }
     if (!message.looked && list.order.length === 0 && !message.error) return;
     keyed(body, list.shown(), (row) => row.id, lockRow);
+    if (list.order.length > 0 && performance.getEntriesByName("first-list").length === 0) performance.mark("first-list");
     table.hidden = list.order.length === 0;
     nothing.hidden = list.order.length > 0;
     setText(nothing, list.filtered() ? "Nothing that stands in Redis now is like that." : "No lock is held or waited for now.");

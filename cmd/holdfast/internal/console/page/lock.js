@@ -1,6 +1,6 @@
 // The view of one name: who holds it, who waits, and what has happened.
 
-import { el, keyed, setText } from "./dom.js";
+import { el, keyed, replace, setText } from "./dom.js";
 import { age, left, timeOfDay } from "./time.js";
 import { fullOf, kindOf, lockKinds, person, several } from "./words.js";
 import { gauge } from "./gauge.js";
@@ -25,9 +25,9 @@ export function lockView(query, title, session) {
     setText(name, row.name);
     setText(kind, kindOf(row.kind));
     const isLock = lockKinds.includes(row.kind) || row.kind === "free";
-    now.replaceChildren(el("h2", { id: "now" }, isLock ? "Held by" : "Now"), isLock ? null : gauge(row), holders(row, release));
+    replace(now, el("h2", { id: "now" }, isLock ? "Held by" : "Now"), isLock ? null : gauge(row), holders(row, release));
     const queue = row.queue ?? [];
-    waiting.replaceChildren(el("h2", { id: "waiting" }, row.kind === "barrier" ? "Have come" : "Waiting"), queue.length === 0
+    replace(waiting, el("h2", { id: "waiting" }, row.kind === "barrier" ? "Have come" : "Waiting"), queue.length === 0
       ? el("p.muted", {}, row.waiters < 0 && row.kind !== "free" ? "Redis does not know who waits for this." : "Nobody waits.")
       : el("ol.queue", {}, queue.map((w) => el("li", {}, person(w), w.since ? el("span.muted", {}, "for ", age(w.since)) : null))),
     row.waiters > queue.length ? el("p.muted", {}, `and ${several(row.waiters - queue.length, "more", "more")}`) : null);

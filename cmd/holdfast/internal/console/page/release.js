@@ -40,7 +40,7 @@ export function releaser(session) {
       const taken = (await answer.json()).from;
       const text = taken.length === 0 ? "Nobody held it any more." : `Taken from ${taken.map(fullOf).join(", ")}.`;
       dialog.close();
-      done.hidden = false;
+      done.hidden = card.hidden = false;
       setText(done, text);
       announce(text);
     } catch (error) {

@@ -27,6 +27,7 @@ type happened struct {
 	What   string  `json:"what"`
 	Holder *holder `json:"holder,omitempty"` // who holds now
 	From   *holder `json:"from,omitempty"`   // who held
+	Begun  int64   `json:"begun,omitempty"`  // since when From had held
 	Waiter *waiter `json:"waiter,omitempty"`
 	Value  int64   `json:"value,omitempty"`
 	Was    int64   `json:"was,omitempty"`
@@ -67,7 +68,7 @@ func (c *closeUp) next(m moment) any {
 }
 
 func happenedOf(e entry) happened {
-	out := happened{Number: e.number, At: ms(e.At), What: string(e.What), Value: e.Value, Was: e.Was, All: e.All}
+	out := happened{Number: e.number, At: ms(e.At), What: string(e.What), Begun: ms(e.begun), Value: e.Value, Was: e.Was, All: e.All}
 	if e.Holder != (holdfast.Holder{}) {
 		h := holderOf(view.HolderOf(e.Holder, false), 0)
 		out.Holder = &h

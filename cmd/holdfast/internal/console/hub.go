@@ -153,6 +153,7 @@ func (h *hub) take(ctx context.Context, c observe.Change) {
 	if ctx.Err() != nil {
 		return
 	}
+	before := h.now
 	h.now.states, h.now.err = c.States, c.Err
 	if c.Err == nil {
 		h.now.looked = time.Now()
@@ -160,7 +161,7 @@ func (h *hub) take(ctx context.Context, c observe.Change) {
 			h.now.ahead = time.Until(slices.MaxFunc(c.States, byAt).At)
 		}
 	}
-	h.note(c)
+	h.note(c, before)
 	h.countMost()
 	for v := range h.viewers {
 		select {
@@ -173,18 +174,35 @@ func (h *hub) take(ctx context.Context, c observe.Change) {
 func byAt(a, b holdfast.Inspection) int { return a.At.Compare(b.At) }
 
 // note adds to the past what has happened, and for which time somebody watched.
-func (h *hub) note(c observe.Change) {
+func (h *hub) note(c observe.Change, before moment) {
 	begins := h.broken
 	switch h.broken = c.Err != nil || c.Missed > 0; {
 	case h.name == "" && !h.broken:
 		h.past.watchedTo(h.now.clock(), begins)
 	case h.name != "" && begins && !h.broken:
 		h.past.mark(h.name, watched, h.now.clock())
+		h.noteBegun()
 	case h.name != "" && !begins && h.broken:
 		h.past.mark(h.name, unwatched, h.now.clock())
 	}
 	for _, e := range c.Events {
-		h.past.add(e, h.name != "")
+		h.past.add(e, h.name != "", before.begun(e))
+	}
+}
+
+// noteBegun adds to the past what had begun when the look at one name began: its hold, and its waits.
+func (h *hub) noteBegun() {
+	i, _ := h.now.find(h.name)
+	e := observe.Event{What: observe.Granted, Name: i.Name, Kind: i.Kind, At: i.HeldSince}
+	if len(i.Holders) == 1 && !i.HeldSince.IsZero() {
+		e.Holder = i.Holders[0]
+		h.past.add(e, true, time.Time{})
+	}
+	e = observe.Event{What: observe.Waits, Name: i.Name, Kind: i.Kind}
+	for _, w := range i.Queue {
+		if e.Waiter, e.At = w, w.Since; !w.Since.IsZero() {
+			h.past.add(e, true, time.Time{})
+		}
 	}
 }
 
@@ -204,6 +222,15 @@ func (h *hub) known() moment {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
+}
+
+// begun returns since when the one who has held a thing alone had held it; zero if that is not known.
+func (m moment) begun(e observe.Event) time.Time {
+	i, found := m.find(e.Name)
+	if !found || !slices.ContainsFunc(i.Holders, func(h holdfast.Holder) bool { return sameHolder(h, e.From) }) {
+		return time.Time{}
+	}
+	return i.HeldSince
 }
 
 // find returns what stands at a name.

@@ -27,6 +27,7 @@ const (
 type entry struct {
 	number int64 // entries have rising numbers
 	observe.Event
+	begun time.Time // when the hold that has ended began; zero if that is not known
 }
 
 // past remembers the last entries. Two Observers may see the same thing, each when it looks: one of the list,
@@ -56,8 +57,9 @@ func newPast(room int) *past {
 }
 
 // add remembers what an Observer has seen. If own, it is the Observer of the name itself, which sees more
-// than the one of the list: while there is one, it alone counts.
-func (p *past) add(e observe.Event, own bool) {
+// than the one of the list: while there is one, it alone counts. begun is when the hold of From began, if that is
+// known.
+func (p *past) add(e observe.Event, own bool, begun time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !own && p.focus[e.Name] > 0 {
@@ -68,35 +70,35 @@ func (p *past) add(e observe.Event, own bool) {
 		delete(p.claims, claimed)
 		if next := e; e.What == observe.Passed {
 			next.What, next.From = observe.Granted, holdfast.Holder{}
-			defer p.keepNew(next)
+			defer p.keepNew(next, time.Time{})
 		}
 		e.What, e.Holder = taken, holdfast.Holder{}
 	}
-	p.keepNew(e)
+	p.keepNew(e, begun)
 }
 
 // keepNew keeps of an event what is not known yet.
-func (p *past) keepNew(e observe.Event) {
-	var over, begun, same bool
+func (p *past) keepNew(e observe.Event, begun time.Time) {
+	var over, came, same bool
 	for _, old := range p.of[e.Name] {
 		over = over || sameHolder(old.From, e.From)
-		begun = begun || sameHolder(old.Holder, e.Holder)
+		came = came || sameHolder(old.Holder, e.Holder)
 		if old.What == e.What {
 			same = old.What == observe.Counted && old.Value == e.Value && old.All == e.All ||
 				old.What == observe.Waits && old.Waiter.Owner == e.Waiter.Owner && old.Waiter.Since.Equal(e.Waiter.Since)
 		}
 	}
 	switch {
-	case e.What == observe.Passed && over && begun, same:
+	case e.What == observe.Passed && over && came, same:
 		return
 	case e.What == observe.Passed && over:
 		e.What, e.From = observe.Granted, holdfast.Holder{}
-	case e.What == observe.Passed && begun:
+	case e.What == observe.Passed && came:
 		e.What, e.Holder = observe.Released, holdfast.Holder{}
-	case e.What == observe.Granted && begun, e.What != observe.Passed && over:
+	case e.What == observe.Granted && came, e.What != observe.Passed && over:
 		return
 	}
-	p.keep(e)
+	p.keep(e, begun)
 }
 
 // sameHolder reports whether two are one hold, or one permit.
@@ -105,7 +107,7 @@ func sameHolder(a, b holdfast.Holder) bool {
 }
 
 // keep keeps an entry, and forgets the oldest one if there is no room.
-func (p *past) keep(e observe.Event) {
+func (p *past) keep(e observe.Event, begun time.Time) {
 	if len(p.order) >= p.room {
 		oldest := p.order[0]
 		p.order = p.order[1:]
@@ -114,7 +116,7 @@ func (p *past) keep(e observe.Event) {
 		}
 	}
 	p.number++
-	p.of[e.Name] = append(p.of[e.Name], entry{p.number, e})
+	p.of[e.Name] = append(p.of[e.Name], entry{p.number, e, begun})
 	p.order = append(p.order, e.Name)
 }
 
@@ -142,7 +144,7 @@ func (p *past) watchOwn(name string, begins bool) {
 func (p *past) mark(name string, what observe.What, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.keep(observe.Event{Name: name, What: what, At: at})
+	p.keep(observe.Event{Name: name, What: what, At: at}, time.Time{})
 }
 
 // keptSpans is how many times of watching are remembered.

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -29,10 +28,6 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
-
-var updateScreenshots = flag.Bool("update-screenshots", false, "write the pictures of the documents anew")
-
-const pictures = "../../../../../docs/images"
 
 // world is what one test has.
 type world struct {
@@ -360,25 +355,4 @@ func (p *tab) scheme(name string) {
 	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
 	})
-}
-
-// screenshot writes a picture of what the tab shows for the documents, if that is asked for.
-func (p *tab) screenshot(name string) {
-	p.t.Helper()
-	if !*updateScreenshots {
-		return
-	}
-	picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if len(picture) > 150_000 {
-		p.t.Errorf("the picture %s has %d bytes", name, len(picture))
-	}
-	if err := os.MkdirAll(pictures, 0o755); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(pictures, "console-"+name+".png"), picture, 0o644); err != nil {
-		p.t.Fatal(err)
-	}
 }

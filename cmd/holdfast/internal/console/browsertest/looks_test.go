@@ -53,7 +53,7 @@ func (p *tab) reflows(where string) {
 }
 
 // scene has something of each kind stand in Redis, and returns what happens next to the lock orders:42.
-func scene(t *testing.T, w *world) (next func()) {
+func scene(t *testing.T, w *world) (next func() *holdfast.Lease) {
 	t.Helper()
 	billing, shipping, reports := w.client("billing-7f9c/pid 12"), w.client("shipping-2b41/pid 7"), w.client("reports-0")
 	l := lock(t, billing, "orders:42")
@@ -74,12 +74,13 @@ func scene(t *testing.T, w *world) (next func()) {
 	must(permits.Acquire(t.Context(), 1))
 	must(permits.Acquire(t.Context(), 1))
 	must(billing.Latch("deploy:ready").TrySetCount(t.Context(), 5))
-	return func() {
+	return func() *holdfast.Lease {
 		release(t, l)
 		l = <-later
 		l.Note("sending the parcel")
 		later = lockLater(t, reports, "orders:42")
 		_ = lockLater(t, billing, "orders:42")
+		return l
 	}
 }
 
@@ -99,7 +100,6 @@ func TestTheLooks(t *testing.T) {
 	p.sees(row("prices"), "and 1 more")
 	one := c.open("/lock/orders%3A42")
 	one.sees(".queue", "shipping-2b41")
-	p.screenshot("list")
 	p.accessible("the list")
 	next()
 	one.sees(".holders", "sending the parcel")
@@ -107,7 +107,6 @@ func TestTheLooks(t *testing.T) {
 	one.sees(".queue", "reports-0")
 	one.sees(".queue", "billing-7f9c/pid 12")
 	one.sees("svg.lanes", "reports-0")
-	one.screenshot("lock")
 	one.accessible("one lock")
 	one.click(".release button.danger")
 	one.sees("dialog[open]", "Type the name")
@@ -116,7 +115,6 @@ func TestTheLooks(t *testing.T) {
 	counts := c.open("/counts")
 	counts.sees("main", "5 to come")
 	counts.sees("main", "11 of 40 free")
-	counts.screenshot("counts")
 	counts.accessible("the counts")
 	if got := counts.eval(`document.querySelector("li[data-key='exports%3Apool'] [role=meter]").ariaValueText`); got != "5 of 8 free" {
 		t.Errorf("the gauge reads %q", got)
@@ -142,16 +140,10 @@ func TestTheLooks(t *testing.T) {
 			return nil
 		})
 		tab.accessible(tab.where + ", dark")
-		if tab.tab == one {
-			one.screenshot("dark")
-		}
 		tab.scheme("light")
 		tab.size(320, 800)
 		tab.reflows(tab.where)
 		tab.accessible(tab.where + ", narrow")
-		if tab.tab == p {
-			p.screenshot("narrow")
-		}
 	}
 }
 

@@ -5,6 +5,7 @@ import { duration, now, timeOfDay } from "./time.js";
 
 const laneHeight = 46, top = 6, axis = 24, barHeight = 14;
 const mostLanes = 12;
+const shortest = 20_000; // ms
 const ranges = [[60_000, "1 minute"], [300_000, "5 minutes"], [1_800_000, "30 minutes"], [14_400_000, "4 hours"]];
 
 /** Makes a timeline, which is drawn anew each second. */
@@ -20,10 +21,11 @@ export function timeline() {
 
   const draw = () => {
     if (!told || !node.isConnected || node.clientWidth === 0) return;
-    const to = now(), from = to - Number(range.value);
-    const width = node.clientWidth;
+    const to = now(), width = node.clientWidth;
+    const lanes = lanesOf(told, to - Number(range.value), to);
+    const first = Math.min(...lanes.flatMap((lane) => lane.bars.map((b) => b.from)), to - shortest);
+    const from = Math.max(to - Number(range.value), first - (to - first) / 20); // no more than there is to see
     const at = (t) => Math.max(0, Math.min(width, (width * (t - from)) / (to - from)));
-    const lanes = lanesOf(told, from, to);
     const height = top + Math.max(1, lanes.length) * laneHeight + axis;
     picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
     picture.setAttribute("width", width);
@@ -49,7 +51,10 @@ function processOf(h) {
   return cut > 0 ? h.owner.slice(0, cut) : h.owner;
 }
 
-/** Returns the lanes of what was told: {process, who, bars: [{what, from, to, end, by}]}. The first one begins first. */
+/**
+ * Returns the lanes of what was told: {process, who, bars: [{what, from, to, begin, end}]}. A hold that began
+ * nobody knows when begins at from. The first lane begins first.
+ */
 function lanesOf({ row, past }, from, to) {
   const lanes = new Map();
   const laneOf = (h) => {
@@ -67,8 +72,8 @@ function lanesOf({ row, past }, from, to) {
     for (const b of lane.bars) if (b.what === "waited" && b.to === null) b.to = at;
     lane.bars.push(bar);
   };
-  const finish = (h, at, how) => {
-    if (!bars.has(keyOf(h))) begin(h, h.since ?? from, "unknown");
+  const finish = (h, at, how, since) => {
+    if (!bars.has(keyOf(h))) begin(h, since || from, "unknown");
     Object.assign(bars.get(keyOf(h)), { to: at, end: how });
   };
   const wait = (w, at) => {
@@ -76,7 +81,7 @@ function lanesOf({ row, past }, from, to) {
     if (!lane.bars.some((b) => b.what === "waited" && b.to === null)) lane.bars.push({ what: "waited", from: at, to: null });
   };
   for (const e of past) {
-    if (["released", "expired", "taken", "passed", "done", "failed"].includes(e.what) && e.from) finish(e.from, e.at, e.what);
+    if (["released", "expired", "taken", "passed", "done", "failed"].includes(e.what) && e.from) finish(e.from, e.at, e.what, e.begun);
     if (["granted", "passed"].includes(e.what) && e.holder) begin(e.holder, e.at, e.what);
     if (e.what === "waits") wait(e.waiter, e.waiter.since || e.at);
   }
@@ -147,7 +152,7 @@ function hatch() {
 
 /** Draws the axis, with round times. */
 function scale(from, to, at, height, width) {
-  const steps = [10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000];
+  const steps = [2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000, 3_600_000, 7_200_000];
   const step = steps.find((s) => ((to - from) / s) * 80 < width) ?? steps.at(-1);
   const marks = [];
   for (let t = Math.ceil(from / step) * step; t < to; t += step) {

@@ -40,7 +40,7 @@ var kinds = []struct {
 	{"permits", func(pattern string) (need, error) { return tabled("permits", pattern) }},
 	{"latch", latch},
 	{"barrier", func(pattern string) (need, error) { return tabled("barrier", pattern) }},
-	{"once", once},
+	{"once", oneTime},
 	{"leader", func(pattern string) (need, error) { return beyondMutex("leader", pattern) }},
 	{"quorum", quorum},
 	{"identity", func(string) (need, error) { return need{[]string{clients}, nil, rights.OfIdentity("").Commands}, nil }},

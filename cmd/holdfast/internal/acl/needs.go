@@ -89,8 +89,8 @@ func latch(pattern string) (need, error) {
 	return all, err
 }
 
-// once puts the pattern in place of the name and the key of a Once.
-func once(pattern string) (need, error) {
+// oneTime puts the pattern in place of the name and the key of a Once.
+func oneTime(pattern string) (need, error) {
 	all, err := tabled("once", pattern)
 	if err != nil {
 		return need{}, err
@@ -115,7 +115,7 @@ func quorum(pattern string) (need, error) {
 // inspect returns what holdfast ls, inspect and watch read: whatever stands at the names or beside them, and
 // what Clients say of themselves.
 func inspect(pattern string) (all need, err error) {
-	for _, kind := range []func(string) (need, error){mutex, readwrite, latch, once} {
+	for _, kind := range []func(string) (need, error){mutex, readwrite, latch, oneTime} {
 		if n, err := kind(pattern); err == nil {
 			all.keys = append(all.keys, n.keys...)
 		}

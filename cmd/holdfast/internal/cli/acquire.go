@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
 func (a *app) acquire() *cobra.Command {
@@ -49,7 +50,15 @@ func (a *app) acquire() *cobra.Command {
 				return usage(errors.New("--wait is negative"))
 			}
 			return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
-				return a.take(ctx, client.Mutex(args[0], holdfast.Fixed(length)), try || waits && wait == 0, wait)
+				lock := client.Mutex(args[0], holdfast.Fixed(length))
+				l, err := lockWithin(ctx, lock, try || waits && wait == 0, wait)
+				if err != nil {
+					return err
+				}
+				if a.as != "" && !seen(ctx, client, l) {
+					a.say("others do not see who holds %s", view.Name(args[0]))
+				}
+				return a.leave(ctx, lock, l)
 			}, holdfast.WithIdentity(a.as))
 		},
 	}
@@ -61,21 +70,34 @@ func (a *app) acquire() *cobra.Command {
 	return cmd
 }
 
-// take locks, and leaves the lock held.
-func (a *app) take(ctx context.Context, lock *holdfast.Mutex, try bool, wait time.Duration) error {
-	var l *holdfast.Lease
-	var err error
+// lockWithin locks: with one try, or as long as it may wait.
+func lockWithin(ctx context.Context, lock *holdfast.Mutex, try bool, wait time.Duration) (*holdfast.Lease, error) {
 	if try {
-		l, err = lock.TryLock(ctx)
-	} else {
-		bounded, cancel := atMost(ctx, wait)
-		defer cancel()
-		l, err = lock.Lock(bounded)
+		return lock.TryLock(ctx)
 	}
-	if err != nil {
-		return err
+	ctx, cancel := atMost(ctx, wait)
+	defer cancel()
+	return lock.Lock(ctx)
+}
+
+// seen waits until others see who holds the lock: the Client writes that in the background, and does not if it
+// is closed before. It waits for a second at the most, and reports whether they do.
+func seen(ctx context.Context, client *holdfast.Client, l *holdfast.Lease) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for {
+		i, err := client.Inspect(ctx, l.Name())
+		if err == nil && len(i.Holders) == 1 && i.Holders[0].Owner == l.Owner() && i.Holders[0].Who != "" {
+			return true
+		}
+		pause := time.NewTimer(5 * time.Millisecond)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return false
+		}
 	}
-	return a.leave(ctx, lock, l)
 }
 
 // atMost returns a context that ends after d, if d is not 0.
@@ -116,10 +138,12 @@ func (a *app) extend() *cobra.Command {
 			"",
 			"The lock gets a new owner, and the old one is nobody: print and use the new one. Redis does both in one",
 			"step, so the lock is held all the while, and by one owner. The new owner is printed as soon as Redis has",
-			"answered. If the command is killed between the two, or the answer is lost for good, nobody knows the",
-			"new owner: the lock is then free when its time is over, or by holdfast release NAME --force.",
+			"answered, before anything else.",
 			"",
-			"With 76 the lock was no longer held by that owner, and nothing was changed."),
+			"With 76 the lock was no longer held by that owner, and nothing was changed. With any other code nothing was",
+			"printed, and the lock belongs to the old owner as before, with one exception: if the command is killed",
+			"before it can print, or if Redis has done it and cannot be reached for seconds after that, nobody knows the",
+			"new owner. The lock is then free when its time is over, or by holdfast release NAME --force."),
 		Example: "  eval \"$(holdfast extend deploy --owner \"$HOLDFAST_OWNER\" --lease 10m)\"",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -154,7 +178,11 @@ func (a *app) prolong(ctx context.Context, lock *holdfast.Mutex, from holdfast.O
 		printed = fmt.Errorf("the new owner could not be printed, and the lock stays held until %s: %w",
 			left.Until.Format(stamp), printed)
 	}
-	if _, err := l.Detach(ctx); err != nil {
+	_, err = l.Detach(ctx)
+	switch {
+	case errors.Is(err, holdfast.ErrLost):
+		return err // somebody has taken it meanwhile
+	case err != nil:
 		a.say("the lock was extended, and Redis did not confirm that nothing is under way any more: %v", err)
 	}
 	return printed

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,9 +79,9 @@ func fillIn(c *cobra.Command) {
 	}
 }
 
-// say prints a line for people.
+// say prints a line for people. Errors of the library begin as the line does.
 func (a *app) say(format string, args ...any) {
-	fmt.Fprintf(a.Err, "holdfast: "+format+"\n", args...)
+	fmt.Fprintf(a.Err, "holdfast: %s\n", strings.TrimPrefix(fmt.Sprintf(format, args...), "holdfast: "))
 }
 
 // code returns the exit code for the outcome of a command, and prints the error.

@@ -189,7 +189,7 @@ func expect(ctx context.Context, client *holdfast.Client, name string, kinds ...
 			return i, nil
 		}
 	}
-	return i, fmt.Errorf("%s is a %s, not a %s", view.Name(name), i.Kind, kinds[0])
+	return i, fmt.Errorf("%s is %s, not %s", view.Name(name), view.A(i.Kind), view.A(kinds[0]))
 }
 
 // lines joins lines of help.

@@ -126,7 +126,7 @@ func (a *app) see(ctx context.Context, client *holdfast.Client, name string) (ho
 // takenFrom returns the holders from which force would take what was inspected.
 func takenFrom(i holdfast.Inspection, permit string) ([]holdfast.Holder, error) {
 	if i.Kind != holdfast.KindPermits && permit != "" && i.Kind != holdfast.KindFree {
-		return nil, fmt.Errorf("%s is a %s, which has no permits that are taken", view.Name(i.Name), i.Kind)
+		return nil, fmt.Errorf("%s is %s, which has no permits that are taken", view.Name(i.Name), view.A(i.Kind))
 	}
 	switch i.Kind {
 	case holdfast.KindFree, holdfast.KindMutex, holdfast.KindLeader, holdfast.KindRWLock:
@@ -137,7 +137,7 @@ func takenFrom(i holdfast.Inspection, permit string) ([]holdfast.Holder, error) 
 		return nil, fmt.Errorf("%s is work of a Once, which cannot be taken from its holder: if that is dead, "+
 			"another takes over in %s", view.Name(i.Name), view.Duration(i.Remaining))
 	}
-	return nil, usage(fmt.Errorf("%s is a %s, which nobody holds: see holdfast sem, latch, once", view.Name(i.Name), i.Kind))
+	return nil, usage(fmt.Errorf("%s is %s, which nobody holds: see holdfast sem, latch, once", view.Name(i.Name), view.A(i.Kind)))
 }
 
 // onePermit returns the permit whose id begins so.

@@ -25,9 +25,9 @@ func (a *app) watch() *cobra.Command {
 			"of a count, until a signal ends it. It looks again and again, and only reads: what begins and ends between",
 			"two looks is not seen.",
 			"",
-			"A name without wildcards is looked at every second, and after each message about it: 22 commands a second",
+			"A name without wildcards is looked at every second, and after each message about it: 20 commands a second",
 			"at the most. A PATTERN, one of Redis's SCAN, is only looked at: no more than 500 names a second, and so",
-			"that it rests for four fifths of the time."),
+			"that it rests for four fifths of the time. How often at the most is ten times a second."),
 		Example: "  holdfast watch orders:42\n  holdfast watch 'orders:*' --every 5s --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -6,8 +6,9 @@
 //
 // Nothing while nobody follows. Otherwise, however many follow:
 //
-//   - one name: one or two commands a second (Inspect), and one or two for each message of the name, of which
-//     it takes ten a second at the most: 22 commands a second at the most;
+//   - one name: one or two commands for each look (Inspect), which comes once each period, and after a message
+//     about the name, but never within 100 ms of the last: 20 commands a second at the most. A lock that
+//     more than some hundred readers hold costs more;
 //   - a pattern: each look is an InspectAll, which is a SCAN for every 512 keys of each type, one or two
 //     commands for each name that stands, and two for each string that matches. Looks are put off so that no
 //     more than 500 names a second are inspected on average, and so that Observer is at rest for four fifths

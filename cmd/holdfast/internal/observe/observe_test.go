@@ -259,6 +259,45 @@ func commands(t *testing.T, server *redistest.Proc) (n int) {
 	return n
 }
 
+// However many messages come, a name is looked at ten times a second at the most.
+func TestMessagesCostNoMoreThanIsStated(t *testing.T) {
+	server := redistest.Server(t)
+	o, works := on(t, server, Options{Pattern: "x", Every: time.Millisecond})
+	l := lock(t, works, "x")
+	f := follow(t, o)
+	f.begins()
+	subscribed(t, server)
+	begun := time.Now()
+	_, before := f.seen()
+	server.Admin().ConfigResetStat(t.Context())
+	for time.Since(begun) < 2*time.Second {
+		server.Admin().Publish(t.Context(), "redisson_lock__channel:{x}", "0")
+	}
+	text := server.Admin().Info(t.Context(), "commandstats").Val()
+	seconds := time.Since(begun).Seconds()
+	// The look that was under way when the count began, and a renewal, may be beyond that.
+	if n := calls(text, "evalsha"); n == 0 || float64(n) > 20*seconds+4 {
+		t.Errorf("%d requests in %.1f s", n, seconds)
+	}
+	if _, n := f.seen(); n == before {
+		t.Error("it did not look")
+	}
+	_ = f.stop()
+	release(t, l)
+}
+
+// calls returns how often a command was sent, by INFO.
+func calls(info, command string) (n int) {
+	_, rest, _ := strings.Cut(info, "cmdstat_"+command+":calls=")
+	for _, digit := range rest {
+		if digit < '0' || digit > '9' {
+			break
+		}
+		n = 10*n + int(digit-'0')
+	}
+	return n
+}
+
 // An outage is told, and what happened meanwhile is told after it.
 func TestAnOutageIsTold(t *testing.T) {
 	server := redistest.Server(t)

@@ -193,3 +193,20 @@ func Waiters(i holdfast.Inspection) string {
 	}
 	return strconv.Itoa(i.Waiters)
 }
+
+// A returns what stands at a name, with its article.
+func A(kind holdfast.Kind) string {
+	switch kind {
+	case holdfast.KindFree:
+		return "free"
+	case holdfast.KindUnknown:
+		return "nothing of Holdfast's"
+	case holdfast.KindCount:
+		return "a number"
+	case holdfast.KindOnce:
+		return "a key of a Once"
+	case holdfast.KindPermits:
+		return "a semaphore with leased permits"
+	}
+	return "a " + string(kind)
+}

@@ -1,0 +1,168 @@
+// A user with the rights of the line can do what the kinds do, and the line has no more commands than the documents.
+
+package acl
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/doctest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/once"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// as makes the user that a line describes, and returns a Client with its rights.
+func as(t *testing.T, server *redistest.Proc, line string) *holdfast.Client {
+	t.Helper()
+	admin := server.Admin()
+	admin.Do(t.Context(), "ACL", "DELUSER", "holdfast")
+	var args []any
+	for word := range strings.FieldsSeq(line) {
+		args = append(args, word)
+	}
+	if err := admin.Do(t.Context(), args...).Err(); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	client := holdfast.New(server.Client(t, func(o *redis.Options) { o.Username, o.Password = "holdfast", "PASSWORD" }))
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func line(t *testing.T, pattern string, kinds ...string) string {
+	t.Helper()
+	text, err := SetUser("holdfast", []string{pattern}, kinds, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestTheRightsOfAKindDo(t *testing.T) {
+	server := redistest.Server(t)
+	for _, pattern := range []string{"orders:*", "{user7}:*"} {
+		for _, kind := range []string{"mutex", "fairmutex", "rwlock", "semaphore", "permits", "latch", "barrier", "once", "leader", "quorum"} {
+			client := as(t, server, line(t, pattern, kind, "check"))
+			found, err := client.Check(t.Context(), strings.TrimSuffix(pattern, "*"))
+			if err != nil {
+				t.Errorf("%s %s: %v", pattern, kind, err)
+			}
+			for _, f := range found {
+				if f.Kind == kind || f.Problem == holdfast.Rights && f.Kind == "" {
+					t.Errorf("%s %s: %v", pattern, kind, f)
+				}
+			}
+		}
+	}
+}
+
+// What Check does not try: read leases of others, stripes, ticks, identities and Inspect.
+func TestTheRightsOfTheRestDo(t *testing.T) {
+	server := redistest.Server(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	held := func(l *holdfast.Lease, err error) error {
+		if err == nil {
+			err = l.Release(ctx)
+		}
+		return err
+	}
+	for kind, do := range map[string]func(c *holdfast.Client) error{
+		"striped": func(c *holdfast.Client) error { return held(c.Striped("orders:x", 3).For("key").Lock(ctx)) },
+		"rwlock": func(c *holdfast.Client) error {
+			return errors.Join(held(c.RWMutex("orders:x").RLock(ctx)), held(c.RWMutex("orders:x").Lock(ctx)))
+		},
+		"once": func(c *holdfast.Client) error {
+			_, ticked := c.Tick(ctx, "orders:x", time.Now(), time.Minute)
+			return errors.Join(ticked, once.Do(ctx, c.Once("orders:x"), "key", func(context.Context) error { return nil }))
+		},
+		"inspect": func(c *holdfast.Client) error {
+			all := errors.New("not found")
+			for i, err := range c.InspectAll(ctx, "orders:held") {
+				if all = err; len(i.Holders) != 1 || i.Holders[0].Who != "pod-1" {
+					all = errors.Join(all, errors.New(i.String()))
+				}
+			}
+			return all
+		},
+	} {
+		holder := holdfast.New(server.Client(t), holdfast.WithIdentity("pod-1"))
+		l, err := holder.Mutex("orders:held").Lock(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		redistest.Eventually(t, time.Minute, "the identity stands in Redis", func() error {
+			if len(server.Admin().Keys(ctx, clients).Val()) == 0 {
+				return errors.New("no key")
+			}
+			return nil
+		})
+		if err := do(as(t, server, line(t, "orders:*", kind))); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if err := l.Release(ctx); err != nil {
+			t.Error(err)
+		}
+		_ = holder.Close()
+	}
+}
+
+// The documents have the same commands.
+func TestTheCommandsAreThoseOfTheDocuments(t *testing.T) {
+	t.Chdir("../../../..") // the documents are those of the library's module
+	every, of := doctest.DocumentedRights(t)
+	for kind, documented := range map[string]string{
+		"mutex": "Mutex", "fairmutex": "FairMutex", "striped": "Striped", "rwlock": "RWMutex", "semaphore": "Semaphore",
+		"permits": "PermitSemaphore", "latch": "Latch", "barrier": "Barrier", "once": "Once", "leader": "Leader", "quorum": "Quorum",
+	} {
+		want := commandsIn(append(slices.Clone(every), of[documented]...))
+		if kind == "fairmutex" { // its queries have a row of their own
+			want = commandsIn(append(strings.Fields("+zcount +zrank +zrangebyscore"), want...))
+		}
+		if kind == "once" {
+			want = commandsIn(append(want, of["Tick"]...))
+		}
+		if got := commandsIn(strings.Fields(line(t, "orders:*", kind))); !slices.Equal(got, want) {
+			t.Errorf("%s:\n%q, documented\n%q", kind, got, want)
+		}
+	}
+}
+
+// commandsIn returns the commands among rules, each once, sorted.
+func commandsIn(rules []string) (commands []string) {
+	for _, rule := range rules {
+		if rule[0] == '+' {
+			commands = append(commands, rule)
+		}
+	}
+	slices.Sort(commands)
+	return slices.Compact(commands)
+}
+
+func TestSetUser(t *testing.T) {
+	got, err := SetUser("app", []string{"orders:*", "a b"}, []string{"semaphore"}, true)
+	want := `ACL SETUSER app on >PASSWORD resetchannels ` +
+		`~orders:* ~holdfast_permits:{orders:*} ~holdfast_calls:{orders:*}:* ` +
+		`"~a b" "~holdfast_permits:{a b}" "~holdfast_calls:{a b}:*" &redisson_sc:{orders:*} "&redisson_sc:{a b}" ` +
+		`+evalsha +eval +time +ping +publish +subscribe +unsubscribe ` +
+		`+cluster +asking +pubsub +spublish +ssubscribe +sunsubscribe +get +incrby +decrby +pexpire +hset +hget +hdel`
+	if got != want || err != nil {
+		t.Errorf("%s, %v\nwant\n%s", got, err, want)
+	}
+	for _, bad := range []struct{ pattern, kind string }{{"", "mutex"}, {"holdfast_x", "mutex"}, {"a}b*", "latch"}, {"{}*", "rwlock"}} {
+		if _, err := SetUser("app", []string{bad.pattern}, []string{bad.kind}, false); err == nil {
+			t.Errorf("%q, %s: no error", bad.pattern, bad.kind)
+		}
+	}
+	if err := Known([]string{"mutex", "nonsense"}); err == nil || Known(Kinds()) != nil {
+		t.Error(err)
+	}
+}

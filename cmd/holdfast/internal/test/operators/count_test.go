@@ -1,0 +1,196 @@
+// latch, sem and once change what nobody holds.
+
+package operators
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/once"
+)
+
+func TestLatch(t *testing.T) {
+	server := redistest.Server(t)
+	run(t, server, "latch", "show", "l").want(t, 0, "l: not set")
+	run(t, server, "latch", "wait", "l").want(t, 0)
+	run(t, server, "latch", "down", "l").want(t, 0, "0\n")
+	run(t, server, "latch", "set", "l", "2", "--expires", "1h").want(t, 0)
+	run(t, server, "latch", "set", "l", "2").want(t, 1, "l is set already")
+	run(t, server, "latch", "set", "l", "0").want(t, 64)
+	run(t, server, "latch", "set", "l", "many").want(t, 64)
+	run(t, server, "latch", "show", "l").want(t, 0, "l: latch, 2 to come\n  lasts    ")
+	run(t, server, "latch", "wait", "l", "-w", "50ms").want(t, 75)
+	waits := start(t, server, "latch", "wait", "l")
+	run(t, server, "latch", "down", "l").want(t, 0, "1\n")
+	run(t, server, "latch", "down", "l").want(t, 0, "0\n")
+	waits.Expect("exit 0")
+	run(t, server, "latch", "set", "l", "2").want(t, 0)
+	run(t, server, "latch", "delete", "l").want(t, 0)
+	run(t, server, "latch", "delete", "l").want(t, 0, "l is not set")
+	run(t, server, "latch", "show", "l", "--json").want(t, 0, `"kind":"free"`)
+	run(t, server, "latch").want(t, 64, "needs a command")
+}
+
+// A semaphore is a number too: a latch's command would take a permit away for ever.
+func TestACountIsNotTakenForAnother(t *testing.T) {
+	server := redistest.Server(t)
+	run(t, server, "sem", "set", "s", "2", "--counting").want(t, 0)
+	run(t, server, "latch", "down", "s").want(t, 1, "s is a semaphore, not a latch")
+	run(t, server, "latch", "delete", "s").want(t, 1)
+	run(t, server, "latch", "set", "l", "2").want(t, 0)
+	run(t, server, "sem", "add", "l", "2", "--counting").want(t, 1, "l is a latch, not a semaphore")
+	run(t, server, "sem", "show", "s").want(t, 0, "2 of 2 free")
+	run(t, server, "latch", "show", "l").want(t, 0, "2 to come")
+}
+
+func TestSemaphore(t *testing.T) {
+	server := redistest.Server(t)
+	run(t, server, "sem", "set", "s", "5").want(t, 64, "--permits or --counting")
+	run(t, server, "sem", "set", "s", "5", "--counting").want(t, 0)
+	run(t, server, "sem", "set", "s", "6").want(t, 1, "sem add")
+	run(t, server, "sem", "add", "s", "-2").want(t, 0)
+	run(t, server, "sem", "show", "s").want(t, 0, "s: semaphore, 3 of 3 free")
+	run(t, server, "sem", "add", "s", "+1").want(t, 0)
+	run(t, server, "sem", "add", "s").want(t, 64)
+	run(t, server, "sem", "add", "s", "x").want(t, 64)
+	run(t, server, "sem", "add", "s", "1", "--nonsense").want(t, 64)
+	run(t, server, "sem", "add", "--help").want(t, 0, "holdfast sem add NAME N")
+	run(t, server, "sem", "set", "s", "5", "--permits").want(t, 64, "of the other kind")
+	run(t, server, "sem", "drain", "s").want(t, 0, "4\n")
+	run(t, server, "sem", "show", "s", "--json").want(t, 0, `"value":0`, `"all":4`)
+}
+
+func TestPermitSemaphore(t *testing.T) {
+	server := redistest.Server(t)
+	c := client(t, server, "")
+	run(t, server, "sem", "set", "p", "5", "--permits").want(t, 0)
+	run(t, server, "sem", "show", "p").want(t, 0, "p: 5; Redis does not say whether it is a semaphore")
+	run(t, server, "sem", "set", "p", "4").want(t, 64, "Redis does not say")
+	l := lock(t, c.PermitSemaphore("p").Locker(2))
+	run(t, server, "sem", "add", "p", "-1").want(t, 0)
+	run(t, server, "sem", "show", "p").want(t, 0, "p: permits, 2 of 4 free", "held by  permit ", "held by  permit ")
+	run(t, server, "sem", "set", "p", "1").want(t, 0)
+	run(t, server, "sem", "show", "p").want(t, 0, "p: permits, -1 of 1 free")
+	run(t, server, "sem", "drain", "p").want(t, 64)
+	run(t, server, "sem", "set", "p", "1", "--counting").want(t, 64, "of the other kind")
+	if err := l.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOnce(t *testing.T) {
+	server := redistest.Server(t)
+	o := client(t, server, "pod-1").Once("charge", once.KeepErrors(time.Hour))
+	run(t, server, "once", "show", "charge", "order:7").want(t, 0, "charge:order%3A7: not done")
+	under, until, worked := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := once.Value(context.Background(), o, "order:7", func(context.Context) (string, error) {
+			close(under)
+			<-until
+			return "receipt\x1b[2J", nil
+		})
+		worked <- err
+	}()
+	<-under
+	run(t, server, "once", "show", "charge", "order:7").want(t, 0, "charge:order%3A7: once, working", "held by", "left")
+	run(t, server, "once", "forget", "charge", "order:7", "--yes").want(t, 75)
+	run(t, server, "once", "show", "charge", "order:7", "--result").want(t, 1, "no result is kept")
+	run(t, server, "release", "charge:order%3A7", "--force", "--yes").want(t, 1, "cannot be taken")
+	close(until)
+	if err := <-worked; err != nil {
+		t.Fatal(err)
+	}
+	d := run(t, server, "once", "show", "charge", "order:7")
+	if d.want(t, 0, "charge:order%3A7: once, done", "lasts"); strings.Contains(d.out, "receipt") {
+		t.Errorf("shows the result: %s", d.out)
+	}
+	run(t, server, "once", "show", "charge", "order:7", "--json").want(t, 0, `"state":"done"`)
+	run(t, server, "once", "show", "charge", "order:7", "--result").want(t, 0, "receipt\x1b[2J")
+	run(t, server, "once", "forget", "charge", "order:7").want(t, 64, "--yes")
+	run(t, server, "once", "forget", "charge", "order:7", "--yes").want(t, 0)
+	run(t, server, "once", "forget", "charge", "order:7", "--yes").want(t, 0, "there is no result")
+	_ = once.Do(t.Context(), o, "bad", func(context.Context) error { return errors.New("no funds") })
+	run(t, server, "once", "show", "charge", "bad").want(t, 0, "failed")
+	run(t, server, "once", "show", "charge", "bad", "--result").want(t, 0, "no funds")
+}
+
+// every has each command, with arguments that make sense.
+var every = [][]string{
+	{"ls"}, {"ls", "a*"}, {"inspect", "x"}, {"watch"}, {"watch", "x"}, {"acquire", "x", "--lease", "1m"},
+	{"extend", "x", "--lease", "1m"}, {"release", "x"}, {"release", "x", "--force", "--yes"}, {"release", "x", "--ask", "--yes"},
+	{"latch", "set", "x", "1"}, {"latch", "down", "x"}, {"latch", "wait", "x"}, {"latch", "show", "x"}, {"latch", "delete", "x"},
+	{"sem", "set", "x", "1"}, {"sem", "add", "x", "-1"}, {"sem", "drain", "x"}, {"sem", "show", "x"},
+	{"once", "show", "x", "y"}, {"once", "show", "x", "y", "--result"}, {"once", "forget", "x", "y"}, {"check"},
+}
+
+// A Redis that is gone, or stands still, ends each command with 69.
+func TestARedisThatDoesNotAnswer(t *testing.T) {
+	t.Setenv("HOLDFAST_OWNER", "ac9cf787-2d1c-4486-8727-ea2f2f26e3ba:5")
+	for _, how := range []string{"gone", "frozen"} {
+		server := redistest.Server(t)
+		if how == "gone" {
+			server.Kill()
+		} else {
+			server.Freeze()
+		}
+		for _, args := range every {
+			d := run(t, server, append([]string{"--timeout", "100ms"}, args...)...)
+			if d.code != 69 || !strings.HasPrefix(d.err, "holdfast: Redis at redis://127.0.0.1:") {
+				t.Errorf("%s, %q: %d, %s", how, args, d.code, d.err)
+			}
+		}
+	}
+}
+
+// A user of Redis that may do nothing gets 77 by each command.
+func TestAUserWithoutRights(t *testing.T) {
+	server := redistest.Server(t)
+	if err := server.Admin().Do(t.Context(), "ACL", "SETUSER", "u", "on", ">p", "+ping").Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOLDFAST_OWNER", "ac9cf787-2d1c-4486-8727-ea2f2f26e3ba:5")
+	for _, args := range every {
+		if args[0] == "check" {
+			continue // it says what is missing
+		}
+		d := run(t, server, append(args, "--url", "redis://u:p@"+server.Addr())...)
+		if d.code != 77 {
+			t.Errorf("%q: %d, %s", args, d.code, d.err)
+		}
+	}
+	run(t, server, "check", "--url", "redis://u:p@"+server.Addr()).want(t, 1, "rights")
+}
+
+func TestWrongFlags(t *testing.T) {
+	server := redistest.Server(t)
+	for _, args := range [][]string{
+		{"ls", "a", "b"}, {"ls", "--owners"}, {"inspect"}, {"inspect", "x", "--nonsense"}, {"watch", "--every", "0s"},
+		{"acquire", "x"}, {"acquire", "x", "--lease", "1ms"}, {"acquire", "x", "--lease", "1m", "-n", "-w", "1s"},
+		{"acquire", "x", "--lease", "1m", "-w", "-1s"}, {"acquire", "holdfast_x", "--lease", "1m"},
+		{"extend", "x", "--owner", "y"}, {"release", "x", "--force", "--ask"}, {"release", "x", "--force", "--owner", "y"},
+		{"latch", "wait", "x", "-w", "0s"}, {"latch", "set", "x"}, {"sem", "set", "x", "1", "--permits", "--counting"},
+		{"once", "show", "x", ""}, {"once", "show", "x", "y", "--result", "--json"}, {"check", "--kinds", "nonsense"},
+		{"check", "--acl"}, {"ls", "--url", "nonsense"},
+	} {
+		if d := run(t, server, args...); d.code != 64 || d.err == "" {
+			t.Errorf("%q: %d, %s", args, d.code, d.err)
+		}
+	}
+}
+
+// An outage while watch looks is told, and does not end it.
+func TestWatchOutlivesAnOutage(t *testing.T) {
+	server := redistest.Server(t)
+	w := start(t, server, "watch", "--every", "10ms", "--timeout", "200ms")
+	w.Expect("holdfast: watching")
+	server.Freeze()
+	w.Expect("holdfast: ")
+	server.Thaw()
+	w.Expect("holdfast: all can be looked at again")
+	run(t, server, "acquire", "x", "--lease", "1m").want(t, 0)
+	expect(t, w, "x  mutex  granted to ")
+}

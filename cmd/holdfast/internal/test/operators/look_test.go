@@ -1,0 +1,257 @@
+// ls, inspect and watch show who holds what.
+
+package operators
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+func dial(url string) (*redis.Client, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	return redis.NewClient(o), nil
+}
+
+// Three processes want one lock. One of them has it, and stands still. One command names it, what it was at, and
+// who waits, in their order.
+func TestAnOperatorFindsThePodOfAStuckLockByOneCommand(t *testing.T) {
+	server := redistest.Server(t)
+	pod := func(who string) *redistest.ChildProc {
+		return redistest.Start(t, "pod", map[string]string{envURL: url(server), envWho: who})
+	}
+	stuck := pod("billing-7f9c/pid 12")
+	stuck.Expect("held")
+	pod("billing-a1b2/pid 12")
+	waiting(t, server, "orders:42", 1)
+	pod("billing-c3d4/pid 12")
+	waiting(t, server, "orders:42", 2)
+	known(t, server, "orders:42", "billing-7f9c/pid 12")
+	redistest.Eventually(t, soon, "the note, and who waits", func() error {
+		if d := run(t, server, "inspect", "orders:42"); !strings.Contains(d.out, "invoice") || !strings.Contains(d.out, "c3d4") || !strings.Contains(d.out, "a1b2") {
+			return fmt.Errorf("%s", d.out)
+		}
+		return nil
+	})
+	stuck.Freeze()
+	run(t, server, "inspect", "orders:42").want(t, 0,
+		"orders:42: mutex", "held by  billing-7f9c/pid 12 (", `"invoice 7"`, "since 20", "left\n",
+		"waiting  2", "1.  billing-a1b2/pid 12 (", "came ", "2.  billing-c3d4/pid 12 (")
+	run(t, server, "ls", "orders:*").want(t, 0, "NAME", "orders:42  mutex  billing-7f9c/pid 12", "ago", "2\n")
+	run(t, server, "ls", "--wide").want(t, 0, "billing-7f9c/pid 12", `"invoice 7"`, "1.", "billing-a1b2/pid 12", "2.", "billing-c3d4/pid 12")
+	stuck.Thaw()
+}
+
+func TestLsShowsEveryKind(t *testing.T) {
+	server := redistest.Server(t)
+	run(t, server, "ls").want(t, 0)
+	c := client(t, server, "pod-1")
+	lock(t, c.Mutex("a-mutex"))
+	lock(t, c.RWMutex("b-read").RLocker())
+	lock(t, c.RWMutex("b-write"))
+	if err := c.PermitSemaphore("c-permits").SetPermits(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	lock(t, c.PermitSemaphore("c-permits").Locker(2))
+	run(t, server, "sem", "set", "d-sem", "5", "--counting").want(t, 0)
+	run(t, server, "latch", "set", "e-latch", "3").want(t, 0)
+	server.Admin().Set(t.Context(), "f-number", 7, 0)
+	known(t, server, "a-mutex", "pod-1")
+	for n, line := range strings.Split(strings.TrimSpace(run(t, server, "ls").out), "\n") {
+		want := [][]string{
+			{"NAME", "KIND", "HELD BY", "SINCE", "LEFT", "WAITERS"},
+			{"a-mutex ", " mutex ", " pod-1 ", "s ago ", "s ", " 0"},
+			{"b-read ", " rwlock ", " pod-1 (reads) ", " - ", "s ", " 0"},
+			{"b-write ", " rwlock ", " pod-1 (writes) ", "s ago ", "s ", " 0"},
+			{"c-permits ", " permits ", " 1 of 3 free ", " - ", "s ", " -"},
+			{"d-sem ", " semaphore ", " 5 of 5 free ", " - ", " - ", " -"},
+			{"e-latch ", " latch ", " 3 to come ", " - ", " - ", " -"},
+			{"f-number ", " count ", " 7 ", " - ", " - ", " -"},
+		}
+		if n >= len(want) {
+			t.Fatalf("one line more: %s", line)
+		}
+		done{out: line}.want(t, 0, want[n]...)
+	}
+	if got := run(t, server, "ls", "e-*").out; strings.Count(got, "\n") != 2 {
+		t.Errorf("%s", got)
+	}
+}
+
+// Whoever reads the output of ls cannot release what it shows, unless --owners is given.
+func TestJSONHasNoWholeOwners(t *testing.T) {
+	server := redistest.Server(t)
+	c := client(t, server, "pod-1")
+	l := lock(t, c.Mutex("x"))
+	known(t, server, "x", "pod-1")
+	if err := c.PermitSemaphore("p").SetPermits(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	permit := c.PermitSemaphore("p").IDs(lock(t, c.PermitSemaphore("p").Locker(1)))[0]
+	for _, args := range [][]string{{"ls", "--json"}, {"inspect", "x", "p", "--json"}, {"ls"}, {"ls", "--wide"}, {"inspect", "x", "p"}} {
+		d := run(t, server, args...)
+		d.want(t, 0, "pod-1")
+		if strings.Contains(d.out, l.Owner().String()) || strings.Contains(d.out, permit) {
+			t.Errorf("%v: %s", args, d.out)
+		}
+		if args[0] == "inspect" {
+			d.want(t, 0, permit[:8])
+		}
+	}
+	for _, args := range [][]string{{"ls", "--json", "--owners"}, {"inspect", "p", "x", "--json", "--owners"}} {
+		run(t, server, args...).want(t, 0, permit, l.Owner().String())
+		run(t, server, args[0], "x", "--owners").want(t, 64)
+	}
+	m := unmarshal(t, run(t, server, "inspect", "x", "--json").out)
+	holder := m["holders"].([]any)[0].(map[string]any)
+	if m["name"] != "x" || m["kind"] != "mutex" || m["waiters"] != 0.0 || holder["who"] != "pod-1" || holder["owner"] != l.Owner().Short() {
+		t.Errorf("%v", m)
+	}
+	if left := m["remaining_seconds"].(float64); left <= 0 || left > 30 {
+		t.Errorf("%v left", left)
+	}
+	at, err := time.Parse(time.RFC3339, m["at"].(string))
+	since, err2 := time.Parse(time.RFC3339, m["held_since"].(string))
+	if err != nil || err2 != nil || at.Before(since) || time.Since(since) > time.Hour {
+		t.Errorf("%v, %v", m["at"], m["held_since"])
+	}
+}
+
+// Nothing that others have put into Redis moves the terminal's cursor.
+func TestNamesArePrintedSafely(t *testing.T) {
+	server := redistest.Server(t)
+	c := client(t, server, "pod\x1b]0;title\x07")
+	name := "a\x1b[2Jb\nc\xff\u202e"
+	l := lock(t, c.Mutex(name))
+	l.Note("\x1b[31mred")
+	lock(t, c.Mutex("two words"))
+	known(t, server, name, "pod\x1b]0;title\x07")
+	for _, args := range [][]string{{"ls"}, {"ls", "--wide"}, {"inspect", name}, {"inspect", "free\x1bname"}, {"ls", "--json"},
+		{"latch", "show", "\x1bx"}, {"release", name, "--force", "--yes"}} {
+		d := run(t, server, args...)
+		if d.code != 0 || strings.ContainsAny(d.out+d.err, "\x1b\x07\xff") || strings.Contains(d.out, "\u202e") && args[1] != "--json" {
+			t.Errorf("%q: %d, %q %q", args, d.code, d.out, d.err)
+		}
+	}
+	run(t, server, "ls").want(t, 0, `"two words"`)
+}
+
+func TestWatchPrintsWhatHappens(t *testing.T) {
+	server := redistest.Server(t)
+	a, b := client(t, server, "pod-a"), client(t, server, "pod-b")
+	for _, pattern := range []string{"orders:*", "orders:42"} {
+		t.Run(pattern, func(t *testing.T) {
+			w := start(t, server, "watch", pattern, "--every", "20ms")
+			w.Expect("holdfast: watching: ")
+			first := lock(t, a.FairMutex("orders:42"))
+			expect(t, w, "orders:42  mutex  granted to ")
+			second := make(chan *holdfast.Lease)
+			go func() { l, _ := b.FairMutex("orders:42").Lock(t.Context()); second <- l }()
+			expect(t, w, "orders:42  mutex  waited for by ")
+			if err := first.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			expect(t, w, "orders:42  mutex  passed from ", " to ")
+			if err := (<-second).Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			expect(t, w, "orders:42  mutex  released by ")
+			interrupt(t, w)
+			w.Expect("exit 130")
+		})
+	}
+}
+
+// expect reads lines until one has all the parts, in their order.
+func expect(t *testing.T, w *redistest.ChildProc, parts ...string) {
+	t.Helper()
+	for {
+		rest, found := w.Line(), true
+		for _, part := range parts {
+			if _, rest, found = strings.Cut(rest, part); !found {
+				break
+			}
+		}
+		if found {
+			return
+		}
+	}
+}
+
+func interrupt(t *testing.T, p *redistest.ChildProc) {
+	t.Helper()
+	if err := syscall.Kill(p.PID(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatchPrintsCountsAndExpiriesAsJSON(t *testing.T) {
+	server := redistest.Server(t)
+	w := start(t, server, "watch", "--every", "20ms", "--json")
+	w.Expect("holdfast: watching: 0 names are there now")
+	event := func(what string) map[string]any {
+		t.Helper()
+		for {
+			if m := unmarshal(t, w.Line()); m["event"] == what {
+				return m
+			}
+		}
+	}
+	run(t, server, "latch", "set", "l", "3").want(t, 0)
+	if m := event("counted"); m["name"] != "l" || m["kind"] != "latch" || m["value"] != 3.0 || m["was"] != 0.0 {
+		t.Errorf("%v", m)
+	}
+	run(t, server, "latch", "down", "l").want(t, 0, "2\n")
+	if m := event("counted"); m["value"] != 2.0 || m["was"] != 3.0 {
+		t.Errorf("%v", m)
+	}
+	run(t, server, "sem", "set", "s", "5", "--counting").want(t, 0)
+	if m := event("counted"); m["kind"] != "semaphore" || m["value"] != 5.0 || m["all"] != 5.0 {
+		t.Errorf("%v", m)
+	}
+	run(t, server, "acquire", "x", "--lease", "5s").want(t, 0) // nobody renews it
+	granted := event("granted")
+	expired := event("expired")
+	who := granted["holder"].(map[string]any)["owner"]
+	if granted["name"] != "x" || expired["name"] != "x" || expired["from"].(map[string]any)["owner"] != who {
+		t.Errorf("%v, %v", granted, expired)
+	}
+}
+
+// The real program, as a user has it.
+func TestTheRealProgram(t *testing.T) {
+	server := redistest.Server(t)
+	binary := filepath.Join(t.TempDir(), "holdfast")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../..").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	script := `set -eu
+eval "$(holdfast acquire deploy --lease 10m --as "$JOB")"
+echo "$HOLDFAST_LOCK $HOLDFAST_TOKEN $HOLDFAST_LEASE_UNTIL"
+holdfast ls
+! holdfast acquire deploy --lease 10m --try || exit 9
+eval "$(holdfast extend deploy --lease 20m --owner "$HOLDFAST_OWNER")"
+export HOLDFAST_OWNER
+holdfast release deploy
+holdfast inspect deploy`
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"), envURL+"="+url(server), "JOB=it's job 7")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	done{out: string(out)}.want(t, 0, "deploy ", "Z\n", "NAME", "deploy  mutex  it's job 7", "held by another", "deploy: free")
+}

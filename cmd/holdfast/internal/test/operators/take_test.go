@@ -1,0 +1,287 @@
+// acquire, extend and release: a lock that outlives the command, and a lock that is taken from its holder.
+
+package operators
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/leader"
+)
+
+// kept returns the lines that acquire and extend print.
+func kept(t *testing.T, d done) map[string]string {
+	t.Helper()
+	d.want(t, 0, "HOLDFAST_LOCK=", "HOLDFAST_OWNER=", "HOLDFAST_TOKEN=", "HOLDFAST_LEASE_UNTIL=")
+	values := make(map[string]string)
+	for line := range strings.Lines(d.out) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		values[strings.TrimPrefix(key, "HOLDFAST_")] = value
+	}
+	return values
+}
+
+// lasts fails the test unless a name is held for about that long: a slow machine has some minutes.
+func lasts(t *testing.T, server *redistest.Proc, name string, want time.Duration) {
+	t.Helper()
+	m := unmarshal(t, run(t, server, "inspect", name, "--json").out)
+	left := time.Duration(m["remaining_seconds"].(float64) * float64(time.Second))
+	if left > want || left < want-5*time.Minute {
+		t.Errorf("%s lasts %v, want %v", name, left, want)
+	}
+}
+
+func TestALockOfAcquireOutlivesTheCommand(t *testing.T) {
+	server := redistest.Server(t)
+	c := client(t, server, "")
+	a := kept(t, run(t, server, "acquire", "deploy", "--lease", "10m", "--as", "job 7"))
+	run(t, server, "inspect", "deploy").want(t, 0, "deploy: mutex", "held by  job 7 (", " left")
+	lasts(t, server, "deploy", 10*time.Minute)
+	until, err := time.Parse(time.RFC3339, a["LEASE_UNTIL"])
+	if left := time.Until(until); err != nil || left < 9*time.Minute || left > 10*time.Minute {
+		t.Errorf("until %v, %v", a["LEASE_UNTIL"], err)
+	}
+	run(t, server, "acquire", "deploy", "--lease", "10m", "--try").want(t, 75, "held by another")
+	run(t, server, "acquire", "deploy", "--lease", "10m", "-w", "50ms").want(t, 75, "held by another")
+	run(t, server, "release", "deploy", "--owner", a["OWNER"]).want(t, 0)
+	if holds(t, c, "deploy") {
+		t.Error("still held")
+	}
+	run(t, server, "release", "deploy", "--owner", a["OWNER"]).want(t, 76)
+	run(t, server, "release", "deploy", "--owner", "nobody").want(t, 64)
+	run(t, server, "release", "deploy").want(t, 64, "--owner")
+	m := unmarshal(t, run(t, server, "acquire", "deploy", "--lease", "10m", "--json").out)
+	if m["lock"] != "deploy" || m["owner"] == "" || m["token"].(float64) == 0 || m["lease_until"] == nil {
+		t.Errorf("%v", m)
+	}
+}
+
+func TestExtendMovesTheLockToANewOwner(t *testing.T) {
+	server := redistest.Server(t)
+	a := kept(t, run(t, server, "acquire", "deploy", "--lease", "1m"))
+	b := kept(t, run(t, server, "extend", "deploy", "--lease", "1h", "--owner", a["OWNER"]))
+	if a["OWNER"] == b["OWNER"] || a["TOKEN"] != b["TOKEN"] {
+		t.Errorf("%v, %v", a, b)
+	}
+	lasts(t, server, "deploy", time.Hour)
+	run(t, server, "extend", "deploy", "--lease", "1h", "--owner", a["OWNER"]).want(t, 76)
+	lasts(t, server, "deploy", time.Hour)
+	c := kept(t, run(t, server, "extend", "deploy", "--lease", "1s", "--owner", b["OWNER"])) // it never shortens
+	lasts(t, server, "deploy", time.Hour)
+	t.Setenv("HOLDFAST_OWNER", c["OWNER"])
+	run(t, server, "release", "deploy").want(t, 0)
+}
+
+// If the owner cannot be printed, nobody could release the lock.
+func TestAcquireReleasesWhatItCannotTellOf(t *testing.T) {
+	server := redistest.Server(t)
+	r, w := pipe(t)
+	r.Close()
+	errs, errEnd := pipe(t)
+	defer errs.Close()
+	code := cli.Main(cli.Streams{In: os.Stdin, Out: w, Err: errEnd}, []string{"--url", url(server), "acquire", "x", "--lease", "10m"})
+	if code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if holds(t, client(t, server, ""), "x") {
+		t.Error("still held")
+	}
+}
+
+// A signal ends a wait, and what was waited for goes to the next.
+func TestASignalEndsTheWaitOfAcquire(t *testing.T) {
+	server := redistest.Server(t)
+	c := client(t, server, "")
+	l := lock(t, c.Mutex("x"))
+	w := start(t, server, "acquire", "x", "--lease", "10m")
+	waiting(t, server, "x", 1)
+	interrupt(t, w)
+	w.Expect("exit 130")
+	waiting(t, server, "x", 0)
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if holds(t, c, "x") {
+		t.Error("held after its waiter has left")
+	}
+}
+
+func TestForceNeedsAYes(t *testing.T) {
+	server := redistest.Server(t)
+	l := lock(t, client(t, server, "pod-1").Mutex("x"))
+	known(t, server, "x", "pod-1")
+	run(t, server, "release", "x", "--force").want(t, 64, "--yes")
+	type answer struct {
+		says string
+		code int
+	}
+	for _, a := range []answer{{"n\n", 1}, {"\n", 1}, {"yes\n", 0}} {
+		in, keyboard := terminal(t)
+		if _, err := keyboard.WriteString(a.says); err != nil {
+			t.Fatal(err)
+		}
+		d := runWith(t, in, server, "release", "x", "--force")
+		d.want(t, a.code, "Take x from pod-1 (", "for ", " left? ")
+		if a.code == 0 {
+			d.want(t, 0, "x: taken from pod-1 (")
+		}
+		if (l.Err() != nil) != (a.code == 0) && a.code != 0 {
+			t.Errorf("%q: %v", a.says, l.Err())
+		}
+	}
+	lost(t, l)
+	run(t, server, "release", "x", "--force", "--yes").want(t, 0, "nobody holds x")
+}
+
+// lost waits until a holder has been told that it has lost what it held.
+func lost(t *testing.T, l *holdfast.Lease) {
+	t.Helper()
+	select {
+	case <-l.Done():
+	case <-time.After(soon):
+		t.Fatal("not told of the loss")
+	}
+	if err := l.Err(); !errors.Is(err, holdfast.ErrLost) {
+		t.Error(err)
+	}
+}
+
+func TestForceTakesEachKind(t *testing.T) {
+	server := redistest.Server(t)
+	c := client(t, server, "pod-1")
+	next := client(t, server, "pod-2")
+	short := holdfast.Renewed(3 * time.Second) // a loss is told by a renewal
+	lockers := map[string]func(*holdfast.Client) holdfast.Locker{
+		"mutex":     func(c *holdfast.Client) holdfast.Locker { return c.Mutex("x", short) },
+		"fairmutex": func(c *holdfast.Client) holdfast.Locker { return c.FairMutex("x", short) },
+		"writer":    func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("x", short) },
+		"reader":    func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("x", short).RLocker() },
+	}
+	for kind, locker := range lockers {
+		t.Run(kind, func(t *testing.T) {
+			l := lock(t, locker(c))
+			known(t, server, "x", "pod-1")
+			granted := make(chan *holdfast.Lease, 1)
+			waits := lockers[kind]
+			if kind == "reader" {
+				waits = lockers["writer"]
+			}
+			go func() { l, _ := waits(next).Lock(t.Context()); granted <- l }()
+			waiting(t, server, "x", 1)
+			run(t, server, "release", "x", "--force", "--yes").want(t, 0, "x: taken from pod-1 (")
+			lost(t, l)
+			select {
+			case l := <-granted:
+				if err := l.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+			case <-time.After(soon):
+				t.Fatal("the next one does not get it")
+			}
+		})
+	}
+}
+
+func TestForceTakesOnePermit(t *testing.T) {
+	server := redistest.Server(t)
+	c := client(t, server, "")
+	s := c.PermitSemaphore("p", holdfast.Renewed(3*time.Second))
+	if err := s.SetPermits(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	mine, other := lock(t, s.Locker(1)), lock(t, s.Locker(1))
+	run(t, server, "release", "p", "--force", "--yes").want(t, 64, "--permit")
+	run(t, server, "release", "p", "--permit", "x").want(t, 64, "--force")
+	id := s.IDs(mine)[0]
+	run(t, server, "release", "p", "--force", "--yes", "--permit", "zz").want(t, 0, "nobody holds")
+	run(t, server, "release", "p", "--force", "--yes", "--permit", id[:8]+"…").want(t, 0, "p: taken from permit "+id[:8])
+	lost(t, mine)
+	if err := other.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	run(t, server, "release", "x", "--force", "--yes").want(t, 0, "nobody holds x")
+}
+
+// campaignFor runs a candidate until the test ends, and returns a channel that gets each of its terms.
+func campaignFor(t *testing.T, c *holdfast.Client, name string, options ...leader.Option) <-chan context.Context {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	terms, done := make(chan context.Context, 100), make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = c.Leader(name, options...).Run(ctx, func(ctx context.Context, _ *leader.Term) error {
+			terms <- ctx
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-done
+	})
+	return terms
+}
+
+func campaign(t *testing.T, c *holdfast.Client, who string) <-chan context.Context {
+	t.Helper()
+	return campaignFor(t, c, "lead", leader.Identity(who), leader.Lease(3*time.Second))
+}
+
+func within(t *testing.T, terms <-chan context.Context) context.Context {
+	t.Helper()
+	select {
+	case term := <-terms:
+		return term
+	case <-time.After(soon):
+		t.Fatal("no term begins")
+		return nil
+	}
+}
+
+func TestALeaderIsAskedToResignOrLosesTheLead(t *testing.T) {
+	server := redistest.Server(t)
+	first := campaign(t, client(t, server, ""), "pod-1")
+	term := within(t, first)
+	second := campaign(t, client(t, server, ""), "pod-2")
+	waiting(t, server, "lead", 1)
+	run(t, server, "release", "lead", "--ask").want(t, 64, "--yes")
+	run(t, server, "release", "lead", "--ask", "--yes").want(t, 0, "lead: asked to resign: pod-1 (")
+	<-term.Done()
+	if !errors.Is(context.Cause(term), holdfast.ErrResigned) {
+		t.Error(context.Cause(term))
+	}
+	term = within(t, second)
+	redistest.Eventually(t, soon, "pod-2 leads, and pod-1 waits", func() error {
+		d := run(t, server, "inspect", "lead")
+		if !strings.Contains(d.out, "held by  pod-2 (") || !strings.Contains(d.out, "1.  pod-1 (") {
+			return fmt.Errorf("%s", d.out)
+		}
+		return nil
+	})
+	run(t, server, "release", "lead", "--force", "--yes").want(t, 0, "lead: taken from pod-2 (")
+	within(t, first)
+	<-term.Done()
+	if !errors.Is(context.Cause(term), holdfast.ErrLost) {
+		t.Error(context.Cause(term))
+	}
+	run(t, server, "release", "x", "--ask", "--yes").want(t, 1, "nobody leads x")
+}
+
+func TestForceLeavesAloneWhatNobodyHolds(t *testing.T) {
+	server := redistest.Server(t)
+	server.Admin().Set(t.Context(), "number", 3, 0)
+	server.Admin().HSet(t.Context(), "hash", "a", 1)
+	run(t, server, "release", "number", "--force", "--yes").want(t, 64, "number is a number")
+	run(t, server, "release", "hash", "--force", "--yes").want(t, 64, "hash is nothing of Holdfast's")
+	if n := server.Admin().Exists(t.Context(), "number", "hash").Val(); n != 2 {
+		t.Errorf("%d keys are left", n)
+	}
+}

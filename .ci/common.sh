@@ -59,6 +59,7 @@ install_tools() {
 	need gcc gcc libc6-dev # the race detector links C
 	need javac openjdk-17-jdk-headless # interop/ runs Redisson
 	need mvn maven
+	need chromium chromium # the console is tested in a browser
 	redis-server --version
 	go version
 }

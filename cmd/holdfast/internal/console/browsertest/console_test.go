@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,15 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m) }
+func TestMain(m *testing.M) { redistest.Main(tests{m}) }
+
+// tests are the tests of this package, and what comes after them.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	defer func() { _ = os.RemoveAll(built) }()
+	return t.M.Run()
+}
 
 const patience = time.Minute
 
@@ -57,12 +66,15 @@ func TestThePageSeesWhoHoldsAndWhoWaits(t *testing.T) {
 func TestThePageSeesALoss(t *testing.T) {
 	w := begin(t)
 	dying := w.client("worker-that-dies")
-	if _, err := dying.Mutex("jobs", holdfast.Fixed(3*time.Second)).Lock(t.Context()); err != nil {
+	if _, err := dying.Mutex("jobs", holdfast.Fixed(time.Hour)).Lock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p := w.console().open("/lock/jobs")
 	p.sees(".holders", "worker-that-dies")
-	// Nobody releases it: that is what the death of a holder looks like to Redis.
+	// It neither renews nor releases: that is what the death of a holder looks like. Its last seconds begin now.
+	if err := w.redis.Admin().Expire(t.Context(), "jobs", 10*time.Second).Err(); err != nil {
+		t.Fatal(err)
+	}
 	p.sees(".events", "Lost by worker-that-dies")
 	p.sees("svg.lanes .mark.lost", "✕")
 	p.sees("main", "It is free.")
@@ -172,7 +184,7 @@ func TestWithVeryManyNamesThePageHasFiftyAtATime(t *testing.T) {
 func TestTheConsoleComesBackAfterRedis(t *testing.T) {
 	w := begin(t)
 	lock(t, w.client("billing-7f9c"), "orders:42")
-	p := w.console("--timeout", "500ms").open("/")
+	p := w.console("--timeout", "3s").open("/")
 	p.sees(row("orders:42"), "billing-7f9c")
 	w.redis.Freeze()
 	p.sees("#trouble", "Not all could be looked at")

@@ -53,10 +53,15 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skip("no chromium is installed: apt-get install chromium")
 	}
+	dir, err := os.MkdirTemp("", "holdfast-chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // its processes may still write there, which t.TempDir would not forgive
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(patience),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"),
-		chromedp.Flag("lang", "en-GB"), chromedp.UserDataDir(t.TempDir()))
+		chromedp.Flag("lang", "en-GB"), chromedp.UserDataDir(dir))
 	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, _ := chromedp.NewContext(allocator)
@@ -125,13 +130,16 @@ func (w *world) fakeLocks(many int) {
 	}
 }
 
+// built is where the command is; "" if it has not been built.
+var built string
+
 // command builds the holdfast command, once for all tests.
 var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "holdfast-console")
-	if err != nil {
+	var err error
+	if built, err = os.MkdirTemp("", "holdfast-console"); err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "holdfast")
+	path := filepath.Join(built, "holdfast")
 	build := exec.Command("go", "build", "-o", path, ".")
 	build.Dir = "../../.."
 	if text, err := build.CombinedOutput(); err != nil {

@@ -88,7 +88,7 @@ func (a *app) serve(ctx context.Context, client *holdfast.Client, s serving) err
 	}
 	o := console.Options{
 		Client: client, Redis: rdb, Pattern: s.pattern, Patience: a.timeout, Target: shown(a.target()),
-		Token: s.token, AnyHost: !address.IP.IsLoopback(), Port: fmt.Sprint(address.Port),
+		Token: s.token, AnyHost: s.token != "", Port: fmt.Sprint(address.Port),
 	}
 	if s.release {
 		o.Release = a.releaser(client)
@@ -143,7 +143,7 @@ func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 // releaser returns what takes a name from its holders by force: what holdfast release --force does, with another
 // way of asking first.
 func (a *app) releaser(client *holdfast.Client) console.Release {
-	return func(ctx context.Context, name, permit string, willTake func([]holdfast.Holder) error) ([]holdfast.Holder, error) {
+	return func(ctx context.Context, name, permit string, willTake func(console.Holders) error) (console.Holders, error) {
 		i, err := a.see(ctx, client, name)
 		if err != nil {
 			return nil, err

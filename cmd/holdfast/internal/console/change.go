@@ -74,7 +74,10 @@ func (s *Server) askCheck(ctx context.Context) checked {
 // Release takes what stands at a name from its holders by force, and returns from whom; nobody if nobody held
 // it. If permit is not "", it takes that permit, or the one whose id begins so. Before it takes anything, it
 // gives willTake the holders, and takes nothing if that returns an error.
-type Release func(ctx context.Context, name, permit string, willTake func([]holdfast.Holder) error) ([]holdfast.Holder, error)
+type Release func(ctx context.Context, name, permit string, willTake func(Holders) error) (Holders, error)
+
+// Holders are those from whom something is taken.
+type Holders = []holdfast.Holder
 
 // wanted is a release that a page asks for.
 type wanted struct {
@@ -123,7 +126,7 @@ var errChanged = errors.New("has changed hands, and nothing was changed")
 // takeFrom takes a name from those that the viewer has seen, if they still hold it.
 func (s *Server) takeFrom(ctx context.Context, name string, want wanted) ([]holder, error) {
 	back := func() {}
-	from, err := s.Release(ctx, name, want.Permit, func(holders []holdfast.Holder) error {
+	from, err := s.Release(ctx, name, want.Permit, func(holders Holders) error {
 		if !seen(holders, want.From) {
 			return fmt.Errorf("%s %w", view.Name(name), errChanged)
 		}

@@ -68,7 +68,9 @@ func (c *closeUp) next(m moment) any {
 }
 
 func happenedOf(e entry) happened {
-	out := happened{Number: e.number, At: ms(e.At), What: string(e.What), Begun: ms(e.begun), Value: e.Value, Was: e.Was, All: e.All}
+	out := happened{
+		Number: e.number, At: ms(e.At), What: string(e.What), Begun: ms(e.begun), Value: e.Value, Was: e.Was, All: e.All,
+	}
 	if e.Holder != (holdfast.Holder{}) {
 		h := holderOf(view.HolderOf(e.Holder, false), 0)
 		out.Holder = &h

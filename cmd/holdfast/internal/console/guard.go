@@ -49,7 +49,7 @@ func (g *guard) before(next http.Handler) http.Handler {
 		case !g.anyHost && !loopbackHost(r.Host):
 			// A page of elsewhere may have its own name lead to this address.
 			http.Error(w, "the console answers to localhost only", http.StatusMisdirectedRequest)
-		case g.same.Check(r) != nil:
+		case g.same.Check(r) != nil || elsewhere(r):
 			http.Error(w, "another site's page must not do that", http.StatusForbidden)
 		case g.token == "" || g.open(r) || g.known(r):
 			next.ServeHTTP(w, r)
@@ -61,6 +61,13 @@ func (g *guard) before(next http.Handler) http.Handler {
 			http.Error(w, "the console wants its token: open it anew", http.StatusUnauthorized)
 		}
 	})
+}
+
+// elsewhere reports whether another site's page asks for something that is no page. It could not read the answer,
+// but it could make the console look.
+func elsewhere(r *http.Request) bool {
+	from := r.Header.Get("Sec-Fetch-Site")
+	return from != "" && from != "same-origin" && from != "none" && !isPage(r.URL.Path) && r.URL.Path != "/login"
 }
 
 func (g *guard) headers(h http.Header) {

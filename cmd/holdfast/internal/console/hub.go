@@ -235,7 +235,9 @@ func (m moment) begun(e observe.Event) time.Time {
 
 // find returns what stands at a name.
 func (m moment) find(name string) (holdfast.Inspection, bool) {
-	n, found := slices.BinarySearchFunc(m.states, name, func(i holdfast.Inspection, name string) int { return cmp.Compare(i.Name, name) })
+	n, found := slices.BinarySearchFunc(m.states, name, func(i holdfast.Inspection, name string) int {
+		return cmp.Compare(i.Name, name)
+	})
 	if !found {
 		return holdfast.Inspection{Name: name, Kind: holdfast.KindFree, At: m.clock(), Waiters: -1}, false
 	}

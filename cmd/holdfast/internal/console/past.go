@@ -56,6 +56,9 @@ func newPast(room int) *past {
 	return &past{room: room, of: make(map[string][]entry), claims: make(map[end]time.Time), focus: make(map[string]int)}
 }
 
+// endings are how a hold ends, as far as an Observer can tell.
+var endings = []observe.What{observe.Released, observe.Passed, observe.Expired}
+
 // add remembers what an Observer has seen. If own, it is the Observer of the name itself, which sees more
 // than the one of the list: while there is one, it alone counts. begun is when the hold of From began, if that is
 // known.
@@ -66,7 +69,7 @@ func (p *past) add(e observe.Event, own bool, begun time.Time) {
 		return
 	}
 	claimed := end{e.Name, e.From.Permit, e.From.Owner}
-	if _, ours := p.claims[claimed]; ours && (e.What == observe.Released || e.What == observe.Passed || e.What == observe.Expired) {
+	if _, ours := p.claims[claimed]; ours && slices.Contains(endings, e.What) {
 		delete(p.claims, claimed)
 		if next := e; e.What == observe.Passed {
 			next.What, next.From = observe.Granted, holdfast.Holder{}

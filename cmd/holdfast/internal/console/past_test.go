@@ -90,7 +90,8 @@ func TestWhatThisConsoleTakesShowsAsTaken(t *testing.T) {
 func TestThePastIsBounded(t *testing.T) {
 	p := newPast(10)
 	for n := range 1000 {
-		p.add(observe.Event{What: observe.Granted, Name: []string{"a", "b", "c"}[n%3], Holder: holderNumber(t, n)}, false, time.Time{})
+		name := []string{"a", "b", "c"}[n%3]
+		p.add(observe.Event{What: observe.Granted, Name: name, Holder: holderNumber(t, n)}, false, time.Time{})
 	}
 	kept := 0
 	for _, name := range []string{"a", "b", "c"} {

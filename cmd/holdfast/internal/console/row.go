@@ -76,7 +76,9 @@ func rowOf(i holdfast.Inspection, most int64, holders, waiters int) row {
 }
 
 func holderOf(h view.HolderJSON, until int64) holder {
-	out := holder{Who: plain(h.Who), Owner: h.Owner, Permit: plain(h.Permit), Note: plain(h.Note), Write: h.Write, Until: until}
+	out := holder{
+		Who: plain(h.Who), Owner: h.Owner, Permit: plain(h.Permit), Note: plain(h.Note), Write: h.Write, Until: until,
+	}
 	if h.Count > 1 {
 		out.Count = h.Count
 	}

@@ -44,7 +44,7 @@ type Options struct {
 	Target   string                // what the page calls the Redis: an address without a password
 
 	Token   string // what a viewer must give; "" if nothing
-	AnyHost bool   // it is reached by names other than localhost
+	AnyHost bool   // it may be reached by names other than localhost: with a token, which no other name's page has
 	Port    string // on which it listens
 
 	// Release takes a name from its holders by force. If it is nil, the console only reads.
@@ -136,9 +136,9 @@ func literal(name string) string {
 }
 
 // Cost says what the console asks of Redis.
-const Cost = "Nothing is asked of Redis while nobody looks. However many look: of the list, no more than 500 names a second " +
-	"are asked, of one or two commands each, and it rests for four fifths of the time; of each lock that is open " +
-	"on a page, of 8 at the most, 22 commands a second at the most."
+const Cost = "Nothing is asked of Redis while nobody looks. However many look: of the list, no more than 500 names " +
+	"a second are asked, of one or two commands each, and it rests for four fifths of the time; of each lock that " +
+	"is open on a page, of 8 at the most, 22 commands a second at the most."
 
 // hello tells a page what it needs to know before it shows anything.
 func (s *Server) hello(w http.ResponseWriter, _ *http.Request) {

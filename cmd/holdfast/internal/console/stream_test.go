@@ -41,7 +41,8 @@ func start(t *testing.T) *live {
 	looks := holdfast.New(l.redis.Client(t), holdfast.WithLogger(redistest.Watched()))
 	l.Server = New(Options{Client: looks, Redis: l.redis.Client(t, heeds), Port: "7380"})
 	l.http = httptest.NewServer(l.Server)
-	l.client = holdfast.New(l.redis.Client(t), holdfast.WithLogger(redistest.Watched()), holdfast.WithIdentity("billing-7f9c"))
+	l.client = holdfast.New(l.redis.Client(t),
+		holdfast.WithLogger(redistest.Watched()), holdfast.WithIdentity("billing-7f9c"))
 	t.Cleanup(func() {
 		l.Server.Close()
 		l.http.Close()

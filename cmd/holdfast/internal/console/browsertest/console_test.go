@@ -138,7 +138,9 @@ func TestAReleaseIsRefusedIfTheLockHasChangedHands(t *testing.T) {
 
 func TestOddNamesAreTextOnly(t *testing.T) {
 	w := begin(t)
-	names := []string{`<img src=x onerror=document.title="!">`, "a/b//../c?d#e%41+f&g", "\xff\xfe\x00bytes", "..", "ünïcode ✓"}
+	names := []string{
+		`<img src=x onerror=document.title="!">`, "a/b//../c?d#e%41+f&g", "\xff\xfe\x00bytes", "..", "ünïcode ✓",
+	}
 	client := w.client(`<script>document.title="!"</script>`)
 	for _, name := range names {
 		lock(t, client, name).Note(`<b onclick="x">bold</b>`)

@@ -256,7 +256,8 @@ func (p *tab) eval(script string) string {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, patience)
 	defer cancel()
-	out, err := chromedp.Run(ctx, chromedp.Evaluate[string]("(async () => String(await ("+script+")))()", chromedp.EvalAwaitPromise))
+	script = "(async () => String(await (" + script + ")))()"
+	out, err := chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
 	if err != nil {
 		p.t.Fatalf("%s: %v", script, err)
 	}
@@ -270,7 +271,8 @@ func row(name string) string {
 
 // text returns the visible texts of all elements that match.
 func (p *tab) text(selector string) string {
-	return p.eval(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility()).map((e) => e.textContent).join("\n")`, selector))
+	return p.eval(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility())
+		.map((e) => e.textContent).join("\n")`, selector))
 }
 
 func (p *tab) count(selector string) int {
@@ -337,12 +339,15 @@ func (p *tab) press(selector, key string) {
 func (p *tab) key(name string) {
 	p.t.Helper()
 	code := map[string]int64{"Enter": 13, "ArrowDown": 40}[name]
-	for _, what := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
-		call(p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: what, Key: name, WindowsVirtualKeyCode: code})
-	}
+	down := input.DispatchKeyEventTypeRawKeyDown
+	press := input.DispatchKeyEventParams{Type: down, Key: name, WindowsVirtualKeyCode: code}
+	call(p, input.DispatchKeyEvent, press)
 	if name == "Enter" {
-		call(p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeChar, Key: name, Text: "\r"})
+		enter := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeChar, Key: name, Text: "\r"}
+		call(p, input.DispatchKeyEvent, enter)
 	}
+	press.Type = input.DispatchKeyEventTypeKeyUp
+	call(p, input.DispatchKeyEvent, press)
 }
 
 // front shows the tab in place of others: a browser spares the work for tabs that nobody sees.
@@ -354,7 +359,9 @@ func (p *tab) front() {
 // size sets the size of the page, in CSS pixels.
 func (p *tab) size(width, height int64) {
 	p.t.Helper()
-	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 1})
+	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: height, DeviceScaleFactor: 1,
+	})
 }
 
 // scheme has the system be light, or dark.

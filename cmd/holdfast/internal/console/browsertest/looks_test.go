@@ -43,9 +43,10 @@ func (p *tab) accessible(where string) {
 func (p *tab) reflows(where string) {
 	p.t.Helper()
 	got := p.eval(`(() => {
-		const wide = [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() && !e.closest(".unseen, thead, svg") &&
-			e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 120));
-		return document.documentElement.scrollWidth > innerWidth ? "scrolls: " + wide.join("; ") : wide.join("; ");
+		const wide = [...document.querySelectorAll("body *")].filter((e) => e.checkVisibility() &&
+			!e.closest(".unseen, thead, svg") && e.getBoundingClientRect().right > innerWidth + 1);
+		const scrolls = document.documentElement.scrollWidth > innerWidth ? "it scrolls; " : "";
+		return scrolls + wide.map((e) => e.outerHTML.slice(0, 120)).join("; ");
 	})()`)
 	if got != "" {
 		p.t.Errorf("%s is wider than 320 pixels: %s", where, got)
@@ -116,7 +117,8 @@ func TestTheLooks(t *testing.T) {
 	counts.sees("main", "5 to come")
 	counts.sees("main", "11 of 40 free")
 	counts.accessible("the counts")
-	if got := counts.eval(`document.querySelector("li[data-key='exports%3Apool'] [role=meter]").ariaValueText`); got != "5 of 8 free" {
+	got := counts.eval(`document.querySelector("li[data-key='exports%3Apool'] [role=meter]").ariaValueText`)
+	if got != "5 of 8 free" {
 		t.Errorf("the gauge reads %q", got)
 	}
 
@@ -154,7 +156,8 @@ func TestTheSwitchForDark(t *testing.T) {
 	p := w.console().open("/")
 	p.scheme("light")
 	p.click("#theme")
-	if got := p.eval("document.documentElement.dataset.theme + getComputedStyle(document.body).backgroundColor"); got != "dark"+dark {
+	got := p.eval("document.documentElement.dataset.theme + getComputedStyle(document.body).backgroundColor")
+	if got != "dark"+dark {
 		t.Errorf("after the switch the page is %s", got)
 	}
 	p.open("/")
@@ -180,9 +183,12 @@ func TestTenThousandLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	stream := p.eval(`(async () => {
-		const ctl = new AbortController(), reader = (await fetch("/events/list?show=locks", {signal: ctl.signal})).body.getReader();
+		const ctl = new AbortController();
+		const reader = (await fetch("/events/list?show=locks", {signal: ctl.signal})).body.getReader();
 		let text = "";
-		while (!text.includes('"rows"') || !text.endsWith("\n\n")) text += new TextDecoder().decode((await reader.read()).value);
+		while (!text.includes('"rows"') || !text.endsWith("\n\n")) {
+			text += new TextDecoder().decode((await reader.read()).value);
+		}
 		ctl.abort();
 		return text.length;
 	})()`)

@@ -1,7 +1,7 @@
 // The console in the browser: which view is shown, and the frame around it.
 
 import { announce, setAttribute, setText } from "./dom.js";
-import { setClock, tick } from "./time.js";
+import { duration, now, setClock, tick } from "./time.js";
 import { open } from "./stream.js";
 import { listView } from "./list.js";
 import { countsView } from "./counts.js";
@@ -38,9 +38,13 @@ function show() {
   for (const a of document.querySelectorAll("nav a[href]")) {
     setAttribute(a, "aria-current", a.getAttribute("href") === location.pathname ? "page" : null);
   }
+  looked = 0;
   live(view.stream ? "connecting" : "none");
   begin();
-  stop = () => { close(); view.stop?.(); };
+  stop = () => {
+    close();
+    view.stop?.();
+  };
 }
 
 /** Returns the view of the address, and its title. again opens its stream anew. */
@@ -50,15 +54,22 @@ function choose(again) {
   if (path === "/findings") return [findingsView(session), "Findings"];
   if (path === "/") return [listView(again), "Locks"];
   const inPath = path.startsWith("/lock/");
-  const id = inPath ? path.slice("/lock/".length) : new URLSearchParams(location.search).get("name") ?? "";
+  const id = inPath ? path.slice("/lock/".length) : (new URLSearchParams(location.search).get("name") ?? "");
   const query = inPath ? id.replace(/[+&]/g, (c) => encodeURIComponent(c)) : encodeURIComponent(id);
   let title = id;
-  try { title = decodeURIComponent(id); } catch { /* a name of odd bytes */ }
+  try {
+    title = decodeURIComponent(id);
+  } catch {
+    /* a name of odd bytes */
+  }
   return [lockView(query, title, session), title];
 }
 
+let looked = 0; // when the console has last looked, on the server's clock
+
 /** Shows what every message tells: how many there are, and trouble. */
 function frame(message) {
+  looked = message.looked;
   if (message.totals) {
     setText(byID("locks"), message.totals.locks.toLocaleString("en"));
     setText(byID("counts"), message.totals.counts.toLocaleString("en"));
@@ -68,7 +79,13 @@ function frame(message) {
   byID("trouble").hidden = !trouble;
 }
 
-const states = { live: "Live", lost: "Not connected", resting: "Resting", none: "", connecting: "Connecting" };
+const states = {
+  live: "Live",
+  lost: "Not connected",
+  resting: "Resting",
+  none: "",
+  connecting: "Connecting",
+};
 
 function live(state) {
   const node = byID("live");
@@ -76,8 +93,20 @@ function live(state) {
   if (state === "lost") announce("The console does not answer.");
   if (state === "live" && node.dataset.state === "lost") announce("The console answers again.");
   node.dataset.state = state;
-  setText(node, states[state]);
+  lag();
 }
+
+/** Shows how it stands with the stream, and how old what it tells is: a look at very many names takes its time. */
+function lag() {
+  const node = byID("live"),
+    state = node.dataset.state,
+    behind = now() - looked;
+  setText(
+    node,
+    states[state] + (state === "live" && looked && behind > 4000 ? `, as of ${duration(behind)} ago` : ""),
+  );
+}
+setInterval(lag, 1000);
 
 /** Goes to another view without loading the page anew. */
 function go(href) {
@@ -90,16 +119,32 @@ function go(href) {
 document.addEventListener("click", (event) => {
   const a = event.target.closest?.("a[href]");
   const plain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-  if (!a || !plain || event.defaultPrevented || a.origin !== location.origin || a.getAttribute("href").startsWith("#")) return;
+  if (
+    !a ||
+    !plain ||
+    event.defaultPrevented ||
+    a.origin !== location.origin ||
+    a.getAttribute("href").startsWith("#")
+  )
+    return;
   event.preventDefault();
   go(a.getAttribute("href"));
 });
 addEventListener("popstate", show);
 
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  if (
+    event.key !== "/" ||
+    event.ctrlKey ||
+    event.metaKey ||
+    /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)
+  )
+    return;
   const search = main.querySelector("input[type=search]");
-  if (search) { event.preventDefault(); search.focus(); }
+  if (search) {
+    event.preventDefault();
+    search.focus();
+  }
 });
 
 show();

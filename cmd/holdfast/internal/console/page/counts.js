@@ -15,7 +15,12 @@ export function countsView(again) {
     if (!message.looked && list.order.length === 0 && !message.error) return;
     keyed(cards, list.shown(), (row) => row.id, countCard);
     nothing.hidden = list.order.length > 0;
-    setText(nothing, list.filtered() ? "Nothing that stands in Redis now is like that." : "No semaphore, latch or barrier stands in Redis now.");
+    setText(
+      nothing,
+      list.filtered()
+        ? "Nothing that stands in Redis now is like that."
+        : "No semaphore, latch or barrier stands in Redis now.",
+    );
   };
   const list = pagedList("counts", countKinds, redraw, again);
   return {
@@ -26,9 +31,19 @@ export function countsView(again) {
 }
 
 function countCard(row) {
-  return el("li.card", {},
-    el("div.card-head", {}, el("a.name", { href: hrefOf(row.id) }, row.name), el("span.chip", {}, kindOf(row.kind))),
+  return el(
+    "li.card",
+    {},
+    el(
+      "div.card-head",
+      {},
+      el("a.name", { href: hrefOf(row.id) }, row.name),
+      el("span.chip", {}, kindOf(row.kind)),
+    ),
     gauge(row),
     row.kind === "count" ? el("p.muted", {}, "It may be any program's number.") : null,
-    row.until > 0 ? el("p.muted", {}, row.kind === "permits" ? "the last permit ends in " : "lasts ", left(row.until)) : null);
+    row.until > 0
+      ? el("p.muted", {}, row.kind === "permits" ? "the last permit ends in " : "lasts ", left(row.until))
+      : null,
+  );
 }

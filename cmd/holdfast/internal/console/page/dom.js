@@ -18,7 +18,8 @@ function fill(node, classes, attributes, children) {
   if (classes.length > 0) node.setAttribute("class", classes.join(" "));
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") node.addEventListener(name, value);
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value === true ? "" : value);
+    else if (value !== null && value !== undefined && value !== false)
+      node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...there(children));
   return node;
@@ -29,7 +30,9 @@ function there(children) {
 }
 
 /** Replaces all that is in a node. */
-export function replace(node, ...children) { node.replaceChildren(...there(children)); }
+export function replace(node, ...children) {
+  node.replaceChildren(...there(children));
+}
 
 /** Sets a text if it differs, so that what is selected, or read aloud, is left alone. */
 export function setText(node, text) {

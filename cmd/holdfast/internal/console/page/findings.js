@@ -24,28 +24,51 @@ export function findingsView(session) {
   };
 
   const show = (found) => {
-    const voids = found.findings.filter((f) => f.voids), notes = found.findings.filter((f) => !f.voids);
-    let text = voids.length > 0 ? `${several(voids.length, "finding voids", "findings void")} a promise.` : "Nothing voids a promise.";
+    const voids = found.findings.filter((f) => f.voids),
+      notes = found.findings.filter((f) => !f.voids);
+    let text =
+      voids.length > 0
+        ? `${several(voids.length, "finding voids", "findings void")} a promise.`
+        : "Nothing voids a promise.";
     if (found.error) text = `Redis could not be checked: ${found.error}`;
     else if (notes.length > 0) text += ` ${several(notes.length, "more is", "more are")} worth knowing.`;
     result.replaceChildren(
       el(voids.length > 0 || found.error ? "p.verdict.bad" : "p.verdict.good", {}, text),
       el("ul.findings", {}, [...voids, ...notes].map(finding)),
-      el("p.muted", {}, `Checked at ${timeOfDay(found.at)}. The same is shown for a minute.`));
+      el("p.muted", {}, `Checked at ${timeOfDay(found.at)}. The same is shown for a minute.`),
+    );
     announce(text);
   };
 
   return {
-    node: el("div", {}, el("h1", {}, "Findings"),
-      el("p.lead", {}, "Check asks every master for what voids a promise of Holdfast: eviction, missing persistence, " +
-        "asynchronous replication, and rights that are lacking. To find out about rights it locks and releases a name of its own."),
-      ask, result),
+    node: el(
+      "div",
+      {},
+      el("h1", {}, "Findings"),
+      el(
+        "p.lead",
+        {},
+        "Check asks every master for what voids a promise of Holdfast: eviction, missing persistence, " +
+          "asynchronous replication, and rights that are lacking. To find out about rights it locks and " +
+          "releases a name of its own.",
+      ),
+      ask,
+      result,
+    ),
   };
 }
 
 function finding(f) {
-  return el("li.card", {},
-    el("div.card-head", {}, el("strong", {}, f.problem + (f.kind ? `: ${f.kind}` : "")),
-      el(f.voids ? "span.chip.bad" : "span.chip", {}, f.voids ? "voids a promise" : "note")),
-    el("p", {}, f.detail), el("p.muted", {}, el("code", {}, f.server)));
+  return el(
+    "li.card",
+    {},
+    el(
+      "div.card-head",
+      {},
+      el("strong", {}, f.problem + (f.kind ? `: ${f.kind}` : "")),
+      el(f.voids ? "span.chip.bad" : "span.chip", {}, f.voids ? "voids a promise" : "note"),
+    ),
+    el("p", {}, f.detail),
+    el("p.muted", {}, el("code", {}, f.server)),
+  );
 }

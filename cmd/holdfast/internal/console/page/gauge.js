@@ -7,13 +7,22 @@ const countable = 24; // up to so many, each one is drawn
 
 /** Returns how full something is: {used, all, text}. */
 export function fillOf(row) {
-  const value = row.value ?? 0, all = row.all ?? 0;
+  const value = row.value ?? 0,
+    all = row.all ?? 0;
   switch (row.kind) {
     case "semaphore":
-    case "permits": return { used: all - value, all, text: all ? `${value} of ${all} free` : `${value} free` };
-    case "latch": return { used: (row.most ?? value) - value, all: row.most ?? value, text: `${value} to come` };
-    case "barrier": return { used: value, all, text: row.state === "open" ? `${value} of ${all} have come` : row.state || "nobody waits" };
-    default: return { used: 0, all: 0, text: `${value}` };
+    case "permits":
+      return { used: all - value, all, text: all ? `${value} of ${all} free` : `${value} free` };
+    case "latch":
+      return { used: (row.most ?? value) - value, all: row.most ?? value, text: `${value} to come` };
+    case "barrier":
+      return {
+        used: value,
+        all,
+        text: row.state === "open" ? `${value} of ${all} have come` : row.state || "nobody waits",
+      };
+    default:
+      return { used: 0, all: 0, text: `${value}` };
   }
 }
 
@@ -22,8 +31,14 @@ export function gauge(row) {
   const { used, all, text } = fillOf(row);
   if (all <= 0) return el("p.gauge-text.plain", {}, text);
   const within = Math.max(0, Math.min(all, used));
-  const node = el("div.gauge", { role: "meter", "aria-label": `${kindOf(row.kind)} ${row.name}`, "aria-valuemin": 0,
-    "aria-valuemax": all, "aria-valuenow": within, "aria-valuetext": text });
+  const node = el("div.gauge", {
+    role: "meter",
+    "aria-label": `${kindOf(row.kind)} ${row.name}`,
+    "aria-valuemin": 0,
+    "aria-valuemax": all,
+    "aria-valuenow": within,
+    "aria-valuetext": text,
+  });
   node.classList.toggle("full", within === all && (row.kind === "semaphore" || row.kind === "permits"));
   if (all <= countable) {
     for (let n = 0; n < all; n++) node.append(el(n < within ? "span.pip.on" : "span.pip"));

@@ -8,21 +8,44 @@ const perPage = 50;
 /** Makes a list: what its address says, the controls, and what the console has told of its rows. */
 export function pagedList(show, kinds, redraw, again) {
   const query = new URLSearchParams(location.search);
-  const list = { rows: new Map(), order: [], sort: query.get("sort") ?? "name", down: query.get("order") === "down" };
-  let page = Number(query.get("page") ?? 1) || 1, matched = 0, pages = 1, asked = false;
+  const list = {
+    rows: new Map(),
+    order: [],
+    sort: query.get("sort") ?? "name",
+    down: query.get("order") === "down",
+  };
+  let page = Number(query.get("page") ?? 1) || 1,
+    matched = 0,
+    pages = 1,
+    asked = false;
 
-  const search = el("input", { type: "search", id: "search", value: query.get("q") ?? "", autocomplete: "off", spellcheck: "false",
-    placeholder: "Name, holder or note", "aria-keyshortcuts": "/" });
-  const kind = el("select", { id: "kind" }, el("option", { value: "" }, "all kinds"),
-    kinds.map((k) => el("option", { value: k, selected: query.get("kind") === k }, kindOf(k))));
+  const search = el("input", {
+    type: "search",
+    id: "search",
+    value: query.get("q") ?? "",
+    autocomplete: "off",
+    spellcheck: "false",
+    placeholder: "Name, holder or note",
+    "aria-keyshortcuts": "/",
+  });
+  const kind = el(
+    "select",
+    { id: "kind" },
+    el("option", { value: "" }, "all kinds"),
+    kinds.map((k) => el("option", { value: k, selected: query.get("kind") === k }, kindOf(k))),
+  );
   const found = el("p.found");
   const back = el("button", { type: "button", click: () => turn(page - 1) }, "Previous");
   const on = el("button", { type: "button", click: () => turn(page + 1) }, "Next");
   const where = el("span");
   list.pager = el("nav.pager", { "aria-label": "Pages", hidden: true }, back, where, on);
-  list.controls = el("form.controls", { role: "search", submit: (event) => event.preventDefault() },
+  list.controls = el(
+    "form.controls",
+    { role: "search", submit: (event) => event.preventDefault() },
     el("div.field.wide", {}, el("label", { for: "search" }, "Search"), search),
-    el("div.field", {}, el("label", { for: "kind" }, "Kind"), kind), found);
+    el("div.field", {}, el("label", { for: "kind" }, "Kind"), kind),
+    found,
+  );
 
   const ask = () => {
     const wanted = new URLSearchParams();
@@ -39,16 +62,35 @@ export function pagedList(show, kinds, redraw, again) {
     asked = true;
     again();
   };
-  const turn = (to) => { page = to; change(); list.pager.scrollIntoView?.({ block: "nearest" }); };
+  const turn = (to) => {
+    page = to;
+    change();
+    list.pager.scrollIntoView?.({ block: "nearest" });
+  };
   let typing = 0;
   search.addEventListener("input", () => {
     clearTimeout(typing);
-    typing = setTimeout(() => { page = 1; change(); }, 200);
+    typing = setTimeout(() => {
+      page = 1;
+      change();
+    }, 200);
   });
-  kind.addEventListener("change", () => { page = 1; change(); });
+  kind.addEventListener("change", () => {
+    page = 1;
+    change();
+  });
 
-  list.stream = () => { const wanted = ask(); wanted.set("show", show); return `/events/list?${wanted}`; };
-  list.sortBy = (by) => { list.down = list.sort === by ? !list.down : by === "waiters" || by === "age"; list.sort = by; page = 1; change(); };
+  list.stream = () => {
+    const wanted = ask();
+    wanted.set("show", show);
+    return `/events/list?${wanted}`;
+  };
+  list.sortBy = (by) => {
+    list.down = list.sort === by ? !list.down : by === "waiters" || by === "age";
+    list.sort = by;
+    page = 1;
+    change();
+  };
 
   list.tell = (message) => {
     if (message.matched !== undefined) {
@@ -60,7 +102,9 @@ export function pagedList(show, kinds, redraw, again) {
       list.pager.hidden = pages < 2;
       back.disabled = page <= 1;
       on.disabled = page >= pages;
-      setText(where, `${((page - 1) * perPage + 1).toLocaleString("en")} to ${Math.min(matched, page * perPage).toLocaleString("en")} of ${matched.toLocaleString("en")}`);
+      const [first, last] = [(page - 1) * perPage + 1, Math.min(matched, page * perPage)];
+      const [a, b, c] = [first, last, matched].map((n) => n.toLocaleString("en"));
+      setText(where, `${a} to ${b} of ${c}`);
     }
     for (const row of message.rows ?? []) list.rows.set(row.id, row);
     if (message.order) {

@@ -8,7 +8,8 @@ const silent = 40_000; // ms without a word after which a stream counts as dead:
  * has no stream, so that the console asks Redis nothing for it. It returns a function that ends the stream.
  */
 export function open(path, tell, how) {
-  let source = null, timer = 0;
+  let source = null,
+    timer = 0;
 
   const begin = () => {
     end();
@@ -29,7 +30,8 @@ export function open(path, tell, how) {
   };
   const again = async () => {
     const answer = await fetch("/session").catch(() => null);
-    if (answer?.status === 401) location.reload(); // it leads to the form for the token
+    if (answer?.status === 401)
+      location.reload(); // it leads to the form for the token
     else if (!document.hidden) begin();
   };
   const end = () => {
@@ -39,7 +41,10 @@ export function open(path, tell, how) {
   };
   const seen = () => {
     if (!document.hidden) begin();
-    else { end(); how("resting"); }
+    else {
+      end();
+      how("resting");
+    }
   };
   document.addEventListener("visibilitychange", seen);
   seen();

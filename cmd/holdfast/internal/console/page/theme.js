@@ -4,7 +4,13 @@
   const key = "holdfast-theme";
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const chosen = () => { try { return localStorage.getItem(key); } catch { return null; } };
+  const chosen = () => {
+    try {
+      return localStorage.getItem(key);
+    } catch {
+      return null;
+    }
+  };
 
   const show = () => {
     const dark = (chosen() ?? (system.matches ? "dark" : "light")) === "dark";
@@ -18,7 +24,11 @@
     show();
     document.getElementById("theme")?.addEventListener("click", () => {
       const next = root.dataset.theme === "dark" ? "light" : "dark";
-      try { localStorage.setItem(key, next); } catch { root.dataset.theme = next; }
+      try {
+        localStorage.setItem(key, next);
+      } catch {
+        root.dataset.theme = next;
+      }
       show();
     });
   });

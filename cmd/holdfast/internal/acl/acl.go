@@ -23,8 +23,8 @@ var (
 // The commands that no table of package rights has.
 var (
 	ofMutex   = strings.Fields("get set pttl pexpire hset hget hdel hexists hgetall zadd zrem zcard zscore zrange pubsub")
-	ofInspect = strings.Fields("type get strlen pttl exists hget hlen hkeys hexists hscan hgetall hmget zcard zcount zscore " +
-		"zrange zscan scan")
+	ofInspect = strings.Fields("type get strlen pttl exists hget hlen hkeys hexists hscan hgetall hmget " +
+		"zcard zcount zscore zrange zscan scan")
 )
 
 // kinds has each kind, in the order in which help lists them. Each returns what it needs for a pattern of names.
@@ -114,7 +114,8 @@ func rules(prefix string, texts []string) (each []string) {
 
 // word returns an argument as redis-cli reads it.
 func word(text string) string {
-	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '"' || r == '\'' || r == '\\' || !strconv.IsPrint(r) }) {
+	odd := func(r rune) bool { return !strconv.IsPrint(r) }
+	if strings.ContainsAny(text, ` "'\`) || strings.ContainsFunc(text, odd) {
 		return strconv.Quote(text)
 	}
 	return text

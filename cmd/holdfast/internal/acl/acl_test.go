@@ -49,7 +49,7 @@ func line(t *testing.T, pattern string, kinds ...string) string {
 func TestTheRightsOfAKindDo(t *testing.T) {
 	server := redistest.Server(t)
 	for _, pattern := range []string{"orders:*", "{user7}:*"} {
-		for _, kind := range []string{"mutex", "fairmutex", "rwlock", "semaphore", "permits", "latch", "barrier", "once", "leader", "quorum"} {
+		for _, kind := range Kinds() {
 			client := as(t, server, line(t, pattern, kind, "check"))
 			found, err := client.Check(t.Context(), strings.TrimSuffix(pattern, "*"))
 			if err != nil {
@@ -120,8 +120,9 @@ func TestTheCommandsAreThoseOfTheDocuments(t *testing.T) {
 	t.Chdir("../../../..") // the documents are those of the library's module
 	every, of := doctest.DocumentedRights(t)
 	for kind, documented := range map[string]string{
-		"mutex": "Mutex", "fairmutex": "FairMutex", "striped": "Striped", "rwlock": "RWMutex", "semaphore": "Semaphore",
-		"permits": "PermitSemaphore", "latch": "Latch", "barrier": "Barrier", "once": "Once", "leader": "Leader", "quorum": "Quorum",
+		"mutex": "Mutex", "fairmutex": "FairMutex", "striped": "Striped", "rwlock": "RWMutex",
+		"semaphore": "Semaphore", "permits": "PermitSemaphore", "latch": "Latch", "barrier": "Barrier",
+		"once": "Once", "leader": "Leader", "quorum": "Quorum",
 	} {
 		want := commandsIn(append(slices.Clone(every), of[documented]...))
 		if kind == "fairmutex" { // its queries have a row of their own
@@ -157,7 +158,9 @@ func TestSetUser(t *testing.T) {
 	if got != want || err != nil {
 		t.Errorf("%s, %v\nwant\n%s", got, err, want)
 	}
-	for _, bad := range []struct{ pattern, kind string }{{"", "mutex"}, {"holdfast_x", "mutex"}, {"a}b*", "latch"}, {"{}*", "rwlock"}} {
+	for _, bad := range []struct{ pattern, kind string }{
+		{"", "mutex"}, {"holdfast_x", "mutex"}, {"a}b*", "latch"}, {"{}*", "rwlock"},
+	} {
 		if _, err := SetUser("app", []string{bad.pattern}, []string{bad.kind}, false); err == nil {
 			t.Errorf("%q, %s: no error", bad.pattern, bad.kind)
 		}

@@ -37,8 +37,11 @@ func (a *app) acquire() *cobra.Command {
 			"  HOLDFAST_LEASE_UNTIL  when its time is over, by the clock of this machine",
 			"",
 			"If it cannot print them, it releases the lock."),
-		Example: "  eval \"$(holdfast acquire deploy --lease 10m --wait 1m)\"\n  ...\n  holdfast release deploy --owner \"$HOLDFAST_OWNER\"",
-		Args:    cobra.ExactArgs(1),
+		Example: lines(
+			`  eval "$(holdfast acquire deploy --lease 10m --wait 1m)"`,
+			"  ...",
+			`  holdfast release deploy --owner "$HOLDFAST_OWNER"`),
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			waits := cmd.Flags().Changed("wait")
 			switch {

@@ -117,7 +117,8 @@ func (a *app) onceForget() *cobra.Command {
 					a.say("%s: there is no result", view.Name(at.Whole))
 					return nil
 				}
-				if err := a.askFirst(ctx, *yes, "Forget %s, which is %s? The work is then done again.", view.Name(at.Whole), i.State); err != nil {
+				err = a.askFirst(ctx, *yes, "Forget %s, which is %s? The work is then done again.", view.Name(at.Whole), i.State)
+				if err != nil {
 					return err
 				}
 				ctx, cancel := a.within(ctx)

@@ -85,8 +85,11 @@ func (a *app) second() (redis.UniversalClient, error) {
 	return rdb, err
 }
 
+// work is what a command does with a Client.
+type work = func(ctx context.Context, client *holdfast.Client) error
+
 // quick runs what should be answered at once: with a Client, and a context that ends after --timeout.
-func (a *app) quick(cmd *cobra.Command, f func(ctx context.Context, client *holdfast.Client) error) error {
+func (a *app) quick(cmd *cobra.Command, f work) error {
 	return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
 		ctx, cancel := a.within(ctx)
 		defer cancel()
@@ -95,7 +98,7 @@ func (a *app) quick(cmd *cobra.Command, f func(ctx context.Context, client *hold
 }
 
 // lasting runs what may take long: with a Client, and a context that ends at a signal.
-func (a *app) lasting(cmd *cobra.Command, f func(ctx context.Context, client *holdfast.Client) error, options ...holdfast.Option) error {
+func (a *app) lasting(cmd *cobra.Command, f work, options ...holdfast.Option) error {
 	ctx, cancel := untilSignal(cmd.Context())
 	defer cancel()
 	client, shut, err := a.open(ctx, options...)
@@ -179,8 +182,8 @@ func (a *app) jsonFlag(cmd *cobra.Command) {
 
 // expect returns what stands at a name, or an error if it is of none of the kinds, nor free, nor a number that
 // may be anything.
-func expect(ctx context.Context, client *holdfast.Client, name string, kinds ...holdfast.Kind) (holdfast.Inspection, error) {
-	i, err := client.Inspect(ctx, name)
+func expect(ctx context.Context, c *holdfast.Client, name string, kinds ...holdfast.Kind) (holdfast.Inspection, error) {
+	i, err := c.Inspect(ctx, name)
 	if err != nil {
 		return i, err
 	}

@@ -67,7 +67,8 @@ func (a *app) release() *cobra.Command {
 	a.jsonFlag(cmd)
 	cmd.Flags().StringVar(&r.owner, "owner", "", "what acquire printed: $HOLDFAST_OWNER")
 	cmd.Flags().BoolVar(&r.force, "force", false, "take it from whoever holds it")
-	cmd.Flags().StringVar(&r.permit, "permit", "", "with --force: the permit to take, or as much of its id as inspect shows")
+	cmd.Flags().StringVar(&r.permit, "permit", "",
+		"with --force: the permit to take, or as much of its id as inspect shows")
 	cmd.Flags().BoolVar(&r.resign, "ask", false, "ask the leader of an election to resign")
 	r.yes = confirmFlag(cmd)
 	return cmd
@@ -100,7 +101,8 @@ func (a *app) force(ctx context.Context, client *holdfast.Client, name string, r
 		a.say("nobody holds %s", view.Name(name))
 		return nil
 	}
-	if err := a.askFirst(ctx, *r.yes, "Take %s from %s? The work may still be going on.", view.Name(name), heldBy(i, from)); err != nil {
+	err = a.askFirst(ctx, *r.yes, "Take %s from %s? The work may still be going on.", view.Name(name), heldBy(i, from))
+	if err != nil {
 		return err
 	}
 	if now, err := a.see(ctx, client, name); err != nil {
@@ -137,7 +139,8 @@ func takenFrom(i holdfast.Inspection, permit string) ([]holdfast.Holder, error) 
 		return nil, fmt.Errorf("%s is work of a Once, which cannot be taken from its holder: if that is dead, "+
 			"another takes over in %s", view.Name(i.Name), view.Duration(i.Remaining))
 	}
-	return nil, usage(fmt.Errorf("%s is %s, which nobody holds: see holdfast sem, latch, once", view.Name(i.Name), view.A(i.Kind)))
+	return nil, usage(fmt.Errorf("%s is %s, which nobody holds: see holdfast sem, latch, once",
+		view.Name(i.Name), view.A(i.Kind)))
 }
 
 // onePermit returns the permit whose id begins so.

@@ -33,7 +33,8 @@ func (a *app) sem() *cobra.Command {
 		RunE: needsCommand,
 	}
 	cmd.AddCommand(a.semSet(), a.semAdd(), a.semDrain(),
-		a.show("semaphore", holdfast.KindSemaphore, "Show how many permits are free, and which are taken", holdfast.KindPermits))
+		a.show("semaphore", holdfast.KindSemaphore, "Show how many permits are free, and which are taken",
+			holdfast.KindPermits))
 	return cmd
 }
 
@@ -56,7 +57,7 @@ func (k semKind) leased(ctx context.Context, client *holdfast.Client, name strin
 	case i.Kind == holdfast.KindSemaphore, i.Kind == holdfast.KindPermits:
 		return i.Kind == holdfast.KindPermits, nil
 	case !k.permits && !k.counting:
-		return false, usage(fmt.Errorf("Redis does not say which kind of semaphore %s is: give --permits or --counting",
+		return false, usage(fmt.Errorf("of which kind the semaphore %s is, Redis does not say: give --permits or --counting",
 			view.Name(name)))
 	}
 	return k.permits, nil

@@ -15,7 +15,9 @@ import (
 // WhileAnswering returns a context that ends with ctx, or once Redis has not answered for as long as patience:
 // then its cause matches ErrUnavailable. It asks with a PING, four times in that while, beginning after the
 // first quarter. rdb must heed contexts: ContextTimeoutEnabled. stop ends it, and must be called.
-func WhileAnswering(ctx context.Context, rdb redis.UniversalClient, patience time.Duration) (_ context.Context, stop func()) {
+func WhileAnswering(
+	ctx context.Context, rdb redis.UniversalClient, patience time.Duration,
+) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -52,7 +52,8 @@ func (s state) inspection(t *testing.T) holdfast.Inspection {
 			i.Holders[len(i.Holders)-1].Write = true
 			continue
 		}
-		i.Holders = append(i.Holders, holdfast.Holder{Owner: owner(t, s.holds[n]), Who: s.holds[n : n+1], Count: 1, Remaining: s.left})
+		h := holdfast.Holder{Owner: owner(t, s.holds[n]), Who: s.holds[n : n+1], Count: 1, Remaining: s.left}
+		i.Holders = append(i.Holders, h)
 	}
 	for _, p := range s.permits {
 		i.Holders = append(i.Holders, holdfast.Holder{Permit: p, Who: p, Count: 1, Remaining: s.left})
@@ -95,41 +96,181 @@ func TestCompare(t *testing.T) {
 		before, after state
 		want          []string
 	}{
-		"nothing":                     {state{kind: free}, state{kind: free, second: 1}, nil},
-		"held on":                     {state{kind: mutex, holds: "a", left: long}, state{kind: mutex, second: 9, holds: "a", left: long}, nil},
-		"a grant":                     {state{kind: free}, state{kind: mutex, holds: "a", left: long}, []string{"granted a"}},
-		"a release":                   {state{kind: mutex, holds: "a", left: long}, state{kind: free, second: 1}, []string{"released a"}},
-		"a hold without end":          {state{kind: mutex, holds: "a", left: holdfast.NoExpiry}, state{kind: free, second: 99}, []string{"released a"}},
-		"its time was over":           {state{kind: mutex, holds: "a", left: time.Second}, state{kind: free, second: 1}, []string{"expired a"}},
-		"over, to within a ms":        {state{kind: mutex, holds: "a", left: time.Second + time.Millisecond}, state{kind: free, second: 1}, []string{"expired a"}},
-		"a hand-over":                 {state{kind: mutex, holds: "a", left: long, waits: "b"}, state{kind: mutex, holds: "b", second: 1, left: long}, []string{"passed ab"}},
-		"over, and the next":          {state{kind: mutex, holds: "a", left: time.Second}, state{kind: mutex, holds: "b", second: 2, left: long}, []string{"expired a", "granted b"}},
-		"another leads":               {state{kind: lead, holds: "a", left: long}, state{kind: mutex, holds: "b", second: 1, left: long}, []string{"passed ab"}},
-		"two come to wait":            {state{kind: mutex, holds: "a", left: long}, state{kind: mutex, holds: "a", left: long, waits: "bc"}, []string{"waits b", "waits c"}},
-		"one waits on":                {state{kind: mutex, holds: "a", left: long, waits: "b"}, state{kind: mutex, holds: "a", left: long, waits: "cb"}, []string{"waits c"}},
-		"readers come and go":         {state{kind: rw, holds: "ab", left: long}, state{kind: rw, holds: "bc", second: 1, left: long}, []string{"released a", "granted c"}},
-		"a writer follows readers":    {state{kind: rw, holds: "ab", left: long}, state{kind: rw, holds: "c!", second: 1, left: long}, []string{"released a", "released b", "granted c"}},
-		"a writer follows a writer":   {state{kind: rw, holds: "a!", left: long}, state{kind: rw, holds: "b!", second: 1, left: long}, []string{"passed ab"}},
-		"a writer becomes a reader":   {state{kind: rw, holds: "a!a", left: long}, state{kind: rw, holds: "a", second: 1, left: long}, []string{"released a"}},
-		"permits":                     {state{kind: permits, permits: []string{"1", "2"}, left: long, value: 1, taken: 2}, state{kind: permits, permits: []string{"2", "3"}, left: long, value: 1, taken: 2}, []string{"released 1", "granted 3"}},
-		"the last permit":             {state{kind: permits, permits: []string{"1"}, left: long, value: 2, taken: 1}, state{kind: count, value: 3}, []string{"released 1"}},
-		"more permits":                {state{kind: permits, permits: []string{"1"}, left: long, value: 2, taken: 1}, state{kind: permits, permits: []string{"1"}, left: long, value: 4, taken: 1}, []string{"counted 5/0 was 3"}},
-		"a semaphore":                 {state{kind: sem, value: 3, all: 5}, state{kind: sem, value: 1, all: 5}, []string{"counted 1/5 was 3"}},
-		"a semaphore, more in all":    {state{kind: sem, value: 3, all: 5}, state{kind: sem, value: 3, all: 6}, []string{"counted 3/6 was 3"}},
-		"a semaphore that is known":   {state{kind: count, value: 3}, state{kind: sem, value: 3, all: 5}, nil},
-		"a latch is set":              {state{kind: free}, state{kind: latch, value: 3}, []string{"counted 3/0 was 0"}},
-		"a latch counts":              {state{kind: latch, value: 3}, state{kind: latch, value: 2}, []string{"counted 2/0 was 3"}},
-		"a latch comes to zero":       {state{kind: latch, value: 1}, state{kind: free}, []string{"counted 0/0 was 1"}},
-		"a party comes":               {state{kind: barrier, state: "open", value: 1, all: 3, waits: "a"}, state{kind: barrier, state: "open", value: 2, all: 3, waits: "ab"}, []string{"counted 2/3 was 1", "waits b"}},
-		"a barrier trips":             {state{kind: barrier, state: "open", value: 2, all: 3}, state{kind: barrier, state: "tripped"}, []string{"tripped "}},
-		"a barrier breaks":            {state{kind: barrier, state: "open", value: 2, all: 3}, state{kind: barrier, state: "broken"}, []string{"broken "}},
-		"the next generation":         {state{kind: barrier, state: "tripped"}, state{kind: barrier, state: "open", value: 1, all: 3}, []string{"counted 1/3 was 0"}},
-		"work begins":                 {state{kind: free}, state{kind: once, state: "working", holds: "a", left: long}, []string{"granted a"}},
-		"work is done":                {state{kind: once, state: "working", holds: "a", left: long}, state{kind: once, state: "done", second: 1}, []string{"done a"}},
-		"work fails":                  {state{kind: once, state: "working", holds: "a", left: long}, state{kind: once, state: "failed", second: 1}, []string{"failed a"}},
-		"work that was not seen":      {state{kind: free}, state{kind: once, state: "done"}, []string{"done "}},
-		"work is given up":            {state{kind: once, state: "working", holds: "a", left: long}, state{kind: free, second: 1}, []string{"released a"}},
-		"a worker dies, another does": {state{kind: once, state: "working", holds: "a", left: time.Second}, state{kind: once, state: "working", holds: "b", left: long, second: 1}, []string{"expired a", "granted b"}},
+		"nothing": {
+			state{kind: free},
+			state{kind: free, second: 1},
+			nil,
+		},
+		"held on": {
+			state{kind: mutex, holds: "a", left: long},
+			state{kind: mutex, second: 9, holds: "a", left: long},
+			nil,
+		},
+		"a grant": {
+			state{kind: free},
+			state{kind: mutex, holds: "a", left: long},
+			[]string{"granted a"},
+		},
+		"a release": {
+			state{kind: mutex, holds: "a", left: long},
+			state{kind: free, second: 1},
+			[]string{"released a"},
+		},
+		"a hold without end": {
+			state{kind: mutex, holds: "a", left: holdfast.NoExpiry},
+			state{kind: free, second: 99},
+			[]string{"released a"},
+		},
+		"its time was over": {
+			state{kind: mutex, holds: "a", left: time.Second},
+			state{kind: free, second: 1},
+			[]string{"expired a"},
+		},
+		"over, to within a ms": {
+			state{kind: mutex, holds: "a", left: time.Second + time.Millisecond},
+			state{kind: free, second: 1},
+			[]string{"expired a"},
+		},
+		"a hand-over": {
+			state{kind: mutex, holds: "a", left: long, waits: "b"},
+			state{kind: mutex, holds: "b", second: 1, left: long},
+			[]string{"passed ab"},
+		},
+		"over, and the next": {
+			state{kind: mutex, holds: "a", left: time.Second},
+			state{kind: mutex, holds: "b", second: 2, left: long},
+			[]string{"expired a", "granted b"},
+		},
+		"another leads": {
+			state{kind: lead, holds: "a", left: long},
+			state{kind: mutex, holds: "b", second: 1, left: long},
+			[]string{"passed ab"},
+		},
+		"two come to wait": {
+			state{kind: mutex, holds: "a", left: long},
+			state{kind: mutex, holds: "a", left: long, waits: "bc"},
+			[]string{"waits b", "waits c"},
+		},
+		"one waits on": {
+			state{kind: mutex, holds: "a", left: long, waits: "b"},
+			state{kind: mutex, holds: "a", left: long, waits: "cb"},
+			[]string{"waits c"},
+		},
+		"readers come and go": {
+			state{kind: rw, holds: "ab", left: long},
+			state{kind: rw, holds: "bc", second: 1, left: long},
+			[]string{"released a", "granted c"},
+		},
+		"a writer follows readers": {
+			state{kind: rw, holds: "ab", left: long},
+			state{kind: rw, holds: "c!", second: 1, left: long},
+			[]string{"released a", "released b", "granted c"},
+		},
+		"a writer follows a writer": {
+			state{kind: rw, holds: "a!", left: long},
+			state{kind: rw, holds: "b!", second: 1, left: long},
+			[]string{"passed ab"},
+		},
+		"a writer becomes a reader": {
+			state{kind: rw, holds: "a!a", left: long},
+			state{kind: rw, holds: "a", second: 1, left: long},
+			[]string{"released a"},
+		},
+		"permits": {
+			state{kind: permits, permits: []string{"1", "2"}, left: long, value: 1, taken: 2},
+			state{kind: permits, permits: []string{"2", "3"}, left: long, value: 1, taken: 2},
+			[]string{"released 1", "granted 3"},
+		},
+		"the last permit": {
+			state{kind: permits, permits: []string{"1"}, left: long, value: 2, taken: 1},
+			state{kind: count, value: 3},
+			[]string{"released 1"},
+		},
+		"more permits": {
+			state{kind: permits, permits: []string{"1"}, left: long, value: 2, taken: 1},
+			state{kind: permits, permits: []string{"1"}, left: long, value: 4, taken: 1},
+			[]string{"counted 5/0 was 3"},
+		},
+		"a semaphore": {
+			state{kind: sem, value: 3, all: 5},
+			state{kind: sem, value: 1, all: 5},
+			[]string{"counted 1/5 was 3"},
+		},
+		"a semaphore, more in all": {
+			state{kind: sem, value: 3, all: 5},
+			state{kind: sem, value: 3, all: 6},
+			[]string{"counted 3/6 was 3"},
+		},
+		"a semaphore that is known": {
+			state{kind: count, value: 3},
+			state{kind: sem, value: 3, all: 5},
+			nil,
+		},
+		"a latch is set": {
+			state{kind: free},
+			state{kind: latch, value: 3},
+			[]string{"counted 3/0 was 0"},
+		},
+		"a latch counts": {
+			state{kind: latch, value: 3},
+			state{kind: latch, value: 2},
+			[]string{"counted 2/0 was 3"},
+		},
+		"a latch comes to zero": {
+			state{kind: latch, value: 1},
+			state{kind: free},
+			[]string{"counted 0/0 was 1"},
+		},
+		"a party comes": {
+			state{kind: barrier, state: "open", value: 1, all: 3, waits: "a"},
+			state{kind: barrier, state: "open", value: 2, all: 3, waits: "ab"},
+			[]string{"counted 2/3 was 1", "waits b"},
+		},
+		"a barrier trips": {
+			state{kind: barrier, state: "open", value: 2, all: 3},
+			state{kind: barrier, state: "tripped"},
+			[]string{"tripped "},
+		},
+		"a barrier breaks": {
+			state{kind: barrier, state: "open", value: 2, all: 3},
+			state{kind: barrier, state: "broken"},
+			[]string{"broken "},
+		},
+		"the next generation": {
+			state{kind: barrier, state: "tripped"},
+			state{kind: barrier, state: "open", value: 1, all: 3},
+			[]string{"counted 1/3 was 0"},
+		},
+		"work begins": {
+			state{kind: free},
+			state{kind: once, state: "working", holds: "a", left: long},
+			[]string{"granted a"},
+		},
+		"work is done": {
+			state{kind: once, state: "working", holds: "a", left: long},
+			state{kind: once, state: "done", second: 1},
+			[]string{"done a"},
+		},
+		"work fails": {
+			state{kind: once, state: "working", holds: "a", left: long},
+			state{kind: once, state: "failed", second: 1},
+			[]string{"failed a"},
+		},
+		"work that was not seen": {
+			state{kind: free},
+			state{kind: once, state: "done"},
+			[]string{"done "},
+		},
+		"work is given up": {
+			state{kind: once, state: "working", holds: "a", left: long},
+			state{kind: free, second: 1},
+			[]string{"released a"},
+		},
+		"a worker dies, another does": {
+			state{kind: once, state: "working", holds: "a", left: time.Second},
+			state{kind: once, state: "working", holds: "b", left: long, second: 1},
+			[]string{"expired a", "granted b"},
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			events := Compare(tc.before.inspection(t), tc.after.inspection(t))

@@ -220,7 +220,8 @@ func (o *Observer) watch(ctx context.Context, w *watching) error {
 
 // lastingly reports whether another look would not help.
 func lastingly(err error) bool {
-	return errors.Is(err, holdfast.ErrDenied) || errors.Is(err, holdfast.ErrBadArgument) || errors.Is(err, holdfast.ErrClosed)
+	return errors.Is(err, holdfast.ErrDenied) || errors.Is(err, holdfast.ErrBadArgument) ||
+		errors.Is(err, holdfast.ErrClosed)
 }
 
 const (
@@ -256,7 +257,8 @@ func rest(ctx context.Context, pause time.Duration, wake <-chan struct{}) bool {
 
 // Single returns the name that a pattern stands for, if it stands for one: if it has no wildcard.
 func Single(pattern string) (name string, single bool) {
-	if strings.ContainsAny(strings.NewReplacer(`\*`, "", `\?`, "", `\[`, "", `\\`, "").Replace(pattern), `*?[\`) || pattern == "" {
+	unescaped := strings.NewReplacer(`\*`, "", `\?`, "", `\[`, "", `\\`, "").Replace(pattern)
+	if pattern == "" || strings.ContainsAny(unescaped, `*?[\`) {
 		return "", false
 	}
 	return strings.NewReplacer(`\*`, "*", `\?`, "?", `\[`, "[", `\\`, `\`).Replace(pattern), true
@@ -264,5 +266,7 @@ func Single(pattern string) (name string, single bool) {
 
 // sorted returns the states by name.
 func (l *looker) sorted() []holdfast.Inspection {
-	return slices.SortedFunc(maps.Values(l.states), func(a, b holdfast.Inspection) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(l.states), func(a, b holdfast.Inspection) int {
+		return cmp.Compare(a.Name, b.Name)
+	})
 }

@@ -24,7 +24,8 @@ func TestName(t *testing.T) {
 
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
-		"billing-7f9c/pid 12": "billing-7f9c/pid 12", "x  5s ago": `"x  5s ago"`, " x": `" x"`, "a\x07": `"a\a"`, `"x"`: `"\"x\""`,
+		"billing-7f9c/pid 12": "billing-7f9c/pid 12",
+		"x  5s ago":           `"x  5s ago"`, " x": `" x"`, "a\x07": `"a\a"`, `"x"`: `"\"x\""`,
 	} {
 		if got := Text(text); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)

@@ -69,7 +69,7 @@ func TestPermitSemaphore(t *testing.T) {
 	c := client(t, server, "")
 	run(t, server, "sem", "set", "p", "5", "--permits").want(t, 0)
 	run(t, server, "sem", "show", "p").want(t, 0, "p: 5; Redis does not say whether it is a semaphore")
-	run(t, server, "sem", "set", "p", "4").want(t, 64, "Redis does not say")
+	run(t, server, "sem", "set", "p", "4").want(t, 64, "Redis does not say: give --permits")
 	l := lock(t, c.PermitSemaphore("p").Locker(2))
 	run(t, server, "sem", "add", "p", "-1").want(t, 0)
 	run(t, server, "sem", "show", "p").want(t, 0, "p: permits, 2 of 4 free", "held by  permit ", "held by  permit ")

@@ -87,7 +87,8 @@ func TestAcquireReleasesWhatItCannotTellOf(t *testing.T) {
 	r.Close()
 	errs, errEnd := pipe(t)
 	defer errs.Close()
-	code := cli.Main(cli.Streams{In: os.Stdin, Out: w, Err: errEnd}, []string{"--url", url(server), "acquire", "x", "--lease", "10m"})
+	code := cli.Main(cli.Streams{In: os.Stdin, Out: w, Err: errEnd},
+		[]string{"--url", url(server), "acquire", "x", "--lease", "10m"})
 	if code != 1 {
 		t.Errorf("exit code %d", code)
 	}
@@ -116,7 +117,7 @@ func TestASignalEndsTheWaitOfAcquire(t *testing.T) {
 
 func TestForceNeedsAYes(t *testing.T) {
 	server := redistest.Server(t)
-	l := lock(t, client(t, server, "pod-1").Mutex("x"))
+	l := lock(t, client(t, server, "pod-1").Mutex("x", holdfast.Renewed(10*time.Second))) // a loss is told by a renewal
 	known(t, server, "x", "pod-1")
 	run(t, server, "release", "x", "--force").want(t, 64, "--yes")
 	type answer struct {
@@ -158,16 +159,15 @@ func TestForceTakesEachKind(t *testing.T) {
 	server := redistest.Server(t)
 	c := client(t, server, "pod-1")
 	next := client(t, server, "pod-2")
-	short := holdfast.Renewed(3 * time.Second) // a loss is told by a renewal
 	lockers := map[string]func(*holdfast.Client) holdfast.Locker{
-		"mutex":     func(c *holdfast.Client) holdfast.Locker { return c.Mutex("x", short) },
-		"fairmutex": func(c *holdfast.Client) holdfast.Locker { return c.FairMutex("x", short) },
-		"writer":    func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("x", short) },
-		"reader":    func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("x", short).RLocker() },
+		"mutex":     func(c *holdfast.Client) holdfast.Locker { return c.Mutex("x") },
+		"fairmutex": func(c *holdfast.Client) holdfast.Locker { return c.FairMutex("x") },
+		"writer":    func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("x") },
+		"reader":    func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("x").RLocker() },
 	}
 	for kind, locker := range lockers {
 		t.Run(kind, func(t *testing.T) {
-			l := lock(t, locker(c))
+			old := lock(t, locker(c))
 			known(t, server, "x", "pod-1")
 			granted := make(chan *holdfast.Lease, 1)
 			waits := lockers[kind]
@@ -177,14 +177,17 @@ func TestForceTakesEachKind(t *testing.T) {
 			go func() { l, _ := waits(next).Lock(t.Context()); granted <- l }()
 			waiting(t, server, "x", 1)
 			run(t, server, "release", "x", "--force", "--yes").want(t, 0, "x: taken from pod-1 (")
-			lost(t, l)
 			select {
 			case l := <-granted:
 				if err := l.Release(t.Context()); err != nil {
 					t.Error(err)
 				}
+				run(t, server, "inspect", "x").want(t, 0, "x: free")
 			case <-time.After(soon):
 				t.Fatal("the next one does not get it")
+			}
+			if err := old.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+				t.Error(err)
 			}
 		})
 	}
@@ -193,7 +196,7 @@ func TestForceTakesEachKind(t *testing.T) {
 func TestForceTakesOnePermit(t *testing.T) {
 	server := redistest.Server(t)
 	c := client(t, server, "")
-	s := c.PermitSemaphore("p", holdfast.Renewed(3*time.Second))
+	s := c.PermitSemaphore("p")
 	if err := s.SetPermits(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +206,9 @@ func TestForceTakesOnePermit(t *testing.T) {
 	id := s.IDs(mine)[0]
 	run(t, server, "release", "p", "--force", "--yes", "--permit", "zz").want(t, 0, "nobody holds")
 	run(t, server, "release", "p", "--force", "--yes", "--permit", id[:8]+"…").want(t, 0, "p: taken from permit "+id[:8])
-	lost(t, mine)
+	if err := mine.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+		t.Error(err)
+	}
 	if err := other.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -232,7 +237,7 @@ func campaignFor(t *testing.T, c *holdfast.Client, name string, options ...leade
 
 func campaign(t *testing.T, c *holdfast.Client, who string) <-chan context.Context {
 	t.Helper()
-	return campaignFor(t, c, "lead", leader.Identity(who), leader.Lease(3*time.Second))
+	return campaignFor(t, c, "lead", leader.Identity(who), leader.Lease(10*time.Second))
 }
 
 func within(t *testing.T, terms <-chan context.Context) context.Context {

@@ -1,0 +1,49 @@
+// The commands work on a cluster and behind Sentinel.
+
+package operators
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// everywhere runs some of each sort of command on what the URL leads to. first is any of its servers.
+func everywhere(t *testing.T, first *redistest.Proc, url string) {
+	t.Helper()
+	on := func(args ...string) done {
+		return run(t, first, append(args, "--url", url)...)
+	}
+	var owners []string
+	for _, name := range []string{"a", "b", "c", "d"} {
+		owners = append(owners, kept(t, on("acquire", name, "--lease", "10m", "--as", "job "+name))["OWNER"])
+	}
+	on("ls").want(t, 0, "a     mutex  job a", "b     mutex  job b", "c     mutex  job c", "d     mutex  job d")
+	on("inspect", "c", "d").want(t, 0, "c: mutex", "job c", "d: mutex", "job d")
+	on("release", "a", "--force", "--yes").want(t, 0, "a: taken from job a (")
+	next := kept(t, on("extend", "b", "--lease", "20m", "--owner", owners[1]))
+	on("release", "b", "--owner", next["OWNER"]).want(t, 0)
+	on("latch", "set", "l", "2").want(t, 0)
+	on("latch", "down", "l").want(t, 0, "1\n")
+	on("sem", "set", "s", "2", "--counting").want(t, 0)
+	on("once", "show", "x", "y").want(t, 0, "not done")
+	d := on("check")
+	if d.want(t, 1, "void"); strings.Contains(d.out, "rights") {
+		t.Errorf("%s", d.out)
+	}
+	w := start(t, first, "watch", "c", "--url", url)
+	w.Expect("holdfast: watching: 1 name")
+	on("release", "c", "--force", "--yes").want(t, 0)
+	expect(t, w, "c  mutex  released by job c (")
+}
+
+func TestOnACluster(t *testing.T) {
+	cluster := redistest.Cluster(t, 3, 0)
+	everywhere(t, cluster.Nodes()[0], "redis+cluster://"+cluster.Addrs()[0])
+}
+
+func TestBehindSentinel(t *testing.T) {
+	set := redistest.Sentinel(t)
+	everywhere(t, set.Master(), "redis+sentinel://"+set.SentinelAddrs()[0]+"?master_name="+redistest.MasterName)
+}

@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -134,6 +137,57 @@ func TestAReleaseIsRefusedIfTheLockHasChangedHands(t *testing.T) {
 	p.click("dialog button.danger")
 	p.sees("#release-wrong", "has changed hands, and nothing was changed")
 	stillHeld(t, l)
+}
+
+func TestAPermitIsFreed(t *testing.T) {
+	w := begin(t)
+	permits := w.client("reports-0").PermitSemaphore("gpu:leases")
+	if _, err := permits.TrySetPermits(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := permits.Acquire(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := w.console("--allow-release").open("/lock/gpu%3Aleases")
+	p.sees("[role=meter] + p", "1 of 3 free")
+	p.click(".holders button.danger")
+	p.sees("dialog[open]", "It is taken from permit ")
+	p.fill("#typed", "gpu:leases")
+	p.click("dialog button[type=submit]")
+	p.sees(".done", "Taken from permit ")
+	p.sees(".events", "Taken from permit ")
+	p.sees("[role=meter] + p", "2 of 3 free")
+}
+
+func TestOnAnotherAddressItWantsAToken(t *testing.T) {
+	w := &world{t: t, redis: redistest.Server(t)}
+	c := w.console("--listen", "0.0.0.0:0")
+	printed, err := url.Parse(c.address)
+	if err != nil || !printed.Query().Has("token") {
+		t.Fatalf("it says that it is at %q, %v", c.address, err)
+	}
+	printed.Host = "127.0.0.1:" + printed.Port()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	viewer := &http.Client{Jar: jar}
+	defer viewer.CloseIdleConnections()
+	for _, step := range []struct {
+		path string
+		code int
+	}{{"/session", 401}, {"/?" + printed.RawQuery, 200}, {"/session", 200}} {
+		answer, err := viewer.Get("http://" + printed.Host + step.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != step.code || answer.Request.URL.Query().Has("token") {
+			t.Errorf("%s: %d at %s, want %d", step.path, answer.StatusCode, answer.Request.URL, step.code)
+		}
+	}
 }
 
 func TestOddNamesAreTextOnly(t *testing.T) {

@@ -108,6 +108,7 @@ type watching struct {
 	mu        sync.Mutex
 	followers map[*follower]bool
 	states    []holdfast.Inspection
+	err       error // of the last look
 	looked    bool
 }
 
@@ -116,7 +117,6 @@ type follower struct {
 	news   chan struct{} // holds one signal: something is to be taken
 	events []Event
 	missed int
-	err    error
 }
 
 // keeps is how many events are kept for a follower that does not take them.
@@ -175,7 +175,7 @@ func (o *Observer) leave(w *watching, me *follower) {
 func (w *watching) take(me *follower) Change {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := Change{States: w.states, Events: me.events, Missed: me.missed, Err: me.err}
+	c := Change{States: w.states, Events: me.events, Missed: me.missed, Err: w.err}
 	me.events, me.missed = nil, 0
 	return c
 }
@@ -184,12 +184,11 @@ func (w *watching) take(me *follower) Change {
 func (w *watching) tell(states []holdfast.Inspection, events []Event, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.states, w.looked = states, true
+	w.states, w.err, w.looked = states, err, true
 	for f := range w.followers {
 		room := max(0, keeps-len(f.events))
 		f.missed += max(0, len(events)-room)
 		f.events = append(f.events, events[:min(room, len(events))]...)
-		f.err = err
 		select {
 		case f.news <- struct{}{}:
 		default:

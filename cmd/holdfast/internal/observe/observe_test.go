@@ -336,6 +336,19 @@ func TestAnObserverThatMayNotLookSaysWhy(t *testing.T) {
 	}
 }
 
+// Who comes later is told of an outage too.
+func TestALateFollowerIsToldWhatTheOthersWere(t *testing.T) {
+	o := New(nil, nil, Options{})
+	w := &watching{done: make(chan struct{}), followers: make(map[*follower]bool)}
+	o.now = w
+	w.tell([]holdfast.Inspection{{Name: "x"}}, nil, holdfast.ErrUnavailable)
+	if _, me := o.join(); len(me.news) != 1 {
+		t.Error("nothing is told")
+	} else if c := w.take(me); !errors.Is(c.Err, holdfast.ErrUnavailable) || len(c.States) != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestAFollowerThatDoesNotKeepUpMissesEvents(t *testing.T) {
 	w := watching{followers: make(map[*follower]bool)}
 	me := &follower{news: make(chan struct{}, 1)}

@@ -47,7 +47,7 @@ export function setAttribute(node, name, value) {
 
 /**
  * Makes the children of a node those for the items, in their order. A child that stays is not touched unless its
- * item is another object; so focus and selection stay too.
+ * item has changed; so focus and selection stay too.
  */
 export function keyed(node, items, keyOf, make) {
   const before = new Map();
@@ -58,7 +58,7 @@ export function keyed(node, items, keyOf, make) {
     const key = keyOf(item);
     let child = before.get(key);
     before.delete(key);
-    if (child?.item !== item) {
+    if (!child || !alike(child.item, item)) {
       const fresh = make(item);
       fresh.dataset.key = key;
       fresh.item = item;
@@ -75,6 +75,10 @@ export function keyed(node, items, keyOf, make) {
   }
   for (const child of before.values()) child.remove();
   if (focused && focused !== document.activeElement && node.contains(focused)) focused.focus();
+}
+
+function alike(a, b) {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** Tells those who listen to the page. It is for what they have caused, and for trouble. */

@@ -60,6 +60,7 @@ install_tools() {
 	need psql postgresql # fence/sqltest
 	need javac openjdk-17-jdk-headless # interop/ runs Redisson
 	need mvn maven
+	need chromium chromium # the console is tested in a browser
 	redis-server --version
 	go version
 }

@@ -24,7 +24,7 @@ import (
 func (a *app) operators() []*cobra.Command {
 	return []*cobra.Command{
 		a.ls(), a.inspect(), a.watch(), a.acquire(), a.extend(), a.release(),
-		a.latch(), a.sem(), a.once(), a.check(),
+		a.latch(), a.sem(), a.once(), a.check(), a.console(),
 	}
 }
 

@@ -1,0 +1,160 @@
+// holdfast console: a web page of what stands in Redis.
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/console"
+)
+
+// serving is what the flags of console say.
+type serving struct {
+	listen, token, pattern string
+	release                bool
+}
+
+func (a *app) console() *cobra.Command {
+	var s serving
+	cmd := &cobra.Command{
+		Use:   "console [PATTERN]",
+		Short: "Serve a web page of who holds what",
+		Long: lines(
+			"Serve a web page of what stands in Redis, at the names that match PATTERN: who holds each lock, who waits,",
+			"what has happened, semaphores and latches, and what Check finds. Open the address that it prints.",
+			"",
+			"It only reads. With --allow-release it can also take a lock from its holder, as holdfast release --force",
+			"does, once the name has been typed.",
+			"",
+			"It listens on this machine only. On another address it requires a token, which it makes up and prints unless",
+			"--token or $HOLDFAST_CONSOLE_TOKEN has it. It does not speak TLS: put a proxy before it that does.",
+			"",
+			"Nothing is asked of Redis while nobody looks. Otherwise, however many look: no more than 500 names a second are",
+			"asked for the list, of one or two commands each, and it rests for four fifths of the time; and 22 commands a",
+			"second at the most for each lock that is open on a page, of 8 at the most."),
+		Example: "  holdfast console\n  holdfast console 'orders:*' --allow-release\n  holdfast console --listen :7380",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				s.pattern = args[0]
+			}
+			s.token = cmp.Or(s.token, os.Getenv("HOLDFAST_CONSOLE_TOKEN"))
+			if s.token != "" && len(s.token) < shortestToken {
+				return usage(fmt.Errorf("a token has %d characters at least", shortestToken))
+			}
+			return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
+				return a.serve(ctx, client, s)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&s.listen, "listen", "127.0.0.1:7380", "the address and port to serve the page on")
+	cmd.Flags().StringVar(&s.token, "token", "", "what a viewer must give (default: none on this machine, else made up)")
+	cmd.Flags().BoolVar(&s.release, "allow-release", false, "let viewers take locks from their holders")
+	return cmd
+}
+
+// shortestToken is how many characters a token has at least.
+const shortestToken = 16
+
+// serve serves the page until a signal ends it.
+func (a *app) serve(ctx context.Context, client *holdfast.Client, s serving) error {
+	rdb, err := a.second()
+	if err != nil {
+		return usage(err)
+	}
+	defer func() { _ = rdb.Close() }()
+	l, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return err
+	}
+	address := l.Addr().(*net.TCPAddr)
+	made := false
+	if local := address.IP.IsLoopback(); !local && s.token == "" {
+		s.token, made = rand.Text(), true
+	}
+	o := console.Options{
+		Client: client, Redis: rdb, Pattern: s.pattern, Patience: a.timeout, Target: shown(a.target()),
+		Token: s.token, AnyHost: s.token != "", Port: fmt.Sprint(address.Port),
+	}
+	if s.release {
+		o.Release = a.releaser(client)
+	}
+	handler := console.New(o)
+	defer handler.Close()
+	a.sayWhere(address, s.token, made)
+	return serveUntil(ctx, l, handler)
+}
+
+// sayWhere prints the address of the page. Of a token it prints only one that was made up.
+func (a *app) sayWhere(address *net.TCPAddr, token string, made bool) {
+	at := url.URL{Scheme: "http", Host: address.String(), Path: "/"}
+	if address.IP.IsUnspecified() {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "localhost"
+		}
+		at.Host = net.JoinHostPort(host, fmt.Sprint(address.Port))
+	}
+	if made {
+		at.RawQuery = url.Values{"token": {token}}.Encode()
+	}
+	a.say("the console is at %s", at.String())
+	if made {
+		a.say("whoever has that address may look; it is printed this once")
+	}
+}
+
+// serveUntil serves until ctx ends.
+func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := &http.Server{
+		Handler: h, ErrorLog: log.New(io.Discard, "", 0), BaseContext: func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	_ = server.Close()
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// releaser returns what takes a name from its holders by force: what holdfast release --force does, with another
+// way of asking first.
+func (a *app) releaser(client *holdfast.Client) console.Release {
+	return func(ctx context.Context, name, permit string, willTake func(console.Holders) error) (console.Holders, error) {
+		i, err := a.see(ctx, client, name)
+		if err != nil {
+			return nil, err
+		}
+		from, err := takenFrom(i, permit)
+		if err != nil || len(from) == 0 {
+			return nil, err
+		}
+		if err := willTake(from); err != nil {
+			return nil, err
+		}
+		return from, seize(ctx, client, i, from)
+	}
+}

@@ -1,0 +1,306 @@
+// The console in a browser: Chromium looks at the page of the real command, while Clients contend on a real
+// Redis.
+
+package browsertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(tests{m}) }
+
+// tests are the tests of this package, and what comes after them.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int {
+	defer func() { _ = os.RemoveAll(built) }()
+	return t.M.Run()
+}
+
+const patience = time.Minute
+
+func TestThePageSeesWhoHoldsAndWhoWaits(t *testing.T) {
+	w := begin(t)
+	p := w.console().open("/")
+	p.sees("main", "No lock is held or waited for now.")
+
+	// A lock is taken.
+	billing, shipping := w.client("billing-7f9c"), w.client("shipping-2b41")
+	l := lock(t, billing, "orders:42")
+	l.Note("charging order 42")
+	p.sees(row("orders:42"), "billing-7f9c")
+	p.sees(row("orders:42"), "charging order 42")
+
+	// Somebody comes to wait.
+	granted := lockLater(t, shipping, "orders:42")
+	p.sees(row("orders:42"), "next shipping-2b41")
+
+	// The lock is handed over.
+	release(t, l)
+	l = <-granted
+	p.sees(row("orders:42")+" td[data-label='Held by']", "shipping-2b41")
+	p.lacks(row("orders:42")+" td[data-label='Held by']", "billing-7f9c")
+
+	// Its own page knows the past, by the link and by the address.
+	p.click(row("orders:42") + " a")
+	p.sees("h1", "orders:42")
+	p.sees(".events", "billing-7f9c")
+	release(t, l)
+	p.sees(".events", "Released by shipping-2b41")
+	p.sees("main", "It is free.")
+	p.open("/lock/orders%3A42")
+	p.sees(".events", "shipping-2b41 (")
+}
+
+func TestThePageSeesALoss(t *testing.T) {
+	w := begin(t)
+	dying := w.client("worker-that-dies")
+	if _, err := dying.Mutex("jobs", holdfast.Fixed(time.Hour)).Lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := w.console().open("/lock/jobs")
+	p.sees(".holders", "worker-that-dies")
+	// It neither renews nor releases: that is what the death of a holder looks like. Its last seconds begin now.
+	if err := w.redis.Admin().Expire(t.Context(), "jobs", 10*time.Second).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p.sees(".events", "Lost by worker-that-dies")
+	p.sees("svg.lanes .mark.lost", "✕")
+	p.sees("main", "It is free.")
+}
+
+func TestAReleaseByForceIsRefusedWhereTheConsoleOnlyReads(t *testing.T) {
+	w := begin(t)
+	l := lock(t, w.client("billing-7f9c"), "orders:42")
+	p := w.console().open("/lock/orders%3A42")
+	p.sees(".holders", "billing-7f9c")
+	p.sees("footer", "Read-only.")
+	p.unseen("button.danger")
+	got := p.eval(`(async () => {
+		const {csrf} = await (await fetch("/session")).json();
+		const answer = await fetch("/release", {method: "POST", headers: {"X-Holdfast-CSRF": csrf},
+			body: JSON.stringify({id: "orders%3A42", typed: "orders:42", from: []})});
+		return answer.status + " " + await answer.text();
+	})()`)
+	if want := "403 this console only reads"; !strings.HasPrefix(got, want) {
+		t.Errorf("a release: %q, want %q", got, want)
+	}
+	stillHeld(t, l)
+}
+
+func TestAReleaseByForceOnceTheNameIsTyped(t *testing.T) {
+	w := begin(t)
+	l := lock(t, w.client("billing-7f9c"), "orders:42")
+	p := w.console("--allow-release").open("/lock/orders%3A42")
+	p.sees(".holders", "billing-7f9c")
+	p.click(".release button.danger")
+	p.sees("dialog[open]", "It is taken from billing-7f9c")
+	p.fill("#typed", "orders:41")
+	p.click("dialog button.danger")
+	p.sees("#release-wrong", "nothing was changed")
+	stillHeld(t, l)
+	p.fill("#typed", "orders:42")
+	p.press("#typed", "\r")
+	p.sees(".done", "Taken from billing-7f9c")
+	p.sees(".events", "Taken from billing-7f9c")
+	p.sees("main", "It is free.")
+	select {
+	case <-l.Done():
+	case <-time.After(patience):
+		t.Error("the holder was not told that it has lost the lock")
+	}
+}
+
+func TestAReleaseIsRefusedIfTheLockHasChangedHands(t *testing.T) {
+	w := begin(t)
+	l := lock(t, w.client("first"), "orders:42")
+	p := w.console("--allow-release").open("/lock/orders%3A42")
+	p.click(".release button.danger")
+	p.sees("dialog[open]", "It is taken from first")
+	release(t, l)
+	l = lock(t, w.client("second"), "orders:42")
+	p.fill("#typed", "orders:42")
+	p.click("dialog button.danger")
+	p.sees("#release-wrong", "has changed hands, and nothing was changed")
+	stillHeld(t, l)
+}
+
+func TestAPermitIsFreed(t *testing.T) {
+	w := begin(t)
+	permits := w.client("reports-0").PermitSemaphore("gpu:leases")
+	if _, err := permits.TrySetPermits(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := permits.Acquire(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := w.console("--allow-release").open("/lock/gpu%3Aleases")
+	p.sees("[role=meter] + p", "1 of 3 free")
+	p.click(".holders button.danger")
+	p.sees("dialog[open]", "It is taken from permit ")
+	p.fill("#typed", "gpu:leases")
+	p.click("dialog button[type=submit]")
+	p.sees(".done", "Taken from permit ")
+	p.sees(".events", "Taken from permit ")
+	p.sees("[role=meter] + p", "2 of 3 free")
+}
+
+func TestOnAnotherAddressItWantsAToken(t *testing.T) {
+	w := &world{t: t, redis: redistest.Server(t)}
+	c := w.console("--listen", "0.0.0.0:0")
+	printed, err := url.Parse(c.address)
+	if err != nil || !printed.Query().Has("token") {
+		t.Fatalf("it says that it is at %q, %v", c.address, err)
+	}
+	printed.Host = "127.0.0.1:" + printed.Port()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	viewer := &http.Client{Jar: jar}
+	defer viewer.CloseIdleConnections()
+	for _, step := range []struct {
+		path string
+		code int
+	}{{"/session", 401}, {"/?" + printed.RawQuery, 200}, {"/session", 200}} {
+		answer, err := viewer.Get("http://" + printed.Host + step.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != step.code || answer.Request.URL.Query().Has("token") {
+			t.Errorf("%s: %d at %s, want %d", step.path, answer.StatusCode, answer.Request.URL, step.code)
+		}
+	}
+}
+
+func TestOddNamesAreTextOnly(t *testing.T) {
+	w := begin(t)
+	names := []string{
+		`<img src=x onerror=document.title="!">`, "a/b//../c?d#e%41+f&g", "\xff\xfe\x00bytes", "..", "ünïcode ✓",
+	}
+	client := w.client(`<script>document.title="!"</script>`)
+	for _, name := range names {
+		lock(t, client, name).Note(`<b onclick="x">bold</b>`)
+	}
+	c := w.console()
+	p := c.open("/")
+	redistest.Eventually(t, patience, "all rows", func() error {
+		if n := p.count(".locks tbody tr"); n != len(names) {
+			return fmt.Errorf("%d rows", n)
+		}
+		return nil
+	})
+	for n := range names {
+		p.open("/")
+		p.sees(fmt.Sprintf(".locks tbody tr:nth-child(%d)", n+1), "bold")
+		p.click(fmt.Sprintf(".locks tbody tr:nth-child(%d) a", n+1))
+		p.sees(".holders", "<script>document.title=") // so the link leads to the lock itself
+		p.sees(".holders", `<b onclick="x">bold</b>`)
+	}
+	if n := p.count("main img, main script, main b"); n != 0 {
+		t.Errorf("%d elements came out of names", n)
+	}
+}
+
+func TestWithVeryManyNamesThePageHasFiftyAtATime(t *testing.T) {
+	w := begin(t)
+	const many = 300
+	w.fakeLocks(many)
+	p := w.console().open("/")
+	p.sees("#locks", "300")
+	p.sees(".pager", "1 to 50 of 300")
+	p.click(".pager button:last-child")
+	p.sees(".pager", "51 to 100 of 300")
+	p.sees("main", "lock:000050")
+	p.fill("#search", "LOCK:000299")
+	p.sees(".found", "1 found")
+	p.sees(row("lock:000299"), "lock:000299")
+	if got := p.eval("location.search"); got != "?q=LOCK%3A000299" {
+		t.Errorf("the address has %q", got)
+	}
+}
+
+func TestTheConsoleComesBackAfterRedis(t *testing.T) {
+	w := begin(t)
+	lock(t, w.client("billing-7f9c"), "orders:42")
+	p := w.console("--timeout", "3s").open("/")
+	p.sees(row("orders:42"), "billing-7f9c")
+	w.redis.Freeze()
+	p.sees("#trouble", "Not all could be looked at")
+	w.redis.Thaw()
+	redistest.Eventually(t, patience, "no trouble", func() error {
+		if text := p.text("#trouble"); text != "" {
+			return errors.New(text)
+		}
+		return nil
+	})
+}
+
+func TestTheToken(t *testing.T) {
+	w := begin(t)
+	lock(t, w.client("billing-7f9c"), "orders:42")
+	p := w.console("--token", "a token of this test").open("/lock/orders%3A42")
+	p.sees("h1", "Holdfast console")
+	p.accessible("login")
+	p.fill("#token", "another")
+	p.press("#token", "\r")
+	p.sees("#wrong", "That is not the token.")
+	p.fill("#token", "a token of this test")
+	p.press("#token", "\r")
+	p.sees(".holders", "billing-7f9c")
+	if got := p.eval("document.cookie"); got != "" {
+		t.Errorf("scripts can read the cookie: %q", got)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	w := begin(t)
+	client := w.client("billing-7f9c")
+	lock(t, client, "a")
+	lock(t, client, "b")
+	p := w.console().open("/")
+	p.sees(row("b"), "billing-7f9c")
+	p.key("/")
+	if got := p.eval("document.activeElement.id"); got != "search" {
+		t.Errorf("/ leads to %q", got)
+	}
+	p.do(chromedp.Focus(row("a") + " a"))
+	p.key("ArrowDown")
+	if got := p.eval("document.activeElement.textContent"); got != "b" {
+		t.Errorf("the arrow leads to %q", got)
+	}
+	// The focus stays in a row that changes.
+	_ = lockLater(t, w.client("shipping-2b41"), "b")
+	p.sees(row("b"), "next shipping-2b41")
+	if got := p.eval("document.activeElement.textContent"); got != "b" {
+		t.Errorf("after a change the focus is at %q", got)
+	}
+	p.key("Enter")
+	p.sees("h1", "b")
+}
+
+func stillHeld(t *testing.T, l *holdfast.Lease) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := l.Extend(ctx, time.Minute); err != nil {
+		t.Errorf("the lock is not held any more: %v", err)
+	}
+}

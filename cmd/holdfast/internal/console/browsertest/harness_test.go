@@ -1,0 +1,373 @@
+// The harness: a Redis, Clients of the library, the real command, and a browser.
+
+package browsertest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// world is what one test has.
+type world struct {
+	t     *testing.T
+	redis *redistest.Proc
+	ctx   context.Context // of the browser
+}
+
+func begin(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, redis: redistest.Server(t)}
+	w.ctx = browser(t)
+	return w
+}
+
+// browser starts a Chromium, and ends it with the test.
+func browser(t *testing.T) context.Context {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no chromium is installed: %v", err)
+		}
+		t.Skip("no chromium is installed: apt-get install chromium")
+	}
+	dir, err := os.MkdirTemp("", "holdfast-chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // its processes may still write there, which t.TempDir would not forgive
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(patience),
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("force-color-profile", "srgb"),
+		chromedp.Flag("lang", "en-GB"), chromedp.UserDataDir(dir))
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, _ := chromedp.NewContext(allocator)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatalf("chromium does not start: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Logf("chromium: %v", err)
+		}
+	})
+	return ctx
+}
+
+// client returns a Client that says that it is who.
+func (w *world) client(who string) *holdfast.Client {
+	w.t.Helper()
+	c := holdfast.New(w.redis.Client(w.t), holdfast.WithIdentity(who), holdfast.WithLogger(redistest.Watched()))
+	w.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func lock(t *testing.T, c *holdfast.Client, name string) *holdfast.Lease {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	l, err := c.Mutex(name).Lock(ctx)
+	if err != nil {
+		t.Fatalf("lock %q: %v", name, err)
+	}
+	return l
+}
+
+// lockLater begins to wait for a lock.
+func lockLater(t *testing.T, c *holdfast.Client, name string) <-chan *holdfast.Lease {
+	t.Helper()
+	granted := make(chan *holdfast.Lease, 1)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if l, err := c.Mutex(name).Lock(t.Context()); err == nil {
+			granted <- l
+		}
+	})
+	t.Cleanup(waiting.Wait)
+	return granted
+}
+
+func release(t *testing.T, l *holdfast.Lease) {
+	t.Helper()
+	if err := l.Release(t.Context()); err != nil {
+		t.Fatalf("release %q: %v", l.Name(), err)
+	}
+}
+
+// fakeLocks writes many locks at once, as if as many threads of 100 processes held them for an hour.
+func (w *world) fakeLocks(many int) {
+	w.t.Helper()
+	pipe := w.redis.Admin().Pipeline()
+	for n := range many {
+		name := fmt.Sprintf("lock:%06d", n)
+		pipe.HSet(w.t.Context(), name, fmt.Sprintf("%08x-0000-8000-8000-000000000000:%d", n%100, n), 1)
+		pipe.Expire(w.t.Context(), name, time.Hour)
+	}
+	if _, err := pipe.Exec(w.t.Context()); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// built is where the command is; "" if it has not been built.
+var built string
+
+// command builds the holdfast command, once for all tests.
+var command = sync.OnceValues(func() (string, error) {
+	var err error
+	if built, err = os.MkdirTemp("", "holdfast-console"); err != nil {
+		return "", err
+	}
+	path := filepath.Join(built, "holdfast")
+	build := exec.Command("go", "build", "-o", path, ".")
+	build.Dir = "../../.."
+	if text, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, text)
+	}
+	return path, nil
+})
+
+// console is one run of holdfast console.
+type console struct {
+	*world
+	address string
+}
+
+// console starts the command, which listens on a free port, and ends it with the test.
+func (w *world) console(args ...string) *console {
+	w.t.Helper()
+	path, err := command()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	args = append([]string{"console", "--url", "redis://" + w.redis.Addr(), "--listen", "127.0.0.1:0"}, args...)
+	cmd := exec.Command(path, args...)
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { w.endCommand(cmd) })
+	lines := bufio.NewReader(said)
+	line, err := lines.ReadString('\n')
+	_, address, found := strings.Cut(strings.TrimSpace(line), "the console is at ")
+	if err != nil || !found {
+		w.t.Fatalf("holdfast console said %q: %v", line, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }() // ends with the command
+	return &console{w, strings.TrimSuffix(address, "/")}
+}
+
+func (w *world) endCommand(cmd *exec.Cmd) {
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	err := cmd.Wait()
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) || ended.ExitCode() != 128+int(syscall.SIGTERM) {
+		w.t.Errorf("after SIGTERM holdfast console ended with %v, want exit code 143", err)
+	}
+}
+
+// tab is a page that a browser shows.
+type tab struct {
+	*console
+	ctx context.Context
+}
+
+// open opens a page in a new tab.
+func (c *console) open(path string) *tab {
+	c.t.Helper()
+	ctx, cancel := chromedp.NewContext(c.ctx)
+	c.t.Cleanup(cancel)
+	p := &tab{c, ctx}
+	if err := chromedp.Listen(ctx, p.complain); err != nil {
+		c.t.Fatalf("chromium opens no tab: %v", err)
+	}
+	call(p, log.Enable, cdp.Empty{})
+	call(p, runtime.Enable, cdp.Empty{})
+	p.size(1280, 800)
+	return p.open(path)
+}
+
+// open opens another page in the same tab.
+func (p *tab) open(path string) *tab {
+	p.t.Helper()
+	p.do(chromedp.Navigate(p.address + path))
+	return p
+}
+
+// complain fails the test if a script fails, or does what the page's policy forbids.
+func (p *tab) complain(event any) {
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		p.t.Errorf("a script of the page failed: %s: %v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
+	case *log.EventEntryAdded:
+		if text := e.Entry.Text; strings.Contains(text, "Policy") || strings.Contains(text, "Trusted") {
+			p.t.Errorf("the browser refused something: %s", text)
+		}
+	}
+}
+
+// call sends the browser one command.
+func call[P, R any](p *tab, command cdp.Command[P, R], params P) R {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	got, err := chromedp.Call(ctx, command, params)
+	if err != nil {
+		p.t.Fatalf("%s: %v", command.Method, err)
+	}
+	return got
+}
+
+func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		p.t.Fatalf("in the browser: %v\nthe page shows:\n%s", err, p.text("body"))
+	}
+}
+
+// eval returns what a script comes to, as text.
+func (p *tab) eval(script string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	script = "(async () => String(await (" + script + ")))()"
+	out, err := chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("%s: %v", script, err)
+	}
+	return out
+}
+
+// row returns the selector of the row of a name that needs escapes for its colons only.
+func row(name string) string {
+	return fmt.Sprintf("tr[data-key=%q]", strings.ReplaceAll(name, ":", "%3A"))
+}
+
+// text returns the visible texts of all elements that match.
+func (p *tab) text(selector string) string {
+	return p.eval(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility())
+		.map((e) => e.textContent).join("\n")`, selector))
+}
+
+func (p *tab) count(selector string) int {
+	p.t.Helper()
+	var n int
+	if _, err := fmt.Sscan(p.eval(fmt.Sprintf("document.querySelectorAll(%q).length", selector)), &n); err != nil {
+		p.t.Fatal(err)
+	}
+	return n
+}
+
+// sees waits until an element shows a text.
+func (p *tab) sees(selector, text string) {
+	p.t.Helper()
+	redistest.Eventually(p.t, patience, fmt.Sprintf("%q in %s", text, selector), func() error {
+		if got := p.text(selector); !strings.Contains(got, text) {
+			return fmt.Errorf("it has %q; the page has:\n%s", got, p.text("main"))
+		}
+		return nil
+	})
+}
+
+// lacks waits until no element shows a text.
+func (p *tab) lacks(selector, text string) {
+	p.t.Helper()
+	redistest.Eventually(p.t, patience, fmt.Sprintf("no %q in %s", text, selector), func() error {
+		if got := p.text(selector); strings.Contains(got, text) {
+			return fmt.Errorf("it has %q", got)
+		}
+		return nil
+	})
+}
+
+// unseen fails the test if an element shows.
+func (p *tab) unseen(selector string) {
+	p.t.Helper()
+	if text := p.text(selector); text != "" {
+		p.t.Errorf("%s shows %q", selector, text)
+	}
+}
+
+// click clicks on an element once it shows, wherever it has been moved to meanwhile.
+func (p *tab) click(selector string) {
+	p.t.Helper()
+	p.do(chromedp.WaitVisible(selector))
+	p.eval(fmt.Sprintf("document.querySelector(%q).click()", selector))
+}
+
+// fill replaces what stands in a field.
+func (p *tab) fill(selector, text string) {
+	p.t.Helper()
+	p.do(chromedp.WaitVisible(selector))
+	p.eval(fmt.Sprintf("(document.querySelector(%[1]q).focus(), document.querySelector(%[1]q).select())", selector))
+	call(p, input.InsertText, input.InsertTextParams{Text: text})
+}
+
+func (p *tab) press(selector, key string) {
+	p.t.Helper()
+	p.do(chromedp.SendKeys(selector, key))
+}
+
+// key presses a key where the focus is. It does not send the character, which a browser sends only if the page
+// leaves the key alone.
+func (p *tab) key(name string) {
+	p.t.Helper()
+	code := map[string]int64{"Enter": 13, "ArrowDown": 40}[name]
+	down := input.DispatchKeyEventTypeRawKeyDown
+	press := input.DispatchKeyEventParams{Type: down, Key: name, WindowsVirtualKeyCode: code}
+	call(p, input.DispatchKeyEvent, press)
+	if name == "Enter" {
+		enter := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeChar, Key: name, Text: "\r"}
+		call(p, input.DispatchKeyEvent, enter)
+	}
+	press.Type = input.DispatchKeyEventTypeKeyUp
+	call(p, input.DispatchKeyEvent, press)
+}
+
+// front shows the tab in place of others: a browser spares the work for tabs that nobody sees.
+func (p *tab) front() {
+	p.t.Helper()
+	call(p, page.BringToFront, cdp.Empty{})
+}
+
+// size sets the size of the page, in CSS pixels.
+func (p *tab) size(width, height int64) {
+	p.t.Helper()
+	call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: height, DeviceScaleFactor: 1,
+	})
+}
+
+// scheme has the system be light, or dark.
+func (p *tab) scheme(name string) {
+	p.t.Helper()
+	call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+	})
+}

@@ -1,0 +1,163 @@
+// What a viewer may start by hand: Client.Check, and a release by force if the console may change anything.
+
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
+)
+
+// checks keeps what Check has found, for a minute: Check writes a name of its own, and asks much.
+type checks struct {
+	mu   sync.Mutex
+	last checked
+}
+
+// checked is what Check has found.
+type checked struct {
+	At       int64     `json:"at"` // when, in ms of this process's clock; 0 if never
+	Findings []finding `json:"findings"`
+	Error    string    `json:"error,omitempty"`
+}
+
+// finding is a Finding as the page gets it.
+type finding struct {
+	Server  string `json:"server"`
+	Problem string `json:"problem"`
+	Kind    string `json:"kind,omitempty"`
+	Detail  string `json:"detail"`
+	Voids   bool   `json:"voids"` // it voids a promise
+}
+
+const (
+	checkKept    = time.Minute
+	checkAllowed = 30 * time.Second
+)
+
+// check asks Check, unless somebody has within a minute, and answers what it has found.
+func (s *Server) check(w http.ResponseWriter, r *http.Request) {
+	if !s.allowed(w, r) {
+		return
+	}
+	s.checks.mu.Lock() // the others wait, and get the same
+	defer s.checks.mu.Unlock()
+	if time.Since(time.UnixMilli(s.checks.last.At)) > checkKept {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), checkAllowed)
+		defer cancel()
+		s.checks.last = s.askCheck(ctx)
+	}
+	answer(w, http.StatusOK, s.checks.last)
+}
+
+func (s *Server) askCheck(ctx context.Context) checked {
+	found, err := s.Client.Check(ctx)
+	out := checked{At: ms(time.Now()), Findings: []finding{}}
+	if err != nil {
+		out.Error = err.Error()
+	}
+	for _, f := range found {
+		voids := f.Problem != holdfast.Connections && f.Problem != holdfast.Servers
+		out.Findings = append(out.Findings, finding{f.Server, string(f.Problem), f.Kind, f.Detail, voids})
+	}
+	return out
+}
+
+// Release takes what stands at a name from its holders by force, and returns from whom; nobody if nobody held
+// it. If permit is not "", it takes that permit, or the one whose id begins so. Before it takes anything, it
+// gives willTake the holders, and takes nothing if that returns an error.
+type Release func(ctx context.Context, name, permit string, willTake func(Holders) error) (Holders, error)
+
+// Holders are those from whom something is taken.
+type Holders = []holdfast.Holder
+
+// wanted is a release that a page asks for.
+type wanted struct {
+	ID     string   `json:"id"`     // the name, escaped
+	Typed  string   `json:"typed"`  // the name, as the viewer has typed it
+	From   []string `json:"from"`   // the holders that the viewer has seen, shortened
+	Permit string   `json:"permit"` // shortened
+}
+
+// release takes a name from its holders, and answers from whom.
+func (s *Server) release(w http.ResponseWriter, r *http.Request) {
+	if !s.allowed(w, r) {
+		return
+	}
+	if s.Release == nil {
+		http.Error(w, "this console only reads: start it with --allow-release", http.StatusForbidden)
+		return
+	}
+	var want wanted
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&want); err != nil {
+		http.Error(w, "this is not a release: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	name, err := url.PathUnescape(want.ID)
+	if err != nil || want.Typed != name && want.Typed != view.Name(name) {
+		http.Error(w, "the name that was typed is another one; nothing was changed", http.StatusUnprocessableEntity)
+		return
+	}
+	// A viewer that goes does not stop it halfway.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseAllowed)
+	defer cancel()
+	from, err := s.takeFrom(ctx, name, want)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusConflict)
+		return
+	}
+	answer(w, http.StatusOK, struct {
+		From []holder `json:"from"`
+	}{from})
+}
+
+const releaseAllowed = 15 * time.Second
+
+var errChanged = errors.New("has changed hands, and nothing was changed")
+
+// takeFrom takes a name from those that the viewer has seen, if they still hold it.
+func (s *Server) takeFrom(ctx context.Context, name string, want wanted) ([]holder, error) {
+	back := func() {}
+	from, err := s.Release(ctx, name, want.Permit, func(holders Holders) error {
+		if !seen(holders, want.From) {
+			return fmt.Errorf("%s %w", view.Name(name), errChanged)
+		}
+		back = s.past.claim(name, holders)
+		return nil
+	})
+	if err != nil {
+		back()
+		return nil, err
+	}
+	out := []holder{}
+	for _, h := range from {
+		out = append(out, holderOf(view.HolderOf(h, false), 0))
+	}
+	return out, nil
+}
+
+// seen reports whether a viewer has seen all these holders; of very many, it has seen some.
+func seen(holders []holdfast.Holder, short []string) bool {
+	there := make(map[string]int)
+	for _, s := range short {
+		there[s]++
+	}
+	missed := 0
+	for _, h := range holders {
+		safe := view.HolderOf(h, false)
+		if id := safe.Owner + safe.Permit; there[id] > 0 {
+			there[id]--
+		} else {
+			missed++
+		}
+	}
+	return missed == 0 || len(short) >= shownOfOne && missed <= len(holders)-len(short)
+}

@@ -1,0 +1,132 @@
+// What the two lists share: a search, a kind, pages, and rows that are told by their ids.
+
+import { announce, el, setText } from "./dom.js";
+import { kindOf, several } from "./words.js";
+
+const perPage = 50;
+
+/** Makes a list: what its address says, the controls, and what the console has told of its rows. */
+export function pagedList(show, kinds, redraw, again) {
+  const query = new URLSearchParams(location.search);
+  const list = {
+    rows: new Map(),
+    order: [],
+    sort: query.get("sort") ?? "name",
+    down: query.get("order") === "down",
+  };
+  let page = Number(query.get("page") ?? 1) || 1,
+    matched = 0,
+    pages = 1,
+    asked = false;
+
+  const search = el("input", {
+    type: "search",
+    id: "search",
+    value: query.get("q") ?? "",
+    autocomplete: "off",
+    spellcheck: "false",
+    placeholder: "Name, holder or note",
+    "aria-keyshortcuts": "/",
+  });
+  const kind = el(
+    "select",
+    { id: "kind" },
+    el("option", { value: "" }, "all kinds"),
+    kinds.map((k) => el("option", { value: k, selected: query.get("kind") === k }, kindOf(k))),
+  );
+  const found = el("p.found");
+  const back = el("button", { type: "button", click: () => turn(page - 1) }, "Previous");
+  const on = el("button", { type: "button", click: () => turn(page + 1) }, "Next");
+  const where = el("span");
+  list.pager = el("nav.pager", { "aria-label": "Pages", hidden: true }, back, where, on);
+  list.controls = el(
+    "form.controls",
+    { role: "search", submit: (event) => event.preventDefault() },
+    el("div.field.wide", {}, el("label", { for: "search" }, "Search"), search),
+    el("div.field", {}, el("label", { for: "kind" }, "Kind"), kind),
+    found,
+  );
+
+  const ask = () => {
+    const wanted = new URLSearchParams();
+    if (search.value) wanted.set("q", search.value);
+    if (kind.value) wanted.set("kind", kind.value);
+    if (list.sort !== "name") wanted.set("sort", list.sort);
+    if (list.down) wanted.set("order", "down");
+    if (page > 1) wanted.set("page", page);
+    return wanted;
+  };
+  const change = () => {
+    const wanted = ask().toString();
+    history.replaceState(null, "", location.pathname + (wanted ? `?${wanted}` : ""));
+    asked = true;
+    again();
+  };
+  const turn = (to) => {
+    page = to;
+    change();
+    list.pager.scrollIntoView?.({ block: "nearest" });
+  };
+  let typing = 0;
+  search.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => {
+      page = 1;
+      change();
+    }, 200);
+  });
+  kind.addEventListener("change", () => {
+    page = 1;
+    change();
+  });
+
+  list.stream = () => {
+    const wanted = ask();
+    wanted.set("show", show);
+    return `/events/list?${wanted}`;
+  };
+  list.sortBy = (by) => {
+    list.down = list.sort === by ? !list.down : by === "waiters" || by === "age";
+    list.sort = by;
+    page = 1;
+    change();
+  };
+
+  list.tell = (message) => {
+    if (message.matched !== undefined) {
+      ({ matched, page, pages } = message);
+      const text = several(matched, "found", "found");
+      setText(found, search.value || kind.value ? text : "");
+      if (asked) announce(text);
+      asked = false;
+      list.pager.hidden = pages < 2;
+      back.disabled = page <= 1;
+      on.disabled = page >= pages;
+      const [first, last] = [(page - 1) * perPage + 1, Math.min(matched, page * perPage)];
+      const [a, b, c] = [first, last, matched].map((n) => n.toLocaleString("en"));
+      setText(where, `${a} to ${b} of ${c}`);
+    }
+    for (const row of message.rows ?? []) list.rows.set(row.id, row);
+    if (message.order) {
+      list.order = message.order;
+      const kept = new Set(message.order);
+      for (const id of list.rows.keys()) if (!kept.has(id)) list.rows.delete(id);
+    }
+    redraw(list, message);
+  };
+  list.filtered = () => Boolean(search.value || kind.value);
+  list.shown = () => list.order.map((id) => list.rows.get(id)).filter(Boolean);
+  return list;
+}
+
+/** Lets the arrow keys go from one row's link to the next. */
+export function arrows(node) {
+  node.addEventListener("keydown", (event) => {
+    const links = [...node.querySelectorAll("a.name")];
+    const at = links.indexOf(document.activeElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: links.length - 1 }[event.key];
+    if (at < 0 || to === undefined || !links[to]) return;
+    event.preventDefault();
+    links[to].focus();
+  });
+}

@@ -1,0 +1,197 @@
+// The past: what has happened at each name while somebody looked, in a bounded memory.
+
+package console
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
+)
+
+// remembered is how many things that have happened are kept, of all names together.
+const remembered = 20_000
+
+// taken is an end that this console has brought about by force.
+const taken observe.What = "taken"
+
+// Watching begins, or ends: in between, what happens is seen.
+const (
+	watched   observe.What = "watched"
+	unwatched observe.What = "unwatched"
+)
+
+// entry is one thing that has happened.
+type entry struct {
+	number int64 // entries have rising numbers
+	observe.Event
+	begun time.Time // when the hold that has ended began; zero if that is not known
+}
+
+// past remembers the last entries. Two Observers may see the same thing, each when it looks: one of the list,
+// and one of the name. The past keeps what is new of it. That is easy, since no owner is ever used again.
+type past struct {
+	mu     sync.Mutex
+	room   int
+	number int64
+	of     map[string][]entry
+	order  []string          // the names of all entries, the oldest first
+	claims map[end]time.Time // ends that this console is about to bring about
+	spans  []span            // when the list was watched
+	focus  map[string]int    // names with an Observer of their own
+}
+
+// end is the end of one hold, or of one permit.
+type end struct {
+	name, permit string
+	owner        holdfast.Owner
+}
+
+// span is a time in which the list was watched, on the server's clock.
+type span struct{ From, To time.Time }
+
+func newPast(room int) *past {
+	return &past{room: room, of: make(map[string][]entry), claims: make(map[end]time.Time), focus: make(map[string]int)}
+}
+
+// endings are how a hold ends, as far as an Observer can tell.
+var endings = []observe.What{observe.Released, observe.Passed, observe.Expired}
+
+// add remembers what an Observer has seen. If own, it is the Observer of the name itself, which sees more
+// than the one of the list: while there is one, it alone counts. begun is when the hold of From began, if that is
+// known.
+func (p *past) add(e observe.Event, own bool, begun time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !own && p.focus[e.Name] > 0 {
+		return
+	}
+	claimed := end{e.Name, e.From.Permit, e.From.Owner}
+	if _, ours := p.claims[claimed]; ours && slices.Contains(endings, e.What) {
+		delete(p.claims, claimed)
+		if next := e; e.What == observe.Passed {
+			next.What, next.From = observe.Granted, holdfast.Holder{}
+			defer p.keepNew(next, time.Time{})
+		}
+		e.What, e.Holder = taken, holdfast.Holder{}
+	}
+	p.keepNew(e, begun)
+}
+
+// keepNew keeps of an event what is not known yet.
+func (p *past) keepNew(e observe.Event, begun time.Time) {
+	var over, came, same bool
+	for _, old := range p.of[e.Name] {
+		over = over || sameHolder(old.From, e.From)
+		came = came || sameHolder(old.Holder, e.Holder)
+		if old.What == e.What {
+			same = old.What == observe.Counted && old.Value == e.Value && old.All == e.All ||
+				old.What == observe.Waits && old.Waiter.Owner == e.Waiter.Owner && old.Waiter.Since.Equal(e.Waiter.Since)
+		}
+	}
+	switch {
+	case e.What == observe.Passed && over && came, same:
+		return
+	case e.What == observe.Passed && over:
+		e.What, e.From = observe.Granted, holdfast.Holder{}
+	case e.What == observe.Passed && came:
+		e.What, e.Holder = observe.Released, holdfast.Holder{}
+	case e.What == observe.Granted && came, e.What != observe.Passed && over:
+		return
+	}
+	p.keep(e, begun)
+}
+
+// sameHolder reports whether two are one hold, or one permit.
+func sameHolder(a, b holdfast.Holder) bool {
+	return a.Owner == b.Owner && a.Permit == b.Permit && a.Write == b.Write && (!a.Owner.IsZero() || a.Permit != "")
+}
+
+// keep keeps an entry, and forgets the oldest one if there is no room.
+func (p *past) keep(e observe.Event, begun time.Time) {
+	if len(p.order) >= p.room {
+		oldest := p.order[0]
+		p.order = p.order[1:]
+		if p.of[oldest] = p.of[oldest][1:]; len(p.of[oldest]) == 0 {
+			delete(p.of, oldest)
+		}
+	}
+	p.number++
+	p.of[e.Name] = append(p.of[e.Name], entry{p.number, e, begun})
+	p.order = append(p.order, e.Name)
+}
+
+// since returns what has happened at a name after the entry of that number.
+func (p *past) since(name string, number int64) []entry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.of[name]
+	n, _ := slices.BinarySearchFunc(all, number+1, func(e entry, n int64) int { return int(e.number - n) })
+	return slices.Clone(all[n:])
+}
+
+// watchOwn says that a name has an Observer of its own from now on, or no longer.
+func (p *past) watchOwn(name string, begins bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if begins {
+		p.focus[name]++
+	} else if p.focus[name]--; p.focus[name] == 0 {
+		delete(p.focus, name)
+	}
+}
+
+// mark notes when watching a name of its own begins or ends.
+func (p *past) mark(name string, what observe.What, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keep(observe.Event{Name: name, What: what, At: at}, time.Time{})
+}
+
+// keptSpans is how many times of watching are remembered.
+const keptSpans = 100
+
+// watchedTo notes that the list is watched: up to now, or beginning now.
+func (p *past) watchedTo(at time.Time, begins bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if begins || len(p.spans) == 0 {
+		p.spans = append(p.spans, span{at, at})
+		p.spans = p.spans[max(0, len(p.spans)-keptSpans):]
+	}
+	p.spans[len(p.spans)-1].To = at
+}
+
+// watchedSpans returns when the list was watched.
+func (p *past) watchedSpans() []span {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.spans)
+}
+
+// claim notes that this console is about to end what holders hold, so that their end shows as what it is.
+// The function that it returns takes that back.
+func (p *past) claim(name string, holders []holdfast.Holder) (back func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c, at := range p.claims {
+		if time.Since(at) > time.Minute { // nobody looked
+			delete(p.claims, c)
+		}
+	}
+	var ours []end
+	for _, h := range holders {
+		c := end{name, h.Permit, h.Owner}
+		p.claims[c] = time.Now()
+		ours = append(ours, c)
+	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, c := range ours {
+			delete(p.claims, c)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+// The past keeps each thing once, and no more than it has room for.
+
+package console
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
+)
+
+func holderNumber(t *testing.T, n int) holdfast.Holder {
+	t.Helper()
+	o, err := holdfast.ParseOwner(fmt.Sprintf("ac9cf787-0000-8000-8000-000000000000:%d", n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return holdfast.Holder{Owner: o, Count: 1}
+}
+
+// shown returns what a past has of a name, in short.
+func shown(p *past) string {
+	var all []string
+	for _, e := range p.since("a", 0) {
+		text := string(e.What)
+		for _, h := range []holdfast.Holder{e.From, e.Holder} {
+			if !h.Owner.IsZero() {
+				text += " " + h.Owner.Short()[len("ac9cf787…:"):]
+			}
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestTwoObserversSeeTheSameOnce(t *testing.T) {
+	one, two, three := holderNumber(t, 1), holderNumber(t, 2), holderNumber(t, 3)
+	granted := func(h holdfast.Holder) observe.Event {
+		return observe.Event{What: observe.Granted, Name: "a", Holder: h}
+	}
+	released := func(h holdfast.Holder) observe.Event {
+		return observe.Event{What: observe.Released, Name: "a", From: h}
+	}
+	passed := func(x, y holdfast.Holder) observe.Event {
+		return observe.Event{What: observe.Passed, Name: "a", From: x, Holder: y}
+	}
+	counted := func(n int64) observe.Event { return observe.Event{What: observe.Counted, Name: "a", Value: n} }
+	for _, c := range []struct {
+		what   string
+		events []observe.Event
+		want   string
+	}{
+		{"each twice", []observe.Event{granted(one), granted(one), released(one), released(one)}, "granted 1, released 1"},
+		{"in two, and in one", []observe.Event{released(one), granted(two), passed(one, two)}, "released 1, granted 2"},
+		{"in one, and in two", []observe.Event{passed(one, two), released(one), granted(two)}, "passed 1 2"},
+		{"one saw more", []observe.Event{passed(one, two), passed(two, three), passed(one, three)}, "passed 1 2, passed 2 3"},
+		{"the other saw more", []observe.Event{released(one), passed(one, three)}, "released 1, granted 3"},
+		{"another end", []observe.Event{granted(three), passed(two, three)}, "granted 3, released 2"},
+		{"a count", []observe.Event{counted(1), counted(1), counted(2), counted(1)}, "counted, counted, counted"},
+	} {
+		p := newPast(100)
+		for _, e := range c.events {
+			p.add(e, true, time.Time{})
+		}
+		if got := shown(p); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+	}
+}
+
+func TestWhatThisConsoleTakesShowsAsTaken(t *testing.T) {
+	one, two := holderNumber(t, 1), holderNumber(t, 2)
+	p := newPast(100)
+	p.claim("a", []holdfast.Holder{one})
+	p.add(observe.Event{What: observe.Passed, Name: "a", From: one, Holder: two}, true, time.Time{})
+	if got := shown(p); got != "taken 1, granted 2" {
+		t.Errorf("it shows %s", got)
+	}
+	back := p.claim("a", []holdfast.Holder{two})
+	back() // it was not taken after all
+	p.add(observe.Event{What: observe.Released, Name: "a", From: two}, true, time.Time{})
+	if got := shown(p); got != "taken 1, granted 2, released 2" {
+		t.Errorf("it shows %s", got)
+	}
+}
+
+func TestThePastIsBounded(t *testing.T) {
+	p := newPast(10)
+	for n := range 1000 {
+		name := []string{"a", "b", "c"}[n%3]
+		p.add(observe.Event{What: observe.Granted, Name: name, Holder: holderNumber(t, n)}, false, time.Time{})
+	}
+	kept := 0
+	for _, name := range []string{"a", "b", "c"} {
+		kept += len(p.since(name, 0))
+	}
+	if kept != 10 || len(p.since("a", 0)) != 4 {
+		t.Errorf("%d are kept", kept)
+	}
+	if last := p.since("a", 999); len(last) != 1 || last[0].number != 1000 {
+		t.Errorf("the last is %v", last)
+	}
+	for n := range 1000 {
+		p.add(observe.Event{What: observe.Granted, Name: fmt.Sprint(n), Holder: holderNumber(t, n)}, false, time.Time{})
+	}
+	if len(p.of) != 10 {
+		t.Errorf("%d names are kept", len(p.of))
+	}
+}
+
+func TestWhereANameIsWatchedTheListDoesNotCount(t *testing.T) {
+	p := newPast(10)
+	e := observe.Event{What: observe.Tripped, Name: "a"}
+	p.watchOwn("a", true)
+	p.add(e, false, time.Time{})
+	p.add(e, true, time.Time{})
+	p.watchOwn("a", false)
+	p.add(observe.Event{What: observe.Broken, Name: "a"}, false, time.Time{})
+	if got := shown(p); got != "tripped, broken" {
+		t.Errorf("it shows %s", got)
+	}
+}

@@ -1,0 +1,392 @@
+// What the server lets through, and to whom.
+
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }
+
+// serve returns a Server of no Redis, as a changed Options has it.
+func serve(t *testing.T, change func(*Options)) *Server {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	client := holdfast.New(rdb, holdfast.WithLogger(redistest.Watched()))
+	o := Options{Client: client, Redis: rdb, Target: "redis://example", Port: "7380"}
+	if change != nil {
+		change(&o)
+	}
+	s := New(o)
+	t.Cleanup(func() {
+		s.Close()
+		_ = client.Close()
+		_ = rdb.Close()
+	})
+	return s
+}
+
+// ask sends a request to localhost, changed by each of change.
+func ask(s *Server, method, path, body string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Host = "localhost:7380"
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+func TestEveryAnswerHasThePolicies(t *testing.T) {
+	s := serve(t, nil)
+	paths := []string{"/", "/lock/a", "/counts", "/page/app.js", "/page/none", "/session", "/login", "/nothing"}
+	for _, path := range paths {
+		h := ask(s, "GET", path, "").Header()
+		for name, want := range map[string]string{
+			"Content-Security-Policy": contentPolicy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if got := h.Get(name); got != want {
+				t.Errorf("%s: %s is %q", path, name, got)
+			}
+		}
+	}
+	for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "script-src 'self';"} {
+		if !strings.Contains(contentPolicy, want) || strings.Contains(contentPolicy, "unsafe") {
+			t.Errorf("the policy %q lacks %q", contentPolicy, want)
+		}
+	}
+}
+
+// The policy of the page forbids these, so a browser would leave the page without them.
+func TestThePageHasNothingThatItsPolicyForbids(t *testing.T) {
+	forbidden := map[string]*regexp.Regexp{
+		".html": regexp.MustCompile(`(?i)<script>|<style| style=| on[a-z]+=|javascript:|https?://`),
+		".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacent|document\.write|\beval\(|new Function|DOMParser`),
+		".css":  regexp.MustCompile(`(?i)@import|url\(`),
+	}
+	err := fs.WalkDir(pages, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := pages.ReadFile(path)
+		for kind, re := range forbidden {
+			if found := re.Find(text); strings.HasSuffix(path, kind) && found != nil {
+				t.Errorf("%s has %q", path, found)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for host, want := range map[string]int{
+		"localhost:7380": 200, "LOCALHOST": 200, "127.0.0.1:9999": 200, "[::1]:7380": 200, "127.8.8.8": 200,
+		"evil.example": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example:7380": 421, "10.0.0.1": 421, "": 421,
+	} {
+		local := func(r *http.Request) { r.Host = host }
+		if got := ask(serve(t, nil), "GET", "/", "", local).Code; got != want {
+			t.Errorf("host %q: %d, want %d", host, got, want)
+		}
+	}
+	anywhere := serve(t, func(o *Options) { o.AnyHost, o.Token = true, "a token of this test" })
+	if got := ask(anywhere, "GET", "/login", "", func(r *http.Request) { r.Host = "console.example" }).Code; got != 200 {
+		t.Errorf("by another name on another address: %d", got)
+	}
+}
+
+const token = "a token of this test"
+
+func TestWithATokenNothingIsSeenWithoutIt(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Token = token })
+	for path, want := range map[string]int{
+		"/": 303, "/lock/orders%3A42": 303, "/counts": 303, "/session": 401, "/events/list": 401, "/events/lock?name=a": 401,
+		"/login": 200, "/page/console.css": 200,
+	} {
+		if w := ask(s, "GET", path, ""); w.Code != want {
+			t.Errorf("GET %s: %d, want %d", path, w.Code, want)
+		}
+	}
+	for _, path := range []string{"/check", "/release"} {
+		if w := ask(s, "POST", path, "{}", header("X-Holdfast-CSRF", s.csrf)); w.Code != 401 {
+			t.Errorf("POST %s: %d", path, w.Code)
+		}
+	}
+	wrong := header("Cookie", s.cookie+"=wrong")
+	if w := ask(s, "GET", "/session", "", wrong); w.Code != 401 {
+		t.Errorf("with a wrong cookie: %d", w.Code)
+	}
+	if w := ask(s, "GET", "/lock/orders%3A42", ""); w.Header().Get("Location") != "/login?next=%2Flock%2Forders%253A42" {
+		t.Errorf("it leads to %q", w.Header().Get("Location"))
+	}
+}
+
+func TestTheTokenGivesACookie(t *testing.T) {
+	form := header("Content-Type", "application/x-www-form-urlencoded")
+	by := map[string]func(s *Server, given string) *httptest.ResponseRecorder{
+		"the form": func(s *Server, given string) *httptest.ResponseRecorder {
+			return ask(s, "POST", "/login", url.Values{"token": {given}, "next": {"/lock/a%2Fb?x=1"}}.Encode(), form)
+		},
+		"a link": func(s *Server, given string) *httptest.ResponseRecorder {
+			return ask(s, "GET", "/lock/a%2Fb?x=1&token="+url.QueryEscape(given), "")
+		},
+	}
+	for how, give := range by {
+		t.Run(how, func(t *testing.T) {
+			s := serve(t, func(o *Options) { o.Token = token })
+			w := give(s, "another token")
+			if len(w.Result().Cookies()) != 0 || !strings.HasPrefix(w.Header().Get("Location"), "/login?wrong=1") {
+				t.Errorf("a wrong token: %v", w.Header())
+			}
+			w = give(s, token)
+			cookies := w.Result().Cookies()
+			if w.Code != 303 || w.Header().Get("Location") != "/lock/a%2Fb?x=1" || len(cookies) != 1 {
+				t.Fatalf("the token: %d %v", w.Code, w.Header())
+			}
+			c := cookies[0]
+			if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || strings.Contains(c.Value, token) {
+				t.Errorf("the cookie is %v", c)
+			}
+			if w := ask(s, "GET", "/session", "", func(r *http.Request) { r.AddCookie(c) }); w.Code != 200 {
+				t.Errorf("with the cookie: %d", w.Code)
+			}
+		})
+	}
+}
+
+func TestTheTokenLeadsNowhereElse(t *testing.T) {
+	for _, next := range []string{
+		"https://evil.example/", "//evil.example", "/\\evil.example", "/login", "javascript:alert(1)", "", "/lock/../../x://",
+	} {
+		got := ownPath(next)
+		if !strings.HasPrefix(got, "/") || strings.HasPrefix(got, "//") || strings.Contains(got, "evil") {
+			t.Errorf("%q leads to %q", next, got)
+		}
+	}
+}
+
+func TestTokensCannotBeTriedFast(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Token = token })
+	now := time.Now()
+	s.tries.now = func() time.Time { return now }
+	for range wrongAMinute {
+		if w := ask(s, "GET", "/?token=wrong", ""); w.Code != 303 {
+			t.Fatalf("a wrong token: %d", w.Code)
+		}
+	}
+	if w := ask(s, "GET", "/?token="+url.QueryEscape(token), ""); w.Code != 429 {
+		t.Errorf("after %d wrong ones: %d", wrongAMinute, w.Code)
+	}
+	now = now.Add(time.Minute + time.Second)
+	if w := ask(s, "GET", "/?token="+url.QueryEscape(token), ""); w.Code != 303 {
+		t.Errorf("a minute later: %d", w.Code)
+	}
+}
+
+func TestOtherSitesChangeNothing(t *testing.T) {
+	s := serve(t, func(o *Options) {
+		o.Release = func(context.Context, string, string, func(Holders) error) (Holders, error) {
+			t.Error("something was released")
+			return nil, nil
+		}
+	})
+	csrf := header("X-Holdfast-CSRF", s.csrf)
+	const body = `{"id":"a","typed":"a"}`
+	for what, change := range map[string][]func(*http.Request){
+		"no token":             {header("Sec-Fetch-Site", "same-origin")},
+		"a wrong token":        {header("X-Holdfast-CSRF", "wrong")},
+		"another site":         {csrf, header("Sec-Fetch-Site", "cross-site")},
+		"a site beside":        {csrf, header("Sec-Fetch-Site", "same-site")},
+		"another origin":       {csrf, header("Origin", "https://evil.example")},
+		"another port":         {csrf, header("Origin", "http://localhost:1")},
+		"no origin of its own": {csrf, header("Origin", "null")},
+	} {
+		for _, path := range []string{"/release", "/check"} {
+			if w := ask(s, "POST", path, body, change...); w.Code != 403 {
+				t.Errorf("%s, %s: %d", path, what, w.Code)
+			}
+		}
+	}
+}
+
+func TestOtherSitesMayLinkAndNothingElse(t *testing.T) {
+	s := serve(t, nil)
+	for path, want := range map[string]int{
+		"/": 200, "/lock/a": 200, "/login": 200, "/session": 403, "/events/list": 403, "/page/app.js": 403,
+	} {
+		if w := ask(s, "GET", path, "", header("Sec-Fetch-Site", "cross-site")); w.Code != want {
+			t.Errorf("%s: %d, want %d", path, w.Code, want)
+		}
+	}
+}
+
+func TestRelease(t *testing.T) {
+	owner, err := holdfast.ParseOwner("ac9cf787-0000-8000-8000-000000000000:5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "a/b ✓\xff"
+	holds := []holdfast.Holder{{Owner: owner, Who: "billing", Count: 1}}
+	release := func(fails error) func(o *Options) {
+		return func(o *Options) {
+			o.Release = func(_ context.Context, n, _ string, willTake func(Holders) error) (Holders, error) {
+				if n != name {
+					t.Errorf("of %q", n)
+				}
+				if err := willTake(holds); err != nil {
+					return nil, err
+				}
+				return holds, fails
+			}
+		}
+	}
+	body := func(typed string, from ...string) string {
+		text, _ := json.Marshal(wanted{ID: escaped(name), Typed: typed, From: from})
+		return string(text)
+	}
+	typed := `"a/b ✓\xff"` // as the page shows it
+	for _, c := range []struct {
+		what string
+		fail error
+		body string
+		code int
+		says string
+	}{
+		{"the name is typed", nil, body(typed, owner.Short()), 200, `"who":"billing","owner":"ac9cf787…:5"`},
+		{"another name is typed", nil, body("a/b", owner.Short()), 422, "nothing was changed"},
+		{"somebody else holds it", nil, body(typed, "ac9cf787…:4"), 409, "has changed hands"},
+		{"nobody was seen", nil, body(typed), 409, "has changed hands"},
+		{"it fails", errors.New("no luck"), body(typed, owner.Short()), 409, "no luck"},
+		{"it is no release", nil, "{", 400, "not a release"},
+	} {
+		s := serve(t, release(c.fail))
+		w := ask(s, "POST", "/release", c.body, header("X-Holdfast-CSRF", s.csrf))
+		text := w.Body.String()
+		if w.Code != c.code || !strings.Contains(text, c.says) || strings.Contains(text, owner.String()) {
+			t.Errorf("%s: %d %s", c.what, w.Code, text)
+		}
+	}
+	s := serve(t, nil)
+	w := ask(s, "POST", "/release", body(typed), header("X-Holdfast-CSRF", s.csrf))
+	if w.Code != 403 || !strings.Contains(w.Body.String(), "only reads") {
+		t.Errorf("read-only: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestFilesAreAskedForAgainAndNotSentAgain(t *testing.T) {
+	s := serve(t, nil)
+	w := ask(s, "GET", "/page/app.js", "")
+	if got := w.Header().Get("Content-Type"); !strings.HasPrefix(got, "text/javascript") {
+		t.Errorf("a script is %q", got)
+	}
+	tag := w.Header().Get("Etag")
+	again := ask(s, "GET", "/page/app.js", "", header("If-None-Match", tag))
+	if again.Code != 304 || again.Body.Len() != 0 {
+		t.Errorf("again: %d with %d bytes", again.Code, again.Body.Len())
+	}
+}
+
+func TestPagesOfOddNames(t *testing.T) {
+	s := serve(t, nil)
+	for _, name := range []string{"orders:42", "a/b", "a//b/../c", "?#%&+", "\xff\x00", " ", "ü"} {
+		if w := ask(s, "GET", "/lock/"+escaped(name), ""); w.Code != 200 {
+			t.Errorf("%q: %d %s", name, w.Code, w.Header().Get("Location"))
+		}
+		if back, err := url.PathUnescape(escaped(name)); err != nil || back != name {
+			t.Errorf("%q comes back as %q, %v", name, back, err)
+		}
+		if back, err := url.QueryUnescape(escaped(name)); err != nil || back != name {
+			t.Errorf("from a query %q comes back as %q, %v", name, back, err)
+		}
+	}
+}
+
+// lines reads the messages of a stream.
+type lines struct {
+	t    *testing.T
+	body io.ReadCloser
+	left []byte
+}
+
+// next returns the next message.
+func (l *lines) next() []byte {
+	l.t.Helper()
+	for {
+		if message, rest, found := strings.Cut(string(l.left), "\n\n"); found {
+			l.left = []byte(rest)
+			_, data, _ := strings.Cut(message, "data: ")
+			return []byte(data)
+		}
+		some := make([]byte, 4096)
+		n, err := l.body.Read(some)
+		if err != nil {
+			l.t.Fatalf("the stream ended: %v", err)
+		}
+		l.left = append(l.left, some[:n]...)
+	}
+}
+
+// until returns the first message that a condition holds for.
+func (l *lines) until(what string, is func(m listing) bool) listing {
+	l.t.Helper()
+	for range 1000 {
+		var m listing
+		if err := json.Unmarshal(l.next(), &m); err != nil {
+			l.t.Fatal(err)
+		}
+		if is(m) {
+			return m
+		}
+	}
+	l.t.Fatal("no message: ", what)
+	return listing{}
+}
+
+func TestSeen(t *testing.T) {
+	var holders []holdfast.Holder
+	var short []string
+	for n := range 150 {
+		o, err := holdfast.ParseOwner(fmt.Sprintf("ac9cf787-0000-8000-8000-000000000000:%d", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		holders, short = append(holders, holdfast.Holder{Owner: o}), append(short, o.Short())
+	}
+	for _, c := range []struct {
+		holders []holdfast.Holder
+		short   []string
+		want    bool
+	}{
+		{holders[:1], short[:1], true}, {holders[:1], short[1:2], false}, {holders[:2], short[:1], false},
+		{holders[:1], short[:2], true}, {holders, short[:100], true}, {holders[:100], short[50:150], false}, {nil, nil, true},
+	} {
+		if got := seen(c.holders, c.short); got != c.want {
+			t.Errorf("%d holders, %d seen: %v", len(c.holders), len(c.short), got)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// Streams: what a page is told, by server-sent events.
+
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+const (
+	atOnce   = 100              // viewers at the most: what each looks at costs memory
+	patience = 10 * time.Second // for how long one message may wait for a viewer that does not read
+	silence  = 15 * time.Second // after how long without news a viewer hears that the console lives
+)
+
+// teller makes the messages for one viewer.
+type teller interface{ next(m moment) any }
+
+// list streams one page of the list.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	s.stream(w, r, s.all, &pager{asked: askedFor(r.URL.Query())})
+}
+
+// one streams one name.
+func (s *Server) one(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("name")
+	h := s.hubOf(name)
+	s.stream(w, r, h, &closeUp{name: name, past: s.past, remote: h == s.all})
+}
+
+// stream tells a viewer everything, and then what is new, until it goes. A viewer that comes back after a
+// break is told everything again: a page of rows is small, and what was missed is not kept for each viewer. A
+// viewer that does not read gets what is new in one message later; one that reads nothing at all is dropped.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, h *hub, t teller) {
+	if s.viewers.Add(1) > atOnce {
+		s.viewers.Add(-1)
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.viewers.Add(-1)
+	news, leave := h.join()
+	defer leave()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies must not hold it back
+	out := http.NewResponseController(w)
+	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // for what else comes on this connection
+	beat := time.NewTicker(silence)
+	defer beat.Stop()
+	for number := 1; ; number++ {
+		// The first message may take long: a look at very many names. The page hears of it at once.
+		m := h.known()
+		var message any = heartbeatOf(m)
+		if !m.looked.IsZero() || m.err != nil {
+			message = t.next(m)
+		}
+		if err := s.send(w, out, number, message); err != nil {
+			return
+		}
+		select {
+		case <-news:
+		case <-beat.C:
+		case <-r.Context().Done():
+			return
+		case <-s.closing:
+			return
+		}
+	}
+}
+
+// send sends one message, or gives up a viewer that does not take it.
+func (s *Server) send(w http.ResponseWriter, out *http.ResponseController, number int, message any) error {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	if err := out.SetWriteDeadline(time.Now().Add(s.patience)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, "id: %d\ndata: %s\n\n", number, text); err != nil {
+		return err
+	}
+	return out.Flush()
+}

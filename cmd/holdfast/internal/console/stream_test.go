@@ -1,0 +1,416 @@
+// Streams on a real Redis: what a viewer is told, what it costs, and what it never hears.
+
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+const patient = time.Minute
+
+// live is a Server of a real Redis, which serves HTTP.
+type live struct {
+	t     *testing.T
+	redis *redistest.Proc
+	*Server
+	http   *httptest.Server
+	client *holdfast.Client // another process's
+}
+
+func start(t *testing.T) *live {
+	t.Helper()
+	l := &live{t: t, redis: redistest.Server(t)}
+	heeds := func(o *redis.Options) { o.ContextTimeoutEnabled = true }
+	looks := holdfast.New(l.redis.Client(t), holdfast.WithLogger(redistest.Watched()))
+	l.Server = New(Options{Client: looks, Redis: l.redis.Client(t, heeds), Port: "7380"})
+	l.http = httptest.NewServer(l.Server)
+	l.client = holdfast.New(l.redis.Client(t),
+		holdfast.WithLogger(redistest.Watched()), holdfast.WithIdentity("billing-7f9c"))
+	t.Cleanup(func() {
+		l.Server.Close()
+		l.http.Close()
+		_ = looks.Close()
+		_ = l.client.Close()
+	})
+	return l
+}
+
+// open opens a stream, and returns a function that closes it.
+func (l *live) open(path string, change ...func(*http.Request)) (*lines, func()) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	l.t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.http.URL+path, nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, c := range change {
+		c(r)
+	}
+	answer, err := l.http.Client().Do(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _ = answer.Body.Close() })
+	return &lines{t: l.t, body: answer.Body}, cancel
+}
+
+func (l *live) lock(name string) *holdfast.Lease {
+	l.t.Helper()
+	held, err := l.client.Mutex(name, holdfast.Fixed(time.Hour)).Lock(l.t.Context()) // no renewal changes it
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return held
+}
+
+func whole(m listing) bool { return m.Order != nil }
+
+func TestAViewerHearsAllAndThenWhatChanges(t *testing.T) {
+	l := start(t)
+	for n := range 20 {
+		l.lock(fmt.Sprintf("lock:%02d", n))
+	}
+	redistest.Eventually(t, patient, "who holds it", func() error {
+		i, err := l.client.Inspect(t.Context(), "lock:00")
+		if err == nil && i.Holders[0].Who == "" {
+			err = errors.New("nothing is said yet")
+		}
+		return err
+	})
+	s, _ := l.open("/events/list")
+	first := s.until("the list", whole)
+	if len(first.Rows) != 20 || len(*first.Order) != 20 || first.Totals.Held != 20 {
+		t.Fatalf("the first message has %d rows, %+v", len(first.Rows), first.Totals)
+	}
+	l.lock("lock:05b")
+	next := s.until("the new lock", whole)
+	if len(next.Rows) != 1 || len(*next.Order) != 21 {
+		t.Errorf("one lock more, and the message has %d rows: %s", len(next.Rows), next.Rows)
+	}
+
+	// After a break the viewer hears all again.
+	again, _ := l.open("/events/list", header("Last-Event-ID", "7"))
+	if m := again.until("the list", whole); len(m.Rows) != 21 {
+		t.Errorf("after a break it hears of %d rows", len(m.Rows))
+	}
+}
+
+func TestWhatAViewerAsksFor(t *testing.T) {
+	l := start(t)
+	for n := range 120 {
+		l.lock(fmt.Sprintf("lock:%03d", n))
+	}
+	if _, err := l.client.Semaphore("pool").TrySetPermits(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"":                         "50 rows from lock%3A000, of 120, page 1 of 3",
+		"?page=3":                  "20 rows from lock%3A100, of 120, page 3 of 3",
+		"?page=99":                 "20 rows from lock%3A100, of 120, page 3 of 3",
+		"?order=down":              "50 rows from lock%3A119, of 120, page 1 of 3",
+		"?q=LOCK:11":               "10 rows from lock%3A110, of 10, page 1 of 1",
+		"?q=nothing":               "0 rows from none, of 0, page 1 of 1",
+		"?kind=rwlock":             "0 rows from none, of 0, page 1 of 1",
+		"?show=counts":             "1 rows from pool, of 1, page 1 of 1",
+		"?sort=age&order=down&q=0": "30 rows from ", // the order is that of time
+	} {
+		s, end := l.open("/events/list" + query)
+		m := s.until("the list", whole)
+		name := "none"
+		if len(*m.Order) > 0 {
+			name = (*m.Order)[0]
+		}
+		got := fmt.Sprintf("%d rows from %s, of %d, page %d of %d", len(m.Rows), name, *m.Matched, m.Page, m.Pages)
+		if query != "?sort=age&order=down&q=0" && got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+		end()
+	}
+	// By the holder.
+	s, _ := l.open("/events/list?q=BILLING")
+	s.until("all, by their holder", func(m listing) bool { return m.Matched != nil && *m.Matched == 120 })
+}
+
+func TestNobodyLooksNothingIsAsked(t *testing.T) {
+	l := start(t)
+	l.lock("orders:42")
+	if err := l.client.Close(); err != nil { // the lock stays, and nothing but the console asks any more
+		t.Fatal(err)
+	}
+	fresh := l.commands()
+	if n := l.commands() - fresh; n != 1 {
+		t.Errorf("before anybody looks %d commands were run beside this test's", n-1)
+	}
+	s, end := l.open("/events/list")
+	s.until("the list", whole)
+	one, endOne := l.open("/events/lock?name=orders%3A42")
+	one.next()
+	if n := l.commands() - fresh; n < 5 {
+		t.Errorf("a look shows as %d commands", n)
+	}
+	end()
+	endOne()
+	redistest.Eventually(t, patient, "the end of the looks", func() error {
+		if l.viewers.Load() != 0 || !l.all.idle() || !l.hubOf("orders:42").idle() {
+			return errors.New("somebody looks")
+		}
+		return nil
+	})
+	// What does not happen cannot be awaited: in this time a viewer would have cost several looks. A look that was
+	// under way may still end.
+	redistest.Eventually(t, patient, "three seconds without a command", func() error {
+		before := l.commands()
+		<-time.After(3 * time.Second)
+		if n := l.commands() - before; n != 1 {
+			return fmt.Errorf("%d commands were run beside this test's", n-1)
+		}
+		return nil
+	})
+}
+
+// commands returns how many commands Redis has run.
+func (l *live) commands() (n int) {
+	l.t.Helper()
+	info, err := l.redis.Admin().Info(l.t.Context(), "stats").Result()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(info, "total_commands_processed:")
+	if _, err := fmt.Sscan(rest, &n); err != nil {
+		l.t.Fatal(err)
+	}
+	return n
+}
+
+func TestManyViewersCostWhatOneCosts(t *testing.T) {
+	l := start(t)
+	l.lock("orders:42")
+	var all []*lines
+	for range 20 {
+		s, _ := l.open("/events/list")
+		s.until("the list", whole)
+		all = append(all, s)
+	}
+	// An Observer begins a look each second at the most. One look of one lock is some 20 commands, those of its
+	// scripts included.
+	before, began := l.commands(), time.Now()
+	for range 3 {
+		for _, s := range all {
+			s.next()
+		}
+	}
+	if n := l.commands() - before; float64(n) > 40*(2+time.Since(began).Seconds()) {
+		t.Errorf("in %v 20 viewers cost %d commands", time.Since(began), n)
+	}
+}
+
+func TestASlowViewerIsDropped(t *testing.T) {
+	l := start(t)
+	l.patience = 50 * time.Millisecond
+	// A pipe has no room: whoever does not read keeps the server from writing.
+	there, here := net.Pipe()
+	pipes := &pipeListener{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+	pipes.conns <- there
+	server := &http.Server{Handler: l.Server}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(pipes) })
+	t.Cleanup(func() {
+		_ = server.Close()
+		_ = here.Close()
+		serving.Wait()
+	})
+	if _, err := io.WriteString(here, "GET /events/list HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, patient, "the end of the slow viewer", func() error {
+		if n := l.viewers.Load(); n != 0 || l.all.known().looked.IsZero() && l.all.idle() {
+			return fmt.Errorf("%d viewers", n)
+		}
+		return nil
+	})
+}
+
+// pipeListener accepts the connections that it is given.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (p *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (p *pipeListener) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
+func (p *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+func TestTooManyViewersAreRefused(t *testing.T) {
+	s := serve(t, nil)
+	s.viewers.Store(atOnce)
+	if w := ask(s, "GET", "/events/list", ""); w.Code != 503 {
+		t.Errorf("one more: %d", w.Code)
+	}
+	if s.viewers.Load() != atOnce {
+		t.Errorf("%d viewers", s.viewers.Load())
+	}
+}
+
+func TestOfVeryManyNamesSomeAreSeenAsTheListIs(t *testing.T) {
+	s := serve(t, nil)
+	for n := range closeUps {
+		if h := s.hubOf(fmt.Sprint(n)); h == s.all {
+			t.Fatalf("the %d. name has no Observer of its own", n+1)
+		}
+	}
+	_, leave := s.hubOf("0").join()
+	defer leave()
+	if h := s.hubOf("one more"); h == s.all {
+		t.Error("nobody looks at the others, and one more has no Observer of its own")
+	}
+	for n := range closeUps - 2 {
+		_, leave := s.hubOf(fmt.Sprint(n + 1)).join()
+		defer leave()
+	}
+	_, leave = s.hubOf("one more").join()
+	defer leave()
+	if h := s.hubOf("too many"); h != s.all {
+		t.Error("there are more Observers than said")
+	}
+}
+
+// wholeSecret is the id of a Client, or of a permit: who knows one can release what it holds.
+var wholeSecret = regexp.MustCompile(`[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
+
+func TestNoStreamTellsASecret(t *testing.T) {
+	l := start(t)
+	held := l.lock("orders:42")
+	permits := l.client.PermitSemaphore("pool")
+	if _, err := permits.TrySetPermits(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	leased, err := permits.Acquire(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := holdfast.New(l.redis.Client(t), holdfast.WithLogger(redistest.Watched()))
+	defer other.Close()
+	var waiting sync.WaitGroup
+	waiting.Go(func() { _, _ = other.FairMutex("orders:42").Lock(t.Context()) })
+	defer waiting.Wait()
+
+	list, _ := l.open("/events/list")
+	counts, _ := l.open("/events/list?show=counts")
+	one, _ := l.open("/events/lock?name=orders%3A42")
+	pool, _ := l.open("/events/lock?name=pool")
+	var all strings.Builder
+	collect := func(s *lines, what string) {
+		for range 1000 {
+			m := string(s.next())
+			all.WriteString(m)
+			if strings.Contains(m, what) {
+				return
+			}
+		}
+		t.Fatalf("no message has %s", what)
+	}
+	collect(list, `"waiters":1`)
+	collect(counts, `"all":3`)
+	collect(one, `"queue"`)
+	collect(pool, `"permit"`)
+	if err := leased.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	collect(pool, `"released"`)
+	if err := held.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	collect(one, `"passed"`)
+	if found := wholeSecret.FindString(all.String()); found != "" {
+		t.Errorf("the page hears the whole id %s", found)
+	}
+}
+
+func TestOneNameHasAPast(t *testing.T) {
+	l := start(t)
+	held := l.lock("orders:42")
+	s, end := l.open("/events/lock?name=orders%3A42")
+	first := s.detailUntil("the holder", func(d detail) bool { return d.Row != nil && len(d.Row.Holders) == 1 })
+	if !first.Whole || first.Row.ID != "orders%3A42" {
+		t.Errorf("the first message is %+v", first)
+	}
+	if err := held.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	released := func(d detail) bool {
+		for _, h := range d.Past {
+			if h.What == "released" && h.From.Owner == held.Owner().Short() && h.Begun > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	s.detailUntil("the release", released)
+	end()
+	again, _ := l.open("/events/lock?name=orders%3A42")
+	again.detailUntil("the release, after a break", released)
+}
+
+func (l *lines) detailUntil(what string, is func(d detail) bool) detail {
+	l.t.Helper()
+	for range 1000 {
+		var d detail
+		if err := json.Unmarshal(l.next(), &d); err != nil {
+			l.t.Fatal(err)
+		}
+		if is(d) {
+			return d
+		}
+	}
+	l.t.Fatal("no message: ", what)
+	return detail{}
+}
+
+func TestCheckIsAskedOnceAMinute(t *testing.T) {
+	l := start(t)
+	csrf := header("X-Holdfast-CSRF", l.csrf)
+	ask1 := ask(l.Server, "POST", "/check", "", csrf)
+	ask2 := ask(l.Server, "POST", "/check", "", csrf)
+	if ask1.Code != 200 || !strings.Contains(ask1.Body.String(), "appendonly is off") {
+		t.Errorf("%d %s", ask1.Code, ask1.Body)
+	}
+	if ask1.Body.String() != ask2.Body.String() {
+		t.Errorf("at once afterwards: %s", ask2.Body)
+	}
+}
+
+func TestSilenceOfRedisIsTold(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Patience = 200 * time.Millisecond })
+	server := httptest.NewServer(s)
+	defer server.Close()
+	l := &live{t: t, Server: s, http: server}
+	stream, end := l.open("/events/list")
+	stream.until("why nothing is seen", func(m listing) bool { return m.Error != "" })
+	end()
+}

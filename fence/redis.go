@@ -35,8 +35,7 @@ type Redis struct {
 
 var _ Fence = Redis{}
 
-// tokenKey returns the key for the token of a resource. In a cluster it stands in the slot of the key that is
-// named as the resource.
+// tokenKey returns the key for the token of a resource.
 func tokenKey(resource string) string { return "holdfast_fence:{" + resource + "}" }
 
 func (f Redis) keep() int64 {
@@ -55,8 +54,9 @@ func (f Redis) Pass(ctx context.Context, resource string, token int64) error {
 	return err
 }
 
-// Set sets a key to a value if the token passes for that key; ttl is how long it stays, 0 for ever. In a cluster
-// the key must have no hash tag.
+// Set sets a key to a value if the token passes for that key; ttl is how long it stays, 0 for ever. If the token
+// does not pass, the error matches ErrStale; on any other error it is not known whether the key was set, and Set may
+// be called again. In a cluster the key must have no brace, so that its token stands in the same slot.
 func (f Redis) Set(ctx context.Context, key string, value any, ttl time.Duration, token int64) error {
 	keys := []string{tokenKey(key), key}
 	passed, err := setScript.Run(ctx, f.Client, keys, token, f.keep(), value, ttl.Milliseconds()).Int()

@@ -5,6 +5,7 @@ package fence
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 )
 
@@ -58,7 +59,7 @@ func (f SQL) Pass(ctx context.Context, tx Execer, resource string, token int64) 
 	query := fmt.Sprintf("INSERT INTO %[1]s (resource, token) VALUES %[2]s "+
 		"ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE %[1]s.token <= excluded.token", f.table(), values)
 	err := Wrote(tx.ExecContext(ctx, query, resource, token))
-	if err == ErrStale { //nolint:errorlint // Wrote returns it as it is
+	if errors.Is(err, ErrStale) {
 		return stale(resource, token)
 	}
 	return err

@@ -5,6 +5,7 @@ package holdfasttest
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,13 +51,16 @@ func Busy(t testing.TB) holdfast.Locker {
 // and its Err matches ErrLost.
 func LosesAfter(t testing.TB, d time.Duration) holdfast.Locker {
 	t.Helper()
-	return losing{newGranting(t), d}
+	losses := new(sync.WaitGroup)
+	t.Cleanup(losses.Wait) // after the Client is closed, which ends its leases
+	return losing{newGranting(t), d, losses}
 }
 
 // losing is granting with a loss.
 type losing struct {
 	granting
-	after time.Duration
+	after  time.Duration
+	losses *sync.WaitGroup // those to come
 }
 
 func (g losing) Lock(ctx context.Context) (*holdfast.Lease, error) {
@@ -64,7 +68,7 @@ func (g losing) Lock(ctx context.Context) (*holdfast.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	go func() {
+	g.losses.Go(func() {
 		timer := time.NewTimer(g.after)
 		defer timer.Stop()
 		select {
@@ -72,7 +76,7 @@ func (g losing) Lock(ctx context.Context) (*holdfast.Lease, error) {
 			_ = g.server.lose(l) // it may have been released meanwhile
 		case <-l.Done():
 		}
-	}()
+	})
 	return l, nil
 }
 

@@ -1,6 +1,6 @@
 // The holdfast command runs programs under Holdfast's locks, and shows who holds what.
 //
-//	go install github.com/holdfast-go/holdfast/cmd/holdfast@latest
+//	cd cmd/holdfast && go install .
 //	holdfast run nightly-report -- ./report --all
 //
 // docs/cli.md describes each of its commands.

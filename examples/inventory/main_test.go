@@ -32,7 +32,7 @@ func TestReserve(t *testing.T) {
 		}
 		busy := holdfasttest.Busy(t)
 		inventory.Locks = func(string) holdfast.Locker { return busy }
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // which takes no time here
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // which takes no time here
 		defer cancel()
 		if err := inventory.Reserve(ctx, "bolt", 1); !errors.Is(err, holdfast.ErrBusy) {
 			t.Error(err)
@@ -112,7 +112,7 @@ func TestReserve_CheckExclusive(t *testing.T) {
 		ledger := NewLedger(map[string]int{"bolt": 1000})
 		s.CheckExclusive(holdfasttest.Section{
 			Lock: func(c *holdfast.Client) holdfast.Locker { return c.Mutex("inventory:bolt") },
-			Work: func(_ context.Context, l *holdfast.Lease, p *holdfasttest.Probe) error {
+			Work: func(ctx context.Context, l *holdfast.Lease, p *holdfasttest.Probe) error {
 				left := ledger.Left("bolt")
 				p.Pause()
 				if err := ledger.Write("bolt", left-1, l.Token()); err == nil {

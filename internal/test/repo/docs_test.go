@@ -80,16 +80,23 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 }
 
 // Each program in docs/connecting.md also stands in example_connecting_test.go, which is compiled.
-func TestProgramsOfConnectingCompile(t *testing.T) {
-	const page, examples = "docs/connecting.md", "example_connecting_test.go"
-	compiled := flat(doctest.Read(t, examples))
-	blocks := goBlock.FindAllStringSubmatch(doctest.Read(t, page), -1)
-	if len(blocks) == 0 {
-		t.Fatalf("%s has no programs", page)
-	}
-	for _, block := range blocks {
-		if !strings.Contains(compiled, flat(block[1])) {
-			t.Errorf("%s has a program that is not in %s:\n%s", page, examples, block[1])
+func TestProgramsOfDocumentsCompile(t *testing.T) {
+	for page, files := range map[string][]string{
+		"docs/connecting.md":           {"example_connecting_test.go"},
+		"docs/testing-your-program.md": {"holdfasttest/page_test.go", "examples/inventory/main_test.go"},
+	} {
+		var compiled strings.Builder
+		for _, file := range files {
+			compiled.WriteString(flat(doctest.Read(t, file)))
+		}
+		blocks := goBlock.FindAllStringSubmatch(doctest.Read(t, page), -1)
+		if len(blocks) == 0 {
+			t.Fatalf("%s has no programs", page)
+		}
+		for _, block := range blocks {
+			if !strings.Contains(compiled.String(), flat(block[1])) {
+				t.Errorf("%s has a program that is not in %q:\n%s", page, files, block[1])
+			}
 		}
 	}
 }

@@ -80,8 +80,8 @@ func (c *child) wait() {
 		_, err := unix.Wait4(c.pid, &c.status, unix.WUNTRACED, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case err != nil: // it was not this process that reaped it: nothing is known of it
-			c.status = 0
+		case err != nil: // this process did not reap it: what is not known must not pass for success
+			c.status = 1 << 8
 			return
 		case !c.status.Stopped():
 			return

@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) attach() *cobra.Command {
-	r := &running{app: a}
+	r := &running{app: a, busyCode: codeBusy}
 	var owner string
 	cmd := &cobra.Command{
 		Use:   "attach NAME --owner OWNER [flags] -- COMMAND [ARGUMENT]...",

@@ -17,21 +17,21 @@ const (
 	codeUsage       = 64 // wrong flags or arguments
 	codeUnavailable = 69 // Redis could not be reached, or did not answer
 	codeBusy        = 75 // another holds it
-	codeLost        = 76 // the lock was lost while the child ran
+	codeLost        = 76 // the lock was lost while the program ran, or was held for --at-most
 	codeDenied      = 77 // Redis does not allow it
 )
 
 const codesHelp = `Exit codes:
-  0    done; of run, leader and attach: what the child exits with
+  0    done; of run, leader and attach: what the program exits with
   1    failed
   64   wrong flags or arguments
   69   Redis could not be reached, or did not answer
   75   another holds it (see --busy-code)
-  76   the lock was lost while the child ran
+  76   the lock was lost while the program ran, or was held for --at-most
   77   Redis does not allow it
-  126  the child's program could not be run
-  127  the child's program was not found
-  128+n  ended by signal n, the child or, before it began, holdfast itself`
+  126  the program could not be run
+  127  the program was not found
+  128+n  ended by signal n, the program or, before it began, holdfast itself`
 
 // exit is an error with an exit code of its own.
 type exit struct {

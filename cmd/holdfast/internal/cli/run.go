@@ -30,6 +30,7 @@ type running struct {
 	atLeast, atMost time.Duration
 	splay           time.Duration
 	tick            string
+	tickAt          time.Time // the same; set by valid
 	tickKeep        time.Duration
 	passOwner       bool
 }
@@ -118,6 +119,12 @@ func (r *running) valid() error {
 	}
 	if r.tick != "" && len(r.quorum) > 0 {
 		return errors.New("--tick does not go with --quorum")
+	}
+	if r.tick != "" {
+		var err error
+		if r.tickAt, err = parseTime(r.tick); err != nil {
+			return fmt.Errorf("--tick: %w", err)
+		}
 	}
 	return errors.Join(r.waits.valid(), r.supervision.valid())
 }
@@ -224,16 +231,12 @@ func (r *running) giveBack(l holding) error {
 
 // wins reports whether this process has won the tick.
 func (r *running) wins(ctx context.Context) (bool, error) {
-	at, err := parseTime(r.tick)
-	if err != nil {
-		return false, usage(fmt.Errorf("--tick: %w", err))
-	}
 	client, shut, err := r.open(ctx, r.identity()...)
 	if err != nil {
 		return false, err
 	}
 	defer shut()
-	won, err := client.Tick(ctx, r.name, at, r.tickKeep)
+	won, err := client.Tick(ctx, r.name, r.tickAt, r.tickKeep)
 	if err == nil && !won {
 		r.say("%s: another has run the tick %s", r.name, r.tick)
 	}

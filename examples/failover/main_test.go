@@ -16,7 +16,7 @@ func TestRun(t *testing.T) {
 		t.Skip("the server for tests is another one:", err)
 	}
 	exampletest.Says(t, run,
-		`B has the lock as well\n  B writes, then A: refused`,
+		`B has the lock as well\n  B writes, then A: fence: a later holder has been here before`,
 		`A is refused: .*replica`,
 		`B alone has the lock`,
 		`B is refused: .*held by another`,

@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 		play(role)
 		return
 	}
+	// What these tests were started to ignore, as by nohup or in the background, the command would ignore too.
+	// What a process takes, its children begin with as usual.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
 	dir, err := os.MkdirTemp("", "holdfast")
 	if err != nil {
 		panic(err)
@@ -180,10 +183,23 @@ func start(t *testing.T, url, role string, args ...string) *command {
 		c.err = c.Wait()
 	}()
 	t.Cleanup(func() {
-		_ = c.Process.Kill()
+		select {
+		case <-c.ended: // its process id may be another's by now
+		default:
+			killTree(t, c.Process.Pid) // a program that is left would keep the output open
+		}
 		<-c.ended
 	})
 	return c
+}
+
+// killTree kills a process, and what it has started.
+func killTree(t *testing.T, pid int) {
+	all := below(t, pid)
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	for _, child := range all {
+		killTree(t, child)
+	}
 }
 
 // Write takes in what the command says to people.

@@ -148,3 +148,36 @@ func TestRun_InTheBackground(t *testing.T) {
 	s.types("word\n")
 	s.shows("got-word")
 }
+
+// Top shows what stands, and what changes; at its end the terminal is as it was.
+func TestTop(t *testing.T) {
+	rdb, url := server(t)
+	s := shell(t, url, "")
+	if err := pty.Setsize(s.file, &pty.Winsize{Rows: 24, Cols: 100}); err != nil {
+		t.Fatal(err)
+	}
+	s.types("TERM=xterm $H top; echo code=$?\n")
+	s.shows(alternate + "h")
+	s.shows("nothing")
+	start(t, url, "", "acquire", "deploy", "--lease", "1h", "--as", "job 811").want(0)
+	s.shows("deploy")
+	s.shows("job 811")
+	if err := rdb.Admin().FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.shows("nothing")
+	s.types("q")
+	s.shows(alternate + "l")
+	s.shows("code=0")
+
+	s.types("TERM=xterm $H top\n")
+	s.shows(alternate + "h")
+	s.types("\x1a")
+	s.shows(alternate + "l")
+	s.shows("Stopped")
+	s.types("kill %1; fg; echo code=$?\n")
+	s.shows("code=143")
+}
+
+// alternate is what a terminal is told when a program begins (h) and ends (l) to use the whole screen.
+const alternate = "\x1b[?1049"

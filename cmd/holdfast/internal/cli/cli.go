@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -48,6 +49,7 @@ func (a *app) root() *cobra.Command {
 		Short: "Run programs under distributed locks, and see who holds what",
 		Long: "holdfast runs programs under the locks that Go programs share through Redis by the library Holdfast,\n" +
 			"and shows who holds what.\n\n" + codesHelp,
+		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -64,6 +66,15 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(a.operators()...)
 	a.noteBegin(root)
 	return root
+}
+
+// version returns the version of the module that was built, or the commit of a checkout.
+func version() string {
+	info, known := debug.ReadBuildInfo()
+	if !known {
+		return "unknown"
+	}
+	return info.Main.Version
 }
 
 // noteBegin has c, and each command below it, note that it begins: an error before that is one of usage.

@@ -5,9 +5,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,40 +54,11 @@ func (a *app) inspectOne(ctx context.Context, client *holdfast.Client, name stri
 	if a.json {
 		return a.printJSON(view.JSON(i, owners))
 	}
-	return detail(a.Out, i)
+	return a.detail(i)
 }
 
-// detail writes all that is known of a name.
-func detail(out io.Writer, i holdfast.Inspection) error {
-	text := fmt.Sprintf("%s: %s", view.Name(i.Name), i.Kind)
-	switch i.Kind {
-	case holdfast.KindMutex, holdfast.KindRWLock, holdfast.KindLeader, holdfast.KindFree, holdfast.KindUnknown:
-	case holdfast.KindOnce:
-		text += ", " + i.State
-	default:
-		text += ", " + view.State(i)
-	}
-	text += "\n"
-	for _, h := range i.Holders {
-		text += fmt.Sprintf("  held by  %s", view.Holder(h))
-		if alone := h.Write || i.Kind != holdfast.KindRWLock; alone && !i.HeldSince.IsZero() {
-			text += fmt.Sprintf(", since %s (%s)", i.HeldSince.UTC().Format(time.RFC3339), view.Ago(i.HeldSince, i.At))
-		}
-		text += fmt.Sprintf(", %s left\n", view.Duration(h.Remaining))
-	}
-	if len(i.Holders) == 0 && view.Left(i) != view.None {
-		text += fmt.Sprintf("  lasts    %s\n", view.Left(i))
-	}
-	if i.Waiters > 0 {
-		text += fmt.Sprintf("  waiting  %d\n", i.Waiters)
-	}
-	for n, w := range i.Queue {
-		text += fmt.Sprintf("  %5d.  %s", n+1, view.Waiter(w))
-		if !w.Since.IsZero() {
-			text += ", came " + view.Ago(w.Since, i.At)
-		}
-		text += "\n"
-	}
-	_, err := io.WriteString(out, text)
+// detail prints all that is known of a name.
+func (a *app) detail(i holdfast.Inspection) error {
+	_, err := io.WriteString(a.Out, view.Detail(i))
 	return err
 }

@@ -150,7 +150,7 @@ func (a *app) show(of string, kind holdfast.Kind, short string, more ...holdfast
 				case i.Kind == holdfast.KindCount:
 					return a.print("%s: %d; Redis does not say whether it is a %s", view.Name(i.Name), i.Value, of)
 				}
-				return detail(a.Out, i)
+				return a.detail(i)
 			})
 		},
 	}

@@ -57,7 +57,7 @@ func (a *app) onceShow() *cobra.Command {
 				case i.Kind != holdfast.KindOnce:
 					return a.print("%s: not done", view.Name(at.Whole))
 				}
-				return detail(a.Out, i)
+				return a.detail(i)
 			})
 		},
 	}

@@ -23,7 +23,7 @@ import (
 // operators returns the commands that show what stands in Redis, and change it by hand.
 func (a *app) operators() []*cobra.Command {
 	return []*cobra.Command{
-		a.ls(), a.inspect(), a.watch(), a.acquire(), a.extend(), a.release(),
+		a.ls(), a.inspect(), a.watch(), a.top(), a.acquire(), a.extend(), a.release(),
 		a.latch(), a.sem(), a.once(), a.check(), a.console(),
 	}
 }

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -31,25 +30,15 @@ func (a *app) watch() *cobra.Command {
 		Example: "  holdfast watch orders:42\n  holdfast watch 'orders:*' --every 5s --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := observe.Options{Every: every, Patience: a.timeout}
-			if every <= 0 {
-				return usage(errors.New("--every must be more than 0"))
+			o, err := a.looks(every, args)
+			if err != nil {
+				return err
 			}
-			if len(args) == 1 {
-				o.Pattern = args[0]
-			}
-			return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
-				rdb, err := a.second()
-				if err != nil {
-					return usage(err)
-				}
-				defer func() { _ = rdb.Close() }()
-				return a.follow(ctx, observe.New(client, rdb, o))
-			})
+			return a.observe(cmd, o, a.follow)
 		},
 	}
 	a.jsonFlag(cmd)
-	cmd.Flags().DurationVar(&every, "every", time.Second, "how long from one look to the next")
+	everyFlag(cmd, &every)
 	return cmd
 }
 
@@ -103,7 +92,7 @@ type eventJSON struct {
 
 func (a *app) printEvent(e observe.Event) error {
 	if !a.json {
-		return a.print("%s  %s  %s  %s", e.At.UTC().Format(stamp), view.Name(e.Name), e.Kind, words(e))
+		return a.print("%s  %s  %s  %s", e.At.UTC().Format(stamp), view.Name(e.Name), e.Kind, view.Event(e))
 	}
 	out := eventJSON{At: e.At.UTC(), Name: e.Name, Kind: string(e.Kind), Event: string(e.What)}
 	if e.Holder != (holdfast.Holder{}) {
@@ -126,42 +115,3 @@ func (a *app) printEvent(e observe.Event) error {
 
 // stamp is how a line gives its time.
 const stamp = "2006-01-02T15:04:05.000Z07:00"
-
-// words returns what has happened, for people.
-func words(e observe.Event) string {
-	switch e.What {
-	case observe.Granted:
-		return "granted to " + view.Holder(e.Holder)
-	case observe.Released:
-		return "released by " + view.Holder(e.From)
-	case observe.Passed:
-		return "passed from " + view.Holder(e.From) + " to " + view.Holder(e.Holder)
-	case observe.Expired:
-		return "ended without release: the time of " + view.Holder(e.From) + " was over"
-	case observe.Waits:
-		return "waited for by " + view.Waiter(e.Waiter)
-	case observe.Counted:
-		return count(e)
-	}
-	text := string(e.What) // done, failed; tripped, broken
-	if e.From != (holdfast.Holder{}) {
-		text += " by " + view.Holder(e.From)
-	}
-	return text
-}
-
-// count returns a changed count, for people.
-func count(e observe.Event) string {
-	text := fmt.Sprint(e.Value)
-	switch e.Kind {
-	case holdfast.KindLatch:
-		text += " to come"
-	case holdfast.KindPermits:
-		text += " in all"
-	case holdfast.KindSemaphore:
-		text += fmt.Sprintf(" of %d free", e.All)
-	case holdfast.KindBarrier:
-		text += fmt.Sprintf(" of %d have come", e.All)
-	}
-	return fmt.Sprintf("%s, was %d", text, e.Was)
-}

@@ -4,38 +4,30 @@ package console
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/roster"
 )
 
 // perPage is how many rows a viewer sees at a time.
 const perPage = 50
 
-// asked is what a viewer wants to see of the list.
-type asked struct {
-	counts bool   // semaphores, latches and the like, in place of locks
-	search string // what a name, a holder, a note or a waiter has, in whatever case
-	kind   string
-	sort   string // name, age, left or waiters
-	down   bool
-	page   int // the first is 1
-}
-
-// askedFor reads what a viewer wants from a query.
-func askedFor(q url.Values) asked {
+// askedFor reads what a viewer wants to see of the list from a query, and which page of it: the first is 1.
+func askedFor(q url.Values) (roster.Query, int) {
 	page, _ := strconv.Atoi(q.Get("page"))
-	return asked{
-		counts: q.Get("show") == "counts", search: strings.ToLower(q.Get("q")), kind: q.Get("kind"),
-		sort: q.Get("sort"), down: q.Get("order") == "down", page: max(1, page),
+	part := roster.Locks
+	if q.Get("show") == "counts" {
+		part = roster.Counts
 	}
+	return roster.Query{
+		Part: part, Kind: holdfast.Kind(q.Get("kind")), Search: strings.ToLower(q.Get("q")),
+		Sort: roster.Order(q.Get("sort")), Down: q.Get("order") == "down",
+	}, max(1, page)
 }
 
 // totals say how it stands with all names, whatever is searched for.
@@ -46,6 +38,11 @@ type totals struct {
 	Waited  int   `json:"waited"`  // for how many locks somebody waits
 	Waiters int   `json:"waiters"` // how many wait
 	Longest int64 `json:"longest"` // since when the lock is held that is held for longest; 0 if none
+}
+
+func totalsOf(states []holdfast.Inspection) totals {
+	t := roster.TotalsOf(states)
+	return totals{t.Locks, t.Counts, t.Held, t.Waited, t.Waiters, ms(t.Longest)}
 }
 
 // listing is what a viewer of the list is told: all of it at first, then what has changed.
@@ -77,9 +74,10 @@ func heartbeatOf(m moment) heartbeat {
 	return b
 }
 
-// pager is one viewer of the list: it knows what the viewer has been told.
+// pager is one viewer of the list: it knows what the viewer has asked for, and what it has been told.
 type pager struct {
-	asked
+	asked   roster.Query
+	at      int // the page that was asked for
 	rows    map[string]told
 	order   []string
 	totals  totals
@@ -97,9 +95,9 @@ type told struct {
 
 // next returns what the viewer is to be told now.
 func (p *pager) next(m moment) any {
-	found, sums := p.find(m)
+	found, sums := p.asked.Of(m.states), totalsOf(m.states)
 	pages := max(1, (len(found)+perPage-1)/perPage)
-	page := min(p.asked.page, pages)
+	page := min(p.at, pages)
 	out := listing{heartbeat: heartbeatOf(m)}
 	shown := found[min(len(found), (page-1)*perPage):min(len(found), page*perPage)]
 	order, rows := make([]string, 0, len(shown)), make(map[string]told, len(shown))
@@ -135,84 +133,4 @@ func (p *pager) tell(r row) (t told, changed bool) {
 		panic(err) // a row has nothing that JSON lacks
 	}
 	return told{r, text}, !known || !bytes.Equal(text, before.text)
-}
-
-// find returns what the viewer has asked for, in its order, and the totals of all.
-func (p *pager) find(m moment) (found []holdfast.Inspection, sums totals) {
-	var longest time.Time
-	for _, i := range m.states {
-		if isLock(i) {
-			sums.Locks++
-			if len(i.Holders) > 0 {
-				sums.Held++
-			}
-			if i.Waiters > 0 {
-				sums.Waited++
-				sums.Waiters += i.Waiters
-			}
-			if !i.HeldSince.IsZero() && (longest.IsZero() || i.HeldSince.Before(longest)) {
-				longest = i.HeldSince
-			}
-		} else {
-			sums.Counts++
-		}
-		if isLock(i) != p.counts && (p.kind == "" || p.kind == string(i.Kind)) && has(i, p.search) {
-			found = append(found, i)
-		}
-	}
-	sums.Longest = ms(longest)
-	p.inOrder(found)
-	return found, sums
-}
-
-// has reports whether a text is in a name, or in what is said of who holds it or waits for it.
-func has(i holdfast.Inspection, text string) bool {
-	if text == "" || contains(view.Name(i.Name), text) {
-		return true
-	}
-	for _, h := range i.Holders {
-		if contains(h.Who, text) || contains(h.Note, text) || contains(shortOf(h.Owner), text) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(i.Queue, func(w holdfast.Waiter) bool {
-		return contains(w.Who, text) || contains(shortOf(w.Owner), text)
-	})
-}
-
-func contains(text, part string) bool { return strings.Contains(strings.ToLower(text), part) }
-
-func shortOf(o holdfast.Owner) string {
-	if o.IsZero() {
-		return ""
-	}
-	return o.Short()
-}
-
-// inOrder sorts inspections as the viewer wants. What is not known comes last.
-func (p *pager) inOrder(all []holdfast.Inspection) {
-	number := map[string]func(holdfast.Inspection) (int64, bool){
-		"age":     func(i holdfast.Inspection) (int64, bool) { return -ms(i.HeldSince), !i.HeldSince.IsZero() },
-		"left":    func(i holdfast.Inspection) (int64, bool) { return int64(i.Remaining), len(i.Holders) > 0 },
-		"waiters": func(i holdfast.Inspection) (int64, bool) { return int64(i.Waiters), i.Waiters > 0 },
-	}[p.sort]
-	if number == nil { // they are in the order of their names
-		if p.down {
-			slices.Reverse(all)
-		}
-		return
-	}
-	slices.SortStableFunc(all, func(a, b holdfast.Inspection) int {
-		x, known := number(a)
-		y, too := number(b)
-		switch {
-		case known != too && known:
-			return -1
-		case known != too:
-			return 1
-		case p.down:
-			x, y = y, x
-		}
-		return cmp.Compare(x, y)
-	})
 }

@@ -149,8 +149,3 @@ func same(before, now int64) int64 {
 	}
 	return now
 }
-
-// lockKinds are the kinds that the list of locks shows; the others are counts.
-var lockKinds = []holdfast.Kind{holdfast.KindMutex, holdfast.KindRWLock, holdfast.KindLeader, holdfast.KindOnce}
-
-func isLock(i holdfast.Inspection) bool { return slices.Contains(lockKinds, i.Kind) }

@@ -20,7 +20,8 @@ type teller interface{ next(m moment) any }
 
 // list streams one page of the list.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	s.stream(w, r, s.all, &pager{asked: askedFor(r.URL.Query())})
+	query, page := askedFor(r.URL.Query())
+	s.stream(w, r, s.all, &pager{asked: query, at: page})
 }
 
 // one streams one name.

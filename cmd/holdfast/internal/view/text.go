@@ -6,6 +6,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -209,4 +210,26 @@ func A(kind holdfast.Kind) string {
 		return "a semaphore with leased permits"
 	}
 	return "a " + string(kind)
+}
+
+// Aged returns an inspection as it stands at a later time, if nothing has happened since.
+func Aged(i holdfast.Inspection, at time.Time) holdfast.Inspection {
+	later := at.Sub(i.At)
+	if later <= 0 {
+		return i
+	}
+	i.At, i.Remaining = at, less(i.Remaining, later)
+	i.Holders = slices.Clone(i.Holders)
+	for n := range i.Holders {
+		i.Holders[n].Remaining = less(i.Holders[n].Remaining, later)
+	}
+	return i
+}
+
+// less returns what is left of some time; 1 ms if it should be over, for 0 says that nothing ends.
+func less(left, later time.Duration) time.Duration {
+	if left == 0 || left == holdfast.NoExpiry {
+		return left
+	}
+	return max(time.Millisecond, left-later)
 }

@@ -3,6 +3,11 @@
 package operators
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,10 +37,37 @@ func everywhere(t *testing.T, first *redistest.Proc, url string) {
 	if d.want(t, 1, "void"); strings.Contains(d.out, "rights") {
 		t.Errorf("%s", d.out)
 	}
+	listed(t, start(t, first, "console", "--listen", "127.0.0.1:0", "--url", url), "c", "d")
 	w := start(t, first, "watch", "c", "--url", url)
 	w.Expect("holdfast: watching: 1 name")
 	on("release", "c", "--force", "--yes").want(t, 0)
 	expect(t, w, "c  mutex  released by job c (")
+}
+
+// listed fails the test unless the page of a console lists these names within a minute.
+func listed(t *testing.T, console *redistest.ChildProc, names ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	at := strings.TrimSpace(console.Expect("holdfast: the console is at"))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"events/list", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Body.Close()
+	for lines := bufio.NewScanner(events.Body); lines.Scan(); {
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return strings.Contains(lines.Text(), fmt.Sprintf(`"name":%q,"kind":"mutex"`, name))
+		})
+		if len(names) == 0 {
+			return
+		}
+	}
+	t.Fatalf("the page does not list %v", names)
 }
 
 func TestOnACluster(t *testing.T) {

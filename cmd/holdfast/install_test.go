@@ -1,0 +1,139 @@
+// The command can be installed by its path and version, once its module requires a version of the library in
+// place of the folder above it. This test does what a release does: it publishes both modules, from this
+// checkout, to a module proxy that is a folder.
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+const (
+	library  = "github.com/holdfast-go/holdfast"
+	released = "v0.0.0-rehearsal"
+)
+
+func TestTheReleasedCommandIsInstalledByItsPath(t *testing.T) {
+	redistest.RealTime(t) // it compiles everything, and that takes a minute
+	proxy, bin := t.TempDir(), t.TempDir()
+	publish(t, proxy, library, "../..")
+	publish(t, proxy, library+"/cmd/holdfast", ".")
+
+	cache := strings.TrimSpace(string(runs(t, exec.Command("go", "env", "GOMODCACHE"))))
+	install := exec.Command("go", "install", library+"/cmd/holdfast@"+released)
+	install.Dir = t.TempDir()
+	install.Env = append(os.Environ(), "GOBIN="+bin, "CGO_ENABLED=0", "GOSUMDB=off", "GOMODCACHE="+t.TempDir(),
+		"GOFLAGS=-modcacherw", "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download"))
+	runs(t, install)
+	if said := string(runs(t, exec.Command(filepath.Join(bin, "holdfast"), "--version"))); !strings.Contains(said, released) {
+		t.Errorf("it says that it is %q", said)
+	}
+}
+
+// publish puts the module of a folder into the proxy, with the library's version in place of its folder.
+func publish(t *testing.T, proxy, path, dir string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = withVersion(t, text)
+	listed, err := zip.CheckDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []zip.File
+	for _, on := range listed.Valid {
+		name, err := filepath.Rel(dir, on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := file{dir: dir, name: filepath.ToSlash(name)}
+		if name == "go.mod" {
+			f.text = text
+		}
+		files = append(files, f)
+	}
+	var packed bytes.Buffer
+	if err := zip.Create(&packed, module.Version{Path: path, Version: released}, files); err != nil {
+		t.Fatal(err)
+	}
+	at := filepath.Join(proxy, path, "@v")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{
+		"list": []byte(released + "\n"), released + ".info": []byte(`{"Version":"` + released + `"}`),
+		released + ".mod": text, released + ".zip": packed.Bytes(),
+	} {
+		if err := os.WriteFile(filepath.Join(at, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// file is a file of a module: as it is on disk, or with another text.
+type file struct {
+	dir, name string
+	text      []byte
+}
+
+func (f file) Path() string                { return f.name }
+func (f file) Lstat() (fs.FileInfo, error) { return os.Lstat(filepath.Join(f.dir, f.name)) }
+
+func (f file) Open() (io.ReadCloser, error) {
+	if f.text != nil {
+		return io.NopCloser(bytes.NewReader(f.text)), nil
+	}
+	return os.Open(filepath.Join(f.dir, f.name))
+}
+
+// withVersion returns a go.mod that requires the library by its version. The library's own is left alone.
+func withVersion(t *testing.T, text []byte) []byte {
+	t.Helper()
+	mod, err := modfile.Parse("go.mod", text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mod.Module.Mod.Path == library {
+		return text
+	}
+	if err := mod.DropReplace(library, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := mod.AddRequire(library, released); err != nil {
+		t.Fatal(err)
+	}
+	mod.Cleanup()
+	if len(mod.Replace) > 0 {
+		t.Fatalf("%s replaces more than the library: it could not be installed", mod.Module.Mod.Path)
+	}
+	text, err = mod.Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// runs runs a command, and returns what it printed.
+func runs(t *testing.T, cmd *exec.Cmd) []byte {
+	t.Helper()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd, err, err.(*exec.ExitError).Stderr) //nolint:errorlint // Output says so
+	}
+	return out
+}

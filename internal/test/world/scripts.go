@@ -52,8 +52,8 @@ const (
 )
 
 // sources lists the scripts of the mutex, of the read-write lock, of a Once, of barriers, of elections and of
-// identities, and the one behind the error of a wrong type, with the
-// files below the folder lua that make up each of them.
+// identities, and the one behind the error of a wrong type, with the files below the folder lua that
+// make up each of them.
 var sources = []struct {
 	name  string
 	of    string // the package

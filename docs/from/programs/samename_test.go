@@ -41,6 +41,9 @@ func wantForeign(t *testing.T, rdb *redis.Client, m holdfast.Locker) {
 	if !errors.Is(err, holdfast.ErrWrongType) || errors.Is(err, holdfast.ErrBusy) || !strings.Contains(err.Error(), "a string stands there") {
 		t.Errorf("Lock = %v, want ErrWrongType, and what stands there", err)
 	}
+	if page := read(t, "../README.md"); err != nil && !strings.Contains(page, "\n    "+err.Error()+"\n") {
+		t.Errorf("../README.md does not have the error %v", err)
+	}
 	if waited := time.Since(began); waited > time.Second {
 		t.Errorf("Lock waited for %v", waited)
 	}
@@ -118,6 +121,9 @@ func TestSameName_Redislock(t *testing.T) {
 		_, err = locks.Obtain(ctx, name, time.Minute, retry)
 		if err == nil || errors.Is(err, redislock.ErrNotObtained) || !strings.Contains(err.Error(), "WRONGTYPE") {
 			t.Errorf("Obtain = %v, want WRONGTYPE and not ErrNotObtained", err)
+		}
+		if err := old.Refresh(ctx, time.Minute, nil); !errors.Is(err, redislock.ErrNotObtained) {
+			t.Errorf("Refresh = %v, want ErrNotObtained", err)
 		}
 		if err := old.Release(ctx); !errors.Is(err, redislock.ErrLockNotHeld) {
 			t.Errorf("Release = %v, want ErrLockNotHeld", err)

@@ -36,17 +36,19 @@ var values = map[string]func(w *world.World){
 // there, ofCounts those of kinds that keep a number.
 var (
 	ofLocks = map[string]func(ctx context.Context, p *world.Process) error{
-		"Mutex.Lock":        func(ctx context.Context, p *world.Process) error { return second(p.MyLock.Lock(ctx)) },
-		"Mutex.TryLock":     func(ctx context.Context, p *world.Process) error { return second(p.MyLock.TryLock(ctx)) },
-		"FairMutex.Lock":    func(ctx context.Context, p *world.Process) error { return second(p.FairMutex(world.Name).Lock(ctx)) },
-		"FairMutex.TryLock": func(ctx context.Context, p *world.Process) error { return second(p.FairMutex(world.Name).TryLock(ctx)) },
-		"RWMutex.Lock":      func(ctx context.Context, p *world.Process) error { return second(p.RWMutex(world.Name).Lock(ctx)) },
-		"RWMutex.RLock":     func(ctx context.Context, p *world.Process) error { return second(p.RWMutex(world.Name).RLock(ctx)) },
+		"Mutex.Lock":     func(ctx context.Context, p *world.Process) error { return errorOf(p.MyLock.Lock(ctx)) },
+		"Mutex.TryLock":  func(ctx context.Context, p *world.Process) error { return errorOf(p.MyLock.TryLock(ctx)) },
+		"FairMutex.Lock": func(ctx context.Context, p *world.Process) error { return errorOf(p.FairMutex(world.Name).Lock(ctx)) },
+		"FairMutex.TryLock": func(ctx context.Context, p *world.Process) error {
+			return errorOf(p.FairMutex(world.Name).TryLock(ctx))
+		},
+		"RWMutex.Lock":  func(ctx context.Context, p *world.Process) error { return errorOf(p.RWMutex(world.Name).Lock(ctx)) },
+		"RWMutex.RLock": func(ctx context.Context, p *world.Process) error { return errorOf(p.RWMutex(world.Name).RLock(ctx)) },
 		"Leader.Run": func(ctx context.Context, p *world.Process) error {
 			return p.Leader(world.Name).Run(ctx, func(context.Context, *leader.Term) error { return nil })
 		},
 		"MultiLock.Lock": func(ctx context.Context, p *world.Process) error {
-			return second(holdfast.NewMultiLock(p.MyLock, p.Mutex("other")).Lock(ctx))
+			return errorOf(holdfast.NewMultiLock(p.MyLock, p.Mutex("other")).Lock(ctx))
 		},
 		"Do": func(ctx context.Context, p *world.Process) error {
 			return holdfast.Do(ctx, p.MyLock, func(context.Context) error { return nil })
@@ -56,21 +58,23 @@ var (
 		"Semaphore.Acquire":    func(ctx context.Context, p *world.Process) error { return p.Semaphore(world.Name).Acquire(ctx, 1) },
 		"Semaphore.TryAcquire": func(ctx context.Context, p *world.Process) error { return p.Semaphore(world.Name).TryAcquire(ctx, 1) },
 		"Semaphore.TrySetPermits": func(ctx context.Context, p *world.Process) error {
-			return second(p.Semaphore(world.Name).TrySetPermits(ctx, 1))
+			return errorOf(p.Semaphore(world.Name).TrySetPermits(ctx, 1))
 		},
 		"PermitSemaphore.Acquire": func(ctx context.Context, p *world.Process) error {
-			return second(p.PermitSemaphore(world.Name).Acquire(ctx, 1))
+			return errorOf(p.PermitSemaphore(world.Name).Acquire(ctx, 1))
 		},
 		"PermitSemaphore.TrySetPermits": func(ctx context.Context, p *world.Process) error {
-			return second(p.PermitSemaphore(world.Name).TrySetPermits(ctx, 1))
+			return errorOf(p.PermitSemaphore(world.Name).TrySetPermits(ctx, 1))
 		},
-		"Latch.Wait":        func(ctx context.Context, p *world.Process) error { return p.Latch(world.Name).Wait(ctx) },
-		"Latch.TrySetCount": func(ctx context.Context, p *world.Process) error { return second(p.Latch(world.Name).TrySetCount(ctx, 1)) },
+		"Latch.Wait": func(ctx context.Context, p *world.Process) error { return p.Latch(world.Name).Wait(ctx) },
+		"Latch.TrySetCount": func(ctx context.Context, p *world.Process) error {
+			return errorOf(p.Latch(world.Name).TrySetCount(ctx, 1))
+		},
 	}
 )
 
-// second returns the error of a call.
-func second[T any](_ T, err error) error { return err }
+// errorOf returns the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
 
 // The error of each kind names what stands there, and what to do. It costs one request more, and the
 // value stays as it is.

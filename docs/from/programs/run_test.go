@@ -197,4 +197,3 @@ func TestOldAloneBesideNewAlone(t *testing.T) {
 	}
 	s.Redis().Del(ctx, "lock:bolt")
 }
-

@@ -49,7 +49,8 @@ func TestBoth(t *testing.T) {
 		if err := old.TryLock(ctx); !errors.Is(err, concurrency.ErrLocked) {
 			t.Errorf("etcd beside it: %v", err)
 		}
-		if _, err := other.Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+		if l, err := other.Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+			l.Release(ctx)
 			t.Errorf("Holdfast beside it: %v", err)
 		}
 		return nil

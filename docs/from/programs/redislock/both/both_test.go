@@ -28,7 +28,8 @@ func TestBoth(t *testing.T) {
 			if _, err := locks.Obtain(ctx, "lock:bolt", time.Minute, nil); !errors.Is(err, redislock.ErrNotObtained) {
 				t.Errorf("redislock beside it: %v", err)
 			}
-			if _, err := s.Client().Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+			if l, err := s.Client().Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+				l.Release(ctx)
 				t.Errorf("Holdfast beside it: %v", err)
 			}
 			return nil

@@ -30,7 +30,8 @@ func TestBoth(t *testing.T) {
 			if err := locks.NewMutex("lock:bolt").TryLock(); !errors.As(err, &taken) {
 				t.Errorf("redsync beside it: %v", err)
 			}
-			if _, err := s.Client().Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+			if l, err := s.Client().Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+				l.Release(ctx)
 				t.Errorf("Holdfast beside it: %v", err)
 			}
 			return nil

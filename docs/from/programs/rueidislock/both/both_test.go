@@ -39,7 +39,8 @@ func TestBoth(t *testing.T) {
 		if _, _, err := others.TryWithContext(ctx, "bolt"); !errors.Is(err, rueidislock.ErrNotLocked) {
 			t.Errorf("rueidislock beside it: %v", err)
 		}
-		if _, err := other.Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+		if l, err := other.Mutex("bolt").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+			l.Release(ctx)
 			t.Errorf("Holdfast beside it: %v", err)
 		}
 		return nil

@@ -26,7 +26,8 @@ func TestBoth(t *testing.T) {
 			if ok, err := rdb.SetNX(ctx, key, "ADDED", time.Minute).Result(); ok || err != nil {
 				t.Errorf("ShedLock beside it: %t, %v", ok, err)
 			}
-			if _, err := s.Client().Mutex("report").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+			if l, err := s.Client().Mutex("report").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
+				l.Release(ctx)
 				t.Errorf("Holdfast beside it: %v", err)
 			}
 		}

@@ -137,7 +137,7 @@ func (l *Latch) change(ctx context.Context, op string, script *conn.Script, args
 	}
 	call, err := l.calls.Run(ctx, l.once(script, publish, args...))
 	if err != nil {
-		return false, l.fail(op, err)
+		return false, l.fail(op, l.foreign(ctx, err))
 	}
 	return call.Status() == conn.Done, nil
 }
@@ -159,6 +159,11 @@ func (l *Latch) channel(sharded bool) string {
 		return l.at.Sharded
 	}
 	return l.at.Channel
+}
+
+// foreign adds to err what stands at the latch's key, if that is no number.
+func (l *Latch) foreign(ctx context.Context, err error) error {
+	return l.engine.Foreign(ctx, engine.Number, l.at.Count, err)
 }
 
 func (l *Latch) fail(op string, err error) error {

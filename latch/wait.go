@@ -35,7 +35,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 	err := w.run(ctx)
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
-		err = l.fail("wait for", errs.Ended(ctx, err))
+		err = l.fail("wait for", errs.Ended(ctx, l.foreign(ctx, err)))
 	}
 	span.End(telemetry.Acquired{
 		Outcome:  outcome,

@@ -35,7 +35,9 @@ var (
 	// ErrClosed says that the Client was closed, or that Shutdown has begun.
 	ErrClosed = errs.Closed
 
-	// ErrWrongType says that the key holds something that is not a lock. Holdfast left it as it is.
+	// ErrWrongType says that the key holds something else than the kind keeps there, such as a lock of
+	// another library. Holdfast left it as it is. The error of a call that takes something says what
+	// stands there.
 	ErrWrongType = errs.WrongType
 
 	// ErrOutOfMemory says that Redis has reached its maxmemory and refuses to

@@ -396,7 +396,7 @@ func TestTheErrorOfAWrongTypeNamesTheTypeThatStandsThere(t *testing.T) {
 				_, err := m.Lock(t.Context())
 				world.WantErr(t, err, holdfast.ErrWrongType)
 				wantPlain(t, err)
-				if want := "a string stands there; is it a lock of redsync, redislock or another program?"; !strings.HasSuffix(err.Error(), want) {
+				if want := "a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them"; !strings.HasSuffix(err.Error(), want) {
 					t.Errorf("%v, want ...%s", err, want)
 				}
 				wantPrecious(w, world.Name)

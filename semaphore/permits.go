@@ -152,7 +152,7 @@ func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error
 	defer cancel()
 	call, err := s.set(ctx, n, 1)
 	if err != nil {
-		return false, s.fail("set", err)
+		return false, s.fail("set", s.engine.Foreign(ctx, engine.Number, s.at.Available, err))
 	}
 	return call.Status() == conn.Done, nil
 }

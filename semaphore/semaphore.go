@@ -122,7 +122,7 @@ func (s *Semaphore) acquire(ctx context.Context, op string, n int, how func(cont
 	}
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
-		err = s.fail(op, errs.Ended(ctx, err))
+		err = s.fail(op, errs.Ended(ctx, s.foreign(ctx, err)))
 	}
 	span.End(telemetry.Acquired{
 		Outcome:  outcome,
@@ -227,7 +227,7 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int) (bool, error) {
 		return s.call(beginScript, n, publish, s.at.Channel)
 	})
 	if err != nil {
-		return false, s.fail("set", err)
+		return false, s.fail("set", s.foreign(ctx, err))
 	}
 	return call.Status() == conn.Done, nil
 }
@@ -295,6 +295,11 @@ func checkCount(n int) error {
 
 func (s *Semaphore) call(script *conn.Script, args ...any) engine.Once {
 	return engine.Once{Script: script, Key: s.at.Permits, Keys: []string{s.at.All}, Args: args}
+}
+
+// foreign adds to err what stands at the semaphore's key, if that is no number.
+func (s *Semaphore) foreign(ctx context.Context, err error) error {
+	return s.engine.Foreign(ctx, engine.Number, s.at.Permits, err)
 }
 
 func (s *Semaphore) fail(op string, err error) error {

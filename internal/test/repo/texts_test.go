@@ -40,6 +40,8 @@ func TestErrorTextsHaveOnePrefixOneLineAndTheNameOnce(t *testing.T) {
 			{"a wait that ended", refused(p.MyLock.Lock(short)), world.Name, "held by another: context deadline exceeded"},
 			{"a fair wait that ended", refused(p.FairMutex(world.Name).Lock(short)), world.Name, "context deadline exceeded"},
 			{"another type", refused(p.Mutex("typed").TryLock(t.Context())), "typed", "string"},
+			{"another type, of a semaphore", p.Semaphore("typed").TryAcquire(t.Context(), 1), "typed", "string"},
+			{"another type, of a latch", p.Latch("typed").Wait(t.Context()), "typed", "string"},
 			{"an ended lease's context", refused(p.Mutex("ended").Lock(gone)), "ended", "released"},
 			{"released twice", ended.Release(t.Context()), "ended", "released"},
 			{"released after its loss", forced.Release(t.Context()), "forced", "lost"},

@@ -47,10 +47,13 @@ const (
 	PresentRun = "client present" // says who the Client is
 	AbsentRun  = "client absent"
 	WhoRun     = "inspect who"
+
+	TypeRun = "type" // what stands at a key that should hold something else
 )
 
-// sources lists the scripts of the mutex, of the read-write lock, of a Once, of barriers, of elections and of identities, with the
-// files below the folder lua that make up each of them.
+// sources lists the scripts of the mutex, of the read-write lock, of a Once, of barriers, of elections and of
+// identities, and the one behind the error of a wrong type, with the files below the folder lua that
+// make up each of them.
 var sources = []struct {
 	name  string
 	of    string // the package
@@ -95,6 +98,7 @@ var sources = []struct {
 	{PresentRun, "internal/engine", "present", 0},
 	{AbsentRun, "internal/engine", "absent", conn.Always},
 	{WhoRun, "internal/inspect", "who", conn.Always},
+	{TypeRun, "internal/engine", "type", conn.Always},
 
 	{"leader enter", "leader", "token life queue candidate enter", 0},
 	{"leader release", "leader", "token life queue retire release", conn.Always},

@@ -1,0 +1,45 @@
+// Command before sells bolts under a lock of redsync.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+)
+
+func main() {
+	if err := run(context.Background(), os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, addr string) error {
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	defer rdb.Close()
+	locks := redsync.New(goredis.NewPool(rdb))
+	for range 20 {
+		if err := sell(ctx, rdb, locks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sell takes a bolt from the stock. Two that did so at once would read the same number.
+func sell(ctx context.Context, rdb *redis.Client, locks *redsync.Redsync) error {
+	m := locks.NewMutex("lock:bolt", redsync.WithExpiry(10*time.Second))
+	if err := m.LockContext(ctx); err != nil {
+		return err
+	}
+	defer m.Unlock()
+	left, err := rdb.Get(ctx, "stock:bolt").Int()
+	if err != nil {
+		return err
+	}
+	return rdb.Set(ctx, "stock:bolt", left-1, 0).Err() // 10 s after the lock at the latest
+}

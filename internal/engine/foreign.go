@@ -1,0 +1,67 @@
+// What stands at a key that should hold something of Holdfast and holds something else.
+
+package engine
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+//go:embed lua/type.lua
+var typeSource string
+
+var typeScript = conn.NewScript("engine/type", typeSource, conn.Always, conn.Mixed)
+
+// foreignTry is how long Redis is asked what stands there, on the way to an error.
+const foreignTry = 500 * time.Millisecond
+
+// Content is what a kind keeps at a key, as type.lua names it.
+type Content string
+
+// What the kinds keep at the keys that are named like them.
+const (
+	Hash      Content = "hash"   // locks, and the records of a Once
+	Number    Content = "number" // semaphores and latches
+	SortedSet Content = "zset"   // the places of a barrier
+)
+
+// Foreign adds to err, if it says that a key holds another type of value, what stands at key, how it
+// may have come there, and what to do. own is what should stand there. If own does stand there, or
+// nothing, the wrong value is at another key, or is gone by now: Foreign returns err as it is. It does
+// so too if Redis does not say, for example because rights are missing.
+func (e *Engine) Foreign(ctx context.Context, own Content, key string, err error) error {
+	if !errors.Is(err, errs.WrongType) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, foreignTry)
+	defer cancel()
+	call := &conn.Call{Script: typeScript, Keys: []string{key}}
+	if e.Conn.Run(ctx, call) != nil {
+		return err
+	}
+	found := Content(call.Text(2))
+	if found == own || found == "none" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", errs.WrongType, found.foreign())
+}
+
+// foreign returns where it may have come from, and what to do.
+func (c Content) foreign() string {
+	switch c {
+	case "string":
+		return "a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them"
+	case Number:
+		return "a number stands there, as a Semaphore or a Latch keeps it, or a lock by SET NX; give each kind a name of its own"
+	case Hash:
+		return "a hash stands there, as a Mutex or an RWMutex keeps it; give each kind a name of its own"
+	default:
+		return fmt.Sprintf("a %s stands there; is it another program's?", string(c))
+	}
+}

@@ -3,18 +3,23 @@
 package repo
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 )
 
 var (
-	linkTarget   = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`) // no URLs
+	linkTarget   = regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`) // no URLs
+	heading      = regexp.MustCompile(`(?m)^#{1,6} +(.+?)[ \t]*$`)
+	linkText     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	fencedBlock  = regexp.MustCompile("(?ms)^```.*?^```[ \t]*$")
 	sourceNamed  = regexp.MustCompile("`((?:[a-z_]+/)*[a-z_]+\\.go|(?:[a-z_]+/)+lua)`")
 	testNamed    = regexp.MustCompile("`((?:Test|Fuzz)[A-Z0-9]\\w*)`")
 	testDeclared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
@@ -37,12 +42,95 @@ func documents(t *testing.T) []string {
 	return pages
 }
 
+// link is where a link of a page leads: a file or a folder, and a heading of it if there is an anchor.
+type link struct{ target, anchor string }
+
+// linksOf returns the links of a page to files of this repository.
+func linksOf(t *testing.T, page string) []link {
+	t.Helper()
+	var all []link
+	for _, found := range linkTarget.FindAllStringSubmatch(prose(t, page), -1) {
+		switch {
+		case found[1] != "":
+			all = append(all, link{filepath.Join(filepath.Dir(page), found[1]), found[2]})
+		case found[2] != "":
+			all = append(all, link{page, found[2]})
+		}
+	}
+	return all
+}
+
+// prose returns the text of a page without its programs and diagrams.
+func prose(t *testing.T, page string) string {
+	t.Helper()
+	return fencedBlock.ReplaceAllString(doctest.Read(t, page), "")
+}
+
+// anchorsOf returns the anchors that GitHub gives to the headings of a page.
+func anchorsOf(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	all := make(map[string]bool)
+	for _, found := range heading.FindAllStringSubmatch(prose(t, page), -1) {
+		anchor := slug(linkText.ReplaceAllString(found[1], "$1"))
+		unique := anchor
+		for n := 1; all[unique]; n++ {
+			unique = fmt.Sprintf("%s-%d", anchor, n)
+		}
+		all[unique] = true
+	}
+	return all
+}
+
+// slug returns a heading's text as GitHub writes it in an anchor.
+func slug(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r):
+			return unicode.ToLower(r)
+		default:
+			return -1
+		}
+	}, text)
+}
+
 func TestLinksBetweenDocumentsLead(t *testing.T) {
 	for _, page := range documents(t) {
-		for _, link := range linkTarget.FindAllStringSubmatch(doctest.Read(t, page), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", page, link[1])
+		for _, to := range linksOf(t, page) {
+			if _, err := os.Stat(to.target); err != nil {
+				t.Errorf("%s links to %s, which is not there", page, to.target)
+				continue
 			}
+			if to.anchor != "" && strings.HasSuffix(to.target, ".md") && !anchorsOf(t, to.target)[to.anchor] {
+				t.Errorf("%s links to %s#%s: there is no such heading", page, to.target, to.anchor)
+			}
+		}
+	}
+}
+
+// A reader who begins at docs/README.md finds every page of docs. Decisions and reports have lists of their own,
+// to which it leads.
+func TestEveryPageIsReachedFromTheMap(t *testing.T) {
+	const first = "docs/README.md"
+	reached := map[string]bool{first: true}
+	for next := []string{first}; len(next) > 0; next = next[1:] {
+		for _, to := range linksOf(t, next[0]) {
+			page := to.target
+			if info, err := os.Stat(page); err == nil && info.IsDir() {
+				page = filepath.Join(page, "README.md")
+			}
+			inside := strings.HasPrefix(page, "docs/") && strings.HasSuffix(page, ".md")
+			if _, err := os.Stat(page); err == nil && inside && !reached[page] {
+				reached[page] = true
+				next = append(next, page)
+			}
+		}
+	}
+	for _, page := range documents(t) {
+		listed := strings.HasPrefix(page, "docs/decisions/0") || filepath.Dir(page) == "docs/reports"
+		if strings.HasPrefix(page, "docs/") && !listed && !reached[page] {
+			t.Errorf("no way of links leads from %s to %s", first, page)
 		}
 	}
 }

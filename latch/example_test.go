@@ -79,7 +79,7 @@ func ExampleLatch_Delete() {
 	}
 	waiting := make(chan error)
 	go func() { waiting <- shards.Wait(ctx) }()
-	time.Sleep(50 * time.Millisecond) // so that it waits, as only an example must
+	time.Sleep(500 * time.Millisecond) // so that it waits, as only an example must
 	fmt.Println(other.Latch("shards").Delete(ctx))
 	fmt.Println("told:", errors.Is(<-waiting, holdfast.ErrDeleted))
 	// Output:

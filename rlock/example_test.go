@@ -67,7 +67,7 @@ func ExampleMutex_ForceRelease() {
 	client, operator, done := newClients()
 	defer done()
 	ctx := context.Background()
-	l, err := client.Mutex("orders:42", holdfast.Renewed(300*time.Millisecond)).Lock(ctx)
+	l, err := client.Mutex("orders:42", holdfast.Renewed(3*time.Second)).Lock(ctx)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -53,12 +53,12 @@ func ExamplePermitSemaphore_Acquire() {
 	client, dying, done := newClients()
 	defer done()
 	ctx := context.Background()
-	permits := client.PermitSemaphore("uploads", holdfast.Renewed(300*time.Millisecond))
+	permits := client.PermitSemaphore("uploads", holdfast.Renewed(time.Second))
 	if _, err := permits.TrySetPermits(ctx, 1); err != nil {
 		fmt.Println(err)
 		return
 	}
-	if _, err := dying.PermitSemaphore("uploads", holdfast.Renewed(300*time.Millisecond)).Acquire(ctx, 1); err != nil {
+	if _, err := dying.PermitSemaphore("uploads", holdfast.Renewed(time.Second)).Acquire(ctx, 1); err != nil {
 		fmt.Println(err)
 		return
 	}

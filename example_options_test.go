@@ -152,3 +152,64 @@ func ExampleClient_Monitor() {
 	// orders:42 is held for too long
 	// true
 }
+
+// What an Inspection says, in a form that may be logged.
+func ExampleInspection() {
+	client, _, done := clienttest.Embedded()
+	defer done()
+	ctx := context.Background()
+
+	i, err := client.Inspect(ctx, "orders:42")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(i)
+	// Output: "orders:42": free
+}
+
+// Options of the whole Client, and options of one lock, which come first.
+func ExampleWithDefaults() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb, holdfast.WithDefaults(holdfast.Renewed(10*time.Second), holdfast.MaxHold(time.Hour)))
+	defer client.Close()
+	ctx := context.Background()
+
+	for _, m := range []*holdfast.Mutex{client.Mutex("orders:42"), client.Mutex("orders:43", holdfast.Fixed(time.Minute))} {
+		l, err := m.Lock(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("more than 30 s:", time.Until(l.Deadline()) > 30*time.Second, l.Release(ctx))
+	}
+	// Output:
+	// more than 30 s: false <nil>
+	// more than 30 s: true <nil>
+}
+
+// A grant counts only if a replica has it. Here there is none, so nobody gets the lock.
+func ExampleReplicas() {
+	client, _, done := clienttest.Embedded()
+	defer done()
+
+	_, err := client.Mutex("orders:42", holdfast.Replicas(1)).TryLock(context.Background())
+	fmt.Println(errors.Is(err, holdfast.ErrNotReplicated))
+	// Output: true
+}
+
+// A lock that goes to Redis at each release, so that processes take turns as often as goroutines do.
+func ExampleCohort() {
+	client, _, done := clienttest.Embedded()
+	defer done()
+
+	err := holdfast.Do(context.Background(), client.Mutex("orders:42", holdfast.Cohort(0, 0)), func(context.Context) error {
+		fmt.Println("mine")
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// mine
+	// <nil>
+}

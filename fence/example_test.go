@@ -101,3 +101,26 @@ func ExampleWrote() {
 	}
 	_ = set
 }
+
+// A Fence that others may have passed meanwhile: for what is late, not for what is close.
+func ExampleRedis_Pass() {
+	server := miniredis.NewMiniRedis()
+	if err := server.Start(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer rdb.Close()
+	ctx := context.Background()
+
+	var tokens fence.Fence = fence.Redis{Client: rdb, Keep: time.Hour}
+	for _, token := range []int64{5, 5, 4, 6} {
+		fmt.Println(token, errors.Is(tokens.Pass(ctx, "mailbox", token), fence.ErrStale))
+	}
+	// Output:
+	// 5 false
+	// 5 false
+	// 4 true
+	// 6 false
+}

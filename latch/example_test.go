@@ -86,3 +86,35 @@ func ExampleLatch_Delete() {
 	// true <nil>
 	// told: true
 }
+
+// A deferred CountDown counts whatever becomes of the work. It tells how many are left.
+func ExampleLatch_CountDown() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	if _, err := client.Latch("shards").TrySetCount(ctx, 3); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 3 {
+		fmt.Println(client.Latch("shards").CountDown(ctx))
+	}
+	// Output:
+	// 2 <nil>
+	// 1 <nil>
+	// 0 <nil>
+}
+
+// A latch that is not counted down in time runs out, and those that wait are told.
+func ExampleExpiresIn() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	shards := client.Latch("shards")
+	if _, err := shards.TrySetCount(ctx, 1, latch.ExpiresIn(time.Second)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("told:", errors.Is(shards.Wait(ctx), holdfast.ErrDeleted))
+	// Output: told: true
+}

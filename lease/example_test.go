@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -111,4 +112,120 @@ func ExampleOption() {
 	// held: true <nil>
 	// held: true <nil>
 	// held: true <nil>
+}
+
+// Code that locks takes a Locker, and does not care which kind of lock that is. Tests give it one of
+// holdfasttest's.
+func ExampleLocker() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+
+	reserve := func(lock lease.Locker) error {
+		l, err := lock.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer l.Release(ctx)
+		fmt.Println("reserved under", l.Name())
+		return nil
+	}
+	fmt.Println(reserve(client.Mutex("bolt")))
+	fmt.Println(reserve(client.FairMutex("nut")))
+	fmt.Println(reserve(client.RWMutex("washer").WLocker()))
+	// Output:
+	// reserved under bolt
+	// <nil>
+	// reserved under nut
+	// <nil>
+	// reserved under washer
+	// <nil>
+}
+
+// Work that notices the loss of its lock.
+func ExampleLease_Context() {
+	client, operator, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := client.Mutex("import", lease.Renewed(3*time.Second)).Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+	held := l.Context(ctx)
+	fmt.Println(operator.Mutex("import").ForceRelease(ctx))
+	<-held.Done() // with the next renewal
+	fmt.Println("lost:", errors.Is(context.Cause(held), lease.ErrLost))
+	// Output:
+	// true <nil>
+	// lost: true
+}
+
+// A release says whether the lock lasted to the end.
+func ExampleLease_Release() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := client.Mutex("import").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(l.Release(ctx))
+	fmt.Println("twice:", errors.Is(l.Release(ctx), lease.ErrReleased))
+	// Output:
+	// <nil>
+	// twice: true
+}
+
+// The id of a hold may be printed and read again: by it another process attaches to a hold.
+func ExampleParseOwner() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := client.Mutex("import").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+	owner, err := lease.ParseOwner(l.Owner().String())
+	fmt.Println("the same:", owner == l.Owner(), err)
+	// Output: the same: true <nil>
+}
+
+// Who barred the way, and for how long at the most.
+func ExampleBusyError() {
+	client, other, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := other.Mutex("import").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+	_, err = client.Mutex("import").TryLock(ctx)
+	var busy *lease.BusyError
+	if errors.As(err, &busy) {
+		fmt.Println("its holder:", busy.Holder == l.Owner())
+	}
+	// Output: its holder: true
+}
+
+// An Owner's String is a secret, by which anybody can take the hold over. Its Short may be logged: it begins with
+// the id of the Client.
+func ExampleOwner_Short() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := client.Mutex("import").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+	fmt.Println(strings.HasPrefix(l.Owner().Short(), client.ID()), l.Owner().IsZero())
+	// Output: true false
 }

@@ -2,6 +2,7 @@ package rlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -106,4 +107,66 @@ func ExampleStriped_At() {
 	const customer = 42
 	fmt.Println(client.Striped("customers", 16).At(customer % 16).Name())
 	// Output: customers:10
+}
+
+// A caller that need not wait does something else.
+func ExampleMutex_TryLock() {
+	client, other, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := other.Mutex("nightly").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+
+	_, err = client.Mutex("nightly").TryLock(ctx)
+	fmt.Println("another does it:", errors.Is(err, holdfast.ErrBusy))
+	// Output: another does it: true
+}
+
+// A hold goes from one process to another, and is held all the while.
+func ExampleMutex_Attach() {
+	here, there, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := here.Mutex("migration").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	owner, err := l.Detach(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	taken, err := there.Mutex("migration").Attach(ctx, owner)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("one token:", taken.Token() == l.Token())
+	fmt.Println(taken.Release(ctx))
+	// Output:
+	// one token: true
+	// <nil>
+}
+
+// A stripe is a Mutex, with the name of the whole and its number.
+func ExampleStripe() {
+	client, other, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := client.Striped("stock", 4).At(2).Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+	fmt.Println(l.Name())
+	fmt.Println(other.Mutex("stock:2").Locked(ctx))
+	// Output:
+	// stock:2
+	// true <nil>
 }

@@ -94,3 +94,23 @@ func ExampleRWMutex_RLocker() {
 	// <nil>
 	// 42 <nil>
 }
+
+// Who reads, as any process can ask.
+func ExampleRWMutex_RHolders() {
+	client, operator, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := client.RWMutex("prices").RLock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+	readers, err := operator.RWMutex("prices").RHolders(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(readers), "which is the right one:", readers[0] == l.Owner())
+	// Output: 1 which is the right one: true
+}

@@ -172,3 +172,50 @@ func ExampleSemaphore_AddPermits() {
 	// 5 <nil>
 	// 0 <nil>
 }
+
+// A caller that need not wait is told that all are taken.
+func ExamplePermitSemaphore_TryAcquire() {
+	client, other, done := newClients()
+	defer done()
+	ctx := context.Background()
+	permits := client.PermitSemaphore("uploads")
+	if _, err := permits.TrySetPermits(ctx, 1); err != nil {
+		fmt.Println(err)
+		return
+	}
+	l, err := other.PermitSemaphore("uploads").Acquire(ctx, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+	_, err = permits.TryAcquire(ctx, 1)
+	fmt.Println("busy:", errors.Is(err, holdfast.ErrBusy))
+	_, err = permits.TryAcquire(ctx, 2)
+	fmt.Println("more than there are:", errors.Is(err, holdfast.ErrNoPermits))
+	// Output:
+	// busy: true
+	// more than there are: true
+}
+
+// Drain takes whatever is free: a semaphore is closed so, and opened again by Release.
+func ExampleSemaphore_Drain() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	gate := client.Semaphore("gate")
+	if _, err := gate.TrySetPermits(ctx, 3); err != nil {
+		fmt.Println(err)
+		return
+	}
+	taken, err := gate.Drain(ctx)
+	fmt.Println(taken, err)
+	fmt.Println("closed:", errors.Is(gate.TryAcquire(ctx, 1), holdfast.ErrBusy))
+	fmt.Println(gate.Release(ctx, taken))
+	fmt.Println(gate.TryAcquire(ctx, 1))
+	// Output:
+	// 3 <nil>
+	// closed: true
+	// <nil>
+	// <nil>
+}

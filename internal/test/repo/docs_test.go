@@ -204,6 +204,56 @@ func compiledFiles(t *testing.T) []string {
 	return all
 }
 
+var (
+	apiPackage  = regexp.MustCompile(`(?m)^package github.com/holdfast-go/holdfast/?(.*)$`)
+	apiMethod   = regexp.MustCompile(`(?m)^func \(\w+ \*?([A-Z]\w*)\) ([A-Z]\w*)\(`)
+	exampleName = regexp.MustCompile(`(?m)^func Example([A-Z]\w*)\(`)
+)
+
+// Every exported type that does more than to print itself has an example for go doc, and so has every method of
+// Client. Those of holdfasttest need a testing.TB, which no example has: its page shows them.
+func TestEveryTypeHasAnExample(t *testing.T) {
+	api := doctest.Read(t, "docs/api.txt")
+	packages := apiPackage.FindAllStringSubmatchIndex(api, -1)
+	for i, at := range packages {
+		dir, end := api[at[2]:at[3]], len(api)
+		if i+1 < len(packages) {
+			end = packages[i+1][0]
+		}
+		if dir == "holdfasttest" {
+			continue
+		}
+		examples := examplesIn(t, dir)
+		for _, method := range apiMethod.FindAllStringSubmatch(api[at[0]:end], -1) {
+			switch wanted := method[1]; {
+			case slices.Contains([]string{"String", "Error", "Unwrap", "Close", "ID"}, method[2]):
+			case wanted == "Client" && !examples["Client_"+method[2]], !examples[wanted]:
+				t.Errorf("package %q has no example of %s, which has the method %s", dir, wanted, method[2])
+			}
+		}
+	}
+}
+
+// examplesIn returns what the examples of a package are about: types, functions, and methods as Type_Method.
+func examplesIn(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]bool)
+	for _, file := range files {
+		for _, found := range exampleName.FindAllStringSubmatch(doctest.Read(t, file), -1) {
+			parts := strings.Split(found[1], "_")
+			all[parts[0]] = true
+			if len(parts) > 1 {
+				all[parts[0]+"_"+parts[1]] = true
+			}
+		}
+	}
+	return all
+}
+
 // flat returns text without its indentation.
 func flat(text string) string {
 	var b strings.Builder

@@ -20,6 +20,7 @@ var (
 	linkTarget   = regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`) // no URLs
 	heading      = regexp.MustCompile(`(?m)^#{1,6} +(.+?)[ \t]*$`)
 	linkText     = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	sequence     = regexp.MustCompile("(?ms)^```mermaid\nsequenceDiagram.*?^```")
 	fencedBlock  = regexp.MustCompile("(?ms)^```.*?^```[ \t]*$")
 	sourceNamed  = regexp.MustCompile("`((?:[a-z_]+/)*[a-z_]+\\.go|(?:[a-z_]+/)+lua)`")
 	testNamed    = regexp.MustCompile("`((?:Test|Fuzz)[A-Z0-9]\\w*)`")
@@ -163,6 +164,17 @@ func TestTestsThatDocumentsNameExist(t *testing.T) {
 		for _, named := range testNamed.FindAllStringSubmatch(doctest.Read(t, page), -1) {
 			if !there[named[1]] {
 				t.Errorf("%s names %s, which is not there", page, named[1])
+			}
+		}
+	}
+}
+
+// In a sequence diagram a semicolon ends the statement: GitHub then shows an error in place of the diagram.
+func TestDiagramsHaveNoSemicolon(t *testing.T) {
+	for _, page := range documents(t) {
+		for _, diagram := range sequence.FindAllString(doctest.Read(t, page), -1) {
+			if strings.Contains(diagram, ";") {
+				t.Errorf("%s has a semicolon in\n%s", page, diagram)
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func ExampleMutex_ForceRelease() {
 
 // Sixteen locks for any number of things: two things exclude each other only if they fall on one stripe.
 func ExampleStriped_For() {
-	client, _, done := newClients()
+	client, other, done := newClients()
 	defer done()
 
 	stock := client.Striped("stock", 16)
@@ -92,11 +92,11 @@ func ExampleStriped_For() {
 		return nil
 	})
 	fmt.Println(err)
-	fmt.Println("a thing has one stripe:", stock.For("bolt").Name() == stock.For("bolt").Name())
+	fmt.Println("the same in every process:", stock.For("bolt").Name() == other.Striped("stock", 16).For("bolt").Name())
 	// Output:
 	// counting bolts under one of 16 locks
 	// <nil>
-	// a thing has one stripe: true
+	// the same in every process: true
 }
 
 // A rule of one's own, which a Java program may share.

@@ -93,3 +93,18 @@ func ExampleBarrier_Reset() {
 	// true <nil>
 	// true
 }
+
+// How the generation under way stands.
+func ExampleBarrier_State() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	phase := client.Barrier("reindex", 1)
+	if _, err := phase.Await(ctx); err != nil { // one party waits for nobody
+		fmt.Println(err)
+		return
+	}
+	state, err := phase.State(ctx)
+	fmt.Println(state.Arrived, "have come,", state.Parties, "are needed", err)
+	// Output: 0 have come, 0 are needed <nil>
+}

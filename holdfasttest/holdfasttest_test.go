@@ -242,8 +242,15 @@ func TestFailover(t *testing.T) {
 func TestLockers(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		granted := holdfasttest.Granting(t)
-		if a, b := lock(t, granted), lock(t, granted); a.Err() != nil || b.Err() != nil {
+		a, b := lock(t, granted), lock(t, granted)
+		if a.Err() != nil || b.Err() != nil {
 			t.Error(a.Err(), b.Err())
+		}
+		if l, ok := holdfast.LeaseFrom(a.Context(t.Context()), granted); !ok || l != a {
+			t.Errorf("the work under a has the lease %p, want %p", l, a)
+		}
+		if _, ok := holdfast.LeaseFrom(t.Context(), granted); ok {
+			t.Error("a lease where none is held")
 		}
 		busy := holdfasttest.Busy(t)
 		_, err := busy.TryLock(t.Context())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -237,4 +238,60 @@ func ExampleElection_Elector() {
 	// true
 	// <nil>
 	// <nil>
+}
+
+// Who waits to lead, in the order in which they would.
+func ExampleElection_Candidates() {
+	east, west, done := newClients()
+	defer done()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var ended sync.WaitGroup
+	defer ended.Wait()
+	defer cancel()
+
+	campaign := func(c *holdfast.Client, options ...leader.Option) *leader.Election {
+		e := c.Leader("scheduler", options...)
+		ended.Go(func() {
+			_ = e.Run(ctx, func(ctx context.Context, _ *leader.Term) error {
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+		})
+		return e
+	}
+	first := campaign(east, leader.Identity("east"))
+	until(first.IsLeader)
+	second := campaign(west, leader.Identity("west"), leader.Priority(5))
+	until(func() bool {
+		waiting, err := second.Candidates(ctx)
+		return err == nil && len(waiting) == 1
+	})
+	waiting, err := first.Candidates(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(waiting[0].Identity, "waits, with priority", waiting[0].Priority)
+	// Output: west waits, with priority 5
+}
+
+// Whether anybody leads, as those find out who are no candidates.
+func ExampleInfo_Leads() {
+	client, _, done := newClients()
+	defer done()
+
+	info, err := client.Leader("scheduler").Leader(context.Background())
+	fmt.Println(info.Leads(), errors.Is(err, holdfast.ErrNoLeader))
+	// Output: false true
+}
+
+// What gocron asks before each job.
+func ExampleElector_IsLeader() {
+	client, _, done := newClients()
+	defer done()
+
+	elector := client.Leader("scheduler").Elector()
+	fmt.Println("not the leader:", elector.IsLeader(context.Background()) != nil)
+	// Output: not the leader: true
 }

@@ -171,3 +171,41 @@ func ExampleUseCodec() {
 	// s3cret <nil>
 	// s3cret <nil>
 }
+
+// Two requests with one key must be the same request.
+func ExampleFingerprint() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	pay := func(body string) error {
+		return once.Do(ctx, client.Once("charge", once.Fingerprint([]byte(body))), "key-1", func(context.Context) error {
+			fmt.Println("charged:", body)
+			return nil
+		})
+	}
+	fmt.Println(pay("ten apples"))
+	fmt.Println("refused:", errors.Is(pay("ten pears"), holdfast.ErrMismatch))
+	// Output:
+	// charged: ten apples
+	// <nil>
+	// refused: true
+}
+
+// A backend that fails is left alone for a while.
+func ExampleKeepErrors() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	prices := client.Once("price", once.KeepErrors(time.Minute))
+	for range 2 {
+		_, err := once.Value(ctx, prices, "apples", func(context.Context) (int, error) {
+			fmt.Println("asked")
+			return 0, errors.New("no answer")
+		})
+		fmt.Println("the kept error:", errors.Is(err, holdfast.ErrWorkFailed))
+	}
+	// Output:
+	// asked
+	// the kept error: false
+	// the kept error: true
+}

@@ -24,4 +24,12 @@ func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
 	doctest.Says(t, openFor, "docs/architecture.md", "left to them for {}")
 	doctest.Says(t, openFor, "docs/keyspace.md", "for {}")
 	doctest.Says(t, openFor, "docs/redisson-interop.md", "left to Java for {}")
+	doctest.Says(t, PollBound, "docs/mutex.md", "a request every {}", "every {} at the latest")
+	doctest.Says(t, PollBound, "docs/rwmutex.md", "every {} at the latest")
+	doctest.Says(t, PollBound, "docs/semaphore.md", "asks every {}")
+	doctest.Says(t, PollBound, "docs/latch.md", "asks every {}")
+	doctest.Says(t, PollBound, "docs/managed.md", "waiters ask every {}")
+	doctest.Says(t, PollBound, "docs/redisson-side-by-side.md", "and every {}", "looks within {}")
+	doctest.Says(t, lately, "docs/mutex.md", "for less than {} that somebody waits")
+	doctest.Says(t, patience, "docs/semaphore.md", "has waited for {}")
 }

@@ -1,0 +1,11 @@
+// No test leaves a goroutine behind.
+
+package main
+
+import (
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+func TestMain(m *testing.M) { redistest.Main(m) }

@@ -1,0 +1,129 @@
+package multilock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+)
+
+// newClients stands for the Clients that two of your processes have.
+var newClients = clienttest.Embedded
+
+// servers returns Clients of n independent servers.
+func servers(n int) (clients []*holdfast.Client, done func()) {
+	var all []func()
+	for range n {
+		client, _, closeServer := newClients()
+		clients, all = append(clients, client), append(all, closeServer)
+	}
+	return clients, func() {
+		for _, closeServer := range all {
+			closeServer()
+		}
+	}
+}
+
+// A transfer needs both accounts. Two that name them in opposite orders do not wait for each other in a circle.
+func ExampleMultiLock_Lock() {
+	client, other, done := newClients()
+	defer done()
+	ctx := context.Background()
+
+	both := holdfast.NewMultiLock(client.Mutex("account:7"), client.Mutex("account:8"))
+	l, err := both.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("tokens:", len(l.Tokens()))
+	back := holdfast.NewMultiLock(other.Mutex("account:8"), other.Mutex("account:7"))
+	_, err = back.TryLock(ctx)
+	fmt.Println("busy:", errors.Is(err, holdfast.ErrBusy))
+	fmt.Println(l.Release(ctx))
+	// Output:
+	// tokens: 2
+	// busy: true
+	// <nil>
+}
+
+// One lock on three servers, which is held while two of them vouch for it.
+func ExampleQuorum_Lock() {
+	clients, done := servers(3)
+	defer done()
+	ctx := context.Background()
+
+	q := holdfast.NewQuorum("orders:42", clients)
+	l, err := q.Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("held by a majority:", len(l.Tokens()) >= 2, "one token:", l.Token() > 0)
+	fmt.Println(l.Release(ctx))
+	// Output:
+	// held by a majority: true one token: true
+	// <nil>
+}
+
+// All of them or none: where one is held, none stays taken.
+func ExampleMultiLock_TryLock() {
+	client, other, done := newClients()
+	defer done()
+	ctx := context.Background()
+	held, err := other.Mutex("projector").Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer held.Release(ctx)
+	_, err = holdfast.NewMultiLock(client.Mutex("room"), client.Mutex("projector")).TryLock(ctx)
+	fmt.Println("busy:", errors.Is(err, holdfast.ErrBusy))
+	room, err := other.Mutex("room").Lock(ctx)
+	fmt.Println("the room is free:", err == nil)
+	fmt.Println(room.Release(ctx))
+	// Output:
+	// busy: true
+	// the room is free: true
+	// <nil>
+}
+
+// Each of the things that are written to compares the token of its own lock.
+func ExampleLease_Tokens() {
+	client, _, done := newClients()
+	defer done()
+	ctx := context.Background()
+	l, err := holdfast.NewMultiLock(client.Mutex("account:8"), client.Mutex("account:7")).Lock(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Release(ctx)
+	tokens := l.Tokens() // in the order in which the locks were given
+	fmt.Println("of account:8:", tokens[0] > 0, "of account:7:", tokens[1] > 0)
+	// Output: of account:8: true of account:7: true
+}
+
+// A quorum has one token: the greatest of its servers'.
+func ExampleQuorumLease_Token() {
+	clients, done := servers(3)
+	defer done()
+	ctx := context.Background()
+	q := holdfast.NewQuorum("orders:42", clients)
+	var last int64
+	for range 3 {
+		l, err := q.Lock(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("greater:", l.Token() > last, l.Release(ctx))
+		last = l.Token()
+	}
+	// Output:
+	// greater: true <nil>
+	// greater: true <nil>
+	// greater: true <nil>
+}

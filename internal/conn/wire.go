@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -135,6 +136,9 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 		w.node.lost(w, unserved)
 	case err != nil && !isReply(err):
 		w.broken.Store(true)
+		if slices.ContainsFunc(batch, (*request).served) {
+			w.prove()
+		}
 		if !ended(ctx) {
 			w.node.lost(w, w.lossBy(err))
 		}
@@ -142,10 +146,15 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 		if err != nil {
 			w.since = time.Time{} // go-redis may refuse to use it again, as after a MOVED to the server that it leads to
 		}
-		if !w.proven {
-			w.proven = true
-			w.node.gate.good()
-		}
+		w.prove()
+	}
+}
+
+// prove records that the server serves this connection, even if the connection is of no more use.
+func (w *wire) prove() {
+	if !w.proven {
+		w.proven = true
+		w.node.gate.good()
 	}
 }
 

@@ -258,6 +258,20 @@ var connBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestARefusalOfWaitIsToldAsDenied", "TestAMasterThatCannotTellIsAShortageOfReplicas"},
 	},
 	{
+		name: "what was answered before a connection was lost says nothing of the server",
+		file: "internal/conn/wire.go",
+		old:  "		if slices.ContainsFunc(batch, (*request).served) {\n			w.prove()\n		}\n",
+		new:  "		_ = slices.ContainsFunc(batch, (*request).served)\n",
+		pkg:  "internal/conn", tests: []string{"TestAnAnswerShowsThatTheServerServesThoughItsConnectionIsLost"},
+	},
+	{
+		name: "a pipeline goes first to a server that has failed",
+		file: "internal/conn/node.go",
+		old:  "		count = min(count, 1)\n",
+		new:  "		count = min(count, maxBatch)\n",
+		pkg:  "internal/conn", tests: []string{"TestOneRequestGoesFirstToAServerThatHasFailed"},
+	},
+	{
 		name: "WAIT may wait for ever",
 		file: "internal/conn/wire.go",
 		old:  "limit := max(1, ",

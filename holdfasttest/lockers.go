@@ -33,10 +33,24 @@ func newGranting(t testing.TB) granting {
 }
 
 func (g granting) Lock(ctx context.Context) (*holdfast.Lease, error) {
-	return g.client.Mutex(fmt.Sprintf("granted:%d", g.count.Add(1))).Lock(ctx)
+	return g.client.Mutex(lockOf(g.count.Add(1))).Lock(ctx)
 }
 
 func (g granting) TryLock(ctx context.Context) (*holdfast.Lease, error) { return g.Lock(ctx) }
+
+// LeaseFrom lets work under Do find its lease by holdfast.LeaseFrom: the last that was granted of those that ctx
+// carries.
+func (g granting) LeaseFrom(ctx context.Context) (*holdfast.Lease, bool) {
+	for n := g.count.Load(); n > 0; n-- {
+		if l, ok := g.client.Mutex(lockOf(n)).LeaseFrom(ctx); ok {
+			return l, true
+		}
+	}
+	return nil, false
+}
+
+// lockOf returns the name of the lock of the nth caller.
+func lockOf(n int64) string { return fmt.Sprintf("granted:%d", n) }
 
 // Busy returns a Locker that another holds until the test ends: TryLock fails with ErrBusy, and so does Lock
 // when its context ends.

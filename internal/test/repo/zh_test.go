@@ -321,7 +321,7 @@ s.
 
 ## Second
 
-    indentedLine
+    indented
 
 ` + "```\nmore\n```\n"
 
@@ -342,7 +342,7 @@ const madeTranslation = `# 标题
 
 ## 第二
 
-    indentedLine
+    indented
 
 ` + "```\nmore\n```\n"
 

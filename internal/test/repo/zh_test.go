@@ -74,13 +74,13 @@ func TestChinesePagesMatchTheEnglish(t *testing.T) {
 func TestPagesSwitchBetweenTheLanguages(t *testing.T) {
 	for _, chinese := range chinesePages(t) {
 		english := englishOf(chinese)
-		checkSwitch(t, english, "English | [简体中文]("+relative(t, english, chinese)+")")
-		checkSwitch(t, chinese, "[English]("+relative(t, chinese, english)+") | 简体中文")
+		checkSwitch(t, english, "English | [简体中文]("+linkPath(t, english, chinese)+")")
+		checkSwitch(t, chinese, "[English]("+linkPath(t, chinese, english)+") | 简体中文")
 	}
 }
 
-// relative returns the target of a link of one page to another.
-func relative(t *testing.T, from, to string) string {
+// linkPath returns the target of a link of one page to another.
+func linkPath(t *testing.T, from, to string) string {
 	t.Helper()
 	path, err := filepath.Rel(filepath.Dir(from), to)
 	if err != nil {
@@ -355,7 +355,7 @@ func TestDifferencesOfATranslation(t *testing.T) {
 		old, new string // in the English page
 		says     string
 	}{
-		{"a heading that the translation lacks", "## Second", "## Between\n\n## Second", "Between"},
+		{"a heading that the translation lacks", "## Second", "## Between\n\n## Second", "heading of 2"},
 		{"a heading at the end", "more\n```\n", "more\n```\n\n## Last\n", "Last"},
 		{"a heading of another level", "## Second", "### Second", "heading of 3"},
 		{"a heading that only the translation has", "## Second\n", "", "第二"},

@@ -28,10 +28,11 @@ var (
 	goBlock      = regexp.MustCompile("(?s)```go\n(.*?)```")
 )
 
-// documents returns the paths of README.md, of CONTRIBUTING.md, of contrib/README.md, and of every page in docs.
+// documents returns the paths of README.md in both languages, of CONTRIBUTING.md, of contrib/README.md, and of every
+// page in docs.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages := []string{"README.md", "CONTRIBUTING.md", "contrib/README.md"}
+	pages := []string{"README.md", "README.zh-CN.md", "CONTRIBUTING.md", "contrib/README.md"}
 	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".md") {
 			pages = append(pages, path)
@@ -68,17 +69,17 @@ func prose(t *testing.T, page string) string {
 	return fencedBlock.ReplaceAllString(doctest.Read(t, page), "")
 }
 
-// anchorsOf returns the anchors that GitHub gives to the headings of a page.
-func anchorsOf(t *testing.T, page string) map[string]bool {
+// anchorsOf returns the anchors that GitHub gives to the headings of a page, in their order.
+func anchorsOf(t *testing.T, page string) []string {
 	t.Helper()
-	all := make(map[string]bool)
+	var all []string
 	for _, found := range heading.FindAllStringSubmatch(prose(t, page), -1) {
 		anchor := slug(linkText.ReplaceAllString(found[1], "$1"))
 		unique := anchor
-		for n := 1; all[unique]; n++ {
+		for n := 1; slices.Contains(all, unique); n++ {
 			unique = fmt.Sprintf("%s-%d", anchor, n)
 		}
-		all[unique] = true
+		all = append(all, unique)
 	}
 	return all
 }
@@ -104,7 +105,7 @@ func TestLinksBetweenDocumentsLead(t *testing.T) {
 				t.Errorf("%s links to %s, which is not there", page, to.target)
 				continue
 			}
-			if to.anchor != "" && strings.HasSuffix(to.target, ".md") && !anchorsOf(t, to.target)[to.anchor] {
+			if to.anchor != "" && strings.HasSuffix(to.target, ".md") && !slices.Contains(anchorsOf(t, to.target), to.anchor) {
 				t.Errorf("%s links to %s#%s: there is no such heading", page, to.target, to.anchor)
 			}
 		}

@@ -1,6 +1,6 @@
 // These scenes are about order: the fair queue, and readers together with a writer.
 
-package main
+package scenes
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package main
+package scenes
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func TestEverySceneHolds(t *testing.T) {
 // playAlone plays the scene on a server of its own, and returns what did not hold.
 func playAlone(t *testing.T, scene scene) []string {
 	t.Helper()
-	theatre, err := open(t.Context(), "")
+	theatre, err := open(t.Context(), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestTheTourOnAServerLeavesNothingThere(t *testing.T) {
 	t.Parallel()
 	server := redistest.Server(t)
 	var out bytes.Buffer
-	if err := run(t.Context(), &out, "redis://"+server.Addr(), nil); err != nil {
+	if err := Run(t.Context(), &out, "redis://"+server.Addr(), nil); err != nil {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	keys, err := server.Admin().Keys(t.Context(), "*").Result()
@@ -80,7 +80,7 @@ func TestTwoInsideAtOnceAreFound(t *testing.T) {
 
 func TestTheListNamesEveryScene(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), &out, "", []string{"-list"}); err != nil {
+	if err := Run(t.Context(), &out, "", []string{"-list"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, scene := range scenes {
@@ -92,7 +92,7 @@ func TestTheListNamesEveryScene(t *testing.T) {
 
 func TestOneSceneIsPlayedByItsNumber(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), &out, "", []string{"-scene", "3"}); err != nil { // no bounds in real time
+	if err := Run(t.Context(), &out, "", []string{"-scene", "3"}); err != nil { // no bounds in real time
 		t.Fatal(err)
 	}
 	if got := strings.Count(out.String(), "\n\n3. "+scenes[2].title); got != 1 {
@@ -105,11 +105,11 @@ func TestOneSceneIsPlayedByItsNumber(t *testing.T) {
 
 func TestArgumentsThatMakeNoSenseAreRefused(t *testing.T) {
 	for _, args := range [][]string{{"-scene", "99"}, {"-scene", "-1"}, {"scene"}} {
-		if err := run(t.Context(), t.Output(), "", args); err == nil {
-			t.Errorf("run(%q) succeeded", args)
+		if err := Run(t.Context(), t.Output(), "", args); err == nil {
+			t.Errorf("Run(%q) succeeded", args)
 		}
 	}
-	if err := run(t.Context(), t.Output(), "nonsense://", nil); err == nil {
+	if err := Run(t.Context(), t.Output(), "nonsense://", nil); err == nil {
 		t.Error("a REDIS_URL that is none was taken")
 	}
 }

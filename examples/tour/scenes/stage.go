@@ -1,7 +1,7 @@
 // The stage is what a scene works with: the two processes, a view into Redis, a way to print,
 // and the checks.
 
-package main
+package scenes
 
 import (
 	"context"
@@ -35,6 +35,8 @@ type stage struct {
 	prefix string // the prefix of names that no other tour on the server uses
 	shared string // the prefix of names that every tour on the server uses
 
+	options []holdfast.Option // of every Client
+
 	mu     sync.Mutex // guards the fields below: A and B speak at the same time
 	out    io.Writer
 	began  time.Time
@@ -45,7 +47,8 @@ func (t *theatre) stage(out io.Writer) *stage {
 	return &stage{
 		A: t.a, B: t.b, Redis: t.rdb,
 		alone: len(t.embedded) > 0, prefix: t.prefix, shared: t.shared,
-		out: out, began: time.Now(),
+		options: t.options,
+		out:     out, began: time.Now(),
 	}
 }
 
@@ -136,13 +139,18 @@ func (s *stage) waiters(ctx context.Context, name string) error {
 	}
 }
 
+// client returns one more process on that server. The scene closes it.
+func (s *stage) client(rdb *redis.Client, more ...holdfast.Option) *holdfast.Client {
+	return holdfast.New(rdb, slices.Concat(s.options, more)...)
+}
+
 // several starts embedded servers for one scene, with a Client on each. close ends all of them.
 func (s *stage) several(n int) (servers []*embedded.Server, clients []*holdfast.Client, close func(), err error) {
 	if servers, err = embedded.Start(n); err != nil {
 		return nil, nil, nil, err
 	}
 	for _, server := range servers {
-		clients = append(clients, holdfast.New(server.Redis))
+		clients = append(clients, s.client(server.Redis))
 	}
 	return servers, clients, func() {
 		for _, client := range clients {

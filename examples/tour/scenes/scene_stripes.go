@@ -1,7 +1,7 @@
 // These scenes are about many keys and one shelf: how much segments bring, and why a lock is needed
 // at all.
 
-package main
+package scenes
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // These scenes are about holding: re-entry, renewal, and leases that end.
 
-package main
+package scenes
 
 import (
 	"context"
@@ -166,7 +166,7 @@ func runOut(ctx context.Context, s *stage) error {
 func vanish(ctx context.Context, s *stage) error {
 	s.note("C is a third process, with a lease of 1.5 s. It dies without releasing; B waits.")
 	name := s.name("leader")
-	c := holdfast.New(s.Redis)
+	c := s.client(s.Redis)
 	defer c.Close()
 	if _, err := c.Mutex(name, holdfast.Renewed(1500*time.Millisecond)).Lock(ctx); err != nil {
 		return err

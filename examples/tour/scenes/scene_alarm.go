@@ -1,6 +1,6 @@
 // This scene is about locks that are held for long, and the monitor that reports them.
 
-package main
+package scenes
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // This scene is about Do, the template: the shortest way to hold a lock.
 
-package main
+package scenes
 
 import (
 	"context"

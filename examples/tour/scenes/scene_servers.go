@@ -1,6 +1,6 @@
 // These scenes are about several servers: all of several locks, and a majority.
 
-package main
+package scenes
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // These scenes are about the rights of a holder and of others: owners, force, the fence.
 
-package main
+package scenes
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func force(ctx context.Context, s *stage) error {
 		return err
 	}
 
-	operator := holdfast.New(s.Redis)
+	operator := s.client(s.Redis)
 	defer operator.Close()
 	stranger, err := holdfast.ParseOwner(uuid.NewString() + ":1")
 	if err != nil {

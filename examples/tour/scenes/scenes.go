@@ -1,6 +1,6 @@
 // This file lists the scenes.
 
-package main
+package scenes
 
 // scenes are the parts of the tour, in order.
 var scenes = []scene{
@@ -30,4 +30,13 @@ var scenes = []scene{
 	{"A stock of 100, with and without a lock", stock},
 	{"An alarm for a lock that is held for long", alarm},
 	{"The spans of one lock", spans},
+}
+
+// Titles returns the titles of the scenes, in order.
+func Titles() []string {
+	titles := make([]string, len(scenes))
+	for i, scene := range scenes {
+		titles[i] = scene.title
+	}
+	return titles
 }

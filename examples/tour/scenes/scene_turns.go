@@ -1,6 +1,6 @@
 // These scenes are about waiting: turns, a wait that ends, and how a waiter is woken.
 
-package main
+package scenes
 
 import (
 	"context"

@@ -1,7 +1,7 @@
 // These scenes are about work that one process does for all: an election, a result that is made once,
 // and parties that go on together.
 
-package main
+package scenes
 
 import (
 	"context"

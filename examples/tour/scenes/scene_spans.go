@@ -1,6 +1,6 @@
 // This scene is about the spans that a tracer gets; its tracer only records them in memory.
 
-package main
+package scenes
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func spans(ctx context.Context, s *stage) error {
 	s.note("below the program's own.")
 	name := s.name("orders:42")
 	seen := new(recorder)
-	client := holdfast.New(s.Redis, holdfast.WithTracerProvider(seen))
+	client := s.client(s.Redis, holdfast.WithTracerProvider(seen))
 	defer client.Close()
 	tracer := seen.Tracer("the program")
 

@@ -1,6 +1,6 @@
 // The theatre is the server that the scenes play on, and the two processes.
 
-package main
+package scenes
 
 import (
 	"context"
@@ -25,11 +25,12 @@ type theatre struct {
 	shared   string             // the prefix of names that every tour on the server uses
 	prefix   string             // the prefix of all other names
 	a, b     *holdfast.Client
+	options  []holdfast.Option // of every Client
 }
 
 // open starts an embedded server, or connects to the server at url.
-func open(ctx context.Context, url string) (t *theatre, err error) {
-	t = new(theatre)
+func open(ctx context.Context, url string, options []holdfast.Option) (t *theatre, err error) {
+	t = &theatre{options: options}
 	if url == "" {
 		if t.embedded, err = embedded.Start(1); err != nil {
 			return nil, err
@@ -42,7 +43,7 @@ func open(ctx context.Context, url string) (t *theatre, err error) {
 			return nil, err
 		}
 	}
-	t.a, t.b = holdfast.New(t.rdb), holdfast.New(t.rdb)
+	t.a, t.b = holdfast.New(t.rdb, options...), holdfast.New(t.rdb, options...)
 	return t, nil
 }
 

@@ -1,6 +1,6 @@
 // These scenes are about counting: permits, leased or not, and a latch.
 
-package main
+package scenes
 
 import (
 	"context"
@@ -79,7 +79,7 @@ func permitsComeBack(ctx context.Context, s *stage) error {
 	if err := b.SetPermits(ctx, 3); err != nil {
 		return err
 	}
-	c := holdfast.New(s.Redis)
+	c := s.client(s.Redis)
 	defer c.Close()
 	if _, err := c.PermitSemaphore(name, holdfast.Renewed(1500*time.Millisecond)).Acquire(ctx, 2); err != nil {
 		return err

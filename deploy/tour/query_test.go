@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -59,6 +60,9 @@ func (e exported) checkSelector(filters []metricsql.LabelFilter) []string {
 		if values == nil || f.Value == "" {
 			continue // anything may stand there, or nothing
 		}
+		if f.Label == "holdfast_kind" {
+			values = e.kinds()
+		}
 		for _, want := range alternatives(f) {
 			if !matches(values, want) {
 				problems = append(problems, fmt.Sprintf("%s has no %s that is %q", name, f.Label, want))
@@ -66,6 +70,15 @@ func (e exported) checkSelector(filters []metricsql.LabelFilter) []string {
 		}
 	}
 	return problems
+}
+
+// kinds returns the kinds that any metric has: not every kind comes to wait in the tour, or to be lost.
+func (e exported) kinds() map[string]bool {
+	all := make(map[string]bool)
+	for _, labels := range e {
+		maps.Copy(all, labels["holdfast_kind"])
+	}
+	return all
 }
 
 func metricOf(filters []metricsql.LabelFilter) string {
@@ -158,5 +171,22 @@ func TestTheCheckFindsWhatIsMisspelled(t *testing.T) {
 	}
 	if got := e.check("sum(rate(holdfast_lost_total[5m])"); len(got) != 1 {
 		t.Errorf("a query without its end: %q", got)
+	}
+}
+
+// Every name in the queries of the alerts and the dashboard is misspelled once: the check finds each.
+func TestTheCheckFindsEachNameOnceItIsMisspelled(t *testing.T) {
+	e := toured(t)
+	queries := slices.Concat(slices.Collect(maps.Values(readDashboard(t).queries()))...)
+	for _, alert := range readAlerts(t) {
+		queries = append(queries, alert.Expr)
+	}
+	ours := regexp.MustCompile(`(?:holdfast|error)_\w+`)
+	for _, query := range queries {
+		for _, at := range ours.FindAllStringIndex(query, -1) {
+			if misspelled := query[:at[1]] + "s" + query[at[1]:]; len(e.check(misspelled)) == 0 {
+				t.Errorf("nothing is wrong with %s", misspelled)
+			}
+		}
 	}
 }

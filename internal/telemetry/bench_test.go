@@ -20,6 +20,7 @@ func BenchmarkLock(b *testing.B) {
 
 	b.Run("off", func(b *testing.B) { benchmarkLock(b, nil) })
 	b.Run("metrics", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, nil, meters)) })
+	b.Run("metrics by group", func(b *testing.B) { benchmarkLock(b, grouped(b, prefix).Telemetry) })
 	b.Run("spans dropped", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, dropped, nil)) })
 	b.Run("spans sampled", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, sampled, nil)) })
 	b.Run("both", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, sampled, meters)) })
@@ -33,9 +34,9 @@ func benchmarkLock(b *testing.B, tel *telemetry.Telemetry) {
 		for pb.Next() {
 			_, a := tel.Acquire(ctx, kind, "orders:42")
 			a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired, Attempts: 1, Token: 7})
-			tel.Active(kind, 1)
-			tel.Active(kind, -1)
-			_, r := tel.Release(ctx, kind, "orders:42")
+			tel.Active(a.Kind(), 1)
+			tel.Active(a.Kind(), -1)
+			_, r := tel.Release(ctx, a.Kind(), "orders:42")
 			r.End(telemetry.OutcomeReleased, 1, nil)
 		}
 	})

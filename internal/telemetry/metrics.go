@@ -73,9 +73,10 @@ type metrics struct {
 	longHeld   metric.Int64Counter
 
 	options optionCache
+	groups  *groups // nil if names have none
 }
 
-func newMetrics(meter metric.Meter) (*metrics, error) {
+func newMetrics(meter metric.Meter, group func(name string) string) (*metrics, error) {
 	b := builder{meter: meter}
 	m := &metrics{
 		acquire: b.seconds("holdfast.acquire.duration", acquireBounds,
@@ -106,13 +107,15 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	if err := errors.Join(b.errs...); err != nil {
 		return nil, err
 	}
+	m.groups = newGroups(group)
+	m.options.groups = m.groups
 	m.reconnects.Add(context.Background(), 0)
 	return m, nil
 }
 
 // introduceHolds sets the counters of that kind's holds to 0 before there is anything to count:
 // an alarm on the first loss needs a series from which to rise.
-func (m *metrics) introduceHolds(kind string) {
+func (m *metrics) introduceHolds(kind Kind) {
 	ctx := context.Background()
 	if m.options.has(labels{kind: kind, reason: LostServer}) {
 		return
@@ -126,7 +129,7 @@ func (m *metrics) introduceHolds(kind string) {
 }
 
 // introduceWaits does the same for the counter of that kind's waiters.
-func (m *metrics) introduceWaits(kind string) {
+func (m *metrics) introduceWaits(kind Kind) {
 	if m.options.has(labels{kind: kind, reason: WokenTurn}) {
 		return
 	}
@@ -135,7 +138,7 @@ func (m *metrics) introduceWaits(kind string) {
 	}
 }
 
-func (m *metrics) acquired(ctx context.Context, kind string, o Acquired, took time.Duration) {
+func (m *metrics) acquired(ctx context.Context, kind Kind, o Acquired, took time.Duration) {
 	if m == nil {
 		return
 	}
@@ -147,7 +150,7 @@ func (m *metrics) acquired(ctx context.Context, kind string, o Acquired, took ti
 	m.acquire.Record(ctx, took.Seconds(), m.options.get(l).record...)
 }
 
-func (m *metrics) held(ctx context.Context, kind string, outcome Outcome, held time.Duration, err error) {
+func (m *metrics) held(ctx context.Context, kind Kind, outcome Outcome, held time.Duration, err error) {
 	if m == nil {
 		return
 	}
@@ -161,7 +164,7 @@ func (m *metrics) held(ctx context.Context, kind string, outcome Outcome, held t
 
 // Active counts holds of that kind that began (+1) or ended (-1) in this process. A nested
 // acquisition does not count.
-func (t *Telemetry) Active(kind string, delta int64) {
+func (t *Telemetry) Active(kind Kind, delta int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}
@@ -173,7 +176,7 @@ func (t *Telemetry) Active(kind string, delta int64) {
 
 // Waiting counts callers that began (+1) or stopped (-1) waiting behind another holder. A
 // caller that is granted the lock at its first try never waits.
-func (t *Telemetry) Waiting(kind string, delta int64) {
+func (t *Telemetry) Waiting(kind Kind, delta int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}
@@ -185,7 +188,7 @@ func (t *Telemetry) Waiting(kind string, delta int64) {
 
 // Renewed counts n renewals of that kind with the same outcome: OutcomeRenewed, OutcomeGone or
 // OutcomeFailed.
-func (t *Telemetry) Renewed(kind string, outcome Outcome, n int64) {
+func (t *Telemetry) Renewed(kind Kind, outcome Outcome, n int64) {
 	if t == nil || t.metrics == nil || n <= 0 {
 		return
 	}
@@ -216,7 +219,7 @@ func (t *Telemetry) RenewalBacklog(n int) {
 
 // Lost counts n holds that ended without being released. reason is one of LostServer,
 // LostDeadline, LostClosed, LostMaxHold and LostMember.
-func (t *Telemetry) Lost(kind, reason string, n int64) {
+func (t *Telemetry) Lost(kind Kind, reason string, n int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}
@@ -226,7 +229,7 @@ func (t *Telemetry) Lost(kind, reason string, n int64) {
 }
 
 // Expired records a hold of fixed leases that ended as agreed. held is how long it lasted.
-func (t *Telemetry) Expired(kind string, held time.Duration) {
+func (t *Telemetry) Expired(kind Kind, held time.Duration) {
 	if t == nil {
 		return
 	}
@@ -235,7 +238,7 @@ func (t *Telemetry) Expired(kind string, held time.Duration) {
 
 // Woken counts one wake-up of a waiter. reason is one of WokenMessage, WokenTimer and
 // WokenTurn.
-func (t *Telemetry) Woken(kind, reason string) {
+func (t *Telemetry) Woken(kind Kind, reason string) {
 	if t == nil || t.metrics == nil {
 		return
 	}
@@ -254,7 +257,7 @@ func (t *Telemetry) Reconnected() {
 }
 
 // LongHeld counts a lock of that kind that a monitor found held for too long.
-func (t *Telemetry) LongHeld(kind string) {
+func (t *Telemetry) LongHeld(kind Kind) {
 	if t == nil || t.metrics == nil {
 		return
 	}

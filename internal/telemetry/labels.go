@@ -25,7 +25,8 @@ const keyGroup = attribute.Key("holdfast.group")
 
 // labels is one combination of attributes. Zero fields are left out of the set.
 type labels struct {
-	kind      Kind
+	kind      string
+	group     Group // beside other bytes: they are hashed as one
 	outcome   Outcome
 	reentrant bool
 	reason    string
@@ -41,10 +42,10 @@ type options struct {
 
 func (l labels) options(g *groups) options {
 	kvs := make([]attribute.KeyValue, 0, 6)
-	if l.kind.Name != "" {
-		kvs = append(kvs, keyKind.String(l.kind.Name))
+	if l.kind != "" {
+		kvs = append(kvs, keyKind.String(l.kind))
 	}
-	if group := g.value(l.kind.Group); group != "" {
+	if group := g.value(l.group); group != "" {
 		kvs = append(kvs, keyGroup.String(group))
 	}
 	if l.outcome != 0 {

@@ -117,24 +117,24 @@ func newMetrics(meter metric.Meter, group func(name string) string) (*metrics, e
 // an alarm on the first loss needs a series from which to rise.
 func (m *metrics) introduceHolds(kind Kind) {
 	ctx := context.Background()
-	if m.options.has(labels{kind: kind, reason: LostServer}) {
+	if m.options.has(labels{kind: kind.Name, group: kind.Group, reason: LostServer}) {
 		return
 	}
 	for _, reason := range lostReasons {
-		m.lost.Add(ctx, 0, m.options.get(labels{kind: kind, reason: reason}).add...)
+		m.lost.Add(ctx, 0, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 	}
 	for _, end := range renewalEnds {
-		m.renewals.Add(ctx, 0, m.options.get(labels{kind: kind, outcome: end}).add...)
+		m.renewals.Add(ctx, 0, m.options.get(labels{kind: kind.Name, group: kind.Group, outcome: end}).add...)
 	}
 }
 
 // introduceWaits does the same for the counter of that kind's waiters.
 func (m *metrics) introduceWaits(kind Kind) {
-	if m.options.has(labels{kind: kind, reason: WokenTurn}) {
+	if m.options.has(labels{kind: kind.Name, group: kind.Group, reason: WokenTurn}) {
 		return
 	}
 	for _, reason := range wokenReasons {
-		m.wakeups.Add(context.Background(), 0, m.options.get(labels{kind: kind, reason: reason}).add...)
+		m.wakeups.Add(context.Background(), 0, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 	}
 }
 
@@ -143,7 +143,7 @@ func (m *metrics) acquired(ctx context.Context, kind Kind, o Acquired, took time
 		return
 	}
 	defer survive()
-	l := labels{kind: kind, outcome: o.Outcome, reentrant: o.Reentrant}
+	l := labels{kind: kind.Name, group: kind.Group, outcome: o.Outcome, reentrant: o.Reentrant}
 	if o.Outcome.failure() {
 		l.errorType = errorType(o.Err)
 	}
@@ -155,7 +155,7 @@ func (m *metrics) held(ctx context.Context, kind Kind, outcome Outcome, held tim
 		return
 	}
 	defer survive()
-	l := labels{kind: kind, outcome: outcome}
+	l := labels{kind: kind.Name, group: kind.Group, outcome: outcome}
 	if outcome.failure() {
 		l.errorType = errorType(err)
 	}
@@ -171,7 +171,7 @@ func (t *Telemetry) Active(kind Kind, delta int64) {
 	defer survive()
 	m := t.metrics
 	m.introduceHolds(kind)
-	m.active.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
+	m.active.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // Waiting counts callers that began (+1) or stopped (-1) waiting behind another holder. A
@@ -183,7 +183,7 @@ func (t *Telemetry) Waiting(kind Kind, delta int64) {
 	defer survive()
 	m := t.metrics
 	m.introduceWaits(kind)
-	m.waiting.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
+	m.waiting.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // Renewed counts n renewals of that kind with the same outcome: OutcomeRenewed, OutcomeGone or
@@ -194,7 +194,7 @@ func (t *Telemetry) Renewed(kind Kind, outcome Outcome, n int64) {
 	}
 	defer survive()
 	m := t.metrics
-	m.renewals.Add(context.Background(), n, m.options.get(labels{kind: kind, outcome: outcome}).add...)
+	m.renewals.Add(context.Background(), n, m.options.get(labels{kind: kind.Name, group: kind.Group, outcome: outcome}).add...)
 }
 
 // RenewalBatch records one batch of n renewals, of any kinds, sent to one server. d is the time
@@ -225,7 +225,7 @@ func (t *Telemetry) Lost(kind Kind, reason string, n int64) {
 	}
 	defer survive()
 	m := t.metrics
-	m.lost.Add(context.Background(), n, m.options.get(labels{kind: kind, reason: reason}).add...)
+	m.lost.Add(context.Background(), n, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 }
 
 // Expired records a hold of fixed leases that ended as agreed. held is how long it lasted.
@@ -244,7 +244,7 @@ func (t *Telemetry) Woken(kind Kind, reason string) {
 	}
 	defer survive()
 	m := t.metrics
-	m.wakeups.Add(context.Background(), 1, m.options.get(labels{kind: kind, reason: reason}).add...)
+	m.wakeups.Add(context.Background(), 1, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 }
 
 // Reconnected counts a subscription connection that failed and was restored.
@@ -263,7 +263,7 @@ func (t *Telemetry) LongHeld(kind Kind) {
 	}
 	defer survive()
 	m := t.metrics
-	m.longHeld.Add(context.Background(), 1, m.options.get(labels{kind: kind}).add...)
+	m.longHeld.Add(context.Background(), 1, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // builder makes instruments and collects the errors, so that New can return all of them.

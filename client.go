@@ -39,7 +39,7 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 		}
 	}
 	c.common = hold.NewSettings(c.config.defaults)
-	tel, err := telemetry.New(c.config.tracers, c.config.meters)
+	tel, err := telemetry.New(c.config.tracers, c.config.meters, c.config.group)
 	if err != nil {
 		c.config.log.Warn("holdfast: no metrics", "error", err)
 	}

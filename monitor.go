@@ -160,7 +160,8 @@ func (m *monitor) judge(i Inspection, seen map[sighting]time.Time) {
 	if longest.Age <= m.options.Threshold {
 		return
 	}
-	m.client.engine.Telemetry.LongHeld(string(i.Kind))
+	tel := m.client.engine.Telemetry
+	tel.LongHeld(tel.Kind(string(i.Kind), i.Name))
 	if m.options.OnHeld != nil {
 		m.options.OnHeld(longest)
 	}

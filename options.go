@@ -24,6 +24,7 @@ type config struct {
 	log      *slog.Logger
 	tracers  trace.TracerProvider
 	meters   metric.MeterProvider
+	group    func(string) string
 	identity string
 }
 
@@ -115,6 +116,24 @@ func WithMeterProvider(mp metric.MeterProvider) Option {
 		}
 		c.meters = mp
 	}
+}
+
+// WithMetricGroup adds the attribute holdfast.group to the metrics that have holdfast.kind, with the group
+// that group puts a name into: "orders" for "orders:42", say. It is for programs that want to know which of
+// their locks are busy, and have too many names for a series each. The default is off, and so is nil.
+//
+// A Client tells 20 groups apart, those that come first. Names of further groups are counted as "other". So
+// are names for which group panics, or returns more than 64 bytes or what is not UTF-8. "" is no group: the
+// attribute is left out. Each group multiplies the number of series, so let there be few.
+//
+// group gets the name as spans have it: as the program uses it, before WithNameMapper. Monitor alone gives
+// it the name as it stands in Redis, for each lock that it reports. Each acquisition calls group on the
+// goroutine that asks for the lock; an election calls it once more for each term, and for each Observe. Several
+// goroutines may call it at once. While it blocks, that call waits, and no other. It should be fast and always
+// say the same of a name. It is not called without WithMeterProvider, nor for a MultiLock as a whole, which has
+// no name of its own.
+func WithMetricGroup(group func(name string) string) Option {
+	return func(c *config) { c.group = group }
 }
 
 // isNil reports whether v is nil, or a nil pointer in an interface.

@@ -61,6 +61,7 @@ install_tools() {
 	need javac openjdk-17-jdk-headless # interop/ runs Redisson
 	need mvn maven
 	need chromium chromium # the console is tested in a browser
+	need promtool prometheus # deploy/tour
 	redis-server --version
 	go version
 }

@@ -60,7 +60,7 @@ func (b *Barrier) Await(ctx context.Context) (Trip, error) {
 	}
 	defer b.engine.Done()
 	ctx, span := b.engine.Telemetry.Acquire(ctx, kind, b.name)
-	p := &party{barrier: b}
+	p := &party{barrier: b, kind: span.Kind()}
 	err := p.await(ctx)
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
@@ -73,7 +73,8 @@ func (b *Barrier) Await(ctx context.Context) (Trip, error) {
 // party is one call of Await under way.
 type party struct {
 	barrier *Barrier
-	trip    Trip // once it has arrived
+	kind    telemetry.Kind // what is measured of it
+	trip    Trip           // once it has arrived
 
 	attempts int
 	waited   time.Duration
@@ -132,7 +133,7 @@ func (p *party) wait(held context.Context) error {
 	b := p.barrier
 	started := time.Now()
 	out, err := b.engine.Lines.Wait(held, &line.Waiting{
-		Kind: kind,
+		Kind: p.kind,
 		// What the head of a line finds holds for all in the line, which are of one generation.
 		Key:     b.at.Record + " " + strconv.FormatInt(p.trip.Generation, 10),
 		Channel: b.at.Channel,

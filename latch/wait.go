@@ -31,7 +31,7 @@ func (l *Latch) Wait(ctx context.Context) error {
 		return l.fail("wait for", l.err)
 	}
 	ctx, span := l.engine.Telemetry.Acquire(ctx, kind, l.name)
-	w := &wait{latch: l}
+	w := &wait{latch: l, kind: span.Kind()}
 	err := w.run(ctx)
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
@@ -57,7 +57,8 @@ const (
 // wait is one call of Wait under way.
 type wait struct {
 	latch      *Latch
-	generation int64 // 0 until it is known
+	kind       telemetry.Kind // what is measured of it
+	generation int64          // 0 until it is known
 
 	attempts int
 	waited   time.Duration
@@ -75,7 +76,7 @@ func (w *wait) run(ctx context.Context) error {
 	}
 	started := time.Now()
 	out, err := l.engine.Lines.Wait(ctx, &line.Waiting{
-		Kind: kind,
+		Kind: w.kind,
 		// There is a line for each generation, so that what its head finds holds for all in the
 		// line. No name begins like this.
 		Key:     "holdfast_latch:" + strconv.FormatInt(w.generation, 10) + ":" + l.at.Count,

@@ -44,9 +44,10 @@ func (t *Term) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 // listen waits to be asked to resign. It runs until the term has ended, or its work has returned.
 func (t *Term) listen(ctx context.Context) {
 	e := t.election
+	kind := e.watching()
 	_ = await(ctx, e, "the leader cannot hear that it is asked to resign", func() error {
 		_, err := e.engine().Lines.Wait(ctx, &line.Waiting{
-			Kind:    watchKind,
+			Kind:    kind,
 			Key:     e.resource.at.Record + " asked " + t.owner(),
 			Channel: e.resource.at.Changes,
 			Grant:   line.Common,

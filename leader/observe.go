@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast-go/holdfast/internal/line"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // Observe returns who leads: first the present leader, and then each change. The zero Info, for
@@ -23,7 +24,7 @@ func (e *Election) Observe(ctx context.Context) iter.Seq[Info] {
 		if e.usable("observe") != nil {
 			return
 		}
-		o := &observer{election: e}
+		o := &observer{election: e, kind: e.watching()}
 		for o.next(ctx) == nil {
 			if !yield(o.shown) {
 				return
@@ -32,9 +33,15 @@ func (e *Election) Observe(ctx context.Context) iter.Seq[Info] {
 	}
 }
 
+// watching returns what a wait for a change is measured as.
+func (e *Election) watching() telemetry.Kind {
+	return e.engine().Telemetry.Kind(watchKind, e.Name())
+}
+
 // observer is one Observe under way.
 type observer struct {
 	election *Election
+	kind     telemetry.Kind // what is measured of it
 	begun    bool
 	shown    Info  // what was returned last, once begun
 	newest   int64 // the token of the newest term that was returned
@@ -83,7 +90,7 @@ func (o *observer) changed() bool { return o.found.Token != o.shown.Token }
 func (o *observer) wait(ctx context.Context) error {
 	at := o.election.resource.at
 	_, err := o.election.engine().Lines.Wait(ctx, &line.Waiting{
-		Kind:    watchKind,
+		Kind:    o.kind,
 		Key:     at.Record + " seen " + strconv.FormatInt(o.shown.Token, 10) + " " + strconv.FormatInt(o.newest, 10),
 		Channel: at.Changes,
 		Grant:   line.Common,

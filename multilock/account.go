@@ -16,6 +16,9 @@ import (
 
 const kindMulti = "multi"
 
+// ofMulti is what measurements of a MultiLock are of. It has several names, and no group.
+var ofMulti = telemetry.Kind{Name: kindMulti}
+
 // account is one hold of a MultiLock, for the metrics that count holds. It is open as long as there
 // are leases on the hold.
 type account struct {
@@ -30,7 +33,7 @@ type account struct {
 
 // newAccount opens the account of a new hold, with one lease.
 func newAccount(m *MultiLock, told *telemetry.Telemetry) *account {
-	told.Active(kindMulti, 1)
+	told.Active(ofMulti, 1)
 	return &account{told: told, name: m.name, identity: m.identity, granted: time.Now(), leases: 1}
 }
 
@@ -68,16 +71,16 @@ func (l *Lease) over() {
 // hold lasted. If the hold was lost or ended by itself, telemetry has counted that, and close
 // returns StillHeld.
 func (a *account) close(err error) time.Duration {
-	a.told.Active(kindMulti, -1)
+	a.told.Active(ofMulti, -1)
 	switch {
 	case errors.Is(err, errs.Expired):
-		a.told.Expired(kindMulti, time.Since(a.granted))
+		a.told.Expired(ofMulti, time.Since(a.granted))
 	case errors.Is(err, errs.Lost):
-		a.told.Lost(kindMulti, telemetry.LostMember, 1)
+		a.told.Lost(ofMulti, telemetry.LostMember, 1)
 	case errors.Is(err, errs.MaxHold):
-		a.told.Lost(kindMulti, telemetry.LostMaxHold, 1)
+		a.told.Lost(ofMulti, telemetry.LostMaxHold, 1)
 	case errors.Is(err, errs.Closed):
-		a.told.Lost(kindMulti, telemetry.LostClosed, 1)
+		a.told.Lost(ofMulti, telemetry.LostClosed, 1)
 	default:
 		return time.Since(a.granted)
 	}

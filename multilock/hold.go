@@ -26,6 +26,7 @@ type quorumHold struct {
 	members []*lease.Lease
 	token   int64
 	granted time.Time
+	kind    telemetry.Kind // what is measured of it
 
 	mu     sync.Mutex
 	over   error // why it has ended
@@ -39,7 +40,7 @@ type quorumHold struct {
 func (h *quorumHold) begin() *QuorumLease {
 	h.leases = make(map[*QuorumLease]struct{})
 	l := h.add()
-	h.quorum.telemetry().Active(kind, 1)
+	h.quorum.telemetry().Active(h.kind, 1)
 	for _, m := range h.members {
 		context.AfterFunc(m.Context(context.Background()), h.look)
 	}
@@ -143,10 +144,10 @@ func (h *quorumHold) lose(cause error) {
 	}
 	e := h.quorum.members[0].Engine
 	if agreed {
-		e.CountExpired(kind, time.Since(h.granted))
+		e.CountExpired(h.kind, time.Since(h.granted))
 		return
 	}
-	e.CountLost(kind, reason)
+	e.CountLost(h.kind, reason)
 	if reason != telemetry.LostClosed {
 		e.Log.Warn("holdfast: lost", "kind", kind, "name", engine.LogName(h.quorum.name),
 			"reason", reason, "held", engine.LogTime(time.Since(h.granted)), "cause", errs.Plain(errs.Bare(cause)))
@@ -209,7 +210,7 @@ func (h *quorumHold) release(ctx context.Context, l *QuorumLease) (held time.Dur
 	if !last {
 		return telemetry.StillHeld, nil
 	}
-	h.quorum.telemetry().Active(kind, -1)
+	h.quorum.telemetry().Active(h.kind, -1)
 	if err := h.free(ctx); err != nil {
 		return time.Since(h.granted), errs.Call("release", kind, h.quorum.name, err)
 	}

@@ -106,7 +106,7 @@ func (l *Lease) Tokens() []int64 {
 // all the same. Release returns the errors of those that failed, joined. Each is an error of
 // lease.Lease.Release.
 func (l *Lease) Release(ctx context.Context) error {
-	ctx, span := l.account.told.Release(ctx, kindMulti, l.account.name)
+	ctx, span := l.account.told.Release(ctx, ofMulti, l.account.name)
 	last := l.Err() == nil && l.count()
 	err := l.releaseAll(ctx)
 	l.tell()

@@ -167,7 +167,7 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 	}
 	ctx, span := q.telemetry().Acquire(ctx, kind, q.name)
 	a := telemetry.Acquired{}
-	l, err := q.enter(ctx, wait, &a)
+	l, err := q.enter(ctx, wait, &a, span.Kind())
 	a.Outcome = telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // without the cause of ctx
 	if err != nil {
 		err = errs.Call(op, kind, q.name, errs.Ended(ctx, err))
@@ -180,7 +180,7 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 }
 
 // enter enters the hold that ctx carries, or begins a new one.
-func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired) (*QuorumLease, error) {
+func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of telemetry.Kind) (*QuorumLease, error) {
 	if outer, found := carriedBy[*QuorumLease](ctx, q.identity); found {
 		a.Reentrant = true
 		return outer.hold.enter(outer)
@@ -189,6 +189,7 @@ func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired) (*
 	if err != nil {
 		return nil, err
 	}
+	h.kind = of
 	return h.begin(), nil
 }
 

@@ -63,7 +63,7 @@ func (l *QuorumLease) Deadline() time.Time { return l.hold.deadline() }
 // ended the lease, ErrMaxHold or ErrClosed. Otherwise it returns the errors of the servers that
 // could not be released.
 func (l *QuorumLease) Release(ctx context.Context) error {
-	ctx, span := l.hold.quorum.telemetry().Release(ctx, kind, l.hold.quorum.name)
+	ctx, span := l.hold.quorum.telemetry().Release(ctx, l.hold.kind, l.hold.quorum.name)
 	held, err := l.hold.release(ctx, l)
 	span.End(telemetry.OutcomeOf(err, telemetry.OutcomeReleased), held, err)
 	return err

@@ -115,7 +115,7 @@ func (s *Semaphore) acquire(ctx context.Context, op string, n int, how func(cont
 	}
 	ctx, span := s.engine.Telemetry.Acquire(ctx, kind, s.name)
 	a := &acquisition{semaphore: s, n: n, waiting: waiting(kind, s.at.Permits, s.at.Channel, n)}
-	a.waiting.Asker = a
+	a.waiting.Kind, a.waiting.Asker = span.Kind(), a
 	err := a.prepare(ctx)
 	if err == nil {
 		err = how(ctx, a)
@@ -199,7 +199,7 @@ func (s *Semaphore) Release(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
 	}
-	ctx, span := s.engine.Telemetry.Release(ctx, kind, s.name)
+	ctx, span := s.engine.Telemetry.Release(ctx, telemetry.Kind{Name: kind}, s.name)
 	err := s.release(ctx, n)
 	if err != nil {
 		err = s.fail("release", err)
@@ -311,7 +311,6 @@ func (s *Semaphore) fail(op string, err error) error {
 func waiting(kind, key, channel string, n int) line.Waiting {
 	group := "holdfast_" + kind + ":" + key // no name begins like this
 	return line.Waiting{
-		Kind:    kind,
 		Key:     group + "\x00" + strconv.Itoa(n),
 		Channel: channel,
 		Grant:   line.Shared,

@@ -39,7 +39,7 @@ type outlet struct {
 // count is a counter with its attributes.
 type count struct {
 	counter counter
-	kind    string
+	kind    telemetry.Kind
 	outcome telemetry.Outcome
 	reason  string
 }
@@ -203,7 +203,7 @@ func (r *reports) close(until time.Time) {
 }
 
 // CountLost counts a hold that ended without being released.
-func (e *Engine) CountLost(kind, reason string) {
+func (e *Engine) CountLost(kind telemetry.Kind, reason string) {
 	if e.Telemetry == nil {
 		return
 	}
@@ -212,7 +212,7 @@ func (e *Engine) CountLost(kind, reason string) {
 }
 
 // CountExpired counts a hold that ended as agreed, after it had been held for that long.
-func (e *Engine) CountExpired(kind string, held time.Duration) {
+func (e *Engine) CountExpired(kind telemetry.Kind, held time.Duration) {
 	if e.Telemetry == nil {
 		return
 	}
@@ -221,7 +221,7 @@ func (e *Engine) CountExpired(kind string, held time.Duration) {
 }
 
 // CountRenewal counts a renewal with that outcome.
-func (e *Engine) CountRenewal(kind string, outcome telemetry.Outcome) {
+func (e *Engine) CountRenewal(kind telemetry.Kind, outcome telemetry.Outcome) {
 	if e.Telemetry == nil {
 		return
 	}

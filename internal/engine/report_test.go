@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -41,7 +42,7 @@ func TestWhatIsCountedIsNeverDropped(t *testing.T) {
 	o.put(func() { close(begun); <-block })
 	<-begun
 	for range 2 * outletRoom {
-		o.count(count{counter: countLost, kind: "mutex"}, 1)
+		o.count(count{counter: countLost, kind: telemetry.Kind{Name: "mutex"}}, 1)
 	}
 	close(block)
 	o.close(time.Now().Add(time.Minute))

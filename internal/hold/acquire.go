@@ -50,7 +50,7 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 		ctx = bounded
 	}
 	ctx, span := q.Engine.Telemetry.Acquire(ctx, q.Resource.Kind(), q.Resource.Name())
-	l, how, err := q.run(ctx)
+	l, how, err := q.run(ctx, span.Kind())
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeAcquired) // whatever the cause of ctx is
 	if errors.Is(err, Concluded) {
 		outcome = telemetry.OutcomeConcluded
@@ -78,8 +78,9 @@ type course struct {
 	reentrant bool
 }
 
-func (q *Request) run(ctx context.Context) (*Lease, course, error) {
+func (q *Request) run(ctx context.Context, kind telemetry.Kind) (*Lease, course, error) {
 	a := q.acquisition()
+	a.kind = kind
 	var outer *Lease
 	if !q.Afresh {
 		outer = Carried(ctx, q.Engine, q.Resource)
@@ -129,6 +130,7 @@ type acquisition struct {
 	resource Resource
 	settings Settings
 	owner    Owner
+	kind     telemetry.Kind // what is measured of it
 
 	waiting   line.Waiting
 	grant     grant   // what was granted
@@ -200,7 +202,7 @@ func (a *acquisition) granted(ctx context.Context, wait bool) (passed *Lease, er
 	if !wait {
 		return nil, a.once(ctx)
 	}
-	w.Kind, w.Asker = a.resource.Kind(), a
+	w.Kind, w.Asker = a.kind, a
 	w.Hearer, _ = a.resource.(line.Hearer)
 	if !a.ofWork {
 		w.Closing = a.engine.Draining()
@@ -298,7 +300,7 @@ func (a *acquisition) begin() (*Lease, error) {
 		resource: a.resource,
 		number:   a.owner.id,
 		given:    given{token: a.grant.token, granted: a.engine.AgeAt(a.grant.sent)},
-		kept:     kept{deadline: a.grant.until, replicas: int32(a.settings.Replicas)},
+		kept:     kept{deadline: a.grant.until, replicas: int32(a.settings.Replicas), group: a.kind.Group},
 	}
 	if a.lateUntil != 0 {
 		h.late = &late{until: a.lateUntil, seat: a.lateSeat}
@@ -311,7 +313,7 @@ func (a *acquisition) begin() (*Lease, error) {
 	next := h.next()
 	a.engine.Register(a.resource.Key(), h) // from here on other goroutines may end it
 	h.schedule(next)
-	a.engine.Telemetry.Active(a.resource.Kind(), 1)
+	a.engine.Telemetry.Active(a.kind, 1)
 	if above := h.under(); above != nil {
 		above.outlived() // it may have ended before h was registered
 	}

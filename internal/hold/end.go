@@ -223,14 +223,14 @@ func (h *hold) tidy() {
 // report counts a hold that ended without being released. It also logs it, unless a fixed lease
 // ended as agreed, or the Client itself ended the hold.
 func (h *hold) report() {
-	kind, s := h.resource.Kind(), h.seldom // nobody changes it any more
+	kind, s := h.kind(), h.seldom // nobody changes it any more
 	if s.lost.how == byExpiry {
 		h.engine.CountExpired(kind, s.held)
 		return
 	}
 	h.engine.CountLost(kind, s.lost.reason)
 	if s.lost.reason != telemetry.LostClosed {
-		h.engine.Log.Warn("holdfast: lost", "kind", kind, "name", engine.LogName(h.resource.Name()),
+		h.engine.Log.Warn("holdfast: lost", "kind", kind.Name, "name", engine.LogName(h.resource.Name()),
 			"owner", h.owner().Short(), "reason", s.lost.reason, "held", engine.LogTime(s.held),
 			"cause", errs.Plain(s.lost.error(s.held)))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/renewal"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // hold is what Redis knows: one owner's possession of one thing, with one time to live, under one
@@ -44,12 +45,13 @@ type given struct {
 
 // kept is how long a hold lasts, and the renewal that prolongs it.
 type kept struct {
-	deadline time.Time     // with its wall time, in case the machine sleeps
-	renewAt  time.Duration // when it is renewed next, by the Client's age
-	replicas int32         // how many must acknowledge a call that prolongs it; never changes
-	renewing bool          // the scheduler has asked for a renewal that is not answered yet
-	overtook bool          // another call has prolonged it since
-	suspect  bool          // the wall clock says that it may be over: Redis is asked
+	deadline time.Time       // with its wall time, in case the machine sleeps
+	renewAt  time.Duration   // when it is renewed next, by the Client's age
+	replicas int32           // how many must acknowledge a call that prolongs it; never changes
+	group    telemetry.Group // of its name, for metrics; never changes
+	renewing bool            // the scheduler has asked for a renewal that is not answered yet
+	overtook bool            // another call has prolonged it since
+	suspect  bool            // the wall clock says that it may be over: Redis is asked
 }
 
 // counted is how many leases are on a hold, and whether one more can be added.
@@ -79,6 +81,9 @@ func (h *hold) lateUntil() int64 {
 
 // owner returns the owner under which Redis knows the hold.
 func (h *hold) owner() Owner { return NewOwner(h.engine.Client(), h.number) }
+
+// kind returns what measurements of the hold are of.
+func (h *hold) kind() telemetry.Kind { return telemetry.Kind{Name: h.resource.Kind(), Group: h.group} }
 
 // Entry implements renewal.Task.
 func (h *hold) Entry() *renewal.Entry { return &h.entry }

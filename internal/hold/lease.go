@@ -192,7 +192,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	if h.engine.Begin() == nil {
 		defer h.engine.Done()
 	}
-	_, span := h.engine.Telemetry.Release(ctx, h.resource.Kind(), h.resource.Name())
+	_, span := h.engine.Telemetry.Release(ctx, h.kind(), h.resource.Name())
 	held, err := l.release()
 	outcome := telemetry.OutcomeOf(err, telemetry.OutcomeReleased)
 	if outcome == telemetry.OutcomeLost || outcome == telemetry.OutcomeExpired {

@@ -43,7 +43,7 @@ func (h *hold) Renewal() *conn.Call {
 
 // Renewed implements engine.Renewable.
 func (h *hold) Renewed(r engine.Renewed) {
-	kind := h.resource.Kind()
+	kind := h.kind()
 	gone, answered := answeredGone(r.Err)
 	switch {
 	case answered:

@@ -6,14 +6,16 @@ package line
 import (
 	"context"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // Waiting is what a caller says about its wait. Nobody changes it while the wait lasts.
 type Waiting struct {
-	Kind    string // for metrics
-	Key     string // of the line
-	Channel string // where releases are published
-	Told    Told   // if set, asked for the channels instead of Channel, once they are needed
+	Kind    telemetry.Kind // for metrics
+	Key     string         // of the line
+	Channel string         // where releases are published
+	Told    Told           // if set, asked for the channels instead of Channel, once they are needed
 	Grant   Grant
 	// Weight is how much the waiter asks for, if waiters may ask for different amounts: see
 	// overtaking. 0 if they may not.

@@ -162,7 +162,7 @@ func wait(l *client, w *Waiting) *caller {
 
 // waiting returns a Waiting for x under the key "k".
 func waiting(x *thing, lease time.Duration) *Waiting {
-	return &Waiting{Kind: "test", Key: "k", Channel: channel, Asker: x.try(lease)}
+	return &Waiting{Key: "k", Channel: channel, Asker: x.try(lease)}
 }
 
 // queue starts n waiters, in order.

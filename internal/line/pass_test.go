@@ -29,7 +29,6 @@ type server struct {
 func (x *server) waiting(owner int64, terms Terms) *Waiting {
 	held := x.try(time.Hour)
 	return &Waiting{
-		Kind:    "test",
 		Key:     "k",
 		Channel: channel,
 		Place:   Place{Grain: PerProcess, Owner: owner, Terms: terms},

@@ -313,7 +313,7 @@ func TestNextHeadKnowsTheHoldersLease(t *testing.T) {
 func TestWaitingIsNeverHot(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		tries := 0
-		w := wait(l, &Waiting{Kind: "test", Key: "k", Channel: channel, Asker: asker(func(context.Context, Ask) (Answer, error) {
+		w := wait(l, &Waiting{Key: "k", Channel: channel, Asker: asker(func(context.Context, Ask) (Answer, error) {
 			tries++
 			return Answer{For: 0}, nil
 		})})
@@ -448,7 +448,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 		})
 		// One message frees three permits, and five waiters want one each: three waiters get
 		// theirs.
-		w := &Waiting{Kind: "test", Key: "k", Channel: channel, Asker: take, Grant: Shared}
+		w := &Waiting{Key: "k", Channel: channel, Asker: take, Grant: Shared}
 		all := queue(l, 5, w)
 		set(3)
 		s.Publish(channel, "0")
@@ -464,7 +464,7 @@ func TestSharedAndCommonGrants(t *testing.T) {
 
 		// A latch opens: one waiter asks, and all waiters go on.
 		set(0)
-		w = &Waiting{Kind: "test", Key: "k", Channel: channel, Asker: take, Grant: Common}
+		w = &Waiting{Key: "k", Channel: channel, Asker: take, Grant: Common}
 		all = queue(l, 5, w)
 		set(1)
 		s.Publish(channel, "0")
@@ -485,11 +485,11 @@ func TestSharedAndCommonGrants(t *testing.T) {
 func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		free := new(thing)
-		light := &Waiting{Kind: "test", Key: "k/1", Group: "k", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
+		light := &Waiting{Key: "k/1", Group: "k", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
 		big := new(thing)
 		big.take(time.Time{})
-		heavy := &Waiting{Kind: "test", Key: "k/5", Group: "k", Channel: channel, Asker: big.try(-1), Grant: Shared, Weight: 5}
-		other := &Waiting{Kind: "test", Key: "j/1", Group: "j", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
+		heavy := &Waiting{Key: "k/5", Group: "k", Channel: channel, Asker: big.try(-1), Grant: Shared, Weight: 5}
+		other := &Waiting{Key: "j/1", Group: "j", Channel: channel, Asker: free.try(-1), Grant: Shared, Weight: 1}
 
 		waits := wait(l, heavy)
 		synctest.Wait()
@@ -537,7 +537,7 @@ func TestWaitUnderLoad(t *testing.T) {
 						time.Sleep(arrives)
 						ctx, cancel := context.WithTimeout(context.Background(), patience)
 						defer cancel()
-						w := &Waiting{Kind: "test", Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Asker: things[at].try(-1)}
+						w := &Waiting{Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Asker: things[at].try(-1)}
 						_, err := l.Wait(ctx, w)
 						mu.Lock()
 						if err != nil {

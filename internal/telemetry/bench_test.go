@@ -20,6 +20,13 @@ func BenchmarkLock(b *testing.B) {
 
 	b.Run("off", func(b *testing.B) { benchmarkLock(b, nil) })
 	b.Run("metrics", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, nil, meters)) })
+	b.Run("metrics by group", func(b *testing.B) {
+		tel, err := telemetry.New(nil, meters, prefix)
+		if err != nil {
+			b.Fatal(err)
+		}
+		benchmarkLock(b, tel)
+	})
 	b.Run("spans dropped", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, dropped, nil)) })
 	b.Run("spans sampled", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, sampled, nil)) })
 	b.Run("both", func(b *testing.B) { benchmarkLock(b, newTelemetry(b, sampled, meters)) })
@@ -33,9 +40,10 @@ func benchmarkLock(b *testing.B, tel *telemetry.Telemetry) {
 		for pb.Next() {
 			_, a := tel.Acquire(ctx, kind, "orders:42")
 			a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired, Attempts: 1, Token: 7})
-			tel.Active(kind, 1)
-			tel.Active(kind, -1)
-			_, r := tel.Release(ctx, kind, "orders:42")
+			of := a.Kind()
+			tel.Active(of, 1)
+			tel.Active(of, -1)
+			_, r := tel.Release(ctx, of, "orders:42")
 			r.End(telemetry.OutcomeReleased, 1, nil)
 		}
 	})

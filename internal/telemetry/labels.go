@@ -20,9 +20,13 @@ const (
 	keyErrorType = attribute.Key("error.type")
 )
 
+// keyGroup is an attribute of metrics alone, since spans have the name.
+const keyGroup = attribute.Key("holdfast.group")
+
 // labels is one combination of attributes. Zero fields are left out of the set.
 type labels struct {
 	kind      string
+	group     Group // beside other bytes: they are hashed as one
 	outcome   Outcome
 	reentrant bool
 	reason    string
@@ -36,10 +40,13 @@ type options struct {
 	record []metric.RecordOption
 }
 
-func (l labels) options() options {
-	kvs := make([]attribute.KeyValue, 0, 5)
+func (l labels) options(g *groups) options {
+	kvs := make([]attribute.KeyValue, 0, 6)
 	if l.kind != "" {
 		kvs = append(kvs, keyKind.String(l.kind))
+	}
+	if group := g.value(l.group); group != "" {
+		kvs = append(kvs, keyGroup.String(group))
 	}
 	if l.outcome != 0 {
 		kvs = append(kvs, keyOutcome.String(l.outcome.String()))
@@ -59,10 +66,11 @@ func (l labels) options() options {
 
 // optionCache maps labels to options. Its readers take no lock: the map is replaced, never
 // written. After the first minutes of a process it no longer changes, because every field of
-// labels has few values. The zero value is empty.
+// labels has few values. A cache without known is empty.
 type optionCache struct {
-	known atomic.Pointer[map[labels]options]
-	mu    sync.Mutex // held while the map is replaced
+	groups *groups // that labels have the numbers of
+	known  atomic.Pointer[map[labels]options]
+	mu     sync.Mutex // held while the map is replaced
 }
 
 func (c *optionCache) get(l labels) options {
@@ -95,7 +103,7 @@ func (c *optionCache) add(l labels) options {
 		}
 		maps.Copy(next, *known)
 	}
-	o := l.options()
+	o := l.options(c.groups)
 	next[l] = o
 	c.known.Store(&next)
 	return o

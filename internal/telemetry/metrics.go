@@ -73,9 +73,10 @@ type metrics struct {
 	longHeld   metric.Int64Counter
 
 	options optionCache
+	groups  *groups // nil if names have none
 }
 
-func newMetrics(meter metric.Meter) (*metrics, error) {
+func newMetrics(meter metric.Meter, group func(name string) string) (*metrics, error) {
 	b := builder{meter: meter}
 	m := &metrics{
 		acquire: b.seconds("holdfast.acquire.duration", acquireBounds,
@@ -106,53 +107,55 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	if err := errors.Join(b.errs...); err != nil {
 		return nil, err
 	}
+	m.groups = newGroups(group)
+	m.options.groups = m.groups
 	m.reconnects.Add(context.Background(), 0)
 	return m, nil
 }
 
 // introduceHolds sets the counters of that kind's holds to 0 before there is anything to count:
 // an alarm on the first loss needs a series from which to rise.
-func (m *metrics) introduceHolds(kind string) {
+func (m *metrics) introduceHolds(kind Kind) {
 	ctx := context.Background()
-	if m.options.has(labels{kind: kind, reason: LostServer}) {
+	if m.options.has(labels{kind: kind.Name, group: kind.Group, reason: LostServer}) {
 		return
 	}
 	for _, reason := range lostReasons {
-		m.lost.Add(ctx, 0, m.options.get(labels{kind: kind, reason: reason}).add...)
+		m.lost.Add(ctx, 0, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 	}
 	for _, end := range renewalEnds {
-		m.renewals.Add(ctx, 0, m.options.get(labels{kind: kind, outcome: end}).add...)
+		m.renewals.Add(ctx, 0, m.options.get(labels{kind: kind.Name, group: kind.Group, outcome: end}).add...)
 	}
 }
 
 // introduceWaits does the same for the counter of that kind's waiters.
-func (m *metrics) introduceWaits(kind string) {
-	if m.options.has(labels{kind: kind, reason: WokenTurn}) {
+func (m *metrics) introduceWaits(kind Kind) {
+	if m.options.has(labels{kind: kind.Name, group: kind.Group, reason: WokenTurn}) {
 		return
 	}
 	for _, reason := range wokenReasons {
-		m.wakeups.Add(context.Background(), 0, m.options.get(labels{kind: kind, reason: reason}).add...)
+		m.wakeups.Add(context.Background(), 0, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 	}
 }
 
-func (m *metrics) acquired(ctx context.Context, kind string, o Acquired, took time.Duration) {
+func (m *metrics) acquired(ctx context.Context, kind Kind, o Acquired, took time.Duration) {
 	if m == nil {
 		return
 	}
 	defer survive()
-	l := labels{kind: kind, outcome: o.Outcome, reentrant: o.Reentrant}
+	l := labels{kind: kind.Name, group: kind.Group, outcome: o.Outcome, reentrant: o.Reentrant}
 	if o.Outcome.failure() {
 		l.errorType = errorType(o.Err)
 	}
 	m.acquire.Record(ctx, took.Seconds(), m.options.get(l).record...)
 }
 
-func (m *metrics) held(ctx context.Context, kind string, outcome Outcome, held time.Duration, err error) {
+func (m *metrics) held(ctx context.Context, kind Kind, outcome Outcome, held time.Duration, err error) {
 	if m == nil {
 		return
 	}
 	defer survive()
-	l := labels{kind: kind, outcome: outcome}
+	l := labels{kind: kind.Name, group: kind.Group, outcome: outcome}
 	if outcome.failure() {
 		l.errorType = errorType(err)
 	}
@@ -161,37 +164,37 @@ func (m *metrics) held(ctx context.Context, kind string, outcome Outcome, held t
 
 // Active counts holds of that kind that began (+1) or ended (-1) in this process. A nested
 // acquisition does not count.
-func (t *Telemetry) Active(kind string, delta int64) {
+func (t *Telemetry) Active(kind Kind, delta int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}
 	defer survive()
 	m := t.metrics
 	m.introduceHolds(kind)
-	m.active.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
+	m.active.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // Waiting counts callers that began (+1) or stopped (-1) waiting behind another holder. A
 // caller that is granted the lock at its first try never waits.
-func (t *Telemetry) Waiting(kind string, delta int64) {
+func (t *Telemetry) Waiting(kind Kind, delta int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}
 	defer survive()
 	m := t.metrics
 	m.introduceWaits(kind)
-	m.waiting.Add(context.Background(), delta, m.options.get(labels{kind: kind}).add...)
+	m.waiting.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // Renewed counts n renewals of that kind with the same outcome: OutcomeRenewed, OutcomeGone or
 // OutcomeFailed.
-func (t *Telemetry) Renewed(kind string, outcome Outcome, n int64) {
+func (t *Telemetry) Renewed(kind Kind, outcome Outcome, n int64) {
 	if t == nil || t.metrics == nil || n <= 0 {
 		return
 	}
 	defer survive()
 	m := t.metrics
-	m.renewals.Add(context.Background(), n, m.options.get(labels{kind: kind, outcome: outcome}).add...)
+	m.renewals.Add(context.Background(), n, m.options.get(labels{kind: kind.Name, group: kind.Group, outcome: outcome}).add...)
 }
 
 // RenewalBatch records one batch of n renewals, of any kinds, sent to one server. d is the time
@@ -216,17 +219,17 @@ func (t *Telemetry) RenewalBacklog(n int) {
 
 // Lost counts n holds that ended without being released. reason is one of LostServer,
 // LostDeadline, LostClosed, LostMaxHold and LostMember.
-func (t *Telemetry) Lost(kind, reason string, n int64) {
+func (t *Telemetry) Lost(kind Kind, reason string, n int64) {
 	if t == nil || t.metrics == nil {
 		return
 	}
 	defer survive()
 	m := t.metrics
-	m.lost.Add(context.Background(), n, m.options.get(labels{kind: kind, reason: reason}).add...)
+	m.lost.Add(context.Background(), n, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 }
 
 // Expired records a hold of fixed leases that ended as agreed. held is how long it lasted.
-func (t *Telemetry) Expired(kind string, held time.Duration) {
+func (t *Telemetry) Expired(kind Kind, held time.Duration) {
 	if t == nil {
 		return
 	}
@@ -235,13 +238,13 @@ func (t *Telemetry) Expired(kind string, held time.Duration) {
 
 // Woken counts one wake-up of a waiter. reason is one of WokenMessage, WokenTimer and
 // WokenTurn.
-func (t *Telemetry) Woken(kind, reason string) {
+func (t *Telemetry) Woken(kind Kind, reason string) {
 	if t == nil || t.metrics == nil {
 		return
 	}
 	defer survive()
 	m := t.metrics
-	m.wakeups.Add(context.Background(), 1, m.options.get(labels{kind: kind, reason: reason}).add...)
+	m.wakeups.Add(context.Background(), 1, m.options.get(labels{kind: kind.Name, group: kind.Group, reason: reason}).add...)
 }
 
 // Reconnected counts a subscription connection that failed and was restored.
@@ -254,13 +257,13 @@ func (t *Telemetry) Reconnected() {
 }
 
 // LongHeld counts a lock of that kind that a monitor found held for too long.
-func (t *Telemetry) LongHeld(kind string) {
+func (t *Telemetry) LongHeld(kind Kind) {
 	if t == nil || t.metrics == nil {
 		return
 	}
 	defer survive()
 	m := t.metrics
-	m.longHeld.Add(context.Background(), 1, m.options.get(labels{kind: kind}).add...)
+	m.longHeld.Add(context.Background(), 1, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
 // builder makes instruments and collects the errors, so that New can return all of them.

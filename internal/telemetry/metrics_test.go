@@ -149,9 +149,9 @@ func TestTheSpanIsTheExemplar(t *testing.T) {
 
 func TestHoldDuration(t *testing.T) {
 	o := observe(t)
-	_, r := o.Release(t.Context(), kind, "orders:42")
+	_, r := o.Release(t.Context(), of, "orders:42")
 	r.End(telemetry.OutcomeReleased, 2*time.Second, nil)
-	_, r = o.Release(t.Context(), kind, "orders:42")
+	_, r = o.Release(t.Context(), of, "orders:42")
 	r.End(telemetry.OutcomeLost, 3*time.Second, errs.Lost)
 
 	got := make(map[attribute.Distinct]float64)
@@ -167,12 +167,12 @@ func TestHoldDuration(t *testing.T) {
 
 func TestLevelsGoUpAndDown(t *testing.T) {
 	o := observe(t)
-	o.Active("mutex", 1)
-	o.Active("mutex", 1)
-	o.Active("mutex", -1)
-	o.Active("fair", 1)
-	o.Waiting("mutex", 5)
-	o.Waiting("mutex", -5)
+	o.Active(telemetry.Kind{Name: "mutex"}, 1)
+	o.Active(telemetry.Kind{Name: "mutex"}, 1)
+	o.Active(telemetry.Kind{Name: "mutex"}, -1)
+	o.Active(telemetry.Kind{Name: "fair"}, 1)
+	o.Waiting(telemetry.Kind{Name: "mutex"}, 5)
+	o.Waiting(telemetry.Kind{Name: "mutex"}, -5)
 
 	got := o.collect(t)
 	active := sums(t, got["holdfast.lock.active"])
@@ -189,18 +189,18 @@ func TestLevelsGoUpAndDown(t *testing.T) {
 
 func TestCountersByReasonAndOutcome(t *testing.T) {
 	o := observe(t)
-	o.Renewed(kind, telemetry.OutcomeRenewed, 40)
-	o.Renewed(kind, telemetry.OutcomeRenewed, 2)
-	o.Renewed(kind, telemetry.OutcomeGone, 1)
-	o.Renewed(kind, telemetry.OutcomeFailed, 0)
-	o.Lost(kind, telemetry.LostServer, 1)
-	o.Lost(kind, telemetry.LostDeadline, 1)
-	o.Lost(kind, telemetry.LostDeadline, 1)
-	o.Woken(kind, telemetry.WokenTimer)
-	o.Woken("fair", telemetry.WokenTurn)
+	o.Renewed(of, telemetry.OutcomeRenewed, 40)
+	o.Renewed(of, telemetry.OutcomeRenewed, 2)
+	o.Renewed(of, telemetry.OutcomeGone, 1)
+	o.Renewed(of, telemetry.OutcomeFailed, 0)
+	o.Lost(of, telemetry.LostServer, 1)
+	o.Lost(of, telemetry.LostDeadline, 1)
+	o.Lost(of, telemetry.LostDeadline, 1)
+	o.Woken(of, telemetry.WokenTimer)
+	o.Woken(telemetry.Kind{Name: "fair"}, telemetry.WokenTurn)
 	o.Reconnected()
 	o.Reconnected()
-	o.LongHeld("rwlock")
+	o.LongHeld(telemetry.Kind{Name: "rwlock"})
 
 	got := o.collect(t)
 	for name, want := range map[string]map[attribute.Distinct]int64{
@@ -255,24 +255,7 @@ func TestMetricsCarryOnlyBoundedAttributes(t *testing.T) {
 	everything(t.Context(), o.Telemetry, errors.New("dial tcp 10.0.0.7:6379: refused"))
 	allowed := []string{"holdfast.kind", "holdfast.outcome", "holdfast.reason", "holdfast.reentrant", "error.type"}
 	for name, m := range o.collect(t) {
-		var sets []attribute.Set
-		switch data := m.Data.(type) {
-		case metricdata.Sum[int64]:
-			for _, p := range data.DataPoints {
-				sets = append(sets, p.Attributes)
-			}
-		case metricdata.Histogram[float64]:
-			for _, p := range data.DataPoints {
-				sets = append(sets, p.Attributes)
-			}
-		case metricdata.Histogram[int64]:
-			for _, p := range data.DataPoints {
-				sets = append(sets, p.Attributes)
-			}
-		default:
-			t.Fatalf("%s is a %T", name, m.Data)
-		}
-		for _, s := range sets {
+		for _, s := range attributesOf(t, m) {
 			for _, kv := range s.ToSlice() {
 				if !slices.Contains(allowed, string(kv.Key)) {
 					t.Errorf("%s carries %s", name, kv.Key)
@@ -291,7 +274,7 @@ func TestManyGoroutines(t *testing.T) {
 	for g := range goroutines {
 		wg.Go(func() {
 			for i := range rounds {
-				o.Active(kinds[(g+i)%len(kinds)], 1)
+				o.Active(telemetry.Kind{Name: kinds[(g+i)%len(kinds)]}, 1)
 				_, a := o.Acquire(t.Context(), kinds[i%len(kinds)], "orders:42")
 				a.End(telemetry.Acquired{Outcome: telemetry.Outcome(1 + i%5)})
 			}
@@ -316,8 +299,8 @@ func TestManyGoroutines(t *testing.T) {
 // An alarm on the first loss needs a series that starts at 0.
 func TestCountersAreThereBeforeTheyCount(t *testing.T) {
 	o := observe(t)
-	o.Active(kind, 1)
-	o.Waiting(kind, 1)
+	o.Active(of, 1)
+	o.Waiting(of, 1)
 	got := o.collect(t)
 	for counter, want := range map[string][]attribute.Distinct{
 		"holdfast.lost": {

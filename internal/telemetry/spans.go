@@ -50,14 +50,17 @@ const ToldByParts time.Duration = -1
 // Acquire starts the span holdfast.lock.acquire as a child of the span in ctx, and the clock of
 // holdfast.acquire.duration. The ctx that it returns carries the span. The caller must end the
 // Acquisition, once. kind comes from a short list that the caller knows ("mutex",
-// "rwlock.read"); name may be any bytes.
+// "rwlock.read"); name may be any bytes. Acquire calls the user's function for the group of name.
 func (t *Telemetry) Acquire(ctx context.Context, kind, name string) (context.Context, Acquisition) {
 	if t == nil {
 		return ctx, Acquisition{}
 	}
-	op := t.begin(t.partOf(ctx), spanAcquire, kind, name)
+	op := t.begin(t.partOf(ctx), spanAcquire, t.Kind(kind, name), name)
 	return op.ctx, Acquisition{operation: op, start: time.Now()}
 }
+
+// Kind returns what the acquisition is of, for what else is measured of it and of what it is granted.
+func (a Acquisition) Kind() Kind { return a.kind }
 
 // Elapsed returns how long the acquisition has been under way; 0 if nothing is recorded.
 func (a Acquisition) Elapsed() time.Duration {
@@ -97,7 +100,7 @@ const StillHeld time.Duration = -1
 
 // Release starts the span holdfast.lock.release as a child of the span in ctx. The ctx that it
 // returns carries the span. The caller must end the Releasing, once.
-func (t *Telemetry) Release(ctx context.Context, kind, name string) (context.Context, Releasing) {
+func (t *Telemetry) Release(ctx context.Context, kind Kind, name string) (context.Context, Releasing) {
 	if t == nil {
 		return ctx, Releasing{}
 	}
@@ -150,16 +153,16 @@ type operation struct {
 	t    *Telemetry
 	ctx  context.Context
 	span trace.Span // nil without a TracerProvider
-	kind string
+	kind Kind
 }
 
 // begin starts an operation. Without a tracer it leaves ctx alone: a no-op span in it would
 // hide the caller's own span from everything below.
-func (t *Telemetry) begin(ctx context.Context, span, kind, name string, more ...trace.SpanStartOption) (op operation) {
+func (t *Telemetry) begin(ctx context.Context, span string, kind Kind, name string, more ...trace.SpanStartOption) (op operation) {
 	op = operation{t: t, ctx: ctx, kind: kind}
 	if t.tracer != nil {
 		defer survive()
-		options := t.subjects.get(kind, name).start
+		options := t.subjects.get(kind.Name, name).start
 		op.ctx, op.span = t.tracer.Start(ctx, span, append(options, more...)...)
 	}
 	return op

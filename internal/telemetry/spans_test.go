@@ -71,7 +71,7 @@ func TestAcquireSpan(t *testing.T) {
 
 func TestReleaseSpan(t *testing.T) {
 	o := observe(t)
-	_, r := o.Release(t.Context(), kind, "orders:42")
+	_, r := o.Release(t.Context(), of, "orders:42")
 	r.End(telemetry.OutcomeReleased, 250*time.Millisecond, nil)
 
 	span := o.only(t)
@@ -179,7 +179,7 @@ func TestNoTokenNoAttribute(t *testing.T) {
 
 func TestInnerReleaseEndsNoHold(t *testing.T) {
 	o := observe(t)
-	_, r := o.Release(t.Context(), kind, "orders:42")
+	_, r := o.Release(t.Context(), of, "orders:42")
 	r.End(telemetry.OutcomeReleased, telemetry.StillHeld, nil)
 	if _, ok := attributes(o.only(t))["holdfast.hold.duration"]; ok {
 		t.Error("an inner release has holdfast.hold.duration")

@@ -6,7 +6,8 @@
 // and no allocation, so callers never ask whether telemetry is on.
 //
 // Two rules keep it safe to leave on. Unbounded values (the name of a lock, its fencing token,
-// an error's text) go to spans and never to a metric. And this package is never given the
+// an error's text) go to spans and never to a metric; of a name's group, which the user may choose,
+// a metric has a bounded number of values. And this package is never given the
 // owner's id, with which a reader of the traces could act as a holder.
 //
 // docs/observability.md documents every span, metric and attribute for users. Change it
@@ -25,7 +26,7 @@ const (
 	ScopeName = "github.com/holdfast-go/holdfast"
 
 	// Version is the version of the instrumentation scope: that of the module.
-	Version = "0.1.0-dev"
+	Version = "0.1.0"
 )
 
 // Telemetry records into the providers of one Client. A nil *Telemetry is valid and records
@@ -39,9 +40,10 @@ type Telemetry struct {
 }
 
 // New returns a Telemetry that records into tp and mp. Either may be nil, which leaves its half
-// out; if both are nil, New returns (nil, nil). If the meter refuses an instrument, New returns
+// out; if both are nil, New returns (nil, nil). group puts names into groups, for the metrics; nil:
+// there are none. If the meter refuses an instrument, New returns
 // an error and a nil *Telemetry, with which the caller can go on unobserved.
-func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
+func New(tp trace.TracerProvider, mp metric.MeterProvider, group func(name string) string) (*Telemetry, error) {
 	if tp == nil && mp == nil {
 		return nil, nil
 	}
@@ -51,7 +53,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
 		t.subjects.seed = maphash.MakeSeed()
 	}
 	if mp != nil {
-		m, err := newMetrics(mp.Meter(ScopeName, metric.WithInstrumentationVersion(Version)))
+		m, err := newMetrics(mp.Meter(ScopeName, metric.WithInstrumentationVersion(Version)), group)
 		if err != nil {
 			return nil, err
 		}

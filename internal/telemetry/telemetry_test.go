@@ -22,6 +22,9 @@ import (
 // kind stands for the name that a primitive gives itself.
 const kind = "mutex"
 
+// of is that kind, of a name without a group.
+var of = telemetry.Kind{Name: kind}
+
 // observed is a Telemetry together with everything that it recorded.
 type observed struct {
 	*telemetry.Telemetry
@@ -40,7 +43,7 @@ func observe(tb testing.TB) *observed {
 
 func newTelemetry(tb testing.TB, tp trace.TracerProvider, mp metric.MeterProvider) *telemetry.Telemetry {
 	tb.Helper()
-	tel, err := telemetry.New(tp, mp)
+	tel, err := telemetry.New(tp, mp, nil)
 	if err != nil {
 		tb.Fatalf("New: %v", err)
 	}
@@ -69,26 +72,26 @@ func (o *observed) collect(t *testing.T) map[string]metricdata.Metrics {
 // everything calls each method once, in the order of a lock's life.
 func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
 	_, a := tel.Acquire(ctx, kind, "orders:42")
-	tel.Waiting(kind, 1)
-	tel.Woken(kind, telemetry.WokenMessage)
-	tel.Waiting(kind, -1)
+	tel.Waiting(of, 1)
+	tel.Woken(of, telemetry.WokenMessage)
+	tel.Waiting(of, -1)
 	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired, Attempts: 2, Waited: time.Second, Token: 7})
-	tel.Active(kind, 1)
-	tel.Renewed(kind, telemetry.OutcomeRenewed, 1)
+	tel.Active(of, 1)
+	tel.Renewed(of, telemetry.OutcomeRenewed, 1)
 	tel.RenewalBatch(time.Millisecond, 1)
 	tel.RenewalBacklog(1)
 	tel.Reconnected()
-	tel.LongHeld("mutex")
-	tel.Lost(kind, telemetry.LostServer, 1)
-	tel.Active(kind, -1)
-	_, r := tel.Release(ctx, kind, "orders:42")
+	tel.LongHeld(telemetry.Kind{Name: "mutex"})
+	tel.Lost(of, telemetry.LostServer, 1)
+	tel.Active(of, -1)
+	_, r := tel.Release(ctx, of, "orders:42")
 	r.End(telemetry.OutcomeError, time.Second, err)
 }
 
 func TestNothingConfiguredIsNil(t *testing.T) {
-	tel, err := telemetry.New(nil, nil)
+	tel, err := telemetry.New(nil, nil, nil)
 	if tel != nil || err != nil {
-		t.Fatalf("New(nil, nil) = %v, %v, want nil, nil", tel, err)
+		t.Fatalf("New(nil, nil, nil) = %v, %v, want nil, nil", tel, err)
 	}
 }
 
@@ -96,7 +99,7 @@ func TestNothingConfiguredLeavesTheContextAlone(t *testing.T) {
 	var off *telemetry.Telemetry
 	ctx := t.Context()
 	acquiring, _ := off.Acquire(ctx, kind, "orders:42")
-	releasing, _ := off.Release(ctx, kind, "orders:42")
+	releasing, _ := off.Release(ctx, of, "orders:42")
 	if acquiring != ctx || releasing != ctx {
 		t.Error("a nil Telemetry returned another context than it was given")
 	}
@@ -166,7 +169,7 @@ type refusingProvider struct{ metricnoop.MeterProvider }
 func (refusingProvider) Meter(string, ...metric.MeterOption) metric.Meter { return refusing{} }
 
 func TestRefusedInstrumentIsAnErrorAndNoTelemetry(t *testing.T) {
-	tel, err := telemetry.New(nil, refusingProvider{})
+	tel, err := telemetry.New(nil, refusingProvider{}, nil)
 	if tel != nil || !errors.Is(err, errRefused) {
 		t.Errorf("New = %v, %v, want nil and the meter's error", tel, err)
 	}

@@ -44,7 +44,7 @@ func (t *Telemetry) partOf(ctx context.Context) context.Context {
 		return ctx
 	}
 	if w.told.t == nil {
-		op := t.begin(w.ctx, spanAcquire, w.kind, w.name, trace.WithTimestamp(w.start))
+		op := t.begin(w.ctx, spanAcquire, Kind{Name: w.kind}, w.name, trace.WithTimestamp(w.start))
 		w.told = Acquisition{operation: op, start: w.start}
 	}
 	if w.told.span == nil {

@@ -22,7 +22,7 @@ func TestWholeIsTheParentOfItsParts(t *testing.T) {
 	none.End(telemetry.Acquired{})
 	_, part := o.Acquire(ctx, kind, "b")
 	part.End(telemetry.Acquired{Outcome: telemetry.OutcomeBusy})
-	_, back := o.Release(ctx, kind, "a")
+	_, back := o.Release(ctx, of, "a")
 	back.End(telemetry.OutcomeReleased, 0, nil)
 	whole.End(telemetry.Acquired{Outcome: telemetry.OutcomeBusy, Attempts: 1, Waited: telemetry.ToldByParts})
 	span.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})

@@ -47,6 +47,27 @@ var sentinelBugs = []bug{
 		pkg:  ".", tests: []string{"TestAProviderThatPanicsLosesNoGrant"},
 	},
 	{
+		name: "a group's panic goes through the call that asks for a lock",
+		file: "internal/telemetry/groups.go",
+		old:  "\tdefer survive()\n",
+		new:  "",
+		pkg:  ".", tests: []string{"TestAMetricGroupThatPanicsLosesNoGrant"},
+	},
+	{
+		name: "a group more for each name that comes",
+		file: "internal/telemetry/groups.go",
+		old:  "if number > other+MaxGroups {",
+		new:  "if number > 200 {",
+		pkg:  ".", tests: []string{"TestMoreGroupsThanAClientTellsApart"},
+	},
+	{
+		name: "a hold does not know its group",
+		file: "internal/hold/acquire.go",
+		old:  ", group: a.kind.Group},",
+		new:  "},",
+		pkg:  ".", tests: []string{"TestTheGroupOfANameIsOnItsMetrics"},
+	},
+	{
 		name: "the goroutine that renews records into the user's counters itself",
 		file: "internal/engine/report.go",
 		old:  "\te.reports.metrics.count(count{counter: countRenewals, kind: kind, outcome: outcome}, 1)",

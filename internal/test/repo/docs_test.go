@@ -28,19 +28,21 @@ var (
 	goBlock      = regexp.MustCompile("(?s)```go\n(.*?)```")
 )
 
-// documents returns the paths of README.md in both languages, of CONTRIBUTING.md, of contrib/README.md, and of every
-// page in docs.
+// documents returns the paths of the pages at the root, in both languages, of contrib/README.md, and of
+// every page in docs and in deploy.
 func documents(t *testing.T) []string {
 	t.Helper()
-	pages := []string{"README.md", "README.zh-CN.md", "CONTRIBUTING.md", "contrib/README.md"}
-	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(path, ".md") {
-			pages = append(pages, path)
+	pages := []string{"README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "contrib/README.md"}
+	for _, folder := range []string{"docs", "deploy"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".md") {
+				pages = append(pages, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return pages
 }

@@ -1,0 +1,134 @@
+// The dashboard asks for what is exported, and for all of it.
+
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const dashboardFile = "../grafana/dashboards/holdfast.json"
+
+// dashboard is what the tests read of a dashboard.
+type dashboard struct {
+	Panels []struct {
+		Title   string
+		Type    string
+		Targets []struct{ Expr, LegendFormat string }
+	}
+	Annotations struct {
+		List []struct{ Expr string }
+	}
+	Templating struct {
+		List []struct{ Name, Definition string }
+	}
+}
+
+func readDashboard(t *testing.T) dashboard {
+	t.Helper()
+	text, err := os.ReadFile(dashboardFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d dashboard
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// queries returns what the panels ask, by panel.
+func (d dashboard) queries() map[string][]string {
+	all := make(map[string][]string)
+	for _, panel := range d.Panels {
+		for _, target := range panel.Targets {
+			all[panel.Title] = append(all[panel.Title], target.Expr)
+		}
+	}
+	return all
+}
+
+func TestTheDashboardAsksForWhatIsExported(t *testing.T) {
+	e, d := toured(t), readDashboard(t)
+	for panel, queries := range d.queries() {
+		for _, query := range queries {
+			for _, problem := range e.check(query) {
+				t.Errorf("panel %q: %s", panel, problem)
+			}
+		}
+	}
+}
+
+// inBraces is a label in a legend, or in a text of an alert.
+var inBraces = regexp.MustCompile(`\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}`)
+
+func TestLegendsNameLabelsOfTheirQuery(t *testing.T) {
+	d := readDashboard(t)
+	for _, panel := range d.Panels {
+		for _, target := range panel.Targets {
+			for _, label := range inBraces.FindAllStringSubmatch(target.LegendFormat, -1) {
+				if !slices.Contains(summedBy(target.Expr), label[1]) {
+					t.Errorf("panel %q: the legend %q, and the query does not sum by %s", panel.Title, target.LegendFormat, label[1])
+				}
+			}
+		}
+	}
+}
+
+var labelValues = regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
+
+func TestTheVariablesOfTheDashboardAreExported(t *testing.T) {
+	e, d := toured(t), readDashboard(t)
+	for _, variable := range d.Templating.List {
+		if variable.Definition == "" {
+			continue
+		}
+		asked := labelValues.FindStringSubmatch(variable.Definition)
+		if asked == nil {
+			t.Errorf("variable %s: cannot read %q", variable.Name, variable.Definition)
+			continue
+		}
+		if _, there := e[asked[1]][asked[2]]; !there {
+			t.Errorf("variable %s: there is no label %s of %s", variable.Name, asked[2], asked[1])
+		}
+	}
+}
+
+// A metric that no panel shows is one that its operators do not know of.
+func TestTheDashboardShowsEveryMetric(t *testing.T) {
+	e, d := toured(t), readDashboard(t)
+	var all strings.Builder
+	for _, queries := range d.queries() {
+		all.WriteString(strings.Join(queries, "\n"))
+	}
+	for _, name := range e.of("holdfast_") {
+		base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
+		if !strings.Contains(all.String(), base) {
+			t.Errorf("no panel shows %s", base)
+		}
+	}
+}
+
+func TestGrafanaReadsTheDashboardFromWhereItIsMounted(t *testing.T) {
+	var provisioned struct {
+		Providers []struct {
+			Options struct{ Path string }
+		}
+	}
+	readYAML(t, "../grafana/provisioning/dashboards/holdfast.yml", &provisioned)
+	mounted := readCompose(t).mounts(t, "grafana")
+	for _, provider := range provisioned.Providers {
+		folder, there := mounted[provider.Options.Path]
+		if !there {
+			t.Fatalf("nothing is mounted at %s", provider.Options.Path)
+		}
+		if found, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(found) == 0 {
+			t.Errorf("no dashboard in %s", folder)
+		}
+	}
+}

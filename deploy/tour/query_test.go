@@ -1,0 +1,192 @@
+// A check of queries: what they name must be exported.
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/VictoriaMetrics/metricsql"
+)
+
+// check returns a sentence for each metric, label and value that the query names and that is not
+// exported.
+func (e exported) check(query string) []string {
+	parsed, err := metricsql.Parse(grafanaVariables.Replace(query))
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var problems []string
+	metricsql.VisitAll(parsed, func(expr metricsql.Expr) {
+		switch expr := expr.(type) {
+		case *metricsql.MetricExpr:
+			for _, filters := range expr.LabelFilterss {
+				problems = append(problems, e.checkSelector(filters)...)
+			}
+		case *metricsql.AggrFuncExpr:
+			problems = append(problems, e.checkLabels(expr)...)
+		}
+	})
+	return problems
+}
+
+// grafanaVariables are what Grafana puts into a query before it sends it.
+var grafanaVariables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h", "$job", ".*", "$kind", ".*")
+
+// checkSelector checks one selector: the name of the metric, and then its labels and their values.
+func (e exported) checkSelector(filters []metricsql.LabelFilter) []string {
+	name := metricOf(filters)
+	if name == "ALERTS" { // Prometheus's own
+		return nil
+	}
+	labels, there := e[name]
+	if !there {
+		return []string{fmt.Sprintf("%q is not exported", name)}
+	}
+	var problems []string
+	for _, f := range filters {
+		if f.Label == "__name__" {
+			continue
+		}
+		values, there := labels[f.Label]
+		if !there {
+			problems = append(problems, fmt.Sprintf("%s has no label %q", name, f.Label))
+			continue
+		}
+		if values == nil || f.Value == "" {
+			continue // anything may stand there, or nothing
+		}
+		if f.Label == "holdfast_kind" {
+			values = e.kinds()
+		}
+		for _, want := range alternatives(f) {
+			if !matches(values, want) {
+				problems = append(problems, fmt.Sprintf("%s has no %s that is %q", name, f.Label, want))
+			}
+		}
+	}
+	return problems
+}
+
+// kinds returns the kinds that any metric has: not every kind comes to wait in the tour, or to be lost.
+func (e exported) kinds() map[string]bool {
+	all := make(map[string]bool)
+	for _, labels := range e {
+		maps.Copy(all, labels["holdfast_kind"])
+	}
+	return all
+}
+
+func metricOf(filters []metricsql.LabelFilter) string {
+	for _, f := range filters {
+		if f.Label == "__name__" {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// alternatives returns the regular expressions that the filter is made of, each for one value.
+func alternatives(f metricsql.LabelFilter) []string {
+	if !f.IsRegexp {
+		return []string{regexp.QuoteMeta(f.Value)}
+	}
+	return strings.Split(f.Value, "|")
+}
+
+func matches(values map[string]bool, pattern string) bool {
+	want, err := regexp.Compile("^(?:" + pattern + ")$")
+	for value := range values {
+		if err == nil && want.MatchString(value) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkLabels checks the labels by which the query sums: each metric in it must have them.
+func (e exported) checkLabels(sum *metricsql.AggrFuncExpr) []string {
+	var problems []string
+	for _, arg := range sum.Args {
+		metricsql.VisitAll(arg, func(expr metricsql.Expr) {
+			metric, ok := expr.(*metricsql.MetricExpr)
+			if !ok {
+				return
+			}
+			for _, filters := range metric.LabelFilterss {
+				name := metricOf(filters)
+				for _, label := range sum.Modifier.Args {
+					if _, there := e[name][label]; !there {
+						problems = append(problems, fmt.Sprintf("%s has no label %q to sum by", name, label))
+					}
+				}
+			}
+		})
+	}
+	return problems
+}
+
+// summedBy returns the labels that the result of a query may have.
+func summedBy(query string) []string {
+	var labels []string
+	parsed, err := metricsql.Parse(grafanaVariables.Replace(query))
+	if err != nil {
+		return nil
+	}
+	metricsql.VisitAll(parsed, func(expr metricsql.Expr) {
+		if sum, ok := expr.(*metricsql.AggrFuncExpr); ok {
+			labels = append(labels, sum.Modifier.Args...)
+		}
+	})
+	return labels
+}
+
+// A check that never fails proves nothing.
+func TestTheCheckFindsWhatIsMisspelled(t *testing.T) {
+	e := exported{
+		"holdfast_lost_total":     {"job": nil, "holdfast_kind": {"mutex": true, "rwlock.read": true}, "holdfast_reason": {"server": true}},
+		"holdfast_renewal_bucket": {"job": nil, "le": nil},
+	}
+	for query, want := range map[string][]string{
+		`sum by (job, holdfast_kind) (increase(holdfast_lost_total{holdfast_reason!="server"}[5m])) > 0`:              nil,
+		`holdfast_lost_total{holdfast_kind=~"mutex|rwlock[.]read", job=~"$job"}`:                                      nil,
+		`histogram_quantile(0.9, sum by (job, le) (rate(holdfast_renewal_bucket[$__rate_interval])))`:                 nil,
+		`holdfast_lost_total{holdfast_reason=""} or vector(0)`:                                                        nil,
+		`increase(holdfast_losts_total[5m])`:                                                                          {`"holdfast_losts_total" is not exported`},
+		`holdfast_lost_total{kind="mutex"}`:                                                                           {`holdfast_lost_total has no label "kind"`},
+		`holdfast_lost_total{holdfast_kind="mutx"}`:                                                                   {`holdfast_lost_total has no holdfast_kind that is "mutx"`},
+		`holdfast_lost_total{holdfast_kind=~"mutex|rwlock[.]reed"}`:                                                   {`holdfast_lost_total has no holdfast_kind that is "rwlock[.]reed"`},
+		`sum by (holdfast_knd) (holdfast_lost_total)`:                                                                 {`holdfast_lost_total has no label "holdfast_knd" to sum by`},
+		`histogram_quantile(0.9, sum by (le, holdfast_kind) (rate(holdfast_renewal_bucket[5m])))`:                     {`holdfast_renewal_bucket has no label "holdfast_kind" to sum by`},
+		`holdfast_lost_total{holdfast_reason="server"} unless holdfast_lost_total{holdfast_reason="sever"} offset 5m`: {`holdfast_lost_total has no holdfast_reason that is "sever"`},
+	} {
+		got := e.check(query)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s\n got %q\nwant %q", query, got, want)
+		}
+	}
+	if got := e.check("sum(rate(holdfast_lost_total[5m])"); len(got) != 1 {
+		t.Errorf("a query without its end: %q", got)
+	}
+}
+
+// Every name in the queries of the alerts and the dashboard is misspelled once: the check finds each.
+func TestTheCheckFindsEachNameOnceItIsMisspelled(t *testing.T) {
+	e := toured(t)
+	queries := slices.Concat(slices.Collect(maps.Values(readDashboard(t).queries()))...)
+	for _, alert := range readAlerts(t) {
+		queries = append(queries, alert.Expr)
+	}
+	ours := regexp.MustCompile(`(?:holdfast|error)_\w+`)
+	for _, query := range queries {
+		for _, at := range ours.FindAllStringIndex(query, -1) {
+			if misspelled := query[:at[1]] + "s" + query[at[1]:]; len(e.check(misspelled)) == 0 {
+				t.Errorf("nothing is wrong with %s", misspelled)
+			}
+		}
+	}
+}

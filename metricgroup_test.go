@@ -254,3 +254,26 @@ func TestMoreGroupsThanAClientTellsApart(t *testing.T) {
 		}
 	})
 }
+
+// A hold that was taken over counts as one that was asked for.
+func TestAHoldThatIsTakenOverIsCountedByKindAndGroup(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		o, options := newTold()
+		p, q := w.Process(), w.Process(append(options, holdfast.WithMetricGroup(beforeColon))...)
+		owner, err := w.Lock(t.Context(), p.Mutex("orders:1")).Detach(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := q.Mutex("orders:1", holdfast.Renewed(9*time.Second)).Attach(t.Context(), owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.At(10 * time.Second) // it has been renewed
+		w.Release(l)
+		wantGroups(t, o.reader, "orders", "holdfast.hold.duration mutex", "holdfast.lock.active mutex",
+			"holdfast.renewals mutex", "holdfast.lost mutex")
+		if groups, there := groupsOf(t, o.reader)["holdfast.lock.active"]; there {
+			t.Errorf("a hold is counted without a kind: %v", groups)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -274,6 +275,38 @@ func TestAHoldThatIsTakenOverIsCountedByKindAndGroup(t *testing.T) {
 			"holdfast.renewals mutex", "holdfast.lost mutex")
 		if groups, there := groupsOf(t, o.reader)["holdfast.lock.active"]; there {
 			t.Errorf("a hold is counted without a kind: %v", groups)
+		}
+	})
+}
+
+// Once a candidate is elected, nobody asks the function for it. An election gives its lead up, whatever blocks.
+func TestAMetricGroupThatBlocksKeepsNoLead(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		block, unblock := blockade()
+		defer unblock()
+		_, options := newTold()
+		var asked atomic.Int64
+		p := w.Process(append(options, holdfast.WithMetricGroup(func(name string) string {
+			if asked.Add(1) > 1 {
+				<-block
+			}
+			return name
+		}))...)
+		led := make(chan error, 1)
+		go func() {
+			led <- p.Leader("orders:1").Run(context.Background(), func(context.Context, *leader.Term) error {
+				time.Sleep(time.Second)
+				return nil
+			})
+		}()
+		w.At(time.Minute)
+		select {
+		case err := <-led:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("the work has returned, and the lead is kept")
 		}
 	})
 }

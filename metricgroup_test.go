@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -251,6 +252,61 @@ func TestMoreGroupsThanAClientTellsApart(t *testing.T) {
 		}
 		if got := groupsOf(t, o.reader)["holdfast.acquire.duration mutex"]; len(got) != 21 || !slices.Contains(got, "other") {
 			t.Errorf("%d groups: %q", len(got), got)
+		}
+	})
+}
+
+// A hold that was taken over counts as one that was asked for.
+func TestAHoldThatIsTakenOverIsCountedByKindAndGroup(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		o, options := newTold()
+		p, q := w.Process(), w.Process(append(options, holdfast.WithMetricGroup(beforeColon))...)
+		owner, err := w.Lock(t.Context(), p.Mutex("orders:1")).Detach(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := q.Mutex("orders:1", holdfast.Renewed(9*time.Second)).Attach(t.Context(), owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.At(10 * time.Second) // it has been renewed
+		w.Release(l)
+		wantGroups(t, o.reader, "orders", "holdfast.hold.duration mutex", "holdfast.lock.active mutex",
+			"holdfast.renewals mutex", "holdfast.lost mutex")
+		if groups, there := groupsOf(t, o.reader)["holdfast.lock.active"]; there {
+			t.Errorf("a hold is counted without a kind: %v", groups)
+		}
+	})
+}
+
+// Once a candidate is elected, nobody asks the function for it. An election gives its lead up, whatever blocks.
+func TestAMetricGroupThatBlocksKeepsNoLead(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		block, unblock := blockade()
+		defer unblock()
+		_, options := newTold()
+		var asked atomic.Int64
+		p := w.Process(append(options, holdfast.WithMetricGroup(func(name string) string {
+			if asked.Add(1) > 1 {
+				<-block
+			}
+			return name
+		}))...)
+		led := make(chan error, 1)
+		go func() {
+			led <- p.Leader("orders:1").Run(context.Background(), func(context.Context, *leader.Term) error {
+				time.Sleep(time.Second)
+				return nil
+			})
+		}()
+		w.At(time.Minute)
+		select {
+		case err := <-led:
+			if err != nil {
+				t.Error(err)
+			}
+		default:
+			t.Error("the work has returned, and the lead is kept")
 		}
 	})
 }

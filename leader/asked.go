@@ -11,7 +11,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/line"
+	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
 // tell says in Redis who leads, and takes in whether the leader is asked to resign. If the lead is
@@ -44,7 +46,9 @@ func (t *Term) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 // listen waits to be asked to resign. It runs until the term has ended, or its work has returned.
 func (t *Term) listen(ctx context.Context) {
 	e := t.election
-	kind := e.watching()
+	// The lease has the group of the name. If the user's function were asked again and blocked, the lead
+	// would never be given up.
+	kind := telemetry.Kind{Name: watchKind, Group: (*hold.Lease)(t.lease).Group()}
 	_ = await(ctx, e, "the leader cannot hear that it is asked to resign", func() error {
 		_, err := e.engine().Lines.Wait(ctx, &line.Waiting{
 			Kind:    kind,

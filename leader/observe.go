@@ -24,18 +24,13 @@ func (e *Election) Observe(ctx context.Context) iter.Seq[Info] {
 		if e.usable("observe") != nil {
 			return
 		}
-		o := &observer{election: e, kind: e.watching()}
+		o := &observer{election: e, kind: e.engine().Telemetry.Kind(watchKind, e.Name())}
 		for o.next(ctx) == nil {
 			if !yield(o.shown) {
 				return
 			}
 		}
 	}
-}
-
-// watching returns what a wait for a change is measured as.
-func (e *Election) watching() telemetry.Kind {
-	return e.engine().Telemetry.Kind(watchKind, e.Name())
 }
 
 // observer is one Observe under way.

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -72,12 +73,15 @@ func judge(err error) verdict {
 	case strings.Contains(err.Error(), nonLocal):
 		return again // the slot has moved while the script ran, or the server's own view of it lags
 	}
-	for _, code := range transient {
-		if hasCode(err, code) {
-			return again
-		}
+	if passes(err) {
+		return again
 	}
 	return final
+}
+
+// passes reports whether err is a server's error that passes by itself.
+func passes(err error) bool {
+	return slices.ContainsFunc(transient, func(code string) bool { return hasCode(err, code) })
 }
 
 // hopeless reports whether the connection could not be made for a reason that only the operator

@@ -24,8 +24,8 @@ const (
 // bound grows: so the processes that wait for a server spread out, and the callers in one
 // process wait for the same dial.
 //
-// A connection counts as good once a request on it was answered: a server that accepts
-// connections but does not serve them has failed too.
+// A connection counts as good once a request on it was answered, and not with LOADING or the like: a
+// server that accepts connections but does not serve them has failed too.
 type gate struct {
 	// era counts the failures of connections that were in use. A connection of an earlier era
 	// may lead to a server that was the master and, once thawed, still takes itself for it.

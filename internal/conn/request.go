@@ -132,8 +132,9 @@ func (r *request) answer(clock *clock, received time.Time) {
 	}
 }
 
-// served reports whether the server has answered the request, be it with an error.
-func (r *request) served() bool { return r.err == nil || isReply(r.err) }
+// served reports whether the server has answered the request, be it with an error. An error that passes
+// by itself, as LOADING does, says that the server does not serve yet.
+func (r *request) served() bool { return r.err == nil || isReply(r.err) && !passes(r.err) }
 
 // time returns the server's clock in the reply, 0 if the script does not report it. ok is false
 // if the reply is not that of a script: every script answers with a status and this time, and

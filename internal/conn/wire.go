@@ -30,7 +30,7 @@ type wire struct {
 	expires     time.Time // zero if never
 	credentials int64     // the version of the streamed credentials that the server has been told
 
-	proven bool        // true once a request was answered
+	proven bool        // true once a request was served
 	broken atomic.Bool // of no more use; atomic because the node looks while a request is on the wire
 
 	one      [1]*request     // the batch of a caller that sends by itself
@@ -136,9 +136,7 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 		w.node.lost(w, unserved)
 	case err != nil && !isReply(err):
 		w.broken.Store(true)
-		if slices.ContainsFunc(batch, (*request).served) {
-			w.prove()
-		}
+		w.prove(batch)
 		if !ended(ctx) {
 			w.node.lost(w, w.lossBy(err))
 		}
@@ -146,13 +144,14 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 		if err != nil {
 			w.since = time.Time{} // go-redis may refuse to use it again, as after a MOVED to the server that it leads to
 		}
-		w.prove()
+		w.prove(batch)
 	}
 }
 
-// prove records that the server serves this connection, even if the connection is of no more use.
-func (w *wire) prove() {
-	if !w.proven {
+// prove records that the server serves this connection if it has answered any of the requests, even if
+// the connection is of no more use.
+func (w *wire) prove(batch []*request) {
+	if !w.proven && slices.ContainsFunc(batch, (*request).served) {
 		w.proven = true
 		w.node.gate.good()
 	}

@@ -134,7 +134,9 @@ func attach(ctx context.Context, e *engine.Engine, r Movable, from Owner, s Sett
 	}
 	defer e.Done()
 	e.Present()
-	a := acquisition{engine: e, resource: r, settings: s, ofWork: ofWork(ctx, e)}
+	// The user's function for groups may block, so it is called before anything has moved.
+	kind := e.Telemetry.Kind(r.Kind(), r.Name())
+	a := acquisition{engine: e, resource: r, settings: s, kind: kind, ofWork: ofWork(ctx, e)}
 	if a.turnedAway() {
 		return nil, errs.Closed
 	}

@@ -85,6 +85,9 @@ func (h *hold) owner() Owner { return NewOwner(h.engine.Client(), h.number) }
 // kind returns what measurements of the hold are of.
 func (h *hold) kind() telemetry.Kind { return telemetry.Kind{Name: h.resource.Kind(), Group: h.group} }
 
+// Group returns the group of the lease's name, for what else is measured while it lasts.
+func (l *Lease) Group() telemetry.Group { return l.hold.group }
+
 // Entry implements renewal.Task.
 func (h *hold) Entry() *renewal.Entry { return &h.entry }
 

@@ -260,9 +260,16 @@ var connBugs = []bug{
 	{
 		name: "what was answered before a connection was lost says nothing of the server",
 		file: "internal/conn/wire.go",
-		old:  "		if slices.ContainsFunc(batch, (*request).served) {\n			w.prove()\n		}\n",
-		new:  "		_ = slices.ContainsFunc(batch, (*request).served)\n",
+		old:  "		w.broken.Store(true)\n		w.prove(batch)\n",
+		new:  "		w.broken.Store(true)\n",
 		pkg:  "internal/conn", tests: []string{"TestAnAnswerShowsThatTheServerServesThoughItsConnectionIsLost"},
+	},
+	{
+		name: "a server that loads its data counts as one that serves",
+		file: "internal/conn/request.go",
+		old:  "isReply(r.err) && !passes(r.err)",
+		new:  "isReply(r.err)",
+		pkg:  "internal/conn", tests: []string{"TestAnAnswerThatTheServerDoesNotServeYetIsNoProof"},
 	},
 	{
 		name: "a pipeline goes first to a server that has failed",

@@ -68,6 +68,13 @@ var sentinelBugs = []bug{
 		pkg:  ".", tests: []string{"TestTheGroupOfANameIsOnItsMetrics"},
 	},
 	{
+		name: "a hold that was taken over counts without its kind",
+		file: "internal/hold/detach.go",
+		old:  "settings: s, kind: kind, ofWork",
+		new:  "settings: s, ofWork",
+		pkg:  ".", tests: []string{"TestAHoldThatIsTakenOverIsCountedByKindAndGroup"},
+	},
+	{
 		name: "the goroutine that renews records into the user's counters itself",
 		file: "internal/engine/report.go",
 		old:  "\te.reports.metrics.count(count{counter: countRenewals, kind: kind, outcome: outcome}, 1)",

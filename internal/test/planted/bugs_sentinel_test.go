@@ -70,8 +70,8 @@ var sentinelBugs = []bug{
 	{
 		name: "a hold that was taken over counts without its kind",
 		file: "internal/hold/detach.go",
-		old:  "settings: s, kind: kind, ofWork",
-		new:  "settings: s, ofWork",
+		old:  "	a := acquisition{engine: e, resource: r, settings: s, kind: kind, ofWork",
+		new:  "	_ = kind\n	a := acquisition{engine: e, resource: r, settings: s, ofWork",
 		pkg:  ".", tests: []string{"TestAHoldThatIsTakenOverIsCountedByKindAndGroup"},
 	},
 	{

@@ -1,5 +1,5 @@
-// A server that has failed is trusted again as soon as it answers anything, also on a network that goes on
-// losing requests.
+// A server that has failed is trusted again as soon as it has served one request, also on a network that
+// goes on losing requests.
 
 package conn_test
 
@@ -30,10 +30,9 @@ func (b *bubble) afterAnOutage(t *testing.T, d *dialler, callers int) []*started
 	return calls
 }
 
-// Every fifth request ends its connection, unanswered. Those before it on the connection are answered,
-// which shows that the server serves: so no further dial waits. A hundred callers would else wait for
-// a pause for each few of them.
-func TestAnAnswerShowsThatTheServerServesThoughItsConnectionIsLost(t *testing.T) {
+// Every fifth request ends its connection, unanswered. If a pipeline of twenty went first, none would get
+// through, and after each there would be a pause.
+func TestAfterAnOutageCallersAreServedAlsoByANetworkThatLosesRequests(t *testing.T) {
 	d := new(dialler)
 	inBubble(t, func(t *testing.T, b *bubble) {
 		calls := b.afterAnOutage(t, d, 100)

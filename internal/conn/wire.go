@@ -136,7 +136,6 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 		w.node.lost(w, unserved)
 	case err != nil && !isReply(err):
 		w.broken.Store(true)
-		w.prove(batch)
 		if !ended(ctx) {
 			w.node.lost(w, w.lossBy(err))
 		}
@@ -148,8 +147,7 @@ func (w *wire) judge(ctx context.Context, batch []*request, err error) {
 	}
 }
 
-// prove records that the server serves this connection if it has answered any of the requests, even if
-// the connection is of no more use.
+// prove records that the server serves this connection if it has answered any of the requests.
 func (w *wire) prove(batch []*request) {
 	if !w.proven && slices.ContainsFunc(batch, (*request).served) {
 		w.proven = true

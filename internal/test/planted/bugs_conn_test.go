@@ -258,13 +258,6 @@ var connBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestARefusalOfWaitIsToldAsDenied", "TestAMasterThatCannotTellIsAShortageOfReplicas"},
 	},
 	{
-		name: "what was answered before a connection was lost says nothing of the server",
-		file: "internal/conn/wire.go",
-		old:  "		w.broken.Store(true)\n		w.prove(batch)\n",
-		new:  "		w.broken.Store(true)\n",
-		pkg:  "internal/conn", tests: []string{"TestAnAnswerShowsThatTheServerServesThoughItsConnectionIsLost"},
-	},
-	{
 		name: "a server that loads its data counts as one that serves",
 		file: "internal/conn/request.go",
 		old:  "isReply(r.err) && !passes(r.err)",

@@ -57,7 +57,9 @@ type (
 	second time.Time
 )
 
-func everySecond() tea.Cmd { return tea.Every(time.Second, func(t time.Time) tea.Msg { return second(t) }) }
+func everySecond() tea.Cmd {
+	return tea.Every(time.Second, func(t time.Time) tea.Msg { return second(t) })
+}
 
 // model is all that the screen knows.
 type model struct {

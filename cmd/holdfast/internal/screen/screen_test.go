@@ -289,7 +289,7 @@ func FuzzScreen(f *testing.F) {
 				if w := ansi.StringWidth(line); w > width {
 					t.Fatalf("%d wide on a screen of %d: %q", w, width, line)
 				}
-				if bare := ansi.Strip(line); strings.ContainsAny(bare, "\x1b\x9b\x07\r") {
+				if bare := ansi.Strip(line); strings.ContainsAny(bare, "\x1b\u009b\x07\r") {
 					t.Fatalf("%q", line)
 				}
 			}

@@ -24,7 +24,7 @@ const (
 // bound grows: so the processes that wait for a server spread out, and the callers in one
 // process wait for the same dial.
 //
-// A connection counts as good once a request on it was answered, and not with LOADING or the like: a
+// A connection counts as good once a request on it was answered, unless with LOADING or the like: a
 // server that accepts connections but does not serve them has failed too.
 type gate struct {
 	// era counts the failures of connections that were in use. A connection of an earlier era

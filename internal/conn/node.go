@@ -282,8 +282,8 @@ func (n *node) flush(w *wire) {
 // everything that waits went out at once, the server and the callers would work by turns.
 //
 // While the server fails, a new wire takes one request, and more once that is answered. On a network
-// that loses one request in ten, a pipeline of ten would fail nearly each time, and after each failure
-// there is a pause.
+// that loses one request in ten, a pipeline of twenty fails nine times in ten, and each failure costs a
+// pause.
 func (n *node) nextBatch(w *wire, last []*request) []*request {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package roster says which of the names that stand in Redis somebody sees, and in which order: on the live
-// screen of holdfast top, and in the list of holdfast console.
+// Package roster selects and sorts the names that stand in Redis, for the live screen of holdfast top and for the
+// list of holdfast console.
 package roster
 
 import (
@@ -61,7 +61,7 @@ func (q Query) Of(states []holdfast.Inspection) (found []holdfast.Inspection) {
 	return found
 }
 
-// has reports whether a text is in a name, or in what is said of who holds it or waits for it.
+// has reports whether a text is in a name, or in what is known of its holders and waiters.
 func has(i holdfast.Inspection, text string) bool {
 	if text == "" || contains(view.Name(i.Name), text) {
 		return true

@@ -2,6 +2,9 @@
 
 package conn
 
+// MaxRest is the longest pause before a dial.
+const MaxRest = maxRest
+
 // serverError is an error reply with these words.
 type serverError string
 

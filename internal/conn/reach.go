@@ -320,6 +320,7 @@ func (n *node) openRenewals() {
 	p.err = err
 	spare := w
 	if err == nil && !n.closed && len(p.idle) < maxIdleRenewals {
+		w.watchful = true
 		p.idle, spare = append(p.idle, w), nil
 	}
 	close(p.changed)

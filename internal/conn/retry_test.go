@@ -104,7 +104,7 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 		c := start(b.Manager, newCount("k"))
 		time.Sleep(5 * time.Second)
 		b.proxy.Refuse(false)
-		if err := c.wait(t, time.Second); err != nil {
+		if err := c.wait(t, conn.MaxRest+time.Second); err != nil {
 			t.Fatal(err)
 		}
 		// The first request was written to the connection that was already gone.
@@ -121,7 +121,7 @@ func TestNothingToConnectToIsRetried(t *testing.T) {
 		c := start(b.Manager, newCount("k"))
 		time.Sleep(5 * time.Second)
 		b.proxy.Refuse(false)
-		if err := c.wait(t, time.Second); err != nil {
+		if err := c.wait(t, conn.MaxRest+time.Second); err != nil {
 			t.Fatal(err)
 		}
 		if _, unheard := c.Outstanding(); unheard || c.Attempts != 1 {

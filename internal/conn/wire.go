@@ -33,11 +33,17 @@ type wire struct {
 	proven bool        // true once a request was served
 	broken atomic.Bool // of no more use; atomic because the node looks while a request is on the wire
 
-	one      [1]*request     // the batch of a caller that sends by itself
-	batch    []*request      // the batch of flush
-	commands []redis.Cmder   // the commands of one pipeline
-	caller   context.Context // its end must cut the connection; nil if there is none, or once watch has arranged that
+	one      [1]*request   // the batch of a caller that sends by itself
+	batch    []*request    // the batch of flush
+	commands []redis.Cmder // the commands of one pipeline
+	watched
+}
+
+// watched is the context whose end must cut the connection.
+type watched struct {
+	caller   context.Context // nil if there is none, or once watch has arranged the cut
 	unwatch  func() bool     // undoes what watch has arranged; nil before
+	watchful bool            // see run
 }
 
 // pooled is the connection of go-redis on which a wire sends.
@@ -66,10 +72,15 @@ func (w *wire) runOne(ctx context.Context, r *request) {
 // run sends the requests and records their answers. It returns the requests that had not been
 // withdrawn; their callers must be told. When ctx ends, run cuts the connection, whether it is
 // writing or reading, so that a frozen server cannot hold the caller. Only while the server has
-// had no time to answer yet is the cut put off (see link).
+// had no time to answer yet is the cut put off (see link). A watchful wire, which is seldom used,
+// does not put it off: in a process that is idle the timer for that wakes a thread, which costs more
+// than to arrange the cut.
 func (w *wire) run(ctx context.Context, batch ...*request) (answered []*request) {
 	if ctx != detached {
 		w.caller = ctx
+		if w.watchful {
+			w.watch()
+		}
 	}
 	answered = w.send(ctx, batch)
 	w.caller = nil

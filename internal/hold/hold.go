@@ -106,10 +106,11 @@ func (h *hold) Registered() *engine.Registered { return &h.member }
 func (h *hold) Urgency() (deadline time.Time, try time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now := time.Now()
 	try = h.try()
-	if h.suspect && h.overByWallClock(now) {
-		try = min(try, max(h.seldom.vouch-h.engine.AgeAt(now), shortestTry))
+	if h.suspect {
+		if now := time.Now(); h.overByWallClock(now) {
+			try = min(try, max(h.seldom.vouch-h.engine.AgeAt(now), shortestTry))
+		}
 	}
 	return h.deadline, try
 }

@@ -18,19 +18,27 @@ type outbox struct {
 	sender Sender
 	ctx    context.Context // ends with Close
 	wg     *sync.WaitGroup
-	addrs  []string // where the tasks being submitted go; only the scheduler's goroutine uses it
+	epoch  time.Time   // from which backlogs count
+	sorted []addressed // the tasks being submitted; only the scheduler's goroutine uses it
 
 	batches sync.Pool // of *[]Task, the senders' buffers
+	spare   sync.Pool // of *stream, given up, with an empty backlog
 
 	mu       sync.Mutex // guards what follows, including each stream's backlog
-	unrouted queue
+	unrouted queue[Task]
 	routers  int // goroutines that ask Sender.Node
 	free     int // how many of those are not waiting for its answer
 	streams  map[destination]*stream
 }
 
-func newOutbox(ctx context.Context, s Sender, wg *sync.WaitGroup) *outbox {
-	return &outbox{sender: s, ctx: ctx, wg: wg, streams: make(map[destination]*stream)}
+// addressed is a task and the server to which it goes, "" if that has to be found.
+type addressed struct {
+	addr string
+	pending
+}
+
+func newOutbox(ctx context.Context, s Sender, epoch time.Time, wg *sync.WaitGroup) *outbox {
+	return &outbox{sender: s, ctx: ctx, epoch: epoch, wg: wg, streams: make(map[destination]*stream)}
 }
 
 // submit takes over tasks that are to be renewed. It does not wait. One goroutine calls it, and
@@ -39,20 +47,27 @@ func (o *outbox) submit(tasks []Task) {
 	if len(tasks) == 0 {
 		return
 	}
-	o.addrs = o.addrs[:0]
 	for _, t := range tasks {
-		o.addrs = append(o.addrs, o.sender.Known(t.Key()))
+		o.sorted = append(o.sorted, addressed{o.sender.Known(t.Key()), o.pending(t)})
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i, t := range tasks {
-		if addr := o.addrs[i]; addr != "" {
-			o.enqueue(addr, t)
+	for i := range o.sorted {
+		if a := &o.sorted[i]; a.addr != "" {
+			o.enqueue(a.addr, a.pending)
 		} else {
-			o.unrouted.push(t)
+			o.unrouted.push(a.task)
 		}
 	}
 	o.staff()
+	clear(o.sorted) // so that the buffer does not keep tasks alive that have ended
+	o.sorted = o.sorted[:0]
+}
+
+// pending asks the task how urgent it is.
+func (o *outbox) pending(t Task) pending {
+	deadline, try := t.Urgency()
+	return pending{task: t, by: deadline.Sub(o.epoch), try: try}
 }
 
 // staff makes sure that tasks without a server do not all wait behind routers that wait
@@ -80,31 +95,49 @@ func (o *outbox) route() {
 
 		_, try := t.Urgency()
 		addr, err := o.sender.Node(b.context(o.ctx, try), t.Key())
+		var p pending
 		if err != nil {
 			o.sender.Fail(t, err)
+		} else {
+			p = o.pending(t)
 		}
 
 		o.mu.Lock()
 		o.free++
 		if err == nil {
-			o.enqueue(addr, t)
+			o.enqueue(addr, p)
 		}
 	}
 	o.routers--
 	o.free--
 }
 
-// enqueue puts t into the stream that leads to its server. The caller holds o.mu.
-func (o *outbox) enqueue(addr string, t Task) {
-	deadline, try := t.Urgency()
-	to := destination{addr, bits.Len64(uint64(try))}
+// enqueue puts a task into the stream that leads to its server. The caller holds o.mu.
+func (o *outbox) enqueue(addr string, p pending) {
+	to := destination{addr, bits.Len64(uint64(p.try))}
 	s := o.streams[to]
 	if s == nil {
-		s = &stream{to: to, senders: 1}
-		o.streams[to] = s
-		o.wg.Go(func() { s.drain(o) })
+		s = o.begin(to)
 	}
-	s.backlog.push(pending{task: t, by: deadline, try: try})
+	s.backlog.push(p)
+}
+
+// begin makes a stream, and has it drained. The caller holds o.mu.
+func (o *outbox) begin(to destination) *stream {
+	s, _ := o.spare.Get().(*stream)
+	if s == nil {
+		s = new(stream)
+	}
+	*s = stream{to: to, backlog: s.backlog, senders: 1}
+	o.streams[to] = s
+	o.wg.Go(func() { s.drain(o) })
+	return s
+}
+
+// end gives up a stream without senders. The caller holds o.mu.
+func (o *outbox) end(s *stream) {
+	delete(o.streams, s.to)
+	o.spare.Put(s)
 }
 
 // bound makes the contexts of successive calls of Sender.Node. Node answers most of them from

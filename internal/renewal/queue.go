@@ -1,40 +1,45 @@
-// A first-in-first-out queue of tasks that reuses its buffer.
+// A first-in-first-out queue that reuses its buffer.
 
 package renewal
 
-// keepCap is the largest buffer, in tasks, that an empty queue keeps. A larger buffer, grown in
+// keepCap is the largest buffer, in items, that an empty queue keeps. A larger buffer, grown in
 // a burst, is given back.
 const keepCap = 1024
 
 // queue is first in, first out. The zero value is empty.
-type queue struct {
-	tasks []Task
-	head  int // the index of the next task to pop
+type queue[T any] struct {
+	items []T
+	head  int // the index of the next item to pop
 }
 
-func (q *queue) len() int { return len(q.tasks) - q.head }
+func (q *queue[T]) len() int { return len(q.items) - q.head }
 
-func (q *queue) push(tasks ...Task) {
+// first and last return an end of the queue, which must not be empty.
+func (q *queue[T]) first() *T { return &q.items[q.head] }
+func (q *queue[T]) last() *T  { return &q.items[len(q.items)-1] }
+
+func (q *queue[T]) push(item T) {
 	// A queue that never runs empty would grow for ever, so the room before its head is used
 	// again once it is more than half of the buffer.
-	if q.head > len(q.tasks)/2 && len(q.tasks)+len(tasks) > cap(q.tasks) {
-		n := copy(q.tasks, q.tasks[q.head:])
-		clear(q.tasks[n:])
-		q.tasks, q.head = q.tasks[:n], 0
+	if q.head > len(q.items)/2 && len(q.items) == cap(q.items) {
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
 	}
-	q.tasks = append(q.tasks, tasks...)
+	q.items = append(q.items, item)
 }
 
-// pop returns the task that was pushed first. The queue must not be empty.
-func (q *queue) pop() Task {
-	t := q.tasks[q.head]
-	q.tasks[q.head] = nil
+// pop returns the item that was pushed first. The queue must not be empty.
+func (q *queue[T]) pop() T {
+	var none T
+	item := q.items[q.head]
+	q.items[q.head] = none
 	q.head++
-	if q.head == len(q.tasks) {
-		q.tasks, q.head = q.tasks[:0], 0
-		if cap(q.tasks) > keepCap {
-			q.tasks = nil
+	if q.head == len(q.items) {
+		q.items, q.head = q.items[:0], 0
+		if cap(q.items) > keepCap {
+			q.items = nil
 		}
 	}
-	return t
+	return item
 }

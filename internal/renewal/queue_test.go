@@ -4,7 +4,7 @@ import "testing"
 
 func TestQueueKeepsOrderAndItsBuffer(t *testing.T) {
 	tasks := make([]fakeTask, 64)
-	var q queue
+	var q queue[Task]
 	pushed, popped := 0, 0
 	push := func() { q.push(&tasks[pushed%len(tasks)]); pushed++ }
 	pop := func() {
@@ -23,8 +23,8 @@ func TestQueueKeepsOrderAndItsBuffer(t *testing.T) {
 	if q.len() != 10 {
 		t.Errorf("len = %d, want 10", q.len())
 	}
-	if cap(q.tasks) > 64 {
-		t.Errorf("ten tasks at a time grew the buffer to %d", cap(q.tasks))
+	if cap(q.items) > 64 {
+		t.Errorf("ten tasks at a time grew the buffer to %d", cap(q.items))
 	}
 	for q.len() > 0 {
 		pop()
@@ -35,7 +35,7 @@ func TestQueueKeepsOrderAndItsBuffer(t *testing.T) {
 	for q.len() > 0 {
 		pop()
 	}
-	if cap(q.tasks) != 0 {
-		t.Errorf("an empty queue keeps %d tasks of a burst", cap(q.tasks))
+	if cap(q.items) != 0 {
+		t.Errorf("an empty queue keeps %d tasks of a burst", cap(q.items))
 	}
 }

@@ -86,7 +86,7 @@ func New(s Sender) *Scheduler {
 		cancel:  cancel,
 		planned: math.MinInt64,
 	}
-	sched.out = newOutbox(ctx, s, &sched.wg)
+	sched.out = newOutbox(ctx, s, sched.epoch, &sched.wg)
 	return sched
 }
 

@@ -62,8 +62,9 @@ func (s *stream) drain(o *outbox) {
 }
 
 // take appends the next batch to an empty buffer. It returns the batch, the shortest try in it, and
-// how many tasks are left. If the batch is empty, the caller is a sender no more. A stream without
-// senders is given up, and the next task for its destination makes another.
+// how many tasks are left. If the batch is empty, the caller is a sender no more, and must not use
+// the stream again. A stream without senders is given up, and the next task for its destination
+// begins another.
 func (s *stream) take(o *outbox, buffer []Task) (batch []Task, try time.Duration, waiting int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,27 +73,26 @@ func (s *stream) take(o *outbox, buffer []Task) (batch []Task, try time.Duration
 		s.senders--
 		return nil, 0, 0
 	}
-	batch, try = s.next(buffer, size)
+	batch, try = s.next(buffer, size, time.Since(o.epoch))
 	if len(batch) == 0 {
-		delete(o.streams, s.to)
+		o.end(s)
 		return nil, 0, 0
 	}
 	if s.senders < senders {
 		s.senders++
 		o.wg.Go(func() { s.drain(o) })
 	}
-	return batch, try, s.backlog.Len()
+	return batch, try, s.backlog.len()
 }
 
 // next takes up to size tasks from the backlog, and returns the shortest try among them. What ends
 // first is sent first. But a task that ends before a Send like the last one is answered lets those
 // go first that can still be kept.
-func (s *stream) next(batch []Task, size int) (_ []Task, try time.Duration) {
-	now := time.Now()
-	for s.backlog.Len() > 0 && len(batch) < size {
+func (s *stream) next(batch []Task, size int, now time.Duration) (_ []Task, try time.Duration) {
+	for s.backlog.len() > 0 && len(batch) < size {
 		p := s.backlog.pop()
-		if !p.postponed && s.backlog.Len() >= size && p.by.Sub(now) < s.took {
-			p.postponed, p.by = true, p.by.Add(p.try)
+		if !p.postponed && s.backlog.len() >= size && p.by-now < s.took {
+			p.postponed, p.by = true, p.by+p.try
 			s.backlog.push(p)
 			continue
 		}
@@ -110,7 +110,7 @@ func (s *stream) next(batch []Task, size int) (_ []Task, try time.Duration) {
 // second, so those must be larger.
 func (s *stream) pace() (size, senders int) {
 	quarter := time.Duration(1) << (s.to.size - 1) / 4
-	needed := int(float64(s.backlog.Len()) * float64(s.took) / float64(quarter))
+	needed := int(float64(s.backlog.len()) * float64(s.took) / float64(quarter))
 	senders = min(1+needed/MaxBatch, maxSenders)
 	return min(max(needed/senders, usualBatch), MaxBatch), senders
 }

@@ -190,16 +190,23 @@ var engineBugs = []bug{
 	{
 		name: "a renewal waits no longer than the shortest lease beside it",
 		file: "internal/renewal/outbox.go",
-		old:  "bits.Len64(uint64(try))",
-		new:  "bits.Len64(uint64(min(try, 1)))",
+		old:  "bits.Len64(uint64(p.try))",
+		new:  "bits.Len64(uint64(min(p.try, 1)))",
 		pkg:  "internal/renewal", tests: []string{"TestAShortLeaseFailsNoLongOne"},
 	},
 	{
 		name: "a renewal that is more urgent waits for those that came before it",
 		file: "internal/renewal/backlog.go",
-		old:  "return b[i].by.Before(b[j].by)",
+		old:  "return h[i].by < h[j].by",
 		new:  "return false",
 		pkg:  "internal/renewal", tests: []string{"TestBatchesGoOutInOrderOfDeadlines"},
+	},
+	{
+		name: "a renewal that came in order goes before one that ends sooner",
+		file: "internal/renewal/backlog.go",
+		old:  "b.inOrder.first().by <= b.others[0].by",
+		new:  "true",
+		pkg:  "internal/renewal", tests: []string{"TestBacklogGivesOutWhatEndsFirst"},
 	},
 	{
 		name: "batches stay as small as they are for a server that keeps up",

@@ -13,16 +13,22 @@
 --                                                -2: the owner does not hold it;
 --                                                -3: it cannot be read, renew.lua says why
 --         {-1, time}                             late: nothing was done
-local max = math.max
 local lease, client = tonumber(ARGV[2]), ARGV[3] .. ':'
 local reply = {1, now}
+local knowsGT = lease > 0 -- true until a server before Redis 7.0 says otherwise
 for i = 1, #KEYS do
   local held, ttl = redis.pcall('HEXISTS', KEYS[i], client .. ARGV[i + 3]), -2
   if held == 1 then
-    ttl = redis.call('PTTL', KEYS[i])
-    if lease > 0 then
-      ttl = max(ttl, lease)
-      redis.call('PEXPIRE', KEYS[i], ttl == lease and ARGV[2] or string.format('%.0f', ttl))
+    local longer = knowsGT and redis.pcall('PEXPIRE', KEYS[i], ARGV[2], 'GT')
+    if longer == 1 then
+      ttl = lease
+    else
+      knowsGT = longer == 0
+      ttl = redis.call('PTTL', KEYS[i])
+      if lease > 0 and ttl < lease then
+        redis.call('PEXPIRE', KEYS[i], ARGV[2])
+        ttl = lease
+      end
     end
   elseif held ~= 0 then
     ttl = -3

@@ -166,7 +166,21 @@ var firstBugs = []bug{
 		name: "a renewal of many revives what was gone",
 		file: "internal/lockhash/lua/renewmany.lua",
 		old:  "if held == 1 then",
-		new:  "if held == 1 or held == 0 and call('HSET', key, ARGV[i + 2], 1) then",
+		new:  "if held == 1 or held == 0 and redis.call('HSET', KEYS[i], client .. ARGV[i + 3], 1) then",
+		pkg:  "rlock", tests: []string{"TestRenewManyScript"},
+	},
+	{
+		name: "a renewal of many only looks at a hold without expiry",
+		file: "internal/lockhash/lua/renewmany.lua",
+		old:  "if lease > 0 and ttl < lease then",
+		new:  "if ttl >= 0 and ttl < lease then",
+		pkg:  "rlock", tests: []string{"TestRenewManyScript"},
+	},
+	{
+		name: "a look at many ends a hold without expiry",
+		file: "internal/lockhash/lua/renewmany.lua",
+		old:  "if lease > 0 and ttl < lease then",
+		new:  "if ttl < lease then",
 		pkg:  "rlock", tests: []string{"TestRenewManyScript"},
 	},
 	{

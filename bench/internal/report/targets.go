@@ -229,7 +229,21 @@ func costTargets() []Target {
 					// The goal was once 0.1x of this.
 					r.beyond(work.Renewal, crew.ClientPerOp, peer.Holdfast, work.Refreshes, "%.2fx "+work.Refreshes),
 					r.beyond(work.Renewal, crew.ClientPerOp, peer.Holdfast, work.Extends, "%.2fx "+work.Extends),
-					r.pingDelay(0.5),
+					r.pingDelay(work.Renewal, peer.Holdfast, 0.5, "PING p99 %+.2f ms"),
+				}
+			}},
+		{Work: "256 goroutines of pairs: p99 of another client's PING", AtMost: "≤ idle + 0.3 ms; beside rueidislock's",
+			Checks: func(r *Results) []Check {
+				shown := func(contender, text string) Check {
+					c := r.pingDelay(work.Neighbour, contender, 0, text)
+					c.Verdict = Shown
+					return c
+				}
+				return []Check{
+					r.pingDelay(work.Neighbour, peer.Holdfast+work.Resting, 0.3, "with rests %+.2f ms"),
+					shown(peer.RueidislockTuned+work.Resting, "rueidislock's %+.2f ms"),
+					r.pingDelay(work.Neighbour, peer.Holdfast, 0.3, "without a rest %+.2f ms"),
+					shown(peer.RueidislockTuned, "rueidislock's %+.2f ms"),
 				}
 			}},
 		{Work: "1 000 idle waiters on one held lock", AtMost: "≤ 1 command/s per process; CPU beside a 100 ms poller's",
@@ -279,16 +293,16 @@ func scaleTargets() []Target {
 	}
 }
 
-// pingDelay checks that another client's PING takes at most that many ms longer than on an idle
-// server, at p99. It compares round by round.
-func (r *Results) pingDelay(most float64) Check {
-	idle := r.find(work.Renewal, work.Nothing).of(crew.P99)
+// pingDelay checks that beside the contender another client's PING takes at most that many ms longer
+// than on an idle server, at p99. It compares round by round.
+func (r *Results) pingDelay(workload, contender string, most float64, text string) Check {
+	idle := r.find(workload, work.Nothing).of(crew.P99)
 	var delays []float64
-	for round, loaded := range r.find(work.Renewal, peer.Holdfast).of(crew.P99) {
+	for round, loaded := range r.find(workload, contender).of(crew.P99) {
 		if alone, ok := idle[round]; ok {
 			delays = append(delays, (loaded-alone)/1000)
 		}
 	}
 	s, ok := spreadOf(delays)
-	return Check{Text: fmt.Sprintf("PING p99 %+.2f ms", s.Median), Verdict: s.atMost(most), Known: ok}
+	return Check{Text: fmt.Sprintf(text, s.Median), Verdict: s.atMost(most), Known: ok}
 }

@@ -58,7 +58,7 @@ type Site struct {
 // All returns the workloads in the order in which they are reported.
 func All() []Workload {
 	return slices.Concat(pairs(), contended(), handOff(), fair(), semaphores(), readWrite(), latches(), elections(), onces(),
-		renewals(), stripes(), idle(), telemetry(), scale())
+		renewals(), neighbours(), stripes(), idle(), telemetry(), scale())
 }
 
 // redisson returns the address of a load, for a field.

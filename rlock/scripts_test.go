@@ -267,6 +267,21 @@ func TestRenewManyScript(t *testing.T) {
 	})
 }
 
+// A server that takes no writes says so, also if no lock needs one.
+func TestRenewManyOnAServerThatTakesNoWrites(t *testing.T) {
+	client, number, _ := strings.Cut(mine, ":")
+	rdb := redistest.Server(t).Client(t)
+	held(mine, 1, time.Minute)(t.Context(), rdb)
+	rdb.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1") // no server is there, so it keeps its data
+	for _, length := range []int{30_000, 90_000} {
+		args := []any{time.Now().Add(time.Minute).UnixMicro(), length, client, number}
+		reply, err := rdb.Eval(t.Context(), some.RenewMany().Source(), []string{lockKey}, args...).Result()
+		if err == nil || !strings.Contains(err.Error(), "READONLY") {
+			t.Errorf("%d ms: %v, %v, want READONLY", length, reply, err)
+		}
+	}
+}
+
 func TestReleaseScript(t *testing.T) {
 	args := []any{past, mine, "PUBLISH", channel, "grant:{n}", openly, ""} // a release is never late
 	runTable(t, some.ReleaseOf("", "").Script.Source(), []string{lockKey, "queue:{n}", "alive:{n}", "opened:{n}"}, []row{

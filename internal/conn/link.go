@@ -1,5 +1,5 @@
-// A link: the connection as go-redis sees it. It begins to watch the caller's context only when
-// the answer is late.
+// A link: the connection as go-redis sees it. It begins to watch a caller's context only when the
+// answer is late.
 
 package conn
 

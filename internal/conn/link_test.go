@@ -119,3 +119,65 @@ func TestCallerLeavesASilentServerOnASocket(t *testing.T) {
 		}
 	})
 }
+
+// hurry notes how soon, at the least, a read was to give up.
+type hurry struct{ least atomic.Int64 }
+
+func (h *hurry) note(d time.Duration) {
+	for least := h.least.Load(); int64(d) < least && !h.least.CompareAndSwap(least, int64(d)); {
+		least = h.least.Load()
+	}
+}
+
+// during returns what was noted while do ran.
+func (h *hurry) during(do func()) time.Duration {
+	h.least.Store(int64(time.Hour))
+	do()
+	return time.Duration(h.least.Load())
+}
+
+// hurried is a TCP connection whose read deadlines are noted.
+type hurried struct {
+	*net.TCPConn
+	noted *hurry
+}
+
+func (c hurried) SetReadDeadline(t time.Time) error {
+	if !t.IsZero() {
+		c.noted.note(time.Until(t))
+	}
+	return c.TCPConn.SetReadDeadline(t)
+}
+
+// A timer that ends soon wakes a thread of an idle process, so renewals set none. A caller's request
+// does, and is watched once it has waited that long.
+func TestOnlyCallersGiveUpReadingSoon(t *testing.T) {
+	const soon = 100 * time.Millisecond
+	var noted hurry
+	m := newManager(t, redistest.Server(t).Client(t, func(o *redis.Options) {
+		addr := o.Addr
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+			if err != nil {
+				return nil, err
+			}
+			return hurried{c.(*net.TCPConn), &noted}, nil
+		}
+	}))
+	mustRun(t, m, newCount("k"))
+	node := nodeOf(t, m, "k")
+	renew := func() {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if outcomes := runBatch(ctx, t, m, node, []*conn.Call{newCount("k")}); outcomes[0] != nil {
+			t.Fatal(outcomes[0])
+		}
+	}
+	renew() // makes the connection
+	if d := noted.during(renew); d < soon {
+		t.Errorf("a renewal gives up reading after %v", d)
+	}
+	if d := noted.during(func() { mustRun(t, m, newCount("k")) }); d > soon {
+		t.Errorf("a caller's request gives up reading after %v only", d)
+	}
+}

@@ -39,11 +39,11 @@ type wire struct {
 	watched
 }
 
-// watched is the context whose end must cut the connection.
+// watched is how the end of a context cuts the connection.
 type watched struct {
-	caller   context.Context // nil if there is none, or once watch has arranged the cut
+	caller   context.Context // its end must cut the connection; nil if there is none, or once watch has arranged that
 	unwatch  func() bool     // undoes what watch has arranged; nil before
-	watchful bool            // see run
+	watchful bool            // it is for renewals: see run
 }
 
 // pooled is the connection of go-redis on which a wire sends.
@@ -72,9 +72,9 @@ func (w *wire) runOne(ctx context.Context, r *request) {
 // run sends the requests and records their answers. It returns the requests that had not been
 // withdrawn; their callers must be told. When ctx ends, run cuts the connection, whether it is
 // writing or reading, so that a frozen server cannot hold the caller. Only while the server has
-// had no time to answer yet is the cut put off (see link). A watchful wire, which is seldom used,
-// does not put it off: in a process that is idle the timer for that wakes a thread, which costs more
-// than to arrange the cut.
+// had no time to answer yet is the cut put off (see link). A wire for renewals does not put it off:
+// in a process that is idle the timer for that wakes a thread, which costs more than to arrange the
+// cut.
 func (w *wire) run(ctx context.Context, batch ...*request) (answered []*request) {
 	if ctx != detached {
 		w.caller = ctx

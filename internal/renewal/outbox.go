@@ -15,11 +15,11 @@ const maxRouters = 16
 // outbox finds the server of each task, and puts the task into the stream that leads there. Its
 // goroutines start on demand, and end when they have nothing left to do.
 type outbox struct {
-	sender Sender
-	ctx    context.Context // ends with Close
-	wg     *sync.WaitGroup
-	epoch  time.Time   // from which backlogs count
-	sorted []addressed // the tasks being submitted; only the scheduler's goroutine uses it
+	sender    Sender
+	ctx       context.Context // ends with Close
+	wg        *sync.WaitGroup
+	epoch     time.Time   // from which backlogs count
+	submitted []addressed // by the call of submit under way; only the scheduler's goroutine uses it
 
 	batches sync.Pool // of *[]Task, the senders' buffers
 	spare   sync.Pool // of *stream, given up, with an empty backlog
@@ -48,20 +48,20 @@ func (o *outbox) submit(tasks []Task) {
 		return
 	}
 	for _, t := range tasks {
-		o.sorted = append(o.sorted, addressed{o.sender.Known(t.Key()), o.pending(t)})
+		o.submitted = append(o.submitted, addressed{o.sender.Known(t.Key()), o.pending(t)})
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for i := range o.sorted {
-		if a := &o.sorted[i]; a.addr != "" {
+	for i := range o.submitted {
+		if a := &o.submitted[i]; a.addr != "" {
 			o.enqueue(a.addr, a.pending)
 		} else {
 			o.unrouted.push(a.task)
 		}
 	}
 	o.staff()
-	clear(o.sorted) // so that the buffer does not keep tasks alive that have ended
-	o.sorted = o.sorted[:0]
+	clear(o.submitted) // so that the buffer does not keep tasks alive that have ended
+	o.submitted = o.submitted[:0]
 }
 
 // pending asks the task how urgent it is.
@@ -122,7 +122,7 @@ func (o *outbox) enqueue(addr string, p pending) {
 	s.backlog.push(p)
 }
 
-// begin makes a stream, and has it drained. The caller holds o.mu.
+// begin returns a stream without tasks, and has it drained. The caller holds o.mu.
 func (o *outbox) begin(to destination) *stream {
 	s, _ := o.spare.Get().(*stream)
 	if s == nil {
@@ -134,7 +134,7 @@ func (o *outbox) begin(to destination) *stream {
 	return s
 }
 
-// end gives up a stream without senders. The caller holds o.mu.
+// end gives up a stream. The caller is its last sender, and holds o.mu.
 func (o *outbox) end(s *stream) {
 	delete(o.streams, s.to)
 	o.spare.Put(s)

@@ -36,7 +36,7 @@ func main() {
 	flag.BoolVar(&o.list, "list", false, "list the workloads, their contenders, and how long they take")
 	flag.BoolVar(&o.resume, "resume", false, "leave out what the last run of this commit has measured")
 	flag.StringVar(&o.also, "also", "", "measure on this redis-server or valkey-server, without Redisson, and keep the figures beside the main ones")
-	flag.StringVar(&o.profiles, "profiles", "", "a folder for CPU profiles of each process")
+	flag.StringVar(&o.profiles, "profiles", "", "a folder for CPU profiles of each process in each round")
 	flag.BoolVar(&o.java, "java", true, "measure Redisson too, where Java and Maven are present")
 	flag.Parse()
 

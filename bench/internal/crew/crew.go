@@ -83,7 +83,7 @@ func (r Run) job(addr, name, dir string, process int) job {
 		Processes: r.Workload.Processes, Quick: r.Quick, Dir: dir,
 	}
 	if r.Profiles != "" {
-		file := fmt.Sprintf("%s, %s, %d.pprof", r.Workload.Name, r.Contender, process)
+		file := fmt.Sprintf("%s, %s, %d, %s.pprof", r.Workload.Name, r.Contender, process, name)
 		j.Profile = filepath.Join(r.Profiles, strings.NewReplacer("/", "-", " ", "-", ",", "").Replace(file))
 	}
 	return j

@@ -15,7 +15,7 @@
 --         {-1, time}                             late: nothing was done
 local lease, client = tonumber(ARGV[2]), ARGV[3] .. ':'
 local reply = {1, now}
-local knowsGT = lease > 0 -- true until a server before Redis 7.0 says otherwise
+local knowsGT = lease > 0 -- false once the server, which may be older than Redis 7.0, has refused it
 for i = 1, #KEYS do
   local held, ttl = redis.pcall('HEXISTS', KEYS[i], client .. ARGV[i + 3]), -2
   if held == 1 then
@@ -25,9 +25,10 @@ for i = 1, #KEYS do
     else
       knowsGT = longer == 0
       ttl = redis.call('PTTL', KEYS[i])
-      if lease > 0 and ttl < lease then
-        redis.call('PEXPIRE', KEYS[i], ARGV[2])
-        ttl = lease
+      -- Also where nothing changes: a server that takes no writes, as a replica, says so here.
+      if lease > 0 and (ttl < lease or not knowsGT) then
+        ttl = math.max(ttl, lease)
+        redis.call('PEXPIRE', KEYS[i], string.format('%.0f', ttl))
       end
     end
   elseif held ~= 0 then

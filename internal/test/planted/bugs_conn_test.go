@@ -166,6 +166,13 @@ var connBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork"},
 	},
 	{
+		name: "each batch of renewals sets a timer that wakes a thread",
+		file: "internal/conn/reach.go",
+		old:  "w.watchful = true",
+		new:  "w.watchful = false",
+		pkg:  "internal/conn", tests: []string{"TestOnlyCallersGiveUpReadingSoon"},
+	},
+	{
 		name: "renewals wait for their own connection though the callers' works",
 		file: "internal/conn/renew.go",
 		old:  "case ctx.Err() == nil && n.queueAll(batch):",

@@ -172,16 +172,23 @@ var firstBugs = []bug{
 	{
 		name: "a renewal of many only looks at a hold without expiry",
 		file: "internal/lockhash/lua/renewmany.lua",
-		old:  "if lease > 0 and ttl < lease then",
-		new:  "if ttl >= 0 and ttl < lease then",
+		old:  "if lease > 0 and (ttl < lease or not knowsGT) then",
+		new:  "if lease > 0 and ttl >= 0 and (ttl < lease or not knowsGT) then",
 		pkg:  "rlock", tests: []string{"TestRenewManyScript"},
 	},
 	{
 		name: "a look at many ends a hold without expiry",
 		file: "internal/lockhash/lua/renewmany.lua",
-		old:  "if lease > 0 and ttl < lease then",
-		new:  "if ttl < lease then",
+		old:  "if lease > 0 and (ttl < lease or not knowsGT) then",
+		new:  "if ttl < lease or not knowsGT then",
 		pkg:  "rlock", tests: []string{"TestRenewManyScript"},
+	},
+	{
+		name: "a renewal of many does not hear that a replica takes no writes",
+		file: "internal/lockhash/lua/renewmany.lua",
+		old:  "(ttl < lease or not knowsGT)",
+		new:  "ttl < lease",
+		pkg:  "rlock", tests: []string{"TestRenewManyOnAServerThatTakesNoWrites"},
 	},
 	{
 		name: "a renewal of many is late with the last of its leases",

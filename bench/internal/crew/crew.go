@@ -84,7 +84,7 @@ func (r Run) job(addr, name, dir string, process int) job {
 	}
 	if r.Profiles != "" {
 		file := fmt.Sprintf("%s, %s, %d, %s.pprof", r.Workload.Name, r.Contender, process, name)
-		j.Profile = filepath.Join(r.Profiles, strings.NewReplacer("/", "-", " ", "-", ",", "").Replace(file))
+		j.Profile = filepath.Join(r.Profiles, strings.NewReplacer("/", "-", " ", "-", ":", "-", ",", "").Replace(file))
 	}
 	return j
 }

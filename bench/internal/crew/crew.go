@@ -105,8 +105,8 @@ func (r Run) conduct(ctx context.Context, server *measure.Server, children []*ch
 	before, err1 := server.Served(ctx, contender.Sends...)
 	tell(children, measured)
 	err2 := sleep(ctx, r.Window)
+	after, err3 := server.Served(ctx, contender.Sends...) // before the children begin to tidy up
 	tell(children, stop)
-	after, err3 := server.Served(ctx, contender.Sends...)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, served, err
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
@@ -254,14 +255,37 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 // eval returns what a script comes to, as text.
 func (p *tab) eval(script string) string {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, patience)
-	defer cancel()
-	script = "(async () => String(await (" + script + ")))()"
-	out, err := chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+	out, err := p.run(script)
 	if err != nil {
 		p.t.Fatalf("%s: %v", script, err)
 	}
 	return out
+}
+
+// read is eval of a script that changes nothing. It runs again if another page takes the place of the one that it read.
+func (p *tab) read(script string) string {
+	p.t.Helper()
+	var out string
+	redistest.Eventually(p.t, patience, script, func() error {
+		var err error
+		out, err = p.run(script)
+		var refused *cdproto.Error
+		if err != nil && (!errors.As(err, &refused) || refused.Code != pageGone) {
+			p.t.Fatalf("%s: %v", script, err)
+		}
+		return err
+	})
+	return out
+}
+
+// pageGone is the code with which a browser answers a script whose page has gone.
+const pageGone = -32000
+
+func (p *tab) run(script string) (string, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	script = "(async () => String(await (" + script + ")))()"
+	return chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
 }
 
 // row returns the selector of the row of a name that needs escapes for its colons only.
@@ -271,14 +295,15 @@ func row(name string) string {
 
 // text returns the visible texts of all elements that match.
 func (p *tab) text(selector string) string {
-	return p.eval(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility())
+	p.t.Helper()
+	return p.read(fmt.Sprintf(`[...document.querySelectorAll(%q)].filter((e) => e.checkVisibility())
 		.map((e) => e.textContent).join("\n")`, selector))
 }
 
 func (p *tab) count(selector string) int {
 	p.t.Helper()
 	var n int
-	if _, err := fmt.Sscan(p.eval(fmt.Sprintf("document.querySelectorAll(%q).length", selector)), &n); err != nil {
+	if _, err := fmt.Sscan(p.read(fmt.Sprintf("document.querySelectorAll(%q).length", selector)), &n); err != nil {
 		p.t.Fatal(err)
 	}
 	return n

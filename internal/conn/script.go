@@ -27,8 +27,8 @@ var (
 // after which it changes nothing and answers Late. Every script replies with an array whose first
 // element is its status and whose second is the server's time in microseconds. The other elements
 // are the script's own. time.lua and late.lua, which NewScript puts before it, see to both. A Trait
-// is an exception. A script that calls publish or outsiders has publish.lua or outsiders.lua before
-// it too.
+// is an exception. A script that calls publish has publish.lua before it too, and one that calls
+// outsiders has both publish.lua and outsiders.lua.
 //
 // Some servers check scripts before they run them. So each command is a literal, and each key is
 // written KEYS[...] where the command names it. A test of this repository checks that.
@@ -88,7 +88,7 @@ func NewScript(name, source string, traits ...Trait) *Script {
 	if s.asks() {
 		s.source = outsidersSource + s.source
 	}
-	if s.publishes() {
+	if s.publishes() || s.asks() {
 		s.source = publishSource + s.source
 	}
 	s.source = begin + s.source

@@ -1,0 +1,82 @@
+// A script knows whether others than Clients listen, whatever the server says of the number of listeners.
+
+package conn_test
+
+import (
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// others replies with 1 if others than Clients listen on ARGV[2]; Clients listen on ARGV[3] too.
+var others = conn.NewScript("others", "return outsiders(ARGV[1], ARGV[2], ARGV[3]) and 1 or 0",
+	conn.Timeless, conn.Always)
+
+func TestOthersAreToldFromClients(t *testing.T) {
+	// Each server stands for redis in the script.
+	const answers = `local server = redis
+		local redis = {pcall = function(command, ...)
+			local answer = server.pcall(command, ...)
+			if command == 'PUBSUB' then return count(answer) end
+			return answer
+		end}
+		`
+	servers := map[string]string{
+		"counts": "local function count(a) return a end\n" + answers,
+		"adds an address to each number, as Valkey 9 does": "local function count(a) " +
+			"return {a[1], a[2] + 45386000, a[3], a[4] + 45387000} end\n" + answers,
+		"adds an address to the number of all": "local function count(a) " +
+			"return {a[1], a[2] + 45386000, a[3], a[4]} end\n" + answers,
+		"adds an address to the number of Clients": "local function count(a) " +
+			"return {a[1], a[2], a[3], a[4] + 93000000000000} end\n" + answers,
+	}
+	mute := "local function count() return {err = 'NOPERM'} end\n" + answers
+	deaf := `local redis = {pcall = function(command, ...)
+			if command == 'PUBSUB' then return {'all', 45386000, 'clients', 45386000} end
+			return {err = 'NOPERM'}
+		end}
+		`
+	test := func(t *testing.T, rdb *redis.Client) {
+		asked := func(server string) bool {
+			n, err := rdb.Eval(t.Context(), server+others.Source(), nil, "PUBLISH", "all", "clients").Int()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n == 1
+		}
+		listen := func(channels ...string) {
+			sub := rdb.Subscribe(t.Context(), channels...)
+			t.Cleanup(func() { _ = sub.Close() })
+			for range channels {
+				if _, err := sub.Receive(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		const most = 33 // Valkey 9 counts 8, 15, 16 and 29 to 32 wrongly
+		for clients := range most {
+			for name, server := range servers {
+				if asked(server) {
+					t.Errorf("%d Clients listen, and the server %s: others are thought to listen", clients, name)
+				}
+			}
+			listen("all", "clients")
+		}
+		for name, server := range map[string]string{"does not say": mute, "counts wrongly, and lets nobody publish": deaf} {
+			if !asked(server) {
+				t.Errorf("the server %s: no others are thought to listen", name)
+			}
+		}
+		listen("all")
+		for name, server := range servers {
+			if !asked(server) {
+				t.Errorf("another listens, and the server %s: no others are thought to listen", name)
+			}
+		}
+	}
+	t.Run("embedded", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
+	t.Run("on a real server", func(t *testing.T) { test(t, redistest.Server(t).Client(t)) })
+}

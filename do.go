@@ -34,6 +34,9 @@ type Handle interface {
 // ran, or the release failed, Do joins that error to it, so that errors.Is finds either. Do
 // leaves that error out if work's error matches it already, as an error made of context.Cause
 // does. A fixed lease that ends before work does counts as lost, with ErrExpired.
+//
+// The error does not say whether work ran: ErrLost, ErrUnavailable and ErrClosed may come from Lock and
+// from the release. If that matters, have work note that it has begun.
 func Do[H Handle](ctx context.Context, locker Lockable[H], work func(ctx context.Context) error, options ...DoOption) error {
 	_, err := DoValue(ctx, locker, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, work(ctx)

@@ -1,5 +1,6 @@
 // Package holdfast provides distributed locks and other synchronizers on Redis: mutex, fair
-// mutex, read/write lock, semaphores, countdown latch, leader election, multi-lock and quorum lock.
+// mutex, read/write lock, semaphores, countdown latch, barrier, leader election, work that is done once,
+// multi-lock and quorum lock.
 // It is for Go what Redisson is for Java, and shares its locks with Java where Redisson has a
 // layout for them.
 //
@@ -22,7 +23,10 @@
 //   - [Client.Mutex]: one holder at a time. [Client.FairMutex]: in the order of arrival.
 //   - [Client.RWMutex]: readers together, or one writer.
 //   - [Client.PermitSemaphore]: n at a time, leased. [Client.Semaphore]: counted only.
-//   - [Client.Latch]: wait until n things are done.
+//   - [Client.Latch]: wait until n things are done. [Client.Barrier]: n parties go on together.
+//   - [Client.Leader]: one leads among processes, and the next takes over.
+//   - [Client.Once]: the work of a key is done once, and everyone gets its result. [Client.Tick]: one winner
+//     for each time of a schedule.
 //   - [Client.Striped]: n locks for any number of keys.
 //   - [NewMultiLock]: several locks at once. [NewQuorum]: one lock on most of several servers.
 //

@@ -59,10 +59,10 @@ func (h HeldLong) String() string {
 // defaultEvery is the value of MonitorOptions.Every if it is 0.
 const defaultEvery = 10 * time.Second
 
-// Monitor looks at all locks that match once in each period: mutexes, fair and read/write
-// locks, and the leased permits of semaphores, Java's too. It reports each lock that has been
-// held for longer than the threshold to OnHeld and to the metric holdfast.lock.long_held. A
-// lock that is free is never reported.
+// Monitor looks at all locks that match once in each period: mutexes, fair and read/write locks,
+// the leased permits of semaphores, Java's too, and leads and the work of a Once. It reports each
+// lock that has been held for longer than the threshold to OnHeld and to the metric
+// holdfast.lock.long_held. A lock that is free is never reported.
 //
 // Monitor runs on the caller's goroutine, which also calls OnHeld and OnError, until ctx ends
 // or the Client closes. Then it returns an error that matches ctx's error or ErrClosed. It

@@ -29,7 +29,8 @@ type config struct {
 }
 
 // WithDefaults sets lease options for all synchronizers of the Client. Options given to a
-// factory method override them one by one. The default is Renewed(30 * time.Second).
+// factory method override them one by one. The default is Renewed(30 * time.Second). A Leader takes
+// only the length and Replicas, and a Barrier only the length.
 func WithDefaults(options ...lease.Option) Option {
 	return func(c *config) { c.defaults = append(c.defaults, options...) }
 }
@@ -41,8 +42,8 @@ func WithReplicas(n int) Option { return WithDefaults(lease.Replicas(n)) }
 // this Client. It is for programs that use very many names, because each name that was used leaves
 // some 150 bytes for that long. The default, also for 0, is 7 days. The least is 1 hour; with less,
 // each Lock fails with ErrBadArgument. It goes for Mutex, FairMutex, RWMutex, Striped, and the
-// members of a Quorum. A Leader's tokens are kept for 7 days, and JavaTokens keeps tokens for ever,
-// whatever d is. PermitSemaphore, Semaphore, Latch and Barrier have no such key.
+// members of a Quorum. A Leader's tokens are kept for 7 days, a Once's for 24 hours, and JavaTokens
+// keeps tokens for ever, whatever d is. PermitSemaphore, Semaphore, Latch and Barrier have no such key.
 //
 // Tokens grow also when one was forgotten, because none is less than Redis's clock at its grant. Only
 // a clock that has been set back by more than d, less 17 minutes, makes a smaller token follow a

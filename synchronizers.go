@@ -146,8 +146,8 @@ func (c *Client) Leader(name string, options ...leader.Option) *Election {
 }
 
 // NewMultiLock returns all of the locks as one lock. It is granted when all of them are
-// granted, and lost when the first of them is lost. The locks may be of any kind, and of one
-// Client or of several. NewMultiLock does no I/O. The returned value may be kept and shared.
+// granted, and lost when the first of them is lost. The locks may be of any kind but a
+// PermitSemaphore's, and of one Client or of several. NewMultiLock does no I/O. The returned value may be kept and shared.
 //
 // All callers take the locks in the same order, whatever order they give them in. See
 // multilock.MultiLock.

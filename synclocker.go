@@ -12,8 +12,8 @@ import (
 // SyncLocker returns locker as a sync.Locker, for sync.Cond and for code that takes one. Prefer
 // Locker where you can: a sync.Locker has no way to return an error. Lock waits as long as ctx
 // allows, and panics if it fails. Unlock ends the oldest Lock that was not unlocked yet; it
-// panics if there is none, or if that lock was lost meanwhile. So one goroutine's late Unlock
-// never frees what another has locked since.
+// panics if there is none, if that lock was lost meanwhile, or if Redis does not answer the release.
+// So one goroutine's late Unlock never frees what another has locked since.
 //
 // Lock does not re-enter a lease that ctx carries. If it did, all goroutines that share the
 // sync.Locker would be in at once. As with a sync.Mutex, a goroutine that already holds the

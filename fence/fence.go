@@ -6,6 +6,10 @@
 // last look at the lock and its write (M. Kleppmann, "How to do distributed locking", 2016). The token of a
 // Lease grows with each grant; docs/guarantees.md says what it is made of.
 //
+// Show the token before you read what the write depends on, and again with the write. A fence refuses a holder only
+// once a later one has shown its token. If each showed it with its write alone, a former holder could still write
+// between the next one's read and write, and what it wrote would be lost.
+//
 // A fence protects only if the check and the write are one step. So each form here is one:
 //
 //   - Guard: in the memory of a process, under a mutex;

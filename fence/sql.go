@@ -71,6 +71,9 @@ func (f SQL) Pass(ctx context.Context, tx Execer, resource string, token int64) 
 //	err := fence.Wrote(db.ExecContext(ctx,
 //		"UPDATE accounts SET balance = $1, token = $2 WHERE id = $3 AND token <= $2", balance, lease.Token(), id))
 //
+// If balance comes from an earlier read, "UPDATE accounts SET token = $1 WHERE id = $2 AND token <= $1" goes before
+// that read.
+//
 // A row that is not there is not changed either. In MySQL a row that has these values already counts as not
 // changed, unless the connection has clientFoundRows.
 func Wrote(result sql.Result, err error) error {

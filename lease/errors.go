@@ -12,7 +12,9 @@ var (
 	ErrBusy = errs.Busy
 
 	// ErrUnavailable says that Redis could not be reached, or did not answer, in time: before the
-	// context's deadline or, for a call that does not wait, within 3 s. It does not say whether
+	// context's deadline or, for a call that does not wait, within 3 s. If waiting cannot help, it comes
+	// at once: one side refuses the other's certificate, the server does not speak TLS, or the program has
+	// closed its go-redis client. It does not say whether
 	// anybody holds the thing. If the wait had found the thing held before, the error matches
 	// ErrBusy too. The error of a cancelled call does not match ErrUnavailable.
 	ErrUnavailable = errs.Unavailable
@@ -63,8 +65,9 @@ var (
 	// ErrDeleted says that the thing that was waited for has been deleted, or has run out.
 	ErrDeleted = errs.Deleted
 
-	// ErrNotReplicated says that a grant was taken back because fewer replicas than Replicas asks
-	// for had acknowledged it in time.
+	// ErrNotReplicated says that fewer replicas than Replicas asks for had acknowledged a write in time. A
+	// grant was taken back. What Extend or AtLeast was to change, and the result of a Once, stand on the
+	// master.
 	ErrNotReplicated = errs.NotReplicated
 
 	// ErrUnknown says that a call that changes something was not answered. It may have taken

@@ -46,15 +46,18 @@ type Inventory struct {
 	between func(l *holdfast.Lease) // for tests: what may happen between the read and the write
 }
 
-// Reserve takes n units of a thing, under its lock. The ledger refuses the write of a holder that has lost the
-// lock in between, whether or not that holder knows.
+// Reserve takes n units of a thing, under its lock. It shows its token before it reads. So if it loses the lock in
+// between, and the next holder reads what it has read, the ledger refuses its write, whether or not it knows.
 func (i Inventory) Reserve(ctx context.Context, thing string, n int) error {
 	l, err := i.Locks(thing).Lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer l.Release(context.WithoutCancel(ctx))
-	left := i.Ledger.Left(thing)
+	left, err := i.Ledger.Read(ctx, thing, l.Token())
+	if err != nil {
+		return err
+	}
 	if left < n {
 		return ErrSoldOut
 	}
@@ -81,8 +84,17 @@ func (l *Ledger) Left(thing string) int {
 	return l.left[thing]
 }
 
-// Write sets how many units of a thing are there, unless a holder with a greater token has: then the error
-// matches fence.ErrStale.
+// Read is Left for the holder of a lock who is going to write. From then on the writes of holders before it are
+// refused; if a later holder has been here already, the error matches fence.ErrStale.
+func (l *Ledger) Read(ctx context.Context, thing string, token int64) (int, error) {
+	if err := l.fence.Pass(ctx, thing, token); err != nil {
+		return 0, err
+	}
+	return l.Left(thing), nil
+}
+
+// Write sets how many units of a thing are there, unless a holder with a greater token has read or written that:
+// then the error matches fence.ErrStale.
 func (l *Ledger) Write(thing string, left int, token int64) error {
 	return l.fence.Do(thing, token, func() error {
 		l.mu.Lock()

@@ -70,6 +70,29 @@ func TestReserve_LosesItsLock(t *testing.T) {
 	})
 }
 
+// The next holder has read, but not written yet, when the former one wants to write: its write is refused all the
+// same.
+func TestReserve_LosesItsLockToOneThatReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := holdfasttest.New(t)
+		a, b := processes(s, 10)
+		var late error
+		a.between = func(l *holdfast.Lease) {
+			s.Lose(l)
+			b.between = func(*holdfast.Lease) { late = a.Ledger.Write("bolt", 5, l.Token()) }
+			if err := b.Reserve(t.Context(), "bolt", 7); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := a.Reserve(t.Context(), "bolt", 5); !errors.Is(err, fence.ErrStale) || !errors.Is(late, fence.ErrStale) {
+			t.Errorf("a holder of the past wrote: %v, %v", late, err)
+		}
+		if left := a.Ledger.Left("bolt"); left != 3 {
+			t.Errorf("%d left, want 3", left)
+		}
+	})
+}
+
 // A failover forgets the grant: two hold the lock at once. The ledger takes the write of the later one alone.
 func TestReserve_Failover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +136,10 @@ func TestReserve_CheckExclusive(t *testing.T) {
 		s.CheckExclusive(holdfasttest.Section{
 			Lock: func(c *holdfast.Client) holdfast.Locker { return c.Mutex("inventory:bolt") },
 			Work: func(ctx context.Context, l *holdfast.Lease, p *holdfasttest.Probe) error {
-				left := ledger.Left("bolt")
+				left, err := ledger.Read(ctx, "bolt", l.Token())
+				if err != nil {
+					return nil // a later holder has been here
+				}
 				p.Pause()
 				if err := ledger.Write("bolt", left-1, l.Token()); err == nil {
 					p.Wrote()

@@ -213,3 +213,52 @@ func ExampleCohort() {
 	// mine
 	// <nil>
 }
+
+// Whether the work ran is not to be read from the error. So the work says so itself.
+func ExampleDo_ran() {
+	rdb, stop := embeddedRedis()
+	defer stop()
+	client := holdfast.New(rdb)
+	defer client.Close()
+	ctx, mutex := context.Background(), client.Mutex("orders:42")
+	charge := func(context.Context) error {
+		rdb.Del(ctx, "orders:42") // the lock is gone before its release
+		return nil
+	}
+
+	ran := false
+	err := holdfast.Do(ctx, mutex, func(ctx context.Context) error {
+		ran = true
+		return charge(ctx)
+	})
+	fmt.Println(ran, errors.Is(err, holdfast.ErrLost))
+	// Output: true true
+}
+
+// A record of who held what, as an audit asks for.
+func ExampleOnAcquire_audit() {
+	client, _, done := clienttest.Embedded()
+	defer done()
+	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == "token" { // they differ from run to run
+			return slog.Attr{}
+		}
+		return a
+	}})
+	log := slog.New(handler)
+
+	audit := []holdfast.DoOption{
+		holdfast.OnAcquire(func(ctx context.Context, held holdfast.Handle) {
+			log.InfoContext(ctx, "granted", "lock", held.Name(), "token", held.(*holdfast.Lease).Token())
+		}),
+		holdfast.OnExit(func(ctx context.Context, held holdfast.Handle, err error) {
+			log.InfoContext(ctx, "ended", "lock", held.Name(), "token", held.(*holdfast.Lease).Token(), "error", err)
+		}),
+	}
+	err := holdfast.Do(context.Background(), client.Mutex("orders:42"), func(context.Context) error { return nil }, audit...)
+	fmt.Println(err)
+	// Output:
+	// level=INFO msg=granted lock=orders:42
+	// level=INFO msg=ended lock=orders:42 error=<nil>
+	// <nil>
+}

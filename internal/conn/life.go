@@ -22,6 +22,10 @@ const (
 	// handshakeTimeout bounds everything after the dial, the user's credentials provider and
 	// OnConnect included.
 	handshakeTimeout = 5 * time.Second
+	// leastLife is how long a connection may be used, whatever the user's ConnMaxLifetime is. It is
+	// longer than the handshake may take: a connection that were too old once it is made would be
+	// replaced without end.
+	leastLife = 2 * handshakeTimeout
 )
 
 // connect makes a wire: it dials, shakes hands and asks for the server's time. ctx is not a
@@ -65,7 +69,7 @@ func newWire(n *node, conn net.Conn, era int64) *wire {
 	w.clock.epoch = time.Now()
 	options := *n.options
 	if lasts := options.ConnMaxLifetime; lasts > 0 {
-		w.expires = w.clock.epoch.Add(lasts + jitter(options.ConnMaxLifetimeJitter))
+		w.expires = w.clock.epoch.Add(max(leastLife, lasts+jitter(options.ConnMaxLifetimeJitter)))
 	}
 	options.ConnMaxIdleTime, options.ConnMaxLifetime = -1, 0 // the node enforces both
 	options.Protocol = 2                                     // with RESP2 nothing is pushed to a wire, and go-redis does not look for pushes

@@ -157,23 +157,32 @@ func (n *node) endIdle(which func(*wire) bool) {
 	}
 }
 
-// retire gives the node up if nothing is on it, and reports whether it did. A caller that still
-// has the node is sent to look for the server again.
+// retire gives both nodes of the server up if nothing is on either, and reports whether it did. A
+// caller that still has one of them is sent to look for the server again.
 func (n *node) retire() bool {
-	for _, each := range n.siblings() {
+	both := n.siblings()
+	for _, each := range both {
 		each.endIdle(func(*wire) bool { return true })
 	}
-	for _, each := range n.siblings() {
+	for _, each := range both {
 		each.mu.Lock()
-		busy := len(each.queue) > 0 || len(each.wires) > 0 || each.connecting > 0 ||
-			len(each.renewals.used) > 0 || each.renewals.making > 0
-		each.retired = !busy
-		each.mu.Unlock()
-		if busy {
-			return false
-		}
+		defer each.mu.Unlock()
+	}
+	if slices.ContainsFunc(both, (*node).inUse) {
+		return false
+	}
+	for _, each := range both {
+		each.retired = true
 	}
 	return true
+}
+
+// inUse reports whether anything is on the node, idle connections included. The caller holds the
+// mutex.
+func (n *node) inUse() bool {
+	p := &n.renewals
+	return len(n.queue) > 0 || len(n.wires) > 0 || n.connecting > 0 ||
+		len(p.idle) > 0 || len(p.used) > 0 || p.making > 0
 }
 
 // siblings returns both nodes of the server.
@@ -275,8 +284,8 @@ func (n *node) makeForRenewals() {
 	n.workers.Go(n.openRenewals)
 }
 
-// awaitForRenewals waits until the making of a connection for renewals has ended. It returns why
-// its caller waits no longer, or nil. The caller holds the mutex, which it gives up while it waits.
+// awaitForRenewals waits until the making of a connection for renewals has ended, or slow has passed.
+// It returns why its caller waits no longer, or nil. The caller holds the mutex, which it gives up while it waits.
 func (n *node) awaitForRenewals(ctx context.Context) error {
 	p := &n.renewals
 	changed := p.changed
@@ -290,6 +299,8 @@ func (n *node) awaitForRenewals(ctx context.Context) error {
 		return ctx.Err()
 	case late && n.works():
 		return errNotYet
+	case late:
+		return nil // p.err is that of an earlier one
 	default:
 		return p.err
 	}

@@ -84,6 +84,36 @@ func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
 	}, d.option)
 }
 
+func TestRenewalsWaitForAConnectionThatIsBeingMade(t *testing.T) {
+	d := new(dialler)
+	inBubble(t, func(t *testing.T, b *bubble) {
+		node := nodeOf(t, b.Manager, "k")
+		renew := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			return runBatch(ctx, t, b.Manager, node, []*conn.Call{newCount("renewed")})[0]
+		}
+		d.down.Store(true)
+		if err := renew(); err == nil {
+			t.Fatal("renewed, though the server cannot be reached")
+		}
+		d.down.Store(false)
+		if err := renew(); err != nil {
+			t.Errorf("did not wait for the connection, but told of the one before: %v", err)
+		}
+	}, d.option, func(o *redis.Options) {
+		dial := o.Dialer
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			select {
+			case <-time.After(time.Second):
+				return dial(ctx, network, addr)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	})
+}
+
 func TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade(t *testing.T) {
 	d := new(dialler)
 	inBubble(t, func(t *testing.T, b *bubble) {

@@ -134,3 +134,63 @@ func TestANewClientThatPanicsIsAnErrorOfItsNode(t *testing.T) {
 		t.Errorf("%v does not say why", err)
 	}
 }
+
+func TestAServerIsNotGivenUpByHalf(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		const first, second = "10.0.0.1:6379", "10.0.0.2:6379"
+		slots := &movingSlots{master: first, servers: map[string]*redistest.FaultProxy{
+			first: redistest.Mini(t).Proxy(), second: redistest.Mini(t).Proxy(),
+		}}
+		fs := &feeds{log: slog.New(slog.DiscardHandler)}
+		c := newCluster(redis.ClusterOptions{ClusterSlots: slots.slots, Dialer: slots.dial, ConnMaxIdleTime: -1}, fs)
+		m := newManager(c, first, fs, fs.log)
+		defer m.Close()
+		script := NewScript("s", "return {1, 0}", Timeless)
+		use := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			return m.Run(ctx, &Call{Script: script, Keys: []string{"k"}})
+		}
+		if err := use(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		importing := c.at(second)                      // as an ASK leads to it
+		time.Sleep(retireAfter + 500*time.Millisecond) // the sweep before this is too early
+		held := make(chan struct{})
+		slots.servers[second].OnCommand(func(cmd redistest.Command) redistest.Fault {
+			if cmd.Name == "WAIT" {
+				return redistest.HoldReply(held)
+			}
+			return redistest.Pass
+		})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			r := m.requests.get()
+			r.call, r.full = &Call{Script: script, Keys: []string{"k"}, Replicas: 1}, true
+			importing.forCall(r.call).do(t.Context(), r, nil)
+		}()
+		time.Sleep(100 * time.Millisecond)
+		c.sweep(time.Now())
+		close(held)
+		<-done
+		slots.servers[second].OnCommand(nil)
+		slots.moveTo(second)
+		c.client.ReloadState(context.Background())
+		time.Sleep(time.Second)
+		if err := use(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAServerIsNotGivenUpWithAnIdleConnectionForRenewals(t *testing.T) {
+	n := newNode("", &redis.Options{})
+	n.renewals.idle = []*wire{{node: n}}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.inUse() {
+		t.Error("the connection would be forgotten, and never closed")
+	}
+}

@@ -56,7 +56,7 @@ func within(ctx context.Context, network, addr string, dial dialer) (net.Conn, e
 	case conn == nil:
 		return nil, errors.New("the Dialer returned no connection")
 	}
-	return conn, nil
+	return withDeadlines(conn), nil
 }
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)

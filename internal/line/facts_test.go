@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheDocumentsSayHowLongAWaiterWaits(t *testing.T) {
-	doctest.Says(t, PollBound, "README.md", "a command every {}")
+	doctest.Says(t, PollBound, "README.md", "also asks: every {}")
 	doctest.Says(t, PollBound, "docs/guarantees.md", "at least every {}")
 	doctest.Says(t, PollBound, "docs/architecture.md", "or for {}", "within {}", "at least every {}")
 	doctest.Says(t, PollBound, "docs/fairlock.md", "asks every {}")

@@ -131,8 +131,8 @@ func (r *Rules) RemadeLife() int64 { return hold.RemadeLife(r.tokenLife) }
 func (q *Queue) At() keys.FairLock { return keys.FairLockAt(q.Key()) }
 
 // Channels implements line.Told. It returns the channel of messages for everybody, the channel of
-// messages for this Client, and one on which nothing is ever published: a release counts its
-// subscribers to tell Clients from Java.
+// messages for this Client, and one on which nothing is told: a release counts its subscribers to
+// tell Clients from Java.
 func (q *Queue) Channels() []string {
 	at := q.At()
 	return []string{at.Channel, at.GrantTo(q.Engine.Client()), at.Grant}

@@ -467,3 +467,30 @@ func (o told) reasons(t *testing.T, counter string) map[string]int64 {
 	}
 	return counts
 }
+
+// boundTo is a context of the program that ends with a lease, and asks that lease.
+type boundTo struct {
+	context.Context
+	l *holdfast.Lease
+}
+
+func (c boundTo) Err() error {
+	if err := c.l.Err(); err != nil {
+		return err
+	}
+	return c.Context.Err()
+}
+
+func TestTheParentOfALeasesContextMayAskTheLease(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		l := w.Lock(t.Context(), w.Process().MyLock)
+		parent, cancel := context.WithCancel(t.Context())
+		ctx := l.Context(boundTo{parent, l})
+		cancel()
+		<-ctx.Done()
+		w.Release(l)
+		if ended := l.Context(boundTo{parent, l}); ended.Err() == nil {
+			t.Error("a context of a parent that has ended goes on")
+		}
+	})
+}

@@ -188,12 +188,12 @@ func (p *Probe) Pause() {
 	case 0:
 		p.lose()
 	case 1:
-		p.standStill(time.Duration(c.dice(int(2 * lease))))
+		p.standStill(time.Duration(c.dice(int(2*lease/time.Microsecond))) * time.Microsecond)
 	case 2:
 		c.server.LoseReplies(1)
 	case 3:
 		c.server.Down()
-		time.Sleep(time.Duration(c.dice(int(lease))))
+		time.Sleep(time.Duration(c.dice(int(lease/time.Microsecond))) * time.Microsecond)
 		c.server.Up()
 	default:
 		time.Sleep(time.Duration(c.dice(20)) * time.Millisecond)

@@ -19,8 +19,8 @@ import (
 // set again before Wait could look, Wait returns nil all the same. If the latch is deleted or runs
 // out while Wait waits, the error matches ErrDeleted. If Redis has lost its data meanwhile, or the
 // process stood still for so long that Redis has forgotten the generation (a hundred generations,
-// or a day), the error matches ErrUnknown. If ctx ends first, the error matches ctx's error and
-// ErrBusy. Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrDenied and the
+// or a day), the error matches ErrUnknown. If ctx ends first, the error matches ctx's error,
+// and ErrBusy if Redis had answered by then. Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrDenied and the
 // like are returned at once.
 //
 // Redisson keeps no generations. If a Java process has counted a latch down to zero and set it

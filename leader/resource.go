@@ -104,11 +104,12 @@ const recordLife = 5 * time.Second
 // tell returns the call by which the owner says who it is. since is 0, or since when it leads, in
 // microseconds of the server's clock.
 func (r *resource) tell(owner string, publish string, token, since int64) *conn.Call {
+	life := max(r.say.hold.Length, r.say.hold.Length+recordLife) // the sum may overflow
 	return &conn.Call{
 		Script: tellScript,
 		Keys:   []string{r.at.Hash, r.at.Record, r.at.Names, r.at.Queue},
-		Args: []any{owner, publish, r.at.Changes, token, since,
-			(r.say.hold.Length + recordLife).Milliseconds(), r.say.priority, r.say.identity, r.say.value},
+		Args: []any{owner, publish, r.at.Changes, token, since, life.Milliseconds(),
+			r.say.priority, r.say.identity, r.say.value},
 	}
 }
 

@@ -8,6 +8,9 @@ import "context"
 // identity.
 type carried[L any] struct{ identity string }
 
+// CarriesALease implements hold.LeaseKey, so that lease.Bare hides the lease.
+func (carried[L]) CarriesALease() {}
+
 // carry returns parent with a lease on the locks with that identity.
 func carry[L any](parent context.Context, identity string, lease L) context.Context {
 	return context.WithValue(parent, carried[L]{identity}, lease)

@@ -20,6 +20,7 @@ type life struct {
 type child struct {
 	cancel context.CancelCauseFunc
 	forget func() bool // stops watching the parent
+	over   bool        // the parent has ended; guarded by the life's mutex
 }
 
 func newLife() *life {
@@ -60,11 +61,12 @@ func (l *life) context(parent, ctx context.Context) context.Context {
 	c.forget = context.AfterFunc(parent, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		c.over = true
 		delete(l.children, c)
 	})
 	l.mu.Lock()
 	ended := l.ended
-	if ended == nil && parent.Err() == nil {
+	if ended == nil && !c.over { // parent is the program's: under the mutex it must not be asked
 		l.children[c] = struct{}{}
 	}
 	l.mu.Unlock()

@@ -116,7 +116,11 @@ func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring, wait
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		a.Attempts++
 		taken, err = m.take(ctx, op, lock)
-		if !wait || !errors.Is(err, errAgain) || engine.Sleep(ctx, pause) != nil {
+		if !wait || !errors.Is(err, errAgain) {
+			break
+		}
+		if end := engine.Sleep(ctx, pause); end != nil {
+			err = m.failed(op, errs.Ended(ctx, fmt.Errorf("%w: %w", errs.Busy, end)))
 			break
 		}
 	}

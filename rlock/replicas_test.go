@@ -103,3 +103,38 @@ func TestDetachLeavesAWholeLease(t *testing.T) {
 		w.Release(l)
 	})
 }
+
+// A nested lock that asks for more replicas than the outer one gets its lease only if they have it; and
+// from then on the renewals wait for them too.
+func TestANestedLockWaitsForItsOwnReplicas(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		var waits, acknowledge atomic.Int64
+		p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
+			if c.Name == "WAIT" {
+				waits.Add(1)
+				return redistest.ReplyNumber(acknowledge.Load())
+			}
+			return p.Observe(c)
+		})
+		m := p.Mutex(world.Name, holdfast.Replicas(2))
+		outer := w.Lock(t.Context(), p.MyLock)
+		if waits.Load() != 0 {
+			t.Fatal("the outer lock waits for replicas")
+		}
+		_, err := m.Lock(outer.Context(t.Context()))
+		world.WantErr(t, err, holdfast.ErrNotReplicated)
+		if err := outer.Err(); err != nil {
+			t.Fatal(err)
+		}
+		acknowledge.Store(2)
+		inner := w.Lock(outer.Context(t.Context()), m)
+		before := waits.Load()
+		time.Sleep(time.Minute)
+		if waits.Load() == before {
+			t.Error("the renewals do not wait for the replicas")
+		}
+		w.Release(inner)
+		w.Release(outer)
+	})
+}

@@ -105,15 +105,17 @@ var _ lease.Locker = (*Stripe)(nil)
 // Lock is Mutex.Lock.
 func (s *Stripe) Lock(ctx context.Context) (*lease.Lease, error) {
 	if err := s.striped.agree(ctx); err != nil {
-		return nil, s.resource.Failed("lock", err)
+		return nil, s.resource.Failed("lock", errs.Ended(ctx, err))
 	}
 	return s.Mutex.Lock(ctx)
 }
 
 // TryLock is Mutex.TryLock.
 func (s *Stripe) TryLock(ctx context.Context) (*lease.Lease, error) {
-	if err := s.striped.agree(ctx); err != nil {
-		return nil, s.resource.Failed("try lock", err)
+	bounded, cancel := engine.Bounded(ctx)
+	defer cancel()
+	if err := s.striped.agree(bounded); err != nil {
+		return nil, s.resource.Failed("try lock", errs.Ended(bounded, err))
 	}
 	return s.Mutex.TryLock(ctx)
 }

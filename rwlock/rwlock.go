@@ -148,7 +148,7 @@ func (m *RWMutex) rlock(ctx context.Context, op string, wait bool) (*hold.Lease,
 	}
 	if hold.Carried(ctx, m.engine, r) == nil {
 		if w := hold.Carried(ctx, m.engine, m.writing()); w != nil {
-			return m.rlockUnder(ctx, op, w)
+			return m.rlockUnder(ctx, op, wait, w)
 		}
 	}
 	return m.request(r, wait).Acquire(ctx)
@@ -157,13 +157,15 @@ func (m *RWMutex) rlock(ctx context.Context, op string, wait bool) (*hold.Lease,
 // rlockUnder takes the read side under the caller's own write hold. It does not wait: the caller
 // holds the lock already, and the waiters wait for just that hold. The read hold has an owner of
 // its own, so that two read holds under one write hold do not share a field.
-func (m *RWMutex) rlockUnder(ctx context.Context, op string, w *hold.Lease) (*hold.Lease, error) {
+func (m *RWMutex) rlockUnder(ctx context.Context, op string, wait bool, w *hold.Lease) (*hold.Lease, error) {
 	if err := w.Err(); err != nil {
 		return nil, err
 	}
 	r := m.reading()
 	r.under = w
-	l, err := m.request(r, false).Acquire(ctx)
+	request := m.request(r, wait)
+	request.AtOnce = true
+	l, err := request.Acquire(ctx)
 	if !errors.Is(err, errs.Busy) {
 		return l, err
 	}

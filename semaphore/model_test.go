@@ -237,7 +237,8 @@ func leasingSequence(rt *rapid.T, t *testing.T, mini *redistest.MiniServer, rdb 
 			want = "1 " + strconv.Itoa(length)
 			free := m.all - m.taken()
 			switch {
-			case live == len(ids): // the same request, sent again
+			case live == len(ids): // the same request, sent again: it shortens nothing
+				want = "1 " + strconv.FormatInt(m.prolong(ids, until).Milliseconds(), 10)
 			case live > 0:
 				continue // an owner never asks again for permits that it has in part
 			case len(ids) > m.all:
@@ -246,21 +247,14 @@ func leasingSequence(rt *rapid.T, t *testing.T, mini *redistest.MiniServer, rdb 
 				want = "0 " + strconv.FormatInt(m.nearest().Sub(m.now).Milliseconds(), 10)
 			}
 			got = a.ask(sources[op], leased, append([]any{length, "PUBLISH", "c"}, ids...)...)
-			if want[0] == '1' {
+			if want[0] == '1' && live == 0 {
 				m.give(ids, until)
 			}
 		case "renew":
 			got = a.ask(sources[op], keysOf(op), append([]any{length}, ids...)...)
 			want = "0"
 			if live == len(ids) {
-				least := time.Duration(1 << 62)
-				for _, id := range ids {
-					if m.until[id.(string)].Before(until) {
-						m.until[id.(string)] = until
-					}
-					least = min(least, m.until[id.(string)].Sub(m.now))
-				}
-				want = "1 " + strconv.FormatInt(least.Milliseconds(), 10)
+				want = "1 " + strconv.FormatInt(m.prolong(ids, until).Milliseconds(), 10)
 			}
 		case "release":
 			got = a.ask(sources[op], leased, append([]any{"PUBLISH", "c"}, ids...)...)
@@ -301,6 +295,18 @@ func (m *leasing) give(ids []any, until time.Time) {
 	for _, id := range ids {
 		m.until[id.(string)] = until
 	}
+}
+
+// prolong has the leases last until then at the least, and returns how long the shortest lasts.
+func (m *leasing) prolong(ids []any, until time.Time) time.Duration {
+	least := time.Duration(1 << 62)
+	for _, id := range ids {
+		if m.until[id.(string)].Before(until) {
+			m.until[id.(string)] = until
+		}
+		least = min(least, m.until[id.(string)].Sub(m.now))
+	}
+	return least
 }
 
 // nearest returns when the next lease is over.

@@ -287,7 +287,7 @@ func (s *Semaphore) check(n int) error {
 }
 
 func checkCount(n int) error {
-	if n < 0 || n > most {
+	if n < 0 || int64(n) > most {
 		return fmt.Errorf("%d permits: %w", n, errs.BadArgument)
 	}
 	return nil

@@ -20,8 +20,11 @@ type Request struct {
 	Engine   *engine.Engine
 	Resource Resource
 	Settings Settings
-	// Try says to ask once and not to wait.
+	// Try says to ask once and not to wait, and for no longer than engine.TryBound.
 	Try bool
+	// AtOnce says that there is nothing to wait for: if it is not granted, another holds it. Transient
+	// errors of Redis are retried until ctx ends all the same.
+	AtOnce bool
 	// As is the owner that asks, if others already know it by its place in a queue. The default is
 	// a new owner.
 	As Owner
@@ -95,7 +98,7 @@ func (q *Request) run(ctx context.Context, kind telemetry.Kind) (*Lease, course,
 	case a.turnedAway():
 		err = errs.Closed
 	case err == nil:
-		l, err = a.fresh(ctx, !q.Try)
+		l, err = a.fresh(ctx, !q.Try && !q.AtOnce)
 	}
 	how := a.course
 	if err != nil {

@@ -17,6 +17,9 @@ type leaseContext struct {
 // leaseKey is the key under which a context returns the nearest leaseContext in it.
 type leaseKey struct{}
 
+// CarriesALease implements LeaseKey.
+func (leaseKey) CarriesALease() {}
+
 func (h *leaseContext) Value(key any) any {
 	if _, ok := key.(leaseKey); ok {
 		return h
@@ -60,11 +63,14 @@ func Bare(ctx context.Context) context.Context { return bare{ctx} }
 type bare struct{ context.Context }
 
 func (b bare) Value(key any) any {
-	if _, ok := key.(leaseKey); ok {
+	if _, ok := key.(LeaseKey); ok {
 		return nil
 	}
 	return b.Context.Value(key)
 }
+
+// LeaseKey is a key under which a context carries a lease, of whatever type.
+type LeaseKey interface{ CarriesALease() }
 
 // isOn reports whether h is a hold of that Client on that resource.
 func (h *hold) isOn(e *engine.Engine, r Resource) bool {
@@ -75,6 +81,7 @@ func (h *hold) isOn(e *engine.Engine, r Resource) bool {
 type child struct {
 	cancel context.CancelCauseFunc
 	forget func() bool // stops watching the parent
+	over   bool        // the parent has ended; guarded by the hold's mutex
 }
 
 // Context is Context of lease.Lease.
@@ -91,7 +98,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	h := l.hold
 	h.mu.Lock()
 	ended := l.because()
-	if ended == nil && parent.Err() == nil {
+	if ended == nil && !c.over { // parent is the program's: under the mutex it must not be asked
 		r := l.rarely()
 		if r.children == nil {
 			r.children = make(map[*child]struct{})
@@ -111,6 +118,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 func (l *Lease) forget(c *child) {
 	l.hold.mu.Lock()
 	defer l.hold.mu.Unlock()
+	c.over = true
 	if l.rare != nil {
 		delete(l.rare.children, c)
 	}

@@ -31,6 +31,7 @@ func (h *hold) enter(ctx context.Context, outer *Lease, a *acquisition) (*Lease,
 	}
 
 	call := h.prolonging(h.resource.Recount(h.owner(), count, a.settings.Length))
+	call.Replicas = max(call.Replicas, a.settings.Replicas)
 	err := h.engine.Conn.Run(ctx, call)
 	a.course.attempts, a.grant = call.Attempts, grantOf(call)
 	gone, answered := answeredGone(err)
@@ -70,6 +71,7 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 		return nil, lost
 	}
 	l := h.add(new(Lease), a)
+	h.replicas = max(h.replicas, int32(a.settings.Replicas))
 	h.prolonged(a.grant.until)
 	h.reschedule()
 	return l, nil

@@ -15,13 +15,13 @@ import (
 // are waited for only behind such a call.
 func (h *hold) Part() engine.Part {
 	r, ok := h.resource.(Grouped)
-	if !ok || h.replicas > 0 {
+	if !ok {
 		return engine.Part{}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.gone {
-		return engine.Part{} // Renewal then returns nil
+	if h.gone || h.replicas > 0 { // if it is gone, Renewal then returns nil
+		return engine.Part{}
 	}
 	return engine.Part{Script: r.RenewMany(), Owner: h.number, Length: h.length(), Until: h.deadline}
 }
@@ -134,7 +134,9 @@ func (h *hold) renewalFailed(failure string) {
 // prolonging returns the call as one that prolongs the hold: it must take no effect once the hold
 // has ended.
 func (h *hold) prolonging(call *conn.Call) *conn.Call {
-	call.Until, call.Replicas = h.until(), int(h.replicas)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	call.Until, call.Replicas = h.deadline, int(h.replicas)
 	return call
 }
 

@@ -23,12 +23,13 @@ end
 
 local ms = math.floor(now / 1000)
 local expiry = ms + tonumber(ARGV[2])
-local ids, mine, live = {}, {}, 0
+local ids, ends, mine, live = {}, {}, {}, 0
 for i = 5, #ARGV do
   ids[#ids + 1] = ARGV[i]
   local score = redis.call('ZSCORE', KEYS[2], ARGV[i])
   if score then
     mine[#mine + 1] = ARGV[i]
+    ends[#ids] = math.max(expiry, tonumber(score))
     if tonumber(score) > ms then
       live = live + 1
     end
@@ -40,14 +41,17 @@ if value and not string.match(value, '^%-?%d+$') then
 end
 if live == #ids then
   -- An earlier sending was granted. The lease begins anew, since the owner will count it from the
-  -- sending that is answered. The expiry goes by way of one ms more, so that something is written
-  -- within the same ms too. After a lost reply the call is sent again on a new connection, and a
-  -- WAIT there counts only what that connection has written.
-  redis.call('ZADD', KEYS[2], 'XX', text(expiry + 1), ids[1])
+  -- sending that is answered; but it never becomes shorter, since this sending may be the earlier
+  -- one, and the owner may have prolonged its lease. The expiry goes by way of one ms more, so that
+  -- something is written within the same ms too. After a lost reply the call is sent again on a new
+  -- connection, and a WAIT there counts only what that connection has written.
+  redis.call('ZADD', KEYS[2], 'XX', text(ends[1] + 1), ids[1])
+  local least = ends[1]
   for i = 1, #ids do -- some servers refuse unpack
-    redis.call('ZADD', KEYS[2], 'XX', text(expiry), ids[i])
+    redis.call('ZADD', KEYS[2], 'XX', text(ends[i]), ids[i])
+    least = math.min(least, ends[i])
   end
-  return {1, now, expiry - ms}
+  return {1, now, least - ms}
 end
 local life = redis.call('PTTL', KEYS[1])
 local free = tonumber(value or 0)

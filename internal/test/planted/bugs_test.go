@@ -437,6 +437,55 @@ var firstBugs = []bug{
 	// Permits.
 
 	{
+		name: "a late acquisition shortens a lease of permits",
+		file: "semaphore/lua/lease.lua",
+		old:  "    ends[#ids] = math.max(expiry, tonumber(score))\n",
+		new:  "    ends[#ids] = expiry\n",
+		pkg:  "semaphore", tests: []string{"TestALateAcquisitionDoesNotShortenALeaseThatWasExtended"},
+	},
+	{
+		name: "a nested lock does not wait for its replicas",
+		file: "internal/hold/enter.go",
+		old:  "	call.Replicas = max(call.Replicas, a.settings.Replicas)\n",
+		new:  "",
+		pkg:  "rlock", tests: []string{"TestANestedLockWaitsForItsOwnReplicas"},
+	},
+	{
+		name: "renewals do not wait for the replicas of a nested lock",
+		file: "internal/hold/enter.go",
+		old:  "	h.replicas = max(h.replicas, int32(a.settings.Replicas))\n",
+		new:  "",
+		pkg:  "rlock", tests: []string{"TestANestedLockWaitsForItsOwnReplicas"},
+	},
+	{
+		name: "a try of a stripe waits for the number of stripes without end",
+		file: "rlock/striped.go",
+		old:  "s.striped.agree(bounded)",
+		new:  "s.striped.agree(ctx)",
+		pkg:  "rlock", tests: []string{"TestATryOfAStripeEndsThoughRedisIsOutOfReach"},
+	},
+	{
+		name: "a read lock under a write lock is a try",
+		file: "rwlock/rwlock.go",
+		old:  "	request := m.request(r, wait)\n",
+		new:  "	request := m.request(r, false)\n",
+		pkg:  "rwlock", tests: []string{"TestAReadLockUnderAWriteLockWaitsForRedis"},
+	},
+	{
+		name: "a wait for several locks that ends between two attempts does not say so",
+		file: "multilock/multilock.go",
+		old:  "			err = m.failed(op, errs.Ended(ctx, fmt.Errorf(\"%w: %w\", errs.Busy, end)))\n",
+		new:  "",
+		pkg:  "multilock", tests: []string{"TestAWaitThatEndsBetweenTwoAttemptsSaysSo"},
+	},
+	{
+		name: "a bare context carries the leases on several locks",
+		file: "internal/hold/context.go",
+		old:  "	if _, ok := key.(LeaseKey); ok {\n",
+		new:  "	if _, ok := key.(leaseKey); ok {\n",
+		pkg:  "multilock", tests: []string{"TestABareContextCarriesNoLeaseOnSeveralLocks"},
+	},
+	{
 		name: "permits are leased by the client's clock",
 		file: "semaphore/lua/lease.lua",
 		old:  "local ms = math.floor(now / 1000)",

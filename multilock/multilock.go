@@ -147,8 +147,11 @@ func (m *MultiLock) take(ctx context.Context, op string, lock acquiring) ([]*lea
 			held = l.Context(held)
 			continue
 		}
-		if over := ended(taken); over != nil && ctx.Err() == nil {
+		switch over, end := ended(taken), ctx.Err(); {
+		case over != nil && end == nil:
 			err = over
+		case over != nil && !errors.Is(err, end): // it says why held ended, and ctx has ended too
+			err = fmt.Errorf("%w: %w", err, end)
 		}
 		giveBack(ctx, taken)
 		return nil, m.failed(op, err)

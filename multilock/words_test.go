@@ -50,6 +50,7 @@ func TestQuorum_SaysWhatEachServerSaid(t *testing.T) {
 		says(t, err, "server0:6379: held by another")
 		p.plug(1)
 		p.plug(2)
+		time.Sleep(2 * time.Second) // the next dials need not pause after the failed ones
 		release(t, l)
 
 		for i := range 2 {

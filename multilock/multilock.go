@@ -19,7 +19,8 @@ import (
 )
 
 // MultiLock is several locks that are held together or not at all. They may be of any kind but a
-// PermitSemaphore's, and of different Clients. A MultiLock holds no state: any number of goroutines may use one value.
+// PermitSemaphore's, and of different Clients. A MultiLock holds no state: any number of goroutines
+// may use one value.
 //
 // The locks are taken one after another, in an order that does not depend on how they were given:
 // by their keys in Redis, and for locks of the same key on different servers by the addresses that

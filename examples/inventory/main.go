@@ -84,8 +84,8 @@ func (l *Ledger) Left(thing string) int {
 	return l.left[thing]
 }
 
-// Read is Left for the holder of a lock who is going to write. From then on the writes of holders before it are
-// refused; if a later holder has been here already, the error matches fence.ErrStale.
+// Read is Left for a holder that is going to write. After it the ledger refuses the writes of earlier holders. If a
+// later holder has been here already, the error matches fence.ErrStale.
 func (l *Ledger) Read(ctx context.Context, thing string, token int64) (int, error) {
 	if err := l.fence.Pass(ctx, thing, token); err != nil {
 		return 0, err

@@ -23,8 +23,8 @@ const (
 	// OnConnect included.
 	handshakeTimeout = 5 * time.Second
 	// leastLife is how long a connection may be used, whatever the user's ConnMaxLifetime is. It is
-	// longer than the handshake may take: a connection that were too old once it is made would be
-	// replaced without end.
+	// longer than the handshake may take: connections that are too old as soon as they are made would
+	// be replaced without end.
 	leastLife = 2 * handshakeTimeout
 )
 

@@ -285,7 +285,8 @@ func (n *node) makeForRenewals() {
 }
 
 // awaitForRenewals waits until the making of a connection for renewals has ended, or slow has passed.
-// It returns why its caller waits no longer, or nil. The caller holds the mutex, which it gives up while it waits.
+// It returns why its caller waits no longer, or nil. The caller holds the mutex, which
+// awaitForRenewals gives up while it waits.
 func (n *node) awaitForRenewals(ctx context.Context) error {
 	p := &n.renewals
 	changed := p.changed

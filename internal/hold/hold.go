@@ -47,7 +47,7 @@ type given struct {
 type kept struct {
 	deadline time.Time       // with its wall time, in case the machine sleeps
 	renewAt  time.Duration   // when it is renewed next, by the Client's age
-	replicas int32           // how many must acknowledge a call that prolongs it: as many as a lease on it asks for
+	replicas int32           // how many must acknowledge a call that prolongs it: the most that a lease on it has asked for
 	group    telemetry.Group // of its name, for metrics; never changes
 	renewing bool            // the scheduler has asked for a renewal that is not answered yet
 	overtook bool            // another call has prolonged it since

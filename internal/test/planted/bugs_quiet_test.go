@@ -111,7 +111,7 @@ var quietBugs = []bug{
 		pkg:  "internal/conn", tests: []string{"TestOthersAreToldFromClients"},
 	},
 	{
-		name: "who may not count by a message is taken to be alone",
+		name: "where a message may not count the listeners, nobody else is thought to listen",
 		file: "internal/conn/lua/outsiders.lua",
 		old:  "if type(all) ~= 'number' or type(ours) ~= 'number' then\n      return true",
 		new:  "if type(all) ~= 'number' or type(ours) ~= 'number' then\n      return false",

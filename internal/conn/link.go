@@ -32,6 +32,7 @@ type link struct {
 	kernel  bool      // writes go to a buffer of the kernel
 	limit   time.Time // the read deadline that go-redis has set
 	hurried bool      // the connection's own read deadline is earlier than limit
+	looker  looker
 }
 
 // socket is a link that lets go-redis look at the raw connection, to see whether it was closed.
@@ -43,6 +44,7 @@ type socket struct {
 // link returns the connection for go-redis.
 func (w *wire) link(conn net.Conn) net.Conn {
 	l := &link{Conn: greet(conn), w: w}
+	l.looker.watch(conn)
 	if raw, ok := conn.(syscall.Conn); ok {
 		l.kernel = true
 		return socket{l, raw}
@@ -63,6 +65,11 @@ func (l *link) SetReadDeadline(t time.Time) error {
 }
 
 func (l *link) Read(b []byte) (int, error) {
+	if l.w.alone {
+		if n := l.looker.read(b); n > 0 {
+			return n, nil
+		}
+	}
 	n, err := l.Conn.Read(b)
 	if err == nil || n > 0 || !l.hurried || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err

@@ -121,6 +121,7 @@ func (n *node) do(ctx context.Context, r *request, elsewhere func() bool) bool {
 		return n.await(ctx, r, elsewhere)
 	}
 	w.runOne(ctx, r)
+	w.alone = false
 	n.release(w, 1)
 	return true
 }
@@ -172,6 +173,7 @@ func (n *node) board(r *request) *wire {
 	if !refused && !n.retired && len(n.queue) == 0 {
 		if w := n.freeWire(); w != nil {
 			n.load(1)
+			w.alone = n.busy == 1
 			return w
 		}
 	}

@@ -30,6 +30,7 @@ type wire struct {
 	expires     time.Time // zero if never
 	credentials int64     // the version of the streamed credentials that the server has been told
 
+	alone  bool        // its user is the only caller that has a request on a wire of the node: see looker
 	proven bool        // true once a request was served
 	broken atomic.Bool // of no more use; atomic because the node looks while a request is on the wire
 

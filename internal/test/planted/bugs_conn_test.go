@@ -4,6 +4,20 @@ package planted
 
 var connBugs = []bug{
 	{
+		name: "a lone caller reads past what the program's own connection does",
+		file: "internal/conn/look.go",
+		old:  "	case *net.TCPConn:\n",
+		new:  "	case syscall.Conn:\n",
+		pkg:  "internal/conn", tests: []string{"TestNoLookPastTheReadOfTheProgramsOwnConnection"},
+	},
+	{
+		name: "a caller looks in vain for each answer of a server that is far away",
+		file: "internal/conn/look.go",
+		old:  "l.rest = min(1<<min(l.vain, 30), mostUnlooked)",
+		new:  "l.rest = 0",
+		pkg:  "internal/conn", tests: []string{"TestLooksInVainBecomeRare"},
+	},
+	{
 		name: "a call in a bundle is given the answer of another",
 		file: "internal/conn/carried.go",
 		old:  "own := numbers[2+bundleWidth*i:]",

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -46,7 +45,7 @@ func ExampleSyncLocker() {
 	client, _, done := clienttest.Embedded()
 	defer done()
 
-	var l sync.Locker = holdfast.SyncLocker(context.Background(), client.Mutex("orders:42"))
+	l := holdfast.SyncLocker(context.Background(), client.Mutex("orders:42"))
 	l.Lock()
 	fmt.Println("mine")
 	l.Unlock()

@@ -186,7 +186,7 @@ func ended(taken []*lease.Lease) error {
 func giveBack(ctx context.Context, taken []*lease.Lease) {
 	for _, done := range startRelease(ctx, taken) {
 		select {
-		case <-done:
+		case <-done: //nolint:errcheck // the attempt has an error of its own
 		case <-ctx.Done():
 		}
 	}

@@ -129,29 +129,29 @@ func (r *request) messages() []message {
 		return nil
 	}
 	values, _ := r.values.Val().([]any)
-	_, noted, _ := split(values)
+	_, noted := split(values)
 	return noted
 }
 
 // split divides the reply of a quiet form into the script's own reply and the messages behind it.
-// ok is false if the reply is not of that kind.
-func split(values []any) (own []any, noted []message, ok bool) {
+// It returns nil for a reply that is not of that kind.
+func split(values []any) (own []any, noted []message) {
 	last := len(values) - 1
 	if last < 0 {
-		return nil, nil, false
+		return nil, nil
 	}
 	words, ok := values[last].([]any)
 	if !ok || len(words)%3 != 0 {
-		return nil, nil, false
+		return nil, nil
 	}
 	for ; len(words) > 0; words = words[3:] {
 		m, ok := messageOf(words[0], words[1], words[2])
 		if !ok {
-			return nil, nil, false
+			return nil, nil
 		}
 		noted = append(noted, m)
 	}
-	return values[:last], noted, true
+	return values[:last], noted
 }
 
 // messageOf returns the message of which a reply has these parts. ok is false if they make none: a

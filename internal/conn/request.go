@@ -169,7 +169,7 @@ func (r *request) reply() Reply {
 	}
 	values, _ := r.values.Val().([]any)
 	if r.quiet {
-		values, _, _ = split(values)
+		values, _ = split(values)
 	}
 	return Reply{Values: values}
 }

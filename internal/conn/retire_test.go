@@ -16,6 +16,9 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
+// The servers of movingSlots.
+const first, second = "10.0.0.1:6379", "10.0.0.2:6379"
+
 // movingSlots is a cluster of embedded servers. One of the servers has all slots.
 type movingSlots struct {
 	mu      sync.Mutex
@@ -39,9 +42,9 @@ func (m *movingSlots) moveTo(addr string) {
 	m.master = addr
 }
 
-func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
+// onMovingSlots runs test with a Manager on a cluster whose slots the first server has.
+func onMovingSlots(t *testing.T, test func(t *testing.T, slots *movingSlots, c *cluster, m *Manager)) {
 	redistest.Bubble(t, func(t *testing.T) {
-		const first, second = "10.0.0.1:6379", "10.0.0.2:6379"
 		slots := &movingSlots{master: first, servers: map[string]*redistest.FaultProxy{
 			first: redistest.Mini(t).Proxy(), second: redistest.Mini(t).Proxy(),
 		}}
@@ -49,17 +52,25 @@ func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 		c := newCluster(redis.ClusterOptions{ClusterSlots: slots.slots, Dialer: slots.dial, ConnMaxIdleTime: -1}, fs)
 		m := newManager(c, first, fs, fs.log)
 		defer m.Close()
-		script := NewScript("s", "return {1, 0}", Timeless)
+		test(t, slots, c, m)
+	})
+}
+
+// answers replies that all is done.
+var answers = NewScript("s", "return {1, 0}", Timeless)
+
+func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
+	onMovingSlots(t, func(t *testing.T, slots *movingSlots, c *cluster, m *Manager) {
 		use := func() {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			if err := m.Run(ctx, &Call{Script: script, Keys: []string{"k"}}); err != nil {
+			if err := m.Run(ctx, &Call{Script: answers, Keys: []string{"k"}}); err != nil {
 				t.Fatal(err)
 			}
 			if n, err := c.node(ctx, "k"); err != nil {
 				t.Fatal(err)
-			} else if err := m.RunOnce(ctx, n.addr, []*Call{{Script: script, Keys: []string{"k"}}})[0]; err != nil {
+			} else if err := m.RunOnce(ctx, n.addr, []*Call{{Script: answers, Keys: []string{"k"}}})[0]; err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -136,20 +147,11 @@ func TestANewClientThatPanicsIsAnErrorOfItsNode(t *testing.T) {
 }
 
 func TestAServerIsNotGivenUpByHalf(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		const first, second = "10.0.0.1:6379", "10.0.0.2:6379"
-		slots := &movingSlots{master: first, servers: map[string]*redistest.FaultProxy{
-			first: redistest.Mini(t).Proxy(), second: redistest.Mini(t).Proxy(),
-		}}
-		fs := &feeds{log: slog.New(slog.DiscardHandler)}
-		c := newCluster(redis.ClusterOptions{ClusterSlots: slots.slots, Dialer: slots.dial, ConnMaxIdleTime: -1}, fs)
-		m := newManager(c, first, fs, fs.log)
-		defer m.Close()
-		script := NewScript("s", "return {1, 0}", Timeless)
+	onMovingSlots(t, func(t *testing.T, slots *movingSlots, c *cluster, m *Manager) {
 		use := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			return m.Run(ctx, &Call{Script: script, Keys: []string{"k"}})
+			return m.Run(ctx, &Call{Script: answers, Keys: []string{"k"}})
 		}
 		if err := use(); err != nil {
 			t.Fatal(err)
@@ -168,7 +170,7 @@ func TestAServerIsNotGivenUpByHalf(t *testing.T) {
 		go func() {
 			defer close(done)
 			r := m.requests.get()
-			r.call, r.full = &Call{Script: script, Keys: []string{"k"}, Replicas: 1}, true
+			r.call, r.full = &Call{Script: answers, Keys: []string{"k"}, Replicas: 1}, true
 			importing.forCall(r.call).do(t.Context(), r, nil)
 		}()
 		time.Sleep(100 * time.Millisecond)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -458,6 +459,33 @@ func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Many releases at once go out in bundles. Where the key holds another type of value, each has the error
+// that it has alone: the server has refused it, so nothing is in doubt.
+func TestReleasesOfAWrongTypeAreNotInDoubt(t *testing.T) {
+	play(t, func(w *pair) {
+		w.mini.HSet("s", "a", "hash")
+		s := New(w.e, "s", "s")
+		w.is(s.Release(w.t.Context(), 1), errs.WrongType) // the Client is connected, and knows the clock
+		before := w.net.Count("EVALSHA") + w.net.Count("EVAL")
+		const n = 200
+		failures := make([]error, n)
+		var wg sync.WaitGroup
+		for i := range failures {
+			wg.Go(func() { failures[i] = s.Release(w.t.Context(), 1) })
+		}
+		wg.Wait()
+		for i, err := range failures {
+			w.is(err, errs.WrongType)
+			if errors.Is(err, errs.Unknown) {
+				t.Errorf("release %d: %v", i, err)
+			}
+		}
+		if scripts := w.net.Count("EVALSHA") + w.net.Count("EVAL") - before; scripts == n {
+			t.Error("no release went out in a bundle")
+		}
+	})
 }
 
 // The server's password changes, as in a rotation, while connections are made anew. Later, permits

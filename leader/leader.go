@@ -91,7 +91,7 @@ func (e *Election) Check(staleFor time.Duration) error {
 		return nil
 	}
 	return e.failed("check", fmt.Errorf("the work goes on %v after its term ended: %w",
-		over.Round(time.Millisecond), context.Cause(t.ctx)))
+		over.Round(time.Millisecond), errs.Within(kind, e.Name(), context.Cause(t.ctx))))
 }
 
 // RequestResign asks the leader, in whichever process, to resign. Its term ends with ErrResigned, and

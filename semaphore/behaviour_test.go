@@ -322,6 +322,28 @@ func TestPermitsAreLeased(t *testing.T) {
 	})
 }
 
+// An error of a PermitSemaphore names the method that was called.
+func TestPermitsSayWhatWasTried(t *testing.T) {
+	play(t, func(w *pair) {
+		p := NewPermits(w.e, "p", "p", hold.Defaults())
+		w.ok(p.SetPermits(w.t.Context(), 1))
+		l, err := p.Acquire(w.t.Context(), 1)
+		w.ok(err)
+		_, err = p.TryAcquire(w.t.Context(), 1)
+		w.is(err, errs.Busy)
+		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+		defer cancel()
+		_, late := p.Acquire(ctx, 1)
+		w.is(late, errs.Busy, context.DeadlineExceeded)
+		for want, err := range map[string]error{`holdfast: try acquire permits "p": `: err, `holdfast: acquire permits "p": `: late} {
+			if !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%q, want %s...", err, want)
+			}
+		}
+		w.ok(l.Release(w.t.Context()))
+	})
+}
+
 func TestFixedPermitsRunOut(t *testing.T) {
 	play(t, func(w *pair) {
 		ctx := w.t.Context()

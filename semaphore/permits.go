@@ -92,6 +92,7 @@ func (s *PermitSemaphore) request(ctx context.Context, n int, op string, try boo
 		Resource: &resource{name: s.name, at: s.at, n: n, publish: s.engine.Publish(ctx)},
 		Settings: s.settings,
 		Try:      try,
+		Op:       op,
 		Afresh:   true,
 	}.Acquire(ctx)
 	if errors.Is(err, errs.NoPermits) {

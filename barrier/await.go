@@ -52,8 +52,8 @@ type Trip struct {
 // background. Transient errors of Redis are retried until ctx ends; ErrWrongType, ErrOutOfMemory,
 // ErrDenied and ErrBadArgument are returned at once.
 func (b *Barrier) Await(ctx context.Context) (Trip, error) {
-	if b.err != nil {
-		return Trip{}, b.fail("await", b.err)
+	if err := b.usable(); err != nil {
+		return Trip{}, b.fail("await", err)
 	}
 	if err := b.engine.Begin(); err != nil {
 		return Trip{}, b.fail("await", err)

@@ -62,10 +62,10 @@ func New(e *engine.Engine, name, mapped string, parties int, defaults hold.Setti
 }
 
 // Name returns the name that the barrier was made with.
-func (b *Barrier) Name() string { return b.name }
+func (b *Barrier) Name() string { return engine.Made(b).name }
 
 // Parties returns the number of parties that the barrier was made with.
-func (b *Barrier) Parties() int { return b.parties }
+func (b *Barrier) Parties() int { return engine.Made(b).parties }
 
 // State is how a barrier stands.
 type State struct {
@@ -89,8 +89,8 @@ func (b *Barrier) State(ctx context.Context) (State, error) {
 }
 
 func (b *Barrier) state(ctx context.Context) (State, error) {
-	if b.err != nil {
-		return State{}, b.err
+	if err := b.usable(); err != nil {
+		return State{}, err
 	}
 	call := &conn.Call{Script: stateScript, Keys: []string{b.at.Record}}
 	if err := b.engine.Conn.Run(ctx, call); err != nil {
@@ -124,5 +124,11 @@ func (b *Barrier) Reset(ctx context.Context) (bool, error) {
 
 // fail adds to err the operation and the name.
 func (b *Barrier) fail(op string, err error) error {
-	return errs.Call(op, kind, b.name, errs.Bare(err))
+	return errs.Call(op, kind, b.Name(), errs.Bare(err))
+}
+
+// usable returns nil, or why b cannot be used.
+func (b *Barrier) usable() error {
+	b = engine.Made(b)
+	return engine.Usable(b.engine, b.err)
 }

@@ -30,10 +30,10 @@ func New(e *engine.Engine, name, key string, settings *hold.Settings) *Mutex {
 }
 
 // Name returns the name that the lock was made with.
-func (m *Mutex) Name() string { return m.resource.Name() }
+func (m *Mutex) Name() string { return m.lock().Name() }
 
 // Place implements lease.Placed.
-func (m *Mutex) Place() string { return m.resource.Place() }
+func (m *Mutex) Place() string { return m.lock().Place() }
 
 // Lock waits until the lock is granted and returns the Lease, which the caller must release. If ctx
 // was made by Lease.Context of a lease on this same lock, Lock re-enters it: it returns at once,
@@ -51,7 +51,7 @@ func (m *Mutex) Place() string { return m.resource.Place() }
 // ErrBadArgument are returned at once. If ctx carries a lease that has ended, Lock returns the
 // error of that lease.
 func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
-	if err := m.resource.Usable("lock"); err != nil {
+	if err := m.lock().Usable("lock"); err != nil {
 		return nil, err
 	}
 	return lease.Of(m.request().Acquire(ctx))
@@ -61,7 +61,7 @@ func (m *Mutex) Lock(ctx context.Context) (*lease.Lease, error) {
 // or waits for it, the error matches ErrBusy. If Redis does not answer within 3 s, or before ctx's
 // deadline, the error matches ErrUnavailable.
 func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
-	if err := m.resource.Usable("try lock"); err != nil {
+	if err := m.lock().Usable("try lock"); err != nil {
 		return nil, err
 	}
 	q := m.request()
@@ -74,7 +74,8 @@ func (m *Mutex) TryLock(ctx context.Context) (*lease.Lease, error) {
 // carries none. LeaseFrom asks nobody. A lease of another Client does not count, nor one of another
 // kind of lock of the same name.
 func (m *Mutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
-	carried := hold.Carried(ctx, m.resource.Engine, &m.resource)
+	r := m.lock()
+	carried := hold.Carried(ctx, r.Engine, r)
 	return (*lease.Lease)(carried), carried != nil
 }
 
@@ -83,7 +84,7 @@ func (m *Mutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 // attach, one of them gets the hold. For the others, and after the hold has run out, the error
 // matches ErrLost.
 func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, error) {
-	if err := m.resource.Usable("attach"); err != nil {
+	if err := m.lock().Usable("attach"); err != nil {
 		return nil, err
 	}
 	return lease.Of(hold.Attach(ctx, m.resource.Engine, &m.resource, hold.Owner(owner), *m.settings))
@@ -91,4 +92,18 @@ func (m *Mutex) Attach(ctx context.Context, owner lease.Owner) (*lease.Lease, er
 
 func (m *Mutex) request() hold.Request {
 	return hold.Request{Engine: m.resource.Engine, Resource: &m.resource, Settings: *m.settings}
+}
+
+// lock returns the lock. If m is nil or the zero Mutex, it is one that cannot be used, and says so.
+func (m *Mutex) lock() *resource {
+	if m == nil || m.settings == nil {
+		return unmade()
+	}
+	return &m.resource
+}
+
+// unmade returns a lock that no Client has made.
+func unmade() *resource {
+	r := newResource(nil, "", "", new(hold.Settings))
+	return &r
 }

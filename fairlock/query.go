@@ -14,7 +14,7 @@ import (
 // QueueLength returns the number of waiters for the lock, in all processes. All queries ask the
 // master.
 func (m *Mutex) QueueLength(ctx context.Context) (int, error) {
-	call, err := m.look(ctx, m.resource.look(placeScript, ""))
+	call, err := m.look(ctx, m.lock().look(placeScript, ""))
 	if err != nil {
 		return 0, err
 	}
@@ -25,7 +25,7 @@ func (m *Mutex) QueueLength(ctx context.Context) (int, error) {
 // and whether that owner waits at all. For the next one, ahead is 0. A waiter whose process died is
 // counted until it is passed over.
 func (m *Mutex) Position(ctx context.Context, owner lease.Owner) (ahead int, waits bool, err error) {
-	call, err := m.look(ctx, m.resource.look(placeScript, owner.String()))
+	call, err := m.look(ctx, m.lock().look(placeScript, owner.String()))
 	if err != nil || call.Int(3) < 0 {
 		return 0, false, err
 	}
@@ -40,7 +40,7 @@ func (m *Mutex) Position(ctx context.Context, owner lease.Owner) (ahead int, wai
 func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
 	owners := []lease.Owner{}
 	for from := "-inf"; from != ""; {
-		call, err := m.look(ctx, m.resource.look(queueScript, from, pageSize))
+		call, err := m.look(ctx, m.lock().look(queueScript, from, pageSize))
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
 		for i := 3; i < call.Reply.Len(); i++ {
 			owner, err := lease.ParseOwner(call.Text(i))
 			if err != nil {
-				return nil, m.resource.Failed("query", err)
+				return nil, m.lock().Failed("query", err)
 			}
 			owners = append(owners, owner)
 		}
@@ -60,7 +60,7 @@ func (m *Mutex) Waiters(ctx context.Context) ([]lease.Owner, error) {
 const pageSize = 256
 
 func (m *Mutex) look(ctx context.Context, call *conn.Call) (*conn.Call, error) {
-	if err := m.resource.Run(ctx, "query", call); err != nil {
+	if err := m.lock().Run(ctx, "query", call); err != nil {
 		return nil, err
 	}
 	return call, nil
@@ -69,7 +69,7 @@ func (m *Mutex) look(ctx context.Context, call *conn.Call) (*conn.Call, error) {
 // Locked reports whether anybody holds the lock. A waiter that was handed the lock holds it
 // already.
 func (m *Mutex) Locked(ctx context.Context) (bool, error) {
-	s, err := m.resource.Query(ctx)
+	s, err := m.lock().Query(ctx)
 	return s.Locked, err
 }
 
@@ -84,21 +84,21 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 // was not answered, the count may be one off for up to a second: such a request can arrive late,
 // and is corrected once none can arrive any more.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
-	s, err := m.resource.Query(ctx)
+	s, err := m.lock().Query(ctx)
 	return s.Count(hold.Owner(owner)), err
 }
 
 // Remaining returns how long the lock stays held if it is neither renewed nor released: 0 if nobody
 // holds it, lease.NoExpiry if the hold has no end.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
-	s, err := m.resource.Query(ctx)
+	s, err := m.lock().Query(ctx)
 	return s.Remaining, err
 }
 
 // Holder returns the holder of the lock, or the zero Owner if nobody holds it. If the holder's id
 // is no Owner's, the error matches ErrBadArgument.
 func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
-	owner, err := m.resource.Holder(ctx)
+	owner, err := m.lock().Holder(ctx)
 	return lease.Owner(owner), err
 }
 
@@ -108,5 +108,5 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
-	return m.resource.ForceRelease(ctx)
+	return m.lock().ForceRelease(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/lease"
@@ -22,20 +23,20 @@ type Ticket struct {
 // Ticket returns a ticket for one Lock. It does no I/O, and takes no place yet.
 func (m *Mutex) Ticket() *Ticket {
 	t := &Ticket{mutex: m}
-	if m.resource.Usable("lock") == nil {
+	if m.lock().Usable("lock") == nil {
 		t.owner = lease.Owner(hold.NewOwner(m.resource.Engine.NewOwner()))
 	}
 	return t
 }
 
 // Owner returns the id under which the ticket's Lock waits and holds.
-func (t *Ticket) Owner() lease.Owner { return t.owner }
+func (t *Ticket) Owner() lease.Owner { return engine.Made(t).owner }
 
 // Lock is Mutex.Lock, as the ticket's owner and without re-entry. It can be called once. After that
 // the error matches ErrBadArgument.
 func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
-	m := t.mutex
-	if err := m.resource.Usable("lock"); err != nil {
+	m := engine.Made(t).mutex
+	if err := m.lock().Usable("lock"); err != nil {
 		return nil, err
 	}
 	if t.used.Swap(true) {
@@ -48,5 +49,6 @@ func (t *Ticket) Lock(ctx context.Context) (*lease.Lease, error) {
 
 // Position returns Mutex.Position of the ticket's owner.
 func (t *Ticket) Position(ctx context.Context) (ahead int, waits bool, err error) {
+	t = engine.Made(t)
 	return t.mutex.Position(ctx, t.owner)
 }

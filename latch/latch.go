@@ -42,13 +42,13 @@ func New(e *engine.Engine, name, key string) *Latch {
 	l := &Latch{engine: e, name: name}
 	if l.err = e.Broken(); l.err == nil {
 		l.at, l.err = keys.ForLatch(key)
+		l.calls = e.Ledger(l.at.Calls)
 	}
-	l.calls = e.Ledger(l.at.Calls)
 	return l
 }
 
 // Name returns the name that the latch was made with.
-func (l *Latch) Name() string { return l.name }
+func (l *Latch) Name() string { return engine.Made(l).name }
 
 // Option says how TrySetCount sets a latch.
 type Option func(*settings)
@@ -95,8 +95,8 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64, options ...Option) (bo
 // generation it finds, also in one that was set after the call began. If a latch is set anew within
 // minutes, give each round a name of its own.
 func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
-	if l.err != nil {
-		return 0, l.fail("count down", l.err)
+	if err := l.usable(); err != nil {
+		return 0, l.fail("count down", err)
 	}
 	call, err := l.calls.Finish(ctx, func(publish string) engine.Once {
 		return l.once(countDownScript, publish)
@@ -109,8 +109,8 @@ func (l *Latch) CountDown(ctx context.Context) (left int64, err error) {
 
 // Count returns the count; 0 if the latch is not set. It asks the master.
 func (l *Latch) Count(ctx context.Context) (int64, error) {
-	if l.err != nil {
-		return 0, l.fail("query", l.err)
+	if err := l.usable(); err != nil {
+		return 0, l.fail("query", err)
 	}
 	call := &conn.Call{Script: countScript, Keys: []string{l.at.Count}}
 	if err := l.engine.Conn.Run(ctx, call); err != nil {
@@ -128,8 +128,8 @@ func (l *Latch) Delete(ctx context.Context) (bool, error) {
 // change runs a call that counts once, for as long as ctx allows. It reports whether the call did
 // something.
 func (l *Latch) change(ctx context.Context, op string, script *conn.Script, args ...any) (bool, error) {
-	if l.err != nil {
-		return false, l.fail(op, l.err)
+	if err := l.usable(); err != nil {
+		return false, l.fail(op, err)
 	}
 	publish, err := l.engine.Conn.PublishCommand(ctx)
 	if err != nil {
@@ -167,5 +167,11 @@ func (l *Latch) foreign(ctx context.Context, err error) error {
 }
 
 func (l *Latch) fail(op string, err error) error {
-	return errs.Call(op, kind, l.name, err)
+	return errs.Call(op, kind, l.Name(), err)
+}
+
+// usable returns nil, or why l cannot be used.
+func (l *Latch) usable() error {
+	l = engine.Made(l)
+	return engine.Usable(l.engine, l.err)
 }

@@ -27,8 +27,8 @@ import (
 // again before Wait looked, the latch counts as still open. If a Java process has deleted it, the
 // count counts as zero.
 func (l *Latch) Wait(ctx context.Context) error {
-	if l.err != nil {
-		return l.fail("wait for", l.err)
+	if err := l.usable(); err != nil {
+		return l.fail("wait for", err)
 	}
 	ctx, span := l.engine.Telemetry.Acquire(ctx, kind, l.name)
 	w := &wait{latch: l, kind: span.Kind()}

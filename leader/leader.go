@@ -39,10 +39,10 @@ func New(e *engine.Engine, name, key string, defaults hold.Settings, options ...
 }
 
 // Name returns the name that the election was made with.
-func (e *Election) Name() string { return e.resource.Name() }
+func (e *Election) Name() string { return engine.Made(e).resource.Name() }
 
 // Identity returns the name by which others see this candidate.
-func (e *Election) Identity() string { return e.config.identity }
+func (e *Election) Identity() string { return engine.Made(e).config.identity }
 
 // IsLeader reports whether this Election's Run leads at this moment: its work runs, and the work's
 // context has not ended. It asks nobody, so it is cheap. It is never true after the local deadline of
@@ -50,7 +50,7 @@ func (e *Election) Identity() string { return e.config.identity }
 // over in the next instant: what must not happen twice belongs into the work, with its context and
 // its token.
 func (e *Election) IsLeader() bool {
-	t := e.current.Load()
+	t := engine.Made(e).current.Load()
 	return t != nil && t.lasts()
 }
 
@@ -72,7 +72,7 @@ func (e *Election) usable(op string) error {
 func (e *Election) failed(op string, err error) error { return errs.Call(op, kind, e.Name(), err) }
 
 // engine returns the machinery of the Client.
-func (e *Election) engine() *engine.Engine { return e.resource.Engine }
+func (e *Election) engine() *engine.Engine { return engine.Made(e).resource.Engine }
 
 // Check returns an error if the work of a term has gone on for longer than staleFor after the end of
 // the term, so that the process should be restarted. The error matches what ended the term: ErrLost,
@@ -91,7 +91,7 @@ func (e *Election) Check(staleFor time.Duration) error {
 		return nil
 	}
 	return e.failed("check", fmt.Errorf("the work goes on %v after its term ended: %w",
-		over.Round(time.Millisecond), context.Cause(t.ctx)))
+		over.Round(time.Millisecond), errs.Within(kind, e.Name(), context.Cause(t.ctx))))
 }
 
 // RequestResign asks the leader, in whichever process, to resign. Its term ends with ErrResigned, and

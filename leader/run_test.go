@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -141,6 +142,8 @@ func TestTheLeadIsKeptUntilTheWorkReturns(t *testing.T) {
 				}
 				if err := a.Check(time.Second - time.Millisecond); err == nil || b.Check(0) != nil || a.Check(time.Second+time.Millisecond) != nil {
 					t.Errorf("Check: %v", err)
+				} else {
+					namesItOnce(t, a, err)
 				}
 				s.At(3*time.Minute - time.Second)
 				if b.IsLeader() {
@@ -157,6 +160,14 @@ func TestTheLeadIsKeptUntilTheWorkReturns(t *testing.T) {
 				b.retire()
 			})
 		})
+	}
+}
+
+// namesItOnce fails the test unless the error says once of which election it is.
+func namesItOnce(t *testing.T, c *candidate, err error) {
+	t.Helper()
+	if n := strings.Count(err.Error(), strconv.Quote(c.Name())); n != 1 {
+		t.Errorf("%d names in %q", n, err)
 	}
 }
 
@@ -181,6 +192,7 @@ func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 		p.Unplug(false)
 		err := a.Check(10 * time.Millisecond)
 		world.WantErr(t, err, holdfast.ErrLost)
+		namesItOnce(t, a, err)
 		if log.has("does not return") {
 			t.Error("the log names it too soon")
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // Term is one time for which an Election's work leads. The work gets it together with its context,
-// which ends with the term. Its methods may be called from any goroutine, also after its end.
+// which ends with the term. Its methods may be called from any goroutine, also after its end. Those of a
+// nil or zero Term, as the test of a work may give it, do nothing; its token is 0.
 type Term struct {
 	election *Election
 	lease    *lease.Lease
@@ -37,15 +38,19 @@ type Term struct {
 
 // Token returns the fencing token of the term: a number greater than that of every earlier term of
 // the name. With it what the work writes to can refuse a leader that has been overtaken.
-func (t *Term) Token() int64 { return t.lease.Token() }
+func (t *Term) Token() int64 { return engine.Made(t).lease.Token() }
 
 // Deadline returns when the term ends if its lease is not renewed before then.
-func (t *Term) Deadline() time.Time { return t.lease.Deadline() }
+func (t *Term) Deadline() time.Time { return engine.Made(t).lease.Deadline() }
 
 // Resign ends the term: the work's context ends with ErrResigned. The next candidate leads once the
 // work has returned, and this Election campaigns again. To resign for good, return nil from the work
 // instead. Resign does not wait, so the work may call it itself.
-func (t *Term) Resign() { t.resign("by its own work") }
+func (t *Term) Resign() {
+	if t != nil && t.election != nil {
+		t.resign("by its own work")
+	}
+}
 
 // resign is Resign, for that reason.
 func (t *Term) resign(why string) { t.end(t.over(why)) }
@@ -60,6 +65,7 @@ func (t *Term) over(why string) error {
 // heed its context either is found by Check. If d is 0, the promise ends. Without a call of Alive
 // there is no promise.
 func (t *Term) Alive(d time.Duration) {
+	t = engine.Made(t)
 	t.mu.Lock()
 	if d > 0 {
 		t.alive = time.Now().Add(d)

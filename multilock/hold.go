@@ -235,7 +235,7 @@ func (h *quorumHold) free(ctx context.Context) error {
 		case errors.Is(err, errs.Lost):
 			gone++
 		case err != nil:
-			failed = append(failed, err)
+			failed = append(failed, errs.Bare(err)) // the caller says what was done to which lock
 		}
 	}
 	switch {

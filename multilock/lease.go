@@ -16,6 +16,9 @@ import (
 
 // Lease is one acquisition of all locks of a MultiLock. It ends when it is released, or when the
 // first of its locks is lost. The other locks then stay held until the Lease is released.
+//
+// A nil Lease, which a Lock that failed returns, counts as one that has ended, as a nil lease.Lease
+// does.
 type Lease struct {
 	leases  []*lease.Lease // in the order in which the locks were given
 	alive   context.Context
@@ -58,6 +61,9 @@ func (l *Lease) tell() {
 // first of the locks ends, with the cause of that lock. Locking the MultiLock, or one of its locks,
 // with this context re-enters.
 func (l *Lease) Context(parent context.Context) context.Context {
+	if l.absent() {
+		return none.Context(parent)
+	}
 	for _, one := range l.leases {
 		parent = one.Context(parent)
 	}
@@ -66,11 +72,19 @@ func (l *Lease) Context(parent context.Context) context.Context {
 
 // Done returns a channel that is closed when the lease has ended, however it ended, and its
 // contexts are cancelled.
-func (l *Lease) Done() <-chan struct{} { return l.done }
+func (l *Lease) Done() <-chan struct{} {
+	if l.absent() {
+		return none.Done()
+	}
+	return l.done
+}
 
 // Err returns nil while the lease lasts. After that it returns why the first of the locks ended: an
 // error that matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
 func (l *Lease) Err() error {
+	if l.absent() {
+		return none.Err()
+	}
 	if l.alive.Err() == nil {
 		return nil
 	}
@@ -78,11 +92,19 @@ func (l *Lease) Err() error {
 }
 
 // Name returns the names of all locks, separated by commas, in the order in which they are taken.
-func (l *Lease) Name() string { return l.account.name }
+func (l *Lease) Name() string {
+	if l.absent() {
+		return none.Name()
+	}
+	return l.account.name
+}
 
 // Deadline returns when the lease ends if it is not renewed before: the earliest deadline of its
 // locks.
 func (l *Lease) Deadline() time.Time {
+	if l.absent() {
+		return none.Deadline()
+	}
 	earliest := l.leases[0].Deadline()
 	for _, one := range l.leases[1:] {
 		if d := one.Deadline(); d.Before(earliest) {
@@ -95,6 +117,9 @@ func (l *Lease) Deadline() time.Time {
 // Tokens returns the fencing token of each lock, in the order in which the locks were given to
 // NewMultiLock.
 func (l *Lease) Tokens() []int64 {
+	if l.absent() {
+		return nil
+	}
 	tokens := make([]int64, len(l.leases))
 	for i, one := range l.leases {
 		tokens[i] = one.Token()
@@ -106,6 +131,9 @@ func (l *Lease) Tokens() []int64 {
 // all the same. Release returns the errors of those that failed, joined. Each is an error of
 // lease.Lease.Release.
 func (l *Lease) Release(ctx context.Context) error {
+	if l.absent() {
+		return none.Release(ctx)
+	}
 	ctx, span := l.account.told.Release(ctx, ofMulti, l.account.name)
 	last := l.Err() == nil && l.count()
 	err := l.releaseAll(ctx)

@@ -49,7 +49,7 @@ type member struct {
 // permits of a PermitSemaphore.
 func New(lockers ...lease.Locker) *MultiLock {
 	if len(lockers) == 0 {
-		return &MultiLock{err: fmt.Errorf("no locks were given: %w", errs.BadArgument)}
+		return &MultiLock{err: errNone}
 	}
 	m := new(MultiLock)
 	for i, locker := range lockers {
@@ -70,6 +70,17 @@ func New(lockers ...lease.Locker) *MultiLock {
 	}
 	m.name, m.identity = nameOf(m.members), identify(m.members)
 	return m
+}
+
+// errNone is why a MultiLock without locks cannot be used.
+var errNone = fmt.Errorf("no locks were given: %w", errs.BadArgument)
+
+// usable returns nil, or why m cannot be used.
+func (m *MultiLock) usable() error {
+	if m == nil || m.err == nil && len(m.members) == 0 {
+		return errNone
+	}
+	return m.err
 }
 
 // Lock waits until all of the locks are granted, and returns the Lease on them, which the caller
@@ -95,7 +106,7 @@ func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 // several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A context that
 // carries a lease on a MultiLock also carries those on its locks, one by one.
 func (m *MultiLock) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
-	if m.err != nil {
+	if m.usable() != nil {
 		return nil, false
 	}
 	return carriedBy[*Lease](ctx, m.identity)
@@ -106,8 +117,8 @@ type acquiring = func(lease.Locker, context.Context) (*lease.Lease, error)
 
 // acquire takes all locks, and reports that to telemetry as one acquisition.
 func (m *MultiLock) acquire(ctx context.Context, op string, lock acquiring, wait bool) (*Lease, error) {
-	if m.err != nil {
-		return nil, errs.Wrap(op+" multilock", m.err)
+	if err := m.usable(); err != nil {
+		return nil, errs.Wrap(op+" multilock", err)
 	}
 	outer := m.outer(ctx)
 	a := telemetry.Acquired{Reentrant: outer != nil, Waited: telemetry.ToldByParts}

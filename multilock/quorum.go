@@ -50,7 +50,7 @@ func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 	}
 	switch {
 	case len(members) == 0:
-		q.err = fmt.Errorf("no servers were given: %w", errs.BadArgument)
+		q.err = errNoServers
 	case longest < lease.MinLease:
 		q.err = fmt.Errorf("a longest lease of %v, shorter than %v: %w", longest, lease.MinLease, errs.BadArgument)
 	}
@@ -61,6 +61,17 @@ func NewQuorum(name string, members []Member, longest time.Duration) *Quorum {
 		q.identity, q.set = identityOf(members), setOf(members)
 	}
 	return q
+}
+
+// errNoServers is why a Quorum without servers cannot be used.
+var errNoServers = fmt.Errorf("no servers were given: %w", errs.BadArgument)
+
+// usable returns nil, or why q cannot be used.
+func (q *Quorum) usable() error {
+	if q == nil || q.err == nil && len(q.members) == 0 {
+		return errNoServers
+	}
+	return q.err
 }
 
 // fit returns what is wrong with the servers: two of them are one server, as far as the Clients
@@ -125,7 +136,7 @@ func identityOf(members []Member) string {
 }
 
 // Name returns the name that the lock was made with.
-func (q *Quorum) Name() string { return q.name }
+func (q *Quorum) Name() string { return engine.Made(q).name }
 
 // majority returns how many servers must grant.
 func (q *Quorum) majority() int { return len(q.members)/2 + 1 }
@@ -155,15 +166,15 @@ func (q *Quorum) TryLock(ctx context.Context) (*QuorumLease, error) {
 // It is the lease that a Lock with ctx would re-enter, and it may have ended. ok is false if ctx
 // carries none. LeaseFrom asks nobody.
 func (q *Quorum) LeaseFrom(ctx context.Context) (l *QuorumLease, ok bool) {
-	if q.err != nil {
+	if q.usable() != nil {
 		return nil, false
 	}
 	return carriedBy[*QuorumLease](ctx, q.identity)
 }
 
 func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLease, error) {
-	if q.err != nil {
-		return nil, errs.Call(op, kind, q.name, q.err)
+	if err := q.usable(); err != nil {
+		return nil, errs.Call(op, kind, q.Name(), err)
 	}
 	ctx, span := q.telemetry().Acquire(ctx, kind, q.name)
 	a := telemetry.Acquired{}

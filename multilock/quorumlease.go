@@ -12,21 +12,37 @@ import (
 // QuorumLease is one acquisition of a Quorum. It lasts until it is released, or until fewer than a
 // majority of the servers vouch for it. The servers that granted it are renewed, each by its own
 // Client. A server that was lost is not asked again.
+//
+// A nil QuorumLease, which a Lock that failed returns, counts as one that has ended, as a nil
+// lease.Lease does.
 type QuorumLease struct {
 	hold *quorumHold
 	life *life
 }
 
 // Name returns the name of the Quorum.
-func (l *QuorumLease) Name() string { return l.hold.quorum.name }
+func (l *QuorumLease) Name() string {
+	if l.absent() {
+		return none.Name()
+	}
+	return l.hold.quorum.name
+}
 
 // Token returns the fencing token: the greatest of the servers' tokens. It has been written to a
 // majority of the servers, so the next token is greater, whatever majority grants it.
-func (l *QuorumLease) Token() int64 { return l.hold.token }
+func (l *QuorumLease) Token() int64 {
+	if l.absent() {
+		return none.Token()
+	}
+	return l.hold.token
+}
 
 // Tokens returns the tokens of the servers that granted the lock, in the order of the Clients. The
 // greatest is Token.
 func (l *QuorumLease) Tokens() []int64 {
+	if l.absent() {
+		return nil
+	}
 	tokens := make([]int64, len(l.hold.members))
 	for i, m := range l.hold.members {
 		tokens[i] = m.Token()
@@ -38,20 +54,38 @@ func (l *QuorumLease) Tokens() []int64 {
 // lease ends, with a cause that says why (ErrLost, ErrReleased, ErrMaxHold or ErrClosed). Locking
 // the Quorum with this context re-enters. The context is freed when parent or the lease ends.
 func (l *QuorumLease) Context(parent context.Context) context.Context {
+	if l.absent() {
+		return none.Context(parent)
+	}
 	return l.life.context(parent, carry(parent, l.hold.quorum.identity, l))
 }
 
 // Done returns a channel that is closed when the lease has ended, however it ended.
-func (l *QuorumLease) Done() <-chan struct{} { return l.life.done }
+func (l *QuorumLease) Done() <-chan struct{} {
+	if l.absent() {
+		return none.Done()
+	}
+	return l.life.done
+}
 
 // Err returns nil while the lease lasts. After that it returns why the lease ended: an error that
 // matches ErrReleased, ErrLost, ErrMaxHold or ErrClosed.
-func (l *QuorumLease) Err() error { return l.life.err() }
+func (l *QuorumLease) Err() error {
+	if l.absent() {
+		return none.Err()
+	}
+	return l.life.err()
+}
 
 // Deadline returns when the lease ends if it is not renewed before: the first instant at which
 // fewer than a majority of the servers vouch for it, by the local deadline of each. It returns the
 // zero time if that is now.
-func (l *QuorumLease) Deadline() time.Time { return l.hold.deadline() }
+func (l *QuorumLease) Deadline() time.Time {
+	if l.absent() {
+		return none.Deadline()
+	}
+	return l.hold.deadline()
+}
 
 // Release ends the lease, and with the last lease of the hold the lock. It returns nil when a
 // majority of the servers is free, so that another caller can be granted the lock. The rest are
@@ -63,6 +97,9 @@ func (l *QuorumLease) Deadline() time.Time { return l.hold.deadline() }
 // ended the lease, ErrMaxHold or ErrClosed. Otherwise it returns the errors of the servers that
 // could not be released.
 func (l *QuorumLease) Release(ctx context.Context) error {
+	if l.absent() {
+		return none.Release(ctx)
+	}
 	ctx, span := l.hold.quorum.telemetry().Release(ctx, l.hold.kind, l.hold.quorum.name)
 	held, err := l.hold.release(ctx, l)
 	span.End(telemetry.OutcomeOf(err, telemetry.OutcomeReleased), held, err)

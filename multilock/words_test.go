@@ -3,11 +3,14 @@
 package multilock_test
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
@@ -72,6 +75,29 @@ func TestQuorum_SaysWhatEachServerSaid(t *testing.T) {
 			p.plug(i)
 		}
 		w.wantHeldOn(0)
+	})
+}
+
+// Servers that refuse a release are told in one error, which says once what was done to which lock.
+func TestQuorum_SaysOnceWhatWasNotReleased(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		p := w.process()
+		l := w.lock(p.quorum())
+		for i := range 2 {
+			p.nets[i].OnCommand(func(redistest.Command) redistest.Fault {
+				return redistest.ReplyError("NOPERM this user has no permissions")
+			})
+		}
+		err := l.Release(t.Context())
+		world.WantErr(t, err, holdfast.ErrDenied)
+		says(t, err, fmt.Sprintf("release quorum %q: 2 of 3 servers not released: owner ", name))
+		if strings.Count(err.Error(), strconv.Quote(name)) != 1 || strings.Count(err.Error(), "release ") != 1 {
+			t.Errorf("it says twice what was done to which lock: %s", err)
+		}
+		for _, net := range p.nets {
+			net.OnCommand(nil)
+		}
+		time.Sleep(time.Minute) // what was not released runs out
 	})
 }
 

@@ -66,7 +66,7 @@ func New(e *engine.Engine, name, mapped string, defaults []lease.Option, options
 }
 
 // Name returns the name that the Once was made with.
-func (o *Once) Name() string { return o.name }
+func (o *Once) Name() string { return engine.Made(o).name }
 
 // Forget forgets the result of a key, so that the next call does the work again. If there is no
 // result, it returns nil and does nothing. While the work is under way it does nothing, and the error

@@ -12,7 +12,7 @@ import (
 
 // Locked reports whether anybody holds the lock. All queries ask the master.
 func (m *Mutex) Locked(ctx context.Context) (bool, error) {
-	s, err := m.resource.Query(ctx)
+	s, err := m.lock().Query(ctx)
 	return s.Locked, err
 }
 
@@ -27,21 +27,21 @@ func (m *Mutex) HeldBy(ctx context.Context, owner lease.Owner) (bool, error) {
 // was not answered, the count may be one off for up to a second: such a request can arrive late,
 // and is corrected once none can arrive any more.
 func (m *Mutex) HoldCount(ctx context.Context, owner lease.Owner) (int, error) {
-	s, err := m.resource.Query(ctx)
+	s, err := m.lock().Query(ctx)
 	return s.Count(hold.Owner(owner)), err
 }
 
 // Remaining returns how long the lock stays held if it is neither renewed nor released: 0 if nobody
 // holds it, lease.NoExpiry if the hold has no end.
 func (m *Mutex) Remaining(ctx context.Context) (time.Duration, error) {
-	s, err := m.resource.Query(ctx)
+	s, err := m.lock().Query(ctx)
 	return s.Remaining, err
 }
 
 // Holder returns the holder of the lock, or the zero Owner if nobody holds it. If the holder's id
 // is no Owner's, the error matches ErrBadArgument.
 func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
-	owner, err := m.resource.Holder(ctx)
+	owner, err := m.lock().Holder(ctx)
 	return lease.Owner(owner), err
 }
 
@@ -52,5 +52,5 @@ func (m *Mutex) Holder(ctx context.Context) (lease.Owner, error) {
 //
 // The holder's work may still be going on. Call ForceRelease only if you know that it is not.
 func (m *Mutex) ForceRelease(ctx context.Context) (bool, error) {
-	return m.resource.ForceRelease(ctx)
+	return m.lock().ForceRelease(ctx)
 }

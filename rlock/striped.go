@@ -76,22 +76,30 @@ func NewStriped(e *engine.Engine, name string, n int, mapped func(string) string
 
 // For returns the stripe that key falls on.
 func (s *Striped) For(key string) *Stripe {
+	n := s.Len()
+	if n == 0 {
+		return s.At(0)
+	}
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(key))
-	return s.At(int(hash.Sum64() % uint64(len(s.stripes))))
+	return s.At(int(hash.Sum64() % uint64(n)))
 }
 
 // At returns stripe i, counted from 0. It is for programs that spread their keys by a rule of their
 // own, such as id % 16, which a Java program may share. It panics if there is no such stripe.
 func (s *Striped) At(i int) *Stripe {
-	if s.err != nil {
+	s = engine.Made(s)
+	switch {
+	case len(s.stripes) == 0: // no Client has made it
+		return &Stripe{striped: s}
+	case s.err != nil:
 		i = 0
 	}
 	return &Stripe{striped: s, Mutex: s.stripes[i]}
 }
 
 // Len returns the number of stripes.
-func (s *Striped) Len() int { return len(s.stripes) }
+func (s *Striped) Len() int { return len(engine.Made(s).stripes) }
 
 // Stripe is one lock of a Striped. It is a Mutex, except that it checks the number of stripes
 // before its first Lock.
@@ -105,7 +113,7 @@ var _ lease.Locker = (*Stripe)(nil)
 // Lock is Mutex.Lock.
 func (s *Stripe) Lock(ctx context.Context) (*lease.Lease, error) {
 	if err := s.striped.agree(ctx); err != nil {
-		return nil, s.resource.Failed("lock", errs.Ended(ctx, err))
+		return nil, s.lock().Failed("lock", errs.Ended(ctx, err))
 	}
 	return s.Mutex.Lock(ctx)
 }
@@ -115,17 +123,23 @@ func (s *Stripe) TryLock(ctx context.Context) (*lease.Lease, error) {
 	bounded, cancel := engine.Bounded(ctx)
 	defer cancel()
 	if err := s.striped.agree(bounded); err != nil {
-		return nil, s.resource.Failed("try lock", errs.Ended(bounded, err))
+		return nil, s.lock().Failed("try lock", errs.Ended(bounded, err))
 	}
 	return s.Mutex.TryLock(ctx)
+}
+
+// usable returns nil, or why s cannot be used.
+func (s *Striped) usable() error {
+	s = engine.Made(s)
+	return engine.Usable(s.engine, s.err)
 }
 
 // agree makes sure that all processes mean the same number of stripes: before the first Lock, and
 // then in the background from time to time. If ctx has ended, it agrees on nothing, and Lock
 // returns the error.
 func (s *Striped) agree(ctx context.Context) error {
-	if s.err != nil || ctx.Err() != nil {
-		return s.err
+	if err := s.usable(); err != nil || ctx.Err() != nil {
+		return err
 	}
 	last, now := s.agreed.Load(), time.Since(s.made)
 	switch {

@@ -178,8 +178,8 @@ type holder struct {
 // look asks whether a writer holds the lock, and for the count of the holder with that field. Its
 // cost does not grow with the number of readers.
 func (m *RWMutex) look(ctx context.Context, op, field string) (locked bool, count int, err error) {
-	if m.err != nil {
-		return false, 0, m.fail(op, m.err)
+	if err := m.usable(); err != nil {
+		return false, 0, m.fail(op, err)
 	}
 	call := m.base.call(lookScript, m.base.at.Timeouts, field)
 	if err := m.engine.Conn.Run(ctx, call); err != nil {
@@ -191,8 +191,8 @@ func (m *RWMutex) look(ctx context.Context, op, field string) (locked bool, coun
 // walk goes over the holders of the lock, a page at a time, for as long as more returns
 // true. It returns the server's clock at the last page.
 func (m *RWMutex) walk(ctx context.Context, op string, more func(holder) bool) (now int64, err error) {
-	if m.err != nil {
-		return 0, m.fail(op, m.err)
+	if err := m.usable(); err != nil {
+		return 0, m.fail(op, err)
 	}
 	seen := make(map[string]bool) // a scan may return a field twice
 	for cursor := "0"; ; {

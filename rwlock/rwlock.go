@@ -47,10 +47,13 @@ func New(e *engine.Engine, name, key string, settings hold.Settings) *RWMutex {
 }
 
 // Name returns the name that the lock was made with.
-func (m *RWMutex) Name() string { return m.base.name }
+func (m *RWMutex) Name() string { return engine.Made(m).base.name }
 
 // Place implements lease.Placed.
-func (m *RWMutex) Place() string { return hold.PlaceOf(m.engine, m.base.Key()) }
+func (m *RWMutex) Place() string {
+	m = engine.Made(m)
+	return hold.PlaceOf(m.engine, m.base.Key())
+}
 
 // Lock waits until nobody else holds the lock, and returns the Lease of a writer, which the caller
 // must release. Its token is greater than that of every earlier writer. A context made by
@@ -102,7 +105,7 @@ func (m *RWMutex) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 }
 
 func (m *RWMutex) leaseFrom(ctx context.Context, r hold.Resource) (l *lease.Lease, ok bool) {
-	if m.err != nil {
+	if m.usable() != nil {
 		return nil, false
 	}
 	carried := hold.Carried(ctx, m.engine, r)
@@ -126,8 +129,8 @@ func (r rlocker) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
 }
 
 func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*hold.Lease, error) {
-	if m.err != nil {
-		return nil, m.fail(op, m.err)
+	if err := m.usable(); err != nil {
+		return nil, m.fail(op, err)
 	}
 	w := &writing{base: &m.base, asking: asking{since: time.Now(), waits: wait}}
 	if hold.Carried(ctx, m.engine, w) == nil {
@@ -142,10 +145,10 @@ func (m *RWMutex) lock(ctx context.Context, op string, wait bool) (*hold.Lease, 
 }
 
 func (m *RWMutex) rlock(ctx context.Context, op string, wait bool) (*hold.Lease, error) {
-	r := &reading{base: &m.base, asking: asking{since: time.Now(), waits: wait}}
-	if m.err != nil {
-		return nil, hold.OpError(op, r, m.err)
+	if err := m.usable(); err != nil {
+		return nil, hold.OpError(op, m.reading(), err)
 	}
+	r := &reading{base: &m.base, asking: asking{since: time.Now(), waits: wait}}
 	if hold.Carried(ctx, m.engine, r) == nil {
 		if w := hold.Carried(ctx, m.engine, m.writing()); w != nil {
 			return m.rlockUnder(ctx, op, wait, w)
@@ -181,8 +184,14 @@ func (m *RWMutex) request(r hold.Resource, wait bool) hold.Request {
 	return hold.Request{Engine: m.engine, Resource: r, Settings: m.settings, Try: !wait}
 }
 
-func (m *RWMutex) writing() *writing { return &writing{base: &m.base} }
-func (m *RWMutex) reading() *reading { return &reading{base: &m.base} }
+func (m *RWMutex) writing() *writing { return &writing{base: &engine.Made(m).base} }
+func (m *RWMutex) reading() *reading { return &reading{base: &engine.Made(m).base} }
+
+// usable returns nil, or why m cannot be used.
+func (m *RWMutex) usable() error {
+	m = engine.Made(m)
+	return engine.Usable(m.engine, m.err)
+}
 
 func (m *RWMutex) fail(op string, err error) error {
 	return hold.OpError(op, m.writing(), err)

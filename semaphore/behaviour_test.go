@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -321,6 +322,28 @@ func TestPermitsAreLeased(t *testing.T) {
 	})
 }
 
+// An error of a PermitSemaphore names the method that was called.
+func TestPermitsSayWhatWasTried(t *testing.T) {
+	play(t, func(w *pair) {
+		p := NewPermits(w.e, "p", "p", hold.Defaults())
+		w.ok(p.SetPermits(w.t.Context(), 1))
+		l, err := p.Acquire(w.t.Context(), 1)
+		w.ok(err)
+		_, err = p.TryAcquire(w.t.Context(), 1)
+		w.is(err, errs.Busy)
+		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
+		defer cancel()
+		_, late := p.Acquire(ctx, 1)
+		w.is(late, errs.Busy, context.DeadlineExceeded)
+		for want, err := range map[string]error{`holdfast: try acquire permits "p": `: err, `holdfast: acquire permits "p": `: late} {
+			if !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%q, want %s...", err, want)
+			}
+		}
+		w.ok(l.Release(w.t.Context()))
+	})
+}
+
 func TestFixedPermitsRunOut(t *testing.T) {
 	play(t, func(w *pair) {
 		ctx := w.t.Context()
@@ -458,6 +481,33 @@ func TestARefusedReleaseMayHaveCounted(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Many releases at once go out in bundles. Where the key holds another type of value, each has the error
+// that it has alone: the server has refused it, so nothing is in doubt.
+func TestReleasesOfAWrongTypeAreNotInDoubt(t *testing.T) {
+	play(t, func(w *pair) {
+		w.mini.HSet("s", "a", "hash")
+		s := New(w.e, "s", "s")
+		w.is(s.Release(w.t.Context(), 1), errs.WrongType) // the Client is connected, and knows the clock
+		before := w.net.Count("EVALSHA") + w.net.Count("EVAL")
+		const n = 200
+		failures := make([]error, n)
+		var wg sync.WaitGroup
+		for i := range failures {
+			wg.Go(func() { failures[i] = s.Release(w.t.Context(), 1) })
+		}
+		wg.Wait()
+		for i, err := range failures {
+			w.is(err, errs.WrongType)
+			if errors.Is(err, errs.Unknown) {
+				t.Errorf("release %d: %v", i, err)
+			}
+		}
+		if scripts := w.net.Count("EVALSHA") + w.net.Count("EVAL") - before; scripts == n {
+			t.Error("no release went out in a bundle")
+		}
+	})
 }
 
 // The server's password changes, as in a rotation, while connections are made anew. Later, permits

@@ -47,13 +47,13 @@ func NewPermits(e *engine.Engine, name, key string, settings hold.Settings) *Per
 	s := &PermitSemaphore{engine: e, name: name, settings: settings}
 	if s.err = e.Broken(); s.err == nil {
 		s.at, s.err = keys.ForPermits(key)
+		s.calls = e.Ledger(s.at.Calls)
 	}
-	s.calls = e.Ledger(s.at.Calls)
 	return s
 }
 
 // Name returns the name that the semaphore was made with.
-func (s *PermitSemaphore) Name() string { return s.name }
+func (s *PermitSemaphore) Name() string { return engine.Made(s).name }
 
 // Acquire waits until n permits, at least 1 and at most 1000, are free at once, and returns one
 // Lease for all of them, which the caller must release. The Lease is renewed or fixed as the
@@ -81,8 +81,8 @@ func (s *PermitSemaphore) TryAcquire(ctx context.Context, n int) (*lease.Lease, 
 }
 
 func (s *PermitSemaphore) request(ctx context.Context, n int, op string, try bool) (*lease.Lease, error) {
-	if s.err != nil {
-		return nil, s.fail(op, s.err)
+	if err := s.usable(); err != nil {
+		return nil, s.fail(op, err)
 	}
 	if n < 1 || n > mostLeased {
 		return nil, s.fail(op, fmt.Errorf("%d permits, want 1 to %d: %w", n, mostLeased, errs.BadArgument))
@@ -92,6 +92,7 @@ func (s *PermitSemaphore) request(ctx context.Context, n int, op string, try boo
 		Resource: &resource{name: s.name, at: s.at, n: n, publish: s.engine.Publish(ctx)},
 		Settings: s.settings,
 		Try:      try,
+		Op:       op,
 		Afresh:   true,
 	}.Acquire(ctx)
 	if errors.Is(err, errs.NoPermits) {
@@ -113,7 +114,7 @@ func noSuch(n int, err error) error {
 // innermost, if it carries several. It may have ended. ok is false if ctx carries none. LeaseFrom
 // asks nobody. A lease of another Client does not count.
 func (s *PermitSemaphore) LeaseFrom(ctx context.Context) (l *lease.Lease, ok bool) {
-	if s.err != nil {
+	if s.usable() != nil {
 		return nil, false
 	}
 	carried := hold.Carried(ctx, s.engine, &resource{at: s.at})
@@ -152,7 +153,7 @@ func (s *PermitSemaphore) TrySetPermits(ctx context.Context, n int) (bool, error
 	defer cancel()
 	call, err := s.set(ctx, n, 1)
 	if err != nil {
-		return false, s.fail("set", s.engine.Foreign(ctx, engine.Number, s.at.Available, err))
+		return false, s.fail("set", s.foreign(ctx, err))
 	}
 	return call.Status() == conn.Done, nil
 }
@@ -191,8 +192,8 @@ func (s *PermitSemaphore) AddPermits(ctx context.Context, delta int) error {
 
 // change runs a call that counts once, for as long as ctx allows.
 func (s *PermitSemaphore) change(ctx context.Context, n int, call func(publish string) engine.Once) (*conn.Call, error) {
-	if s.err != nil {
-		return nil, s.err
+	if err := s.usable(); err != nil {
+		return nil, err
 	}
 	if err := checkCount(n); err != nil {
 		return nil, err
@@ -225,6 +226,7 @@ func (s *PermitSemaphore) Permits(ctx context.Context) (int, error) {
 }
 
 func (s *PermitSemaphore) state(ctx context.Context) (available, acquired int, err error) {
+	s = engine.Made(s)
 	call := &conn.Call{Script: stateScript, Keys: []string{s.at.Available, s.at.Taken}}
 	if err := s.run(ctx, call); err != nil {
 		return 0, 0, s.fail("query", err)
@@ -250,6 +252,7 @@ func (s *PermitSemaphore) IDs(l *lease.Lease) []string {
 // it. If no such permit is taken, or its lease is over, the error matches ErrNoPermits. A Lease on
 // the permit is lost with its next renewal. To give back a Lease of your own, use its Release.
 func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
+	s = engine.Made(s)
 	raw, err := parseID(id)
 	if err != nil {
 		return s.fail("release", err)
@@ -273,6 +276,7 @@ func (s *PermitSemaphore) ReleaseID(ctx context.Context, id string) error {
 // Lease.Extend. If UpdateLease shortens that Lease, the holder does not notice before its next
 // renewal.
 func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Duration) error {
+	s = engine.Made(s)
 	raw, err := parseID(id)
 	if err == nil && d < lease.MinLease {
 		err = fmt.Errorf("a lease of %v is shorter than %v: %w", d, lease.MinLease, errs.BadArgument)
@@ -294,6 +298,7 @@ func (s *PermitSemaphore) UpdateLease(ctx context.Context, id string, d time.Dur
 // lease.NoExpiry if that time has no end. If no such permit is taken, or its lease is over, the error
 // matches ErrNoPermits.
 func (s *PermitSemaphore) Remaining(ctx context.Context, id string) (time.Duration, error) {
+	s = engine.Made(s)
 	raw, err := parseID(id)
 	call := &conn.Call{Script: lookScript, Keys: []string{s.at.Taken}, Args: []any{raw}}
 	if err == nil {
@@ -318,15 +323,15 @@ func (s *PermitSemaphore) ask(ctx context.Context, id string, call *conn.Call) e
 }
 
 func (s *PermitSemaphore) run(ctx context.Context, call *conn.Call) error {
-	if s.err != nil {
-		return s.err
+	if err := s.usable(); err != nil {
+		return err
 	}
 	return s.engine.Conn.Run(ctx, call)
 }
 
 // publish returns the command that publishes; "" if the semaphore cannot be used.
 func (s *PermitSemaphore) publish(ctx context.Context) string {
-	if s.err != nil {
+	if s.usable() != nil {
 		return ""
 	}
 	return s.engine.Publish(ctx)
@@ -346,5 +351,17 @@ func missing(id string) error {
 }
 
 func (s *PermitSemaphore) fail(op string, err error) error {
-	return errs.Call(op, permitsKind, s.name, err)
+	return errs.Call(op, permitsKind, s.Name(), err)
+}
+
+// foreign adds to err what stands at the semaphore's key, if that is no number.
+func (s *PermitSemaphore) foreign(ctx context.Context, err error) error {
+	s = engine.Made(s)
+	return s.engine.Foreign(ctx, engine.Number, s.at.Available, err)
+}
+
+// usable returns nil, or why s cannot be used.
+func (s *PermitSemaphore) usable() error {
+	s = engine.Made(s)
+	return engine.Usable(s.engine, s.err)
 }

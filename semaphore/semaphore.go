@@ -48,13 +48,13 @@ func New(e *engine.Engine, name, key string) *Semaphore {
 	s := &Semaphore{engine: e, name: name}
 	if s.err = e.Broken(); s.err == nil {
 		s.at, s.err = keys.ForSemaphore(key)
+		s.calls = e.Ledger(s.at.Calls)
 	}
-	s.calls = e.Ledger(s.at.Calls)
 	return s
 }
 
 // Name returns the name that the semaphore was made with.
-func (s *Semaphore) Name() string { return s.name }
+func (s *Semaphore) Name() string { return engine.Made(s).name }
 
 // Acquire waits until n permits are free at once, and takes them. With n = 0 it returns at once. A
 // call for fewer permits may overtake a call that waits for more. Within one process it may not,
@@ -268,8 +268,8 @@ func (s *Semaphore) change(ctx context.Context, n int, call func(publish string)
 // Available returns how many permits are free; 0 if the semaphore has not been set. It may be
 // negative, after AddPermits. It asks the master.
 func (s *Semaphore) Available(ctx context.Context) (int, error) {
-	if s.err != nil {
-		return 0, s.fail("query", s.err)
+	if err := s.usable(); err != nil {
+		return 0, s.fail("query", err)
 	}
 	call := &conn.Call{Script: freeScript, Keys: []string{s.at.Permits}}
 	if err := s.engine.Conn.Run(ctx, call); err != nil {
@@ -278,10 +278,16 @@ func (s *Semaphore) Available(ctx context.Context) (int, error) {
 	return int(call.Int(2)), nil
 }
 
+// usable returns nil, or why s cannot be used.
+func (s *Semaphore) usable() error {
+	s = engine.Made(s)
+	return engine.Usable(s.engine, s.err)
+}
+
 // check returns what is wrong with a call for n permits; nil if nothing is.
 func (s *Semaphore) check(n int) error {
-	if s.err != nil {
-		return s.err
+	if err := s.usable(); err != nil {
+		return err
 	}
 	return checkCount(n)
 }
@@ -299,11 +305,12 @@ func (s *Semaphore) call(script *conn.Script, args ...any) engine.Once {
 
 // foreign adds to err what stands at the semaphore's key, if that is no number.
 func (s *Semaphore) foreign(ctx context.Context, err error) error {
+	s = engine.Made(s)
 	return s.engine.Foreign(ctx, engine.Number, s.at.Permits, err)
 }
 
 func (s *Semaphore) fail(op string, err error) error {
-	return errs.Call(op, kind, s.name, err)
+	return errs.Call(op, kind, s.Name(), err)
 }
 
 // waiting returns how to wait for n permits. The waiters for the same number stand in one line, so

@@ -241,6 +241,9 @@ func TestAnErrorInABundleIsItsOwn(t *testing.T) {
 			if c.Attempts > 2 {
 				t.Errorf("%s was sent %d times", c.Keys[0], c.Attempts)
 			}
+			if _, doubtful := c.Outstanding(); doubtful {
+				t.Errorf("%s was answered each time, and is in doubt", c.Keys[0])
+			}
 			again += c.Attempts - 1
 		}
 		answered(t, right, 1)

@@ -38,8 +38,17 @@ type apart struct{ until atomic.Int64 }
 func (a *apart) begin(now time.Time)   { a.until.Store(now.Add(apartFor).UnixNano()) }
 func (a *apart) at(now time.Time) bool { return now.UnixNano() < a.until.Load() }
 
-// errFailed is the error of a request whose script failed in a bundle.
-var errFailed = errors.New("it failed beside others")
+// errFailed is the error of a request whose script failed in a bundle. It is the server's answer, as an
+// error reply is: nothing was done, and nothing is in doubt.
+const errFailed answerOfOne = "it failed beside others"
+
+// answerOfOne is a server's error for one request of a bundle.
+type answerOfOne string
+
+func (a answerOfOne) Error() string { return string(a) }
+
+// RedisError makes isReply know it.
+func (a answerOfOne) RedisError() {}
 
 // notAlone marks the error of a bundle. By itself, a request may have another outcome, or tells what
 // is wrong with it.

@@ -120,6 +120,23 @@ func (e *Engine) Broken() error {
 	return e.broken
 }
 
+// Usable returns nil, or why what was made with e cannot be used: err, which was found then, or else what
+// is wrong with e. A zero value was made with none.
+func Usable(e *Engine, err error) error {
+	if err != nil {
+		return err
+	}
+	return e.Broken()
+}
+
+// Made returns v. If v is nil, it returns a zero value, which is as unusable, and can be asked why.
+func Made[T any](v *T) *T {
+	if v == nil {
+		return new(T)
+	}
+	return v
+}
+
 // errNoClient is why the zero value of a synchronizer cannot be used.
 var errNoClient = fmt.Errorf("it was not made by a Client: %w", errs.BadArgument)
 

@@ -47,6 +47,16 @@ func Bare(err error) error {
 	return err
 }
 
+// Within returns err for use inside an error of Call about the same thing: if err names that thing
+// itself, without its operation and its name.
+func Within(kind, name string, err error) error {
+	w, ok := err.(*wrapped) //nolint:errorlint // it undoes one Call, not those further in
+	if ok && strings.HasSuffix(w.op, " "+kind+" "+Quote(name)) {
+		return w.err
+	}
+	return err
+}
+
 // Plain returns the text of err for use inside another text: without the prefix, and on one
 // line.
 func Plain(err error) string {

@@ -31,6 +31,22 @@ func TestAnErrorHasOnePrefixAndIsOneLine(t *testing.T) {
 	}
 }
 
+func TestWhatAnErrorIsAboutIsToldOnce(t *testing.T) {
+	lost := errs.Call("lease on", "leader", "a", errs.Lost)
+	for _, tc := range []struct {
+		kind, name string
+		want       string
+	}{
+		{"leader", "a", "lease lost"},
+		{"leader", "b", `holdfast: lease on leader "a": lease lost`},
+		{"mutex", "a", `holdfast: lease on leader "a": lease lost`},
+	} {
+		if got := errs.Within(tc.kind, tc.name, lost); got.Error() != tc.want || !errors.Is(got, errs.Lost) {
+			t.Errorf("in an error about %s %s it is %q, want %q", tc.kind, tc.name, got, tc.want)
+		}
+	}
+}
+
 func TestAnEndedWaitMatchesTheCauseOfItsContext(t *testing.T) {
 	shutdown := errors.New("the program shuts down")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -28,6 +28,8 @@ type Request struct {
 	// As is the owner that asks, if others already know it by its place in a queue. The default is
 	// a new owner.
 	As Owner
+	// Op is what errors call it. The default is "lock", or "try lock" for a Try.
+	Op string
 	// Afresh says never to re-enter a hold that the context carries.
 	Afresh bool
 }
@@ -35,10 +37,7 @@ type Request struct {
 // Acquire waits until the resource is granted, or re-enters the hold on it that
 // ctx carries. The errors are those of Locker.
 func (q Request) Acquire(ctx context.Context) (*Lease, error) {
-	op := "lock"
-	if q.Try {
-		op = "try lock"
-	}
+	op := q.op()
 	if err := q.Settings.Check(); err != nil {
 		return nil, OpError(op, q.Resource, err)
 	}
@@ -72,6 +71,18 @@ func (q Request) Acquire(ctx context.Context) (*Lease, error) {
 	}
 	span.End(told)
 	return l, err
+}
+
+// op returns what errors call the Request.
+func (q *Request) op() string {
+	switch {
+	case q.Op != "":
+		return q.Op
+	case q.Try:
+		return "try lock"
+	default:
+		return "lock"
+	}
 }
 
 // course is how an acquisition went, for telemetry.

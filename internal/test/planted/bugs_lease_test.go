@@ -194,6 +194,27 @@ var leaseBugs = []bug{
 		pkg:  "rlock", tests: []string{"TestAWaitThatEndsMatchesTheCauseOfItsContext"},
 	},
 	{
+		name: "the release of a nil QuorumLease panics",
+		file: "multilock/absent.go",
+		old:  "func (l *QuorumLease) absent() bool { return l == nil || l.hold == nil }",
+		new:  "func (l *QuorumLease) absent() bool { return l != nil && l.hold == nil }",
+		pkg:  ".", tests: []string{"TestWhatNoClientHasMadeSaysSo"},
+	},
+	{
+		name: "a zero semaphore is taken for one that a Client has made",
+		file: "internal/engine/engine.go",
+		old:  "	return e.Broken()\n}\n\n// Made",
+		new:  "	return nil\n}\n\n// Made",
+		pkg:  ".", tests: []string{"TestWhatNoClientHasMadeSaysSo"},
+	},
+	{
+		name: "an error about a lease names its lock twice",
+		file: "internal/errs/text.go",
+		old:  `ok && strings.HasSuffix(w.op, " "+kind+" "+Quote(name))`,
+		new:  `ok && w.op == ""`,
+		pkg:  "internal/errs", tests: []string{"TestWhatAnErrorIsAboutIsToldOnce"},
+	},
+	{
 		name: "an error of several has a prefix for each",
 		file: "internal/errs/text.go",
 		old:  `text := strings.ReplaceAll(err.Error(), prefix, "")`,

@@ -1,0 +1,153 @@
+// This file is about synchronizers that no Client has made, and about the leases that a failed Lock
+// returns: their methods fail, and bring no process down.
+
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/fairlock"
+	"github.com/holdfast-go/holdfast/once"
+)
+
+// nilAndZero returns a nil pointer to a T, and one to the zero T.
+func nilAndZero[T any]() []any { return []any{(*T)(nil), new(T)} }
+
+func TestWhatNoClientHasMadeSaysSo(t *testing.T) {
+	for _, values := range [][]any{
+		nilAndZero[holdfast.Mutex](),
+		nilAndZero[holdfast.FairMutex](),
+		nilAndZero[fairlock.Ticket](),
+		nilAndZero[holdfast.RWMutex](),
+		nilAndZero[holdfast.Striped](),
+		{new(holdfast.Stripe)}, // nobody has a nil one
+		nilAndZero[holdfast.Semaphore](),
+		nilAndZero[holdfast.PermitSemaphore](),
+		nilAndZero[holdfast.Latch](),
+		nilAndZero[holdfast.Barrier](),
+		nilAndZero[holdfast.Once](),
+		nilAndZero[holdfast.Election](),
+		nilAndZero[holdfast.Term](),
+		nilAndZero[holdfast.MultiLock](),
+		nilAndZero[holdfast.Quorum](),
+		nilAndZero[holdfast.Lease](),
+		nilAndZero[holdfast.MultiLease](),
+		nilAndZero[holdfast.QuorumLease](),
+	} {
+		for _, v := range values {
+			callAll(t, reflect.ValueOf(v), make(map[reflect.Type]bool))
+		}
+	}
+}
+
+// What a zero Client makes cannot be used either.
+func TestAZeroClientMakesNothing(t *testing.T) {
+	callAll(t, reflect.ValueOf(new(holdfast.Client)), make(map[reflect.Type]bool))
+}
+
+func TestANilOnceDoesNoWork(t *testing.T) {
+	for _, o := range []*holdfast.Once{nil, new(holdfast.Once)} {
+		err := once.Do(t.Context(), o, "k", func(context.Context) error {
+			t.Error("the work is done")
+			return nil
+		})
+		if !errors.Is(err, holdfast.ErrBadArgument) {
+			t.Error(err)
+		}
+	}
+}
+
+// callAll calls the exported methods of v, and those of what they return, and looks at the results.
+func callAll(t *testing.T, v reflect.Value, seen map[reflect.Type]bool) {
+	if seen[v.Type()] {
+		return
+	}
+	seen[v.Type()] = true
+	for i := range v.NumMethod() {
+		what := fmt.Sprintf("%v (nil: %v): %s", v.Type(), v.Kind() == reflect.Pointer && v.IsNil(), v.Type().Method(i).Name)
+		for _, result := range callOne(t, what, v.Method(i)) {
+			lookAt(t, what, result, seen)
+		}
+	}
+}
+
+// callOne calls a method with simple arguments. A panic fails the test.
+func callOne(t *testing.T, what string, method reflect.Value) []reflect.Value {
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("%s panics: %v", what, p)
+		}
+	}()
+	var args []reflect.Value
+	for i := range method.Type().NumIn() {
+		switch in := method.Type().In(i); {
+		case strings.Contains(in.PkgPath(), "/internal/"):
+			return nil // no program can call it
+		case method.Type().IsVariadic() && i == method.Type().NumIn()-1:
+		case in == reflect.TypeFor[context.Context]():
+			args = append(args, reflect.ValueOf(t.Context()))
+		case in.Kind() == reflect.String:
+			args = append(args, reflect.ValueOf("0123456789abcdef0123456789abcdef").Convert(in))
+		case in == reflect.TypeFor[time.Duration]():
+			args = append(args, reflect.ValueOf(time.Minute))
+		case in.Kind() == reflect.Int || in.Kind() == reflect.Int64:
+			args = append(args, reflect.ValueOf(2).Convert(in))
+		default:
+			args = append(args, reflect.Zero(in))
+		}
+	}
+	return method.Call(args)
+}
+
+// lookAt fails the test unless the result says that nothing was done.
+func lookAt(t *testing.T, what string, result reflect.Value, seen map[reflect.Type]bool) {
+	switch got := result.Interface().(type) {
+	case error:
+		if !errors.Is(got, holdfast.ErrBadArgument) && !errors.Is(got, holdfast.ErrNoLeader) {
+			t.Errorf("%s: error %v", what, got)
+		}
+	case context.Context:
+		if got.Err() == nil {
+			t.Errorf("%s: the context goes on", what)
+		}
+	case <-chan struct{}:
+		select {
+		case <-got:
+		default:
+			t.Errorf("%s: the channel is open", what)
+		}
+	case http.Handler:
+		w := httptest.NewRecorder()
+		if got.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil)); w.Code != http.StatusServiceUnavailable {
+			t.Errorf("%s: status %d", what, w.Code)
+		}
+	case nil: // an interface without a value
+		if mayBeNil := strings.HasSuffix(what, ": Close") || strings.HasSuffix(what, ": Shutdown"); result.Type() == reflect.TypeFor[error]() && !mayBeNil {
+			t.Errorf("%s: no error", what)
+		}
+	default:
+		switch {
+		case result.Type().CanSeq2():
+			for _, err := range result.Seq2() {
+				lookAt(t, what, err, seen)
+			}
+		case result.Kind() == reflect.Func:
+			for range result.Seq() {
+				t.Errorf("%s: it yields", what)
+			}
+		case result.Kind() == reflect.Interface && !result.IsNil():
+			callAll(t, result.Elem(), seen)
+		case result.Kind() == reflect.Pointer && !result.IsNil(), strings.HasSuffix(result.Type().String(), "Elector"):
+			callAll(t, result, seen)
+		}
+	}
+}

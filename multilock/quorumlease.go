@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
@@ -38,7 +39,8 @@ func (l *QuorumLease) Tokens() []int64 {
 // lease ends, with a cause that says why (ErrLost, ErrReleased, ErrMaxHold or ErrClosed). Locking
 // the Quorum with this context re-enters. The context is freed when parent or the lease ends.
 func (l *QuorumLease) Context(parent context.Context) context.Context {
-	return l.life.context(parent, carry(parent, l.hold.quorum.identity, l))
+	work := hold.Under(parent, l.hold.parts())
+	return l.life.context(parent, carry(work, l.hold.quorum.identity, l))
 }
 
 // Done returns a channel that is closed when the lease has ended, however it ended.

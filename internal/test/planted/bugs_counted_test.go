@@ -84,6 +84,20 @@ var countedBugs = []bug{
 		new:  "if true || !wait || !errors.Is(err, errAgain) {",
 		pkg:  "multilock", tests: []string{"TestMultiLock_LosesOneWhileItWaits"},
 	},
+	{
+		name: "work under a quorum is refused during Shutdown",
+		file: "internal/hold/context.go",
+		old:  "return carriesOf(ctx, e) || underOf(ctx, e)",
+		new:  "return carriesOf(ctx, e)",
+		pkg:  "multilock", tests: []string{"TestShutdownServesWorkUnderSeveralLocks"},
+	},
+	{
+		name: "a quorum's lease is work also for a server that it has lost",
+		file: "internal/hold/context.go",
+		old:  "return l.hold.engine == e && l.why() == nil",
+		new:  "return l.hold.engine == e && (l.why() == nil || true)",
+		pkg:  "multilock", tests: []string{"TestShutdownServesAQuorumOnlyWhereItIsHeld"},
+	},
 
 	// Tokens.
 

@@ -109,6 +109,27 @@ func TestQuorum_AmnesiaWhileItBegins(t *testing.T) {
 	}
 }
 
+// Two processes begin a quorum, one of whose servers is slower than the others. None of them takes
+// the servers that have answered for servers that have lost their data.
+func TestQuorum_BeginsTogetherWithASlowServer(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		a, b := w.process(), w.process()
+		for _, p := range []*process{a, b} {
+			p.delay(2, delayed{name, "", 50 * time.Millisecond})
+		}
+		b.delay(0, delayed{name, "", time.Millisecond}) // A has these two
+		b.delay(1, delayed{name, "", time.Millisecond})
+		var both sync.WaitGroup
+		for _, p := range []*process{a, b} {
+			both.Go(func() { release(t, w.lock(p.quorum())) })
+		}
+		both.Wait()
+		if w.now() > time.Second {
+			t.Errorf("it took %v", w.now())
+		}
+	})
+}
+
 // A quorum of which no majority answers while it begins is not granted, and the error says so.
 func TestQuorum_CannotBegin(t *testing.T) {
 	for _, when := range []struct {

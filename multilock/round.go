@@ -31,7 +31,7 @@ func (q *Quorum) round(ctx context.Context) (*quorumHold, error) {
 		switch {
 		case a.counts():
 			granted++
-		case errors.Is(a.err, errs.Busy):
+		case errors.Is(a.err, errs.Busy) && a.marker.since != empty: // else it may be new, which all must say
 			busy++
 		}
 		return granted >= q.majority() || busy > len(q.members)-q.majority()

@@ -139,13 +139,16 @@ var errAgain = fmt.Errorf("lost while another was waited for: %w", errs.Lost)
 // take takes every lock, or none.
 func (m *MultiLock) take(ctx context.Context, op string, lock acquiring) ([]*lease.Lease, error) {
 	taken := make([]*lease.Lease, 0, len(m.members))
-	// The wait for a lock also ends when a lock that was taken before is lost.
-	held := ctx
+	// The wait for a lock also ends when a lock that was taken before is lost. It does not carry their
+	// leases: what has not all of its locks is no work yet, that a Shutdown would wait for.
+	held, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	for _, one := range m.members {
 		l, err := lock(one.locker, held)
 		if err == nil {
 			taken = append(taken, l)
-			held = l.Context(held)
+			unwatch := context.AfterFunc(l.Context(held), func() { cancel(l.Err()) })
+			defer unwatch()
 			continue
 		}
 		switch over, end := ended(taken), ctx.Err(); {

@@ -162,3 +162,57 @@ func TestWhatAContextOfSeveralLocksReenters(t *testing.T) {
 		release(t, m)
 	})
 }
+
+// A Lock of several locks that waits for one of them is no work yet, though it has others already.
+// It ends with the Shutdown, and gives them back.
+func TestShutdownEndsAWaitForSeveralLocks(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *redises) {
+		p, other := w.process(), w.process()
+		b, err := other.clients[0].Mutex("b").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[0].Mutex("b"))
+		failed := make(chan error, 1)
+		go func() {
+			_, err := m.Lock(t.Context())
+			failed <- err
+		}()
+		time.Sleep(time.Second)
+		done := p.shutDown(t.Context())
+		select {
+		case err := <-failed:
+			world.WantErr(t, err, holdfast.ErrClosed)
+		default:
+			t.Error("it waits on")
+			if err := b.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			p.clients[0].Close()
+			<-failed
+		}
+		if err := <-done; err != nil || w.now() > 2*time.Second {
+			t.Errorf("%v, after %v", err, w.now())
+		}
+		if w.servers[0].Exists("a") {
+			t.Error("a is still held")
+		}
+		_ = b.Release(t.Context())
+		// Under a lease, it is a part of work: it waits, and is granted.
+		q := w.process()
+		outer, err := q.clients[0].Mutex("outer").Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done = q.shutDown(t.Context())
+		l, err := holdfast.NewMultiLock(q.clients[0].Mutex("a"), q.clients[0].Mutex("b")).Lock(outer.Context(t.Context()))
+		if err != nil {
+			t.Error(err)
+		} else {
+			release(t, l)
+		}
+		if err := errors.Join(outer.Release(t.Context()), <-done); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -127,6 +127,13 @@ var countedBugs = []bug{
 		new:  "return l.hold.engine == e && (l.why() == nil || true)",
 		pkg:  "multilock", tests: []string{"TestShutdownServesAQuorumOnlyWhereItIsHeld"},
 	},
+	{
+		name: "a wait for several locks is work under those that it has",
+		file: "multilock/multilock.go",
+		old:  "			unwatch := context.AfterFunc(l.Context(held), func() { cancel(l.Err()) })\n			defer unwatch()\n",
+		new:  "			held = l.Context(held)\n",
+		pkg:  "multilock", tests: []string{"TestShutdownEndsAWaitForSeveralLocks"},
+	},
 
 	// Tokens.
 

@@ -59,3 +59,37 @@ func TestAWaitThatEndsBetweenTwoAttemptsSaysSo(t *testing.T) {
 		}
 	})
 }
+
+// A context of a lease on several locks does not stand for the same locks by another Client: a Lock
+// with it would not re-enter.
+func TestMultiLock_LeaseFromIsOfTheSameClients(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *redises) {
+		p, other := w.process(), w.process()
+		l, err := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[0].Mutex("b")).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := l.Context(t.Context())
+		for _, c := range []struct {
+			a, b *holdfast.Client
+			want bool
+		}{
+			{p.clients[0], p.clients[0], true},
+			{p.clients[0], other.clients[0], false},
+			{other.clients[0], other.clients[0], false},
+		} {
+			m := holdfast.NewMultiLock(c.b.Mutex("b"), c.a.Mutex("a"))
+			if _, ok := m.LeaseFrom(ctx); ok != c.want {
+				t.Errorf("found %v, want %v", ok, c.want)
+			}
+			in, err := m.TryLock(ctx)
+			if (err == nil) != c.want {
+				t.Error(err)
+			}
+			if err == nil {
+				release(t, in)
+			}
+		}
+		release(t, l)
+	})
+}

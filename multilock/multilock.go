@@ -92,13 +92,37 @@ func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 }
 
 // LeaseFrom returns the lease on all of the locks that ctx carries: the innermost, if it carries
-// several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A context that
-// carries a lease on a MultiLock also carries those on its locks, one by one.
+// several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A lease of other
+// Clients does not count. A context that carries a lease on a MultiLock also carries those on its
+// locks, one by one.
 func (m *MultiLock) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
 	if m.err != nil {
 		return nil, false
 	}
-	return carriedBy[*Lease](ctx, m.identity)
+	for {
+		l, under, found := carriedBy[*Lease](ctx, m.identity)
+		if !found || m.reenters(l, under) {
+			return l, found
+		}
+		ctx = under
+	}
+}
+
+// reenters reports whether a Lock with ctx, which carries the leases of l, would re-enter them. It
+// would not if they are of other Clients.
+func (m *MultiLock) reenters(l *Lease, ctx context.Context) bool {
+	for _, one := range m.members {
+		from, can := one.locker.(interface {
+			LeaseFrom(ctx context.Context) (*lease.Lease, bool)
+		})
+		if !can {
+			continue
+		}
+		if carried, found := from.LeaseFrom(ctx); !found || !l.has(carried.Owner()) {
+			return false
+		}
+	}
+	return true
 }
 
 // acquiring is the method by which each lock is asked for: Lock or TryLock.

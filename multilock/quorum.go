@@ -158,7 +158,8 @@ func (q *Quorum) LeaseFrom(ctx context.Context) (l *QuorumLease, ok bool) {
 	if q.err != nil {
 		return nil, false
 	}
-	return carriedBy[*QuorumLease](ctx, q.identity)
+	l, _, ok = carriedBy[*QuorumLease](ctx, q.identity)
+	return l, ok
 }
 
 func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLease, error) {
@@ -181,7 +182,7 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 
 // enter enters the hold that ctx carries, or begins a new one.
 func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of telemetry.Kind) (*QuorumLease, error) {
-	if outer, found := carriedBy[*QuorumLease](ctx, q.identity); found {
+	if outer, found := q.LeaseFrom(ctx); found {
 		a.Reentrant = true
 		return outer.hold.enter(outer)
 	}

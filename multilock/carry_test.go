@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -91,5 +92,41 @@ func TestMultiLock_LeaseFromIsOfTheSameClients(t *testing.T) {
 			}
 		}
 		release(t, l)
+	})
+}
+
+// A try that its context ends in the middle says so, with the context's cause.
+func TestATryOfAQuorumThatItsContextEndsSaysSo(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		p := w.began()
+		for i := range p.nets {
+			p.unplug(i)
+		}
+		why := errors.New("why it ends")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, why)
+		defer cancel()
+		_, err := p.quorum().TryLock(ctx)
+		world.WantErr(t, err, context.DeadlineExceeded, why, holdfast.ErrNoQuorum)
+	})
+}
+
+// A quorum is not re-entered with a context that has ended, though the lease that it carries lasts.
+// A Mutex is not either.
+func TestAQuorumIsNotReenteredWithAContextThatHasEnded(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		p := w.process()
+		l := w.lock(p.quorum())
+		parent, cancel := context.WithCancel(t.Context())
+		ctx := l.Context(parent)
+		cancel()
+		in, err := p.quorum().Lock(ctx)
+		world.WantErr(t, err, context.Canceled)
+		if err == nil {
+			release(t, in)
+		}
+		wantLive(t, l, l.Context(t.Context()))
+		release(t, l)
+		_, err = p.quorum().Lock(ctx)
+		world.WantErr(t, err, holdfast.ErrReleased)
 	})
 }

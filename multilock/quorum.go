@@ -184,6 +184,9 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of telemetry.Kind) (*QuorumLease, error) {
 	if outer, found := q.LeaseFrom(ctx); found {
 		a.Reentrant = true
+		if end := ctx.Err(); end != nil && outer.Err() == nil {
+			return nil, end
+		}
 		return outer.hold.enter(outer)
 	}
 	h, err := q.rounds(ctx, wait, a)
@@ -210,6 +213,9 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 		case errors.Is(err, errBegun):
 			continue
 		case !wait || final(err):
+			if end := ctx.Err(); end != nil {
+				err = because(end, err)
+			}
 			return nil, err
 		case last == nil || ctx.Err() == nil:
 			last = err // a round that ctx cut short says nothing

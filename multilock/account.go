@@ -99,7 +99,8 @@ func nameOf(members []member) string {
 	return strings.Join(names, ", ")
 }
 
-// identify returns a text that is equal for values that are the same locks.
+// identify returns a text that is equal for values that are the same locks. It may be equal for those
+// of other Clients too: see LeaseFrom.
 func identify(members []member) string {
 	var id strings.Builder
 	for _, one := range members {
@@ -111,7 +112,7 @@ func identify(members []member) string {
 
 // outer returns the live Lease on these locks that ctx carries, or nil.
 func (m *MultiLock) outer(ctx context.Context) *Lease {
-	if l, found := carriedBy[*Lease](ctx, m.identity); found && l.Err() == nil {
+	if l, found := m.LeaseFrom(ctx); found && l.Err() == nil {
 		return l
 	}
 	return nil

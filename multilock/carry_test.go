@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
 
@@ -57,5 +58,75 @@ func TestAWaitThatEndsBetweenTwoAttemptsSaysSo(t *testing.T) {
 		if err := b.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// A context of a lease on several locks does not stand for the same locks by another Client: a Lock
+// with it would not re-enter.
+func TestMultiLock_LeaseFromIsOfTheSameClients(t *testing.T) {
+	play(t, 1, func(t *testing.T, w *redises) {
+		p, other := w.process(), w.process()
+		l, err := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[0].Mutex("b")).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := l.Context(t.Context())
+		for _, c := range []struct {
+			a, b *holdfast.Client
+			want bool
+		}{
+			{p.clients[0], p.clients[0], true},
+			{p.clients[0], other.clients[0], false},
+			{other.clients[0], other.clients[0], false},
+		} {
+			m := holdfast.NewMultiLock(c.b.Mutex("b"), c.a.Mutex("a"))
+			if _, ok := m.LeaseFrom(ctx); ok != c.want {
+				t.Errorf("found %v, want %v", ok, c.want)
+			}
+			in, err := m.TryLock(ctx)
+			if (err == nil) != c.want {
+				t.Error(err)
+			}
+			if err == nil {
+				release(t, in)
+			}
+		}
+		release(t, l)
+	})
+}
+
+// A try that its context ends in the middle says so, with the context's cause.
+func TestATryOfAQuorumThatItsContextEndsSaysSo(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		p := w.began()
+		for i := range p.nets {
+			p.unplug(i)
+		}
+		why := errors.New("why it ends")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, why)
+		defer cancel()
+		_, err := p.quorum().TryLock(ctx)
+		world.WantErr(t, err, context.DeadlineExceeded, why, holdfast.ErrNoQuorum)
+	})
+}
+
+// A quorum is not re-entered with a context that has ended, though the lease that it carries lasts.
+// A Mutex is not either.
+func TestAQuorumIsNotReenteredWithAContextThatHasEnded(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		p := w.process()
+		l := w.lock(p.quorum())
+		parent, cancel := context.WithCancel(t.Context())
+		ctx := l.Context(parent)
+		cancel()
+		in, err := p.quorum().Lock(ctx)
+		world.WantErr(t, err, context.Canceled)
+		if err == nil {
+			release(t, in)
+		}
+		wantLive(t, l, l.Context(t.Context()))
+		release(t, l)
+		_, err = p.quorum().Lock(ctx)
+		world.WantErr(t, err, holdfast.ErrReleased)
 	})
 }

@@ -65,6 +65,15 @@ func (h *quorumHold) add() *QuorumLease {
 	return l
 }
 
+// parts returns the leases on the servers, as package hold knows them.
+func (h *quorumHold) parts() []*hold.Lease {
+	parts := make([]*hold.Lease, len(h.members))
+	for i, m := range h.members {
+		parts[i] = (*hold.Lease)(m)
+	}
+	return parts
+}
+
 // look ends the hold if fewer than a majority of its members are still held.
 func (h *quorumHold) look() {
 	left, closed, tooLong, expired := 0, 0, 0, 0

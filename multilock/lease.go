@@ -5,6 +5,7 @@ package multilock
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -97,6 +98,11 @@ func (l *Lease) Name() string {
 		return none.Name()
 	}
 	return l.account.name
+}
+
+// has reports whether one of the locks is held by that owner.
+func (l *Lease) has(owner lease.Owner) bool {
+	return slices.ContainsFunc(l.leases, func(one *lease.Lease) bool { return one.Owner() == owner })
 }
 
 // Deadline returns when the lease ends if it is not renewed before: the earliest deadline of its

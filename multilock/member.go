@@ -39,7 +39,7 @@ func (q *Quorum) ask(ctx context.Context, m Member) (a answer) {
 		return a
 	}
 	var err error
-	if a.marker, err = m.mark(ctx, "", q.set); err != nil && a.err == nil {
+	if a.marker, err = m.mark(ctx, empty, q.set, ""); err != nil && a.err == nil {
 		a.err = err
 	}
 	if a.lease != nil && time.Until(a.lease.Deadline()) > q.longest {
@@ -60,6 +60,7 @@ func (a answer) counts() bool { return a.lease != nil && a.err == nil }
 // marker is what a server's marker says. The zero marker stands for a server that was not asked.
 type marker struct {
 	asked bool
+	text  string // as it stands on the server
 	since origin
 	age   time.Duration // since it was written, by the server's clock; negative if set back
 	set   string        // the set of servers for which it was written
@@ -69,32 +70,35 @@ type marker struct {
 type origin string
 
 const (
-	missing origin = ""     // there is no marker: only from now on
-	fresh   origin = "new"  // a quorum began with the server
-	lost    origin = "lost" // a loss of data was found, when the marker was written
+	missing origin = ""      // there is no marker: only from now on
+	empty   origin = "empty" // there was no marker. The server is new, or has lost its data, and does not count
+	fresh   origin = "new"   // a quorum began with the server
+	lost    origin = "lost"  // a loss of data was found, when the marker was written
 )
 
-// mark asks for the server's marker. If there is none, and write says which kind, it writes one for
-// that set of servers first.
-func (m Member) mark(ctx context.Context, write origin, set string) (marker, error) {
-	call := &conn.Call{Script: markScript, Keys: []string{keys.QuorumMarker}, Args: []any{string(write), set}}
+// mark asks for the server's marker, for that set of servers. Before that it writes one, if write says
+// which kind and the server's state allows that: see mark.lua. instead is the marker that fresh
+// replaces.
+func (m Member) mark(ctx context.Context, write origin, set, instead string) (marker, error) {
+	call := &conn.Call{Script: markScript, Keys: []string{keys.QuorumMarker}, Args: []any{string(write), set, instead}}
 	if err := m.Engine.Conn.Run(ctx, call); err != nil {
 		return marker{}, err
 	}
-	parts := strings.SplitN(call.Text(2), ":", 3)
+	text := call.Text(2)
+	parts := strings.SplitN(text, ":", 3)
 	parts = append(parts, "", "")
 	micros, err := strconv.ParseInt(parts[1], 10, 64)
 	if parts[0] != "" && err != nil {
 		return marker{}, fmt.Errorf("the key %s holds no marker: %w", keys.QuorumMarker, errs.WrongType)
 	}
 	age := time.Duration(call.ServerTime()-micros) * time.Microsecond
-	return marker{asked: true, since: origin(parts[0]), age: age, set: parts[2]}, nil
+	return marker{asked: true, text: text, since: origin(parts[0]), age: age, set: parts[2]}, nil
 }
 
 // ProbeMarker asks one server for its marker. It returns the number of servers of the quorum that
 // wrote the marker, 0 if that is not known, and the error. It is for Client.Check.
 func ProbeMarker(ctx context.Context, e *engine.Engine) (servers int, err error) {
-	m, err := Member{Engine: e}.mark(ctx, "", "")
+	m, err := Member{Engine: e}.mark(ctx, "", "", "")
 	number, _, _ := strings.Cut(m.set, "-")
 	servers, _ = strconv.Atoi(number)
 	return servers, err
@@ -108,7 +112,7 @@ func (q *Quorum) began(m marker) bool { return m.since == fresh && m.set == q.se
 // trusts reports whether the leases on this set that the marker's server may have forgotten are all
 // over.
 func (q *Quorum) trusts(m marker) bool {
-	return q.began(m) || m.asked && m.since != missing && m.age >= q.longest
+	return q.began(m) || (m.since == fresh || m.since == lost) && m.age >= q.longest
 }
 
 // raise raises the member's token to at least token, which is that of the whole.

@@ -103,13 +103,37 @@ func (m *MultiLock) TryLock(ctx context.Context) (*Lease, error) {
 }
 
 // LeaseFrom returns the lease on all of the locks that ctx carries: the innermost, if it carries
-// several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A context that
-// carries a lease on a MultiLock also carries those on its locks, one by one.
+// several. It may have ended. ok is false if ctx carries none. LeaseFrom asks nobody. A lease of other
+// Clients does not count. A context that carries a lease on a MultiLock also carries those on its
+// locks, one by one.
 func (m *MultiLock) LeaseFrom(ctx context.Context) (l *Lease, ok bool) {
 	if m.usable() != nil {
 		return nil, false
 	}
-	return carriedBy[*Lease](ctx, m.identity)
+	for {
+		l, under, found := carriedBy[*Lease](ctx, m.identity)
+		if !found || m.reenters(l, under) {
+			return l, found
+		}
+		ctx = under
+	}
+}
+
+// reenters reports whether a Lock with ctx, which carries the leases of l, would re-enter them. It
+// would not if they are of other Clients.
+func (m *MultiLock) reenters(l *Lease, ctx context.Context) bool {
+	for _, one := range m.members {
+		from, can := one.locker.(interface {
+			LeaseFrom(ctx context.Context) (*lease.Lease, bool)
+		})
+		if !can {
+			continue
+		}
+		if carried, found := from.LeaseFrom(ctx); !found || !l.has(carried.Owner()) {
+			return false
+		}
+	}
+	return true
 }
 
 // acquiring is the method by which each lock is asked for: Lock or TryLock.
@@ -150,13 +174,16 @@ var errAgain = fmt.Errorf("lost while another was waited for: %w", errs.Lost)
 // take takes every lock, or none.
 func (m *MultiLock) take(ctx context.Context, op string, lock acquiring) ([]*lease.Lease, error) {
 	taken := make([]*lease.Lease, 0, len(m.members))
-	// The wait for a lock also ends when a lock that was taken before is lost.
-	held := ctx
+	// The wait for a lock also ends when a lock that was taken before is lost. It does not carry their
+	// leases: what has not all of its locks is no work yet, that a Shutdown would wait for.
+	held, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	for _, one := range m.members {
 		l, err := lock(one.locker, held)
 		if err == nil {
 			taken = append(taken, l)
-			held = l.Context(held)
+			unwatch := context.AfterFunc(l.Context(held), func() { cancel(l.Err()) })
+			defer unwatch()
 			continue
 		}
 		switch over, end := ended(taken), ctx.Err(); {

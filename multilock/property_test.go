@@ -141,7 +141,7 @@ func (h *history) wipe(rt *rapid.T) {
 // as long as the longest lease.
 func (h *history) kept(s int) bool {
 	marker, err := h.w.servers[s].Get(markerKey)
-	if err != nil {
+	if err != nil || strings.HasPrefix(marker, "empty:") {
 		return false
 	}
 	at, err := strconv.ParseInt(strings.Split(marker, ":")[1], 10, 64)

@@ -169,7 +169,8 @@ func (q *Quorum) LeaseFrom(ctx context.Context) (l *QuorumLease, ok bool) {
 	if q.usable() != nil {
 		return nil, false
 	}
-	return carriedBy[*QuorumLease](ctx, q.identity)
+	l, _, ok = carriedBy[*QuorumLease](ctx, q.identity)
+	return l, ok
 }
 
 func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLease, error) {
@@ -192,8 +193,11 @@ func (q *Quorum) acquire(ctx context.Context, op string, wait bool) (*QuorumLeas
 
 // enter enters the hold that ctx carries, or begins a new one.
 func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of telemetry.Kind) (*QuorumLease, error) {
-	if outer, found := carriedBy[*QuorumLease](ctx, q.identity); found {
+	if outer, found := q.LeaseFrom(ctx); found {
 		a.Reentrant = true
+		if end := ctx.Err(); end != nil && outer.Err() == nil {
+			return nil, end
+		}
 		return outer.hold.enter(outer)
 	}
 	h, err := q.rounds(ctx, wait, a)
@@ -220,6 +224,9 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 		case errors.Is(err, errBegun):
 			continue
 		case !wait || final(err):
+			if end := ctx.Err(); end != nil {
+				err = because(end, err)
+			}
 			return nil, err
 		case last == nil || ctx.Err() == nil:
 			last = err // a round that ctx cut short says nothing

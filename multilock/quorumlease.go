@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/hold"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
@@ -57,7 +58,8 @@ func (l *QuorumLease) Context(parent context.Context) context.Context {
 	if l.absent() {
 		return none.Context(parent)
 	}
-	return l.life.context(parent, carry(parent, l.hold.quorum.identity, l))
+	work := hold.Under(parent, l.hold.parts())
+	return l.life.context(parent, carry(work, l.hold.quorum.identity, l))
 }
 
 // Done returns a channel that is closed when the lease has ended, however it ended.

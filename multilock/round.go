@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -24,9 +23,6 @@ const (
 	grace = 10 * time.Millisecond
 )
 
-// errBegun says that a round found a quorum that had not begun, and began it.
-var errBegun = errors.New("the quorum has just begun")
-
 // round asks every member once. It returns the hold. If the grants are not enough, it gives them
 // back and returns why.
 func (q *Quorum) round(ctx context.Context) (*quorumHold, error) {
@@ -35,17 +31,13 @@ func (q *Quorum) round(ctx context.Context) (*quorumHold, error) {
 		switch {
 		case a.counts():
 			granted++
-		case errors.Is(a.err, errs.Busy):
+		case errors.Is(a.err, errs.Busy) && a.marker.since != empty: // else it may be new, which all must say
 			busy++
 		}
 		return granted >= q.majority() || busy > len(q.members)-q.majority()
 	})
-	begun, err := q.look(ctx, answers)
-	switch {
-	case err != nil:
-	case begun:
-		err = errBegun
-	case granted < q.majority():
+	err := q.look(ctx, answers)
+	if err == nil && granted < q.majority() {
 		err = q.refusal(answers)
 	}
 	if err == nil {
@@ -58,54 +50,6 @@ func (q *Quorum) round(ctx context.Context) (*quorumHold, error) {
 	q.giveBack(ctx, answers)
 	return nil, err
 }
-
-// look deals with missing markers. If all servers lack one, the quorum begins; otherwise the
-// servers that lack one have lost their data. look reports whether the quorum has begun.
-func (q *Quorum) look(ctx context.Context, answers []answer) (begun bool, err error) {
-	doubtful, write := q.doubts(answers)
-	if len(doubtful) == 0 {
-		return false, nil
-	}
-	failures := each(ctx, doubtful, q.patience(), func(ctx context.Context, m Member) error {
-		_, err := m.mark(ctx, write, q.set)
-		return err
-	}, func(error) bool { return false })
-	if write == fresh && !slices.Contains(failures, nil) {
-		return false, fmt.Errorf("the quorum cannot begin: %w", inOneLine(failures))
-	}
-	return write == fresh, nil
-}
-
-// doubts returns the servers that need a marker, and which kind of marker.
-func (q *Quorum) doubts(answers []answer) (doubtful []Member, write origin) {
-	without := 0
-	beginning := false
-	for i, a := range answers {
-		m := a.marker
-		switch {
-		case m.asked && m.since == missing:
-			without++
-			doubtful = append(doubtful, q.members[i])
-		case m.asked && m.age < 0 && !q.began(m):
-			// The server's clock was set back, so its time would begin only when the clock is there
-			// again.
-			doubtful = append(doubtful, q.members[i])
-		}
-		beginning = beginning || m.since == fresh && m.age >= 0 && m.age < beginLimit
-	}
-	switch {
-	case without == len(q.members):
-		return doubtful, fresh
-	case beginning:
-		return nil, missing // other callers may be about to mark the rest as new
-	default:
-		return doubtful, lost
-	}
-}
-
-// beginLimit is how long after the first marker of a new quorum the last one may
-// still be on its way: a request does nothing after conn.Window.
-const beginLimit = 2 * time.Second
 
 // grant makes the hold of a majority that has granted. It writes the token to a majority, which
 // must still be valid after that.

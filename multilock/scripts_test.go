@@ -37,6 +37,9 @@ type found struct {
 	fails string // the beginning of the error
 }
 
+// seen is the marker that the script replaces by "new".
+const seen = "empty:5:x"
+
 func nothing(*redis.Client) error { return nil }
 
 func put(value string, ttl time.Duration) func(*redis.Client) error {
@@ -52,14 +55,24 @@ func TestScripts(t *testing.T) {
 			{what: "present", put: put("new:5", 0), want: "new:5", reply: "new:5"},
 			{what: "wrong type", put: list, fails: "WRONGTYPE"},
 		},
+		"empty": {
+			{what: "absent", put: nothing, want: "empty:T:abc", reply: "empty:T:abc"},
+			{what: "another's", put: put("empty:6:x", 0), want: "empty:6:x", reply: "empty:6:x"},
+			{what: "present", put: put("lost:5", 0), want: "lost:5", reply: "lost:5"},
+			{what: "still to come", put: put("new:9007199254740000:x", 0), want: "new:9007199254740000:x", reply: "new:9007199254740000:x"},
+			{what: "wrong type", put: list, fails: "WRONGTYPE"},
+		},
 		"new": {
-			{what: "absent", put: nothing, want: "new:T:abc", reply: "new:T:abc"},
+			{what: "absent", put: nothing},
+			{what: "as it was seen", put: put(seen, 0), want: "new:T:abc", reply: "new:T:abc"},
+			{what: "empty since", put: put("empty:6:x", 0), want: "empty:6:x", reply: "empty:6:x"},
 			{what: "another's", put: put("lost:5", 0), want: "lost:5", reply: "lost:5"},
 			{what: "still to come", put: put("new:9007199254740000:x", 0), want: "new:9007199254740000:x", reply: "new:9007199254740000:x"},
 			{what: "wrong type", put: list, fails: "WRONGTYPE"},
 		},
 		"lost": {
 			{what: "absent", put: nothing, want: "lost:T:abc", reply: "lost:T:abc"},
+			{what: "empty", put: put("empty:6:x", 0), want: "lost:T:abc", reply: "lost:T:abc"},
 			{what: "another's", put: put("new:5:x", 0), want: "new:5:x", reply: "new:5:x"},
 			{what: "still to come", put: put("lost:9007199254740000:x", 0), want: "lost:T:abc", reply: "lost:T:abc"},
 			{what: "no marker", put: put("none of ours", 0), want: "none of ours", reply: "none of ours"},
@@ -77,7 +90,7 @@ func TestScripts(t *testing.T) {
 	onEach(t, func(t *testing.T, rdb *redis.Client) {
 		for write, states := range mark {
 			for _, s := range states {
-				t.Run(fmt.Sprintf("mark %q, %s", write, s.what), func(t *testing.T) { try(t, rdb, s, markScript, write, "abc") })
+				t.Run(fmt.Sprintf("mark %q, %s", write, s.what), func(t *testing.T) { try(t, rdb, s, markScript, write, "abc", seen) })
 			}
 		}
 		for _, s := range raise {
@@ -85,7 +98,7 @@ func TestScripts(t *testing.T) {
 		}
 		t.Run("mark, late", func(t *testing.T) {
 			rdb.Del(bg, key)
-			reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, 1, "new", "abc").Slice()
+			reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, 1, "empty", "abc", "").Slice()
 			if err != nil || reply[0] != int64(conn.Late) || rdb.Exists(bg, key).Val() != 0 {
 				t.Errorf("%v, %v", reply, err)
 			}
@@ -158,11 +171,11 @@ func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin.ConfigSet(bg, "maxmemory", "1")
-	if reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, int64(1)<<60, "", "").Slice(); err != nil || reply[2] != "new:5" {
+	if reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, int64(1)<<60, "", "", "").Slice(); err != nil || reply[2] != "new:5" {
 		t.Errorf("%v, %v", reply, err)
 	}
 	for _, eval := range []*redis.Cmd{
-		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "new", "abc"),
+		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "empty", "abc", ""),
 		rdb.Eval(bg, raiseScript.Source(), []string{"other"}, 0, "7", 60000),
 	} {
 		if err := eval.Err(); err == nil || !strings.Contains(err.Error(), "OOM") {
@@ -174,7 +187,7 @@ func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, eval := range []*redis.Cmd{
-		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "new", "abc"),
+		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "empty", "abc", ""),
 		rdb.Eval(bg, raiseScript.Source(), []string{"other"}, 0, "7", 60000),
 	} {
 		if err := eval.Err(); err == nil {

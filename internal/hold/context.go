@@ -41,20 +41,28 @@ func Carried(ctx context.Context, e *engine.Engine, r Resource) *Lease {
 	}
 }
 
-// ofWork reports whether ctx carries a lease of that Client, on whatever, that lasts: what is asked
-// for with ctx is then a part of work that is under way.
+// ofWork reports whether ctx carries a lease of that Client, on whatever, that lasts, or is under a
+// whole that has such a lease: what is asked for with ctx is then a part of work that is under way.
 func ofWork(ctx context.Context, e *engine.Engine) bool {
+	return carriesOf(ctx, e) || underOf(ctx, e)
+}
+
+// carriesOf reports whether ctx carries a lease of that Client that lasts.
+func carriesOf(ctx context.Context, e *engine.Engine) bool {
 	for {
 		h, ok := ctx.Value(leaseKey{}).(*leaseContext)
 		if !ok {
 			return false
 		}
-		if h.lease.hold.engine == e && h.lease.why() == nil {
+		if h.lease.lastsAt(e) {
 			return true
 		}
 		ctx = h.Context
 	}
 }
+
+// lastsAt reports whether l is a lease of that Client, and lasts.
+func (l *Lease) lastsAt(e *engine.Engine) bool { return l.hold.engine == e && l.why() == nil }
 
 // Bare is lease.Bare.
 func Bare(ctx context.Context) context.Context { return bare{ctx} }

@@ -512,8 +512,8 @@ var firstBugs = []bug{
 	{
 		name: "a server that has lost its data counts",
 		file: "multilock/member.go",
-		old:  "m.since != missing && m.age >= q.longest",
-		new:  "m.since != missing",
+		old:  "(m.since == fresh || m.since == lost) && m.age >= q.longest",
+		new:  "m.since == fresh || m.since == lost",
 		pkg:  "multilock", tests: []string{"TestQuorum_Amnesia"},
 	},
 	{

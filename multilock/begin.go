@@ -1,0 +1,122 @@
+// How a quorum begins, and how a server that has lost its data is known from then on.
+
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
+)
+
+// errBegun says that a round found a quorum that had not begun, and that it has begun since.
+var errBegun = errors.New("the quorum has just begun")
+
+// beginLimit is how long after the first marker of a new quorum the last one may
+// still be on its way: a request does nothing after conn.Window.
+const beginLimit = 2 * time.Second
+
+// look deals with servers that were found without a marker. If all servers were, the quorum begins,
+// and look returns errBegun; otherwise the servers that were have lost their data.
+func (q *Quorum) look(ctx context.Context, answers []answer) error {
+	doubtful, all := q.doubts(answers)
+	switch {
+	case all:
+		return q.begin(ctx, answers)
+	case len(doubtful) > 0:
+		each(ctx, doubtful, q.patience(), func(ctx context.Context, m Member) error {
+			_, err := m.mark(ctx, lost, q.set, "")
+			return err
+		}, func(error) bool { return false })
+	}
+	return nil
+}
+
+// doubts returns the servers that are to be marked as lost. If all servers were found without a
+// marker, it returns none, and all is true.
+func (q *Quorum) doubts(answers []answer) (doubtful []Member, all bool) {
+	without := 0
+	beginning := false
+	for i, a := range answers {
+		m := a.marker
+		switch {
+		case m.since == empty:
+			without++
+			doubtful = append(doubtful, q.members[i])
+		case m.asked && m.age < 0 && !q.began(m):
+			// The server's clock was set back, so its time would begin only when the clock is there
+			// again.
+			doubtful = append(doubtful, q.members[i])
+		}
+		beginning = beginning || m.since == fresh && m.age >= 0 && m.age < beginLimit
+	}
+	switch {
+	case without == len(q.members):
+		return nil, true
+	case beginning:
+		return nil, false // other callers may be about to mark the rest as new
+	default:
+		return doubtful, false
+	}
+}
+
+// begin marks all servers as new. They have answered one after another, so it first asks all of them
+// again: if each still has the marker that it had, then none counted at the time in between, and so
+// no lock was held. A server that loses its data after that does not have this marker any more. So
+// it is not marked as new, however late the request comes.
+func (q *Quorum) begin(ctx context.Context, answers []answer) error {
+	seen := make([]seenAt, len(answers))
+	for i, a := range answers {
+		seen[i] = seenAt{q.members[i], a.marker.text}
+	}
+	never := func(error) bool { return false }
+	again := each(ctx, seen, q.patience(), func(ctx context.Context, at seenAt) error {
+		m, err := at.member.mark(ctx, "", q.set, "")
+		if err == nil && m.text != at.marker {
+			err = errBegun // by another, or it is found to be no beginning
+		}
+		return err
+	}, never)
+	for _, err := range again {
+		if err != nil {
+			return q.notBegun(again)
+		}
+	}
+	marked := each(ctx, seen, q.patience(), func(ctx context.Context, at seenAt) error {
+		_, err := at.member.mark(ctx, fresh, q.set, at.marker)
+		return err
+	}, never)
+	if slices.Contains(marked, nil) {
+		return errBegun
+	}
+	return q.notBegun(marked)
+}
+
+// seenAt is a member and the marker that was seen there.
+type seenAt struct {
+	member Member
+	marker string
+}
+
+// notBegun returns why the quorum cannot begin, by what kept its servers from it; errBegun if it has
+// begun without this caller.
+func (q *Quorum) notBegun(failures []error) error {
+	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
+	var finals []error
+	for _, err := range failures {
+		switch {
+		case errors.Is(err, errBegun):
+			return errBegun
+		case final(err):
+			finals = append(finals, err)
+		}
+	}
+	text := fmt.Sprintf("the quorum cannot begin: %v", inOneLine(failures))
+	if len(finals) > len(q.members)-q.majority() {
+		return several{text, finals}
+	}
+	return fmt.Errorf("%s: %w", text, errs.NoQuorum)
+}

@@ -12,7 +12,10 @@ import (
 	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
-// errBegun says that a round found a quorum that had not begun, and that it has begun since.
+// errBegun says that the quorum has begun since a round began, or may have. The round does not count.
+// A server may have granted, restarted without its data, and been marked as new, and so count for
+// what it has forgotten; or another server may count that did not when the first restarted. The next
+// round counts, as it finds the markers that this one has seen.
 var errBegun = errors.New("the quorum has just begun")
 
 // beginLimit is how long after the first marker of a new quorum the last one may
@@ -21,11 +24,11 @@ const beginLimit = 2 * time.Second
 
 // look deals with servers that were found without a marker. If all servers were, the quorum begins,
 // and look returns errBegun; otherwise the servers that were have lost their data.
-func (q *Quorum) look(ctx context.Context, answers []answer) error {
+func (q *Quorum) look(ctx context.Context, seen []*seenAt, answers []answer) error {
 	doubtful, all := q.doubts(answers)
 	switch {
 	case all:
-		return q.begin(ctx, answers)
+		return q.begin(ctx, seen)
 	case len(doubtful) > 0:
 		each(ctx, doubtful, q.patience(), func(ctx context.Context, m Member) error {
 			_, err := m.mark(ctx, lost, q.set, "")
@@ -67,13 +70,9 @@ func (q *Quorum) doubts(answers []answer) (doubtful []Member, all bool) {
 // again: if each still has the marker that it had, then none counted at the time in between, and so
 // no lock was held. A server that loses its data after that does not have this marker any more. So
 // it is not marked as new, however late the request comes.
-func (q *Quorum) begin(ctx context.Context, answers []answer) error {
-	seen := make([]seenAt, len(answers))
-	for i, a := range answers {
-		seen[i] = seenAt{q.members[i], a.marker.text}
-	}
+func (q *Quorum) begin(ctx context.Context, seen []*seenAt) error {
 	never := func(error) bool { return false }
-	again := each(ctx, seen, q.patience(), func(ctx context.Context, at seenAt) error {
+	again := each(ctx, seen, q.patience(), func(ctx context.Context, at *seenAt) error {
 		m, err := at.member.mark(ctx, "", q.set, "")
 		if err == nil && m.text != at.marker {
 			err = errBegun // by another, or it is found to be no beginning
@@ -85,20 +84,17 @@ func (q *Quorum) begin(ctx context.Context, answers []answer) error {
 			return q.notBegun(again)
 		}
 	}
-	marked := each(ctx, seen, q.patience(), func(ctx context.Context, at seenAt) error {
-		_, err := at.member.mark(ctx, fresh, q.set, at.marker)
+	marked := each(ctx, seen, q.patience(), func(ctx context.Context, at *seenAt) error {
+		m, err := at.member.mark(ctx, fresh, q.set, at.marker)
+		if err == nil {
+			at.marker = m.text
+		}
 		return err
 	}, never)
 	if slices.Contains(marked, nil) {
 		return errBegun
 	}
 	return q.notBegun(marked)
-}
-
-// seenAt is a member and the marker that was seen there.
-type seenAt struct {
-	member Member
-	marker string
 }
 
 // notBegun returns why the quorum cannot begin, by what kept its servers from it; errBegun if it has

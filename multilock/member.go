@@ -31,22 +31,33 @@ type answer struct {
 	err    error // why it was not granted, or why it does not count
 }
 
+// seenAt is a member, and the marker that was last seen there, or "".
+type seenAt struct {
+	member Member
+	marker string
+}
+
 // ask asks a member for its lock, and then for its marker. The order matters: a server that lost
-// its data between the two has lost the marker as well.
-func (q *Quorum) ask(ctx context.Context, m Member) (a answer) {
-	a.lease, a.err = m.Locker.TryLock(ctx)
+// its data between the two has lost the marker as well, and has no other that counts, unless the
+// quorum has begun since the round began.
+func (q *Quorum) ask(ctx context.Context, at *seenAt, began time.Time) (a answer) {
+	a.lease, a.err = at.member.Locker.TryLock(ctx)
 	if a.err != nil && !errors.Is(a.err, errs.Busy) {
 		return a
 	}
 	var err error
-	if a.marker, err = m.mark(ctx, empty, q.set, ""); err != nil && a.err == nil {
+	if a.marker, err = at.member.mark(ctx, empty, q.set, ""); err != nil && a.err == nil {
 		a.err = err
 	}
 	if a.lease != nil && time.Until(a.lease.Deadline()) > q.longest {
 		a.err = fmt.Errorf("a lease longer than %v, the longest there is to be: %w", q.longest, errs.BadArgument)
 	}
-	if a.err == nil && !q.trusts(a.marker) {
+	switch {
+	case a.err != nil:
+	case !q.trusts(a.marker):
 		a.err = errQuarantine
+	case a.marker.text != at.marker && a.marker.age-time.Since(began) < beginLimit:
+		a.err = errBegun
 	}
 	return a
 }
@@ -56,6 +67,10 @@ var errQuarantine = errors.New("the server has lost its data, and does not count
 
 // counts reports whether the member's grant counts.
 func (a answer) counts() bool { return a.lease != nil && a.err == nil }
+
+// early reports whether the member's grant would count if it was certain that its marker is older than the
+// round. It is certain in the next.
+func (a answer) early() bool { return a.lease != nil && errors.Is(a.err, errBegun) }
 
 // marker is what a server's marker says. The zero marker stands for a server that was not asked.
 type marker struct {

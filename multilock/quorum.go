@@ -211,13 +211,17 @@ func (q *Quorum) enter(ctx context.Context, wait bool, a *telemetry.Acquired, of
 // rounds asks in rounds until a majority grants the lock.
 func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (*quorumHold, error) {
 	started := time.Now()
+	seen := make([]*seenAt, len(q.members))
+	for i, m := range q.members {
+		seen[i] = &seenAt{member: m}
+	}
 	var last error
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		if err := ctx.Err(); err != nil {
 			return nil, because(err, last)
 		}
 		a.Attempts++
-		h, err := q.round(ctx)
+		h, err := q.round(ctx, seen)
 		switch {
 		case err == nil:
 			return h, nil

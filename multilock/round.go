@@ -24,20 +24,35 @@ const (
 )
 
 // round asks every member once. It returns the hold. If the grants are not enough, it gives them
-// back and returns why.
-func (q *Quorum) round(ctx context.Context) (*quorumHold, error) {
-	granted, busy := 0, 0
-	answers := each(ctx, q.members, q.patience(), q.ask, func(a answer) bool {
+// back and returns why. seen are the members, with the markers that were there before; round notes
+// those that it finds.
+func (q *Quorum) round(ctx context.Context, seen []*seenAt) (*quorumHold, error) {
+	began := time.Now()
+	granted, early, busy := 0, 0, 0
+	answers := each(ctx, seen, q.patience(), func(ctx context.Context, at *seenAt) answer {
+		return q.ask(ctx, at, began)
+	}, func(a answer) bool {
 		switch {
 		case a.counts():
 			granted++
+		case a.early():
+			early++
 		case errors.Is(a.err, errs.Busy) && a.marker.since != empty: // else it may be new, which all must say
 			busy++
 		}
-		return granted >= q.majority() || busy > len(q.members)-q.majority()
+		return granted+early >= q.majority() || busy > len(q.members)-q.majority()
 	})
-	err := q.look(ctx, answers)
-	if err == nil && granted < q.majority() {
+	for i, a := range answers {
+		if a.marker.asked {
+			seen[i].marker = a.marker.text
+		}
+	}
+	err := q.look(ctx, seen, answers)
+	switch {
+	case err != nil || granted >= q.majority():
+	case granted+early >= q.majority():
+		err = errBegun
+	default:
 		err = q.refusal(answers)
 	}
 	if err == nil {
@@ -98,7 +113,7 @@ func (q *Quorum) refusal(answers []answer) error {
 	var finals []error
 	for _, a := range answers {
 		switch {
-		case a.counts():
+		case a.counts() || a.early():
 			granted++
 		case errors.Is(a.err, errs.Busy):
 			busy++

@@ -35,11 +35,11 @@ func inOneLine(all []error) error {
 // it, are said once for all servers.
 func (q *Quorum) words(a answer) string {
 	switch {
-	case a.counts():
+	case a.counts() || a.early():
 		return "granted"
 	case errors.Is(a.err, errQuarantine):
 		left := q.longest
-		if a.marker.since != missing {
+		if a.marker.since == fresh || a.marker.since == lost { // else the time begins with this round
 			left -= a.marker.age
 		}
 		return fmt.Sprintf("new, or has lost its data: counts in %v", max(left, 0).Round(time.Second))

@@ -100,6 +100,15 @@ var countedBugs = []bug{
 		pkg:  "multilock", tests: []string{"TestQuorum_AmnesiaWhileItBegins"},
 	},
 	{
+		name: "a grant counts by a marker that is younger",
+		file: "multilock/member.go",
+		old:  "a.marker.text != at.marker && a.marker.age-time.Since(began) < beginLimit",
+		new:  "false",
+		pkg:  "multilock", tests: []string{
+			"TestQuorum_AmnesiaBetweenTheGrantAndTheMarker", "TestQuorum_BeginsAgainWhileARoundIsUnderWay",
+		},
+	},
+	{
 		name: "a server that was found empty counts by itself",
 		file: "multilock/member.go",
 		old:  "(m.since == fresh || m.since == lost) && m.age >= q.longest",

@@ -10,9 +10,10 @@ import (
 )
 
 const (
-	// lookFor is how long a caller looks for its answer before it goes to sleep. To sleep and to be
-	// woken costs about that much CPU time. So a look costs no more than it may save.
-	lookFor = 50 * time.Microsecond
+	// lookFor is how long a caller looks for its answer before it goes to sleep. With less, more looks
+	// are in vain, because the server has to be woken too; with more, a program has no fewer of them, and
+	// uses more of the processor.
+	lookFor = 75 * time.Microsecond
 	// mostUnlooked bounds for how many answers no look is tried, after looks in vain.
 	mostUnlooked = 1 << 10
 )

@@ -22,9 +22,11 @@ const (
 	Telemetry      = "telemetry"
 	TelemetryOff   = "off"
 	TelemetryNoop  = "no-op providers"
-	TelemetryEmpty = "off, two empty spans around it, batched"
 	TelemetrySDK   = "SDK, no-op exporter"
 	TelemetryBatch = "SDK, batched, no-op exporter"
+	// Each of these has the exporter of one of the two above. Holdfast itself has no telemetry.
+	TelemetryEmptySDK   = "off, two empty spans around it"
+	TelemetryEmptyBatch = "off, two empty spans around it, batched"
 )
 
 func telemetry() []Workload {
@@ -32,7 +34,7 @@ func telemetry() []Workload {
 		Name:       Telemetry,
 		Title:      "uncontended pairs, 1 goroutine, with OpenTelemetry",
 		Processes:  1,
-		Contenders: []string{TelemetryOff, TelemetryNoop, TelemetrySDK, TelemetryEmpty, TelemetryBatch},
+		Contenders: []string{TelemetryOff, TelemetryNoop, TelemetryEmptySDK, TelemetrySDK, TelemetryEmptyBatch, TelemetryBatch},
 		Window:     Window{Rounds: 11}, // they vary most
 		Run: func(ctx context.Context, s *Site) error {
 			traces, meters, shutdown := providers(s.Contender)
@@ -40,7 +42,7 @@ func telemetry() []Workload {
 			client, closeAll := peer.NewClient(s.Addr, telemetryOptions(s.Contender, traces, meters)...)
 			defer closeAll()
 			var lock peer.Lock = peer.Locker{Locker: client.Mutex(s.Name)}
-			if s.Contender == TelemetryEmpty {
+			if s.Contender == TelemetryEmptySDK || s.Contender == TelemetryEmptyBatch {
 				lock = spanned{client.Mutex(s.Name), traces.Tracer("bench")}
 			}
 			return s.Loop(ctx, 1, func(int) Task {
@@ -55,7 +57,7 @@ func telemetry() []Workload {
 // library made the span.
 func providers(contender string) (traces *sdktrace.TracerProvider, meters *sdkmetric.MeterProvider, shutdown func()) {
 	export := sdktrace.WithBatcher(tracetest.NewNoopExporter())
-	if contender == TelemetrySDK {
+	if contender == TelemetrySDK || contender == TelemetryEmptySDK {
 		export = sdktrace.WithSyncer(tracetest.NewNoopExporter())
 	}
 	traces = sdktrace.NewTracerProvider(export)
@@ -69,7 +71,7 @@ func providers(contender string) (traces *sdktrace.TracerProvider, meters *sdkme
 // telemetryOptions returns the options that give Holdfast these providers.
 func telemetryOptions(contender string, traces *sdktrace.TracerProvider, meters *sdkmetric.MeterProvider) []holdfast.Option {
 	switch contender {
-	case TelemetryOff, TelemetryEmpty:
+	case TelemetryOff, TelemetryEmptySDK, TelemetryEmptyBatch:
 		return nil
 	case TelemetryNoop:
 		return []holdfast.Option{

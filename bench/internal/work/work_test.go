@@ -11,7 +11,7 @@ import (
 func TestWorkloadsHaveNamesAndContenders(t *testing.T) {
 	variants := map[string]bool{ceiling.Name: true, ceiling.AsSent: true, Nothing: true, Refreshes: true, Extends: true, Message: true, OneStripe: true, ManyStripes: true,
 		SkewedStripes: true, TelemetryOff: true, TelemetryNoop: true,
-		TelemetryEmpty: true, TelemetrySDK: true, TelemetryBatch: true}
+		TelemetryEmptySDK: true, TelemetryEmptyBatch: true, TelemetrySDK: true, TelemetryBatch: true}
 	seen := make(map[string]bool)
 	for _, w := range All() {
 		if w.Name == "" || w.Title == "" || seen[w.Name] || len(w.Contenders) == 0 || (w.Run == nil) != (w.Processes == 0) ||

@@ -15,6 +15,7 @@ func TestTheDocumentsSayHowConnectionsAreMadeAndUsed(t *testing.T) {
 	doctest.Says(t, maxWires, connecting, "up to {} for calls", "up to {} to each master, for the calls that wait for replicas")
 	doctest.Says(t, patience, architecture, "a read that has gone on for {}")
 	doctest.Says(t, lookFor, architecture, "reads without sleeping for {} first")
+	doctest.Says(t, lookFor, connecting, "without sleeping for up to {}")
 	doctest.Says(t, dialTimeout, connecting, "`DialTimeout`, but at most {}")
 	doctest.Says(t, handshakeTimeout, connecting, "`OnConnect` included, has {}")
 	doctest.Says(t, ioTimeout, connecting, "`WriteTimeout`, but at most {}")

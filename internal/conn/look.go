@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// lookFor is how long a caller looks for its answer before it goes to sleep. With less, more looks
-	// are in vain, because the server has to be woken too; with more, a program has no fewer of them, and
-	// uses more of the processor.
+	// lookFor is how long a caller looks for its answer before it goes to sleep. Of 50, 75 and 100 µs
+	// this made pairs fastest, for the least CPU time: see decision 0092.
 	lookFor = 75 * time.Microsecond
 	// mostUnlooked bounds for how many answers no look is tried, after looks in vain.
 	mostUnlooked = 1 << 10

@@ -261,9 +261,9 @@ func costTargets() []Target {
 				off, known := r.Of(work.Telemetry, work.TelemetryOff, crew.AllocsPerOp)
 				return []Check{
 					{ratio(s, work.TelemetryOff), s.atMost(1.1), ok, s.Median},
-					r.beyond(work.Telemetry, crew.P50, work.TelemetryEmptySDK, work.TelemetryOff, "of which two empty spans alone %.2fx"),
-					r.beyond(work.Telemetry, crew.P50, work.TelemetryBatch, work.TelemetryOff, "by the SDK's batch processor %.2fx"),
-					r.beyond(work.Telemetry, crew.P50, work.TelemetryEmptyBatch, work.TelemetryOff, "of which two empty spans alone %.2fx"),
+					r.beyond(work.Telemetry, crew.P50, work.TelemetryEmptySDK, work.TelemetryOff, "two empty spans alone %.2fx"),
+					r.beyond(work.Telemetry, crew.P50, work.TelemetryBatch, work.TelemetryOff, "with the SDK's batch processor %.2fx"),
+					r.beyond(work.Telemetry, crew.P50, work.TelemetryEmptyBatch, work.TelemetryOff, "two empty spans alone with it %.2fx"),
 					{Text: fmt.Sprintf("%.1f allocations off", off.Median), Known: known},
 				}
 			}},

@@ -139,14 +139,15 @@ func ExampleElection_RequestResign() {
 		waiting, err := election.Candidates(ctx)
 		return err == nil && len(waiting) == 1 && waiting[0].Identity == "west"
 	})
-	fmt.Println(election.RequestResign(ctx))
+	if err := election.RequestResign(ctx); err != nil { // it does not wait for east to resign
+		fmt.Println(err)
+	}
 	fmt.Println(<-terms, "leads")
 	stop()
 	<-ended
 	<-ended
 	// Output:
 	// east leads
-	// <nil>
 	// east resigns
 	// west leads
 }

@@ -157,6 +157,7 @@ func TestHanded_OneRequestAGrant(t *testing.T) {
 				t.Fatalf("token %d after %d", l.Token(), last)
 			}
 			last = l.Token()
+			time.Sleep(time.Millisecond) // until its release has handed over to the next
 			switch n {
 			case 6:
 				before = sent()
@@ -165,7 +166,6 @@ func TestHanded_OneRequestAGrant(t *testing.T) {
 					t.Errorf("%d requests for 10 grants", requests)
 				}
 			}
-			time.Sleep(time.Millisecond)
 		}
 		synctest.Wait()
 		w.WantFree()

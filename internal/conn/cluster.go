@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
@@ -73,7 +72,7 @@ func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
 	o.MaxRetries, o.MaxRedirects = -1, 1
 	o.MinIdleConns = 0
 	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.MaintNotificationsConfig = noMaintenance()
 	o.AutoPipelineOptions = nil
 	o.NewClient = c.nodeClient
 	c.client = redis.NewClusterClient(&o)

@@ -205,6 +205,7 @@ func led(o redis.ClusterOptions) redis.Options {
 	}
 	o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 	o.MinIdleConns, o.PipelinePoolSize, o.AutoPipelineOptions = 0, -1, nil
+	o.MaintNotificationsConfig = noMaintenance()
 	var leading redis.Options
 	users := o.NewClient
 	o.NewClient = func(options *redis.Options) *redis.Client {

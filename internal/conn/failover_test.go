@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -209,6 +210,31 @@ func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 	}
 	if sharded, _ := f.sharded(t.Context()); sharded {
 		t.Error("takes sharded channels")
+	}
+}
+
+// A slow resolver must not hold up New: go-redis looks up the name of each client that it makes with
+// notifications of maintenance.
+func TestNoNameIsLookedUpToFindTheMasterOfClusterSlots(t *testing.T) {
+	made := 0
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, errors.New("not asked yet") },
+		NewClient: func(o *redis.Options) *redis.Client {
+			made++
+			if c := o.MaintNotificationsConfig; c == nil || c.Mode != maintnotifications.ModeDisabled {
+				t.Errorf("a client for %s with notifications %+v", o.Addr, c)
+			}
+			return redis.NewClient(o)
+		},
+	})
+	defer func() { _ = rdb.Close() }()
+	topology, err := newTopology(rdb, &feeds{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology.close()
+	if made == 0 {
+		t.Error("no client was made, so this test shows nothing")
 	}
 }
 

@@ -102,7 +102,7 @@ func wireOptions(o redis.Options, fs *feeds) *redis.Options {
 
 	o.Limiter = nil // the program's circuit breaker says nothing about renewals
 	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	o.MaintNotificationsConfig = noMaintenance()
 	o.ClientSideCache, o.ClientSideCacheConfig = nil, nil
 	o.AutoPipelineOptions = nil
 	o.PushNotificationProcessor = nil
@@ -147,6 +147,13 @@ func credentialsOf(o redis.Options, fs *feeds) func(context.Context) (string, st
 
 // setFeed gives a new node the feed of its streamed credentials.
 func (n *node) setFeed(f *feed) { n.feed, n.replicated.feed = f, f }
+
+// noMaintenance turns off go-redis's notifications of maintenance. With them on, go-redis looks up
+// the name of each server while it makes a client, also a name that is none, such as that of a
+// failover client.
+func noMaintenance() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
 
 // shorter returns the user's timeout if it is set and shorter than ours.
 func shorter(users, ours time.Duration) time.Duration {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"runtime"
 	"testing"
+	"testing/synctest"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -85,6 +86,16 @@ func TestLooksInVainBecomeRare(t *testing.T) {
 	if l.read(b); l.rest != 2 {
 		t.Errorf("after a look that found something, and one in vain, %d answers are awaited asleep, want 2", l.rest)
 	}
+}
+
+// A program's own test may use a real server in a bubble, where no time passes while it reads.
+func TestALookEndsWhereTimeStandsStill(t *testing.T) {
+	l, _, _ := lookedAt(t)
+	synctest.Test(t, func(t *testing.T) {
+		if n := l.read(make([]byte, 64)); n != 0 {
+			t.Errorf("read %d bytes, and nothing was sent", n)
+		}
+	})
 }
 
 // The end of a connection is not the looker's to tell.

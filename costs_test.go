@@ -4,6 +4,7 @@ package holdfast_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,11 +26,18 @@ type counted struct {
 func newCounted(t *testing.T, mini *redistest.MiniServer) counted {
 	t.Helper()
 	way := mini.Proxy()
+	way.OnCommand(func(c redistest.Command) redistest.Fault {
+		if strings.EqualFold(c.Name, "subscribe") { // it is confirmed while the waiter asks, as a rule
+			return redistest.Delay(time.Millisecond)
+		}
+		return redistest.Delay(2 * time.Millisecond)
+	})
 	return counted{clienttest.OpenClient(t, way.Client(t)), way}
 }
 
-// requests returns how many scripts it has run.
+// requests returns how many scripts it has run, once all that is under way has ended.
 func (c counted) requests() int {
+	time.Sleep(10 * time.Millisecond)
 	synctest.Wait()
 	return c.way.Count("EVALSHA") + c.way.Count("EVAL")
 }

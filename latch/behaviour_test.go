@@ -233,7 +233,7 @@ func TestCountDownCountsOnce(t *testing.T) {
 			t.Errorf("it had its caller wait for %v", took)
 		}
 		w.net.Refuse(false)
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second) // longer than a server that was out of reach is left alone
 		if n, err := w.near.Count(w.ctx); n != 1 || err != nil {
 			t.Errorf("count %d, %v", n, err)
 		}

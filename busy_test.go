@@ -47,7 +47,7 @@ func TestBusyErrorsSayWhoHolds(t *testing.T) {
 				t.Errorf("%s: held by %s since %v, %v left", what, busy.Holder.Short(), busy.Since, busy.Left)
 			}
 		}
-		synctest.Wait() // the waiters give up their places in the background: the release must not hand the lock to them
+		synctest.Wait() // those who waited give up their places in the background: the release must not hand the lock to one
 		clienttest.GiveBack(t, l)
 
 		java := javaHolder()

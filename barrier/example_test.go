@@ -47,7 +47,7 @@ func ExampleBarrier_Await() {
 // One of three parties leaves. The other one that waits is told, and may meet others in the next
 // generation.
 func ExampleBarrier_Await_broken() {
-	client, _, done := newClients()
+	client, other, done := newClients()
 	defer done()
 
 	start := client.Barrier("start", 3)
@@ -56,10 +56,18 @@ func ExampleBarrier_Await_broken() {
 		_, err := start.Await(context.Background())
 		waiting <- err
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-	defer cancel()
+	ctx, leave := context.WithCancel(context.Background())
+	defer leave()
+	go func() { // it leaves once both wait
+		for ctx.Err() == nil {
+			if state, err := other.Barrier("start", 3).State(ctx); err == nil && state.Arrived == 2 {
+				leave()
+			}
+			time.Sleep(time.Millisecond) // as only an example must
+		}
+	}()
 	_, err := start.Await(ctx)
-	fmt.Println(errors.Is(err, context.DeadlineExceeded))
+	fmt.Println(errors.Is(err, context.Canceled))
 	fmt.Println(errors.Is(<-waiting, holdfast.ErrBroken))
 	// Output:
 	// true

@@ -68,7 +68,7 @@ func ExampleLatch_TrySetCount() {
 
 // Those that wait for a latch that is deleted are told.
 func ExampleLatch_Delete() {
-	client, other, done := newClients()
+	server, client, other, done := clienttest.EmbeddedServer()
 	defer done()
 	ctx := context.Background()
 
@@ -79,7 +79,9 @@ func ExampleLatch_Delete() {
 	}
 	waiting := make(chan error)
 	go func() { waiting <- shards.Wait(ctx) }()
-	time.Sleep(500 * time.Millisecond) // so that it waits, as only an example must
+	for channel := "redisson_countdownlatch__channel__{shards}"; server.PubSubNumSub(channel)[channel] == 0; {
+		time.Sleep(time.Millisecond) // until it waits, as only an example must
+	}
 	fmt.Println(other.Latch("shards").Delete(ctx))
 	fmt.Println("told:", errors.Is(<-waiting, holdfast.ErrDeleted))
 	// Output:

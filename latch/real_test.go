@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"sync"
 	"testing"
@@ -230,9 +231,15 @@ func TestBesideRedisson(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait := func() <-chan error {
-		waiting := make(chan error, 1)
+		t.Helper()
+		waiting, before := make(chan error, 1), scripts(t, rdb)
 		go func() { waiting <- l.Wait(ctx) }()
-		time.Sleep(50 * time.Millisecond)
+		redistest.Eventually(t, 20*time.Second, "it has found the latch", func() error {
+			if scripts(t, rdb) == before {
+				return errors.New("it has not asked")
+			}
+			return nil
+		})
 		return waiting
 	}
 	told := func(want ...string) {
@@ -288,6 +295,22 @@ func TestBesideRedisson(t *testing.T) {
 	soon(waiting, nil) // nil, because Redisson's count says that there is no latch
 	told("1", "1")
 }
+
+// scripts returns how many scripts the server has run.
+func scripts(t *testing.T, rdb *redis.Client) (n int) {
+	t.Helper()
+	info, err := rdb.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, calls := range scriptCalls.FindAllStringSubmatch(info, -1) {
+		some, _ := strconv.Atoi(calls[1])
+		n += some
+	}
+	return n
+}
+
+var scriptCalls = regexp.MustCompile(`cmdstat_eval\w*:calls=([0-9]+)`)
 
 // A bounded wait says that the wait itself ended.
 func TestWaitEndsWithItsContext(t *testing.T) {

@@ -12,7 +12,13 @@ import (
 // Embedded returns two Clients of one embedded server, as two processes have them, and a function that closes
 // all three.
 func Embedded() (client, other *holdfast.Client, done func()) {
-	server := miniredis.NewMiniRedis()
+	_, client, other, done = EmbeddedServer()
+	return client, other, done
+}
+
+// EmbeddedServer is Embedded, for an example that looks at the server too.
+func EmbeddedServer() (server *miniredis.Miniredis, client, other *holdfast.Client, done func()) {
+	server = miniredis.NewMiniRedis()
 	server.ClockTTL(true) // leases run out as time passes
 	if err := server.Start(); err != nil {
 		panic(err)
@@ -27,7 +33,7 @@ func Embedded() (client, other *holdfast.Client, done func()) {
 	}
 	client, closeOne := open()
 	other, closeOther := open()
-	return client, other, func() {
+	return server, client, other, func() {
 		closeOne()
 		closeOther()
 		server.Close()

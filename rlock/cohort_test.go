@@ -227,7 +227,8 @@ func TestCohort_AProcessAloneHasNoShare(t *testing.T) {
 		both.contend(w, 20*time.Millisecond)
 		again := both[:1].contend(w, 60*time.Millisecond)[0]
 		t.Logf("%d grants, and %d after another process has left", alone, again)
-		if alone < 9_000 || again < alone*8/10 {
+		// With a share it would have some 2 000. A goroutine that comes late, to an empty line, costs some.
+		if alone < 6_000 || again < alone*8/10 {
 			t.Errorf("alone it had %d grants, and %d after another process has left", alone, again)
 		}
 	})

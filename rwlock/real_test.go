@@ -19,7 +19,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -173,18 +172,32 @@ func pause(d time.Duration) { <-time.After(d) }
 func reading(c *holdfast.Client) locking { return c.RWMutex(name).RLock }
 func writing(c *holdfast.Client) locking { return c.RWMutex(name).Lock }
 
-// writerWaits reports whether a writer has left its mark.
-func writerWaits(t *testing.T, s *redistest.Proc) bool {
+// waits reports whether anybody has left a mark in one of the keys readers and writers.
+func waits(t *testing.T, s *redistest.Proc, marks string) bool {
 	t.Helper()
-	at, err := keys.ForRW(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := s.Admin().ZCard(t.Context(), at.Writers).Result()
+	n, err := s.Admin().ZCard(t.Context(), marks).Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return n > 0
+}
+
+// ask calls f, and returns as soon as its mark stands, or it has been granted the lock. A wait begins
+// then, and not when the caller is about to ask. granted delivers the lease, or nil after an error.
+func ask(t *testing.T, s *redistest.Proc, marks string, f locking) (granted chan *lease.Lease) {
+	t.Helper()
+	granted = make(chan *lease.Lease, 1)
+	go func() {
+		l, err := f(context.Background())
+		if err != nil {
+			t.Error(err)
+		}
+		granted <- l
+	}()
+	for len(granted) == 0 && !waits(t, s, marks) {
+		pause(time.Millisecond)
+	}
+	return granted
 }
 
 func TestAWriterAmongLoopingReaders(t *testing.T) {
@@ -196,18 +209,7 @@ func TestAWriterAmongLoopingReaders(t *testing.T) {
 	worst := int64(0)
 	for range redistest.Count(t, 200) {
 		pause(20 * time.Millisecond)
-		granted := make(chan *holdfast.Lease, 1)
-		go func() {
-			l, err := cs[5].RWMutex(name).Lock(context.Background())
-			if err != nil {
-				t.Error(err)
-			}
-			granted <- l
-		}()
-		// The writer's wait begins when its mark stands, not when the writer is about to ask.
-		for len(granted) == 0 && !writerWaits(t, s) {
-			pause(time.Millisecond)
-		}
+		granted := ask(t, s, writers, writing(cs[5]))
 		before := begun.Load()
 		l := <-granted
 		if l == nil {
@@ -232,10 +234,11 @@ func TestAReaderAmongLoopingWriters(t *testing.T) {
 	worst := int64(0)
 	for range redistest.Count(t, 200) {
 		pause(5 * time.Millisecond)
+		granted := ask(t, s, readers, reading(cs[5]))
 		before := begun.Load()
-		l, err := cs[5].RWMutex(name).RLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		l := <-granted
+		if l == nil {
+			return
 		}
 		worst = max(worst, begun.Load()-before)
 		if err := l.Release(t.Context()); err != nil {

@@ -187,7 +187,7 @@ func TestContextThatHasEndedSendsNothing(t *testing.T) {
 
 // A cancelled call returns at once even if a real server, reached by TCP, is frozen.
 func TestCancelWhileARealServerIsFrozen(t *testing.T) {
-	server := redistest.Server(t)
+	server, pulse := redistest.Server(t), redistest.FeelPulse(t)
 	m := newManager(t, server.Client(t))
 	mustRun(t, m, newCount("k"))
 	server.Freeze()
@@ -200,7 +200,7 @@ func TestCancelWhileARealServerIsFrozen(t *testing.T) {
 	for i, c := range calls {
 		cancelled := time.Now()
 		c.cancel()
-		mustMatch(t, c.wait(t, 500*time.Millisecond), context.Canceled)
+		mustMatch(t, c.soon(t, pulse, cancelled), context.Canceled)
 		t.Logf("caller %d returned after %v", i, c.ended.Sub(cancelled))
 	}
 }
@@ -209,6 +209,7 @@ func TestCancelWhileARealServerIsFrozen(t *testing.T) {
 // handshake never ends.
 func TestCancelInTheHandshakeOfARealListener(t *testing.T) {
 	redistest.RealTime(t)
+	pulse := redistest.FeelPulse(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -218,8 +219,9 @@ func TestCancelInTheHandshakeOfARealListener(t *testing.T) {
 	defer rdb.Close()
 	c := start(newManager(t, rdb), newCount("k"))
 	time.Sleep(50 * time.Millisecond)
+	cancelled := time.Now()
 	c.cancel()
-	mustMatch(t, c.wait(t, 500*time.Millisecond), context.Canceled)
+	mustMatch(t, c.soon(t, pulse, cancelled), context.Canceled)
 	if _, unheard := c.Outstanding(); unheard {
 		t.Error("outstanding, though no handshake has ended")
 	}
@@ -458,7 +460,7 @@ func TestDialThatEndsLateIsNotTakenForAnother(t *testing.T) {
 // A connection that died while it was idle is dialled anew within the call. If that dial fails, the
 // request was never sent.
 func TestRedialOfADeadConnectionSendsNothing(t *testing.T) {
-	server := redistest.Server(t)
+	server, pulse := redistest.Server(t), redistest.FeelPulse(t)
 	var hanging atomic.Bool
 	m := newManager(t, server.Client(t, func(o *redis.Options) {
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -477,8 +479,9 @@ func TestRedialOfADeadConnectionSendsNothing(t *testing.T) {
 	time.Sleep(150 * time.Millisecond) // the FIN arrives, and the connection is due for a check
 	c := start(m, newCount("k"))
 	time.Sleep(50 * time.Millisecond)
+	cancelled := time.Now()
 	c.cancel()
-	mustMatch(t, c.wait(t, 500*time.Millisecond), context.Canceled)
+	mustMatch(t, c.soon(t, pulse, cancelled), context.Canceled)
 	if _, unheard := c.Outstanding(); unheard || c.Attempts != 0 {
 		t.Errorf("outstanding %v, %d attempts", unheard, c.Attempts)
 	}

@@ -186,6 +186,7 @@ func clusterLateAsk(t *testing.T, c *redistest.ClusterSet) {
 func load(t *testing.T, m *conn.Manager, c *redistest.ClusterSet, limit time.Duration, keys ...string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
+	pulse := redistest.FeelPulse(t)
 	var wg sync.WaitGroup
 	var longest atomic.Int64
 	least, most := make([]int, len(keys)), make([]int, len(keys))
@@ -203,6 +204,7 @@ func load(t *testing.T, m *conn.Manager, c *redistest.ClusterSet, limit time.Dur
 					return
 				}
 				least[i]++
+				pulse.Within(t, "a call", begun, limit)
 				longest.Store(max(longest.Load(), int64(time.Since(begun))))
 			}
 		})
@@ -214,11 +216,7 @@ func load(t *testing.T, m *conn.Manager, c *redistest.ClusterSet, limit time.Dur
 	return func() {
 		cancel()
 		wg.Wait()
-		took := time.Duration(longest.Load())
-		if took > limit {
-			t.Errorf("a call took %v, want at most %v", took, limit)
-		}
-		t.Logf("%v calls, the longest took %v", least, took)
+		t.Logf("%v calls, the longest took %v", least, time.Duration(longest.Load()))
 		rdb := c.Client(t)
 		for i, key := range keys {
 			got, err := rdb.Get(t.Context(), key).Int()
@@ -363,6 +361,7 @@ func clusterKilledMaster(t *testing.T, c *redistest.ClusterSet) {
 	m := newManager(t, c.Client(t, func(o *redis.ClusterOptions) { o.ClusterStateReloadInterval = time.Minute }))
 	mustRun(t, m, newCount("{killed}"))
 	c.KillMasterOf("{killed}")
+	pulse := redistest.FeelPulse(t)
 	call := start(m, newCount("{killed}"))
 	c.MasterOf("{killed}")
 	promoted := time.Now()
@@ -370,9 +369,7 @@ func clusterKilledMaster(t *testing.T, c *redistest.ClusterSet) {
 		t.Fatal(err)
 	}
 	t.Logf("answered %v after the promotion was seen", call.ended.Sub(promoted))
-	if took := call.ended.Sub(promoted); took > 3*time.Second {
-		t.Errorf("answered %v after the promotion, want at most 3s", took)
-	}
+	pulse.Within(t, "the answer after the promotion", promoted, 3*time.Second)
 	mustRun(t, m, newCount("{killed}"))
 }
 
@@ -382,13 +379,12 @@ func TestSentinelFailover(t *testing.T) {
 	m := newManager(t, s.Client(t))
 	mustRun(t, m, newCount("k"))
 	s.KillMaster()
+	pulse := redistest.FeelPulse(t)
 	call := start(m, newCount("k"))
 	s.Master()
 	promoted := time.Now()
 	if err := call.wait(t, 20*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if took := call.ended.Sub(promoted); took > 3*time.Second {
-		t.Errorf("answered %v after the promotion, want at most 3s", took)
-	}
+	pulse.Within(t, "the answer after the promotion", promoted, 3*time.Second)
 }

@@ -162,6 +162,15 @@ func (s *started) wait(t *testing.T, within time.Duration) error {
 	}
 }
 
+// soon waits for a call that has just been cancelled on a real server. It fails t if the call takes
+// longer than 500 ms, by more than this process was kept from the processor.
+func (s *started) soon(t *testing.T, pulse *redistest.Pulse, cancelled time.Time) error {
+	t.Helper()
+	err := s.wait(t, time.Minute)
+	pulse.Within(t, "the return of a call that was cancelled", cancelled, 500*time.Millisecond)
+	return err
+}
+
 func mustRun(t testing.TB, m *conn.Manager, c *conn.Call) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

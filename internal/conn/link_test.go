@@ -108,12 +108,14 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 // A caller can leave a silent server before its answer is late and after.
 func TestCallerLeavesASilentServerOnASocket(t *testing.T) {
 	onSockets(t, func(t *testing.T, server *redistest.Proc, m *conn.Manager, _ *atomic.Int32) {
+		pulse := redistest.FeelPulse(t)
 		for _, after := range []time.Duration{0, 50 * time.Millisecond} {
 			server.Freeze()
 			c := start(m, newCount("k"))
 			time.Sleep(after)
+			cancelled := time.Now()
 			c.cancel()
-			mustMatch(t, c.wait(t, 500*time.Millisecond), context.Canceled)
+			mustMatch(t, c.soon(t, pulse, cancelled), context.Canceled)
 			server.Thaw()
 			mustRun(t, m, newCount("k"))
 		}

@@ -128,9 +128,11 @@ func TestLiveConnectionSuspected(t *testing.T) {
 		mustSignal(t, sub, "on confirmation")
 		r.pings()
 		for round := range 3 {
+			r.mu.Lock() // a PING is not answered before the last suspicion
 			for range 10 {
 				sub.Suspect()
 			}
+			r.mu.Unlock()
 			mustNotSignal(t, sub, "by a PING")
 			if got := r.pings(); got != 1 {
 				t.Errorf("round %d: %d PINGs, want 1", round, got)

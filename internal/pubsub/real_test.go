@@ -6,12 +6,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,30 +18,11 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// startRedis runs a redis-server on a free port until the test ends.
-func startRedis(t *testing.T, args ...string) (rdb *redis.Client, server *exec.Cmd) {
+// startRedis runs a redis-server until the test ends.
+func startRedis(t *testing.T, args ...string) (rdb *redis.Client, server *redistest.Proc) {
 	t.Helper()
-	path := redistest.Needs(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	listener.Close()
-
-	server = exec.Command(path, append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1",
-		"--save", "", "--appendonly", "no", "--dir", t.TempDir()}, args...)...)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	rdb = redis.NewClient(&redis.Options{Addr: fmt.Sprint("127.0.0.1:", port)})
-	t.Cleanup(func() { rdb.Close() })
-	eventually(t, "redis-server answers", func() bool { return rdb.Ping(t.Context()).Err() == nil })
-	return rdb, server
+	server = redistest.Server(t, args...)
+	return server.Client(t), server
 }
 
 // realSource is a Source over servers, which it finds by address.
@@ -164,9 +142,7 @@ func TestRealFrozenServer(t *testing.T) {
 	rdb, server := startRedis(t)
 	s := newRealService(t, rdb, Config{})
 	signalledWithin(t, s.Subscribe("ch"), 5*time.Second)
-	if err := server.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	server.Freeze()
 	s.Subscribe("another")
 	pulse := redistest.FeelPulse(t)
 	start := time.Now()
@@ -176,8 +152,8 @@ func TestRealFrozenServer(t *testing.T) {
 
 // A slot moves from one master to another while a waiter waits on its channel.
 func TestRealSlotMoves(t *testing.T) {
-	a, _ := startCluster(t)
-	b, _ := startCluster(t)
+	a := startCluster(t)
+	b := startCluster(t)
 	host, port, _ := net.SplitHostPort(b.Options().Addr)
 	ctx := t.Context()
 	must := func(err error) {
@@ -187,7 +163,7 @@ func TestRealSlotMoves(t *testing.T) {
 		}
 	}
 	must(a.ClusterAddSlotsRange(ctx, 0, keys.Slots-1).Err())
-	must(a.Do(ctx, "CLUSTER", "MEET", host, port, clusterPort(b)).Err())
+	must(a.Do(ctx, "CLUSTER", "MEET", host, port).Err())
 	for _, rdb := range []*redis.Client{a, b} {
 		eventually(t, "the cluster is up", func() bool {
 			info := rdb.ClusterInfo(ctx).Val()
@@ -223,20 +199,9 @@ func TestRealSlotMoves(t *testing.T) {
 	signalledWithin(t, stays, 5*time.Second)
 }
 
-// startCluster runs a node of a cluster, with its bus on a free port.
-func startCluster(t *testing.T) (*redis.Client, *exec.Cmd) {
+// startCluster runs a node of a cluster.
+func startCluster(t *testing.T) *redis.Client {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bus := listener.Addr().(*net.TCPAddr).Port
-	listener.Close()
-	return startRedis(t, "--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
-		"--cluster-node-timeout", "1000")
-}
-
-// clusterPort returns the port of rdb's cluster bus.
-func clusterPort(rdb *redis.Client) string {
-	return rdb.ConfigGet(context.Background(), "cluster-port").Val()["cluster-port"]
+	rdb, _ := startRedis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000")
+	return rdb
 }

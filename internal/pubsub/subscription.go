@@ -43,7 +43,7 @@ func (sub *Subscription) Suspect() {
 	defer s.mu.Unlock()
 
 	for _, at := range sub.seats {
-		if ch := at.channel; ch.stage == live {
+		if ch := at.channel; ch.stage == live && len(ch.node.sent) == 0 {
 			ch.node.suspected = true
 			poke(ch.node.wake)
 		}

@@ -21,56 +21,58 @@ import (
 
 func TestOutOfMemory(t *testing.T) {
 	t.Parallel()
-	s := redistest.Server(t)
-	clienttest.LeaveNothing(t, s.Admin())
-	ctx := clienttest.Generous(t)
-	c := clienttest.OpenClient(t, s.Client(t))
-	m := c.Mutex("full", holdfast.Renewed(600*time.Millisecond))
-	outer := clienttest.Grab(t, m)
-	inner, err := m.Lock(outer.Context(ctx))
-	if err != nil {
-		t.Fatal(err)
-	}
-	innermost, err := m.Lock(inner.Context(ctx))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fixed := clienttest.Grab(t, c.Mutex("full too", holdfast.Fixed(10*time.Second)))
-	if err := s.Admin().ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	redistest.Undisturbed(t, 100*time.Millisecond, func(t testing.TB) {
+		s := redistest.Server(t)
+		clienttest.LeaveNothing(t, s.Admin())
+		ctx := clienttest.Generous(t)
+		c := clienttest.OpenClient(t, s.Client(t))
+		m := c.Mutex("full", holdfast.Renewed(600*time.Millisecond))
+		outer := clienttest.Grab(t, m)
+		inner, err := m.Lock(outer.Context(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		innermost, err := m.Lock(inner.Context(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fixed := clienttest.Grab(t, c.Mutex("full too", holdfast.Fixed(10*time.Second)))
+		if err := s.Admin().ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
+			t.Fatal(err)
+		}
 
-	refusals := redistest.Count(t, 1000)
-	for i := range refusals {
-		name := fmt.Sprintf("refused%d", i%10)
-		if _, err := c.Mutex(name).Lock(ctx); !errors.Is(err, holdfast.ErrOutOfMemory) {
-			t.Fatalf("Lock = %v, want ErrOutOfMemory", err)
+		refusals := redistest.Count(t, 1000)
+		for i := range refusals {
+			name := fmt.Sprintf("refused%d", i%10)
+			if _, err := c.Mutex(name).Lock(ctx); !errors.Is(err, holdfast.ErrOutOfMemory) {
+				t.Fatalf("Lock = %v, want ErrOutOfMemory", err)
+			}
+			if n := s.Admin().Exists(ctx, name, "redisson_lock_token:{"+name+"}").Val(); n != 0 {
+				t.Fatalf("a Lock that was refused left %d keys", n)
+			}
 		}
-		if n := s.Admin().Exists(ctx, name, "redisson_lock_token:{"+name+"}").Val(); n != 0 {
-			t.Fatalf("a Lock that was refused left %d keys", n)
+		steps := redistest.Count(t, 1000)
+		for i := range steps {
+			if err := fixed.Extend(ctx, 10*time.Second+time.Duration(i)*time.Second); err != nil {
+				t.Fatalf("Extend: %v", err)
+			}
+			s.FlushScripts() // so that the client sends the whole source
+			if err := fixed.Extend(ctx, 20*time.Second); err != nil {
+				t.Fatalf("Extend after SCRIPT FLUSH: %v", err)
+			}
 		}
-	}
-	steps := redistest.Count(t, 1000)
-	for i := range steps {
-		if err := fixed.Extend(ctx, 10*time.Second+time.Duration(i)*time.Second); err != nil {
-			t.Fatalf("Extend: %v", err)
+		time.Sleep(time.Second)
+		clienttest.StillHeld(t, s.Admin(), "full", outer)
+		clienttest.GiveBack(t, innermost)
+		if n, err := m.HoldCount(ctx, outer.Owner()); err != nil || n != 2 {
+			t.Errorf("HoldCount = %d, %v, want 2", n, err)
 		}
-		s.FlushScripts() // so that the client sends the whole source
-		if err := fixed.Extend(ctx, 20*time.Second); err != nil {
-			t.Fatalf("Extend after SCRIPT FLUSH: %v", err)
+		clienttest.GiveBack(t, outer, inner, fixed)
+		if err := s.Admin().ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
+			t.Fatal(err)
 		}
-	}
-	time.Sleep(time.Second)
-	clienttest.StillHeld(t, s.Admin(), "full", outer)
-	clienttest.GiveBack(t, innermost)
-	if n, err := m.HoldCount(ctx, outer.Owner()); err != nil || n != 2 {
-		t.Errorf("HoldCount = %d, %v, want 2", n, err)
-	}
-	clienttest.GiveBack(t, outer, inner, fixed)
-	if err := s.Admin().ConfigSet(ctx, "maxmemory", "0").Err(); err != nil {
-		t.Fatal(err)
-	}
-	clienttest.Figure(t, "out of memory: %d Locks refused with nothing left, %d Extends, renewals and releases went on", refusals, 2*steps)
+		clienttest.Figure(t, "out of memory: %d Locks refused with nothing left, %d Extends, renewals and releases went on", refusals, 2*steps)
+	})
 }
 
 func TestKeyOfAnotherType(t *testing.T) {

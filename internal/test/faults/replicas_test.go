@@ -54,26 +54,28 @@ func mend(t testing.TB, master, replica *redistest.Proc) {
 
 func TestReplicas_GrantedAndRenewedWithAReplica(t *testing.T) {
 	t.Parallel()
-	master, replica := withReplica(t)
-	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
-	defer client.Close()
-	var l *holdfast.Lease
-	// The replica has half a second, which is little where many tests run.
-	redistest.Eventually(t, 10*time.Second, "granted with the replica", func() (err error) {
-		l, err = client.Mutex("m", holdfast.Renewed(2*time.Second)).Lock(t.Context())
-		return err
+	redistest.Undisturbed(t, 500*time.Millisecond, func(t testing.TB) {
+		master, replica := withReplica(t)
+		client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
+		defer client.Close()
+		var l *holdfast.Lease
+		// The replica has half a second, which is little where many tests run.
+		redistest.Eventually(t, 10*time.Second, "granted with the replica", func() (err error) {
+			l, err = client.Mutex("m", holdfast.Renewed(2*time.Second)).Lock(t.Context())
+			return err
+		})
+		if n, err := replica.Admin().Exists(t.Context(), "m").Result(); n != 1 || err != nil {
+			t.Errorf("the replica has it %d times when Lock returns, %v", n, err)
+		}
+		select {
+		case <-l.Done():
+			t.Fatalf("not kept: %v", l.Err())
+		case <-time.After(5 * time.Second):
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
-	if n, err := replica.Admin().Exists(t.Context(), "m").Result(); n != 1 || err != nil {
-		t.Errorf("the replica has it %d times when Lock returns, %v", n, err)
-	}
-	select {
-	case <-l.Done():
-		t.Fatalf("not kept: %v", l.Err())
-	case <-time.After(5 * time.Second):
-	}
-	if err := l.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestReplicas_NotReplicated(t *testing.T) {
@@ -116,10 +118,12 @@ func TestReplicas_ARenewalThatIsNotReplicatedDoesNotCount(t *testing.T) {
 	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
 	defer client.Close()
 	const length = time.Second
-	l, err := client.Mutex("m", holdfast.Renewed(length)).Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var l *holdfast.Lease
+	// The replica has half a second, which is little where many tests run.
+	redistest.Eventually(t, 10*time.Second, "granted with the replica", func() (err error) {
+		l, err = client.Mutex("m", holdfast.Renewed(length)).Lock(t.Context())
+		return err
+	})
 	p := redistest.FeelPulse(t)
 	replica.Freeze()
 	deadline := time.Now().Add(length)

@@ -16,43 +16,45 @@ import (
 )
 
 func TestScriptsFlushedUnderLoad(t *testing.T) {
-	s := redistest.Server(t)
-	clienttest.LeaveNothing(t, s.Admin())
-	c := clienttest.OpenClient(t, s.Client(t))
-	kept := clienttest.GrabMany(t, c, "kept", 20, holdfast.Renewed(time.Second))
+	redistest.Undisturbed(t, 250*time.Millisecond, func(t testing.TB) {
+		s := redistest.Server(t)
+		clienttest.LeaveNothing(t, s.Admin())
+		c := clienttest.OpenClient(t, s.Client(t))
+		kept := clienttest.GrabMany(t, c, "kept", 20, holdfast.Renewed(time.Second))
 
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	flushes := 0
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(5 * time.Millisecond):
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		flushes := 0
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Millisecond):
+				}
+				if err := s.Admin().ScriptFlush(context.Background()).Err(); err != nil {
+					t.Errorf("SCRIPT FLUSH: %v", err)
+				}
+				flushes++
 			}
-			if err := s.Admin().ScriptFlush(context.Background()).Err(); err != nil {
-				t.Errorf("SCRIPT FLUSH: %v", err)
+		})
+		operations := redistest.CountOfWork(t, 25_000) // of four calls each
+		records := make([]record, 10)
+		clienttest.Each(operations, 50, func(i int) {
+			name := fmt.Sprintf("flushed%d", i%len(records))
+			if err := nestedPair(t, c, s.Admin(), name, &records[i%len(records)]); err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
-			flushes++
+		})
+		time.Sleep(time.Second) // some more renewals
+		close(stop)
+		wg.Wait()
+		for name, l := range kept {
+			clienttest.StillHeld(t, s.Admin(), name, l)
 		}
+		clienttest.GiveBackAll(t, kept)
+		clienttest.Figure(t, "scripts flushed %d times under %d calls: 0 errors", flushes, 4*operations)
 	})
-	operations := redistest.CountOfWork(t, 25_000) // of four calls each
-	records := make([]record, 10)
-	clienttest.Each(operations, 50, func(i int) {
-		name := fmt.Sprintf("flushed%d", i%len(records))
-		if err := nestedPair(t, c, s.Admin(), name, &records[i%len(records)]); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	})
-	time.Sleep(time.Second) // some more renewals
-	close(stop)
-	wg.Wait()
-	for name, l := range kept {
-		clienttest.StillHeld(t, s.Admin(), name, l)
-	}
-	clienttest.GiveBackAll(t, kept)
-	clienttest.Figure(t, "scripts flushed %d times under %d calls: 0 errors", flushes, 4*operations)
 }
 
 func TestRestartWithData(t *testing.T) {

@@ -69,7 +69,7 @@ func (c crowd) round(took *clienttest.Spread, waiting func() error, disturb func
 }
 
 // subscribed returns a check that at least n channels have a subscriber.
-func subscribed(t *testing.T, s *redistest.Proc, n int) func() error {
+func subscribed(t testing.TB, s *redistest.Proc, n int) func() error {
 	return func() error {
 		channels, err := s.Admin().PubSubChannels(t.Context(), "*").Result()
 		if err == nil && len(channels) < n {
@@ -185,32 +185,38 @@ func TestEveryMessageLost(t *testing.T) {
 // within the poll bound.
 func TestLockDeletedUnderWaiters(t *testing.T) {
 	t.Parallel()
-	s := redistest.Server(t)
-	clienttest.LeaveNothing(t, s.Admin())
-	p := redistest.FeelPulse(t)
-	holder, waiters := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
-	leases := clienttest.GrabMany(t, holder, "deleted", 20, holdfast.Renewed(1500*time.Millisecond))
-	var wg sync.WaitGroup
-	var deleted atomic.Pointer[time.Time]
-	for name := range leases {
-		wg.Go(func() {
-			l, err := waiters.Mutex(name).Lock(clienttest.Generous(t))
-			if err != nil {
-				t.Errorf("Lock: %v", err)
-				return
-			}
-			p.Within(t, "the grant after the key was deleted", *deleted.Load(), pollBound)
-			clienttest.GiveBack(t, l)
-		})
-	}
-	redistest.Eventually(t, 10*time.Second, "all wait", subscribed(t, s, len(leases)))
-	now := time.Now()
-	deleted.Store(&now)
-	if err := s.Admin().Del(t.Context(), names(leases)...).Err(); err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range leases {
-		clienttest.LostBy(t, p, l, now.Add(500*time.Millisecond+100*time.Millisecond))
-	}
-	wg.Wait()
+	redistest.Undisturbed(t, 300*time.Millisecond, func(t testing.TB) {
+		s := redistest.Server(t)
+		clienttest.LeaveNothing(t, s.Admin())
+		p := redistest.FeelPulse(t)
+		holder, waiters := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
+		leases := clienttest.GrabMany(t, holder, "deleted", 20, holdfast.Renewed(1500*time.Millisecond))
+		var wg sync.WaitGroup
+		var deleted atomic.Pointer[time.Time]
+		for name := range leases {
+			wg.Go(func() {
+				l, err := waiters.Mutex(name).Lock(clienttest.Generous(t))
+				if err != nil {
+					t.Errorf("Lock: %v", err)
+					return
+				}
+				if at := deleted.Load(); at != nil {
+					p.Within(t, "the grant after the key was deleted", *at, pollBound)
+				} else {
+					t.Errorf("%s was granted before its key was deleted", name)
+				}
+				clienttest.GiveBack(t, l)
+			})
+		}
+		redistest.Eventually(t, 10*time.Second, "all wait", subscribed(t, s, len(leases)))
+		now := time.Now()
+		deleted.Store(&now)
+		if err := s.Admin().Del(t.Context(), names(leases)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range leases {
+			clienttest.LostBy(t, p, l, now.Add(500*time.Millisecond+100*time.Millisecond))
+		}
+		wg.Wait()
+	})
 }

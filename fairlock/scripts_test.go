@@ -88,7 +88,7 @@ func (s state) set(ctx context.Context, rdb *redis.Client) {
 
 // look returns what is in Redis as text: "holder=count ttl | owner kept, ...", with times to the
 // nearest 500 ms. It fails the test if something that should have an expiry has none.
-func look(t *testing.T, rdb *redis.Client) string {
+func look(t testing.TB, rdb *redis.Client) string {
 	t.Helper()
 	ctx := t.Context()
 	now := rdb.Time(ctx).Val().UnixMilli()
@@ -655,7 +655,10 @@ func runTable(t *testing.T, source string, keys []string, rows []row) {
 	t.Helper()
 	onBoth(t, func(t *testing.T, rdb *redis.Client) {
 		for _, tc := range rows {
-			t.Run(tc.what, func(t *testing.T) { tc.run(t, rdb, source, keys) })
+			t.Run(tc.what, func(t *testing.T) {
+				// look rounds times to the nearest 500 ms.
+				redistest.Undisturbed(t, 100*time.Millisecond, func(t testing.TB) { tc.run(t, rdb, source, keys) })
+			})
 		}
 	})
 }
@@ -667,7 +670,7 @@ func onBoth(t *testing.T, f func(t *testing.T, rdb *redis.Client)) {
 	t.Run("on a real server", func(t *testing.T) { f(t, redistest.Server(t).Client(t)) })
 }
 
-func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string) {
+func (tc row) run(t testing.TB, rdb *redis.Client, source string, keys []string) {
 	ctx := t.Context()
 	rdb.FlushAll(ctx)
 	tc.before.set(ctx, rdb)

@@ -95,6 +95,32 @@ func TestTransientErrorsAreRetriedUntilTheContextEnds(t *testing.T) {
 	}
 }
 
+// lateEnd is a context whose timer fires a moment after its deadline, as on a busy machine.
+type lateEnd struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c lateEnd) Deadline() (time.Time, bool) { return c.deadline, true }
+
+func TestNothingIsSentAfterTheDeadline(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		b.occupy(t)() // so that a connection would be there for a second try
+		b.proxy.OnCommand(onScripts(redistest.Silence))
+		before := b.proxy.Count("EVALSHA")
+		const wait = 500 * time.Millisecond
+		why := fmt.Errorf("its bound: %w", errs.Unavailable)
+		ends, cancel := context.WithTimeoutCause(t.Context(), wait+time.Millisecond, why)
+		defer cancel()
+		err := b.Run(lateEnd{ends, time.Now().Add(wait)}, newCount("k"))
+		mustMatch(t, err, why)
+		if sent := b.proxy.Count("EVALSHA") - before; sent != 1 {
+			t.Errorf("sent %d times, want once", sent)
+		}
+	})
+}
+
 func TestRefusedConnectionsAreRetried(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)

@@ -159,6 +159,9 @@ func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration
 		verdict = again
 	}
 	t.silent = verdict == again
+	if ended(ctx) {
+		pause(ctx, t.m.life(t.call), maxBackoff) // its timer may be a moment late: nothing is sent until then
+	}
 	if over := t.m.over(ctx, t.call); over != nil {
 		return 0, t.because(over)
 	}

@@ -279,7 +279,7 @@ func TestAtLeast_ReleaseFails(t *testing.T) {
 		w.At(6 * time.Second)
 		p.Unplug(false) // what goes on in the background sets the end, later by its own time on the way
 		next := w.Lock(t.Context(), q.MyLock)
-		world.Within(t, "the next grant", w.Now(), 10*time.Second, 12*time.Second)
+		world.Within(t, "the next grant", w.Now(), 10*time.Second, 13*time.Second) // 1.2 s until it dials, and a poll
 		w.Release(next)
 	})
 }

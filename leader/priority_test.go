@@ -248,7 +248,7 @@ func TestAThousandCandidatesCostNoMoreThanWaitersOfAMutex(t *testing.T) {
 		if n > most+most/20 {
 			t.Errorf("%d requests in a minute, waiters of a Mutex send %d", n, most)
 		}
-		if came > 2*processes*each {
+		if came > 2*processes*each+10*processes { // each asks, may be told to ask again, and a process polls
 			t.Errorf("%d requests until %d candidates wait", came, processes*each)
 		}
 		stop()

@@ -175,7 +175,9 @@ func TestTop(t *testing.T) {
 	s.types("\x1a")
 	s.shows(alternate + "l")
 	s.shows("Stopped")
-	s.types("kill %1; fg; echo code=$?\n")
+	// In the background top stops as soon as it touches the terminal. If the shell has not noticed that yet, its
+	// first fg does not continue it, and says 150: 128 and SIGTTOU.
+	s.types("kill %1; fg; code=$?; [ $code != 150 ] || { fg; code=$?; }; echo code=$code\n")
 	s.shows("code=143")
 }
 

@@ -35,8 +35,9 @@ func (sub *Subscription) Last() string {
 }
 
 // Suspect says that the owner found out by itself something that a message should have told it.
-// Each connection that carries one of its channels is then sent a PING, at once unless an
-// answer is due on it anyway, so that a dead connection is replaced after PongTimeout.
+// Each connection that carries one of its channels is then sent a PING at once, so that a dead
+// connection is replaced after PongTimeout. Where an answer is due anyway, that answer tells, and no
+// PING is sent.
 func (sub *Subscription) Suspect() {
 	s := sub.service
 	s.mu.Lock()

@@ -104,7 +104,7 @@ func run(t *testing.T, patience time.Duration, pkg string, tests []string, files
 	}
 	cmd := compiled.command(ctx, t, pkg, append(args, flags...)...)
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(cmd.Env, "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=", doctest.EnvOverlay+"="+replaced) // a tenth is enough
+	cmd.Env = append(cmd.Env, "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=bounds", doctest.EnvOverlay+"="+replaced) // a tenth of each count is enough
 	out, err := cmd.CombinedOutput()
 	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "[no tests to run]") {
 		t.Fatalf("%s: %v\n%s", pkg, err, text)

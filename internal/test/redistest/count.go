@@ -62,7 +62,7 @@ func Together(n int) {
 }
 
 func part(full, divisor int) int {
-	if os.Getenv("HOLDFAST_LONG") == "1" {
+	if os.Getenv(envLong) == "1" {
 		return full
 	}
 	return max(1, full/divisor)

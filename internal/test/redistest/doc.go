@@ -20,5 +20,6 @@
 //     is a failure. Without it they are skipped, and [Main] says so in one line.
 //   - HOLDFAST_REDIS_SERVER names the server binary (Redis 6 or later, or valkey-server); the
 //     default is redis-server from PATH.
-//   - HOLDFAST_LONG=1 runs the full counts (see [Count]).
+//   - HOLDFAST_LONG=1 also runs the tests with bounds in real time ([LongRun]), and the full
+//     counts ([Count]); HOLDFAST_LONG=bounds runs the former without the latter.
 package redistest

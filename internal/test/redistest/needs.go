@@ -15,6 +15,7 @@ import (
 const (
 	envServer  = "HOLDFAST_REDIS_SERVER"
 	envServers = "HOLDFAST_SERVERS"
+	envLong    = "HOLDFAST_LONG"
 )
 
 // Needs returns the path of the server binary. [Server], [Sentinel] and [Cluster] call it.
@@ -40,6 +41,16 @@ func RealTime(t testing.TB) {
 	}
 	leftOut.add(t.Name())
 	t.Skipf("needs real servers or real time: %s=1 runs it", envServers)
+}
+
+// LongRun skips t unless HOLDFAST_SERVERS=1 and HOLDFAST_LONG is set. It is for tests whose verdict
+// depends on how fast this machine is: the gate judges outcomes alone.
+func LongRun(t testing.TB) {
+	t.Helper()
+	RealTime(t)
+	if testing.Testing() && os.Getenv(envLong) == "" {
+		t.Skipf("has bounds in real time: %s=1 %s=1 runs it", envServers, envLong)
+	}
 }
 
 // Missing reports that a tool is missing that a test on real servers needs. If HOLDFAST_SERVERS=1

@@ -47,8 +47,11 @@ var heart struct {
 	pulse *Pulse
 }
 
-// FeelPulse returns the Pulse of this process, which is kept until t ends.
+// FeelPulse returns the Pulse of this process, which is kept until t ends. A test that needs it has
+// a bound in real time, so it runs in the long run alone.
 func FeelPulse(t testing.TB) *Pulse {
+	t.Helper()
+	LongRun(t)
 	p, end := StartPulse()
 	t.Cleanup(end)
 	return p

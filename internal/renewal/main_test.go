@@ -1,16 +1,36 @@
-// These tests share a task and a sender. Each test sets how they behave.
+// These tests share a task, a sender, and a scheduler in virtual time. Each test sets how they behave.
 
 package renewal
 
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// play runs test in virtual time, with a scheduler that renews through r.
+func play(t *testing.T, test func(t *testing.T, s *Scheduler, r *fakeSender)) {
+	t.Helper()
+	redistest.Bubble(t, func(t *testing.T) {
+		r := new(fakeSender)
+		s := New(r)
+		defer s.Close()
+		test(t, s, r)
+	})
+}
+
+// pass lets d go by, and whatever falls due in it end.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
 
 // fakeTask is a Task. A test sets the fields that matter to it.
 type fakeTask struct {
@@ -32,8 +52,7 @@ func (t *fakeTask) Urgency() (deadline time.Time, try time.Duration) {
 	return t.ends, t.timeout
 }
 
-func (t *fakeTask) Tick(now time.Time) (time.Time, bool) { return t.tick(now) }
-
+func (t *fakeTask) Tick(now time.Time) (time.Time, bool)    { return t.tick(now) }
 func (t *fakeTask) Suspect(now time.Time) (time.Time, bool) { return t.suspect(now) }
 
 // renewOnce is the tick of a task that asks for one renewal.

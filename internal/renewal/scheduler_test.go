@@ -7,24 +7,20 @@ import (
 	"math"
 	"math/rand"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
+// Whatever the periods, each call comes less than Resolution before its time and never after it, so
+// calls come in the order of their times.
 func TestTasksAreCalledInTimeForHours(t *testing.T) {
 	seed := time.Now().UnixNano()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewSource(seed))
-	redistest.Bubble(t, func(t *testing.T) {
-		s := New(&fakeSender{})
-		defer s.Close()
-
+	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
 		var mu sync.Mutex
 		fired := make([]int, 40)
 		periods := make([]time.Duration, len(fired))
@@ -52,36 +48,13 @@ func TestTasksAreCalledInTimeForHours(t *testing.T) {
 			s.Schedule(task, asked)
 		}
 		const hours = 2 * time.Hour
-		time.Sleep(hours)
-		synctest.Wait()
-
+		pass(hours)
 		mu.Lock()
 		defer mu.Unlock()
 		for i, n := range fired {
 			if want := int(hours / periods[i]); n != want && n != want+1 { // +1: just before the end
 				t.Errorf("task %d, every %v, was called %d times, want %d", i, periods[i], n, want)
 			}
-		}
-	})
-}
-
-func TestTasksAreCalledInOrderOfTheirTimes(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		s := New(&fakeSender{})
-		defer s.Close()
-		var got []int
-		start := time.Now()
-		for _, i := range rand.Perm(500) {
-			task := &fakeTask{tick: func(time.Time) (time.Time, bool) {
-				got = append(got, i) // only the scheduler's goroutine
-				return time.Time{}, false
-			}}
-			s.Schedule(task, start.Add(time.Duration(i)*Resolution+Resolution/2))
-		}
-		time.Sleep(500 * Resolution)
-		synctest.Wait()
-		if len(got) != 500 || !slices.IsSorted(got) {
-			t.Errorf("%d calls in the order %v", len(got), got)
 		}
 	})
 }
@@ -110,11 +83,8 @@ func (c *calls) check(t *testing.T, ticks, suspects int32) {
 }
 
 func TestScheduleMovesATask(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		s := New(&fakeSender{})
-		defer s.Close()
+	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
 		c := newCalls(never)
-
 		s.Schedule(c, time.Now().Add(time.Hour))
 		s.Schedule(c, time.Now().Add(time.Second)) // earlier than the goroutine is to wake up
 		time.Sleep(time.Second)
@@ -135,9 +105,7 @@ func TestScheduleMovesATask(t *testing.T) {
 }
 
 func TestAnAnswerInThePastIsTheNextStep(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		s := New(&fakeSender{})
-		defer s.Close()
+	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
 		greedy := newCalls(func(_ int32, now time.Time) (time.Time, bool) { return now.Add(-time.Hour), false })
 		other := newCalls(never)
 		s.Schedule(greedy, time.Now())
@@ -150,104 +118,75 @@ func TestAnAnswerInThePastIsTheNextStep(t *testing.T) {
 	})
 }
 
-func TestRemove(t *testing.T) {
-	soon := func(_ int32, now time.Time) (time.Time, bool) { return now.Add(time.Second), false }
-
-	t.Run("before its time", func(t *testing.T) {
-		redistest.Bubble(t, func(t *testing.T) {
-			s := New(&fakeSender{})
-			defer s.Close()
-			c := newCalls(soon)
-			s.Remove(c) // never scheduled
-			s.Schedule(c, time.Now().Add(time.Second))
-			s.Remove(c)
-			s.Remove(c)
-			time.Sleep(time.Hour)
-			c.check(t, 0, 0)
+// A task that was removed before its time, be it by a task that is due at the same time, is not called.
+func TestRemoveBeforeItsTime(t *testing.T) {
+	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
+		removed, second := newCalls(never), newCalls(never)
+		first := newCalls(func(int32, time.Time) (time.Time, bool) {
+			s.Remove(second)
+			return time.Time{}, false
 		})
+		s.Remove(removed) // never scheduled
+		at := time.Now().Add(time.Second)
+		for _, c := range []*calls{first, second, removed} {
+			s.Schedule(c, at)
+		}
+		s.Remove(removed)
+		s.Remove(removed)
+		time.Sleep(time.Hour)
+		first.check(t, 1, 0)
+		second.check(t, 0, 0)
+		removed.check(t, 0, 0)
 	})
+}
 
-	t.Run("by its own Tick", func(t *testing.T) {
-		redistest.Bubble(t, func(t *testing.T) {
-			s := New(&fakeSender{})
-			defer s.Close()
-			var c *calls
-			c = newCalls(func(n int32, now time.Time) (time.Time, bool) {
-				s.Remove(c)
-				return soon(n, now)
-			})
-			s.Schedule(c, time.Now())
-			time.Sleep(time.Hour)
-			c.check(t, 1, 0)
-		})
-	})
-
-	t.Run("by the Tick of a task due at the same time", func(t *testing.T) {
-		redistest.Bubble(t, func(t *testing.T) {
-			s := New(&fakeSender{})
-			defer s.Close()
-			second := newCalls(soon)
-			first := newCalls(func(int32, time.Time) (time.Time, bool) {
-				s.Remove(second)
-				return time.Time{}, false
-			})
-			at := time.Now().Add(time.Second)
-			s.Schedule(first, at)
-			s.Schedule(second, at)
-			time.Sleep(time.Hour)
-			first.check(t, 1, 0)
-			second.check(t, 0, 0)
-		})
-	})
-
-	// The answer of a Tick that is running counts only if no other call for the task came in the
-	// meantime.
-	for _, tc := range []struct {
-		name  string
+// The answer of a Tick that is running counts only if no other call for the task came in the meantime,
+// be it from that Tick itself. The renewal for which it asks is handed to Send in any case: Send knows
+// whether it is wanted.
+func TestWhatIsDoneWhileTickRuns(t *testing.T) {
+	later := func(s *Scheduler, c *calls) { s.Schedule(c, time.Now().Add(2*time.Hour)) }
+	for what, tc := range map[string]struct {
 		act   func(s *Scheduler, c *calls)
 		after int32 // ticks an hour later
 	}{
-		{"while Tick runs", func(s *Scheduler, c *calls) { s.Remove(c) }, 1},
-		{"while Tick runs, then scheduled", func(s *Scheduler, c *calls) {
-			s.Remove(c)
-			s.Schedule(c, time.Now().Add(2*time.Hour))
-		}, 1},
-		{"while Tick runs, scheduled only", func(s *Scheduler, c *calls) {
-			s.Schedule(c, time.Now().Add(2*time.Hour))
-		}, 1},
-		{"while Tick runs, scheduled and removed", func(s *Scheduler, c *calls) {
-			s.Schedule(c, time.Now())
-			s.Remove(c)
-		}, 1},
-		{"of another task while Tick runs", func(s *Scheduler, _ *calls) { s.Remove(newCalls(never)) }, 2},
+		"removed":                 {func(s *Scheduler, c *calls) { s.Remove(c) }, 1},
+		"removed, then scheduled": {func(s *Scheduler, c *calls) { s.Remove(c); later(s, c) }, 1},
+		"scheduled":               {later, 1},
+		"scheduled, then removed": {func(s *Scheduler, c *calls) { s.Schedule(c, time.Now()); s.Remove(c) }, 1},
+		"another was removed":     {func(s *Scheduler, _ *calls) { s.Remove(newCalls(never)) }, 2},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				s := New(&fakeSender{})
-				defer s.Close()
+		for _, own := range []bool{false, true} {
+			play(t, func(t *testing.T, s *Scheduler, r *fakeSender) {
+				sent := 0
+				r.send = func(_ context.Context, _ string, batch []Task, _ int) { sent += len(batch) }
 				proceed := make(chan struct{})
-				c := newCalls(func(n int32, now time.Time) (time.Time, bool) {
-					<-proceed
+				var c *calls
+				c = newCalls(func(n int32, now time.Time) (time.Time, bool) {
 					if n > 1 {
 						return time.Time{}, false
 					}
-					return soon(n, now)
+					if <-proceed; own {
+						tc.act(s, c)
+					}
+					return now.Add(time.Second), true
 				})
 				s.Schedule(c, time.Now())
 				synctest.Wait()
-				tc.act(s, c)
+				if !own {
+					tc.act(s, c)
+				}
 				close(proceed)
-				time.Sleep(time.Hour)
-				c.check(t, tc.after, 0)
+				pass(time.Hour)
+				if n := c.ticks.Load(); n != tc.after || sent != 1 {
+					t.Errorf("%s, by its own Tick: %v: %d ticks, want %d; sent %d times", what, own, n, tc.after, sent)
+				}
 			})
-		})
+		}
 	}
 }
 
 func TestSuspectAsksEveryTaskOnce(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		s := New(&fakeSender{})
-		defer s.Close()
+	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
 		all := make([]*calls, 300)
 		at := time.Now().Add(time.Minute)
 		for i := range all {
@@ -278,9 +217,7 @@ func TestSuspectAsksEveryTaskOnce(t *testing.T) {
 }
 
 func TestAnEmptySchedulerDoesNotWakeUp(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		s := New(&fakeSender{})
-		defer s.Close()
+	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
 		c := newCalls(never)
 		s.Schedule(c, time.Now().Add(time.Second))
 		time.Sleep(time.Minute)
@@ -297,9 +234,7 @@ func TestAnEmptySchedulerDoesNotWakeUp(t *testing.T) {
 // A lock that is taken and released over and over leaves the wheel empty each time, and does not
 // wake the goroutine.
 func TestWhatIsBrieflyScheduledDoesNotWakeIt(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		s := New(&fakeSender{})
-		defer s.Close()
+	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
 		woken := 0
 		for range 1000 {
 			c := newCalls(never)
@@ -310,8 +245,7 @@ func TestWhatIsBrieflyScheduledDoesNotWakeIt(t *testing.T) {
 			}
 			s.mu.Unlock()
 			s.Remove(c)
-			time.Sleep(time.Millisecond)
-			synctest.Wait() // if it has just woken by itself, it sleeps again
+			pass(time.Millisecond) // if it has just woken of its own accord, it sleeps again
 		}
 		if woken > 2 { // once as it begins, and once more
 			t.Errorf("woken %d times by 1000 tasks in a second", woken)
@@ -319,21 +253,14 @@ func TestWhatIsBrieflyScheduledDoesNotWakeIt(t *testing.T) {
 	})
 }
 
+// Close may come before the first task, twice, and at once. Then nothing is called any more.
 func TestClose(t *testing.T) {
-	t.Run("never started", func(t *testing.T) {
-		s := New(&fakeSender{})
-		s.Close()
-		s.Close()
-		c := newCalls(never)
-		s.Schedule(c, time.Now())
-		s.Remove(c)
-	})
-
-	t.Run("twice at once, then nothing is called", func(t *testing.T) {
-		redistest.Bubble(t, func(t *testing.T) {
-			s := New(&fakeSender{})
+	for _, used := range []bool{false, true} {
+		play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
 			c := newCalls(never)
-			s.Schedule(c, time.Now().Add(time.Second))
+			if used {
+				s.Schedule(c, time.Now().Add(time.Second))
+			}
 			var wg sync.WaitGroup
 			wg.Go(s.Close)
 			wg.Go(s.Close)
@@ -343,41 +270,43 @@ func TestClose(t *testing.T) {
 			time.Sleep(time.Hour)
 			c.check(t, 0, 0)
 		})
-	})
+	}
+}
 
-	t.Run("waits for a Tick", func(t *testing.T) {
-		redistest.Bubble(t, func(t *testing.T) {
-			s := New(&fakeSender{})
-			proceed := make(chan struct{})
-			s.Schedule(newCalls(func(_ int32, now time.Time) (time.Time, bool) {
-				<-proceed
-				return now, true
-			}), time.Now())
-			synctest.Wait()
-			closed := make(chan struct{})
-			go func() { s.Close(); close(closed) }()
-			synctest.Wait()
-			select {
-			case <-closed:
-				t.Error("Close did not wait")
-			default:
-			}
-			close(proceed)
-			<-closed
-		})
+func TestCloseWaitsForATick(t *testing.T) {
+	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
+		s.Schedule(newCalls(func(_ int32, now time.Time) (time.Time, bool) {
+			time.Sleep(time.Minute)
+			return now, true
+		}), time.Now())
+		synctest.Wait()
+		begun := time.Now()
+		s.Close()
+		if took := time.Since(begun); took != time.Minute {
+			t.Errorf("Close took %v, and a Tick ran for a minute more", took)
+		}
 	})
 }
 
+// Ten thousand tasks share one goroutine. What is due at once goes to a server that keeps up in small
+// batches, one after the other.
 func TestTenThousandTasksShareOneGoroutine(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		var most, sent int
-		s := New(&fakeSender{
-			node: func(context.Context, string) (string, error) { return "a", nil },
-			send: func(_ context.Context, _ string, batch []Task, _ int) {
-				most = max(most, goroutines()) // one node: one Send at a time
-				sent += len(batch)
-			},
-		})
+	play(t, func(t *testing.T, s *Scheduler, r *fakeSender) {
+		var most, sent, batches int
+		var underWay atomic.Int32
+		r.node = func(context.Context, string) (string, error) { return "a", nil }
+		r.send = func(_ context.Context, _ string, batch []Task, _ int) {
+			if underWay.Add(1) != 1 {
+				t.Error("two batches on their way to one node")
+			}
+			most = max(most, goroutines())
+			sent += len(batch)
+			if batches++; len(batch) > usualBatch {
+				t.Errorf("a batch of %d", len(batch))
+			}
+			time.Sleep(time.Millisecond)
+			underWay.Add(-1)
+		}
 		tasks := make([]fakeTask, 10_000)
 		at := time.Now().Add(time.Second)
 		for i := range tasks {
@@ -388,13 +317,12 @@ func TestTenThousandTasksShareOneGoroutine(t *testing.T) {
 		if n := goroutines(); n != 1 {
 			t.Errorf("%d goroutines hold 10 000 tasks, want 1", n)
 		}
-		time.Sleep(time.Second)
-		synctest.Wait()
+		pass(time.Minute)
 		if n := goroutines(); sent != len(tasks) || n != 1 {
 			t.Errorf("%d goroutines after %d renewals, want 1 after %d", n, sent, len(tasks))
 		}
-		if most > 1+maxRouters+1 {
-			t.Errorf("%d goroutines during the renewals", most)
+		if most > 1+maxRouters+1 || batches > len(tasks)/usualBatch+5 {
+			t.Errorf("%d goroutines during the renewals, %d batches", most, batches)
 		}
 		s.Close()
 		synctest.Wait()
@@ -415,8 +343,8 @@ func goroutines() (n int) {
 	return n
 }
 
-// TestEveryRenewalIsAnsweredOnce lets everything happen at once and counts the answers. It runs in
-// real time for the race detector's sake.
+// Everything happens at once, and each renewal is answered once. This runs in real time for the race
+// detector's sake, and has no bound.
 func TestEveryRenewalIsAnsweredOnce(t *testing.T) {
 	type renewed struct {
 		fakeTask
@@ -468,10 +396,9 @@ func TestEveryRenewalIsAnsweredOnce(t *testing.T) {
 			rng := rand.New(rand.NewSource(int64(g)))
 			for range 20_000 {
 				task := &tasks[rng.Intn(len(tasks))]
-				switch rng.Intn(8) {
-				case 0:
+				if rng.Intn(8) == 0 {
 					s.Remove(task)
-				default:
+				} else {
 					s.Schedule(task, time.Now().Add(time.Duration(rng.Int63n(int64(10*time.Millisecond)))))
 				}
 				if rng.Intn(5000) == 0 {

@@ -185,22 +185,6 @@ func checkNext(t *testing.T, step int, w *Wheel, m *model, slots int64) {
 	}
 }
 
-func TestWheelPopsInOrderOfTicks(t *testing.T) {
-	w := NewWheel(64, 0)
-	entries := make([]Entry, 1000)
-	for i := range entries {
-		w.Set(&entries[i], int64((i*7919)%1000)/2+1) // two of each tick, over several turns
-	}
-	last := int64(0)
-	for range entries {
-		e, _ := w.Pop(1 << 30)
-		if e == nil || e.tick < last {
-			t.Fatalf("popped %v after tick %d", e, last)
-		}
-		last = e.tick
-	}
-}
-
 func TestWheelDoesNotAllocate(t *testing.T) {
 	w := NewWheel(slotCount, 0)
 	entries := make([]Entry, 100)

@@ -24,10 +24,7 @@ func TestLostConnectionIsReplaced(t *testing.T) {
 	log := &recorder{}
 	cfg := Config{Reconnected: func() { reconnected.Add(1) }, Logger: slog.New(log)}
 	inBubble(t, cfg, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
-		subs := []*Subscription{s.Subscribe("one"), s.Subscribe("two")}
-		for _, sub := range subs {
-			mustSignal(t, sub, "on confirmation")
-		}
+		subs := []*Subscription{joined(t, s, "one"), joined(t, s, "two")}
 		for range 3 {
 			r.last().Close()
 			for _, sub := range subs {
@@ -49,25 +46,103 @@ func TestLostConnectionIsReplaced(t *testing.T) {
 	})
 }
 
-func TestServerDownForLong(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		sub, lingering := s.Subscribe("ch"), s.Subscribe("lingering")
-		mustSignal(t, sub, "on confirmation")
-		lingering.Close()
-		r.setDial(func(context.Context) (net.Conn, error) { return nil, errors.New("connection refused") })
-		r.last().Close()
-		time.Sleep(time.Minute)
-		if got := r.dialed(); got < 50 || got > 130 {
-			t.Errorf("dialled %d times in a minute, want about 80", got)
-		}
-		mustNotSignal(t, sub, "without a connection")
+// obstacles are what may stand in the way of a subscription. Each returns what takes it away again.
+var obstacles = map[string]func(t *testing.T, r *redisServer, src *fakeSource) (clear func()){
+	"the server refuses":       dialling(func(*redisServer) (net.Conn, error) { return nil, errors.New("connection refused") }),
+	"the server cannot be had": dialling(nil),
+	"it reads nothing": dialling(func(*redisServer) (net.Conn, error) {
+		ours, _ := net.Pipe()
+		return ours, nil
+	}),
+	"it answers nothing": dialling(func(r *redisServer) (net.Conn, error) {
+		conn, err := r.Dial()
+		mute := &faultyConn{Conn: conn}
+		mute.blackHole.Store(true)
+		return mute, err
+	}),
+	"no server is known":    seeking(func(context.Context, string) (string, error) { return "", errors.New("slot is not served") }),
+	"a server that is not":  seeking(func(context.Context, string) (string, error) { return "nowhere", nil }),
+	"to look for one hangs": seeking(func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }),
+}
 
-		r.setDial(nil)
-		signalledWithin(t, sub, s.cfg.MaxBackoff)
-		if got := r.PubSubChannels(""); !slices.Equal(got, []string{"ch"}) {
-			t.Errorf("PUBSUB CHANNELS = %v, want ch alone", got)
+// dialling returns an obstacle for dials; nil: they hang.
+func dialling(dial func(*redisServer) (net.Conn, error)) func(*testing.T, *redisServer, *fakeSource) func() {
+	return func(_ *testing.T, r *redisServer, _ *fakeSource) func() {
+		r.setDial(func(ctx context.Context) (net.Conn, error) {
+			if dial != nil {
+				return dial(r)
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		return func() { r.setDial(nil) }
+	}
+}
+
+// seeking returns an obstacle for those who ask for a channel's home.
+func seeking(home func(context.Context, string) (string, error)) func(*testing.T, *redisServer, *fakeSource) func() {
+	return func(_ *testing.T, _ *redisServer, src *fakeSource) func() {
+		src.setHome(home)
+		return func() { src.setHome(oneHome) }
+	}
+}
+
+// Whatever stands in the way of a connection, the Service tries again at a bounded rate, and is there soon
+// after nothing does. A channel that nobody waits for any more is forgotten meanwhile. Close does not wait.
+func TestWhateverStandsInTheWay(t *testing.T) {
+	for what, obstruct := range obstacles {
+		for _, closes := range []bool{false, true} {
+			inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
+				sub := joined(t, s, "ch")
+				joined(t, s, "lingering").Close()
+				tries := func() int { return max(r.dialed(), src.askedHomes()) }
+				before, clear := tries(), obstruct(t, r, src)
+				r.last().Close()
+				if closes {
+					time.Sleep(s.cfg.MinBackoff)
+					synctest.Wait()
+					begun := time.Now()
+					if s.Close(); time.Since(begun) != 0 {
+						t.Errorf("%s: Close took %v", what, time.Since(begun))
+					}
+					return
+				}
+				time.Sleep(time.Minute)
+				if got := tries() - before; got < 8 || got > 130 {
+					t.Errorf("%s: %d tries in a minute", what, got)
+				}
+				mustNotSignal(t, sub, "without a connection")
+				clear()
+				signalledWithin(t, sub, s.cfg.ConnectTimeout+s.cfg.MaxBackoff)
+				if got := r.PubSubChannels(""); !slices.Equal(got, []string{"ch"}) {
+					t.Errorf("%s: PUBSUB CHANNELS = %v, want ch alone", what, got)
+				}
+			})
 		}
-	})
+	}
+}
+
+// A channel whose server is not known delays the others by one timeout at the most.
+func TestOneChannelWithoutAHome(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
+			src.setHome(func(ctx context.Context, channel string) (string, error) {
+				if channel == "ch" {
+					return "a", nil
+				}
+				if hangs {
+					<-ctx.Done()
+				}
+				return "", errors.New("slot is not served")
+			})
+			s.Subscribe("homeless")
+			most := time.Millisecond
+			if hangs {
+				most += s.cfg.ConnectTimeout
+			}
+			signalledWithin(t, s.Subscribe("ch"), most)
+		})
+	}
 }
 
 // The Service backs off from a server that confirms a subscription and then closes the connection.
@@ -85,38 +160,40 @@ func TestFlappingConnectionBacksOff(t *testing.T) {
 	})
 }
 
+// A connection that has fallen silent is replaced: after the heartbeat, or at once if an answer is due or a
+// waiter that has missed a message says so.
 func TestBlackHole(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		sub := s.Subscribe("ch")
-		mustSignal(t, sub, "on confirmation")
-		r.last().blackHole.Store(true)
-		r.Publish("ch", "0")
-		mustNotSignal(t, sub, "through a black hole")
-
-		limit := s.cfg.Heartbeat + s.cfg.PongTimeout
-		if took := signalledWithin(t, sub, 2*limit); took > limit+s.cfg.MinBackoff {
-			t.Errorf("noticed after %v, want %v", took, limit)
-		}
-		r.Publish("ch", "0")
-		mustSignal(t, sub, "over the new connection")
-	})
-}
-
-// A waiter that misses a message says so, and the Service then does not wait for the heartbeat.
-func TestBlackHoleSuspected(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		sub := s.Subscribe("ch")
-		mustSignal(t, sub, "on confirmation")
-		r.last().blackHole.Store(true)
-		time.Sleep(s.cfg.Heartbeat / 2)
-		sub.Suspect()
-		if took := signalledWithin(t, sub, s.cfg.Heartbeat); took > s.cfg.PongTimeout+s.cfg.MinBackoff {
-			t.Errorf("noticed after %v, want %v", took, s.cfg.PongTimeout)
-		}
-		if got := r.dialed(); got != 2 {
-			t.Errorf("dialled %d times, want 2", got)
-		}
-	})
+	for what, tc := range map[string]struct {
+		act   func(s *Service, sub *Subscription)
+		limit func(c *Config) time.Duration
+	}{
+		"quiet":     {func(*Service, *Subscription) {}, func(c *Config) time.Duration { return c.Heartbeat + c.PongTimeout }},
+		"suspected": {func(_ *Service, sub *Subscription) { sub.Suspect() }, func(c *Config) time.Duration { return c.PongTimeout }},
+		"asked":     {func(s *Service, _ *Subscription) { s.Subscribe("other") }, func(c *Config) time.Duration { return c.PongTimeout }},
+	} {
+		inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+			sub := joined(t, s, "ch")
+			r.last().blackHole.Store(true)
+			r.Publish("ch", "0")
+			mustNotSignal(t, sub, "through a black hole")
+			tc.act(s, sub)
+			limit := tc.limit(&s.cfg)
+			if took := signalledWithin(t, sub, 2*limit); took > limit+s.cfg.MinBackoff {
+				t.Errorf("%s: noticed after %v, want %v", what, took, limit)
+			}
+			if got := r.dialed(); got != 2 {
+				t.Errorf("%s: dialled %d times, want 2", what, got)
+			}
+			r.Publish("ch", "0")
+			mustSignal(t, sub, "over the new connection")
+			r.last().blackHole.Store(true)
+			time.Sleep(s.cfg.Heartbeat)
+			begun := time.Now()
+			if s.Close(); time.Since(begun) != 0 {
+				t.Errorf("%s: Close took %v", what, time.Since(begun))
+			}
+		})
+	}
 }
 
 // A suspicion costs a live connection one PING, however many subscriptions report it. It costs
@@ -145,97 +222,6 @@ func TestLiveConnectionSuspected(t *testing.T) {
 			t.Errorf("%d PINGs for one who has gone, dialled %d times", got, r.dialed())
 		}
 	})
-}
-
-// If an answer is due, the Service does not wait for the heartbeat first.
-func TestBlackHoleDuringSubscribe(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		mustSignal(t, s.Subscribe("first"), "on confirmation")
-		r.last().blackHole.Store(true)
-		sub := s.Subscribe("ch")
-		if took := signalledWithin(t, sub, 10*time.Second); took > s.cfg.PongTimeout+s.cfg.MinBackoff {
-			t.Errorf("noticed after %v, want %v", took, s.cfg.PongTimeout)
-		}
-	})
-}
-
-// deafPipe returns a dial to a server that neither reads nor writes.
-func deafPipe(t *testing.T) func(context.Context) (net.Conn, error) {
-	return func(context.Context) (net.Conn, error) {
-		ours, theirs := net.Pipe()
-		t.Cleanup(func() { theirs.Close() })
-		return ours, nil
-	}
-}
-
-// muteConn returns a dial to a server that takes all requests and never answers.
-func muteConn(r *redisServer) func(context.Context) (net.Conn, error) {
-	return func(context.Context) (net.Conn, error) {
-		conn, err := r.Dial()
-		if err != nil {
-			return nil, err
-		}
-		mute := &faultyConn{Conn: conn}
-		mute.blackHole.Store(true)
-		return mute, nil
-	}
-}
-
-func TestHandshakeIsBounded(t *testing.T) {
-	inBubble(t, Config{ConnectTimeout: 2 * time.Second}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		r.setDial(muteConn(r))
-		sub := s.Subscribe("ch")
-		synctest.Wait()
-		r.setDial(nil)
-		took := signalledWithin(t, sub, 10*time.Second)
-		if took < 2*time.Second || took > 2*time.Second+s.cfg.MinBackoff {
-			t.Errorf("signalled after %v, want 2s", took)
-		}
-	})
-}
-
-func TestCloseWhileFrozen(t *testing.T) {
-	tests := map[string]func(t *testing.T, s *Service, r *redisServer, src *fakeSource){
-		"reading": func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-			mustSignal(t, s.Subscribe("ch"), "on confirmation")
-			r.last().blackHole.Store(true)
-			time.Sleep(s.cfg.Heartbeat)
-		},
-		"dialling": func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-			r.setDial(func(ctx context.Context) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() })
-			s.Subscribe("ch")
-		},
-		"writing HELLO": func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-			r.setDial(deafPipe(t))
-			s.Subscribe("ch")
-		},
-		"reading HELLO": func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-			r.setDial(muteConn(r))
-			s.Subscribe("ch")
-		},
-		"finding a home": func(t *testing.T, s *Service, _ *redisServer, src *fakeSource) {
-			src.setHome(func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() })
-			s.Subscribe("ch")
-		},
-		"backing off": func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-			r.setDial(func(context.Context) (net.Conn, error) { return nil, errors.New("connection refused") })
-			s.Subscribe("ch")
-			time.Sleep(time.Minute)
-		},
-	}
-	for name, freeze := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
-				freeze(t, s, r, src)
-				synctest.Wait()
-				start := time.Now()
-				s.Close()
-				if took := time.Since(start); took != 0 {
-					t.Errorf("Close took %v", took)
-				}
-			})
-		})
-	}
 }
 
 func TestDeniedChannel(t *testing.T) {
@@ -294,52 +280,6 @@ func TestDeniedChannel(t *testing.T) {
 	})
 }
 
-func TestNoHome(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
-		src.setHome(func(_ context.Context, channel string) (string, error) {
-			if channel == "homeless" {
-				return "", errors.New("slot is not served")
-			}
-			return "a", nil
-		})
-		homeless, sub := s.Subscribe("homeless"), s.Subscribe("ch")
-		mustSignal(t, sub, "though another channel has no home")
-		time.Sleep(time.Minute)
-		if got := src.askedHomes(); got > 130 {
-			t.Errorf("asked %d times in a minute", got)
-		}
-		mustNotSignal(t, homeless, "without a home")
-		src.setHome(oneHome)
-		signalledWithin(t, homeless, s.cfg.MaxBackoff)
-	})
-}
-
-// A source that hangs for one channel costs the other channels at most one timeout.
-func TestHomeHangsForOneChannel(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
-		src.setHome(func(ctx context.Context, channel string) (string, error) {
-			if channel == "hangs" {
-				<-ctx.Done()
-				return "", ctx.Err()
-			}
-			return "a", nil
-		})
-		s.Subscribe("hangs")
-		sub := s.Subscribe("ch")
-		signalledWithin(t, sub, s.cfg.ConnectTimeout+time.Millisecond)
-	})
-}
-
-func TestUnknownServer(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, s *Service, _ *redisServer, src *fakeSource) {
-		src.setHome(func(context.Context, string) (string, error) { return "nowhere", nil })
-		sub := s.Subscribe("ch")
-		mustNotSignal(t, sub, "without a server")
-		src.setHome(oneHome)
-		signalledWithin(t, sub, s.cfg.MaxBackoff)
-	})
-}
-
 // A reply that does not fit the order of commands and answers ends the connection.
 func TestReplyOutOfStep(t *testing.T) {
 	replies := map[string]func(w *server.Writer){
@@ -352,8 +292,7 @@ func TestReplyOutOfStep(t *testing.T) {
 	for name, reply := range replies {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-				sub := s.Subscribe("ch")
-				mustSignal(t, sub, "on confirmation")
+				sub := joined(t, s, "ch")
 				r.inject(reply)
 				signalledWithin(t, sub, s.cfg.MinBackoff)
 				if got := r.dialed(); got != 2 {

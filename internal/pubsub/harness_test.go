@@ -5,6 +5,7 @@ package pubsub
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -227,35 +228,52 @@ func oneHome(context.Context, string) (string, error) { return "a", nil }
 // Service leaves nothing behind.
 func inBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Service, r *redisServer, src *fakeSource)) {
 	t.Helper()
-	redistest.Bubble(t, func(t *testing.T) {
-		r := newRedisServer(t)
-		defer r.Miniredis.Close()
-		src := &fakeSource{servers: map[string]*redisServer{"a": r}, home: oneHome}
-		s := New(src, cfg)
-		defer s.Close()
-		test(t, s, r, src)
-	})
+	onServers(t, cfg, &fakeSource{home: oneHome}, func(t *testing.T, s *Service, a, _ *redisServer, src *fakeSource) { test(t, s, a, src) })
 }
 
 // inShardedBubble is inBubble with servers a and b and SSUBSCRIBE. Channels
 // whose name starts with b live on b.
 func inShardedBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource)) {
 	t.Helper()
+	onServers(t, cfg, &fakeSource{sharded: true, home: func(_ context.Context, channel string) (string, error) {
+		if strings.HasPrefix(channel, "b") {
+			return "b", nil
+		}
+		return "a", nil
+	}}, test)
+}
+
+func onServers(t *testing.T, cfg Config, src *fakeSource, test func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource)) {
+	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
 		a, b := newRedisServer(t), newRedisServer(t)
 		defer a.Miniredis.Close()
 		defer b.Miniredis.Close()
-		src := &fakeSource{servers: map[string]*redisServer{"a": a, "b": b}, sharded: true}
-		src.setHome(func(_ context.Context, channel string) (string, error) {
-			if strings.HasPrefix(channel, "b") {
-				return "b", nil
-			}
-			return "a", nil
-		})
+		src.servers = map[string]*redisServer{"a": a, "b": b}
 		s := New(src, cfg)
 		defer s.Close()
 		test(t, s, a, b, src)
 	})
+}
+
+// joined subscribes to a channel, and waits until it is confirmed.
+func joined(t *testing.T, s *Service, channel string) *Subscription {
+	t.Helper()
+	sub := s.Subscribe(channel)
+	mustSignal(t, sub, "on confirmation")
+	return sub
+}
+
+// allJoined is joined for n channels, which have a common beginning.
+func allJoined(t *testing.T, s *Service, beginning string, n int) (subs []*Subscription) {
+	t.Helper()
+	for i := range n {
+		subs = append(subs, s.Subscribe(fmt.Sprint(beginning, i)))
+	}
+	for _, sub := range subs {
+		mustSignal(t, sub, "on confirmation")
+	}
+	return subs
 }
 
 // signalled reports whether sub has a wake-up once all goroutines are idle, and takes that wake-up.

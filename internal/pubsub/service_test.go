@@ -20,13 +20,14 @@ func TestNewDoesNothing(t *testing.T) {
 		if homes, dials := src.askedHomes(), r.dialed(); homes != 0 || dials != 0 {
 			t.Fatalf("asked for %d homes, dialled %d times before the first Subscribe", homes, dials)
 		}
+		s.Close()
+		s.Close()
 	})
 }
 
 func TestSignalOnceLive(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		sub := s.Subscribe("ch")
-		mustSignal(t, sub, "on confirmation")
+		sub := joined(t, s, "ch")
 		mustNotSignal(t, sub, "without a reason")
 		if got := r.PubSubNumSub("ch")["ch"]; got != 1 {
 			t.Fatalf("NUMSUB = %d when signalled, want 1", got)
@@ -36,14 +37,10 @@ func TestSignalOnceLive(t *testing.T) {
 
 func TestSignalOnMessage(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		sub, other := s.Subscribe("ch"), s.Subscribe("other")
-		mustSignal(t, sub, "on confirmation")
-		mustSignal(t, other, "on confirmation")
-
+		sub, other := joined(t, s, "ch"), joined(t, s, "other")
 		r.Publish("ch", "0")
 		mustSignal(t, sub, "on a message")
 		mustNotSignal(t, other, "by a message of another channel")
-
 		for range 10 {
 			r.Publish("ch", "0")
 		}
@@ -66,11 +63,8 @@ func TestSubscriptionsShareOneInRedis(t *testing.T) {
 		if got := r.got("SUBSCRIBE"); len(got) != 1 {
 			t.Fatalf("SUBSCRIBE sent %d times, want once", len(got))
 		}
-
-		for i := range subs {
-			if i%2 == 0 {
-				subs[i].Close()
-			}
+		for i := 0; i < len(subs); i += 2 {
+			subs[i].Close()
 		}
 		r.Publish("ch", "0")
 		for i, sub := range subs {
@@ -84,31 +78,26 @@ func TestSubscriptionsShareOneInRedis(t *testing.T) {
 
 func TestSubscribesAreBatched(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		connect := make(chan struct{})
-		r.setDial(func(context.Context) (net.Conn, error) { <-connect; return r.Dial() })
+		// The connection stands when all subscriptions are assigned to it.
+		r.setDial(func(context.Context) (net.Conn, error) { time.Sleep(time.Millisecond); return r.Dial() })
 		const n = 1000
 		var subs []*Subscription
 		for i := range n {
 			subs = append(subs, s.Subscribe(fmt.Sprint("ch", i)))
 		}
-		synctest.Wait() // all subscriptions have a connection assigned
-		close(connect)
+		time.Sleep(time.Millisecond)
 		for _, sub := range subs {
 			mustSignal(t, sub, "on confirmation")
 		}
 		commands := r.got("SUBSCRIBE")
-		if len(commands) != n/batch {
-			t.Fatalf("%d channels took %d commands", n, len(commands))
+		if len(commands) != n/batch || r.dialed() != 1 {
+			t.Fatalf("%d channels took %d commands and %d dials", n, len(commands), r.dialed())
 		}
 		for _, c := range commands {
 			if got := len(strings.Fields(c)) - 1; got > batch {
 				t.Fatalf("a command names %d channels", got)
 			}
 		}
-		if got := r.dialed(); got != 1 {
-			t.Fatalf("dialled %d times", got)
-		}
-
 		for _, sub := range subs {
 			sub.Close()
 		}
@@ -129,8 +118,7 @@ func TestSubscribesAreBatched(t *testing.T) {
 
 func TestLinger(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		sub := s.Subscribe("ch")
-		mustSignal(t, sub, "on confirmation")
+		sub := joined(t, s, "ch")
 		sub.Close()
 		sub.Close()
 
@@ -156,9 +144,7 @@ func TestLinger(t *testing.T) {
 			t.Fatalf("PUBSUB CHANNELS = %v after the linger", got)
 		}
 		assertEmpty(t, s)
-
-		anew := s.Subscribe("ch")
-		mustSignal(t, anew, "on confirmation by a new connection")
+		joined(t, s, "ch") // by a new connection
 	})
 }
 
@@ -185,9 +171,7 @@ func TestNoLinger(t *testing.T) {
 	inBubble(t, Config{Linger: -1}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		keep := s.Subscribe("keep")
 		for range 3 {
-			sub := s.Subscribe("ch")
-			mustSignal(t, sub, "on confirmation")
-			sub.Close()
+			joined(t, s, "ch").Close()
 			synctest.Wait()
 			if got := r.PubSubChannels(""); !slices.Equal(got, []string{"keep"}) {
 				t.Fatalf("PUBSUB CHANNELS = %v, want keep alone", got)
@@ -199,8 +183,7 @@ func TestNoLinger(t *testing.T) {
 
 func TestQuietConnectionStays(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		sub := s.Subscribe("ch")
-		mustSignal(t, sub, "on confirmation")
+		sub := joined(t, s, "ch")
 		r.pings()
 		time.Sleep(24 * time.Hour)
 		mustNotSignal(t, sub, "by a heartbeat")
@@ -217,8 +200,7 @@ func TestQuietConnectionStays(t *testing.T) {
 
 func TestSubscribeAfterClose(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-		before := s.Subscribe("ch")
-		mustSignal(t, before, "on confirmation")
+		before := joined(t, s, "ch")
 		var closers sync.WaitGroup
 		for range 10 {
 			closers.Go(func() {
@@ -228,7 +210,6 @@ func TestSubscribeAfterClose(t *testing.T) {
 			})
 		}
 		closers.Wait()
-
 		after := s.Subscribe("ch")
 		time.Sleep(time.Hour)
 		mustNotSignal(t, after, "after Close")
@@ -238,12 +219,6 @@ func TestSubscribeAfterClose(t *testing.T) {
 			t.Fatalf("%d channels after Close", got)
 		}
 	})
-}
-
-func TestCloseUnused(t *testing.T) {
-	s := New(&fakeSource{}, Config{})
-	s.Close()
-	s.Close()
 }
 
 // assertEmpty checks that the Service keeps nothing of channels that have gone.

@@ -65,13 +65,10 @@ func assertOneSlotEach(t *testing.T, commands []string) {
 	}
 }
 
-// A server that gives a slot away ends the subscriptions to its channels by itself.
+// A server that gives a slot away ends the subscriptions to its channels of its own accord.
 func TestSlotMovesAway(t *testing.T) {
 	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
-		moves, stays := s.Subscribe("a-moves"), s.Subscribe("a-stays")
-		mustSignal(t, moves, "on confirmation")
-		mustSignal(t, stays, "on confirmation")
-
+		moves, stays := joined(t, s, "a-moves"), joined(t, s, "a-stays")
 		src.setHome(func(context.Context, string) (string, error) { return "b", nil })
 		a.inject(pushFrame("sunsubscribe", "a-moves"))
 		signalledWithin(t, moves, s.cfg.MinBackoff)
@@ -97,8 +94,7 @@ func TestMovedReply(t *testing.T) {
 			}
 			return ""
 		})
-		stays := s.Subscribe("a-stays")
-		mustSignal(t, stays, "on confirmation")
+		stays := joined(t, s, "a-stays")
 		moved := s.Subscribe("a-moved")
 
 		// The source's view of the cluster stays stale for a while.
@@ -122,13 +118,7 @@ func TestMovedReply(t *testing.T) {
 // If a whole master goes, its channels are subscribed again wherever they are now.
 func TestFailover(t *testing.T) {
 	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
-		var subs []*Subscription
-		for i := range 100 {
-			subs = append(subs, s.Subscribe(fmt.Sprint("a", i)))
-		}
-		for _, sub := range subs {
-			mustSignal(t, sub, "on confirmation")
-		}
+		subs := allJoined(t, s, "a", 100)
 		src.setHome(func(context.Context, string) (string, error) { return "b", nil })
 		a.last().Close()
 		for _, sub := range subs {

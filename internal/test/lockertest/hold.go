@@ -6,43 +6,27 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func excludesAnotherProcess(w *stage) {
+// excludes has a lock and its rival exclude each other, from process to process and within one.
+func excludes(w *stage) {
 	a, b := w.process(), w.process()
-	l := w.lock(w.locker(a))
-	w.busy(w.rival(b))
-	w.lasts(l)
-	w.release(l)
-
-	r := w.lock(w.rival(b))
-	w.busy(w.locker(a))
-	w.lasts(r)
-	w.release(r)
+	for _, of := range [][2]holdfast.Locker{
+		{w.locker(a), w.rival(b)}, {w.rival(b), w.locker(a)}, {w.locker(a), w.rival(a)}, {w.rival(a), w.locker(a)},
+	} {
+		l := w.lock(of[0])
+		var others sync.WaitGroup
+		for range 4 {
+			others.Go(func() { w.busy(of[1]) })
+		}
+		others.Wait()
+		w.lasts(l)
+		w.release(l)
+	}
 	w.free(w.locker(a))
-}
-
-func excludesAnotherGoroutine(w *stage) {
-	c := w.process()
-	locker, rival := w.locker(c), w.rival(c)
-	l := w.lock(locker)
-	var others sync.WaitGroup
-	for range 4 {
-		others.Go(func() { w.busy(rival) })
-	}
-	others.Wait()
-	w.release(l)
-	r := w.lock(rival)
-	for range 4 {
-		others.Go(func() { w.busy(locker) })
-	}
-	others.Wait()
-	w.release(r)
 }
 
 func isShared(w *stage) {
@@ -62,15 +46,16 @@ func isShared(w *stage) {
 // ledger is what a lock protects: a sum that is read and written in two steps. Two writers that are
 // inside at the same time lose a step.
 type ledger struct {
-	sum, inside, readers atomic.Int64
+	sum, inside, readers, token atomic.Int64
 }
 
-func (b *ledger) write(t testing.TB) {
-	if n := b.inside.Add(1); n != 1 {
-		redistest.Inexcusable(t, "%d are inside", n)
+// write is one step of a writer with that token, which must be greater than all before; 0: it has none.
+func (b *ledger) write(w *stage, token int64) {
+	if n, readers := b.inside.Add(1), b.readers.Load(); n != 1 || readers != 0 {
+		w.Errorf("%d writers and %d readers are inside", n, readers)
 	}
-	if n := b.readers.Load(); n != 0 {
-		redistest.Inexcusable(t, "%d readers are inside with a writer", n)
+	if last := b.token.Swap(token); token != 0 && token <= last {
+		w.Errorf("token %d after %d", token, last)
 	}
 	sum := b.sum.Load()
 	time.Sleep(500 * time.Microsecond)
@@ -78,76 +63,81 @@ func (b *ledger) write(t testing.TB) {
 	b.inside.Add(-1)
 }
 
-func (b *ledger) read(t testing.TB) {
+func (b *ledger) read(w *stage) {
 	b.readers.Add(1)
-	if n := b.inside.Load(); n != 0 {
-		redistest.Inexcusable(t, "%d writers are inside with a reader", n)
-	}
-	time.Sleep(500 * time.Microsecond)
-	if n := b.inside.Load(); n != 0 {
-		redistest.Inexcusable(t, "%d writers came in to a reader", n)
+	for range 2 {
+		if n := b.inside.Load(); n != 0 {
+			w.Errorf("%d writers are inside with a reader", n)
+		}
+		time.Sleep(500 * time.Microsecond)
 	}
 	b.readers.Add(-1)
 }
 
-func counterOutside(w *stage) {
-	w.contend(func(l holdfast.Locker) (*holdfast.Lease, error) { return l.Lock(w.patient()) })
-}
+// taker takes a lock, and returns how to give it back and the token.
+type taker func() (giveBack func(), token int64)
 
-func counterOutsideByTries(w *stage) {
-	w.contend(func(l holdfast.Locker) (*holdfast.Lease, error) {
-		for ctx := w.patient(); ; {
-			lease, err := l.TryLock(ctx)
-			if err == nil {
-				return lease, nil
-			}
-			w.matches("TryLock", err, holdfast.ErrBusy)
-			if w.Failed() {
-				return nil, err
-			}
-			select {
-			case <-time.After(2 * time.Millisecond):
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}
-	})
-}
-
-// contend lets two goroutines of each of two processes take turns.
-func (w *stage) contend(get func(holdfast.Locker) (*holdfast.Lease, error)) {
+// contend lets two goroutines of each of two processes take turns. Those of a process share a taker.
+func (w *stage) contend(take func(holdfast.Locker) taker) {
 	const rounds = 5
 	var (
 		book    ledger
 		workers sync.WaitGroup
 	)
-	hold := func(l holdfast.Locker, work func(testing.TB)) {
-		lease, err := get(l)
-		if err != nil {
-			w.Errorf("not granted: %v", err)
-			return
-		}
-		work(w)
-		w.release(lease)
-	}
 	for range 2 {
 		c := w.process()
+		writers, readers := take(w.rival(c)), take(w.locker(c))
 		for range 2 {
-			locker, rival := w.locker(c), w.rival(c)
 			workers.Go(func() {
 				for range rounds {
-					hold(rival, book.write)
+					giveBack, token := writers()
+					book.write(w, token)
+					giveBack()
 					if w.s.Shared {
-						hold(locker, book.read)
+						giveBack, _ = readers()
+						book.read(w)
+						giveBack()
 					}
 				}
 			})
 		}
 	}
 	workers.Wait()
-	if got, want := book.sum.Load(), int64(4*rounds); got != want && !w.Failed() {
-		w.Inexcusable("%d of %d steps count: two were inside", got, want)
+	if got, want := book.sum.Load(), int64(4*rounds); got != want {
+		w.Errorf("%d of %d steps count: two were inside", got, want)
 	}
+}
+
+// counterOutside contends by Lock and by TryLock, in turn.
+func counterOutside(w *stage) {
+	w.contend(func(l holdfast.Locker) taker {
+		var turn atomic.Int64
+		return func() (func(), int64) {
+			lease := (*holdfast.Lease)(nil)
+			if turn.Add(1)%2 == 0 {
+				lease = w.lock(l)
+			} else {
+				lease = w.tryUntil(l)
+			}
+			if w.s.Fenced && lease.Token() == 0 {
+				w.Error("no token")
+			}
+			return func() { w.release(lease) }, lease.Token()
+		}
+	})
+}
+
+// tryUntil tries until it is granted the lock, or ends the case.
+func (w *stage) tryUntil(l holdfast.Locker) *holdfast.Lease {
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(2 * time.Millisecond) {
+		lease, err := l.TryLock(w.patient())
+		if err == nil {
+			return lease
+		}
+		w.matches("TryLock", err, holdfast.ErrBusy)
+	}
+	w.Fatal("no TryLock is granted")
+	return nil
 }
 
 // orders are the orders in which three leases can be released.
@@ -158,20 +148,13 @@ func reEntry(w *stage) {
 	for _, order := range orders {
 		outer := w.lock(w.locker(a))
 		leases := []*holdfast.Lease{outer}
-		for i := range 2 {
-			enter := w.locker(a).Lock
-			if i == 1 {
-				enter = w.locker(a).TryLock
-			}
+		for i, enter := range []func(context.Context) (*holdfast.Lease, error){w.locker(a).Lock, w.locker(a).TryLock} {
 			inner, err := enter(leases[i].Context(w.patient()))
 			if err != nil {
 				w.Fatalf("re-entry: %v", err)
 			}
-			if inner == leases[i] || inner.Owner() != outer.Owner() {
-				w.Error("re-entry is to give a lease of its own on the same hold")
-			}
-			if w.s.Fenced && inner.Token() != outer.Token() {
-				w.Errorf("token %d inside %d: leases of one hold share it", inner.Token(), outer.Token())
+			if inner == leases[i] || inner.Owner() != outer.Owner() || inner.Token() != outer.Token() {
+				w.Errorf("re-entry gives a lease of its own on the same hold: %v, token %d in %d", inner.Owner(), inner.Token(), outer.Token())
 			}
 			leases = append(leases, inner)
 		}
@@ -184,17 +167,11 @@ func reEntry(w *stage) {
 			}
 		}
 		w.free(w.rival(b))
-	}
-	// The context of a lease that has ended does not re-enter.
-	locker := w.locker(a)
-	l := w.lock(locker)
-	ctx := l.Context(w.patient())
-	w.release(l)
-	for what, enter := range map[string]func(context.Context) (*holdfast.Lease, error){"Lock": locker.Lock, "TryLock": locker.TryLock} {
-		lease, err := enter(ctx)
-		w.matches(what+" with the context of a lease that was released", err, holdfast.ErrReleased)
-		if lease != nil {
-			w.Error("the context of a lease that was released re-enters")
+		for _, enter := range []func(context.Context) (*holdfast.Lease, error){w.locker(a).Lock, w.locker(a).TryLock} {
+			lease, err := enter(outer.Context(w.patient()))
+			if w.matches("re-entry after the release", err, holdfast.ErrReleased); lease != nil {
+				w.Error("the context of a lease that was released re-enters")
+			}
 		}
 	}
 }
@@ -202,25 +179,9 @@ func reEntry(w *stage) {
 func noReEntry(w *stage) {
 	c := w.process()
 	l := w.lock(w.locker(c))
-	if _, err := w.locker(c).TryLock(l.Context(w.patient())); err == nil {
-		w.Error("granted twice")
-	} else {
-		w.matches("TryLock with the lease's context", err, holdfast.ErrBusy)
-	}
+	_, err := w.locker(c).TryLock(l.Context(w.patient()))
+	w.matches("TryLock with the lease's context", err, holdfast.ErrBusy)
 	w.release(l)
-}
-
-func tokensGrow(w *stage) {
-	processes := []*holdfast.Client{w.process(), w.process(), w.process()}
-	last := int64(0)
-	for i := range 9 {
-		l := w.lock(w.locker(processes[i%len(processes)]))
-		if l.Token() <= last {
-			w.Inexcusable("hold %d has token %d, not more than %d", i, l.Token(), last)
-		}
-		last = l.Token()
-		w.release(l)
-	}
 }
 
 func brokenArguments(w *stage) {

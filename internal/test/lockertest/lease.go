@@ -13,93 +13,62 @@ import (
 
 func renewedOutlivesItsLease(w *stage) {
 	a, b := w.process(), w.process()
-	l := w.lock(w.locker(a, holdfast.Renewed(6*time.Second)))
-	held := l.Context(context.Background())
-	first := l.Deadline()
-	select {
-	case <-l.Done():
-		w.Fatalf("the lease has ended: %v", l.Err())
-	case <-time.After(6600 * time.Millisecond):
-	}
+	l := w.lock(w.locker(a, holdfast.Renewed(length)))
+	held, first := l.Context(context.Background()), l.Deadline()
+	time.Sleep(length + time.Second)
 	w.lasts(l)
-	if held.Err() != nil {
-		w.Errorf("the context has ended: %v", context.Cause(held))
-	}
-	if !l.Deadline().After(first) {
-		w.Error("the deadline stays where it was")
+	if held.Err() != nil || !l.Deadline().After(first) {
+		w.Errorf("the context has ended: %v; the deadline was %v, and is %v", context.Cause(held), first, l.Deadline())
 	}
 	w.busy(w.rival(b))
 	w.release(l)
 	w.free(w.rival(b))
 }
 
-func fixedEndsBeforeTheKey(w *stage) {
-	const length = 2 * time.Second
-	a, b := w.process(), w.process()
-	asked := time.Now()
-	l := w.lock(w.locker(a, holdfast.Fixed(length)))
-	held := l.Context(context.Background())
-	if d := l.Deadline().Sub(asked); d > time.Since(asked)+length {
-		w.Errorf("the deadline is %v after the call", d)
-	}
-	// The rival is granted the lock when the key is gone. The rival asks all the time, so that the
-	// test knows the moment.
-	for ctx := w.patient(); ; {
-		r, err := w.rival(b).TryLock(ctx)
-		granted := time.Now()
-		if err == nil {
-			if granted.Before(l.Deadline()) {
-				w.Errorf("the next one is in %v before the deadline", l.Deadline().Sub(granted))
-			}
-			if w.s.Virtual {
-				w.matches("Err when the next one is in", l.Err(), holdfast.ErrLost)
-			}
-			w.release(r)
-			break
-		}
-		w.matches("TryLock", err, holdfast.ErrBusy)
-		time.Sleep(5 * time.Millisecond)
-	}
-	w.ended(l, holdfast.ErrLost)
-	w.endedBy(held, holdfast.ErrLost)
-	w.matches("Release", l.Release(w.patient()), holdfast.ErrLost)
-}
-
-func releasedTwice(w *stage) {
-	a, b := w.process(), w.process()
-	l := w.lock(w.locker(a))
-	w.release(l)
-	r := w.lock(w.rival(b))
-	for range 2 {
-		w.matches("Release, again", l.Release(w.patient()), holdfast.ErrReleased)
-	}
-	w.lasts(r)
-	w.busy(w.locker(a))
-	w.release(r)
-}
-
-// releaseAfterLoss shows that a holder that has lost its lease does not touch the next holder.
-func releaseAfterLoss(w *stage) {
+// endedTouchesNobody shows that a fixed lease ends before the next one is in, and that neither what was
+// lost nor what was released touches the next one.
+func endedTouchesNobody(w *stage) {
+	const fixed = 3 * time.Second
 	a, b, c := w.process(), w.process(), w.process()
-	l := w.lock(w.locker(a, holdfast.Fixed(2*time.Second)))
-	r := w.lock(w.rival(b, holdfast.Fixed(time.Minute))) // waits for the expiry
-	w.ended(l, holdfast.ErrLost)
+	lost := w.lock(w.locker(a, holdfast.Fixed(fixed)))
+	held := lost.Context(context.Background())
+	if lost.Deadline().After(time.Now().Add(fixed)) {
+		w.Errorf("a lease of %v lasts until %v", fixed, lost.Deadline())
+	}
+	next := w.goLock(w.patient(), w.rival(b))
+	r := w.granted(next)
+	if early := lost.Deadline().Sub(next.at); early > 0 {
+		w.Errorf("the next one is in %v before the deadline", early)
+	}
+	w.ended(lost, holdfast.ErrLost)
+	w.endedBy(held, holdfast.ErrLost)
 	before := w.state()
 	for range 2 {
-		err := l.Release(w.patient())
-		w.matches("Release", err, holdfast.ErrLost)
-		if errors.Is(err, holdfast.ErrReleased) {
+		err := lost.Release(w.patient())
+		if w.matches("Release", err, holdfast.ErrLost); errors.Is(err, holdfast.ErrReleased) {
 			w.Errorf("Release of what was lost: %v", err)
 		}
 	}
-	w.matches("Extend", l.Extend(w.patient(), time.Minute), holdfast.ErrLost)
+	w.matches("Extend", lost.Extend(w.patient(), time.Minute), holdfast.ErrLost)
 	if after := w.state(); after != before {
 		w.Errorf("the release of what was lost changed\n%sto\n%s", before, after)
 	}
 	w.lasts(r)
 	w.busy(w.locker(c))
-	w.release(r)
-	w.free(w.locker(c))
+
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := r.Release(ended); err != nil {
+		w.Errorf("Release with a context that has ended: %v", err)
+	}
+	l := w.lock(w.locker(c))
+	for range 2 {
+		w.matches("Release, again", r.Release(w.patient()), holdfast.ErrReleased)
+	}
+	w.lasts(l)
+	w.busy(w.rival(a))
+	w.release(l)
+	w.free(w.rival(a))
 }
 
 // state returns everything that is in Redis, if no other test uses that Redis.
@@ -108,17 +77,6 @@ func (w *stage) state() string {
 		return ""
 	}
 	return redistest.Snapshot(w, w.site.Onlooker)
-}
-
-func releaseWithAnEndedContext(w *stage) {
-	a, b := w.process(), w.process()
-	l := w.lock(w.locker(a))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := l.Release(ctx); err != nil {
-		w.Errorf("Release: %v", err)
-	}
-	w.free(w.rival(b))
 }
 
 type contextKey struct{}
@@ -131,13 +89,8 @@ func causes(w *stage) {
 	defer cancel()
 	child, sibling := l.Context(parent), l.Context(context.Background())
 	w.lasts(l)
-	for _, ctx := range []context.Context{child, sibling} {
-		if err := ctx.Err(); err != nil {
-			w.Errorf("the context has ended: %v", err)
-		}
-	}
-	if child.Value(contextKey{}) != "kept" {
-		w.Error("the parent's values are gone")
+	if child.Err() != nil || sibling.Err() != nil || child.Value(contextKey{}) != "kept" {
+		w.Errorf("the contexts say %v and %v, and the parent's values are %v", child.Err(), sibling.Err(), child.Value(contextKey{}))
 	}
 	if l.Owner().IsZero() || time.Until(l.Deadline()) <= 0 {
 		w.Errorf("owner %v, deadline %v", l.Owner().Short(), l.Deadline())
@@ -155,21 +108,16 @@ func causes(w *stage) {
 func extend(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.locker(a, holdfast.Fixed(5*time.Second)))
-	if err := l.Extend(w.patient(), 30*time.Second); err != nil {
-		w.Fatalf("Extend: %v", err)
-	}
-	if d := time.Until(l.Deadline()); d < 15*time.Second || d > 30*time.Second {
-		w.Errorf("%v left of 30 s", d)
-	}
-	far := l.Deadline()
-	if err := l.Extend(w.patient(), time.Second); err != nil {
-		w.Errorf("Extend by less: %v", err)
-	}
-	if l.Deadline().Before(far) {
-		w.Errorf("shortened by %v", far.Sub(l.Deadline()))
+	for _, by := range []time.Duration{30 * time.Second, time.Second} { // the second shortens nothing
+		if err := l.Extend(w.patient(), by); err != nil {
+			w.Fatalf("Extend: %v", err)
+		}
+		if d := time.Until(l.Deadline()); d < 29*time.Second || d > 30*time.Second {
+			w.Errorf("%v left of 30 s", d)
+		}
 	}
 	w.matches("Extend by next to nothing", l.Extend(w.patient(), time.Millisecond), holdfast.ErrBadArgument)
-	time.Sleep(5200 * time.Millisecond) // longer than the lease was at first
+	time.Sleep(28 * time.Second)
 	w.lasts(l)
 	w.busy(w.rival(b))
 	w.release(l)
@@ -178,15 +126,44 @@ func extend(w *stage) {
 }
 
 func maxHold(w *stage) {
+	const most = 300 * time.Millisecond
 	a, b := w.process(), w.process()
 	asked := time.Now()
-	l := w.lock(w.locker(a, holdfast.Renewed(6*time.Second), holdfast.MaxHold(300*time.Millisecond)))
+	l := w.lock(w.locker(a, holdfast.MaxHold(most)))
 	held := l.Context(context.Background())
 	w.ended(l, holdfast.ErrMaxHold)
-	if d := time.Since(asked); d < 295*time.Millisecond { // in ticks, from when the lease was asked for
+	if d := time.Since(asked); d < most || d > most+10*time.Millisecond {
 		w.Errorf("ended after %v", d)
 	}
 	w.endedBy(held, holdfast.ErrMaxHold)
 	w.matches("Release", l.Release(w.patient()), holdfast.ErrMaxHold)
 	w.soonFree(w.rival(b))
+}
+
+// atLeast shows that a lock that is to stay is free at its time, and no sooner. Kinds that cannot do
+// that say so.
+func atLeast(w *stage) {
+	const stay = 3 * time.Second
+	a, b := w.process(), w.process()
+	l := w.lock(w.locker(a))
+	asked := time.Now()
+	err := l.AtLeast(w.patient(), stay)
+	answered := time.Now()
+	if !w.s.Stays {
+		w.matches("AtLeast", err, holdfast.ErrBadArgument)
+		w.release(l)
+		w.soonFree(w.rival(b))
+		return
+	}
+	if err != nil {
+		w.Fatalf("AtLeast: %v", err)
+	}
+	w.release(l)
+	w.matches("Err", l.Err(), holdfast.ErrReleased)
+	next := w.goLock(w.patient(), w.rival(b))
+	w.release(w.granted(next))
+	if early := asked.Add(stay).Sub(next.at); early > 0 {
+		w.Errorf("granted %v too early", early)
+	}
+	w.promptly("the next was granted", answered.Add(stay), next.at)
 }

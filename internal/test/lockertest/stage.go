@@ -22,17 +22,18 @@ import (
 // far more than the time that a message takes.
 const wakeBound = 400 * time.Millisecond
 
-// patience bounds a wait that lasts this long only because of a defect.
-const patience = 30 * time.Second
+// length is that of a lease which must last, on a machine that stands still for seconds too.
+const length = 10 * time.Second
 
-// stage is where one case plays. On real servers its time is real, so a lease that must last is
-// some seconds long: a process that gets no processor for a moment then keeps it.
+// patience bounds a wait that lasts this long only because of a defect.
+const patience = time.Minute
+
+// stage is where one case plays.
 type stage struct {
 	testing.TB
-	s     Subject
-	site  Site
-	name  string
-	pulse *redistest.Pulse // nil in virtual time, where no process starves
+	s    Subject
+	site Site
+	name string
 
 	mu        sync.Mutex
 	processes []*holdfast.Client
@@ -133,6 +134,19 @@ func (w *stage) free(l holdfast.Locker) {
 	w.release(lease)
 }
 
+// soonFree is free, but it allows time for the clean-up after a wait that was given up.
+func (w *stage) soonFree(l holdfast.Locker) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	lease, err := l.Lock(ctx)
+	if err != nil {
+		w.Errorf("Lock of what is free: %v", err)
+		return
+	}
+	w.release(lease)
+}
+
 // lasts fails the test if the lease has ended.
 func (w *stage) lasts(l *holdfast.Lease) {
 	w.Helper()
@@ -149,11 +163,7 @@ func (w *stage) lasts(l *holdfast.Lease) {
 // ended waits for the end of the lease, which must have that cause.
 func (w *stage) ended(l *holdfast.Lease, cause error) {
 	w.Helper()
-	select {
-	case <-l.Done():
-	case <-time.After(patience):
-		w.Fatalf("the lease does not end")
-	}
+	w.await("the lease", l.Done())
 	w.matches("Err", l.Err(), cause)
 }
 
@@ -161,24 +171,15 @@ func (w *stage) ended(l *holdfast.Lease, cause error) {
 // moment after the lease.
 func (w *stage) endedBy(ctx context.Context, cause error) {
 	w.Helper()
-	select {
-	case <-ctx.Done():
-	case <-time.After(patience):
-		w.Fatal("the context does not end")
-	}
+	w.await("the context", ctx.Done())
 	w.matches("cause", context.Cause(ctx), cause)
 }
 
-// promptly fails the test unless what was due at an instant came at most wakeBound after it. The
-// time for which this process got no processor is added to that bound.
+// promptly fails the test unless what was due at an instant came at once, in virtual time.
 func (w *stage) promptly(what string, due, came time.Time) {
 	w.Helper()
-	bound := wakeBound
-	if w.pulse != nil {
-		bound += w.pulse.Slack(due, came)
-	}
-	if late := came.Sub(due); late > bound {
-		w.Errorf("%s after %v, want at most %v", what, late, bound)
+	if late := came.Sub(due); w.s.Virtual && late > wakeBound {
+		w.Errorf("%s after %v, want at most %v", what, late, wakeBound)
 	}
 }
 
@@ -190,12 +191,6 @@ func (w *stage) matches(what string, err error, targets ...error) {
 			w.Errorf("%s: error %v, want one that matches %q", what, err, target)
 		}
 	}
-}
-
-// Inexcusable is Errorf for failures that a machine that stands still does not explain.
-func (w *stage) Inexcusable(format string, args ...any) {
-	w.Helper()
-	redistest.Inexcusable(w.TB, format, args...)
 }
 
 // attempt is a Lock on a goroutine of its own.
@@ -216,15 +211,32 @@ func (w *stage) goLock(ctx context.Context, l holdfast.Locker) *attempt {
 	return a
 }
 
-// result waits for the attempt. The case ends if that takes too long.
-func (w *stage) result(a *attempt) (*holdfast.Lease, error) {
+// await ends the case unless the channel is closed in time.
+func (w *stage) await(what string, done <-chan struct{}) {
 	w.Helper()
 	select {
-	case <-a.done:
+	case <-done:
 	case <-time.After(patience):
-		w.Fatal("Lock does not return")
+		w.Fatalf("%s does not end", what)
 	}
-	return a.lease, a.err
+}
+
+// granted waits for the attempt, which must be granted.
+func (w *stage) granted(a *attempt) *holdfast.Lease {
+	w.Helper()
+	if w.await("Lock", a.done); a.err != nil {
+		w.Fatalf("Lock: %v", a.err)
+	}
+	return a.lease
+}
+
+// refused waits for the attempt, which must end with an error that matches the targets.
+func (w *stage) refused(a *attempt, targets ...error) {
+	w.Helper()
+	w.await("Lock", a.done)
+	if w.matches("Lock", a.err, targets...); a.lease != nil {
+		w.Error("a lease beside the error")
+	}
 }
 
 // waits fails the test unless the attempt has not returned after d.

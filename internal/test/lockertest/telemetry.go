@@ -1,4 +1,5 @@
-// This case is about telemetry: the spans and metrics of the kind.
+// These cases are about telemetry: the spans and metrics of a kind, and of locks that are held as one, besides
+// those of its members.
 
 package lockertest
 
@@ -6,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -13,63 +15,157 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
+// hold is a lease of a lock, or of locks that are held as one.
+type hold interface {
+	Release(ctx context.Context) error
+	Context(ctx context.Context) context.Context
+	Done() <-chan struct{}
+}
+
+// told is what the telemetry is about.
+type told struct {
+	lock, try func(ctx context.Context, options ...holdfast.LeaseOption) (hold, error)
+	rival     func() *holdfast.Lease // a hold of another process that excludes it
+	nested    bool                   // it re-enters
+}
+
 func telemetry(w *stage) {
+	w.tells(func(c *holdfast.Client) told {
+		return told{
+			lock: func(ctx context.Context, o ...holdfast.LeaseOption) (hold, error) { return w.locker(c, o...).Lock(ctx) },
+			try: func(ctx context.Context, o ...holdfast.LeaseOption) (hold, error) {
+				return w.locker(c, o...).TryLock(ctx)
+			},
+			rival:  func() *holdfast.Lease { return w.lock(w.rival(w.process())) },
+			nested: w.s.Reentrant,
+		}
+	})
+}
+
+// Whole runs the case that there is for a MultiLock, which is no Locker. keeps is as in Kind.
+func Whole(t *testing.T, r Redis, keeps []string) {
+	s := Subject{Redis: r, Kind: Kind{
+		Name: "multi", Telemetry: "multi", Keeps: keeps, members: []string{"mutex", "fairmutex"},
+	}}
+	runCases(t, s, []testCase{{"telemetry", virtual, telemetryOfTheWhole}})
+}
+
+func telemetryOfTheWhole(w *stage) {
+	w.tells(func(c *holdfast.Client) told {
+		of := func(o []holdfast.LeaseOption) *holdfast.MultiLock {
+			return holdfast.NewMultiLock(c.FairMutex(w.name+":b", o...), c.Mutex(w.name+":a", o...))
+		}
+		return told{
+			lock:   func(ctx context.Context, o ...holdfast.LeaseOption) (hold, error) { return of(o).Lock(ctx) },
+			try:    func(ctx context.Context, o ...holdfast.LeaseOption) (hold, error) { return of(o).TryLock(ctx) },
+			rival:  func() *holdfast.Lease { return w.lock(w.process().FairMutex(w.name + ":b")) },
+			nested: true,
+		}
+	})
+}
+
+// tells checks what a process tells that comes to every outcome.
+func (w *stage) tells(of func(*holdfast.Client) told) {
 	spans, reader := tracetest.NewSpanRecorder(), sdkmetric.NewManualReader()
-	told := w.process(
+	it := of(w.process(
 		holdfast.WithTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))),
 		holdfast.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))),
+	))
+	w.everyOutcome(it)
+	nested := map[bool]int{true: 1}[it.nested]
+	want := slices.Concat(
+		[]string{"holdfast.lock.acquire busy", "holdfast.lock.acquire timeout", "holdfast.lock.acquire cancelled"},
+		slices.Repeat([]string{"holdfast.lock.acquire acquired"}, 1+nested),
+		slices.Repeat([]string{"holdfast.lock.release released"}, 1+nested),
+		[]string{"holdfast.lock.release repeated", "holdfast.lock.acquire acquired", "holdfast.lock.release expired"},
 	)
-	w.everyOutcome(told)
+	w.wantSpans(spans.Ended(), want)
+	w.wantMetrics(reader, map[string]int64{
+		"holdfast.acquire.duration busy":      1,
+		"holdfast.acquire.duration timeout":   1,
+		"holdfast.acquire.duration cancelled": 1,
+		"holdfast.acquire.duration acquired":  2 + int64(nested),
+		"holdfast.hold.duration released":     1,
+		"holdfast.hold.duration expired":      1,
+		"holdfast.lock.active":                0,
+	})
+}
 
-	var got []string
-	for _, span := range spans.Ended() {
-		got = append(got, w.spanText(span))
+// everyOutcome makes one process come to each outcome that a lock can have.
+func (w *stage) everyOutcome(of told) {
+	r := of.rival()
+	_, err := of.try(w.patient())
+	w.matches("TryLock", err, holdfast.ErrBusy)
+	ctx, cancel := context.WithTimeout(context.Background(), wakeBound)
+	defer cancel()
+	_, err = of.lock(ctx)
+	w.matches("Lock", err, context.DeadlineExceeded, holdfast.ErrBusy)
+	ctx, cancel = context.WithCancel(context.Background())
+	defer time.AfterFunc(wakeBound, cancel).Stop()
+	_, err = of.lock(ctx)
+	w.matches("Lock", err, context.Canceled)
+	w.release(r)
+
+	must := func(h hold, err error) hold {
+		if err != nil {
+			w.Fatalf("Lock: %v", err)
+		}
+		return h
 	}
-	want := []string{
-		"holdfast.lock.acquire busy",
-		"holdfast.lock.acquire timeout",
-		"holdfast.lock.acquire cancelled",
-		"holdfast.lock.acquire acquired",
-		"holdfast.lock.release released",
-		"holdfast.lock.release repeated",
-		"holdfast.lock.acquire acquired",
-		"holdfast.lock.release expired",
+	l := must(of.lock(w.patient()))
+	all := []hold{l}
+	if of.nested {
+		all = append(all, must(of.lock(l.Context(w.patient()))))
+	}
+	for _, h := range all {
+		if err := h.Release(w.patient()); err != nil {
+			w.Errorf("Release: %v", err)
+		}
+	}
+	w.matches("Release, again", l.Release(w.patient()), holdfast.ErrReleased)
+	l = must(of.lock(w.patient(), holdfast.Fixed(2*time.Second)))
+	w.await("the lease", l.Done())
+	w.matches("Release", l.Release(w.patient()), holdfast.ErrExpired, holdfast.ErrLost)
+	w.release(of.rival()) // this clears away the lease that ran out
+}
+
+// wantSpans fails the test unless those are the spans of the kind, and those of its members are children
+// of them.
+func (w *stage) wantSpans(spans []sdktrace.ReadOnlySpan, want []string) {
+	w.Helper()
+	var got []string
+	members, wholes := 0, make(map[trace.SpanID]bool)
+	for _, span := range spans {
+		if !w.ofMember(attribute.NewSet(span.Attributes()...)) {
+			got = append(got, w.spanText(span))
+			wholes[span.SpanContext().SpanID()] = true
+		}
 	}
 	if !slices.Equal(got, want) {
 		w.Errorf("spans\n%q, want\n%q", got, want)
 	}
-	w.wantMetrics(reader)
+	for _, span := range spans {
+		if w.ofMember(attribute.NewSet(span.Attributes()...)) {
+			if members++; !wholes[span.Parent().SpanID()] {
+				w.Errorf("%s of a member is no child of that of the whole", span.Name())
+			}
+		}
+	}
+	if len(w.s.members) > 0 && members < 2*len(want)-3 {
+		w.Errorf("only %d spans of members", members)
+	}
 }
 
-// everyOutcome makes one process come to each outcome that a lock can have.
-func (w *stage) everyOutcome(told *holdfast.Client) {
-	r := w.lock(w.rival(w.process()))
-	locker := w.locker(told)
-	w.busy(locker)
-	ctx, cancel := context.WithTimeout(context.Background(), 400*time.Millisecond)
-	defer cancel()
-	_, err := locker.Lock(ctx)
-	w.matches("Lock", err, context.DeadlineExceeded)
-	ctx, cancel = context.WithCancel(context.Background())
-	waiting := w.goLock(ctx, locker)
-	w.waits(waiting, 400*time.Millisecond)
-	cancel()
-	_, err = w.result(waiting)
-	w.matches("Lock", err, context.Canceled)
-	w.release(r)
-
-	l := w.lock(locker)
-	w.release(l)
-	w.matches("Release, again", l.Release(w.patient()), holdfast.ErrReleased)
-	l = w.lock(w.locker(told, holdfast.Fixed(2*time.Second)))
-	w.ended(l, holdfast.ErrExpired)
-	w.matches("Release", l.Release(w.patient()), holdfast.ErrExpired, holdfast.ErrLost)
-	w.soonFree(w.rival(w.process())) // this clears away the lease that ran out
+// ofMember reports whether the attributes are of a part of the kind.
+func (w *stage) ofMember(attributes attribute.Set) bool {
+	kind, _ := attributes.Value("holdfast.kind")
+	return slices.Contains(w.s.members, kind.AsString())
 }
 
 // spanText returns the span's name and outcome, and checks its other attributes.
@@ -89,31 +185,19 @@ func (w *stage) spanText(span sdktrace.ReadOnlySpan) string {
 	return fmt.Sprintf("%s %s", span.Name(), outcome)
 }
 
-// wantMetrics fails the test unless the metrics show what everyOutcome did.
-func (w *stage) wantMetrics(reader sdkmetric.Reader) {
+// wantMetrics fails the test unless the metrics of the kind are soon as wanted, and nobody waits: a lease that
+// ends by itself is counted a moment after Done.
+func (w *stage) wantMetrics(reader sdkmetric.Reader, want map[string]int64) {
 	w.Helper()
-	w.wantMetricsOf(reader, map[string]int64{
-		"holdfast.acquire.duration busy":      1,
-		"holdfast.acquire.duration timeout":   1,
-		"holdfast.acquire.duration cancelled": 1,
-		"holdfast.acquire.duration acquired":  2,
-		"holdfast.hold.duration released":     1,
-		"holdfast.hold.duration expired":      1,
-		"holdfast.lock.active":                0,
-		"holdfast.waiter.active":              0,
-	})
-}
-
-// wantMetricsOf fails the test unless the metrics of the kind are as wanted.
-func (w *stage) wantMetricsOf(reader sdkmetric.Reader, want map[string]int64) {
-	w.Helper()
-	// A lease that ends by itself is counted a moment after Done.
 	redistest.Eventually(w, patience, "the metrics tell of everything", func() error {
 		got := w.metrics(reader)
 		for what, n := range want {
 			if has, there := got[what]; !there || has != n {
 				return fmt.Errorf("%s: %d (there: %t), want %d", what, has, there, n)
 			}
+		}
+		if n := got["holdfast.waiter.active"]; n != 0 {
+			return fmt.Errorf("%d wait", n)
 		}
 		return nil
 	})
@@ -138,11 +222,10 @@ func (w *stage) metrics(reader sdkmetric.Reader) map[string]int64 {
 // count adds to into the counts that a metric has of this kind, by outcome or reason.
 func (w *stage) count(m metricdata.Metrics, into map[string]int64) {
 	add := func(attributes attribute.Set, n int64) {
-		kind, there := attributes.Value("holdfast.kind")
-		if there && slices.Contains(w.s.members, kind.AsString()) {
+		if w.ofMember(attributes) {
 			return
 		}
-		if there && kind.AsString() != w.s.Telemetry {
+		if kind, there := attributes.Value("holdfast.kind"); there && kind.AsString() != w.s.Telemetry {
 			w.Errorf("%s of kind %q", m.Name, kind.AsString())
 		}
 		name := m.Name

@@ -16,18 +16,14 @@ func releaseWakes(w *stage) {
 	a, b := w.process(), w.process()
 	for _, waiter := range []*holdfast.Client{a, b} {
 		best := time.Hour
-		for try := 0; try < 10 && best > wakeBound; try++ {
+		for try := 0; try < 20 && best > wakeBound; try++ {
 			l := w.lock(w.rival(a))
 			next := w.goLock(w.patient(), w.locker(waiter))
 			w.waits(next, 200*time.Millisecond) // the waiter would sleep for 700 ms more
 			released := time.Now()
 			w.release(l)
-			lease, err := w.result(next)
-			if err != nil {
-				w.Fatalf("Lock: %v", err)
-			}
+			w.release(w.granted(next))
 			best = min(best, next.at.Sub(released))
-			w.release(lease)
 		}
 		if best > wakeBound {
 			w.Errorf("in %v after the release at best: not woken by it", best)
@@ -35,87 +31,69 @@ func releaseWakes(w *stage) {
 	}
 }
 
-func waitEndsWithItsDeadline(w *stage) {
+// waitsEnd shows that a wait ends when its context ends, and that no other wait ends with it.
+func waitsEnd(w *stage) {
 	a, b := w.process(), w.process()
 	l := w.lock(w.rival(a))
 	locker := w.locker(b)
-	w.busy(locker) // so that the client is connected, and a message reaches it at once
-	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
-	defer cancel()
-	deadline, _ := ctx.Deadline()
-	lease, err := locker.Lock(ctx)
-	returned := time.Now()
-	if returned.Before(deadline) {
-		w.Errorf("Lock returned %v before the deadline", deadline.Sub(returned))
-	}
-	w.promptly("Lock returned when its time was up,", deadline, returned)
-	w.matches("Lock", err, holdfast.ErrBusy, context.DeadlineExceeded)
-	if lease != nil {
-		w.Error("a lease beside the error")
-	}
-	w.lasts(l)
-	w.release(l)
-	w.soonFree(w.rival(a))
-}
-
-func waitIsCancelled(w *stage) {
-	a, b := w.process(), w.process()
-	l := w.lock(w.rival(a))
-	locker := w.locker(b)
-	w.busy(locker) // so that the client is connected, and a message reaches it at once
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	given := w.goLock(ctx, locker)
-	stays := w.goLock(w.patient(), locker)
-	w.waits(given, 500*time.Millisecond)
+	cancelled, cancel := context.WithCancel(context.Background())
+	timed, stop := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer stop()
+	given, late, stays := w.goLock(cancelled, locker), w.goLock(timed, locker), w.goLock(w.patient(), locker)
+	w.waits(given, 300*time.Millisecond)
 	cancel()
-	cancelled := time.Now()
-	_, err := w.result(given)
-	w.promptly("Lock returned when it was cancelled,", cancelled, given.at)
-	w.matches("Lock", err, holdfast.ErrBusy, context.Canceled)
+	at := time.Now()
+	w.refused(given, holdfast.ErrBusy, context.Canceled)
+	w.refused(late, holdfast.ErrBusy, context.DeadlineExceeded)
+	if deadline, _ := timed.Deadline(); !given.at.Equal(at) || !late.at.Equal(deadline) {
+		w.Errorf("cancelled %v late, and the deadline noticed %v late", given.at.Sub(at), late.at.Sub(deadline))
+	}
 	w.waits(stays, 50*time.Millisecond)
 	w.release(l)
-	lease, err := w.result(stays)
-	if err != nil {
-		w.Fatalf("Lock of the waiter that was not cancelled: %v", err)
+	w.release(w.granted(stays))
+	for _, ctx := range []context.Context{cancelled, timed} { // which have ended already
+		_, err := locker.Lock(ctx)
+		w.matches("Lock", err, ctx.Err())
+		_, err = locker.TryLock(ctx)
+		w.matches("TryLock", err, ctx.Err())
 	}
-	w.release(lease)
 	w.soonFree(w.rival(a))
 }
 
-// soonFree is free, but it allows time for the clean-up after a wait that was given up.
-func (w *stage) soonFree(l holdfast.Locker) {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	lease, err := l.Lock(ctx)
-	if err != nil {
-		w.Errorf("Lock of what is free: %v", err)
-		return
+// shutdown shows that a Client that shuts down ends what waits, and keeps what is held until it is
+// released.
+func shutdown(w *stage) {
+	a, b := w.process(), w.process()
+	l := w.lock(w.locker(a, holdfast.Renewed(length)))
+	waiting := w.goLock(w.patient(), w.rival(a))
+	w.waits(waiting, 200*time.Millisecond)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if err := a.Shutdown(w.patient()); err != nil {
+			w.Errorf("Shutdown: %v", err)
+		}
+	}()
+	w.refused(waiting, holdfast.ErrClosed)
+	_, err := w.rival(a).TryLock(w.patient())
+	w.matches("TryLock", err, holdfast.ErrClosed)
+	select {
+	case <-over:
+		w.Fatal("Shutdown returned while a lock is held")
+	case <-time.After(length + time.Second): // it is renewed
 	}
-	w.release(lease)
-}
-
-func contextThatHasEnded(w *stage) {
-	c := w.process()
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
-	past, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
-	defer cancel()
-	for _, ctx := range []context.Context{cancelled, past} {
-		_, err := w.locker(c).Lock(ctx)
-		w.matches("Lock", err, ctx.Err())
-		_, err = w.locker(c).TryLock(ctx)
-		w.matches("TryLock", err, ctx.Err())
-	}
-	w.soonFree(w.rival(c))
+	w.lasts(l)
+	w.busy(w.rival(b))
+	w.release(l)
+	w.await("Shutdown", over)
+	w.free(w.rival(b))
 }
 
 // closing shows that Close ends waits and leases, and that Redis keeps the hold until its lease is
 // over.
 func closing(w *stage) {
 	a, b := w.process(), w.process()
-	l := w.lock(w.locker(a, holdfast.Renewed(4*time.Second)))
+	l := w.lock(w.locker(a, holdfast.Renewed(length)))
 	held := l.Context(context.Background())
 	other := w.name + ":other"
 	w.prepare(other)
@@ -128,26 +106,19 @@ func closing(w *stage) {
 	}
 	w.ended(l, holdfast.ErrClosed)
 	w.endedBy(held, holdfast.ErrClosed)
-	_, err := w.result(waiting)
-	w.matches("Lock under way", err, holdfast.ErrClosed)
+	w.refused(waiting, holdfast.ErrClosed)
 	w.matches("Release", l.Release(w.patient()), holdfast.ErrClosed)
-	_, err = w.locker(a).Lock(w.patient())
-	w.matches("Lock", err, holdfast.ErrClosed)
-	_, err = w.locker(a).TryLock(w.patient())
+	w.refused(w.goLock(w.patient(), w.locker(a)), holdfast.ErrClosed)
+	_, err := w.locker(a).TryLock(w.patient())
 	w.matches("TryLock", err, holdfast.ErrClosed)
 	if err := a.Close(); err != nil {
 		w.Errorf("Close, again: %v", err)
 	}
-	if time.Until(l.Deadline()) > 0 { // unless the machine stood still
-		lease, err := w.rival(b).TryLock(w.patient())
-		if err == nil && time.Until(l.Deadline()) > 0 {
-			w.Error("free as soon as its holder closed")
-		}
-		if err == nil {
-			w.release(lease)
-		}
-	}
+	w.busy(w.rival(b))
 	w.soonFree(w.rival(b))
+	if time.Now().Before(l.Deadline()) {
+		w.Error("free before the lease of its holder is over")
+	}
 	w.lasts(foreign)
 	w.release(foreign)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -50,56 +49,27 @@ func do(w *stage) {
 	})
 	w.matches("Do in vain", err, holdfast.ErrBusy, context.DeadlineExceeded)
 	w.release(r)
-}
 
-func doThatLoses(w *stage) {
-	c := w.process()
-	stopped := errors.New("work stopped")
-	err := holdfast.Do(w.patient(), w.locker(c, holdfast.Fixed(2*time.Second)), func(ctx context.Context) error {
-		<-ctx.Done()
-		w.matches("cause", context.Cause(ctx), holdfast.ErrLost)
-		return stopped
+	err = holdfast.Do(w.patient(), w.locker(a, holdfast.Fixed(2*time.Second)), func(ctx context.Context) error {
+		w.endedBy(ctx, holdfast.ErrLost)
+		return failed
 	})
-	w.matches("Do", err, stopped, holdfast.ErrLost)
-	w.soonFree(w.rival(c))
+	w.matches("Do that loses the lock", err, failed, holdfast.ErrLost)
+	w.soonFree(w.rival(b))
 }
 
 func syncLocker(w *stage) {
-	const rounds = 5
-	var (
-		book    ledger
-		workers sync.WaitGroup
-	)
-	for range 2 {
-		c := w.process()
-		writers := holdfast.SyncLocker(w.patient(), w.rival(c))
-		readers := holdfast.SyncLocker(w.patient(), w.locker(c))
-		for range 2 {
-			workers.Go(func() {
-				for range rounds {
-					writers.Lock()
-					book.write(w)
-					writers.Unlock()
-					if w.s.Shared {
-						readers.Lock()
-						book.read(w)
-						readers.Unlock()
-					}
-				}
-			})
+	w.contend(func(l holdfast.Locker) taker {
+		s := holdfast.SyncLocker(w.patient(), l)
+		return func() (func(), int64) {
+			s.Lock()
+			return s.Unlock, 0
 		}
-	}
-	workers.Wait()
-	if got := book.sum.Load(); got != 4*rounds {
-		w.Inexcusable("%d of %d steps count: two were inside", got, 4*rounds)
-	}
-
+	})
 	locker := holdfast.SyncLocker(w.patient(), w.locker(w.process()))
 	w.panics("Unlock of what is not locked", nil, locker.Unlock)
-	func() {
-		locker.Lock()
-		defer locker.Unlock()
-	}()
+	locker.Lock()
+	locker.Unlock()
 	w.panics("Unlock, again", nil, locker.Unlock)
 	w.panics("Lock with a bad argument", holdfast.ErrBadArgument, holdfast.SyncLocker(w.patient(), w.s.Locker(w.process(), "")).Lock)
 }

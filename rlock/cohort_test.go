@@ -130,30 +130,28 @@ func TestCohort_Bounds(t *testing.T) {
 		{"off, by time", holdfast.Cohort(64, 0), 0, 0},
 		{"a fixed lease", holdfast.Fixed(time.Minute), 0, 0},
 	} {
-		t.Run(tc.what, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				l, turns := cohort(p, 6, tc.option)
-				passed := 0
-				for range 6 {
-					time.Sleep(tc.work)
-					owner := l.Owner()
-					w.Release(l)
-					if l = <-turns; l.Owner() == owner {
-						passed++
-					} else {
-						break
-					}
-				}
+		play(t, tc.what, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			l, turns := cohort(p, 6, tc.option)
+			passed := 0
+			for range 6 {
+				time.Sleep(tc.work)
+				owner := l.Owner()
 				w.Release(l)
-				if passed != tc.passed {
-					t.Errorf("passed on %d times, want %d", passed, tc.passed)
+				if l = <-turns; l.Owner() == owner {
+					passed++
+				} else {
+					break
 				}
-				for range 6 - passed - 1 {
-					w.Release(<-turns)
-				}
-				synctest.Wait()
-			})
+			}
+			w.Release(l)
+			if passed != tc.passed {
+				t.Errorf("passed on %d times, want %d", passed, tc.passed)
+			}
+			for range 6 - passed - 1 {
+				w.Release(<-turns)
+			}
+			synctest.Wait()
 		})
 	}
 }
@@ -273,10 +271,7 @@ func TestCohort_OtherOptions(t *testing.T) {
 		next := w.GoLock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(time.Minute)))
 		w.At(w.Now() + 5*time.Millisecond)
 		w.Release(l)
-		other, err := next.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		other := granted(t, next)
 		if other.Owner() == l.Owner() {
 			t.Error("a hold of 30 s was passed on to one who wants a minute")
 		}
@@ -302,15 +297,9 @@ func TestCohort_NotWithAnUnansweredRequest(t *testing.T) {
 		w.At(w.Now() + 100*time.Millisecond)
 		p.On(world.EnterRun, 1, redistest.DropBefore) // p cannot know that the request has not run
 		w.Release(held)
-		l, err := first.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, first)
 		w.Release(l)
-		next, err := second.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := granted(t, second)
 		if next.Owner() == l.Owner() {
 			t.Error("a hold was passed on that a late request may make anew")
 		}
@@ -417,9 +406,7 @@ func TestCohort_Closed(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
 		l, _ := cohort(p, 2)
-		if err := p.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Close())
 		world.WantErr(t, l.Err(), holdfast.ErrClosed)
 		w.At(w.Now() + time.Second)
 		if n := queued(w); n != 0 {

@@ -21,99 +21,59 @@ func TestInput_OutOfMemory(t *testing.T) {
 	server := redistest.Server(t)
 	m := clienttest.OpenClient(t, server.Client(t)).Mutex(world.Name)
 	ctx := t.Context()
-	l, err := m.Lock(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := clienttest.Grab(t, m)
 	server.Admin().ConfigSet(ctx, "maxmemory", "1")
 	before := redistest.Snapshot(t, server.Admin())
-	_, err = clienttest.OpenClient(t, server.Client(t)).Mutex("another").Lock(ctx)
-	world.WantErr(t, err, holdfast.ErrOutOfMemory)
-	_, err = clienttest.OpenClient(t, server.Client(t)).Mutex(world.Name).TryLock(ctx)
-	world.WantErr(t, err, holdfast.ErrBusy)
+	stranger := clienttest.OpenClient(t, server.Client(t))
+	world.WantErr(t, second(stranger.Mutex("another").Lock(ctx)), holdfast.ErrOutOfMemory)
+	world.WantErr(t, second(stranger.Mutex(world.Name).TryLock(ctx)), holdfast.ErrBusy)
 	if after := redistest.Snapshot(t, server.Admin()); after != before {
 		t.Errorf("before\n%s\nafter\n%s", before, after)
 	}
 	inner, err := m.Lock(l.Context(ctx))
-	if err != nil {
-		t.Fatalf("nested: %v", err)
-	}
-	if err := inner.Release(ctx); err != nil {
-		t.Errorf("inner release: %v", err)
-	}
+	must(t, err)
+	clienttest.GiveBack(t, inner)
 	if n, err := m.HoldCount(ctx, l.Owner()); n != 1 || err != nil {
 		t.Errorf("count %d, %v", n, err)
 	}
-	if err := l.Extend(ctx, time.Minute); err != nil {
-		t.Errorf("extend: %v", err)
-	}
+	must(t, l.Extend(ctx, time.Minute))
 	for range 3 { // whether or not the calls have to change the time to live
-		owner, err := l.Detach(ctx)
-		if err != nil {
-			t.Fatalf("detach: %v", err)
-		}
-		if l, err = m.Attach(ctx, owner); err != nil {
-			t.Fatalf("attach: %v", err)
-		}
+		l = attach(t, m, detach(t, l))
 	}
-	if err := l.Release(ctx); err != nil {
-		t.Errorf("release: %v", err)
-	}
+	clienttest.GiveBack(t, l)
 	if locked, err := m.Locked(ctx); locked || err != nil {
 		t.Errorf("locked %v, %v", locked, err)
 	}
 }
 
+// What Redis refuses to a user is refused at once, and leaves nothing.
 func TestInput_Denied(t *testing.T) {
-	server, pulse := redistest.Server(t), redistest.FeelPulse(t)
-	ctx := t.Context()
-	user := func(name string, rules ...any) func(*redis.Options) {
-		args := append([]any{"acl", "setuser", name, "on", ">" + name}, rules...)
-		if err := server.Admin().Do(ctx, args...).Err(); err != nil {
-			t.Fatal(err)
-		}
-		return func(o *redis.Options) { o.Username, o.Password = name, name }
-	}
+	server := redistest.Server(t)
 	for what, as := range map[string]func(*redis.Options){
 		"wrong password": func(o *redis.Options) { o.Username, o.Password = "nobody", "x" },
-		"no key":         user("nokey", "+@all", "&*"),
-		"no script":      user("noscript", "~*", "&*", "+@all", "-@scripting"),
-		"no hash":        user("nohash", "~*", "&*", "+@all", "-hset"),
+		"no key":         clienttest.User(t, server, "nokey", "+@all", "&*"),
+		"no script":      clienttest.User(t, server, "noscript", "~*", "&*", "+@all", "-@scripting"),
+		"no hash":        clienttest.User(t, server, "nohash", "~*", "&*", "+@all", "-hset"),
 	} {
 		t.Run(what, func(t *testing.T) {
 			m := clienttest.OpenClient(t, server.Client(t, as)).Mutex(world.Name)
-			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			started := time.Now()
-			_, err := m.Lock(ctx)
-			pulse.Within(t, "the telling", started, 5*time.Second)
-			world.WantErr(t, err, holdfast.ErrDenied)
-			if keys := server.Admin().Exists(ctx, world.Name).Val(); keys != 0 {
-				t.Error("a lock is left")
+			world.WantErr(t, second(m.Lock(ctx)), holdfast.ErrDenied)
+			if ctx.Err() != nil || server.Admin().Exists(t.Context(), world.Name).Val() != 0 {
+				t.Errorf("not at once (%v), or a lock is left", ctx.Err())
 			}
 		})
 	}
-	t.Run("no channel", func(t *testing.T) {
-		// A user that may not publish releases all the same, and a user that may not subscribe
-		// waits all the same.
-		m := clienttest.OpenClient(t, server.Client(t, user("nochannel", "~*", "+@all", "resetchannels"))).Mutex(world.Name)
-		l, err := m.Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make(chan error, 1)
+	t.Run("no channel", func(t *testing.T) { // who may not publish releases, and who may not subscribe waits
+		as := clienttest.User(t, server, "nochannel", "~*", "+@all", "resetchannels")
+		m := clienttest.OpenClient(t, server.Client(t, as)).Mutex(world.Name)
+		l, got := clienttest.Grab(t, m), make(chan struct{})
 		go func() {
-			next, err := m.Lock(ctx)
-			if err == nil {
-				err = next.Release(ctx)
-			}
-			got <- err
+			defer close(got)
+			clienttest.GiveBack(t, clienttest.Grab(t, m))
 		}()
-		if err := l.Release(ctx); err != nil {
-			t.Error(err)
-		}
-		if err := <-got; err != nil {
-			t.Error(err)
-		}
+		clienttest.GiveBack(t, l)
+		<-got
 	})
 }

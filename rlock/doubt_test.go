@@ -95,10 +95,7 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 			t.Fatalf("granted with token %d (%v) while another holds it with %d", l.Token(), err, other.Token())
 		}
 		w.Release(other)
-		l, err := waiter.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, waiter)
 		if l.Token() <= other.Token() {
 			t.Errorf("token %d after %d", l.Token(), other.Token())
 		}
@@ -141,10 +138,7 @@ func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
 		world.WantErr(t, second(first.Result()), holdfast.ErrLost)
 		time.Sleep(time.Millisecond)
 		w.RDB.Publish(t.Context(), world.Channel, "0") // the next waiter asks at once
-		l, err := next.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, next)
 		w.At(w.Now() + 30*time.Millisecond)
 		wantHeldAlone(t, l, q)
 		w.At(w.Now() + 1500*time.Millisecond)
@@ -174,10 +168,7 @@ func TestALateGrantLeavesNobodyInTheQueue(t *testing.T) {
 		synctest.Wait()
 		p.HangUp() // p asks again, on another connection
 		for _, a := range []*world.Attempt{first, next} {
-			l, err := a.Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := granted(t, a)
 			w.Release(l)
 		}
 		w.At(begin + 750*time.Millisecond)
@@ -207,14 +198,9 @@ func TestAPlaceThatIsWaitedInStaysWhenALateGrantIsGivenUp(t *testing.T) {
 		w.At(w.Now() + 50*time.Millisecond)
 		p.On(world.EnterRun, 1, redistest.CloseAfterExec)
 		w.Release(held)
-		l, err := first.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, first)
 		w.Release(l)
-		if l, err = other.Result(); err != nil {
-			t.Fatal(err)
-		}
+		l = granted(t, other)
 		for range 2 { // after the first release of the clean-up, and after the last
 			if n := queued(w); n != 1 {
 				t.Errorf("at %v: %d in the queue", w.Now(), n)
@@ -223,9 +209,7 @@ func TestAPlaceThatIsWaitedInStaysWhenALateGrantIsGivenUp(t *testing.T) {
 		}
 		released := w.Now()
 		w.Release(l)
-		if l, err = next.Result(); err != nil {
-			t.Fatal(err)
-		}
+		l = granted(t, next)
 		world.Within(t, "granted", next.At-released, 0, 5*time.Millisecond)
 		w.Release(l)
 	})

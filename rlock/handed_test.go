@@ -88,44 +88,37 @@ func TestHanded_ToldBeforeItEnds(t *testing.T) {
 // A waiter that needs more time than its place has left asks Redis first. This is so for a fixed
 // lease, which needs its full length, and for a waiter that Redis has not heard of for long.
 func TestHanded_NotEnough(t *testing.T) {
-	t.Run("a fixed lease", func(t *testing.T) {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			l := handed(w, p, p.Mutex(world.Name, holdfast.Fixed(time.Minute)))
-			if n := p.Runs(""); n != 1 {
-				t.Errorf("%d requests, want 1", n)
-			}
-			w.WantHolder(l.Owner(), 1)
-			w.WantTTL(time.Minute)
-			w.Release(l)
-		})
+	play(t, "a fixed lease", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l := handed(w, p, p.Mutex(world.Name, holdfast.Fixed(time.Minute)))
+		if n := p.Runs(""); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+		w.WantHolder(l.Owner(), 1)
+		w.WantTTL(time.Minute)
+		w.Release(l)
 	})
-	t.Run("a place that was kept long ago", func(t *testing.T) {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			held := w.Lock(t.Context(), w.Process().MyLock)
-			next := w.GoLock(t.Context(), p.FairMutex(world.Name))
-			w.At(w.Now() + 100*time.Millisecond)
-			p.Each(func(world.Sending) redistest.Fault { // no answer arrives, so p cannot know
-				return redistest.CloseAfterExec
-			})
-			w.At(w.Now() + 4*time.Second)
-			before := p.Runs("")
-			p.Each(nil)
-			w.Release(held)
-			l, err := next.Result()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p.Runs("") == before {
-				t.Error("it began without asking")
-			}
-			if ends := time.Until(l.Deadline()); ends < 29*time.Second {
-				t.Errorf("ends in %v", ends)
-			}
-			w.Release(l)
-			w.At(w.Now() + 5*time.Second)
+	play(t, "a place that was kept long ago", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		held := w.Lock(t.Context(), w.Process().MyLock)
+		next := w.GoLock(t.Context(), p.FairMutex(world.Name))
+		w.At(w.Now() + 100*time.Millisecond)
+		p.Each(func(world.Sending) redistest.Fault { // no answer arrives, so p cannot know
+			return redistest.CloseAfterExec
 		})
+		w.At(w.Now() + 4*time.Second)
+		before := p.Runs("")
+		p.Each(nil)
+		w.Release(held)
+		l := granted(t, next)
+		if p.Runs("") == before {
+			t.Error("it began without asking")
+		}
+		if ends := time.Until(l.Deadline()); ends < 29*time.Second {
+			t.Errorf("ends in %v", ends)
+		}
+		w.Release(l)
+		w.At(w.Now() + 5*time.Second)
 	})
 }
 
@@ -182,31 +175,26 @@ func TestHanded_MessageFromBefore(t *testing.T) {
 		"mutex": func(p *world.Process) lease.Locker { return p.MyLock },
 		"fair":  func(p *world.Process) lease.Locker { return p.FairMutex(world.Name) },
 	} {
-		t.Run(kind, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				other := w.Lock(t.Context(), w.Process().MyLock)
-				next := w.GoLock(t.Context(), lock(p))
-				w.At(100 * time.Millisecond)
-				waits := w.RDB.ZRange(t.Context(), queueKey, 0, 0).Val()
-				client, number, _ := strings.Cut(waits[0], ":")
-				at := keys.FairLockAt(world.Name)
-				w.RDB.ZRem(t.Context(), at.Queue, waits[0]) // as a hand-over does
-				w.RDB.ZRem(t.Context(), at.Alive, waits[0])
-				for n := p.Runs(""); p.Runs("") == n; {
-					w.At(w.Now() + 10*time.Millisecond)
-				}
-				w.RDB.Publish(t.Context(), at.GrantTo(client), number+" 5 2500")
-				if time.Sleep(time.Millisecond); !next.Pending() {
-					t.Error("two hold the lock")
-				}
-				w.Release(other)
-				l, err := next.Result()
-				if err != nil {
-					t.Fatal(err)
-				}
-				w.Release(l)
-			})
+		play(t, kind, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			other := w.Lock(t.Context(), w.Process().MyLock)
+			next := w.GoLock(t.Context(), lock(p))
+			w.At(100 * time.Millisecond)
+			waits := w.RDB.ZRange(t.Context(), queueKey, 0, 0).Val()
+			client, number, _ := strings.Cut(waits[0], ":")
+			at := keys.FairLockAt(world.Name)
+			w.RDB.ZRem(t.Context(), at.Queue, waits[0]) // as a hand-over does
+			w.RDB.ZRem(t.Context(), at.Alive, waits[0])
+			for n := p.Runs(""); p.Runs("") == n; {
+				w.At(w.Now() + 10*time.Millisecond)
+			}
+			w.RDB.Publish(t.Context(), at.GrantTo(client), number+" 5 2500")
+			if time.Sleep(time.Millisecond); !next.Pending() {
+				t.Error("two hold the lock")
+			}
+			w.Release(other)
+			l := granted(t, next)
+			w.Release(l)
 		})
 	}
 }
@@ -234,10 +222,7 @@ func TestHanded_MessagesForOthers(t *testing.T) {
 			}
 		}
 		w.Release(held)
-		l, err := next.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, next)
 		w.Release(l)
 	})
 }

@@ -82,10 +82,7 @@ func TestHandOver_WakesOneProcess(t *testing.T) {
 		w.At(100 * time.Millisecond)
 		asked, messages := r.Runs(""), w.Messages(world.Channel, grantKey) // listens like a Client
 		w.Release(held)
-		l, err := next.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, next)
 		synctest.Wait()
 		if n := r.Runs("") - asked; n != 0 {
 			t.Errorf("a process asked %d times though it was another's turn", n)
@@ -94,10 +91,7 @@ func TestHandOver_WakesOneProcess(t *testing.T) {
 			t.Errorf("told all: %q", got)
 		}
 		w.Release(l)
-		l, err = last.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l = granted(t, last)
 		w.Release(l)
 		world.Within(t, "both", w.Now(), 100*time.Millisecond, 100*time.Millisecond)
 	})
@@ -114,40 +108,33 @@ func TestHandOver_ToTheDead(t *testing.T) {
 		{"the first in the queue", false, 1250 * time.Millisecond, 2500 * time.Millisecond},
 		{"the holder too", true, 0, 100 * time.Millisecond},
 	} {
-		t.Run(tc.what, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p, q, r := w.Process(), w.Process(), w.Process()
-				held := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second)))
-				dying, die := context.WithCancel(t.Context())
-				dead := w.GoLock(dying, q.MyLock)
-				synctest.Wait()
-				next := w.GoLock(t.Context(), r.MyLock)
-				w.At(2500 * time.Millisecond)
-				q.Unplug(true)
-				from := w.Now()
-				if tc.holderDies {
-					p.Unplug(true)
-					from = w.Now() + w.PTTL(world.Name)
-				} else {
-					w.Release(held)
-				}
-				l, err := next.Result()
-				if err != nil {
-					t.Fatal(err)
-				}
-				world.Within(t, "the next", w.Now()-from, tc.least, tc.most)
-				die()
-				world.WantErr(t, second(dead.Result()), context.Canceled)
-				w.Release(l)
-				q.Unplug(false)
-				p.Unplug(false)
-				w.At(15 * time.Second)
-			})
+		play(t, tc.what, func(t *testing.T, w *world.World) {
+			p, q, r := w.Process(), w.Process(), w.Process()
+			held := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(3*time.Second)))
+			dying, die := context.WithCancel(t.Context())
+			dead := w.GoLock(dying, q.MyLock)
+			synctest.Wait()
+			next := w.GoLock(t.Context(), r.MyLock)
+			w.At(2500 * time.Millisecond)
+			q.Unplug(true)
+			from := w.Now()
+			if tc.holderDies {
+				p.Unplug(true)
+				from = w.Now() + w.PTTL(world.Name)
+			} else {
+				w.Release(held)
+			}
+			l := granted(t, next)
+			world.Within(t, "the next", w.Now()-from, tc.least, tc.most)
+			die()
+			world.WantErr(t, second(dead.Result()), context.Canceled)
+			w.Release(l)
+			q.Unplug(false)
+			p.Unplug(false)
+			w.At(15 * time.Second)
 		})
 	}
 }
-
-func second(_ *holdfast.Lease, err error) error { return err }
 
 // A waiter that gives up leaves the queue. If it was handed the lock at that instant, the lock is
 // handed on to the next waiter.
@@ -164,10 +151,7 @@ func TestHandOver_ToOneThatGivesUp(t *testing.T) {
 		leave()
 		w.Release(held) // hands the lock to the leaving waiter, or finds that waiter gone
 		world.WantErr(t, second(gone.Result()), context.Canceled, holdfast.ErrBusy)
-		l, err := next.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, next)
 		world.Within(t, "the next", w.Now(), 100*time.Millisecond, 150*time.Millisecond)
 		if n := queued(w); n != 0 {
 			t.Errorf("%d left in the queue", n)
@@ -183,9 +167,7 @@ func TestHandOver_MessageLost(t *testing.T) {
 		held := w.Lock(t.Context(), p.MyLock)
 		next := w.GoLock(t.Context(), q.MyLock)
 		w.At(2500 * time.Millisecond)
-		if err := w.RDB.HSet(t.Context(), world.Name, fmt.Sprint(held.Owner()), 1).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.RDB.HSet(t.Context(), world.Name, fmt.Sprint(held.Owner()), 1).Err())
 		// This does what a release does, except that it sends no message.
 		waiter := w.RDB.ZRange(t.Context(), queueKey, 0, 0).Val()
 		if len(waiter) != 1 {
@@ -194,10 +176,7 @@ func TestHandOver_MessageLost(t *testing.T) {
 		w.RDB.HDel(t.Context(), world.Name, fmt.Sprint(held.Owner()))
 		w.RDB.HSet(t.Context(), world.Name, waiter[0], 0)
 		w.RDB.PExpire(t.Context(), world.Name, 2*time.Second)
-		l, err := next.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, next)
 		world.Within(t, "granted", w.Now(), 2500*time.Millisecond, 3750*time.Millisecond)
 		w.WantHolder(l.Owner(), 1)
 		w.Release(l)
@@ -285,10 +264,7 @@ func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
 			t.Errorf("a process asked %d times though it was another's turn", n)
 		}
 		for _, waiting := range []*world.Attempt{next, last} {
-			l, err := waiting.Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := granted(t, waiting)
 			w.Release(l)
 		}
 		if got := w.Now(); got > 110*time.Millisecond {

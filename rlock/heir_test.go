@@ -12,31 +12,27 @@ import (
 
 // A renewed lease that follows a fixed lease on the same hold is renewed.
 func TestTheHeirOfAFixedLeaseIsRenewed(t *testing.T) {
-	t.Run("after the time of a renewal", func(t *testing.T) {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			l, turns := cohort(p, 1, holdfast.Renewed(3*time.Second), holdfast.Cohort(1000, time.Hour))
-			inner := w.Lock(l.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(20*time.Second)))
-			w.Release(l) // only the fixed lease is left
-			w.At(w.Now() + 5*time.Second)
-			owner := inner.Owner()
-			w.Release(inner)
-			wantRenewed(w, <-turns, owner)
-		})
+	play(t, "after the time of a renewal", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 1, holdfast.Renewed(3*time.Second), holdfast.Cohort(1000, time.Hour))
+		inner := w.Lock(l.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(20*time.Second)))
+		w.Release(l) // only the fixed lease is left
+		w.At(w.Now() + 5*time.Second)
+		owner := inner.Owner()
+		w.Release(inner)
+		wantRenewed(w, <-turns, owner)
 	})
-	t.Run("at once", func(t *testing.T) {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			l, turns := cohort(p, 1)
-			fixed := p.Mutex(world.Name, holdfast.Fixed(time.Minute))
-			inner := w.Lock(l.Context(t.Context()), fixed)
-			w.Release(l)
-			inmost := w.Lock(inner.Context(t.Context()), fixed)
-			w.Release(inmost)
-			owner := inner.Owner()
-			w.Release(inner)
-			wantRenewed(w, <-turns, owner)
-		})
+	play(t, "at once", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 1)
+		fixed := p.Mutex(world.Name, holdfast.Fixed(time.Minute))
+		inner := w.Lock(l.Context(t.Context()), fixed)
+		w.Release(l)
+		inmost := w.Lock(inner.Context(t.Context()), fixed)
+		w.Release(inmost)
+		owner := inner.Owner()
+		w.Release(inner)
+		wantRenewed(w, <-turns, owner)
 	})
 }
 

@@ -5,7 +5,6 @@ package rlock_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,63 +14,31 @@ import (
 	"github.com/holdfast-go/holdfast/lease"
 )
 
+// A lease is renewed when a third of it is over: up to one step of the wheel early, never late.
 func TestWatchdog(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		w.At(10*time.Second - 20*time.Millisecond)
-		w.WantTTL(20*time.Second + 20*time.Millisecond)
-		for _, due := range []time.Duration{10 * time.Second, 20 * time.Second} {
-			w.At(due + 100*time.Millisecond)
-			// Renewals come up to one step of the wheel early, never late.
-			world.Within(t, "PTTL after the renewal", w.PTTL(world.Name), 29_890*time.Millisecond, 29_900*time.Millisecond)
-		}
-		w.At(25 * time.Second)
-		w.Release(l)
-		w.WantFree()
-		w.At(100 * time.Second)
-		times := p.Times(world.RenewRun)
-		if len(times) != 2 {
-			t.Errorf("renewals at %v, want 2", times)
-		}
-		for i, at := range times {
-			due := time.Duration(i+1) * 10 * time.Second
-			world.Within(t, "renewal", at, due-time.Duration(i+1)*5*time.Millisecond, due)
-		}
-	})
-}
-
-func TestHeldFor100Seconds(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		ctx := l.Context(t.Context())
-		for w.Now() < 100*time.Second {
-			w.At(w.Now() + 250*time.Millisecond)
-			if w.PTTL(world.Name) < 19_900*time.Millisecond {
-				t.Fatalf("at %v: PTTL %v", w.Now(), w.PTTL(world.Name))
+	for _, length := range []time.Duration{30 * time.Second, 60 * time.Second} {
+		play(t, length.String(), func(t *testing.T, w *world.World) {
+			p := w.Process(holdfast.WithDefaults(holdfast.Renewed(length)))
+			l := w.Lock(t.Context(), p.MyLock)
+			w.At(length/3 - 20*time.Millisecond)
+			w.WantTTL(length*2/3 + 20*time.Millisecond)
+			for i := range time.Duration(10) {
+				w.At((i+1)*length/3 + 100*time.Millisecond)
+				world.Within(t, "PTTL after the renewal", w.PTTL(world.Name), length-150*time.Millisecond, length-100*time.Millisecond)
 			}
-		}
-		world.WantEnd(t, ctx, nil)
-		w.Release(l)
-	})
-}
-
-func TestLeaseOf60Seconds(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process(holdfast.WithDefaults(holdfast.Renewed(60 * time.Second)))
-		l := w.Lock(t.Context(), p.MyLock)
-		w.WantTTL(60 * time.Second)
-		w.At(65 * time.Second)
-		times := p.Times(world.RenewRun)
-		if len(times) != 3 {
-			t.Fatalf("renewals at %v, want every 20 s", times)
-		}
-		for i, at := range times {
-			world.Within(t, "renewal", at, time.Duration(i+1)*(20*time.Second-5*time.Millisecond), time.Duration(i+1)*20*time.Second)
-		}
-		w.Release(l)
-	})
+			w.Release(l)
+			w.WantFree()
+			w.At(5 * length)
+			times := p.Times(world.RenewRun)
+			if len(times) != 10 {
+				t.Errorf("renewals at %v, want 10", times)
+			}
+			for i, at := range times {
+				n := time.Duration(i + 1)
+				world.Within(t, "renewal", at, n*(length/3-5*time.Millisecond), n*length/3)
+			}
+		})
+	}
 }
 
 func TestOneRenewalPerHold(t *testing.T) {
@@ -162,44 +129,6 @@ func TestFixedLease(t *testing.T) {
 	})
 }
 
-// gone has the ways in which the server can lose the lock.
-var gone = map[string]func(w *world.World){
-	"deleted": func(w *world.World) { w.Mini.Del(world.Name) },
-	"flushed": func(w *world.World) { w.Mini.FlushAll() },
-	"taken by another": func(w *world.World) {
-		w.Mini.Del(world.Name)
-		w.RDB.HSet(w.T.Context(), world.Name, "6e0e2d3c-0000-4000-8000-000000000000:1", 1)
-		w.RDB.PExpire(w.T.Context(), world.Name, 15*time.Second)
-	},
-}
-
-func TestARenewalOfWhatIsGone(t *testing.T) {
-	for how, lose := range gone {
-		t.Run(how, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				l := w.Lock(t.Context(), p.MyLock)
-				ctx := l.Context(t.Context())
-				w.At(12 * time.Second) // after the first renewal
-				lose(w)
-				before := w.Holders(world.Name)
-				<-ctx.Done()
-				world.WantEnd(t, ctx, holdfast.ErrLost)
-				world.Within(t, "told at", w.Now(), 19_900*time.Millisecond, 20_100*time.Millisecond)
-				if after := w.Holders(world.Name); !slices.Equal(before, after) {
-					t.Errorf("the renewal made %q of %q", after, before)
-				}
-				renewals := p.Runs(world.RenewRun)
-				w.At(60 * time.Second)
-				if n := p.Runs(world.RenewRun); n != renewals {
-					t.Errorf("%d renewals after the loss", n-renewals)
-				}
-				world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-			})
-		})
-	}
-}
-
 func TestUnreachableRedisIsLossAtTheDeadline(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
@@ -262,35 +191,33 @@ func TestNesting(t *testing.T) {
 		{"longer fixed in fixed", holdfast.Fixed(10 * time.Second), holdfast.Fixed(20 * time.Second),
 			20 * time.Second, 19 * time.Second, false, 10 * time.Second},
 	} {
-		t.Run(tc.what, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				outer := w.Lock(t.Context(), p.Mutex(world.Name, tc.outer))
-				ctx := outer.Context(t.Context())
-				w.At(time.Second)
-				inner := w.Lock(ctx, p.Mutex(world.Name, tc.inner))
-				w.WantTTL(tc.entered)
-				w.WantHolder(outer.Owner(), 2)
-				w.At(2 * time.Second)
-				w.Release(inner)
-				w.WantTTL(tc.left)
-				w.WantHolder(outer.Owner(), 1)
+		play(t, tc.what, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			outer := w.Lock(t.Context(), p.Mutex(world.Name, tc.outer))
+			ctx := outer.Context(t.Context())
+			w.At(time.Second)
+			inner := w.Lock(ctx, p.Mutex(world.Name, tc.inner))
+			w.WantTTL(tc.entered)
+			w.WantHolder(outer.Owner(), 2)
+			w.At(2 * time.Second)
+			w.Release(inner)
+			w.WantTTL(tc.left)
+			w.WantHolder(outer.Owner(), 1)
 
-				w.At(9500 * time.Millisecond)
+			w.At(9500 * time.Millisecond)
+			world.WantEnd(t, ctx, nil)
+			if tc.renewed {
+				w.At(200 * time.Second)
 				world.WantEnd(t, ctx, nil)
-				if tc.renewed {
-					w.At(200 * time.Second)
-					world.WantEnd(t, ctx, nil)
-					w.Release(outer)
-					w.WantFree()
-					return
-				}
-				<-ctx.Done()
-				world.WantEnd(t, ctx, holdfast.ErrLost)
-				world.Within(t, "ended at", w.Now(), tc.outlived*98/100, tc.outlived)
-				w.At(100 * time.Second)
+				w.Release(outer)
 				w.WantFree()
-			})
+				return
+			}
+			<-ctx.Done()
+			world.WantEnd(t, ctx, holdfast.ErrLost)
+			world.Within(t, "ended at", w.Now(), tc.outlived*98/100, tc.outlived)
+			w.At(100 * time.Second)
+			w.WantFree()
 		})
 	}
 }
@@ -321,13 +248,9 @@ func TestExtend(t *testing.T) {
 		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(10*time.Second)))
 		ctx := l.Context(t.Context())
 		w.At(5 * time.Second)
-		if err := l.Extend(t.Context(), 3*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Extend(t.Context(), 3*time.Second))
 		w.WantTTL(5 * time.Second) // Extend never shortens
-		if err := l.Extend(t.Context(), 20*time.Second); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Extend(t.Context(), 20*time.Second))
 		w.WantTTL(20 * time.Second)
 		w.At(24 * time.Second)
 		world.WantEnd(t, ctx, nil)
@@ -357,17 +280,6 @@ func TestMaxHold(t *testing.T) {
 			t.Errorf("%d renewals after the end", n-renewals)
 		}
 		w.WantFree() // free at the latest when the last renewal runs out
-	})
-}
-
-func TestMaxHoldIsOffByDefault(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		zero := w.Lock(t.Context(), p.Mutex("other", holdfast.MaxHold(0)))
-		time.Sleep(10 * time.Minute)
-		w.Release(l)
-		w.Release(zero)
 	})
 }
 

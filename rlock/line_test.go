@@ -17,35 +17,30 @@ import (
 // waiter asks Redis as soon as it is in the line.
 func TestAWaiterThatIsHandedTheFairLockBeforeItStandsInLineHasItAtOnce(t *testing.T) {
 	for what, releasedFirst := range map[string]bool{"released before the other comes": true, "and after": false} {
-		t.Run(what, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				m := p.FairMutex(world.Name)
-				held := w.Lock(t.Context(), m)
-				answer := make(chan struct{})
-				p.On(world.EnterRun, 1, redistest.HoldReply(answer))
-				slow := w.GoLock(t.Context(), m)
-				synctest.Wait() // the slow waiter is in the queue, and has not heard so
-				if releasedFirst {
-					w.Release(held)
-				}
-				quick := w.GoLock(t.Context(), m)
-				w.At(w.Now() + 20*time.Millisecond)
-				if !releasedFirst {
-					w.Release(held)
-				}
-				w.At(w.Now() + 20*time.Millisecond)
-				close(answer)
-				heard := w.Now()
-				for i, a := range []*world.Attempt{slow, quick} {
-					l, err := a.Result()
-					if err != nil {
-						t.Fatal(err)
-					}
-					world.Within(t, []string{"slow", "quick"}[i]+" waited", a.At-heard, 0, 5*time.Millisecond)
-					w.Release(l)
-				}
-			})
+		play(t, what, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			m := p.FairMutex(world.Name)
+			held := w.Lock(t.Context(), m)
+			answer := make(chan struct{})
+			p.On(world.EnterRun, 1, redistest.HoldReply(answer))
+			slow := w.GoLock(t.Context(), m)
+			synctest.Wait() // the slow waiter is in the queue, and has not heard so
+			if releasedFirst {
+				w.Release(held)
+			}
+			quick := w.GoLock(t.Context(), m)
+			w.At(w.Now() + 20*time.Millisecond)
+			if !releasedFirst {
+				w.Release(held)
+			}
+			w.At(w.Now() + 20*time.Millisecond)
+			close(answer)
+			heard := w.Now()
+			for i, a := range []*world.Attempt{slow, quick} {
+				l := granted(t, a)
+				world.Within(t, []string{"slow", "quick"}[i]+" waited", a.At-heard, 0, 5*time.Millisecond)
+				w.Release(l)
+			}
 		})
 	}
 }
@@ -69,16 +64,11 @@ func TestAHandOverToOneBehindTheHeadCostsOneRoundTrip(t *testing.T) {
 		p.Each(func(world.Sending) redistest.Fault { return redistest.Delay(trip) })
 		released := w.Now()
 		w.Release(held)
-		l, err := slow.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, slow)
 		world.Within(t, "granted", slow.At-released, trip, trip+5*time.Millisecond)
 		p.Each(nil)
 		w.Release(l)
-		if l, err = quick.Result(); err != nil {
-			t.Fatal(err)
-		}
+		l = granted(t, quick)
 		w.Release(l)
 	})
 }
@@ -92,16 +82,11 @@ func TestAMutexNamedAsTheChannelOfAnRWMutexHasALineOfItsOwn(t *testing.T) {
 		writer := w.GoLock(t.Context(), p.RWMutex("x"))
 		w.At(w.Now() + time.Second)
 		mutex := w.GoLock(t.Context(), p.Mutex("redisson_rwlock:{x}"))
-		l, err := mutex.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, mutex)
 		world.Within(t, "granted", mutex.At, time.Second, time.Second)
 		w.Release(l)
 		w.Release(held)
-		if l, err = writer.Result(); err != nil {
-			t.Fatal(err)
-		}
+		l = granted(t, writer)
 		w.Release(l)
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
@@ -129,49 +128,4 @@ func TestARenewalFails(t *testing.T) {
 			w.Release(l)
 		})
 	}
-}
-
-// A server may forget its scripts before every single call, and the calls still work.
-func TestScriptFlush(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		for _, each := range []*world.Process{p, q} {
-			each.Each(func(world.Sending) redistest.Fault {
-				w.RDB.ScriptFlush(context.Background())
-				return redistest.Pass
-			})
-		}
-		outer := w.Lock(t.Context(), p.MyLock)
-		ctx := outer.Context(t.Context())
-		inner := w.Lock(ctx, p.MyLock)
-		w.WantHolder(outer.Owner(), 2)
-		waiter := w.GoLock(t.Context(), q.MyLock)
-		w.At(65 * time.Second)
-		world.WantEnd(t, ctx, nil)
-		w.Release(inner)
-		if err := outer.Extend(t.Context(), time.Minute); err != nil {
-			t.Error(err)
-		}
-		owner, err := outer.Detach(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		attached, err := q.MyLock.Attach(t.Context(), owner)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := ask(t, p.MyLock, attached.Owner()); !got.held || got.count != 1 {
-			t.Errorf("%+v", got)
-		}
-		w.Release(attached)
-		next, err := waiter.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.MyLock.ForceRelease(t.Context()); err != nil {
-			t.Error(err)
-		}
-		w.WantFree()
-		world.WantErr(t, next.Release(t.Context()), holdfast.ErrLost)
-	})
 }

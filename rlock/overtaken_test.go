@@ -36,44 +36,38 @@ func slowRenewal(p *world.Process, options ...holdfast.LeaseOption) (*holdfast.L
 // A renewal is sent before Extend or before a fixed nested lock, and is answered after it. The
 // answer takes nothing from what Extend or the fixed lease has promised.
 func TestARenewalThatWasOvertakenShortensNothing(t *testing.T) {
-	t.Run("Extend", func(t *testing.T) {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			l, answer := slowRenewal(p)
-			begin := w.Now()
-			if err := l.Extend(t.Context(), time.Minute); err != nil {
-				t.Fatal(err)
-			}
-			before := l.Deadline()
-			close(answer)
-			synctest.Wait()
-			if after := l.Deadline(); after.Before(before) {
-				t.Errorf("the deadline went back by %v", before.Sub(after))
-			}
-			p.Unplug(true)
-			w.At(begin + 59*time.Second)
-			if err := l.Err(); err != nil {
-				t.Errorf("extended by a minute: %v", err)
-			}
-			p.Unplug(false)
-			w.At(w.Now() + 5*time.Second)
-			_ = l.Release(t.Context())
-		})
+	play(t, "Extend", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, answer := slowRenewal(p)
+		begin := w.Now()
+		must(t, l.Extend(t.Context(), time.Minute))
+		before := l.Deadline()
+		close(answer)
+		synctest.Wait()
+		if after := l.Deadline(); after.Before(before) {
+			t.Errorf("the deadline went back by %v", before.Sub(after))
+		}
+		p.Unplug(true)
+		w.At(begin + 59*time.Second)
+		if err := l.Err(); err != nil {
+			t.Errorf("extended by a minute: %v", err)
+		}
+		p.Unplug(false)
+		w.At(w.Now() + 5*time.Second)
+		_ = l.Release(t.Context())
 	})
-	t.Run("a fixed lease", func(t *testing.T) {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			outer, answer := slowRenewal(p)
-			begin := w.Now()
-			inner := w.Lock(outer.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(20*time.Second)))
-			w.Release(outer)
-			close(answer)
-			w.At(begin + 19*time.Second)
-			if err := inner.Err(); err != nil {
-				t.Errorf("a fixed lease of 20 s: %v, Redis has it for %v more", err, w.PTTL(world.Name))
-			}
-			w.Release(inner)
-		})
+	play(t, "a fixed lease", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		outer, answer := slowRenewal(p)
+		begin := w.Now()
+		inner := w.Lock(outer.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(20*time.Second)))
+		w.Release(outer)
+		close(answer)
+		w.At(begin + 19*time.Second)
+		if err := inner.Err(); err != nil {
+			t.Errorf("a fixed lease of 20 s: %v, Redis has it for %v more", err, w.PTTL(world.Name))
+		}
+		w.Release(inner)
 	})
 }
 
@@ -82,9 +76,7 @@ func TestARenewalAfterAnOvertakenOneMayShorten(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
 		l, answer := slowRenewal(p)
-		if err := l.Extend(t.Context(), time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Extend(t.Context(), time.Minute))
 		close(answer)
 		w.RDB.PExpire(t.Context(), world.Name, 2*time.Second) // as on a replica that knows of no Extend
 		w.At(w.Now() + 1100*time.Millisecond)
@@ -98,36 +90,32 @@ func TestARenewalAfterAnOvertakenOneMayShorten(t *testing.T) {
 // MaxHold ends a lease and leaves the key, since work may still be going on. A renewal under way,
 // or a request that was never answered, changes nothing about this. A Release frees the key.
 func TestTheKeyStaysAfterMaxHold(t *testing.T) {
-	t.Run("with a renewal under way", func(t *testing.T) {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			begin := w.Now()
-			l, answer := slowRenewal(p, holdfast.MaxHold(1200*time.Millisecond))
-			w.At(begin + 1250*time.Millisecond)
-			world.WantErr(t, l.Err(), holdfast.ErrMaxHold)
-			close(answer)
-			w.At(begin + 3500*time.Millisecond) // after the end without that renewal
-			if w.PTTL(world.Name) < 0 {
-				t.Error("the key is gone, and nobody has released it")
-			}
-			world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
-			synctest.Wait()
-			w.WantFree()
-		})
+	play(t, "with a renewal under way", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		begin := w.Now()
+		l, answer := slowRenewal(p, holdfast.MaxHold(1200*time.Millisecond))
+		w.At(begin + 1250*time.Millisecond)
+		world.WantErr(t, l.Err(), holdfast.ErrMaxHold)
+		close(answer)
+		w.At(begin + 3500*time.Millisecond) // after the end without that renewal
+		if w.PTTL(world.Name) < 0 {
+			t.Error("the key is gone, and nobody has released it")
+		}
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+		synctest.Wait()
+		w.WantFree()
 	})
-	t.Run("with a request that was not answered", func(t *testing.T) {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			p.On(world.LockRun, 1, redistest.CloseAfterExec)
-			l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.MaxHold(200*time.Millisecond)))
-			<-l.Done()
-			world.WantErr(t, l.Err(), holdfast.ErrMaxHold)
-			w.At(w.Now() + 2*time.Second)
-			w.WantHolder(l.Owner(), 1)
-			world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
-			synctest.Wait()
-			w.WantFree()
-		})
+	play(t, "with a request that was not answered", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		p.On(world.LockRun, 1, redistest.CloseAfterExec)
+		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.MaxHold(200*time.Millisecond)))
+		<-l.Done()
+		world.WantErr(t, l.Err(), holdfast.ErrMaxHold)
+		w.At(w.Now() + 2*time.Second)
+		w.WantHolder(l.Owner(), 1)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
+		synctest.Wait()
+		w.WantFree()
 	})
 }
 
@@ -141,10 +129,7 @@ func TestALateRequestForALeaseThatHasEndedLeavesNothing(t *testing.T) {
 		locked := w.GoLock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(600*time.Millisecond)))
 		synctest.Wait()
 		p.HangUp()
-		l, err := locked.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, locked)
 		<-l.Done()
 		w.At(begin + 750*time.Millisecond)
 		if w.PTTL(world.Name) < 0 {
@@ -208,22 +193,16 @@ func TestTheDeadlineIsOnTheMonotonicClock(t *testing.T) {
 	monotonic("granted", l)
 	inner := took(c.Mutex(world.Name, holdfast.Fixed(time.Minute)).Lock(l.Context(ctx)))
 	monotonic("a fixed one within it", inner)
-	if err := inner.Extend(ctx, 2*time.Minute); err != nil {
-		t.Fatal(err)
-	}
+	must(t, inner.Extend(ctx, 2*time.Minute))
 	monotonic("extended", inner)
-	if err := inner.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, inner.Release(ctx))
 	owner, err := l.Detach(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l = took(c.Mutex(world.Name, holdfast.MaxHold(time.Minute)).Attach(ctx, owner))
 	monotonic("attached", l)
-	if err := l.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Release(ctx))
 }
 
 // The longest possible durations overflow nothing.
@@ -261,14 +240,10 @@ func TestTheLongestDurations(t *testing.T) {
 		p := w.Process()
 		m := p.Mutex(world.Name, holdfast.Renewed(math.MaxInt64), holdfast.MaxHold(math.MaxInt64))
 		l := w.Lock(t.Context(), m)
-		if err := l.Extend(t.Context(), math.MaxInt64); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Extend(t.Context(), math.MaxInt64))
 		inner := w.Lock(l.Context(t.Context()), m)
 		w.At(w.Now() + time.Hour)
-		if err := l.Err(); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Err())
 		w.Release(inner)
 		w.Release(l)
 	})

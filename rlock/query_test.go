@@ -5,6 +5,7 @@ package rlock_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -109,73 +110,45 @@ func TestWithoutExpiry(t *testing.T) {
 	})
 }
 
+// ForceRelease frees the lock, whoever holds it, and lets a waiter in at once. A lease of the same
+// Client ends at once, with all leases on its hold, and one of another Client with its next renewal.
 func TestForceRelease(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		if existed, err := q.MyLock.ForceRelease(t.Context()); existed || err != nil {
-			t.Errorf("of a free lock: %v, %v", existed, err)
-		}
-		messages := w.Messages(world.Channel)
-		outer := w.Lock(t.Context(), p.MyLock)
-		inner := w.Lock(outer.Context(t.Context()), p.MyLock)
-		outerCtx, innerCtx := outer.Context(t.Context()), inner.Context(t.Context())
-		w.At(time.Second)
-		if existed, err := q.MyLock.ForceRelease(t.Context()); !existed || err != nil {
-			t.Errorf("of a held lock: %v, %v", existed, err)
-		}
-		w.WantFree()
-		world.WantEnd(t, outerCtx, nil) // another Client's lease ends at its next renewal
-		<-outerCtx.Done()
-		world.Within(t, "told at", w.Now(), 9900*time.Millisecond, 10_100*time.Millisecond)
-		world.WantEnd(t, outerCtx, holdfast.ErrLost)
-		world.WantEnd(t, innerCtx, holdfast.ErrLost)
-		w.At(60 * time.Second)
-		w.WantFree() // no renewal has made the lock anew
-		world.WantErr(t, inner.Release(t.Context()), holdfast.ErrLost)
-		if got := strings.Join(messages(), ", "); got != "1s 0" {
-			t.Errorf("messages %q", got)
-		}
-	})
-}
-
-func TestForceReleaseOfOnesOwn(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		other := w.Lock(t.Context(), p.Mutex("other"))
-		ctx := l.Context(t.Context())
-		if existed, err := p.Mutex(world.Name).ForceRelease(t.Context()); !existed || err != nil {
-			t.Errorf("%v, %v", existed, err)
-		}
-		world.WantEnd(t, ctx, holdfast.ErrLost)
-		if other.Err() != nil {
-			t.Errorf("another lock: %v", other.Err())
-		}
-		w.At(time.Minute)
-		w.WantFree()
-		w.Release(other)
-	})
-}
-
-func TestForceReleaseLetsAWaiterIn(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q, r := w.Process(), w.Process(), w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		a := w.GoLock(t.Context(), q.MyLock)
-		w.At(2 * time.Second)
-		if _, err := r.MyLock.ForceRelease(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		next, err := a.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		world.Within(t, "in at", a.At, 2*time.Second, 2005*time.Millisecond)
-		w.At(15 * time.Second) // the old holder's renewal has come and gone
-		world.WantErr(t, l.Err(), holdfast.ErrLost)
-		w.WantHolder(next.Owner(), 1)
-		w.Release(next)
-	})
+	for _, own := range []bool{false, true} {
+		play(t, fmt.Sprint("of one's own: ", own), func(t *testing.T, w *world.World) {
+			p, q, r := w.Process(), w.Process(), w.Process()
+			by := r
+			if own {
+				by = p
+			}
+			force := func(want bool) {
+				t.Helper()
+				if existed, err := by.Mutex(world.Name).ForceRelease(t.Context()); existed != want || err != nil {
+					t.Errorf("%v, %v, want %v", existed, err, want)
+				}
+			}
+			force(false)
+			outer, other := w.Lock(t.Context(), p.MyLock), w.Lock(t.Context(), p.Mutex("other"))
+			inner := w.Lock(outer.Context(t.Context()), p.MyLock)
+			a := w.GoLock(t.Context(), q.MyLock)
+			w.At(2 * time.Second)
+			force(true)
+			next := granted(t, a)
+			world.Within(t, "in at", a.At, 2*time.Second, 2005*time.Millisecond)
+			if !own {
+				must(t, inner.Err())
+			}
+			<-outer.Done()
+			told := map[bool]time.Duration{true: 2 * time.Second, false: 10 * time.Second}[own]
+			world.Within(t, "told at", w.Now(), told-100*time.Millisecond, told+100*time.Millisecond)
+			w.At(15 * time.Second) // a renewal of the old hold would have come
+			for _, l := range []*holdfast.Lease{outer, inner} {
+				world.WantErr(t, l.Err(), holdfast.ErrLost)
+				world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+			}
+			w.WantHolder(next.Owner(), 1)
+			w.Release(next, other)
+		})
+	}
 }
 
 // ForceRelease ends the holder's lease and lets in a waiter of the same Client. That waiter keeps
@@ -192,14 +165,9 @@ func TestForceReleaseSparesTheNextHolder(t *testing.T) {
 			_, err := p.MyLock.ForceRelease(context.Background())
 			return nil, err
 		})
-		next, err := a.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := granted(t, a)
 		close(answered)
-		if _, err := forced.Result(); err != nil {
-			t.Fatal(err)
-		}
+		granted(t, forced)
 		world.WantErr(t, l.Err(), holdfast.ErrLost)
 		if next.Err() != nil {
 			t.Errorf("the next holder's lease has ended: %v", next.Err())
@@ -227,11 +195,8 @@ func TestReleaseByAStranger(t *testing.T) {
 		refused := func(what string, err error, owner holdfast.Owner) {
 			t.Helper()
 			world.WantErr(t, err, holdfast.ErrLost)
-			if err != nil && !strings.Contains(err.Error(), world.Name) {
-				t.Errorf("%s: %q does not name the key", what, err)
-			}
-			if err != nil && strings.Contains(err.Error(), owner.String()) {
-				t.Errorf("%s: %q tells the whole owner", what, err)
+			if text := fmt.Sprint(err); !strings.Contains(text, world.Name) || !strings.Contains(text, owner.Short()) || strings.Contains(text, owner.String()) {
+				t.Errorf("%s: %q does not name the key and, in short, the owner", what, err)
 			}
 			if after := w.Mini.Snapshot(); after != before {
 				t.Errorf("%s: before\n%s\nafter\n%s", what, before, after)
@@ -240,28 +205,8 @@ func TestReleaseByAStranger(t *testing.T) {
 		refused("after expiry", expired.Release(t.Context()), expired.Owner())
 		refused("after force release", forced.Release(t.Context()), forced.Owner())
 		parsed, err := holdfast.ParseOwner("6e0e2d3c-0000-4000-8000-000000000000:1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = p.MyLock.Attach(t.Context(), parsed)
-		refused("a parsed owner", err, parsed)
-		if err != nil && !strings.Contains(err.Error(), parsed.Short()) {
-			t.Errorf("%q does not name the owner", err)
-		}
+		must(t, err)
+		refused("a parsed owner", second(p.MyLock.Attach(t.Context(), parsed)), parsed)
 		w.Release(holder)
-	})
-}
-
-// The error of a release that finds the lock gone names the owner, shortened.
-func TestTheErrorNamesTheOwner(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		w.Mini.Del(world.Name)
-		err := l.Release(t.Context())
-		world.WantErr(t, err, holdfast.ErrLost)
-		if !strings.Contains(err.Error(), l.Owner().Short()) {
-			t.Errorf("%q does not name %s", err, l.Owner().Short())
-		}
 	})
 }

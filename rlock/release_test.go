@@ -33,9 +33,7 @@ func TestRelease_RenewalStopsFirst(t *testing.T) {
 			t.Errorf("renewed at %v, with the release under way", at)
 		}
 		close(reach)
-		if _, err := a.Result(); err != nil {
-			t.Error(err)
-		}
+		granted(t, a)
 		w.At(time.Minute)
 		if at := p.Times(world.RenewRun); len(at) != 0 {
 			t.Errorf("renewed at %v, after the release", at)
@@ -50,28 +48,26 @@ func TestRelease_RedisOutOfReach(t *testing.T) {
 		"refused": func(p *world.Process) { p.Unplug(true) },
 		"silent":  func(p *world.Process) { p.Net.Refuse(true); p.Net.BlackHole() },
 	} {
-		t.Run(how, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				l := w.Lock(t.Context(), p.MyLock)
-				ctx := l.Context(t.Context())
-				w.At(time.Second)
-				fail(p)
-				began := w.Now()
-				err := l.Release(t.Context())
-				world.WantErr(t, err, context.DeadlineExceeded)
-				if errors.Is(err, holdfast.ErrReleased) {
-					t.Errorf("%v", err)
-				}
-				world.Within(t, "gave up after", w.Now()-began, 5*time.Second, 5*time.Second)
-				world.WantEnd(t, ctx, holdfast.ErrReleased)
-				world.WantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
-				w.At(8 * time.Second)
-				w.WantHolder(l.Owner(), 1)
-				p.Net.Refuse(false)
-				w.At(9500 * time.Millisecond)
-				w.WantFree()
-			})
+		play(t, how, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			l := w.Lock(t.Context(), p.MyLock)
+			ctx := l.Context(t.Context())
+			w.At(time.Second)
+			fail(p)
+			began := w.Now()
+			err := l.Release(t.Context())
+			world.WantErr(t, err, context.DeadlineExceeded)
+			if errors.Is(err, holdfast.ErrReleased) {
+				t.Errorf("%v", err)
+			}
+			world.Within(t, "gave up after", w.Now()-began, 5*time.Second, 5*time.Second)
+			world.WantEnd(t, ctx, holdfast.ErrReleased)
+			world.WantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
+			w.At(8 * time.Second)
+			w.WantHolder(l.Owner(), 1)
+			p.Net.Refuse(false)
+			w.At(9500 * time.Millisecond)
+			w.WantFree()
 		})
 	}
 }
@@ -104,49 +100,8 @@ func TestRelease_CancelledContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l := w.Lock(ctx, p.MyLock)
 		cancel()
-		if err := l.Release(ctx); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Release(ctx))
 		w.WantFree()
-	})
-}
-
-// A release whose reply is lost is sent again, and the lock is released.
-func TestRelease_ReplyLost(t *testing.T) {
-	for how, fault := range map[string]redistest.Fault{
-		"connection closed": redistest.CloseAfterExec,
-		"half a reply":      redistest.HalfReply,
-		"silence":           redistest.Silence,
-		"never arrived":     redistest.DropBefore,
-		"executed twice":    redistest.Duplicate,
-		"loading":           redistest.ReplyError("LOADING Redis is loading the dataset in memory"),
-	} {
-		for _, run := range []string{world.FreeRun, world.ReleaseRun} {
-			t.Run(how+", "+run, func(t *testing.T) { releaseReplyLost(t, how, run, fault) })
-		}
-	}
-}
-
-func releaseReplyLost(t *testing.T, how, run string, fault redistest.Fault) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		if run == world.ReleaseRun {
-			w.Crowd(p, q)
-		}
-		l := w.Lock(t.Context(), p.MyLock)
-		p.On(run, 1, fault)
-		err := l.Release(t.Context())
-		if how == "executed twice" {
-			// The network delivers the request twice, and the client hears the second answer.
-			world.WantErr(t, err, holdfast.ErrLost)
-		} else if err != nil {
-			t.Error(err)
-		}
-		if p.Runs(run) == 0 {
-			t.Errorf("no %s has run", run)
-		}
-		w.WantFree()
-		w.Release(w.Lock(t.Context(), q.MyLock))
 	})
 }
 
@@ -164,69 +119,15 @@ func TestRelease_ReplyLostAndAwaited(t *testing.T) {
 		other := w.Lock(t.Context(), q.MyLock)
 		a := w.GoLock(t.Context(), w.Process().MyLock)
 		synctest.Wait() // the waiter has its place
-		if _, err := released.Result(); err != nil {
-			t.Error(err)
-		}
+		granted(t, released)
 		if p.Runs(world.ReleaseRun) == 0 {
 			t.Error("it was not found that somebody waits")
 		}
 		w.WantHolder(other.Owner(), 1)
 		w.Release(other)
-		next, err := a.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := granted(t, a)
 		w.Release(next)
 	})
-}
-
-// A release whose reply was lost does not touch the owner that got the lock meanwhile.
-func TestRelease_ReplyLostAndTakenByAnother(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		a := w.GoLock(t.Context(), q.MyLock)
-		w.At(500 * time.Millisecond)
-		p.On(world.ReleaseRun, 1, redistest.Silence)
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		next, err := a.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.WantHolder(next.Owner(), 1)
-		w.Release(next)
-	})
-}
-
-// An acquire whose reply is lost is sent again under the same owner.
-func TestAcquireReplyLost(t *testing.T) {
-	for how, fault := range map[string]redistest.Fault{
-		"connection closed": redistest.CloseAfterExec,
-		"half a reply":      redistest.HalfReply,
-		"silence":           redistest.Silence,
-		"never arrived":     redistest.DropBefore,
-		"executed twice":    redistest.Duplicate,
-	} {
-		t.Run(how, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				p.On(world.LockRun, 1, fault)
-				l, err := p.MyLock.TryLock(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				w.WantHolder(l.Owner(), 1)
-				if token := w.RDB.Get(t.Context(), world.TokenKey).Val(); token != fmt.Sprint(l.Token()) {
-					t.Errorf("token %d, in Redis %s", l.Token(), token)
-				}
-				w.Release(l)
-				w.WantFree()
-				w.At(5 * time.Second)
-			})
-		})
-	}
 }
 
 func TestClose(t *testing.T) {
@@ -243,9 +144,7 @@ func TestClose(t *testing.T) {
 		var closers sync.WaitGroup
 		for range 3 {
 			closers.Go(func() {
-				if err := own.Close(); err != nil {
-					t.Error(err)
-				}
+				must(t, own.Close())
 			})
 		}
 		closers.Wait()
@@ -260,9 +159,7 @@ func TestClose(t *testing.T) {
 		world.WantEnd(t, ctx, holdfast.ErrClosed)
 		world.WantErr(t, l.Err(), holdfast.ErrClosed)
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
-		if err := own.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, own.Close())
 		if err := rdb.Ping(t.Context()).Err(); err != nil {
 			t.Errorf("the user's client: %v", err)
 		}
@@ -306,9 +203,7 @@ func TestCloseWithoutUse(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
 		for range 2 {
-			if err := p.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, p.Close())
 		}
 	})
 }
@@ -319,23 +214,21 @@ func TestCloseWithRedisOutOfReach(t *testing.T) {
 		"refused": func(p *world.Process) { p.Unplug(true) },
 		"silent":  func(p *world.Process) { p.Net.BlackHole() },
 	} {
-		t.Run(how, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				l := w.Lock(t.Context(), p.MyLock)
-				ctx := l.Context(t.Context())
-				w.At(time.Second)
-				fail(p)
-				a := w.GoLock(t.Context(), p.Mutex("another"))
-				w.At(1500 * time.Millisecond)
-				p.Close()
-				world.Within(t, "closed by", w.Now(), 1500*time.Millisecond, 3*time.Second)
-				_, err := a.Result()
-				world.WantErr(t, err, holdfast.ErrClosed)
-				world.WantEnd(t, ctx, holdfast.ErrClosed)
-				w.At(33 * time.Second)
-				w.WantFree()
-			})
+		play(t, how, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			l := w.Lock(t.Context(), p.MyLock)
+			ctx := l.Context(t.Context())
+			w.At(time.Second)
+			fail(p)
+			a := w.GoLock(t.Context(), p.Mutex("another"))
+			w.At(1500 * time.Millisecond)
+			p.Close()
+			world.Within(t, "closed by", w.Now(), 1500*time.Millisecond, 3*time.Second)
+			_, err := a.Result()
+			world.WantErr(t, err, holdfast.ErrClosed)
+			world.WantEnd(t, ctx, holdfast.ErrClosed)
+			w.At(33 * time.Second)
+			w.WantFree()
 		})
 	}
 }
@@ -346,25 +239,23 @@ func TestCloseWithALockUnderWay(t *testing.T) {
 		"executed, not answered": func(ch chan struct{}) redistest.Fault { return redistest.HoldReply(ch) },
 		"not executed yet":       func(ch chan struct{}) redistest.Fault { return redistest.HoldUntil(ch) },
 	} {
-		t.Run(how, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				w.Release(w.Lock(t.Context(), p.MyLock))
-				arrive := make(chan struct{})
-				p.On(world.LockRun, 1, fault(arrive))
-				a := w.GoLock(t.Context(), p.MyLock)
-				w.At(100 * time.Millisecond)
-				closed := w.Try(func() (*holdfast.Lease, error) { return nil, p.Close() })
-				w.At(200 * time.Millisecond)
-				close(arrive)
-				closed.Result()
-				_, err := a.Result()
-				world.WantErr(t, err, holdfast.ErrClosed)
-				world.Within(t, "closed by", w.Now(), 0, 1700*time.Millisecond)
-				synctest.Wait()
-				w.WantFree()
-				w.At(40 * time.Second)
-			})
+		play(t, how, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			w.Release(w.Lock(t.Context(), p.MyLock))
+			arrive := make(chan struct{})
+			p.On(world.LockRun, 1, fault(arrive))
+			a := w.GoLock(t.Context(), p.MyLock)
+			w.At(100 * time.Millisecond)
+			closed := w.Try(func() (*holdfast.Lease, error) { return nil, p.Close() })
+			w.At(200 * time.Millisecond)
+			close(arrive)
+			closed.Result()
+			_, err := a.Result()
+			world.WantErr(t, err, holdfast.ErrClosed)
+			world.Within(t, "closed by", w.Now(), 0, 1700*time.Millisecond)
+			synctest.Wait()
+			w.WantFree()
+			w.At(40 * time.Second)
 		})
 	}
 }

@@ -63,10 +63,7 @@ func TestReplicas_Attach(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, _ := needsReplica(w)
 		q, acknowledge := needsReplica(w)
-		owner, err := w.Lock(t.Context(), p.MyLock).Detach(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		owner := detach(t, w.Lock(t.Context(), p.MyLock))
 		acknowledge.Store(0)
 		if l, err := q.MyLock.Attach(t.Context(), owner); l != nil {
 			t.Error("attached on the master's word alone")
@@ -75,10 +72,7 @@ func TestReplicas_Attach(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second) // the hold is moved back
 		acknowledge.Store(1)
-		l, err := q.MyLock.Attach(t.Context(), owner)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := attach(t, q.MyLock, owner)
 		w.Release(l)
 	})
 }
@@ -89,17 +83,11 @@ func TestDetachLeavesAWholeLease(t *testing.T) {
 		p := w.Process()
 		l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(30*time.Second)))
 		time.Sleep(9 * time.Second) // just before the lease is renewed
-		owner, err := l.Detach(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		owner := detach(t, l)
 		if left := w.RDB.PTTL(t.Context(), world.Name).Val(); left != 30*time.Second {
 			t.Errorf("%v are left", left)
 		}
-		l, err = p.MyLock.Attach(t.Context(), owner)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l = attach(t, p.MyLock, owner)
 		w.Release(l)
 	})
 }
@@ -124,9 +112,7 @@ func TestANestedLockWaitsForItsOwnReplicas(t *testing.T) {
 		}
 		_, err := m.Lock(outer.Context(t.Context()))
 		world.WantErr(t, err, holdfast.ErrNotReplicated)
-		if err := outer.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, outer.Err())
 		acknowledge.Store(2)
 		inner := w.Lock(outer.Context(t.Context()), m)
 		before := waits.Load()

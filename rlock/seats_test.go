@@ -69,10 +69,7 @@ func TestSeat_AskedInBeforeTheReleaseIsAnswered(t *testing.T) {
 		})
 		go func() { time.Sleep(6 * time.Millisecond); close(reply) }()
 		w.Release(first)
-		l, err := next.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, next)
 		w.At(50 * time.Millisecond)
 		wantHeldAlone(t, l, other)
 		p.Each(nil)
@@ -91,10 +88,7 @@ func TestSeat_AskedInDuringAnOutage(t *testing.T) {
 			go func() { _ = first.Release(t.Context()) }()
 			w.At(5200 * time.Millisecond)
 			p.Unplug(false)
-			l, err := next.Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := granted(t, next)
 			w.At(w.Now() + 2*time.Second)
 			wantHeldAlone(t, l, other)
 			_ = l.Release(t.Context())
@@ -109,10 +103,7 @@ func TestSeat_OfAnotherKind(t *testing.T) {
 		p := w.Process()
 		held, next := heldAndWaited(p, p.RWMutex(world.Name))
 		w.Release(held)
-		l, err := next.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, next)
 		w.Release(l)
 	})
 }
@@ -131,10 +122,7 @@ func TestHanded_FarAway(t *testing.T) {
 				}
 				w.At(w.Now() + after)
 				w.Release(held)
-				l, err := next.Result()
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := granted(t, next)
 				w.At(w.Now() + 5*time.Second)
 				if err := l.Err(); err != nil {
 					t.Errorf("%v away, released %v after it asked: %v", rtt, after, err)
@@ -161,10 +149,7 @@ func TestHanded_NoPingAtEachPoll(t *testing.T) {
 				t.Errorf("%d PINGs in 12 s", pings)
 			}
 			w.Release(l)
-			l, err := next.Result()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l = granted(t, next)
 			w.Release(l)
 		}
 	})
@@ -181,17 +166,12 @@ func TestHanded_BesideAnotherKind(t *testing.T) {
 		next := w.GoLock(t.Context(), p.MyLock)
 		w.At(1500 * time.Millisecond)
 		w.Release(held)
-		l, err := next.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := granted(t, next)
 		if late := w.Now() - 1500*time.Millisecond; late > 20*time.Millisecond {
 			t.Errorf("granted %v after the release", late)
 		}
 		w.Release(l)
-		if l, err = writer.Result(); err != nil {
-			t.Fatal(err)
-		}
+		l = granted(t, writer)
 		w.Release(l)
 	})
 }

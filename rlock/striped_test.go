@@ -1,3 +1,5 @@
+// This file is about a striped lock: which stripe a key has, and the number of stripes that all agree on.
+
 package rlock_test
 
 import (
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -46,10 +49,7 @@ func TestStripesExclude(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
 		ctx := t.Context()
 		stock := client.Striped("stock", 16)
-		l, err := stock.At(3).Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := clienttest.Grab(t, stock.At(3))
 		if !mini.Exists("stock:3") {
 			t.Error("stripe 3 is not the lock stock:3")
 		}
@@ -60,27 +60,17 @@ func TestStripesExclude(t *testing.T) {
 			t.Errorf("the lock of that name: %v", err)
 		}
 		other, err := stock.At(4).TryLock(ctx)
-		if err != nil {
-			t.Fatalf("another stripe: %v", err)
-		}
+		must(t, err)
 		again, err := stock.At(3).Lock(l.Context(ctx))
-		if err != nil {
-			t.Fatalf("re-entry: %v", err)
-		}
-		for _, l := range []*holdfast.Lease{again, other, l} {
-			if err := l.Release(ctx); err != nil {
-				t.Error(err)
-			}
-		}
+		must(t, err)
+		clienttest.GiveBack(t, again, other, l)
 	})
 }
 
 func TestAnotherNumberOfStripes(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
 		ctx := t.Context()
-		if err := holdfast.Do(ctx, client.Striped("stock", 16).For("x"), func(context.Context) error { return nil }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, holdfast.Do(ctx, client.Striped("stock", 16).For("x"), func(context.Context) error { return nil }))
 		before := mini.Snapshot()
 		for _, n := range []int{8, 17} {
 			_, err := client.Striped("stock", n).For("x").Lock(ctx)
@@ -121,9 +111,7 @@ func TestALostNumberOfStripesIsRestored(t *testing.T) {
 		stock := client.Striped("stock", 8)
 		lock := func() {
 			t.Helper()
-			if err := holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil }); err != nil {
-				t.Error(err)
-			}
+			must(t, holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil }))
 		}
 		lock()
 		mini.FlushAll()
@@ -148,9 +136,7 @@ func TestAnotherNumberOfStripesIsNoticed(t *testing.T) {
 		lock := func() error {
 			return holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil })
 		}
-		if err := lock(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, lock())
 		mini.Set("holdfast_stripes:stock", "16")
 		time.Sleep(time.Minute + time.Second)
 		_ = lock() // beside this lock the process asks for the number
@@ -161,9 +147,7 @@ func TestAnotherNumberOfStripesIsNoticed(t *testing.T) {
 			}
 		}
 		mini.Set("holdfast_stripes:stock", "8")
-		if err := lock(); err != nil {
-			t.Error(err)
-		}
+		must(t, lock())
 	})
 }
 
@@ -178,9 +162,7 @@ func TestStripesGoOnWithoutTheirNumber(t *testing.T) {
 		lock := func() error {
 			return holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil })
 		}
-		if err := lock(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, lock())
 		net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if slices.Contains(c.Args, "holdfast_stripes:stock") {
 				return redistest.ReplyError("CLUSTERDOWN the master of this slot is away")

@@ -65,57 +65,72 @@ func wantPrecious(w *world.World, key string) {
 	w.Mini.Del(world.Name) // the permits that are left
 }
 
-func TestAKeyThatBecameAnotherTypeIsToldByTheNextRenewal(t *testing.T) {
-	for kind, k := range leased {
-		t.Run(kind, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				l := w.Lock(t.Context(), k.locker(w.Process()))
-				ctx := l.Context(t.Context())
-				w.At(5 * time.Second)
-				overwrite(w, k.key)
-				<-ctx.Done()
-				world.Within(t, "told at", w.Now(), 9_900*time.Millisecond, 10_100*time.Millisecond)
-				world.WantErr(t, context.Cause(ctx), holdfast.ErrLost, holdfast.ErrWrongType)
-				world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost, holdfast.ErrWrongType)
-				w.At(45 * time.Second)
-				wantPrecious(w, k.key)
-			})
-		})
-	}
+// gone has the ways in which the server can lose a hold. Any key but a Mutex's is taken by nobody.
+var gone = map[string]func(w *world.World, key string){
+	"deleted":     func(w *world.World, key string) { w.Mini.Del(key) },
+	"flushed":     func(w *world.World, _ string) { w.Mini.FlushAll() },
+	"overwritten": overwrite,
+	"taken by another": func(w *world.World, key string) {
+		w.Mini.Del(key)
+		w.RDB.HSet(w.T.Context(), key, "6e0e2d3c-0000-4000-8000-000000000000:1", 1)
+		w.RDB.PExpire(w.T.Context(), key, 15*time.Second)
+	},
 }
 
-// The holder's own calls find the wrong type before the renewal does.
-func TestAKeyThatBecameAnotherTypeIsToldByTheHoldersCalls(t *testing.T) {
-	calls := map[string]func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error{
-		"Release": func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error {
-			return l.Release(ctx)
-		},
-		"Extend": func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error {
-			return l.Extend(ctx, time.Minute)
-		},
-		"Detach": func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error {
-			_, err := l.Detach(ctx)
-			return err
-		},
-		"a nested Lock": func(w *world.World, p *world.Process, l *lease.Lease, ctx context.Context) error {
-			_, err := p.MyLock.Lock(l.Context(ctx))
-			return err
-		},
+// Whoever asks next finds that the hold is gone: the next renewal, or a call of the holder. It says
+// so, the lease ends, nothing in Redis changes, and nothing more is renewed.
+func TestWhatIsGoneIsFoundByTheNextRequest(t *testing.T) {
+	calls := map[string]func(m lease.Locker, l *lease.Lease) error{
+		"the renewal":   nil,
+		"Release":       func(_ lease.Locker, l *lease.Lease) error { return l.Release(context.Background()) },
+		"Extend":        func(_ lease.Locker, l *lease.Lease) error { return l.Extend(context.Background(), time.Minute) },
+		"Detach":        func(_ lease.Locker, l *lease.Lease) error { _, err := l.Detach(context.Background()); return err },
+		"a nested Lock": func(m lease.Locker, l *lease.Lease) error { return second(m.Lock(l.Context(context.Background()))) },
 	}
-	for what, call := range calls {
-		t.Run(what, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				l := w.Lock(t.Context(), p.MyLock)
-				w.At(time.Second)
-				overwrite(w, world.Name)
-				world.WantErr(t, call(w, p, l, t.Context()), holdfast.ErrLost, holdfast.ErrWrongType)
-				if l.Err() == nil {
-					t.Error("the lease goes on")
+	for kind, k := range leased {
+		for how, lose := range gone {
+			for what, call := range calls {
+				if kind != "mutex" && (how == "taken by another" || what == "Detach" || what == "a nested Lock") {
+					continue // no hash, or not what every kind can do
 				}
-				wantPrecious(w, world.Name)
-			})
-		})
+				play(t, kind+" "+how+", "+what, func(t *testing.T, w *world.World) {
+					p := w.Process()
+					m := k.locker(p)
+					l := w.Lock(t.Context(), m)
+					ctx := l.Context(t.Context())
+					w.At(12 * time.Second) // it has been renewed once
+					lose(w, k.key)
+					stored := func() string {
+						return fmt.Sprint(w.RDB.HGetAll(t.Context(), k.key).Val(), w.RDB.Get(t.Context(), k.key).Val())
+					}
+					before := stored()
+					want := []error{holdfast.ErrLost}
+					if how == "overwritten" {
+						want = append(want, holdfast.ErrWrongType)
+					}
+					if call != nil {
+						world.WantErr(t, call(m, l), want...)
+					} else {
+						<-ctx.Done()
+						world.Within(t, "found at", w.Now(), 19_900*time.Millisecond, 20_100*time.Millisecond)
+					}
+					if what != "Release" {
+						world.WantErr(t, context.Cause(ctx), want...)
+						world.WantErr(t, l.Release(t.Context()), want...)
+					}
+					if now := stored(); now != before {
+						t.Errorf("the key has %q, had %q", now, before)
+					}
+					sent := p.Runs("")
+					w.At(75 * time.Second)
+					if n := p.Runs("") - sent; n > 1 { // a mark of a reader, or permits
+						t.Errorf("%d requests after the loss", n)
+					}
+					w.Mini.Del(k.key)
+					w.Mini.Del(world.Name)
+				})
+			}
+		}
 	}
 }
 
@@ -148,30 +163,28 @@ func silence(world.Sending) redistest.Fault { return redistest.Silence }
 
 func TestALossSaysWhyAndAfterHowLong(t *testing.T) {
 	for _, tc := range lossesOf {
-		t.Run(tc.what, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				var log bytes.Buffer
-				p := w.Process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-				l := w.Lock(t.Context(), p.Mutex(world.Name, tc.options...))
-				ctx := l.Context(t.Context())
-				w.At(time.Second)
-				if tc.end != nil {
-					tc.end(w, p)
-				}
-				<-ctx.Done()
-				p.Unplug(false)
-				p.Each(nil)
-				start := fmt.Sprintf("holdfast: %%s mutex %q: owner %s: %s", world.Name, l.Owner().Short(), tc.says)
-				wantText(t, context.Cause(ctx), fmt.Sprintf(start, "lease on"))
-				wantText(t, l.Err(), fmt.Sprintf(start, "lease on"))
-				wantText(t, l.Release(t.Context()), fmt.Sprintf(start, "release"))
-				world.WantErr(t, context.Cause(ctx), tc.is)
-				world.WantErr(t, l.Err(), tc.is)
-				synctest.Wait()
-				wantLost(t, log.String(), tc.reason, tc.says)
-				w.At(61 * time.Second)
-				w.Mini.Del(world.Name)
-			})
+		play(t, tc.what, func(t *testing.T, w *world.World) {
+			var log bytes.Buffer
+			p := w.Process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			l := w.Lock(t.Context(), p.Mutex(world.Name, tc.options...))
+			ctx := l.Context(t.Context())
+			w.At(time.Second)
+			if tc.end != nil {
+				tc.end(w, p)
+			}
+			<-ctx.Done()
+			p.Unplug(false)
+			p.Each(nil)
+			start := fmt.Sprintf("holdfast: %%s mutex %q: owner %s: %s", world.Name, l.Owner().Short(), tc.says)
+			wantText(t, context.Cause(ctx), fmt.Sprintf(start, "lease on"))
+			wantText(t, l.Err(), fmt.Sprintf(start, "lease on"))
+			wantText(t, l.Release(t.Context()), fmt.Sprintf(start, "release"))
+			world.WantErr(t, context.Cause(ctx), tc.is)
+			world.WantErr(t, l.Err(), tc.is)
+			synctest.Wait()
+			wantLost(t, log.String(), tc.reason, tc.says)
+			w.At(61 * time.Second)
+			w.Mini.Del(world.Name)
 		})
 	}
 }
@@ -233,9 +246,7 @@ func TestAFixedLeaseThatEndsAsAgreedIsNotCountedAsLost(t *testing.T) {
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrExpired)
 
 		var all metricdata.ResourceMetrics
-		if err := reader.Collect(t.Context(), &all); err != nil {
-			t.Fatal(err)
-		}
+		must(t, reader.Collect(t.Context(), &all))
 		held := false
 		for _, m := range all.ScopeMetrics[0].Metrics {
 			switch data := m.Data.(type) {
@@ -337,18 +348,16 @@ func TestAWaitThatEndsMatchesTheCauseOfItsContext(t *testing.T) {
 		if kind == "permits" || kind == "reader" {
 			continue // these kinds would not wait
 		}
-		t.Run(kind, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				l := w.Lock(t.Context(), k.locker(w.Process()))
-				ctx, cancel := context.WithCancelCause(t.Context())
-				a := w.GoLock(ctx, k.locker(w.Process()))
-				w.At(5 * time.Second)
-				cancel(shutdown)
-				_, err := a.Result()
-				world.WantErr(t, err, holdfast.ErrBusy, context.Canceled, shutdown)
-				wantPlain(t, err)
-				w.Release(l)
-			})
+		play(t, kind, func(t *testing.T, w *world.World) {
+			l := w.Lock(t.Context(), k.locker(w.Process()))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			a := w.GoLock(ctx, k.locker(w.Process()))
+			w.At(5 * time.Second)
+			cancel(shutdown)
+			_, err := a.Result()
+			world.WantErr(t, err, holdfast.ErrBusy, context.Canceled, shutdown)
+			wantPlain(t, err)
+			w.Release(l)
 		})
 	}
 }
@@ -360,28 +369,26 @@ func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
 		"a field that looks like it": {"item:1", "precious"},
 		"beside a holder":            {"6e0e2d3c-0000-4000-8000-000000000000:1", 1, "title", "precious"},
 	} {
-		t.Run(what, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				w.RDB.HSet(t.Context(), world.Name, fields...)
-				before := w.Holders(world.Name)
-				for kind, m := range map[string]interface {
-					ForceRelease(context.Context) (bool, error)
-				}{"mutex": p.MyLock, "fairmutex": p.FairMutex(world.Name), "rwlock": p.RWMutex(world.Name)} {
-					held, err := m.ForceRelease(t.Context())
-					if kind != "rwlock" { // an RWMutex sees no holder in the hash
-						world.WantErr(t, err, holdfast.ErrWrongType)
-						wantPlain(t, err)
-					}
-					if held {
-						t.Errorf("%s: released by force", kind)
-					}
+		play(t, what, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			w.RDB.HSet(t.Context(), world.Name, fields...)
+			before := w.Holders(world.Name)
+			for kind, m := range map[string]interface {
+				ForceRelease(context.Context) (bool, error)
+			}{"mutex": p.MyLock, "fairmutex": p.FairMutex(world.Name), "rwlock": p.RWMutex(world.Name)} {
+				held, err := m.ForceRelease(t.Context())
+				if kind != "rwlock" { // an RWMutex sees no holder in the hash
+					world.WantErr(t, err, holdfast.ErrWrongType)
+					wantPlain(t, err)
 				}
-				if after := w.Holders(world.Name); !slices.Equal(before, after) {
-					t.Errorf("the hash is %q now, was %q", after, before)
+				if held {
+					t.Errorf("%s: released by force", kind)
 				}
-				w.Mini.Del(world.Name)
-			})
+			}
+			if after := w.Holders(world.Name); !slices.Equal(before, after) {
+				t.Errorf("the hash is %q now, was %q", after, before)
+			}
+			w.Mini.Del(world.Name)
 		})
 	}
 }
@@ -389,25 +396,23 @@ func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
 // The error says which type stands where the lock should be.
 func TestTheErrorOfAWrongTypeNamesTheTypeThatStandsThere(t *testing.T) {
 	for _, kind := range []string{"mutex", "fairmutex", "reader", "writer"} {
-		t.Run(kind, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				m := leased[kind].locker(w.Process())
-				overwrite(w, world.Name)
-				_, err := m.Lock(t.Context())
-				world.WantErr(t, err, holdfast.ErrWrongType)
-				wantPlain(t, err)
-				if want := "a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them"; !strings.HasSuffix(err.Error(), want) {
-					t.Errorf("%v, want ...%s", err, want)
-				}
-				wantPrecious(w, world.Name)
-				w.RDB.RPush(t.Context(), world.Name, "precious")
-				_, err = m.TryLock(t.Context())
-				world.WantErr(t, err, holdfast.ErrWrongType)
-				if want := "a list stands there; is it another program's?"; !strings.HasSuffix(err.Error(), want) {
-					t.Errorf("%v, want ...%s", err, want)
-				}
-				w.Mini.Del(world.Name)
-			})
+		play(t, kind, func(t *testing.T, w *world.World) {
+			m := leased[kind].locker(w.Process())
+			overwrite(w, world.Name)
+			_, err := m.Lock(t.Context())
+			world.WantErr(t, err, holdfast.ErrWrongType)
+			wantPlain(t, err)
+			if want := "a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them"; !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%v, want ...%s", err, want)
+			}
+			wantPrecious(w, world.Name)
+			w.RDB.RPush(t.Context(), world.Name, "precious")
+			_, err = m.TryLock(t.Context())
+			world.WantErr(t, err, holdfast.ErrWrongType)
+			if want := "a list stands there; is it another program's?"; !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%v, want ...%s", err, want)
+			}
+			w.Mini.Del(world.Name)
 		})
 	}
 }

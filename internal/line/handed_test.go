@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
@@ -173,6 +174,18 @@ func TestHandedIsNotEnough(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A machine that has slept believes no message from before: its monotonic clock stood still, and the wall
+// clock did not. This runs in real time, because virtual time has one clock; an hour makes delays harmless.
+func TestAMachineThatSleptIsNotHandedAnything(t *testing.T) {
+	p, now := Place{Lasts: time.Hour}, time.Now()
+	slept := now.Add(-40 * time.Minute)
+	// Package time offers no way to set the monotonic reading alone: it is the second word of a Time.
+	*(*int64)(unsafe.Add(unsafe.Pointer(&slept), 8)) += int64(40 * time.Minute)
+	if !p.enough(now, time.Hour) || p.enough(slept, time.Hour) {
+		t.Errorf("awake: %v, after a sleep: %v; want the first alone", p.enough(now, time.Hour), p.enough(slept, time.Hour))
 	}
 }
 

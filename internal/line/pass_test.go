@@ -85,24 +85,28 @@ func inLine(l *client, n int) (*server, []*caller) {
 	return x, waiters
 }
 
-// A lease is passed on to the waiters behind the head, in order, and to the head last. Redis is not
-// asked. The seat stays, and the holder is to give it up.
+// A lease is passed on to the waiters behind the head, in order, and their places in the line can be used
+// again. It is passed to the head last. Redis is not asked. The seat stays, and the holder is to give it up.
 func TestPassOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, _ *redistest.MiniServer) {
-		x, waiters := inLine(l, 3)
-		before := x.tried()
-		for n, i := range []int{1, 2, 0} {
-			if !l.Pass("k", alike, n) {
-				t.Fatalf("pass %d failed", n)
+		x, heads := inLine(l, 1)
+		before, passed := x.tried(), 0
+		passTo := func(w *caller) {
+			t.Helper()
+			if passed++; !l.Pass("k", alike, passed) {
+				t.Fatalf("pass %d failed", passed)
 			}
-			if mustBeNext(t, waiters[i]); waiters[i].out.Passed != n {
-				t.Fatalf("pass %d: waiter %d was passed %v", n, i, waiters[i].out.Passed)
-			}
-			if waiters[i].out.Orphan != 0 {
-				t.Errorf("waiter %d is to give up the seat", i)
+			if mustBeNext(t, w); w.out.Passed != passed || w.out.Orphan != 0 {
+				t.Fatalf("passed %v, and gives up %d; want %d, and none", w.out.Passed, w.out.Orphan, passed)
 			}
 		}
-		if l.Pass("k", alike, 3) {
+		for range 3 {
+			first, second := follow(l, x, 7), follow(l, x, 8)
+			passTo(first)
+			passTo(second)
+		}
+		passTo(heads[0])
+		if l.Pass("k", alike, "it") {
 			t.Error("passed to nobody")
 		}
 		if after := x.tried(); after != before {

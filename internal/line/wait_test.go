@@ -29,45 +29,34 @@ func TestFreeThingIsGrantedWithoutWaiting(t *testing.T) {
 	})
 }
 
-// However many waiters there are, only the head asks, and it asks no more often than it must.
+// However many waiters there are, only the head asks, and it asks no more often and no less often than it
+// must, whatever the lease of the holder.
 func TestOnlyTheHeadTries(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		x := new(thing)
-		x.take(time.Time{})
-		all := queue(l, 20, waiting(x, -1))
-		before := x.tried()
-		if before > 2 { // once as it came, and once when its subscription was live
-			t.Errorf("%d tries by 20 who came, want 2", before)
-		}
-		const polls = 10
-		time.Sleep(polls * PollBound)
-		if got := x.tried() - before; got < polls || got > polls*10/9+1 {
-			t.Errorf("%d tries in %d polls", got, polls)
-		}
-		for _, w := range all {
-			w.leave(t)
-		}
-	})
-}
-
-func TestWaitersAreServedInOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		x := new(thing)
-		x.take(time.Time{})
-		all := queue(l, 10, waiting(x, -1))
-		for i, w := range all {
-			begun := time.Now()
-			x.release(s)
-			mustBeNext(t, w, all[i+1:]...)
-			if took := w.ended.Sub(begun); took != 0 {
-				t.Errorf("%d was granted %v after the release", i, took)
+	for _, end := range []time.Duration{-1, time.Hour} {
+		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+			x := new(thing)
+			if x.take(time.Time{}); end > 0 {
+				x.take(time.Now().Add(end))
 			}
-			time.Sleep(100 * time.Millisecond)
-		}
-	})
+			all := queue(l, 20, waiting(x, -1))
+			before := x.tried()
+			if before > 2 { // once as it came, and once when its subscription was live
+				t.Errorf("%d tries by 20 who came, want 2", before)
+			}
+			const polls = 10
+			time.Sleep(polls * PollBound)
+			if got := x.tried() - before; got < polls || got > polls*10/9+1 {
+				t.Errorf("%d tries in %d polls", got, polls)
+			}
+			for _, w := range all {
+				w.leave(t)
+			}
+		})
+	}
 }
 
-// A waiter that leaves, wherever it stands, does not change the order of the others.
+// Waiters are served in their order, each at the release. A waiter that leaves, wherever it stands, does not
+// change the order of the others.
 func TestAHeadThatLeavesHandsOn(t *testing.T) {
 	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 		x := new(thing)
@@ -83,6 +72,7 @@ func TestAHeadThatLeavesHandsOn(t *testing.T) {
 		for i, next := range rest {
 			x.release(s)
 			mustBeNext(t, next, rest[i+1:]...)
+			time.Sleep(100 * time.Millisecond)
 		}
 		// The line has ended; a new one begins.
 		again := queue(l, 2, waiting(x, -1))
@@ -142,31 +132,6 @@ func TestTheSignalOfAWaiterThatLeavesIsNotLost(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The poll makes up for a message that nobody sends.
-func TestPollWithoutMessages(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		for _, end := range []time.Duration{-1, time.Hour} {
-			x := new(thing)
-			x.take(time.Time{})
-			if end > 0 {
-				x.take(time.Now().Add(end))
-			}
-			w := wait(l, waiting(x, -1))
-			synctest.Wait()
-			for range 20 {
-				before, begun := x.tried(), time.Now()
-				for x.tried() == before {
-					time.Sleep(time.Millisecond)
-				}
-				if gap := time.Since(begun); gap > PollBound || gap < PollBound*8/10 {
-					t.Errorf("asked after %v, want %v less a tenth at random", gap, PollBound)
-				}
-			}
-			w.leave(t)
-		}
-	})
 }
 
 // The poll finds a release without a message, however much longer the hold would have lasted.
@@ -271,20 +236,18 @@ func TestAMissedMessageReplacesTheConnection(t *testing.T) {
 func TestWakesWhenTheHoldersLeaseEnds(t *testing.T) {
 	const ms = time.Millisecond
 	for _, left := range []time.Duration{ms, 5 * ms, 123 * ms, 700 * ms, 5*time.Second + 17*ms} {
-		t.Run(left.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-				x := new(thing)
-				begun := time.Now()
-				x.take(begun.Add(left))
-				all := queue(l, 3, waiting(x, left))
-				for i, w := range all { // the later waiters wait behind holders of this process
-					<-w.done
-					want := begun.Add(time.Duration(i+1) * left)
-					if late := w.ended.Sub(want); w.err != nil || late < 0 || late > ms {
-						t.Errorf("%d was granted %v after the end of the lease (%v)", i, late, w.err)
-					}
+		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+			x := new(thing)
+			begun := time.Now()
+			x.take(begun.Add(left))
+			all := queue(l, 3, waiting(x, left))
+			for i, w := range all { // the later waiters wait behind holders of this process
+				<-w.done
+				want := begun.Add(time.Duration(i+1) * left)
+				if late := w.ended.Sub(want); w.err != nil || late < 0 || late > ms {
+					t.Errorf("lease of %v: %d was granted %v after its end (%v)", left, i, late, w.err)
 				}
-			})
+			}
 		})
 	}
 }
@@ -374,23 +337,36 @@ func TestFailedTryIsItsOwn(t *testing.T) {
 	})
 }
 
+// Close ends every wait at once, also of those whose process keeps one place for all.
 func TestCloseEndsEveryWait(t *testing.T) {
-	inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-		x := new(thing)
-		x.take(time.Time{})
-		all := queue(l, 5, waiting(x, -1))
-		begun := time.Now()
-		l.Close()
-		for i, w := range all {
-			<-w.done
-			mustMatch(t, w.err, errs.Closed)
-			if took := w.ended.Sub(begun); took != 0 {
-				t.Errorf("%d returned after %v", i, took)
+	for what, all := range map[string]func(l *client) []*caller{
+		"no queue": func(l *client) []*caller {
+			x := new(thing)
+			x.take(time.Time{})
+			return queue(l, 5, waiting(x, -1))
+		},
+		"a place of the process": func(l *client) []*caller {
+			_, waiters := inLine(l, 100)
+			return waiters
+		},
+	} {
+		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+			waiters := all(l)
+			begun := time.Now()
+			l.Close()
+			for i, w := range waiters {
+				<-w.done
+				mustMatch(t, w.err, errs.Closed)
+				if took := w.ended.Sub(begun); took != 0 {
+					t.Errorf("%s: %d returned after %v", what, i, took)
+				}
 			}
-		}
-		_, err := l.Wait(t.Context(), waiting(x, -1))
-		mustMatch(t, err, errs.Closed)
-	})
+			held := new(thing)
+			held.take(time.Time{})
+			_, err := l.Wait(t.Context(), waiting(held, -1))
+			mustMatch(t, err, errs.Closed)
+		})
+	}
 }
 
 // When the Client closes, those behind the head do not wait for the answer to the head's request.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/rwlock"
@@ -53,32 +52,38 @@ func TestAWaitingWriterHoldsBackNewReaders(t *testing.T) {
 	})
 }
 
-// Each waiter is in a process of its own. The waiters come in the order of the letters.
+// The waiters come in the order of the letters, each in a process of its own or all in one.
 func TestTheOrderAcrossProcesses(t *testing.T) {
 	for _, tc := range []struct {
 		come string   // the waiters that come while a writer is in
+		one  bool     // they are in one process
 		in   []string // who is in after each release of all that were in
 	}{
-		{"rw", []string{"r0", "w1"}},
-		{"wr", []string{"w0", "r1"}},
-		{"ww", []string{"w0", "w1"}},
-		{"wrw", []string{"w0", "r1", "w2"}},
-		{"rrwr", []string{"r0 r1", "w2", "r3"}},
+		{"rw", false, []string{"r0", "w1"}},
+		{"wr", false, []string{"w0", "r1"}},
+		{"ww", false, []string{"w0", "w1"}},
+		{"wrw", false, []string{"w0", "r1", "w2"}},
+		{"rrwr", false, []string{"r0 r1", "w2", "r3"}},
 		// A reader lets one earlier writer go first, but not a second one.
-		{"wwr", []string{"w0", "r2", "w1"}},
-		{"wwrwrr", []string{"w0", "r2 r4 r5", "w1", "w3"}},
+		{"wwr", false, []string{"w0", "r2", "w1"}},
+		{"wwrwrr", false, []string{"w0", "r2 r4 r5", "w1", "w3"}},
+		{"wrrrw", true, []string{"w0", "r1 r2 r3", "w4"}},
 	} {
 		t.Run(tc.come, func(t *testing.T) {
 			play(t, func(w *rwWorld) {
-				first := w.got(w.process().Lock(w.Context()))
+				m := w.process()
+				first := w.got(m.Lock(w.Context()))
 				var calls []*world.Attempt
 				for _, side := range tc.come {
 					w.At(w.Now() + 10*time.Millisecond)
-					if side == 'r' {
-						calls = append(calls, w.begin(w.process().RLock))
-					} else {
-						calls = append(calls, w.begin(w.process().Lock))
+					if !tc.one {
+						m = w.process()
 					}
+					lock := m.Lock
+					if side == 'r' {
+						lock = m.RLock
+					}
+					calls = append(calls, w.begin(lock))
 				}
 				w.At(w.Now() + 10*time.Millisecond)
 				w.wantPending(true, calls...)
@@ -105,25 +110,6 @@ func TestTheOrderAcrossProcesses(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestReadersAndWritersOfOneProcessStandInOneLine(t *testing.T) {
-	play(t, func(w *rwWorld) {
-		m := w.process()
-		first := w.got(m.RLock(w.Context()))
-		writer := w.begin(m.Lock)
-		r1, r2, r3 := w.begin(m.RLock), w.begin(m.RLock), w.begin(m.RLock)
-		w2 := w.begin(m.Lock)
-		w.wantPending(true, writer, r1, r2, r3, w2)
-		w.Release(first)
-		l := w.result(writer)
-		w.wantPending(true, r1, r2, r3, w2)
-		w.Release(l)
-		in := []*lease.Lease{w.result(r1), w.result(r2), w.result(r3)}
-		w.wantPending(true, w2)
-		w.Release(in...)
-		w.Release(w.result(w2))
-	})
 }
 
 func TestAWaitThatEndsLeavesNoMark(t *testing.T) {
@@ -254,41 +240,6 @@ func TestACrashedReaderBlocksAWriterNoLongerThanItsLease(t *testing.T) {
 		}
 		net2.Refuse(false)
 	})
-}
-
-// The reply to the try is lost, and the caller gives up. Whatever the request may have taken is
-// released, including the mark.
-func TestALostReplyLeavesNothing(t *testing.T) {
-	for _, side := range []string{"read", "write"} {
-		for _, held := range []bool{false, true} {
-			t.Run(side, func(t *testing.T) {
-				play(t, func(w *rwWorld) {
-					net, m := w.apart()
-					other := w.process()
-					f := m.Lock
-					if side == "read" {
-						f = m.RLock
-					}
-					w.Release(w.got(f(w.Context()))) // this loads the scripts
-					var l *lease.Lease
-					if held {
-						l = w.got(other.Lock(w.Context()))
-					}
-					net.OnCommand(redistest.Nth("EVALSHA", 1, redistest.Silence))
-					ctx, cancel := context.WithTimeout(w.Context(), 200*time.Millisecond)
-					defer cancel()
-					got, err := f(ctx)
-					w.refused(got, err, context.DeadlineExceeded)
-					w.At(5 * time.Second)
-					w.wantMarks(0, 0)
-					if held {
-						w.Release(l)
-					}
-					w.wantTTL(name, gone)
-				})
-			})
-		}
-	}
 }
 
 // The server's clock was an hour ahead when the last writer was let in, and has been set right

@@ -111,27 +111,50 @@ func TestAReaderIsRenewedAloneAndALostOneIsTold(t *testing.T) {
 	})
 }
 
-func TestTheTokenIsTheLastWriters(t *testing.T) {
+// The tokens of writers grow even where time stands still, and where the data are lost. A reader has the
+// token of the last writer.
+func TestTokens(t *testing.T) {
+	play(t, func(w *rwWorld) {
+		a, b := w.process(), w.process()
+		var last int64
+		for i := range 20 { // all grants are in one microsecond
+			if i == 10 {
+				w.At(time.Millisecond) // after this no token is ahead of the clock
+				w.RDB.FlushAll(w.Context())
+			}
+			for _, m := range []*rwlock.RWMutex{a, b} {
+				known := last
+				if i == 10 && m == a {
+					known = 0
+				}
+				r := w.got(m.RLock(w.Context()))
+				if r.Token() != known {
+					t.Errorf("token of a reader %d, want the last writer's, %d", r.Token(), known)
+				}
+				w.Release(r)
+				l := w.got(m.Lock(w.Context()))
+				if l.Token() <= last {
+					t.Errorf("token %d after %d", l.Token(), last)
+				}
+				last = l.Token()
+				w.Release(l)
+			}
+		}
+	})
+}
+
+// It waits for Redis too.
+func TestAReadLockUnderAWriteLockWaitsForRedis(t *testing.T) {
 	play(t, func(w *rwWorld) {
 		m := w.process()
-		r := w.got(m.RLock(w.Context()))
-		if r.Token() != 0 {
-			t.Errorf("token of a reader before any writer: %d", r.Token())
-		}
-		w.Release(r)
-		first := w.got(m.Lock(w.Context()))
-		w.Release(first)
-		r = w.got(m.RLock(w.Context()))
-		if r.Token() != first.Token() {
-			t.Errorf("token of a reader %d, want the last writer's, %d", r.Token(), first.Token())
-		}
-		w.Release(r)
-		w.RDB.FlushAll(w.Context())
-		second := w.got(m.Lock(w.Context()))
-		if second.Token() < first.Token() {
-			t.Errorf("token %d after %d", second.Token(), first.Token())
-		}
-		w.Release(second)
+		l := w.got(m.Lock(w.Context()))
+		w.Processes[0].Unplug(true)
+		ctx, cancel := context.WithTimeout(l.Context(w.Context()), 8*time.Second)
+		defer cancel()
+		r := w.beginWith(ctx, m.RLock)
+		w.At(5 * time.Second)
+		w.Processes[0].Unplug(false)
+		w.Release(w.result(r), l)
 	})
 }
 
@@ -153,7 +176,7 @@ func TestAReadHoldUnderAWriteHold(t *testing.T) {
 				second := w.got(m.TryRLock(held)) // not through r's context: a hold of its own
 				w.Release(second)
 				w.wantFields("mode=write", l.Owner().String()+":write=1", r.Owner().String()+"=1")
-				w.refused(nil, func() error { _, err := w.process().TryRLock(w.Context()); return err }(), holdfast.ErrBusy)
+				w.tries(w.process().TryRLock)
 
 				inner := w.got(m.Lock(r.Context(held))) // r's context also carries the write lease
 				w.Release(inner)
@@ -163,7 +186,7 @@ func TestAReadHoldUnderAWriteHold(t *testing.T) {
 					w.wantFields("mode=read", r.Owner().String()+"=1")
 					w.wantTTL(timeout(r, 1), 30*time.Second)
 					together := w.got(w.process().TryRLock(w.Context()))
-					w.refused(nil, func() error { _, err := w.process().TryLock(w.Context()); return err }(), holdfast.ErrBusy)
+					w.tries(w.process().TryLock)
 					w.Release(together)
 					w.At(100 * time.Second) // the reader's renewal goes on
 					w.wantFields("mode=read", r.Owner().String()+"=1")
@@ -256,20 +279,6 @@ func TestALostWriteHoldGrantsNoReadHold(t *testing.T) {
 	})
 }
 
-func TestTheSidesAsLockers(t *testing.T) {
-	play(t, func(w *rwWorld) {
-		m := w.process()
-		r := w.got(m.RLocker().Lock(w.Context()))
-		again := w.got(m.RLocker().TryLock(w.Context()))
-		w.refused(nil, func() error { _, err := m.WLocker().TryLock(w.Context()); return err }(), holdfast.ErrBusy)
-		w.Release(r, again)
-		w.Release(w.got(m.WLocker().Lock(w.Context())))
-		if m.Name() != name {
-			t.Errorf("name %q", m.Name())
-		}
-	})
-}
-
 func TestQueries(t *testing.T) {
 	type answers struct {
 		locked, rlocked  bool
@@ -357,19 +366,12 @@ func TestForceRelease(t *testing.T) {
 		force(m.RForceRelease, false)
 		w.At(25 * time.Second)
 		w.refused(nil, b.Err(), holdfast.ErrLost)
-	})
-}
 
-func TestForceReleaseOfReadersLeavesTheWriterIn(t *testing.T) {
-	play(t, func(w *rwWorld) {
-		m := w.process()
-		l := w.got(m.Lock(w.Context()))
-		r := w.got(m.RLock(l.Context(w.Context())))
-		if ok, err := m.RForceRelease(w.Context()); !ok || err != nil {
-			t.Errorf("%v, %v", ok, err)
-		}
+		l = w.got(m.Lock(w.Context()))
+		r = w.got(m.RLock(l.Context(w.Context())))
+		force(m.RForceRelease, true)
 		w.refused(nil, r.Err(), holdfast.ErrLost)
-		w.wantFields("mode=write", l.Owner().String()+":write=1")
+		w.wantFields("mode=write", l.Owner().String()+":write=1") // the writer is still in
 		w.Release(l)
 	})
 }
@@ -409,13 +411,13 @@ func TestAMutexOfTheSameNameExcludes(t *testing.T) {
 		m := w.process()
 		mutex := w.Processes[0].Mutex(name)
 		l := w.got(mutex.Lock(w.Context()))
-		w.refused(nil, func() error { _, err := m.TryLock(w.Context()); return err }(), holdfast.ErrBusy)
-		w.refused(nil, func() error { _, err := m.TryRLock(w.Context()); return err }(), holdfast.ErrBusy)
+		w.tries(m.TryLock)
+		w.tries(m.TryRLock)
 		w.wantFields(l.Owner().String() + "=1")
 		w.Release(l)
 		for _, f := range []func(context.Context) (*lease.Lease, error){m.Lock, m.RLock} {
 			l := w.got(f(w.Context()))
-			w.refused(nil, func() error { _, err := mutex.TryLock(w.Context()); return err }(), holdfast.ErrBusy)
+			w.tries(mutex.TryLock)
 			w.Release(l)
 		}
 	})

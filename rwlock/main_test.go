@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Together(4) // these tests wait for leases to run out, and for what was lost
-	redistest.Main(m, redistest.Child("worker", runWorker), redistest.Child("reader", runReader))
+	redistest.Together(4) // these tests wait for clusters
+	redistest.Main(m)
 }

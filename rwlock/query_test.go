@@ -1,5 +1,5 @@
-// These tests query a lock that very many owners read: each call looks at few of the readers, and
-// all calls together find every reader.
+// These tests are about a lock that very many owners read, or have read: each script looks at few of the
+// readers, and all together find every reader.
 
 package rwlock_test
 
@@ -13,7 +13,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/lease"
 )
@@ -57,8 +56,7 @@ func TestAQueryLooksAtFewReadersAtATime(t *testing.T) {
 	const n, dead = 3000, 1000
 	s := redistest.Server(t)
 	crowd(t, s.Admin(), n, dead)
-	c := holdfast.New(s.Client(t))
-	defer c.Close()
+	c := client(t, s.Client(t))
 	m := c.RWMutex(name)
 	owner := func(i int) lease.Owner {
 		o, err := lease.ParseOwner(readerID(i))
@@ -103,5 +101,15 @@ func TestAQueryLooksAtFewReadersAtATime(t *testing.T) {
 		if looked > q.most*asked {
 			t.Errorf("%s looked at %d keys in %d calls, want %d each at the most", q.name, looked, asked, q.most)
 		}
+	}
+}
+
+func TestManyZombiesAreSweptInBoundedSteps(t *testing.T) {
+	s := redistest.Server(t)
+	crowd(t, s.Admin(), 20_000, 20_000)
+	s.Admin().ConfigResetStat(t.Context())
+	leave(t, must(t)(client(t, s.Client(t)).RWMutex(name).Lock(t.Context())))
+	if tries := timesRun(t, s, "evalsha"); tries < 10 {
+		t.Errorf("%d runs of scripts swept 20 000", tries)
 	}
 }

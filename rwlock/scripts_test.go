@@ -13,11 +13,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/lockhash"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
-	"github.com/holdfast-go/holdfast/lease"
 )
 
 const (
@@ -133,6 +131,14 @@ func (c commands) make(t testing.TB, rdb redis.UniversalClient) {
 	}
 }
 
+func onMini(t *testing.T, f func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client)) {
+	t.Helper()
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		f(t, mini, mini.Client())
+	})
+}
+
 // same means that a call changes nothing.
 const same = "same"
 
@@ -214,9 +220,7 @@ func TestScripts(t *testing.T) {
 		{"a plain lock's", stateRun, plain, "1 0", same, 5000},
 	} {
 		t.Run(tc.script.name+"/"+tc.what, func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				rdb := redistest.Mini(t).Client()
-				defer rdb.Close()
+			onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 				tc.state.make(t, rdb)
 				before := fields(t, rdb)
 				for _, again := range []bool{false, true} { // every script is safe to run twice
@@ -227,10 +231,8 @@ func TestScripts(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if strings.HasPrefix(tc.script.name, "r") && strings.HasSuffix(tc.script.name, "release") || tc.script.name == "release" {
-						if again {
-							tc.reply = "0"
-						}
+					if again && strings.HasSuffix(tc.script.name, "release") {
+						tc.reply = "0"
 					}
 					if got := words(tc.script, reply); got != tc.reply {
 						t.Errorf("again %v: reply %q, want %q", again, got, tc.reply)
@@ -275,17 +277,15 @@ func fields(t testing.TB, rdb redis.UniversalClient) string {
 	return sorted(strings.Join(all, " "))
 }
 
-func TestScriptsThatComeLate(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		rdb := mini.Client()
-		defer rdb.Close()
-		for _, s := range []script{lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun} {
-			for _, state := range []commands{absent, myWrite, myRead, othersWrite, othersRead, marked, foreign} {
+// changeNothing runs scripts in each state. Each must do nothing, and answer as it should.
+func changeNothing(t *testing.T, scripts []script, states []commands, notAfter string, answers func([]any, error) bool) {
+	t.Helper()
+	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		for _, s := range scripts {
+			for _, state := range states {
 				state.make(t, rdb)
 				before := mini.Snapshot()
-				reply, err := s.run(t, rdb, "1")
-				if err != nil || reply[0] != int64(-1) || mini.Snapshot() != before {
+				if reply, err := s.run(t, rdb, notAfter); !answers(reply, err) || mini.Snapshot() != before {
 					t.Errorf("%s: %v, %v, after it\n%s\nwas\n%s", s.name, reply, err, mini.Snapshot(), before)
 				}
 			}
@@ -293,32 +293,22 @@ func TestScriptsThatComeLate(t *testing.T) {
 	})
 }
 
+func TestScriptsThatComeLate(t *testing.T) {
+	changeNothing(t, []script{lockRun, rlockRun, underRun, recountRun, rrecountRun, renewRun, rrenewRun},
+		[]commands{absent, myWrite, myRead, othersWrite, othersRead, marked, foreign}, "1",
+		func(reply []any, err error) bool { return err == nil && reply[0] == int64(-1) })
+}
+
 func TestScriptsOnAnotherTypeOfValue(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		rdb := mini.Client()
-		defer rdb.Close()
-		for _, s := range everyScript {
-			foreign.make(t, rdb)
-			before := mini.Snapshot()
-			if reply, err := s.run(t, rdb, never); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
-				t.Errorf("%s: %v, %v", s.name, reply, err)
-			}
-			if after := mini.Snapshot(); after != before {
-				t.Errorf("%s left\n%s\nwas\n%s", s.name, after, before)
-			}
-		}
-	})
+	changeNothing(t, everyScript, []commands{foreign}, never,
+		func(_ []any, err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") })
 }
 
 // Any command of a script may fail. Afterwards no key is without an expiry, no reader is without
 // its timeout key, and a second run of the script leaves everything as it should be.
 func TestScriptsThatFailMidway(t *testing.T) {
 	waited := append(append(commands{}, othersRead...), commands{{"ZADD", writers, 1, me}, {"ZADD", waiting, later, me}, {"PEXPIRE", writers, 3000}, {"PEXPIRE", waiting, 3000}}...)
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		rdb := mini.Client()
-		defer rdb.Close()
+	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for _, s := range everyScript {
 			for i, state := range []commands{absent, myWrite, myRead, othersWrite, othersRead, both, beside, mineTwo, zombies, marked, waited} {
 				state.make(t, rdb)
@@ -367,9 +357,7 @@ func sound(t *testing.T, rdb redis.UniversalClient, what string) {
 // A request may be long on its way. It must not make its owner younger than the owner's own mark,
 // because the other owners wait for that mark.
 func TestAMarkThatStandsDecides(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		rdb := redistest.Mini(t).Client()
-		defer rdb.Close()
+	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 		ms := time.Now().UnixMilli()
 		for _, s := range []script{lockRun, rlockRun} {
 			mine := map[string]string{"lock": writers, "rlock": readers}[s.name]
@@ -384,107 +372,10 @@ func TestAMarkThatStandsDecides(t *testing.T) {
 	})
 }
 
-func TestManyZombiesAreSweptInBoundedSteps(t *testing.T) {
-	s := redistest.Server(t)
-	rdb := s.Admin()
-	const dead = 20_000
-	pipe := rdb.Pipeline()
-	for i := range dead {
-		pipe.HSet(t.Context(), name, fmt.Sprintf("%s%d", other, i), 1)
-	}
-	pipe.HSet(t.Context(), name, "mode", "read")
-	pipe.PExpire(t.Context(), name, time.Hour)
-	if _, err := pipe.Exec(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	rdb.ConfigResetStat(t.Context())
-	c := holdfast.New(s.Client(t))
-	defer c.Close()
-	started := time.Now()
-	l, err := c.RWMutex(name).Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("figure: %d zombies swept in %v", dead, time.Since(started))
-	if err := l.Release(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if tries := calls(t, rdb, "evalsha"); tries < 10 {
-		t.Errorf("%d runs of scripts for %d zombies", tries, dead)
-	}
-}
-
-// calls returns how often the server has run a command since its statistics were reset.
-func calls(t *testing.T, rdb *redis.Client, command string) int {
-	t.Helper()
-	info := rdb.Info(t.Context(), "commandstats").Val()
-	_, after, _ := strings.Cut(info, "cmdstat_"+command+":calls=")
-	var n int
-	fmt.Sscanf(after, "%d", &n)
-	return n
-}
-
-func TestOutOfMemory(t *testing.T) {
-	s := redistest.Server(t)
-	c := holdfast.New(s.Client(t))
-	defer c.Close()
-	m := c.RWMutex(name)
-	must := func(l *lease.Lease, err error) *lease.Lease {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	w := must(m.Lock(t.Context()))
-	r := must(m.RLock(w.Context(t.Context())))
-	s.Admin().ConfigSet(t.Context(), "maxmemory", "1")
-	for _, f := range []func(context.Context) (*lease.Lease, error){c.RWMutex("x").Lock, c.RWMutex("x").RLock} {
-		if _, err := f(t.Context()); !isAny(err, holdfast.ErrOutOfMemory) {
-			t.Errorf("in want of memory: %v", err)
-		}
-	}
-	// What is there already goes on: nested leases, renewals, releases, the downgrade.
-	nested := must(m.Lock(w.Context(t.Context())))
-	rnested := must(m.RLock(r.Context(t.Context())))
-	for _, l := range []*lease.Lease{w, r} {
-		if err := l.Extend(t.Context(), time.Minute); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, l := range []*lease.Lease{nested, w, rnested, r} {
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	if n := s.Admin().Exists(t.Context(), name).Val(); n != 0 {
-		t.Error("the lock is still there")
-	}
-}
-
-func TestDenied(t *testing.T) {
-	s := redistest.Server(t)
-	s.Admin().Do(t.Context(), "ACL", "SETUSER", "app", "on", ">secret", "+@all", "&*", "~"+name, "~*_token:*", "~holdfast_rw_*")
-	c := holdfast.New(s.Client(t, func(o *redis.Options) { o.Username, o.Password = "app", "secret" }))
-	defer c.Close()
-	if _, err := c.RWMutex("elsewhere").Lock(t.Context()); !isAny(err, holdfast.ErrDenied) {
-		t.Errorf("a key without rights: %v", err)
-	}
-	if _, err := c.RWMutex(name).RLock(t.Context()); !isAny(err, holdfast.ErrDenied) {
-		t.Errorf("no rights to the timeout keys: %v", err)
-	}
-	if got := s.Admin().Keys(t.Context(), "*").Val(); len(got) != 0 {
-		t.Errorf("left: %q", got)
-	}
-}
-
 // A release tells the waiters as its last and least important step. If this step fails, the lock is
 // free all the same.
 func TestAReleaseThatCannotTellReleases(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		mini := redistest.Mini(t)
-		rdb := mini.Client()
-		defer rdb.Close()
+	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
 		for s, state := range map[*script]commands{&releaseRun: myWrite, &rreleaseRun: myRead} {
 			state.make(t, rdb)
 			disarm := mini.FailCommand("PUBLISH", 1)
@@ -505,9 +396,7 @@ func TestAReleaseThatCannotTellReleases(t *testing.T) {
 // A waiter that asks for the first time may then stand behind other waiters of its process, and
 // cannot ask again. So its first request leaves no mark: nobody may wait for this waiter.
 func TestAFirstRequestLeavesNoMark(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		rdb := redistest.Mini(t).Client()
-		defer rdb.Close()
+	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 		rdb.HSet(t.Context(), name, "mode", "write", other+":write", 1)
 		for _, s := range []script{lockRun, rlockRun} {
 			s.args = append(s.args[:len(s.args)-1:len(s.args)-1], 0)

@@ -1,6 +1,6 @@
 // This file moves a slot at random, one key at a time, while readers and writers of the lock in it
-// come and go. Nobody gets in beside a writer, no writer gets in beside a reader, and nobody loses
-// a lease:
+// come and go, whatever the braces of its name. Nobody gets in beside a writer, no writer gets in beside
+// a reader, nobody loses a lease, and no call fails otherwise than that it would have to wait:
 //	HOLDFAST_SERVERS=1 go test -run TestRandomSlots -slots 1000 ./rwlock
 
 package rwlock_test
@@ -25,7 +25,7 @@ var slots = flag.Int("slots", 0, "play so many programs of moves; 0: 500, or a p
 func TestRandomSlots(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.Cluster(t, 2, 0)
-	clients := clusterClients(t, cluster, 3)
+	clients := clusterClients(t, cluster)
 	n := *slots
 	if n == 0 {
 		n = redistest.Count(t, 500)
@@ -33,7 +33,8 @@ func TestRandomSlots(t *testing.T) {
 	first := rand.Uint64() >> 32
 	for i := range n {
 		g := &moves{
-			t: t, r: rand.New(rand.NewPCG(first+uint64(i), 0)), cluster: cluster, clients: clients, name: fmt.Sprintf("moved %d", i),
+			t: t, r: rand.New(rand.NewPCG(first+uint64(i), 0)), cluster: cluster, clients: clients,
+			name: fmt.Sprintf([]string{"moved %d", "{moved}:%d", "{{%d}}", "x{t}{s}%d"}[i%4], i),
 		}
 		g.play()
 		if t.Failed() {
@@ -65,7 +66,7 @@ type stay struct {
 }
 
 func (g *moves) play() {
-	steps := []func(){g.read, g.read, g.write, g.downgrade, g.release, g.release, g.open, g.moveKey, g.moveKey, g.finish}
+	steps := []func(){g.read, g.read, g.write, g.downgrade, g.nest, g.release, g.release, g.open, g.moveKey, g.moveKey, g.finish}
 	for range 25 {
 		steps[g.r.IntN(len(steps))]()
 		if g.check(); g.t.Failed() {
@@ -109,14 +110,35 @@ func (g *moves) downgrade() {
 	}
 }
 
-// take tries to take the lock, and checks that the lock may be granted.
+// nest enters again on the side that it holds.
+func (g *moves) nest() {
+	if len(g.held) == 0 {
+		return
+	}
+	s := g.held[g.r.IntN(len(g.held))]
+	m := g.clients[s.client].RWMutex(g.name)
+	side := m.RLocker()
+	if s.writes {
+		side = m
+	}
+	g.take(s.client, s.writes, s.lease.Context(g.t.Context()), side)
+}
+
+// take tries to take the lock, or waits for it briefly, and checks that the lock may be granted.
 func (g *moves) take(client int, writes bool, ctx context.Context, l lease.Locker) {
 	nested := ctx != g.t.Context()
 	ctx, cancel := context.WithTimeout(ctx, briefly)
 	defer cancel()
-	got, err := l.TryLock(ctx)
+	lock := l.TryLock
+	if g.r.IntN(2) == 0 {
+		lock = l.Lock
+	}
+	got, err := lock(ctx)
 	g.note("client %d, writes %v, nested %v: %v", client, writes, nested, err)
 	if err != nil {
+		if !isAny(err, holdfast.ErrBusy, context.DeadlineExceeded) {
+			g.t.Errorf("client %d (writes: %v): %v", client, writes, err)
+		}
 		return
 	}
 	for _, s := range g.held {

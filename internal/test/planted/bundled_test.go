@@ -21,15 +21,11 @@ func TestEachSuitePassesInBundles(t *testing.T) {
 	if *planted != "bundled" {
 		t.Skip("no suite is run: -planted=bundled")
 	}
-	always := bug{
-		file: "internal/conn/bundle.go",
-		old:  "minBundle = 3",
-		new:  "minBundle = 1",
-	}
+	always := bug{at: "internal/conn minBundle", old: "minBundle = 3", new: "minBundle = 1"}
 	for _, pkg := range inBundles {
 		t.Run(pkg, func(t *testing.T) {
 			began := time.Now()
-			out, err := run(t, 14*time.Minute, pkg, []string{"Test.*"}, map[string]string{always.file: always.patched(t)})
+			out, err := run(t, 14*time.Minute, pkg, []string{"Test.*"}, always.plant(t))
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}

@@ -1,13 +1,15 @@
 // Package planted shows that the test suite is awake: it plants known bugs,
 // one at a time, and demands that the tests which are there for each fail.
 //
-// A bug is a small patch of one file, written down as data: bugs_test.go has them
+// A bug is a small patch of one declaration, written down as data: bugs_test.go has them
 // all. None of them touches the checkout: the go command is given the patched copy
 // by -overlay, which it follows for embedded scripts as well.
 //
 //	go test ./internal/test/planted                 each patch still fits
 //	go test ./internal/test/planted -planted=quick  a sample is planted
 //	go test ./internal/test/planted -planted=all    all are
+//	go test ./internal/test/planted -planted=all -in rlock,latch
+//	                                                all that the tests in rlock and latch must catch
 //
 // Some bugs the torture must see without any test that was written for them:
 //

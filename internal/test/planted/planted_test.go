@@ -24,20 +24,21 @@ const root = "../../.."
 
 var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all; torture, generated: those that the torture, and generated scenarios, must see; bundled: none, but each call goes out in a bundle")
 
-// chosen returns the bugs that the flag names.
+var in = flag.String("in", "", "only the bugs that tests of these packages catch: their folders, separated by commas")
+
+// chosen returns the bugs that the flags name.
 func chosen(t *testing.T) []bug {
 	t.Helper()
 	switch *planted {
-	case "all":
-		return bugs
-	case "quick":
-		return slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool { return !b.quick })
+	case "all", "quick":
 	case "none", "torture", "generated", "bundled":
 		t.Skip("none are planted: -planted=quick or -planted=all")
 	default:
 		t.Fatalf("-planted=%s: want none, quick, all, torture, generated or bundled", *planted)
 	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool {
+		return *planted == "quick" && !b.quick || *in != "" && !slices.Contains(strings.Split(*in, ","), b.pkg())
+	})
 }
 
 // Each bug is caught by the tests that are there for it.
@@ -45,13 +46,13 @@ func TestEachPlantedBugIsCaught(t *testing.T) {
 	for _, b := range chosen(t) {
 		t.Run(b.name, func(t *testing.T) {
 			began := time.Now()
-			out, err := run(t, 2*time.Minute, b.pkg, b.tests, map[string]string{b.file: b.patched(t)})
+			out, err := run(t, 2*time.Minute, b.pkg(), b.tests(), b.plant(t))
 			if err == nil {
-				t.Fatalf("%s: %v pass with it", b.file, b.tests)
+				t.Fatalf("%s: %v pass with it", b.at, b.tests())
 			}
 			caught := failed(out)
 			if len(caught) == 0 {
-				t.Fatalf("no test of %s has failed, but: %v\n%s", b.pkg, err, out)
+				t.Fatalf("no test of %s has failed, but: %v\n%s", b.pkg(), err, out)
 			}
 			if caught := strings.Join(caught, ", "); strings.Contains(caught, timedOut) {
 				t.Fatalf("caught by a wait that never ends alone (%s): the tests need a sharper look", caught)
@@ -67,11 +68,12 @@ func TestAnOverlayWithoutABugIsNotCaught(t *testing.T) {
 	tests := make(map[string][]string)
 	files := make(map[string]map[string]string)
 	for _, b := range chosen(t) {
-		tests[b.pkg] = append(tests[b.pkg], b.tests...)
-		if files[b.pkg] == nil {
-			files[b.pkg] = make(map[string]string)
+		pkg, file := b.pkg(), find(t, b.at).file
+		tests[pkg] = append(tests[pkg], b.tests()...)
+		if files[pkg] == nil {
+			files[pkg] = make(map[string]string)
 		}
-		files[b.pkg][b.file] = b.source(t) + comment(b.file)
+		files[pkg][file] = read(t, filepath.Join(root, file)) + comment(file)
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
 		t.Run(pkg, func(t *testing.T) {

@@ -47,9 +47,9 @@ func TestTheTortureSeesTheBug(t *testing.T) {
 		t.Run(c.bug, func(t *testing.T) {
 			b := called(t, c.bug)
 			began := time.Now()
-			out, err := torture(t, c.args, c.faults, map[string]string{b.file: b.patched(t)})
+			out, err := torture(t, c.args, c.faults, b.plant(t))
 			if err == nil {
-				t.Fatalf("%s: the torture passes with it", b.file)
+				t.Fatalf("%s: the torture passes with it", b.at)
 			}
 			if !regexp.MustCompile(`(?m)^- .*(` + c.says + `)`).MatchString(out) {
 				t.Fatalf("no violation says %q: %v\n%s", c.says, err, out)

@@ -7,46 +7,56 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/barrier"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
-var faults = map[string]redistest.Fault{
-	"reply lost": redistest.CloseAfterExec, "request lost": redistest.DropBefore, "half a reply": redistest.HalfReply,
-	"sent twice": redistest.Duplicate, "silence": redistest.Silence, "late": redistest.Delay(900 * time.Millisecond),
+var faults = []redistest.Fault{
+	redistest.CloseAfterExec, redistest.DropBefore, redistest.HalfReply,
+	redistest.Duplicate, redistest.Silence, redistest.Delay(900 * time.Millisecond),
 }
 
 // Whichever request or reply of whichever script is lost, doubled or late, each party is told of the
-// same generation, with an arrival of its own. The next generation is not disturbed.
+// same generation, with an arrival of its own; and a Reset breaks what it should. The next generation
+// is not disturbed.
 func TestAwait_LostReplies(t *testing.T) {
-	for _, script := range []string{world.BarrierEnterRun, world.BarrierLookRun, world.BarrierReleaseRun, world.BarrierRenewRun} {
-		for what, fault := range faults {
-			t.Run(script+"/"+what, func(t *testing.T) {
-				play(t, func(t *testing.T, w *world.World) {
-					var last int64
+	for _, script := range []string{
+		world.BarrierEnterRun, world.BarrierLookRun, world.BarrierReleaseRun, world.BarrierRenewRun, world.BarrierStateRun, world.BarrierBreakRun,
+	} {
+		t.Run(script, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world.World) {
+				var last int64
+				for i, fault := range faults {
+					t.Logf("fault %d, at %v", i, w.Now())
 					p, q := w.Process(), w.Process()
 					for range 2 {
 						p.On(script, 1, fault)
 						q.On(script, 1, fault)
-						first := await(t.Context(), w, p.Barrier(name, 3))
-						second := await(t.Context(), w, p.Barrier(name, 3))
+						first := come(w, 3, p, p)
 						time.Sleep(15 * time.Second)
-						third := await(t.Context(), w, q.Barrier(name, 3))
-						const long = 10 * time.Second
-						g := agree(t, told(t, first, long), told(t, second, long), told(t, third, long))
+						g := trips(t, 10*time.Second, append(first, come(w, 3, q)...)...)
 						if g <= last {
 							t.Errorf("generation %d after %d", g, last)
 						}
 						last = g
 					}
 					time.Sleep(10 * time.Second) // releases are sent again
-				})
+					first := come(w, 2, p)
+					q.On(script, 1, fault)
+					if broke, err := q.Barrier(name, 2).Reset(t.Context()); !broke || err != nil {
+						t.Errorf("reset: %v, %v", broke, err)
+					}
+					told(t, first[0], soon, holdfast.ErrBroken)
+				}
 			})
-		}
+		})
 	}
 }
 
@@ -55,14 +65,36 @@ func TestAwait_LostReplies(t *testing.T) {
 func TestAwait_LastReplyLost(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
-		first := await(t.Context(), w, p.Barrier(name, 2))
+		first := come(w, 2, p)
 		q.On(world.BarrierEnterRun, 1, redistest.Silence)
-		last := await(t.Context(), w, q.Barrier(name, 2))
-		a := told(t, first, soon)
-		next := await(t.Context(), w, p.Barrier(name, 2))
-		agree(t, a, told(t, last, 5*time.Second))
-		waits(t, next)
-		agree(t, told(t, await(t.Context(), w, p.Barrier(name, 2)), soon), told(t, next, soon))
+		last := come(w, 2, q)
+		a := told(t, first[0], soon)
+		next := come(w, 2, p)
+		agree(t, a, told(t, last[0], 5*time.Second))
+		waits(t, next...)
+		trips(t, soon, append(next, come(w, 2, p)...)...)
+	})
+}
+
+// If it is not answered before its place is over, Redis does not know it any more. It is not sent again:
+// it would be another arrival, in the next generation.
+func TestAwait_AnArrivalIsNotSentWhenItsPlaceIsOver(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		first := come(w, 2, p)
+		if s, err := q.Barrier(name, 2).State(t.Context()); err != nil || s.Arrived != 1 { // q has a connection
+			t.Errorf("%+v, %v", s, err)
+		}
+		q.On(world.BarrierEnterRun, 1, redistest.CloseAfterExec)
+		q.Net.Refuse(true)
+		last := await(t.Context(), w, q.Barrier(name, 2, barrier.Lease(3*time.Second)))
+		told(t, first[0], soon)
+		w.At(5 * time.Second)
+		next := come(w, 2, p)
+		q.Unplug(false)
+		told(t, last, 5*time.Second, holdfast.ErrUnknown)
+		waits(t, next...)
+		trips(t, soon, append(next, come(w, 2, p)...)...)
 	})
 }
 
@@ -73,30 +105,27 @@ func TestAwait_LateArrival(t *testing.T) {
 		p.On(world.BarrierEnterRun, 1, redistest.Delay(800*time.Millisecond))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		late := await(ctx, w, p.Barrier(name, 2))
-		told(t, late, time.Second, context.DeadlineExceeded, holdfast.ErrUnknown)
-		first := await(t.Context(), w, q.Barrier(name, 2))
+		told(t, await(ctx, w, p.Barrier(name, 2)), time.Second, context.DeadlineExceeded, holdfast.ErrUnknown)
+		first := come(w, 2, q)
 		w.At(3 * time.Second)
-		waits(t, first)
+		waits(t, first...)
 		if s, err := q.Barrier(name, 2).State(t.Context()); err != nil || s.Arrived != 1 {
 			t.Errorf("%+v, %v", s, err)
 		}
-		agree(t, told(t, await(t.Context(), w, q.Barrier(name, 2)), soon), told(t, first, soon))
+		trips(t, soon, append(first, come(w, 2, q)...)...)
 	})
 }
 
 // If a party's ctx ends just as the last party comes, what it is told is what the others are told.
 func TestAwait_CancelledAtEachMoment(t *testing.T) {
-	tripped, broken := 0, 0
-	for at := time.Duration(0); at < 60*time.Millisecond; at += 500 * time.Microsecond {
-		play(t, func(t *testing.T, w *world.World) {
+	play(t, func(t *testing.T, w *world.World) {
+		tripped, broken := 0, 0
+		for at := time.Duration(0); at < 60*time.Millisecond; at += time.Millisecond {
 			p, q := w.FarAway(4*time.Millisecond), w.Process()
 			ctx, cancel := context.WithTimeout(t.Context(), at)
-			defer cancel()
 			first := await(ctx, w, p.Barrier(name, 2))
 			time.Sleep(50 * time.Millisecond)
 			other, leave := context.WithTimeout(t.Context(), time.Second)
-			defer leave()
 			last := await(other, w, q.Barrier(name, 2))
 			a, b := <-first, <-last
 			switch {
@@ -111,11 +140,15 @@ func TestAwait_CancelledAtEachMoment(t *testing.T) {
 				broken++
 			}
 			time.Sleep(2 * time.Second)
-		})
-	}
-	if tripped == 0 || broken == 0 {
-		t.Errorf("%d tripped, %d broken: want both", tripped, broken)
-	}
+			cancel()
+			leave()
+			p.Close()
+			q.Close()
+		}
+		if tripped == 0 || broken == 0 {
+			t.Errorf("%d tripped, %d broken: want both", tripped, broken)
+		}
+	})
 }
 
 // The ctx ends after the last party has come, and before Await has heard of it: it returns nil.
@@ -126,29 +159,10 @@ func TestAwait_TrippedBeforeItsCtxEnded(t *testing.T) {
 		defer p.Unmute()
 		ctx, cancel := context.WithCancel(t.Context())
 		first := await(ctx, w, p.Barrier(name, 2))
-		last := told(t, await(t.Context(), w, q.Barrier(name, 2)), soon)
+		last := told(t, come(w, 2, q)[0], soon)
 		waits(t, first)
 		cancel()
 		agree(t, last, told(t, first, soon))
-	})
-}
-
-// If Redis does not answer a party whose ctx has ended, it says so after 3 s. The place goes in the
-// background.
-func TestAwait_CancelledWithoutAnswer(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		ctx, cancel := context.WithCancel(t.Context())
-		first := await(ctx, w, p.Barrier(name, 3))
-		second := await(t.Context(), w, q.Barrier(name, 3))
-		w.At(time.Second)
-		p.Unplug(true)
-		cancel()
-		a := told(t, first, 4*time.Second, context.Canceled, holdfast.ErrUnknown)
-		world.Within(t, "it was told", a.at, 4*time.Second, 4*time.Second+soon)
-		waits(t, second)
-		p.Unplug(false)
-		told(t, second, 2*time.Second, holdfast.ErrBroken)
 	})
 }
 
@@ -157,28 +171,100 @@ func TestAwait_OutOfReach(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
 		p.Net.Refuse(true)
-		first := await(t.Context(), w, p.Barrier(name, 1))
+		first := come(w, 1, p)
 		w.At(2 * time.Minute)
-		waits(t, first)
+		waits(t, first...)
 		p.Net.Refuse(false)
-		agree(t, told(t, first, 5*time.Second))
+		trips(t, 5*time.Second, first...)
 	})
 }
 
-func TestReset_LostReplies(t *testing.T) {
-	for _, script := range []string{world.BarrierStateRun, world.BarrierBreakRun} {
-		for what, fault := range faults {
-			t.Run(fmt.Sprint(script, "/", what), func(t *testing.T) {
-				play(t, func(t *testing.T, w *world.World) {
-					p, q := w.Process(), w.Process()
-					first := await(t.Context(), w, p.Barrier(name, 2))
-					q.On(script, 1, fault)
-					if broke, err := q.Barrier(name, 2).Reset(t.Context()); !broke || err != nil {
-						t.Errorf("%v, %v", broke, err)
+// journal is what all parties of one barrier were told, by generation.
+type journal struct {
+	mu       sync.Mutex
+	arrivals map[int64]map[int]bool // of those that were told that it has tripped
+	broken   map[int64]bool
+	unknown  int
+}
+
+// note notes what a party was told. It returns an error if parties of a generation disagree.
+func (j *journal) note(trip barrier.Trip, err error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	g := trip.Generation
+	switch {
+	case errors.Is(err, holdfast.ErrUnknown):
+		j.unknown++
+		return nil
+	case err == nil && j.arrivals[g][trip.Arrival]:
+		return fmt.Errorf("generation %d has two parties with the arrival %d", g, trip.Arrival)
+	case err == nil:
+		if j.arrivals[g] == nil {
+			j.arrivals[g] = map[int]bool{}
+		}
+		j.arrivals[g][trip.Arrival] = true
+	case errors.Is(err, holdfast.ErrBroken) || errors.Is(err, context.DeadlineExceeded):
+		j.broken[g] = true
+	default:
+		return err
+	}
+	if g != 0 && j.broken[g] && len(j.arrivals[g]) > 0 {
+		return fmt.Errorf("some were told that generation %d has tripped, and some that it has broken", g)
+	}
+	return nil
+}
+
+// A part of all requests and replies is lost, late or doubled, some parties leave, and now and then a
+// process is out of reach for longer than its lease. All that know how their generation ended agree,
+// and the arrivals of a generation that has tripped are those of all its parties.
+func TestAgreement_LostReplies(t *testing.T) {
+	const parties = 3
+	rounds := redistest.CountOfWork(t, 2000)
+	play(t, func(t *testing.T, w *world.World) {
+		j := &journal{arrivals: map[int64]map[int]bool{}, broken: map[int64]bool{}}
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		lost := 0
+		for i := range parties {
+			p, random := w.Process(), rand.New(rand.NewPCG(uint64(i), 1))
+			p.Each(func(world.Sending) redistest.Fault {
+				mu.Lock()
+				defer mu.Unlock()
+				if random.IntN(3) > 0 {
+					return redistest.Pass
+				}
+				lost++
+				return faults[random.IntN(len(faults))]
+			})
+			all.Go(func() {
+				own := rand.New(rand.NewPCG(uint64(i), 2))
+				for range rounds {
+					patience := 20 * time.Second
+					if own.IntN(3) == 0 {
+						patience = time.Duration(own.IntN(3000)) * time.Millisecond
 					}
-					told(t, first, soon, holdfast.ErrBroken)
-				})
+					if own.IntN(20) == 0 {
+						p.Unplug(true)
+						time.AfterFunc(time.Duration(own.IntN(9))*time.Second, func() { p.Unplug(false) })
+					}
+					ctx, leave := context.WithTimeout(t.Context(), patience)
+					if err := j.note(p.Barrier(name, parties, barrier.Lease(3*time.Second)).Await(ctx)); err != nil {
+						t.Error(err)
+					}
+					leave()
+					p.Forget()
+				}
 			})
 		}
-	}
+		all.Wait()
+		time.Sleep(20 * time.Second)
+		untold := 0
+		for _, arrivals := range j.arrivals {
+			untold += parties - len(arrivals)
+		}
+		t.Logf("%d faults; %d generations tripped, %d broken; %d parties did not know", lost, len(j.arrivals), len(j.broken), j.unknown)
+		if len(j.arrivals) == 0 || len(j.broken) == 0 || lost < rounds/2 || untold > j.unknown {
+			t.Errorf("want both, and at most %d untold: %d", j.unknown, untold)
+		}
+	})
 }

@@ -155,153 +155,141 @@ func (a *asker) play(steps []step) {
 	}
 }
 
-func onServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
-	t.Run("miniredis", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
-	t.Run("redis", func(t *testing.T) { test(t, redistest.Server(t).Client(t)) })
-}
-
 func TestScripts(t *testing.T) {
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
-		for name, steps := range map[string][]step{
-			"nothing there": {
-				{"look g1", "3", "3", "- 0/0"},
-				{"break g1", "3", "3", "- 0/0"},
-				{"renew a 30000", "0", "0", "- 0/0"},
-				{"state", "0 0", "0 0", "- 0/0"},
-			},
-			"trips": {
-				{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
-				{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
-				{"state", "1 g1 3 2", "1 g1 3 2", "open 2/3 a b"},
-				{"look g1", "0", "0", "open 2/3 a b"},
-				{"renew a 30000", "1 30000", "1 30000", "open 2/3 a b"},
-				{"enter c 3", "0 g1 0 1", "0 g1 0 1", "tripped 3/3 a b left:c"},
-				{"look g1", "1", "1", "tripped 3/3 a b left:c"},
-				{"break g1", "1", "1", "tripped 3/3 a b left:c"},
-				{"enter a 3", "0 g1 2 1", "0 g1 2 1", "tripped 3/3 a b left:c"},
-				{"renew a 30000", "1 30000", "1 30000", "tripped 3/3 a b left:c"},
-				{"release a", "1", "1", "tripped 3/3 b left:a left:c"},
-				{"enter a 3", "0 0 0 5", "0 0 0 5", "tripped 3/3 b left:a left:c"}, // it comes late
-				{"renew a 30000", "0", "0", "tripped 3/3 b left:a left:c"},
-				{"state", "0 g1", "0 g1", "tripped 3/3 b left:a left:c"},
-				{"enter d 2", "1 g2 1", "1 g2 1", "open 1/2 b d left:a left:c"},
-				{"enter b 3", "0 g1 1 1", "0 g1 1 1", "open 1/2 b d left:a left:c"}, // its reply was lost
-				{"release b", "1", "1", "open 1/2 d left:a left:b left:c"},
-				{"look g1", "1", "1", "open 1/2 d left:a left:b left:c"},
-				{"look g2", "0", "0", "open 1/2 d left:a left:b left:c"},
-			},
-			"a party leaves": {
-				{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
-				{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
-				{"release a", "1", "1", "broken 2/3 b left:a"},
-				{"look g1", "2", "2", "broken 2/3 b left:a"},
-				{"enter b 3", "0 g1 1 2", "0 g1 1 2", "broken 2/3 b left:a"},
-				{"enter c 1", "0 g2 0 1", "0 g2 0 1", "tripped 1/1 b left:a left:c"},
-				{"look g1", "2", "2", "tripped 1/1 b left:a left:c"},
-				{"look g2", "1", "1", "tripped 1/1 b left:a left:c"},
-			},
-			"a stranger leaves, and comes late": {
-				{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
-				{"release x", "0", "1", "open 1/2 a left:x"},
-				{"enter x 2", "0 0 0 5", "0 0 0 5", "open 1/2 a left:x"},
-			},
-			"a stranger leaves nothing": {
-				{"release x", "0", "1", "- 0/0 left:x"},
-				{"enter x 2", "0 0 0 5", "0 0 0 5", "- 0/0 left:x"},
-				{"enter a 1", "0 g1 0 1", "0 g1 0 1", "tripped 1/1 left:a left:x"},
-			},
-			"broken by name": {
-				{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
-				{"break g1", "2", "2", "broken 1/2 a"},
-				{"enter b 2", "1 g2 1", "1 g2 1", "open 1/2 a b"},
-				{"break g1", "2", "2", "open 1/2 a b"},
-				{"release a", "1", "1", "open 1/2 b left:a"},
-			},
-			"a place is over: a look finds it": {
-				{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
-				{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
-				{"lapse a", "", "", ""},
-				{"renew a 30000", "0", "0", "open 2/3 b"},
-				{"look g1", "2", "2", "broken 2/3 b"},
-			},
-			"a place is over: a party finds it": {
-				{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
-				{"lapse a", "", "", ""},
-				{"enter b 2", "1 g2 1", "1 g2 1", "open 1/2 b"},
-				{"look g1", "2", "2", "open 1/2 b"},
-			},
-			"the place of an earlier generation is over": {
-				{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
-				{"enter b 2", "0 g1 0 1", "0 g1 0 1", "tripped 2/2 a left:b"},
-				{"enter c 2", "1 g2 1", "1 g2 1", "open 1/2 a c left:b"},
-				{"lapse a", "", "", ""},
-				{"look g2", "0", "0", "open 1/2 c left:b"},
-				{"look g1", "1", "1", "open 1/2 c left:b"},
-			},
-			"other parties": {
-				{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
-				{"enter b 2", "0 3 0 4", "0 3 0 4", "open 1/3 a"},
-				{"enter b 4", "0 3 0 4", "0 3 0 4", "open 1/3 a"},
-				{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
-			},
-		} {
-			t.Run(name, func(t *testing.T) { newAsker(t, rdb).play(steps) })
-		}
-	})
+	t.Run("embedded", func(t *testing.T) { testScripts(t, redistest.Mini(t).Client()) })
+	t.Run("real", func(t *testing.T) { testScripts(t, redistest.Server(t).Client(t)) })
 }
 
-func TestForeignTypes(t *testing.T) {
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
-		for _, key := range []string{"r", "p"} {
-			a := newAsker(t, rdb)
-			rdb.Set(t.Context(), key, "x", 0)
-			for _, command := range []string{"enter a 2", "look g1", "break g1", "release a", "state", "renew a 1"} {
-				_, keys, _ := a.parts(command)
-				if got := a.ask(time.Minute, command); slices.Contains(keys, key) && got != "WRONGTYPE" {
-					t.Errorf("%s is foreign, %s: %q", key, command, got)
-				}
-			}
-			if rdb.Get(t.Context(), key).Val() != "x" || rdb.DBSize(t.Context()).Val() != 1 {
-				t.Error("something was changed")
-			}
-		}
-	})
+func testScripts(t *testing.T, rdb *redis.Client) {
+	for name, steps := range map[string][]step{
+		"nothing there": {
+			{"look g1", "3", "3", "- 0/0"},
+			{"break g1", "3", "3", "- 0/0"},
+			{"renew a 30000", "0", "0", "- 0/0"},
+			{"state", "0 0", "0 0", "- 0/0"},
+		},
+		"trips": {
+			{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+			{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+			{"state", "1 g1 3 2", "1 g1 3 2", "open 2/3 a b"},
+			{"look g1", "0", "0", "open 2/3 a b"},
+			{"renew a 30000", "1 30000", "1 30000", "open 2/3 a b"},
+			{"enter c 3", "0 g1 0 1", "0 g1 0 1", "tripped 3/3 a b left:c"},
+			{"look g1", "1", "1", "tripped 3/3 a b left:c"},
+			{"break g1", "1", "1", "tripped 3/3 a b left:c"},
+			{"enter a 3", "0 g1 2 1", "0 g1 2 1", "tripped 3/3 a b left:c"},
+			{"renew a 30000", "1 30000", "1 30000", "tripped 3/3 a b left:c"},
+			{"release a", "1", "1", "tripped 3/3 b left:a left:c"},
+			{"enter a 3", "0 0 0 5", "0 0 0 5", "tripped 3/3 b left:a left:c"}, // it comes late
+			{"renew a 30000", "0", "0", "tripped 3/3 b left:a left:c"},
+			{"state", "0 g1", "0 g1", "tripped 3/3 b left:a left:c"},
+			{"enter d 2", "1 g2 1", "1 g2 1", "open 1/2 b d left:a left:c"},
+			{"enter b 3", "0 g1 1 1", "0 g1 1 1", "open 1/2 b d left:a left:c"}, // its reply was lost
+			{"release b", "1", "1", "open 1/2 d left:a left:b left:c"},
+			{"look g1", "1", "1", "open 1/2 d left:a left:b left:c"},
+			{"look g2", "0", "0", "open 1/2 d left:a left:b left:c"},
+		},
+		"a party leaves": {
+			{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+			{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+			{"release a", "1", "1", "broken 2/3 b left:a"},
+			{"look g1", "2", "2", "broken 2/3 b left:a"},
+			{"enter b 3", "0 g1 1 2", "0 g1 1 2", "broken 2/3 b left:a"},
+			{"enter c 1", "0 g2 0 1", "0 g2 0 1", "tripped 1/1 b left:a left:c"},
+			{"look g1", "2", "2", "tripped 1/1 b left:a left:c"},
+			{"look g2", "1", "1", "tripped 1/1 b left:a left:c"},
+		},
+		"a stranger leaves, and comes late": {
+			{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
+			{"release x", "0", "1", "open 1/2 a left:x"},
+			{"enter x 2", "0 0 0 5", "0 0 0 5", "open 1/2 a left:x"},
+		},
+		"a stranger leaves nothing": {
+			{"release x", "0", "1", "- 0/0 left:x"},
+			{"enter x 2", "0 0 0 5", "0 0 0 5", "- 0/0 left:x"},
+			{"enter a 1", "0 g1 0 1", "0 g1 0 1", "tripped 1/1 left:a left:x"},
+		},
+		"broken by name": {
+			{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
+			{"break g1", "2", "2", "broken 1/2 a"},
+			{"enter b 2", "1 g2 1", "1 g2 1", "open 1/2 a b"},
+			{"break g1", "2", "2", "open 1/2 a b"},
+			{"release a", "1", "1", "open 1/2 b left:a"},
+		},
+		"a place is over: a look finds it": {
+			{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+			{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+			{"lapse a", "", "", ""},
+			{"renew a 30000", "0", "0", "open 2/3 b"},
+			{"look g1", "2", "2", "broken 2/3 b"},
+		},
+		"a place is over: a party finds it": {
+			{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
+			{"lapse a", "", "", ""},
+			{"enter b 2", "1 g2 1", "1 g2 1", "open 1/2 b"},
+			{"look g1", "2", "2", "open 1/2 b"},
+		},
+		"the place of an earlier generation is over": {
+			{"enter a 2", "1 g1 1", "1 g1 1", "open 1/2 a"},
+			{"enter b 2", "0 g1 0 1", "0 g1 0 1", "tripped 2/2 a left:b"},
+			{"enter c 2", "1 g2 1", "1 g2 1", "open 1/2 a c left:b"},
+			{"lapse a", "", "", ""},
+			{"look g2", "0", "0", "open 1/2 c left:b"},
+			{"look g1", "1", "1", "open 1/2 c left:b"},
+		},
+		"other parties": {
+			{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+			{"enter b 2", "0 3 0 4", "0 3 0 4", "open 1/3 a"},
+			{"enter b 4", "0 3 0 4", "0 3 0 4", "open 1/3 a"},
+			{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) { newAsker(t, rdb).play(steps) })
+	}
 }
 
-func TestLateScriptsDoNothing(t *testing.T) {
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
+// A key of another type is left as it is. What comes late does nothing.
+func TestScriptsThatChangeNothing(t *testing.T) {
+	rdb := redistest.Mini(t).Client()
+	for _, key := range []string{"r", "p"} {
 		a := newAsker(t, rdb)
-		a.ask(time.Minute, "enter a 2")
-		for _, command := range []string{"enter b 2", "renew a 60000"} {
-			if got := a.ask(-time.Millisecond, command); got != "-1" {
-				t.Errorf("%s, late: %q", command, got)
-			}
-			if got := a.state(); got != "open 1/2 a" {
-				t.Errorf("%s, late, leaves %q", command, got)
+		rdb.Set(t.Context(), key, "x", 0)
+		for _, command := range []string{"enter a 2", "look g1", "break g1", "release a", "state", "renew a 1"} {
+			_, keys, _ := a.parts(command)
+			if got := a.ask(time.Minute, command); slices.Contains(keys, key) && got != "WRONGTYPE" {
+				t.Errorf("%s is foreign, %s: %q", key, command, got)
 			}
 		}
-	})
+		if rdb.Get(t.Context(), key).Val() != "x" || rdb.DBSize(t.Context()).Val() != 1 {
+			t.Error("something was changed")
+		}
+	}
+	a := newAsker(t, rdb)
+	a.ask(time.Minute, "enter a 2")
+	for _, command := range []string{"enter b 2", "renew a 60000"} {
+		if got, left := a.ask(-time.Millisecond, command), a.state(); got != "-1" || left != "open 1/2 a" {
+			t.Errorf("%s, late: %q, leaves %q", command, got, left)
+		}
+	}
 }
 
 // A hundred broken generations are remembered, and all that tripped since.
 func TestGenerationsAreForgottenInOrder(t *testing.T) {
-	onServers(t, func(t *testing.T, rdb *redis.Client) {
-		a := newAsker(t, rdb)
-		for i := range 103 {
-			a.ask(time.Minute, fmt.Sprintf("enter trips%d 1", i))
-			a.ask(time.Minute, fmt.Sprintf("enter breaks%d 2", i))
-			a.ask(time.Minute, fmt.Sprintf("release breaks%d", i))
+	a := newAsker(t, redistest.Mini(t).Client())
+	for i := range 103 {
+		a.ask(time.Minute, fmt.Sprintf("enter trips%d 1", i))
+		a.ask(time.Minute, fmt.Sprintf("enter breaks%d 2", i))
+		a.ask(time.Minute, fmt.Sprintf("release breaks%d", i))
+	}
+	for i := range 206 {
+		want := []string{"1", "2"}[i%2]
+		if i < 6 {
+			want = "3"
 		}
-		for i := range 206 {
-			want := []string{"1", "2"}[i%2]
-			if i < 6 {
-				want = "3"
-			}
-			if got := a.ask(time.Minute, fmt.Sprintf("look g%d", i+1)); got != want {
-				t.Errorf("generation %d: %q, want %q", i+1, got, want)
-			}
+		if got := a.ask(time.Minute, fmt.Sprintf("look g%d", i+1)); got != want {
+			t.Errorf("generation %d: %q, want %q", i+1, got, want)
 		}
-	})
+	}
 }
 
 // When memory is short nobody can arrive. Those that wait are renewed, and may leave.

@@ -17,10 +17,9 @@ import (
 )
 
 const (
-	name    = "phase"
-	record  = "holdfast_barrier:{phase}"
-	places  = "holdfast_barrier_places:{phase}"
-	channel = "holdfast_barrier_channel:{phase}"
+	name   = "phase"
+	places = "holdfast_barrier_places:{phase}"
+	soon   = 10 * time.Millisecond
 )
 
 // play is world.Play. At the end no place of a party may be left, and no key without an expiry. The
@@ -33,29 +32,23 @@ func play(t *testing.T, scene func(t *testing.T, w *world.World)) {
 		for _, p := range w.Processes {
 			p.Close()
 		}
-		for _, owner := range placesLeft(w) {
-			t.Errorf("the place of %s is left", owner)
-		}
 		for _, k := range w.Mini.Keys() {
 			if ttl := w.Mini.TTL(k); ttl <= 0 {
 				t.Errorf("%s stands without an expiry", k)
+			}
+			if strings.HasPrefix(k, "holdfast_barrier_places") {
+				all, _ := w.Mini.SortedSet(k)
+				for owner, score := range all {
+					if !strings.HasPrefix(owner, "left:") && int64(score) > time.Now().UnixMilli() {
+						t.Errorf("the place of %s is left", owner)
+					}
+				}
 			}
 			if strings.HasPrefix(k, "holdfast_barrier") {
 				w.Mini.Del(k)
 			}
 		}
 	})
-}
-
-// placesLeft returns the owners that have a place that is not over.
-func placesLeft(w *world.World) (owners []string) {
-	all, _ := w.Mini.SortedSet(places)
-	for owner, score := range all {
-		if !strings.HasPrefix(owner, "left:") && int64(score) > time.Now().UnixMilli() {
-			owners = append(owners, owner)
-		}
-	}
-	return owners
 }
 
 // answer is what one party was told.
@@ -76,14 +69,24 @@ func await(ctx context.Context, w *world.World, b *barrier.Barrier) <-chan answe
 	return c
 }
 
-// waits fails the test if the party has been told something.
-func waits(t *testing.T, c <-chan answer) {
+// come has a party for each of the processes come to a barrier for n, one after the other.
+func come(w *world.World, n int, processes ...*world.Process) (all []<-chan answer) {
+	for _, p := range processes {
+		all = append(all, await(w.T.Context(), w, p.Barrier(name, n)))
+	}
+	return all
+}
+
+// waits fails the test if one of the parties has been told something.
+func waits(t *testing.T, all ...<-chan answer) {
 	t.Helper()
 	synctest.Wait()
-	select {
-	case a := <-c:
-		t.Fatalf("told %+v, %v: it should wait", a.trip, a.err)
-	default:
+	for _, c := range all {
+		select {
+		case a := <-c:
+			t.Fatalf("told %+v, %v: it should wait", a.trip, a.err)
+		default:
+		}
 	}
 }
 
@@ -104,8 +107,17 @@ func told(t *testing.T, c <-chan answer, d time.Duration, targets ...error) answ
 	}
 }
 
-// agree fails the test unless the parties were told that one generation has tripped, and have the
-// arrivals from 0 on among them. It returns the generation.
+// trips fails the test unless the parties are told within d that one generation has tripped, and have
+// the arrivals from 0 on among them. It returns the generation.
+func trips(t *testing.T, d time.Duration, all ...<-chan answer) int64 {
+	t.Helper()
+	answers := make([]answer, len(all))
+	for i, c := range all {
+		answers[i] = told(t, c, d)
+	}
+	return agree(t, answers...)
+}
+
 func agree(t *testing.T, all ...answer) int64 {
 	t.Helper()
 	var arrivals []int
@@ -116,11 +128,8 @@ func agree(t *testing.T, all ...answer) int64 {
 		arrivals = append(arrivals, a.trip.Arrival)
 	}
 	slices.Sort(arrivals)
-	for i, got := range arrivals {
-		if got != i {
-			t.Errorf("the arrivals are %v", arrivals)
-			break
-		}
+	if len(slices.Compact(slices.Clone(arrivals))) != len(all) || arrivals[0] != 0 || arrivals[len(all)-1] != len(all)-1 {
+		t.Errorf("the arrivals are %v", arrivals)
 	}
 	return all[0].trip.Generation
 }

@@ -1,76 +1,140 @@
 // The go command's build cache of these tests. Each bug makes the go command compile every package
-// above it anew, some 90 MB: in the user's own cache that would stay for days.
+// above it anew, some 90 MB: in the user's own cache that would stay for days. So this test binary
+// is also a cache (GOCACHEPROG): it reads the user's, and writes to a folder that ends with the test.
 
 package planted
 
 import (
 	"context"
-	"io/fs"
+	"encoding/hex"
+	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 )
 
-// cache is a folder for what is compiled, and what is in it without any bug. Tests of this package
-// do not run side by side.
-type cache struct {
-	dir  string
-	kept map[string]bool // by file
-	warm map[string]bool // by package
-}
-
-// compiled is the cache of this run. TestMain makes it and removes it.
-var compiled cache
+// envWritten names the folder for what is compiled. With it this binary is a cache.
+const envWritten = "PLANTED_CACHE"
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "planted")
+	if dir := os.Getenv(envWritten); dir != "" {
+		c := cache{user: os.Getenv("GOCACHE"), dir: dir, written: make(map[string]answer)}
+		c.serve(os.Stdin, os.Stdout)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// goCommand returns a go command that works on the module and will compile the package. Until the
+// test ends, what it compiles is kept in a folder of the test.
+func goCommand(ctx context.Context, t *testing.T, pkg string, args ...string) *exec.Cmd {
+	t.Helper()
+	once, _ := warm.LoadOrStore(pkg, sync.OnceValues(func() ([]byte, error) {
+		cmd := exec.Command("go", "test", "-vet=off", "-run=^$", "./"+pkg)
+		cmd.Dir = root
+		return cmd.CombinedOutput()
+	}))
+	if out, err := once.(func() ([]byte, error))(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOCACHEPROG="+self, "GOCACHE="+userCache(), envWritten+"="+t.TempDir())
+	return cmd
+}
+
+// warm has, by package, what puts the package into the user's cache without any bug.
+var warm sync.Map
+
+// userCache returns the folder of the user's build cache.
+var userCache = sync.OnceValue(func() string {
+	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
 		panic(err)
 	}
-	compiled = cache{dir: dir, kept: make(map[string]bool), warm: make(map[string]bool)}
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	return strings.TrimSpace(string(out))
+})
+
+// cache is a build cache of one go command. See package cmd/go/internal/cacheprog.
+type cache struct {
+	user    string // the folder of the user's cache, which is only read
+	dir     string
+	written map[string]answer // by action
 }
 
-// command returns a go command that works on the module with this cache. When the test ends, what
-// the command has compiled is removed, but for what the package needs without any bug. pkg is the
-// package that will be compiled.
-func (c *cache) command(ctx context.Context, t *testing.T, pkg string, args ...string) *exec.Cmd {
-	t.Helper()
-	command := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Dir = root
-		cmd.Env = append(os.Environ(), "GOCACHE="+c.dir)
-		return cmd
-	}
-	if !c.warm[pkg] {
-		if out, err := command("test", "-vet=off", "-run=^$", "./"+pkg).CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
+type request struct {
+	ID                 int64
+	Command            string
+	ActionID, OutputID []byte
+	BodySize           int64
+}
+
+type answer struct {
+	ID            int64
+	KnownCommands []string `json:",omitempty"`
+	Err           string   `json:",omitempty"`
+	Miss          bool     `json:",omitempty"`
+	OutputID      []byte   `json:",omitempty"`
+	Size          int64    `json:",omitempty"`
+	DiskPath      string   `json:",omitempty"`
+}
+
+// serve answers requests until it is told to close.
+func (c *cache) serve(in io.Reader, out io.Writer) {
+	requests, answers := json.NewDecoder(in), json.NewEncoder(out)
+	_ = answers.Encode(answer{KnownCommands: []string{"get", "put", "close"}})
+	for {
+		var r request
+		if requests.Decode(&r) != nil {
+			return
 		}
-		c.files(t, func(file string) { c.kept[file] = true })
-		c.warm[pkg] = true
-	}
-	t.Cleanup(func() {
-		c.files(t, func(file string) {
-			if !c.kept[file] {
-				_ = os.Remove(file)
+		var a answer
+		switch action := hex.EncodeToString(r.ActionID); r.Command {
+		case "get":
+			a = c.get(action)
+		case "put":
+			var body []byte
+			if r.BodySize > 0 && requests.Decode(&body) != nil {
+				return
 			}
-		})
-	})
-	return command(args...)
+			a = answer{OutputID: r.OutputID, Size: r.BodySize, DiskPath: filepath.Join(c.dir, hex.EncodeToString(r.OutputID))}
+			if err := os.WriteFile(a.DiskPath, body, 0o600); err != nil {
+				a = answer{Err: err.Error()}
+			} else {
+				c.written[action] = a
+			}
+		}
+		a.ID = r.ID
+		if answers.Encode(a) != nil || r.Command == "close" {
+			return
+		}
+	}
 }
 
-// files calls back with each file of the cache.
-func (c *cache) files(t *testing.T, each func(file string)) {
-	err := filepath.WalkDir(c.dir, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type().IsRegular() {
-			each(path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
+// get returns what was written here, or else what the user's cache has.
+func (c *cache) get(action string) answer {
+	if a, ok := c.written[action]; ok {
+		return a
 	}
+	entry, _ := os.ReadFile(filepath.Join(c.user, action[:2], action+"-a"))
+	fields := strings.Fields(string(entry)) // v1, action, output, size, time
+	if len(fields) != 5 || fields[0] != "v1" {
+		return answer{Miss: true}
+	}
+	output, err := hex.DecodeString(fields[2])
+	path := filepath.Join(c.user, fields[2][:2], fields[2]+"-d")
+	info, missing := os.Stat(path)
+	if err != nil || missing != nil || strconv.FormatInt(info.Size(), 10) != fields[3] {
+		return answer{Miss: true}
+	}
+	return answer{OutputID: output, Size: info.Size(), DiskPath: path}
 }

@@ -104,7 +104,7 @@ func run(t *testing.T, patience time.Duration, pkg string, tests []string, files
 		"test", "-count=1", "-vet=off", "-timeout=" + patience.String(),
 		"-overlay=" + replaced, "-run=^(" + strings.Join(tests, "|") + ")$", "./" + pkg,
 	}
-	cmd := compiled.command(ctx, t, pkg, append(args, flags...)...)
+	cmd := goCommand(ctx, t, pkg, append(args, flags...)...)
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(cmd.Env, "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=bounds", doctest.EnvOverlay+"="+replaced) // a tenth of each count is enough
 	out, err := cmd.CombinedOutput()

@@ -78,7 +78,7 @@ func torture(t *testing.T, args, faults string, files map[string]string) (output
 	if faults != "" {
 		line = append(line, "-faults", faults)
 	}
-	out, err := compiled.command(ctx, t, "cmd/holdfast-torture", line...).CombinedOutput()
+	out, err := goCommand(ctx, t, "cmd/holdfast-torture", line...).CombinedOutput()
 	if !strings.Contains(string(out), "# Torture: ") {
 		t.Fatalf("it has not run: %v\n%s", err, out)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -228,30 +227,6 @@ func TestDivideKeepsGroupsSmall(t *testing.T) {
 	if len(groups) != 2 || len(groups[0]) != maxGroup || len(groups[1]) != maxGroup || len(alone) != 1 {
 		t.Errorf("%d groups, %d tasks alone", len(groups), len(alone))
 	}
-}
-
-// That renewals come late is said before a lease is lost, and not again at once.
-func TestTheLogSaysThatRenewalsComeLate(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		var said strings.Builder
-		e, err := New(redistest.Mini(t).Client(), nil, slog.New(slog.NewTextHandler(&said, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := &sender{e: e}
-		task := &fakeTask{until: time.Now().Add(time.Minute), part: Part{Length: time.Minute}}
-		s.behind("a:1", task, 10) // there is time enough
-		task.until = time.Now().Add(29 * time.Second)
-		s.behind("a:1", task, 0) // nothing waits
-		s.behind("a:1", task, 10)
-		s.behind("a:1", task, 20)
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		if got := said.String(); strings.Count(got, "renewals come late") != 1 || !strings.Contains(got, "waiting=10") {
-			t.Errorf("the log says %q", got)
-		}
-	})
 }
 
 // A process that holds very many leases builds such calls all the time, so a call allocates nothing

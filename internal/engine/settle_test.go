@@ -38,23 +38,18 @@ func (u *undoing) undo(ctx context.Context) (*conn.Call, error) {
 
 func TestSettleGoesOnUntilNothingCanComeLate(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Second, 0, time.Millisecond, conn.Window} {
-		t.Run(ahead.String(), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-				u := &undoing{e: e}
-				notAfter := time.Now().Add(ahead).UnixMicro()
-				e.Settle(notAfter, time.Minute, u.undo)
-				time.Sleep(10 * time.Second)
-				want := int64(2) // once at once, and once past the not-after
-				if ahead < 0 {
-					want = 1
-				}
-				if got := u.calls.Load(); got != want {
-					t.Errorf("%d calls, want %d", got, want)
-				}
-				if u.last.Load() <= notAfter {
-					t.Errorf("the last one at %d, want past %d", u.last.Load(), notAfter)
-				}
-			})
+		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+			u := &undoing{e: e}
+			notAfter := time.Now().Add(ahead).UnixMicro()
+			e.Settle(notAfter, time.Minute, u.undo)
+			time.Sleep(10 * time.Second)
+			want := int64(2) // once at once, and once past the not-after
+			if ahead < 0 {
+				want = 1
+			}
+			if got := u.calls.Load(); got != want || u.last.Load() <= notAfter {
+				t.Errorf("%v ahead: %d calls, want %d; the last one at %d, want past %d", ahead, got, want, u.last.Load(), notAfter)
+			}
 		})
 	}
 }
@@ -93,19 +88,17 @@ func TestSettleIsBounded(t *testing.T) {
 		"undo that fails":    func(context.Context) (*conn.Call, error) { return nil, errors.New("boom") },
 		"nothing left to do": func(context.Context) (*conn.Call, error) { return nil, nil },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-				var ended atomic.Bool
-				e.Settle(time.Now().Add(conn.Window).UnixMicro(), limit, func(ctx context.Context) (*conn.Call, error) {
-					context.AfterFunc(ctx, func() { ended.Store(true) }) // Settle's context ends with Settle
-					return undo(ctx)
-				})
-				time.Sleep(limit + time.Millisecond)
-				synctest.Wait()
-				if !ended.Load() {
-					t.Errorf("goes on after %v", limit)
-				}
+		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+			var ended atomic.Bool
+			e.Settle(time.Now().Add(conn.Window).UnixMicro(), limit, func(ctx context.Context) (*conn.Call, error) {
+				context.AfterFunc(ctx, func() { ended.Store(true) }) // Settle's context ends with Settle
+				return undo(ctx)
 			})
+			time.Sleep(limit + time.Millisecond)
+			synctest.Wait()
+			if !ended.Load() {
+				t.Errorf("%s: goes on after %v", name, limit)
+			}
 		})
 	}
 }

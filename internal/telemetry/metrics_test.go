@@ -6,41 +6,45 @@ package telemetry_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata/metricdatatest"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// sums returns the points of a counter as a map from attribute set to value.
-func sums(t *testing.T, m metricdata.Metrics) map[attribute.Distinct]int64 {
+// points returns what one instrument has recorded: for each set of attributes, as key=value,key=value, the
+// value or the sum of the values.
+func points(t *testing.T, m metricdata.Metrics) map[string]float64 {
 	t.Helper()
-	sum, ok := m.Data.(metricdata.Sum[int64])
-	if !ok {
-		t.Fatalf("%s is a %T, not a sum", m.Name, m.Data)
+	all := make(map[string]float64)
+	at := func(s attribute.Set) string { return s.Encoded(attribute.DefaultEncoder()) }
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			all[at(p.Attributes)] = float64(p.Value)
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			all[at(p.Attributes)] = p.Sum
+		}
+	case metricdata.Histogram[int64]:
+		for _, p := range data.DataPoints {
+			all[at(p.Attributes)] = float64(p.Sum)
+		}
+	default:
+		t.Fatalf("%s is a %T", m.Name, m.Data)
 	}
-	points := make(map[attribute.Distinct]int64)
-	for _, p := range sum.DataPoints {
-		points[p.Attributes.Equivalent()] = p.Value
-	}
-	return points
-}
-
-func set(kvs ...string) attribute.Distinct {
-	attrs := make([]attribute.KeyValue, 0, len(kvs)/2)
-	for pair := range slices.Chunk(kvs, 2) {
-		attrs = append(attrs, attribute.String(pair[0], pair[1]))
-	}
-	s := attribute.NewSet(attrs...)
-	return s.Equivalent()
+	return all
 }
 
 func histogram(t *testing.T, m metricdata.Metrics) metricdata.Histogram[float64] {
@@ -52,73 +56,102 @@ func histogram(t *testing.T, m metricdata.Metrics) metricdata.Histogram[float64]
 	return h
 }
 
-func TestEveryMetricHasItsNameAndUnit(t *testing.T) {
-	o := observe(t)
-	everything(t.Context(), o.Telemetry, nil)
-	want := map[string]string{
-		"holdfast.acquire.duration":   "s",
-		"holdfast.hold.duration":      "s",
-		"holdfast.renewal.duration":   "s",
-		"holdfast.renewal.batch.size": "{renewal}",
-		"holdfast.renewal.backlog":    "{renewal}",
-		"holdfast.lock.active":        "{lock}",
-		"holdfast.waiter.active":      "{waiter}",
-		"holdfast.renewals":           "{renewal}",
-		"holdfast.lost":               "{lock}",
-		"holdfast.wakeups":            "{wakeup}",
-		"holdfast.pubsub.reconnects":  "{reconnect}",
-		"holdfast.lock.long_held":     "{lock}",
-	}
-	got := o.collect(t)
-	for name, unit := range want {
-		if m, ok := got[name]; !ok || m.Unit != unit || m.Description == "" {
-			t.Errorf("%s: recorded %v, unit %q, want %q, description %q", name, ok, m.Unit, unit, m.Description)
-		}
-	}
-	if len(got) != len(want) {
-		t.Errorf("%d metrics, want %d", len(got), len(want))
-	}
-}
-
-func TestAcquireDuration(t *testing.T) {
+// Each instrument has its name, its unit and a description, and counts by the attributes that it should.
+func TestEachInstrument(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		o := observe(t)
+		fair := telemetry.Kind{Name: "fair"}
 		for _, end := range []telemetry.Acquired{
-			{Outcome: telemetry.OutcomeAcquired},
-			{Outcome: telemetry.OutcomeAcquired},
+			{Outcome: telemetry.OutcomeAcquired}, {Outcome: telemetry.OutcomeAcquired},
 			{Outcome: telemetry.OutcomeAcquired, Reentrant: true},
 			{Outcome: telemetry.OutcomeTimeout, Err: errs.Busy},
 			{Outcome: telemetry.OutcomeError, Err: errs.OutOfMemory},
 		} {
 			_, a := o.Acquire(t.Context(), kind, "orders:42")
-			time.Sleep(300 * time.Millisecond)
+			time.Sleep(250 * time.Millisecond)
 			a.End(end)
 		}
+		for outcome, held := range map[telemetry.Outcome]time.Duration{telemetry.OutcomeReleased: 2 * time.Second, telemetry.OutcomeLost: 3 * time.Second} {
+			_, r := o.Release(t.Context(), of, "orders:42")
+			r.End(outcome, held, map[bool]error{true: errs.Lost}[outcome == telemetry.OutcomeLost])
+		}
+		for _, n := range []int64{1, 1, -1} {
+			o.Active(of, n)
+			o.Waiting(of, 5*n)
+		}
+		o.Active(fair, 1)
+		o.Renewed(of, telemetry.OutcomeRenewed, 40)
+		o.Renewed(of, telemetry.OutcomeRenewed, 2)
+		o.Renewed(of, telemetry.OutcomeGone, 1)
+		o.Lost(of, telemetry.LostServer, 1)
+		o.Lost(of, telemetry.LostDeadline, 1)
+		o.Lost(of, telemetry.LostDeadline, 1)
+		o.Woken(of, telemetry.WokenTimer)
+		o.Woken(fair, telemetry.WokenTurn)
+		o.Reconnected()
+		o.Reconnected()
+		o.LongHeld(telemetry.Kind{Name: "rwlock"})
+		o.RenewalBatch(4*time.Millisecond, 250)
+		o.RenewalBacklog(7)
 
-		point := func(count uint64, kvs ...attribute.KeyValue) metricdata.HistogramDataPoint[float64] {
-			bounds := []float64{
-				50e-6, 100e-6, 250e-6, 500e-6,
-				1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
-				1, 2.5, 5, 10, 30, 60,
+		type values = map[string]float64
+		want := map[string]struct {
+			unit   string
+			values values
+		}{
+			"holdfast.acquire.duration": {"s", values{
+				"holdfast.kind=mutex,holdfast.outcome=acquired":                         0.5,
+				"holdfast.kind=mutex,holdfast.outcome=acquired,holdfast.reentrant=true": 0.25,
+				"holdfast.kind=mutex,holdfast.outcome=timeout":                          0.25,
+				"error.type=out_of_memory,holdfast.kind=mutex,holdfast.outcome=error":   0.25,
+			}},
+			"holdfast.hold.duration": {"s", values{
+				"holdfast.kind=mutex,holdfast.outcome=released":             2,
+				"error.type=lost,holdfast.kind=mutex,holdfast.outcome=lost": 3,
+			}},
+			"holdfast.renewal.duration":   {"s", values{"": 0.004}},
+			"holdfast.renewal.batch.size": {"{renewal}", values{"": 250}},
+			"holdfast.renewal.backlog":    {"{renewal}", values{"": 7}},
+			"holdfast.lock.active":        {"{lock}", values{"holdfast.kind=mutex": 1, "holdfast.kind=fair": 1}},
+			"holdfast.waiter.active":      {"{waiter}", values{"holdfast.kind=mutex": 5}},
+			"holdfast.renewals": {"{renewal}", values{
+				"holdfast.kind=mutex,holdfast.outcome=renewed": 42, "holdfast.kind=mutex,holdfast.outcome=gone": 1,
+			}},
+			"holdfast.lost": {"{lock}", values{
+				"holdfast.kind=mutex,holdfast.reason=server": 1, "holdfast.kind=mutex,holdfast.reason=deadline": 2,
+			}},
+			"holdfast.wakeups": {"{wakeup}", values{
+				"holdfast.kind=mutex,holdfast.reason=timer": 1, "holdfast.kind=fair,holdfast.reason=turn": 1,
+			}},
+			"holdfast.pubsub.reconnects": {"{reconnect}", values{"": 2}},
+			"holdfast.lock.long_held":    {"{lock}", values{"holdfast.kind=rwlock": 1}},
+		}
+		got := o.collect(t)
+		for name, want := range want {
+			m := got[name]
+			if m.Unit != want.unit || m.Description == "" {
+				t.Errorf("%s: unit %q, want %q, description %q", name, m.Unit, want.unit, m.Description)
 			}
-			buckets := make([]uint64, len(bounds)+1)
-			buckets[slices.Index(bounds, 0.5)] = count
-			return metricdata.HistogramDataPoint[float64]{
-				Attributes: attribute.NewSet(append(kvs, attribute.String("holdfast.kind", kind))...),
-				Count:      count, Bounds: bounds, BucketCounts: buckets,
+			values := points(t, m)
+			maps.DeleteFunc(values, func(_ string, n float64) bool { return n == 0 }) // see TestCountersAreThereBeforeTheyCount
+			if !maps.Equal(values, want.values) {
+				t.Errorf("%s: %v, want %v", name, values, want.values)
 			}
 		}
-		outcome := func(s string) attribute.KeyValue { return attribute.String("holdfast.outcome", s) }
-		metricdatatest.AssertEqual(t, metricdata.Histogram[float64]{
-			Temporality: metricdata.CumulativeTemporality,
-			DataPoints: []metricdata.HistogramDataPoint[float64]{
-				point(2, outcome("acquired")),
-				point(1, outcome("acquired"), attribute.Bool("holdfast.reentrant", true)),
-				point(1, outcome("timeout")),
-				point(1, outcome("error"), attribute.String("error.type", "out_of_memory")),
-			},
-		}, histogram(t, o.collect(t)["holdfast.acquire.duration"]),
-			metricdatatest.IgnoreTimestamp(), metricdatatest.IgnoreValue(), metricdatatest.IgnoreExemplars())
+		if len(got) != len(want) {
+			t.Errorf("%d metrics, want %d", len(got), len(want))
+		}
+		if got["holdfast.lock.active"].Data.(metricdata.Sum[int64]).IsMonotonic {
+			t.Error("holdfast.lock.active is monotonic")
+		}
+		bounds := []float64{
+			50e-6, 100e-6, 250e-6, 500e-6,
+			1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
+			1, 2.5, 5, 10, 30, 60,
+		}
+		if p := histogram(t, got["holdfast.acquire.duration"]).DataPoints[0]; !slices.Equal(p.Bounds, bounds) {
+			t.Errorf("bounds %v, want %v", p.Bounds, bounds)
+		}
 	})
 }
 
@@ -137,9 +170,7 @@ func TestACancelledWaitIsRecorded(t *testing.T) {
 
 func TestTheSpanIsTheExemplar(t *testing.T) {
 	o := observe(t)
-	_, a := o.Acquire(t.Context(), kind, "orders:42")
-	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
-
+	o.acquire(t, "orders:42")
 	id := o.only(t).SpanContext().SpanID()
 	exemplars := histogram(t, o.collect(t)["holdfast.acquire.duration"]).DataPoints[0].Exemplars
 	if len(exemplars) != 1 || string(exemplars[0].SpanID) != string(id[:]) {
@@ -147,152 +178,55 @@ func TestTheSpanIsTheExemplar(t *testing.T) {
 	}
 }
 
-func TestHoldDuration(t *testing.T) {
-	o := observe(t)
-	_, r := o.Release(t.Context(), of, "orders:42")
-	r.End(telemetry.OutcomeReleased, 2*time.Second, nil)
-	_, r = o.Release(t.Context(), of, "orders:42")
-	r.End(telemetry.OutcomeLost, 3*time.Second, errs.Lost)
-
-	got := make(map[attribute.Distinct]float64)
-	for _, p := range histogram(t, o.collect(t)["holdfast.hold.duration"]).DataPoints {
-		got[p.Attributes.Equivalent()] = p.Sum
-	}
-	released := set("holdfast.kind", kind, "holdfast.outcome", "released")
-	lost := set("holdfast.kind", kind, "holdfast.outcome", "lost", "error.type", "lost")
-	if len(got) != 2 || got[released] != 2 || got[lost] != 3 {
-		t.Errorf("holds by attributes: %v", got)
-	}
-}
-
-func TestLevelsGoUpAndDown(t *testing.T) {
-	o := observe(t)
-	o.Active(telemetry.Kind{Name: "mutex"}, 1)
-	o.Active(telemetry.Kind{Name: "mutex"}, 1)
-	o.Active(telemetry.Kind{Name: "mutex"}, -1)
-	o.Active(telemetry.Kind{Name: "fair"}, 1)
-	o.Waiting(telemetry.Kind{Name: "mutex"}, 5)
-	o.Waiting(telemetry.Kind{Name: "mutex"}, -5)
-
-	got := o.collect(t)
-	active := sums(t, got["holdfast.lock.active"])
-	if active[set("holdfast.kind", "mutex")] != 1 || active[set("holdfast.kind", "fair")] != 1 {
-		t.Errorf("holdfast.lock.active: %v", active)
-	}
-	if waiting := sums(t, got["holdfast.waiter.active"]); waiting[set("holdfast.kind", "mutex")] != 0 {
-		t.Errorf("holdfast.waiter.active: %v", waiting)
-	}
-	if got["holdfast.lock.active"].Data.(metricdata.Sum[int64]).IsMonotonic {
-		t.Error("holdfast.lock.active is monotonic")
-	}
-}
-
-func TestCountersByReasonAndOutcome(t *testing.T) {
-	o := observe(t)
-	o.Renewed(of, telemetry.OutcomeRenewed, 40)
-	o.Renewed(of, telemetry.OutcomeRenewed, 2)
-	o.Renewed(of, telemetry.OutcomeGone, 1)
-	o.Renewed(of, telemetry.OutcomeFailed, 0)
-	o.Lost(of, telemetry.LostServer, 1)
-	o.Lost(of, telemetry.LostDeadline, 1)
-	o.Lost(of, telemetry.LostDeadline, 1)
-	o.Woken(of, telemetry.WokenTimer)
-	o.Woken(telemetry.Kind{Name: "fair"}, telemetry.WokenTurn)
-	o.Reconnected()
-	o.Reconnected()
-	o.LongHeld(telemetry.Kind{Name: "rwlock"})
-
-	got := o.collect(t)
-	for name, want := range map[string]map[attribute.Distinct]int64{
-		"holdfast.renewals": {
-			set("holdfast.kind", kind, "holdfast.outcome", "renewed"): 42,
-			set("holdfast.kind", kind, "holdfast.outcome", "gone"):    1,
-		},
-		"holdfast.lost": {
-			set("holdfast.kind", kind, "holdfast.reason", "server"):   1,
-			set("holdfast.kind", kind, "holdfast.reason", "deadline"): 2,
-		},
-		"holdfast.wakeups": {
-			set("holdfast.kind", kind, "holdfast.reason", "timer"):  1,
-			set("holdfast.kind", "fair", "holdfast.reason", "turn"): 1,
-		},
-		"holdfast.pubsub.reconnects": {set(): 2},
-		"holdfast.lock.long_held":    {set("holdfast.kind", "rwlock"): 1},
-	} {
-		points := sums(t, got[name])
-		if len(points) != len(want) {
-			t.Errorf("%s: %d points, want %d", name, len(points), len(want))
-		}
-		for attrs, value := range want {
-			if points[attrs] != value {
-				t.Errorf("%s: %d, want %d", name, points[attrs], value)
-			}
-		}
-	}
-}
-
-func TestRenewalBatch(t *testing.T) {
-	o := observe(t)
-	o.RenewalBatch(4*time.Millisecond, 250)
-	o.RenewalBacklog(7)
-	got := o.collect(t)
-	if p := histogram(t, got["holdfast.renewal.duration"]).DataPoints[0]; p.Sum != 0.004 || p.Attributes.Len() != 0 {
-		t.Errorf("holdfast.renewal.duration: %v %v", p.Sum, p.Attributes)
-	}
-	size, ok := got["holdfast.renewal.batch.size"].Data.(metricdata.Histogram[int64])
-	if !ok || size.DataPoints[0].Sum != 250 {
-		t.Errorf("holdfast.renewal.batch.size: %v", got["holdfast.renewal.batch.size"].Data)
-	}
-	backlog, ok := got["holdfast.renewal.backlog"].Data.(metricdata.Histogram[int64])
-	if !ok || backlog.DataPoints[0].Sum != 7 {
-		t.Errorf("holdfast.renewal.backlog: %v", got["holdfast.renewal.backlog"].Data)
-	}
-}
-
-// Metrics carry only a few allowed keys. The name of a lock is not among them.
+// Metrics carry only a few allowed keys; the name of a lock is not among them. What is measured of a kind
+// has the group if there are groups; what is measured of all kinds has neither.
 func TestMetricsCarryOnlyBoundedAttributes(t *testing.T) {
-	o := observe(t)
-	everything(t.Context(), o.Telemetry, errors.New("dial tcp 10.0.0.7:6379: refused"))
-	allowed := []string{"holdfast.kind", "holdfast.outcome", "holdfast.reason", "holdfast.reentrant", "error.type"}
-	for name, m := range o.collect(t) {
-		for _, s := range attributesOf(t, m) {
-			for _, kv := range s.ToSlice() {
-				if !slices.Contains(allowed, string(kv.Key)) {
-					t.Errorf("%s carries %s", name, kv.Key)
+	for _, group := range []func(string) string{nil, prefix} {
+		o := grouped(t, group)
+		everything(t.Context(), o.Telemetry, errors.New("dial tcp 10.0.0.7:6379: refused"))
+		allowed := []string{"holdfast.kind", "holdfast.outcome", "holdfast.reason", "holdfast.reentrant", "error.type", "holdfast.group"}
+		for name, m := range o.collect(t) {
+			for set := range points(t, m) {
+				for pair := range strings.SplitSeq(set, ",") {
+					if key, _, _ := strings.Cut(pair, "="); key != "" && !slices.Contains(allowed, key) {
+						t.Errorf("%s carries %s", name, key)
+					}
+				}
+				wants := group != nil && strings.Contains(set, "holdfast.kind=")
+				if strings.Contains(set, "holdfast.group=") != wants || wants && !strings.Contains(set, "holdfast.group=orders") {
+					t.Errorf("%s has %s", name, set)
 				}
 			}
 		}
 	}
 }
 
-// Goroutines share attribute sets, and new sets appear while others are in use.
+// Goroutines share attribute sets and groups, and new ones appear while others are in use.
 func TestManyGoroutines(t *testing.T) {
-	o := observe(t)
+	o := grouped(t, func(name string) string { return name })
 	const goroutines, rounds = 8, 200
-	kinds := []string{"mutex", "fair", "read", "write", "semaphore"}
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
 			for i := range rounds {
-				o.Active(telemetry.Kind{Name: kinds[(g+i)%len(kinds)]}, 1)
-				_, a := o.Acquire(t.Context(), kinds[i%len(kinds)], "orders:42")
+				o.Active(telemetry.Kind{Name: fmt.Sprint((g + i) % 5)}, 1)
+				_, a := o.Acquire(t.Context(), fmt.Sprint(i%5), fmt.Sprint("g", (g+i)%30))
 				a.End(telemetry.Acquired{Outcome: telemetry.Outcome(1 + i%5)})
 			}
 		})
 	}
 	wg.Wait()
-
-	var active int64
-	got := o.collect(t)
-	for _, n := range sums(t, got["holdfast.lock.active"]) {
+	var active float64
+	for _, n := range points(t, o.collect(t)["holdfast.lock.active"]) {
 		active += n
 	}
 	var acquired uint64
-	for _, p := range histogram(t, got["holdfast.acquire.duration"]).DataPoints {
-		acquired += p.Count
+	groups := o.acquisitions(t)
+	for _, n := range groups {
+		acquired += n
 	}
-	if active != goroutines*rounds || acquired != goroutines*rounds {
-		t.Errorf("counted %d active and %d acquired, want %d each", active, acquired, goroutines*rounds)
+	if active != goroutines*rounds || acquired != goroutines*rounds || len(groups) != telemetry.MaxGroups+1 {
+		t.Errorf("counted %v active and %d acquired, want %d each; %d groups", active, acquired, goroutines*rounds, len(groups))
 	}
 }
 
@@ -302,30 +236,20 @@ func TestCountersAreThereBeforeTheyCount(t *testing.T) {
 	o.Active(of, 1)
 	o.Waiting(of, 1)
 	got := o.collect(t)
-	for counter, want := range map[string][]attribute.Distinct{
-		"holdfast.lost": {
-			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostServer),
-			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostDeadline),
-			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostClosed),
-			set("holdfast.kind", kind, "holdfast.reason", telemetry.LostMaxHold),
-		},
-		"holdfast.renewals": {
-			set("holdfast.kind", kind, "holdfast.outcome", "renewed"),
-			set("holdfast.kind", kind, "holdfast.outcome", "gone"),
-			set("holdfast.kind", kind, "holdfast.outcome", "failed"),
-		},
-		"holdfast.wakeups": {
-			set("holdfast.kind", kind, "holdfast.reason", telemetry.WokenMessage),
-			set("holdfast.kind", kind, "holdfast.reason", telemetry.WokenTimer),
-			set("holdfast.kind", kind, "holdfast.reason", telemetry.WokenTurn),
-		},
-		"holdfast.pubsub.reconnects": {set()},
+	for counter, want := range map[string][]string{
+		"holdfast.lost reason":      {telemetry.LostServer, telemetry.LostDeadline, telemetry.LostClosed, telemetry.LostMaxHold, telemetry.LostMember},
+		"holdfast.renewals outcome": {"renewed", "gone", "failed"},
+		"holdfast.wakeups reason":   {telemetry.WokenMessage, telemetry.WokenTimer, telemetry.WokenTurn},
 	} {
-		points := sums(t, got[counter])
-		for _, labels := range want {
-			if n, there := points[labels]; n != 0 || !there {
-				t.Errorf("%s %v: %d, there: %v; want 0", counter, labels, n, there)
+		name, by, _ := strings.Cut(counter, " ")
+		values := points(t, got[name])
+		for _, value := range want {
+			if n, there := values["holdfast.kind=mutex,holdfast."+by+"="+value]; n != 0 || !there {
+				t.Errorf("%s of %s: %v, there: %v; want 0", name, value, n, there)
 			}
 		}
+	}
+	if n, there := points(t, got["holdfast.pubsub.reconnects"])[""]; n != 0 || !there {
+		t.Errorf("reconnects: %v, there: %v; want 0", n, there)
 	}
 }

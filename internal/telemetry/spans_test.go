@@ -38,54 +38,49 @@ func attributes(span sdktrace.ReadOnlySpan) map[string]any {
 	return m
 }
 
-func TestAcquireSpan(t *testing.T) {
-	o := observe(t)
-	_, a := o.Acquire(t.Context(), kind, "orders:42")
-	a.End(telemetry.Acquired{
-		Outcome: telemetry.OutcomeAcquired, Attempts: 3, Waited: 1500 * time.Millisecond, Token: 1_700_000_000_000_001,
-	})
-
-	span := o.only(t)
-	if span.Name() != "holdfast.lock.acquire" || span.SpanKind() != trace.SpanKindInternal {
-		t.Errorf("span %q of kind %v", span.Name(), span.SpanKind())
+// Each operation has one span with all that is known of it, and no more: a grant without a token has none, and
+// an inner release ends no hold.
+func TestTheSpanOfEachOperation(t *testing.T) {
+	acquire := func(end telemetry.Acquired) func(o *observed) {
+		return func(o *observed) { _, a := o.Acquire(t.Context(), kind, "orders:42"); a.End(end) }
 	}
-	if scope := span.InstrumentationScope(); scope.Name != telemetry.ScopeName || scope.Version != telemetry.Version {
-		t.Errorf("scope %s %s", scope.Name, scope.Version)
+	release := func(held time.Duration) func(o *observed) {
+		return func(o *observed) {
+			_, r := o.Release(t.Context(), of, "orders:42")
+			r.End(telemetry.OutcomeReleased, held, nil)
+		}
 	}
-	if span.Status().Code != codes.Unset {
-		t.Errorf("status %v, want unset", span.Status())
-	}
-	want := map[string]any{
-		"holdfast.kind":          "mutex",
-		"holdfast.name":          "orders:42",
-		"holdfast.outcome":       "acquired",
-		"holdfast.reentrant":     false,
-		"holdfast.attempts":      int64(3),
-		"holdfast.wait.duration": 1.5,
-		"holdfast.token":         int64(1_700_000_000_000_001),
-	}
-	if got := attributes(span); !maps.Equal(got, want) {
-		t.Errorf("attributes\n got %v\nwant %v", got, want)
-	}
-}
-
-func TestReleaseSpan(t *testing.T) {
-	o := observe(t)
-	_, r := o.Release(t.Context(), of, "orders:42")
-	r.End(telemetry.OutcomeReleased, 250*time.Millisecond, nil)
-
-	span := o.only(t)
-	if span.Name() != "holdfast.lock.release" || span.SpanKind() != trace.SpanKindInternal {
-		t.Errorf("span %q of kind %v", span.Name(), span.SpanKind())
-	}
-	want := map[string]any{
-		"holdfast.kind":          "mutex",
-		"holdfast.name":          "orders:42",
-		"holdfast.outcome":       "released",
-		"holdfast.hold.duration": 0.25,
-	}
-	if got := attributes(span); !maps.Equal(got, want) {
-		t.Errorf("attributes\n got %v\nwant %v", got, want)
+	for _, tc := range []struct {
+		record func(o *observed)
+		name   string
+		want   map[string]any // beside kind and name
+	}{
+		{acquire(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired, Attempts: 3, Waited: 1500 * time.Millisecond, Token: 1_700_000_000_000_001}), "acquire",
+			map[string]any{"outcome": "acquired", "reentrant": false, "attempts": int64(3), "wait.duration": 1.5, "token": int64(1_700_000_000_000_001)}},
+		{acquire(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired}), "acquire",
+			map[string]any{"outcome": "acquired", "reentrant": false, "attempts": int64(0), "wait.duration": 0.0}},
+		{release(250 * time.Millisecond), "release", map[string]any{"outcome": "released", "hold.duration": 0.25}},
+		{release(telemetry.StillHeld), "release", map[string]any{"outcome": "released"}},
+	} {
+		o := observe(t)
+		tc.record(o)
+		span := o.only(t)
+		if span.Name() != "holdfast.lock."+tc.name || span.SpanKind() != trace.SpanKindInternal || span.Status().Code != codes.Unset {
+			t.Errorf("span %q of kind %v, status %v", span.Name(), span.SpanKind(), span.Status())
+		}
+		if scope := span.InstrumentationScope(); scope.Name != telemetry.ScopeName || scope.Version != telemetry.Version {
+			t.Errorf("scope %s %s", scope.Name, scope.Version)
+		}
+		want := map[string]any{"holdfast.kind": kind, "holdfast.name": "orders:42"}
+		for key, value := range tc.want {
+			want["holdfast."+key] = value
+		}
+		if got := attributes(span); !maps.Equal(got, want) {
+			t.Errorf("attributes\n got %v\nwant %v", got, want)
+		}
+		if _, held := o.collect(t)["holdfast.hold.duration"]; held != (tc.want["hold.duration"] != nil) {
+			t.Errorf("%s, %v: recorded as the end of a hold: %v", tc.name, tc.want, held)
+		}
 	}
 }
 
@@ -94,7 +89,7 @@ func TestKindAndNameAreThereForTheSampler(t *testing.T) {
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSampler(samplerFunc(func(p sdktrace.SamplingParameters) {
 		seen = p.Attributes
 	})))
-	_, a := newTelemetry(t, tp, nil).Acquire(t.Context(), kind, "orders:42")
+	_, a := newTelemetry(t, tp, nil, nil).Acquire(t.Context(), kind, "orders:42")
 	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
 	if len(seen) != 2 {
 		t.Errorf("the sampler saw %v", seen)
@@ -145,47 +140,20 @@ func TestOnlyFailuresSetTheStatus(t *testing.T) {
 		{telemetry.OutcomeError, text, "wrong_type"},
 		{telemetry.OutcomeError, nil, "_OTHER"},
 	} {
-		t.Run(tc.outcome.String(), func(t *testing.T) {
-			o := observe(t)
-			_, a := o.Acquire(t.Context(), kind, "orders:42")
-			a.End(telemetry.Acquired{Outcome: tc.outcome, Err: tc.err})
-
-			span := o.only(t)
-			if got := attributes(span)["error.type"]; got != tc.errType {
-				t.Errorf("error.type = %v, want %v", got, tc.errType)
+		o := observe(t)
+		_, a := o.Acquire(t.Context(), kind, "orders:42")
+		a.End(telemetry.Acquired{Outcome: tc.outcome, Err: tc.err})
+		span := o.only(t)
+		want := sdktrace.Status{}
+		if tc.errType != nil {
+			want.Code = codes.Error
+			if tc.err != nil {
+				want.Description = tc.err.Error()
 			}
-			want := sdktrace.Status{}
-			if tc.errType != nil {
-				want.Code = codes.Error
-				if tc.err != nil {
-					want.Description = tc.err.Error()
-				}
-			}
-			if span.Status() != want {
-				t.Errorf("status %+v, want %+v", span.Status(), want)
-			}
-		})
-	}
-}
-
-func TestNoTokenNoAttribute(t *testing.T) {
-	o := observe(t)
-	_, a := o.Acquire(t.Context(), "semaphore", "slots")
-	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
-	if _, ok := attributes(o.only(t))["holdfast.token"]; ok {
-		t.Error("a grant without a token has holdfast.token")
-	}
-}
-
-func TestInnerReleaseEndsNoHold(t *testing.T) {
-	o := observe(t)
-	_, r := o.Release(t.Context(), of, "orders:42")
-	r.End(telemetry.OutcomeReleased, telemetry.StillHeld, nil)
-	if _, ok := attributes(o.only(t))["holdfast.hold.duration"]; ok {
-		t.Error("an inner release has holdfast.hold.duration")
-	}
-	if _, ok := o.collect(t)["holdfast.hold.duration"]; ok {
-		t.Error("an inner release was recorded as the end of a hold")
+		}
+		if got := attributes(span)["error.type"]; got != tc.errType || span.Status() != want {
+			t.Errorf("%v: error.type = %v, want %v; status %+v, want %+v", tc.outcome, got, tc.errType, span.Status(), want)
+		}
 	}
 }
 

@@ -31,19 +31,24 @@ type observed struct {
 	spans  *tracetest.SpanRecorder
 	reader *sdkmetric.ManualReader
 	tp     trace.TracerProvider
+	mp     metric.MeterProvider
 }
 
-func observe(tb testing.TB) *observed {
+func observe(tb testing.TB) *observed { return grouped(tb, nil) }
+
+// grouped is observe with groups.
+func grouped(tb testing.TB, group func(string) string) *observed {
 	tb.Helper()
 	o := &observed{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
 	o.tp = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(o.spans))
-	o.Telemetry = newTelemetry(tb, o.tp, sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader)))
+	o.mp = sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader))
+	o.Telemetry = newTelemetry(tb, o.tp, o.mp, group)
 	return o
 }
 
-func newTelemetry(tb testing.TB, tp trace.TracerProvider, mp metric.MeterProvider) *telemetry.Telemetry {
+func newTelemetry(tb testing.TB, tp trace.TracerProvider, mp metric.MeterProvider, group func(string) string) *telemetry.Telemetry {
 	tb.Helper()
-	tel, err := telemetry.New(tp, mp, nil)
+	tel, err := telemetry.New(tp, mp, group)
 	if err != nil {
 		tb.Fatalf("New: %v", err)
 	}
@@ -72,6 +77,7 @@ func (o *observed) collect(t *testing.T) map[string]metricdata.Metrics {
 // everything calls each method once, in the order of a lock's life.
 func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
 	_, a := tel.Acquire(ctx, kind, "orders:42")
+	of := a.Kind()
 	tel.Waiting(of, 1)
 	tel.Woken(of, telemetry.WokenMessage)
 	tel.Waiting(of, -1)
@@ -81,72 +87,55 @@ func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
 	tel.RenewalBatch(time.Millisecond, 1)
 	tel.RenewalBacklog(1)
 	tel.Reconnected()
-	tel.LongHeld(telemetry.Kind{Name: "mutex"})
+	tel.LongHeld(tel.Kind(kind, "orders:42"))
 	tel.Lost(of, telemetry.LostServer, 1)
+	tel.Expired(of, 1)
 	tel.Active(of, -1)
 	_, r := tel.Release(ctx, of, "orders:42")
 	r.End(telemetry.OutcomeError, time.Second, err)
 }
 
-func TestNothingConfiguredIsNil(t *testing.T) {
-	tel, err := telemetry.New(nil, nil, nil)
-	if tel != nil || err != nil {
-		t.Fatalf("New(nil, nil, nil) = %v, %v, want nil, nil", tel, err)
+// Without providers New returns nil, which leaves every context alone. A nil *Telemetry allocates nothing,
+// and neither do metrics: their meter is OpenTelemetry's own and drops everything, so that option slices
+// which are made anew would show here.
+func TestNothingOfItsOwnIsAllocated(t *testing.T) {
+	off, err := telemetry.New(nil, nil, nil)
+	if off != nil || err != nil {
+		t.Fatalf("New(nil, nil, nil) = %v, %v, want nil, nil", off, err)
 	}
-}
-
-func TestNothingConfiguredLeavesTheContextAlone(t *testing.T) {
-	var off *telemetry.Telemetry
-	ctx := t.Context()
+	ctx, refused := t.Context(), errors.New("refused")
 	acquiring, _ := off.Acquire(ctx, kind, "orders:42")
 	releasing, _ := off.Release(ctx, of, "orders:42")
 	if acquiring != ctx || releasing != ctx {
 		t.Error("a nil Telemetry returned another context than it was given")
 	}
-}
-
-func TestNothingConfiguredAllocatesNothing(t *testing.T) {
-	var off *telemetry.Telemetry
-	ctx, err := t.Context(), errors.New("refused")
-	if n := testing.AllocsPerRun(1000, func() { everything(ctx, off, err) }); n != 0 {
-		t.Errorf("%v allocations per lock, want 0", n)
-	}
-}
-
-// The meter is OpenTelemetry's own and drops everything, so the allocations are those of this
-// package. Building option slices anew would show here.
-func TestMetricsAllocateNothingOfTheirOwn(t *testing.T) {
-	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider())
-	ctx, err := t.Context(), errors.New("refused")
-	if n := testing.AllocsPerRun(1000, func() { everything(ctx, tel, err) }); n != 0 {
-		t.Errorf("%v allocations per lock, want 0", n)
+	for what, tel := range map[string]*telemetry.Telemetry{
+		"off": off, "metrics": newTelemetry(t, nil, metricnoop.NewMeterProvider(), nil),
+		"by group": newTelemetry(t, nil, metricnoop.NewMeterProvider(), prefix),
+	} {
+		if n := testing.AllocsPerRun(1000, func() { everything(ctx, tel, refused) }); n != 0 {
+			t.Errorf("%s: %v allocations per lock, want 0", what, n)
+		}
 	}
 }
 
 func TestOneProviderAloneWorks(t *testing.T) {
-	t.Run("traces", func(t *testing.T) {
-		spans := tracetest.NewSpanRecorder()
-		tp := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-		everything(t.Context(), newTelemetry(t, tp, nil), nil)
-		if n := len(spans.Ended()); n != 2 {
-			t.Errorf("%d spans, want 2", n)
-		}
-	})
-	t.Run("metrics", func(t *testing.T) {
-		o := &observed{reader: sdkmetric.NewManualReader()}
-		mp := sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader))
-		everything(t.Context(), newTelemetry(t, nil, mp), nil)
-		if n := len(o.collect(t)); n != 12 {
-			t.Errorf("%d metrics, want 12", n)
-		}
-	})
+	o := observe(t)
+	everything(t.Context(), newTelemetry(t, o.tp, nil, nil), nil)
+	if spans, metrics := len(o.spans.Ended()), len(o.collect(t)); spans != 2 || metrics != 1 { // a counter that is there before it counts
+		t.Errorf("traces alone: %d spans, want 2; %d metrics", spans, metrics)
+	}
+	everything(t.Context(), newTelemetry(t, nil, o.mp, nil), nil)
+	if spans, metrics := len(o.spans.Ended()), len(o.collect(t)); spans != 2 || metrics != 12 {
+		t.Errorf("metrics alone: %d spans, want no more; %d metrics, want 12", spans, metrics)
+	}
 }
 
 // If Holdfast has no tracer, it must not put a no-op span between the caller's span and the spans
 // below.
 func TestWithoutTracerTheCallersSpanStaysCurrent(t *testing.T) {
 	tp := sdktrace.NewTracerProvider()
-	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider())
+	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider(), nil)
 	ctx, span := tp.Tracer("caller").Start(t.Context(), "request")
 	defer span.End()
 	acquiring, _ := tel.Acquire(ctx, kind, "orders:42")

@@ -5,22 +5,33 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null # a command that asks a question must fail, not hang
 
+STATICCHECK=honnef.co/go/tools/cmd/staticcheck@v0.8.2 # 2026.2.2: the tags by year are no module versions
+ACTIONLINT=github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+GOTESTSUM=gotest.tools/gotestsum@v1.13.0
+
 export CI=true
 # Each step says for itself whether it runs the tests on real servers, and the long ones.
 unset HOLDFAST_SERVERS HOLDFAST_LONG
 # A clone that belongs to another user makes git refuse, and go build with it.
 export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 
+scratch=$(mktemp -d)
+mkdir "$scratch/events"
 step_name=setup
-began=$SECONDS
+steps=()
 
 finish() {
 	local status=$?
+	trap - EXIT
+	timings || true
+	rm -rf "$scratch"
 	if [ "$status" -eq 0 ]; then
-		echo "==> passed in $((SECONDS - began)) s"
+		echo "==> passed in $SECONDS s"
 	else
 		echo "==> FAILED in step: $step_name (status $status)" >&2
 	fi
+	exit "$status"
 }
 trap finish EXIT
 
@@ -31,8 +42,39 @@ step() {
 	local start=$SECONDS
 	echo "==> $step_name"
 	"$@"
+	steps+=("$((SECONDS - start)) $step_name")
 	echo "    $((SECONDS - start)) s"
 }
+
+# tests EVENTS COMMAND [ARG]...: runs a command that prints what go test -json prints, and shows a
+# line for each package instead. The file EVENTS of $scratch/events has it all.
+tests() {
+	local events=$scratch/events/$1
+	shift
+	go run "$GOTESTSUM" --format pkgname --jsonfile "$events" --ignore-non-json-output-lines --raw-command -- "$@"
+}
+
+# timings prints where the time went: each step, and the slowest packages and tests.
+timings() {
+	[ "${#steps[@]}" -gt 0 ] || return 0
+	echo "==> seconds of each step"
+	printf '%s\n' "${steps[@]}" | awk '{ printf "%7d  %s\n", $1, substr($0, length($1) + 2) }'
+	echo "==> the ten slowest packages, the ten slowest tests: seconds"
+	slowest 'select(.Test == null)'
+	slowest 'select(.Test != null and (.Test | contains("/") | not))'
+}
+
+# slowest FILTER prints the ten that took longest of the events which a filter of jq lets through.
+slowest() {
+	local file
+	for file in "$scratch"/events/*; do
+		jq -r --arg step "${file##*/}" "select(.Elapsed != null) | $1 |"'
+			"\(.Elapsed) \(.Package | ltrimstr("github.com/holdfast-go/")) \(.Test // "") (\($step))"' "$file"
+	done | sort -rn | awk 'NR <= 10 { seconds = $1; $1 = ""; printf "%7.1f %s\n", seconds, $0 }'
+}
+
+# turn prints a number that the commit determines. What takes turns from change to change goes by it.
+turn() { echo $((16#$(git rev-parse HEAD | cut -c1-6))); }
 
 # need COMMAND PACKAGE...: installs the Debian packages if the command is missing.
 apt_is_fresh=
@@ -55,6 +97,7 @@ need() {
 }
 
 install_tools() {
+	need jq jq # the tables of times
 	need redis-server redis-server
 	need gcc gcc libc6-dev # the race detector links C
 	need psql postgresql # fence/sqltest

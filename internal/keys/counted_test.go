@@ -3,11 +3,8 @@
 package keys_test
 
 import (
-	"errors"
-	"math/rand/v2"
 	"testing"
 
-	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
@@ -37,16 +34,6 @@ func TestSemaphoreAndLatchKeysAreRedissons(t *testing.T) {
 			t.Errorf("%q:\n got %q, %v\nwant %q", tc.name, l, err, want)
 		}
 	}
-	for _, name := range []string{"", "holdfast_calls:{orders}"} {
-		_, s := keys.ForSemaphore(name)
-		_, p := keys.ForPermits(name)
-		_, l := keys.ForLatch(name)
-		for _, err := range []error{s, p, l} {
-			if !errors.Is(err, errs.BadArgument) {
-				t.Errorf("%q: %v", name, err)
-			}
-		}
-	}
 }
 
 // A latch is shared with Java whatever its name: its channel needs no slot.
@@ -61,48 +48,20 @@ func TestALatchHasItsKeysWhateverTheBraces(t *testing.T) {
 	}
 }
 
-func TestPermitsThatJavaWouldLookForElsewhereAreRefused(t *testing.T) {
-	for _, name := range []string{"a}b", "a{", "a{}b", "{}x", "}x", "x{}{t}", "{", "}"} {
-		_, s := keys.ForSemaphore(name)
-		_, p := keys.ForPermits(name)
-		for _, err := range []error{keys.CheckShared(name), s, p} {
-			if !errors.Is(err, errs.BadArgument) {
-				t.Errorf("%q: %v", name, err)
-			}
-		}
+func TestReadWriteLockKeysAreRedissons(t *testing.T) {
+	got, err := keys.ForRW("orders")
+	want := keys.RW{
+		Hash: "orders", Token: "redisson_lock_token:{orders}", Channel: "redisson_rwlock:{orders}", Timeouts: "{orders}:",
+		Readers: "holdfast_rw_readers:{orders}", Writers: "holdfast_rw_writers:{orders}", Waiting: "holdfast_rw_waiting:{orders}",
 	}
-	for _, name := range []string{"orders", "{user7}:cart", "cart:{user7}", "{t}{s}", "pl{ai}n{er}", "{x}", "naïve-名前"} {
-		if err := keys.CheckShared(name); err != nil {
-			t.Errorf("%q: %v", name, err)
-		}
+	if err != nil || got != want {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
-}
-
-// Whatever the name, all of its keys are in one slot, and a key that only Holdfast knows belongs to
-// no other name.
-func TestSemaphoresAndLatchesStayInTheSlot(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 6))
-	seen := make(map[string]string)
-	for range 20_000 {
-		name := randomName(random)
-		l, err := keys.ForLatch(name)
-		if err != nil {
-			continue
-		}
-		all := []string{l.Generations, l.Calls, l.Sharded}
-		if p, err := keys.ForPermits(name); err == nil {
-			all = append(all, p.Available, p.Taken, p.Calls, p.Channel)
-		}
-		for _, key := range all {
-			if keys.Slot(key) != keys.Slot(name) {
-				t.Errorf("%q: %q is in another slot", name, key)
-			}
-		}
-		for _, key := range []string{l.Calls, l.Generations} {
-			if other, ok := seen[key]; ok && other != name {
-				t.Errorf("%q and %q share %q", name, other, key)
-			}
-			seen[key] = name
-		}
+	got, err = keys.ForRW("{user7}:cart")
+	if err != nil || got.Timeouts != "{user7}:cart:" || got.Channel != "redisson_rwlock:{user7}:cart" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if want := "holdfast_rw_writers:{3328}:{user7}:cart"; got.Writers != want {
+		t.Errorf("the writers' marks are at %q, want %q", got.Writers, want)
 	}
 }

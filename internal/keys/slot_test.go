@@ -4,7 +4,6 @@ package keys_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -94,23 +93,4 @@ func randomName(random *rand.Rand) string {
 		}
 	}
 	return string(name)
-}
-
-// A cluster serves the scripts of a lock whatever its name, without a CROSSSLOT error.
-func TestAnyNameIsServedByACluster(t *testing.T) {
-	c := redistest.Cluster(t, 1, 0)
-	node := c.Nodes()[0].Admin()
-	random := rand.New(rand.NewPCG(3, 4))
-	for i := range 500 {
-		k, err := keys.ForLock(fmt.Sprint(randomName(random), i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := node.Exists(t.Context(), k.Hash, k.Token).Err(); err != nil {
-			t.Fatalf("%q: %v", k, err)
-		}
-		if err := node.SPublish(t.Context(), k.Channel, "0").Err(); err != nil {
-			t.Fatalf("%q: %v", k, err)
-		}
-	}
 }

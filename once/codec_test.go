@@ -23,7 +23,7 @@ type receipt struct {
 // roundTrip has one process do the work, and another get its result.
 func roundTrip[T any](t *testing.T, w *world.World, key, stored string, value T, options ...once.Option) {
 	t.Helper()
-	for i, p := range []*world.Process{w.Processes[0], w.Processes[1]} {
+	for i, p := range w.Processes {
 		got, err := once.Value(t.Context(), p.Once("codec", options...), key, func(context.Context) (T, error) {
 			if i > 0 {
 				t.Errorf("%s: done again", key)
@@ -40,9 +40,7 @@ func roundTrip[T any](t *testing.T, w *world.World, key, stored string, value T,
 }
 
 func TestCodec(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		w.Process()
-		w.Process()
+	play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
 		roundTrip(t, w, "struct", `{"id":7,"lines":{"a":"b"}}`, receipt{7, map[string]string{"a": "b"}})
 		roundTrip(t, w, "pointer", `{"id":7}`, &receipt{ID: 7})
 		roundTrip(t, w, "nil pointer", `null`, (*receipt)(nil))
@@ -67,8 +65,8 @@ func (rawCodec) Decode(data []byte, v any) error {
 
 // Each caller has a copy of its own.
 func TestCodec_NothingIsShared(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		o := w.Process().Once(name)
+	play(t, func(t *testing.T, _ *world.World, p, _ *world.Process) {
+		o := p.Once(name)
 		work := func(context.Context) ([]byte, error) { return []byte("abc"), nil }
 		first, _ := once.Value(t.Context(), o, key, work)
 		second, _ := once.Value(t.Context(), o, key, work)
@@ -81,8 +79,7 @@ func TestCodec_NothingIsShared(t *testing.T) {
 }
 
 func TestCodec_Fails(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
 		value, err := once.Value(t.Context(), p.Once(name), key, func(context.Context) (func(), error) {
 			return func() {}, nil
 		})

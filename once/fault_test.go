@@ -7,6 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,66 +20,32 @@ import (
 	"github.com/holdfast-go/holdfast/once"
 )
 
-// Whichever request or reply is lost or doubled, the work is done once, its result is kept, and both
-// callers get it.
+// Whichever request or reply is lost, doubled or late, the work is done once, its result is kept, and
+// both callers get it. What has failed, or was forgotten, is done anew, once.
 func TestValue_LostReplies(t *testing.T) {
-	for _, script := range []string{world.OnceAskRun, world.OnceCompleteRun} {
-		for what, fault := range map[string]redistest.Fault{
-			"reply lost": redistest.CloseAfterExec, "request lost": redistest.DropBefore, "half a reply": redistest.HalfReply,
-			"sent twice": redistest.Duplicate, "silence": redistest.Silence, "late": redistest.Delay(900 * time.Millisecond),
-		} {
-			t.Run(script+"/"+what, func(t *testing.T) {
-				play(t, func(t *testing.T, w *world.World) {
-					p, q := w.Process(), w.Process()
-					j := &job{lasts: time.Second}
+	for what, fault := range faults {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
+				for i, script := range []string{world.OnceAskRun, world.OnceCompleteRun, world.OnceReleaseRun, world.OnceForgetRun} {
+					p, q, of := w.Process(), w.Process(), fmt.Sprint(name, i)
+					t.Logf("%s, at %v", script, w.Now())
 					p.On(script, 1, fault)
 					q.On(script, 1, fault)
-					first := call(t.Context(), w, p.Once(name), j)
-					synctest.Wait()
-					second := call(t.Context(), w, q.Once(name), j)
+					bad := errors.New("bad")
+					if script == world.OnceReleaseRun { // of work that fails
+						world.WantErr(t, once.Do(t.Context(), p.Once(of), key, func(context.Context) error { return bad }), bad)
+					}
+					j := &job{lasts: time.Second}
+					first, second := call(t.Context(), w, p.Once(of), j), call(t.Context(), w, q.Once(of), j)
 					(<-first).want(t, "result 1")
 					(<-second).want(t, "result 1")
-					if runs := j.runs.Load(); runs != 1 {
-						t.Errorf("%d runs", runs)
+					gets(t, w, w.Process().Once(of), j, "result 1")
+					if err := p.Once(of).Forget(t.Context(), key); err != nil {
+						t.Error(err)
 					}
-					(<-call(t.Context(), w, w.Process().Once(name), j)).want(t, "result 1")
-				})
-			})
-		}
-	}
-}
-
-// If the reply to a release of failed work is lost, the next caller works all the same, once.
-func TestValue_LostReleases(t *testing.T) {
-	for what, fault := range map[string]redistest.Fault{
-		"reply lost": redistest.CloseAfterExec, "request lost": redistest.DropBefore, "half a reply": redistest.HalfReply,
-	} {
-		t.Run(what, func(t *testing.T) {
-			play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				bad := errors.New("bad")
-				p.On(world.OnceReleaseRun, 1, fault)
-				if err := once.Do(t.Context(), p.Once(name), key, func(context.Context) error { return bad }); err != bad {
-					t.Errorf("%v", err)
+					gets(t, w, q.Once(of), j, "result 2")
 				}
-				j := &job{}
-				(<-call(t.Context(), w, w.Process().Once(name), j)).want(t, "result 1")
 			})
-		})
-	}
-}
-
-func TestForget_LostReplies(t *testing.T) {
-	for _, fault := range []redistest.Fault{redistest.CloseAfterExec, redistest.DropBefore, redistest.Duplicate} {
-		play(t, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			j := &job{}
-			(<-call(t.Context(), w, p.Once(name), j)).want(t, "result 1")
-			p.On(world.OnceForgetRun, 1, fault)
-			if err := p.Once(name).Forget(t.Context(), key); err != nil {
-				t.Error(err)
-			}
-			(<-call(t.Context(), w, p.Once(name), j)).want(t, "result 2")
 		})
 	}
 }
@@ -84,103 +53,81 @@ func TestForget_LostReplies(t *testing.T) {
 // The process dies in the middle of the work. It is told before another takes over, which is when its
 // lease is over. What it returns after that is not written.
 func TestValue_DiesBeforeTheResult(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 		lease := once.Lease(holdfast.Renewed(3 * time.Second))
 		var tokens []int64
 		var told time.Duration
-		first := make(chan answer, 1)
-		go func() {
-			value, err := once.Value(t.Context(), p.Once(name, lease), key, func(ctx context.Context) (string, error) {
-				tokens = append(tokens, once.Token(ctx))
-				<-ctx.Done()
-				told = w.Now()
-				world.WantErr(t, context.Cause(ctx), holdfast.ErrLost)
-				time.Sleep(time.Minute)
-				return "too late", nil
-			})
-			first <- answer{value, err, w.Now()}
-		}()
-		w.At(time.Millisecond)
+		first := value(t.Context(), w, p.Once(name, lease), func(ctx context.Context) (string, error) {
+			tokens = append(tokens, once.Token(ctx))
+			<-ctx.Done()
+			told = w.Now()
+			world.WantErr(t, context.Cause(ctx), holdfast.ErrLost)
+			time.Sleep(time.Minute)
+			return "too late", nil
+		})
 		p.Unplug(true)
-		second := make(chan answer, 1)
-		go func() {
-			value, err := once.Value(t.Context(), q.Once(name, lease), key, func(ctx context.Context) (string, error) {
-				tokens = append(tokens, once.Token(ctx))
-				world.Within(t, "the next began", w.Now(), 3*time.Second, 3*time.Second+10*time.Millisecond)
-				return "in time", nil
-			})
-			second <- answer{value, err, w.Now()}
-		}()
+		second := value(t.Context(), w, q.Once(name, lease), func(ctx context.Context) (string, error) {
+			tokens = append(tokens, once.Token(ctx))
+			world.Within(t, "the next began", w.Now(), 3*time.Second, 3*time.Second+10*time.Millisecond)
+			return "in time", nil
+		})
 		(<-second).want(t, "in time")
 		p.Unplug(false)
 		(<-first).want(t, "too late", holdfast.ErrLost)
-		if told == 0 || told > 3*time.Second {
-			t.Errorf("the first was told at %v", told)
+		if told == 0 || told > 3*time.Second || len(tokens) != 2 || tokens[1] <= tokens[0] {
+			t.Errorf("the first was told at %v; tokens %v", told, tokens)
 		}
-		if len(tokens) != 2 || tokens[1] <= tokens[0] {
-			t.Errorf("tokens %v", tokens)
-		}
-		(<-call(t.Context(), w, p.Once(name), &job{})).want(t, "in time")
+		gets(t, w, p.Once(name), &job{}, "in time")
 	})
 }
 
 // Work that outlasts its lease without a word from Redis, and returns before anybody else came: its
 // result is not written either, since its holder was told that the hold is lost.
 func TestValue_LostByItself(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		_, err := once.Value(t.Context(), p.Once(name), key, func(ctx context.Context) (string, error) {
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
+		err := once.Do(t.Context(), p.Once(name), key, func(ctx context.Context) error {
 			w.Mini.FlushAll() // Redis loses its data
 			<-ctx.Done()
-			return "done", nil
+			return nil
 		})
-		world.WantErr(t, err, holdfast.ErrLost)
-		if w.Now() > 11*time.Second {
+		if world.WantErr(t, err, holdfast.ErrLost); w.Now() > 11*time.Second {
 			t.Errorf("told at %v", w.Now())
 		}
-		(<-call(t.Context(), w, p.Once(name), &job{})).want(t, "result 1")
+		gets(t, w, p.Once(name), &job{}, "result 1")
 	})
 }
 
 // The process dies after its result was written, and before it hears of that: nobody does the work
 // again.
 func TestValue_DiesAfterTheResult(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 		j := &job{lasts: time.Second}
 		p.On(world.OnceCompleteRun, 1, redistest.Silence)
 		first := call(t.Context(), w, p.Once(name), j)
 		w.At(time.Second)
 		p.Unplug(true)
-		(<-call(t.Context(), w, q.Once(name), j)).want(t, "result 1")
-		a := <-first
-		a.want(t, "result 1", holdfast.ErrUnknown)
+		gets(t, w, q.Once(name), j, "result 1")
+		(<-first).want(t, "result 1", holdfast.ErrUnknown)
 		p.Unplug(false)
-		(<-call(t.Context(), w, p.Once(name), j)).want(t, "result 1")
-		if j.runs.Load() != 1 {
-			t.Errorf("%d runs", j.runs.Load())
-		}
+		gets(t, w, p.Once(name), j, "result 1")
+		j.ran(t, 1)
 	})
 }
 
 // If Redis does not answer when the result is to be written, the caller is told, and the result is
 // written later, within the lease.
 func TestValue_ResultWrittenInTheBackground(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 		j := &job{lasts: time.Second}
 		first := call(t.Context(), w, p.Once(name), j)
 		w.At(time.Second - time.Millisecond)
 		p.Unplug(true)
-		a := <-first
-		a.want(t, "result 1", holdfast.ErrUnknown)
+		a := (<-first).want(t, "result 1", holdfast.ErrUnknown)
 		world.Within(t, "the caller was told", a.at, 5*time.Second, 6*time.Second+10*time.Millisecond)
 		second := call(t.Context(), w, q.Once(name), j)
 		w.At(10 * time.Second)
 		p.Unplug(false)
-		b := <-second
-		b.want(t, "result 1")
+		b := (<-second).want(t, "result 1")
 		world.Within(t, "the result came", b.at, 10*time.Second, 12*time.Second)
 	})
 }
@@ -188,13 +135,11 @@ func TestValue_ResultWrittenInTheBackground(t *testing.T) {
 // A request that asked for the work, and comes after the result was written and forgotten, leaves
 // nothing behind.
 func TestValue_LateAsk(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
 		late := make(chan struct{})
 		p.On(world.OnceAskRun, 1, redistest.HoldUntil(late))
 		j := &job{}
 		first := call(t.Context(), w, p.Once(name), j)
-		synctest.Wait()
 		p.HangUp() // the request is on its way, and the call is sent again
 		(<-first).want(t, "result 1")
 		if err := p.Once(name).Forget(t.Context(), key); err != nil {
@@ -206,56 +151,42 @@ func TestValue_LateAsk(t *testing.T) {
 		if w.Mini.Exists(record) {
 			t.Errorf("left behind: %v", w.Holders(record))
 		}
-		(<-call(t.Context(), w, p.Once(name), j)).want(t, "result 2")
+		gets(t, w, p.Once(name), j, "result 2")
 	})
 }
 
 // A caller that leaves while its request is on its way leaves nothing behind.
 func TestValue_CancelledRequest(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
 		p.On(world.OnceAskRun, 1, redistest.Delay(500*time.Millisecond))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		j := &job{}
-		a := <-call(ctx, w, p.Once(name), j)
-		a.want(t, "", context.DeadlineExceeded, holdfast.ErrUnavailable)
+		(<-call(ctx, w, p.Once(name), j)).want(t, "", context.DeadlineExceeded, holdfast.ErrUnavailable)
 		w.At(3 * time.Second)
-		if w.Mini.Exists(record) || j.runs.Load() != 0 {
-			t.Errorf("left behind: %v, %d runs", w.Holders(record), j.runs.Load())
+		if j.ran(t, 0); w.Mini.Exists(record) {
+			t.Errorf("left behind: %v", w.Holders(record))
 		}
 	})
 }
 
-// Renewals keep the work going for as long as it takes; a fixed lease does not.
+// Renewals keep the work going for as long as it takes; a fixed lease and a MaxHold do not.
 func TestValue_LongWork(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		j := &job{lasts: 10 * time.Minute}
-		first := call(t.Context(), w, p.Once(name), j)
-		synctest.Wait()
-		second := call(t.Context(), w, q.Once(name), j)
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		j := &job{lasts: 3 * time.Minute}
+		first, second := call(t.Context(), w, p.Once(name), j), call(t.Context(), w, q.Once(name), j)
 		(<-first).want(t, "result 1")
 		(<-second).want(t, "result 1")
-		fixed := once.Lease(holdfast.Fixed(time.Second))
-		err := once.Do(t.Context(), p.Once(name, fixed), "other", func(ctx context.Context) error {
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-		world.WantErr(t, err, holdfast.ErrExpired)
-		err = once.Do(t.Context(), p.Once(name, once.Lease(holdfast.MaxHold(time.Second))), "third", func(ctx context.Context) error {
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-		world.WantErr(t, err, holdfast.ErrMaxHold)
+		untilOver := &job{lasts: time.Minute}
+		gets(t, w, p.Once("fixed", once.Lease(holdfast.Fixed(time.Second))), untilOver, "", holdfast.ErrExpired)
+		gets(t, w, p.Once("bounded", once.Lease(holdfast.MaxHold(time.Second))), untilOver, "", holdfast.ErrMaxHold)
 	})
 }
 
 // If somebody removes the record while a sending of the result is in doubt, nothing shows any more
 // whether it was written: the caller is told so.
 func TestValue_ResultGoneWhileInDoubt(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
 		p.Each(func(s world.Sending) redistest.Fault {
 			if s.Script == world.OnceCompleteRun && s.N == 1 {
 				w.Mini.Del(record)
@@ -263,23 +194,102 @@ func TestValue_ResultGoneWhileInDoubt(t *testing.T) {
 			}
 			return redistest.Pass
 		})
-		a := <-call(t.Context(), w, p.Once(name), &job{})
-		a.want(t, "result 1", holdfast.ErrUnknown)
+		gets(t, w, p.Once(name), &job{}, "result 1", holdfast.ErrUnknown)
 	})
 }
 
-// Each loss is told with the key and a reason.
-func TestValue_LostErrorText(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		_, err := once.Value(t.Context(), p.Once(name), key, func(context.Context) (string, error) {
-			w.Mini.Del(record)
-			return "x", nil
+// ledger is what was done for each key, by the tokens of those that did it, and what callers were told.
+type ledger struct {
+	mu      sync.Mutex
+	effects map[int][]int64
+	got     map[int][]int64
+	excused map[string]bool // "key token": its caller was told of a loss, or that nobody knows
+	lost    int             // requests and replies
+}
+
+// work does the work of a key as one of its callers, until there is a result.
+func (l *ledger) work(ctx context.Context, o *once.Once, n int, random *rand.Rand) error {
+	for {
+		mine := int64(0)
+		got, err := once.Value(ctx, o, fmt.Sprint(n), func(ctx context.Context) (int64, error) {
+			time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
+			l.mu.Lock()
+			mine = once.Token(ctx)
+			l.effects[n] = append(l.effects[n], mine)
+			l.mu.Unlock()
+			time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
+			return mine, nil
 		})
-		world.WantErr(t, err, holdfast.ErrLost)
-		owner := ""
-		if _, scanErr := fmt.Sscanf(err.Error(), `holdfast: keep once "charge:order 7": owner %s lease lost`, &owner); scanErr != nil {
-			t.Errorf("%v: %v", err, scanErr)
+		l.mu.Lock()
+		lost := errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrUnknown)
+		if lost {
+			l.excused[fmt.Sprint(n, mine)] = true
+		} else if err == nil {
+			l.got[n] = append(l.got[n], got)
 		}
+		l.mu.Unlock()
+		if !lost {
+			return err
+		}
+	}
+}
+
+// A part of all requests and replies is lost, doubled or late, and now and then a process is out of
+// reach for longer than its lease. The work of each key is done once, except where its caller was told
+// of a loss between its effect and its result. All callers have one result, that of the last time, and
+// tokens grow.
+func TestOncePerKey(t *testing.T) {
+	keys := redistest.Count(t, 1000)
+	play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
+		l := &ledger{effects: map[int][]int64{}, got: map[int][]int64{}, excused: map[string]bool{}}
+		var callers sync.WaitGroup
+		for i, p := range append(w.Processes, w.Process()) {
+			random := rand.New(rand.NewPCG(uint64(i), 1))
+			p.Each(func(world.Sending) redistest.Fault {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if random.IntN(6) > 0 {
+					return redistest.Pass
+				}
+				l.lost++
+				return anyFault(random)
+			})
+			for j := range 2 {
+				own := rand.New(rand.NewPCG(uint64(i), uint64(j)))
+				callers.Go(func() {
+					for n := range keys {
+						if own.IntN(3) == 0 {
+							p.Unplug(true)
+							time.AfterFunc(time.Duration(own.IntN(6000))*time.Millisecond, func() { p.Unplug(false) })
+						}
+						if err := l.work(t.Context(), p.Once(name, once.Lease(holdfast.Renewed(2*time.Second))), n, own); err != nil {
+							t.Errorf("key %d: %v", n, err)
+						}
+						p.Forget()
+					}
+				})
+			}
+		}
+		callers.Wait()
+		l.judge(t, keys)
 	})
+}
+
+// judge is the oracle.
+func (l *ledger) judge(t *testing.T, keys int) {
+	again := 0
+	for n := range keys {
+		tokens := l.effects[n]
+		for i, token := range tokens[:max(0, len(tokens)-1)] {
+			if again++; !l.excused[fmt.Sprint(n, token)] || token >= tokens[i+1] {
+				t.Errorf("key %d: done again after %d, which nothing explains: %v", n, token, tokens)
+			}
+		}
+		if results := slices.Compact(l.got[n]); len(results) != 1 || results[0] != tokens[len(tokens)-1] {
+			t.Errorf("key %d: done by %v, and callers got %v", n, tokens, results)
+		}
+	}
+	if t.Logf("%d keys, %d faults, %d done again, as explained", keys, l.lost, again); l.lost < keys || again == 0 {
+		t.Error("too little was lost")
+	}
 }

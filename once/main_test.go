@@ -6,4 +6,4 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-func TestMain(m *testing.M) { redistest.Main(m, redistest.Child("worker", runWorker)) }
+func TestMain(m *testing.M) { redistest.Main(m) }

@@ -5,6 +5,8 @@ package once_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -15,14 +17,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
-// Three replicas keep one schedule by clocks that differ by an hour each way. Each tick runs once.
+// tick fails the test unless the tick of the world's beginning is won, or not.
+func tick(t *testing.T, w *world.World, p *world.Process, keep time.Duration, want bool) {
+	t.Helper()
+	if won, err := p.Tick(t.Context(), "report", w.Start, keep); won != want || err != nil {
+		t.Errorf("at %v: %v, %v, want %v", w.Now(), won, err, want)
+	}
+}
+
+// Replicas keep one schedule by clocks that differ by an hour each way. Each tick runs once.
 func TestTick_ClocksThatDiffer(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
+	play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
 		const every, keep = 10 * time.Minute, 2*time.Hour + time.Minute
 		first := w.Start.Add(2 * time.Hour).Truncate(every)
 		var mu sync.Mutex
-		wins := make(map[time.Time]int)
-		won := make(map[int]int)
+		wins := make(map[string]int)
 		var replicas sync.WaitGroup
 		for i, ahead := range []time.Duration{-time.Hour, 0, time.Hour} {
 			p := w.Process()
@@ -37,46 +46,55 @@ func TestTick_ClocksThatDiffer(t *testing.T) {
 					}
 					if ok {
 						mu.Lock()
-						wins[at]++
-						won[i]++
+						wins[fmt.Sprint(n, " by ", i)]++
 						mu.Unlock()
 					}
 				}
 			})
 		}
 		replicas.Wait()
+		want := make(map[string]int)
 		for n := range 40 {
-			if at := first.Add(time.Duration(n) * every); wins[at] != 1 {
-				t.Errorf("the tick of %v was won %d times", at, wins[at])
-			}
+			want[fmt.Sprint(n, " by ", 2)] = 1 // the replica that is ahead
 		}
-		if len(won) != 1 || won[2] != 40 {
-			t.Errorf("won by %v, want all by the replica that is ahead", won)
+		if !maps.Equal(wins, want) {
+			t.Errorf("won: %v", wins)
 		}
 	})
 }
 
-// Replicas that come at once: one wins each tick, and ticks of other names and times are others.
+// Replicas that come at once, and lose a part of their requests and replies: one wins each tick, and
+// ticks of other names and times are others.
 func TestTick_Together(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		at := w.Start
+	play(t, func(t *testing.T, w *world.World, _, _ *world.Process) {
 		var mu sync.Mutex
 		wins := make(map[string]int)
 		var all sync.WaitGroup
-		for range 3 {
-			p := w.Process()
-			for range 20 {
+		lost, replicas := 0, 0
+		for _, p := range append(w.Processes, w.Process()) {
+			random := rand.New(rand.NewPCG(uint64(replicas), 1))
+			replicas++
+			p.Each(func(world.Sending) redistest.Fault {
+				mu.Lock()
+				defer mu.Unlock()
+				if random.IntN(20) > 0 {
+					return redistest.Pass
+				}
+				lost++
+				return anyFault(random)
+			})
+			for range 10 {
 				for _, name := range []string{"a", "b", "a:b"} {
-					for _, time := range []time.Time{at, at.Add(1), at.Add(time.Second)} {
+					for _, at := range []time.Time{w.Start, w.Start.Add(1), w.Start.Add(time.Second)} {
 						all.Go(func() {
-							ok, err := p.Tick(t.Context(), name, time, 5*60*1e9)
+							ok, err := p.Tick(t.Context(), name, at, 5*time.Minute)
 							if err != nil {
 								t.Error(err)
 							}
 							mu.Lock()
 							defer mu.Unlock()
 							if ok {
-								wins[fmt.Sprint(name, time.UnixNano())]++
+								wins[fmt.Sprint(name, at.UnixNano())]++
 							}
 						})
 					}
@@ -84,8 +102,8 @@ func TestTick_Together(t *testing.T) {
 			}
 		}
 		all.Wait()
-		if len(wins) != 9 {
-			t.Errorf("%d ticks were won, want 9", len(wins))
+		if len(wins) != 9 || lost == 0 {
+			t.Errorf("%d ticks were won, want 9; %d faults", len(wins), lost)
 		}
 		for tick, n := range wins {
 			if n != 1 {
@@ -96,21 +114,12 @@ func TestTick_Together(t *testing.T) {
 }
 
 func TestTick_LostReplies(t *testing.T) {
-	for what, fault := range map[string]redistest.Fault{
-		"reply lost": redistest.CloseAfterExec, "request lost": redistest.DropBefore, "half a reply": redistest.HalfReply,
-		"sent twice": redistest.Duplicate, "silence": redistest.Silence, "late": redistest.Delay(900 * time.Millisecond),
-	} {
+	for what, fault := range faults {
 		t.Run(what, func(t *testing.T) {
-			play(t, func(t *testing.T, w *world.World) {
-				p, q := w.Process(), w.Process()
+			play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 				p.On(world.TickRun, 1, fault)
-				if ok, err := p.Tick(t.Context(), "report", w.Start, time.Hour); !ok || err != nil {
-					t.Errorf("%v, %v", ok, err)
-				}
-				for _, process := range []*world.Process{p, q} {
-					if ok, err := process.Tick(t.Context(), "report", w.Start, time.Hour); ok || err != nil {
-						t.Errorf("once more: %v, %v", ok, err)
-					}
+				for i, process := range []*world.Process{p, p, q} {
+					tick(t, w, process, time.Hour, i == 0)
 				}
 			})
 		})
@@ -119,8 +128,7 @@ func TestTick_LostReplies(t *testing.T) {
 
 // A tick whose caller was told of an error is given back.
 func TestTick_GivenBack(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
 		p.Each(func(s world.Sending) redistest.Fault {
 			if s.Script == world.TickRun {
 				return redistest.Silence
@@ -130,56 +138,43 @@ func TestTick_GivenBack(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		ok, err := p.Tick(ctx, "report", w.Start, time.Hour)
-		if ok {
-			t.Error("won")
-		}
 		world.WantErr(t, err, context.DeadlineExceeded, holdfast.ErrUnavailable)
-		if err == nil || !strings.HasPrefix(err.Error(), `holdfast: take tick "report": `) {
-			t.Error(err)
+		if ok || err == nil || !strings.HasPrefix(err.Error(), `holdfast: take tick "report": `) {
+			t.Error(ok, err)
 		}
 		w.At(4 * time.Second)
-		if ok, err := q.Tick(t.Context(), "report", w.Start, time.Hour); !ok || err != nil {
-			t.Errorf("another: %v, %v", ok, err)
-		}
+		tick(t, w, q, time.Hour, true)
 	})
 }
 
 func TestTick_IsKept(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		for i, step := range []struct {
-			at  time.Duration
-			won bool
-		}{{0, true}, {time.Minute - time.Millisecond, false}, {time.Minute + time.Millisecond, true}} {
-			w.At(step.at)
-			if ok, err := p.Tick(t.Context(), "report", w.Start, time.Minute); ok != step.won || err != nil {
-				t.Errorf("%d: %v, %v", i, ok, err)
-			}
-		}
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
+		tick(t, w, p, time.Minute, true)
+		w.At(time.Minute - time.Millisecond)
+		tick(t, w, p, time.Minute, false)
+		w.At(time.Minute + time.Millisecond)
+		tick(t, w, p, time.Minute, true)
 	})
 }
 
 func TestTick_Refused(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		for what, f := range map[string]func() (bool, error){
-			"no name":         func() (bool, error) { return p.Tick(t.Context(), "", w.Start, time.Hour) },
-			"a reserved name": func() (bool, error) { return p.Tick(t.Context(), "holdfast_x", w.Start, time.Hour) },
-			"no time":         func() (bool, error) { return p.Tick(t.Context(), "n", w.Start, 0) },
-			"no client":       func() (bool, error) { return holdfast.New(nil).Tick(t.Context(), "n", w.Start, time.Hour) },
-		} {
-			ok, err := f()
-			if ok {
-				t.Error(what)
+	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
+		refused := func(c *holdfast.Client, name string, keep time.Duration, want error) {
+			t.Helper()
+			if ok, err := c.Tick(t.Context(), name, w.Start, keep); ok {
+				t.Errorf("%q is won", name)
+			} else {
+				world.WantErr(t, err, want)
 			}
-			world.WantErr(t, err, holdfast.ErrBadArgument)
 		}
+		refused(p.Client, "", time.Hour, holdfast.ErrBadArgument)
+		refused(p.Client, "holdfast_x", time.Hour, holdfast.ErrBadArgument)
+		refused(p.Client, "no time", 0, holdfast.ErrBadArgument)
+		refused(holdfast.New(nil), "n", time.Hour, holdfast.ErrBadArgument)
 		w.RDB.SAdd(t.Context(), "holdfast_tick:{n}:2000-01-01T00:00:00Z", "x")
-		_, err := p.Tick(t.Context(), "n", w.Start, time.Hour)
-		world.WantErr(t, err, holdfast.ErrWrongType)
+		refused(p.Client, "n", time.Hour, holdfast.ErrWrongType)
 		w.RDB.FlushAll(t.Context())
 		p.Close()
-		_, err = p.Tick(t.Context(), "n", w.Start, time.Hour)
-		world.WantErr(t, err, holdfast.ErrClosed)
+		refused(p.Client, "n", time.Hour, holdfast.ErrClosed)
 	})
 }

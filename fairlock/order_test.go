@@ -4,13 +4,16 @@ package fairlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/fairlock"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
@@ -52,7 +55,9 @@ func TestGrantedInTheOrderOfArrival(t *testing.T) {
 		}
 		w.Release(first)
 		all.Wait()
-		w.wantOrder(order, waiters)
+		if len(order) != waiters || !slices.IsSorted(order) {
+			t.Errorf("granted in the order %v", order)
+		}
 		last := first.Token()
 		for i, token := range tokens {
 			if token <= last {
@@ -171,23 +176,14 @@ func TestAGrantWhoseMessageWasLost(t *testing.T) {
 		a, b := w.process(), w.process()
 		l := w.Lock(t.Context(), a)
 		waits := []*world.Attempt{w.goLock(t.Context(), b), w.goLock(t.Context(), b)}
+		w.Mini.DropMessages(true)
 		w.At(2 * time.Second)
-		w.RDB.PubSubChannels(t.Context(), "*")
-		b.Net.OnCommand(func(c redistest.Command) redistest.Fault {
-			if c.Name == "PING" || c.Name == "SUBSCRIBE" {
-				return redistest.Silence
-			}
-			return redistest.Pass
-		})
-		// The channel's connection is silent from its next PING on. From then on only polls find
-		// anything.
-		w.At(25 * time.Second)
 		for i, a := range waits {
 			released := w.Now()
 			w.Release(l)
 			l = w.granted(a)
 			world.Within(t, "taken", w.Now()-released, 0, pollBound)
-			if i == 0 && waits[1].Pending() == false {
+			if i == 0 && !waits[1].Pending() {
 				t.Error("two hold it")
 			}
 		}
@@ -195,112 +191,96 @@ func TestAGrantWhoseMessageWasLost(t *testing.T) {
 	})
 }
 
-// A process is cut off. The next waiter gets the lock when the place of the dead process has run
-// out.
+// A process is cut off. The next waiter gets the lock when the place of the dead process has run out, even
+// if the server's clock is set back while the dead is first in the queue, and if the holder has died too.
 func TestTheDeadAreSkipped(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, dead, c := w.process(), w.process(), w.process()
-		l := w.Lock(t.Context(), a)
-		ctx, cancel := context.WithCancel(t.Context())
-		lost := []*world.Attempt{w.goLock(ctx, dead), w.goLock(ctx, dead)}
-		stays := []*world.Attempt{w.goLock(t.Context(), c), w.goLock(t.Context(), c)}
-		w.At(10 * time.Second)
-		w.wantQueue(4)
-		dead.Net.Refuse(true)
-		dead.Net.BlackHole()
-		w.At(11 * time.Second)
-		w.Release(l) // to the dead process
-		l = w.granted(stays[0])
-		world.Within(t, "the next", w.Now(), 13*time.Second, 15100*time.Millisecond)
-		w.Release(l)
-		l = w.granted(stays[1])
-		w.Release(l)
-		w.wantQueue(0)
-		dead.Net.Cut()
-		cancel()
-		for _, a := range lost {
-			<-a.Done
-			world.WantErr(t, a.Err, context.Canceled)
-		}
-	})
-}
-
-// The server's clock is set back while a dead process is first in the queue. The lock goes on all the
-// same when the place of the dead process has run out, also if the holder has died too.
-func TestTheDeadAreSkippedAlthoughTheClockWasSetBack(t *testing.T) {
-	for _, holderDies := range []bool{false, true} {
-		t.Run(fmt.Sprintf("the holder dies: %v", holderDies), func(t *testing.T) {
+	for what, tc := range map[string]struct {
+		setBack, holderDies bool
+		most                time.Duration
+	}{
+		"":                                       {false, false, 6100 * time.Millisecond},
+		"the clock is set back":                  {true, false, 11100 * time.Millisecond},
+		"the holder dies":                        {false, true, 11100 * time.Millisecond},
+		"the clock is set back, the holder dies": {true, true, 11*time.Second + pollBound},
+	} {
+		t.Run(what, func(t *testing.T) {
 			play(t, func(t *testing.T, w *fairWorld) {
-				stop := w.Step(time.Hour)
 				a, dead, c := w.process(), w.process(), w.process()
+				stop := func() {}
+				if tc.setBack {
+					stop = w.Step(time.Hour)
+				}
 				l := w.Lock(t.Context(), a.FairMutex(name, holdfast.Fixed(6*time.Second)))
 				ctx, cancel := context.WithCancel(t.Context())
-				lost := w.goLock(ctx, dead)
+				lost := []*world.Attempt{w.goLock(ctx, dead), w.goLock(ctx, dead)}
 				w.At(time.Second)
 				dead.Net.Refuse(true)
 				dead.Net.BlackHole()
 				stop()
-				defer w.Step(0)()
+				if tc.setBack {
+					defer w.Step(0)()
+				}
 				w.At(2 * time.Second)
-				stays := w.goLock(t.Context(), c)
+				stays := []*world.Attempt{w.goLock(t.Context(), c), w.goLock(t.Context(), c)}
+				w.wantQueue(4)
 				w.At(3 * time.Second)
-				if !holderDies {
+				if !tc.holderDies {
 					w.Release(l) // to the dead process
 				}
-				l = w.granted(stays)
-				world.Within(t, "the next", w.Now(), 5*time.Second, 11100*time.Millisecond)
+				l = w.granted(stays[0])
+				world.Within(t, "the next", w.Now(), 5*time.Second, tc.most)
 				w.Release(l)
+				w.Release(w.granted(stays[1]))
 				w.wantQueue(0)
 				dead.Net.Cut()
 				cancel()
-				<-lost.Done
-				world.WantErr(t, lost.Err, context.Canceled)
+				for _, a := range lost {
+					<-a.Done
+					world.WantErr(t, a.Err, context.Canceled)
+				}
 			})
 		})
 	}
 }
 
-// A process is cut off for longer than its places are kept. It takes its places again.
+// A process is cut off, or the server stands still, for longer than places are kept. The waiters take
+// their places again.
 func TestAPlaceThatWasLostIsTakenAgain(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		a, b, c := w.process(), w.process(), w.process()
-		l := w.Lock(t.Context(), a)
-		var early, late []*world.Attempt
-		for range 5 {
-			early = append(early, w.goLock(t.Context(), b))
-		}
-		for range 3 {
-			late = append(late, w.goLock(t.Context(), c))
-		}
-		before := w.waiters()
-		b.Net.Refuse(true)
-		b.Net.Cut()
-		w.At(8 * time.Second)
-		w.wantQueue(3)
-		b.Net.Refuse(false)
-		w.At(12 * time.Second)
-		w.wantQueue(8)
-		if after := w.waiters(); !equal(before, after) {
-			t.Errorf("the order was\n%q and is\n%q", before, after)
-		}
-		for _, a := range append(early, late...) {
-			w.Release(l)
-			l = w.granted(a)
-		}
-		w.Release(l)
-	})
-}
-
-func equal(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
+	for _, standsStill := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the server stands still: %v", standsStill), func(t *testing.T) {
+			play(t, func(t *testing.T, w *fairWorld) {
+				a, b, c := w.process(), w.process(), w.process()
+				l := w.Lock(t.Context(), a)
+				var waits []*world.Attempt
+				for i := range 8 {
+					waits = append(waits, w.goLock(t.Context(), []*process{b, c}[i/5]))
+				}
+				before := w.waiters()
+				if standsStill {
+					goes := make(chan struct{})
+					for _, p := range w.Processes {
+						p.Net.OnCommand(func(redistest.Command) redistest.Fault { return redistest.HoldUntil(goes) })
+					}
+					w.At(8 * time.Second)
+					close(goes)
+				} else {
+					b.Unplug(true)
+					w.At(8 * time.Second)
+					w.wantQueue(3)
+					b.Unplug(false)
+				}
+				w.At(13 * time.Second)
+				if after := w.waiters(); !slices.Equal(before, after) {
+					t.Errorf("the order was\n%q and is\n%q", before, after)
+				}
+				for _, a := range waits {
+					w.Release(l)
+					l = w.granted(a)
+				}
+				w.Release(l)
+			})
+		})
 	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // Redis loses all data. The waiters stand in their order again, before any newcomer of their
@@ -369,106 +349,65 @@ func TestJavaReleases(t *testing.T) {
 	})
 }
 
-// Re-entry, renewal, fixed leases, Detach and Attach work as they do for a Mutex.
-func TestLeases(t *testing.T) {
+// A hold goes on in another process, which hands the lock to the next waiter.
+func TestDetachAndAttach(t *testing.T) {
 	play(t, func(t *testing.T, w *fairWorld) {
 		a, b := w.process(), w.process()
 		l := w.Lock(t.Context(), a)
-		inner := w.Lock(l.Context(t.Context()), a)
-		if inner.Token() != l.Token() || inner.Owner() != l.Owner() {
-			t.Error("a nested lease is on another hold")
-		}
-		if n, err := b.HoldCount(t.Context(), l.Owner()); n != 2 || err != nil {
-			t.Errorf("hold count %d (%v)", n, err)
-		}
-		w.Release(inner)
-		w.At(100 * time.Second)
-		if held, err := b.HeldBy(t.Context(), l.Owner()); !held || err != nil {
-			t.Errorf("held: %v (%v)", held, err)
-		}
 		owner, err := l.Detach(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		moved, err := b.Attach(t.Context(), owner)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if moved.Token() != l.Token() {
-			t.Errorf("token %d, was %d", moved.Token(), l.Token())
+		if err != nil || moved.Token() != l.Token() {
+			t.Fatalf("token %d, was %d (%v)", moved.Token(), l.Token(), err)
 		}
 		waits := w.goLock(t.Context(), a)
+		w.At(100 * time.Second)
 		w.Release(moved)
-		l = w.granted(waits)
-		w.Release(l)
-
-		start := w.Now()
-		fixed := w.Lock(t.Context(), a.FairMutex(name, holdfast.Fixed(10*time.Second)))
-		waits = w.goLock(t.Context(), b)
-		<-fixed.Done()
-		world.WantErr(t, fixed.Err(), holdfast.ErrLost)
-		l = w.granted(waits)
-		world.Within(t, "after a fixed lease", w.Now()-start, 10*time.Second, 10*time.Second+100*time.Millisecond)
-		world.WantErr(t, fixed.Release(t.Context()), holdfast.ErrLost)
-		if held, err := a.HeldBy(t.Context(), l.Owner()); !held || err != nil {
-			t.Errorf("held: %v (%v)", held, err)
-		}
-		w.Release(l)
+		w.Release(w.granted(waits))
 	})
 }
 
-// The queries name the waiters and their places in the queue.
+// The queries name the waiters and their places in the queue, and a ticket's owner before it waits.
 func TestQueries(t *testing.T) {
 	play(t, func(t *testing.T, w *fairWorld) {
 		a, b := w.process(), w.process()
 		l := w.Lock(t.Context(), a)
-		var tickets []*ticketed
+		var owners []lease.Owner
+		var waits []*world.Attempt
 		for range 4 {
 			ticket := b.Ticket()
-			tickets = append(tickets, &ticketed{ticket.Owner(), w.goLock(t.Context(), ticket)})
+			owners, waits = append(owners, ticket.Owner()), append(waits, w.goLock(t.Context(), ticket))
 			time.Sleep(time.Millisecond)
 		}
-		waiters, err := a.Waiters(t.Context())
-		if err != nil || len(waiters) != 4 {
-			t.Fatalf("waiters %v (%v)", waiters, err)
+		if got, err := a.Waiters(t.Context()); !slices.Equal(got, owners) || err != nil {
+			t.Errorf("waiters %v (%v), want %v", got, err, owners)
 		}
-		for i, ticket := range tickets {
-			if waiters[i] != ticket.owner {
-				t.Errorf("waiter %d is %v, want %v", i, waiters[i], ticket.owner)
-			}
-			ahead, waits, err := a.Position(t.Context(), ticket.owner)
-			if ahead != i || !waits || err != nil {
+		for i, owner := range append(owners, l.Owner()) {
+			ahead, waits, err := a.Position(t.Context(), owner)
+			if waits != (i < 4) || waits && ahead != i || err != nil {
 				t.Errorf("waiter %d has %d ahead, %v (%v)", i, ahead, waits, err)
 			}
-		}
-		if _, waits, err := a.Position(t.Context(), l.Owner()); waits || err != nil {
-			t.Errorf("the holder waits: %v (%v)", waits, err)
 		}
 		used := b.Ticket()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		_, err = used.Lock(ctx)
+		_, err := used.Lock(ctx)
 		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
 		_, err = used.Lock(t.Context())
 		world.WantErr(t, err, holdfast.ErrBadArgument)
-
-		w.Release(l)
-		for _, ticket := range tickets {
-			l := w.granted(ticket.attempt)
-			if l.Owner() != ticket.owner {
-				t.Errorf("granted to %v, want %v", l.Owner(), ticket.owner)
-			}
+		for i, a := range waits {
 			w.Release(l)
+			if l = w.granted(a); l.Owner() != owners[i] {
+				t.Errorf("granted to %v, want %v", l.Owner(), owners[i])
+			}
 		}
+		w.Release(l)
 		if n, err := a.QueueLength(t.Context()); n != 0 || err != nil {
 			t.Errorf("queue length %d (%v)", n, err)
 		}
 	})
-}
-
-type ticketed struct {
-	owner   lease.Owner
-	attempt *world.Attempt
 }
 
 // After a ForceRelease the next waiter in the queue gets the lock at once.
@@ -519,34 +458,6 @@ func TestNobodyAsksInALoop(t *testing.T) {
 	})
 }
 
-// One process has many more waiters than one request takes.
-func TestManyWaitersOfOneProcess(t *testing.T) {
-	play(t, func(t *testing.T, w *fairWorld) {
-		const waiters = 300
-		a, b := w.process(), w.process()
-		l := w.Lock(t.Context(), a)
-		ctx, cancel := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		for range waiters {
-			all.Go(func() {
-				if _, err := b.Lock(ctx); err == nil {
-					t.Error("granted")
-				}
-			})
-		}
-		w.At(20 * time.Second)
-		w.wantQueue(waiters)
-		if n, err := a.QueueLength(t.Context()); n != waiters || err != nil {
-			t.Errorf("queue length %d (%v)", n, err)
-		}
-		cancel()
-		all.Wait()
-		synctest.Wait()
-		w.wantQueue(0)
-		w.Release(l)
-	})
-}
-
 // leastKept returns for how much longer Redis keeps the place that it keeps for the shortest time,
 // and does so all through span.
 func (w *fairWorld) leastKept(span time.Duration) time.Duration {
@@ -576,15 +487,20 @@ func TestThePlacesBehindTheHeadAreKept(t *testing.T) {
 		before := b.Net.Count("EVALSHA")
 		least := w.leastKept(span)
 		sent := b.Net.Count("EVALSHA") - before
-		t.Logf("kept for %v more at the least, %d commands in %v", least, sent, span)
 		if least < queueLease-2*pollBound-100*time.Millisecond {
 			t.Errorf("a place is kept for %v more", least)
 		}
 		if most := 9 + 5*(waiters/200); sent > most {
 			t.Errorf("%d commands in %v, want %d at the most", sent, span, most)
 		}
+		w.wantQueue(waiters)
+		if n, err := a.QueueLength(t.Context()); n != waiters || err != nil {
+			t.Errorf("queue length %d (%v)", n, err)
+		}
 		cancel()
 		all.Wait()
+		synctest.Wait()
+		w.wantQueue(0)
 		w.Release(l)
 	})
 }
@@ -617,5 +533,56 @@ func TestTheFirstOfTheLineIsNotTheFirstOfTheQueue(t *testing.T) {
 		world.Within(t, "the first", w.Now(), 3*time.Second, 3*time.Second+pollBound)
 		w.Release(l)
 		w.Release(w.granted(second))
+	})
+}
+
+// Every bad argument gives an error, and leaves Redis as it was.
+func TestBadArguments(t *testing.T) {
+	play(t, func(t *testing.T, w *fairWorld) {
+		p := w.process()
+		for what, m := range map[string]*fairlock.Mutex{
+			"no name": p.FairMutex(""), "reserved name": p.FairMutex("holdfast_x"), "no client": holdfast.New(nil).FairMutex(name),
+		} {
+			_, length := m.QueueLength(t.Context())
+			_, _, position := m.Position(t.Context(), p.Ticket().Owner())
+			_, waiters := m.Waiters(t.Context())
+			_, forced := m.ForceRelease(t.Context())
+			for i, err := range []error{length, position, waiters, forced} {
+				if !errors.Is(err, holdfast.ErrBadArgument) {
+					t.Errorf("%s, query %d: %v", what, i, err)
+				}
+			}
+		}
+		w.RDB.Set(t.Context(), name, "precious", time.Minute)
+		before := w.Mini.Snapshot()
+		_, err := p.Lock(t.Context())
+		world.WantErr(t, err, holdfast.ErrWrongType)
+		synctest.Wait()
+		if after := w.Mini.Snapshot(); after != before {
+			t.Errorf("left %s, was %s", after, before)
+		}
+		w.RDB.Del(t.Context(), name)
+	})
+}
+
+// The token grows even where time stands still, and where the data are lost.
+func TestTokens(t *testing.T) {
+	play(t, func(t *testing.T, w *fairWorld) {
+		a, b := w.process(), w.process()
+		var last int64
+		for i := range 20 { // all grants are in one microsecond
+			if i == 10 {
+				w.At(time.Millisecond) // after this no token is ahead of the clock
+				w.Mini.FlushAll()
+			}
+			for _, p := range []*process{a, b} {
+				l := w.Lock(t.Context(), p)
+				if l.Token() <= last {
+					t.Errorf("token %d after %d", l.Token(), last)
+				}
+				last = l.Token()
+				w.Release(l)
+			}
+		}
 	})
 }

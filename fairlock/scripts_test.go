@@ -1,5 +1,5 @@
-// These tests run each script in each state: they show what it replies, what it leaves, and that a
-// second run is safe.
+// These tests run each script in each state, while time stands still: they show what it replies, what
+// it leaves, and that a second run is safe.
 
 package fairlock
 
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -86,8 +87,8 @@ func (s state) set(ctx context.Context, rdb *redis.Client) {
 	}
 }
 
-// look returns what is in Redis as text: "holder=count ttl | owner kept, ...", with times to the
-// nearest 500 ms. It fails the test if something that should have an expiry has none.
+// look returns what is in Redis as text: "holder=count ttl | owner kept, ...". It fails the test if
+// something that should have an expiry has none.
 func look(t testing.TB, rdb *redis.Client) string {
 	t.Helper()
 	ctx := t.Context()
@@ -95,9 +96,6 @@ func look(t testing.TB, rdb *redis.Client) string {
 	var b strings.Builder
 	for holder, count := range rdb.HGetAll(ctx, lockKey).Val() {
 		ttl := rdb.PTTL(ctx, lockKey).Val()
-		if ttl > 0 {
-			ttl = ttl.Round(500 * time.Millisecond)
-		}
 		fmt.Fprintf(&b, "%s=%s %d", short(holder), count, ttl.Milliseconds())
 		if ttl == -1 {
 			b.WriteString("-1")
@@ -105,8 +103,7 @@ func look(t testing.TB, rdb *redis.Client) string {
 	}
 	b.WriteString(" |")
 	for _, owner := range rdb.ZRange(ctx, queueKey, 0, -1).Val() {
-		kept := time.Duration(int64(rdb.ZScore(ctx, aliveKey, owner).Val())-now) * time.Millisecond
-		fmt.Fprintf(&b, " %s %d", short(owner), kept.Round(500*time.Millisecond).Milliseconds())
+		fmt.Fprintf(&b, " %s %d", short(owner), int64(rdb.ZScore(ctx, aliveKey, owner).Val())-now)
 	}
 	if q, a := rdb.ZCard(ctx, queueKey).Val(), rdb.ZCard(ctx, aliveKey).Val(); q != a {
 		t.Errorf("%d in the queue, %d kept", q, a)
@@ -131,87 +128,97 @@ type row struct {
 	args         []any // "now+1" and "now-1" for a not-after
 	reply, after string
 	reply2       string // the reply of a second run; "": the same
-	after2       string
 }
 
+// These are the keys of enter and of release, of look, and of free.
+var (
+	five   = []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
+	looked = []string{lockKey, queueKey, aliveKey}
+	freed  = []string{lockKey, queueKey}
+)
+
+// entering returns the arguments of enter.
+func entering(owner string, keep, number, ifFree, reserve int, successor string, behind ...any) []any {
+	return append([]any{"now+1", owner, 30_000, 604_800_000, keep, number, ifFree, reserve, successor, "PUBLISH", "open:{n}", "grant:{n}"}, behind...)
+}
+
+// releasing returns the arguments of release.
+func releasing(notAfter any, publish string, openly int, leaves, joins string) []any {
+	return []any{notAfter, mine, publish, "open:{n}", "grant:{n}", openly, leaves, 604_800_000, joins, 5_000}
+}
+
+func late(args []any) []any { return append([]any{"now-1"}, args[1:]...) }
+
 func TestEnterScript(t *testing.T) {
-	wait := func(owner string, behind ...any) []any {
-		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}, behind...)
+	wait := func(owner string) []any { return entering(owner, 5_000, 0, 0, 0, "") }
+	again := func(owner string, number int, behind ...any) []any {
+		return entering(owner, 5_000, number, 0, 0, "", behind...)
 	}
-	again := func(owner string, number int64, behind ...any) []any {
-		return append([]any{"now+1", owner, 30_000, 604_800_000, 5_000, number, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}, behind...)
-	}
-	next := func(owner, successor string) []any {
-		return []any{"now+1", owner, 30_000, 604_800_000, 5_000, 11, 2, 0, successor, "PUBLISH", "open:{n}", "grant:{n}"}
-	}
-	follow := []any{"now+1", mine, 30_000, 604_800_000, 5_000, 0, 1, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}
-	try := []any{"now+1", mine, 30_000, 604_800_000, 0, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}
-	runTable(t, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, []row{
-		{"absent", free(), wait(mine), "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
-		{"absent, try", free(), try, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
-		{"absent, others wait", free(place{others, 11, 3000}), wait(mine), "[0 now 3000 now - -]", " | others 3000 mine 5000", "", ""},
-		{"absent, others wait, try", free(place{others, 11, 3000}), try, "[0 now 3000 0 - -]", " | others 3000", "", ""},
-		{"absent, the dead wait", free(place{others, 11, -1}, place{third, 12, -1}), wait(mine), "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
-		{"absent, the dead wait, try", free(place{others, 11, -1}), try, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
-		{"absent, dead and living wait", free(place{others, 11, -1}, place{third, 12, 2000}), wait(mine), "[0 now 2000 now - -]", " | third 2000 mine 5000", "", ""},
-		{"absent, I am first", free(place{mine, 11, 1000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
-		{"absent, I am first and dead", free(place{mine, 11, -1}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
-		{"absent, I am second", free(place{others, 11, 3000}, place{mine, 12, 1000}), again(mine, 12), "[0 now 3000 12 - -]", " | others 3000 mine 5000", "", ""},
-		{"absent, I was first", free(place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0 mine]", "mine=1 30000 | others 3000", "[1 now 30000 now 0 0]", ""},
-		{"absent, I was second", free(place{others, 11, 3000}), again(mine, 12), "[0 now 3000 12 - - mine]", " | others 3000 mine 5000", "[0 now 3000 12 - -]", ""},
-		{"absent, some of mine before me", free(), follow, "[0 now 1 now - -]", " | mine 5000", "", ""},
-		{"absent, keeping others", free(place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[1 now 30000 now 0 0 third]", "mine=1 30000 | mine2 5000", "", ""},
-		{"mine", held(mine, 1, 10_000), wait(mine), "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
-		{"mine, counted", held(mine, 3, 60_000), wait(mine), "[1 now 60000 7 0 0]", "mine=3 60000 |", "", ""},
-		{"mine, try", held(mine, 1, 10_000), try, "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
-		{"handed to me", held(mine, 0, 3_000, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", "", ""},
-		{"handed to me, some of mine before me", held(mine, 0, 3_000), follow, "[1 now 30000 now 0 0]", "mine=1 30000 |", "", ""},
-		{"handed to one of mine", held(mine2, 0, 3_000), wait(mine), "[0 now 3000 now mine2 - mine2]", "mine2=0 3000 | mine 5000", "", ""},
-		{"handed to another", held(others, 0, 3_000), wait(mine), "[0 now 3000 now others -]", "others=0 3000 | mine 5000", "", ""},
-		{"another's", held(others, 1, 10_000), wait(mine), "[0 now 10000 now others -]", "others=1 10000 | mine 5000", "", ""},
-		{"another's, try", held(others, 1, 10_000), try, "[0 now 10000 0 others -]", "others=1 10000 |", "", ""},
-		{"another's, without end", held(others, 1, -1), wait(mine), "[0 now -1 now others -]", "others=1 0-1 | mine 5000", "", ""},
-		{"another's, keeping others", held(others, 1, 10_000, place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[0 now 10000 11 others - third]", "others=1 10000 | mine 5000 mine2 5000", "", ""},
-		{"after one from the future", held(others, 1, 10_000, place{third, 4_000_000_000_000_001, 1000}), wait(mine), "[0 now 10000 4000000000000002 others -]", "others=1 10000 | third 1000 mine 5000", "", ""},
-		{"no number ends in 0", held(others, 1, 10_000, place{third, 4_000_000_000_000_009, 1000}), wait(mine), "[0 now 10000 4000000000000011 others -]", "others=1 10000 | third 1000 mine 5000", "", ""},
-		{"absent, with a successor", free(place{mine, 11, 3000}, place{others, 12, 3000}), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | others 3000 mine2 5000", "", ""},
-		{"handed to me, with a successor", held(mine, 0, 3_000), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | mine2 5000", "", ""},
-		{"mine, with a successor that has left", held(mine, 1, 10_000), next(mine, mine2), "[1 now 30000 7 0 0]", "mine=1 30000 |", "", ""},
-		{"another's, with a successor", held(others, 1, 10_000, place{mine, 11, 1000}), next(mine, mine2), "[0 now 10000 11 others -]", "others=1 10000 | mine 5000", "", ""},
-		{"late", free(), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", " |", "", ""},
-		{"late, handed to me", held(mine, 0, 3_000), append([]any{"now-1"}, wait(mine)[1:]...), "[-1 now]", "mine=0 3000 |", "", ""},
+	next := func(owner, successor string) []any { return entering(owner, 5_000, 11, 2, 0, successor) }
+	follow, try := entering(mine, 5_000, 0, 1, 0, ""), entering(mine, 0, 0, 0, 0, "")
+	runTable(t, enterSource, five, []row{
+		{"absent", free(), wait(mine), "[1 now 30000 now 0 0]", "mine=1 30000 |", ""},
+		{"absent, try", free(), try, "[1 now 30000 now 0 0]", "mine=1 30000 |", ""},
+		{"absent, others wait", free(place{others, 11, 3000}), wait(mine), "[0 now 3000 now - -]", " | others 3000 mine 5000", ""},
+		{"absent, others wait, try", free(place{others, 11, 3000}), try, "[0 now 3000 0 - -]", " | others 3000", ""},
+		{"absent, the dead wait", free(place{others, 11, -1}, place{third, 12, -1}), wait(mine), "[1 now 30000 now 0 0]", "mine=1 30000 |", ""},
+		{"absent, the dead wait, try", free(place{others, 11, -1}), try, "[1 now 30000 now 0 0]", "mine=1 30000 |", ""},
+		{"absent, dead and living wait", free(place{others, 11, -1}, place{third, 12, 2000}), wait(mine), "[0 now 2000 now - -]", " | third 2000 mine 5000", ""},
+		{"absent, I am first", free(place{mine, 11, 1000}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", ""},
+		{"absent, I am first and dead", free(place{mine, 11, -1}, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", ""},
+		{"absent, I am second", free(place{others, 11, 3000}, place{mine, 12, 1000}), again(mine, 12), "[0 now 3000 12 - -]", " | others 3000 mine 5000", ""},
+		{"absent, I was first", free(place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0 mine]", "mine=1 30000 | others 3000", "[1 now 30000 now 0 0]"},
+		{"absent, I was second", free(place{others, 11, 3000}), again(mine, 12), "[0 now 3000 12 - - mine]", " | others 3000 mine 5000", "[0 now 3000 12 - -]"},
+		{"absent, some of mine before me", free(), follow, "[0 now 1 now - -]", " | mine 5000", ""},
+		{"absent, keeping others", free(place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[1 now 30000 now 0 0 third]", "mine=1 30000 | mine2 5000", ""},
+		{"mine", held(mine, 1, 10_000), wait(mine), "[1 now 30000 7 0 0]", "mine=1 30000 |", ""},
+		{"mine, counted", held(mine, 3, 60_000), wait(mine), "[1 now 60000 7 0 0]", "mine=3 60000 |", ""},
+		{"mine, try", held(mine, 1, 10_000), try, "[1 now 30000 7 0 0]", "mine=1 30000 |", ""},
+		{"handed to me", held(mine, 0, 3_000, place{others, 12, 3000}), again(mine, 11), "[1 now 30000 now 0 0]", "mine=1 30000 | others 3000", ""},
+		{"handed to me, some of mine before me", held(mine, 0, 3_000), follow, "[1 now 30000 now 0 0]", "mine=1 30000 |", ""},
+		{"handed to one of mine", held(mine2, 0, 3_000), wait(mine), "[0 now 3000 now mine2 - mine2]", "mine2=0 3000 | mine 5000", ""},
+		{"handed to another", held(others, 0, 3_000), wait(mine), "[0 now 3000 now others -]", "others=0 3000 | mine 5000", ""},
+		{"another's", held(others, 1, 10_000), wait(mine), "[0 now 10000 now others -]", "others=1 10000 | mine 5000", ""},
+		{"another's, try", held(others, 1, 10_000), try, "[0 now 10000 0 others -]", "others=1 10000 |", ""},
+		{"another's, without end", held(others, 1, -1), wait(mine), "[0 now -1 now others -]", "others=1 0-1 | mine 5000", ""},
+		{"another's, keeping others", held(others, 1, 10_000, place{mine, 11, 1000}, place{mine2, 12, 1000}), again(mine, 11, mine2, third), "[0 now 10000 11 others - third]", "others=1 10000 | mine 5000 mine2 5000", ""},
+		{"after one from the future", held(others, 1, 10_000, place{third, 4_000_000_000_000_001, 1000}), wait(mine), "[0 now 10000 4000000000000002 others -]", "others=1 10000 | third 1000 mine 5000", ""},
+		{"no number ends in 0", held(others, 1, 10_000, place{third, 4_000_000_000_000_009, 1000}), wait(mine), "[0 now 10000 4000000000000011 others -]", "others=1 10000 | third 1000 mine 5000", ""},
+		{"absent, with a successor", free(place{mine, 11, 3000}, place{others, 12, 3000}), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | others 3000 mine2 5000", ""},
+		{"handed to me, with a successor", held(mine, 0, 3_000), next(mine, mine2), "[1 now 30000 now 0 now]", "mine=1 30000 | mine2 5000", ""},
+		{"mine, with a successor that has left", held(mine, 1, 10_000), next(mine, mine2), "[1 now 30000 7 0 0]", "mine=1 30000 |", ""},
+		{"another's, with a successor", held(others, 1, 10_000, place{mine, 11, 1000}), next(mine, mine2), "[0 now 10000 11 others -]", "others=1 10000 | mine 5000", ""},
+		{"late", free(), late(wait(mine)), "[-1 now]", " |", ""},
+		{"late, handed to me", held(mine, 0, 3_000), late(wait(mine)), "[-1 now]", "mine=0 3000 |", ""},
 	})
 }
 
 func TestLookScript(t *testing.T) {
 	args := []any{"now+1", mine, 5_000}
-	runTable(t, lookSource, []string{lockKey, queueKey, aliveKey}, []row{
-		{"another's", held(others, 1, 10_000, place{mine, 11, 1000}), args, "[1 now 10000 1936114680070145]", "others=1 10000 | mine 5000", "", ""},
-		{"another's, without end", held(others, 1, -1, place{mine, 11, 1000}), args, "[1 now -1 1936114680070145]", "others=1 0-1 | mine 5000", "", ""},
-		{"another's, others wait", held(others, 1, 10_000, place{third, 10, 2000}, place{mine, 11, 1000}), args, "[1 now 10000 1936114680070145]", "others=1 10000 | third 2000 mine 5000", "", ""},
-		{"another's, the place has lapsed", held(others, 1, 10_000, place{mine, 11, -1}), args, "[1 now 10000 1936114680070145]", "others=1 10000 | mine 5000", "", ""},
-		{"another's, the place is lost", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", "", ""},
-		{"another's, counted 0 as handed over", held(others, 0, 3_000, place{mine, 11, 1000}), args, "[0 now]", "others=0 3000 | mine 1000", "", ""},
-		{"handed to one of mine", held(mine2, 0, 3_000, place{mine, 11, 1000}), args, "[0 now]", "mine2=0 3000 | mine 1000", "", ""},
-		{"handed to me", held(mine, 0, 3_000), args, "[0 now]", "mine=0 3000 |", "", ""},
-		{"mine", held(mine, 1, 3_000, place{mine, 11, 1000}), args, "[0 now]", "mine=1 3000 | mine 1000", "", ""},
-		{"absent", free(place{mine, 11, 1000}), args, "[0 now]", " | mine 1000", "", ""},
-		{"late", held(others, 1, 10_000, place{mine, 11, 1000}), []any{"now-1", mine, 5_000}, "[-1 now]", "others=1 10000 | mine 1000", "", ""},
+	runTable(t, lookSource, looked, []row{
+		{"another's", held(others, 1, 10_000, place{mine, 11, 1000}), args, "[1 now 10000 1936114680070145]", "others=1 10000 | mine 5000", ""},
+		{"another's, without end", held(others, 1, -1, place{mine, 11, 1000}), args, "[1 now -1 1936114680070145]", "others=1 0-1 | mine 5000", ""},
+		{"another's, others wait", held(others, 1, 10_000, place{third, 10, 2000}, place{mine, 11, 1000}), args, "[1 now 10000 1936114680070145]", "others=1 10000 | third 2000 mine 5000", ""},
+		{"another's, the place has lapsed", held(others, 1, 10_000, place{mine, 11, -1}), args, "[1 now 10000 1936114680070145]", "others=1 10000 | mine 5000", ""},
+		{"another's, the place is lost", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", ""},
+		{"another's, counted 0 as handed over", held(others, 0, 3_000, place{mine, 11, 1000}), args, "[0 now]", "others=0 3000 | mine 1000", ""},
+		{"handed to one of mine", held(mine2, 0, 3_000, place{mine, 11, 1000}), args, "[0 now]", "mine2=0 3000 | mine 1000", ""},
+		{"handed to me", held(mine, 0, 3_000), args, "[0 now]", "mine=0 3000 |", ""},
+		{"mine", held(mine, 1, 3_000, place{mine, 11, 1000}), args, "[0 now]", "mine=1 3000 | mine 1000", ""},
+		{"absent", free(place{mine, 11, 1000}), args, "[0 now]", " | mine 1000", ""},
+		{"late", held(others, 1, 10_000, place{mine, 11, 1000}), []any{"now-1", mine, 5_000}, "[-1 now]", "others=1 10000 | mine 1000", ""},
 	})
 }
 
 // A look puts the end of the queue's keys off, so that they outlast a place that looks alone keep.
 func TestALookKeepsTheQueue(t *testing.T) {
-	onBoth(t, func(t *testing.T, rdb *redis.Client) {
+	onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
 		ctx := t.Context()
-		rdb.FlushAll(ctx)
 		held(others, 1, 10_000, place{mine, 11, 1000}).set(ctx, rdb)
 		for _, key := range []string{queueKey, aliveKey} {
 			rdb.PExpire(ctx, key, 2*time.Second)
 		}
-		if err := rdb.Eval(ctx, lookSource, []string{lockKey, queueKey, aliveKey}, int64(1)<<60, mine, 5_000).Err(); err != nil {
-			t.Fatal(err)
-		}
+		eval(t, rdb, lookSource, looked, "now+1", mine, 5_000)
 		for _, key := range []string{queueKey, aliveKey} {
 			if left := rdb.PTTL(ctx, key).Val(); left < 25*time.Second {
 				t.Errorf("%s is kept for %v, and the place for 5 s", key, left)
@@ -221,171 +228,127 @@ func TestALookKeepsTheQueue(t *testing.T) {
 }
 
 func TestReleaseScript(t *testing.T) {
-	call := func(notAfter any, publish string, openly int, leaves, joins string) []any {
-		return []any{notAfter, mine, publish, "open:{n}", "grant:{n}", openly, leaves, 604_800_000, joins, 5_000}
-	}
-	args := call(0, "PUBLISH", 0, "", "")
-	silent := call(0, "NOPUBLISH", 0, "", "")
-	both := call(0, "PUBLISH", 0, mine2, "")
-	joins := call("now+1", "PUBLISH", 0, "", mine2)
-	open := call(0, "PUBLISH", 1, "", "")
-	runTable(t, releaseSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, []row{
-		{"absent", free(), args, "[0 now]", " |", "", ""},
-		{"mine", held(mine, 1, 10_000), args, "[1 now]", " |", "[0 now]", ""},
-		{"mine, counted", held(mine, 5, 10_000), args, "[1 now]", " |", "[0 now]", ""},
-		{"mine, others wait", held(mine, 1, 10_000, place{others, 11, 3000}, place{third, 12, 4000}), args, "[1 now 0 2]", "others=0 3000 | third 4000", "[0 now]", ""},
-		{"mine, another of mine leaves too", held(mine, 1, 10_000, place{mine2, 11, 3000}, place{third, 12, 4000}), both, "[1 now 0 2]", "third=0 4000 |", "[0 now]", ""},
-		{"mine, dead and living wait", held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 4000}), args, "[1 now 0 2]", "third=0 4000 |", "[0 now]", ""},
-		{"mine, the dead wait", held(mine, 1, 10_000, place{others, 11, -1}), args, "[1 now]", " |", "[0 now]", ""},
-		{"mine, others wait, no right to publish", held(mine, 1, 10_000, place{others, 11, 3000}), silent, "[1 now 0 2]", "others=0 3000 |", "[0 now]", ""},
-		{"mine, no right to publish", held(mine, 1, 10_000), silent, "[1 now]", " |", "[0 now]", ""},
-		{"handed to me", held(mine, 0, 3_000, place{third, 12, 4000}), args, "[1 now 0 2]", "third=0 4000 |", "[0 now]", ""},
-		{"waiting", held(others, 1, 10_000, place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "others=1 10000 | third 4000", "", ""},
-		{"waiting, and the lock ran out", free(place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "third=0 4000 |", "", ""},
-		{"another's", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", "", ""},
-		{"mine, in the open, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), open, "[1 now 0 2]", "others=0 3000 |", "[0 now]", ""},
-		{"mine, in the open", held(mine, 1, 10_000), open, "[1 now]", " |", "[0 now]", ""},
-		{"mine, another of mine joins", held(mine, 1, 10_000), joins, "[1 now now]", "mine2=0 5000 |", "[0 now]", ""},
-		{"mine, another of mine joins, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), joins, "[1 now now 2]", "others=0 3000 | mine2 5000", "[0 now]", ""},
-		{"mine, another of mine has joined by itself", held(mine, 1, 10_000, place{others, 11, 3000}, place{mine2, 12, 1000}), joins, "[1 now 12 2]", "others=0 3000 | mine2 5000", "[0 now]", ""},
-		{"mine, another of mine joins late", held(mine, 1, 10_000, place{others, 11, 3000}), call("now-1", "PUBLISH", 0, "", mine2), "[1 now 0 2]", "others=0 3000 |", "[0 now]", ""},
-		{"another's, another of mine joins", held(others, 1, 10_000, place{third, 11, 3000}), joins, "[0 now]", "others=1 10000 | third 3000", "", ""},
+	args := releasing(0, "PUBLISH", 0, "", "")
+	silent := releasing(0, "NOPUBLISH", 0, "", "")
+	both := releasing(0, "PUBLISH", 0, mine2, "")
+	joins := releasing("now+1", "PUBLISH", 0, "", mine2)
+	open := releasing(0, "PUBLISH", 1, "", "")
+	runTable(t, releaseSource, five, []row{
+		{"absent", free(), args, "[0 now]", " |", ""},
+		{"mine", held(mine, 1, 10_000), args, "[1 now]", " |", "[0 now]"},
+		{"mine, counted", held(mine, 5, 10_000), args, "[1 now]", " |", "[0 now]"},
+		{"mine, others wait", held(mine, 1, 10_000, place{others, 11, 3000}, place{third, 12, 4000}), args, "[1 now 0 2]", "others=0 3000 | third 4000", "[0 now]"},
+		{"mine, another of mine leaves too", held(mine, 1, 10_000, place{mine2, 11, 3000}, place{third, 12, 4000}), both, "[1 now 0 2]", "third=0 4000 |", "[0 now]"},
+		{"mine, dead and living wait", held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 4000}), args, "[1 now 0 2]", "third=0 4000 |", "[0 now]"},
+		{"mine, the dead wait", held(mine, 1, 10_000, place{others, 11, -1}), args, "[1 now]", " |", "[0 now]"},
+		{"mine, others wait, no right to publish", held(mine, 1, 10_000, place{others, 11, 3000}), silent, "[1 now 0 2]", "others=0 3000 |", "[0 now]"},
+		{"mine, no right to publish", held(mine, 1, 10_000), silent, "[1 now]", " |", "[0 now]"},
+		{"handed to me", held(mine, 0, 3_000, place{third, 12, 4000}), args, "[1 now 0 2]", "third=0 4000 |", "[0 now]"},
+		{"waiting", held(others, 1, 10_000, place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "others=1 10000 | third 4000", ""},
+		{"waiting, and the lock ran out", free(place{mine, 11, 3000}, place{third, 12, 4000}), args, "[0 now]", "third=0 4000 |", ""},
+		{"another's", held(others, 1, 10_000), args, "[0 now]", "others=1 10000 |", ""},
+		{"mine, in the open, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), open, "[1 now 0 2]", "others=0 3000 |", "[0 now]"},
+		{"mine, in the open", held(mine, 1, 10_000), open, "[1 now]", " |", "[0 now]"},
+		{"mine, another of mine joins", held(mine, 1, 10_000), joins, "[1 now now]", "mine2=0 5000 |", "[0 now]"},
+		{"mine, another of mine joins, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), joins, "[1 now now 2]", "others=0 3000 | mine2 5000", "[0 now]"},
+		{"mine, another of mine has joined by itself", held(mine, 1, 10_000, place{others, 11, 3000}, place{mine2, 12, 1000}), joins, "[1 now 12 2]", "others=0 3000 | mine2 5000", "[0 now]"},
+		{"mine, another of mine joins late", held(mine, 1, 10_000, place{others, 11, 3000}), releasing("now-1", "PUBLISH", 0, "", mine2), "[1 now 0 2]", "others=0 3000 |", "[0 now]"},
+		{"another's, another of mine joins", held(others, 1, 10_000, place{third, 11, 3000}), joins, "[0 now]", "others=1 10000 | third 3000", ""},
 	})
 	runTable(t, releaseSource, []string{lockKey}, []row{
-		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 now]", " | others 3000", "[0 now]", ""},
-		{"one key, another's", held(others, 1, 10_000, place{mine, 11, 3000}), args, "[0 now]", "others=1 10000 | mine 3000", "", ""},
+		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 now]", " | others 3000", "[0 now]"},
+		{"one key, another's", held(others, 1, 10_000, place{mine, 11, 3000}), args, "[0 now]", "others=1 10000 | mine 3000", ""},
 	})
 }
 
 func TestFreeScript(t *testing.T) {
 	args, silent := []any{0, mine, "PUBLISH", "open:{n}"}, []any{0, mine, "NOPUBLISH", "open:{n}"}
-	runTable(t, freeSource, []string{lockKey, queueKey}, []row{
-		{"absent", free(), args, "[0 0]", " |", "", ""},
-		{"mine", held(mine, 1, 10_000), args, "[1 0]", " |", "[0 0]", ""},
-		{"mine, counted", held(mine, 5, 10_000), args, "[1 0]", " |", "[0 0]", ""},
-		{"handed to me", held(mine, 0, 3_000), args, "[1 0]", " |", "[0 0]", ""},
-		{"mine, no right to publish", held(mine, 1, 10_000), silent, "[1 0]", " |", "[0 0]", ""},
-		{"mine, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[2 0]", "mine=1 10000 | others 3000", "", ""},
-		{"mine, the dead wait", held(mine, 1, 10_000, place{others, 11, -1}), args, "[2 0]", "mine=1 10000 | others 0", "", ""},
-		{"another's", held(others, 1, 10_000), args, "[0 0]", "others=1 10000 |", "", ""},
-		{"another's, others wait", held(others, 1, 10_000, place{third, 11, 3000}), args, "[2 0]", "others=1 10000 | third 3000", "", ""},
+	runTable(t, freeSource, freed, []row{
+		{"absent", free(), args, "[0 0]", " |", ""},
+		{"mine", held(mine, 1, 10_000), args, "[1 0]", " |", "[0 0]"},
+		{"mine, counted", held(mine, 5, 10_000), args, "[1 0]", " |", "[0 0]"},
+		{"handed to me", held(mine, 0, 3_000), args, "[1 0]", " |", "[0 0]"},
+		{"mine, no right to publish", held(mine, 1, 10_000), silent, "[1 0]", " |", "[0 0]"},
+		{"mine, others wait", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[2 0]", "mine=1 10000 | others 3000", ""},
+		{"mine, the dead wait", held(mine, 1, 10_000, place{others, 11, -1}), args, "[2 0]", "mine=1 10000 | others -1", ""},
+		{"another's", held(others, 1, 10_000), args, "[0 0]", "others=1 10000 |", ""},
+		{"another's, others wait", held(others, 1, 10_000, place{third, 11, 3000}), args, "[2 0]", "others=1 10000 | third 3000", ""},
 	})
 	runTable(t, freeSource, []string{lockKey}, []row{
-		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 0]", " | others 3000", "[0 0]", ""},
-		{"one key, another's", held(others, 1, 10_000, place{mine, 11, 3000}), args, "[0 0]", "others=1 10000 | mine 3000", "", ""},
-	})
-	onBoth(t, func(t *testing.T, rdb *redis.Client) {
-		ctx := t.Context()
-		rdb.Set(ctx, queueKey, "precious", 0)
-		held(mine, 1, 1000).set(ctx, rdb)
-		reply, err := rdb.Eval(ctx, freeSource, []string{lockKey, queueKey}, args...).Slice()
-		if err != nil || reply[0] != int64(1) || rdb.Exists(ctx, lockKey).Val() != 0 {
-			t.Errorf("with a broken queue: %v (%v)", reply, err)
-		}
+		{"one key, mine", held(mine, 1, 10_000, place{others, 11, 3000}), args, "[1 0]", " | others 3000", "[0 0]"},
+		{"one key, another's", held(others, 1, 10_000, place{mine, 11, 3000}), args, "[0 0]", "others=1 10000 | mine 3000", ""},
 	})
 }
 
 // A user without the right to leave the queue is refused the lock, and leaves nothing held.
 func TestAUserWithoutTheRightToLeaveTheQueueIsNotGrantedTheLock(t *testing.T) {
-	for what, before := range map[string]state{
-		"free":         free(),
-		"handed to it": held(mine, 0, 3_000),
-	} {
-		t.Run(what, func(t *testing.T) {
-			rdb := redistest.Server(t).Client(t)
-			ctx := t.Context()
-			before.set(ctx, rdb)
-			if err := rdb.Do(ctx, "acl", "setuser", "stays", "on", ">stays", "~*", "&*", "+@all", "-zrem").Err(); err != nil {
-				t.Fatal(err)
-			}
-			conn := rdb.Conn()
-			defer conn.Close()
-			if err := conn.AuthACL(ctx, "stays", "stays").Err(); err != nil {
-				t.Fatal(err)
-			}
-			future := rdb.Time(ctx).Val().Add(time.Hour).UnixMicro()
-			reply, err := conn.Eval(ctx, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey},
-				future, mine, 30_000, 0, 5_000, 0, 2, 0, "", "PUBLISH", "open:{n}", "grant:{n}").Result()
-			if err == nil {
-				t.Errorf("granted: %v", reply)
-			}
-			if rdb.Exists(ctx, lockKey).Val() != 0 {
-				t.Errorf("it is left held by %v for %v", rdb.HGetAll(ctx, lockKey).Val(), rdb.PTTL(ctx, lockKey).Val())
-			}
-		})
+	for what, before := range map[string]state{"free": free(), "handed to it": held(mine, 0, 3_000)} {
+		rdb := redistest.Server(t).Client(t)
+		ctx := t.Context()
+		before.set(ctx, rdb)
+		rdb.Do(ctx, "acl", "setuser", "stays", "on", ">stays", "~*", "&*", "+@all", "-zrem")
+		conn := rdb.Conn()
+		defer conn.Close()
+		if err := conn.AuthACL(ctx, "stays", "stays").Err(); err != nil {
+			t.Fatal(err)
+		}
+		reply, err := conn.Eval(ctx, enterSource, five, at(ctx, rdb, entering(mine, 5_000, 0, 2, 0, ""))...).Result()
+		if err == nil {
+			t.Errorf("%s: granted: %v", what, reply)
+		}
+		if rdb.Exists(ctx, lockKey).Val() != 0 {
+			t.Errorf("%s: it is left held by %v for %v", what, rdb.HGetAll(ctx, lockKey).Val(), rdb.PTTL(ctx, lockKey).Val())
+		}
 	}
 }
 
 // A release in the open leaves the lock, for a moment, to the Clients that listen outside the
 // queue. Clients in the queue, and the Client that releases, are not among them.
 func TestOpenRelease(t *testing.T) {
-	onBoth(t, func(t *testing.T, rdb *redis.Client) {
-		ctx := t.Context()
-		future := rdb.Time(ctx).Val().Add(time.Hour).UnixMicro()
-		enter := func() []any {
-			reply, err := rdb.Eval(ctx, enterSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey},
-				future, others, 30_000, 0, 5_000, 0, 2, 0, "", "PUBLISH", "open:{n}", "grant:{n}").Slice()
-			if err != nil {
-				t.Fatal(err)
-			}
-			return reply
-		}
-		for outsiders := range 2 {
-			rdb.FlushAll(ctx)
-			held(mine, 1, 10_000, place{others, 11, 3000}).set(ctx, rdb)
-			var listeners []*redis.PubSub
-			listen := func(channels ...string) {
-				sub := rdb.Subscribe(ctx, channels...)
-				for range channels {
-					if _, err := sub.Receive(ctx); err != nil {
-						t.Fatal(err)
-					}
-				}
-				listeners = append(listeners, sub)
-			}
+	for outsiders := range 2 {
+		onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+			held(mine, 1, 10_000, place{others, 11, 3000}).set(t.Context(), rdb)
 			for range 3 { // three Clients, in the queue or not
-				listen("open:{n}", "grant:{n}")
+				listen(t, rdb, "open:{n}", "grant:{n}")
 			}
 			for range outsiders {
-				listen("open:{n}")
+				listen(t, rdb, "open:{n}")
 			}
-			if err := rdb.Eval(ctx, releaseSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey},
-				0, mine, "PUBLISH", "open:{n}", "grant:{n}", 1, "", 0, "", 5_000).Err(); err != nil {
-				t.Fatal(err)
-			}
-			left, free := rdb.PTTL(ctx, openKey).Val(), rdb.Exists(ctx, lockKey).Val() == 0
+			eval(t, rdb, releaseSource, five, releasing(0, "PUBLISH", 1, "", "")...)
+			left, free := rdb.PTTL(t.Context(), openKey).Val(), rdb.Exists(t.Context(), lockKey).Val() == 0
 			if open := left > 0; open && left > 3*time.Millisecond || free != (outsiders > 0) {
 				t.Errorf("%d outsiders: free %v, open for %v", outsiders, free, left)
 			}
+			enter := func() []any { return eval(t, rdb, enterSource, five, entering(others, 5_000, 0, 2, 0, "")...) }
 			for reply := enter(); reply[0] != int64(1); reply = enter() {
 				if hint := reply[2].(int64); hint < 1 || hint > 3 {
 					t.Fatalf("%d outsiders: asked to come again in %d ms", outsiders, hint)
 				}
 				time.Sleep(time.Millisecond)
 			}
-			for _, sub := range listeners {
-				stopListening(t, sub)
-			}
-		}
-	})
+		})
+	}
 }
 
-// stopListening returns when the server no longer counts the subscriber. Close alone says nothing of
-// when the server sees it.
-func stopListening(t *testing.T, sub *redis.PubSub) {
+// listen subscribes to channels. The returned function ends that, and returns what was heard.
+func listen(t *testing.T, rdb *redis.Client, channels ...string) func() []string {
 	t.Helper()
-	defer sub.Close()
-	if err := sub.Unsubscribe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		reply, err := sub.Receive(t.Context())
-		if err != nil {
+	sub := rdb.Subscribe(t.Context(), channels...)
+	t.Cleanup(func() { sub.Close() })
+	var heard []string
+	for range channels {
+		if _, err := sub.Receive(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if s, ok := reply.(*redis.Subscription); ok && s.Kind == "unsubscribe" && s.Count == 0 {
-			return
+	}
+	messages := sub.Channel()
+	return func() []string {
+		synctest.Wait()
+		sub.Close()
+		for m := range messages {
+			heard = append(heard, m.Payload)
 		}
+		return heard
 	}
 }
 
@@ -393,108 +356,111 @@ func stopListening(t *testing.T, sub *redis.PubSub) {
 // hold that ends could have lasted for no longer than a place.
 func TestThoseOutsideAreToldOfAHandOverByALongHold(t *testing.T) {
 	const keep = 5_000
-	channels := []string{"open:{n}", "grant:{n}"}
-	onBoth(t, func(t *testing.T, rdb *redis.Client) {
-		ctx := t.Context()
-		for _, tc := range []struct {
-			what   string
-			before state
-			joins  string
-			client bool // another Client listens, and nobody else
-			told   bool
-		}{
-			{"a long hold", held(mine, 1, 2*keep, place{others, 11, 3000}), "", false, true},
-			{"a long hold, another of mine joins", held(mine, 1, 2*keep, place{others, 11, 3000}), mine2, false, true},
-			{"a long hold, Clients listen", held(mine, 1, 2*keep, place{others, 11, 3000}), "", true, false},
-			{"as long as a place", held(mine, 0, keep, place{others, 11, 3000}), "", false, false},
-			{"a short hold", held(mine, 0, 1000, place{others, 11, 3000}), "", false, false},
-			{"without an end", held(mine, 1, -1, place{others, 11, 3000}), "", false, true},
-			{"it ran out", free(place{mine, 10, 3000}, place{others, 11, 3000}), "", false, true},
-		} {
-			rdb.FlushAll(ctx)
-			tc.before.set(ctx, rdb)
-			listens := channels[:1]
+	waits := place{others, 11, 3000}
+	for _, tc := range []struct {
+		what   string
+		before state
+		joins  string
+		client bool // another Client listens, and nobody else
+		told   bool
+	}{
+		{"a long hold", held(mine, 1, 2*keep, waits), "", false, true},
+		{"a long hold, another of mine joins", held(mine, 1, 2*keep, waits), mine2, false, true},
+		{"a long hold, Clients listen", held(mine, 1, 2*keep, waits), "", true, false},
+		{"as long as a place", held(mine, 0, keep, waits), "", false, false},
+		{"a short hold", held(mine, 0, 1000, waits), "", false, false},
+		{"without an end", held(mine, 1, -1, waits), "", false, true},
+		{"it ran out", free(place{mine, 10, 3000}, waits), "", false, true},
+	} {
+		onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+			tc.before.set(t.Context(), rdb)
+			channels := []string{"open:{n}"}
 			if tc.client {
-				listens = channels
+				channels = append(channels, "grant:{n}")
 			}
-			sub := rdb.Subscribe(ctx, listens...)
-			for range listens {
-				if _, err := sub.Receive(ctx); err != nil {
-					t.Fatal(err)
-				}
+			heard := listen(t, rdb, channels...)
+			eval(t, rdb, releaseSource, five, releasing("now+1", "PUBLISH", 0, "", tc.joins)...)
+			if told := slices.Contains(heard(), "00"); told != tc.told {
+				t.Errorf("%s: told %v", tc.what, told)
 			}
-			args := []any{int64(1) << 60, mine, "PUBLISH", channels[0], channels[1], 0, "", 1000, tc.joins, keep}
-			if err := rdb.Eval(ctx, releaseSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, args...).Err(); err != nil {
-				t.Fatal(err)
-			}
-			rdb.Publish(ctx, channels[0], "the end")
-			var told []string
-			for len(told) == 0 || told[len(told)-1] != "the end" {
-				m, err := sub.ReceiveMessage(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				told = append(told, m.Payload)
-			}
-			stopListening(t, sub)
-			want := []string{"the end"}
-			if tc.told {
-				want = []string{"00", "the end"}
-			}
-			if !slices.Equal(told, want) {
-				t.Errorf("%s: told %q, want %q", tc.what, told, want)
-			}
-			if holder := rdb.HGet(ctx, lockKey, others).Val(); holder != "0" {
+			if holder := rdb.HGet(t.Context(), lockKey, others).Val(); holder != "0" {
 				t.Errorf("%s: it was not handed over", tc.what)
 			}
-		}
-	})
+		})
+	}
 }
 
 // A release that takes a place puts the end of the queue's keys off, unless another owner has done
 // that in the same second of the server's clock.
 func TestTheFirstToJoinInASecondPutsTheEndOfTheQueueOff(t *testing.T) {
 	const second = int64(1_000_000)
-	args := []any{int64(1) << 60, mine, "PUBLISH", "open:{n}", "grant:{n}", 0, "", 1000, mine2, 5_000}
-	onBoth(t, func(t *testing.T, rdb *redis.Client) {
-		ctx := t.Context()
-		for _, tc := range []struct {
-			what  string
-			queue func(now int64) []place // now in microseconds
-			off   bool
-		}{
-			{"one has come in this second", func(now int64) []place { return []place{{others, now - 1, 3000}} }, false},
-			{"one has come before", func(now int64) []place { return []place{{others, now - second, 3000}} }, true},
-			{"one came before the clock was set back", func(now int64) []place { return []place{{others, now + 7*second, 3000}} }, true},
-			{"those who have come in this second are dead", func(now int64) []place {
-				var dead []place
-				for i := range int64(70) { // more than one run removes
-					dead = append(dead, place{fmt.Sprint(clientB, ":", 100+i), now - 70 + i, -1})
-				}
-				return dead
-			}, true},
-			{"the last one has come in this second", func(now int64) []place {
-				return []place{{others, now - 9*second, 3000}, {third, now - 1, 3000}}
-			}, false},
-		} {
-			for again := true; again; {
-				rdb.FlushAll(ctx)
-				now := rdb.Time(ctx).Val().UnixMicro()
-				before := held(mine, 1, 10_000, tc.queue(now)...)
-				before.set(ctx, rdb)
-				for _, key := range []string{queueKey, aliveKey} {
-					rdb.PExpire(ctx, key, 10*time.Second)
-				}
-				reply, err := rdb.Eval(ctx, releaseSource, []string{lockKey, tokenKey, queueKey, aliveKey, openKey}, args...).Slice()
-				if err != nil {
-					t.Fatal(err)
-				}
-				again = reply[1].(int64)/second != (now-1)/second // the second was over too soon
+	var dead []place
+	for i := range int64(70) { // more than one run removes
+		dead = append(dead, place{fmt.Sprint(clientB, ":", 100+i), i - 70, -1})
+	}
+	for _, tc := range []struct {
+		what  string
+		queue []place // numbers from now, in microseconds
+		off   bool
+	}{
+		{"one has come in this second", []place{{others, -1, 3000}}, false},
+		{"one has come before", []place{{others, -second, 3000}}, true},
+		{"one came before the clock was set back", []place{{others, 7 * second, 3000}}, true},
+		{"those who have come in this second are dead", dead, true},
+		{"the last one has come in this second", []place{{others, -9 * second, 3000}, {third, -1, 3000}}, false},
+	} {
+		onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+			ctx := t.Context()
+			time.Sleep(time.Second / 2) // a bubble begins with a second
+			for i := range tc.queue {
+				tc.queue[i].number += time.Now().UnixMicro()
 			}
+			held(mine, 1, 10_000, tc.queue...).set(ctx, rdb)
+			for _, key := range []string{queueKey, aliveKey} {
+				rdb.PExpire(ctx, key, 10*time.Second)
+			}
+			eval(t, rdb, releaseSource, five, releasing("now+1", "PUBLISH", 0, "", mine2)...)
 			for _, key := range []string{queueKey, aliveKey} {
 				if left := rdb.PTTL(ctx, key).Val(); left <= 0 || (left > 10*time.Second) != tc.off {
 					t.Errorf("%s: %s stays for %v", tc.what, key, left)
 				}
+			}
+		})
+	}
+}
+
+// What an acquisition and a release cost the server does not depend on the number of waiters.
+func TestAsManyCommandsForAnyNumberOfWaiters(t *testing.T) {
+	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		for _, tc := range []struct {
+			what   string
+			before state
+			source string
+			args   []any
+		}{
+			{"join", held(others, 1, 10_000), enterSource, entering(mine, 5_000, 0, 0, 0, "")},
+			{"ask again", held(others, 1, 10_000, place{mine, 1 << 40, 3000}), enterSource, entering(mine, 5_000, 1<<40, 0, 0, "")},
+			{"have it", free(place{mine, 1, 3000}), enterSource, entering(mine, 5_000, 1, 0, 64, mine2)},
+			{"hand it over", held(mine, 1, 10_000), releaseSource, releasing("now+1", "PUBLISH", 0, "", mine2)},
+		} {
+			// more reports whether the script has more than n commands while so many others wait.
+			more := func(waiters, n int) bool {
+				rdb.FlushAll(t.Context())
+				before := tc.before
+				for i := range waiters {
+					before.queue = append(before.queue, place{fmt.Sprint(clientB, ":", 10+i), int64(10 + i), 3000})
+				}
+				before.set(t.Context(), rdb)
+				disarm := mini.FailInside(n + 1)
+				rdb.Eval(t.Context(), tc.source, five, at(t.Context(), rdb, tc.args)...)
+				return disarm()
+			}
+			n := 0
+			for more(10, n) {
+				n++
+			}
+			if more(2000, n) {
+				t.Errorf("%s: %d commands beside 10 waiters, and more beside 2 000", tc.what, n)
 			}
 		}
 	})
@@ -519,32 +485,21 @@ func TestReservedTokens(t *testing.T) {
 		{"after one ahead of the clock", -5, 64, false, -6, 0},
 		{"after an old one, while Java listens", 1_000_000, 64, true, 0, 0},
 	} {
-		t.Run(tc.what, func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				rdb, now := redistest.Mini(t).Client(), time.Now().UnixMicro()
-				if tc.java {
-					java := rdb.Subscribe(t.Context(), "open:{n}")
-					defer java.Close()
-					if _, err := java.Receive(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if tc.last != 0 {
-					rdb.Set(t.Context(), tokenKey, now-tc.last, time.Minute)
-				}
-				keys := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
-				reply, err := rdb.Eval(t.Context(), enterSource, keys,
-					now+1, mine, 30_000, 604_800_000, 5_000, 0, 2, tc.reserve, "", "PUBLISH", "open:{n}", "grant:{n}").Slice()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if token, more := reply[3].(int64), reply[4].(int64); token != now-tc.token || more != tc.more {
-					t.Errorf("token %d before now and %d more, want %d and %d", now-token, more, tc.token, tc.more)
-				}
-				if stored, _ := rdb.Get(t.Context(), tokenKey).Int64(); stored != now-tc.token+tc.more {
-					t.Errorf("the last given is %d before now, want %d", now-stored, tc.token-tc.more)
-				}
-			})
+		onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+			now := time.Now().UnixMicro()
+			if tc.java {
+				listen(t, rdb, "open:{n}")
+			}
+			if tc.last != 0 {
+				rdb.Set(t.Context(), tokenKey, now-tc.last, time.Minute)
+			}
+			reply := eval(t, rdb, enterSource, five, entering(mine, 5_000, 0, 2, tc.reserve, "")...)
+			if token, more := reply[3].(int64), reply[4].(int64); token != now-tc.token || more != tc.more {
+				t.Errorf("%s: token %d before now and %d more, want %d and %d", tc.what, now-token, more, tc.token, tc.more)
+			}
+			if stored, _ := rdb.Get(t.Context(), tokenKey).Int64(); stored != now-tc.token+tc.more {
+				t.Errorf("%s: the last given is %d before now, want %d", tc.what, now-stored, tc.token-tc.more)
+			}
 		})
 	}
 }
@@ -552,58 +507,65 @@ func TestReservedTokens(t *testing.T) {
 func TestQueueScripts(t *testing.T) {
 	keys := []string{queueKey, aliveKey}
 	some := held(mine, 1, 10_000, place{others, 11, -1}, place{third, 12, 2000}, place{mine2, 13, 2000})
-	same := "mine=1 10000 | others 0 third 2000 mine2 2000"
+	same := "mine=1 10000 | others -1 third 2000 mine2 2000"
 	runTable(t, queueScript.Source(), keys, []row{
-		{"empty", free(), []any{0, "-inf", 3}, "[1 now -]", " |", "", ""},
-		{"some", some, []any{0, "-inf", 4}, "[1 now - third mine2]", same, "", ""},
-		{"a page of them", some, []any{0, "-inf", 2}, "[1 now - third]", same, "", ""},
-		{"the next", some, []any{0, "(12", 2}, "[1 now - mine2]", same, "", ""},
+		{"empty", free(), []any{0, "-inf", 3}, "[1 now -]", " |", ""},
+		{"some", some, []any{0, "-inf", 4}, "[1 now - third mine2]", same, ""},
+		{"a page of them", some, []any{0, "-inf", 2}, "[1 now - third]", same, ""},
+		{"the next", some, []any{0, "(12", 2}, "[1 now - mine2]", same, ""},
 	})
 	runTable(t, placeScript.Source(), keys, []row{
-		{"empty", free(), []any{0, mine}, "[1 now 0 -1]", " |", "", ""},
-		{"some", some, []any{0, mine2}, "[1 now 2 2]", same, "", ""},
-		{"not waiting", some, []any{0, mine}, "[1 now 2 -1]", same, "", ""},
+		{"empty", free(), []any{0, mine}, "[1 now 0 -1]", " |", ""},
+		{"some", some, []any{0, mine2}, "[1 now 2 2]", same, ""},
+		{"not waiting", some, []any{0, mine}, "[1 now 2 -1]", same, ""},
 	})
 }
 
 // A key of another type gives an error, and stays as it is. But a release frees the lock whatever
 // the queue's key is.
 func TestWrongTypes(t *testing.T) {
-	enter := []any{int64(1) << 60, mine, 30_000, 0, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}
-	all := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
-	onBoth(t, func(t *testing.T, rdb *redis.Client) {
-		for _, key := range all[:4] {
+	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		for _, tc := range []struct {
+			source string
+			keys   []string
+			broken string
+			before state
+			args   []any
+			want   string
+		}{
+			{enterSource, five, lockKey, free(), entering(mine, 5_000, 0, 0, 0, ""), "WRONGTYPE"},
+			{enterSource, five, tokenKey, free(), entering(mine, 5_000, 0, 0, 0, ""), "WRONGTYPE"},
+			{enterSource, five, queueKey, free(), entering(mine, 5_000, 0, 0, 0, ""), "WRONGTYPE"},
+			{enterSource, five, aliveKey, free(), entering(mine, 5_000, 0, 0, 0, ""), "WRONGTYPE"},
+			{lookSource, looked, lockKey, free(), []any{"now+1", mine, 5_000}, "WRONGTYPE"},
+			{lookSource, looked, aliveKey, held(others, 1, 1000), []any{"now+1", mine, 5_000}, "[0 now]"},
+			{releaseSource, five, queueKey, held(mine, 1, 1000), releasing(0, "PUBLISH", 0, "", ""), "[1 now]"},
+			{freeSource, freed, queueKey, held(mine, 1, 1000), []any{0, mine, "PUBLISH", "open:{n}"}, "[1 0]"},
+		} {
 			rdb.FlushAll(t.Context())
-			if key == tokenKey {
-				rdb.HSet(t.Context(), key, "a", "b")
+			tc.before.set(t.Context(), rdb)
+			if tc.broken == tokenKey {
+				rdb.HSet(t.Context(), tc.broken, "a", "b")
 			} else {
-				rdb.Set(t.Context(), key, "precious", 0)
+				rdb.Set(t.Context(), tc.broken, "precious", 0)
 			}
-			_, err := rdb.Eval(t.Context(), enterSource, all, enter...).Result()
-			if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
-				t.Errorf("%s: error %v", key, err)
+			before := mini.Keys()
+			reply, err := rdb.Eval(t.Context(), tc.source, tc.keys, at(t.Context(), rdb, tc.args)...).Slice()
+			got := readable(reply, time.Now().UnixMicro())
+			if err != nil {
+				got = err.Error()
 			}
-			if keys := rdb.Keys(t.Context(), "*").Val(); len(keys) != 1 {
-				t.Errorf("%s: left %q", key, keys)
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("%s broken: %s, want %s", tc.broken, got, tc.want)
 			}
-		}
-		for _, key := range []string{lockKey, aliveKey} {
-			rdb.FlushAll(t.Context())
-			if key == aliveKey {
-				held(others, 1, 1000).set(t.Context(), rdb)
+			if released := tc.want[:2] == "[1"; released == mini.Exists(lockKey) && tc.before.holder != "" {
+				t.Errorf("%s broken: held %v", tc.broken, !released)
+			} else if after := mini.Keys(); !released && !slices.Equal(after, before) {
+				t.Errorf("%s broken: left %q, was %q", tc.broken, after, before)
 			}
-			rdb.Set(t.Context(), key, "precious", 0)
-			reply, err := rdb.Eval(t.Context(), lookSource, []string{lockKey, queueKey, aliveKey}, int64(1)<<60, mine, 5_000).Slice()
-			if err == nil && reply[0] != int64(0) || rdb.Get(t.Context(), key).Val() != "precious" {
-				t.Errorf("look, %s: %v (%v)", key, reply, err)
+			if value, _ := mini.Get(tc.broken); value != "precious" && tc.broken != tokenKey {
+				t.Errorf("%s is %q", tc.broken, value)
 			}
-		}
-		rdb.FlushAll(t.Context())
-		rdb.Set(t.Context(), queueKey, "precious", 0)
-		held(mine, 1, 1000).set(t.Context(), rdb)
-		reply, err := rdb.Eval(t.Context(), releaseSource, all, 0, mine, "PUBLISH", "c", "g", 0, "", 0, "", 5_000).Slice()
-		if err != nil || reply[0] != int64(1) || rdb.Exists(t.Context(), lockKey).Val() != 0 {
-			t.Errorf("leave: %v (%v)", reply, err)
 		}
 	})
 }
@@ -611,39 +573,51 @@ func TestWrongTypes(t *testing.T) {
 // Any command inside a script may fail. Afterwards nothing is left without an expiry, and the next
 // run mends the rest.
 func TestScriptsThatFailMidway(t *testing.T) {
-	all := []string{lockKey, tokenKey, queueKey, aliveKey, openKey}
-	future := int64(1) << 60
-	for _, tc := range []struct {
-		what   string
-		before state
-		source string
-		keys   []string
-		args   []any
-	}{
-		{"grant", free(), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}},
-		{"wait", held(others, 1, 10_000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 0, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}", mine2}},
-		{"confirm", held(mine, 0, 3000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 0, 0, "", "PUBLISH", "open:{n}", "grant:{n}"}},
-		{"confirm, with a successor", held(mine, 0, 3000), enterSource, all, []any{future, mine, 30_000, 1000, 5_000, 11, 2, 64, mine2, "PUBLISH", "open:{n}", "grant:{n}"}},
-		{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), releaseSource,
-			all, []any{future, mine, "PUBLISH", "c", "g", 0, "", 1000, mine2, 5_000}},
-	} {
-		t.Run(tc.what, func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				mini := redistest.Mini(t)
-				rdb := mini.Client(func(o *redis.Options) { o.MaxRetries = -1 })
-				for k, fired := 1, true; fired; k++ {
-					rdb.FlushAll(t.Context())
-					tc.before.set(t.Context(), rdb)
-					disarm := mini.FailInside(k)
-					rdb.Eval(t.Context(), tc.source, tc.keys, tc.args...)
-					fired = disarm()
-					for _, key := range rdb.Keys(t.Context(), "*").Val() {
-						if rdb.PTTL(t.Context(), key).Val() < 0 {
-							t.Errorf("failure %d: %s has no expiry", k, key)
-						}
+	onMini(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client) {
+		for _, tc := range []struct {
+			what   string
+			before state
+			source string
+			args   []any
+		}{
+			{"grant", free(), enterSource, entering(mine, 5_000, 0, 0, 0, "")},
+			{"wait", held(others, 1, 10_000), enterSource, entering(mine, 5_000, 0, 0, 0, "", mine2)},
+			{"confirm", held(mine, 0, 3000), enterSource, entering(mine, 5_000, 11, 0, 0, "")},
+			{"confirm, with a successor", held(mine, 0, 3000), enterSource, entering(mine, 5_000, 11, 2, 64, mine2)},
+			{"hand over", held(mine, 1, 3000, place{others, 11, -1}, place{third, 12, 3000}), releaseSource, releasing("now+1", "PUBLISH", 0, "", mine2)},
+		} {
+			for k, fired := 1, true; fired; k++ {
+				rdb.FlushAll(t.Context())
+				tc.before.set(t.Context(), rdb)
+				disarm := mini.FailInside(k)
+				rdb.Eval(t.Context(), tc.source, five, at(t.Context(), rdb, tc.args)...)
+				fired = disarm()
+				for _, key := range rdb.Keys(t.Context(), "*").Val() {
+					if rdb.PTTL(t.Context(), key).Val() < 0 {
+						t.Errorf("%s, failure %d: %s has no expiry", tc.what, k, key)
 					}
-					if err := rdb.Eval(t.Context(), tc.source, tc.keys, tc.args...).Err(); err != nil {
-						t.Errorf("failure %d: the next run: %v", k, err)
+				}
+				eval(t, rdb, tc.source, five, tc.args...) // the next run
+			}
+		}
+	})
+}
+
+// runTable runs a script twice in each state.
+func runTable(t *testing.T, source string, keys []string, rows []row) {
+	t.Helper()
+	for _, tc := range rows {
+		t.Run(tc.what, func(t *testing.T) {
+			onMini(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client) {
+				tc.before.set(t.Context(), rdb)
+				want := []string{tc.reply, cmp.Or(tc.reply2, tc.reply)}
+				for i := range want {
+					reply := eval(t, rdb, source, keys, tc.args...)
+					if got := readable(reply, time.Now().UnixMicro()); got != want[i] {
+						t.Errorf("run %d: reply %s, want %s", i+1, got, want[i])
+					}
+					if got := look(t, rdb); got != tc.after {
+						t.Errorf("run %d: left %q, want %q", i+1, got, tc.after)
 					}
 				}
 			})
@@ -651,67 +625,46 @@ func TestScriptsThatFailMidway(t *testing.T) {
 	}
 }
 
-func runTable(t *testing.T, source string, keys []string, rows []row) {
+func onMini(t *testing.T, f func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client)) {
 	t.Helper()
-	onBoth(t, func(t *testing.T, rdb *redis.Client) {
-		for _, tc := range rows {
-			t.Run(tc.what, func(t *testing.T) {
-				// look rounds times to the nearest 500 ms.
-				redistest.Undisturbed(t, 100*time.Millisecond, func(t testing.TB) { tc.run(t, rdb, source, keys) })
-			})
-		}
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		f(t, mini, mini.Client(func(o *redis.Options) { o.MaxRetries = -1 }))
 	})
 }
 
-// onBoth runs f on the embedded server and on a real one.
-func onBoth(t *testing.T, f func(t *testing.T, rdb *redis.Client)) {
-	t.Helper()
-	t.Run("embedded", func(t *testing.T) { f(t, redistest.Mini(t).Client()) })
-	t.Run("on a real server", func(t *testing.T) { f(t, redistest.Server(t).Client(t)) })
-}
-
-func (tc row) run(t testing.TB, rdb *redis.Client, source string, keys []string) {
-	ctx := t.Context()
-	rdb.FlushAll(ctx)
-	tc.before.set(ctx, rdb)
-	want := []string{tc.reply, cmp.Or(tc.reply2, tc.reply)}
-	after := []string{tc.after, cmp.Or(tc.after2, tc.after)}
-	for i := range want {
-		now := rdb.Time(ctx).Val().UnixMicro()
-		args := slices.Clone(tc.args)
-		switch args[0] {
-		case "now+1":
-			args[0] = now + time.Minute.Microseconds()
-		case "now-1":
-			args[0] = now - 1
-		}
-		reply, err := rdb.Eval(ctx, source, keys, args...).Slice()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := readable(reply, now); got != want[i] {
-			t.Errorf("run %d: reply %s, want %s", i+1, got, want[i])
-		}
-		if got := look(t, rdb); got != after[i] {
-			t.Errorf("run %d: left %q, want %q", i+1, got, after[i])
-		}
+// at returns the arguments with a time as the first of them, for "now+1" and "now-1".
+func at(ctx context.Context, rdb *redis.Client, args []any) []any {
+	args = slices.Clone(args)
+	switch now := rdb.Time(ctx).Val().UnixMicro(); args[0] {
+	case "now+1":
+		args[0] = now + time.Minute.Microseconds()
+	case "now-1":
+		args[0] = now - 1
 	}
+	return args
 }
 
-// readable shows a reply as text: "now" for a time, short owners, "-" for an empty text, and times in ms
-// to the nearest 500.
+// eval fails the test unless the script gives a reply.
+func eval(t *testing.T, rdb *redis.Client, source string, keys []string, args ...any) []any {
+	t.Helper()
+	reply, err := rdb.Eval(t.Context(), source, keys, at(t.Context(), rdb, args)...).Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+// readable shows a reply as text: "now" for a time, or a token or a number made of it, short owners, and
+// "-" for an empty text.
 func readable(reply []any, now int64) string {
 	words := make([]string, len(reply))
 	for i, v := range reply {
 		switch v := v.(type) {
 		case int64:
-			switch near := v - now; {
-			case near > -time.Second.Microseconds() && near < time.Minute.Microseconds():
+			words[i] = fmt.Sprint(v)
+			if near := v - now; near >= 0 && near < 10 {
 				words[i] = "now"
-			case i == 2 && v >= 250 && v < 1_000_000:
-				words[i] = fmt.Sprint((v + 250) / 500 * 500)
-			default:
-				words[i] = fmt.Sprint(v)
 			}
 		case string:
 			words[i] = cmp.Or(short(v), "-")

@@ -4,7 +4,6 @@ package fairlock_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,15 +87,4 @@ func (w *fairWorld) wantQueue(want int) {
 // waiters returns the owners in the queue, the next owner first.
 func (w *fairWorld) waiters() []string {
 	return w.RDB.ZRange(w.T.Context(), queueKey, 0, -1).Val()
-}
-
-func (w *fairWorld) wantOrder(got []int, n int) {
-	w.T.Helper()
-	want := make([]int, n)
-	for i := range want {
-		want[i] = i
-	}
-	if !slices.Equal(got, want) {
-		w.T.Errorf("granted in the order %v", got)
-	}
 }

@@ -9,10 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -35,58 +32,41 @@ const (
 	// programMargin is longer than the margin of any lease here, which is the time by which the
 	// lease ends earlier in this process than in Redis.
 	programMargin = 500 * time.Millisecond
-	// latest is how late a request or a reply may be at the most. If a renewal runs late, its lease
-	// ends that much earlier here, until the next renewal.
-	latest = 2500 * time.Millisecond
 )
 
-// programLock is a lock that programs use.
+// programLock is a lock that programs use. If its kind is shared, other shared holds may stand beside its hold.
 type programLock struct {
-	name   string
-	of     func(c *holdfast.Client, name string, options ...holdfast.LeaseOption) holdfast.Locker
-	shared bool // other shared holds may stand beside its hold
+	name string
+	lockertest.Kind
 }
 
 // newProgramLocks returns some locks that no program has used.
 func newProgramLocks(n int) []programLock {
-	mutex := func(c *holdfast.Client, name string, o ...holdfast.LeaseOption) holdfast.Locker {
-		return c.Mutex(name, o...)
-	}
-	fair := func(c *holdfast.Client, name string, o ...holdfast.LeaseOption) holdfast.Locker {
-		return c.FairMutex(name, o...)
-	}
-	read := func(c *holdfast.Client, name string, o ...holdfast.LeaseOption) holdfast.Locker {
-		return c.RWMutex(name, o...).RLocker()
-	}
 	return []programLock{
-		{fmt.Sprint("mutex ", n), mutex, false}, {fmt.Sprint("another mutex ", n), mutex, false},
-		{fmt.Sprint("fair ", n), fair, false},
-		{fmt.Sprint("rw ", n), lockertest.WriteSide, false}, {fmt.Sprint("rw ", n), read, true},
+		{fmt.Sprint("mutex ", n), kindOf("mutex")}, {fmt.Sprint("another mutex ", n), kindOf("mutex")},
+		{fmt.Sprint("fair ", n), kindOf("fair")},
+		{fmt.Sprint("rw ", n), kindOf("write")}, {fmt.Sprint("rw ", n), kindOf("read")},
 	}
 }
 
 // program is one random program under way.
 type program struct {
-	w     *world.World
+	story
 	locks []programLock
 	p     *world.Process
 	rival *world.Process // behind a wire without faults
 
 	held    []*promised
-	pending []*call
+	ended   []*holdfast.Lease // released, or lost
+	pending []*programCall
 	cohort  holdfast.LeaseOption // how long the process passes a lock on within itself
 	short   term
 	long    term
 	margin  time.Duration
 	spoilt  map[string]time.Duration // by name: when Redis lost the lock
-	born    time.Duration
-	looked  time.Duration // the last check
+	looked  time.Duration            // the last check
 	tokens  map[string]int64
 	since   map[holdfast.Owner]time.Duration // when the program asked for the first lease of a hold
-
-	mu     sync.Mutex
-	faulty time.Duration // until then something was wrong with the wire, or with Redis
-	story  []string
 }
 
 // term is how long something is held, and whether it is renewed.
@@ -98,21 +78,17 @@ type term struct {
 // promised is a lease and what the lease promises.
 type promised struct {
 	*holdfast.Lease
+	of      *world.Process
 	lock    int
 	renewed time.Duration // its length if it is renewed
 	sure    time.Duration // the lease lasts until then, whatever the wire does
 }
 
-// call is a call on a goroutine of its own.
-type call struct {
-	what   string
-	began  time.Duration
-	token  int64 // the greatest token that the lock had given when the call began
-	cancel context.CancelFunc
-	done   chan struct{}
-
-	lease *promised // of a Lock: the lease that the call was granted
-	err   error
+// programCall is a call, and what comes of it.
+type programCall struct {
+	call
+	token int64     // the greatest token that the lock had given when the call began
+	lease *promised // the lease that the call was granted
 	then  func()
 }
 
@@ -122,7 +98,7 @@ func TestRandomPrograms(t *testing.T) {
 		rapidtest.Check(t, func(rt *rapid.T) {
 			programs++
 			g := &program{
-				born: w.Now(), w: w, locks: newProgramLocks(programs), p: w.Process(), rival: w.Process(),
+				story: story{w: w, born: w.Now()}, locks: newProgramLocks(programs), p: w.Process(), rival: w.Process(),
 				spoilt: map[string]time.Duration{}, tokens: map[string]int64{}, since: map[holdfast.Owner]time.Duration{},
 			}
 			g.drawShape(rt)
@@ -155,36 +131,17 @@ func drawTerm(rt *rapid.T, label string) term {
 }
 
 // actions draws the program's actions: a few that every program has, and some of the others.
-func (g *program) actions(rt *rapid.T) map[string]func(*rapid.T) {
-	all := map[string]func(*rapid.T){
-		"extend": g.extend, "cancel": g.cancel, "fault": g.fault, "lose": g.lose,
+func (g *program) actions(rt *rapid.T) actions {
+	chosen := some(rt, actions{
+		"extend": g.extend, "cancel": g.cancel, "fault": g.fault, "lose": g.lose, "force": g.force, "pass on": g.passOn,
 		"rival": g.rivals, "step": g.step, "rest": g.rest, "nested": g.nested, "exchange": g.exchange,
-	}
+	})
 	g.margin = programMargin
-	chosen := map[string]func(*rapid.T){"lock": g.lock, "release": g.release, "time": g.time, "": g.check}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if rapid.Bool().Draw(rt, name) {
-			chosen[name] = all[name]
-		}
-	}
 	if chosen["fault"] != nil {
 		g.margin += latest
 	}
+	chosen["lock"], chosen["release"], chosen["time"], chosen[""] = g.lock, g.release, g.time, g.check
 	return chosen
-}
-
-// note adds a line to the story of the program, and fatal tells it.
-func (g *program) note(format string, args ...any) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.story = append(g.story, fmt.Sprintf("%v: ", g.w.Now()-g.born)+fmt.Sprintf(format, args...))
-}
-
-func (g *program) fatal(rt *rapid.T, format string, args ...any) {
-	g.note(format, args...)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	rt.Fatalf("%s", strings.Join(g.story, "\n"))
 }
 
 // option draws how a lock is held: in one of the program's two ways.
@@ -204,58 +161,112 @@ func (g *program) drawLock(rt *rapid.T) int {
 	return max(0, rapid.IntRange(-4, len(g.locks)-1).Draw(rt, "lock"))
 }
 
-// begin runs f on a goroutine, with a context of its own.
-func (g *program) begin(what string, parent context.Context, limit time.Duration, f func(ctx context.Context, c *call) error) *call {
-	ctx, cancel := context.WithTimeout(parent, limit)
-	c := &call{what: what, began: g.w.Now(), cancel: cancel, done: make(chan struct{})}
+// do begins a call.
+func (g *program) do(what string, parent context.Context, limit time.Duration, f func(ctx context.Context, c *programCall) error) *programCall {
+	c := new(programCall)
 	g.pending = append(g.pending, c)
-	g.note("%s", what)
-	go func() {
-		defer close(c.done)
-		c.err = f(ctx, c)
-	}()
-	synctest.Wait()
+	g.begin(&c.call, what, parent, limit, func(ctx context.Context) error { return f(ctx, c) })
 	return c
 }
 
 func (g *program) lock(rt *rapid.T) {
-	g.acquire(rt, g.drawLock(rt), context.Background())
+	g.acquire(rt, g.p, g.drawLock(rt), context.Background())
 }
 
 func (g *program) nested(rt *rapid.T) {
 	outer := g.any(rt)
-	g.acquire(rt, outer.lock, outer.Context(context.Background()))
+	g.acquire(rt, outer.of, outer.lock, outer.Context(context.Background()))
 }
 
 // exchange takes another lease of a hold and gives the first lease back.
 func (g *program) exchange(rt *rapid.T) {
 	outer := g.any(rt)
-	g.acquire(rt, outer.lock, outer.Context(context.Background()))
+	g.acquire(rt, outer.of, outer.lock, outer.Context(context.Background()))
 	g.check(rt)
 	if outer.Err() == nil {
 		g.giveBack(outer)
 	}
 }
 
-func (g *program) acquire(rt *rapid.T, lock int, parent context.Context) {
+func (g *program) acquire(rt *rapid.T, p *world.Process, lock int, parent context.Context) {
 	option, how := g.option(rt)
 	limit := time.Duration(rapid.SampledFrom([]int{10, 1000, 20_000, 20_000}).Draw(rt, "limit")) * time.Millisecond
-	locker := g.locks[lock].of(g.p.Client, g.locks[lock].name, option, g.cohort)
-	floor := g.tokens[g.locks[lock].name]
-	c := g.begin(fmt.Sprintf("lock %s %v within %v", g.locks[lock].name, how, limit), parent, limit, func(ctx context.Context, c *call) error {
+	name := g.locks[lock].name
+	locker := g.locks[lock].Locker(p.Client, name, option, g.cohort)
+	floor := g.tokens[name]
+	g.do(fmt.Sprintf("lock %s %v within %v", name, how, limit), parent, limit, func(ctx context.Context, c *programCall) error {
+		c.token = floor
 		l, err := locker.Lock(ctx)
 		if err != nil {
 			return err
 		}
-		c.lease = &promised{Lease: l, lock: lock}
-		if how.renewed {
-			c.lease.renewed = how.length
-		} else {
-			c.lease.sure = c.began + how.length - g.margin
-		}
+		c.lease = g.promise(l, p, lock, how, c.began)
 		return nil
 	})
-	c.token = floor
+}
+
+// promise says what a lease promises that was asked for at that time.
+func (g *program) promise(l *holdfast.Lease, p *world.Process, lock int, how term, began time.Duration) *promised {
+	if how.renewed {
+		return &promised{Lease: l, of: p, lock: lock, renewed: how.length}
+	}
+	return &promised{Lease: l, of: p, lock: lock, sure: began + how.length - g.margin}
+}
+
+// passOn moves a hold with one lease to the other process.
+func (g *program) passOn(rt *rapid.T) {
+	l := g.any(rt)
+	to := map[*world.Process]*world.Process{g.p: g.rival, g.rival: g.p}[l.of]
+	option, how := g.option(rt)
+	lock := g.locks[l.lock]
+	heir, can := lock.Locker(to.Client, lock.name, option).(interface {
+		Attach(context.Context, holdfast.Owner) (*holdfast.Lease, error)
+	})
+	if !can || len(g.pending) > 0 || slices.ContainsFunc(g.held, func(h *promised) bool { return h != l && h.Owner() == l.Owner() }) {
+		rt.Skip()
+	}
+	g.drop(l)
+	g.do("pass on "+lock.name, context.Background(), time.Minute, func(ctx context.Context, c *programCall) error {
+		owner, err := l.Detach(ctx)
+		if err != nil {
+			return err
+		}
+		asked := g.w.Now()
+		attached, err := heir.Attach(ctx, owner)
+		if err != nil {
+			return err
+		}
+		if c.token = l.Token(); attached.Token() < c.token { // it may be the last that was reserved with the hold
+			return fmt.Errorf("token %d is %d after it was passed on", c.token, attached.Token())
+		}
+		c.lease = g.promise(attached, to, l.lock, how, asked)
+		return nil
+	})
+}
+
+// force takes a lock from its holder, through the holder's own Client.
+func (g *program) force(rt *rapid.T) {
+	l := g.any(rt)
+	lock := g.locks[l.lock]
+	forced, can := lock.Locker(l.of.Client, lock.name).(interface {
+		ForceRelease(context.Context) (bool, error)
+	})
+	if !can {
+		rt.Skip()
+	}
+	known := !g.spoiltSince(l) // Redis may have forgotten it, and given the lock to another
+	g.spoilt[lock.name] = g.w.Now()
+	did, err := forced.ForceRelease(context.Background())
+	g.note("force %s: %v, %v", lock.name, did, err)
+	if did && known && l.Err() == nil {
+		g.fatal(rt, "the lease outlives it")
+	}
+	g.spoilt[lock.name] = g.w.Now()
+}
+
+// drop removes a lease from those that are held.
+func (g *program) drop(l *promised) {
+	g.held = slices.DeleteFunc(g.held, func(other *promised) bool { return other == l })
 }
 
 // any draws a lease that is held.
@@ -269,20 +280,21 @@ func (g *program) any(rt *rapid.T) *promised {
 func (g *program) release(rt *rapid.T) { g.giveBack(g.any(rt)) }
 
 func (g *program) giveBack(l *promised) {
-	g.held = slices.DeleteFunc(g.held, func(other *promised) bool { return other == l })
-	g.begin("release", context.Background(), time.Minute, func(ctx context.Context, _ *call) error {
+	g.drop(l)
+	c := g.do("release", context.Background(), time.Minute, func(ctx context.Context, _ *programCall) error {
 		err := l.Release(ctx)
 		if errors.Is(err, holdfast.ErrReleased) {
-			return fmt.Errorf("a first release: %w", err)
+			return errors.New("a first release says that it is not the first")
 		}
-		return nil
+		return err
 	})
+	c.then = func() { g.ended = append(g.ended, l.Lease) }
 }
 
 func (g *program) extend(rt *rapid.T) {
 	l := g.any(rt)
 	d := rapid.SampledFrom([]time.Duration{2 * time.Second, 10 * time.Second, 40 * time.Second}).Draw(rt, "by")
-	c := g.begin("extend", context.Background(), 10*time.Second, func(ctx context.Context, _ *call) error {
+	c := g.do("extend", context.Background(), 10*time.Second, func(ctx context.Context, _ *programCall) error {
 		return l.Extend(ctx, d)
 	})
 	c.then = func() { l.sure = max(l.sure, c.began+d-g.margin) }
@@ -315,24 +327,10 @@ func (g *program) fault(rt *rapid.T) {
 			return redistest.Pass
 		}
 		g.note("%s meets %v, late %v", s.Script, fault, late)
-		g.disturb(late)
+		g.feel(late)
 		time.AfterFunc(late, func() { close(held) })
 		return fault
 	})
-}
-
-// disturb notes that something is wrong with the wire, or with Redis, for d.
-func (g *program) disturb(d time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.faulty = max(g.faulty, g.w.Now()+d)
-}
-
-// calmSince returns when the last disturbance stops being felt.
-func (g *program) calmSince() time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.faulty + afterEffect
 }
 
 // lose lets Redis forget a lock.
@@ -347,13 +345,13 @@ func (g *program) lose(rt *rapid.T) {
 func (g *program) rivals(rt *rapid.T) {
 	i := g.drawLock(rt)
 	lock := g.locks[i]
-	l, err := lock.of(g.rival.Client, lock.name, holdfast.Fixed(2*time.Second)).TryLock(context.Background())
+	l, err := lock.Locker(g.rival.Client, lock.name, holdfast.Fixed(2*time.Second)).TryLock(context.Background())
 	if err != nil {
 		return
 	}
 	for _, h := range g.held {
 		beside := g.locks[h.lock]
-		if beside.name == lock.name && !(beside.shared && lock.shared) && h.Err() == nil && !g.spoiltSince(h) {
+		if beside.name == lock.name && !(beside.Shared && lock.Shared) && h.Err() == nil && !g.spoiltSince(h) {
 			g.fatal(rt, "at %v: another process has %s beside %v", g.w.Now(), lock.name, h.Owner())
 		}
 	}
@@ -389,7 +387,7 @@ func (g *program) step(rt *rapid.T) {
 	g.note("and back")
 	g.w.Mini.SetTime(time.Time{})
 	g.w.Mini.ClockTTL(true) // else miniredis takes the time since the year 1 to have passed
-	g.disturb(0)
+	g.feel(0)
 	for _, lock := range g.locks {
 		g.spoilt[lock.name] = g.w.Now()
 	}
@@ -416,19 +414,18 @@ func (g *program) rest(rt *rapid.T) {
 // says.
 func (g *program) check(rt *rapid.T) {
 	synctest.Wait()
-	g.pending = slices.DeleteFunc(g.pending, func(c *call) bool {
-		select {
-		case <-c.done:
-		default:
-			return false
+	g.pending = slices.DeleteFunc(g.pending, func(c *programCall) bool {
+		over := c.over()
+		if over {
+			g.settle(rt, c)
 		}
-		g.settle(rt, c)
-		return true
+		return over
 	})
 	g.held = slices.DeleteFunc(g.held, func(h *promised) bool {
 		if h.Err() != nil {
 			g.note("%s of %v has ended: %v", g.locks[h.lock].name, h.Owner(), h.Err())
 			g.explain(rt, h)
+			g.ended = append(g.ended, h.Lease)
 			return true
 		}
 		g.outlasts(rt, h)
@@ -438,8 +435,7 @@ func (g *program) check(rt *rapid.T) {
 }
 
 // settle collects the result of a call.
-func (g *program) settle(rt *rapid.T, c *call) {
-	c.cancel()
+func (g *program) settle(rt *rapid.T, c *programCall) {
 	g.note("%s, begun at %v: %v", c.what, c.began-g.born, c.err)
 	switch {
 	case c.err == nil && c.lease != nil:
@@ -453,11 +449,8 @@ func (g *program) settle(rt *rapid.T, c *call) {
 		g.token(rt, g.locks[c.lease.lock].name, c.lease.Lease, c.token)
 	case c.err == nil && c.then != nil:
 		c.then()
-	case c.err == nil, errors.Is(c.err, holdfast.ErrBusy), errors.Is(c.err, holdfast.ErrLost), errors.Is(c.err, holdfast.ErrExpired),
-		errors.Is(c.err, holdfast.ErrReleased), errors.Is(c.err, holdfast.ErrUnavailable), errors.Is(c.err, holdfast.ErrUnknown),
-		errors.Is(c.err, context.Canceled), errors.Is(c.err, context.DeadlineExceeded):
-	default:
-		g.fatal(rt, "at %v: %s: %v", g.w.Now(), c.what, c.err)
+	case c.err != nil && !may(c.err):
+		g.fatal(rt, "which it must not be")
 	}
 }
 
@@ -474,8 +467,8 @@ func (g *program) explain(rt *rapid.T, h *promised) {
 	case g.spoiltSince(h):
 	case g.looked < h.sure && g.w.Now() < h.sure:
 		g.fatal(rt, "at %v: %s was to last until %v: %v", g.w.Now(), name, h.sure, h.Err())
-	case h.renewed > 0 && g.looked > g.calmSince()+h.renewed:
-		g.fatal(rt, "at %v: %s is renewed, and nothing has been wrong since %v: %v", g.w.Now(), name, g.calmSince(), h.Err())
+	case h.renewed > 0 && g.looked > g.calm()+afterEffect+h.renewed:
+		g.fatal(rt, "at %v: %s is renewed, and nothing has been wrong since %v: %v", g.w.Now(), name, g.calm()+afterEffect, h.Err())
 	}
 }
 
@@ -507,7 +500,14 @@ func (g *program) over(rt *rapid.T) {
 		}
 	}
 	for _, h := range g.held {
-		_ = h.Release(context.Background())
+		if h.Release(context.Background()) == nil {
+			g.ended = append(g.ended, h.Lease)
+		}
+	}
+	for _, l := range g.ended {
+		if l.Release(context.Background()) == nil {
+			g.fatal(rt, "%v is released once more", l.Owner())
+		}
 	}
 	_ = g.p.Close()
 	_ = g.rival.Close()

@@ -1,18 +1,15 @@
 // Random queues: goroutines of two processes want one lock, while the network of one process fails
-// a step at a time. Two never hold the lock, tokens grow, no waiter waits beside a free lock while
-// nothing is wrong, and no place is left in the queue:
+// a step at a time, or a storm makes that of both fail. Two never hold the lock, tokens grow, no waiter waits
+// beside a free lock while nothing is wrong, and no place is left in the queue:
 // go test -run TestRandomQueues -rapid.checks=10000 ./internal/test/programs
 
 package programs
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"maps"
+	"math/rand/v2"
 	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -26,27 +23,39 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
-// queueKinds are the kinds of lock that have a queue.
-var queueKinds = map[string]func(c *holdfast.Client, name string, lease holdfast.LeaseOption) holdfast.Locker{
-	"mutex": func(c *holdfast.Client, name string, lease holdfast.LeaseOption) holdfast.Locker {
-		return c.Mutex(name, lease)
-	},
-	"mutex without cohorts": func(c *holdfast.Client, name string, lease holdfast.LeaseOption) holdfast.Locker {
-		return c.Mutex(name, lease, holdfast.Cohort(0, 0))
-	},
-	"fair": func(c *holdfast.Client, name string, lease holdfast.LeaseOption) holdfast.Locker {
-		return c.FairMutex(name, lease)
-	},
-}
+const (
+	// afterStorm is how long a fault may be felt after its request has ended. In that time the
+	// client cleans up what the request may have left, at the latest when the request cannot be
+	// executed any more.
+	afterStorm = 3 * time.Second
+	// unqueued is how long after such a fault the queue may keep a place without a waiter.
+	unqueued = 1500 * time.Millisecond
+	// silent is how long the client may use a connection on which nothing arrives any more. The
+	// client gives up a request after its read timeout of 3 s, even a request that it sent just
+	// before it gave up the connection. On a subscription the client asks for a sign of life.
+	silent = 12 * time.Second
+	// givenUp is how long a request may hold the lock after its caller left while the request was
+	// on its way. For a second Redis may still execute the request, and then the client undoes it.
+	givenUp = 1100 * time.Millisecond
+	// polls is how long a waiter sleeps at the most, if a lease runs out and nobody tells.
+	polls = 1300 * time.Millisecond
+	// promptly is how long a waiter may wait for a free lock while nothing lags. In 3 ms of that
+	// time the lock is left to Redisson's threads. While requests and messages lag, a hand-over may
+	// take as many lags more as requests and messages follow each other in it.
+	promptly, lagsOfAHandOver = 100 * time.Millisecond, 10
+)
+
+// queueKinds are the names of the kinds of lock that goroutines wait for.
+var queueKinds = []string{"mutex", "mutex without cohorts", "fair", "write"}
 
 // queues is one program under way.
 type queues struct {
-	w     *world.World
+	story
 	name  string
-	lock  func(c *holdfast.Client, name string, lease holdfast.LeaseOption) holdfast.Locker
+	kind  string
 	lease time.Duration
-	p     *world.Process    // the process whose network fails
-	all   [2]*world.Process // p, and a process whose network does not fail
+	lag   time.Duration     // the longest time that a reply takes
+	all   [2]*world.Process // the network of the first fails
 
 	waits    []*queuer
 	held     []*queuer
@@ -55,22 +64,20 @@ type queues struct {
 	free     time.Duration // when the lock was free, at the latest, if nobody holds it
 	idle     time.Duration // when a call was last under way, or the lock held
 
-	mu    sync.Mutex
-	felt  time.Duration // until then a fault of the network may have an effect
-	deaf  time.Duration // until then the server refuses p
+	// story.mu protects these.
+	deaf  time.Duration // until then the server refuses the first process
+	storm time.Duration // until then scripts of both meet faults
+	dice  *rand.Rand
 	fault func(world.Sending) redistest.Fault
-	story []string
 }
 
-// queuer is one call of Lock or TryLock, and what comes of it.
+// queuer is one call of Lock or TryLock, and what comes of it. It is then the release.
 type queuer struct {
-	what   string
-	began  time.Duration
-	cancel context.CancelFunc
-	done   chan struct{} // closed when the call, or the release, has returned
-	at     time.Duration // when it returned
-	lease  *holdfast.Lease
-	err    error
+	call
+	process int
+	reads   bool
+	outer   *queuer // it re-enters that hold
+	lease   *holdfast.Lease
 }
 
 func TestRandomQueues(t *testing.T) {
@@ -82,82 +89,83 @@ func TestRandomQueues(t *testing.T) {
 				all = [2]*world.Process{w.Process(), w.Process()}
 			}
 			programs++
-			p := all[0]
-			g := &queues{w: w, name: fmt.Sprintf("queue %d!", programs), p: p, all: all}
-			kinds := slices.Sorted(maps.Keys(queueKinds))
-			g.lock = queueKinds[rapid.SampledFrom(kinds).Draw(rt, "kind")]
+			g := &queues{story: story{w: w}, name: fmt.Sprintf("queue %d!", programs), all: all}
+			g.kind = rapid.SampledFrom(queueKinds).Draw(rt, "kind")
 			g.lease = rapid.SampledFrom([]time.Duration{150 * time.Millisecond, 2 * time.Second, 30 * time.Second}).Draw(rt, "lease")
-			p.Each(g.meets)
+			g.lag = rapid.SampledFrom([]time.Duration{0, 0, 0, 0, 3 * time.Millisecond, 50 * time.Millisecond}).Draw(rt, "lag")
+			g.dice = rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "dice"), 0))
+			for i, p := range all {
+				p.Each(func(s world.Sending) redistest.Fault { return g.meets(i, s) })
+			}
 			defer func() {
 				g.over(rt)
 				if rt.Failed() {
 					all[0] = nil // the next program begins with new processes
 				}
 			}()
-			rt.Repeat(g.actions(rt))
+			chosen := some(rt, actions{
+				"try": g.try, "cancel": g.cancel, "nested": g.nested, "moment": g.moment,
+				"fault": g.upset, "hang up": g.hangUp, "deafen": g.deafen, "mute": g.mute, "storm": g.storms,
+			})
+			chosen["wait"], chosen["wait more"], chosen["release"], chosen["while"], chosen[""] = g.wait, g.wait, g.release, g.while, g.check
+			rt.Repeat(chosen)
 		})
 	})
 }
 
-// actions draws the program's actions: a few that every program has, and some of the others. With
-// fewer actions a program goes deeper into each.
-func (g *queues) actions(rt *rapid.T) map[string]func(*rapid.T) {
-	all := map[string]func(*rapid.T){
-		"try": g.try, "cancel": g.cancel, "fault": g.upset, "hang up": g.hangUp, "deafen": g.deafen, "mute": g.mute, "moment": g.moment,
+// locker returns the lock as a process has it, and draws what its leases are like.
+func (g *queues) locker(rt *rapid.T, process int, reads bool) holdfast.Locker {
+	options := []holdfast.LeaseOption{holdfast.Renewed(g.lease)}
+	if rapid.IntRange(0, 4).Draw(rt, "fixed") == 4 {
+		options[0] = holdfast.Fixed(g.lease)
 	}
-	chosen := map[string]func(*rapid.T){"wait": g.wait, "wait more": g.wait, "release": g.release, "while": g.while, "": g.check}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if rapid.Bool().Draw(rt, name) {
-			chosen[name] = all[name]
-		}
+	kind := g.kind
+	switch {
+	case kind == "mutex without cohorts":
+		kind, options = "mutex", append(options, holdfast.Cohort(0, 0))
+	case reads:
+		kind = "read"
 	}
-	return chosen
+	return kindOf(kind).Locker(g.all[process].Client, g.name, options...)
 }
 
-func (g *queues) note(format string, args ...any) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.story = append(g.story, fmt.Sprintf("%v: ", g.w.Now())+fmt.Sprintf(format, args...))
-}
-
-func (g *queues) fatal(rt *rapid.T, format string, args ...any) {
-	g.note(format, args...)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	rt.Fatalf("%s", strings.Join(g.story, "\n"))
-}
-
-// feel notes that something is wrong with the network for d.
-func (g *queues) feel(d time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.felt = max(g.felt, g.w.Now()+d+afterStorm)
-}
-
-// call begins a call of a process, mostly of the process whose network fails.
-func (g *queues) call(rt *rapid.T, what string, f func(holdfast.Locker, context.Context) (*holdfast.Lease, error)) {
-	process := max(0, rapid.IntRange(-2, 1).Draw(rt, "process"))
-	lock := g.lock(g.all[process].Client, g.name, holdfast.Renewed(g.lease))
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	c := &queuer{what: fmt.Sprint(what, " of process ", process), began: g.w.Now(), cancel: cancel, done: make(chan struct{})}
+// ask begins a call.
+func (g *queues) ask(rt *rapid.T, what string, c *queuer, parent context.Context, f func(holdfast.Locker, context.Context) (*holdfast.Lease, error)) {
+	lock := g.locker(rt, c.process, c.reads)
 	g.waits = append(g.waits, c)
-	g.note("%s", c.what)
-	go func() {
-		defer close(c.done)
-		c.lease, c.err = f(lock, ctx)
-		c.at = g.w.Now()
-	}()
-	synctest.Wait()
+	g.begin(&c.call, fmt.Sprintf("%s of process %d, reads: %v", what, c.process, c.reads), parent, 20*time.Second, func(ctx context.Context) (err error) {
+		c.lease, err = f(lock, ctx)
+		return err
+	})
+}
+
+// anyone draws a caller: mostly of the process whose network fails.
+func (g *queues) anyone(rt *rapid.T) *queuer {
+	c := &queuer{process: max(0, rapid.IntRange(-2, 1).Draw(rt, "process"))}
+	c.reads = g.kind == "write" && rapid.IntRange(0, 2).Draw(rt, "reads") > 0
+	return c
 }
 
 func (g *queues) wait(rt *rapid.T) {
 	if len(g.waits) > 3 {
 		rt.Skip()
 	}
-	g.call(rt, "lock", holdfast.Locker.Lock)
+	g.ask(rt, "lock", g.anyone(rt), context.Background(), holdfast.Locker.Lock)
 }
 
-func (g *queues) try(rt *rapid.T) { g.call(rt, "try", holdfast.Locker.TryLock) }
+func (g *queues) try(rt *rapid.T) {
+	g.ask(rt, "try", g.anyone(rt), context.Background(), holdfast.Locker.TryLock)
+}
+
+// nested re-enters a hold.
+func (g *queues) nested(rt *rapid.T) {
+	if len(g.held) == 0 {
+		rt.Skip()
+	}
+	outer := rapid.SampledFrom(g.held).Draw(rt, "hold")
+	c := &queuer{process: outer.process, reads: outer.reads, outer: outer}
+	g.ask(rt, "nested lock", c, outer.lease.Context(context.Background()), holdfast.Locker.Lock)
+}
 
 func (g *queues) cancel(rt *rapid.T) {
 	if len(g.waits) == 0 {
@@ -175,27 +183,20 @@ func (g *queues) release(rt *rapid.T) {
 	}
 	c := g.held[0]
 	g.held = g.held[1:]
-	g.note("%d is released", c.lease.Token())
 	g.giveBack(c)
-	synctest.Wait()
 }
 
-// giveBack releases the lease that a call was granted, on a goroutine of its own.
+// giveBack releases the lease that a call was granted.
 func (g *queues) giveBack(c *queuer) {
-	c.done = make(chan struct{})
 	g.releases = append(g.releases, c)
-	go func() {
-		defer close(c.done)
-		c.err = c.lease.Release(context.Background())
-		c.at = g.w.Now()
-	}()
+	g.begin(&c.call, fmt.Sprintf("release of %d", c.lease.Token()), context.Background(), time.Hour, c.lease.Release)
 }
 
-// upset has one of the next scripts of p meet a fault.
+// upset has one of the next scripts of the first process meet a fault.
 func (g *queues) upset(rt *rapid.T) {
 	late := rapid.SampledFrom([]time.Duration{20 * time.Millisecond, 700 * time.Millisecond, latest}).Draw(rt, "late")
 	held := make(chan struct{})
-	const orphan = 5 // a late request, which p has sent again meanwhile on a new connection
+	const orphan = 5 // a late request, which the process has sent again meanwhile on a new connection
 	i := rapid.IntRange(0, orphan).Draw(rt, "fault")
 	fault := []redistest.Fault{
 		redistest.HoldReply(held), redistest.HoldReply(held), redistest.Delay(late), redistest.CloseAfterExec, redistest.Duplicate, redistest.Delay(late),
@@ -215,42 +216,91 @@ func (g *queues) upset(rt *rapid.T) {
 		}
 		g.note("%s meets fault %d, late by %v", s.Script, i, late)
 		if i > 1 {
-			g.feel(late)
+			g.upsets(late)
 		} else {
-			g.feel(late - afterStorm) // when it is heard all is well
+			g.feel(late) // when it is heard all is well
 		}
 		if i == orphan {
-			time.AfterFunc(time.Millisecond, g.p.HangUp)
+			time.AfterFunc(time.Millisecond, g.all[0].HangUp)
 		}
 		time.AfterFunc(late, func() { close(held) })
 		return fault
 	}
 }
 
-// meets decides what happens to a script of p.
-func (g *queues) meets(s world.Sending) redistest.Fault {
+// upsets notes that something is wrong for d, after which it may still be felt.
+func (g *queues) upsets(d time.Duration) { g.feel(d + afterStorm) }
+
+// meets decides what happens to a script of the i-th process.
+func (g *queues) meets(i int, s world.Sending) redistest.Fault {
 	g.mu.Lock()
-	deaf, fault := g.w.Now() < g.deaf, g.fault
+	now := g.w.Now()
+	deaf, fault, gust, lag := i == 0 && now < g.deaf, g.fault, 8, time.Duration(0)
+	if now < g.storm && g.dice.IntN(4) == 0 {
+		gust = g.dice.IntN(8)
+	}
+	if g.lag > 0 {
+		lag = time.Duration(g.dice.Int64N(int64(g.lag) + 1))
+	}
+	late := time.Duration(g.dice.Int64N(int64(latest)))
 	g.mu.Unlock()
-	if fault != nil {
+	if i == 0 && fault != nil {
 		if f := fault(s); f != redistest.Fault(redistest.Pass) {
 			return f
 		}
 	}
-	if deaf {
+	switch {
+	case deaf:
 		return redistest.ReplyError("ERR max number of clients reached")
+	case gust < 8:
+		return g.gust(gust, late)
+	case lag > 0:
+		return replyLater(lag)
 	}
 	return redistest.Pass
 }
 
+// gust is one of the faults of a storm.
+func (g *queues) gust(which int, late time.Duration) redistest.Fault {
+	faults := []redistest.Fault{
+		redistest.Silence, redistest.CloseAfterExec, redistest.CloseAfterExec, redistest.DropBefore, redistest.HalfReply, redistest.Duplicate,
+		redistest.ReplyError("LOADING Redis is loading the dataset in memory"), redistest.Delay(late),
+	}
+	switch which {
+	case 0:
+		g.upsets(silent)
+	case 7:
+		g.upsets(late)
+	default:
+		g.upsets(0)
+	}
+	return faults[which]
+}
+
+// replyLater lets a reply take some time.
+func replyLater(by time.Duration) redistest.Fault {
+	held := make(chan struct{})
+	time.AfterFunc(by, func() { close(held) })
+	return redistest.HoldReply(held)
+}
+
+// storms lets scripts of both processes meet faults for some time.
+func (g *queues) storms(rt *rapid.T) {
+	lasts := time.Duration(rapid.SampledFrom([]int{20, 200, 2000}).Draw(rt, "storm for ms")) * time.Millisecond
+	g.mu.Lock()
+	g.storm = g.w.Now() + lasts
+	g.mu.Unlock()
+	g.note("a storm for %v", lasts)
+}
+
 func (g *queues) hangUp(*rapid.T) {
 	g.note("p hangs up")
-	g.feel(0)
-	g.p.HangUp()
+	g.upsets(0)
+	g.all[0].HangUp()
 	synctest.Wait()
 }
 
-// deafen makes the server refuse p, for less time than a clean-up goes on.
+// deafen makes the server refuse the first process, for less time than a clean-up goes on.
 func (g *queues) deafen(rt *rapid.T) {
 	lasts := time.Duration(rapid.SampledFrom([]int{100, 700, 1500}).Draw(rt, "deaf for ms")) * time.Millisecond
 	g.mu.Lock()
@@ -261,23 +311,20 @@ func (g *queues) deafen(rt *rapid.T) {
 	g.deaf = g.w.Now() + lasts
 	g.mu.Unlock()
 	g.note("p is deaf for %v", lasts)
-	g.feel(lasts)
+	g.upsets(lasts)
 }
 
-// mute keeps p from reading messages, or lets it read them again.
+// mute keeps the first process from reading messages, or lets it read them again.
 func (g *queues) mute(*rapid.T) {
-	if g.muted() {
-		g.p.Unmute()
+	p := g.all[0]
+	if p.Muted() {
+		p.Unmute()
 	} else {
-		g.p.Mute()
+		p.Mute()
 	}
-	g.note("p is mute: %v", g.muted())
-	g.feel(0)
+	g.note("p is mute: %v", p.Muted())
+	g.upsets(0)
 	synctest.Wait()
-}
-
-func (g *queues) muted() bool {
-	return g.p.Muted()
 }
 
 func (g *queues) moment(rt *rapid.T) {
@@ -294,46 +341,51 @@ func (g *queues) while(rt *rapid.T) {
 // check collects the results of calls, and checks what must be true in every state.
 func (g *queues) check(rt *rapid.T) {
 	synctest.Wait()
-	g.releases = g.ended(g.releases, func(c *queuer) {
-		g.note("released: %v", c.err)
-		g.free = max(g.free, c.at)
-		if c.err != nil {
-			g.free += g.lease // what is left of it runs out
+	g.releases = slices.DeleteFunc(g.releases, func(c *queuer) bool {
+		over := c.over()
+		if over {
+			g.note("released: %v", c.err)
+			g.free = max(g.free, c.at)
+			if c.err != nil {
+				g.free += g.lease + polls // what is left of it runs out
+			}
 		}
+		return over
 	})
 	var granted []*queuer
-	g.waits = g.ended(g.waits, func(c *queuer) {
-		c.cancel()
-		if c.err == nil {
+	g.waits = slices.DeleteFunc(g.waits, func(c *queuer) bool {
+		over := c.over()
+		switch {
+		case over && c.err == nil:
 			granted = append(granted, c)
-			return
+		case over:
+			g.note("%s, begun at %v: %v", c.what, c.began, c.err)
+			if !may(c.err) {
+				g.fatal(rt, "which it must not be")
+			}
+			if g.lag > 0 {
+				g.free = max(g.free, c.at+givenUp) // its request may have been on its way
+			}
 		}
-		g.note("%s, begun at %v: %v", c.what, c.began, c.err)
-		if !errors.Is(c.err, holdfast.ErrBusy) && !errors.Is(c.err, holdfast.ErrLost) && !errors.Is(c.err, holdfast.ErrUnavailable) &&
-			!errors.Is(c.err, context.Canceled) && !errors.Is(c.err, context.DeadlineExceeded) {
-			g.fatal(rt, "which it must not be")
-		}
+		return over
 	})
 	slices.SortFunc(granted, func(a, b *queuer) int { return int(a.at - b.at) })
 	for _, c := range granted {
-		g.note("%s, begun at %v: granted at %v with %d to %v", c.what, c.began, c.at, c.lease.Token(), c.lease.Owner())
-		if c.lease.Token() <= g.token {
-			g.fatal(rt, "after %d", g.token)
-		}
-		g.token = c.lease.Token()
-		g.held = append(g.held, c)
+		g.enters(rt, c)
 	}
 	g.held = slices.DeleteFunc(g.held, func(c *queuer) bool {
-		if c.lease.Err() != nil {
+		lost := c.lease.Err() != nil
+		if lost {
 			g.note("%d is lost", c.lease.Token())
 			g.free = max(g.free, g.w.Now()+g.lease) // as late as that it may have been renewed
 			g.giveBack(c)
-			return true
 		}
-		return false
+		return lost
 	})
-	if len(g.held) > 1 {
-		g.fatal(rt, "two hold it")
+	for _, c := range g.held {
+		if first := g.held[0]; c.lease.Owner() != first.lease.Owner() && !(c.reads && first.reads) {
+			g.fatal(rt, "two hold it: %v and %v", first.lease.Owner(), c.lease.Owner())
+		}
 	}
 	g.prompt(rt)
 	if len(g.waits)+len(g.held)+len(g.releases) > 0 {
@@ -343,36 +395,33 @@ func (g *queues) check(rt *rapid.T) {
 	}
 }
 
-// clean returns when the clean-up after all calls must be over.
-func (g *queues) clean() time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return max(g.idle+givenUp, g.felt-afterStorm+unqueued)
+// enters takes a grant in.
+func (g *queues) enters(rt *rapid.T, c *queuer) {
+	token := c.lease.Token()
+	g.note("%s, begun at %v: granted at %v with %d to %v", c.what, c.began, c.at, token, c.lease.Owner())
+	switch {
+	case c.outer != nil && (c.lease.Owner() != c.outer.lease.Owner() || token != c.outer.lease.Token()):
+		g.fatal(rt, "which is not the hold of %v with %d", c.outer.lease.Owner(), c.outer.lease.Token())
+	case c.outer == nil && !c.reads && token <= g.token:
+		g.fatal(rt, "after %d", g.token)
+	}
+	g.token = max(g.token, token)
+	g.held = append(g.held, c)
 }
 
-// ended returns all without the calls, or releases, that have returned, and hands those to took.
-func (g *queues) ended(all []*queuer, took func(*queuer)) []*queuer {
-	return slices.DeleteFunc(all, func(c *queuer) bool {
-		select {
-		case <-c.done:
-			took(c)
-			return true
-		default:
-			return false
-		}
-	})
+// clean returns when the clean-up after all calls must be over.
+func (g *queues) clean() time.Duration {
+	return max(g.idle+givenUp, g.calm()-afterStorm+unqueued)
 }
 
 // prompt fails the program if a call has waited beside a free lock while nothing was wrong.
 func (g *queues) prompt(rt *rapid.T) {
-	g.mu.Lock()
-	calm := g.felt
-	g.mu.Unlock()
-	if len(g.held) > 0 || len(g.releases) > 0 || g.muted() {
+	calm := g.calm()
+	if len(g.held) > 0 || len(g.releases) > 0 || g.all[0].Muted() {
 		return
 	}
 	for _, c := range g.waits {
-		if since := max(g.free, c.began, calm); g.w.Now()-since > promptly {
+		if since := max(g.free, c.began, calm); g.w.Now()-since > promptly+lagsOfAHandOver*g.lag {
 			g.fatal(rt, "%s has waited beside a free lock since %v", c.what, since)
 		}
 	}
@@ -381,9 +430,9 @@ func (g *queues) prompt(rt *rapid.T) {
 // over ends the program: the network works again, all calls end, and nothing is left in Redis.
 func (g *queues) over(rt *rapid.T) {
 	g.mu.Lock()
-	g.deaf, g.fault = 0, nil
+	g.deaf, g.storm, g.lag, g.fault = 0, 0, 0, nil
 	g.mu.Unlock()
-	g.p.Unmute()
+	g.all[0].Unmute()
 	for _, c := range g.waits {
 		c.cancel()
 		<-c.done

@@ -4,7 +4,7 @@ package rlock_test
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +16,6 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/keys"
-	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
@@ -78,9 +77,7 @@ func TestCohort_PassesWithoutRedis(t *testing.T) {
 		}
 		w.Release(l)
 		w.WantFree()
-		if n := queued(w); n != 0 {
-			t.Errorf("%d places are left in the queue", n)
-		}
+		wantQueued(w, 0)
 		again := w.Lock(t.Context(), p.MyLock)
 		if again.Token() <= l.Token() {
 			t.Errorf("token %d after %d", again.Token(), l.Token())
@@ -89,32 +86,38 @@ func TestCohort_PassesWithoutRedis(t *testing.T) {
 	})
 }
 
-// A lease that was passed on can be nested, renewed and lost like any other lease.
+// passOn releases l, and returns the next lease, and whether it is on the same hold.
+func passOn(w *world.World, l *holdfast.Lease, turns <-chan *holdfast.Lease) (next *holdfast.Lease, passed bool) {
+	w.T.Helper()
+	w.Release(l)
+	next = <-turns
+	if next.Token() <= l.Token() {
+		w.T.Errorf("token %d after %d", next.Token(), l.Token())
+	}
+	return next, next.Owner() == l.Owner()
+}
+
+// A lease that was passed on can be nested, is renewed, and ends like any other lease. Its MaxHold
+// counts from the moment when it was passed on.
 func TestCohort_AHoldLikeAnyOther(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
-		l, turns := cohort(p, 1)
-		w.Release(l)
-		l = <-turns
+		l, turns := cohort(p, 1, holdfast.MaxHold(2*time.Minute))
+		time.Sleep(5 * time.Millisecond)
+		l, _ = passOn(w, l, turns)
+		begun := w.Now()
 		inner := w.Lock(l.Context(t.Context()), p.MyLock)
-		if inner.Token() != l.Token() {
-			t.Errorf("token %d within %d", inner.Token(), l.Token())
-		}
 		w.WantHolder(l.Owner(), 2)
 		w.Release(inner)
 		w.WantHolder(l.Owner(), 1)
-		w.At(w.Now() + time.Minute)
-		if err := l.Err(); err != nil {
-			t.Fatalf("not renewed: %v", err)
-		}
-		w.Mini.Del(world.Name)
-		w.At(w.Now() + 11*time.Second)
-		world.WantErr(t, l.Err(), holdfast.ErrLost)
+		<-l.Done()
+		world.Within(t, "held", w.Now()-begun, 2*time.Minute-5*time.Millisecond, 2*time.Minute+100*time.Millisecond)
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
 	})
 }
 
 // The lock goes through Redis after it was passed on often enough, or for long enough, so that
-// other processes get their turn.
+// other processes get their turn. A process that shares it keeps to its options too.
 func TestCohort_Bounds(t *testing.T) {
 	for _, tc := range []struct {
 		what   string
@@ -130,29 +133,30 @@ func TestCohort_Bounds(t *testing.T) {
 		{"off, by time", holdfast.Cohort(64, 0), 0, 0},
 		{"a fixed lease", holdfast.Fixed(time.Minute), 0, 0},
 	} {
-		play(t, tc.what, func(t *testing.T, w *world.World) {
-			p := w.Process()
-			l, turns := cohort(p, 6, tc.option)
-			passed := 0
-			for range 6 {
-				time.Sleep(tc.work)
-				owner := l.Owner()
-				w.Release(l)
-				if l = <-turns; l.Owner() == owner {
-					passed++
-				} else {
-					break
+		for _, shares := range []bool{false, true} {
+			play(t, fmt.Sprint(tc.what, ", shares: ", shares), func(t *testing.T, w *world.World) {
+				p := w.Process()
+				if shares {
+					w.Crowd(p, w.Process())
 				}
-			}
-			w.Release(l)
-			if passed != tc.passed {
-				t.Errorf("passed on %d times, want %d", passed, tc.passed)
-			}
-			for range 6 - passed - 1 {
-				w.Release(<-turns)
-			}
-			synctest.Wait()
-		})
+				l, turns := cohort(p, 6, tc.option)
+				count, taken := 0, 0
+				for passed := true; passed && taken < 6; taken++ {
+					time.Sleep(tc.work)
+					if l, passed = passOn(w, l, turns); passed {
+						count++
+					}
+				}
+				w.Release(l)
+				if count != tc.passed {
+					t.Errorf("passed on %d times, want %d", count, tc.passed)
+				}
+				for range 6 - taken {
+					w.Release(<-turns)
+				}
+				synctest.Wait()
+			})
+		}
 	}
 }
 
@@ -251,9 +255,8 @@ func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
 			passed bool
 		}{{14 * time.Second, true}, {16 * time.Second, false}} {
 			w.At(granted + tc.at)
-			owner := l.Owner()
-			w.Release(l)
-			if l = <-turns; (l.Owner() == owner) != tc.passed {
+			var passed bool
+			if l, passed = passOn(w, l, turns); passed != tc.passed {
 				t.Errorf("passed on after %v: %v, want %v", tc.at, !tc.passed, tc.passed)
 			}
 		}
@@ -267,20 +270,16 @@ func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
 func TestCohort_OtherOptions(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
-		l, turns := cohort(p, 0)
+		l, _ := cohort(p, 0)
 		next := w.GoLock(t.Context(), p.Mutex(world.Name, holdfast.Renewed(time.Minute)))
 		w.At(w.Now() + 5*time.Millisecond)
 		w.Release(l)
 		other := granted(t, next)
-		if other.Owner() == l.Owner() {
-			t.Error("a hold of 30 s was passed on to one who wants a minute")
-		}
 		w.At(w.Now() + 100*time.Millisecond) // by then the waiter has asked for its whole lease
-		if ttl := w.PTTL(world.Name); ttl < 59*time.Second {
-			t.Errorf("it lasts %v", ttl)
+		if ttl := w.PTTL(world.Name); ttl < 59*time.Second || other.Owner() == l.Owner() {
+			t.Errorf("a hold of 30 s was passed on to one who wants a minute: it lasts %v", ttl)
 		}
 		w.Release(other)
-		_ = turns
 	})
 }
 
@@ -289,36 +288,16 @@ func TestCohort_OtherOptions(t *testing.T) {
 func TestCohort_NotWithAnUnansweredRequest(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
-		w.Release(w.Lock(t.Context(), p.MyLock))
-		held := w.Lock(t.Context(), w.Process().MyLock)
-		first := w.GoLock(t.Context(), p.MyLock)
-		synctest.Wait()
-		second := w.GoLock(t.Context(), p.MyLock)
-		w.At(w.Now() + 100*time.Millisecond)
+		held, first, behind := twoBehind(w, p, p.MyLock)
 		p.On(world.EnterRun, 1, redistest.DropBefore) // p cannot know that the request has not run
 		w.Release(held)
 		l := granted(t, first)
 		w.Release(l)
-		next := granted(t, second)
+		next := granted(t, behind)
 		if next.Owner() == l.Owner() {
 			t.Error("a hold was passed on that a late request may make anew")
 		}
 		w.Release(next)
-	})
-}
-
-// MaxHold counts from the moment when the lock was passed on.
-func TestCohort_MaxHold(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l, turns := cohort(p, 1, holdfast.MaxHold(time.Second))
-		time.Sleep(5 * time.Millisecond)
-		w.Release(l)
-		l = <-turns
-		begun := w.Now()
-		<-l.Done()
-		world.Within(t, "held", w.Now()-begun, time.Second, 1100*time.Millisecond)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
 	})
 }
 
@@ -337,9 +316,7 @@ func TestCohort_PassedToOneThatStandsStill(t *testing.T) {
 			meter.delay.Store(0)
 			for range waiters {
 				next := <-turns
-				if err := next.Err(); err != nil {
-					t.Errorf("granted, and over: %v", err)
-				}
+				must(t, next.Err())
 				w.Release(next)
 			}
 			world.Within(t, "both granted", w.Now()-begun, 5*time.Second, 6*time.Second)
@@ -381,23 +358,18 @@ func (c slowCounter) Add(context.Context, int64, ...metric.AddOption) {
 // itself.
 func TestCohort_ForcedOpen(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
+		p := w.Process()
 		l, turns := cohort(p, 2)
-		if _, err := q.MyLock.ForceRelease(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		second := <-turns // the lock was handed to the process' place, as by any release
-		if second.Owner() == l.Owner() || second.Token() <= l.Token() {
-			t.Errorf("owner %v, token %d, after %v, %d", second.Owner(), second.Token(), l.Owner(), l.Token())
+		_, err := w.Process().MyLock.ForceRelease(t.Context())
+		must(t, err)
+		next := <-turns // the lock was handed to the process's place, as by any release
+		if next.Owner() == l.Owner() || next.Token() <= l.Token() {
+			t.Errorf("owner %v, token %d, after %v, %d", next.Owner(), next.Token(), l.Owner(), l.Token())
 		}
 		w.At(w.Now() + 11*time.Second)
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		w.Release(second)
-		third := <-turns
-		if third.Token() <= second.Token() {
-			t.Errorf("token %d after %d", third.Token(), second.Token())
-		}
-		w.Release(third)
+		last, _ := passOn(w, next, turns)
+		w.Release(last)
 	})
 }
 
@@ -409,9 +381,7 @@ func TestCohort_Closed(t *testing.T) {
 		must(t, p.Close())
 		world.WantErr(t, l.Err(), holdfast.ErrClosed)
 		w.At(w.Now() + time.Second)
-		if n := queued(w); n != 0 {
-			t.Errorf("%d places are left in the queue", n)
-		}
+		wantQueued(w, 0)
 		w.At(w.Now() + 31*time.Second)
 		w.WantFree()
 	})
@@ -422,7 +392,7 @@ func TestCohort_Closed(t *testing.T) {
 func TestInterleaving_ManyLocalGrantsThenDataLoss(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, last := w.Process(), int64(0)
-		for range 20 {
+		for range 3 {
 			l, turns := cohort(p, 100, holdfast.Cohort(1000, time.Second))
 			for i := range 100 { // no time passes
 				if l.Token() <= last || l.Token() > time.Now().UnixMicro() {
@@ -475,69 +445,48 @@ func TestInterleaving_PassedOnWhileACancelledRequestIsUnanswered(t *testing.T) {
 			w.At(w.Now() + 3*time.Second)
 			w.WantHolder(l.Owner(), 1)
 			w.Release(next)
-			if n := queued(w); n != 0 {
-				t.Errorf("%d places are left in the queue", n)
-			}
+			wantQueued(w, 0)
 			w.WantFree()
 		})
 	}
 }
 
-// Several processes pass one lock on in cohorts, and their waiters may give up at any moment. There
-// is one holder at a time, tokens grow, and nothing is left behind.
-func TestReal_CohortsWithCancels(t *testing.T) {
-	server := redistest.Server(t)
-	const processes, goroutines = 4, 12
-	grants := redistest.CountOfWork(t, 200_000)
-	var inside, token int64
-	var done sync.WaitGroup
-	var mu sync.Mutex
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	shares, clients := make([]int, processes), make([]*holdfast.Client, processes)
-	for i := range processes {
-		client := clienttest.OpenClient(t, server.Client(t))
-		clients[i] = client
-		m := client.Mutex(world.Name, holdfast.Cohort(8, time.Millisecond))
-		for k := range goroutines {
-			done.Go(func() {
-				for n := 0; ctx.Err() == nil; n++ {
-					wait, cancel := context.WithTimeout(ctx, time.Duration(1+(n*7+k*13)%40)*time.Millisecond)
-					l, err := m.Lock(wait)
-					cancel()
-					if err != nil {
-						continue
-					}
-					mu.Lock()
-					inside++
-					if inside != 1 {
-						t.Errorf("%d inside", inside)
-					}
-					if l.Token() <= token {
-						t.Errorf("token %d after %d", l.Token(), token)
-					}
-					token = l.Token()
-					shares[i]++
-					grants--
-					if grants == 0 {
-						stop()
-					}
-					inside--
-					mu.Unlock()
-					if err := l.Release(t.Context()); err != nil {
-						t.Errorf("release: %v", err)
-					}
-				}
-			})
-		}
+// A renewed lease that follows a fixed lease on the same hold is renewed.
+func TestTheHeirOfAFixedLeaseIsRenewed(t *testing.T) {
+	play(t, "after the time of a renewal", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 1, holdfast.Renewed(3*time.Second), holdfast.Cohort(1000, time.Hour))
+		inner := w.Lock(l.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(20*time.Second)))
+		w.Release(l) // only the fixed lease is left
+		w.At(w.Now() + 5*time.Second)
+		owner := inner.Owner()
+		w.Release(inner)
+		wantRenewed(w, <-turns, owner)
+	})
+	play(t, "at once", func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 1)
+		fixed := p.Mutex(world.Name, holdfast.Fixed(time.Minute))
+		inner := w.Lock(l.Context(t.Context()), fixed)
+		w.Release(l)
+		inmost := w.Lock(inner.Context(t.Context()), fixed)
+		w.Release(inmost)
+		owner := inner.Owner()
+		w.Release(inner)
+		wantRenewed(w, <-turns, owner)
+	})
+}
+
+// wantRenewed fails the test unless the hold of that owner was passed on to l and is still held
+// five minutes later.
+func wantRenewed(w *world.World, l *holdfast.Lease, owner holdfast.Owner) {
+	w.T.Helper()
+	if l.Owner() != owner {
+		w.T.Fatal("not passed on")
 	}
-	done.Wait()
-	t.Logf("grants of each process: %v", shares)
-	if least := slices.Min(shares); least == 0 {
-		t.Errorf("a process was starved: %v", shares)
+	w.At(w.Now() + 5*time.Minute)
+	if err := l.Err(); err != nil {
+		w.T.Fatalf("a renewed lease, with Redis in reach: %v", err)
 	}
-	for _, client := range clients {
-		client.Close()
-	}
-	redistest.LeftBehind(t, server.Client(t), world.AllTokens)
+	w.Release(l)
 }

@@ -111,13 +111,7 @@ func TestAMessageIsNotBelievedInAPlaceThatMayHaveBeenLost(t *testing.T) {
 func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
-		m := p.Mutex(world.Name, holdfast.Renewed(100*time.Millisecond))
-		w.Release(w.Lock(t.Context(), m))
-		held := w.Lock(t.Context(), q.MyLock)
-		first := w.GoLock(t.Context(), m)
-		synctest.Wait()
-		next := w.GoLock(t.Context(), m)
-		w.At(w.Now() + 100*time.Millisecond)
+		held, first, next := twoBehind(w, p, p.Mutex(world.Name, holdfast.Renewed(100*time.Millisecond)))
 		answer, before := make(chan struct{}), p.Runs(world.EnterRun)
 		p.Each(func(s world.Sending) redistest.Fault {
 			switch {
@@ -142,9 +136,7 @@ func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
 		w.At(w.Now() + 30*time.Millisecond)
 		wantHeldAlone(t, l, q)
 		w.At(w.Now() + 1500*time.Millisecond)
-		if err := l.Err(); err != nil {
-			t.Errorf("the next one: %v", err)
-		}
+		must(t, l.Err())
 		w.Release(l)
 		w.WantFree()
 	})
@@ -155,30 +147,23 @@ func TestAGrantThatCameTooLateIsGivenUpWithoutTheNextOne(t *testing.T) {
 // place, so the place must not stay in the queue.
 func TestALateGrantLeavesNobodyInTheQueue(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		w.Release(w.Lock(t.Context(), p.MyLock))
-		held := w.Lock(t.Context(), q.MyLock)
-		first := w.GoLock(t.Context(), p.MyLock)
-		synctest.Wait()
-		next := w.GoLock(t.Context(), p.MyLock)
-		w.At(w.Now() + 100*time.Millisecond)
+		p := w.Process()
+		held, first, next := twoBehind(w, p, p.MyLock)
 		p.On(world.EnterRun, 1, redistest.Delay(700*time.Millisecond))
 		begin := w.Now()
 		w.Release(held) // p asks, since another waiter stands behind its head
 		synctest.Wait()
 		p.HangUp() // p asks again, on another connection
 		for _, a := range []*world.Attempt{first, next} {
-			l := granted(t, a)
-			w.Release(l)
+			w.Release(granted(t, a))
 		}
 		w.At(begin + 750*time.Millisecond)
-		if len(w.Holders(world.Name)) == 0 || queued(w) != 1 {
-			t.Fatal("the late request has not granted, or taken no place")
+		wantQueued(w, 1)
+		if len(w.Holders(world.Name)) == 0 {
+			t.Fatal("the late request has not granted")
 		}
 		w.At(begin + 1100*time.Millisecond) // past the not-after of all requests
-		if n := queued(w); n != 0 {
-			t.Errorf("%d in the queue", n)
-		}
+		wantQueued(w, 0)
 		w.WantFree()
 	})
 }
@@ -187,24 +172,16 @@ func TestALateGrantLeavesNobodyInTheQueue(t *testing.T) {
 // next release hands the lock to that waiter.
 func TestAPlaceThatIsWaitedInStaysWhenALateGrantIsGivenUp(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q, r := w.Process(), w.Process(), w.Process()
-		w.Release(w.Lock(t.Context(), p.MyLock))
-		held := w.Lock(t.Context(), r.MyLock)
-		first := w.GoLock(t.Context(), p.MyLock)
-		synctest.Wait()
-		next := w.GoLock(t.Context(), p.MyLock)
-		w.At(w.Now() + 50*time.Millisecond)
+		p, q := w.Process(), w.Process()
+		held, first, next := twoBehind(w, p, p.MyLock)
 		other := w.GoLock(t.Context(), q.MyLock)
 		w.At(w.Now() + 50*time.Millisecond)
 		p.On(world.EnterRun, 1, redistest.CloseAfterExec)
 		w.Release(held)
-		l := granted(t, first)
-		w.Release(l)
-		l = granted(t, other)
+		w.Release(granted(t, first))
+		l := granted(t, other)
 		for range 2 { // after the first release of the clean-up, and after the last
-			if n := queued(w); n != 1 {
-				t.Errorf("at %v: %d in the queue", w.Now(), n)
-			}
+			wantQueued(w, 1)
 			w.At(w.Now() + 550*time.Millisecond)
 		}
 		released := w.Now()

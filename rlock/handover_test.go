@@ -5,7 +5,6 @@ package rlock_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,51 +22,65 @@ const (
 	grantKey = "holdfast_lock_grant:{myLock}"
 )
 
-// queued returns how many processes have a place.
-func queued(w *world.World) int {
-	w.T.Helper()
-	n, err := w.RDB.ZCard(w.T.Context(), queueKey).Result()
-	if err != nil {
-		w.T.Fatal(err)
-	}
-	return int(n)
-}
-
-// One waiter of each process stands in the queue, and the lock goes round the processes.
+// One waiter of each process stands in the queue, and the lock goes round the processes. The release
+// takes the next place of its process, so that each grant costs one request.
 func TestHandOver_TheProcessesTakeTurns(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
-		const processes, waiters = 3, 4
-		first := w.Process()
-		held := w.Lock(t.Context(), first.MyLock)
+		const processes, waiters, rounds = 3, 4, 2
+		held := w.Lock(t.Context(), w.Process().MyLock)
+		var all []*world.Process
+		var tokens []int64
 		turns := make(chan int)
 		for i := range processes {
 			p := w.Process()
+			all = append(all, p)
 			for range waiters {
 				go func() {
-					l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Cohort(0, 0)))
-					turns <- i
-					time.Sleep(time.Millisecond) // the next waiter of the process takes its place
-					w.Release(l)
+					for range rounds {
+						l := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Cohort(0, 0)))
+						tokens = append(tokens, l.Token())
+						turns <- i
+						time.Sleep(time.Millisecond) // the next waiter of the process takes its place
+						w.Release(l)
+					}
 				}()
 			}
 			synctest.Wait()
 		}
 		w.At(100 * time.Millisecond)
-		if n := queued(w); n != processes {
-			t.Errorf("%d in the queue, want one for each of %d processes", n, processes)
-		}
+		wantQueued(w, processes)
 		w.Release(held)
+		sent := func() (n int) {
+			for _, p := range all {
+				n += p.Runs("")
+			}
+			return n
+		}
 		var order []int
-		for range processes * waiters {
+		before := 0
+		for n := range processes * waiters * rounds {
 			order = append(order, <-turns)
 			time.Sleep(3 * time.Millisecond)
+			switch n {
+			case 5:
+				before = sent()
+			case 15:
+				if requests := sent() - before; requests != 10 {
+					t.Errorf("%d requests for 10 grants", requests)
+				}
+			}
 		}
 		for i := range order {
 			if i >= processes && order[i] != order[i-processes] {
-				t.Errorf("granted to %v, want the processes in turn", order)
-				break
+				t.Fatalf("granted to %v, want the processes in turn", order)
 			}
 		}
+		if !slices.IsSorted(tokens) {
+			t.Errorf("tokens %v", tokens)
+		}
+		w.At(w.Now() + time.Second)
+		w.WantFree()
+		wantQueued(w, 0)
 	})
 }
 
@@ -84,15 +97,11 @@ func TestHandOver_WakesOneProcess(t *testing.T) {
 		w.Release(held)
 		l := granted(t, next)
 		synctest.Wait()
-		if n := r.Runs("") - asked; n != 0 {
-			t.Errorf("a process asked %d times though it was another's turn", n)
-		}
-		if got := messages(); len(got) != 0 {
-			t.Errorf("told all: %q", got)
+		if n, told := r.Runs("")-asked, messages(); n != 0 || len(told) != 0 {
+			t.Errorf("a process asked %d times though it was another's turn, or all were notified: %q", n, told)
 		}
 		w.Release(l)
-		l = granted(t, last)
-		w.Release(l)
+		w.Release(granted(t, last))
 		world.Within(t, "both", w.Now(), 100*time.Millisecond, 100*time.Millisecond)
 	})
 }
@@ -134,54 +143,6 @@ func TestHandOver_ToTheDead(t *testing.T) {
 			w.At(15 * time.Second)
 		})
 	}
-}
-
-// A waiter that gives up leaves the queue. If it was handed the lock at that instant, the lock is
-// handed on to the next waiter.
-func TestHandOver_ToOneThatGivesUp(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q, r := w.Process(), w.Process(), w.Process()
-		held := w.Lock(t.Context(), p.MyLock)
-		leaving, leave := context.WithCancel(t.Context())
-		gone := w.GoLock(leaving, q.MyLock)
-		synctest.Wait()
-		next := w.GoLock(t.Context(), r.MyLock)
-		w.At(100 * time.Millisecond)
-		q.Each(nil)
-		leave()
-		w.Release(held) // hands the lock to the leaving waiter, or finds that waiter gone
-		world.WantErr(t, second(gone.Result()), context.Canceled, holdfast.ErrBusy)
-		l := granted(t, next)
-		world.Within(t, "the next", w.Now(), 100*time.Millisecond, 150*time.Millisecond)
-		if n := queued(w); n != 0 {
-			t.Errorf("%d left in the queue", n)
-		}
-		w.Release(l)
-	})
-}
-
-// When the message of a hand-over is lost, the waiter finds the hand-over at its next poll.
-func TestHandOver_MessageLost(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		held := w.Lock(t.Context(), p.MyLock)
-		next := w.GoLock(t.Context(), q.MyLock)
-		w.At(2500 * time.Millisecond)
-		must(t, w.RDB.HSet(t.Context(), world.Name, fmt.Sprint(held.Owner()), 1).Err())
-		// This does what a release does, except that it sends no message.
-		waiter := w.RDB.ZRange(t.Context(), queueKey, 0, 0).Val()
-		if len(waiter) != 1 {
-			t.Fatalf("in the queue: %q", waiter)
-		}
-		w.RDB.HDel(t.Context(), world.Name, fmt.Sprint(held.Owner()))
-		w.RDB.HSet(t.Context(), world.Name, waiter[0], 0)
-		w.RDB.PExpire(t.Context(), world.Name, 2*time.Second)
-		l := granted(t, next)
-		world.Within(t, "granted", w.Now(), 2500*time.Millisecond, 3750*time.Millisecond)
-		w.WantHolder(l.Owner(), 1)
-		w.Release(l)
-		world.WantErr(t, held.Release(t.Context()), holdfast.ErrLost)
-	})
 }
 
 // One release in 3 leaves the lock open for a moment to clients outside the queue, such as Java
@@ -263,10 +224,8 @@ func TestHandOver_ThoseOutsideTheQueueAreToldOfIt(t *testing.T) {
 		if n := r.Runs("") - asked; n != 0 {
 			t.Errorf("a process asked %d times though it was another's turn", n)
 		}
-		for _, waiting := range []*world.Attempt{next, last} {
-			l := granted(t, waiting)
-			w.Release(l)
-		}
+		w.Release(granted(t, next))
+		w.Release(granted(t, last))
 		if got := w.Now(); got > 110*time.Millisecond {
 			t.Errorf("all have had it at %v", got)
 		}

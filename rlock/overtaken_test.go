@@ -49,9 +49,7 @@ func TestARenewalThatWasOvertakenShortensNothing(t *testing.T) {
 		}
 		p.Unplug(true)
 		w.At(begin + 59*time.Second)
-		if err := l.Err(); err != nil {
-			t.Errorf("extended by a minute: %v", err)
-		}
+		must(t, l.Err())
 		p.Unplug(false)
 		w.At(w.Now() + 5*time.Second)
 		_ = l.Release(t.Context())
@@ -64,9 +62,7 @@ func TestARenewalThatWasOvertakenShortensNothing(t *testing.T) {
 		w.Release(outer)
 		close(answer)
 		w.At(begin + 19*time.Second)
-		if err := inner.Err(); err != nil {
-			t.Errorf("a fixed lease of 20 s: %v, Redis has it for %v more", err, w.PTTL(world.Name))
-		}
+		must(t, inner.Err())
 		w.Release(inner)
 	})
 }
@@ -147,8 +143,7 @@ func TestMaxHoldThatIsOverBeforeTheAnswer(t *testing.T) {
 		p := w.Process()
 		m := p.Mutex(world.Name, holdfast.MaxHold(time.Nanosecond))
 		p.On(world.LockRun, 1, redistest.Delay(time.Millisecond))
-		_, err := m.Lock(t.Context())
-		world.WantErr(t, err, holdfast.ErrMaxHold)
+		world.WantErr(t, second(m.Lock(t.Context())), holdfast.ErrMaxHold)
 		w.At(w.Now() + time.Second)
 		w.WantFree()
 	})
@@ -175,34 +170,23 @@ func TestExtendThatAReleaseHasOvertakenSaysReleased(t *testing.T) {
 // real time, since virtual time has no monotonic reading.
 func TestTheDeadlineIsOnTheMonotonicClock(t *testing.T) {
 	c := clienttest.OpenClient(t, redistest.Mini(t).Client())
-	m, ctx := c.Mutex(world.Name), t.Context()
-	took := func(l *holdfast.Lease, err error) *holdfast.Lease {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
 	monotonic := func(what string, l *holdfast.Lease) {
 		t.Helper()
 		if d := l.Deadline(); !strings.Contains(d.String(), " m=") {
 			t.Errorf("%s: the deadline %v has no monotonic reading", what, d)
 		}
 	}
-	l := took(m.Lock(ctx))
+	l := clienttest.Grab(t, c.Mutex(world.Name))
 	monotonic("granted", l)
-	inner := took(c.Mutex(world.Name, holdfast.Fixed(time.Minute)).Lock(l.Context(ctx)))
+	inner, err := c.Mutex(world.Name, holdfast.Fixed(time.Minute)).Lock(l.Context(t.Context()))
+	must(t, err)
 	monotonic("a fixed one within it", inner)
-	must(t, inner.Extend(ctx, 2*time.Minute))
+	must(t, inner.Extend(t.Context(), 2*time.Minute))
 	monotonic("extended", inner)
-	must(t, inner.Release(ctx))
-	owner, err := l.Detach(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l = took(c.Mutex(world.Name, holdfast.MaxHold(time.Minute)).Attach(ctx, owner))
+	clienttest.GiveBack(t, inner)
+	l = attach(t, c.Mutex(world.Name, holdfast.MaxHold(time.Minute)), detach(t, l))
 	monotonic("attached", l)
-	must(t, l.Release(ctx))
+	clienttest.GiveBack(t, l)
 }
 
 // The longest possible durations overflow nothing.

@@ -42,6 +42,8 @@ func ask(t *testing.T, m *rlock.Mutex, owner holdfast.Owner) answers {
 	return a
 }
 
+// Each query answers for the holder's Client as for another, whoever is asked for: the owner as
+// another process parses it, a stranger, and no owner.
 func TestQueries(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
@@ -49,26 +51,19 @@ func TestQueries(t *testing.T) {
 		owner := l.Owner()
 		w.Release(l)
 		stranger := w.Lock(t.Context(), p.Mutex("elsewhere"))
-
-		// want asks the holder's Client and another Client. It asks for the owner as another
-		// process parses it, for a stranger, and for no owner.
 		want := func(when string, want answers) {
 			t.Helper()
 			parsed, err := holdfast.ParseOwner(owner.String())
 			if err != nil || parsed != owner {
 				t.Fatalf("parsed %v: %v", parsed, err)
 			}
+			other := want
+			other.held, other.count = false, 0
 			for _, m := range []*rlock.Mutex{p.MyLock, q.MyLock} {
-				if got := ask(t, m, parsed); got != want {
-					t.Errorf("%s: %+v, want %+v", when, got, want)
-				}
-				other := want
-				other.held, other.count = false, 0
-				if got := ask(t, m, stranger.Owner()); got != other {
-					t.Errorf("%s, of a stranger: %+v, want %+v", when, got, other)
-				}
-				if got := ask(t, m, holdfast.Owner{}); got != other {
-					t.Errorf("%s, of nobody: %+v, want %+v", when, got, other)
+				for of, want := range map[holdfast.Owner]answers{parsed: want, stranger.Owner(): other, {}: other} {
+					if got := ask(t, m, of); got != want {
+						t.Errorf("%s, of %v: %+v, want %+v", when, of, got, want)
+					}
 				}
 			}
 		}
@@ -84,29 +79,19 @@ func TestQueries(t *testing.T) {
 		w.Release(outer)
 		want("after", answers{})
 		w.Release(stranger)
-	})
-}
 
-func TestWithoutExpiry(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		if d, err := p.MyLock.Remaining(t.Context()); d != 0 || err != nil {
-			t.Errorf("no key: %v, %v", d, err)
-		}
 		const java = "6e0e2d3c-0000-4000-8000-000000000000:37"
-		w.RDB.HSet(t.Context(), world.Name, java, 2)
-		if d, err := p.MyLock.Remaining(t.Context()); d != holdfast.NoExpiry || err != nil {
-			t.Errorf("no expiry: %v, %v", d, err)
+		w.RDB.HSet(t.Context(), world.Name, java, 2) // without an expiry
+		parsed, err := holdfast.ParseOwner(java)
+		must(t, err)
+		if got := ask(t, p.MyLock, parsed); got != (answers{true, holdfast.NoExpiry, parsed, true, 2}) {
+			t.Errorf("of Java: %+v", got)
 		}
-		holder, err := p.MyLock.Holder(t.Context())
-		if err != nil || holder.String() != java {
-			t.Errorf("holder %v, %v", holder, err)
-		}
-		w.RDB.Del(t.Context(), world.Name)
+		w.Mini.Del(world.Name)
 		w.RDB.HSet(t.Context(), world.Name, "somebody", 1)
 		_, err = p.MyLock.Holder(t.Context())
 		world.WantErr(t, err, holdfast.ErrBadArgument)
-		w.RDB.Del(t.Context(), world.Name)
+		w.Mini.Del(world.Name)
 	})
 }
 
@@ -169,9 +154,7 @@ func TestForceReleaseSparesTheNextHolder(t *testing.T) {
 		close(answered)
 		granted(t, forced)
 		world.WantErr(t, l.Err(), holdfast.ErrLost)
-		if next.Err() != nil {
-			t.Errorf("the next holder's lease has ended: %v", next.Err())
-		}
+		must(t, next.Err())
 		w.WantHolder(next.Owner(), 1)
 		next.Release(t.Context())
 		w.At(40 * time.Second)

@@ -5,6 +5,8 @@ package rlock_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/world"
@@ -50,4 +52,26 @@ func attach(t *testing.T, m interface {
 	l, err := m.Attach(t.Context(), owner)
 	must(t, err)
 	return l
+}
+
+// twoBehind locks with m, so that there is a token, then has another process hold the lock, and two
+// waiters of p behind it, one after the other. They have waited for 100 ms when it returns.
+func twoBehind(w *world.World, p *world.Process, m lease.Locker) (held *lease.Lease, head, next *world.Attempt) {
+	w.T.Helper()
+	ctx := w.T.Context()
+	w.Release(w.Lock(ctx, m))
+	held = w.Lock(ctx, w.Process().MyLock)
+	head = w.GoLock(ctx, m)
+	synctest.Wait()
+	next = w.GoLock(ctx, m)
+	w.At(w.Now() + 100*time.Millisecond)
+	return held, head, next
+}
+
+// wantQueued fails the test unless so many processes have a place in the queue.
+func wantQueued(w *world.World, want int) {
+	w.T.Helper()
+	if n := w.RDB.ZCard(w.T.Context(), queueKey).Val(); int(n) != want {
+		w.T.Errorf("at %v: %d places in the queue, want %d", w.Now(), n, want)
+	}
 }

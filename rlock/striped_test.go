@@ -14,6 +14,8 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/lease"
 )
 
 // striped runs f on a Client of an embedded server, in a bubble.
@@ -24,6 +26,11 @@ func striped(t *testing.T, f func(t *testing.T, mini *redistest.MiniServer, clie
 		defer client.Close()
 		f(t, mini, client)
 	})
+}
+
+// lockOnce locks and releases the stripe of one key.
+func lockOnce(t *testing.T, s *holdfast.Striped) error {
+	return holdfast.Do(t.Context(), s.For("x"), func(context.Context) error { return nil })
 }
 
 // Every process finds the stripe of a key by the same rule: FNV-1a of 64 bits, mod n. The test uses
@@ -70,7 +77,7 @@ func TestStripesExclude(t *testing.T) {
 func TestAnotherNumberOfStripes(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
 		ctx := t.Context()
-		must(t, holdfast.Do(ctx, client.Striped("stock", 16).For("x"), func(context.Context) error { return nil }))
+		must(t, lockOnce(t, client.Striped("stock", 16)))
 		before := mini.Snapshot()
 		for _, n := range []int{8, 17} {
 			_, err := client.Striped("stock", n).For("x").Lock(ctx)
@@ -82,7 +89,7 @@ func TestAnotherNumberOfStripes(t *testing.T) {
 		if after := mini.Snapshot(); after != before {
 			t.Errorf("changed\n%s\nto\n%s", before, after)
 		}
-		if err := holdfast.Do(ctx, client.Striped("stock", 16).For("x"), func(context.Context) error { return nil }); err != nil {
+		if err := lockOnce(t, client.Striped("stock", 16)); err != nil {
 			t.Errorf("the number agreed on: %v", err)
 		}
 	})
@@ -109,14 +116,10 @@ func TestBadStripes(t *testing.T) {
 func TestALostNumberOfStripesIsRestored(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
 		stock := client.Striped("stock", 8)
-		lock := func() {
-			t.Helper()
-			must(t, holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil }))
-		}
-		lock()
+		must(t, lockOnce(t, stock))
 		mini.FlushAll()
 		time.Sleep(time.Minute + time.Second)
-		lock()
+		must(t, lockOnce(t, stock))
 		synctest.Wait()
 		if n, _ := mini.Get("holdfast_stripes:stock"); n != "8" {
 			t.Errorf("the number is %q", n)
@@ -133,21 +136,18 @@ func TestALostNumberOfStripesIsRestored(t *testing.T) {
 func TestAnotherNumberOfStripesIsNoticed(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
 		stock := client.Striped("stock", 8)
-		lock := func() error {
-			return holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil })
-		}
-		must(t, lock())
+		must(t, lockOnce(t, stock))
 		mini.Set("holdfast_stripes:stock", "16")
 		time.Sleep(time.Minute + time.Second)
-		_ = lock() // beside this lock the process asks for the number
+		_ = lockOnce(t, stock) // beside this lock the process asks for the number
 		synctest.Wait()
 		for range 2 {
-			if err := lock(); !errors.Is(err, holdfast.ErrBadArgument) {
+			if err := lockOnce(t, stock); !errors.Is(err, holdfast.ErrBadArgument) {
 				t.Errorf("with another number: %v", err)
 			}
 		}
 		mini.Set("holdfast_stripes:stock", "8")
-		must(t, lock())
+		must(t, lockOnce(t, stock))
 	})
 }
 
@@ -159,10 +159,7 @@ func TestStripesGoOnWithoutTheirNumber(t *testing.T) {
 		client := holdfast.New(net.Client(t))
 		defer client.Close()
 		stock := client.Striped("stock", 8)
-		lock := func() error {
-			return holdfast.Do(t.Context(), stock.For("x"), func(context.Context) error { return nil })
-		}
-		must(t, lock())
+		must(t, lockOnce(t, stock))
 		net.OnCommand(func(c redistest.Command) redistest.Fault {
 			if slices.Contains(c.Args, "holdfast_stripes:stock") {
 				return redistest.ReplyError("CLUSTERDOWN the master of this slot is away")
@@ -172,10 +169,31 @@ func TestStripesGoOnWithoutTheirNumber(t *testing.T) {
 		for range 5 {
 			time.Sleep(time.Minute + time.Second)
 			began := time.Now()
-			if err := lock(); err != nil || time.Since(began) > 0 {
+			if err := lockOnce(t, stock); err != nil || time.Since(began) > 0 {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}
 		}
 		net.OnCommand(nil)
+	})
+}
+
+// Before its first lock a stripe asks Redis for the number of stripes. If Redis does not answer, a try
+// ends alone, and a call whose context ends says why.
+func TestAStripeWhoseNumberCannotBeAskedFor(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		p.Unplug(true)
+		mine := errors.New("mine")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		a := w.Try(func() (*lease.Lease, error) { return p.Striped("stock", 8).At(0).TryLock(ctx) })
+		waits := w.GoLock(ctx, p.Striped("stock", 8).At(0))
+		w.At(4 * time.Second)
+		if a.Pending() {
+			t.Error("still waits after 4 s")
+		}
+		cancel(mine)
+		world.WantErr(t, second(a.Result()), holdfast.ErrUnavailable)
+		world.WantErr(t, second(waits.Result()), mine)
+		p.Unplug(false)
 	})
 }

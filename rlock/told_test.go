@@ -296,46 +296,19 @@ func TestTheReleaseOfALostLeaseHasAnEventThatSaysWhy(t *testing.T) {
 }
 
 func TestDoTellsALossOnce(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
-			w.Mini.Del(world.Name)
-			<-ctx.Done()
-			return fmt.Errorf("work stopped: %w", context.Cause(ctx))
-		})
-		world.WantErr(t, err, holdfast.ErrLost)
-		if text := err.Error(); strings.Count(text, "lease lost") != 1 || strings.Contains(text, "\n") {
-			t.Errorf("told twice: %s", text)
-		}
-		err = holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
-			w.Mini.Del(world.Name)
-			<-ctx.Done()
-			return ctx.Err() // this error does not say why
-		})
-		world.WantErr(t, err, context.Canceled, holdfast.ErrLost)
-		if text := err.Error(); strings.Count(text, "lease lost") != 1 || strings.Contains(text, "\n") {
-			t.Errorf("not told once, on one line: %s", text)
-		}
-	})
-}
-
-func TestANilLeaseIsOneThatHasEnded(t *testing.T) {
-	for what, l := range map[string]*lease.Lease{"nil": nil, "the zero Lease": new(lease.Lease)} {
-		t.Run(what, func(t *testing.T) {
-			ctx := t.Context()
-			world.WantErr(t, l.Release(ctx), holdfast.ErrBadArgument)
-			world.WantErr(t, l.Extend(ctx, time.Second), holdfast.ErrBadArgument)
-			world.WantErr(t, l.Err(), holdfast.ErrBadArgument)
-			_, err := l.Detach(ctx)
-			world.WantErr(t, err, holdfast.ErrBadArgument)
-			world.WantEnd(t, l.Context(ctx), holdfast.ErrBadArgument)
-			select {
-			case <-l.Done():
-			default:
-				t.Error("it has not ended")
-			}
-			if !l.Owner().IsZero() || l.Token() != 0 || !l.Deadline().IsZero() {
-				t.Errorf("owner %v, token %d, deadline %v", l.Owner(), l.Token(), l.Deadline())
+	for what, stopped := range map[string]func(ctx context.Context) error{
+		"with the cause": func(ctx context.Context) error { return fmt.Errorf("work stopped: %w", context.Cause(ctx)) },
+		"without":        func(ctx context.Context) error { return ctx.Err() },
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			err := holdfast.Do(t.Context(), w.Process().MyLock, func(ctx context.Context) error {
+				w.Mini.Del(world.Name)
+				<-ctx.Done()
+				return stopped(ctx)
+			})
+			world.WantErr(t, err, holdfast.ErrLost)
+			if text := err.Error(); strings.Count(text, "lease lost") != 1 || strings.Contains(text, "\n") || errors.Is(err, context.Canceled) != (what == "without") {
+				t.Errorf("not told once, on one line: %s", text)
 			}
 		})
 	}
@@ -387,30 +360,6 @@ func TestForceReleaseLeavesAnApplicationsOwnHashAlone(t *testing.T) {
 			}
 			if after := w.Holders(world.Name); !slices.Equal(before, after) {
 				t.Errorf("the hash is %q now, was %q", after, before)
-			}
-			w.Mini.Del(world.Name)
-		})
-	}
-}
-
-// The error says which type stands where the lock should be.
-func TestTheErrorOfAWrongTypeNamesTheTypeThatStandsThere(t *testing.T) {
-	for _, kind := range []string{"mutex", "fairmutex", "reader", "writer"} {
-		play(t, kind, func(t *testing.T, w *world.World) {
-			m := leased[kind].locker(w.Process())
-			overwrite(w, world.Name)
-			_, err := m.Lock(t.Context())
-			world.WantErr(t, err, holdfast.ErrWrongType)
-			wantPlain(t, err)
-			if want := "a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them"; !strings.HasSuffix(err.Error(), want) {
-				t.Errorf("%v, want ...%s", err, want)
-			}
-			wantPrecious(w, world.Name)
-			w.RDB.RPush(t.Context(), world.Name, "precious")
-			_, err = m.TryLock(t.Context())
-			world.WantErr(t, err, holdfast.ErrWrongType)
-			if want := "a list stands there; is it another program's?"; !strings.HasSuffix(err.Error(), want) {
-				t.Errorf("%v, want ...%s", err, want)
 			}
 			w.Mini.Del(world.Name)
 		})

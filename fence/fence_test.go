@@ -46,6 +46,31 @@ func TestFence(t *testing.T) {
 	}
 }
 
+// answer is what a driver says of a statement.
+type answer struct {
+	rows int64
+	err  error
+}
+
+func (answer) LastInsertId() (int64, error)   { return 0, nil }
+func (a answer) RowsAffected() (int64, error) { return a.rows, a.err }
+
+// A write counts only if the database says that it has changed a row.
+func TestWroteIsToldByTheRows(t *testing.T) {
+	failure := errors.New("out of reach")
+	for _, tc := range []struct {
+		result    answer
+		err, want error
+	}{
+		{answer{rows: 1}, nil, nil}, {answer{rows: 0}, nil, ErrStale}, {answer{rows: 1}, failure, failure},
+		{answer{err: failure}, nil, failure}, {answer{rows: 1, err: failure}, nil, failure},
+	} {
+		if got := Wrote(tc.result, tc.err); !errors.Is(got, tc.want) || got != nil && tc.want == nil {
+			t.Errorf("%+v, %v: %v, want %v", tc.result, tc.err, got, tc.want)
+		}
+	}
+}
+
 // Whatever the order in which writers come, no write follows one with a greater token.
 func TestGuard_WritesAreInOrder(t *testing.T) {
 	var g Guard

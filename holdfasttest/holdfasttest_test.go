@@ -53,9 +53,12 @@ func TestLeasesEnd(t *testing.T) {
 		wantErr(t, l.Err(), holdfast.ErrExpired)
 	})
 	s := holdfasttest.New(t)
-	l := lock(t, s.Client().Mutex("x", holdfast.Fixed(100*time.Millisecond)))
-	s.RequireHeld("x")
-	<-l.Done()
+	l, err := s.Client().Mutex("x", holdfast.Fixed(100*time.Millisecond)).Lock(t.Context())
+	if err == nil {
+		<-l.Done()
+	} else { // this process stood still for longer than the lease
+		wantErr(t, err, holdfast.ErrLost)
+	}
 	s.RequireFree("x")
 }
 
@@ -308,8 +311,14 @@ func fails(t *testing.T, f func(s *holdfasttest.Server)) string {
 func TestRequireFails(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		for what, f := range map[string]func(s *holdfasttest.Server){
-			"held":                 func(s *holdfasttest.Server) { s.RequireHeld("x") },
-			"free":                 func(s *holdfasttest.Server) { s.HoldElsewhere("x"); s.RequireFree("x") },
+			"held": func(s *holdfasttest.Server) { s.RequireHeld("x") },
+			"free": func(s *holdfasttest.Server) { s.HoldElsewhere("x"); s.RequireFree("x") },
+			"1 waiting": func(s *holdfasttest.Server) { // beside nothing that is held
+				b := s.Client().Barrier("x", 2)
+				go func() { _, _ = b.Await(t.Context()) }()
+				time.Sleep(time.Second)
+				s.RequireFree("x")
+			},
 			"still held":           func(s *holdfasttest.Server) { s.HoldElsewhere("x"); s.RequireNoLeases() },
 			"token 4":              func(s *holdfasttest.Server) { s.RequireTokensGrow(3, 5, 4) },
 			"token 5":              func(s *holdfasttest.Server) { s.RequireTokensGrow(5, 5) },

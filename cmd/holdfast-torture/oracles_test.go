@@ -34,110 +34,48 @@ func amounting(amount int, h *hold) *hold {
 }
 
 func TestOracles(t *testing.T) {
-	mutex, rw := rules["mutex"], rules["rw"]
 	for _, tc := range []struct {
-		name             string
-		rule             rule
+		name, kind       string
 		holds            []*hold
 		overlaps, tokens int
 		legal            bool
 	}{
-		{
-			name:  "turns",
-			rule:  mutex,
-			holds: []*hold{of("a", 1, 0, 1, 5, 6), of("b", 2, 2, 6, 9, 10), of("a", 3, 8, 11, 12, 13)},
-			legal: true,
-		},
-		{
-			name:     "two are in at once",
-			rule:     mutex,
-			holds:    []*hold{of("a", 1, 0, 1, 5, 6), of("b", 2, 2, 4, 9, 10)},
-			overlaps: 1,
-		},
-		{
-			name: "a holder that was stopped claims nothing after its last look",
-			rule: mutex,
-			holds: []*hold{
-				ending(lost, of("a", 1, 0, 1, 2, 500)),
-				of("b", 2, 2, 300, 310, 311),
-			},
-			legal: true,
-		},
-		{
-			name: "a holder that was killed leaves its lock to the next, after its lease",
-			rule: mutex,
-			holds: []*hold{
-				ending(gone, of("a", 1, 0, 1, 2, 20)),
-				of("b", 2, 2, 110, 120, 121),
-				ending(unknown, of("c", 3, 2, 130, 131, 160)),
-				of("d", 4, 2, 200, 201, 202),
-			},
-			legal: true,
-		},
-		{
-			name: "a release that nobody answered may not have freed the lock before it was called",
-			rule: mutex,
-			holds: []*hold{
-				ending(unknown, of("a", 1, 0, 1, 50, 60)),
-				of("b", 2, 2, 40, 41, 42),
-			},
-			overlaps: 1,
-		},
-		{
-			name:   "a token is given twice",
-			rule:   mutex,
-			holds:  []*hold{of("a", 5, 0, 1, 2, 3), of("b", 5, 4, 5, 6, 7)},
-			tokens: 2,
-		},
-		{
-			name:   "a token goes back",
-			rule:   mutex,
-			holds:  []*hold{of("a", 5, 0, 1, 2, 3), of("b", 4, 4, 5, 6, 7)},
-			tokens: 1,
-		},
-		{
-			name: "readers are together, a writer is alone",
-			rule: rw,
-			holds: []*hold{
-				amounting(everybody, of("w", 7, 0, 1, 2, 3)),
-				of("a", 7, 0, 4, 9, 10), of("b", 7, 0, 5, 8, 9),
-				amounting(everybody, of("w", 8, 4, 11, 12, 13)),
-			},
-			legal: true,
-		},
-		{
-			name:     "a writer is in with a reader",
-			rule:     rw,
-			holds:    []*hold{of("a", 7, 0, 4, 9, 10), amounting(everybody, of("w", 8, 4, 6, 12, 13))},
-			overlaps: 1,
-		},
-		{
-			name:     "more permits than there are",
-			rule:     rules["permits"],
-			holds:    []*hold{amounting(2, of("a", 0, 0, 1, 9, 10)), amounting(2, of("b", 0, 0, 2, 9, 10))},
-			overlaps: 1,
-		},
-		{
-			name:  "as many permits as there are",
-			rule:  rules["permits"],
-			holds: []*hold{amounting(2, of("a", 0, 0, 1, 9, 10)), of("b", 0, 0, 2, 9, 10), amounting(2, of("c", 0, 0, 11, 12, 13))},
-			legal: true,
-		},
+		{"turns", "mutex", []*hold{of("a", 1, 0, 1, 5, 6), of("b", 2, 2, 6, 9, 10), of("a", 3, 8, 11, 12, 13)}, 0, 0, true},
+		{"two are in at once", "mutex", []*hold{of("a", 1, 0, 1, 5, 6), of("b", 2, 2, 4, 9, 10)}, 1, 0, false},
+		{"a holder that was stopped claims nothing after its last look", "mutex", []*hold{
+			ending(lost, of("a", 1, 0, 1, 2, 500)), of("b", 2, 2, 300, 310, 311),
+		}, 0, 0, true},
+		{"a holder that was killed leaves its lock to the next, after its lease", "mutex", []*hold{
+			ending(gone, of("a", 1, 0, 1, 2, 20)), of("b", 2, 2, 110, 120, 121),
+			ending(unknown, of("c", 3, 2, 130, 131, 160)), of("d", 4, 2, 200, 201, 202),
+		}, 0, 0, true},
+		{"a release that nobody answered may not have freed the lock before it was called", "mutex", []*hold{
+			ending(unknown, of("a", 1, 0, 1, 50, 60)), of("b", 2, 2, 40, 41, 42),
+		}, 1, 0, false},
+		{"a token is given twice", "mutex", []*hold{of("a", 5, 0, 1, 2, 3), of("b", 5, 4, 5, 6, 7)}, 0, 2, false},
+		{"a token goes back", "mutex", []*hold{of("a", 5, 0, 1, 2, 3), of("b", 4, 4, 5, 6, 7)}, 0, 1, false},
+		{"readers are together, a writer is alone", "rw", []*hold{
+			amounting(everybody, of("w", 7, 0, 1, 2, 3)), of("a", 7, 0, 4, 9, 10), of("b", 7, 0, 5, 8, 9),
+			amounting(everybody, of("w", 8, 4, 11, 12, 13)),
+		}, 0, 0, true},
+		{"a writer is in with a reader", "rw", []*hold{of("a", 7, 0, 4, 9, 10), amounting(everybody, of("w", 8, 4, 6, 12, 13))}, 1, 0, false},
+		{"more permits than there are", "permits", []*hold{amounting(2, of("a", 0, 0, 1, 9, 10)), amounting(2, of("b", 0, 0, 2, 9, 10))}, 1, 0, false},
+		{"as many permits as there are", "permits", []*hold{
+			amounting(2, of("a", 0, 0, 1, 9, 10)), of("b", 0, 0, 2, 9, 10), amounting(2, of("c", 0, 0, 11, 12, 13)),
+		}, 0, 0, true},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			never := func([]*hold) bool { return false }
-			if found := overlaps("o", tc.rule.capacity, tc.holds, never); len(found) != tc.overlaps {
-				t.Errorf("%d overlaps, want %d: %v", len(found), tc.overlaps, found)
+		rule := rules[tc.kind]
+		if found := overlaps("o", rule.capacity, tc.holds, func([]*hold) bool { return false }); len(found) != tc.overlaps {
+			t.Errorf("%s: %d overlaps, want %d: %v", tc.name, len(found), tc.overlaps, found)
+		}
+		if found := disorder("o", rule.capacity, tc.holds); rule.fenced && len(found) != tc.tokens {
+			t.Errorf("%s: %d tokens out of order, want %d: %q", tc.name, len(found), tc.tokens, found)
+		}
+		for _, h := range histories("o", rule, tc.holds, testLease) {
+			if got := h.check(); (got == porcupine.Ok) != tc.legal {
+				t.Errorf("%s: the history is %s%s", tc.name, got, h.explain())
 			}
-			if found := disorder("o", tc.rule.capacity, tc.holds); tc.rule.fenced && len(found) != tc.tokens {
-				t.Errorf("%d tokens out of order, want %d: %q", len(found), tc.tokens, found)
-			}
-			for _, h := range histories("o", tc.rule, tc.holds, testLease) {
-				if got := h.check(); (got == porcupine.Ok) != tc.legal {
-					t.Errorf("the history is %s%s", got, h.explain())
-				}
-			}
-		})
+		}
 	}
 }
 

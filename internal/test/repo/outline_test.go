@@ -14,7 +14,10 @@ var (
 	space    = regexp.MustCompile(`\s+`)
 	codeSpan = regexp.MustCompile("`[^`]+`")
 	measure  = regexp.MustCompile(`\d+(?:\.\d+)? ?(?:s\b|ms\b|us\b|MB\b|GB\b|%)`)
-	listItem = regexp.MustCompile(`^ *(?:[-*]|\d+\.) `)
+	listItem = regexp.MustCompile(`(?m)^ *(?:[-*]|\d+\.) `)
+
+	// pieces are blocks of code with fences and without, headings, tables and lists.
+	pieces = regexp.MustCompile("(?m)(?s:^```.*?\n```[ \t]*$)|(?:^    .*\n)+|^#{1,6} +.+$|(?:^\\|.*\n)+|^ *(?:[-*]|\\d+\\.) .*\n(?:.+\n)*")
 )
 
 // part is a piece of a page that its translation has too.
@@ -90,76 +93,28 @@ func (s section) facts() map[string]bool {
 func outline(page string) ([]part, []section) {
 	var parts []part
 	sections := []section{{}}
-	before := blankLine
-	for line := range strings.Lines(page) {
-		kind := kindOf(line, before)
+	end := 0
+	for _, at := range pieces.FindAllStringIndex(page, -1) {
 		here := &sections[len(sections)-1]
-		switch kind {
-		case headingLine:
-			words := strings.TrimLeft(strings.TrimSpace(line), "# ")
-			parts = append(parts, part{kind: "heading", size: strings.Index(line, " "), below: words})
-			sections = append(sections, section{title: words})
-		case fencedLine, fenceEnd, indentedLine:
-			if kind != before && kind != fenceEnd {
-				parts = append(parts, part{kind: "code", below: here.title})
-			}
-			parts[len(parts)-1].text += line
-		case tableLine:
-			if before != tableLine {
-				parts = append(parts, part{kind: "table", below: here.title})
-			}
-			parts[len(parts)-1].size++
-		case itemLine:
-			if before != itemLine && before != itemRest {
-				parts = append(parts, part{kind: "list", below: here.title})
-			}
-			parts[len(parts)-1].size++
+		here.text += page[end:at[0]]
+		end = at[1]
+		switch found := page[at[0]:at[1]]; {
+		case strings.HasPrefix(found, "```") || strings.HasPrefix(found, "    "):
+			parts = append(parts, part{"code", 0, found, here.title})
+		case found[0] == '#':
+			words := strings.TrimLeft(strings.TrimSpace(found), "# ")
+			parts = append(parts, part{"heading", strings.Index(found, " "), "", words})
+			sections = append(sections, section{words, found})
+		case found[0] == '|':
+			parts = append(parts, part{"table", strings.Count(found, "\n"), "", here.title})
+			here.text += found
+		default:
+			parts = append(parts, part{"list", len(listItem.FindAllString(found, -1)), "", here.title})
+			here.text += found
 		}
-		if kind != fencedLine && kind != fenceEnd && kind != indentedLine {
-			sections[len(sections)-1].text += line
-		}
-		before = kind
 	}
+	sections[len(sections)-1].text += page[end:]
 	return parts, sections
-}
-
-// lineKind is what a line of a page is.
-type lineKind int
-
-const (
-	blankLine lineKind = iota
-	headingLine
-	fencedLine // in a block of code between fences, the opening fence too
-	fenceEnd
-	indentedLine // in a block of code without fences
-	tableLine
-	itemLine
-	itemRest
-	textLine
-)
-
-func kindOf(line string, before lineKind) lineKind {
-	fence := strings.HasPrefix(line, "```")
-	switch {
-	case before == fencedLine && fence:
-		return fenceEnd
-	case before == fencedLine || fence:
-		return fencedLine
-	case strings.TrimSpace(line) == "":
-		return blankLine
-	case heading.MatchString(line):
-		return headingLine
-	case strings.HasPrefix(line, "|"):
-		return tableLine
-	case strings.HasPrefix(line, "    ") && (before == blankLine || before == indentedLine):
-		return indentedLine
-	case listItem.MatchString(line):
-		return itemLine
-	case before == itemLine || before == itemRest:
-		return itemRest
-	default:
-		return textLine
-	}
 }
 
 const madePage = `# Title

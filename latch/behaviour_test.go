@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/line"
@@ -101,20 +103,33 @@ func TestCountsToZero(t *testing.T) {
 		if set, err := w.far.TrySetCount(w.ctx, 5); set || err != nil {
 			t.Errorf("set again: %v, %v", set, err)
 		}
-		done := w.wait(w.far, 100)
+		done := w.wait(w.far, 300)
 		w.countDown(w.near, 1)
 		w.none(done)
 		if n, err := w.far.Count(w.ctx); n != 1 || err != nil {
 			t.Errorf("count %d, %v", n, err)
 		}
 		w.countDown(w.near, 0)
-		w.all(done, 100, nil)
+		w.all(done, 300, nil)
 		w.countDown(w.near, 0) // there is no latch
 		if n, err := w.far.Count(w.ctx); n != 0 || err != nil {
 			t.Errorf("count %d, %v", n, err)
 		}
 		w.set(1) // another generation
 		w.countDown(w.far, 0)
+	})
+}
+
+// A bounded wait says that the wait itself ended.
+func TestWaitEndsWithItsContext(t *testing.T) {
+	play(t, func(w *pair) {
+		w.set(1)
+		ctx, cancel := context.WithTimeout(w.ctx, 50*time.Millisecond)
+		defer cancel()
+		if err := w.far.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, errs.Busy) {
+			t.Error(err)
+		}
+		w.countDown(w.near, 0)
 	})
 }
 
@@ -239,6 +254,68 @@ func TestCountDownCountsOnce(t *testing.T) {
 		}
 		w.countDown(w.near, 0)
 	})
+}
+
+// Holdfast sees what Redisson's scripts do, and Redisson's scripts see what Holdfast does.
+func TestBesideRedisson(t *testing.T) {
+	const (
+		javaSet       = `if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[2]); redis.call(ARGV[3], KEYS[2], ARGV[1]); return 1 else return 0 end`
+		javaCountDown = `local v = redis.call('decr', KEYS[1]); if v <= 0 then redis.call('del', KEYS[1]) end; if v == 0 then redis.call(ARGV[2], KEYS[2], ARGV[1]) end`
+		javaDelete    = `if redis.call('del', KEYS[1]) == 1 then redis.call(ARGV[2], KEYS[2], ARGV[1]); return 1 else return 0 end`
+		channel       = "redisson_countdownlatch__channel__{l}"
+	)
+	set := func(w *pair) { w.set(2) }
+	down := func(w *pair) {
+		if _, err := w.near.CountDown(w.ctx); err != nil {
+			w.t.Error(err)
+		}
+	}
+	remove := func(w *pair) {
+		if was, err := w.near.Delete(w.ctx); !was || err != nil {
+			w.t.Errorf("%v, %v", was, err)
+		}
+	}
+	java := func(script string, args ...any) func(w *pair) {
+		return func(w *pair) {
+			if err := w.mini.Client().Eval(w.ctx, script, []string{"l", channel}, args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
+				w.t.Error(err)
+			}
+		}
+	}
+	sets, counts, deletes := java(javaSet, "1", 2, "PUBLISH"), java(javaCountDown, "0", "PUBLISH"), java(javaDelete, "1", "PUBLISH")
+	for name, tc := range map[string]struct {
+		set  func(*pair)
+		then []func(*pair)
+		want error
+		told []string
+	}{
+		"Redisson sets, and counts to zero": {sets, []func(*pair){down, counts}, nil, []string{"1", "0"}},
+		"Redisson counts":                   {set, []func(*pair){counts, counts}, nil, []string{"1", "0"}},
+		"Redisson sets":                     {sets, []func(*pair){remove}, errs.Deleted, []string{"1", "1"}},
+		"Redisson deletes":                  {set, []func(*pair){deletes}, nil, []string{"1", "1"}}, // nil, because Redisson's count says that there is no latch
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(w *pair) {
+				messages := w.mini.Client().Subscribe(w.ctx, channel)
+				defer messages.Close()
+				if _, err := messages.Receive(w.ctx); err != nil {
+					t.Fatal(err)
+				}
+				tc.set(w)
+				waiting := w.wait(w.far, 1)
+				for _, step := range tc.then {
+					w.none(waiting)
+					step(w)
+				}
+				w.all(waiting, 1, tc.want)
+				for _, payload := range tc.told {
+					if m, err := messages.ReceiveMessage(w.ctx); err != nil || m.Payload != payload {
+						t.Errorf("told %v, %v, want %q", m, err, payload)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestClosedClient(t *testing.T) {

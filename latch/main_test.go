@@ -3,6 +3,7 @@ package latch
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,9 +14,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Together(4) // these tests wait for messages, and for a cluster to start
-	redistest.Main(m, redistest.Child("waiters", runWaiters))
+	redistest.Main(m)
 }
+
+func itoa(n int) string { return strconv.Itoa(n) }
 
 // asker runs scripts as a server sees them, one sending at a time.
 type asker struct {

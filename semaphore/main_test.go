@@ -13,8 +13,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Together(4) // these tests wait for processes, or for what was lost
-	redistest.Main(m, redistest.Child("worker", runWorker), redistest.Child("holder", runHolder))
+	redistest.Main(m)
 }
 
 // asker runs scripts as a server sees them, one sending at a time.
@@ -97,7 +96,5 @@ func (a asker) state(keys ...string) string {
 // onServers runs a test on the embedded server and on a real server.
 func onServers(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 	t.Run("miniredis", func(t *testing.T) { test(t, redistest.Mini(t).Client()) })
-	t.Run("redis", func(t *testing.T) {
-		test(t, redistest.Server(t).Client(t))
-	})
+	t.Run("redis", func(t *testing.T) { test(t, redistest.Server(t).Client(t)) })
 }

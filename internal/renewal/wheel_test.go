@@ -1,90 +1,44 @@
 package renewal
 
 import (
-	"cmp"
+	"math"
 	"math/rand"
 	"slices"
 	"testing"
 	"time"
 )
 
-// model is the wheel as a list. It is slow, but simple enough to be trusted.
-type model struct {
-	now   int64
-	items []item
-}
+// model is the wheel as a list: what is on it, and where each entry is in the order in which they are popped.
+// It is slow, but simple enough to be trusted.
+type model map[*Entry]place
 
-type item struct {
-	e        *Entry
-	tick     int64
-	order    int // the order of becoming due, then of being set
-	due      bool
-	recalled bool
-}
+// place is compared from left to right. Recalled entries come first, in an order that is not promised; then
+// those whose tick had passed when they were set, in the order of their setting; then the others, by tick and
+// by the order of their setting.
+type place [3]int64
 
-func (m *model) set(e *Entry, tick int64, order int) {
-	if i := m.index(e); i >= 0 && m.items[i].recalled {
-		return
-	}
-	m.remove(e)
-	m.items = append(m.items, item{e: e, tick: tick, order: order, due: tick <= m.now})
-}
+const (
+	wasRecalled = iota
+	wasDue
+	onTime
+)
 
-func (m *model) remove(e *Entry) bool {
-	i := m.index(e)
-	if i < 0 {
-		return false
-	}
-	m.items = slices.Delete(m.items, i, i+1)
-	return true
-}
-
-func (m *model) index(e *Entry) int {
-	return slices.IndexFunc(m.items, func(it item) bool { return it.e == e })
-}
-
-// pop returns what is due at now, in order.
-func (m *model) pop(now int64) []item {
-	var out, rest []item
-	for _, it := range m.items {
-		if it.recalled || it.tick <= max(now, m.now) {
-			out = append(out, it)
-		} else {
-			rest = append(rest, it)
+// due takes out what is due at now, in order.
+func (m model) due(now int64) (all []*Entry, at []place) {
+	for e, p := range m {
+		if p[0] != onTime || p[1] <= now {
+			all = append(all, e)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b item) int {
-		switch {
-		case a.recalled || b.recalled: // these come first, in an order that is not promised
-			return cmp.Compare(rank(b.recalled), rank(a.recalled))
-		case a.due && b.due: // both were set after their tick had passed: they come in that order
-			return cmp.Compare(a.order, b.order)
-		case a.due || b.due:
-			return cmp.Compare(rank(b.due), rank(a.due))
-		}
-		return cmp.Or(cmp.Compare(a.tick, b.tick), cmp.Compare(a.order, b.order))
-	})
-	m.items, m.now = rest, max(now, m.now)
-	return out
+	slices.SortFunc(all, func(a, b *Entry) int { return slices.Compare(sliced(m[a]), sliced(m[b])) })
+	for _, e := range all {
+		at = append(at, m[e])
+		delete(m, e)
+	}
+	return all, at
 }
 
-func rank(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func (m *model) earliest() (int64, bool) {
-	var ticks []int64
-	for _, it := range m.items {
-		ticks = append(ticks, it.tick)
-	}
-	if len(ticks) == 0 {
-		return 0, false
-	}
-	return slices.Min(ticks), true
-}
+func sliced(p place) []int64 { return p[:] }
 
 func TestWheelAgreesWithAList(t *testing.T) {
 	seed := time.Now().UnixNano()
@@ -98,19 +52,25 @@ func TestWheelAgreesWithAList(t *testing.T) {
 func agreeWithAList(t *testing.T, rng *rand.Rand) {
 	const slots = 64
 	now := rng.Int63n(1000)
-	w, m := NewWheel(slots, now), &model{now: now}
+	w, m := NewWheel(slots, now), model{}
 	entries := make([]Entry, 1+rng.Intn(60))
-
-	for step := range 1500 {
+	for step := range int64(1500) {
 		e := &entries[rng.Intn(len(entries))]
 		switch rng.Intn(6) {
 		case 0, 1, 2:
 			tick := now - 3 + rng.Int63n(1+[]int64{8, slots, 5 * slots}[rng.Intn(3)])
 			w.Set(e, tick)
-			m.set(e, tick, step)
+			switch p, there := m[e]; {
+			case there && p[0] == wasRecalled:
+			case tick <= now:
+				m[e] = place{wasDue, step, tick}
+			default:
+				m[e] = place{onTime, tick, step}
+			}
 		case 3:
-			if got, want := w.Remove(e), m.remove(e); got != want {
-				t.Fatalf("step %d: Remove = %v, want %v", step, got, want)
+			_, want := m[e]
+			if delete(m, e); w.Remove(e) != want {
+				t.Fatalf("step %d: Remove = %v, want %v", step, !want, want)
 			}
 		case 4:
 			now += rng.Int63n([]int64{2, slots / 2, 3 * slots}[rng.Intn(3)])
@@ -118,12 +78,12 @@ func agreeWithAList(t *testing.T, rng *rand.Rand) {
 		case 5:
 			if rng.Intn(20) == 0 {
 				w.Recall()
-				for i := range m.items {
-					m.items[i].recalled = true
+				for e := range m {
+					m[e] = place{wasRecalled}
 				}
 			}
 		}
-		checkNext(t, step, w, m, slots)
+		checkNext(t, step, w, m, now, slots)
 	}
 	popAll(t, -1, w, m, now+1<<20)
 	if w.Len() != 0 || slices.ContainsFunc(w.occupied, func(b uint64) bool { return b != 0 }) {
@@ -131,57 +91,43 @@ func agreeWithAList(t *testing.T, rng *rand.Rand) {
 	}
 }
 
-func popAll(t *testing.T, step int, w *Wheel, m *model, now int64) {
+func popAll(t *testing.T, step int64, w *Wheel, m model, now int64) {
 	t.Helper()
-	want := m.pop(now)
-	wasRecalled := make(map[*Entry]bool)
-	for i := 0; ; i++ {
-		e, recalled := w.Pop(now)
-		if e == nil {
-			if i != len(want) {
-				t.Fatalf("step %d: popped %d entries at %d, want %d", step, i, now, len(want))
-			}
-			break
+	want, at := m.due(now)
+	var got []*Entry
+	for e, recalled := w.Pop(now); e != nil; e, recalled = w.Pop(now) {
+		i := slices.Index(want, e)
+		if i < 0 || recalled != (at[i][0] == wasRecalled) || !recalled && i != len(got) {
+			t.Fatalf("step %d: entry %d popped at %d, recalled %v, is number %d of %d: %v", step, len(got), now, recalled, i, len(want), at)
 		}
-		if i >= len(want) {
-			t.Fatalf("step %d: popped an entry that is not due at %d", step, now)
-		}
-		if recalled {
-			wasRecalled[e] = true
-		} else if want[i].e != e {
-			t.Fatalf("step %d: entry %d popped at %d has tick %d, want %d", step, i, now, e.tick, want[i].tick)
-		}
+		got = append(got, e)
 	}
-	for _, it := range want {
-		if wasRecalled[it.e] != it.recalled {
-			t.Fatalf("step %d: recalled = %v, want %v", step, wasRecalled[it.e], it.recalled)
-		}
+	if len(got) != len(want) {
+		t.Fatalf("step %d: popped %d entries at %d, want %d", step, len(got), now, len(want))
 	}
 }
 
 // checkNext checks that Next is never after the earliest entry, and that wasted wake-ups before
 // that entry take less than a turn. Next is exact, or a tick of the same slot.
-func checkNext(t *testing.T, step int, w *Wheel, m *model, slots int64) {
+func checkNext(t *testing.T, step int64, w *Wheel, m model, now, slots int64) {
 	t.Helper()
-	if w.Len() != len(m.items) {
-		t.Fatalf("step %d: Len = %d, want %d", step, w.Len(), len(m.items))
+	earliest, slotted := int64(math.MaxInt64), make(map[int64]bool)
+	for _, p := range m {
+		if p[0] == wasRecalled {
+			return
+		}
+		tick := max(p[1], now)
+		if p[0] == wasDue {
+			tick = now
+		}
+		earliest, slotted[tick%slots] = min(earliest, tick), true
 	}
 	next, ok := w.Next()
-	earliest, some := m.earliest()
-	if ok != some {
-		t.Fatalf("step %d: Next ok = %v with %d entries", step, ok, len(m.items))
+	if w.Len() != len(m) || ok != (len(m) > 0) || next > earliest {
+		t.Fatalf("step %d: Next = %d, %v with %d entries, want %d, %d", step, next, ok, w.Len(), len(m), earliest)
 	}
-	if !ok || slices.ContainsFunc(m.items, func(it item) bool { return it.recalled }) {
-		return
-	}
-	if next > max(earliest, m.now) {
-		t.Fatalf("step %d: Next = %d, after an entry at %d", step, next, earliest)
-	}
-	if earliest > m.now && earliest-m.now <= slots && next != earliest {
-		// Within a turn, Next is exact unless the slot of a later entry comes before.
-		if !slices.ContainsFunc(m.items, func(it item) bool { return (it.tick-next)%slots == 0 }) {
-			t.Fatalf("step %d: Next = %d, a slot without entry", step, next)
-		}
+	if earliest > now && earliest-now <= slots && ok && next != earliest && !slotted[next%slots] {
+		t.Fatalf("step %d: Next = %d, a slot without entry", step, next)
 	}
 }
 

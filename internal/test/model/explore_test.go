@@ -4,6 +4,7 @@ package model
 
 import (
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 )
@@ -29,11 +30,15 @@ type found struct {
 	trace  string // the shortest way to the world that is wrong
 }
 
+// more is what is wrong with an exploration that has not come to its end.
+const more = "there are more states than the limit"
+
 // explore visits every world that can be reached, up to limit of them, and ends with the first
-// world that is wrong.
+// world that is wrong. It knows a world again by a hash of 64 bits.
 func explore[W comparable](r model[W], limit int) found {
 	begin := r.begin()
-	seen := map[W]struct{}{begin: {}}
+	seed := maphash.MakeSeed()
+	seen := map[uint64]struct{}{maphash.Comparable(seed, begin): {}}
 	worlds, from := []W{begin}, []int32{-1}
 	for i := 0; i < len(worlds); i++ {
 		here := worlds[i]
@@ -51,8 +56,9 @@ func explore[W comparable](r model[W], limit int) found {
 				bad, why = &to, wrong
 				return
 			}
-			if _, known := seen[to]; !known {
-				seen[to] = struct{}{}
+			sum := maphash.Comparable(seed, to)
+			if _, known := seen[sum]; !known {
+				seen[sum] = struct{}{}
 				worlds, from = append(worlds, to), append(from, int32(i))
 			}
 		})
@@ -60,7 +66,7 @@ func explore[W comparable](r model[W], limit int) found {
 			return found{len(worlds), why, trace(r, worlds, from, i, *bad)}
 		}
 		if len(worlds) > limit {
-			return found{len(worlds), "there are more states than the limit", ""}
+			return found{len(worlds), more, ""}
 		}
 	}
 	return found{states: len(worlds)}

@@ -2,7 +2,12 @@
 
 package model
 
-import "slices"
+import (
+	"bytes"
+	"hash/fnv"
+	"slices"
+	"unsafe"
+)
 
 // rules say what is explored: how many clients and members there are, what may happen, and which
 // rules of the protocol are left out.
@@ -62,7 +67,7 @@ func (r *rules) valid() int8 {
 }
 
 const (
-	maxClients = 4
+	maxClients = 3
 	maxMembers = 3
 )
 
@@ -188,7 +193,7 @@ func (r *rules) alike(w world) world {
 		}
 	}
 	for i := 1; i < len(all); i++ {
-		for k := i; k > 0 && less(&all[k], &all[k-1]); k-- {
+		for k := i; k > 0 && bytes.Compare(raw(&all[k]), raw(&all[k-1])) < 0; k-- {
 			all[k], all[k-1] = all[k-1], all[k]
 		}
 	}
@@ -198,12 +203,21 @@ func (r *rules) alike(w world) world {
 // weight returns a number by which the members are put in order. The number does not depend on the
 // order of the clients.
 func (w *world) weight(m int) uint64 {
-	at := &w.members[m]
-	weight := pack(at.ttl, at.token, at.clock, at.quarantine)
+	weight := sum(&w.members[m])
 	for c := range w.clients {
-		weight += (w.clients[c].links[m].rank() + 1) * 0x9e3779b97f4a7c15
+		weight += sum(&w.clients[c].links[m])
 	}
 	return weight
+}
+
+// raw returns the memory of what is made of small numbers only.
+func raw[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
+
+// sum is a hash of it.
+func sum[T any](v *T) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(raw(v))
+	return h.Sum64()
 }
 
 // forget drops what no step asks about a client that has left.
@@ -221,50 +235,4 @@ func (c *client) forget(r *rules) {
 	for m := range c.links {
 		c.links[m].token, c.links[m].order = 0, 0
 	}
-}
-
-func less(a, b *client) bool {
-	if x, y := a.rank(), b.rank(); x != y {
-		return x < y
-	}
-	for m := range a.links {
-		if x, y := a.links[m].rank(), b.links[m].rank(); x != y {
-			return x < y
-		}
-		if x, y := a.links[m].waiting.rank(), b.links[m].waiting.rank(); x != y {
-			return x < y
-		}
-	}
-	return false
-}
-
-// rank returns a different number for every state of a client, without its links.
-func (c *client) rank() uint64 {
-	return pack(int8(c.phase), bit(c.paused), bit(c.write), c.token, c.order, c.asked)
-}
-
-// rank returns a different number for every state of a link.
-func (l *link) rank() uint64 {
-	return pack(l.request, l.notAfter, l.reply, l.token, l.left, bit(l.slow), bit(l.granted),
-		l.valid, bit(l.aged), bit(l.settled)<<1|bit(l.holds), l.order)
-}
-
-// rank returns a different number for every state of a wait.
-func (w *waiting) rank() uint64 {
-	return pack(w.place, bit(w.taken), w.told, w.toldOrder, bit(w.seated), bit(w.doubt))
-}
-
-// pack puts small numbers side by side into one number.
-func pack(numbers ...int8) (packed uint64) {
-	for _, n := range numbers {
-		packed = packed<<5 | uint64(n)
-	}
-	return packed
-}
-
-func bit(b bool) int8 {
-	if b {
-		return 1
-	}
-	return 0
 }

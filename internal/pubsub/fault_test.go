@@ -26,7 +26,7 @@ func TestLostConnectionIsReplaced(t *testing.T) {
 	inBubble(t, cfg, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
 		subs := []*Subscription{joined(t, s, "one"), joined(t, s, "two")}
 		for range 3 {
-			r.last().Close()
+			r.last.get().Close()
 			for _, sub := range subs {
 				signalledWithin(t, sub, s.cfg.MaxBackoff)
 			}
@@ -34,7 +34,7 @@ func TestLostConnectionIsReplaced(t *testing.T) {
 		if got := reconnected.Load(); got != 3 {
 			t.Errorf("Reconnected called %d times, want 3", got)
 		}
-		if got := src.movedCalls(); !slices.Equal(got, []string{"a", "a", "a"}) {
+		if got := src.moved.get(); !slices.Equal(got, []string{"a", "a", "a"}) {
 			t.Errorf("Moved called for %v, want a three times", got)
 		}
 		if got := log.count("connection lost"); got != 1 {
@@ -68,22 +68,22 @@ var obstacles = map[string]func(t *testing.T, r *redisServer, src *fakeSource) (
 // dialling returns an obstacle for dials; nil: they hang.
 func dialling(dial func(*redisServer) (net.Conn, error)) func(*testing.T, *redisServer, *fakeSource) func() {
 	return func(_ *testing.T, r *redisServer, _ *fakeSource) func() {
-		r.setDial(func(ctx context.Context) (net.Conn, error) {
+		r.dial.set(func(ctx context.Context) (net.Conn, error) {
 			if dial != nil {
 				return dial(r)
 			}
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
-		return func() { r.setDial(nil) }
+		return func() { r.dial.set(nil) }
 	}
 }
 
 // seeking returns an obstacle for those who ask for a channel's home.
 func seeking(home func(context.Context, string) (string, error)) func(*testing.T, *redisServer, *fakeSource) func() {
 	return func(_ *testing.T, _ *redisServer, src *fakeSource) func() {
-		src.setHome(home)
-		return func() { src.setHome(oneHome) }
+		src.home.set(home)
+		return func() { src.home.set(oneHome) }
 	}
 }
 
@@ -95,9 +95,9 @@ func TestWhateverStandsInTheWay(t *testing.T) {
 			inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
 				sub := joined(t, s, "ch")
 				joined(t, s, "lingering").Close()
-				tries := func() int { return max(r.dialed(), src.askedHomes()) }
+				tries := func() int32 { return max(r.dials.Load(), src.asked.Load()) }
 				before, clear := tries(), obstruct(t, r, src)
-				r.last().Close()
+				r.last.get().Close()
 				if closes {
 					time.Sleep(s.cfg.MinBackoff)
 					synctest.Wait()
@@ -126,7 +126,7 @@ func TestWhateverStandsInTheWay(t *testing.T) {
 func TestOneChannelWithoutAHome(t *testing.T) {
 	for _, hangs := range []bool{false, true} {
 		inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
-			src.setHome(func(ctx context.Context, channel string) (string, error) {
+			src.home.set(func(ctx context.Context, channel string) (string, error) {
 				if channel == "ch" {
 					return "a", nil
 				}
@@ -152,9 +152,9 @@ func TestFlappingConnectionBacksOff(t *testing.T) {
 		start := time.Now()
 		for time.Since(start) < time.Minute {
 			<-sub.C()
-			r.last().Close()
+			r.last.get().Close()
 		}
-		if got := r.dialed(); got > 130 {
+		if got := r.dials.Load(); got > 130 {
 			t.Errorf("dialled %d times in a minute", got)
 		}
 	})
@@ -173,7 +173,7 @@ func TestBlackHole(t *testing.T) {
 	} {
 		inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 			sub := joined(t, s, "ch")
-			r.last().blackHole.Store(true)
+			r.last.get().blackHole.Store(true)
 			r.Publish("ch", "0")
 			mustNotSignal(t, sub, "through a black hole")
 			tc.act(s, sub)
@@ -181,12 +181,12 @@ func TestBlackHole(t *testing.T) {
 			if took := signalledWithin(t, sub, 2*limit); took > limit+s.cfg.MinBackoff {
 				t.Errorf("%s: noticed after %v, want %v", what, took, limit)
 			}
-			if got := r.dialed(); got != 2 {
+			if got := r.dials.Load(); got != 2 {
 				t.Errorf("%s: dialled %d times, want 2", what, got)
 			}
 			r.Publish("ch", "0")
 			mustSignal(t, sub, "over the new connection")
-			r.last().blackHole.Store(true)
+			r.last.get().blackHole.Store(true)
 			time.Sleep(s.cfg.Heartbeat)
 			begun := time.Now()
 			if s.Close(); time.Since(begun) != 0 {
@@ -218,8 +218,8 @@ func TestLiveConnectionSuspected(t *testing.T) {
 		sub.Close()
 		sub.Suspect()
 		synctest.Wait()
-		if got := r.pings(); got != 0 || r.dialed() != 1 {
-			t.Errorf("%d PINGs for one who has gone, dialled %d times", got, r.dialed())
+		if got := r.pings(); got != 0 || r.dials.Load() != 1 {
+			t.Errorf("%d PINGs for one who has gone, dialled %d times", got, r.dials.Load())
 		}
 	})
 }
@@ -227,7 +227,7 @@ func TestLiveConnectionSuspected(t *testing.T) {
 func TestDeniedChannel(t *testing.T) {
 	log := &recorder{}
 	inBubble(t, Config{Logger: slog.New(log)}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
-		r.setRefuse(func(verb string, channels []string) string {
+		r.refuse.set(func(verb string, channels []string) string {
 			if verb == "SUBSCRIBE" && slices.Contains(channels, "denied") {
 				return "NOPERM this user has no permissions to access one of the channels used as arguments"
 			}
@@ -258,14 +258,14 @@ func TestDeniedChannel(t *testing.T) {
 		}
 		// Two dials are allowed: if the denied channel had a home before all others, it had a
 		// connection for itself.
-		if got := r.dialed(); got > 2 {
+		if got := r.dials.Load(); got > 2 {
 			t.Errorf("dialled %d times: a denied channel must not cost the connection", got)
 		}
-		if got := src.movedCalls(); len(got) != 0 {
+		if got := src.moved.get(); len(got) != 0 {
 			t.Errorf("Moved called for %v: rights say nothing of the topology", got)
 		}
 
-		r.last().Close()
+		r.last.get().Close()
 		for _, sub := range allowed {
 			signalledWithin(t, sub, s.cfg.MinBackoff)
 		}
@@ -275,7 +275,7 @@ func TestDeniedChannel(t *testing.T) {
 			t.Errorf("the %d allowed channels took %d commands after a reconnection, want few again", len(allowed), got)
 		}
 
-		r.setRefuse(nil)
+		r.refuse.set(nil)
 		signalledWithin(t, denied, s.cfg.DeniedBackoff)
 	})
 }
@@ -295,7 +295,7 @@ func TestReplyOutOfStep(t *testing.T) {
 				sub := joined(t, s, "ch")
 				r.inject(reply)
 				signalledWithin(t, sub, s.cfg.MinBackoff)
-				if got := r.dialed(); got != 2 {
+				if got := r.dials.Load(); got != 2 {
 					t.Errorf("dialled %d times, want 2", got)
 				}
 			})
@@ -336,9 +336,9 @@ func TestStress(t *testing.T) {
 				case <-time.After(time.Duration(random.Int64N(int64(time.Second)))):
 				}
 				if random.IntN(4) == 0 {
-					r.last().blackHole.Store(true)
+					r.last.get().blackHole.Store(true)
 				} else {
-					r.last().Close()
+					r.last.get().Close()
 				}
 			}
 		})

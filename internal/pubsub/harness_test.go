@@ -25,18 +25,35 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
+// guarded is a value that the test sets while others read it.
+type guarded[T any] struct {
+	mu sync.Mutex
+	v  T
+}
+
+func (g *guarded[T]) set(v T) { g.change(func(T) T { return v }) }
+func (g *guarded[T]) get() T  { return g.change(func(v T) T { return v }) }
+
+// change replaces the value, and returns the new one.
+func (g *guarded[T]) change(f func(T) T) T {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.v = f(g.v)
+	return g.v
+}
+
 // redisServer is a miniredis that is reached by pipes. It has sharded pub/sub, and a log of the
 // subscription commands and PINGs that it received.
 type redisServer struct {
 	*miniredis.Miniredis
 
-	mu       sync.Mutex
+	mu       sync.Mutex // held while a command is noted
 	commands []string
-	refuse   func(verb string, channels []string) string // returns an error reply, or ""
-	peer     *server.Peer                                // the last peer that subscribed
-	conns    []*faultyConn
-	dial     func(ctx context.Context) (net.Conn, error) // used instead of the server, if set
-	dials    int
+	refuse   guarded[func(verb string, channels []string) string] // returns an error reply, or ""
+	peer     guarded[*server.Peer]                                // the last peer that subscribed
+	last     guarded[*faultyConn]                                 // the newest connection
+	dial     guarded[func(context.Context) (net.Conn, error)]     // used instead of the server, if set
+	dials    atomic.Int32
 }
 
 func newRedisServer(t *testing.T) *redisServer {
@@ -62,10 +79,10 @@ func newRedisServer(t *testing.T) *redisServer {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.peer = p
+		r.peer.set(p)
 		r.commands = append(r.commands, verb+" "+strings.Join(channels, " "))
-		if r.refuse != nil && verb != "PING" {
-			if reply := r.refuse(verb, channels); reply != "" {
+		if refuse := r.refuse.get(); refuse != nil && verb != "PING" {
+			if reply := refuse(verb, channels); reply != "" {
 				p.WriteError(reply)
 				return true
 			}
@@ -73,24 +90,6 @@ func newRedisServer(t *testing.T) *redisServer {
 		return false
 	})
 	return r
-}
-
-func (r *redisServer) setRefuse(f func(verb string, channels []string) string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.refuse = f
-}
-
-func (r *redisServer) setDial(f func(context.Context) (net.Conn, error)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.dial = f
-}
-
-func (r *redisServer) dialed() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.dials
 }
 
 // got returns the commands with that verb, and forgets all commands.
@@ -104,10 +103,7 @@ func (r *redisServer) got(verb string) []string {
 
 // inject sends the last subscriber a reply that it has not asked for.
 func (r *redisServer) inject(write func(w *server.Writer)) {
-	r.mu.Lock()
-	peer := r.peer
-	r.mu.Unlock()
-	peer.Block(func(w *server.Writer) {
+	r.peer.get().Block(func(w *server.Writer) {
 		write(w)
 		w.Flush()
 	})
@@ -125,19 +121,9 @@ func pushFrame(kind, channel string) func(w *server.Writer) {
 // pings returns how many PINGs arrived, and forgets all commands.
 func (r *redisServer) pings() int { return len(r.got("PING")) }
 
-// last returns the newest connection.
-func (r *redisServer) last() *faultyConn {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.conns[len(r.conns)-1]
-}
-
 func (r *redisServer) connect(ctx context.Context) (net.Conn, error) {
-	r.mu.Lock()
-	r.dials++
-	dial := r.dial
-	r.mu.Unlock()
-	if dial != nil {
+	r.dials.Add(1)
+	if dial := r.dial.get(); dial != nil {
 		return dial(ctx)
 	}
 	conn, err := r.Dial()
@@ -145,9 +131,7 @@ func (r *redisServer) connect(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	faulty := &faultyConn{Conn: conn}
-	r.mu.Lock()
-	r.conns = append(r.conns, faulty)
-	r.mu.Unlock()
+	r.last.set(faulty)
 	return faulty, nil
 }
 
@@ -170,31 +154,14 @@ func (c *faultyConn) Read(p []byte) (int, error) {
 type fakeSource struct {
 	servers map[string]*redisServer
 	sharded bool
-
-	mu    sync.Mutex
-	home  func(ctx context.Context, channel string) (string, error)
-	asked int
-	moved []string
+	home    guarded[func(ctx context.Context, channel string) (string, error)]
+	asked   atomic.Int32 // for homes
+	moved   guarded[[]string]
 }
 
 func (s *fakeSource) Home(ctx context.Context, channel string) (string, error) {
-	s.mu.Lock()
-	s.asked++
-	home := s.home
-	s.mu.Unlock()
-	return home(ctx, channel)
-}
-
-func (s *fakeSource) setHome(f func(ctx context.Context, channel string) (string, error)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.home = f
-}
-
-func (s *fakeSource) askedHomes() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.asked
+	s.asked.Add(1)
+	return s.home.get()(ctx, channel)
 }
 
 func (s *fakeSource) Sharded(context.Context) (bool, error) { return s.sharded, nil }
@@ -211,15 +178,7 @@ func (s *fakeSource) Dial(home string) (*redis.Client, error) {
 }
 
 func (s *fakeSource) Moved(home string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.moved = append(s.moved, home)
-}
-
-func (s *fakeSource) movedCalls() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.moved)
+	s.moved.change(func(all []string) []string { return append(slices.Clone(all), home) })
 }
 
 func oneHome(context.Context, string) (string, error) { return "a", nil }
@@ -228,28 +187,30 @@ func oneHome(context.Context, string) (string, error) { return "a", nil }
 // Service leaves nothing behind.
 func inBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Service, r *redisServer, src *fakeSource)) {
 	t.Helper()
-	onServers(t, cfg, &fakeSource{home: oneHome}, func(t *testing.T, s *Service, a, _ *redisServer, src *fakeSource) { test(t, s, a, src) })
+	onServers(t, cfg, false, oneHome, func(t *testing.T, s *Service, a, _ *redisServer, src *fakeSource) { test(t, s, a, src) })
 }
 
 // inShardedBubble is inBubble with servers a and b and SSUBSCRIBE. Channels
 // whose name starts with b live on b.
 func inShardedBubble(t *testing.T, cfg Config, test func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource)) {
 	t.Helper()
-	onServers(t, cfg, &fakeSource{sharded: true, home: func(_ context.Context, channel string) (string, error) {
+	onServers(t, cfg, true, func(_ context.Context, channel string) (string, error) {
 		if strings.HasPrefix(channel, "b") {
 			return "b", nil
 		}
 		return "a", nil
-	}}, test)
+	}, test)
 }
 
-func onServers(t *testing.T, cfg Config, src *fakeSource, test func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource)) {
+func onServers(t *testing.T, cfg Config, sharded bool, home func(context.Context, string) (string, error),
+	test func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
 		a, b := newRedisServer(t), newRedisServer(t)
 		defer a.Miniredis.Close()
 		defer b.Miniredis.Close()
-		src.servers = map[string]*redisServer{"a": a, "b": b}
+		src := &fakeSource{servers: map[string]*redisServer{"a": a, "b": b}, sharded: sharded}
+		src.home.set(home)
 		s := New(src, cfg)
 		defer s.Close()
 		test(t, s, a, b, src)
@@ -314,29 +275,15 @@ func signalledWithin(t *testing.T, sub *Subscription, limit time.Duration) time.
 }
 
 // recorder is a slog.Handler that keeps the messages at Warn and above.
-type recorder struct {
-	mu   sync.Mutex
-	msgs []string
-}
+type recorder struct{ guarded[[]string] }
 
 func (r *recorder) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 func (r *recorder) WithAttrs([]slog.Attr) slog.Handler               { return r }
 func (r *recorder) WithGroup(string) slog.Handler                    { return r }
 
 func (r *recorder) Handle(_ context.Context, record slog.Record) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.msgs = append(r.msgs, record.Message)
+	r.change(func(all []string) []string { return append(all, record.Message) })
 	return nil
 }
 
-func (r *recorder) count(part string) (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, m := range r.msgs {
-		if strings.Contains(m, part) {
-			n++
-		}
-	}
-	return n
-}
+func (r *recorder) count(part string) int { return strings.Count(strings.Join(r.get(), "\n"), part) }

@@ -21,7 +21,7 @@ func TestTheLogTellsNoClientsID(t *testing.T) {
 	log := new(bytes.Buffer)
 	inBubble(t, Config{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
 		func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
-			r.setRefuse(func(verb string, _ []string) string {
+			r.refuse.set(func(verb string, _ []string) string {
 				if verb == "SUBSCRIBE" {
 					return "NOPERM this user has no permissions to access one of the channels used as arguments"
 				}
@@ -29,8 +29,8 @@ func TestTheLogTellsNoClientsID(t *testing.T) {
 			})
 			s.Subscribe(grants)
 			time.Sleep(time.Minute)
-			src.setHome(func(context.Context, string) (string, error) { return "", errors.New("none") })
-			r.last().Close()
+			src.home.set(func(context.Context, string) (string, error) { return "", errors.New("none") })
+			r.last.get().Close()
 			time.Sleep(time.Minute)
 			s.Close()
 			synctest.Wait()

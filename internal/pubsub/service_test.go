@@ -17,7 +17,7 @@ import (
 func TestNewDoesNothing(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
 		time.Sleep(time.Hour)
-		if homes, dials := src.askedHomes(), r.dialed(); homes != 0 || dials != 0 {
+		if homes, dials := src.asked.Load(), r.dials.Load(); homes != 0 || dials != 0 {
 			t.Fatalf("asked for %d homes, dialled %d times before the first Subscribe", homes, dials)
 		}
 		s.Close()
@@ -79,7 +79,7 @@ func TestSubscriptionsShareOneInRedis(t *testing.T) {
 func TestSubscribesAreBatched(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
 		// The connection stands when all subscriptions are assigned to it.
-		r.setDial(func(context.Context) (net.Conn, error) { time.Sleep(time.Millisecond); return r.Dial() })
+		r.dial.set(func(context.Context) (net.Conn, error) { time.Sleep(time.Millisecond); return r.Dial() })
 		const n = 1000
 		var subs []*Subscription
 		for i := range n {
@@ -90,8 +90,8 @@ func TestSubscribesAreBatched(t *testing.T) {
 			mustSignal(t, sub, "on confirmation")
 		}
 		commands := r.got("SUBSCRIBE")
-		if len(commands) != n/batch || r.dialed() != 1 {
-			t.Fatalf("%d channels took %d commands and %d dials", n, len(commands), r.dialed())
+		if len(commands) != n/batch || r.dials.Load() != 1 {
+			t.Fatalf("%d channels took %d commands and %d dials", n, len(commands), r.dials.Load())
 		}
 		for _, c := range commands {
 			if got := len(strings.Fields(c)) - 1; got > batch {
@@ -192,7 +192,7 @@ func TestQuietConnectionStays(t *testing.T) {
 		}
 		r.Publish("ch", "0")
 		mustSignal(t, sub, "after a quiet day")
-		if got := r.dialed(); got != 1 {
+		if got := r.dials.Load(); got != 1 {
 			t.Fatalf("dialled %d times", got)
 		}
 	})

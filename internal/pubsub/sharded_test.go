@@ -24,7 +24,7 @@ func TestShardedOneConnectionPerHome(t *testing.T) {
 			mustSignal(t, sub, "on confirmation")
 		}
 		for _, r := range []*redisServer{a, b} {
-			if got := r.dialed(); got != 1 {
+			if got := r.dials.Load(); got != 1 {
 				t.Errorf("dialled %d times", got)
 			}
 			if got := len(r.PubSubChannels("")); got != 100 {
@@ -69,10 +69,10 @@ func assertOneSlotEach(t *testing.T, commands []string) {
 func TestSlotMovesAway(t *testing.T) {
 	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
 		moves, stays := joined(t, s, "a-moves"), joined(t, s, "a-stays")
-		src.setHome(func(context.Context, string) (string, error) { return "b", nil })
+		src.home.set(func(context.Context, string) (string, error) { return "b", nil })
 		a.inject(pushFrame("sunsubscribe", "a-moves"))
 		signalledWithin(t, moves, s.cfg.MinBackoff)
-		if got := src.movedCalls(); !slices.Equal(got, []string{"a"}) {
+		if got := src.moved.get(); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("Moved called for %v, want a", got)
 		}
 		b.Publish("a-moves", "0")
@@ -80,7 +80,7 @@ func TestSlotMovesAway(t *testing.T) {
 		mustNotSignal(t, stays, "though it has not moved")
 		a.Publish("a-stays", "0")
 		mustSignal(t, stays, "on a message from the old home")
-		if got := a.dialed(); got != 1 {
+		if got := a.dials.Load(); got != 1 {
 			t.Errorf("dialled the old home %d times: channels that stay keep their connection", got)
 		}
 	})
@@ -88,7 +88,7 @@ func TestSlotMovesAway(t *testing.T) {
 
 func TestMovedReply(t *testing.T) {
 	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
-		a.setRefuse(func(_ string, channels []string) string {
+		a.refuse.set(func(_ string, channels []string) string {
 			if channels[0] == "a-moved" {
 				return "MOVED 1 127.0.0.1:7001"
 			}
@@ -103,13 +103,13 @@ func TestMovedReply(t *testing.T) {
 		if got := len(a.got("SSUBSCRIBE")); got < 10 || got > 30 {
 			t.Errorf("asked the old home %d times in 10 s, want about 15", got)
 		}
-		if len(src.movedCalls()) == 0 {
+		if len(src.moved.get()) == 0 {
 			t.Error("Moved was not called")
 		}
-		src.setHome(func(context.Context, string) (string, error) { return "b", nil })
+		src.home.set(func(context.Context, string) (string, error) { return "b", nil })
 		signalledWithin(t, moved, s.cfg.MaxBackoff)
 		mustNotSignal(t, stays, "by another channel's troubles")
-		if got := a.dialed() + b.dialed(); got != 2 {
+		if got := a.dials.Load() + b.dials.Load(); got != 2 {
 			t.Errorf("dialled %d times, want 2", got)
 		}
 	})
@@ -119,8 +119,8 @@ func TestMovedReply(t *testing.T) {
 func TestFailover(t *testing.T) {
 	inShardedBubble(t, Config{}, func(t *testing.T, s *Service, a, b *redisServer, src *fakeSource) {
 		subs := allJoined(t, s, "a", 100)
-		src.setHome(func(context.Context, string) (string, error) { return "b", nil })
-		a.last().Close()
+		src.home.set(func(context.Context, string) (string, error) { return "b", nil })
+		a.last.get().Close()
 		for _, sub := range subs {
 			signalledWithin(t, sub, s.cfg.MinBackoff)
 		}

@@ -39,9 +39,19 @@ redis.call('RPUSH', KEYS[2], ARGV[2])
 return {redis.call('DEL', KEYS[1]), 0}
 `, conn.Timeless)
 
-var together = conn.NewBundle("put and drop", mostTogether, "",
+// note notes ARGV[2] in the list KEYS[1]. If that is no list, it returns the error, where put raises it.
+var note = conn.NewScript("note", `
+local notes = redis.pcall('RPUSH', KEYS[1], ARGV[2])
+if type(notes) == 'table' then
+	return notes
+end
+return {1, now, notes}
+`)
+
+var together = conn.NewBundle("put, drop and note", mostTogether, "",
 	conn.Part{Script: put, Keys: 2, Args: 2, Common: []int{3}},
-	conn.Part{Script: drop, Keys: 2, Args: 1})
+	conn.Part{Script: drop, Keys: 2, Args: 1},
+	conn.Part{Script: note, Keys: 2, Args: 1})
 
 // putOf returns a call of put on key, whose note is the key too.
 func putOf(key string) *conn.Call {
@@ -52,27 +62,34 @@ func dropOf(key string) *conn.Call {
 	return &conn.Call{Script: drop, Keys: []string{key, "notes"}, Args: []any{"-" + key}}
 }
 
+// keyAt, putAt and mixedAt return the i-th key, a call of put on it, and a call of put, or for each third one of drop.
+func keyAt(i int) string     { return fmt.Sprintf("k%02d", i) }
+func putAt(i int) *conn.Call { return putOf(keyAt(i)) }
+func mixedAt(i int) *conn.Call {
+	if i%3 == 0 {
+		return dropOf(keyAt(i))
+	}
+	return putAt(i)
+}
+
 // inLoadedBubble is inBubble with a server that has the scripts.
 func inLoadedBubble(t *testing.T, test func(t *testing.T, b *bubble)) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		for _, s := range []*conn.Script{put, drop} {
-			if err := b.server.Client().ScriptLoad(t.Context(), s.Source()).Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
+		b.load(t, put, drop, note)
 		b.warm(t)
 		test(t, b)
 	})
 }
 
-// queued starts n calls while all connections are occupied.
-func queued(m *conn.Manager, n int, call func(i int) *conn.Call) []*started {
-	calls := make([]*started, n)
-	for i := range calls {
-		calls[i] = start(m, call(i))
-		synctest.Wait()
-	}
-	return calls
+// burst queues n calls while all connections are occupied, and then frees those. It returns the calls, and
+// what is sent from then on. rule decides about that, one command at a time; nil lets everything pass.
+func (b *bubble) burst(t *testing.T, n int, call func(i int) *conn.Call, rule func(c redistest.Command, bundled bool) redistest.Fault) ([]*started, *sentAs) {
+	t.Helper()
+	release, sent := b.occupy(t), new(sentAs)
+	calls := queued(b.Manager, n, call)
+	sent.watch(b.proxy, rule)
+	release()
+	return calls, sent
 }
 
 // sentAs counts the commands that pass the proxy: bundles, and scripts that run one call. It calls
@@ -118,13 +135,10 @@ func answered(t *testing.T, calls []*started, counts int64) {
 	}
 }
 
+// A lone caller sends what it always sent: a bundle of one or two would cost more.
 func TestRequestsThatQueueGoOutTogether(t *testing.T) {
 	inLoadedBubble(t, func(t *testing.T, b *bubble) {
-		release := b.occupy(t)
-		calls := queued(b.Manager, 64, func(i int) *conn.Call { return putOf(fmt.Sprintf("k%02d", i)) })
-		var sent sentAs
-		sent.watch(b.proxy, nil)
-		release()
+		calls, sent := b.burst(t, 64, putAt, nil)
 		answered(t, calls, 1)
 		if sent.bundles < 64/mostTogether/2 || sent.single > 32 || sent.largest != mostTogether {
 			t.Errorf("%d bundles, of %d at the most, and %d by themselves", sent.bundles, sent.largest, sent.single)
@@ -134,18 +148,12 @@ func TestRequestsThatQueueGoOutTogether(t *testing.T) {
 				t.Errorf("%d: %d attempts, sent %v", i, c.Attempts, c.Sent)
 			}
 		}
-	})
-}
-
-// A lone caller sends what it always sent: a bundle of one would cost more.
-func TestFewRequestsGoOutByThemselves(t *testing.T) {
-	inLoadedBubble(t, func(t *testing.T, b *bubble) {
-		var sent sentAs
-		sent.watch(b.proxy, nil)
-		mustRun(t, b.Manager, putOf("k"))
-		answered(t, queued(b.Manager, 2, func(i int) *conn.Call { return putOf(fmt.Sprint(i)) }), 1)
-		if sent.bundles != 0 {
-			t.Errorf("%d bundles", sent.bundles)
+		few := new(sentAs)
+		few.watch(b.proxy, nil)
+		answered(t, queued(b.Manager, 1, func(int) *conn.Call { return putOf("alone") }), 1)
+		answered(t, []*started{start(b.Manager, putOf("one")), start(b.Manager, putOf("other"))}, 1)
+		if few.bundles != 0 || few.single != 3 {
+			t.Errorf("%d bundles, %d by themselves", few.bundles, few.single)
 		}
 	})
 }
@@ -153,40 +161,22 @@ func TestFewRequestsGoOutByThemselves(t *testing.T) {
 // A bundle runs its calls in the order in which they came, whichever scripts they are of.
 func TestABundleRunsInTheOrderOfArrival(t *testing.T) {
 	inLoadedBubble(t, func(t *testing.T, b *bubble) {
-		release := b.occupy(t)
-		calls := queued(b.Manager, 30, func(i int) *conn.Call {
-			if i%3 == 0 {
-				return dropOf(fmt.Sprintf("k%02d", i))
-			}
-			return putOf(fmt.Sprintf("k%02d", i))
-		})
-		var sent sentAs
 		var bundles [][]string
-		sent.watch(b.proxy, func(c redistest.Command, bundled bool) redistest.Fault {
+		calls, _ := b.burst(t, 30, mixedAt, func(c redistest.Command, bundled bool) redistest.Fault {
 			if bundled {
 				bundles = append(bundles, keysOf(c))
 			}
 			return redistest.Pass
 		})
-		release()
 		for i, c := range calls {
-			want := int64(1)
-			if i%3 == 0 {
-				want = 0 // nothing was there to drop
-			}
-			if err := c.wait(t, time.Second); err != nil || c.Status() != want {
+			want := int64(min(i%3, 1)) // nothing was there to drop
+			if err := c.wait(t, time.Second); err != nil || c.Status() != want || i%3 == 0 && c.ServerTime() != 0 {
 				t.Errorf("call %d is answered %v, %v", i, c.Reply.Numbers, err)
 			}
-			if i%3 == 0 && c.ServerTime() != 0 {
-				t.Errorf("call %d of a script without the time is answered %v", i, c.Reply.Numbers)
-			}
-		}
-		if len(bundles) < 2 {
-			t.Errorf("%d bundles", len(bundles))
 		}
 		notes, err := b.server.List("notes")
-		if err != nil || len(notes) != len(calls) {
-			t.Fatal(notes, err)
+		if err != nil || len(notes) != len(calls) || len(bundles) < 2 {
+			t.Fatal(notes, err, bundles)
 		}
 		ran := make(map[string]int)
 		for at, note := range notes {
@@ -212,25 +202,25 @@ func keysOf(c redistest.Command) (keys []string) {
 	return keys
 }
 
-// What is wrong with one key is its caller's error alone, and is told as a script by itself tells it.
+// What is wrong with one key is its caller's error alone, and is told as a script by itself tells it, whether
+// the script raises it or returns it.
 func TestAnErrorInABundleIsItsOwn(t *testing.T) {
 	inLoadedBubble(t, func(t *testing.T, b *bubble) {
-		wrong := func(i int) bool { return i%3 != 0 }
 		for i := range 96 {
-			if wrong(i) {
-				b.server.HSet(fmt.Sprintf("k%02d", i), "a", "hash")
+			if i%3 != 0 {
+				b.server.HSet(keyAt(i), "a", "hash")
 			}
 		}
-		release := b.occupy(t)
-		calls := queued(b.Manager, 96, func(i int) *conn.Call { return putOf(fmt.Sprintf("k%02d", i)) })
-		var sent sentAs
-		sent.watch(b.proxy, nil)
-		release()
-		var right []*started
-		again := 0
+		calls, sent := b.burst(t, 96, func(i int) *conn.Call {
+			if i%3 == 1 {
+				return &conn.Call{Script: note, Keys: []string{keyAt(i), "notes"}, Args: []any{"note"}}
+			}
+			return putAt(i)
+		}, nil)
+		again := make(map[*conn.Script]int)
 		for i, c := range calls {
-			if !wrong(i) {
-				right = append(right, c)
+			if i%3 == 0 {
+				answered(t, calls[i:i+1], 1)
 				continue
 			}
 			err := c.wait(t, time.Second)
@@ -238,17 +228,13 @@ func TestAnErrorInABundleIsItsOwn(t *testing.T) {
 			if text := fmt.Sprint(err); strings.Contains(text, "beside") || !strings.Contains(text, "WRONGTYPE") {
 				t.Errorf("the error is %q", text)
 			}
-			if c.Attempts > 2 {
-				t.Errorf("%s was sent %d times", c.Keys[0], c.Attempts)
+			if _, doubtful := c.Outstanding(); doubtful || c.Attempts > 2 {
+				t.Errorf("%s was answered each time: %d attempts, in doubt %v", c.Keys[0], c.Attempts, doubtful)
 			}
-			if _, doubtful := c.Outstanding(); doubtful {
-				t.Errorf("%s was answered each time, and is in doubt", c.Keys[0])
-			}
-			again += c.Attempts - 1
+			again[c.Script] += c.Attempts - 1
 		}
-		answered(t, right, 1)
-		if sent.bundles == 0 || again == 0 {
-			t.Errorf("%d bundles, %d were sent again", sent.bundles, again)
+		if sent.bundles == 0 || again[put] == 0 || again[note] == 0 {
+			t.Errorf("%d bundles, %v were sent again", sent.bundles, again)
 		}
 	})
 }
@@ -265,30 +251,19 @@ func TestABundleThatIsRefusedGoesOutOneByOne(t *testing.T) {
 	} {
 		t.Run(refusal, func(t *testing.T) {
 			inLoadedBubble(t, func(t *testing.T, b *bubble) {
-				burst := func() (bundles int) {
-					release := b.occupy(t)
-					calls := queued(b.Manager, 24, func(i int) *conn.Call { return putOf(fmt.Sprintf("k%02d", i)) })
-					var sent sentAs
-					sent.watch(b.proxy, func(_ redistest.Command, bundled bool) redistest.Fault {
+				for i, wanted := range []bool{true, false, true} { // the second, soon after one was refused
+					time.Sleep(time.Duration(i/2) * 1100 * time.Millisecond)
+					calls, sent := b.burst(t, 24, putAt, func(_ redistest.Command, bundled bool) redistest.Fault {
 						if bundled {
 							return redistest.ReplyError(refusal)
 						}
 						return redistest.Pass
 					})
-					release()
 					answered(t, calls, 1)
+					if (sent.bundles > 0) != wanted {
+						t.Errorf("burst %d: %d bundles", i, sent.bundles)
+					}
 					b.server.FlushAll()
-					return sent.bundles
-				}
-				if burst() == 0 {
-					t.Fatal("no bundle was sent")
-				}
-				if n := burst(); n != 0 {
-					t.Errorf("%d bundles soon after one was refused", n)
-				}
-				time.Sleep(1100 * time.Millisecond)
-				if burst() == 0 {
-					t.Error("no bundle is sent any more")
 				}
 			})
 		})
@@ -300,19 +275,14 @@ func TestABundleWhoseReplyIsLostIsSentAgainOneByOne(t *testing.T) {
 	for _, fault := range []redistest.Fault{redistest.CloseAfterExec, redistest.HalfReply, redistest.DropBefore, redistest.Silence} {
 		t.Run(fmt.Sprint(fault), func(t *testing.T) {
 			inLoadedBubble(t, func(t *testing.T, b *bubble) {
-				release := b.occupy(t)
-				calls := queued(b.Manager, 24, func(i int) *conn.Call { return putOf(fmt.Sprintf("k%02d", i)) })
-				var sent sentAs
-				lost := 0
-				sent.watch(b.proxy, func(_ redistest.Command, bundled bool) redistest.Fault {
+				lost, again := 0, 0
+				calls, _ := b.burst(t, 24, putAt, func(_ redistest.Command, bundled bool) redistest.Fault {
 					if bundled && lost == 0 {
 						lost++
 						return fault
 					}
 					return redistest.Pass
 				})
-				release()
-				again := 0
 				for _, c := range calls {
 					if err := c.wait(t, 5*time.Second); err != nil {
 						t.Fatal(err)
@@ -320,15 +290,15 @@ func TestABundleWhoseReplyIsLostIsSentAgainOneByOne(t *testing.T) {
 					notAfter, doubtful := c.Outstanding()
 					if c.Attempts > 1 {
 						again++
-						if !doubtful || notAfter == 0 {
-							t.Errorf("%s: a request without an answer is forgotten", c.Keys[0])
-						}
+					}
+					if (doubtful && notAfter != 0) != (c.Attempts > 1) {
+						t.Errorf("%s: %d attempts, outstanding %v until %d", c.Keys[0], c.Attempts, doubtful, notAfter)
 					}
 					if n := c.Int(2); n < 1 || n > 2 || n == 2 && c.Attempts < 2 {
 						t.Errorf("%s ran %d times in %d attempts", c.Keys[0], n, c.Attempts)
 					}
 				}
-				if again < minTogether {
+				if again < 3 { // as many make a bundle
 					t.Errorf("%d requests were sent again", again)
 				}
 			})
@@ -336,21 +306,14 @@ func TestABundleWhoseReplyIsLostIsSentAgainOneByOne(t *testing.T) {
 	}
 }
 
-// minTogether is how many requests make a bundle.
-const minTogether = 3
-
 // A script that the server has lost is sent with its text again, and nobody hears of it.
 func TestABundleIsLoadedWhereMissing(t *testing.T) {
 	inLoadedBubble(t, func(t *testing.T, b *bubble) {
 		for round := range int64(3) {
-			release := b.occupy(t)
-			calls := queued(b.Manager, 24, func(i int) *conn.Call { return putOf(fmt.Sprintf("k%02d", i)) })
-			var sent sentAs
-			sent.watch(b.proxy, nil)
-			release()
+			calls, sent := b.burst(t, 24, putAt, nil)
 			answered(t, calls, round+1)
 			if sent.bundles == 0 {
-				t.Errorf("round %d: %d bundles", round, sent.bundles)
+				t.Errorf("round %d: no bundle", round)
 			}
 			if err := b.server.Client().ScriptFlush(t.Context()).Err(); err != nil {
 				t.Fatal(err)
@@ -362,22 +325,13 @@ func TestABundleIsLoadedWhereMissing(t *testing.T) {
 // A bundle that runs late does nothing, but for what its scripts do however late they run.
 func TestABundleThatRunsLateDoesNothing(t *testing.T) {
 	inLoadedBubble(t, func(t *testing.T, b *bubble) {
-		release := b.occupy(t)
-		calls := queued(b.Manager, 24, func(i int) *conn.Call {
-			if i%3 == 0 {
-				return dropOf(fmt.Sprintf("k%02d", i))
-			}
-			return putOf(fmt.Sprintf("k%02d", i))
-		})
 		cut := make(chan struct{})
-		var sent sentAs
-		sent.watch(b.proxy, func(_ redistest.Command, bundled bool) redistest.Fault {
+		calls, sent := b.burst(t, 24, mixedAt, func(_ redistest.Command, bundled bool) redistest.Fault {
 			if bundled {
 				return redistest.HoldUntil(cut)
 			}
-			return redistest.ReplyError("LOADING")
+			return loading
 		})
-		release()
 		time.Sleep(conn.Window - 100*time.Millisecond)
 		for _, c := range calls {
 			c.cancel()
@@ -389,51 +343,39 @@ func TestABundleThatRunsLateDoesNothing(t *testing.T) {
 		close(cut)
 		synctest.Wait()
 		notes, _ := b.server.List("notes")
-		drops := 0
 		for _, note := range notes {
 			if !strings.HasPrefix(note, "-") {
 				t.Errorf("%s was put late", note)
 			}
-			drops++
 		}
-		if sent.bundles == 0 || drops == 0 {
-			t.Errorf("%d bundles, %d drops", sent.bundles, drops)
+		if sent.bundles == 0 || len(notes) == 0 {
+			t.Errorf("%d bundles, %d drops", sent.bundles, len(notes))
 		}
 	})
 }
 
-// Calls go by themselves if they wait for replicas, and those that have not the same in common do
-// not meet.
+// Calls that have not the same in common do not meet in a bundle, nor do those with another not-after.
 func TestWhatDoesNotFitGoesOutApart(t *testing.T) {
 	inLoadedBubble(t, func(t *testing.T, b *bubble) {
-		release := b.occupy(t)
-		calls := queued(b.Manager, 40, func(i int) *conn.Call {
-			c := putOf(fmt.Sprintf("k%02d", i))
-			c.Args[1] = int64(i % 2)
-			return c
-		})
-		lone := queued(b.Manager, 8, func(i int) *conn.Call {
+		var mixed []string
+		calls, sent := b.burst(t, 48, func(i int) *conn.Call {
+			if i < 40 {
+				c := putAt(i)
+				c.Args[1] = int64(i % 2)
+				return c
+			}
 			c := putOf(fmt.Sprintf("u%02d", i))
 			c.Until = time.Now().Add(time.Duration(500+i) * time.Millisecond)
 			return c
-		})
-		var sent sentAs
-		var mixed []string
-		sent.watch(b.proxy, func(c redistest.Command, bundled bool) redistest.Fault {
-			if bundled && slices.ContainsFunc(c.Args, func(s string) bool { return strings.HasPrefix(s, "u0") }) {
+		}, func(c redistest.Command, bundled bool) redistest.Fault {
+			if bundled && slices.ContainsFunc(c.Args, func(s string) bool { return strings.HasPrefix(s, "u") }) {
 				mixed = append(mixed, strings.Join(c.Args, " "))
 			}
 			return redistest.Pass
 		})
-		release()
 		for i, c := range calls {
-			if err := c.wait(t, time.Second); err != nil || c.Int(3) != int64(i%2) {
-				t.Errorf("%d is answered %v, %v", i, c.Reply.Numbers, err)
-			}
-		}
-		for _, c := range lone {
-			if err := c.wait(t, time.Second); err != nil || c.Attempts != 1 {
-				t.Error(err, c.Attempts)
+			if err := c.wait(t, time.Second); err != nil || c.Attempts != 1 || i < 40 && c.Int(3) != int64(i%2) {
+				t.Errorf("%d is answered %v, %v in %d attempts", i, c.Reply.Numbers, err, c.Attempts)
 			}
 		}
 		if sent.bundles == 0 || len(mixed) > 0 {
@@ -442,51 +384,55 @@ func TestWhatDoesNotFitGoesOutApart(t *testing.T) {
 	})
 }
 
-// Callers leave while their requests queue, or while a bundle carries them. The others are answered.
+// Callers leave while their requests queue, or while a pipeline or a bundle carries them. The others are
+// answered, and those that left know whether their requests may run.
 func TestCallersLeaveABundle(t *testing.T) {
-	inLoadedBubble(t, func(t *testing.T, b *bubble) {
-		release := b.occupy(t)
-		calls := queued(b.Manager, 32, func(i int) *conn.Call { return putOf(fmt.Sprintf("k%02d", i)) })
-		for i := 0; i < len(calls); i += 4 {
-			calls[i].cancel()
-		}
-		synctest.Wait()
-		held := make(chan struct{})
-		var sent sentAs
-		sent.watch(b.proxy, func(_ redistest.Command, bundled bool) redistest.Fault {
-			if bundled {
-				return redistest.HoldReply(held)
-			}
-			return redistest.Pass
+	for name, call := range map[string]func(i int) *conn.Call{"a pipeline": numbered, "a bundle": putAt} {
+		t.Run(name, func(t *testing.T) {
+			inLoadedBubble(t, func(t *testing.T, b *bubble) {
+				release := b.occupy(t)
+				calls := queued(b.Manager, 32, call)
+				leave := func(which int) {
+					for i := which; i < len(calls); i += 4 {
+						calls[i].cancel()
+					}
+					synctest.Wait()
+					for i := which; i < len(calls); i += 4 {
+						if !calls[i].isDone() {
+							t.Errorf("%d has not returned", i)
+						}
+					}
+				}
+				leave(0)
+				held := make(chan struct{})
+				b.proxy.OnCommand(onScripts(redistest.HoldReply(held)))
+				release()
+				synctest.Wait()
+				leave(1)
+				close(held)
+				on := 0
+				for i, c := range calls {
+					err := c.wait(t, time.Second)
+					_, doubtful := c.Outstanding()
+					ran, _ := b.server.Get(c.Keys[0])
+					switch {
+					case i%4 == 0 && (!errors.Is(err, context.Canceled) || doubtful || ran != ""):
+						t.Errorf("%d left the queue: %v, in doubt %v, ran %q times", i, err, doubtful, ran)
+					case i%4 == 1 && (!errors.Is(err, context.Canceled) || doubtful != (ran == "1")):
+						t.Errorf("%d left on the way: %v, in doubt %v, ran %q times", i, err, doubtful, ran)
+					case i%4 > 1 && (err != nil || c.Int(2) != 1 || c.Attempts != 1 || doubtful):
+						t.Errorf("%d stayed: %v, %v in %d attempts, in doubt %v", i, c.Reply.Numbers, err, c.Attempts, doubtful)
+					}
+					if i%4 == 1 && doubtful {
+						on++
+					}
+				}
+				if on == 0 {
+					t.Error("none left on the way")
+				}
+			})
 		})
-		release()
-		synctest.Wait()
-		for i := 1; i < len(calls); i += 4 {
-			calls[i].cancel()
-		}
-		synctest.Wait()
-		close(held)
-		on := 0
-		for i, c := range calls {
-			err := c.wait(t, time.Second)
-			_, doubtful := c.Outstanding()
-			ran, _ := b.server.Get(c.Keys[0])
-			switch {
-			case i%4 == 0 && (!errors.Is(err, context.Canceled) || doubtful || ran != ""):
-				t.Errorf("%d left the queue: %v, in doubt %v, ran %q times", i, err, doubtful, ran)
-			case i%4 == 1 && err != nil && doubtful != (ran == "1"):
-				t.Errorf("%d left a bundle: %v, in doubt %v, ran %q times", i, err, doubtful, ran)
-			case i%4 > 1 && (err != nil || c.Int(2) != 1):
-				t.Errorf("%d stayed: %v, %v", i, c.Reply.Numbers, err)
-			}
-			if i%4 == 1 && doubtful {
-				on++
-			}
-		}
-		if sent.bundles == 0 || on == 0 {
-			t.Errorf("%d bundles, %d left one", sent.bundles, on)
-		}
-	})
+	}
 }
 
 // Another client of a real server with few rights: one key that the user may not touch.
@@ -533,7 +479,7 @@ func TestTheTextOfABundle(t *testing.T) {
 	for _, want := range []string{
 		"redis.call('INCR', KEYS[key + 1])", "redis.call('RPUSH', KEYS[key + 2], ARGV[arg + 1])",
 		"tonumber(ARGV[3])", "return {redis.call('DEL', KEYS[key + 1]), 0}",
-		"local keys, args, firstarg = {2, 2}, {1, 1}, 3",
+		"local keys, args, firstarg = {2, 2, 2}, {1, 1, 1}, 3",
 	} {
 		if n := strings.Count(together.Source(), want); n != 1 && !strings.HasPrefix(want, "redis.call('RPUSH'") || n == 0 {
 			t.Errorf("%q stands %d times in\n%s", want, n, together.Source())
@@ -542,8 +488,9 @@ func TestTheTextOfABundle(t *testing.T) {
 }
 
 func TestAScriptThatDoesNotFitABundleIsNamed(t *testing.T) {
-	for _, body := range []string{
-		"return {1, now, #KEYS}", "return {1, now, unpack(ARGV)}", "return {1, now, ARGV[n]}", "return {1, now, ARGV[9]}",
+	for body, trait := range map[string]conn.Trait{
+		"return {1, now, #KEYS}": 0, "return {1, now, unpack(ARGV)}": 0, "return {1, now, ARGV[n]}": 0, "return {1, now, ARGV[9]}": 0,
+		"return {1, now, 'text'}": conn.Mixed,
 	} {
 		func() {
 			defer func() {
@@ -551,13 +498,7 @@ func TestAScriptThatDoesNotFitABundleIsNamed(t *testing.T) {
 					t.Errorf("%s: a bundle is made of it", body)
 				}
 			}()
-			conn.NewBundle("x", 4, "", conn.Part{Script: conn.NewScript("x", body+"\n"), Keys: 1, Args: 2})
+			conn.NewBundle("x", 4, "", conn.Part{Script: conn.NewScript("x", body+"\n", trait), Keys: 1, Args: 2})
 		}()
 	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a bundle is made of a script that answers with texts")
-		}
-	}()
-	conn.NewBundle("x", 4, "", conn.Part{Script: conn.NewScript("x", "return {1, now, 'text'}\n", conn.Mixed), Keys: 1, Args: 2})
 }

@@ -71,10 +71,9 @@ func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
 		b := &bubble{Manager: m, server: server, proxy: proxy}
 		b.warm(t)
 		b.occupy(t)() // so that all connections are open
-		node := nodeOf(t, m, "k")
 		batch := func() {
 			t.Helper()
-			if err := runBatch(t.Context(), t, m, node, []*conn.Call{newCount("k")})[0]; err != nil {
+			if err := renew(t.Context(), t, m); err != nil {
 				t.Error(err)
 			}
 		}
@@ -119,45 +118,45 @@ func (s stuck) Subscribe(auth.CredentialsListener) (auth.Credentials, auth.Unsub
 
 func TestAStreamThatDoesNotComeHoldsNobodyUp(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
-		server := redistest.Mini(t)
 		s := stuck{make(chan struct{})}
-		m := newManager(t, server.Client(func(o *redis.Options) { o.StreamingCredentialsProvider = s }))
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		mustMatch(t, m.Run(ctx, newCount("k")), context.DeadlineExceeded)
+		defer close(s.until)
+		m := newManager(t, redistest.Mini(t).Client(func(o *redis.Options) { o.StreamingCredentialsProvider = s }))
+		c := startFor(300*time.Millisecond, m, newCount("k"))
+		mustMatch(t, c.wait(t, 300*time.Millisecond+1), context.DeadlineExceeded)
 		begun := time.Now()
 		m.Close()
 		if took := time.Since(begun); took != 0 {
 			t.Errorf("Close took %v", took)
 		}
-		close(s.until)
 	})
 }
 
 // While the server refuses the credentials, no new call is begun, and a clean-up waits for the
-// right credentials.
+// right credentials. It does not wait for what no operator can mend.
 func TestACleanUpOutlastsRefusedCredentials(t *testing.T) {
+	gone := false
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
 		b.proxy.OnCommand(func(redistest.Command) redistest.Fault {
 			return redistest.ReplyError("WRONGPASS invalid username-password pair or user is disabled.")
 		})
 		b.proxy.Cut()
-		began := time.Now()
-		mustMatch(t, b.Run(t.Context(), newCount("k")), errs.Denied)
-		if took := time.Since(began); took > 0 {
-			t.Errorf("a call was refused after %v", took)
+		atOnce := func(c *conn.Call, want error) {
+			t.Helper()
+			began := time.Now()
+			mustMatch(t, b.Run(t.Context(), c), want)
+			if took := time.Since(began); took > 0 {
+				t.Errorf("it was given up after %v", took)
+			}
 		}
+		atOnce(newCount("k"), errs.Denied)
 
 		undo := newCount("k")
 		undo.Cleanup = true
-		bounded, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		err := b.Run(bounded, undo)
+		err := startFor(5*time.Second, b.Manager, undo).wait(t, 6*time.Second)
 		for _, want := range []error{context.DeadlineExceeded, errs.Unavailable, errs.Denied} {
 			mustMatch(t, err, want)
 		}
-
 		done := start(b.Manager, undo)
 		time.Sleep(time.Minute)
 		b.proxy.OnCommand(nil)
@@ -167,30 +166,14 @@ func TestACleanUpOutlastsRefusedCredentials(t *testing.T) {
 		if n := b.executions(t, "k"); n != 1 {
 			t.Errorf("%d executions, want 1", n)
 		}
-	})
-}
 
-// A clean-up does not wait for what no operator can mend.
-func TestACleanUpEndsWithWhatItNeeds(t *testing.T) {
-	gone := false
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.warm(t)
 		gone = true
 		b.proxy.Cut()
-		undo := newCount("k")
-		undo.Cleanup = true
-		began := time.Now()
-		mustMatch(t, b.Run(t.Context(), undo), redis.ErrClosed)
-		if took := time.Since(began); took > 0 {
-			t.Errorf("it was given up after %v", took)
+		atOnce(undo, redis.ErrClosed)
+	}, dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+		if gone {
+			return nil, redis.ErrClosed
 		}
-	}, func(o *redis.Options) {
-		dial := o.Dialer
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if gone {
-				return nil, redis.ErrClosed
-			}
-			return dial(ctx, network, addr)
-		}
-	})
+		return dial()
+	}))
 }

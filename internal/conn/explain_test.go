@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-
-	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 func TestARedirectionMayNameAnIPv6Address(t *testing.T) {
@@ -46,19 +44,6 @@ func TestAnErrorInAScriptIsToldWithoutThePlaceInTheScript(t *testing.T) {
 		}
 		if !isReply(err) {
 			t.Errorf("%s: is no reply any more", text)
-		}
-	}
-}
-
-func TestWhatIsRefusedKeepsItsSentinelInOtherWords(t *testing.T) {
-	for text, want := range map[string]error{
-		"WRONGTYPE Operation against a key script: 58fb04a, on @user_script:15.":                                           errs.WrongType,
-		"ERR Error running script (call to f_58fb): @user_script:15: @user_script: 15: -OOM command not allowed":           errs.OutOfMemory,
-		"ERR The user executing the script can't run this command or subcommand script: 58fb, on @user_script:2.":          errs.Denied,
-		"ERR Error running script (call to f_f): @user_script:1: @user_script: 1: The user executing the script can't run": errs.Denied,
-	} {
-		if err := typed(serverError(text), nil); !errors.Is(err, want) {
-			t.Errorf("%s: %v, want what matches %v", text, err, want)
 		}
 	}
 }

@@ -20,34 +20,27 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// master is a listener that counts the connections to it.
-type master struct {
-	net.Listener
-	connected atomic.Int64
-}
-
-func newMaster(t *testing.T, addr string) *master {
+// newMaster returns the address of a listener, and how many connections were made to it.
+func newMaster(t *testing.T) (addr string, connected *atomic.Int64) {
 	t.Helper()
-	ln, err := net.Listen("tcp", addr)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &master{Listener: ln}
 	t.Cleanup(func() { _ = ln.Close() })
+	connected = new(atomic.Int64)
 	go func() {
 		for {
 			conn, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			m.connected.Add(1)
+			connected.Add(1)
 			defer func() { _ = conn.Close() }()
 		}
 	}()
-	return m
+	return ln.Addr().String(), connected
 }
-
-func (m *master) addr() string { return m.Listener.Addr().String() }
 
 // asks has the Sentinels asked n times, and returns how often that made the Manager drop its
 // connections.
@@ -62,40 +55,63 @@ func (f *failover) asks(n int) int64 {
 	return f.only.gate.era.Load() - before
 }
 
-// behindSentinels returns a failover whose Sentinels name the address that named returns.
-func behindSentinels(t *testing.T, dial dialer, named func() string) *failover {
+// behindSentinels returns a failover whose Sentinels name the address that named points to.
+func behindSentinels(t *testing.T, dial dialer, named *string) *failover {
 	f := newFailover(wireOptions(redis.Options{
 		Addr: sentinelAddr, Network: "tcp",
 		Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return dial(ctx, network, named())
+			return dial(ctx, network, *named)
 		},
 	}, &feeds{}))
 	t.Cleanup(f.close)
 	return f
 }
 
+// The Sentinels are asked without a connection to the master, unless the user's dialer makes one whatever the
+// network. When they name another master, connections are dropped once; also if that is the first answer after
+// a dial, which has had the one before.
 func TestTheSentinelsAreAskedWithoutAConnectionToTheMaster(t *testing.T) {
-	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
-	named := a
-	f := behindSentinels(t, new(net.Dialer).DialContext, func() string { return named.addr() })
-	if n := f.asks(5); n != 0 {
-		t.Errorf("connections were dropped %d times for one master", n)
-	}
-	named = b
-	if n := f.asks(5); n != 1 {
-		t.Errorf("connections were dropped %d times for a new master, want once", n)
-	}
-	if n := a.connected.Load() + b.connected.Load(); n != 0 {
-		t.Errorf("%d connections were made to ask", n)
+	for name, tc := range map[string]struct {
+		dial     dialer
+		connects bool
+	}{
+		"go-redis's dialer": {dial: new(net.Dialer).DialContext},
+		"a dialer that looks at no network": {connects: true, dial: func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}},
+		"a dialer that refuses other networks": {connects: true, dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if network != "tcp" {
+				return nil, errors.New("only tcp")
+			}
+			return new(net.Dialer).DialContext(ctx, network, addr)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, toA := newMaster(t)
+			b, toB := newMaster(t)
+			named := a
+			f := behindSentinels(t, tc.dial, &named)
+			if n := f.asks(5); n != 0 {
+				t.Errorf("connections were dropped %d times for one master", n)
+			}
+			named = b
+			if n := f.asks(5); n != 1 {
+				t.Errorf("connections were dropped %d times for a new master, want once", n)
+			}
+			if n := toA.Load() + toB.Load(); !tc.connects && n != 0 {
+				t.Errorf("%d connections were made to ask", n)
+			}
+		})
 	}
 }
 
 // A dial before the first question already tells the master's address. The first answer is compared
 // with that address.
 func TestAMasterThatWasDialledBeforeTheFirstQuestionIsLeft(t *testing.T) {
-	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
+	a, _ := newMaster(t)
+	b, _ := newMaster(t)
 	named := a
-	f := behindSentinels(t, new(net.Dialer).DialContext, func() string { return named.addr() })
+	f := behindSentinels(t, new(net.Dialer).DialContext, &named)
 	conn, err := f.only.options.Dialer(t.Context(), "tcp", sentinelAddr)
 	if err != nil {
 		t.Fatal(err)
@@ -109,10 +125,11 @@ func TestAMasterThatWasDialledBeforeTheFirstQuestionIsLeft(t *testing.T) {
 
 // The address of the master is the one that the Sentinels named last.
 func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
-	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
-	named := a
-	f := behindSentinels(t, new(net.Dialer).DialContext, func() string { return named.addr() })
-	for _, named = range []*master{a, b} {
+	a, _ := newMaster(t)
+	b, _ := newMaster(t)
+	var named string
+	f := behindSentinels(t, new(net.Dialer).DialContext, &named)
+	for _, named = range []string{a, b} {
 		f.mu.Lock()
 		f.asked, f.answered = time.Time{}, time.Time{}
 		f.mu.Unlock()
@@ -120,8 +137,8 @@ func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.asking.Wait()
-		if got, err := f.masters(t.Context()); err != nil || !slices.Equal(got, []string{named.addr()}) {
-			t.Errorf("masters %q, %v; want %s", got, err, named.addr())
+		if got, err := f.masters(t.Context()); err != nil || !slices.Equal(got, []string{named}) {
+			t.Errorf("masters %q, %v; want %s", got, err, named)
 		}
 	}
 }
@@ -129,19 +146,15 @@ func TestTheMasterBehindSentinelsHasItsAddress(t *testing.T) {
 // The master's name has two addresses, but the Sentinels name one master all the while: no
 // connection is dropped.
 func TestTwoAddressesOfOneMasterDropNoConnections(t *testing.T) {
-	a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
-	turns := 0
-	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+	a, _ := newMaster(t)
+	b, _ := newMaster(t)
+	addrs, named := []string{a, b}, "master.example:6379"
+	f := behindSentinels(t, func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if network != nowhere {
-			if turns++; turns%2 == 0 {
-				addr = a.addr()
-			} else {
-				addr = b.addr()
-			}
+			addr, addrs[0], addrs[1] = addrs[0], addrs[1], addrs[0]
 		}
 		return new(net.Dialer).DialContext(ctx, network, addr)
-	}
-	f := behindSentinels(t, dial, func() string { return "master.example:6379" })
+	}, &named)
 	for range 4 {
 		conn, err := f.only.options.Dialer(t.Context(), "tcp", sentinelAddr)
 		if err != nil {
@@ -154,37 +167,9 @@ func TestTwoAddressesOfOneMasterDropNoConnections(t *testing.T) {
 	}
 }
 
-func TestADialerThatLooksAtNoNetworkIsFollowedToo(t *testing.T) {
-	refuses := errors.New("only tcp")
-	for name, dial := range map[string]dialer{
-		"and connects": func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", addr)
-		},
-		"and refuses": func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if network != "tcp" {
-				return nil, refuses
-			}
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a, b := newMaster(t, "127.0.0.1:0"), newMaster(t, "127.0.0.1:0")
-			named := a
-			f := behindSentinels(t, dial, func() string { return named.addr() })
-			if n := f.asks(3); n != 0 {
-				t.Errorf("connections were dropped %d times for one master", n)
-			}
-			named = b
-			if n := f.asks(3); n != 1 {
-				t.Errorf("connections were dropped %d times for a new master, want once", n)
-			}
-		})
-	}
-}
-
 func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
-	a := newMaster(t, "127.0.0.1:0")
-	one := []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: a.addr()}, {Addr: "127.0.0.1:1"}}}}
+	a, connected := newMaster(t)
+	one := []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: a}, {Addr: "127.0.0.1:1"}}}}
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return one, nil },
 		ClientName:   "named", Password: "secret", RouteByLatency: true, ReadOnly: true,
@@ -202,10 +187,10 @@ func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 	if o := f.only.options; o.ClientName != "named" || o.Password != "secret" {
 		t.Errorf("the options of a node are %q and %q", o.ClientName, o.Password)
 	}
-	if n := a.connected.Load(); n != 0 {
+	if n := connected.Load(); n != 0 {
 		t.Errorf("%d connections before the first call", n)
 	}
-	if master, err := f.where(t.Context()); err != nil || master != a.addr() {
+	if master, err := f.where(t.Context()); err != nil || master != a {
 		t.Errorf("leads to %s: %v", master, err)
 	}
 	if sharded, _ := f.sharded(t.Context()); sharded {

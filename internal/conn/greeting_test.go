@@ -25,7 +25,7 @@ func (s *scripted) Write(b []byte) (int, error)     { return len(b), s.closed }
 func (s *scripted) SetReadDeadline(time.Time) error { return nil }
 
 func TestTheFirstWordsOfAServerAreHeard(t *testing.T) {
-	const away = "-ERR max number of clients reached\r\n"
+	const away, inCluster = "-ERR max number of clients reached\r\n", "-ERR max number of clients + cluster connections reached\r\n"
 	broken := errors.New("broken pipe")
 	for _, tc := range []struct {
 		name, sent  string
@@ -34,6 +34,7 @@ func TestTheFirstWordsOfAServerAreHeard(t *testing.T) {
 	}{
 		{name: "served", sent: "+PONG\r\n"},
 		{name: "turned away, and read", sent: away, read: "ERR max number of clients reached"},
+		{name: "turned away by a cluster", sent: inCluster, read: "ERR max number of clients + cluster connections reached"},
 		{name: "turned away before the first write", sent: away, closed: broken,
 			write: "ERR max number of clients reached", read: "ERR max number of clients reached"},
 		{name: "another error is an answer", sent: "-ERR unknown command 'HELLO'\r\n"},

@@ -4,12 +4,16 @@
 package conn_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +54,15 @@ return {-1, now}`, conn.Always)
 // newCount returns a call of count on key.
 func newCount(key string) *conn.Call {
 	return &conn.Call{Script: count, Keys: []string{key}}
+}
+
+// counts returns calls of count on these keys.
+func counts(keys ...string) []*conn.Call {
+	calls := make([]*conn.Call, len(keys))
+	for i, key := range keys {
+		calls[i] = newCount(key)
+	}
+	return calls
 }
 
 // newManager returns a Manager on rdb. The Manager is closed when t ends.
@@ -98,6 +111,19 @@ func (b *bubble) warm(t *testing.T) {
 	mustRun(t, b.Manager, newCount("warm"))
 }
 
+// load makes the server know the scripts by their hashes.
+func (b *bubble) load(t *testing.T, scripts ...*conn.Script) {
+	t.Helper()
+	for _, s := range scripts {
+		if err := b.server.Client().ScriptLoad(t.Context(), s.Source()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// loading is what a server answers that is not ready yet.
+var loading = redistest.ReplyError("LOADING Redis is loading the dataset in memory")
+
 // occupy holds back the answer of one call on each of the Manager's connections until release is
 // called. Requests that are sent meanwhile queue. occupy uses the proxy's rule.
 func (b *bubble) occupy(t *testing.T) (release func()) {
@@ -127,6 +153,19 @@ func (b *bubble) occupy(t *testing.T) (release func()) {
 // connections is how many connections a Manager opens to a server for its callers.
 const connections = 4
 
+// queued starts n calls, one after the other.
+func queued(m *conn.Manager, n int, call func(i int) *conn.Call) []*started {
+	calls := make([]*started, n)
+	for i := range calls {
+		calls[i] = start(m, call(i))
+		synctest.Wait()
+	}
+	return calls
+}
+
+// numbered returns a call of count on a key that has the number.
+func numbered(i int) *conn.Call { return newCount(fmt.Sprintf("k%03d", i)) }
+
 // started is a call that runs on a goroutine of its own.
 type started struct {
 	*conn.Call
@@ -138,7 +177,12 @@ type started struct {
 
 // start runs c on a goroutine and returns at once.
 func start(m *conn.Manager, c *conn.Call) *started {
-	ctx, cancel := context.WithCancel(context.Background())
+	return startFor(time.Hour, m, c)
+}
+
+// startFor is start with a deadline.
+func startFor(d time.Duration, m *conn.Manager, c *conn.Call) *started {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
 	s := &started{Call: c, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
@@ -160,15 +204,6 @@ func (s *started) wait(t *testing.T, within time.Duration) error {
 		<-s.done
 		return s.err
 	}
-}
-
-// soon waits for a call that has just been cancelled on a real server. It fails t if the call takes
-// longer than 500 ms, by more than this process was kept from the processor.
-func (s *started) soon(t *testing.T, pulse *redistest.Pulse, cancelled time.Time) error {
-	t.Helper()
-	err := s.wait(t, time.Minute)
-	pulse.Within(t, "the return of a call that was cancelled", cancelled, 500*time.Millisecond)
-	return err
 }
 
 func mustRun(t testing.TB, m *conn.Manager, c *conn.Call) {
@@ -194,6 +229,85 @@ func runBatch(ctx context.Context, t testing.TB, m *conn.Manager, node string, c
 		}
 	}
 	return outcomes
+}
+
+// nodeOf returns the server that has key.
+func nodeOf(t testing.TB, m *conn.Manager, key string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	node, err := m.Node(ctx, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known := m.KnownNode(key); known != node {
+		t.Errorf("the known node is %q, where it is %q", known, node)
+	}
+	return node
+}
+
+// renew runs a batch of one call, on the connection for renewals, and returns its outcome.
+func renew(ctx context.Context, t testing.TB, m *conn.Manager) error {
+	t.Helper()
+	return runBatch(ctx, t, m, nodeOf(t, m, "renewed"), counts("renewed"))[0]
+}
+
+// dialBy has do make the connections of a client. do is given how they are made otherwise.
+func dialBy(do func(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error)) func(*redis.Options) {
+	return func(o *redis.Options) {
+		dial := o.Dialer
+		if dial == nil {
+			dial = new(net.Dialer).DialContext
+		}
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return do(ctx, func() (net.Conn, error) { return dial(ctx, network, addr) })
+		}
+	}
+}
+
+// dialler is a Dialer that counts its dials. They fail while down is true, and hang until their context
+// ends while hangs is.
+type dialler struct {
+	dials       atomic.Int64
+	down, hangs atomic.Bool
+}
+
+func (d *dialler) option(o *redis.Options) {
+	dialBy(func(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+		d.dials.Add(1)
+		switch {
+		case d.hangs.Load():
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case d.down.Load():
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: "redis"}}
+		}
+		return dial()
+	})(o)
+}
+
+// slowConn is a connection that takes a while for each write. It counts the writes, and the commands of
+// the largest.
+type slowConn struct {
+	net.Conn
+	latency         time.Duration
+	writes, largest *atomic.Int64
+}
+
+// slowly makes the connections of a client slowConns.
+func slowly(latency time.Duration, writes, largest *atomic.Int64) func(*redis.Options) {
+	return dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+		time.Sleep(latency)
+		c, err := dial()
+		return &slowConn{c, latency, writes, largest}, err
+	})
+}
+
+func (c *slowConn) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	c.largest.Store(max(c.largest.Load(), int64(bytes.Count(p, []byte("evalsha")))))
+	time.Sleep(c.latency)
+	return c.Conn.Write(p)
 }
 
 func mustMatch(t testing.TB, err, want error) {

@@ -35,10 +35,9 @@ func TestServerClockSteppedForwardCostsOneAttempt(t *testing.T) {
 			t.Errorf("%d executions, want 3", got)
 		}
 
-		node := nodeOf(t, b.Manager, "k")
 		b.server.SetTime(time.Now().Add(time.Hour))
-		batch := []*conn.Call{newCount("k"), newCount("k"), newCount("k")}
-		for i, err := range runBatch(t.Context(), t, b.Manager, node, batch) {
+		batch := counts("k", "k", "k")
+		for i, err := range runBatch(t.Context(), t, b.Manager, nodeOf(t, b.Manager, "k"), batch) {
 			if err != nil || batch[i].Status() != 1 {
 				t.Errorf("batch %d: %v, reply %v", i, err, batch[i].Reply)
 			}
@@ -63,69 +62,35 @@ func TestServerClockSteppedBackIsFollowed(t *testing.T) {
 			t.Errorf("the server's time is %d, want %d", c.ServerTime(), back.UnixMicro())
 		}
 
-		notAfter := outstandingOf(t, b, "next")
-		if limit := back.Add(conn.Window).UnixMicro(); notAfter > limit {
+		b.proxy.OnCommand(onScripts(redistest.Silence))
+		next := startFor(100*time.Millisecond, b.Manager, newCount("next"))
+		mustMatch(t, next.wait(t, time.Second), context.DeadlineExceeded)
+		notAfter, unheard := next.Outstanding()
+		if limit := back.Add(conn.Window).UnixMicro(); !unheard || notAfter > limit {
 			t.Errorf("the next request may run until %d, want at most %d", notAfter, limit)
 		}
 	})
 }
 
-// outstandingOf sends a request that is held, and returns its not-after.
-func outstandingOf(t *testing.T, b *bubble, key string) int64 {
-	t.Helper()
-	held := make(chan struct{})
-	node := nodeOf(t, b.Manager, key)
-	b.proxy.OnCommand(firstScripts(1, redistest.HoldUntil(held)))
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	c := newCount(key)
-	if err := runBatch(ctx, t, b.Manager, node, []*conn.Call{c})[0]; err == nil {
-		t.Fatal("answered, though its request was held")
-	}
-	close(held)
-	notAfter, unheard := c.Outstanding()
-	if !unheard {
-		t.Fatal("not outstanding")
-	}
-	return notAfter
-}
-
-// A caller must not be busy if a script says late for ever, or if the server's clock runs away.
+// A caller must not be busy if a script says late for ever, or if the server's clock runs away. It follows
+// NOSCRIPT, MOVED and ASK at once, but it pauses if they do not end.
 func TestLateIsNeverTriedHot(t *testing.T) {
 	const wait = 10 * time.Second
-	inBubble(t, func(t *testing.T, b *bubble) {
-		ctx, cancel := context.WithTimeout(t.Context(), wait)
-		defer cancel()
-		c := &conn.Call{Script: late, Keys: []string{"k"}}
-		err := b.Run(ctx, c)
-		mustMatch(t, err, context.DeadlineExceeded)
-		mustMatch(t, err, errs.Unavailable)
-		if c.Attempts > 100 {
-			t.Errorf("%d attempts in %v", c.Attempts, wait)
-		}
-	})
-}
-
-// A call follows NOSCRIPT, MOVED and ASK at once, but it pauses if they do not end.
-func TestRedirectionsAreNeverFollowedHot(t *testing.T) {
-	const wait = 10 * time.Second
-	for _, message := range []string{
-		"NOSCRIPT No matching script. Please use EVAL.",
-		"MOVED 1 127.0.0.1:1",
-		"ASK 1 127.0.0.1:1",
-	} {
+	for _, message := range []string{"", "NOSCRIPT No matching script. Please use EVAL.", "MOVED 1 127.0.0.1:1", "ASK 1 127.0.0.1:1"} {
 		t.Run(message, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				b.warm(t)
-				b.proxy.OnCommand(onScripts(redistest.ReplyError(message)))
-				ctx, cancel := context.WithTimeout(t.Context(), wait)
-				defer cancel()
-				c := newCount("k")
-				if err := b.Run(ctx, c); err == nil {
-					t.Error("no error")
+				if message != "" {
+					b.proxy.OnCommand(onScripts(redistest.ReplyError(message)))
 				}
-				if c.Attempts > 100 {
-					t.Errorf("%d attempts in %v", c.Attempts, wait)
+				c := startFor(wait, b.Manager, &conn.Call{Script: late, Keys: []string{"k"}})
+				err := c.wait(t, wait+1)
+				if err == nil || c.Attempts > 100 {
+					t.Errorf("%v after %d attempts in %v", err, c.Attempts, wait)
+				}
+				if message == "" {
+					mustMatch(t, err, context.DeadlineExceeded)
+					mustMatch(t, err, errs.Unavailable)
 				}
 			})
 		})

@@ -7,99 +7,87 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
-	"net/http/httptest"
-	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// onSockets runs test on a real server, over TCP and over TLS. dials counts how often the Manager
-// connects.
-func onSockets(t *testing.T, test func(t *testing.T, server *redistest.Proc, m *conn.Manager, dials *atomic.Int32)) {
+// patience is how long an answer may take before its caller is watched.
+const patience = 5 * time.Millisecond
+
+// socketLike is a connection in memory that says that it is a socket, and notes how soon, at the least, a
+// read was to give up.
+type socketLike struct {
+	net.Conn
+	soonest *atomic.Int64
+}
+
+func (c socketLike) SyscallConn() (syscall.RawConn, error) { return healthy{}, nil }
+
+func (c socketLike) SetReadDeadline(at time.Time) error {
+	if !at.IsZero() {
+		c.soonest.Store(min(c.soonest.Load(), int64(time.Until(at))))
+	}
+	return c.Conn.SetReadDeadline(at)
+}
+
+// healthy is a raw connection at which there is nothing to see.
+type healthy struct{}
+
+func (healthy) Control(func(uintptr)) error    { return nil }
+func (healthy) Read(func(uintptr) bool) error  { return nil }
+func (healthy) Write(func(uintptr) bool) error { return nil }
+
+// onSockets runs test with connections that look like sockets, plain and below TLS.
+func onSockets(t *testing.T, test func(t *testing.T, b *bubble, d *dialler, soonest *atomic.Int64)) {
+	certificate := redistest.NewAuthority(t).Issue("server")
 	for _, name := range []string{"TCP", "TLS"} {
 		t.Run(name, func(t *testing.T) {
-			server := redistest.Server(t)
-			var dials atomic.Int32
-			m := newManager(t, server.Client(t, func(o *redis.Options) {
-				addr := o.Addr
-				dial := func(ctx context.Context) (net.Conn, error) {
-					return new(net.Dialer).DialContext(ctx, "tcp", addr)
+			d, soonest := new(dialler), new(atomic.Int64)
+			inBubble(t, func(t *testing.T, b *bubble) {
+				b.warm(t)
+				synctest.Wait() // the connection is free again
+				test(t, b, d, soonest)
+			}, dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+				c, err := dial()
+				if err != nil || name == "TCP" {
+					return socketLike{c, soonest}, err
 				}
-				if name == "TLS" {
-					addr = terminateTLS(t, addr)
-					dial = func(ctx context.Context) (net.Conn, error) {
-						return (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(ctx, "tcp", addr)
-					}
+				client, server := net.Pipe()
+				secured := tls.Server(server, &tls.Config{Certificates: []tls.Certificate{certificate}})
+				for _, way := range [][2]net.Conn{{c, secured}, {secured, c}} {
+					go func() {
+						_, _ = io.Copy(way[0], way[1])
+						_, _ = c.Close(), server.Close()
+					}()
 				}
-				o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-					dials.Add(1)
-					return dial(ctx)
-				}
-			}))
-			mustRun(t, m, newCount("k"))
-			test(t, server, m, &dials)
+				return tls.Client(socketLike{client, soonest}, &tls.Config{InsecureSkipVerify: true}), nil
+			}), d.option)
 		})
 	}
 }
 
-// terminateTLS listens with TLS, passes what it receives on to addr, and returns its address.
-func terminateTLS(t *testing.T, addr string) string {
-	certified := httptest.NewTLSServer(nil)
-	defer certified.Close()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	t.Cleanup(all.Wait)
-	t.Cleanup(func() { listener.Close() })
-	all.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", addr)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
-				all.Go(func() {
-					_, _ = io.Copy(way[0], way[1])
-					way[0].Close()
-					way[1].Close()
-				})
-			}
-		}
-	})
-	return listener.Addr().String()
-}
-
 func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
-	onSockets(t, func(t *testing.T, server *redistest.Proc, m *conn.Manager, dials *atomic.Int32) {
-		before := dials.Load()
+	onSockets(t, func(t *testing.T, b *bubble, d *dialler, _ *atomic.Int64) {
+		before := d.dials.Load()
 		for range 3 {
-			if err := server.Admin().ClientPause(t.Context(), 60*time.Millisecond).Err(); err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithCancel(t.Context())
-			c := newCount("k")
-			if err := m.Run(ctx, c); err != nil {
+			held := make(chan struct{})
+			b.proxy.OnCommand(onScripts(redistest.HoldReply(held)))
+			time.AfterFunc(60*time.Millisecond, func() { close(held) })
+			c := start(b.Manager, newCount("k"))
+			if err := c.wait(t, 60*time.Millisecond+1); err != nil {
 				t.Error(err)
 			}
-			cancel()
+			c.cancel()
 			if _, unheard := c.Outstanding(); unheard || c.Attempts != 1 {
 				t.Errorf("outstanding %v, %d attempts", unheard, c.Attempts)
 			}
 		}
-		if again := dials.Load() - before; again != 0 {
+		if again := d.dials.Load() - before; again != 0 {
 			t.Errorf("connected %d times more", again)
 		}
 	})
@@ -107,79 +95,44 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 
 // A caller can leave a silent server before its answer is late and after.
 func TestCallerLeavesASilentServerOnASocket(t *testing.T) {
-	onSockets(t, func(t *testing.T, server *redistest.Proc, m *conn.Manager, _ *atomic.Int32) {
-		pulse := redistest.FeelPulse(t)
-		for _, after := range []time.Duration{0, 50 * time.Millisecond} {
-			server.Freeze()
-			c := start(m, newCount("k"))
+	onSockets(t, func(t *testing.T, b *bubble, _ *dialler, _ *atomic.Int64) {
+		for _, after := range []time.Duration{0, patience - 1, patience + 1, 50 * time.Millisecond} {
+			b.proxy.OnCommand(onScripts(redistest.Silence))
+			begun, c := time.Now(), start(b.Manager, newCount("k"))
+			synctest.Wait()
 			time.Sleep(after)
-			cancelled := time.Now()
 			c.cancel()
-			mustMatch(t, c.soon(t, pulse, cancelled), context.Canceled)
-			server.Thaw()
-			mustRun(t, m, newCount("k"))
+			mustMatch(t, c.wait(t, time.Second), context.Canceled)
+			if took, want := c.ended.Sub(begun), max(after, patience); took != want {
+				t.Errorf("left after %v, and returned after %v, want %v", after, took, want)
+			}
+			b.proxy.OnCommand(nil)
+			mustRun(t, b.Manager, newCount("k"))
+			synctest.Wait()
 		}
 	})
-}
-
-// hurry notes how soon, at the least, a read was to give up.
-type hurry struct{ least atomic.Int64 }
-
-func (h *hurry) note(d time.Duration) {
-	for least := h.least.Load(); int64(d) < least && !h.least.CompareAndSwap(least, int64(d)); {
-		least = h.least.Load()
-	}
-}
-
-// during returns what was noted while do ran.
-func (h *hurry) during(do func()) time.Duration {
-	h.least.Store(int64(time.Hour))
-	do()
-	return time.Duration(h.least.Load())
-}
-
-// hurried is a TCP connection whose read deadlines are noted.
-type hurried struct {
-	*net.TCPConn
-	noted *hurry
-}
-
-func (c hurried) SetReadDeadline(t time.Time) error {
-	if !t.IsZero() {
-		c.noted.note(time.Until(t))
-	}
-	return c.TCPConn.SetReadDeadline(t)
 }
 
 // A timer that ends soon wakes a thread of an idle process, so renewals set none. A caller's request
 // does, and is watched once it has waited that long.
 func TestOnlyCallersGiveUpReadingSoon(t *testing.T) {
-	const soon = 100 * time.Millisecond
-	var noted hurry
-	m := newManager(t, redistest.Server(t).Client(t, func(o *redis.Options) {
-		addr := o.Addr
-		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-			if err != nil {
-				return nil, err
+	onSockets(t, func(t *testing.T, b *bubble, _ *dialler, soonest *atomic.Int64) {
+		try := func(run func(ctx context.Context) error) time.Duration {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			soonest.Store(int64(time.Hour))
+			if err := run(ctx); err != nil {
+				t.Fatal(err)
 			}
-			return hurried{c.(*net.TCPConn), &noted}, nil
+			return time.Duration(soonest.Load())
 		}
-	}))
-	mustRun(t, m, newCount("k"))
-	node := nodeOf(t, m, "k")
-	renew := func() {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if outcomes := runBatch(ctx, t, m, node, []*conn.Call{newCount("k")}); outcomes[0] != nil {
-			t.Fatal(outcomes[0])
+		renewal := func(ctx context.Context) error { return renew(ctx, t, b.Manager) }
+		try(renewal) // makes the connection
+		if d := try(renewal); d < 20*patience {
+			t.Errorf("a renewal gives up reading after %v", d)
 		}
-	}
-	renew() // makes the connection
-	if d := noted.during(renew); d < soon {
-		t.Errorf("a renewal gives up reading after %v", d)
-	}
-	if d := noted.during(func() { mustRun(t, m, newCount("k")) }); d > soon {
-		t.Errorf("a caller's request gives up reading after %v only", d)
-	}
+		if d := try(func(ctx context.Context) error { return b.Run(ctx, newCount("k")) }); d != patience {
+			t.Errorf("a caller's request gives up reading after %v", d)
+		}
+	})
 }

@@ -128,7 +128,8 @@ func (m metered) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// What the program's own connection does with the bytes must be done to all of them.
+// What the program's own connection does with the bytes must be done to all of them. With one processor a
+// look would keep it from those that are to answer.
 func TestNoLookPastTheReadOfTheProgramsOwnConnection(t *testing.T) {
 	l, here, _ := lookedAt(t)
 	if l.raw == nil {
@@ -138,12 +139,7 @@ func TestNoLookPastTheReadOfTheProgramsOwnConnection(t *testing.T) {
 	if l.watch(metered{here.(*net.TCPConn), new(int)}); l.raw != nil {
 		t.Error("the looker reads from the socket under the program's connection")
 	}
-}
-
-func TestNoLookWithOneProcessor(t *testing.T) {
-	_, here, _ := lookedAt(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	l := new(looker)
 	if l.watch(here); l.raw != nil {
 		t.Error("it looks, and keeps the only processor")
 	}

@@ -62,46 +62,41 @@ func TestNewDoesNoIO(t *testing.T) {
 // users returns options in which each option has a value that is not its default.
 func users() redis.Options {
 	return redis.Options{
-		Network:    "tcp",
-		Addr:       "10.1.2.3:6379",
-		ClientName: "orders",
-		Dialer:     func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed },
-		OnConnect:  func(context.Context, *redis.Conn) error { return nil },
-		Protocol:   2,
-		Username:   "u",
-		Password:   "p",
-		CredentialsProvider: func() (string, string) {
-			return "u", "p"
-		},
-		CredentialsProviderContext: func(context.Context) (string, string, error) {
-			return "u", "p", nil
-		},
-		DB:                    7,
-		TLSConfig:             &tls.Config{ServerName: "redis"},
-		ReadBufferSize:        1 << 16,
-		WriteBufferSize:       1 << 17,
-		ConnMaxLifetime:       time.Hour,
-		MaxRetries:            5,
-		DialerRetries:         6,
-		DialTimeout:           time.Minute,
-		ReadTimeout:           time.Minute,
-		WriteTimeout:          time.Minute,
-		PoolSize:              50,
-		MaxConcurrentDials:    51,
-		MinIdleConns:          52,
-		MaxIdleConns:          53,
-		MaxActiveConns:        54,
-		PipelinePoolSize:      55,
-		ConnMaxIdleTime:       time.Hour,
-		DisableIdentity:       false,
-		ClientSideCacheConfig: &redis.ClientSideCacheConfig{},
-		AutoPipelineOptions:   &redis.AutoPipelineOptions{},
-		MaintNotificationsConfig: &maintnotifications.Config{
-			Mode: maintnotifications.ModeEnabled,
-		},
+		Network:                    "tcp",
+		Addr:                       "10.1.2.3:6379",
+		ClientName:                 "orders",
+		Dialer:                     func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed },
+		OnConnect:                  func(context.Context, *redis.Conn) error { return nil },
+		Protocol:                   2,
+		Username:                   "u",
+		Password:                   "p",
+		CredentialsProvider:        func() (string, string) { return "u", "p" },
+		CredentialsProviderContext: func(context.Context) (string, string, error) { return "u", "p", nil },
+		DB:                         7,
+		TLSConfig:                  &tls.Config{ServerName: "redis"},
+		ReadBufferSize:             1 << 16,
+		WriteBufferSize:            1 << 17,
+		ConnMaxLifetime:            time.Hour,
+		MaxRetries:                 5,
+		DialerRetries:              6,
+		DialTimeout:                time.Minute,
+		ReadTimeout:                time.Minute,
+		WriteTimeout:               time.Minute,
+		PoolSize:                   50,
+		MaxConcurrentDials:         51,
+		MinIdleConns:               52,
+		MaxIdleConns:               53,
+		MaxActiveConns:             54,
+		PipelinePoolSize:           55,
+		ConnMaxIdleTime:            time.Hour,
+		DisableIdentity:            false,
+		ClientSideCacheConfig:      &redis.ClientSideCacheConfig{},
+		AutoPipelineOptions:        &redis.AutoPipelineOptions{},
+		MaintNotificationsConfig:   &maintnotifications.Config{Mode: maintnotifications.ModeEnabled},
 	}
 }
 
+// What reaches the server is the user's; how it is reached is the Manager's. Of two timeouts the shorter counts.
 func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
 	user := users()
 	got := wireOptions(user, &feeds{})
@@ -110,58 +105,36 @@ func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
 		"ReadBufferSize", "WriteBufferSize", "ConnMaxLifetime", "ConnMaxIdleTime",
 	} {
 		want, have := reflect.ValueOf(user).FieldByName(field), reflect.ValueOf(*got).FieldByName(field)
-		if want.Kind() == reflect.Func {
-			if want.Pointer() != have.Pointer() {
-				t.Errorf("%s was not kept", field)
-			}
-			continue
-		}
-		if !reflect.DeepEqual(want.Interface(), have.Interface()) {
+		if same := want.Kind() == reflect.Func && want.Pointer() == have.Pointer(); !same && !reflect.DeepEqual(want.Interface(), have.Interface()) {
 			t.Errorf("%s: %v, want the user's %v", field, have, want)
 		}
 	}
-}
-
-func TestWireOptionsOverrideHowItIsReached(t *testing.T) {
-	user := users()
-	before := user
-	got := wireOptions(user, &feeds{})
 	for name, ok := range map[string]bool{
-		"no retries":                 got.MaxRetries == -1,
-		"one dial":                   got.DialerRetries == 1,
-		"dial timeout":               got.DialTimeout == dialTimeout,
-		"read timeout":               got.ReadTimeout == ioTimeout,
-		"write timeout":              got.WriteTimeout == ioTimeout,
-		"deadlines of contexts":      got.ContextTimeoutEnabled,
-		"a small pool":               got.PoolSize <= 2 && got.MaxConcurrentDials == 1,
-		"no idle connections":        got.MinIdleConns == 0 && got.MaxIdleConns == 0 && got.MaxActiveConns == 0,
-		"no pool for pipelines":      got.PipelinePoolSize == -1,
-		"no CLIENT SETINFO":          got.DisableIdentity,
-		"no maintenance":             got.MaintNotificationsConfig.Mode == maintnotifications.ModeDisabled,
-		"no client side cache":       got.ClientSideCache == nil && got.ClientSideCacheConfig == nil,
-		"no automatic pipelines":     got.AutoPipelineOptions == nil,
-		"the user's options as were": reflect.DeepEqual(user.PoolSize, before.PoolSize) && user.MaintNotificationsConfig.Mode == maintnotifications.ModeEnabled,
+		"no retries":             got.MaxRetries == -1,
+		"one dial":               got.DialerRetries == 1,
+		"deadlines of contexts":  got.ContextTimeoutEnabled,
+		"a small pool":           got.PoolSize <= 2 && got.MaxConcurrentDials == 1,
+		"no idle connections":    got.MinIdleConns == 0 && got.MaxIdleConns == 0 && got.MaxActiveConns == 0,
+		"no pool for pipelines":  got.PipelinePoolSize == -1,
+		"no CLIENT SETINFO":      got.DisableIdentity,
+		"no maintenance":         got.MaintNotificationsConfig.Mode == maintnotifications.ModeDisabled,
+		"no client side cache":   got.ClientSideCache == nil && got.ClientSideCacheConfig == nil,
+		"no automatic pipelines": got.AutoPipelineOptions == nil,
+		"the user's as they were": user.PoolSize == users().PoolSize &&
+			user.MaintNotificationsConfig.Mode == maintnotifications.ModeEnabled,
 	} {
 		if !ok {
 			t.Errorf("%s: not so: %+v", name, got)
 		}
 	}
-}
-
-func TestWireTimeoutsAreTheShorter(t *testing.T) {
-	for _, tc := range []struct{ users, want time.Duration }{
-		{100 * time.Millisecond, 100 * time.Millisecond},
-		{ioTimeout, ioTimeout},
-		{time.Minute, ioTimeout},
-		{0, ioTimeout},  // the user sets no timeout
-		{-1, ioTimeout}, // the user wants no deadlines at all
-	} {
-		got := wireOptions(redis.Options{ReadTimeout: tc.users, WriteTimeout: tc.users, DialTimeout: tc.users}, &feeds{})
-		if got.ReadTimeout != tc.want || got.WriteTimeout != tc.want {
-			t.Errorf("the user's %v became %v and %v, want %v", tc.users, got.ReadTimeout, got.WriteTimeout, tc.want)
+	for _, users := range []time.Duration{100 * time.Millisecond, ioTimeout, dialTimeout, time.Minute, 0, -1} { // 0 and -1: no timeout
+		got := wireOptions(redis.Options{ReadTimeout: users, WriteTimeout: users, DialTimeout: users}, &feeds{})
+		io, dial := ioTimeout, dialTimeout
+		if users > 0 {
+			io, dial = min(users, io), min(users, dial)
 		}
-		if want := min(max(tc.users, 0), dialTimeout); got.DialTimeout != want && tc.users > 0 {
-			t.Errorf("the user's %v became a dial timeout of %v, want %v", tc.users, got.DialTimeout, want)
+		if got.ReadTimeout != io || got.WriteTimeout != io || got.DialTimeout != dial {
+			t.Errorf("the user's %v became %v, %v and a dial timeout of %v", users, got.ReadTimeout, got.WriteTimeout, got.DialTimeout)
 		}
 	}
 }

@@ -9,11 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
-	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -91,6 +89,17 @@ func (c *commands) take() []string {
 	return all
 }
 
+// publishing sets the fault of what the Client publishes.
+func (c *commands) publishing(f redistest.Fault) {
+	c.take()
+	c.fault = func(command string) redistest.Fault {
+		if command == "EVALSHA" {
+			return redistest.Pass
+		}
+		return f
+	}
+}
+
 // want fails the test unless these are the commands since the last take.
 func (c *commands) want(t *testing.T, want ...string) {
 	t.Helper()
@@ -140,44 +149,53 @@ func TestAServerThatRefusesScriptsThatPublishIsPublishedTo(t *testing.T) {
 	})
 }
 
-func TestAServerThatRunsScriptsThatPublishIsSentNoOther(t *testing.T) {
-	quietly(t, redistest.AnyScript, func(t *testing.T, b *bubble, sent *commands) {
-		for range 2 {
-			mustRun(t, b.Manager, newAnnounce("k"))
-		}
-		sent.want(t, "EVALSHA", "EVAL loud", "EVALSHA")
-	})
-}
-
-// A server that refuses both forms refuses something else. The Client goes on as it was.
-func TestAServerThatRefusesTheQuietFormTooSaysWhy(t *testing.T) {
-	quietly(t, redistest.NoScript, func(t *testing.T, b *bubble, sent *commands) {
-		for range 2 {
-			err := b.Run(t.Context(), newAnnounce("k"))
-			if err == nil || !strings.Contains(err.Error(), redistest.RefusalOfScripts+", scripts are off") {
-				t.Errorf("error %v, want the server's", err)
-			}
-		}
-		sent.want(t, "EVALSHA", "EVAL loud", "EVAL", "EVALSHA", "EVAL loud", "EVAL")
-		b.server.CheckScripts(redistest.AnyScript)
-		mustRun(t, b.Manager, newAnnounce("k"))
-		sent.want(t, "EVALSHA", "EVAL loud")
-	})
-}
-
-// No other error makes a Client quiet.
+// Only a server that refuses scripts that publish, and runs the quiet form, makes a Client quiet. With others
+// the Client goes on as it was, and their error is told. The messages of a script that fails are lost.
 func TestOnlyTheRefusalOfAScriptMakesAClientQuiet(t *testing.T) {
-	for _, words := range []string{
-		"ERR unknown command 'EVAL'",
-		"NOPERM this user has no permissions to run the 'publish' command",
-		"ERR Error running script (call to f_0): @user_script:1: ERR bad lua script for redis cluster",
+	const off = redistest.RefusalOfScripts + ", scripts are off"
+	for _, tc := range []struct {
+		name        string
+		how         redistest.Strictness
+		fault       string // that each command is answered with; "": none
+		script      *conn.Script
+		words       string   // in the error; "": there is none
+		first, next []string // what is sent for a call, and for the one after it
+	}{
+		{"runs scripts that publish", redistest.AnyScript, "", announce, "",
+			[]string{"EVALSHA", "EVAL loud"}, []string{"EVALSHA"}},
+		{"refuses the quiet form too", redistest.NoScript, "", announce, off,
+			[]string{"EVALSHA", "EVAL loud", "EVAL"}, []string{"EVALSHA", "EVAL loud", "EVAL"}},
+		{"runs the quiet form, and that fails", redistest.NoPubSub, "", failing, "NOPERMITS",
+			[]string{"EVALSHA", "EVAL loud", "EVAL"}, []string{"EVALSHA", "EVAL loud", "EVAL"}},
+		{"knows no EVAL", redistest.AnyScript, "ERR unknown command 'EVAL'", announce, "unknown command",
+			[]string{"EVALSHA"}, []string{"EVALSHA"}},
+		{"lets nobody publish", redistest.AnyScript, "NOPERM this user has no permissions to run the 'publish' command", announce,
+			"NOPERM", []string{"EVALSHA"}, []string{"EVALSHA"}},
+		{"refuses a command inside", redistest.AnyScript,
+			"ERR Error running script (call to f_0): @user_script:1: ERR bad lua script for redis cluster", announce, "bad lua",
+			[]string{"EVALSHA"}, []string{"EVALSHA"}},
 	} {
-		quietly(t, redistest.AnyScript, func(t *testing.T, b *bubble, sent *commands) {
-			sent.fault = func(string) redistest.Fault { return redistest.ReplyError(words) }
-			if err := b.Run(t.Context(), newAnnounce("k")); err == nil {
-				t.Errorf("%s: no error", words)
-			}
-			sent.want(t, "EVALSHA")
+		t.Run(tc.name, func(t *testing.T) {
+			quietly(t, tc.how, func(t *testing.T, b *bubble, sent *commands) {
+				if tc.fault != "" {
+					sent.fault = func(string) redistest.Fault { return redistest.ReplyError(tc.fault) }
+				}
+				for _, want := range [][]string{tc.first, tc.next} {
+					c := newAnnounce("k")
+					c.Script = tc.script
+					err := b.Run(t.Context(), c)
+					if (err != nil) != (tc.words != "") || err != nil && !strings.Contains(err.Error(), tc.words) {
+						t.Errorf("error %v, want %q", err, tc.words)
+					}
+					sent.want(t, want...)
+				}
+				sent.fault = nil
+				b.server.CheckScripts(redistest.AnyScript)
+				mustRun(t, b.Manager, newAnnounce("k"))
+				if all := sent.take(); all[len(all)-1] == two {
+					t.Errorf("then it sent %q, quietly", all)
+				}
+			})
 		})
 	}
 }
@@ -214,17 +232,12 @@ func TestScriptsAreRefusedInAPipeline(t *testing.T) {
 // Renewals go out once, in a batch. A script that publishes is refused there too.
 func TestABatchIsRefused(t *testing.T) {
 	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
-		for i := range 2 {
-			c := newAnnounce([]string{"a", "b"}[i])
-			addr, err := b.Node(t.Context(), "k")
-			if err != nil {
-				t.Fatal(err)
+		for _, key := range []string{"a", "b"} {
+			c := newAnnounce(key)
+			err := runBatch(t.Context(), t, b.Manager, nodeOf(t, b.Manager, "k"), []*conn.Call{c})[0]
+			if err != nil || c.Int(2) != 1 || c.Reply.Len() != 4 {
+				t.Errorf("reply %v, %v", c.Reply, err)
 			}
-			b.RunBatch(t.Context(), addr, []*conn.Call{c}, func(_ int, err error) {
-				if err != nil || c.Int(2) != 1 || c.Reply.Len() != 4 {
-					t.Errorf("reply %v, %v", c.Reply, err)
-				}
-			})
 		}
 		// The first leads on to Run, which begins anew.
 		sent.want(t, "EVALSHA", "EVAL loud", "EVALSHA", "EVAL loud", "EVAL", one, two, "EVALSHA", one, two)
@@ -272,13 +285,7 @@ func TestAMessageThatIsNotPublishedIsLost(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
 				mustRun(t, b.Manager, newAnnounce("warm"))
-				sent.take()
-				sent.fault = func(command string) redistest.Fault {
-					if command == "EVALSHA" {
-						return redistest.Pass
-					}
-					return tc.fault
-				}
+				sent.publishing(tc.fault)
 				began, c := time.Now(), newAnnounce("k")
 				mustRun(t, b.Manager, c)
 				if took := time.Since(began); took > tc.most {
@@ -295,55 +302,26 @@ func TestAMessageThatIsNotPublishedIsLost(t *testing.T) {
 	}
 }
 
-// The caller that goes does not wait for messages, and the call is done all the same.
+// Neither a caller that goes nor Close waits for messages, and the call is done all the same.
 func TestACallerThatGoesDoesNotWaitForMessages(t *testing.T) {
-	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
-		mustRun(t, b.Manager, newAnnounce("warm"))
-		sent.fault = func(command string) redistest.Fault {
-			if command == "EVALSHA" {
-				return redistest.Pass
-			}
-			return redistest.Silence
-		}
-		c := start(b.Manager, newAnnounce("k"))
-		time.Sleep(100 * time.Millisecond)
-		c.cancel()
-		if err := c.wait(t, time.Millisecond); err != nil || c.Int(2) != 1 {
-			t.Errorf("reply %v, %v", c.Reply, err)
-		}
-	})
-}
-
-// Close cuts the sending of messages too.
-func TestCloseDoesNotWaitForMessages(t *testing.T) {
-	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
-		mustRun(t, b.Manager, newAnnounce("warm"))
-		sent.fault = func(command string) redistest.Fault {
-			if command == "EVALSHA" {
-				return redistest.Pass
-			}
-			return redistest.Silence
-		}
-		c := start(b.Manager, newAnnounce("k"))
-		synctest.Wait()
-		began := time.Now()
-		b.Close()
-		if err := c.wait(t, time.Millisecond); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("Close took %v", took)
-		}
-	})
-}
-
-// The messages of a script that fails are lost.
-func TestAScriptThatFailsTellsNothing(t *testing.T) {
-	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
-		c := &conn.Call{Script: failing, Keys: []string{"k"}, Args: []any{"PUBLISH", "one"}}
-		mustMatch(t, b.Run(t.Context(), c), errs.NoPermits)
-		sent.want(t, "EVALSHA", "EVAL loud", "EVAL")
-	})
+	for name, end := range map[string]func(b *bubble, c *started){
+		"goes":  func(_ *bubble, c *started) { c.cancel() },
+		"Close": func(b *bubble, _ *started) { b.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, sent *commands) {
+				mustRun(t, b.Manager, newAnnounce("warm"))
+				sent.publishing(redistest.Silence)
+				c := start(b.Manager, newAnnounce("k"))
+				time.Sleep(100 * time.Millisecond)
+				began := time.Now()
+				end(b, c)
+				if err := c.wait(t, time.Millisecond); err != nil || c.Int(2) != 1 || time.Since(began) != 0 {
+					t.Errorf("reply %v, %v, after %v", c.Reply, err, time.Since(began))
+				}
+			})
+		})
+	}
 }
 
 // A reply makes the Client send messages, and nothing else.

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -25,93 +24,64 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// dialler is a Dialer that counts its dials, and fails while down is true.
-type dialler struct {
-	dials atomic.Int64
-	down  atomic.Bool
-}
-
-func (d *dialler) option(o *redis.Options) {
-	dial := o.Dialer
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		d.dials.Add(1)
-		if d.down.Load() {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: "redis"}}
-		}
-		return dial(ctx, network, addr)
-	}
-}
-
+// A connection that cannot be made says nothing of those that work: callers wait for the one that is there,
+// and renewals go on on theirs.
 func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
 	d := new(dialler)
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
-		node := nodeOf(t, b.Manager, "k")
-		renewals := func() {
+		renewal := func() {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if err := runBatch(ctx, t, b.Manager, node, []*conn.Call{newCount("renewed")})[0]; err != nil {
+			if err := renew(ctx, t, b.Manager); err != nil {
 				t.Error(err)
 			}
 		}
-		renewals()
+		renewal()
 		d.down.Store(true)
 		before := d.dials.Load()
-
 		held := make(chan struct{})
 		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
-			if isScript(c) && slices.Contains(c.Args, "slow") {
+			if isScript(c) && slices.Contains(c.Args, "k000") {
 				return redistest.HoldReply(held)
 			}
 			return redistest.Pass
 		})
-		slow := start(b.Manager, newCount("slow"))
-		synctest.Wait()
-		next := start(b.Manager, newCount("next"))
+		calls := queued(b.Manager, 2, numbered)
 		time.Sleep(500 * time.Millisecond)
 		if d.dials.Load() == before {
 			t.Error("nobody has tried to make a connection for the second call")
 		}
-		renewals()
+		renewal()
 		close(held)
-		for _, c := range []*started{slow, next} {
+		for _, c := range calls {
 			if err := c.wait(t, time.Millisecond); err != nil {
 				t.Error(err)
 			}
 		}
-		renewals()
+		renewal()
 	}, d.option)
 }
 
 func TestRenewalsWaitForAConnectionThatIsBeingMade(t *testing.T) {
 	d := new(dialler)
+	var writes, largest atomic.Int64
 	inBubble(t, func(t *testing.T, b *bubble) {
-		node := nodeOf(t, b.Manager, "k")
-		renew := func() error {
+		try := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			return runBatch(ctx, t, b.Manager, node, []*conn.Call{newCount("renewed")})[0]
+			return renew(ctx, t, b.Manager)
 		}
 		d.down.Store(true)
-		if err := renew(); err == nil {
+		if err := try(); err == nil {
 			t.Fatal("renewed, though the server cannot be reached")
 		}
 		d.down.Store(false)
-		if err := renew(); err != nil {
+		if err := try(); err != nil {
 			t.Errorf("did not wait for the connection, but told of the one before: %v", err)
 		}
-	}, d.option, func(o *redis.Options) {
-		dial := o.Dialer
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			select {
-			case <-time.After(time.Second):
-				return dial(ctx, network, addr)
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}
-	})
+	}, d.option, slowly(300*time.Millisecond, &writes, &largest))
 }
 
 func TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade(t *testing.T) {
@@ -122,7 +92,7 @@ func TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade(t *testing.T
 		d.down.Store(true)
 		calls := make([]*conn.Call, 300)
 		for i := range calls {
-			calls[i] = newCount(fmt.Sprint("k", i))
+			calls[i] = numbered(i)
 		}
 		for i, err := range runBatch(t.Context(), t, b.Manager, node, calls) {
 			if err != nil || calls[i].Status() != 1 {
@@ -133,7 +103,7 @@ func TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade(t *testing.T
 		b.proxy.OnCommand(onScripts(redistest.Silence))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		lost := []*conn.Call{newCount("a"), newCount("b")}
+		lost := counts("a", "b")
 		for i, err := range runBatch(ctx, t, b.Manager, node, lost) {
 			mustMatch(t, err, context.DeadlineExceeded)
 			if _, unheard := lost[i].Outstanding(); unheard != (i == 0) {
@@ -143,35 +113,124 @@ func TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade(t *testing.T
 	}, d.option)
 }
 
-// callers runs n calls on different keys until ctx ends.
-func (b *bubble) callers(ctx context.Context, n int) (wait func()) {
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { _ = b.Run(ctx, newCount(fmt.Sprint("k", i))) })
-	}
-	return all.Wait
-}
-
-// The number of dials does not depend on the number of callers: about one each second, each after a
-// random pause.
-func TestDialsDoNotGrowWithTheCallers(t *testing.T) {
-	for _, n := range []int{1, 10, 1000} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+// A dial of which nothing is heard is not the only one: 250 ms later another is made beside it.
+func TestASecondDialIsMadeBesideOneThatHangs(t *testing.T) {
+	for name, try := range map[string]func(ctx context.Context, t *testing.T, m *conn.Manager) error{
+		"for a call":    func(ctx context.Context, _ *testing.T, m *conn.Manager) error { return m.Run(ctx, newCount("k")) },
+		"for a renewal": func(ctx context.Context, t *testing.T, m *conn.Manager) error { return renew(ctx, t, m) },
+	} {
+		t.Run(name, func(t *testing.T) {
 			d := new(dialler)
 			inBubble(t, func(t *testing.T, b *bubble) {
-				d.down.Store(true)
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				defer cancel()
-				wait := b.callers(ctx, n)
-				time.Sleep(2 * time.Second)
-				from := d.dials.Load()
-				time.Sleep(16 * time.Second)
-				if dials := d.dials.Load() - from; dials < 16 || dials > 16*2 {
-					t.Errorf("%d dials in 16 s", dials)
+				d.hangs.Store(true)
+				for range 2 {
+					ctx, cancel := context.WithTimeout(t.Context(), 125*time.Millisecond)
+					mustMatch(t, try(ctx, t, b.Manager), context.DeadlineExceeded)
+					cancel()
+					d.hangs.Store(false)
 				}
-				wait()
+				if n := d.dials.Load(); n != 1 {
+					t.Errorf("%d dials before the first is late", n)
+				}
+				begun := time.Now()
+				if err := try(t.Context(), t, b.Manager); err != nil || time.Since(begun) != 0 {
+					t.Errorf("%v after %v", err, time.Since(begun))
+				}
 			}, d.option)
 		})
+	}
+}
+
+// callers starts n calls on different keys.
+func (b *bubble) callers(n int) []*started {
+	calls := make([]*started, n)
+	for i := range calls {
+		calls[i] = start(b.Manager, numbered(i))
+	}
+	return calls
+}
+
+// afterAnOutage has that many calls queue while the server cannot be reached, for so long that the
+// pauses between dials are as long as they get. Then it lets the server be reached.
+func (b *bubble) afterAnOutage(t *testing.T, d *dialler, callers int) []*started {
+	t.Helper()
+	b.warm(t)
+	d.down.Store(true)
+	b.proxy.Cut()
+	calls := b.callers(callers)
+	time.Sleep(20 * time.Second)
+	d.down.Store(false)
+	return calls
+}
+
+// A server that fails is dialled about once a second, after a random pause, however many callers wait for
+// it, however it fails, and however it ends the connections on which it says that it does not serve.
+func TestDialsDoNotGrowWithTheCallers(t *testing.T) {
+	down := redistest.ReplyError("CLUSTERDOWN The cluster is down")
+	noMaster := redistest.ReplyError("READONLY You can't write against a read only replica.")
+	rule := func(fault, other redistest.Fault) func(*bubble, *dialler) {
+		return func(b *bubble, _ *dialler) { b.proxy.OnCommand(firstOfEach(fault, other)) }
+	}
+	for _, tc := range []struct {
+		name        string
+		callers     []int
+		outage      bool // comes first
+		fail        func(b *bubble, d *dialler)
+		least, most int64 // dials in 10 s
+	}{
+		{"out of reach", []int{1, 10, 1000}, false, func(b *bubble, d *dialler) { d.down.Store(true); b.proxy.Cut() }, 10, 20},
+		{"loads its data", []int{100}, false, rule(loading, loading), 0, 0},
+		{"is no master", []int{100}, false, rule(noMaster, noMaster), 10, 80},
+		{"loads its data and closes", []int{1, 100}, true, rule(loading, redistest.DropBefore), 0, 20},
+		{"loads its data and is silent", []int{1, 100}, true, rule(loading, redistest.Silence), 0, 20},
+		{"is down and closes", []int{1, 100}, true, rule(down, redistest.DropBefore), 0, 20},
+		{"is down and is silent", []int{1, 100}, true, rule(down, redistest.Silence), 0, 20},
+	} {
+		for _, n := range tc.callers {
+			t.Run(fmt.Sprint(tc.name, " ", n), func(t *testing.T) {
+				d := new(dialler)
+				inBubble(t, func(t *testing.T, b *bubble) {
+					var calls []*started
+					if tc.outage {
+						calls = b.afterAnOutage(t, d, n)
+						tc.fail(b, d)
+					} else {
+						b.warm(t)
+						b.occupy(t)() // so that all connections are open
+						tc.fail(b, d)
+						calls = b.callers(n)
+					}
+					time.Sleep(2 * time.Second)
+					from := d.dials.Load()
+					time.Sleep(10 * time.Second)
+					if dials := d.dials.Load() - from; dials < tc.least || dials > tc.most {
+						t.Errorf("%d dials in 10 s, want %d to %d", dials, tc.least, tc.most)
+					}
+					d.down.Store(false)
+					b.proxy.OnCommand(nil)
+					for _, c := range calls {
+						if err := c.wait(t, 5*time.Second); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}, d.option)
+			})
+		}
+	}
+}
+
+// firstOfEach returns a rule that gives the first script of each connection one fault, and the others
+// another.
+func firstOfEach(first, others redistest.Fault) func(redistest.Command) redistest.Fault {
+	var met sync.Map
+	return func(c redistest.Command) redistest.Fault {
+		if !isScript(c) {
+			return redistest.Pass
+		}
+		if _, again := met.LoadOrStore(c.Conn, true); again {
+			return others
+		}
+		return first
 	}
 }
 
@@ -230,74 +289,26 @@ func TestSubscriptionsShareTheDialsOfTheCalls(t *testing.T) {
 	}, d.option)
 }
 
-func TestAServerThatLoadsItsDataKeepsItsConnections(t *testing.T) {
-	d := new(dialler)
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.proxy.OnCommand(onScripts(redistest.ReplyError("LOADING Redis is loading the dataset in memory")))
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		b.callers(ctx, 100)()
-		if dials := d.dials.Load(); dials > connections {
-			t.Errorf("%d dials in 10 s", dials)
-		}
-	}, d.option)
-}
-
-func TestAServerThatIsNoMasterIsDialledAFewTimesASecond(t *testing.T) {
-	d := new(dialler)
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.warm(t)
-		b.proxy.OnCommand(onScripts(redistest.ReplyError("READONLY You can't write against a read only replica.")))
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		b.callers(ctx, 100)()
-		if dials := d.dials.Load(); dials < 10 || dials > 10*8 {
-			t.Errorf("%d dials in 10 s", dials)
-		}
-		b.proxy.OnCommand(nil)
-		mustRun(t, b.Manager, newCount("k"))
-	}, d.option)
-}
-
-// slowNetwork is a connection whose round trips take some time.
-type slowNetwork struct {
-	net.Conn
-	roundTrip time.Duration
-}
-
-func (c slowNetwork) Write(p []byte) (int, error) {
-	time.Sleep(c.roundTrip)
-	return c.Conn.Write(p)
-}
-
 func TestConnectingIsFinishedThoughItsFirstCallerHasGone(t *testing.T) {
-	const roundTrip = 30 * time.Millisecond
-	var dials atomic.Int64
+	var writes, largest atomic.Int64
+	d := new(dialler)
 	inBubble(t, func(t *testing.T, b *bubble) {
 		try := func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), 70*time.Millisecond)
 			defer cancel()
 			return b.Run(ctx, newCount("k"))
 		}
-		mustLoad(t, b.server.Client(), count)
+		b.load(t, count)
 		mustMatch(t, try(), context.DeadlineExceeded) // connecting takes 90 ms
 		for range 3 {
 			if err := try(); err != nil {
 				t.Error(err)
 			}
 		}
-		if n := dials.Load(); n != 1 {
+		if n := d.dials.Load(); n != 1 {
 			t.Errorf("%d dials", n)
 		}
-	}, func(o *redis.Options) {
-		dial := o.Dialer
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dials.Add(1)
-			time.Sleep(roundTrip)
-			c, err := dial(ctx, network, addr)
-			return slowNetwork{c, roundTrip}, err
-		}
-	})
+	}, d.option, slowly(30*time.Millisecond, &writes, &largest))
 }
 
 // A dial that its caller has left behind may return a nil connection. go-redis's own dialer does
@@ -343,8 +354,7 @@ func TestAUsersFunctionThatPanicsIsAnError(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), "panicked: by the user") {
 					t.Errorf("%v does not say why", err)
 				}
-				node := nodeOf(t, b.Manager, "k")
-				if err := runBatch(ctx, t, b.Manager, node, []*conn.Call{newCount("k")})[0]; err == nil {
+				if err := renew(ctx, t, b.Manager); err == nil {
 					t.Error("a renewal has no error")
 				}
 			}, func(o *redis.Options) { set(o, func() error { panic("by the user") }) })
@@ -355,30 +365,23 @@ func TestAUsersFunctionThatPanicsIsAnError(t *testing.T) {
 func TestAUsersFunctionThatBlocksHoldsNobodyUp(t *testing.T) {
 	for name, set := range usersFunctions {
 		t.Run(name, func(t *testing.T) {
-			blocked := make(chan struct{})
-			redistest.Bubble(t, func(t *testing.T) {
+			var blocked chan struct{}
+			inBubble(t, func(t *testing.T, b *bubble) {
 				blocked = make(chan struct{})
-				server := redistest.Mini(t)
-				m, err := conn.New(server.Client(func(o *redis.Options) {
-					set(o, func() error { <-blocked; return nil })
-				}), slog.New(slog.DiscardHandler))
-				if err != nil {
-					t.Fatal(err)
-				}
-				c := start(m, newCount("k"))
+				defer close(blocked)
+				c := start(b.Manager, newCount("k"))
 				time.Sleep(300 * time.Millisecond)
 				c.cancel()
 				mustMatch(t, c.wait(t, time.Millisecond), context.Canceled)
-				c = start(m, newCount("k"))
+				c = start(b.Manager, newCount("k"))
 				synctest.Wait()
 				begun := time.Now()
-				m.Close()
+				b.Close()
 				if took := time.Since(begun); took != 0 {
 					t.Errorf("Close took %v", took)
 				}
 				mustMatch(t, c.wait(t, time.Millisecond), errs.Closed)
-				close(blocked)
-			})
+			}, func(o *redis.Options) { set(o, func() error { <-blocked; return nil }) })
 		})
 	}
 }
@@ -386,9 +389,10 @@ func TestAUsersFunctionThatBlocksHoldsNobodyUp(t *testing.T) {
 func TestAnIdleConnectionIsClosedWhenTheUserSaysSo(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
-		node := nodeOf(t, b.Manager, "k")
 		for range 10 {
-			runBatch(t.Context(), t, b.Manager, node, []*conn.Call{newCount("k")})
+			if err := renew(t.Context(), t, b.Manager); err != nil {
+				t.Error(err)
+			}
 			time.Sleep(20 * time.Second)
 		}
 		if n := b.proxy.Conns(); n != 1 {
@@ -406,15 +410,13 @@ func TestAnIdleConnectionIsClosedWhenTheUserSaysSo(t *testing.T) {
 // needed for that are closed soon after.
 func TestBatchesAtTheSameTimeHaveAConnectionEach(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		mustRun(t, b.Manager, newCount("k"))
-		callers, node := b.proxy.Conns(), nodeOf(t, b.Manager, "k")
-		held := make(chan struct{})
+		b.warm(t)
+		callers, held := b.proxy.Conns(), make(chan struct{})
 		b.proxy.OnCommand(onScripts(redistest.HoldReply(held)))
 		var all sync.WaitGroup
-		for i := range 3 {
+		for range 3 {
 			all.Go(func() {
-				call := newCount(fmt.Sprint("k", i))
-				if err := runBatch(t.Context(), t, b.Manager, node, []*conn.Call{call})[0]; err != nil {
+				if err := renew(t.Context(), t, b.Manager); err != nil {
 					t.Error(err)
 				}
 			})
@@ -432,17 +434,21 @@ func TestBatchesAtTheSameTimeHaveAConnectionEach(t *testing.T) {
 	})
 }
 
-func TestAConnectionIsReplacedWhenItIsAsOldAsTheUserAllows(t *testing.T) {
-	d := new(dialler)
-	inBubble(t, func(t *testing.T, b *bubble) {
-		for range 60 {
-			mustRun(t, b.Manager, newCount("k"))
-			time.Sleep(5 * time.Second)
-		}
-		if n := d.dials.Load(); n != 5 {
-			t.Errorf("%d dials in 5 minutes, want one a minute", n)
-		}
-	}, d.option, func(o *redis.Options) { o.ConnMaxLifetime = time.Minute })
+// A connection is replaced when it is as old as the user allows. A lifetime without its unit, 30 for 30 s,
+// must not have the server dialled without end.
+func TestAConnectionHasTheLifetimeThatTheUserSets(t *testing.T) {
+	for lifetime, want := range map[time.Duration]int64{time.Minute: 5, 30: 30} {
+		d := new(dialler)
+		inBubble(t, func(t *testing.T, b *bubble) {
+			for range 60 {
+				mustRun(t, b.Manager, newCount("k"))
+				time.Sleep(5 * time.Second)
+			}
+			if n := d.dials.Load(); n != want {
+				t.Errorf("a lifetime of %v: %d dials in 5 minutes, want %d", lifetime, n, want)
+			}
+		}, d.option, func(o *redis.Options) { o.ConnMaxLifetime = lifetime })
+	}
 }
 
 // open is a circuit breaker that lets nothing through.
@@ -453,24 +459,6 @@ func (open) ReportResult(error) {}
 
 func TestTheProgramsLimiterIsNotAsked(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) { b.warm(t) }, func(o *redis.Options) { o.Limiter = open{} })
-}
-
-func TestALogLineIsNotWrittenForEachCallThatWaits(t *testing.T) {
-	warnings := new(warnings)
-	inBubble(t, func(t *testing.T, b *bubble) {
-		m, err := conn.New(b.proxy.Client(t), slog.New(warnings))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		b.proxy.Refuse(true)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-		defer cancel()
-		(&bubble{Manager: m}).callers(ctx, 1000)()
-		if n := warnings.n.Load(); n < 1 || n > 4 {
-			t.Errorf("%d warnings in 3 minutes", n)
-		}
-	})
 }
 
 // said is a logger for go-redis that keeps its lines.
@@ -495,7 +483,7 @@ func TestGoRedisHasNothingToPrintAboutOurDials(t *testing.T) {
 			b.proxy.Cut()
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
-			b.callers(ctx, 10)()
+			_ = b.Run(ctx, newCount("k"))
 			ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
 			if client, err := b.Dial("127.0.0.1:6379"); err != nil || client.Ping(ctx).Err() == nil {

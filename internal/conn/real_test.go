@@ -7,16 +7,13 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
-	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -87,7 +84,7 @@ func TestOptionsCredentialsInEveryForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newManager(t, server.Client(t, set))
 			mustRun(t, m, newCount("k"))
-			if err := runBatch(t.Context(), t, m, nodeOf(t, m, "k"), []*conn.Call{newCount("k")})[0]; err != nil {
+			if err := renew(t.Context(), t, m); err != nil {
 				t.Error(err)
 			}
 			client, err := m.Dial(nodeOf(t, m, "k"))
@@ -118,59 +115,16 @@ func TestOptionsCredentialsInEveryForm(t *testing.T) {
 // A call follows a slot that moves between IPv6 addresses, although Redis names IPv6 addresses
 // without brackets when it redirects a client.
 func TestASlotOnTheMoveBetweenIPv6AddressesIsFollowed(t *testing.T) {
-	redistest.RealTime(t)
-	if listener, err := net.Listen("tcp", "[::1]:0"); err != nil {
-		redistest.Missing(t, "no IPv6 on the loopback interface")
-	} else {
-		listener.Close()
-	}
-	var admins [2]*redis.Client
-	var addrs, ids [2]string
-	for i := range admins {
-		s := redistest.Server(t, "--bind", "127.0.0.1", "::1", "--cluster-enabled", "yes", "--cluster-announce-ip", "::1")
-		admins[i] = s.Admin()
-		_, port, _ := net.SplitHostPort(s.Addr())
-		addrs[i] = net.JoinHostPort("::1", port)
-	}
-	do := func(i int, args ...any) string {
-		t.Helper()
-		text, err := admins[i].Do(t.Context(), args...).Text()
-		if err != nil {
-			t.Fatal(args, err)
-		}
-		return text
-	}
-	do(0, "CLUSTER", "ADDSLOTSRANGE", 0, 8191)
-	do(1, "CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
-	host, port, _ := net.SplitHostPort(addrs[1])
-	do(0, "CLUSTER", "MEET", host, port)
-	for i := range ids {
-		ids[i] = do(i, "CLUSTER", "MYID")
-		redistest.Eventually(t, 30*time.Second, "the cluster is whole", func() error {
-			if info := do(i, "CLUSTER", "INFO"); !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, "cluster_known_nodes:2") {
-				return fmt.Errorf("%s", info)
-			}
-			return nil
-		})
-	}
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs[:]})
-	defer rdb.Close()
-	m := newManager(t, rdb)
-	const key = "bar" // in slot 5061
-	mustRun(t, m, newCount("{bar}other"))
-	do(1, "CLUSTER", "SETSLOT", keys.Slot(key), "IMPORTING", ids[0])
-	do(0, "CLUSTER", "SETSLOT", keys.Slot(key), "MIGRATING", ids[1])
-	call := newCount(key)
-	mustRun(t, m, call) // reached by ASK
-	node := nodeOf(t, m, key)
-	if err := runBatch(t.Context(), t, m, node, []*conn.Call{newCount(key)})[0]; err != nil {
+	c := redistest.IPv6Cluster(t, 2, 0)
+	m := newManager(t, c.Client(t))
+	mustRun(t, m, newCount("{moving}other"))
+	move := c.OpenSlot("{moving}")
+	mustRun(t, m, newCount("{moving}key")) // reached by ASK
+	if err := runBatch(t.Context(), t, m, nodeOf(t, m, "{moving}key"), counts("{moving}key"))[0]; err != nil {
 		t.Errorf("a renewal: %v", err)
 	}
-	admins[0].Del(t.Context(), "{bar}other")
-	for i := range ids {
-		do(1-i, "CLUSTER", "SETSLOT", keys.Slot(key), "NODE", ids[1])
-	}
-	last := newCount(key)
+	move.Finish()
+	last := newCount("{moving}key")
 	mustRun(t, m, last) // reached by MOVED
 	if last.Int(2) != 3 {
 		t.Errorf("%d executions, want 3", last.Int(2))
@@ -178,16 +132,12 @@ func TestASlotOnTheMoveBetweenIPv6AddressesIsFollowed(t *testing.T) {
 }
 
 func TestAClusterWithoutSlotsSaysSo(t *testing.T) {
-	server := redistest.Server(t, "--cluster-enabled", "yes")
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{server.Addr()}})
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{redistest.Server(t, "--cluster-enabled", "yes").Addr()}})
 	defer rdb.Close()
-	m := newManager(t, rdb)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	err := m.Run(ctx, newCount("k"))
+	err := startFor(2*time.Second, newManager(t, rdb), newCount("k")).wait(t, time.Minute)
 	mustMatch(t, err, context.DeadlineExceeded)
 	mustMatch(t, err, errs.Unavailable)
-	if err == nil || !strings.Contains(err.Error(), "last failure") || !strings.Contains(err.Error(), "CLUSTERDOWN") {
+	if text := fmt.Sprint(err); !strings.Contains(text, "last failure") || !strings.Contains(text, "CLUSTERDOWN") {
 		t.Errorf("%v does not say why", err)
 	}
 }

@@ -4,10 +4,12 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,42 +21,63 @@ import (
 // The servers of movingSlots.
 const first, second = "10.0.0.1:6379", "10.0.0.2:6379"
 
-// movingSlots is a cluster of embedded servers. One of the servers has all slots.
+// movingSlots is a cluster of embedded servers. low and high have half of the slots each.
 type movingSlots struct {
-	mu      sync.Mutex
-	servers map[string]*redistest.FaultProxy
-	master  string
+	mu        sync.Mutex
+	servers   map[string]*redistest.FaultProxy
+	low, high string
 }
 
 func (m *movingSlots) slots(context.Context) ([]redis.ClusterSlot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: m.master}}}}, nil
+	return []redis.ClusterSlot{
+		{Start: 0, End: 8191, Nodes: []redis.ClusterNode{{Addr: m.low}}},
+		{Start: 8192, End: 16383, Nodes: []redis.ClusterNode{{Addr: m.high}}},
+	}, nil
 }
 
 func (m *movingSlots) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return m.servers[addr].Dial(ctx, network, addr)
 }
 
-func (m *movingSlots) moveTo(addr string) {
+// moveTo gives the slots to the servers, and has the table reloaded.
+func (m *movingSlots) moveTo(c *cluster, low, high string) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.master = addr
+	m.low, m.high = low, high
+	m.mu.Unlock()
+	c.client.ReloadState(context.Background())
+	time.Sleep(time.Second)
 }
 
 // onMovingSlots runs test with a Manager on a cluster whose slots the first server has.
 func onMovingSlots(t *testing.T, test func(t *testing.T, slots *movingSlots, c *cluster, m *Manager)) {
 	redistest.Bubble(t, func(t *testing.T) {
-		slots := &movingSlots{master: first, servers: map[string]*redistest.FaultProxy{
+		slots := &movingSlots{low: first, high: first, servers: map[string]*redistest.FaultProxy{
 			first: redistest.Mini(t).Proxy(), second: redistest.Mini(t).Proxy(),
 		}}
 		fs := &feeds{log: slog.New(slog.DiscardHandler)}
 		c := newCluster(redis.ClusterOptions{ClusterSlots: slots.slots, Dialer: slots.dial, ConnMaxIdleTime: -1}, fs)
 		m := newManager(c, first, fs, fs.log)
+		defer time.Sleep(time.Second) // go-redis may still be about to reload the table
 		defer m.Close()
 		test(t, slots, c, m)
 	})
 }
+
+// try runs a call on key, as a caller's and as a renewal.
+func (m *Manager) try(t *testing.T, key string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	n, err := m.topology.node(ctx, key)
+	if err != nil {
+		return err
+	}
+	return errors.Join(m.Run(ctx, callOf(key)), m.RunOnce(ctx, n.addr, []*Call{callOf(key)})[0])
+}
+
+func callOf(key string) *Call { return &Call{Script: answers, Keys: []string{key}} }
 
 // answers replies that all is done.
 var answers = NewScript("s", "return {1, 0}", Timeless)
@@ -63,35 +86,59 @@ func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 	onMovingSlots(t, func(t *testing.T, slots *movingSlots, c *cluster, m *Manager) {
 		use := func() {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			if err := m.Run(ctx, &Call{Script: answers, Keys: []string{"k"}}); err != nil {
-				t.Fatal(err)
-			}
-			if n, err := c.node(ctx, "k"); err != nil {
-				t.Fatal(err)
-			} else if err := m.RunOnce(ctx, n.addr, []*Call{{Script: answers, Keys: []string{"k"}}})[0]; err != nil {
+			if err := m.try(t, "k"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		use()
-		slots.moveTo(second)
-		c.client.ReloadState(context.Background())
-		time.Sleep(time.Second)
+		slots.moveTo(c, second, second)
 		use()
 		time.Sleep(retireAfter + 2*sweepEvery)
 		use()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.byAddr[first] != nil {
-			t.Error("the server is not forgotten")
-		}
-		if n := len(c.byAddr); n != 1 {
-			t.Errorf("%d servers are known", n)
+		if n := len(c.byAddr); c.byAddr[first] != nil || n != 1 {
+			t.Errorf("the server is not forgotten: %d servers are known", n)
 		}
 		if n := c.byAddr[second]; len(n.wires) != 1 {
 			t.Errorf("%d connections to the server that has the slots", len(n.wires))
 		}
+	})
+}
+
+// Callers of a frozen master wait. Those of the other masters do not.
+func TestAFrozenMasterDelaysNobodyElse(t *testing.T) {
+	onMovingSlots(t, func(t *testing.T, slots *movingSlots, c *cluster, m *Manager) {
+		slots.moveTo(c, first, second)
+		const low, high = "b", "a" // in slots 3300 and 15495
+		for _, key := range []string{low, high} {
+			if err := m.try(t, key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slots.servers[first].OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
+		var stuck sync.WaitGroup
+		answered := new(atomic.Int64)
+		for range 3 * maxWires {
+			stuck.Go(func() {
+				if err := m.Run(context.Background(), callOf(low)); err != nil {
+					t.Error(err)
+				}
+				answered.Add(1)
+			})
+		}
+		for range 100 {
+			time.Sleep(50 * time.Millisecond)
+			begun := time.Now()
+			if err := m.try(t, high); err != nil || time.Since(begun) != 0 {
+				t.Errorf("a call to a healthy master: %v after %v", err, time.Since(begun))
+			}
+		}
+		if answered.Load() != 0 {
+			t.Error("a frozen master has answered")
+		}
+		slots.servers[first].OnCommand(nil)
+		stuck.Wait()
 	})
 }
 
@@ -148,12 +195,7 @@ func TestANewClientThatPanicsIsAnErrorOfItsNode(t *testing.T) {
 
 func TestAServerIsNotGivenUpByHalf(t *testing.T) {
 	onMovingSlots(t, func(t *testing.T, slots *movingSlots, c *cluster, m *Manager) {
-		use := func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
-			return m.Run(ctx, &Call{Script: answers, Keys: []string{"k"}})
-		}
-		if err := use(); err != nil {
+		if err := m.try(t, "k"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
@@ -170,7 +212,8 @@ func TestAServerIsNotGivenUpByHalf(t *testing.T) {
 		go func() {
 			defer close(done)
 			r := m.requests.get()
-			r.call, r.full = &Call{Script: answers, Keys: []string{"k"}, Replicas: 1}, true
+			r.call, r.full = callOf("k"), true
+			r.call.Replicas = 1
 			importing.forCall(r.call).do(t.Context(), r, nil)
 		}()
 		time.Sleep(100 * time.Millisecond)
@@ -178,10 +221,8 @@ func TestAServerIsNotGivenUpByHalf(t *testing.T) {
 		close(held)
 		<-done
 		slots.servers[second].OnCommand(nil)
-		slots.moveTo(second)
-		c.client.ReloadState(context.Background())
-		time.Sleep(time.Second)
-		if err := use(); err != nil {
+		slots.moveTo(c, second, second)
+		if err := m.try(t, "k"); err != nil {
 			t.Error(err)
 		}
 	})

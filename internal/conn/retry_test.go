@@ -23,73 +23,87 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-// transient are the errors from which servers and networks recover, in the words of Redis.
-var transient = []struct {
-	name   string
-	fault  redistest.Fault
-	mayRun bool // the server may have executed the request
-}{
-	{"LOADING", redistest.ReplyError("LOADING Redis is loading the dataset in memory"), false},
-	{"READONLY", redistest.ReplyError("READONLY You can't write against a read only replica."), false},
-	{"READONLY of a script", redistest.ReplyError("READONLY You can't write against a read only replica. script: f00, on @user_script:1."), false},
-	{"READONLY of Redis 6", redistest.ReplyError("ERR Error running script (call to f_f00): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica."), false},
-	{"TRYAGAIN", redistest.ReplyError("TRYAGAIN Multiple keys request during rehashing of slot"), false},
-	{"CLUSTERDOWN", redistest.ReplyError("CLUSTERDOWN The cluster is down"), false},
-	{"CLUSTERDOWN of a slot", redistest.ReplyError("CLUSTERDOWN Hash slot not served"), false},
-	{"MASTERDOWN", redistest.ReplyError("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."), false},
-	{"NOREPLICAS", redistest.ReplyError("NOREPLICAS Not enough good replicas to write."), false},
-	{"BUSY", redistest.ReplyError("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."), false},
-	{"a slot that moves under a script", redistest.ReplyError("ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:1."), false},
-	{"a slot that moves under a script of Redis 6", redistest.ReplyError("ERR Error running script (call to f_f00): @user_script:1: @user_script: 1: Lua script attempted to access a non local key in a cluster node"), false},
-	{"max clients", redistest.ReplyError("ERR max number of clients reached"), false},
-	{"max clients in a cluster", redistest.ReplyError("ERR max number of clients + cluster connections reached"), false},
-	{"closed before", redistest.DropBefore, true},
-	{"closed after", redistest.CloseAfterExec, true},
-	{"half a reply", redistest.HalfReply, true},
-	{"no reply", redistest.Silence, true},
+// The errors from which servers recover, in the words of Redis 7 and later and, where they differ inside
+// of scripts, of Redis 6.
+var transientReplies = []string{
+	"LOADING Redis is loading the dataset in memory",
+	"READONLY You can't write against a read only replica.",
+	"READONLY You can't write against a read only replica. script: f00, on @user_script:1.",
+	"ERR Error running script (call to f_f00): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.",
+	"TRYAGAIN Multiple keys request during rehashing of slot",
+	"CLUSTERDOWN The cluster is down",
+	"CLUSTERDOWN Hash slot not served",
+	"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+	"NOREPLICAS Not enough good replicas to write.",
+	"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+	"ERR Script attempted to access a non local key in a cluster node script: f00, on @user_script:1.",
+	"ERR Error running script (call to f_f00): @user_script:1: @user_script: 1: Lua script attempted to access a non local key in a cluster node",
+	"ERR max number of clients reached",
+	"ERR max number of clients + cluster connections reached",
 }
 
+// Errors that pass by themselves, of servers and of the network, are retried until ctx ends. Nothing is sent
+// without the caller's knowledge: a script runs no more often than its call has attempts. A batch sends once.
 func TestTransientErrorsAreRetried(t *testing.T) {
-	const failures = 5
-	for _, tc := range transient {
-		t.Run(tc.name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, b *bubble) {
-				b.warm(t)
-				b.proxy.OnCommand(firstScripts(failures, tc.fault))
-				c := newCount("k")
-				mustRun(t, b.Manager, c)
-				if c.Status() != 1 || c.Attempts != failures+1 {
-					t.Errorf("reply %v in %d attempts, want success in %d", c.Reply, c.Attempts, failures+1)
-				}
-				if _, unheard := c.Outstanding(); unheard != tc.mayRun {
-					t.Errorf("outstanding: %v, want %v", unheard, tc.mayRun)
-				}
-			})
-		})
+	type trouble struct {
+		name         string
+		fault        redistest.Fault
+		mayRun, runs bool // the server may have executed the request, for all that the caller knows; it has
 	}
-}
-
-func TestTransientErrorsAreRetriedUntilTheContextEnds(t *testing.T) {
-	const wait = 10 * time.Second
-	for _, tc := range transient {
+	all := []trouble{
+		{"closed before", redistest.DropBefore, true, false},
+		{"closed after", redistest.CloseAfterExec, true, true},
+		{"half a reply", redistest.HalfReply, true, true},
+		{"no reply", redistest.Silence, true, true},
+	}
+	for _, reply := range transientReplies {
+		all = append(all, trouble{reply, redistest.ReplyError(reply), false, false})
+	}
+	const failures, wait = 5, 10 * time.Second
+	for _, tc := range all {
+		executed := func(sendings int) int {
+			if tc.runs {
+				return sendings
+			}
+			return 0
+		}
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				b.warm(t)
+				check := func(c *conn.Call, attempts, executions int) {
+					t.Helper()
+					_, unheard := c.Outstanding()
+					if got := b.executions(t, c.Keys[0]); unheard != tc.mayRun || c.Attempts != attempts || got != executions {
+						t.Errorf("%s: %d attempts, %d executions, outstanding %v, want %d, %d and %v",
+							c.Keys[0], c.Attempts, got, unheard, attempts, executions, tc.mayRun)
+					}
+				}
+				b.proxy.OnCommand(firstScripts(failures, tc.fault))
+				c := newCount("passes")
+				mustRun(t, b.Manager, c)
+				check(c, failures+1, executed(failures)+1)
+
+				b.proxy.OnCommand(firstScripts(1, tc.fault))
+				c = newCount("batch")
+				if err := runBatch(t.Context(), t, b.Manager, nodeOf(t, b.Manager, "k"), []*conn.Call{c})[0]; err == nil {
+					t.Error("a batch whose call failed has no error")
+				}
+				check(c, 1, executed(1))
+
 				b.proxy.OnCommand(onScripts(tc.fault))
 				ctx, cancel := context.WithTimeout(t.Context(), wait)
 				defer cancel()
-				started, c := time.Now(), newCount("k")
+				started, c := time.Now(), newCount("lasts")
 				err := b.Run(ctx, c)
 				mustMatch(t, err, context.DeadlineExceeded)
-				if took := time.Since(started); took != wait {
-					t.Errorf("took %v, want %v", took, wait)
+				mustMatch(t, err, errs.Unavailable)
+				if took := time.Since(started); took != wait || !strings.Contains(err.Error(), "last failure") {
+					t.Errorf("%q after %v, want why, after %v", err, took, wait)
 				}
 				if c.Attempts < 5 || c.Attempts > 100 {
 					t.Errorf("%d attempts in %v, want one every second or sooner, or every two seconds where none is answered", c.Attempts, wait)
 				}
-				if !strings.Contains(err.Error(), "last failure") {
-					t.Errorf("%q does not say why", err)
-				}
+				check(c, c.Attempts, executed(c.Attempts))
 			})
 		})
 	}
@@ -121,95 +135,45 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 	})
 }
 
+// While there is nothing to connect to, a call is retried. Only requests that were sent count as attempts.
 func TestRefusedConnectionsAreRetried(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.warm(t)
-		b.proxy.Refuse(true)
-		b.proxy.Cut()
-		time.Sleep(time.Second) // no request is under way meanwhile
-		c := start(b.Manager, newCount("k"))
-		time.Sleep(5 * time.Second)
-		b.proxy.Refuse(false)
-		if err := c.wait(t, conn.MaxRest+time.Second); err != nil {
-			t.Fatal(err)
-		}
-		// The first request was written to the connection that was already gone.
-		if c.Attempts != 2 {
-			t.Errorf("%d attempts, want 2: only requests that were sent count", c.Attempts)
-		}
-	})
-}
-
-func TestNothingToConnectToIsRetried(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		mustLoad(t, b.server.Client(), count)
-		b.proxy.Refuse(true)
-		c := start(b.Manager, newCount("k"))
-		time.Sleep(5 * time.Second)
-		b.proxy.Refuse(false)
-		if err := c.wait(t, conn.MaxRest+time.Second); err != nil {
-			t.Fatal(err)
-		}
-		if _, unheard := c.Outstanding(); unheard || c.Attempts != 1 {
-			t.Errorf("outstanding %v, %d attempts, want 1: only requests that were sent count", unheard, c.Attempts)
-		}
-	})
-}
-
-func TestServerThatComesBack(t *testing.T) {
-	server := redistest.Server(t)
-	m := newManager(t, server.Client(t))
-	mustRun(t, m, newCount("k"))
-	server.Kill()
-	c := start(m, newCount("k"))
-	select {
-	case <-c.done:
-		t.Fatalf("no server, and yet %v, %v", c.err, c.Reply)
-	case <-time.After(300 * time.Millisecond):
-	}
-	server.Restart(false)
-	if err := c.wait(t, 10*time.Second); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestServerWithTooManyClients(t *testing.T) {
-	server := redistest.Server(t)
-	admin := server.Admin()
-	m := newManager(t, server.Client(t))
-	if err := admin.ConfigSet(t.Context(), "maxclients", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
-	c := start(m, newCount("k"))
-	redistest.Eventually(t, 10*time.Second, "the server turns the Manager away", func() error {
-		info, err := admin.InfoMap(t.Context(), "stats").Result()
-		if err != nil || info["Stats"]["rejected_connections"] == "0" {
-			return fmt.Errorf("no connection was rejected (%w)", err)
-		}
-		return nil
-	})
-	if err := admin.ConfigSet(t.Context(), "maxclients", "100").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.wait(t, 10*time.Second); err != nil {
-		t.Error(err)
+	for attempts, before := range map[int]func(*testing.T, *bubble){
+		1: func(t *testing.T, b *bubble) { b.load(t, count) },
+		2: func(t *testing.T, b *bubble) { b.warm(t) }, // it was written to the connection that was already gone
+	} {
+		t.Run(fmt.Sprint(attempts), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				before(t, b)
+				b.proxy.Refuse(true)
+				b.proxy.Cut()
+				time.Sleep(time.Second) // no request is under way meanwhile
+				c := start(b.Manager, newCount("k"))
+				time.Sleep(5 * time.Second)
+				b.proxy.Refuse(false)
+				if err := c.wait(t, conn.MaxRest+time.Second); err != nil {
+					t.Fatal(err)
+				}
+				if _, unheard := c.Outstanding(); unheard != (attempts == 2) || c.Attempts != attempts {
+					t.Errorf("outstanding %v, %d attempts, want %d", unheard, c.Attempts, attempts)
+				}
+			})
+		})
 	}
 }
 
 // go-redis takes the server's words for the answer to its HELLO, and reports only that the
-// connection is closed.
+// connection is closed. Once the server has room, calls are served.
 func TestAServerWithTooManyClientsIsQuoted(t *testing.T) {
 	socket := filepath.Join(shortDir(t), "s")
 	server := redistest.Server(t, "--unixsocket", socket)
 	admin := server.Admin()
-	for _, args := range [][]any{
-		{"CONFIG", "SET", "maxclients", "1"},
-		{"ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all"},
-	} {
+	do := func(args ...any) {
+		t.Helper()
 		if err := admin.Do(t.Context(), args...).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
+	do("ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all")
 	const words = "ERR max number of clients reached"
 	for name, change := range map[string]func(*redis.Options){
 		"TCP":         func(*redis.Options) {},
@@ -217,6 +181,7 @@ func TestAServerWithTooManyClientsIsQuoted(t *testing.T) {
 		"unix socket": func(o *redis.Options) { o.Network, o.Addr = "unix", socket },
 	} {
 		t.Run(name, func(t *testing.T) {
+			do("CONFIG", "SET", "maxclients", "1")
 			m := newManager(t, server.Client(t, change))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -224,11 +189,7 @@ func TestAServerWithTooManyClientsIsQuoted(t *testing.T) {
 			if !errors.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), words) {
 				t.Errorf("a call: %v, want what matches Unavailable and has the server's words", err)
 			}
-			home, err := m.Home(t.Context(), "ch")
-			if err != nil {
-				t.Fatal(err)
-			}
-			rdb, err := m.Dial(home)
+			rdb, err := m.Dial(nodeOf(t, m, "k"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,26 +197,9 @@ func TestAServerWithTooManyClientsIsQuoted(t *testing.T) {
 			if err := rdb.Subscribe(t.Context()).Ping(t.Context()); err == nil || !strings.Contains(err.Error(), words) {
 				t.Errorf("a subscription: %v, want the server's words", err)
 			}
+			do("CONFIG", "SET", "maxclients", "100")
+			mustRun(t, m, newCount("k"))
 		})
-	}
-}
-
-// In a cluster the server says it in other words.
-func TestAClusterWithTooManyClientsIsQuoted(t *testing.T) {
-	cluster := redistest.Cluster(t, 1, 0)
-	m := newManager(t, cluster.Client(t))
-	mustRun(t, m, newCount("k"))
-	admin := cluster.MasterOf("k").Admin()
-	for _, args := range [][]any{{"CONFIG", "SET", "maxclients", "1"}, {"CLIENT", "KILL", "SKIPME", "yes"}} {
-		if err := admin.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	err := m.Run(ctx, newCount("k"))
-	if !errors.Is(err, errs.Unavailable) || !strings.Contains(err.Error(), "ERR max number of clients + cluster connections reached") {
-		t.Errorf("%v, want what matches Unavailable and has the server's words", err)
 	}
 }
 
@@ -290,6 +234,7 @@ func TestPermanentErrorsAreToldAtOnce(t *testing.T) {
 		{"NOAUTH Authentication required.", errs.Denied},
 		{"WRONGPASS invalid username-password pair or user is disabled.", errs.Denied},
 		{"ERR invalid password", errs.Denied},
+		{"NOPERMITS none", errs.NoPermits},
 		{"ERR unknown command 'EVALSHA'", other},
 		{"CROSSSLOT Keys in request don't hash to the same slot", other},
 		{redistest.InjectedError, other},
@@ -307,7 +252,7 @@ func TestPermanentErrorsAreToldAtOnce(t *testing.T) {
 				if tc.want != other {
 					mustMatch(t, err, tc.want)
 				}
-				for _, sentinel := range []error{errs.OutOfMemory, errs.WrongType, errs.Denied, errs.Closed, errs.BadArgument} {
+				for _, sentinel := range []error{errs.OutOfMemory, errs.WrongType, errs.Denied, errs.NoPermits, errs.Closed, errs.BadArgument} {
 					if sentinel != tc.want && errors.Is(err, sentinel) {
 						t.Errorf("%v matches %v", err, sentinel)
 					}
@@ -379,94 +324,53 @@ func TestPermanentErrorsOfARealServer(t *testing.T) {
 	})
 }
 
-// The server executes a script once for each attempt of the call. go-redis by itself would execute
-// it four times.
-func TestNothingIsSentTwice(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		fault redistest.Fault
-	}{
-		{"closed after execution", redistest.CloseAfterExec},
-		{"half a reply", redistest.HalfReply},
-		{"no reply", redistest.Silence},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			const lost = 3
-			inBubble(t, func(t *testing.T, b *bubble) {
-				b.warm(t)
-				b.proxy.OnCommand(firstScripts(lost, tc.fault))
-				c := newCount("alone")
-				mustRun(t, b.Manager, c)
-				if got := b.executions(t, "alone"); got != c.Attempts || got != lost+1 {
-					t.Errorf("alone: %d executions in %d attempts, want %d", got, c.Attempts, lost+1)
-				}
-
-				c = newCount("batch")
-				b.proxy.OnCommand(firstScripts(1, tc.fault))
-				node, _ := b.Node(t.Context(), "batch")
-				if err := runBatch(t.Context(), t, b.Manager, node, []*conn.Call{c})[0]; err == nil {
-					t.Error("a batch whose answer was lost has no error")
-				}
-				if _, unheard := c.Outstanding(); !unheard {
-					t.Error("batch: the lost request is not outstanding")
-				}
-				if got := b.executions(t, "batch"); got != 1 || c.Attempts != 1 {
-					t.Errorf("batch: %d executions in %d attempts, want 1", got, c.Attempts)
-				}
-			})
-		})
-	}
-}
-
-// Faults hit many callers of a real server at random. No caller's script runs more often than the
-// caller knows of, and each script runs at least once.
+// Faults hit many callers at random. No caller's script runs more often than the caller knows of, and each
+// script runs at least once.
 func TestNothingIsSentTwiceUnderLoad(t *testing.T) {
 	const callers, each = 32, 20
-	server := redistest.Server(t)
-	proxy := redistest.Proxy(t, server.Addr())
-	m := newManager(t, proxy.Client(t))
-	mustRun(t, m, newCount("warm"))
-	var n atomic.Int64
-	proxy.OnCommand(func(c redistest.Command) redistest.Fault {
-		if !isScript(c) {
-			return redistest.Pass
-		}
-		switch n.Add(1) % 60 {
-		case 7:
-			return redistest.CloseAfterExec
-		case 21:
-			return redistest.HalfReply
-		case 42:
-			return redistest.DropBefore
-		case 50:
-			return redistest.ReplyError("LOADING Redis is loading the dataset in memory")
-		}
-		return redistest.Pass
-	})
-	attempts := make([]int, callers)
-	var wg sync.WaitGroup
-	for i := range callers {
-		wg.Go(func() {
-			for range each {
-				c := newCount(fmt.Sprint("k", i))
-				mustRun(t, m, c)
-				attempts[i] += c.Attempts
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.warm(t)
+		var n atomic.Int64
+		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+			if !isScript(c) {
+				return redistest.Pass
 			}
+			switch n.Add(1) % 60 {
+			case 7:
+				return redistest.CloseAfterExec
+			case 21:
+				return redistest.HalfReply
+			case 42:
+				return redistest.DropBefore
+			case 50:
+				return loading
+			}
+			return redistest.Pass
 		})
-	}
-	wg.Wait()
-	if proxy.Injected() == 0 {
-		t.Fatal("the proxy did nothing")
-	}
-	for i, a := range attempts {
-		got, err := server.Admin().Get(t.Context(), fmt.Sprint("k", i)).Int()
-		if err != nil || got < each || got > a {
-			t.Errorf("caller %d: %d executions (%v) in %d attempts for %d calls", i, got, err, a, each)
+		attempts := make([]int, callers)
+		var wg sync.WaitGroup
+		for i := range callers {
+			wg.Go(func() {
+				for range each {
+					c := numbered(i)
+					mustRun(t, b.Manager, c)
+					attempts[i] += c.Attempts
+				}
+			})
 		}
-	}
+		wg.Wait()
+		for i, a := range attempts {
+			if got := b.executions(t, fmt.Sprintf("k%03d", i)); got < each || got > a {
+				t.Errorf("caller %d: %d executions in %d attempts for %d calls", i, got, a, each)
+			}
+		}
+		if b.proxy.Injected() == 0 {
+			t.Fatal("the proxy did nothing")
+		}
+	})
 }
 
-// A call that is retried for a long time is logged once.
+// A call that is retried for a long time is logged once, and many are logged once a minute.
 func TestLongSilenceIsLogged(t *testing.T) {
 	warnings := new(warnings)
 	inBubble(t, func(t *testing.T, b *bubble) {
@@ -475,14 +379,23 @@ func TestLongSilenceIsLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer m.Close()
-		b.proxy.OnCommand(onScripts(redistest.ReplyError("LOADING Redis is loading the dataset in memory")))
-		for _, wait := range []time.Duration{500 * time.Millisecond, 30 * time.Second} {
-			ctx, cancel := context.WithTimeout(t.Context(), wait)
-			mustMatch(t, m.Run(ctx, newCount("k")), context.DeadlineExceeded)
-			cancel()
-		}
-		if got := warnings.n.Load(); got != 1 {
-			t.Errorf("%d warnings, want one, for the longer call", got)
+		b.proxy.Refuse(true)
+		for _, tc := range []struct {
+			callers int
+			wait    time.Duration
+			want    int64
+		}{{1, 900 * time.Millisecond, 0}, {1, 30 * time.Second, 1}, {200, 3 * time.Minute, 3}} {
+			warnings.n.Store(0)
+			calls := make([]*started, tc.callers)
+			for i := range calls {
+				calls[i] = startFor(tc.wait, m, numbered(i))
+			}
+			for _, c := range calls {
+				mustMatch(t, c.wait(t, tc.wait+1), context.DeadlineExceeded)
+			}
+			if n := warnings.n.Load(); n != tc.want {
+				t.Errorf("%d warnings of %d calls in %v, want %d", n, tc.callers, tc.wait, tc.want)
+			}
 		}
 	})
 }
@@ -508,50 +421,44 @@ func TestMovedToTheSameAddressIsOneCallsFailure(t *testing.T) {
 
 // A Manager asks how releases are told until a cluster answers, as every call does.
 func TestHowReleasesAreToldIsAskedForUntilTheClusterAnswers(t *testing.T) {
-	inCluster := func(t *testing.T, scene func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy)) {
-		redistest.Bubble(t, func(t *testing.T) {
-			proxy := redistest.Mini(t).Proxy()
-			proxy.Refuse(true)
-			rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: proxy.Dial})
-			defer rdb.Close()
-			scene(t, newManager(t, rdb), proxy)
+	for name, tc := range map[string]struct {
+		minute  func(m *conn.Manager, proxy *redistest.FaultProxy) // what happens then
+		refuses bool
+		want    []error
+	}{
+		"it answers at last": {minute: func(_ *conn.Manager, proxy *redistest.FaultProxy) { proxy.Refuse(false) }},
+		"its caller leaves":  {want: []error{context.DeadlineExceeded, errs.Unavailable}},
+		"the Client closes":  {minute: func(m *conn.Manager, _ *redistest.FaultProxy) { m.Interrupt() }, want: []error{errs.Closed}},
+		"it refuses":         {refuses: true, want: []error{errs.Denied}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
+				proxy := redistest.Mini(t).Proxy()
+				rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: proxy.Dial})
+				defer rdb.Close()
+				m := newManager(t, rdb)
+				proxy.Refuse(!tc.refuses)
+				if tc.refuses {
+					proxy.OnCommand(func(redistest.Command) redistest.Fault {
+						return redistest.ReplyError("NOAUTH Authentication required.")
+					})
+				}
+				if tc.minute != nil {
+					time.AfterFunc(time.Minute, func() { tc.minute(m, proxy) })
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				defer cancel()
+				command, err := m.PublishCommand(ctx)
+				if (command == "PUBLISH") != (tc.want == nil) {
+					t.Errorf("%q, %v", command, err)
+				}
+				for _, want := range tc.want {
+					mustMatch(t, err, want)
+				}
+				if ctx.Err() != nil && !strings.Contains(fmt.Sprint(err), "last failure") {
+					t.Errorf("%v does not say why", err)
+				}
+			})
 		})
 	}
-	t.Run("it answers at last", func(t *testing.T) {
-		inCluster(t, func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy) {
-			time.AfterFunc(time.Minute, func() { proxy.Refuse(false) })
-			if command, err := m.PublishCommand(t.Context()); command != "PUBLISH" || err != nil {
-				t.Errorf("%q, %v", command, err)
-			}
-		})
-	})
-	t.Run("its caller leaves", func(t *testing.T) {
-		inCluster(t, func(t *testing.T, m *conn.Manager, _ *redistest.FaultProxy) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			_, err := m.PublishCommand(ctx)
-			mustMatch(t, err, context.DeadlineExceeded)
-			mustMatch(t, err, errs.Unavailable)
-			if err == nil || !strings.Contains(err.Error(), "last failure") {
-				t.Errorf("%v does not say why", err)
-			}
-		})
-	})
-	t.Run("the Client closes", func(t *testing.T) {
-		inCluster(t, func(t *testing.T, m *conn.Manager, _ *redistest.FaultProxy) {
-			time.AfterFunc(time.Minute, m.Interrupt)
-			_, err := m.PublishCommand(t.Context())
-			mustMatch(t, err, errs.Closed)
-		})
-	})
-	t.Run("it refuses", func(t *testing.T) {
-		inCluster(t, func(t *testing.T, m *conn.Manager, proxy *redistest.FaultProxy) {
-			proxy.Refuse(false)
-			proxy.OnCommand(func(redistest.Command) redistest.Fault {
-				return redistest.ReplyError("NOAUTH Authentication required.")
-			})
-			_, err := m.PublishCommand(t.Context())
-			mustMatch(t, err, errs.Denied)
-		})
-	})
 }

@@ -266,8 +266,7 @@ func (t *attempt) complain() {
 	if t.warned || time.Since(t.failing) < complainAfter {
 		return
 	}
-	t.warned = true
-	if t.m.outage.tell(time.Now()) {
+	if t.warned = t.m.outage.tell(time.Now()); t.warned {
 		t.m.log.Warn("holdfast: redis does not answer, retrying", "script", t.call.Script.name,
 			"error", explained(t.last, t.form()))
 	}

@@ -1,4 +1,4 @@
-// Connections that take no deadlines, and connections that may not be used for long.
+// Connections that take no deadlines.
 
 package conn_test
 
@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,15 +26,11 @@ func (undated) SetWriteDeadline(time.Time) error { return errUndated }
 
 // throughATunnel makes the client's connections undated.
 func throughATunnel(o *redis.Options) {
-	dial := o.Dialer
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
 	o.ReadTimeout, o.WriteTimeout = -2, -2
-	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
+	dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+		conn, err := dial()
 		return undated{conn}, err
-	}
+	})(o)
 }
 
 func TestAConnectionThatTakesNoDeadlines(t *testing.T) {
@@ -57,42 +52,21 @@ func TestAConnectionThatTakesNoDeadlines(t *testing.T) {
 }
 
 func TestAServerIsHeardOfThroughATunnel(t *testing.T) {
-	rdb := redistest.Server(t).Client(t, throughATunnel)
-	m := newManager(t, rdb)
-	mustRun(t, m, newCount("k"))
-	sub, err := m.Dial(rdb.Options().Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sub.Close()
-	heard := sub.Subscribe(t.Context(), "channel")
-	defer heard.Close()
-	if _, err := heard.Receive(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	rdb.Publish(t.Context(), "channel", "message")
-	if message, err := heard.ReceiveMessage(t.Context()); err != nil || message.Payload != "message" {
-		t.Errorf("%v, %v", message, err)
-	}
-}
-
-// A lifetime without its unit, 30 for 30 s, must not have the server dialled without end.
-func TestALifetimeThatIsOverAtOnce(t *testing.T) {
-	var dials atomic.Int32
 	inBubble(t, func(t *testing.T, b *bubble) {
-		for range 60 {
-			mustRun(t, b.Manager, newCount("k"))
-			time.Sleep(time.Second)
+		b.warm(t)
+		sub, err := b.Dial(nodeOf(t, b.Manager, "k"))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if n := dials.Load(); n > 7 {
-			t.Errorf("%d dials in a minute", n)
+		defer sub.Close()
+		heard := sub.Subscribe(t.Context(), "channel")
+		defer heard.Close()
+		if _, err := heard.Receive(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-	}, func(o *redis.Options) {
-		o.ConnMaxLifetime = 30
-		dial := o.Dialer
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dials.Add(1)
-			return dial(ctx, network, addr)
+		b.server.Publish("channel", "message")
+		if message, err := heard.ReceiveMessage(t.Context()); err != nil || message.Payload != "message" {
+			t.Errorf("%v, %v", message, err)
 		}
-	})
+	}, throughATunnel)
 }

@@ -3,8 +3,8 @@
 package conn_test
 
 import (
-	"slices"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,49 +17,41 @@ import (
 )
 
 func TestWaitHasAnEndHoweverShortTheReadTimeoutIs(t *testing.T) {
-	var mu sync.Mutex
-	var asked []string
 	inBubble(t, func(t *testing.T, b *bubble) {
+		var asked atomic.Value
 		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
 			if c.Name == "WAIT" {
-				mu.Lock()
-				defer mu.Unlock()
-				asked = slices.Clone(c.Args)
+				asked.Store(strings.Join(c.Args, " "))
 			}
 			return redistest.Pass
 		})
 		mustRun(t, b.Manager, &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1})
 		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		if len(asked) < 2 || asked[len(asked)-1] != "1" || asked[len(asked)-2] != "1" {
-			t.Errorf("WAIT %q, want 1 replica and 1 ms", asked)
+		if got := asked.Load(); got != "1 1" {
+			t.Errorf("WAIT %q, want 1 replica and 1 ms", got)
 		}
 	}, func(o *redis.Options) { o.ReadTimeout = time.Millisecond })
 }
 
-func TestARefusalOfWaitIsToldAsDenied(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.proxy.OnCommand(onCommands(redistest.ReplyError("NOPERM User u has no permissions to run the 'wait' command"), "WAIT"))
-		c := &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1}
-		mustRun(t, b.Manager, c)
-		if !c.Short() {
-			t.Error("is not short of replicas")
-		}
-		mustMatch(t, c.Shortage(), errs.Denied)
-	})
-}
-
-// A failover during WAIT is reported to callers as a shortage of replicas, not as a failover.
-func TestAMasterThatCannotTellIsAShortageOfReplicas(t *testing.T) {
-	const unblocked = "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.proxy.OnCommand(onCommands(redistest.ReplyError(unblocked), "WAIT"))
-		c := &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1}
-		mustRun(t, b.Manager, c)
-		if !c.Short() {
-			t.Error("is not short of replicas")
-		}
-		mustMatch(t, c.Shortage(), errs.NotReplicated)
-	})
+// A server that does not say how many replicas have a call leaves it short of them. If it refuses to say, that
+// is told. A failover during WAIT is no refusal.
+func TestAWaitThatFailsIsAShortageOfReplicas(t *testing.T) {
+	for fault, want := range map[redistest.Fault]error{
+		redistest.ReplyError("NOPERM User u has no permissions to run the 'wait' command"):                                   errs.Denied,
+		redistest.ReplyError("UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"): errs.NotReplicated,
+		redistest.ReplyNumber(0): errs.NotReplicated,
+		redistest.ReplyNumber(1): nil,
+	} {
+		inBubble(t, func(t *testing.T, b *bubble) {
+			b.proxy.OnCommand(onCommands(fault, "WAIT"))
+			c := &conn.Call{Script: count, Keys: []string{"k"}, Replicas: 1}
+			mustRun(t, b.Manager, c)
+			if c.Short() != (want != nil) {
+				t.Errorf("short of replicas: %v, want %v", c.Short(), want)
+			}
+			if want != nil {
+				mustMatch(t, c.Shortage(), want)
+			}
+		})
+	}
 }

@@ -20,7 +20,7 @@ var quietBugs = []bug{
 		at: "internal/conn Manager.hush", old: "s.quiet != nil", new: "s.quiet == nil"},
 	{name: "a Client is quiet for good though its server refuses the quiet form too",
 		at: "internal/conn attempt.refusesToPublish", old: "= true", new: "= true; t.m.quiet.Store(true)",
-		by: "internal/conn TestAServerThatRefusesTheQuietFormTooSaysWhy"},
+		by: "internal/conn TestOnlyTheRefusalOfAScriptMakesAClientQuiet"},
 	{name: "any error of a script makes a Client quiet", by: "internal/conn TestOnlyTheRefusalOfAScriptMakesAClientQuiet",
 		at: "internal/conn Script.refused", old: "strings.HasPrefix(err.Error(), refusesScript)",
 		new: `strings.HasPrefix(err.Error(), "ERR") && refusesScript != ""`},

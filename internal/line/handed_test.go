@@ -57,6 +57,15 @@ func (sc *scene) wantHanded(i int, owner, token int64) {
 	}
 }
 
+// wantAsked fails the test unless that owner was the last to ask.
+func (sc *scene) wantAsked(owner int64) {
+	sc.t.Helper()
+	synctest.Wait()
+	if last := sc.x.asked[len(sc.x.asked)-1]; last != owner {
+		sc.t.Errorf("%d asked, want %d", last, owner)
+	}
+}
+
 // A release takes the seat for the next waiter, and that waiter then asks nothing.
 func TestTakeSeat(t *testing.T) {
 	withHanded(t, 2, func(sc *scene) {
@@ -79,14 +88,11 @@ func TestTakeSeat(t *testing.T) {
 	})
 }
 
-// If no release takes the next waiter's seat, that waiter soon takes it by itself.
+// If no release takes the next waiter's seat, that waiter soon takes it alone.
 func TestTheNextTakesItsSeatItself(t *testing.T) {
 	withHanded(t, 2, func(sc *scene) {
 		time.Sleep(seatDelay)
-		synctest.Wait()
-		if last := sc.x.asked[len(sc.x.asked)-1]; last != 102 {
-			t.Errorf("%d asked, want 102", last)
-		}
+		sc.wantAsked(102)
 		if seat := sc.l.TakeSeat("k"); seat != 0 {
 			t.Errorf("and %d takes another", seat)
 		}
@@ -95,45 +101,36 @@ func TestTheNextTakesItsSeatItself(t *testing.T) {
 	})
 }
 
-// The next waiter may have left, or have been handed the thing, before the release is answered.
+// The next waiter may have left, or have been handed the thing, before the release is answered; or the release
+// has not taken the seat.
 func TestSeatedTooLate(t *testing.T) {
-	t.Run("gone", func(t *testing.T) {
-		withHanded(t, 2, func(sc *scene) {
-			seat := sc.l.TakeSeat("k")
-			sc.waiters[1].cancel()
-			<-sc.waiters[1].done
-			if sc.waiters[1].out.Orphan != seat {
-				t.Errorf("who leaves gives up the seat of %d, want %d", sc.waiters[1].out.Orphan, seat)
-			}
-			if !sc.l.Seated("k", seat, 55) {
-				t.Error("the release, which may have come later, does not give it up")
-			}
-		})
+	withHanded(t, 2, func(sc *scene) {
+		seat := sc.l.TakeSeat("k")
+		sc.waiters[1].cancel()
+		<-sc.waiters[1].done
+		if sc.waiters[1].out.Orphan != seat {
+			t.Errorf("who leaves gives up the seat of %d, want %d", sc.waiters[1].out.Orphan, seat)
+		}
+		if !sc.l.Seated("k", seat, 55) {
+			t.Error("the release, which may have come later, does not give it up")
+		}
 	})
-	t.Run("handed", func(t *testing.T) {
-		withHanded(t, 2, func(sc *scene) {
-			seat := sc.l.TakeSeat("k")
-			sc.hand(seat, 8)
-			sc.wantHanded(1, seat, 8)
-			if sc.l.Seated("k", seat, 55) {
-				t.Error("what is held would be given up")
-			}
-		})
+	withHanded(t, 2, func(sc *scene) {
+		seat := sc.l.TakeSeat("k")
+		sc.hand(seat, 8)
+		sc.wantHanded(1, seat, 8)
+		if sc.l.Seated("k", seat, 55) {
+			t.Error("what is held would be given up")
+		}
 	})
-	t.Run("not taken", func(t *testing.T) {
-		withHanded(t, 2, func(sc *scene) {
-			seat := sc.l.TakeSeat("k")
-			if !sc.l.Seated("k", seat, 0) {
-				t.Error("a release that was not answered may have taken it")
-			}
-			time.Sleep(PollBound)
-			synctest.Wait()
-			if last := sc.x.asked[len(sc.x.asked)-1]; last != 102 {
-				t.Errorf("%d asked, want 102", last)
-			}
-			sc.waiters[1].cancel()
-			<-sc.waiters[1].done
-		})
+	withHanded(t, 2, func(sc *scene) {
+		if seat := sc.l.TakeSeat("k"); !sc.l.Seated("k", seat, 0) {
+			t.Error("a release that was not answered may have taken it")
+		}
+		time.Sleep(PollBound)
+		sc.wantAsked(102)
+		sc.waiters[1].cancel()
+		<-sc.waiters[1].done
 	})
 }
 
@@ -149,30 +146,28 @@ func TestHandedIsNotEnough(t *testing.T) {
 		"passed already":  func(me *waiter) { me.outcome.Passed = "it" },
 		"others to serve": func(me *waiter) { me.wait.Place.Terms = alike },
 	} {
-		t.Run(what, func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				l := new(Lines)
-				head := func() *waiter {
-					own := Place{Grain: PerWaiter, Owner: 101, Lasts: 2 * PollBound}
-					return &waiter{
-						line:  new(line),
-						next:  &waiter{wait: new(Waiting)},
-						wait:  &Waiting{Place: own},
-						place: place{kept: time.Now()},
-					}
+		redistest.Bubble(t, func(t *testing.T) {
+			l := new(Lines)
+			head := func() *waiter {
+				own := Place{Grain: PerWaiter, Owner: 101, Lasts: 2 * PollBound}
+				return &waiter{
+					line:  new(line),
+					next:  &waiter{wait: new(Waiting)},
+					wait:  &Waiting{Place: own},
+					place: place{kept: time.Now()},
 				}
-				me := head()
-				if change(me); l.handed(me, message) {
-					t.Error("it was enough")
-				}
-				if l.handed(head(), "101 7 100") {
-					t.Error("too little was left")
-				}
-				me = head()
-				if !l.handed(me, message) || me.outcome.Handed.Token != 7 {
-					t.Error("without that it was not")
-				}
-			})
+			}
+			me := head()
+			if change(me); l.handed(me, message) {
+				t.Errorf("%s: it was enough", what)
+			}
+			if l.handed(head(), "101 7 100") {
+				t.Error("too little was left")
+			}
+			me = head()
+			if !l.handed(me, message) || me.outcome.Handed.Token != 7 {
+				t.Errorf("%s: without that it was not", what)
+			}
 		})
 	}
 }

@@ -148,14 +148,13 @@ func TestAGroupThatIsRefusedIsRenewedOneByOne(t *testing.T) {
 		"not of the group":   `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 3, 20000}`,
 		"out of order":       `local t = redis.call('TIME') return {1, t[1] * 1000000 + t[2], 2, 20000, 1, 30000}`,
 	} {
-		t.Run(what, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-				s.Client().MSet(t.Context(), "a", 30_000, "b", 20_000)
-				tasks := tasksOf(conn.NewScript(what, source), "a", "b")
-				send(t, t.Context(), e, tasks)
-				tasks[0].mustHold(t, 30*time.Second, 1)
-				tasks[1].mustHold(t, 20*time.Second, 1)
-			})
+		inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
+			t.Log(what)
+			s.Client().MSet(t.Context(), "a", 30_000, "b", 20_000)
+			tasks := tasksOf(conn.NewScript(what, source), "a", "b")
+			send(t, t.Context(), e, tasks)
+			tasks[0].mustHold(t, 30*time.Second, 1)
+			tasks[1].mustHold(t, 20*time.Second, 1)
 		})
 	}
 }
@@ -180,19 +179,16 @@ func TestAGroupThatIsNotAnsweredFails(t *testing.T) {
 func TestDivide(t *testing.T) {
 	x, y := conn.NewScript("x", "x"), conn.NewScript("y", "y")
 	var batch []renewal.Task
-	add := func(script *conn.Script, length time.Duration, key string) {
-		batch = append(batch, &fakeTask{key: key, part: Part{Script: script, Length: length}})
+	for _, one := range []struct {
+		script *conn.Script
+		length time.Duration
+		key    string
+	}{
+		{x, 1, "1a"}, {nil, 1, "1none"}, {y, 1, "1b"}, {x, 2, "1c"}, {x, 1, "2d"},
+		{x, 1, "1e"}, {y, 1, "1f"}, {x, 1, "3g"}, {x, 2, "1h"}, {x, 1, "2i"},
+	} {
+		batch = append(batch, &fakeTask{key: one.key, part: Part{Script: one.script, Length: one.length}})
 	}
-	add(x, 1, "1a")
-	add(nil, 1, "1none")
-	add(y, 1, "1b")
-	add(x, 2, "1c")
-	add(x, 1, "2d")
-	add(x, 1, "1e")
-	add(y, 1, "1f")
-	add(x, 1, "3g")
-	add(x, 2, "1h")
-	add(x, 1, "2i")
 	groups, alone := new(scratch).divide(batch, func(key string) int { return int(key[0]) })
 	var got []string
 	for _, g := range groups {

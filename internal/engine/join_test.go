@@ -48,56 +48,59 @@ func (j *joiner) state() string {
 	}
 }
 
-func joinEngine() *Engine {
-	e := &Engine{}
-	e.closing, e.end = context.WithCancelCause(context.Background())
-	return e
+func (j *joiner) want(t *testing.T, what, state string) {
+	t.Helper()
+	if got := j.state(); got != state {
+		t.Errorf("%s: %s, want %s", what, got, state)
+	}
 }
 
-func TestJoin(t *testing.T) {
+// together runs a scene of callers that join, and checks that nothing is left of them.
+func together(t *testing.T, scene func(t *testing.T, e *Engine, join func() *joiner)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		e := joinEngine()
-		want := func(what, state string, j *joiner) {
-			t.Helper()
-			if got := j.state(); got != state {
-				t.Errorf("%s: %s, want %s", what, got, state)
-			}
-		}
-		a := joining(t.Context(), e, "")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		b, c, d := joining(ctx, e, ""), joining(t.Context(), e, ""), joining(t.Context(), e, "")
-		other := joining(t.Context(), e, "of another sort")
-		want("the first", "leads", a)
-		want("the second", "waits", b)
-		want("of another sort", "leads", other)
-		time.Sleep(time.Second)
-		want("the second, cancelled", "failed", b)
-		if !errors.Is(b.err, errs.Busy) || !errors.Is(b.err, context.DeadlineExceeded) {
-			t.Error(b.err)
-		}
-		other.lead.Tell("other")
-		want("the third", "waits", c)
-		a.lead.Leave()
-		want("the third, when the first has left", "leads", c)
-		want("the fourth", "waits", d)
-		c.lead.Tell("x")
-		want("the fourth, told", "x", d)
-		f := joining(t.Context(), e, "")
-		want("later", "leads", f)
-		f.lead.Leave()
+		e := &Engine{}
+		e.closing, e.end = context.WithCancelCause(context.Background())
+		scene(t, e, func() *joiner { return joining(t.Context(), e, "") })
 		if len(e.joins.byKey) != 0 {
 			t.Errorf("left: %v", e.joins.byKey)
 		}
 	})
 }
 
+func TestJoin(t *testing.T) {
+	together(t, func(t *testing.T, e *Engine, join func() *joiner) {
+		a := join()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		b, c, d := joining(ctx, e, ""), join(), join()
+		other := joining(t.Context(), e, "of another sort")
+		a.want(t, "the first", "leads")
+		b.want(t, "the second", "waits")
+		other.want(t, "of another sort", "leads")
+		time.Sleep(time.Second)
+		b.want(t, "the second, cancelled", "failed")
+		if !errors.Is(b.err, errs.Busy) || !errors.Is(b.err, context.DeadlineExceeded) {
+			t.Error(b.err)
+		}
+		other.lead.Tell("other")
+		c.want(t, "the third", "waits")
+		a.lead.Leave()
+		c.want(t, "the third, when the first has left", "leads")
+		d.want(t, "the fourth", "waits")
+		c.lead.Tell("x")
+		d.want(t, "the fourth, told", "x")
+		f := join()
+		f.want(t, "later", "leads")
+		f.lead.Leave()
+	})
+}
+
 // A turn that nobody is left to take ends the Join, and the next caller leads.
 func TestJoin_TurnForNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := joinEngine()
-		for range 100 { // the one that waits may have left before the lead does
-			a := joining(t.Context(), e, "")
+	for range 100 { // the one that waits may have left before the lead does
+		together(t, func(t *testing.T, e *Engine, join func() *joiner) {
+			a := join()
 			ctx, cancel := context.WithCancel(t.Context())
 			b := joining(ctx, e, "")
 			cancel()
@@ -108,35 +111,28 @@ func TestJoin_TurnForNobody(t *testing.T) {
 			if len(e.joins.byKey) != 0 {
 				t.Fatal("callers that have all left are still known")
 			}
-			c := joining(t.Context(), e, "")
-			if c.state() != "leads" {
-				t.Fatalf("the next %s", c.state())
-			}
+			c := join()
+			c.want(t, "the next", "leads")
 			c.lead.Leave()
-		}
-	})
+		})
+	}
 }
 
+// After Unjoin callers share nothing with those before it. Close ends all waits.
 func TestJoin_UnjoinAndClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		e := joinEngine()
-		a, b := joining(t.Context(), e, ""), joining(t.Context(), e, "")
+	together(t, func(t *testing.T, e *Engine, join func() *joiner) {
+		a, b := join(), join()
 		e.Unjoin("k")
-		c := joining(t.Context(), e, "")
-		if c.state() != "leads" {
-			t.Error("a caller after Unjoin shares the answer of those before it")
-		}
+		c := join()
+		c.want(t, "a caller after Unjoin", "leads")
 		a.lead.Tell("x")
-		if b.state() != "x" {
-			t.Error(b.state())
-		}
-		d := joining(t.Context(), e, "")
-		if d.state() != "waits" {
-			t.Error("the end of the earlier callers has ended the later ones")
-		}
+		b.want(t, "one before it", "x")
+		d := join()
+		d.want(t, "one after the end of the earlier ones", "waits")
 		e.end(errs.Closed)
-		if d.state() != "failed" || !errors.Is(d.err, errs.Closed) {
-			t.Errorf("%s: %v", d.state(), d.err)
+		d.want(t, "closed", "failed")
+		if !errors.Is(d.err, errs.Closed) {
+			t.Error(d.err)
 		}
 		c.lead.Leave()
 	})

@@ -108,6 +108,22 @@ func said(t *testing.T, e *Engine, s *redistest.MiniServer) map[string]string {
 	return s.Client().HGetAll(t.Context(), keys.ForClient(e.Client())).Val()
 }
 
+// wantWho fails t unless the Engine says that it is who; "": unless it says nothing.
+func wantWho(t *testing.T, e *Engine, s *redistest.MiniServer, when, who string) {
+	t.Helper()
+	if got := said(t, e, s); got["who"] != who || who == "" && len(got) > 0 {
+		t.Errorf("%s it says %v, want %q", when, got, who)
+	}
+}
+
+// wantIdle fails t unless the Engine is off the wheel.
+func wantIdle(t *testing.T, e *Engine) {
+	t.Helper()
+	if e.presence.use.Load() != idle {
+		t.Error("an idle Client stays on the wheel")
+	}
+}
+
 // talking is inBubble with an Engine that says who it is.
 func talking(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.MiniServer)) {
 	t.Helper()
@@ -120,27 +136,17 @@ func talking(t *testing.T, test func(t *testing.T, e *Engine, s *redistest.MiniS
 func TestPresenceIsWrittenWhenTheClientIsUsed(t *testing.T) {
 	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 		time.Sleep(time.Hour)
-		if got := said(t, e, s); len(got) != 0 {
-			t.Errorf("before the first use it says %v", got)
-		}
+		wantWho(t, e, s, "before the first use", "")
 		e.Present()
 		time.Sleep(time.Second)
-		if got := said(t, e, s); got["who"] != "pod" {
-			t.Errorf("it says %v", got)
-		}
-		time.Sleep(3 * time.Minute) // it is idle
-		if e.presence.use.Load() != idle {
-			t.Error("an idle Client stays on the wheel")
-		}
+		wantWho(t, e, s, "when it is used", "pod")
+		time.Sleep(3 * time.Minute)
+		wantIdle(t, e)
 		time.Sleep(time.Hour)
-		if got := said(t, e, s); len(got) != 0 {
-			t.Errorf("an hour after its last use it says %v", got)
-		}
+		wantWho(t, e, s, "an hour after its last use", "")
 		e.Present()
 		time.Sleep(time.Second)
-		if got := said(t, e, s); got["who"] != "pod" {
-			t.Errorf("used again, it says %v", got)
-		}
+		wantWho(t, e, s, "used again,", "pod")
 	})
 }
 
@@ -153,9 +159,7 @@ func TestPresenceComesBackWhileTheClientIsUsed(t *testing.T) {
 		}
 		e.Present()
 		time.Sleep(time.Minute + time.Second)
-		if got := said(t, e, s); got["who"] != "pod" {
-			t.Errorf("a minute after the server lost its data the Client says %v", got)
-		}
+		wantWho(t, e, s, "a minute after the server lost its data", "pod")
 	})
 }
 
@@ -194,9 +198,7 @@ func TestAClientIsIdleAfterItsLastNote(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		e.Note(1, e, "")
 		time.Sleep(3 * time.Minute)
-		if e.presence.use.Load() != idle {
-			t.Error("an idle Client stays on the wheel")
-		}
+		wantIdle(t, e)
 		before := s.CommandCount()
 		time.Sleep(10 * time.Minute)
 		if n := s.CommandCount() - before; n != 0 {
@@ -237,45 +239,36 @@ func TestPresenceFails(t *testing.T) {
 		s.Client().Del(t.Context(), key)
 		e.Present()
 		time.Sleep(2 * presentRetry)
-		if got := said(t, e, s); got["who"] != "pod" {
-			t.Errorf("it says %v", got)
-		}
+		wantWho(t, e, s, "when the key is free", "pod")
 	})
 }
 
-// Close removes what the Client says, unless something of it stays behind.
+// Close removes what the Client says, unless something of it stays behind. It does not wait for long for a
+// server that does not remove it.
 func TestCloseRemovesWhatTheClientSays(t *testing.T) {
-	for _, stays := range []bool{false, true} {
+	for _, tc := range []struct{ staysBehind, loading, remains bool }{{}, {staysBehind: true, remains: true}, {loading: true, remains: true}} {
 		talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
 			e.Present()
 			time.Sleep(time.Second)
-			if stays {
+			if tc.staysBehind {
 				e.StaysBehind()
 			}
+			if tc.loading {
+				s.SetError("LOADING Redis is loading the dataset in memory")
+			}
+			begun := time.Now()
 			if err := e.Close(); err != nil {
 				t.Error(err)
 			}
-			if got := said(t, e, s); (len(got) > 0) != stays {
-				t.Errorf("something stays behind: %v; after Close it says %v", stays, got)
+			if took := time.Since(begun); took > absentGrace+100*time.Millisecond {
+				t.Errorf("%+v: Close took %v", tc, took)
+			}
+			s.SetError("")
+			if got := said(t, e, s); (len(got) > 0) != tc.remains {
+				t.Errorf("%+v: after Close it says %v", tc, got)
 			}
 		})
 	}
-}
-
-// Close does not wait for long for a server that does not answer.
-func TestCloseIsBoundedThoughTheKeyCannotBeRemoved(t *testing.T) {
-	talking(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-		e.Present()
-		time.Sleep(time.Second)
-		s.SetError("LOADING Redis is loading the dataset in memory")
-		begun := time.Now()
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(begun); took > absentGrace+100*time.Millisecond {
-			t.Errorf("Close took %v", took)
-		}
-	})
 }
 
 func TestWithoutAnIdentityNothingIsSent(t *testing.T) {

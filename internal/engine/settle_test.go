@@ -103,82 +103,58 @@ func TestSettleIsBounded(t *testing.T) {
 	}
 }
 
-// Close waits for clean-ups within its grace, and no longer.
+// Each Close waits for clean-ups within its grace, and no longer.
 func TestCloseWaitsForCleanupsWithinItsGrace(t *testing.T) {
-	for _, tc := range []struct {
-		name     string
+	for name, tc := range map[string]struct {
 		notAfter time.Duration
-		hangs    bool
 		silent   bool
 		want     time.Duration
 	}{
-		{name: "that is done", notAfter: -time.Second, want: 0},
-		{name: "that ends in time", notAfter: conn.Window, want: conn.Window + time.Millisecond},
-		{name: "that waits for long", notAfter: 20 * time.Second, want: closeGrace},
-		{name: "whose server is silent", notAfter: conn.Window, silent: true, want: closeGrace},
+		"that is done":           {-time.Second, false, 0},
+		"that ends in time":      {conn.Window, false, conn.Window + time.Millisecond},
+		"that waits for long":    {20 * time.Second, false, closeGrace},
+		"whose server is silent": {conn.Window, true, closeGrace},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				s := redistest.Mini(t)
-				proxy := s.Proxy()
-				e, err := New(proxy.Client(t), nil, discard)
-				if err != nil {
-					t.Fatal(err)
+		redistest.Bubble(t, func(t *testing.T) {
+			proxy := redistest.Mini(t).Proxy()
+			e, err := New(proxy.Client(t), nil, discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := &undoing{e: e}
+			if _, err := u.undo(t.Context()); err != nil { // the client is connected now
+				t.Fatal(err)
+			}
+			if tc.silent {
+				proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
+			}
+			notAfter := time.Now().Add(tc.notAfter).UnixMicro()
+			e.Settle(notAfter, time.Minute, u.undo)
+			synctest.Wait()
+			begun, done := time.Now(), make(chan time.Time)
+			for range 3 {
+				go func() { e.Close(); done <- time.Now() }()
+			}
+			for range 3 {
+				// Closing cuts connections. A clean-up that is under way is sent again after a backoff.
+				if took := (<-done).Sub(begun); took < tc.want || took > tc.want+50*time.Millisecond {
+					t.Errorf("%s: Close took %v, want %v", name, took, tc.want)
 				}
-				u := &undoing{e: e}
-				if _, err := u.undo(t.Context()); err != nil { // the client is connected now
-					t.Fatal(err)
-				}
-				if tc.silent {
-					proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
-				}
-				notAfter := time.Now().Add(tc.notAfter).UnixMicro()
-				e.Settle(notAfter, time.Minute, u.undo)
-				synctest.Wait()
-				begun := time.Now()
-				e.Close()
-				// Closing cuts connections. A clean-up that is under way is sent again after a
-				// backoff.
-				if took := time.Since(begun); took < tc.want || took > tc.want+50*time.Millisecond {
-					t.Errorf("Close took %v, want %v", took, tc.want)
-				}
-				if tc.want < closeGrace && u.last.Load() <= notAfter {
-					t.Error("Close has cut a clean-up short")
-				}
-				if e.Background(func() { t.Error("begun after Close") }) {
-					t.Error("Background after Close says that it runs")
-				}
-				e.Settle(0, time.Minute, func(context.Context) (*conn.Call, error) {
-					t.Error("a clean-up has begun after Close")
-					return nil, nil
-				})
-				synctest.Wait()
+			}
+			if tc.want < closeGrace && u.last.Load() <= notAfter {
+				t.Errorf("%s: Close has cut a clean-up short", name)
+			}
+			if e.Background(func() { t.Error("begun after Close") }) {
+				t.Error("Background after Close says that it runs")
+			}
+			e.Settle(0, time.Minute, func(context.Context) (*conn.Call, error) {
+				t.Error("a clean-up has begun after Close")
+				return nil, nil
 			})
+			begun = time.Now()
+			if e.Close(); time.Since(begun) != 0 {
+				t.Errorf("%s: one more Close took %v", name, time.Since(begun))
+			}
 		})
 	}
-}
-
-func TestCloseTwiceAndAtOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, e *Engine, s *redistest.MiniServer) {
-		u := &undoing{e: e}
-		e.Settle(time.Now().Add(500*time.Millisecond).UnixMicro(), time.Minute, u.undo)
-		done := make(chan time.Time)
-		begun := time.Now()
-		for range 3 {
-			go func() {
-				e.Close()
-				done <- time.Now()
-			}()
-		}
-		for range 3 {
-			if took := (<-done).Sub(begun); took < 501*time.Millisecond || took > 551*time.Millisecond {
-				t.Errorf("a Close took %v: each waits until all is over", took)
-			}
-		}
-		begun = time.Now()
-		e.Close()
-		if took := time.Since(begun); took != 0 {
-			t.Errorf("one more took %v", took)
-		}
-	})
 }

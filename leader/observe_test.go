@@ -46,14 +46,39 @@ func (s *stage) watch(c *candidate) *watching {
 	return w
 }
 
-// want fails the test unless exactly these leaders were seen, "" for nobody, the last at that time.
-func (w *watching) want(at time.Duration, seen ...string) {
-	w.s.T.Helper()
+// sees returns who was seen so far, "" for nobody.
+func (w *watching) sees() []string {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !slices.Equal(w.seen, seen) || w.at[len(w.at)-1] != at {
-		w.s.T.Errorf("at %v: seen %q at %v, want %q, the last at %v", w.s.Now(), w.seen, w.at, seen, at)
+	return slices.Clone(w.seen)
+}
+
+// want fails the test unless exactly these leaders were seen, "" for nobody, the last at that time.
+func (w *watching) want(at time.Duration, seen ...string) {
+	w.s.T.Helper()
+	if got := w.sees(); !slices.Equal(got, seen) || w.at[len(w.at)-1] != at {
+		w.s.T.Errorf("at %v: seen %q at %v, want %q, the last at %v", w.s.Now(), got, w.at, seen, at)
+	}
+}
+
+// wantLast fails the test unless the observer sees that leader now.
+func (w *watching) wantLast(id string) {
+	w.s.T.Helper()
+	if got := w.sees(); got[len(got)-1] != id {
+		w.s.T.Errorf("at %v: seen %q, want %q", w.s.Now(), got, id)
+	}
+}
+
+// neverWentBack fails the test if an older term was seen after a newer one.
+func (w *watching) neverWentBack() {
+	w.s.T.Helper()
+	newest := int64(0)
+	for _, info := range w.infos {
+		if info.Leads() && info.Token < newest {
+			w.s.T.Errorf("token %d seen after %d", info.Token, newest)
+		}
+		newest = max(newest, info.Token)
 	}
 }
 
@@ -108,21 +133,15 @@ func TestObserveNeedsNoMessage(t *testing.T) {
 		o.p.Mute()
 		a.retire()
 		s.At(time.Minute + 1250*time.Millisecond)
-		w.mu.Lock()
-		if len(w.seen) != 2 || w.seen[1] != "" {
-			t.Errorf("seen %q", w.seen)
-		}
-		w.mu.Unlock()
+		w.wantLast("")
 		o.p.Unmute()
 		b := s.candidate("b", leader.Lease(10*time.Second)).campaign(untilOver)
 		s.At(2 * time.Minute)
 		b.p.Unplug(true)
 		s.At(2*time.Minute + 10*time.Second + 10*time.Millisecond)
-		w.mu.Lock()
-		if len(w.seen) != 4 || w.seen[3] != "" {
-			t.Errorf("seen %q", w.seen)
+		if got := w.sees(); !slices.Equal(got, []string{"a", "", "b", ""}) {
+			t.Errorf("seen %q", got)
 		}
-		w.mu.Unlock()
 		w.end()
 		b.stop(nil)
 		<-b.done
@@ -143,46 +162,24 @@ func TestObserveNeverGoesBack(t *testing.T) {
 		a.retire()
 		s.At(20 * time.Second)
 		s.forced = true
-		restore := func() {
-			s.RDB.Del(t.Context(), name, recordKey)
-			s.RDB.HSet(t.Context(), name, hash)
-			s.RDB.HSet(t.Context(), recordKey, record)
-			s.RDB.Expire(t.Context(), name, 20*time.Second)
-			s.RDB.Expire(t.Context(), recordKey, 20*time.Second)
-			s.RDB.Publish(t.Context(), changes, "0")
+		s.RDB.Del(t.Context(), name, recordKey)
+		for key, fields := range map[string]map[string]string{name: hash, recordKey: record} {
+			s.RDB.HSet(t.Context(), key, fields)
+			s.RDB.Expire(t.Context(), key, 20*time.Second)
 		}
-		restore()
+		s.RDB.Publish(t.Context(), changes, "0")
 		s.At(25 * time.Second)
-		w.wantNobody()
+		w.wantLast("")
 		if info, err := b.Leader(t.Context()); err != nil || info.Identity != "a" {
 			t.Errorf("Redis shows %+v, %v", info, err)
 		}
 		s.At(2 * time.Minute)
 		s.wantLeader(b)
 		w.end()
-		if got := w.seen[len(w.seen)-1]; got != "b" {
-			t.Errorf("seen %q", w.seen)
-		}
-		newest := int64(0)
-		for _, info := range w.infos {
-			if info.Leads() && info.Token < newest {
-				t.Errorf("token %d after %d", info.Token, newest)
-			}
-			newest = max(newest, info.Token)
-		}
+		w.wantLast("b")
+		w.neverWentBack()
 		b.retire()
 	})
-}
-
-// wantNobody fails the test unless the observer sees nobody now.
-func (w *watching) wantNobody() {
-	w.s.T.Helper()
-	synctest.Wait()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if got := w.seen[len(w.seen)-1]; got != "" {
-		w.s.T.Errorf("sees %q, want nobody", w.seen)
-	}
 }
 
 func TestObserveEndsWithItsLoopItsContextAndTheClient(t *testing.T) {

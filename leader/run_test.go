@@ -3,11 +3,14 @@
 package leader_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,26 +73,30 @@ func TestAResignationHandsOverAtOnce(t *testing.T) {
 	})
 }
 
+// When the leader has died nobody hands the lead over, and the next in order leads, within the lease.
 func TestAfterADeathTheNextLeadsWithinTheLease(t *testing.T) {
-	for _, lease := range []time.Duration{time.Second, 10 * time.Second, 30 * time.Second} {
+	for _, lease := range []time.Duration{time.Second, 30 * time.Second} {
 		play(t, func(t *testing.T, s *stage) {
 			a := s.candidate("a", leader.Lease(lease)).campaign(untilOver)
 			b := s.candidate("b", leader.Lease(lease)).campaign(untilOver)
-			c := s.candidate("c", leader.Lease(lease)).campaign(untilOver)
+			c := s.candidateOf(b.p, "c", leader.Lease(lease), leader.Priority(5)).campaign(untilOver)
+			d := s.candidate("d", leader.Lease(lease), leader.Priority(3)).campaign(untilOver)
 			died := 47 * time.Second
 			s.At(died)
 			a.p.Unplug(true) // for Redis that is a process that died
 			s.At(died + lease + 100*time.Millisecond)
-			_, began, _, _ := b.seen()
-			world.Within(t, "b leads", began, died, died+lease+100*time.Millisecond)
+			_, began, _, _ := c.seen()
+			world.Within(t, "c leads", began, died, died+lease+100*time.Millisecond)
 			_, _, ended, why := a.seen()
 			world.WantErr(t, why, holdfast.ErrLost)
 			world.Within(t, "a's term ended", ended, died, began)
 			a.p.Unplug(false)
-			s.wantLeader(b, a, c)
-			b.retire()
-			s.wantLeader(c, a, b) // a has lost its place to c
+			s.wantLeader(c, a, b, d)
 			c.retire()
+			s.wantLeader(d, a, b)
+			d.retire()
+			s.wantLeader(b, a) // a has lost its place to b
+			b.retire()
 			s.wantLeader(a)
 			a.retire()
 		})
@@ -174,8 +181,8 @@ func namesItOnce(t *testing.T, c *candidate, err error) {
 // A work that goes on after its term was lost cannot keep others out, but it is told, and found.
 func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		log := new(logged)
-		p := s.Process(holdfast.WithLogger(log.logger()))
+		var log bytes.Buffer
+		p := s.Process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		a := s.candidateOf(p, "a").campaign(func(ctx context.Context, _ *leader.Term) error {
 			<-ctx.Done()
 			time.Sleep(2 * time.Minute)
@@ -193,16 +200,15 @@ func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 		err := a.Check(10 * time.Millisecond)
 		world.WantErr(t, err, holdfast.ErrLost)
 		namesItOnce(t, a, err)
-		if log.has("does not return") {
+		synctest.Wait()
+		if strings.Contains(log.String(), "does not return") {
 			t.Error("the log names it too soon")
 		}
-		s.At(2*time.Minute + time.Second)
-		if !log.has("does not return") || !log.has("identity=a") {
-			t.Errorf("the log does not name it:\n%s", log.text())
-		}
-		s.At(4 * time.Minute)
-		if log.count("does not return") != 1 {
-			t.Errorf("named %d times", log.count("does not return"))
+		for _, at := range []time.Duration{2*time.Minute + time.Second, 4 * time.Minute} {
+			s.At(at)
+			if got := log.String(); strings.Count(got, "does not return") != 1 || !strings.Contains(got, "identity=a") {
+				t.Errorf("at %v the log does not name it once:\n%s", at, got)
+			}
 		}
 		a.retire()
 		b.retire()
@@ -276,33 +282,31 @@ func TestAWorkThatPanicsGivesTheLeadUp(t *testing.T) {
 	}
 }
 
+// Each term ends after MaxTerm, or up to a tenth sooner, by chance, and the others lead in turn.
 func TestMaxTermEndsTerms(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		const most = 10 * time.Minute
-		a := s.candidate("a", leader.MaxTerm(most)).campaign(untilOver)
-		b := s.candidate("b", leader.MaxTerm(most)).campaign(untilOver)
-		c := s.candidate("c", leader.MaxTerm(most)).campaign(untilOver)
+		const most = time.Minute
+		var all []*candidate
+		for _, id := range []string{"a", "b", "c"} {
+			all = append(all, s.candidate(id, leader.MaxTerm(most)).campaign(untilOver))
+		}
+		s.At(6*most + time.Second)
 		lengths := map[time.Duration]bool{}
-		for range 6 {
-			began := s.Now()
-			before := s.led()
-			for s.led() == before {
-				time.Sleep(time.Second)
-			}
-			length := s.Now() - began
-			world.Within(t, "a term", length, most*9/10-time.Second, most+time.Second)
+		for i, began := range s.began[1:] {
+			length := began - s.began[i]
+			world.Within(t, "a term", length, most*9/10, most)
 			lengths[length] = true
 		}
-		if len(lengths) < 3 {
-			t.Errorf("terms of %v", lengths)
+		if got := s.led(); !strings.HasPrefix(got, "[a b c a b c a") || len(lengths) < 3 {
+			t.Errorf("led: %s, for %v", got, lengths)
 		}
-		if got := s.led(); got != "[a b c a b c a]" {
-			t.Errorf("led: %s", got)
-		}
-		_, _, _, why := c.seen()
+		_, _, _, why := all[2].seen()
 		world.WantErr(t, why, holdfast.ErrResigned)
-		for _, each := range []*candidate{b, c, a} {
-			each.retire()
+		for _, c := range all {
+			c.stop(nil)
+		}
+		for _, c := range all {
+			<-c.done
 		}
 	})
 }
@@ -438,4 +442,40 @@ func TestATermThatCannotBeToldDoesNotBegin(t *testing.T) {
 		s.wantLeader(a)
 		a.retire()
 	})
+}
+
+// The lead counts only if as many replicas have it as the option says, or else the Client's.
+func TestALeadCountsOnlyIfReplicasHaveIt(t *testing.T) {
+	for what, tc := range map[string]struct {
+		client  []holdfast.Option
+		options []leader.Option
+		waits   bool
+	}{
+		"by the Client":       {[]holdfast.Option{holdfast.WithReplicas(1)}, nil, true},
+		"by the option":       {nil, []leader.Option{leader.Replicas(1)}, true},
+		"not, by the option":  {[]holdfast.Option{holdfast.WithReplicas(1)}, []leader.Option{leader.Replicas(0)}, false},
+		"nobody asks for any": {nil, nil, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			play(t, func(t *testing.T, s *stage) {
+				var have atomic.Int64 // so many replicas have the lead
+				a := s.candidateOf(s.Process(tc.client...), "a", tc.options...)
+				a.p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
+					if c.Name == "WAIT" {
+						return redistest.ReplyNumber(have.Load())
+					}
+					return a.p.Observe(c)
+				})
+				a.campaign(untilOver)
+				s.At(10 * time.Second)
+				if a.IsLeader() == tc.waits {
+					t.Errorf("leads: %v", a.IsLeader())
+				}
+				have.Store(1)
+				s.At(15 * time.Second)
+				s.wantLeader(a)
+				a.retire()
+			})
+		})
+	}
 }

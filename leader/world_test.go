@@ -34,6 +34,7 @@ type stage struct {
 	inside  int // how many works run whose context has not ended
 	last    int64
 	journal []string
+	began   []time.Duration // of each in the journal
 }
 
 // play runs scene in a world of its own.
@@ -115,7 +116,7 @@ func (s *stage) enter(id string, token int64) {
 		s.T.Errorf("token %d after %d", token, s.last)
 	}
 	s.last = token
-	s.journal = append(s.journal, id)
+	s.journal, s.began = append(s.journal, id), append(s.began, s.Now())
 }
 
 func (s *stage) leave() {

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
+
+func TestMain(m *testing.M) { redistest.Main(m) }
 
 func TestSince(t *testing.T) {
 	now := time.UnixMicro(1_700_000_000_000_000)

@@ -443,52 +443,50 @@ func TestHeavyWaiterIsNotPassedForEver(t *testing.T) {
 // time, every caller returns, and no line is left.
 func TestWaitUnderLoad(t *testing.T) {
 	for seed := range uint64(redistest.Count(t, 50)) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
-				random := rand.New(rand.NewPCG(seed, 1))
-				things := []*thing{new(thing), new(thing), new(thing)}
-				var wg sync.WaitGroup
-				var mu sync.Mutex
-				holders, granted, gone := make([]int, len(things)), 0, 0
-				for range 100 {
-					at := random.IntN(len(things))
-					arrives := time.Duration(random.Int64N(int64(3 * time.Second)))
-					patience := time.Duration(random.Int64N(int64(4 * time.Second)))
-					works := time.Duration(random.Int64N(int64(100 * time.Millisecond)))
-					told := random.IntN(4) > 0
-					wg.Go(func() {
-						time.Sleep(arrives)
-						ctx, cancel := context.WithTimeout(context.Background(), patience)
-						defer cancel()
-						w := &Waiting{Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Asker: things[at].try(-1)}
-						_, err := l.Wait(ctx, w)
-						mu.Lock()
-						if err != nil {
-							gone++
-							mu.Unlock()
-							mustMatch(t, err, context.DeadlineExceeded)
-							return
-						}
-						granted++
-						if holders[at]++; holders[at] > 1 {
-							t.Errorf("%d has %d holders", at, holders[at])
-						}
+		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			things := []*thing{new(thing), new(thing), new(thing)}
+			var wg sync.WaitGroup
+			var mu sync.Mutex
+			holders, granted, gone := make([]int, len(things)), 0, 0
+			for range 100 {
+				at := random.IntN(len(things))
+				arrives := time.Duration(random.Int64N(int64(3 * time.Second)))
+				patience := time.Duration(random.Int64N(int64(4 * time.Second)))
+				works := time.Duration(random.Int64N(int64(100 * time.Millisecond)))
+				told := random.IntN(4) > 0
+				wg.Go(func() {
+					time.Sleep(arrives)
+					ctx, cancel := context.WithTimeout(context.Background(), patience)
+					defer cancel()
+					w := &Waiting{Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Asker: things[at].try(-1)}
+					_, err := l.Wait(ctx, w)
+					mu.Lock()
+					if err != nil {
+						gone++
 						mu.Unlock()
-						time.Sleep(works)
-						mu.Lock()
-						holders[at]--
-						mu.Unlock()
-						things[at].free()
-						if told {
-							s.Publish(fmt.Sprint(channel, at), "0")
-						}
-					})
-				}
-				wg.Wait()
-				if granted == 0 || granted+gone != 100 {
-					t.Errorf("%d were granted, %d left", granted, gone)
-				}
-			})
+						mustMatch(t, err, context.DeadlineExceeded)
+						return
+					}
+					granted++
+					if holders[at]++; holders[at] > 1 {
+						t.Errorf("seed %d: %d has %d holders", seed, at, holders[at])
+					}
+					mu.Unlock()
+					time.Sleep(works)
+					mu.Lock()
+					holders[at]--
+					mu.Unlock()
+					things[at].free()
+					if told {
+						s.Publish(fmt.Sprint(channel, at), "0")
+					}
+				})
+			}
+			wg.Wait()
+			if granted == 0 || granted+gone != 100 {
+				t.Errorf("seed %d: %d were granted, %d left", seed, granted, gone)
+			}
 		})
 	}
 }

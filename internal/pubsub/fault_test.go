@@ -27,9 +27,7 @@ func TestLostConnectionIsReplaced(t *testing.T) {
 		subs := []*Subscription{joined(t, s, "one"), joined(t, s, "two")}
 		for range 3 {
 			r.last.get().Close()
-			for _, sub := range subs {
-				signalledWithin(t, sub, s.cfg.MaxBackoff)
-			}
+			allSignalled(t, subs, s.cfg.MaxBackoff)
 		}
 		if got := reconnected.Load(); got != 3 {
 			t.Errorf("Reconnected called %d times, want 3", got)
@@ -114,9 +112,7 @@ func TestWhateverStandsInTheWay(t *testing.T) {
 				mustNotSignal(t, sub, "without a connection")
 				clear()
 				signalledWithin(t, sub, s.cfg.ConnectTimeout+s.cfg.MaxBackoff)
-				if got := r.PubSubChannels(""); !slices.Equal(got, []string{"ch"}) {
-					t.Errorf("%s: PUBSUB CHANNELS = %v, want ch alone", what, got)
-				}
+				wantChannels(t, r, what, "ch")
 			})
 		}
 	}
@@ -266,9 +262,7 @@ func TestDeniedChannel(t *testing.T) {
 		}
 
 		r.last.get().Close()
-		for _, sub := range allowed {
-			signalledWithin(t, sub, s.cfg.MinBackoff)
-		}
+		allSignalled(t, allowed, s.cfg.MinBackoff)
 		// One command is enough. It takes some if the connection stood before the last channel had
 		// a home.
 		if got := len(r.got("SUBSCRIBE")); got < 1 || got > len(allowed)/2 {
@@ -290,15 +284,13 @@ func TestReplyOutOfStep(t *testing.T) {
 		"number":       func(w *server.Writer) { w.WriteInt(1) },
 	}
 	for name, reply := range replies {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
-				sub := joined(t, s, "ch")
-				r.inject(reply)
-				signalledWithin(t, sub, s.cfg.MinBackoff)
-				if got := r.dials.Load(); got != 2 {
-					t.Errorf("dialled %d times, want 2", got)
-				}
-			})
+		inBubble(t, Config{}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+			sub := joined(t, s, "ch")
+			r.inject(reply)
+			signalledWithin(t, sub, s.cfg.MinBackoff)
+			if got := r.dials.Load(); got != 2 {
+				t.Errorf("%s: dialled %d times, want 2", name, got)
+			}
 		})
 	}
 }
@@ -306,6 +298,8 @@ func TestReplyOutOfStep(t *testing.T) {
 // Everything happens at once: owners come and go, messages flow, connections break.
 func TestStress(t *testing.T) {
 	inBubble(t, Config{Linger: 50 * time.Millisecond}, func(t *testing.T, s *Service, r *redisServer, _ *fakeSource) {
+		s.Subscribe("first").Close()
+		synctest.Wait() // there is a connection to break
 		var owners sync.WaitGroup
 		for seed := range 20 {
 			owners.Go(func() {
@@ -325,16 +319,10 @@ func TestStress(t *testing.T) {
 				}
 			})
 		}
-		stop := make(chan struct{})
+		var over atomic.Bool
 		var chaos sync.WaitGroup
 		chaos.Go(func() {
-			random := rand.New(rand.NewPCG(2, 2))
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(time.Duration(random.Int64N(int64(time.Second)))):
-				}
+			for random := rand.New(rand.NewPCG(2, 2)); !over.Load(); time.Sleep(time.Duration(random.Int64N(int64(time.Second)))) {
 				if random.IntN(4) == 0 {
 					r.last.get().blackHole.Store(true)
 				} else {
@@ -343,23 +331,16 @@ func TestStress(t *testing.T) {
 			}
 		})
 		chaos.Go(func() {
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				case <-time.After(time.Millisecond):
-				}
+			for i := 0; !over.Load(); i++ {
 				r.Publish(fmt.Sprint("ch", i%10), "0")
+				time.Sleep(time.Millisecond)
 			}
 		})
 		owners.Wait()
-		close(stop)
+		over.Store(true)
 		chaos.Wait()
-
 		time.Sleep(10 * time.Second)
 		assertEmpty(t, s)
-		if got := r.PubSubChannels(""); len(got) != 0 {
-			t.Errorf("PUBSUB CHANNELS = %v after all", got)
-		}
+		wantChannels(t, r, "after all")
 	})
 }

@@ -274,6 +274,23 @@ func signalledWithin(t *testing.T, sub *Subscription, limit time.Duration) time.
 	return time.Since(start)
 }
 
+// allSignalled is signalledWithin for each of them.
+func allSignalled(t *testing.T, subs []*Subscription, limit time.Duration) {
+	t.Helper()
+	for _, sub := range subs {
+		signalledWithin(t, sub, limit)
+	}
+}
+
+// wantChannels fails t unless just those channels are subscribed to.
+func wantChannels(t *testing.T, r *redisServer, when string, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	if got := r.PubSubChannels(""); !slices.Equal(got, want) {
+		t.Fatalf("%s: PUBSUB CHANNELS = %q, want %q", when, got, want)
+	}
+}
+
 // recorder is a slog.Handler that keeps the messages at Warn and above.
 type recorder struct{ guarded[[]string] }
 

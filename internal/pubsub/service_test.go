@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -110,9 +109,7 @@ func TestSubscribesAreBatched(t *testing.T) {
 		if got := len(r.got("UNSUBSCRIBE")); got < n/batch || got > n/10 {
 			t.Fatalf("leaving %d channels took %d commands", n, got)
 		}
-		if got := r.PubSubChannels(""); !slices.Equal(got, []string{"keep"}) {
-			t.Fatalf("PUBSUB CHANNELS = %v, want keep alone", got)
-		}
+		wantChannels(t, r, "after the linger", "keep")
 	})
 }
 
@@ -123,10 +120,7 @@ func TestLinger(t *testing.T) {
 		sub.Close()
 
 		time.Sleep(5*time.Second - 1)
-		synctest.Wait()
-		if got := len(r.PubSubChannels("")); got != 1 {
-			t.Fatalf("%d channels just before the linger ends, want 1", got)
-		}
+		wantChannels(t, r, "just before the linger ends", "ch")
 		again := s.Subscribe("ch")
 		mustSignal(t, again, "at once: the channel has lingered")
 		mustNotSignal(t, sub, "though closed")
@@ -139,10 +133,7 @@ func TestLinger(t *testing.T) {
 
 		again.Close()
 		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		if got := r.PubSubChannels(""); len(got) != 0 {
-			t.Fatalf("PUBSUB CHANNELS = %v after the linger", got)
-		}
+		wantChannels(t, r, "after the linger")
 		assertEmpty(t, s)
 		joined(t, s, "ch") // by a new connection
 	})
@@ -172,10 +163,7 @@ func TestNoLinger(t *testing.T) {
 		keep := s.Subscribe("keep")
 		for range 3 {
 			joined(t, s, "ch").Close()
-			synctest.Wait()
-			if got := r.PubSubChannels(""); !slices.Equal(got, []string{"keep"}) {
-				t.Fatalf("PUBSUB CHANNELS = %v, want keep alone", got)
-			}
+			wantChannels(t, r, "at once", "keep")
 		}
 		keep.Close()
 	})
@@ -215,9 +203,7 @@ func TestSubscribeAfterClose(t *testing.T) {
 		mustNotSignal(t, after, "after Close")
 		after.Close()
 		before.Close()
-		if got := len(r.PubSubChannels("")); got != 0 {
-			t.Fatalf("%d channels after Close", got)
-		}
+		wantChannels(t, r, "after Close")
 	})
 }
 

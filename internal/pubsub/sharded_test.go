@@ -121,9 +121,7 @@ func TestFailover(t *testing.T) {
 		subs := allJoined(t, s, "a", 100)
 		src.home.set(func(context.Context, string) (string, error) { return "b", nil })
 		a.last.get().Close()
-		for _, sub := range subs {
-			signalledWithin(t, sub, s.cfg.MinBackoff)
-		}
+		allSignalled(t, subs, s.cfg.MinBackoff)
 		if got := len(b.PubSubChannels("")); got != 100 {
 			t.Errorf("%d channels on the new master, want 100", got)
 		}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
 
@@ -104,16 +102,4 @@ func TestTheFunctionMayAskForAGroupItself(t *testing.T) {
 	if got := o.acquisitions(t); got["outer"] != 1 {
 		t.Errorf("acquisitions %v", got)
 	}
-}
-
-func TestWithoutMetersNobodyIsAsked(t *testing.T) {
-	tel, err := telemetry.New(sdktrace.NewTracerProvider(), nil, func(string) string {
-		t.Error("the function is called, and there is nothing to record")
-		return ""
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, a := tel.Acquire(t.Context(), kind, "orders:42")
-	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
 }

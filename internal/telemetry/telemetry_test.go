@@ -15,9 +15,12 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
 
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // kind stands for the name that a primitive gives itself.
 const kind = "mutex"
@@ -119,9 +122,10 @@ func TestNothingOfItsOwnIsAllocated(t *testing.T) {
 	}
 }
 
+// One provider alone works. Without metrics nobody is asked for a group.
 func TestOneProviderAloneWorks(t *testing.T) {
 	o := observe(t)
-	everything(t.Context(), newTelemetry(t, o.tp, nil, nil), nil)
+	everything(t.Context(), newTelemetry(t, o.tp, nil, func(string) string { t.Error("asked for a group"); return "" }), nil)
 	if spans, metrics := len(o.spans.Ended()), len(o.collect(t)); spans != 2 || metrics != 1 { // a counter that is there before it counts
 		t.Errorf("traces alone: %d spans, want 2; %d metrics", spans, metrics)
 	}

@@ -11,11 +11,13 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/fairlock"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/once"
 )
 
@@ -66,6 +68,70 @@ func TestANilOnceDoesNoWork(t *testing.T) {
 	}
 }
 
+// aName is the text that callOne passes for each string.
+const aName = "0123456789abcdef0123456789abcdef"
+
+// Every method of a Client that takes a name uses the mapped name in Redis, and so do the methods of
+// what it returns.
+func TestNamesAreMappedByEachMethod(t *testing.T) {
+	for i := range reflect.TypeFor[*holdfast.Client]().NumMethod() {
+		method := reflect.TypeFor[*holdfast.Client]().Method(i)
+		named := false
+		for k := range method.Type.NumIn() {
+			named = named || method.Type.In(k).Kind() == reflect.String
+		}
+		if !named || method.Name == "InspectAll" { // a pattern is of names as they are in Redis
+			continue
+		}
+		t.Run(method.Name, func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
+				way := redistest.Mini(t).Proxy()
+				sent := make(map[string]bool)
+				var mu sync.Mutex
+				way.OnCommand(func(c redistest.Command) redistest.Fault {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, arg := range c.Args {
+						if strings.Contains(arg, aName) {
+							sent[arg] = true
+						}
+					}
+					return redistest.Pass
+				})
+				c := holdfast.New(way.Client(t), holdfast.WithNameMapper(func(name string) string { return "app:{" + name + "}" }))
+				useDeep(t, reflect.ValueOf(c).Method(i), 2)
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+				if len(sent) == 0 {
+					t.Error("nothing was sent")
+				}
+				for arg := range sent {
+					if !strings.Contains(arg, "app:{"+aName) {
+						t.Errorf("%q is not under the mapped name", arg)
+					}
+				}
+			})
+		})
+	}
+}
+
+// useDeep calls a method, for a second at most, and the methods of the synchronizers that it returns.
+func useDeep(t *testing.T, method reflect.Value, depth int) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	for _, result := range callOne(ctx, t, method.String(), method, 1+depth) {
+		if result.Kind() == reflect.Interface {
+			result = result.Elem()
+		}
+		if depth > 0 && result.IsValid() && (result.Kind() == reflect.Pointer || result.Kind() == reflect.Struct) {
+			for i := range result.NumMethod() {
+				useDeep(t, result.Method(i), depth-1)
+			}
+		}
+	}
+}
+
 // callAll calls the exported methods of v, and those of what they return, and looks at the results.
 func callAll(t *testing.T, v reflect.Value, seen map[reflect.Type]bool) {
 	if seen[v.Type()] {
@@ -74,14 +140,14 @@ func callAll(t *testing.T, v reflect.Value, seen map[reflect.Type]bool) {
 	seen[v.Type()] = true
 	for i := range v.NumMethod() {
 		what := fmt.Sprintf("%v (nil: %v): %s", v.Type(), v.Kind() == reflect.Pointer && v.IsNil(), v.Type().Method(i).Name)
-		for _, result := range callOne(t, what, v.Method(i)) {
+		for _, result := range callOne(t.Context(), t, what, v.Method(i), 2) {
 			lookAt(t, what, result, seen)
 		}
 	}
 }
 
-// callOne calls a method with simple arguments. A panic fails the test.
-func callOne(t *testing.T, what string, method reflect.Value) []reflect.Value {
+// callOne calls a method with simple arguments: n for each number. A panic fails the test.
+func callOne(ctx context.Context, t *testing.T, what string, method reflect.Value, n int) []reflect.Value {
 	defer func() {
 		if p := recover(); p != nil {
 			t.Errorf("%s panics: %v", what, p)
@@ -94,13 +160,15 @@ func callOne(t *testing.T, what string, method reflect.Value) []reflect.Value {
 			return nil // no program can call it
 		case method.Type().IsVariadic() && i == method.Type().NumIn()-1:
 		case in == reflect.TypeFor[context.Context]():
-			args = append(args, reflect.ValueOf(t.Context()))
+			args = append(args, reflect.ValueOf(ctx))
 		case in.Kind() == reflect.String:
-			args = append(args, reflect.ValueOf("0123456789abcdef0123456789abcdef").Convert(in))
+			args = append(args, reflect.ValueOf(aName).Convert(in))
 		case in == reflect.TypeFor[time.Duration]():
 			args = append(args, reflect.ValueOf(time.Minute))
+		case in == reflect.TypeFor[time.Time]():
+			args = append(args, reflect.ValueOf(time.Now()))
 		case in.Kind() == reflect.Int || in.Kind() == reflect.Int64:
-			args = append(args, reflect.ValueOf(2).Convert(in))
+			args = append(args, reflect.ValueOf(n).Convert(in))
 		default:
 			args = append(args, reflect.Zero(in))
 		}

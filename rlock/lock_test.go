@@ -69,21 +69,6 @@ func TestOneMessageAtTheLastRelease(t *testing.T) {
 	})
 }
 
-func TestNameWithHashTag(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		const tagged = "{user7}:cart"
-		p := w.Process()
-		messages := w.Messages("redisson_lock__channel:" + tagged)
-		w.Release(w.Lock(t.Context(), p.Mutex(tagged)))
-		if got := messages(); !slices.Equal(got, []string{"0s 0"}) {
-			t.Errorf("messages %q", got)
-		}
-		if !w.Mini.Exists("redisson_lock_token:" + tagged) {
-			t.Errorf("keys %q", w.Mini.Keys())
-		}
-	})
-}
-
 // Ten goroutines release one lease at once, and exactly one release succeeds.
 func TestConcurrentReleases(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {

@@ -37,70 +37,63 @@ func whole(w *world.World, what string) {
 // Any command of any script may fail. No key is left without an expiry and no count without its
 // owner, and the next call works again.
 func TestEachCommandOfEachScriptFails(t *testing.T) {
-	// Each action runs one script, and returns the lease that it gets, if any.
-	type stage struct {
-		outer, inner *holdfast.Lease
-		owner        holdfast.Owner
-	}
 	ctx := context.Background()
-	for _, tc := range []struct {
-		script string
-		before func(w *world.World, p *world.Process) stage
-		act    func(p *world.Process, s stage) (*holdfast.Lease, error)
-	}{
-		{world.LockRun, func(*world.World, *world.Process) stage { return stage{} },
-			func(p *world.Process, _ stage) (*holdfast.Lease, error) { return p.MyLock.TryLock(ctx) }},
-		{world.LockRun + ", held by another", func(w *world.World, p *world.Process) stage {
-			return stage{outer: w.Lock(ctx, p.MyLock)}
-		}, func(p *world.Process, _ stage) (*holdfast.Lease, error) { return p.MyLock.TryLock(ctx) }},
-		{world.RecountRun + ", up", func(w *world.World, p *world.Process) stage {
-			return stage{outer: w.Lock(ctx, p.MyLock)}
-		}, func(p *world.Process, s stage) (*holdfast.Lease, error) { return p.MyLock.Lock(s.outer.Context(ctx)) }},
-		{world.RecountRun + ", down", func(w *world.World, p *world.Process) stage {
-			outer := w.Lock(ctx, p.MyLock)
-			return stage{outer: outer, inner: w.Lock(outer.Context(ctx), p.MyLock)}
-		}, func(_ *world.Process, s stage) (*holdfast.Lease, error) { return nil, s.inner.Release(ctx) }},
-		{world.RenewRun, func(w *world.World, p *world.Process) stage {
-			return stage{outer: w.Lock(ctx, p.MyLock)}
-		}, func(_ *world.Process, s stage) (*holdfast.Lease, error) { return nil, s.outer.Extend(ctx, time.Minute) }},
-		{world.FreeRun, func(w *world.World, p *world.Process) stage {
-			return stage{outer: w.Lock(ctx, p.MyLock)}
-		}, func(_ *world.Process, s stage) (*holdfast.Lease, error) { return nil, s.outer.Release(ctx) }},
-		{world.ReleaseRun, func(w *world.World, p *world.Process) stage {
+	type (
+		leases = []*holdfast.Lease // the innermost first
+		action = func() (*holdfast.Lease, error)
+	)
+	// Each scene makes what is there before, and an action that runs one script and returns the lease that it gets.
+	for script, scene := range map[string]func(w *world.World, p *world.Process) (leases, action){
+		world.LockRun: func(_ *world.World, p *world.Process) (leases, action) {
+			return nil, func() (*holdfast.Lease, error) { return p.MyLock.TryLock(ctx) }
+		},
+		world.LockRun + ", held by another": func(w *world.World, p *world.Process) (leases, action) {
+			return leases{w.Lock(ctx, p.MyLock)}, func() (*holdfast.Lease, error) { return p.MyLock.TryLock(ctx) }
+		},
+		world.RecountRun + ", up": func(w *world.World, p *world.Process) (leases, action) {
+			l := w.Lock(ctx, p.MyLock)
+			return leases{l}, func() (*holdfast.Lease, error) { return p.MyLock.Lock(l.Context(ctx)) }
+		},
+		world.RecountRun + ", down": func(w *world.World, p *world.Process) (leases, action) {
+			l := w.Lock(ctx, p.MyLock)
+			inner := w.Lock(l.Context(ctx), p.MyLock)
+			return leases{inner, l}, func() (*holdfast.Lease, error) { return nil, inner.Release(ctx) }
+		},
+		world.RenewRun: func(w *world.World, p *world.Process) (leases, action) {
+			l := w.Lock(ctx, p.MyLock)
+			return leases{l}, func() (*holdfast.Lease, error) { return nil, l.Extend(ctx, time.Minute) }
+		},
+		world.FreeRun: func(w *world.World, p *world.Process) (leases, action) {
+			l := w.Lock(ctx, p.MyLock)
+			return leases{l}, func() (*holdfast.Lease, error) { return nil, l.Release(ctx) }
+		},
+		world.ReleaseRun: func(w *world.World, p *world.Process) (leases, action) {
 			w.Crowd(p, w.Process())
-			return stage{outer: w.Lock(ctx, p.MyLock)}
-		}, func(_ *world.Process, s stage) (*holdfast.Lease, error) { return nil, s.outer.Release(ctx) }},
-		{world.MoveRun, func(w *world.World, p *world.Process) stage {
-			owner, err := w.Lock(ctx, p.MyLock).Detach(ctx)
-			if err != nil {
-				w.T.Fatal(err)
-			}
-			return stage{owner: owner}
-		}, func(p *world.Process, s stage) (*holdfast.Lease, error) { return p.MyLock.Attach(ctx, s.owner) }},
-		{world.StateRun, func(w *world.World, p *world.Process) stage {
-			return stage{outer: w.Lock(ctx, p.MyLock)}
-		}, func(p *world.Process, _ stage) (*holdfast.Lease, error) {
-			_, err := p.MyLock.Holder(ctx)
-			return nil, err
-		}},
+			l := w.Lock(ctx, p.MyLock)
+			return leases{l}, func() (*holdfast.Lease, error) { return nil, l.Release(ctx) }
+		},
+		world.MoveRun: func(w *world.World, p *world.Process) (leases, action) {
+			owner := detach(w.T, w.Lock(ctx, p.MyLock))
+			return nil, func() (*holdfast.Lease, error) { return p.MyLock.Attach(ctx, owner) }
+		},
+		world.StateRun: func(w *world.World, p *world.Process) (leases, action) {
+			return leases{w.Lock(ctx, p.MyLock)}, func() (*holdfast.Lease, error) { _, err := p.MyLock.Holder(ctx); return nil, err }
+		},
 	} {
-		t.Run(tc.script, func(t *testing.T) {
+		t.Run(script, func(t *testing.T) {
 			for k, fired := 1, true; fired; k++ {
 				world.Play(t, func(t *testing.T, w *world.World) {
 					p := w.Process()
-					s := tc.before(w, p)
+					has, act := scene(w, p)
 					w.At(time.Second)
 					disarm := w.Mini.FailInside(k)
-					got, err := tc.act(p, s)
+					got, err := act()
 					fired = disarm()
 					what := fmt.Sprintf("command %d fails (%v)", k, err)
 					whole(w, what)
-
-					for _, l := range []*holdfast.Lease{got, s.inner, s.outer} {
-						if l != nil {
-							_ = l.Release(ctx)
-							whole(w, what+", then released")
-						}
+					for _, l := range append(leases{got}, has...) {
+						_ = l.Release(ctx) // of nil too
+						whole(w, what+", then released")
 					}
 					time.Sleep(35 * time.Second)
 					w.WantFree()

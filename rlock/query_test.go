@@ -6,7 +6,6 @@ package rlock_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -158,38 +157,5 @@ func TestForceReleaseSparesTheNextHolder(t *testing.T) {
 		w.WantHolder(next.Owner(), 1)
 		next.Release(t.Context())
 		w.At(40 * time.Second)
-	})
-}
-
-// A release by an owner that does not hold the lock changes nothing and says so.
-func TestReleaseByAStranger(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		expired := w.Lock(t.Context(), p.Mutex(world.Name, holdfast.Fixed(time.Second)))
-		w.At(2 * time.Second)
-		forced := w.Lock(t.Context(), p.MyLock)
-		if _, err := q.MyLock.ForceRelease(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		holder := w.Lock(t.Context(), q.MyLock)
-		w.At(3 * time.Second)
-		before := w.Mini.Snapshot()
-
-		refused := func(what string, err error, owner holdfast.Owner) {
-			t.Helper()
-			world.WantErr(t, err, holdfast.ErrLost)
-			if text := fmt.Sprint(err); !strings.Contains(text, world.Name) || !strings.Contains(text, owner.Short()) || strings.Contains(text, owner.String()) {
-				t.Errorf("%s: %q does not name the key and, in short, the owner", what, err)
-			}
-			if after := w.Mini.Snapshot(); after != before {
-				t.Errorf("%s: before\n%s\nafter\n%s", what, before, after)
-			}
-		}
-		refused("after expiry", expired.Release(t.Context()), expired.Owner())
-		refused("after force release", forced.Release(t.Context()), forced.Owner())
-		parsed, err := holdfast.ParseOwner("6e0e2d3c-0000-4000-8000-000000000000:1")
-		must(t, err)
-		refused("a parsed owner", second(p.MyLock.Attach(t.Context(), parsed)), parsed)
-		w.Release(holder)
 	})
 }

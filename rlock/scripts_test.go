@@ -190,51 +190,49 @@ func TestLockScriptPutsTheTokensEndOff(t *testing.T) {
 	})
 }
 
+// refused are the rows of what nobody may change with these arguments: what the caller does not hold.
+func refused(args []any) []row {
+	return []row{
+		{"absent", absent, args, "[0 now]", nothing, ""},
+		{"another's", held(third, 1, 10*time.Second), args, "[0 now]", kept, ""},
+		{"expired", expired, args, "[0 now]", nothing, ""},
+		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
+	}
+}
+
 func TestRecountScript(t *testing.T) {
 	args := []any{future, mine, 3, 30_000}
 	same := []any{future, mine, 3, 0}
-	runTable(t, some.Recount(hold.Owner{}, 0, 0).Script.Source(), []string{lockKey}, []row{
-		{"absent", absent, args, "[0 now]", nothing, ""},
+	runTable(t, some.Recount(hold.Owner{}, 0, 0).Script.Source(), []string{lockKey}, append(refused(args), []row{
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 3, 30*time.Second), ""},
 		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 3, time.Minute), ""},
 		{"mine, life as it is", held(mine, 4, 10*time.Second), same, "[1 now 10000]", by(mine, 3, 10*time.Second), ""},
 		{"mine, without end", held(mine, 2, 0), args, "[1 now 30000]", by(mine, 3, 30*time.Second), ""},
-		{"another's", held(other, 1, 10*time.Second), args, "[0 now]", kept, ""},
-		{"expired", expired, args, "[0 now]", nothing, ""},
-		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
 		{"late", held(mine, 2, 10*time.Second), []any{past, mine, 3, 30_000}, "[-1 now]", kept, ""},
-	})
+	}...))
 }
 
 func TestRenewScript(t *testing.T) {
 	args := []any{future, mine, 30_000}
-	runTable(t, some.Renew(hold.Owner{}, 0).Script.Source(), []string{lockKey}, []row{
-		{"absent", absent, args, "[0 now]", nothing, ""},
+	runTable(t, some.Renew(hold.Owner{}, 0).Script.Source(), []string{lockKey}, append(refused(args), []row{
 		{"mine, less left", held(mine, 2, 10*time.Second), args, "[1 now 30000]", by(mine, 2, 30*time.Second), ""},
 		{"mine, more left", held(mine, 2, time.Minute), args, "[1 now 60000]", by(mine, 2, time.Minute), ""},
 		{"mine, only looked at", held(mine, 2, 10*time.Second), []any{future, mine, 0}, "[1 now 10000]", kept, ""},
 		{"mine, without end, only looked at", held(mine, 1, 0), []any{future, mine, 0}, "[1 now -1]", by(mine, 1, -1), ""},
 		{"mine, without end", held(mine, 1, 0), args, "[1 now 30000]", by(mine, 1, 30*time.Second), ""},
-		{"another's", held(other, 1, 10*time.Second), args, "[0 now]", kept, ""},
-		{"expired", expired, args, "[0 now]", nothing, ""},
-		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
 		{"late", held(mine, 2, 10*time.Second), []any{past, mine, 30_000}, "[-1 now]", kept, ""},
-	})
+	}...))
 }
 
 func TestKeepScript(t *testing.T) {
 	args := []any{future, mine, 20_000}
-	runTable(t, some.Keep(hold.Owner{}, 0).Script.Source(), []string{lockKey}, []row{
-		{"absent", absent, args, "[0 now]", nothing, ""},
+	runTable(t, some.Keep(hold.Owner{}, 0).Script.Source(), []string{lockKey}, append(refused(args), []row{
 		{"mine, less left", held(mine, 1, 10*time.Second), args, "[1 now 20000]", by(mine, 1, 20*time.Second), ""},
 		{"mine, more left", held(mine, 1, time.Minute), args, "[1 now 20000]", by(mine, 1, 20*time.Second), ""},
 		{"mine, without end", held(mine, 1, 0), args, "[1 now 20000]", by(mine, 1, 20*time.Second), ""},
 		{"mine, counted", held(mine, 3, 10*time.Second), args, "[1 now 20000]", by(mine, 3, 20*time.Second), ""},
-		{"another's", held(other, 1, 10*time.Second), args, "[0 now]", kept, ""},
-		{"expired", expired, args, "[0 now]", nothing, ""},
-		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
 		{"late", held(mine, 1, 10*time.Second), []any{past, mine, 20_000}, "[-1 now]", kept, ""},
-	})
+	}...))
 }
 
 // For one lock, the script for many locks replies what the script for one lock replies.
@@ -298,19 +296,15 @@ func TestReleaseScript(t *testing.T) {
 
 func TestMoveScript(t *testing.T) {
 	args := []any{future, other, mine, 30_000}
-	runTable(t, some.Move(hold.Owner{}, hold.Owner{}, 0).Script.Source(), []string{lockKey, tokenKey}, []row{
-		{"absent", absent, args, "[0 now]", nothing, ""},
+	runTable(t, some.Move(hold.Owner{}, hold.Owner{}, 0).Script.Source(), []string{lockKey, tokenKey}, append(refused(args), []row{
 		{"the giver's", held(other, 1, 10*time.Second), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
 		{"the giver's, more left", held(other, 1, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},
 		{"the giver's, counted", held(other, 4, time.Minute), args, "[1 now 60000 7]", by(mine, 1, time.Minute), ""},
 		{"the giver's, life as it is", held(other, 1, 10*time.Second), []any{future, other, mine, 0}, "[1 now 10000 7]", by(mine, 1, 10*time.Second), ""},
 		{"the giver's, without end, life as it is", held(other, 1, 0), []any{future, other, mine, 0}, "[1 now -1 7]", by(mine, 1, -1), ""},
 		{"passed before", held(mine, 1, 10*time.Second), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
-		{"a third's", held(third, 1, 10*time.Second), args, "[0 now]", kept, ""},
-		{"expired", expired, []any{future, mine, other, 30_000}, "[0 now]", nothing, ""},
-		{"wrong type", wrongType, args, "WRONGTYPE", kept, ""},
 		{"late", held(other, 1, 10*time.Second), []any{past, other, mine, 30_000}, "[-1 now]", kept, ""},
-	})
+	}...))
 }
 
 func TestStateScript(t *testing.T) {

@@ -109,7 +109,11 @@ func TestWhatIsGoneIsFoundByTheNextRequest(t *testing.T) {
 						want = append(want, holdfast.ErrWrongType)
 					}
 					if call != nil {
-						world.WantErr(t, call(m, l), want...)
+						err := call(m, l)
+						world.WantErr(t, err, want...)
+						if text := fmt.Sprint(err); !strings.Contains(text, world.Name) || what != "a nested Lock" && !strings.Contains(text, l.Owner().Short()) || strings.Contains(text, l.Owner().String()) {
+							t.Errorf("%q does not name the lock and, in short, the owner", text)
+						}
 					} else {
 						<-ctx.Done()
 						world.Within(t, "found at", w.Now(), 19_900*time.Millisecond, 20_100*time.Millisecond)

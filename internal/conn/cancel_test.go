@@ -35,6 +35,7 @@ var places = []struct {
 		b.warm(t)
 		b.occupy(t)() // so that all connections are open
 		b.proxy.BlackHole()
+		b.proxy.OnCommand(onCommands(redistest.Silence, "HELLO"))
 	}},
 	{name: "in the queue", prepare: func(t *testing.T, b *bubble, _ *dialler) {
 		b.behind(t, connections)

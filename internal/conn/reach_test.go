@@ -179,7 +179,7 @@ func TestDialsDoNotGrowWithTheCallers(t *testing.T) {
 		least, most int64 // dials in 10 s
 	}{
 		{"out of reach", []int{1, 10, 1000}, false, func(b *bubble, d *dialler) { d.down.Store(true); b.proxy.Cut() }, 10, 20},
-		{"loads its data", []int{100}, false, rule(loading, loading), 0, 0},
+		{"loads its data", []int{100}, false, rule(loading, loading), 0, connections},
 		{"is no master", []int{100}, false, rule(noMaster, noMaster), 10, 80},
 		{"loads its data and closes", []int{1, 100}, true, rule(loading, redistest.DropBefore), 0, 20},
 		{"loads its data and is silent", []int{1, 100}, true, rule(loading, redistest.Silence), 0, 20},

@@ -21,9 +21,8 @@ type fakeHold struct {
 	e      *Engine
 	key    string
 	holder string
-
-	mu    sync.Mutex
-	ended []error
+	mu     sync.Mutex
+	ended  []error
 }
 
 func (h *fakeHold) Registered() *Registered { return &h.member }
@@ -132,19 +131,15 @@ func TestRegistryUnderLoad(t *testing.T) {
 // No two owners share an id.
 func TestOwnersAreUnique(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *Engine, _ *redistest.MiniServer) {
-		var mu sync.Mutex
+		var seen sync.Map
 		var wg sync.WaitGroup
-		seen := make(map[int64]bool)
 		for range 8 {
 			wg.Go(func() {
 				for range 100 {
 					client, id := e.NewOwner()
-					mu.Lock()
-					if seen[id] || client != e.Client() {
+					if _, again := seen.LoadOrStore(id, true); again || client != e.Client() {
 						t.Errorf("%s:%d again", client, id)
 					}
-					seen[id] = true
-					mu.Unlock()
 				}
 			})
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -290,17 +289,3 @@ func wantChannels(t *testing.T, r *redisServer, when string, want ...string) {
 		t.Fatalf("%s: PUBSUB CHANNELS = %q, want %q", when, got, want)
 	}
 }
-
-// recorder is a slog.Handler that keeps the messages at Warn and above.
-type recorder struct{ guarded[[]string] }
-
-func (r *recorder) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
-func (r *recorder) WithAttrs([]slog.Attr) slog.Handler               { return r }
-func (r *recorder) WithGroup(string) slog.Handler                    { return r }
-
-func (r *recorder) Handle(_ context.Context, record slog.Record) error {
-	r.change(func(all []string) []string { return append(all, record.Message) })
-	return nil
-}
-
-func (r *recorder) count(part string) int { return strings.Count(strings.Join(r.get(), "\n"), part) }

@@ -44,21 +44,3 @@ func benchmarkSchedulerFire(b *testing.B, held int, renew bool) {
 		}
 	}
 }
-
-// BenchmarkSchedule measures what taking and releasing a lock costs in the scheduler.
-func BenchmarkSchedule(b *testing.B) {
-	s := New(&fakeSender{})
-	defer s.Close()
-	tasks := make([]fakeTask, 10_000)
-	for i := range tasks {
-		s.Schedule(&tasks[i], time.Now().Add(time.Hour))
-	}
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		t := new(fakeTask)
-		for pb.Next() {
-			s.Schedule(t, time.Now().Add(time.Hour))
-			s.Remove(t)
-		}
-	})
-}

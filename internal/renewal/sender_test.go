@@ -137,17 +137,23 @@ func TestAShortLeaseFailsNoLongOne(t *testing.T) {
 	})
 }
 
+// noting has r note the keys of what it is sent, with that round trip.
+func (r *fakeSender) noting(roundTrip time.Duration) (sent *[]string) {
+	sent = new([]string)
+	r.known = func(string) string { return "a" }
+	r.send = func(_ context.Context, _ string, batch []Task, _ int) {
+		for _, task := range batch {
+			*sent = append(*sent, task.Key())
+		}
+		time.Sleep(roundTrip)
+	}
+	return sent
+}
+
 // What ends first is sent first, whenever it was due.
 func TestBatchesGoOutInOrderOfDeadlines(t *testing.T) {
 	play(t, func(t *testing.T, s *Scheduler, r *fakeSender) {
-		var got []string
-		r.send = func(_ context.Context, _ string, batch []Task, _ int) {
-			for _, task := range batch {
-				got = append(got, task.Key())
-			}
-			time.Sleep(2 * time.Second) // so that all of the others wait
-		}
-		r.node = func(context.Context, string) (string, error) { return "a", nil }
+		sent := r.noting(2 * time.Second) // so that all of the others wait
 		start := time.Now()
 		s.Schedule(&fakeTask{key: "first", tick: renewOnce, ends: start.Add(time.Hour)}, start.Add(Resolution))
 		for i := range 300 {
@@ -155,7 +161,7 @@ func TestBatchesGoOutInOrderOfDeadlines(t *testing.T) {
 			s.Schedule(task, start.Add(time.Duration(302-i)*Resolution))
 		}
 		pass(time.Minute)
-		if len(got) != 301 || got[0] != "first" || !slices.IsSorted(got[1:]) {
+		if got := *sent; len(got) != 301 || got[0] != "first" || !slices.IsSorted(got[1:]) {
 			t.Errorf("%d tasks sent, in the order %v", len(got), got)
 		}
 	})
@@ -195,14 +201,7 @@ func TestAServerThatIsFarAwayIsSentLargerBatches(t *testing.T) {
 func TestWhatCannotBeKeptAnyMoreLetsTheOthersGoFirst(t *testing.T) {
 	play(t, func(t *testing.T, s *Scheduler, r *fakeSender) {
 		const roundTrip = 100 * time.Millisecond
-		var got []string
-		r.known = func(string) string { return "a" }
-		r.send = func(_ context.Context, _ string, batch []Task, _ int) {
-			for _, task := range batch {
-				got = append(got, task.Key())
-			}
-			time.Sleep(roundTrip)
-		}
+		sent := r.noting(roundTrip)
 		start := time.Now()
 		for i := range 10 * usualBatch {
 			task := &fakeTask{key: "kept", tick: renewOnce, ends: start.Add(3 * time.Second)}
@@ -216,8 +215,8 @@ func TestWhatCannotBeKeptAnyMoreLetsTheOthersGoFirst(t *testing.T) {
 			s.Schedule(task, at)
 		}
 		pass(time.Minute)
-		if first := slices.Index(got, "late"); len(got) != 10*usualBatch || first < 9*usualBatch-10 {
-			t.Errorf("%d tasks sent; one that could not be kept was number %d", len(got), first)
+		if first := slices.Index(*sent, "late"); len(*sent) != 10*usualBatch || first < 9*usualBatch-10 {
+			t.Errorf("%d tasks sent; one that could not be kept was number %d", len(*sent), first)
 		}
 	})
 }

@@ -1,6 +1,7 @@
-// Package faults tries a Client against what happens in the field, on real servers: failovers,
-// outages, lost replies, refusals, clocks, contention, and processes that die or stand still. The
-// package has no code except tests.
+// Package faults tries a Client against what happens in the field. Lost and late requests and replies,
+// messages that are lost, calls that are cancelled and clocks of different rates come about in virtual time.
+// Failovers, outages, refusals, replicas, and processes that die or stand still come about on real servers;
+// these tests judge outcomes alone. The package has no code except tests.
 package faults
 
 import (
@@ -10,8 +11,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redistest.Together(3) // most tests wait for failovers, outages and expiries
-	redistest.Main(m,
-		redistest.Child("contender", runContender),
-		redistest.Child("holder", runHolder))
+	redistest.Together(6) // most tests wait for failovers, outages and expiries
+	redistest.Main(m, redistest.Child("holder", runHolder))
 }

@@ -1,4 +1,4 @@
-// The replicated tier keeps its promises on a real master with a real replica.
+// The replicated tier keeps its promises, on real masters with real replicas.
 
 package faults
 
@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/multilock"
 )
@@ -34,146 +35,233 @@ func withReplica(t testing.TB) (master, replica *redistest.Proc) {
 // what it missed in its socket.
 func cut(t testing.TB, replica *redistest.Proc) {
 	t.Helper()
-	if err := replica.Admin().Do(t.Context(), "replicaof", "127.0.0.1", "1").Err(); err != nil {
-		t.Fatal(err)
-	}
+	do(t, replica, "replicaof", "127.0.0.1", "1")
 }
 
 // mend lets the replica follow the master again.
 func mend(t testing.TB, master, replica *redistest.Proc) {
 	t.Helper()
-	host, port, err := net.SplitHostPort(master.Addr())
-	if err == nil {
-		err = replica.Admin().Do(t.Context(), "replicaof", host, port).Err()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	host, port, _ := net.SplitHostPort(master.Addr())
+	do(t, replica, "replicaof", host, port)
 	redistest.InSync(t, master, 1)
 }
 
-func TestReplicas_GrantedAndRenewedWithAReplica(t *testing.T) {
-	t.Parallel()
-	redistest.Undisturbed(t, 500*time.Millisecond, func(t testing.TB) {
-		master, replica := withReplica(t)
-		client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
-		defer client.Close()
-		var l *holdfast.Lease
-		// The replica has half a second, which is little where many tests run.
-		redistest.Eventually(t, 10*time.Second, "granted with the replica", func() (err error) {
-			l, err = client.Mutex("m", holdfast.Renewed(2*time.Second)).Lock(t.Context())
-			return err
-		})
-		if n, err := replica.Admin().Exists(t.Context(), "m").Result(); n != 1 || err != nil {
-			t.Errorf("the replica has it %d times when Lock returns, %v", n, err)
-		}
-		select {
-		case <-l.Done():
-			t.Fatalf("not kept: %v", l.Err())
-		case <-time.After(5 * time.Second):
-		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestReplicas_NotReplicated(t *testing.T) {
-	t.Parallel()
-	master, replica := withReplica(t)
-	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
-	defer client.Close()
-	ctx := t.Context()
-	// The Client is granted a lock with the replica before the cut, and goes on without the replica
-	// afterwards. The replica has half a second to acknowledge, which is little where many tests
-	// run.
-	redistest.Eventually(t, 10*time.Second, "granted with the replica", func() error {
-		return holdfast.Do(ctx, client.Mutex("before"), func(context.Context) error { return nil })
-	})
-	cut(t, replica)
-	for what, lock := range map[string]func(context.Context) (*holdfast.Lease, error){
-		"Lock":    client.Mutex("m").Lock,
-		"TryLock": client.Mutex("m").TryLock,
-	} {
-		if l, err := lock(ctx); !errors.Is(err, holdfast.ErrNotReplicated) || l != nil {
-			t.Fatalf("%s: %v, %v", what, l, err)
-		}
-		redistest.Eventually(t, time.Second, "the key is gone", func() error {
-			n, err := master.Admin().Exists(ctx, "m").Result()
-			if err == nil && n != 0 {
-				err = errors.New("it is there")
-			}
-			return err
-		})
-	}
-	mend(t, master, replica)
-	if err := holdfast.Do(ctx, client.Mutex("m"), func(context.Context) error { return nil }); err != nil {
-		t.Errorf("with the replica back: %v", err)
-	}
-}
-
-func TestReplicas_ARenewalThatIsNotReplicatedDoesNotCount(t *testing.T) {
-	t.Parallel()
-	master, replica := withReplica(t)
-	client := holdfast.New(master.Client(t), holdfast.WithReplicas(1))
-	defer client.Close()
-	const length = time.Second
-	var l *holdfast.Lease
-	// The replica has half a second, which is little where many tests run.
-	redistest.Eventually(t, 10*time.Second, "granted with the replica", func() (err error) {
-		l, err = client.Mutex("m", holdfast.Renewed(length)).Lock(t.Context())
+// replicatedGrant locks. A replica has half a second to acknowledge a grant, which is little where many
+// tests run, so it tries until it is granted.
+func replicatedGrant(t *testing.T, m holdfast.Locker) (l *holdfast.Lease) {
+	t.Helper()
+	redistest.Eventually(t, time.Minute, "granted with the replica", func() (err error) {
+		l, err = m.Lock(t.Context())
 		return err
 	})
-	p := redistest.FeelPulse(t)
+	return l
+}
+
+// freeOn waits until "m" is free on all masters.
+func freeOn(t *testing.T, masters ...*redistest.Proc) {
+	t.Helper()
+	redistest.Eventually(t, time.Minute, "what was taken is free", func() error {
+		for i, m := range masters {
+			if n, err := m.Admin().Exists(t.Context(), "m").Result(); n != 0 || err != nil {
+				return fmt.Errorf("held on server %d, %v", i, err)
+			}
+		}
+		return nil
+	})
+}
+
+// A replica has what is granted. Without it nothing is granted, and what was refused leaves nothing.
+func TestReplicas_Granted(t *testing.T) {
+	t.Parallel()
+	master, replica := withReplica(t)
+	client := clienttest.OpenClient(t, master.Client(t), holdfast.WithReplicas(1))
+	l := replicatedGrant(t, client.Mutex("m"))
+	if n, err := replica.Admin().Exists(t.Context(), "m").Result(); n != 1 || err != nil {
+		t.Errorf("the replica has it %d times when Lock returns, %v", n, err)
+	}
+	clienttest.GiveBack(t, l)
+	cut(t, replica)
+	for _, lock := range []func(context.Context) (*holdfast.Lease, error){client.Mutex("m").Lock, client.Mutex("m").TryLock} {
+		if l, err := lock(t.Context()); !errors.Is(err, holdfast.ErrNotReplicated) || l != nil {
+			t.Fatalf("without the replica: %v, %v", l, err)
+		}
+		freeOn(t, master)
+	}
+	mend(t, master, replica)
+	clienttest.GiveBack(t, replicatedGrant(t, client.Mutex("m")))
+}
+
+// A lease is renewed as long as the replica acknowledges, and no longer. The master's word is not enough
+// either if WAIT reports the replica's silence in time, before the try ends.
+func TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
+	t.Parallel()
+	master, replica := withReplica(t)
+	leases := map[string]*holdfast.Lease{}
+	for name, timeout := range map[string]time.Duration{"usual": 3 * time.Second, "quick": 200 * time.Millisecond} {
+		rdb := master.Client(t, func(o *redis.Options) { o.ReadTimeout = timeout })
+		client := clienttest.OpenClient(t, rdb, holdfast.WithReplicas(1))
+		leases[name] = replicatedGrant(t, client.Mutex(name, holdfast.Renewed(keptLease)))
+	}
+	renewed(t, leases)
 	replica.Freeze()
-	deadline := time.Now().Add(length)
-	select {
-	case <-l.Done():
-	case <-time.After(10 * length):
-		t.Fatal("held on the word of the master alone")
+	for _, l := range leases {
+		lostLease(t, l)
 	}
-	if !errors.Is(l.Err(), holdfast.ErrLost) {
-		t.Errorf("ended with %v", l.Err())
+}
+
+// fenced is a resource that refuses a write with a token less than the greatest token it has seen.
+type fenced struct {
+	t       *testing.T
+	highest int64
+}
+
+func (f *fenced) accepts(token int64) bool {
+	f.highest = max(f.highest, token)
+	return token == f.highest
+}
+
+// write takes the lock and writes under it. It does not release the lock: its work goes on.
+func (f *fenced) write(client *holdfast.Client) (token int64, err error) {
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
+	defer cancel()
+	l, err := client.Mutex("m", holdfast.Renewed(2*time.Minute)).Lock(ctx)
+	if err != nil {
+		return 0, err
 	}
-	p.Within(t, "the telling, after its deadline,", deadline, 500*time.Millisecond)
+	if !f.accepts(l.Token()) {
+		f.t.Errorf("token %d is refused after %d", l.Token(), f.highest)
+	}
+	return l.Token(), nil
+}
+
+// promote kills the master and makes the replica a master.
+func promote(t *testing.T, master, replica *redistest.Proc) {
+	t.Helper()
+	master.Kill()
+	do(t, replica, "replicaof", "no", "one")
 }
 
 // A master grants a lock and fails before its replica has the grant. The replica grants the lock
 // again, and the resource refuses the first holder's writes.
 func TestFailover_WithoutATierTheFenceRefuses(t *testing.T) {
 	t.Parallel()
-	a, b, resource := failover(t)
+	master, replica := withReplica(t)
+	a, b := clienttest.OpenClient(t, master.Client(t)), clienttest.OpenClient(t, replica.Client(t))
+	cut(t, replica)
+	resource := &fenced{t: t}
 	tokenA, errA := resource.write(a)
-	if errA != nil {
-		t.Fatal(errA)
-	}
-	master, replica := resource.master, resource.replica
 	promote(t, master, replica)
 	tokenB, errB := resource.write(b)
-	if errB != nil {
-		t.Fatalf("the lock was lost with the master, and yet: %v", errB)
+	if err := errors.Join(errA, errB); err != nil {
+		t.Fatal(err)
 	}
-	if tokenB <= tokenA {
+	if tokenB <= tokenA || resource.accepts(tokenA) {
 		t.Errorf("the token went from %d to %d", tokenA, tokenB)
-	}
-	if resource.accepts(tokenA) {
-		t.Error("the resource takes writes of a holder that has been overtaken")
 	}
 }
 
+// With the tier, a grant that the replica has not got is refused.
 func TestFailover_WithReplicasTheGrantIsRefused(t *testing.T) {
 	t.Parallel()
-	a, _, resource := failover(t, holdfast.WithReplicas(1))
+	master, replica := withReplica(t)
+	a, b := clienttest.OpenClient(t, master.Client(t), holdfast.WithReplicas(1)), clienttest.OpenClient(t, replica.Client(t))
+	cut(t, replica)
+	resource := &fenced{t: t}
 	if _, err := resource.write(a); !errors.Is(err, holdfast.ErrNotReplicated) {
 		t.Fatalf("granted by the master alone: %v", err)
 	}
-	promote(t, resource.master, resource.replica)
-	// The new master has no replica of its own: B asks for none.
-	b := holdfast.New(resource.replica.Client(t))
-	defer b.Close()
-	if _, err := resource.write(b); err != nil {
+	promote(t, master, replica)
+	if _, err := resource.write(b); err != nil { // the new master has no replica of its own: B asks for none
 		t.Errorf("nobody holds it, and yet: %v", err)
 	}
+}
+
+// mirrored starts n masters, each with a replica, and returns a Client of each.
+func mirrored(t *testing.T, n int) (masters, replicas []*redistest.Proc, clients []*holdfast.Client) {
+	t.Helper()
+	for range n {
+		master, replica := withReplica(t)
+		masters, replicas = append(masters, master), append(replicas, replica)
+		clients = append(clients, clienttest.OpenClient(t, master.Client(t), holdfast.WithReplicas(1)))
+	}
+	return masters, replicas, clients
+}
+
+// A MultiLock on two masters is not granted if one of them has lost its replica. A hold on both is
+// lost when one of them loses its replica.
+func TestReplicas_MultiLock(t *testing.T) {
+	t.Parallel()
+	masters, replicas, clients := mirrored(t, 2)
+	both := holdfast.NewMultiLock(clients[0].Mutex("m", holdfast.Renewed(keptLease)), clients[1].Mutex("m", holdfast.Renewed(keptLease)))
+	var held *multilock.Lease
+	redistest.Eventually(t, time.Minute, "granted with the replicas", func() (err error) {
+		held, err = both.Lock(t.Context())
+		return err
+	})
+	cut(t, replicas[1])
+	lostWhole(t, held)
+	freeOn(t, masters...)
+	for _, lock := range []func(context.Context) (*multilock.Lease, error){both.Lock, both.TryLock} {
+		if _, err := lock(t.Context()); !errors.Is(err, holdfast.ErrNotReplicated) {
+			t.Errorf("without a replica: %v", err)
+		}
+		freeOn(t, masters...)
+	}
+}
+
+// lostWhole waits until a lease of several locks has ended, and fails the test unless it was lost.
+func lostWhole(t *testing.T, l interface {
+	Done() <-chan struct{}
+	Err() error
+	Release(context.Context) error
+}) {
+	t.Helper()
+	select {
+	case <-l.Done():
+	case <-time.After(time.Minute):
+		t.Fatal("held without the replicas")
+	}
+	if !errors.Is(l.Err(), holdfast.ErrLost) {
+		t.Errorf("ended with %v", l.Err())
+	}
+	if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+		t.Errorf("Release: %v", err)
+	}
+}
+
+// In a quorum, a server's grant does not count if no replica has it.
+func TestReplicas_Quorum(t *testing.T) {
+	t.Parallel()
+	masters, replicas, clients := mirrored(t, 3)
+	q := holdfast.NewQuorum("m", clients, holdfast.Renewed(keptLease))
+	grant := func() (l *multilock.QuorumLease) {
+		t.Helper()
+		redistest.Eventually(t, time.Minute, "granted", func() (err error) {
+			l, err = q.TryLock(t.Context())
+			return err
+		})
+		return l
+	}
+	pair := func() {
+		t.Helper()
+		if err := grant().Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		freeOn(t, masters...)
+	}
+	pair()
+	cut(t, replicas[0])
+	pair()
+	held := grant()
+	cut(t, replicas[1])
+	lostWhole(t, held)
+	freeOn(t, masters...)
+	if _, err := q.TryLock(t.Context()); !errors.Is(err, holdfast.ErrNoQuorum) {
+		t.Errorf("TryLock: %v", err)
+	}
+	freeOn(t, masters...)
+	mend(t, masters[0], replicas[0])
+	pair()
 }
 
 // A holds a majority of three independent servers. One of the servers fails over to a replica that
@@ -182,10 +270,15 @@ func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 	t.Parallel()
 	master, replica := withReplica(t)
 	others := []*redistest.Proc{redistest.Server(t), redistest.Server(t)}
-	a := quorumOf(t, append(others, master))
-	if l, err := a.Lock(t.Context()); err != nil { // writes its markers, on the replica too
-		t.Fatal(err)
-	} else if err := l.Release(t.Context()); err != nil {
+	quorum := func(third *redistest.Proc) *multilock.Quorum {
+		var clients []*holdfast.Client
+		for _, s := range append(others, third) {
+			clients = append(clients, clienttest.OpenClient(t, s.Client(t)))
+		}
+		return holdfast.NewQuorum("m", clients, holdfast.Renewed(keptLease))
+	}
+	a := quorum(master)
+	if l, err := a.Lock(t.Context()); err != nil || l.Release(t.Context()) != nil { // writes its markers, on the replica too
 		t.Fatal(err)
 	}
 	redistest.InSync(t, master, 1)
@@ -195,17 +288,14 @@ func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	promote(t, master, replica)
-	b := quorumOf(t, append(others, replica))
+	b := quorum(replica)
 	for range 10 {
 		if _, err := b.TryLock(t.Context()); !errors.Is(err, holdfast.ErrBusy) {
 			t.Fatalf("B with A: %v", err)
 		}
 	}
-	if err := held.Err(); err != nil {
+	if err := errors.Join(held.Err(), held.Release(t.Context())); err != nil {
 		t.Errorf("one server of three failed, and A: %v", err)
-	}
-	if err := held.Release(t.Context()); err != nil {
-		t.Errorf("A releases: %v", err)
 	}
 	next, err := b.Lock(t.Context())
 	if err != nil {
@@ -217,209 +307,4 @@ func TestFailover_WithAQuorumTheSecondIsRefused(t *testing.T) {
 	if err := next.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
-}
-
-// quorumOf returns the lock "m" on these servers, as one process uses it.
-func quorumOf(t testing.TB, servers []*redistest.Proc, options ...holdfast.Option) *multilock.Quorum {
-	t.Helper()
-	return holdfast.NewQuorum("m", clientsOf(t, servers, options...), holdfast.Renewed(3*time.Second))
-}
-
-func clientsOf(t testing.TB, servers []*redistest.Proc, options ...holdfast.Option) []*holdfast.Client {
-	t.Helper()
-	var clients []*holdfast.Client
-	for _, s := range servers {
-		c := holdfast.New(s.Client(t), options...)
-		t.Cleanup(func() { _ = c.Close() })
-		clients = append(clients, c)
-	}
-	return clients
-}
-
-// mirrored starts n masters, each with a replica.
-func mirrored(t testing.TB, n int) (masters, replicas []*redistest.Proc) {
-	t.Helper()
-	for range n {
-		master, replica := withReplica(t)
-		masters, replicas = append(masters, master), append(replicas, replica)
-	}
-	return masters, replicas
-}
-
-// freeOn fails the test unless "m" is free on all masters within a second, plus the time for which
-// this process was starved.
-func freeOn(t testing.TB, masters []*redistest.Proc) {
-	t.Helper()
-	p, asked := redistest.FeelPulse(t), time.Now()
-	defer func() { p.Within(t, "the end of what was taken", asked, time.Second) }()
-	redistest.Eventually(t, 30*time.Second, "what was taken is free", func() error { return heldOn(t, masters) })
-}
-
-// heldOn returns an error if "m" is held on one of the masters.
-func heldOn(t testing.TB, masters []*redistest.Proc) error {
-	for i, m := range masters {
-		if n, err := m.Admin().Exists(t.Context(), "m").Result(); n != 0 || err != nil {
-			return fmt.Errorf("held on server %d, %v", i, err)
-		}
-	}
-	return nil
-}
-
-// A MultiLock on two masters is not granted if one of them has lost its replica. A hold on both is
-// lost when one of them loses its replica.
-func TestReplicas_MultiLock(t *testing.T) {
-	t.Parallel()
-	redistest.Undisturbed(t, 500*time.Millisecond, func(t testing.TB) {
-		masters, replicas := mirrored(t, 2)
-		clients := clientsOf(t, masters, holdfast.WithReplicas(1))
-		option := holdfast.Renewed(2 * time.Second)
-		both := holdfast.NewMultiLock(clients[0].Mutex("m", option), clients[1].Mutex("m", option))
-		held, err := both.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		cut(t, replicas[1])
-		select {
-		case <-held.Done():
-		case <-time.After(10 * time.Second):
-			t.Fatal("held on the word of one master alone")
-		}
-		if !errors.Is(held.Err(), holdfast.ErrLost) {
-			t.Errorf("ended with %v", held.Err())
-		}
-		if err := held.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("Release: %v", err)
-		}
-		// Renewals have kept the key on the second master, though too few replicas acknowledged
-		// them.
-		redistest.Eventually(t, 30*time.Second, "what was lost is over", func() error { return heldOn(t, masters) })
-		for what, lock := range map[string]func(context.Context) (*multilock.Lease, error){"Lock": both.Lock, "TryLock": both.TryLock} {
-			if _, err := lock(t.Context()); !errors.Is(err, holdfast.ErrNotReplicated) {
-				t.Errorf("%s: %v", what, err)
-			}
-			freeOn(t, masters)
-		}
-	})
-}
-
-// In a quorum, a server's grant does not count if no replica has it.
-func TestReplicas_Quorum(t *testing.T) {
-	t.Parallel()
-	redistest.Undisturbed(t, 500*time.Millisecond, func(t testing.TB) {
-		masters, replicas := mirrored(t, 3)
-		q := quorumOf(t, masters, holdfast.WithReplicas(1))
-		granted := func() {
-			t.Helper()
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			l, err := q.Lock(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-			freeOn(t, masters)
-		}
-		granted()
-		cut(t, replicas[0])
-		granted()
-		held, err := q.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		cut(t, replicas[1])
-		select {
-		case <-held.Done():
-		case <-time.After(10 * time.Second):
-			t.Fatal("held though one server of three has a replica")
-		}
-		if !errors.Is(held.Err(), holdfast.ErrLost) {
-			t.Errorf("ended with %v", held.Err())
-		}
-		freeOn(t, masters)
-		if _, err := q.TryLock(t.Context()); !errors.Is(err, holdfast.ErrNoQuorum) {
-			t.Errorf("TryLock: %v", err)
-		}
-		freeOn(t, masters)
-		mend(t, masters[0], replicas[0])
-		granted()
-	})
-}
-
-// fenced is a resource that refuses a write with a token less than the greatest token it has seen.
-type fenced struct {
-	t               *testing.T
-	master, replica *redistest.Proc
-	highest         int64
-}
-
-func (f *fenced) accepts(token int64) bool {
-	if token < f.highest {
-		return false
-	}
-	f.highest = token
-	return true
-}
-
-// write takes the lock and writes under it. It does not release the lock: its work goes on.
-func (f *fenced) write(client *holdfast.Client) (token int64, err error) {
-	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
-	defer cancel()
-	l, err := client.Mutex("m").Lock(ctx)
-	if err != nil {
-		return 0, err
-	}
-	if !f.accepts(l.Token()) {
-		f.t.Errorf("token %d is refused after %d", l.Token(), f.highest)
-	}
-	return l.Token(), nil
-}
-
-// failover returns a Client of the master, a Client of the replica, and the resource that both
-// write to. Replication is cut.
-func failover(t *testing.T, options ...holdfast.Option) (a, b *holdfast.Client, resource *fenced) {
-	master, replica := withReplica(t)
-	a, b = holdfast.New(master.Client(t), options...), holdfast.New(replica.Client(t), options...)
-	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
-	cut(t, replica)
-	return a, b, &fenced{t: t, master: master, replica: replica}
-}
-
-// promote kills the master and makes the replica a master.
-func promote(t *testing.T, master, replica *redistest.Proc) {
-	t.Helper()
-	master.Kill()
-	redistest.Eventually(t, 10*time.Second, "the replica is promoted", func() error {
-		return replica.Admin().Do(t.Context(), "replicaof", "no", "one").Err()
-	})
-}
-
-// The master's word alone is not enough either if WAIT reports the replicas' silence in time,
-// before the try ends.
-func TestReplicas_ARenewalThatTooFewAcknowledgeDoesNotCount(t *testing.T) {
-	t.Parallel()
-	master, replica := withReplica(t)
-	quick := master.Client(t, func(o *redis.Options) { o.ReadTimeout = 200 * time.Millisecond })
-	client := holdfast.New(quick, holdfast.WithReplicas(1))
-	defer client.Close()
-	const length = 2 * time.Second
-	var l *holdfast.Lease
-	// The replica has a tenth of a second, which is little where many tests run.
-	redistest.Eventually(t, 10*time.Second, "granted with the replica", func() (err error) {
-		l, err = client.Mutex("m", holdfast.Renewed(length)).Lock(t.Context())
-		return err
-	})
-	p := redistest.FeelPulse(t)
-	replica.Freeze()
-	deadline := l.Deadline().Add(length / 2) // at most one renewal was under way
-	select {
-	case <-l.Done():
-	case <-time.After(10 * length):
-		t.Fatal("held on the word of the master alone")
-	}
-	if !errors.Is(l.Err(), holdfast.ErrLost) {
-		t.Errorf("ended with %v", l.Err())
-	}
-	p.Within(t, "the telling, after the last moment,", deadline, 0)
 }

@@ -22,7 +22,7 @@ type bug struct {
 	new string // what takes their place
 
 	by   string // the folder of the tests that must catch it, and their names
-	step step   // where these tests run
+	step step   // what runs these tests
 }
 
 // pkg returns the folder of the tests that must catch the bug.
@@ -30,15 +30,6 @@ func (b bug) pkg() string { return strings.Fields(b.by)[0] }
 
 // tests returns the names of those tests.
 func (b bug) tests() []string { return strings.Fields(b.by)[1:] }
-
-// step is where tests run. See docs/testing.md.
-type step string
-
-const (
-	virtual step = ""        // without servers
-	servers step = "servers" // with HOLDFAST_SERVERS
-	long    step = "long"    // with HOLDFAST_LONG as well
-)
 
 // Each patch fits today's source, and the tests that are to catch the bug exist.
 func TestEachBugCanBePlanted(t *testing.T) {
@@ -63,21 +54,26 @@ func TestEachBugCanBePlanted(t *testing.T) {
 	}
 }
 
+// named has the names of the tests in each folder that was asked for.
+var named = make(map[string][]string)
+
 // testsOf returns the names of the tests in a folder.
 func testsOf(t *testing.T, pkg string) []string {
 	t.Helper()
+	if named[pkg] != nil {
+		return named[pkg]
+	}
 	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
 	for _, file := range files {
 		for line := range strings.Lines(read(t, file)) {
 			if rest, ok := strings.CutPrefix(line, "func "); ok {
 				name, _, _ := strings.Cut(rest, "(")
-				names = append(names, name)
+				named[pkg] = append(named[pkg], name)
 			}
 		}
 	}
-	return names
+	return named[pkg]
 }

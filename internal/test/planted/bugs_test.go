@@ -14,7 +14,7 @@ var firstBugs = []bug{
 
 	{name: "a lease is not lost at its deadline while Redis is out of reach", by: "rlock TestUnreachableRedisIsLossAtTheDeadline",
 		at: "internal/hold hold.expire", old: "now.Before(h.deadline)", new: "now.Before(h.deadline.Add(time.Minute))"},
-	{name: "the deadline counts from the reply", quick: true, by: "rlock TestInterleaving_ResentAcquireAnsweredYours",
+	{name: "the deadline counts from the reply", quick: true, by: "rlock TestEachRequestOfAHoldMeetsEachFault",
 		at: "internal/hold endAt", old: "sent.Add", new: "time.Now().Add"},
 	{name: "a grant whose lease is over already is returned", by: "rlock TestInterleaving_GrantAnsweredAfterItsLease",
 		at: "internal/hold acquisition.begin", old: "!now.Before(l.end()) || a.engine.Closing().Err() != nil",
@@ -40,13 +40,13 @@ var firstBugs = []bug{
 		at: "internal/conn/lua/late.lua", old: "if now > tonumber(ARGV[1]) then", new: "if false then"},
 	{name: "a clean-up ends before the last not-after", quick: true, by: "internal/engine TestSettleGoesOnUntilNothingCanComeLate",
 		at: "internal/engine Engine.Settle", old: "left < 0 || Sleep(ctx, left+time.Millisecond) != nil", new: "left < time.Hour"},
-	{name: "a cancelled acquire is not cleaned up after", by: "rlock TestInterleaving_AcquireExecutedAfterItsCleanUp",
+	{name: "a cancelled acquire is not cleaned up after", by: "rlock TestACallThatIsGivenUpChangesNothing",
 		at: "internal/hold acquisition.fresh", old: "a.lateUntil != 0 || a.marked", new: "a.marked"},
 	{name: "a repeated call counts twice", by: "latch TestCountDownCountsOnce",
 		at: "internal/engine/lua/once.lua", old: "local again = last == ARGV[3]", new: "local again = false"},
 	{name: "a call that has been overtaken counts", by: "semaphore TestCountingScripts",
 		at: "internal/engine/lua/once.lua", old: "if last and tonumber(last) > tonumber(ARGV[3]) then", new: "if false then"},
-	{name: "a release whose reply was lost says that it was not held", by: "rlock TestRelease_ReplyLost",
+	{name: "a release whose reply was lost says that it was not held", by: "rlock TestEachRequestOfAHoldMeetsEachFault",
 		at: "internal/hold hold.outcome", old: "call.Status() == conn.Done || unheard && !h.concludes()", new: "call.Status() == conn.Done"},
 	{name: "that a release was sent twice is forgotten when somebody is found to wait", quick: true, by: "rlock TestRelease_ReplyLostAndAwaited",
 		at: "internal/hold hold.freeWhole", old: "unheard || again", new: "again || unheard && false"},
@@ -100,7 +100,7 @@ var firstBugs = []bug{
 
 	// Releases.
 
-	{name: "a release tells nobody", by: "rlock TestWokenByTheMessage",
+	{name: "a release tells nobody", by: "rlock TestHowAWaiterFindsARelease",
 		at:  "internal/lockhash/lua/release.lua hand_over",
 		old: "publish(ARGV[3], ARGV[5] .. ':' .. string.sub(head, 1, 36), string.sub(head, 38) .. ' ' .. token .. ' ' .. left)"},
 	{name: "a release frees whoever holds the lock", by: "fairlock TestFreeScript",
@@ -174,7 +174,7 @@ var firstBugs = []bug{
 		at: "internal/hold hold.enter", old: "call.Replicas = max(call.Replicas, a.settings.Replicas)"},
 	{name: "renewals do not wait for the replicas of a nested lock", by: "rlock TestANestedLockWaitsForItsOwnReplicas",
 		at: "internal/hold hold.entered", old: "h.replicas = max(h.replicas, int32(a.settings.Replicas))"},
-	{name: "a try of a stripe waits for the number of stripes without end", by: "rlock TestATryOfAStripeEndsThoughRedisIsOutOfReach",
+	{name: "a try of a stripe waits for the number of stripes without end", by: "rlock TestAStripeWhoseNumberCannotBeAskedFor",
 		at: "rlock Stripe.TryLock", old: "s.striped.agree(bounded)", new: "s.striped.agree(ctx)"},
 	{name: "a read lock under a write lock is a try", by: "rwlock TestAReadLockUnderAWriteLockWaitsForRedis",
 		at: "rwlock RWMutex.rlockUnder", old: "m.request(r, wait)", new: "m.request(r, false)"},

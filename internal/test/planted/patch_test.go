@@ -17,21 +17,41 @@ import (
 	"testing"
 )
 
-// plant returns the file with the bug, by its path in the module.
-func (b bug) plant(t *testing.T) map[string]string {
+// edit replaces a part of a file, from one byte to another, by a text.
+type edit struct {
+	file     string // its path in the module
+	from, to int
+	text     string
+}
+
+// edit returns what plants the bug.
+func (b bug) edit(t *testing.T) edit {
 	t.Helper()
 	d := find(t, b.at)
-	source := read(t, filepath.Join(root, d.file))
-	there, old := tokens(d.file, source[d.from:d.to]), tokens(d.file, b.old)
+	there, old := tokens(d.file, read(t, filepath.Join(root, d.file))[d.from:d.to]), tokens(d.file, b.old)
 	at := indices(there, old)
 	if len(at) != 1 {
 		t.Fatalf("%s has %d times, want once:\n%s", b.at, len(at), b.old)
 	}
-	from, to := d.from+there[at[0]].from, d.from+there[at[0]+len(old)-1].to
 	if slices.EqualFunc(tokens(d.file, b.new), old, same) {
 		t.Fatal("the patch changes nothing")
 	}
-	return map[string]string{d.file: source[:from] + b.new + source[to:]}
+	return edit{d.file, d.from + there[at[0]].from, d.from + there[at[0]+len(old)-1].to, b.new}
+}
+
+// plant returns the file with the bug, by its path in the module.
+func (b bug) plant(t *testing.T) map[string]string {
+	t.Helper()
+	e := b.edit(t)
+	return map[string]string{e.file: edited(read(t, filepath.Join(root, e.file)), []edit{e})}
+}
+
+// edited returns the text with the edits, which do not overlap.
+func edited(text string, edits []edit) string {
+	for _, e := range slices.SortedFunc(slices.Values(edits), func(a, b edit) int { return b.from - a.from }) {
+		text = text[:e.from] + e.text + text[e.to:]
+	}
+	return text
 }
 
 // declaration is a part of a file, from one byte to another.

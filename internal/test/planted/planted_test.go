@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,33 +21,40 @@ import (
 // root is the module's folder.
 const root = "../../.."
 
-var planted = flag.String("planted", "none", "which bugs to plant: none, quick, all; torture, generated: those that the torture, and generated scenarios, must see; bundled: none, but each call goes out in a bundle")
-
-var in = flag.String("in", "", "only the bugs that tests of these packages catch: their folders, separated by commas")
+var (
+	planted = flag.String("planted", "none", "which bugs to plant: none, quick, virtual, all; torture, generated: those that the torture, and generated scenarios, must see; bundled: none, but each call goes out in a bundle")
+	in      = flag.String("in", "", "only the bugs that tests of these packages catch: their folders, separated by commas")
+)
 
 // chosen returns the bugs that the flags name.
 func chosen(t *testing.T) []bug {
 	t.Helper()
 	switch *planted {
-	case "all", "quick":
+	case "quick", "virtual", "all":
 	case "none", "torture", "generated", "bundled":
-		t.Skip("none are planted: -planted=quick or -planted=all")
+		t.Skip("none are planted: -planted=quick, -planted=virtual or -planted=all")
 	default:
-		t.Fatalf("-planted=%s: want none, quick, all, torture, generated or bundled", *planted)
+		t.Fatalf("-planted=%s: want none, quick, virtual, all, torture, generated or bundled", *planted)
 	}
 	return slices.DeleteFunc(slices.Clone(bugs), func(b bug) bool {
-		return *planted == "quick" && !b.quick || *in != "" && !slices.Contains(strings.Split(*in, ","), b.pkg())
+		return *planted == "quick" && !b.quick ||
+			*planted == "virtual" && b.step != virtual ||
+			*in != "" && !slices.Contains(strings.Split(*in, ","), b.pkg())
 	})
 }
 
-// Each bug is caught by the tests that are there for it.
+// Each bug is caught by the tests that are there for it, in their step.
 func TestEachPlantedBugIsCaught(t *testing.T) {
 	for _, b := range chosen(t) {
 		t.Run(b.name, func(t *testing.T) {
+			files := b.plant(t)
+			if b.step == virtual {
+				t.Parallel()
+			}
 			began := time.Now()
-			out, err := run(t, 2*time.Minute, b.pkg(), b.tests(), b.plant(t))
+			out, err := run(t, 2*time.Minute, b.step, b.pkg(), b.tests(), files)
 			if err == nil {
-				t.Fatalf("%s: %v pass with it", b.at, b.tests())
+				t.Fatalf("%s: %v pass with it, %s", b.at, b.tests(), b.step)
 			}
 			caught := failed(out)
 			if len(caught) == 0 {
@@ -65,19 +71,23 @@ func TestEachPlantedBugIsCaught(t *testing.T) {
 // The same tests pass if an overlay adds only a comment to each of the same files. So it is the
 // bugs that the tests catch.
 func TestAnOverlayWithoutABugIsNotCaught(t *testing.T) {
-	tests := make(map[string][]string)
-	files := make(map[string]map[string]string)
-	for _, b := range chosen(t) {
-		pkg, file := b.pkg(), find(t, b.at).file
-		tests[pkg] = append(tests[pkg], b.tests()...)
-		if files[pkg] == nil {
-			files[pkg] = make(map[string]string)
-		}
-		files[pkg][file] = read(t, filepath.Join(root, file)) + comment(file)
+	type suite struct {
+		pkg  string
+		step step
 	}
-	for _, pkg := range slices.Sorted(maps.Keys(tests)) {
-		t.Run(pkg, func(t *testing.T) {
-			if out, err := run(t, 5*time.Minute, pkg, tests[pkg], files[pkg]); err != nil {
+	tests := make(map[suite][]string)
+	files := make(map[suite]map[string]string)
+	for _, b := range chosen(t) {
+		s, file := suite{b.pkg(), b.step}, find(t, b.at).file
+		tests[s] = append(tests[s], b.tests()...)
+		if files[s] == nil {
+			files[s] = make(map[string]string)
+		}
+		files[s][file] = read(t, filepath.Join(root, file)) + comment(file)
+	}
+	for s := range tests {
+		t.Run(s.pkg+", "+s.step.String(), func(t *testing.T) {
+			if out, err := run(t, 5*time.Minute, s.step, s.pkg, tests[s], files[s]); err != nil {
 				t.Errorf("%v\n%s", err, out)
 			}
 		})
@@ -92,9 +102,9 @@ func comment(file string) string {
 	return "\n// harmless\n"
 }
 
-// run runs some tests of a package for at most patience, with files of the module replaced by other
-// texts. flags are the flags of the tests.
-func run(t *testing.T, patience time.Duration, pkg string, tests []string, files map[string]string, flags ...string) (output string, err error) {
+// run runs some tests of a package in their step for at most patience, with files of the module
+// replaced by other texts. flags are the flags of the tests.
+func run(t *testing.T, patience time.Duration, step step, pkg string, tests []string, files map[string]string, flags ...string) (output string, err error) {
 	t.Helper()
 	tests = slices.Compact(slices.Sorted(slices.Values(tests)))
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
@@ -106,7 +116,8 @@ func run(t *testing.T, patience time.Duration, pkg string, tests []string, files
 	}
 	cmd := goCommand(ctx, t, pkg, append(args, flags...)...)
 	cmd.WaitDelay = time.Second
-	cmd.Env = append(cmd.Env, "HOLDFAST_SERVERS=1", "HOLDFAST_LONG=bounds", doctest.EnvOverlay+"="+replaced) // a tenth of each count is enough
+	cmd.Env = append(cmd.Env, step.environment()...)
+	cmd.Env = append(cmd.Env, doctest.EnvOverlay+"="+replaced)
 	out, err := cmd.CombinedOutput()
 	if text := string(out); strings.Contains(text, "[build failed]") || strings.Contains(text, "[no tests to run]") {
 		t.Fatalf("%s: %v\n%s", pkg, err, text)

@@ -76,8 +76,19 @@ type queuer struct {
 	call
 	process int
 	reads   bool
-	outer   *queuer // it re-enters that hold
+	outer   *queuer // it re-enters that hold, or reads under it
 	lease   *holdfast.Lease
+}
+
+// beside reports whether both may hold the lock at a time.
+func (c *queuer) beside(other *queuer) bool {
+	root := func(c *queuer) *queuer {
+		for c.outer != nil {
+			c = c.outer
+		}
+		return c
+	}
+	return root(c) == root(other) || c.reads && other.reads
 }
 
 func TestRandomQueues(t *testing.T) {
@@ -157,13 +168,16 @@ func (g *queues) try(rt *rapid.T) {
 	g.ask(rt, "try", g.anyone(rt), context.Background(), holdfast.Locker.TryLock)
 }
 
-// nested re-enters a hold.
+// nested re-enters a hold, or reads under one that writes.
 func (g *queues) nested(rt *rapid.T) {
 	if len(g.held) == 0 {
 		rt.Skip()
 	}
 	outer := rapid.SampledFrom(g.held).Draw(rt, "hold")
 	c := &queuer{process: outer.process, reads: outer.reads, outer: outer}
+	if g.kind == "write" && !outer.reads {
+		c.reads = rapid.Bool().Draw(rt, "reads")
+	}
 	g.ask(rt, "nested lock", c, outer.lease.Context(context.Background()), holdfast.Locker.Lock)
 }
 
@@ -382,9 +396,11 @@ func (g *queues) check(rt *rapid.T) {
 		}
 		return lost
 	})
-	for _, c := range g.held {
-		if first := g.held[0]; c.lease.Owner() != first.lease.Owner() && !(c.reads && first.reads) {
-			g.fatal(rt, "two hold it: %v and %v", first.lease.Owner(), c.lease.Owner())
+	for i, c := range g.held {
+		for _, other := range g.held[:i] {
+			if !c.beside(other) {
+				g.fatal(rt, "two hold it: %v and %v", other.lease.Owner(), c.lease.Owner())
+			}
 		}
 	}
 	g.prompt(rt)
@@ -400,7 +416,7 @@ func (g *queues) enters(rt *rapid.T, c *queuer) {
 	token := c.lease.Token()
 	g.note("%s, begun at %v: granted at %v with %d to %v", c.what, c.began, c.at, token, c.lease.Owner())
 	switch {
-	case c.outer != nil && (c.lease.Owner() != c.outer.lease.Owner() || token != c.outer.lease.Token()):
+	case c.outer != nil && c.reads == c.outer.reads && (c.lease.Owner() != c.outer.lease.Owner() || token != c.outer.lease.Token()):
 		g.fatal(rt, "which is not the hold of %v with %d", c.outer.lease.Owner(), c.outer.lease.Token())
 	case c.outer == nil && !c.reads && token <= g.token:
 		g.fatal(rt, "after %d", g.token)

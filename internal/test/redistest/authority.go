@@ -50,9 +50,7 @@ func (a *Authority) Issue(name string) tls.Certificate {
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 	pair, err := tls.LoadX509KeyPair(a.Path(name+".crt"), a.Path(name+".key"))
-	if err != nil {
-		a.t.Fatalf("redistest: %v", err)
-	}
+	a.must(err)
 	return pair
 }
 
@@ -62,9 +60,7 @@ func (a *Authority) Path(file string) string { return filepath.Join(a.dir, file)
 func (a *Authority) issue(name string, c *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatalf("redistest: %v", err)
-	}
+	a.must(err)
 	c.SerialNumber, c.Subject = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: name}
 	c.NotBefore, c.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	parent, signer := a.cert, a.key
@@ -72,26 +68,24 @@ func (a *Authority) issue(name string, c *x509.Certificate) (*x509.Certificate, 
 		parent, signer = c, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.t.Fatalf("redistest: %v", err)
-	}
+	a.must(err)
 	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatalf("redistest: %v", err)
-	}
+	a.must(err)
 	a.write(name+".crt", "CERTIFICATE", der)
 	a.write(name+".key", "PRIVATE KEY", private)
 	made, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatalf("redistest: %v", err)
-	}
+	a.must(err)
 	return made, key
 }
 
 func (a *Authority) write(file, kind string, data []byte) {
 	a.t.Helper()
-	text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data})
-	if err := os.WriteFile(a.Path(file), text, 0o600); err != nil {
+	a.must(os.WriteFile(a.Path(file), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600))
+}
+
+func (a *Authority) must(err error) {
+	a.t.Helper()
+	if err != nil {
 		a.t.Fatalf("redistest: %v", err)
 	}
 }

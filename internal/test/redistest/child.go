@@ -36,7 +36,7 @@ func Child(name string, run func(*ChildContext)) ChildFunc {
 // ends when the parent closes the child's input or is gone.
 type ChildContext struct {
 	context.Context
-	lines *lineQueue
+	lines chan string
 }
 
 func runChild(name string, children []ChildFunc) int {
@@ -44,8 +44,11 @@ func runChild(name string, children []ChildFunc) int {
 		if c.name == name {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			lines := newLineQueue()
-			go readInput(lines, cancel) // ends with the process
+			lines := newLines()
+			go func() { // it ends with the process
+				readLines(os.Stdin, lines)
+				cancel()
+			}()
 			c.run(&ChildContext{Context: ctx, lines: lines})
 			return 0
 		}
@@ -54,14 +57,16 @@ func runChild(name string, children []ChildFunc) int {
 	return 2
 }
 
-// readInput queues lines before the child asks for them, so that the child notices the end of its
-// input at once.
-func readInput(lines *lineQueue, gone context.CancelFunc) {
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		lines.add(in.Text())
+// newLines returns a channel for lines that the reader has not asked for yet: the child notices the
+// end of its input at once, and does not wait for its parent when it says something.
+func newLines() chan string { return make(chan string, 1<<18) }
+
+// readLines reads lines until there are no more.
+func readLines(from io.Reader, lines chan<- string) {
+	for in := bufio.NewScanner(from); in.Scan(); {
+		lines <- in.Text()
 	}
-	lines.end()
-	gone()
+	close(lines)
 }
 
 // Say sends the parent one line.
@@ -71,9 +76,8 @@ func (c *ChildContext) Say(format string, args ...any) {
 
 // Next waits for a line from the parent; ok is false when no more will come.
 func (c *ChildContext) Next() (line string, ok bool) {
-	// Not bound to the child's own context: lines that were sent before the end count.
-	line, err := c.lines.next(context.Background())
-	return line, err == nil
+	line, ok = <-c.lines
+	return line, ok
 }
 
 // ChildProc is a running child, seen from its parent.
@@ -82,7 +86,7 @@ type ChildProc struct {
 	name  string
 	proc  *process
 	stdin io.WriteCloser
-	lines *lineQueue
+	lines chan string
 	wg    sync.WaitGroup // reads the child's output
 }
 
@@ -100,7 +104,7 @@ func Start(t testing.TB, name string, env map[string]string) *ChildProc {
 	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
-	c := &ChildProc{t: t, name: name, lines: newLineQueue()}
+	c := &ChildProc{t: t, name: name, lines: newLines()}
 	logPath := filepath.Join(t.TempDir(), name+".log")
 	if err := c.start(cmd, logPath); err != nil {
 		t.Fatalf("redistest: start child %s: %v", name, err)
@@ -142,10 +146,7 @@ func (c *ChildProc) start(cmd *exec.Cmd, logPath string) error {
 	c.stdin = in
 	c.wg.Go(func() {
 		defer out.Close()
-		for scan := bufio.NewScanner(out); scan.Scan(); {
-			c.lines.add(scan.Text())
-		}
-		c.lines.end()
+		readLines(out, c.lines)
 	})
 	return nil
 }
@@ -168,13 +169,16 @@ func (c *ChildProc) CloseInput() { c.stdin.Close() }
 // gone and all of its lines have been read.
 func (c *ChildProc) Line() string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	line, err := c.lines.next(ctx)
-	if err != nil {
-		c.t.Fatalf("redistest: child %s: %v", c.name, err)
+	select {
+	case line, ok := <-c.lines:
+		if !ok {
+			c.t.Fatalf("redistest: child %s has ended", c.name)
+		}
+		return line
+	case <-time.After(patience):
+		c.t.Fatalf("redistest: child %s says nothing for %v", c.name, patience)
 	}
-	return line
+	return ""
 }
 
 // Expect reads lines until one begins with prefix and returns the rest of it.
@@ -189,10 +193,11 @@ func (c *ChildProc) Expect(prefix string) string {
 
 // TryLine returns the child's next line, if one comes within that time.
 func (c *ChildProc) TryLine(within time.Duration) (line string, ok bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), within)
-	defer cancel()
-	line, err := c.lines.next(ctx)
-	return line, err == nil
+	select {
+	case line, ok = <-c.lines:
+	case <-time.After(within):
+	}
+	return line, ok
 }
 
 // Kill ends the child with SIGKILL, even a frozen one, and returns when it is gone.

@@ -99,9 +99,7 @@ func (c *ClusterSet) form(masters int) {
 	for i, n := range c.nodes[masters:] {
 		c.do(n, "CLUSTER", "REPLICATE", c.nodes[i%masters].id)
 	}
-	Eventually(c.t, patience, "cluster ok", func() error {
-		return c.everyNode(func(n *clusterNode) error { return c.ready(n, len(c.nodes)-masters) })
-	})
+	c.Settle()
 }
 
 // addSlots names the slots one by one: only Redis 7 and later know ranges.
@@ -174,6 +172,11 @@ func (c *ClusterSet) ready(n *clusterNode, replicas int) error {
 	if !strings.Contains(state.(string), "cluster_state:ok") {
 		return fmt.Errorf("cluster state is not ok")
 	}
+	return n.inSync()
+}
+
+// inSync returns nil if the node is a master, or has all that its master has.
+func (n *clusterNode) inSync() error {
 	info, err := infoOf(n.Proc, "replication")
 	if err == nil && strings.Contains(info, "role:slave") && !strings.Contains(info, "master_link_status:up") {
 		return fmt.Errorf("replica is not in sync")
@@ -321,11 +324,7 @@ func (c *ClusterSet) agree(slot int, owner *clusterNode) error {
 				return fmt.Errorf("takes %s for the master of slot %d", e.id, slot)
 			}
 		}
-		info, err := infoOf(n.Proc, "replication")
-		if err == nil && strings.Contains(info, "role:slave") && !strings.Contains(info, "master_link_status:up") {
-			return fmt.Errorf("replica is not in sync")
-		}
-		return err
+		return n.inSync()
 	})
 }
 
@@ -333,7 +332,7 @@ func (c *ClusterSet) agree(slot int, owner *clusterNode) error {
 // replicas are in sync. All nodes must be running: a node that is not back counts as failed.
 func (c *ClusterSet) Settle() {
 	c.t.Helper()
-	Eventually(c.t, patience, "the cluster is whole again", func() error {
+	Eventually(c.t, patience, "the cluster is whole", func() error {
 		return c.everyNode(func(n *clusterNode) error { return c.ready(n, len(c.nodes)-c.masters) })
 	})
 }

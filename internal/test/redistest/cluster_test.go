@@ -1,38 +1,10 @@
 package redistest
 
 import (
-	"fmt"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
-
-func TestClusterFailsOver(t *testing.T) {
-	t.Parallel()
-	c := Cluster(t, 3, 1)
-	rdb := c.Client(t, func(o *redis.ClusterOptions) { o.ClusterStateReloadInterval = time.Second })
-	ctx := testContext(t)
-	for i := range 50 {
-		if err := rdb.Set(ctx, fmt.Sprint("k", i), "v", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	first := c.MasterOf("k1")
-	second := c.Failover("k1")
-	if second == first || c.MasterOf("k1") != second {
-		t.Fatal("a planned failover did not change the master")
-	}
-	if killed := c.KillMasterOf("k1"); killed != second {
-		t.Error("killed another than the master")
-	}
-	if third := c.MasterOf("k1"); third != first {
-		t.Error("the master's only replica was not promoted")
-	}
-	Eventually(t, patience, "the client finds the new master", func() error {
-		return rdb.Set(ctx, "k1", "v2", 0).Err()
-	})
-}
 
 func TestClusterMovesASlot(t *testing.T) {
 	t.Parallel()
@@ -79,14 +51,4 @@ func TestClusterMovesASlot(t *testing.T) {
 			t.Errorf("%s = %q, %v", key, got, err)
 		}
 	}
-}
-
-func TestClusterOfOneMaster(t *testing.T) {
-	t.Parallel()
-	c := Cluster(t, 1, 0, "--cluster-node-timeout", "500")
-	rdb := c.Client(t)
-	if err := rdb.Set(testContext(t), "k", "v", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	LeftBehind(t, rdb, "k")
 }

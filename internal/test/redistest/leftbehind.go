@@ -5,6 +5,7 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func leftKeys(ctx context.Context, c *redis.Client, allowed []string) error {
 	}
 	var left []string
 	for _, key := range keys {
-		if !hasAnyPrefix(key, allowed) {
+		if !slices.ContainsFunc(allowed, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 			left = append(left, key)
 		}
 	}
@@ -55,15 +56,6 @@ func leftKeys(ctx context.Context, c *redis.Client, allowed []string) error {
 		return fmt.Errorf("%d keys: %q", len(left), left[:min(len(left), 10)])
 	}
 	return nil
-}
-
-func hasAnyPrefix(key string, prefixes []string) bool {
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 func leftChannels(ctx context.Context, c *redis.Client) error {

@@ -59,28 +59,6 @@ func TestLeftBehindCountsConnections(t *testing.T) {
 	LeftBehind(t, s.Admin())
 }
 
-// LeftBehind does not count the connection that a node keeps to the node it has moved keys to.
-func TestLeftBehindKnowsNodesThatMoveKeys(t *testing.T) {
-	t.Parallel()
-	c := Cluster(t, 2, 0)
-	rdb := c.Client(t)
-	if err := rdb.Set(testContext(t), "k", "v", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	to := c.MoveSlot("k")
-	rdb.Close()
-	list := to.Admin().ClientList(testContext(t)).Val()
-	if !strings.Contains(list, "cmd=restore-asking") {
-		t.Fatalf("no node is connected to the new owner:\n%s", list)
-	}
-	Eventually(t, patience, "only nodes are connected", func() error {
-		return leftConnections(testContext(t), to.Admin())
-	})
-	if list := to.Admin().ClientList(testContext(t)).Val(); !strings.Contains(list, "cmd=restore-asking") {
-		t.Error("the node's connection was waited for")
-	}
-}
-
 func TestSnapshotOfARealServer(t *testing.T) {
 	s := Server(t)
 	c := s.Client(t)

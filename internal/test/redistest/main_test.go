@@ -8,20 +8,6 @@ import (
 	"testing"
 )
 
-func TestNoticeIsOneLine(t *testing.T) {
-	got := notice(7, "internal/conn")
-	want := "holdfast: 7 real-server tests left out in internal/conn: HOLDFAST_SERVERS=1 runs them\n"
-	if got != want {
-		t.Errorf("notice\n%q, want\n%q", got, want)
-	}
-}
-
-func TestPackageName(t *testing.T) {
-	if got := packageName(); got != "internal/test/redistest" {
-		t.Errorf("package %q", got)
-	}
-}
-
 // goTest runs go test on this package in the way that hides the output of a passing package, with
 // the given standard error.
 func goTest(t *testing.T, run string, stderr *os.File, env ...string) (stdout string, err error) {

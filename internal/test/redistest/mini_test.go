@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,12 +28,6 @@ func TestMiniLivesInABubble(t *testing.T) {
 		}
 		LeftBehind(t, c)
 	})
-}
-
-func TestMiniWorksOutsideABubble(t *testing.T) {
-	if err := Mini(t).Client().Ping(t.Context()).Err(); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestMiniSnapshotShowsEveryType(t *testing.T) {
@@ -138,38 +131,4 @@ func TestMiniFailsACommandByName(t *testing.T) {
 	if got := strings.Join(m.Keys(), " "); !disarm() || got != "a outside" {
 		t.Errorf("keys %q", got)
 	}
-}
-
-func TestMiniProxyInABubble(t *testing.T) {
-	Bubble(t, func(t *testing.T) {
-		m := Mini(t)
-		p := m.Proxy()
-		c := p.Client(t, once)
-		ctx := context.Background()
-		p.OnCommand(Nth("INCR", 1, Delay(time.Hour)))
-		start := time.Now()
-		if err := c.Incr(ctx, "n").Err(); !isTimeout(err) {
-			t.Errorf("err = %v, want a timeout", err)
-		}
-		if waited := time.Since(start); waited > 10*time.Second {
-			t.Errorf("the client waited %v", waited)
-		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		if got, _ := m.Get("n"); got != "1" {
-			t.Errorf("n = %q after the delay, want 1", got)
-		}
-		p.OnCommand(Nth("INCR", 1, CloseAfterExec))
-		if err := c.Incr(ctx, "n").Err(); err == nil {
-			t.Error("the reply was delivered")
-		}
-		p.Refuse(true)
-		p.Cut()
-		if err := c.Incr(ctx, "n").Err(); err == nil {
-			t.Error("connected while refused")
-		}
-		if got, _ := m.Get("n"); got != "2" {
-			t.Errorf("n = %q, want 2", got)
-		}
-	})
 }

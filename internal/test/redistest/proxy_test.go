@@ -6,22 +6,22 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// proxied returns a proxy, a client that goes through it, and a client that goes straight to the
-// server.
+// proxied returns the proxy of an embedded server, a client that goes through it, and a client that
+// goes straight to the server.
 func proxied(t *testing.T, opts ...func(*redis.Options)) (p *FaultProxy, through, straight *redis.Client) {
 	t.Helper()
-	s := Server(t)
-	p = Proxy(t, s.Addr())
-	return p, p.Client(t, append([]func(*redis.Options){once}, opts...)...), s.Client(t)
+	m := Mini(t)
+	p = m.Proxy()
+	return p, p.Client(t, append([]func(*redis.Options){once}, opts...)...), m.Client()
 }
-
-func impatient(o *redis.Options) { o.ReadTimeout = 300 * time.Millisecond }
 
 func single(o *redis.Options) { o.PoolSize = 1 }
 
@@ -38,155 +38,148 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-func TestProxyFaultsMeetOneCommand(t *testing.T) {
-	for _, protocol := range []int{2, 3} {
-		for _, tc := range []struct {
-			name     string
-			fault    Fault
-			failed   func(error) bool
-			executed string
-		}{
-			{"pass", Pass, nil, "1"},
-			{"close after exec", CloseAfterExec, func(err error) bool { return errors.Is(err, io.EOF) }, "1"},
-			{"silence", Silence, isTimeout, "1"},
-			{"drop before", DropBefore, func(err error) bool { return errors.Is(err, io.EOF) }, ""},
-			{"half a reply", HalfReply, func(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }, "1"},
-			{"duplicate", Duplicate, nil, "2"},
-			{"delay", Delay(50 * time.Millisecond), nil, "1"},
-			{"error", ReplyError("LOADING wait"), func(err error) bool { return redis.HasErrorPrefix(err, "LOADING") }, ""},
-		} {
-			t.Run(fmt.Sprintf("RESP%d %s", protocol, tc.name), func(t *testing.T) {
-				p, c, straight := proxied(t, impatient, func(o *redis.Options) { o.Protocol = protocol })
-				p.OnCommand(Nth("incr", 1, tc.fault))
-				err := c.Incr(testContext(t), "n").Err()
-				if tc.failed == nil && err != nil || tc.failed != nil && !tc.failed(err) {
-					t.Errorf("err = %v", err)
-				}
-				wantValue(t, straight, "n", tc.executed)
-				if err := c.Set(testContext(t), "after", "x", 0).Err(); err != nil {
-					t.Errorf("the next command: %v", err)
-				}
-				if p.Count("INCR") != 1 || (p.Injected() == 1) != (tc.fault != Fault(Pass)) {
-					t.Errorf("%d INCR, %d injected", p.Count("INCR"), p.Injected())
-				}
-			})
-		}
-	}
-}
+func isCut(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// In a pipeline of five commands, the fault meets exactly the third: the replies before it arrive,
-// and the test knows how many commands the server ran.
-func TestProxyFaultsAreExactInPipelines(t *testing.T) {
+// A fault meets one command alone, or exactly the third of five in a pipeline: the replies before it
+// arrive, and the test knows how many commands the server ran.
+func TestProxyFaultsMeetOneCommand(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		fault   Fault
-		want    []int64 // replies; 0 is an error
+		failed  func(error) bool
+		alone   string  // the counter then
+		replies []int64 // 0 is an error
 		counter string
 	}{
-		{"pass", Pass, []int64{1, 2, 3, 4, 5}, "5"},
-		{"close after exec", CloseAfterExec, []int64{1, 2, 0, 0, 0}, "3"},
-		{"silence", Silence, []int64{1, 2, 0, 0, 0}, "5"},
-		{"drop before", DropBefore, []int64{1, 2, 0, 0, 0}, "2"},
-		{"half a reply", HalfReply, []int64{1, 2, 0, 0, 0}, "3"},
-		{"duplicate", Duplicate, []int64{1, 2, 4, 5, 6}, "6"},
-		{"delay", Delay(20 * time.Millisecond), []int64{1, 2, 3, 4, 5}, "5"},
-		{"error", ReplyError("OOM full"), []int64{1, 2, 0, 3, 4}, "4"},
+		{"pass", Pass, nil, "1", []int64{1, 2, 3, 4, 5}, "5"},
+		{"close after exec", CloseAfterExec, isCut, "1", []int64{1, 2, 0, 0, 0}, "3"},
+		{"silence", Silence, isTimeout, "1", []int64{1, 2, 0, 0, 0}, "5"},
+		{"drop before", DropBefore, isCut, "", []int64{1, 2, 0, 0, 0}, "2"},
+		{"half a reply", HalfReply, isCut, "1", []int64{1, 2, 0, 0, 0}, "3"},
+		{"duplicate", Duplicate, nil, "2", []int64{1, 2, 4, 5, 6}, "6"},
+		{"delay", Delay(time.Second), nil, "1", []int64{1, 2, 3, 4, 5}, "5"},
+		{"error", ReplyError("OOM full"), func(err error) bool { return redis.HasErrorPrefix(err, "OOM") }, "", []int64{1, 2, 0, 3, 4}, "4"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p, c, straight := proxied(t, impatient)
-			p.OnCommand(Nth("INCR", 3, tc.fault))
-			cmds, _ := c.Pipelined(testContext(t), func(pipe redis.Pipeliner) error {
-				for range 5 {
-					pipe.Incr(context.Background(), "n")
+		for _, protocol := range []int{2, 3} {
+			inBubble(t, fmt.Sprintf("RESP%d %s", protocol, tc.name), func(t *testing.T) {
+				p, c, straight := proxied(t, func(o *redis.Options) { o.Protocol = protocol })
+				p.OnCommand(Nth("incr", 1, tc.fault))
+				err := c.Incr(testContext(t), "alone").Err()
+				if tc.failed == nil && err != nil || tc.failed != nil && !tc.failed(err) {
+					t.Errorf("err = %v", err)
 				}
-				return nil
+				wantValue(t, straight, "alone", tc.alone)
+				if p.Count("INCR") != 1 || (p.Injected() == 1) != (tc.fault != Fault(Pass)) {
+					t.Errorf("%d INCR, %d injected", p.Count("INCR"), p.Injected())
+				}
+				p.OnCommand(Nth("INCR", 3, tc.fault))
+				for i, cmd := range incrPipeline(t, c, "n", 5) {
+					got, err := cmd.(*redis.IntCmd).Result()
+					// go-redis puts the error of the bad reply on a pipeline's good replies too.
+					if got != tc.replies[i] || tc.replies[i] == 0 && err == nil {
+						t.Errorf("reply %d = %d, %v, want %d", i+1, got, err, tc.replies[i])
+					}
+				}
+				wantValue(t, straight, "n", tc.counter)
 			})
-			for i, cmd := range cmds {
-				got, err := cmd.(*redis.IntCmd).Result()
-				// go-redis puts the error of the bad reply on a pipeline's good replies too.
-				if got != tc.want[i] || tc.want[i] == 0 && err == nil {
-					t.Errorf("reply %d = %d, %v, want %d", i+1, got, err, tc.want[i])
-				}
-			}
-			wantValue(t, straight, "n", tc.counter)
-		})
+		}
 	}
 }
 
-func TestProxyDelaysARequestPastItsClientsEnd(t *testing.T) {
-	p, c, straight := proxied(t, func(o *redis.Options) { o.ReadTimeout = 50 * time.Millisecond })
-	late := make(chan struct{})
-	p.OnCommand(Nth("SET", 1, HoldUntil(late)))
-	if err := c.Set(testContext(t), "k", "late", 0).Err(); !isTimeout(err) {
-		t.Fatalf("err = %v, want a timeout", err)
-	}
-	c.Close()
-	wantValue(t, straight, "k", "")
-	close(late)
-	Eventually(t, patience, "the late request runs", func() error {
-		return straight.Get(testContext(t), "k").Err()
-	})
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { Bubble(t, test) })
 }
 
-func TestProxyHoldsAReply(t *testing.T) {
-	p, c, straight := proxied(t)
-	release := make(chan struct{})
-	p.OnCommand(Nth("INCR", 1, HoldReply(release)))
-	done := make(chan error, 1)
-	go func() { done <- c.Incr(context.Background(), "n").Err() }()
-	Eventually(t, patience, "executed", func() error { return straight.Get(testContext(t), "n").Err() })
-	select {
-	case err := <-done:
-		t.Fatalf("answered before the release: %v", err)
-	default:
-	}
-	close(release)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-}
-
-func TestProxyBlackHole(t *testing.T) {
-	p, c, straight := proxied(t, impatient, single)
-	if err := c.Ping(testContext(t)).Err(); err != nil {
-		t.Fatal(err)
-	}
-	p.BlackHole()
-	if err := c.Set(testContext(t), "k", "v", 0).Err(); !isTimeout(err) {
-		t.Errorf("err = %v, want a timeout", err)
-	}
-	wantValue(t, straight, "k", "")
-	if err := c.Set(testContext(t), "k", "v2", 0).Err(); err != nil {
-		t.Errorf("a new connection: %v", err)
-	}
-	wantValue(t, straight, "k", "v2")
-}
-
-func TestProxyRefuseAndCut(t *testing.T) {
-	p, c, _ := proxied(t, single)
-	if err := c.Ping(testContext(t)).Err(); err != nil {
-		t.Fatal(err)
-	}
-	p.Refuse(true)
-	if err := c.Ping(testContext(t)).Err(); err != nil {
-		t.Errorf("the present connection: %v", err)
-	}
-	p.Cut()
-	Eventually(t, patience, "connections are closed", func() error {
-		if p.Conns() > 0 {
-			return errStillThere
+func incrPipeline(t *testing.T, c *redis.Client, key string, size int) []redis.Cmder {
+	cmds, _ := c.Pipelined(testContext(t), func(pipe redis.Pipeliner) error {
+		for range size {
+			pipe.Incr(context.Background(), key)
 		}
 		return nil
 	})
-	for range 2 { // the first attempt may still find the connection that was cut
-		if err := c.Ping(testContext(t)).Err(); err == nil {
-			t.Error("answered while refusing")
+	return cmds
+}
+
+func TestProxyHoldsOneCommand(t *testing.T) {
+	inBubble(t, "a request, past its client's end", func(t *testing.T) {
+		p, c, straight := proxied(t)
+		late := make(chan struct{})
+		p.OnCommand(Nth("SET", 1, HoldUntil(late)))
+		if err := c.Set(testContext(t), "k", "late", 0).Err(); !isTimeout(err) {
+			t.Fatalf("err = %v, want a timeout", err)
 		}
-	}
-	p.Refuse(false)
-	// The test uses a new client: after failures, go-redis's pool does not dial for a while.
-	if err := p.Client(t).Ping(testContext(t)).Err(); err != nil {
-		t.Errorf("accepting again: %v", err)
+		c.Close()
+		wantValue(t, straight, "k", "")
+		close(late)
+		synctest.Wait()
+		wantValue(t, straight, "k", "late")
+	})
+	inBubble(t, "a reply", func(t *testing.T) {
+		p, c, straight := proxied(t)
+		release := make(chan struct{})
+		p.OnCommand(Nth("INCR", 1, HoldReply(release)))
+		done := make(chan error, 1)
+		go func() { done <- c.Incr(context.Background(), "n").Err() }()
+		synctest.Wait()
+		wantValue(t, straight, "n", "1")
+		if len(done) > 0 {
+			t.Fatal("answered before the release")
+		}
+		close(release)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestProxyBlackHole(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
+		p, c, straight := proxied(t, single)
+		c.Ping(testContext(t))
+		p.BlackHole()
+		if err := c.Set(testContext(t), "k", "v", 0).Err(); !isTimeout(err) {
+			t.Errorf("err = %v, want a timeout", err)
+		}
+		wantValue(t, straight, "k", "")
+		if err := c.Set(testContext(t), "k", "v2", 0).Err(); err != nil {
+			t.Errorf("a new connection: %v", err)
+		}
+		wantValue(t, straight, "k", "v2")
+	})
+}
+
+func TestProxyRefuseAndCut(t *testing.T) {
+	for name, proxy := range map[string]func(*testing.T) *FaultProxy{
+		"a socket":  func(t *testing.T) *FaultProxy { return Proxy(t, Server(t).Addr()) },
+		"in memory": func(t *testing.T) *FaultProxy { return Mini(t).Proxy() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := proxy(t)
+			c := p.Client(t, once, single)
+			c.Ping(testContext(t))
+			p.Refuse(true)
+			if err := c.Ping(testContext(t)).Err(); err != nil {
+				t.Errorf("the present connection: %v", err)
+			}
+			p.Cut()
+			Eventually(t, patience, "connections are closed", func() error {
+				if p.Conns() > 0 {
+					return errStillThere
+				}
+				return nil
+			})
+			for range 2 { // the first attempt may still find the connection that was cut
+				if err := c.Ping(testContext(t)).Err(); err == nil {
+					t.Error("answered while refusing")
+				}
+			}
+			p.Refuse(false)
+			// The test uses a new client: after failures, go-redis's pool does not dial for a while.
+			if err := p.Client(t).Ping(testContext(t)).Err(); err != nil {
+				t.Errorf("accepting again: %v", err)
+			}
+		})
 	}
 }
 
@@ -194,7 +187,7 @@ func TestProxyRefuseAndCut(t *testing.T) {
 // meets the command behind a subscription exactly.
 func TestProxyUnderstandsSubscriptions(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
-		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+		inBubble(t, fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
 			p, c, straight := proxied(t, func(o *redis.Options) { o.Protocol = protocol })
 			ctx := testContext(t)
 			ps := c.Subscribe(ctx, "a", "b")
@@ -248,79 +241,37 @@ func expectMessages(t *testing.T, ps *redis.PubSub, want ...string) {
 	}
 }
 
-func TestProxyIsTransparentUnderLoad(t *testing.T) {
-	p, _, straight := proxied(t)
-	c := p.Client(t, once, func(o *redis.Options) { o.PoolSize = 100; o.ReadTimeout = time.Minute; o.PoolTimeout = time.Minute })
-	const clients, commands = 100, 1000
-	var wg sync.WaitGroup
-	for i := range clients {
-		wg.Go(func() {
-			key := fmt.Sprintf("k%d", i)
-			for n := int64(0); n < commands; n += 20 {
-				if !incrPipeline(t, c, key, n, 20) {
-					return
-				}
+// On many connections at once, each reply is that of its command, and each lost reply stands for
+// exactly one execution.
+func TestProxyIsExactUnderLoad(t *testing.T) {
+	Bubble(t, func(t *testing.T) {
+		p, c, straight := proxied(t, func(o *redis.Options) { o.PoolSize = 50 })
+		p.OnCommand(func(cmd Command) Fault {
+			if cmd.Name == "INCR" && cmd.N%7 == 0 {
+				return CloseAfterExec
 			}
+			return Pass
 		})
-	}
-	wg.Wait()
-	for i := range clients {
-		wantValue(t, straight, fmt.Sprintf("k%d", i), fmt.Sprint(commands))
-	}
-	if got := p.Count("INCR"); got != clients*commands {
-		t.Errorf("counted %d INCR, want %d", got, clients*commands)
-	}
-}
-
-// incrPipeline increments size times and checks that each reply is its own.
-func incrPipeline(t *testing.T, c *redis.Client, key string, from int64, size int) bool {
-	cmds, err := c.Pipelined(context.Background(), func(pipe redis.Pipeliner) error {
-		for range size {
-			pipe.Incr(context.Background(), key)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Errorf("%s: %v", key, err)
-		return false
-	}
-	for i, cmd := range cmds {
-		if got := cmd.(*redis.IntCmd).Val(); got != from+int64(i)+1 {
-			t.Errorf("%s: reply %d after %d", key, got, from+int64(i))
-			return false
-		}
-	}
-	return true
-}
-
-// On many connections at once, each lost reply stands for exactly one execution.
-func TestProxyLosesRepliesExactlyUnderLoad(t *testing.T) {
-	p, _, straight := proxied(t)
-	c := p.Client(t, once, func(o *redis.Options) { o.PoolSize = 50; o.ReadTimeout = time.Minute; o.PoolTimeout = time.Minute })
-	p.OnCommand(func(cmd Command) Fault {
-		if cmd.Name == "INCR" && cmd.N%7 == 0 {
-			return CloseAfterExec
-		}
-		return Pass
-	})
-	var wg sync.WaitGroup
-	var lost sync.Map
-	for i := range 50 {
-		wg.Go(func() {
-			failures := 0
-			for range 40 {
-				if c.Incr(context.Background(), "n").Err() != nil {
-					failures++
+		var lost atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 50 {
+			wg.Go(func() {
+				for n := range int64(40) {
+					switch got, err := c.Incr(context.Background(), fmt.Sprint(i)).Result(); {
+					case err != nil:
+						lost.Add(1)
+					case got != n+1:
+						t.Errorf("%d: reply %d after %d", i, got, n)
+					}
 				}
-			}
-			lost.Store(i, failures)
-		})
-	}
-	wg.Wait()
-	total := 0
-	lost.Range(func(_, n any) bool { total += n.(int); return true })
-	if total == 0 || total != p.Injected() {
-		t.Errorf("%d calls failed, %d faults injected", total, p.Injected())
-	}
-	wantValue(t, straight, "n", fmt.Sprint(50*40))
+			})
+		}
+		wg.Wait()
+		if n := int(lost.Load()); n == 0 || n != p.Injected() {
+			t.Errorf("%d calls failed, %d faults injected", n, p.Injected())
+		}
+		for i := range 50 {
+			wantValue(t, straight, fmt.Sprint(i), "40")
+		}
+	})
 }

@@ -79,20 +79,18 @@ func endPulse() {
 }
 
 func (p *Pulse) start() {
-	p.run(func(beat func(sleep func(time.Duration))) { beat(time.Sleep) })
+	p.run(func(beat func()) { beat() }, time.Sleep)
 	for _, cpu := range processors() {
-		p.run(func(beat func(sleep func(time.Duration))) {
-			onProcessor(cpu, func() { beat(sleepThread) })
-		})
+		p.run(func(beat func()) { onProcessor(cpu, beat) }, sleepThread)
 	}
 }
 
-// run starts a sleeper that records its late wake-ups until the pulse ends.
-func (p *Pulse) run(with func(beat func(sleep func(time.Duration)))) {
+// run starts a sleeper that records its late wake-ups until the pulse ends. where calls it.
+func (p *Pulse) run(where func(beat func()), sleep func(time.Duration)) {
 	b := &beat{beaten: time.Now()}
 	p.beats = append(p.beats, b)
 	p.wg.Go(func() {
-		with(func(sleep func(time.Duration)) {
+		where(func() {
 			for {
 				select {
 				case <-p.stop:
@@ -128,35 +126,12 @@ func (p *Pulse) Slack(from, to time.Time) time.Duration {
 	return pulseGrain + most
 }
 
-// Longest returns the longest time at a stretch for which one of the sleepers did not run
-// between the two instants.
-func (p *Pulse) Longest(from, to time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var longest time.Duration
-	for _, b := range p.beats {
-		longest = max(longest, b.overdue(to))
-		for _, g := range slices.Backward(b.gaps) {
-			if g.end.Before(from) {
-				break
-			}
-			longest = max(longest, min(g.late, g.end.Sub(from)))
-		}
-	}
-	return min(longest, to.Sub(from))
-}
-
-// overdue returns by how much the sleep under way is late.
-func (b *beat) overdue(now time.Time) time.Duration {
-	if late := now.Sub(b.beaten) - pulseBeat; late > pulseGrain {
-		return late
-	}
-	return 0
-}
-
 // late returns for how long in all the sleeper did not run between the two instants.
 func (b *beat) late(from, to time.Time) time.Duration {
-	all := min(b.overdue(to), to.Sub(from))
+	var all time.Duration
+	if late := to.Sub(b.beaten) - pulseBeat; late > pulseGrain { // the sleep under way
+		all = min(late, to.Sub(from))
+	}
 	for _, g := range slices.Backward(b.gaps) {
 		if g.end.Before(from) {
 			break

@@ -9,28 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func TestServerAnswersWhenItIsReturned(t *testing.T) {
-	s := Server(t)
-	c := s.Client(t)
-	if got := c.Ping(testContext(t)).Val(); got != "PONG" {
-		t.Fatalf("PING = %q", got)
-	}
-	if got := c.ConfigGet(testContext(t), "save").Val()["save"]; got != "" {
-		t.Errorf("save = %q, want none", got)
-	}
-}
-
-func TestServerTakesOptions(t *testing.T) {
-	s := Server(t, "--appendonly", "yes", "--maxmemory", "100mb")
-	got := s.Admin().ConfigGet(testContext(t), "appendonly").Val()["appendonly"]
-	if got != "yes" {
-		t.Errorf("appendonly = %q, want yes", got)
-	}
-	if got := s.Admin().ConfigGet(testContext(t), "maxmemory").Val()["maxmemory"]; got != "104857600" {
-		t.Errorf("maxmemory = %q", got)
-	}
-}
-
 func TestServerReportsABadOption(t *testing.T) {
 	p := &Proc{t: t, bin: Needs(t), dir: t.TempDir(), port: freePort(t, false), args: []string{"--no-such-option", "1"}}
 	err := p.launch()
@@ -106,16 +84,6 @@ func TestServerFlushScripts(t *testing.T) {
 	s.FlushScripts()
 	if err := c.EvalSha(testContext(t), sha, nil).Err(); !redis.HasErrorPrefix(err, "NOSCRIPT") {
 		t.Errorf("err = %v, want NOSCRIPT", err)
-	}
-}
-
-func TestSkipsCountATestOnce(t *testing.T) {
-	var s skips
-	s.add("a")
-	s.add("a")
-	s.add("b")
-	if n := s.count(); n != 2 {
-		t.Errorf("n = %d, want 2", n)
 	}
 }
 

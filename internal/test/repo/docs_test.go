@@ -33,18 +33,26 @@ var (
 func documents(t *testing.T) []string {
 	t.Helper()
 	pages := []string{"README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "contrib/README.md"}
-	for _, folder := range []string{"docs", "deploy"} {
-		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-			if strings.HasSuffix(path, ".md") {
-				pages = append(pages, path)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+	return slices.Concat(pages, filesBelow(t, "docs", ".md"), filesBelow(t, "deploy", ".md"))
+}
+
+// filesBelow returns the paths of the files in a folder, and in those below it, whose names end so. What stands in
+// a testdata is none of them.
+func filesBelow(t *testing.T, folder, end string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if entry != nil && entry.Name() == "testdata" {
+			return filepath.SkipDir
 		}
+		if strings.HasSuffix(path, end) {
+			all = append(all, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return pages
+	return all
 }
 
 // link is where a link of a page leads: a file or a folder, and a heading of it if there is an anchor.
@@ -152,16 +160,10 @@ func TestFilesThatDocumentsNameExist(t *testing.T) {
 
 func TestTestsThatDocumentsNameExist(t *testing.T) {
 	there := make(map[string]bool)
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if strings.HasSuffix(path, "_test.go") {
-			for _, found := range testDeclared.FindAllStringSubmatch(doctest.Read(t, path), -1) {
-				there[found[1]] = true
-			}
+	for _, file := range filesBelow(t, ".", "_test.go") {
+		for _, found := range testDeclared.FindAllStringSubmatch(doctest.Read(t, file), -1) {
+			there[found[1]] = true
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, page := range documents(t) {
 		for _, named := range testNamed.FindAllStringSubmatch(doctest.Read(t, page), -1) {
@@ -186,7 +188,10 @@ func TestDiagramsHaveNoSemicolon(t *testing.T) {
 // Each program of a page also stands in a file that is compiled: an example, a test or a program. CI builds that of
 // README.md, and it runs docs/getting-started.md. docs/observability.md has exporters that no go.mod here has.
 func TestProgramsOfDocumentsCompile(t *testing.T) {
-	compiled := compiledFiles(t)
+	var compiled []string
+	for _, file := range filesBelow(t, ".", ".go") {
+		compiled = append(compiled, flat(doctest.Read(t, file)))
+	}
 	for _, page := range documents(t) {
 		if !strings.HasPrefix(page, "docs/") || filepath.Dir(page) == "docs/decisions" || page == "docs/observability.md" {
 			continue
@@ -198,25 +203,6 @@ func TestProgramsOfDocumentsCompile(t *testing.T) {
 			}
 		}
 	}
-}
-
-// compiledFiles returns the flat texts of all files of Go.
-func compiledFiles(t *testing.T) []string {
-	t.Helper()
-	var all []string
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		if entry != nil && entry.Name() == "testdata" {
-			return filepath.SkipDir
-		}
-		if strings.HasSuffix(path, ".go") {
-			all = append(all, flat(doctest.Read(t, path)))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
 }
 
 var (

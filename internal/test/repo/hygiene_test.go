@@ -3,7 +3,6 @@
 package repo
 
 import (
-	"io/fs"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -109,14 +108,8 @@ func TestTheWorkflowsUseTheVersionsThatAreSupported(t *testing.T) {
 
 func TestDependabotLooksAtEveryModule(t *testing.T) {
 	var want []string
-	err := filepath.WalkDir(".", func(at string, _ fs.DirEntry, err error) error {
-		if path.Base(filepath.ToSlash(at)) == "go.mod" && !strings.Contains(at, "testdata") {
-			want = append(want, path.Join("/", path.Dir(filepath.ToSlash(at))))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	for _, file := range filesBelow(t, ".", "go.mod") {
+		want = append(want, path.Join("/", path.Dir(file)))
 	}
 	slices.Sort(want)
 	got := found(t, ".github/dependabot.yml", `(?m)^      - (/\S*)$`)

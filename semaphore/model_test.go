@@ -5,8 +5,6 @@ package semaphore
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,11 +18,11 @@ import (
 
 // call is one call on a track, as its Client knows it.
 type call struct {
-	number int
-	op     string
-	args   []any
-	reply  string // "" until the call has taken effect
-	from   int    // the number of the semaphore that it took from
+	track, number int
+	op            string
+	args          []any
+	reply         string // "" until the call has taken effect
+	from          int    // the number of the semaphore that it took from
 }
 
 // counting is a plain model of a counting semaphore.
@@ -38,9 +36,12 @@ type counting struct {
 }
 
 // send is one sending of a call. It returns the reply that the script must give.
-func (m *counting) send(track int, c call) string {
-	last, ok := m.tracks[track]
+func (m *counting) send(c call) string {
+	last, ok := m.tracks[c.track]
 	switch {
+	case c.op == "delete":
+		m.free, m.exists = 0, false
+		return ""
 	case ok && last.number > c.number:
 		return "0"
 	case ok && last.number == c.number && c.op != "cancel":
@@ -95,15 +96,12 @@ func (m *counting) send(track int, c call) string {
 		m.free = n
 		m.begin(n)
 		c.reply = fmt.Sprintf("1 %d", n)
-	case "delete":
-		m.free, m.exists = 0, false
-		return ""
 	case "drain":
 		taken := max(m.free, 0)
 		m.free -= taken
 		c.reply = fmt.Sprintf("1 %d", taken)
 	}
-	m.tracks[track] = c
+	m.tracks[c.track] = c
 	return c.reply
 }
 
@@ -113,6 +111,27 @@ func (m *counting) begin(all int) {
 	m.made++
 }
 
+// drawCall draws a new call, or one that was sent before: it is sent again, perhaps late, or is a take that is
+// cancelled.
+func drawCall(rt *rapid.T, sent []call) (c call, again bool) {
+	kind := rapid.IntRange(0, 9).Draw(rt, "kind")
+	if again = kind < 5 && len(sent) > 0; again {
+		if c = rapid.SampledFrom(sent).Draw(rt, "again"); kind > 2 && c.op == "take" {
+			c.op, c.args = "cancel", []any{c.args[0], "PUBLISH", "c"}
+		}
+		return c, again
+	}
+	n := rapid.IntRange(0, 5).Draw(rt, "n")
+	c = call{track: rapid.IntRange(0, 2).Draw(rt, "track"), number: len(sent) + 1}
+	c.op = rapid.SampledFrom([]string{"take", "take", "take", "give", "begin", "drain", "delete"}).Draw(rt, "op")
+	c.args = map[string][]any{
+		"take":  {n + 1},
+		"give":  {n - 2, "PUBLISH", "c", rapid.IntRange(0, 1).Draw(rt, "changes")},
+		"begin": {n, "PUBLISH", "c"},
+	}[c.op]
+	return c, again
+}
+
 func TestCountingModel(t *testing.T) {
 	redistest.Sequences(t)
 	rdb := redistest.Mini(t).Client()
@@ -120,58 +139,24 @@ func TestCountingModel(t *testing.T) {
 		rdb.FlushAll(t.Context())
 		a := asker{t, rdb}
 		m := &counting{tracks: make(map[int]call)}
-		var sent []struct {
-			track int
-			call  call
-		}
-		numbers := 0
+		var sent []call
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
-			track := rapid.IntRange(0, 2).Draw(rt, "track")
-			var c call
-			switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
-			case kind < 3 && len(sent) > 0: // an earlier call is sent again, perhaps late
-				again := rapid.SampledFrom(sent).Draw(rt, "again")
-				track, c = again.track, again.call
-			case kind < 5 && len(sent) > 0: // a take is cancelled
-				again := rapid.SampledFrom(sent).Draw(rt, "cancelled")
-				if again.call.op != "take" {
-					continue
-				}
-				track, c = again.track, again.call
-				c.op, c.args = "cancel", []any{c.args[0], "PUBLISH", "c"}
-			default:
-				numbers++
-				c = call{number: numbers}
-				n := rapid.IntRange(0, 5).Draw(rt, "n")
-				c.op = rapid.SampledFrom([]string{"take", "take", "take", "give", "begin", "drain", "delete"}).Draw(rt, "op")
-				switch c.op {
-				case "take":
-					c.args = []any{n + 1}
-				case "give":
-					c.args = []any{n - 2, "PUBLISH", "c", rapid.IntRange(0, 1).Draw(rt, "changes")}
-				case "begin":
-					c.args = []any{n, "PUBLISH", "c"}
-				case "delete":
-					m.send(0, c)
-					rdb.Del(t.Context(), "s")
-					continue
-				}
-				sent = append(sent, struct {
-					track int
-					call  call
-				}{track, c})
+			c, again := drawCall(rt, sent)
+			want := m.send(c)
+			if c.op == "delete" { // by a stranger
+				rdb.Del(t.Context(), "s")
+				continue
 			}
-			want := m.send(track, c)
-			got := a.ask(sources[c.op], keysOf(c.op), append([]any{track, c.number, tenMinutes}, c.args...)...)
+			if !again {
+				sent = append(sent, c)
+			}
+			got := a.ask(sources[c.op], keysOf(c.op), append([]any{c.track, c.number, tenMinutes}, c.args...)...)
 			if c.op == "take" && strings.HasPrefix(got, "1 ") {
 				got = "1" // the reply also tells since when the semaphore exists
 			}
-			if got != want {
-				rt.Fatalf("%s %d on track %d %v: %q, want %q", c.op, c.number, track, c.args, got, want)
-			}
 			free, err := rdb.Get(t.Context(), "s").Int()
-			if m.exists != (err == nil) || free != m.free {
-				rt.Fatalf("%s leaves %d permits (%v), want %d (%v)", c.op, free, err, m.free, m.exists)
+			if got != want || m.exists != (err == nil) || free != m.free {
+				rt.Fatalf("%+v: %q, want %q; leaves %d permits (%v), want %d (%v)", c, got, want, free, err, m.free, m.exists)
 			}
 		}
 	})
@@ -208,97 +193,73 @@ func leasingSequence(rt *rapid.T, t *testing.T, mini *redistest.MiniServer, rdb 
 	mini.SetTime(m.now)
 	rdb.FlushAll(t.Context())
 	a := asker{t, rdb}
-	numbers := 0
-	set := func(n int) string {
-		numbers++
-		m.all = n
-		return a.ask(sources["set"], settled, 0, numbers, tenMinutes, n, 0, "PUBLISH", "c")
-	}
-	set(rapid.IntRange(0, 6).Draw(rt, "permits"))
-	for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+	for number := range rapid.IntRange(2, 31).Draw(rt, "steps") {
+		op := rapid.SampledFrom([]string{"lease", "lease", "renew", "release", "tick", "set", "update"}).Draw(rt, "op")
+		if number == 0 {
+			op = "set"
+		}
 		owner := rapid.IntRange(0, 3).Draw(rt, "owner")
 		ids := make([]any, 1+owner%3)
-		live, known := 0, 0
+		live := 0
 		for i := range ids {
-			id := fmt.Sprintf("%d:%d", owner, i)
-			ids[i] = id
-			if m.live(id) {
+			ids[i] = fmt.Sprintf("%d:%d", owner, i)
+			if m.live(ids[i].(string)) {
 				live++
-			}
-			if _, ok := m.until[id]; ok {
-				known++
 			}
 		}
 		length := rapid.IntRange(1, 50).Draw(rt, "ms")
 		until := m.now.Add(time.Duration(length) * time.Millisecond)
-		var op, got, want string
-		switch op = rapid.SampledFrom([]string{"lease", "lease", "renew", "release", "tick", "set", "update"}).Draw(rt, "op"); op {
+		got, want := "0", "0"
+		switch op {
 		case "lease":
-			want = "1 " + strconv.Itoa(length)
-			free := m.all - m.taken()
-			switch {
+			switch free := m.all - m.taken(); {
 			case live == len(ids): // the same request, sent again: it shortens nothing
-				want = "1 " + strconv.FormatInt(m.prolong(ids, until).Milliseconds(), 10)
+				want = m.prolong(ids, until)
 			case live > 0:
 				continue // an owner never asks again for permits that it has in part
 			case len(ids) > m.all:
 				want = "NOPERMITS"
 			case len(ids) > free:
 				want = "0 " + strconv.FormatInt(m.nearest().Sub(m.now).Milliseconds(), 10)
+			default:
+				want = m.prolong(ids, until)
 			}
 			got = a.ask(sources[op], leased, append([]any{length, "PUBLISH", "c"}, ids...)...)
-			if want[0] == '1' && live == 0 {
-				m.give(ids, until)
-			}
 		case "renew":
-			got = a.ask(sources[op], keysOf(op), append([]any{length}, ids...)...)
-			want = "0"
 			if live == len(ids) {
-				want = "1 " + strconv.FormatInt(m.prolong(ids, until).Milliseconds(), 10)
+				want = m.prolong(ids, until)
 			}
+			got = a.ask(sources[op], keysOf(op), append([]any{length}, ids...)...)
 		case "release":
-			got = a.ask(sources[op], leased, append([]any{"PUBLISH", "c"}, ids...)...)
-			want = "0"
 			if live == len(ids) {
 				want = "1"
 			}
+			got = a.ask(sources[op], leased, append([]any{"PUBLISH", "c"}, ids...)...)
 			for _, id := range ids {
 				delete(m.until, id.(string))
 			}
 		case "update":
-			got = a.ask(sources[op], keysOf(op), length, ids[0])
-			want = "0"
-			if m.live(ids[0].(string)) {
-				m.until[ids[0].(string)] = until
-				want = "1"
+			if id := ids[0].(string); m.live(id) {
+				m.until[id], want = until, "1"
 			}
+			got = a.ask(sources[op], keysOf(op), length, ids[0])
 		case "tick":
 			m.now = until
 			mini.SetTime(m.now)
 		case "set":
-			set(rapid.IntRange(0, 6).Draw(rt, "permits"))
-		}
-		if got != want {
-			rt.Fatalf("%s %v for %d ms: %q, want %q (known %d, live %d, all %d)", op, ids, length, got, want, known, live, m.all)
-		}
-		if state, want := a.ask(sources["state"], leased), fmt.Sprintf("1 %d %d", m.all-m.taken(), m.taken()); state != want {
-			rt.Fatalf("%s %v leaves %q, want %q", op, ids, state, want)
+			m.all = rapid.IntRange(0, 6).Draw(rt, "permits")
+			a.ask(sources["set"], settled, 0, number+1, tenMinutes, m.all, 0, "PUBLISH", "c")
 		}
 		free, _ := rdb.Get(t.Context(), "s").Int()
-		if sum := free + int(rdb.ZCard(t.Context(), "taken").Val()); sum != m.all {
-			rt.Fatalf("%s leaves %d in all, want %d", op, sum, m.all)
+		state, left := a.ask(sources["state"], leased), fmt.Sprintf("1 %d %d", m.all-m.taken(), m.taken())
+		if sum := free + int(rdb.ZCard(t.Context(), "taken").Val()); got != want || state != left || sum != m.all {
+			rt.Fatalf("%s %v for %d ms: %q, want %q; leaves %q and %d in all, want %q and %d", op, ids, length, got, want, state, sum, left, m.all)
 		}
 	}
 }
 
-func (m *leasing) give(ids []any, until time.Time) {
-	for _, id := range ids {
-		m.until[id.(string)] = until
-	}
-}
-
-// prolong has the leases last until then at the least, and returns how long the shortest lasts.
-func (m *leasing) prolong(ids []any, until time.Time) time.Duration {
+// prolong has the leases last until then at the least, and returns the reply, with how long the shortest lasts.
+func (m *leasing) prolong(ids []any, until time.Time) string {
 	least := time.Duration(1 << 62)
 	for _, id := range ids {
 		if m.until[id.(string)].Before(until) {
@@ -306,16 +267,15 @@ func (m *leasing) prolong(ids []any, until time.Time) time.Duration {
 		}
 		least = min(least, m.until[id.(string)].Sub(m.now))
 	}
-	return least
+	return "1 " + strconv.FormatInt(least.Milliseconds(), 10)
 }
 
 // nearest returns when the next lease is over.
-func (m *leasing) nearest() time.Time {
-	var live []time.Time
-	for _, id := range slices.Sorted(maps.Keys(m.until)) {
-		if m.live(id) {
-			live = append(live, m.until[id])
+func (m *leasing) nearest() (next time.Time) {
+	for id, until := range m.until {
+		if m.live(id) && (next.IsZero() || until.Before(next)) {
+			next = until
 		}
 	}
-	return slices.MinFunc(live, time.Time.Compare)
+	return next
 }

@@ -195,6 +195,11 @@ func (c *ChildProc) Expect(prefix string) string {
 func (c *ChildProc) TryLine(within time.Duration) (line string, ok bool) {
 	select {
 	case line, ok = <-c.lines:
+		return line, ok
+	default: // only then does the time count, which may be none
+	}
+	select {
+	case line, ok = <-c.lines:
 	case <-time.After(within):
 	}
 	return line, ok

@@ -16,31 +16,22 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// fences returns each kind of Fence that needs no database.
-func fences(t *testing.T) map[string]Fence {
-	return map[string]Fence{
-		"in memory": new(Guard),
-		"in Redis":  Redis{Client: redistest.Mini(t).Client()},
-	}
-}
-
+// Each kind of Fence that needs no database lets pass what is no older than the last.
 func TestFence(t *testing.T) {
-	for what, f := range fences(t) {
-		t.Run(what, func(t *testing.T) {
-			for _, step := range []struct {
-				resource string
-				token    int64
-				passes   bool
-			}{
-				{"a", 5, true}, {"a", 5, true}, {"a", 4, false}, {"a", 6, true}, {"a", 5, false},
-				{"b", 1, true}, {"a", 1795593711927382, true}, {"a", 1795593711927381, false}, {"a", 1795593711927383, true},
-			} {
-				err := f.Pass(t.Context(), step.resource, step.token)
-				if errors.Is(err, ErrStale) == step.passes || err != nil && !errors.Is(err, ErrStale) {
-					t.Errorf("%s, %d: %v", step.resource, step.token, err)
-				}
+	for what, f := range map[string]Fence{"in memory": new(Guard), "in Redis": Redis{Client: redistest.Mini(t).Client()}} {
+		for _, step := range []struct {
+			resource string
+			token    int64
+			passes   bool
+		}{
+			{"a", 5, true}, {"a", 5, true}, {"a", 4, false}, {"a", 6, true}, {"a", 5, false},
+			{"b", 1, true}, {"a", 1795593711927382, true}, {"a", 1795593711927381, false}, {"a", 1795593711927383, true},
+		} {
+			err := f.Pass(t.Context(), step.resource, step.token)
+			if errors.Is(err, ErrStale) == step.passes || err != nil && !errors.Is(err, ErrStale) {
+				t.Errorf("%s: %s, %d: %v", what, step.resource, step.token, err)
 			}
-		})
+		}
 	}
 }
 

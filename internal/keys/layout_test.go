@@ -135,7 +135,7 @@ func TestPermitsThatJavaWouldLookForElsewhereAreRefused(t *testing.T) {
 		}
 	}
 	for _, name := range goodNames {
-		if err := keys.CheckShared(name); err != nil {
+		if err := errors.Join(keys.CheckShared(name), keys.Check(name)); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

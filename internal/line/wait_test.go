@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -445,47 +446,39 @@ func TestWaitUnderLoad(t *testing.T) {
 	for seed := range uint64(redistest.Count(t, 50)) {
 		inBubble(t, func(t *testing.T, l *client, s *redistest.MiniServer) {
 			random := rand.New(rand.NewPCG(seed, 1))
-			things := []*thing{new(thing), new(thing), new(thing)}
+			upTo := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
 			var wg sync.WaitGroup
-			var mu sync.Mutex
-			holders, granted, gone := make([]int, len(things)), 0, 0
+			var granted, gone atomic.Int32
+			var holders [3]atomic.Int32
+			var things [3]thing
 			for range 100 {
-				at := random.IntN(len(things))
-				arrives := time.Duration(random.Int64N(int64(3 * time.Second)))
-				patience := time.Duration(random.Int64N(int64(4 * time.Second)))
-				works := time.Duration(random.Int64N(int64(100 * time.Millisecond)))
+				at, arrives, patience, works := random.IntN(3), upTo(3*time.Second), upTo(4*time.Second), upTo(100*time.Millisecond)
 				told := random.IntN(4) > 0
 				wg.Go(func() {
 					time.Sleep(arrives)
 					ctx, cancel := context.WithTimeout(context.Background(), patience)
 					defer cancel()
 					w := &Waiting{Key: fmt.Sprint(at), Channel: fmt.Sprint(channel, at), Asker: things[at].try(-1)}
-					_, err := l.Wait(ctx, w)
-					mu.Lock()
-					if err != nil {
-						gone++
-						mu.Unlock()
+					if _, err := l.Wait(ctx, w); err != nil {
+						gone.Add(1)
 						mustMatch(t, err, context.DeadlineExceeded)
 						return
 					}
-					granted++
-					if holders[at]++; holders[at] > 1 {
-						t.Errorf("seed %d: %d has %d holders", seed, at, holders[at])
+					granted.Add(1)
+					if n := holders[at].Add(1); n > 1 {
+						t.Errorf("seed %d: %d has %d holders", seed, at, n)
 					}
-					mu.Unlock()
 					time.Sleep(works)
-					mu.Lock()
-					holders[at]--
-					mu.Unlock()
+					holders[at].Add(-1)
 					things[at].free()
 					if told {
-						s.Publish(fmt.Sprint(channel, at), "0")
+						s.Publish(w.Channel, "0")
 					}
 				})
 			}
 			wg.Wait()
-			if granted == 0 || granted+gone != 100 {
-				t.Errorf("seed %d: %d were granted, %d left", seed, granted, gone)
+			if granted.Load() == 0 || granted.Load()+gone.Load() != 100 {
+				t.Errorf("seed %d: %d were granted, %d left", seed, granted.Load(), gone.Load())
 			}
 		})
 	}

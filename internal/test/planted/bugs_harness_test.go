@@ -6,12 +6,12 @@ package planted
 var harnessBugs = []bug{
 	{name: "no margin for a clock of the server that is fast", by: "internal/test/faults TestClocksOfDifferentRates",
 		at: "internal/hold margin", old: "d/100 + 5*time.Millisecond", new: "0 * d"},
-	{name: "a loss is told a tenth of a second after its deadline", by: "internal/test/faults TestServerFrozenForLongerThanTheLease",
+	{name: "a loss is told a tenth of a second after its deadline", step: servers, by: "internal/test/faults TestClocksOfDifferentRates",
 		at: "internal/hold hold.expire", old: "now.Before(h.deadline)", new: "now.Before(h.deadline.Add(100 * time.Millisecond))"},
 	{name: "a lease is not renewed", by: "internal/test/faults TestUsersPoolExhausted",
 		at: "internal/hold hold.Tick", old: "!h.renewing && (h.length() > 0 || h.suspect)", new: "false"},
-	{name: "one visit takes back all permits that are over", by: "semaphore TestHundredThousandExpiredPermits",
+	{name: "one visit takes back all permits that are over", step: servers, by: "semaphore TestHundredThousandExpiredPermits",
 		at: "semaphore/lua/lease.lua", old: "local back = math.min(over, math.max(1000, #ids))", new: "local back = over"},
-	{name: "a thread that started a server ends with the account of starvation", by: "internal/test/redistest TestAServerOutlivesThePulse",
+	{name: "a thread that started a server ends with the account of starvation", step: servers, by: "internal/test/redistest TestAServerOutlivesThePulse",
 		at: "internal/test/redistest onProcessor", old: "defer runtime.UnlockOSThread()"},
 }

@@ -3,7 +3,7 @@
 package planted
 
 var rwlockBugs = []bug{
-	{name: "a key that has not come yet with its slot is taken for one that ran out",
+	{name: "a key that has not come yet with its slot is taken for one that ran out", step: servers,
 		at: "rwlock/lua/holders.lua left", old: "if most == -2 then", new: "if false then",
 		by: "rwlock TestAReaderStaysInASlotOnTheMove TestAReaderStaysInWhenAWriterAsksInASlotOnTheMove"},
 	{name: "read-write locks whose names share a token share the marks of their writers",
@@ -17,7 +17,7 @@ var rwlockBugs = []bug{
 		at: "internal/hold hold.announce", old: "h.outlived()"},
 	{name: "a write lease that is over is given up no longer than it lasted", by: "rwlock TestAWriteLeaseThatEndedInAnOutageIsNotKeptByItsReader",
 		at: "internal/hold hold.settle", old: "later(h.until(), h.keptUntil())", new: "h.until()"},
-	{name: "the first page of readers is taken for all of them", by: "rwlock TestAQueryLooksAtFewReadersAtATime",
+	{name: "the first page of readers is taken for all of them", step: servers, by: "rwlock TestAQueryLooksAtFewReadersAtATime",
 		at: "rwlock RWMutex.walk", old: `cursor == "0"`, new: `cursor != ""`},
 	{name: "the first page of waiters is taken for all of them", by: "fairlock TestWaitersAreListedSomeAtATime",
 		at: "fairlock Mutex.Waiters", old: "call.Text(2)", new: `""`},

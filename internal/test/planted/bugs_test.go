@@ -70,7 +70,7 @@ var firstBugs = []bug{
 	{name: "a look at many ends a hold without expiry", by: "rlock TestRenewManyScript",
 		at: "internal/lockhash/lua/renewmany.lua", old: "if lease > 0 and (ttl < lease or not knowsGT) then",
 		new: "if ttl < lease or not knowsGT then"},
-	{name: "a renewal of many does not hear that a replica takes no writes", by: "rlock TestRenewManyOnAServerThatTakesNoWrites",
+	{name: "a renewal of many does not hear that a replica takes no writes", step: servers, by: "rlock TestRenewManyOnAServerThatTakesNoWrites",
 		at: "internal/lockhash/lua/renewmany.lua", old: "if lease > 0 and (ttl < lease or not knowsGT) then",
 		new: "if lease > 0 and ttl < lease then"},
 	{name: "a renewal of many is late with the last of its leases", by: "internal/engine TestAGroupIsLateWithTheFirstOfItsLeases",
@@ -247,6 +247,6 @@ var firstBugs = []bug{
 	{name: "a place is kept that nobody wants when the release that took it is answered", by: "internal/line TestSeatedTooLate",
 		at: "internal/line Lines.Seated", old: "q.dropped, orphan = slices.Delete(q.dropped, i, i+1), true",
 		new: "q.dropped = slices.Delete(q.dropped, i, i+1)"},
-	{name: "a redirection that has gone out of date is believed", by: "internal/conn TestCluster",
+	{name: "a redirection that has gone out of date is believed", step: servers, by: "internal/conn TestCluster",
 		at: "internal/conn attempt.replied", old: ".denied:", new: ".denied && t.full:"},
 }

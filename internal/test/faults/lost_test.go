@@ -212,9 +212,9 @@ func inBubble(t *testing.T, play func(u *unlucky)) {
 }
 
 // In each operation of each kind the first script meets a mishap; in the next life the second one, and so on.
-// An operation that sends more than eight sends the same one again and again.
+// An operation that sends more than five sends the same one again and again.
 func TestEachScriptMeetsEachMishap(t *testing.T) {
-	all, most := mishaps, 8
+	all, most := mishaps, 5
 	if redistest.RaceDetector {
 		all, most = mishaps[:1], 2
 	}

@@ -1,0 +1,240 @@
+// A server cannot serve for a while: holders keep what they hold, and callers wait or give up. A server
+// that cannot serve for longer than a lease, or loses its data, costs the holders their leases, and they
+// are notified. How soon is a matter of virtual time.
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// keptLease is the length of leases that last, however long the machine stands still.
+const keptLease = 10 * time.Second
+
+// outages are the ways in which a server cannot serve for 0.6 s.
+var outages = []struct {
+	name   string
+	args   []string
+	strike func(t *testing.T, s *redistest.Proc)
+}{
+	{"read only", nil, func(t *testing.T, s *redistest.Proc) {
+		do(t, s, "REPLICAOF", "127.0.0.1", "1") // no server is there, so s keeps its data
+		time.Sleep(outage)
+		do(t, s, "REPLICAOF", "NO", "ONE")
+	}},
+	{"loading", []string{"--key-load-delay", "200", "--loading-process-events-interval-bytes", "1024"},
+		func(t *testing.T, s *redistest.Proc) {
+			fill(t, s, 1500)
+			s.Restart(true)
+		}},
+	{"restarted", []string{"--appendonly", "yes", "--appendfsync", "always"},
+		func(t *testing.T, s *redistest.Proc) { s.Restart(true) }},
+	{"busy script", []string{"--busy-reply-threshold", "100"}, func(t *testing.T, s *redistest.Proc) {
+		var wg sync.WaitGroup
+		busy := s.Client(t)
+		wg.Go(func() { _ = busy.Eval(context.Background(), "while true do end", nil).Err() })
+		time.Sleep(outage)
+		killScript(t, s)
+		wg.Wait()
+		_ = busy.Close()
+	}},
+	{"paused", nil, func(t *testing.T, s *redistest.Proc) {
+		do(t, s, "CLIENT", "PAUSE", outage.Milliseconds(), "ALL")
+		time.Sleep(outage)
+	}},
+	{"writes paused", nil, func(t *testing.T, s *redistest.Proc) {
+		do(t, s, "CLIENT", "PAUSE", outage.Milliseconds(), "WRITE")
+		time.Sleep(outage)
+	}},
+	{"frozen", nil, func(t *testing.T, s *redistest.Proc) {
+		s.Freeze()
+		time.Sleep(outage)
+		s.Thaw()
+	}},
+	{"no connections", nil, func(t *testing.T, s *redistest.Proc) {
+		do(t, s, "CONFIG", "SET", "maxclients", 1)
+		do(t, s, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+		time.Sleep(outage)
+		do(t, s, "CONFIG", "SET", "maxclients", 1000)
+	}},
+}
+
+const outage = 600 * time.Millisecond
+
+func TestOutages(t *testing.T) {
+	for _, tc := range outages {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Server(t, tc.args...)
+			clienttest.LeaveNothing(t, s.Admin(), "filler")
+			holder, caller := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
+			clienttest.GiveBack(t, clienttest.Grab(t, caller.Mutex("warm up")))
+			leases := clienttest.GrabMany(t, holder, "through", 10, holdfast.Renewed(keptLease))
+			for range redistest.Count(t, 10) {
+				var callers sync.WaitGroup
+				for i := range 5 {
+					callers.Go(func() { caught(t, caller, i) })
+				}
+				tc.strike(t, s)
+				callers.Wait()
+				outlasted(t, s, leases)
+			}
+			clienttest.GiveBackAll(t, leases)
+		})
+	}
+}
+
+// caught lets a caller try, wait and give up in the outage that is about to begin.
+func caught(t *testing.T, c *holdfast.Client, i int) {
+	time.Sleep(outage / 3) // until the outage has begun
+	if _, err := c.Mutex("through0").TryLock(clienttest.Generous(t)); !errors.Is(err, holdfast.ErrBusy) {
+		t.Errorf("TryLock of what is held = %v, want ErrBusy", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond+clienttest.UpTo(250*time.Millisecond))
+	defer cancel()
+	l, err := c.Mutex(fmt.Sprint("given up", i)).Lock(ctx)
+	if err == nil {
+		clienttest.GiveBack(t, l)
+	} else if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Lock that gave up in the outage: %v", err)
+	}
+	clienttest.GiveBack(t, clienttest.Grab(t, c.Mutex("waited for")))
+}
+
+// outlasted fails the test unless the leases are renewed again, and are held in Redis.
+func outlasted(t *testing.T, s *redistest.Proc, leases map[string]*holdfast.Lease) {
+	t.Helper()
+	renewed(t, leases)
+	for name, l := range leases {
+		clienttest.StillHeld(t, s.Admin(), name, l)
+	}
+}
+
+// renewed waits until each of the leases has been renewed from now on.
+func renewed(t *testing.T, leases map[string]*holdfast.Lease) {
+	t.Helper()
+	before := make(map[string]time.Time)
+	for name, l := range leases {
+		before[name] = l.Deadline()
+	}
+	redistest.Eventually(t, time.Minute, "all are renewed", func() error {
+		for name, l := range leases {
+			if err := l.Err(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if !l.Deadline().After(before[name]) {
+				return fmt.Errorf("%s is not", name)
+			}
+		}
+		return nil
+	})
+}
+
+// While Redis is silent nobody can say whether the hold is still there. So the holder counts it as lost.
+func TestServerFrozenForLongerThanTheLease(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	clienttest.LeaveNothing(t, s.Admin())
+	leases := clienttest.GrabMany(t, clienttest.OpenClient(t, s.Client(t)), "frozen", 50, holdfast.Renewed(3*time.Second))
+	s.Freeze()
+	for _, l := range leases {
+		lostLease(t, l)
+	}
+	s.Thaw()
+	for name, l := range leases {
+		if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+			t.Errorf("Release of a lost lease of %s = %v, want ErrLost", name, err)
+		}
+	}
+}
+
+// lostLease waits for the end of a lease, and fails the test unless it was lost.
+func lostLease(t *testing.T, l *holdfast.Lease) {
+	t.Helper()
+	select {
+	case <-l.Done():
+	case <-time.After(time.Minute):
+		t.Fatal("the lease has not ended within a minute")
+	}
+	if !errors.Is(l.Err(), holdfast.ErrLost) {
+		t.Errorf("the lease ended with %v, want ErrLost", l.Err())
+	}
+}
+
+// The next holder, who was granted the lock after the restart, is not disturbed.
+func TestRestartEmpty(t *testing.T) {
+	t.Parallel()
+	s := redistest.Server(t)
+	clienttest.LeaveNothing(t, s.Admin())
+	c, other := clienttest.OpenClient(t, s.Client(t)), clienttest.OpenClient(t, s.Client(t))
+	for range redistest.Count(t, 20) {
+		leases := clienttest.GrabMany(t, c, "forgotten", 20, holdfast.Renewed(keptLease/4))
+		s.Restart(false)
+		next := clienttest.Grab(t, other.Mutex("forgotten0"))
+		if old := leases["forgotten0"].Token(); next.Token() <= old {
+			t.Errorf("token %d after %d", next.Token(), old)
+		}
+		for _, l := range leases {
+			lostLease(t, l)
+			if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
+				t.Errorf("Release = %v, want ErrLost", err)
+			}
+		}
+		clienttest.StillHeld(t, s.Admin(), "forgotten0", next)
+		clienttest.GiveBack(t, next)
+	}
+}
+
+// do runs a command as the administrator.
+func do(t testing.TB, s *redistest.Proc, args ...any) {
+	t.Helper()
+	if err := s.Admin().Do(context.Background(), args...).Err(); err != nil {
+		t.Fatalf("%v: %v", args, err)
+	}
+}
+
+// killScript ends a busy script. A go-redis client cannot do that: it opens connections with
+// commands that a busy server refuses.
+func killScript(t testing.TB, s *redistest.Proc) {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	reply := make([]byte, 100)
+	n := 0
+	if _, err = conn.Write([]byte("SCRIPT KILL\r\n")); err == nil {
+		n, err = conn.Read(reply)
+	}
+	if err != nil || string(reply[:n]) != "+OK\r\n" {
+		t.Fatalf("SCRIPT KILL: %q, %v", reply[:n], err)
+	}
+}
+
+// fill gives the server n keys to load.
+func fill(t testing.TB, s *redistest.Proc, n int) {
+	t.Helper()
+	_, err := s.Admin().Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		for i := range n {
+			p.Set(t.Context(), fmt.Sprintf("filler%d", i), "some value to load", 0)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,4 +1,5 @@
-// What a context carries of leases on several locks, and how a wait for them ends.
+// What a context carries of leases on several locks, how a wait for them ends, and what a failed Lock
+// returns.
 
 package multilock_test
 
@@ -28,10 +29,7 @@ func TestABareContextCarriesNoLeaseOnSeveralLocks(t *testing.T) {
 		}
 		release(t, l)
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"))
-		ml, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		ml := w.all(m, t.Context())
 		if _, ok := m.LeaseFrom(lease.Bare(ml.Context(t.Context()))); ok {
 			t.Error("Bare carries the MultiLock's lease")
 		}
@@ -42,12 +40,9 @@ func TestABareContextCarriesNoLeaseOnSeveralLocks(t *testing.T) {
 func TestAWaitThatEndsBetweenTwoAttemptsSaysSo(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *redises) {
 		p, q := w.process(), w.process()
-		b, err := q.clients[0].Mutex("b").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := w.grab(q.clients[0].Mutex("b"))
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a", holdfast.Fixed(100*time.Millisecond)), p.clients[0].Mutex("b"))
-		for i := range 40 {
+		for i := range 26 {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second+time.Duration(i)*10*time.Millisecond)
 			_, err := m.Lock(ctx)
 			if !errors.Is(err, context.DeadlineExceeded) {
@@ -55,9 +50,7 @@ func TestAWaitThatEndsBetweenTwoAttemptsSaysSo(t *testing.T) {
 			}
 			cancel()
 		}
-		if err := b.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		release(t, b)
 	})
 }
 
@@ -66,10 +59,7 @@ func TestAWaitThatEndsBetweenTwoAttemptsSaysSo(t *testing.T) {
 func TestMultiLock_LeaseFromIsOfTheSameClients(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *redises) {
 		p, other := w.process(), w.process()
-		l, err := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[0].Mutex("b")).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.all(holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[0].Mutex("b")), t.Context())
 		ctx := l.Context(t.Context())
 		for _, c := range []struct {
 			a, b *holdfast.Client
@@ -129,4 +119,17 @@ func TestAQuorumIsNotReenteredWithAContextThatHasEnded(t *testing.T) {
 		_, err = p.quorum().Lock(ctx)
 		world.WantErr(t, err, holdfast.ErrReleased)
 	})
+}
+
+// A program may defer Release before it looks at the error of Lock, whatever it locks.
+func TestADeferredReleaseAfterAFailedLock(t *testing.T) {
+	want := (*holdfast.Lease)(nil).Release(t.Context()).Error()
+	all, err := holdfast.NewMultiLock().Lock(t.Context())
+	if err == nil || all.Release(t.Context()).Error() != want || all.Err() == nil || !all.Deadline().IsZero() {
+		t.Errorf("a MultiLease: %v, %v", err, all.Release(t.Context()))
+	}
+	most, err := holdfast.NewQuorum("q", nil).Lock(t.Context())
+	if err == nil || most.Release(t.Context()).Error() != want || most.Err() == nil || !most.Deadline().IsZero() {
+		t.Errorf("a QuorumLease: %v, %v", err, most.Release(t.Context()))
+	}
 }

@@ -9,7 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable()     // go-redis logs every connection that a test refuses
-	redistest.Together(8) // the tests on real servers wait for these
+	logging.Disable() // go-redis logs every connection that a test refuses
 	redistest.Main(m)
 }

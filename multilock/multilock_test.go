@@ -4,7 +4,6 @@ package multilock_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -18,28 +17,21 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/multilock"
+	"github.com/holdfast-go/holdfast/rlock"
 )
 
 func TestMultiLock(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *redises) {
 		p := w.process()
 		b, a := p.clients[1].Mutex("b"), p.clients[0].Mutex("a")
-		fair, rw := p.clients[0].FairMutex("f"), p.clients[0].RWMutex("rw")
-		m := holdfast.NewMultiLock(b, a, fair, rw.RLocker())
-
-		l, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := holdfast.NewMultiLock(b, a, p.clients[0].FairMutex("f"), p.clients[0].RWMutex("rw").RLocker())
+		l := w.all(m, t.Context())
 		ctx := l.Context(t.Context())
 		wantLive(t, l, ctx)
-		for i, key := range []string{"a", "f", "rw"} {
-			if !w.servers[0].Exists(key) {
-				t.Errorf("lock %d is not held", i)
+		for i, key := range []string{"a", "b", "f", "rw"} {
+			if !w.servers[i%2].Exists(key) && !w.servers[0].Exists(key) {
+				t.Errorf("%s is not held", key)
 			}
-		}
-		if !w.servers[1].Exists("b") {
-			t.Error("b is not held")
 		}
 		if tokens := l.Tokens(); len(tokens) != 4 || tokens[0] == 0 || tokens[3] != 0 {
 			t.Errorf("tokens %d, want those of a writer, a writer, a fair writer and a reader", tokens)
@@ -47,16 +39,10 @@ func TestMultiLock(t *testing.T) {
 		if left := time.Until(l.Deadline()); left < 29*time.Second || left > 30*time.Second {
 			t.Errorf("%v left", left)
 		}
-		if _, err := m.TryLock(t.Context()); err == nil {
-			t.Error("granted twice")
-		} else {
-			world.WantErr(t, err, holdfast.ErrBusy)
-		}
+		_, err := m.TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrBusy)
 
-		inner, err := m.Lock(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		inner := w.all(m, ctx)
 		if !slices.Equal(inner.Tokens(), l.Tokens()) {
 			t.Errorf("re-entered with the tokens %d, had %d", inner.Tokens(), l.Tokens())
 		}
@@ -64,21 +50,13 @@ func TestMultiLock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := one.Release(ctx); err != nil {
-			t.Error(err)
-		}
-		release(t, inner)
+		release(t, one, inner)
 		wantLive(t, l, ctx)
 		time.Sleep(100 * time.Second) // all four locks are renewed
 		wantLive(t, l, ctx)
 		release(t, l)
 		wantEnded(t, l, ctx, holdfast.ErrReleased)
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrReleased)
-		for i, s := range w.servers {
-			if s.Exists("a") || s.Exists("b") || s.Exists("f") {
-				t.Errorf("server %d: %q", i, s.Keys())
-			}
-		}
 	})
 }
 
@@ -110,43 +88,58 @@ func TestMultiLock_Do(t *testing.T) {
 	})
 }
 
-func TestMultiLock_TryLeavesNothing(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *redises) {
-		c, other := w.process().clients[0], w.process().clients[0]
-		taken, err := other.Mutex("b").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = holdfast.NewMultiLock(c.Mutex("c"), c.Mutex("b"), c.Mutex("a")).TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBusy)
-		if w.servers[0].Exists("a") || w.servers[0].Exists("c") {
-			t.Errorf("left behind: %q", w.servers[0].Keys())
-		}
-		taken.Release(t.Context())
-	})
+// slow is a lock whose grant takes a while.
+type slow struct {
+	*rlock.Mutex
+	by time.Duration
 }
 
-// A wait ends with its context, and the locks that the wait had taken are free again at once.
-func TestMultiLock_WaitEnds(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *redises) {
-		c, other := w.process().clients[0], w.process().clients[0]
-		taken, err := other.Mutex("b").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer cancel()
-		_, err = holdfast.NewMultiLock(c.Mutex("a"), c.Mutex("b")).Lock(ctx)
-		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
-		if w.now() != 500*time.Millisecond {
-			t.Errorf("it took %v", w.now())
-		}
-		synctest.Wait()
-		if w.servers[0].Exists("a") {
-			t.Error("a is still held")
-		}
-		taken.Release(t.Context())
-	})
+func (s slow) TryLock(ctx context.Context) (*lease.Lease, error) {
+	l, err := s.Mutex.TryLock(ctx)
+	time.Sleep(s.by)
+	return l, err
+}
+
+// If not all locks are granted, those that were are free again: when another holds one, when the wait
+// ends, and when one has ended meanwhile, also at the last moment.
+func TestMultiLock_LeavesNothing(t *testing.T) {
+	for what, tc := range map[string]struct {
+		a    []holdfast.LeaseOption
+		wait bool
+		busy bool // another holds b
+		at   time.Duration
+		errs []error
+	}{
+		"a try":                         {nil, false, true, 300 * time.Millisecond, []error{holdfast.ErrBusy}},
+		"the context ends":              {nil, true, true, 500 * time.Millisecond, []error{holdfast.ErrBusy, context.DeadlineExceeded}},
+		"one ends for good":             {[]holdfast.LeaseOption{holdfast.MaxHold(200 * time.Millisecond)}, true, true, 200 * time.Millisecond, []error{holdfast.ErrMaxHold}},
+		"one is over when all are held": {[]holdfast.LeaseOption{holdfast.Fixed(200 * time.Millisecond)}, false, false, 300 * time.Millisecond, []error{holdfast.ErrLost}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			play(t, 1, func(t *testing.T, w *redises) {
+				c, other := w.process().clients[0], w.process().clients[0]
+				var taken *holdfast.Lease
+				if tc.busy {
+					taken = w.grab(other.Mutex("b"))
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				defer cancel()
+				m := holdfast.NewMultiLock(c.Mutex("a2"), slow{c.Mutex("b"), 300 * time.Millisecond}, c.Mutex("a", tc.a...))
+				lock := m.TryLock
+				if tc.wait {
+					lock = m.Lock
+				}
+				_, err := lock(ctx)
+				world.WantErr(t, err, tc.errs...)
+				world.Within(t, "it failed", w.now(), tc.at, tc.at+10*time.Millisecond)
+				synctest.Wait()
+				if w.servers[0].Exists("a") || w.servers[0].Exists("a2") || w.servers[0].Exists("b") != tc.busy {
+					t.Errorf("left behind: %q", w.servers[0].Keys())
+				}
+				_ = taken.Release(t.Context())
+			})
+		})
+	}
 }
 
 // A MultiLock that loses one of its locks loses all of them.
@@ -155,10 +148,7 @@ func TestMultiLock_Lost(t *testing.T) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
 		for _, lost := range []string{"a", "b"} {
-			l, err := m.Lock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := w.all(m, t.Context())
 			ctx := l.Context(t.Context())
 			for _, s := range w.servers {
 				s.Del(lost)
@@ -173,38 +163,11 @@ func TestMultiLock_Lost(t *testing.T) {
 	})
 }
 
-// A lock whose lease runs out while the MultiLock waits for another lock is taken again.
-func TestMultiLock_LostWhileWaiting(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *redises) {
-		c, other := w.process().clients[0], w.process().clients[0]
-		taken, err := other.Mutex("b").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.AfterFunc(1500*time.Millisecond, func() { taken.Release(context.Background()) })
-		l, err := holdfast.NewMultiLock(c.Mutex("a", holdfast.Fixed(time.Second)), c.Mutex("b")).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if w.now() > 1600*time.Millisecond {
-			t.Errorf("granted after %v", w.now())
-		}
-		wantLive(t, l, t.Context())
-		if left := time.Until(l.Deadline()); left <= 0 {
-			t.Errorf("%v left", left)
-		}
-		release(t, l)
-	})
-}
-
 func TestMultiLock_AFailingReleaseFreesTheRest(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *redises) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"), p.clients[2].Mutex("c"))
-		l, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.all(m, t.Context())
 		p.unplug(1)
 		released := make(chan error)
 		go func() { released <- l.Release(t.Context()) }()
@@ -227,40 +190,15 @@ func TestMultiLock_Close(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *redises) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
-		l, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.all(m, t.Context())
 		ctx := l.Context(t.Context())
 		p.clients[1].Close()
 		<-l.Done()
 		wantEnded(t, l, ctx, holdfast.ErrClosed)
 		world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
-		_, err = m.Lock(t.Context())
+		_, err := m.Lock(t.Context())
 		world.WantErr(t, err, holdfast.ErrClosed)
 		time.Sleep(31 * time.Second)
-	})
-}
-
-// When one lock ends for good (here by MaxHold) while the MultiLock waits for another lock, the
-// wait ends too.
-func TestMultiLock_MaxHoldWhileWaiting(t *testing.T) {
-	play(t, 1, func(t *testing.T, w *redises) {
-		c, other := w.process().clients[0], w.process().clients[0]
-		taken, err := other.Mutex("b").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = holdfast.NewMultiLock(c.Mutex("a", holdfast.MaxHold(time.Second)), c.Mutex("b")).Lock(t.Context())
-		world.WantErr(t, err, holdfast.ErrMaxHold)
-		if w.now() > 1100*time.Millisecond {
-			t.Errorf("it took %v", w.now())
-		}
-		synctest.Wait()
-		if w.servers[0].Exists("a") {
-			t.Error("a is still held")
-		}
-		taken.Release(t.Context())
 	})
 }
 
@@ -303,7 +241,7 @@ func TestMultiLock_BadArguments(t *testing.T) {
 // true for locks of one name on several servers.
 func TestMultiLock_OppositeOrders(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *redises) {
-		rounds := redistest.CountOfWork(t, 4000)
+		rounds := redistest.Count(t, 400)
 		inside, overlaps := 0, 0
 		var mu sync.Mutex
 		var wg sync.WaitGroup
@@ -341,54 +279,45 @@ func TestMultiLock_OppositeOrders(t *testing.T) {
 	})
 }
 
-// TestMultiLock_Masks tries every set of servers that may be down.
+// A MultiLock needs all of its servers: each set that may be down.
 func TestMultiLock_Masks(t *testing.T) {
-	for mask := range 8 {
-		t.Run(fmt.Sprintf("%03b", mask), func(t *testing.T) {
-			play(t, 3, func(t *testing.T, w *redises) {
-				p := w.process()
-				lockers := make([]holdfast.Locker, 3)
-				for i, c := range p.clients {
-					lockers[i] = c.Mutex(name)
-					if mask&(1<<i) == 0 {
-						p.unplug(i)
-					}
+	play(t, 3, func(t *testing.T, w *redises) {
+		for mask := range 8 {
+			p := w.process()
+			lockers := make([]holdfast.Locker, 3)
+			for i, c := range p.clients {
+				lockers[i] = c.Mutex(name)
+				if mask&(1<<i) == 0 {
+					p.unplug(i)
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-				defer cancel()
-				l, err := holdfast.NewMultiLock(lockers...).Lock(ctx)
-				if (err == nil) != (mask == 7) {
-					t.Errorf("%v", err)
-				}
-				if err == nil {
-					release(t, l)
-				}
-				w.wantHeldOn(0)
-			})
-		})
-	}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			l, err := holdfast.NewMultiLock(lockers...).Lock(ctx)
+			cancel()
+			if (err == nil) != (mask == 7) {
+				t.Errorf("%03b: %v", mask, err)
+			}
+			if err == nil {
+				release(t, l)
+			}
+			w.wantHeldOn(0)
+		}
+	})
 }
 
 // A lock that runs out while the MultiLock waits for another lock is taken again, but only after a
 // pause.
 func TestMultiLock_LosesOneWhileItWaits(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *redises) {
-		p, other := w.process(), w.process()
-		held, err := other.clients[0].Mutex("b").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, other := w.process().clients[0], w.process().clients[0]
+		held := w.grab(other.Mutex("b"))
 		time.AfterFunc(3*time.Second, func() { held.Release(context.Background()) })
-		began := w.now()
-		m := holdfast.NewMultiLock(p.clients[0].Mutex("a", holdfast.Fixed(400*time.Millisecond)), p.clients[0].Mutex("b"))
-		l, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if took := w.now() - began; took < 3*time.Second || took > 3*time.Second+maxPause {
-			t.Errorf("granted after %v", took)
-		}
+		l := w.all(holdfast.NewMultiLock(c.Mutex("a", holdfast.Fixed(400*time.Millisecond)), c.Mutex("b")), t.Context())
+		world.Within(t, "granted", w.now(), 3*time.Second, 3*time.Second+maxPause)
 		wantLive(t, l, l.Context(t.Context()))
+		if left := time.Until(l.Deadline()); left <= 0 {
+			t.Errorf("%v left", left)
+		}
 		release(t, l)
 	})
 }
@@ -438,10 +367,7 @@ func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
 			func(*multilock.Lease) { w.servers[0].Del("a") },
 			func(*multilock.Lease) { w.servers[1].Del("b") },
 		} {
-			l, err := m.Lock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := w.all(m, t.Context())
 			contexts := make([]context.Context, 100)
 			for i := range contexts {
 				contexts[i] = l.Context(t.Context())

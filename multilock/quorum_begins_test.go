@@ -109,25 +109,36 @@ func TestQuorum_AmnesiaWhileItBegins(t *testing.T) {
 	}
 }
 
-// Two processes begin a quorum, one of whose servers is slower than the others. None of them takes
-// the servers that have answered for servers that have lost their data.
+// Two processes begin a quorum, one of whose servers is slower than the others, to both or to the one
+// that marks it. None of them takes a server that has answered, or that the other is about to mark, for
+// one that has lost its data.
 func TestQuorum_BeginsTogetherWithASlowServer(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		a, b := w.process(), w.process()
-		for _, p := range []*process{a, b} {
-			p.delay(2, delayed{name, "", 50 * time.Millisecond})
-		}
-		b.delay(0, delayed{name, "", time.Millisecond}) // A has these two
-		b.delay(1, delayed{name, "", time.Millisecond})
-		var both sync.WaitGroup
-		for _, p := range []*process{a, b} {
-			both.Go(func() { release(t, w.lock(p.quorum())) })
-		}
-		both.Wait()
-		if w.now() > time.Second {
-			t.Errorf("it took %v", w.now())
-		}
-	})
+	for _, late := range []delayed{{name, "", 50 * time.Millisecond}, {markerKey, "new", 100 * time.Millisecond}} {
+		play(t, 3, func(t *testing.T, w *redises) {
+			a, b := w.process(), w.process()
+			a.delay(2, late)
+			if late.argument == "" {
+				b.delay(2, late)
+			}
+			b.delay(0, delayed{name, "", time.Millisecond}) // A has these two
+			b.delay(1, delayed{name, "", time.Millisecond})
+			var both sync.WaitGroup
+			for _, p := range []*process{a, b} {
+				both.Go(func() { release(t, w.lock(p.quorum())) })
+				if late.argument != "" {
+					time.Sleep(late.by / 2)
+				}
+			}
+			both.Wait()
+			if took := w.now(); took > time.Second {
+				t.Errorf("it took %v", took)
+			}
+			time.Sleep(beginLimit)
+			if markers := w.markers(); !slices.Equal(markers, []string{"new", "new", "new"}) {
+				t.Errorf("the markers are %q", markers)
+			}
+		})
+	}
 }
 
 // A quorum of which no majority answers while it begins is not granted, and the error says so.

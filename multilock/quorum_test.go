@@ -4,7 +4,7 @@ package multilock_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -106,83 +106,70 @@ func TestQuorum_Do(t *testing.T) {
 // A quorum is granted exactly when a majority is up. Otherwise the servers that granted are free
 // again.
 func TestQuorum_Masks(t *testing.T) {
-	for mask := range 32 {
-		t.Run(fmt.Sprintf("%05b", mask), func(t *testing.T) {
-			play(t, 5, func(t *testing.T, w *redises) {
-				p := w.began()
-				time.Sleep(3 * time.Second) // until then a Lock may take two rounds
-				for i := range p.clients {
-					if mask&(1<<i) == 0 {
-						p.unplug(i)
-					}
+	play(t, 5, func(t *testing.T, w *redises) {
+		w.began()
+		time.Sleep(3 * time.Second) // until then a Lock may take two rounds
+		for mask := range 32 {
+			p := w.process()
+			for i := range p.clients {
+				if mask&(1<<i) == 0 {
+					p.unplug(i)
 				}
-				up := bits.OnesCount(uint(mask))
-				asked := w.now()
-				l, err := p.quorum().TryLock(t.Context())
-				if (err == nil) != (up >= 3) {
-					t.Errorf("%d up: %v", up, err)
-				}
-				if took := w.now() - asked; took > 600*time.Millisecond || err == nil && took > 10*time.Millisecond {
-					t.Errorf("it took %v", took)
-				}
-				if err == nil {
-					w.wantHeldOn(up)
-					release(t, l)
-				} else {
-					world.WantErr(t, err, holdfast.ErrNoQuorum)
-				}
-				w.wantHeldOn(0)
-			})
-		})
-	}
-}
-
-func TestQuorum_WaitEnds(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		p, other := w.began(), w.process()
-		l := w.lock(other.quorum())
-		began := w.now()
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, err := p.quorum().Lock(ctx)
-		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
-		if took := w.now() - began; took != 3*time.Second {
-			t.Errorf("it took %v", took)
+			}
+			up, asked := bits.OnesCount(uint(mask)), w.now()
+			l, err := p.quorum().TryLock(t.Context())
+			if (err == nil) != (up >= 3) {
+				t.Errorf("%05b: %v", mask, err)
+			}
+			if took := w.now() - asked; took > 600*time.Millisecond || err == nil && took > 10*time.Millisecond {
+				t.Errorf("%05b: it took %v", mask, took)
+			}
+			if err == nil {
+				w.wantHeldOn(up)
+				release(t, l)
+			} else {
+				world.WantErr(t, err, holdfast.ErrNoQuorum)
+			}
+			w.wantHeldOn(0)
 		}
-		release(t, l)
-		p.unplug(0)
-		p.unplug(1)
-		ctx, cancel = context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, err = p.quorum().Lock(ctx)
-		world.WantErr(t, err, holdfast.ErrNoQuorum, context.DeadlineExceeded)
-		w.wantHeldOn(0)
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err = p.quorum().Lock(ended)
-		world.WantErr(t, err, context.Canceled)
 	})
 }
 
-// A waiter gets the lock soon after the release.
-func TestQuorum_Waits(t *testing.T) {
+// A wait ends with its context, and says what it has waited for. A waiter gets the lock soon after the release.
+func TestQuorum_WaitEnds(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *redises) {
 		p, other := w.began(), w.process()
-		l := w.lock(p.quorum())
+		waits := func(within time.Duration, targets ...error) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			began := w.now()
+			_, err := p.quorum().Lock(ctx)
+			world.WantErr(t, err, targets...)
+			if took := w.now() - began; took != within {
+				t.Errorf("it took %v", took)
+			}
+		}
+		l := w.lock(other.quorum())
+		waits(3*time.Second, holdfast.ErrBusy, context.DeadlineExceeded)
 		time.AfterFunc(20*time.Second, func() { l.Release(context.Background()) })
 		began := w.now()
-		next := w.lock(other.quorum())
-		if took := w.now() - began; took < 20*time.Second || took > 20*time.Second+250*time.Millisecond {
-			t.Errorf("it took %v", took)
-		}
+		next := w.lock(p.quorum())
+		world.Within(t, "it waited", w.now()-began, 20*time.Second, 20*time.Second+250*time.Millisecond)
 		if next.Token() <= l.Token() {
 			t.Errorf("token %d after %d", next.Token(), l.Token())
 		}
 		release(t, next)
+		p.unplug(0)
+		p.unplug(1)
+		waits(3*time.Second, holdfast.ErrNoQuorum, context.DeadlineExceeded)
+		w.wantHeldOn(0)
+		waits(0, context.DeadlineExceeded)
 	})
 }
 
-// A quorum may lose its members one by one. It is lost when no majority is left.
+// A quorum may lose its members one by one. It is lost when no majority is left, and a release reports
+// a loss that nobody had noticed before.
 func TestQuorum_Lost(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *redises) {
 		p := w.began()
@@ -203,21 +190,16 @@ func TestQuorum_Lost(t *testing.T) {
 		}
 		_, err := p.quorum().Lock(ctx)
 		world.WantErr(t, err, holdfast.ErrLost)
-	})
-}
-
-// A release reports a loss that nobody had noticed before.
-func TestQuorum_LostUnnoticed(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		p := w.began()
-		l := w.lock(p.quorum())
-		w.servers[0].Del(name)
-		release(t, l)
-		l = w.lock(p.quorum())
-		w.servers[0].Del(name)
-		w.servers[1].Del(name)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-		w.wantHeldOn(0)
+		for lost := 2; lost <= 3; lost++ {
+			l := w.lock(p.quorum())
+			for i := range lost {
+				w.servers[i].Del(name)
+			}
+			if err := l.Release(t.Context()); errors.Is(err, holdfast.ErrLost) != (lost > 2) || err == nil != (lost <= 2) {
+				t.Errorf("released after a loss on %d of 5: %v", lost, err)
+			}
+			w.wantHeldOn(0)
+		}
 	})
 }
 
@@ -243,55 +225,6 @@ func TestQuorum_CutOff(t *testing.T) {
 			t.Errorf("token %d after %d", next.Token(), l.Token())
 		}
 		release(t, next)
-	})
-}
-
-// A fixed lease ends when too few members are valid.
-func TestQuorum_Fixed(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		p := w.began()
-		l := w.lock(p.quorum(holdfast.Fixed(5 * time.Second)))
-		granted := w.now()
-		<-l.Done()
-		world.WantErr(t, l.Err(), holdfast.ErrLost)
-		if text := l.Err().Error(); !strings.Contains(text, "fixed lease over after 5s") {
-			t.Errorf("it does not say after how long: %s", text)
-		}
-		if took := w.now() - granted; took > 5*time.Second || took < 4900*time.Millisecond {
-			t.Errorf("it lasted %v", took)
-		}
-	})
-}
-
-func TestQuorum_Close(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		p := w.began()
-		q := p.quorum()
-		l := w.lock(q)
-		ctx := l.Context(t.Context())
-		p.clients[0].Close()
-		synctest.Wait()
-		wantLive(t, l, ctx) // two are a majority
-		p.clients[1].Close()
-		synctest.Wait()
-		wantEnded(t, l, ctx, holdfast.ErrClosed)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
-		_, err := q.Lock(t.Context())
-		world.WantErr(t, err, holdfast.ErrClosed)
-		p.clients[2].Close()
-		time.Sleep(31 * time.Second)
-	})
-}
-
-func TestQuorum_MaxHold(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		p := w.began()
-		l := w.lock(p.quorum(holdfast.MaxHold(3 * time.Second)))
-		ctx := l.Context(t.Context())
-		time.Sleep(3*time.Second + 100*time.Millisecond)
-		wantEnded(t, l, ctx, holdfast.ErrMaxHold)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
-		time.Sleep(30 * time.Second) // the key stays, as that of any lock
 	})
 }
 
@@ -450,44 +383,27 @@ func TestQuorum_BeginsWithoutOne(t *testing.T) {
 	})
 }
 
-// Many processes begin the same quorum at once.
+// Many processes begin the same quorum at once. Those that lose a race give back what they took, and one
+// of them is in soon.
 func TestQuorum_BeginTogether(t *testing.T) {
 	play(t, 5, func(t *testing.T, w *redises) {
-		var wg sync.WaitGroup
-		for range 10 {
-			p := w.process()
-			wg.Go(func() { release(t, w.lock(p.quorum())) })
-		}
-		wg.Wait()
-		if w.now() > 20*time.Second {
-			t.Errorf("it took %v", w.now())
-		}
-		for i := range w.servers {
-			if text, _ := w.servers[i].Get(markerKey); !strings.HasPrefix(text, "new:") {
-				t.Errorf("the marker of %d is %q", i, text)
-			}
-		}
-	})
-}
-
-// Processes that lose the race give back what they took, and one of them is in soon.
-func TestQuorum_Contention(t *testing.T) {
-	play(t, 5, func(t *testing.T, w *redises) {
-		w.began()
-		const contenders = 8
-		each := redistest.Count(t, 200)
-		inside, overlaps := 0, 0
+		const contenders = 10
+		each := redistest.Count(t, 50)
+		inside := 0
 		var tokens []int64
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		for range contenders {
 			p := w.process()
 			wg.Go(func() {
-				for range each {
+				for i := range each {
 					l := w.lock(p.quorum())
+					if i == 0 && w.now() > time.Minute {
+						t.Errorf("the first is in at %v", w.now())
+					}
 					mu.Lock()
 					if inside++; inside > 1 {
-						overlaps++
+						t.Error("two are in")
 					}
 					tokens = append(tokens, l.Token())
 					mu.Unlock()
@@ -500,13 +416,12 @@ func TestQuorum_Contention(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if overlaps > 0 {
-			t.Errorf("%d overlaps", overlaps)
-		}
 		if !slices.IsSorted(tokens) || len(slices.Compact(tokens)) != contenders*each {
 			t.Error("the tokens do not grow")
 		}
-		t.Logf("%d grants in %v", contenders*each, w.now())
+		if markers := w.markers(); !slices.Equal(markers, slices.Repeat([]string{"new"}, 5)) {
+			t.Errorf("the markers are %q", markers)
+		}
 	})
 }
 
@@ -567,6 +482,8 @@ func TestQuorum_BadArguments(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *redises) {
 		c := w.process().clients
 		short := holdfast.NewQuorumOf(name, c, time.Second, func(c *holdfast.Client) holdfast.Locker { return c.Mutex(name) })
+		// With 2 permits on each of three servers, three holders could have 2 each.
+		permits := holdfast.NewQuorumOf(name, c, 30*time.Second, func(c *holdfast.Client) holdfast.Locker { return c.PermitSemaphore(name).Locker(1) })
 		for _, tc := range []struct {
 			q    *multilock.Quorum
 			says string
@@ -579,6 +496,7 @@ func TestQuorum_BadArguments(t *testing.T) {
 			{holdfast.NewQuorum("", c), "name"},
 			{holdfast.NewQuorum(name, c, holdfast.Renewed(time.Millisecond)), "shorter than"},
 			{short, "longer than"},
+			{permits, "does not say where it stands"},
 		} {
 			_, err := tc.q.Lock(t.Context())
 			if err == nil {
@@ -656,115 +574,115 @@ func TestQuorum_ClosedAndLost(t *testing.T) {
 	})
 }
 
-// A lock ends because some of its Clients were closed. The other Clients renew their part no more,
+// A lock ends because a majority of its Clients were closed. The other Clients renew their part no more,
 // so that their part is free when the lease is over. With Release their part is free at once.
 func TestQuorum_ClosedInPart(t *testing.T) {
 	for _, released := range []bool{false, true} {
-		t.Run(fmt.Sprintf("released %v", released), func(t *testing.T) {
-			play(t, 3, func(t *testing.T, w *redises) {
-				p := w.began()
-				l := w.lock(p.quorum())
-				inner, err := p.quorum().Lock(l.Context(t.Context()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(9 * time.Second)
-				p.clients[0].Close()
-				p.clients[1].Close()
-				synctest.Wait()
-				world.WantErr(t, l.Err(), holdfast.ErrClosed)
-				if !w.servers[2].Exists(name) {
-					t.Error("it was given back under the work")
-				}
-				if !released {
-					time.Sleep(21 * time.Second)
-					w.wantHeldOn(0)
-					world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
-					return
-				}
-				for _, one := range []*multilock.QuorumLease{l, l, inner} {
-					time.Sleep(time.Second)
-					if !w.servers[2].Exists(name) {
-						t.Error("it was given back under the work of another lease")
-					}
-					world.WantErr(t, one.Release(t.Context()), holdfast.ErrClosed)
-				}
+		play(t, 3, func(t *testing.T, w *redises) {
+			p := w.began()
+			q := p.quorum()
+			l := w.lock(q)
+			ctx := l.Context(t.Context())
+			inner, err := q.Lock(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(9 * time.Second)
+			p.clients[0].Close()
+			synctest.Wait()
+			wantLive(t, l, ctx) // two are a majority
+			p.clients[1].Close()
+			synctest.Wait()
+			wantEnded(t, l, ctx, holdfast.ErrClosed)
+			_, err = q.Lock(t.Context())
+			world.WantErr(t, err, holdfast.ErrClosed)
+			if !w.servers[2].Exists(name) {
+				t.Error("it was given back under the work")
+			}
+			if !released {
+				time.Sleep(21 * time.Second)
+				w.wantHeldOn(0)
+				world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
+				return
+			}
+			for _, one := range []*multilock.QuorumLease{l, l, inner} {
 				time.Sleep(time.Second)
-				if w.servers[2].Exists(name) {
-					t.Error("released, and still held by the Client that is open")
+				if !w.servers[2].Exists(name) {
+					t.Error("it was given back under the work of another lease")
 				}
-				time.Sleep(20 * time.Second)
-			})
+				world.WantErr(t, one.Release(t.Context()), holdfast.ErrClosed)
+			}
+			time.Sleep(time.Second)
+			if w.servers[2].Exists(name) {
+				t.Error("released, and still held by the Client that is open")
+			}
+			time.Sleep(20 * time.Second)
 		})
 	}
-}
-
-// Some members have a longer MaxHold than the majority. They are not renewed after the majority has
-// ended.
-func TestQuorum_MaxHoldOfAMajority(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		p := w.began()
-		longest := lease.DefaultLease
-		q := holdfast.NewQuorumOf(name, p.clients, longest, func(c *holdfast.Client) holdfast.Locker {
-			if c == p.clients[2] {
-				return c.Mutex(name)
-			}
-			return c.Mutex(name, holdfast.MaxHold(3*time.Second))
-		})
-		l := w.lock(q)
-		time.Sleep(3*time.Second + 100*time.Millisecond)
-		wantEnded(t, l, l.Context(t.Context()), holdfast.ErrMaxHold)
-		time.Sleep(28 * time.Second)
-		w.wantHeldOn(0)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrMaxHold)
-	})
 }
 
 // One server's clock was far ahead, and then nobody locks for days. The token grows all the same.
 func TestQuorum_TokenAheadOfTheClocks(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *redises) {
-		p := w.began()
-		w.servers[0].SetTime(time.Now().Add(30 * 24 * time.Hour))
-		first := w.lock(p.quorum())
-		release(t, first)
-		p.unplug(0)
-		last := first.Token()
-		for _, days := range []int{8, 0, 20, 6} {
+		last := int64(0)
+		w.began()
+		w.servers[0].SetTime(time.Now().Add(9 * 24 * time.Hour))
+		for _, days := range []int{0, 8, 2} {
 			time.Sleep(time.Duration(days) * 24 * time.Hour)
+			p := w.process()
+			if days > 0 {
+				p.unplug(0)
+			}
 			l := w.lock(p.quorum())
 			if l.Token() <= last {
 				t.Errorf("after %d days: token %d after %d", days, l.Token(), last)
 			}
 			last = l.Token()
 			release(t, l)
+			for i, c := range p.clients {
+				c.Close() // so that nothing happens in the days to come
+				p.plug(i)
+			}
 		}
-		p.plug(0)
 	})
 }
 
-// The servers of a lock have leases of different lengths. The lock's deadline is that of the member
-// without which no majority is left.
+// The members of a lock end at different times. The lock lasts as long as a majority of them, and its
+// deadline says so. What has a longer MaxHold is not renewed after that.
 func TestQuorum_DeadlineOfTheMajority(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		p := w.began()
-		lasts := map[*holdfast.Client]time.Duration{
-			p.clients[0]: 20 * time.Second, p.clients[1]: 5 * time.Second, p.clients[2]: 10 * time.Second,
-		}
-		q := holdfast.NewQuorumOf(name, p.clients, lease.DefaultLease, func(c *holdfast.Client) holdfast.Locker {
-			return c.Mutex(name, holdfast.Fixed(lasts[c]))
+	fixed := func(d time.Duration) holdfast.LeaseOption { return holdfast.Fixed(d * time.Second) }
+	most := func(d time.Duration) holdfast.LeaseOption { return holdfast.MaxHold(d * time.Second) }
+	for _, tc := range []struct {
+		members  [3]holdfast.LeaseOption
+		lasts    time.Duration
+		deadline bool
+		cause    error
+	}{
+		{[3]holdfast.LeaseOption{fixed(5), fixed(5), fixed(5)}, 5 * time.Second, true, holdfast.ErrLost},
+		{[3]holdfast.LeaseOption{fixed(20), fixed(5), fixed(10)}, 10 * time.Second, true, holdfast.ErrLost},
+		{[3]holdfast.LeaseOption{most(3), most(3), most(3)}, 3 * time.Second, false, holdfast.ErrMaxHold},
+		{[3]holdfast.LeaseOption{most(3), most(3), most(60)}, 3 * time.Second, false, holdfast.ErrMaxHold},
+	} {
+		play(t, 3, func(t *testing.T, w *redises) {
+			p := w.began()
+			l := w.lock(holdfast.NewQuorumOf(name, p.clients, lease.DefaultLease, func(c *holdfast.Client) holdfast.Locker {
+				return c.Mutex(name, tc.members[slices.Index(p.clients, c)])
+			}))
+			granted, ctx := w.now(), l.Context(t.Context())
+			if left := time.Until(l.Deadline()); tc.deadline && (left > tc.lasts || left < tc.lasts*9/10) {
+				t.Errorf("%v left, want %v", left, tc.lasts)
+			}
+			<-l.Done()
+			world.Within(t, "it lasted", w.now()-granted, tc.lasts*9/10, tc.lasts)
+			wantEnded(t, l, ctx, tc.cause)
+			if text := l.Err().Error(); tc.lasts == 5*time.Second && !strings.Contains(text, "fixed lease over after 5s") {
+				t.Errorf("it does not say after how long: %s", text)
+			}
+			world.WantErr(t, l.Release(t.Context()), tc.cause)
+			time.Sleep(28 * time.Second) // the keys stay for so long, as those of any lock
+			w.wantHeldOn(0)
 		})
-		l := w.lock(q)
-		granted := w.now()
-		if left := time.Until(l.Deadline()); left > 10*time.Second || left < 9*time.Second {
-			t.Errorf("%v left, want that of the second longest", left)
-		}
-		<-l.Done()
-		if took := w.now() - granted; took > 10*time.Second || took < 9*time.Second {
-			t.Errorf("it lasted %v", took)
-		}
-		world.WantErr(t, l.Err(), holdfast.ErrLost)
-		w.wantHeldOn(0)
-	})
+	}
 }
 
 // A grant counts only if it is still valid when a majority knows the token. It is not enough that
@@ -790,5 +708,28 @@ func TestQuorum_GrantedTooLate(t *testing.T) {
 			t.Errorf("refused for another reason: %v", err)
 		}
 		w.wantHeldOn(0)
+	})
+}
+
+// A writer that only one server granted leaves a token there. A reader that has seen this token
+// shows it to the resource. So the next reader, which other servers grant, must not have an older
+// token.
+func TestQuorum_TokensOfReadersDoNotGoBack(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		p := w.began()
+		readers := holdfast.NewQuorumOf(name, p.clients, lease.DefaultLease, func(c *holdfast.Client) holdfast.Locker {
+			return c.RWMutex(name).RLocker()
+		})
+		left := time.Now().Add(time.Hour).UnixMicro()
+		w.servers[0].Set(tokenKey, strconv.FormatInt(left, 10))
+		for _, down := range []int{2, 0} {
+			p.unplug(down)
+			l := w.lock(readers)
+			if l.Token() < left {
+				t.Errorf("with server %d down: token %d after %d", down, l.Token(), left)
+			}
+			release(t, l)
+			p.plug(down)
+		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/multilock"
 )
 
 const (
@@ -112,6 +113,26 @@ func (w *redises) wantHeldOn(want int) {
 	})
 }
 
+// grab locks one lock.
+func (w *redises) grab(m holdfast.Locker) *holdfast.Lease {
+	w.t.Helper()
+	l, err := m.Lock(w.t.Context())
+	if err != nil {
+		w.t.Fatalf("at %v: %v", w.now(), err)
+	}
+	return l
+}
+
+// all locks several locks.
+func (w *redises) all(m *multilock.MultiLock, ctx context.Context) *multilock.Lease {
+	w.t.Helper()
+	l, err := m.Lock(ctx)
+	if err != nil {
+		w.t.Fatalf("at %v: %v", w.now(), err)
+	}
+	return l
+}
+
 // restartEmpty does what a restart without data does to a server.
 func (w *redises) restartEmpty(i int) { w.servers[i].FlushAll() }
 
@@ -121,8 +142,6 @@ type handle interface {
 	Done() <-chan struct{}
 	Err() error
 	Release(context.Context) error
-	Deadline() time.Time
-	Tokens() []int64
 }
 
 func wantLive(t *testing.T, h handle, ctx context.Context) {
@@ -153,9 +172,11 @@ func wantEnded(t *testing.T, h handle, ctx context.Context, cause error) {
 	world.WantErr(t, context.Cause(ctx), cause)
 }
 
-func release(t *testing.T, h handle) {
+func release(t *testing.T, all ...interface{ Release(context.Context) error }) {
 	t.Helper()
-	if err := h.Release(t.Context()); err != nil {
-		t.Error(err)
+	for _, l := range all {
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }

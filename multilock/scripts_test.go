@@ -4,9 +4,7 @@ package multilock
 
 import (
 	"context"
-	"embed"
 	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -17,101 +15,103 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
-const key = "a key"
+const (
+	key = "a key"
+	// seen is the marker that the script replaces by "new".
+	seen = "empty:5:x"
+	// toCome is a time that is still to come.
+	toCome = "9007199254740000:x"
+	last   = "1795245451996162"
+)
 
 var bg = context.Background()
-
-// onEach runs f on the embedded server and on a real one.
-func onEach(t *testing.T, f func(t *testing.T, rdb *redis.Client)) {
-	t.Run("embedded", func(t *testing.T) { f(t, redistest.Mini(t).Client()) })
-	t.Run("real", func(t *testing.T) { f(t, redistest.Server(t).Client(t)) })
-}
 
 // found is a state in which a script may find its key.
 type found struct {
 	what  string
-	put   func(rdb *redis.Client) error
-	want  string // the value after the script; "" for none
-	reply string // the marker, for the script mark
+	value string // "" for none, "list" for another type
+	life  time.Duration
+	want  string // the value after the script, with T for its time; for the script mark, also its answer
 	ttl   bool   // whether the key has an expiry afterwards
 	fails string // the beginning of the error
 }
 
-// seen is the marker that the script replaces by "new".
-const seen = "empty:5:x"
-
-func nothing(*redis.Client) error { return nil }
-
-func put(value string, ttl time.Duration) func(*redis.Client) error {
-	return func(rdb *redis.Client) error { return rdb.Set(bg, key, value, ttl).Err() }
+func (s found) put(t *testing.T, rdb *redis.Client) {
+	t.Helper()
+	rdb.Del(bg, key)
+	var err error
+	switch s.value {
+	case "":
+	case "list":
+		err = rdb.RPush(bg, key, "x").Err()
+	default:
+		err = rdb.Set(bg, key, s.value, s.life).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
-func list(rdb *redis.Client) error { return rdb.RPush(bg, key, "x").Err() }
-
 func TestScripts(t *testing.T) {
-	mark := map[string][]found{
+	t.Run("embedded", func(t *testing.T) { testScripts(t, redistest.Mini(t).Client()) })
+	t.Run("real", func(t *testing.T) { testScripts(t, redistest.Server(t).Client(t)) })
+}
+
+func testScripts(t *testing.T, rdb *redis.Client) {
+	for write, states := range map[string][]found{
 		"": {
-			{what: "absent", put: nothing},
-			{what: "present", put: put("new:5", 0), want: "new:5", reply: "new:5"},
-			{what: "wrong type", put: list, fails: "WRONGTYPE"},
+			{what: "absent"},
+			{what: "present", value: "new:5", want: "new:5"},
+			{what: "wrong type", value: "list", fails: "WRONGTYPE"},
 		},
 		"empty": {
-			{what: "absent", put: nothing, want: "empty:T:abc", reply: "empty:T:abc"},
-			{what: "another's", put: put("empty:6:x", 0), want: "empty:6:x", reply: "empty:6:x"},
-			{what: "present", put: put("lost:5", 0), want: "lost:5", reply: "lost:5"},
-			{what: "still to come", put: put("new:9007199254740000:x", 0), want: "new:9007199254740000:x", reply: "new:9007199254740000:x"},
-			{what: "wrong type", put: list, fails: "WRONGTYPE"},
+			{what: "absent", want: "empty:T:abc"},
+			{what: "another's", value: "empty:6:x", want: "empty:6:x"},
+			{what: "present", value: "lost:5", want: "lost:5"},
+			{what: "still to come", value: "new:" + toCome, want: "new:" + toCome},
+			{what: "wrong type", value: "list", fails: "WRONGTYPE"},
 		},
 		"new": {
-			{what: "absent", put: nothing},
-			{what: "as it was seen", put: put(seen, 0), want: "new:T:abc", reply: "new:T:abc"},
-			{what: "empty since", put: put("empty:6:x", 0), want: "empty:6:x", reply: "empty:6:x"},
-			{what: "another's", put: put("lost:5", 0), want: "lost:5", reply: "lost:5"},
-			{what: "still to come", put: put("new:9007199254740000:x", 0), want: "new:9007199254740000:x", reply: "new:9007199254740000:x"},
-			{what: "wrong type", put: list, fails: "WRONGTYPE"},
+			{what: "absent"},
+			{what: "as it was seen", value: seen, want: "new:T:abc"},
+			{what: "empty since", value: "empty:6:x", want: "empty:6:x"},
+			{what: "another's", value: "lost:5", want: "lost:5"},
+			{what: "still to come", value: "new:" + toCome, want: "new:" + toCome},
+			{what: "wrong type", value: "list", fails: "WRONGTYPE"},
 		},
 		"lost": {
-			{what: "absent", put: nothing, want: "lost:T:abc", reply: "lost:T:abc"},
-			{what: "empty", put: put("empty:6:x", 0), want: "lost:T:abc", reply: "lost:T:abc"},
-			{what: "another's", put: put("new:5:x", 0), want: "new:5:x", reply: "new:5:x"},
-			{what: "still to come", put: put("lost:9007199254740000:x", 0), want: "lost:T:abc", reply: "lost:T:abc"},
-			{what: "no marker", put: put("none of ours", 0), want: "none of ours", reply: "none of ours"},
+			{what: "absent", want: "lost:T:abc"},
+			{what: "empty", value: "empty:6:x", want: "lost:T:abc"},
+			{what: "another's", value: "new:5:x", want: "new:5:x"},
+			{what: "still to come", value: "lost:" + toCome, want: "lost:T:abc"},
+			{what: "no marker", value: "none of ours", want: "none of ours"},
 		},
-	}
-	raise := []found{
-		{what: "absent", put: nothing, want: "1795245451996162", ttl: true},
-		{what: "smaller", put: put("9", time.Minute), want: "1795245451996162", ttl: true},
-		{what: "smaller, without end", put: put("9", 0), want: "1795245451996162"},
-		{what: "equal", put: put("1795245451996162", time.Minute), want: "1795245451996162", ttl: true},
-		{what: "greater", put: put("1795245451996163", 0), want: "1795245451996163"},
-		{what: "wrong type", put: list, fails: "WRONGTYPE"},
-		{what: "no number", put: put("x", 0), want: "x", fails: "ERR"},
-	}
-	onEach(t, func(t *testing.T, rdb *redis.Client) {
-		for write, states := range mark {
-			for _, s := range states {
-				t.Run(fmt.Sprintf("mark %q, %s", write, s.what), func(t *testing.T) { try(t, rdb, s, markScript, write, "abc", seen) })
-			}
+	} {
+		for _, s := range states {
+			t.Run(fmt.Sprintf("mark %q, %s", write, s.what), func(t *testing.T) { s.try(t, rdb, markScript, write, "abc", seen) })
 		}
-		for _, s := range raise {
-			t.Run("raise, "+s.what, func(t *testing.T) { try(t, rdb, s, raiseScript, "1795245451996162", 60000) })
-		}
-		t.Run("mark, late", func(t *testing.T) {
-			rdb.Del(bg, key)
-			reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, 1, "empty", "abc", "").Slice()
-			if err != nil || reply[0] != int64(conn.Late) || rdb.Exists(bg, key).Val() != 0 {
-				t.Errorf("%v, %v", reply, err)
-			}
-		})
-	})
+	}
+	for _, s := range []found{
+		{what: "absent", want: last, ttl: true},
+		{what: "smaller", value: "9", life: time.Minute, want: last, ttl: true},
+		{what: "smaller, without end", value: "9", want: last},
+		{what: "equal", value: last, life: time.Minute, want: last, ttl: true},
+		{what: "greater", value: "1795245451996163", want: "1795245451996163"},
+		{what: "wrong type", value: "list", fails: "WRONGTYPE"},
+		{what: "no number", value: "x", want: "x", fails: "ERR"},
+	} {
+		t.Run("raise, "+s.what, func(t *testing.T) { s.try(t, rdb, raiseScript, last, 60000) })
+	}
+	rdb.Del(bg, key)
+	reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, 1, "empty", "abc", "").Slice()
+	if err != nil || reply[0] != int64(conn.Late) || rdb.Exists(bg, key).Val() != 0 {
+		t.Errorf("mark, late: %v, %v", reply, err)
+	}
 }
 
 // try runs the script twice in this state. The second run must change nothing.
-func try(t *testing.T, rdb *redis.Client, s found, script *conn.Script, args ...any) {
-	rdb.Del(bg, key)
-	if err := s.put(rdb); err != nil {
-		t.Fatal(err)
-	}
+func (s found) try(t *testing.T, rdb *redis.Client, script *conn.Script, args ...any) {
+	s.put(t, rdb)
 	after := ""
 	for range 2 {
 		before := time.Now().UnixMicro()
@@ -125,15 +125,11 @@ func try(t *testing.T, rdb *redis.Client, s found, script *conn.Script, args ...
 		if err != nil || reply[0] != int64(1) || reply[1].(int64) < before-1_000_000 {
 			t.Fatalf("%v, %v", reply, err)
 		}
-		value := rdb.Get(bg, key).Val()
 		if after == "" {
 			after = strings.Replace(s.want, "T", fmt.Sprint(reply[1]), 1)
 		}
-		if value != after {
-			t.Errorf("it holds %q, want %q", value, after)
-		}
-		if len(reply) > 2 && reply[2] != strings.Replace(s.reply, s.want, after, 1) {
-			t.Errorf("answered %q, want %q", reply[2], s.reply)
+		if value := rdb.Get(bg, key).Val(); value != after || len(reply) > 2 && reply[2] != after {
+			t.Errorf("it holds %q, want %q; answered %v", value, after, reply)
 		}
 		if ttl := rdb.PTTL(bg, key).Val(); s.ttl != (ttl > 0) {
 			t.Errorf("it lives for %v", ttl)
@@ -145,79 +141,55 @@ func try(t *testing.T, rdb *redis.Client, s found, script *conn.Script, args ...
 func TestScripts_FailInside(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
 		mini := redistest.Mini(t)
-		rdb := mini.Client()
+		raise := func() error {
+			return mini.Client().Eval(bg, raiseScript.Source(), []string{key}, 0, "7", 60000).Err()
+		}
 		for k, fired := 1, true; fired; k++ {
 			mini.FlushAll()
 			disarm := mini.FailInside(k)
-			_, err := rdb.Eval(bg, raiseScript.Source(), []string{key}, 0, "7", 60000).Result()
+			err := raise()
 			if fired = disarm(); fired && err == nil {
 				t.Errorf("command %d failed and nobody was told", k)
 			}
-			if _, err := rdb.Eval(bg, raiseScript.Source(), []string{key}, 0, "7", 60000).Result(); err != nil {
+			if err := raise(); err != nil {
 				t.Error(err)
 			}
-			if rdb.Get(bg, key).Val() != "7" || rdb.PTTL(bg, key).Val() != time.Minute {
+			if text, _ := mini.Get(key); text != "7" || mini.TTL(key) != time.Minute {
 				t.Errorf("after a failure of command %d: %s", k, mini.Snapshot())
 			}
 		}
 	})
 }
 
-// Where memory is short, the scripts write nothing, and still report the marker.
+// Where memory is short, or the rights are missing, the scripts write nothing, and still report the marker.
 func TestReal_ScriptsOutOfMemoryAndDenied(t *testing.T) {
 	server := redistest.Server(t)
 	rdb, admin := server.Client(t), server.Admin()
 	if err := admin.Set(bg, key, "new:5", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
+	refused := func(what string) {
+		t.Helper()
+		for _, err := range []error{
+			rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "empty", "abc", "").Err(),
+			rdb.Eval(bg, raiseScript.Source(), []string{"other"}, 0, "7", 60000).Err(),
+		} {
+			if err == nil || !strings.Contains(err.Error(), what) {
+				t.Errorf("want %s: %v", what, err)
+			}
+		}
+	}
 	admin.ConfigSet(bg, "maxmemory", "1")
 	if reply, err := rdb.Eval(bg, markScript.Source(), []string{key}, int64(1)<<60, "", "", "").Slice(); err != nil || reply[2] != "new:5" {
 		t.Errorf("%v, %v", reply, err)
 	}
-	for _, eval := range []*redis.Cmd{
-		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "empty", "abc", ""),
-		rdb.Eval(bg, raiseScript.Source(), []string{"other"}, 0, "7", 60000),
-	} {
-		if err := eval.Err(); err == nil || !strings.Contains(err.Error(), "OOM") {
-			t.Errorf("%v", err)
-		}
-	}
+	refused("OOM")
 	admin.ConfigSet(bg, "maxmemory", "0")
 	if err := admin.ACLSetUser(bg, "default", "-set").Err(); err != nil {
 		t.Fatal(err)
 	}
-	for _, eval := range []*redis.Cmd{
-		rdb.Eval(bg, markScript.Source(), []string{"other"}, int64(1)<<60, "empty", "abc", ""),
-		rdb.Eval(bg, raiseScript.Source(), []string{"other"}, 0, "7", 60000),
-	} {
-		if err := eval.Err(); err == nil {
-			t.Error("written without the rights")
-		}
-	}
+	refused("") // by whatever words
 	if n := admin.Exists(bg, "other").Val(); n != 0 {
 		t.Error("something was written")
-	}
-}
-
-//go:embed lua
-var lua embed.FS
-
-// There are exactly two scripts, and each states its contract: its keys, its arguments, and what it
-// returns.
-func TestScripts_Contracts(t *testing.T) {
-	files, err := fs.Glob(lua, "lua/*.lua")
-	if err != nil || len(files) != 2 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		source, err := lua.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range []string{"-- KEYS[1] ", "-- ARGV[1] not-after", "-- Returns "} {
-			if !strings.Contains(string(source), part) {
-				t.Errorf("%s does not say %q", file, part)
-			}
-		}
 	}
 }

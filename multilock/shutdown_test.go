@@ -5,7 +5,6 @@ package multilock_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,27 +28,15 @@ func (p *process) shutDown(ctx context.Context) <-chan error {
 // what it is on, and a function that releases them.
 func (w *redises) holds(p *process) (map[string]context.Context, func()) {
 	w.t.Helper()
-	one, err := p.clients[0].Mutex("one").Lock(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	several, err := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b")).Lock(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	one := w.grab(p.clients[0].Mutex("one"))
+	several := w.all(holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b")), w.t.Context())
 	majority := w.lock(p.quorum())
 	all := map[string]context.Context{
 		"a lock":   one.Context(w.t.Context()),
 		"multi":    several.Context(w.t.Context()),
 		"a quorum": majority.Context(w.t.Context()),
 	}
-	return all, func() {
-		if err := one.Release(w.t.Context()); err != nil {
-			w.t.Error(err)
-		}
-		release(w.t, several)
-		release(w.t, majority)
-	}
+	return all, func() { release(w.t, one, several, majority) }
 }
 
 func TestShutdownServesWorkUnderSeveralLocks(t *testing.T) {
@@ -63,13 +50,9 @@ func TestShutdownServesWorkUnderSeveralLocks(t *testing.T) {
 				t.Errorf("under %s: %v", what, err)
 				continue
 			}
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			release(t, l)
 			_, err = p.clients[0].Mutex("more").Lock(lease.Bare(ctx))
-			if !errors.Is(err, holdfast.ErrClosed) {
-				t.Errorf("with Bare of %s: %v", what, err)
-			}
+			world.WantErr(t, err, holdfast.ErrClosed)
 		}
 		// A quorum, and several locks, under a quorum.
 		other, err := holdfast.NewQuorum("other", p.clients).Lock(all["a quorum"])
@@ -78,12 +61,7 @@ func TestShutdownServesWorkUnderSeveralLocks(t *testing.T) {
 		} else {
 			release(t, other)
 		}
-		m, err := holdfast.NewMultiLock(p.clients[1].Mutex("x"), p.clients[2].Mutex("y")).Lock(all["a quorum"])
-		if err != nil {
-			t.Error(err)
-		} else {
-			release(t, m)
-		}
+		release(t, w.all(holdfast.NewMultiLock(p.clients[1].Mutex("x"), p.clients[2].Mutex("y")), all["a quorum"]))
 		end()
 		for range p.clients {
 			if err := <-done; err != nil || w.now() > time.Second {
@@ -99,10 +77,7 @@ func TestShutdownServesAQuorumOnlyWhereItIsHeld(t *testing.T) {
 		p := w.began()
 		l := w.lock(p.quorum())
 		ctx := l.Context(t.Context())
-		keeps, err := p.clients[2].Mutex("keeps").Lock(t.Context()) // so that its Shutdown waits
-		if err != nil {
-			t.Fatal(err)
-		}
+		keeps := w.grab(p.clients[2].Mutex("keeps")) // so that its Shutdown waits
 		w.servers[2].Del(name)
 		time.Sleep(11 * time.Second)
 		wantLive(t, l, ctx)
@@ -124,9 +99,7 @@ func TestShutdownServesAQuorumOnlyWhereItIsHeld(t *testing.T) {
 			_ = more.Release(t.Context())
 		}
 		world.WantErr(t, err, holdfast.ErrClosed)
-		if err := keeps.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		release(t, keeps)
 		for range p.clients {
 			if err := <-done; err != nil {
 				t.Error(err)
@@ -147,10 +120,7 @@ func TestWhatAContextOfSeveralLocksReenters(t *testing.T) {
 			t.Error("the quorum's context carries the lease on one server")
 		}
 		release(t, l)
-		m, err := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b")).Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := w.all(holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b")), t.Context())
 		inner, err := p.clients[0].Mutex("a").TryLock(m.Context(t.Context()))
 		if err != nil {
 			t.Fatal(err)
@@ -158,10 +128,7 @@ func TestWhatAContextOfSeveralLocksReenters(t *testing.T) {
 		if n := inner.HoldCount(); n != 2 {
 			t.Errorf("hold count %d", n)
 		}
-		if err := inner.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		release(t, m)
+		release(t, inner, m)
 	})
 }
 
@@ -170,10 +137,7 @@ func TestWhatAContextOfSeveralLocksReenters(t *testing.T) {
 func TestShutdownEndsAWaitForSeveralLocks(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *redises) {
 		p, other := w.process(), w.process()
-		b, err := other.clients[0].Mutex("b").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := w.grab(other.clients[0].Mutex("b"))
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[0].Mutex("b"))
 		failed := make(chan error, 1)
 		go func() {
@@ -187,9 +151,7 @@ func TestShutdownEndsAWaitForSeveralLocks(t *testing.T) {
 			world.WantErr(t, err, holdfast.ErrClosed)
 		default:
 			t.Error("it waits on")
-			if err := b.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			release(t, b)
 			p.clients[0].Close()
 			<-failed
 		}
@@ -202,18 +164,10 @@ func TestShutdownEndsAWaitForSeveralLocks(t *testing.T) {
 		_ = b.Release(t.Context())
 		// Under a lease, it is a part of work: it waits, and is granted.
 		q := w.process()
-		outer, err := q.clients[0].Mutex("outer").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		outer := w.grab(q.clients[0].Mutex("outer"))
 		done = q.shutDown(t.Context())
-		l, err := holdfast.NewMultiLock(q.clients[0].Mutex("a"), q.clients[0].Mutex("b")).Lock(outer.Context(t.Context()))
-		if err != nil {
-			t.Error(err)
-		} else {
-			release(t, l)
-		}
-		if err := errors.Join(outer.Release(t.Context()), <-done); err != nil {
+		release(t, w.all(holdfast.NewMultiLock(q.clients[0].Mutex("a"), q.clients[0].Mutex("b")), outer.Context(t.Context())), outer)
+		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})

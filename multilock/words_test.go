@@ -105,36 +105,16 @@ func TestQuorum_SaysOnceWhatWasNotReleased(t *testing.T) {
 func TestMultiLock_SaysWhichLockFailed(t *testing.T) {
 	play(t, 1, func(t *testing.T, w *redises) {
 		p, other := w.process().clients[0], w.process().clients[0]
-		l, err := other.Mutex("b").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := w.grab(other.Mutex("b"))
 		m := holdfast.NewMultiLock(p.Mutex("a"), p.Mutex("b"))
-		_, err = m.TryLock(t.Context())
+		_, err := m.TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrBusy)
 		says(t, err, `try lock all of 2: try lock mutex "b": held by another`)
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		all, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		release(t, l)
+		all := w.all(m, t.Context())
 		w.servers[0].FlushAll()
 		err = all.Release(t.Context())
 		world.WantErr(t, err, holdfast.ErrLost)
 		says(t, err, "release all of 2: ", `mutex "a"`, `mutex "b"`)
-	})
-}
-
-// A quorum refuses permits: with 2 permits on each of three servers, three holders could have 2
-// each.
-func TestQuorum_OfPermits(t *testing.T) {
-	play(t, 3, func(t *testing.T, w *redises) {
-		q := holdfast.NewQuorumOf(name, w.process().clients, 30*time.Second, func(c *holdfast.Client) holdfast.Locker {
-			return c.PermitSemaphore(name).Locker(1)
-		})
-		_, err := q.TryLock(t.Context())
-		world.WantErr(t, err, holdfast.ErrBadArgument)
 	})
 }

@@ -196,7 +196,7 @@ var firstBugs = []bug{
 		new: "m.since == fresh || m.since == lost"},
 	{name: "the token of a quorum is not made known to a majority", by: "multilock TestQuorum_TokenGrowsOverMajorities",
 		at: "multilock Quorum.grant", old: "at.member.raise(ctx, at.lease, h.token)", new: "nil"},
-	{name: "several locks that were not all granted are kept", by: "multilock TestMultiLock_TryLeavesNothing",
+	{name: "several locks that were not all granted are kept", by: "multilock TestMultiLock_LeavesNothing",
 		at: "multilock MultiLock.take", old: "giveBack(ctx, taken); return nil, m.failed(op, err)", new: "return nil, m.failed(op, err)"},
 	{name: "several locks are taken in the order in which they were given", by: "multilock TestMultiLock_OppositeOrders",
 		at: "multilock New", old: "strings.Compare", new: "0 * strings.Compare"},

@@ -5,11 +5,14 @@
 // all. None of them touches the checkout: the go command is given the patched copy
 // by -overlay, which it follows for embedded scripts as well.
 //
-//	go test ./internal/test/planted                 each patch still fits
-//	go test ./internal/test/planted -planted=quick  a sample is planted
-//	go test ./internal/test/planted -planted=all    all are
+//	go test ./internal/test/planted                   each patch still fits
+//	go test ./internal/test/planted -planted=quick    a sample is planted
+//	go test ./internal/test/planted -planted=virtual  all that are caught without servers
+//	go test ./internal/test/planted -planted=all      all are, each in its step
 //	go test ./internal/test/planted -planted=all -in rlock,latch
-//	                                                all that the tests in rlock and latch must catch
+//	                                                  all that the tests in rlock and latch must catch
+//	go test ./internal/test/planted -v -run BugsByStep
+//	                                                  how many each step catches
 //
 // Some bugs the torture must see without any test that was written for them:
 //

@@ -86,9 +86,3 @@ func (p *FaultProxy) turnOut() {
 		c.Close()
 	}
 }
-
-func (p *FaultProxy) trickling() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.trickles
-}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,8 +32,9 @@ type link struct {
 	queue    []*pending
 	channels map[string]map[string]bool // subscriptions by kind: "", "P", "S"
 	pushes   bool                       // the connection has seen RESP3 push frames
-	silent   bool                       // nothing is delivered to the client any more
-	hole     bool                       // nothing is delivered to the server either
+
+	silent atomic.Bool // nothing is delivered to the client any more
+	hole   atomic.Bool // nothing is delivered to the server either
 }
 
 // pending is a command whose reply is still to come.
@@ -76,7 +78,7 @@ func (l *link) requests() {
 			break
 		}
 	}
-	if !l.isHole() {
+	if !l.hole.Load() {
 		// Send a FIN, not a reset: the server shall run the commands that were sent before it.
 		closeWrite(l.server)
 	}
@@ -131,9 +133,8 @@ func (l *link) awaitChannel(ch <-chan struct{}) bool {
 func (l *link) forward(e *pending, raw []byte) {
 	l.mu.Lock()
 	l.queue = append(l.queue, e)
-	hole := l.hole
 	l.mu.Unlock()
-	if !hole {
+	if !l.hole.Load() {
 		// A failure needs no handling: replies sees the same connection end.
 		l.server.Write(raw)
 	}
@@ -194,7 +195,7 @@ func (l *link) replies() {
 		}
 		l.reply(f)
 	}
-	if !l.isSilent() {
+	if !l.silent.Load() {
 		l.client.Close()
 	}
 }
@@ -203,9 +204,9 @@ func (l *link) reply(f frame) {
 	l.mu.Lock()
 	head := l.head()
 	if head != nil && head.outcome == Silence {
-		l.silent = true
+		l.silent.Store(true)
 	}
-	if l.silent {
+	if l.silent.Load() {
 		l.mu.Unlock()
 		return
 	}
@@ -241,38 +242,19 @@ func (l *link) conclude(f frame, head *pending, complete bool) {
 // deliver writes to the client. If that fails, the client is gone, but the server's replies are
 // still read, so that the server runs the commands under way.
 func (l *link) deliver(raw []byte) {
-	if l.isSilent() {
+	if l.silent.Load() {
 		return
 	}
 	step := len(raw)
-	if l.proxy.trickling() {
+	if l.proxy.trickles.Load() {
 		step = 1
 	}
 	for piece := range slices.Chunk(raw, step) {
 		if _, err := l.client.Write(piece); err != nil {
-			l.setSilence(false)
+			l.silent.Store(true)
 			return
 		}
 	}
-}
-
-func (l *link) isSilent() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.silent
-}
-
-func (l *link) isHole() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.hole
-}
-
-func (l *link) setSilence(bothWays bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.silent = true
-	l.hole = l.hole || bothWays
 }
 
 // malformed fails the test if the bytes could not be cut into frames. A connection that merely

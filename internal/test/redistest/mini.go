@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -29,7 +30,8 @@ type MiniServer struct {
 	info       string
 	strictness Strictness
 	before     func(name string)
-	deaf       bool // messages are dropped
+
+	deaf atomic.Bool // messages are dropped
 }
 
 // Mini starts an embedded server. If it is called inside a synctest bubble, the whole server
@@ -168,18 +170,11 @@ func (m *MiniServer) Before(f func(name string)) {
 
 // DropMessages has the server drop messages that are published, or deliver them again. Those who publish do
 // not notice.
-func (m *MiniServer) DropMessages(on bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.deaf = on
-}
+func (m *MiniServer) DropMessages(on bool) { m.deaf.Store(on) }
 
 // drops answers a command that publishes while messages are dropped.
 func (m *MiniServer) drops(peer *server.Peer, name string, args []string) bool {
-	m.mu.Lock()
-	deaf := m.deaf
-	m.mu.Unlock()
-	if !deaf || name != "PUBLISH" && name != "SPUBLISH" {
+	if !m.deaf.Load() || name != "PUBLISH" && name != "SPUBLISH" {
 		return false
 	}
 	peer.WriteInt(1) // as far as those who publish can tell, one has heard it

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,14 +35,15 @@ type FaultProxy struct {
 	refusing bool
 	closed   bool
 	door     Door
-	trickles bool
 	rule     func(Command) Fault
 	links    map[int64]*link
 	unserved map[net.Conn]bool // connections that a door keeps
 	conns    int64
 	commands int64
 	counts   map[string]int
-	injected int
+
+	trickles atomic.Bool
+	injected atomic.Int64
 }
 
 // Proxy starts a proxy on a loopback port in front of upstreamAddr. It closes with all its
@@ -121,7 +123,8 @@ func (p *FaultProxy) OnCommand(rule func(Command) Fault) {
 // served.
 func (p *FaultProxy) BlackHole() {
 	for _, l := range p.open() {
-		l.setSilence(true)
+		l.silent.Store(true)
+		l.hole.Store(true)
 	}
 }
 
@@ -134,11 +137,7 @@ func (p *FaultProxy) Cut() {
 }
 
 // Trickle makes the proxy send replies one byte at a time, or whole again.
-func (p *FaultProxy) Trickle(on bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.trickles = on
-}
+func (p *FaultProxy) Trickle(on bool) { p.trickles.Store(on) }
 
 // Refuse makes new connections fail with "connection refused", or accepts them
 // again. Present connections are not touched.
@@ -168,11 +167,7 @@ func (p *FaultProxy) Count(name string) int {
 }
 
 // Injected returns how many commands have been given a fault other than Pass.
-func (p *FaultProxy) Injected() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.injected
-}
+func (p *FaultProxy) Injected() int { return int(p.injected.Load()) }
 
 // Conns returns how many connections are open now.
 func (p *FaultProxy) Conns() int { return len(p.open()) }
@@ -264,9 +259,7 @@ func (p *FaultProxy) decide(conn int64, name string, args []string) plan {
 	if fault == nil || fault == Fault(Pass) {
 		return plan{}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.injected++
+	p.injected.Add(1)
 	return fault.plan()
 }
 

@@ -25,25 +25,3 @@ func TestSlackIsWhatOneSleeperWasLate(t *testing.T) {
 		}
 	}
 }
-
-func TestAPulseIsSharedAndEnds(t *testing.T) {
-	first, end := StartPulse()
-	second, endSecond := StartPulse()
-	if first != second {
-		t.Error("two pulses in one process")
-	}
-	end()
-	end() // again: the second pulse goes on
-	select {
-	case <-second.stop:
-		t.Error("it has ended while one feels it")
-	default:
-	}
-	endSecond()
-	<-second.stop
-	third, endThird := StartPulse()
-	defer endThird()
-	if third == first {
-		t.Error("one that has ended was given again")
-	}
-}

@@ -144,10 +144,10 @@ func TestRemoveBeforeItsTime(t *testing.T) {
 // be it from that Tick itself. The renewal for which it asks is handed to Send in any case: Send knows
 // whether it is wanted.
 func TestWhatIsDoneWhileTickRuns(t *testing.T) {
-	later := func(s *Scheduler, c *calls) { s.Schedule(c, time.Now().Add(2*time.Hour)) }
+	later := func(s *Scheduler, c *calls) { s.Schedule(c, time.Now().Add(2*time.Minute)) }
 	for what, tc := range map[string]struct {
 		act   func(s *Scheduler, c *calls)
-		after int32 // ticks an hour later
+		after int32 // ticks a minute later
 	}{
 		"removed":                 {func(s *Scheduler, c *calls) { s.Remove(c) }, 1},
 		"removed, then scheduled": {func(s *Scheduler, c *calls) { s.Remove(c); later(s, c) }, 1},
@@ -176,7 +176,7 @@ func TestWhatIsDoneWhileTickRuns(t *testing.T) {
 					tc.act(s, c)
 				}
 				close(proceed)
-				pass(time.Hour)
+				pass(time.Minute)
 				if n := c.ticks.Load(); n != tc.after || sent != 1 {
 					t.Errorf("%s, by its own Tick: %v: %d ticks, want %d; sent %d times", what, own, n, tc.after, sent)
 				}

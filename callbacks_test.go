@@ -1,9 +1,10 @@
-// This file shows that a callback of the user's (a logger, a provider, a hook, a name mapper)
-// cannot stop the work of Holdfast, whatever the callback does.
+// This file shows that a callback of the user's (a logger, a provider, a hook, a name mapper) cannot stop the
+// work of Holdfast, whatever it does, and that nothing tells a whole owner or a password.
 
 package holdfast_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,10 +22,13 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
@@ -76,9 +80,7 @@ func blockade() (block <-chan struct{}, unblock func()) {
 func closeWithin(t *testing.T, p *world.Process, most time.Duration) {
 	t.Helper()
 	begin := time.Now()
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, p.Close())
 	if took := time.Since(begin); took > most {
 		t.Errorf("Close took %v, want %v at the most", took, most)
 	}
@@ -104,12 +106,11 @@ func TestALogHandlerThatBlocksKeepsNobodyWaiting(t *testing.T) {
 		p.Unplug(true)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		_, err := p.MyLock.Lock(ctx)
-		world.WantErr(t, err, context.DeadlineExceeded)
+		world.WantErr(t, errOf(p.MyLock.Lock(ctx)), context.DeadlineExceeded)
 		world.Within(t, "Lock returned after", w.Now(), 15*time.Second, 15*time.Second)
 		w.At(30 * time.Second)
 		world.WantErr(t, kept.Err(), holdfast.ErrLost)
-		if got := o.reasons(t, "holdfast.lost"); got["server"] != 1 || got["deadline"] != 1 {
+		if got := o.by(t, "holdfast.lost", "holdfast.reason", nil); got["server"] != 1 || got["deadline"] != 1 {
 			t.Errorf("counted losses: %v, want both", got)
 		}
 		closeWithin(t, p, closeBound)
@@ -166,16 +167,10 @@ func TestWhatIsNilIsNone(t *testing.T) {
 		w.Mini.Del("lost")
 		w.At(20 * time.Second) // a goroutine of Holdfast's logs a loss
 		world.WantErr(t, lost.Err(), holdfast.ErrLost)
-		work := func(context.Context) error { return nil }
-		if err := holdfast.Do(t.Context(), p.MyLock, work, nil, holdfast.OnAcquire(nil), holdfast.OnExit(nil)); err != nil {
-			t.Error(err)
-		}
-		if _, err := p.Latch("latch").TrySetCount(t.Context(), 1, nil); err != nil {
-			t.Error(err)
-		}
-		if _, err := p.Latch("latch").Delete(t.Context()); err != nil {
-			t.Error(err)
-		}
+		work := nothing
+		must(t, holdfast.Do(t.Context(), p.MyLock, work, nil, holdfast.OnAcquire(nil), holdfast.OnExit(nil)))
+		must(t, errOf(p.Latch("latch").TrySetCount(t.Context(), 1, nil)))
+		must(t, errOf(p.Latch("latch").Delete(t.Context())))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		world.WantErr(t, p.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Nanosecond}), context.DeadlineExceeded)
@@ -291,76 +286,62 @@ func TestAProviderThatPanicsLosesNoGrant(t *testing.T) {
 	})
 }
 
-func TestAMonitorsCallbackThatBlocksKeepsNobodyElse(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		l := w.Lock(t.Context(), p.Mutex("long", holdfast.Renewed(9*time.Second)))
-		block, unblock := blockade()
-		ended := make(chan error, 1)
-		go func() {
-			ended <- p.Monitor(t.Context(), holdfast.MonitorOptions{
-				Threshold: time.Second, Every: time.Second,
-				OnHeld: func(holdfast.HeldLong) { <-block },
-			})
-		}()
-		w.At(time.Minute)
-		if err := l.Err(); err != nil {
-			t.Error(err)
-		}
-		w.Release(w.Lock(t.Context(), p.MyLock))
-		w.Release(l)
-		closeWithin(t, p, 0)
-		unblock()
-		world.WantErr(t, <-ended, holdfast.ErrClosed)
-	})
-}
-
-func TestAHookOfDoThatBlocksKeepsNobodyElse(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		block, unblock := blockade()
-		done := make(chan error, 2)
-		work := func(context.Context) error { return nil }
-		go func() {
-			done <- holdfast.Do(t.Context(), p.Mutex("entering"), work,
-				holdfast.OnAcquire(func(context.Context, holdfast.Handle) { <-block }))
-		}()
-		go func() {
-			done <- holdfast.Do(t.Context(), p.Mutex("leaving"), work,
-				holdfast.OnExit(func(context.Context, holdfast.Handle, error) { <-block }))
-		}()
-		w.At(time.Minute)
-		w.Release(w.Lock(t.Context(), p.MyLock))
-		w.Release(w.Lock(t.Context(), p.Mutex("leaving")))
-		closeWithin(t, p, 0)
-		unblock()
-		<-done
-		<-done
-		w.Mini.FlushAll() // Close releases nothing
-	})
-}
-
-func TestANameMapperThatBlocksKeepsNobodyElse(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		block, unblock := blockade()
-		p := w.Process(holdfast.WithNameMapper(func(name string) string {
-			if name == "slow" {
-				<-block
+// A callback that blocks keeps the call that it is of, and nobody else: leases are renewed, other calls
+// work, and Close waits for it no longer than it would for Redis.
+func TestACallbackThatBlocksKeepsItsOwnCallOnly(t *testing.T) {
+	for what, of := range map[string]func(block <-chan struct{}) (holdfast.Option, func(ctx context.Context, p *world.Process) error){
+		"a name mapper": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
+			return holdfast.WithNameMapper(slowFor("slow", block)), func(ctx context.Context, p *world.Process) error { return errOf(p.Mutex("slow").Lock(ctx)) }
+		},
+		"a metric group": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
+			return holdfast.WithMetricGroup(slowFor("slow", block)), func(ctx context.Context, p *world.Process) error { return errOf(p.Mutex("slow").Lock(ctx)) }
+		},
+		"a Monitor's": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
+			return nil, func(ctx context.Context, p *world.Process) error {
+				return p.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second, Every: time.Second, OnHeld: func(holdfast.HeldLong) { <-block }})
 			}
-			return name
-		}))
-		l := w.Lock(t.Context(), p.Mutex("kept", holdfast.Renewed(9*time.Second)))
-		stuck := w.Try(func() (*holdfast.Lease, error) { return p.Mutex("slow").Lock(t.Context()) })
-		w.At(time.Minute)
-		w.Release(w.Lock(t.Context(), p.Mutex("other")))
-		w.Release(l)
-		closeWithin(t, p, 0)
-		unblock()
-		if _, err := stuck.Result(); !errors.Is(err, holdfast.ErrClosed) {
-			t.Errorf("the call whose name was mapped late: %v", err)
+		},
+		"a hook of the grant": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
+			return nil, func(ctx context.Context, p *world.Process) error {
+				return holdfast.Do(ctx, p.Mutex("slow"), nothing, holdfast.OnAcquire(func(context.Context, holdfast.Handle) { <-block }))
+			}
+		},
+		"a hook of the exit": func(block <-chan struct{}) (holdfast.Option, func(context.Context, *world.Process) error) {
+			return nil, func(ctx context.Context, p *world.Process) error {
+				return holdfast.Do(ctx, p.Mutex("slow"), nothing, holdfast.OnExit(func(context.Context, holdfast.Handle, error) { <-block }))
+			}
+		},
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			block, unblock := blockade()
+			option, call := of(block)
+			_, options := newTold()
+			p := w.Process(append(options, option)...)
+			l := w.Lock(t.Context(), p.Mutex("kept", holdfast.Renewed(9*time.Second)))
+			stuck := w.Try(func() (*holdfast.Lease, error) { return nil, call(t.Context(), p) })
+			w.At(time.Minute)
+			if !stuck.Pending() {
+				t.Errorf("it does not block: %v", stuck.Err)
+			}
+			w.Release(w.Lock(t.Context(), p.Mutex("other")), l)
+			closeWithin(t, p, closeBound)
+			unblock()
+			if err := errOf(stuck.Result()); !errors.Is(err, holdfast.ErrClosed) && !strings.Contains(what, "hook of the exit") {
+				t.Errorf("the call that was blocked returned %v", err)
+			}
+			w.Mini.FlushAll() // Close releases nothing
+		})
+	}
+}
+
+// slowFor returns a function that blocks for that name.
+func slowFor(name string, block <-chan struct{}) func(string) string {
+	return func(n string) string {
+		if n == name {
+			<-block
 		}
-		synctest.Wait()
-	})
+		return n
+	}
 }
 
 // A dialer need not look at its context: the TLS dialer of go-redis does not.
@@ -423,49 +404,25 @@ func TestALossIsLoggedAsOneReadsIt(t *testing.T) {
 		"text": `name=orders:42 owner=`,
 		"json": `"name":"orders:42","owner":`,
 	} {
-		t.Run(handler, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				said := new(transcript)
-				var to slog.Handler = slog.NewTextHandler(said, nil)
-				if handler == "json" {
-					to = slog.NewJSONHandler(said, nil)
+		play(t, handler, func(t *testing.T, w *world.World) {
+			said := new(transcript)
+			var to slog.Handler = slog.NewTextHandler(said, nil)
+			if handler == "json" {
+				to = slog.NewJSONHandler(said, nil)
+			}
+			p := w.Process(holdfast.WithLogger(slog.New(to)))
+			w.Lock(t.Context(), p.Mutex("orders:42"))
+			w.Mini.Del("orders:42")
+			w.At(10 * time.Second)
+			closeWithin(t, p, 0)
+			for _, part := range []string{want, "10"} {
+				if !strings.Contains(said.String(), part) || !strings.Contains(said.String(), "held") {
+					t.Errorf("%s does not contain %s", said, part)
 				}
-				p := w.Process(holdfast.WithLogger(slog.New(to)))
-				w.Lock(t.Context(), p.Mutex("orders:42"))
-				w.Mini.Del("orders:42")
-				w.At(10 * time.Second)
-				closeWithin(t, p, 0)
-				for _, part := range []string{want, "10"} {
-					if !strings.Contains(said.String(), part) || !strings.Contains(said.String(), "held") {
-						t.Errorf("%s does not contain %s", said, part)
-					}
-				}
-				w.Mini.FlushAll()
-			})
+			}
+			w.Mini.FlushAll()
 		})
 	}
-}
-
-// reasons returns the counts of a counter, by reason.
-func (o told) reasons(t *testing.T, counter string) map[string]int64 {
-	t.Helper()
-	var all metricdata.ResourceMetrics
-	if err := o.reader.Collect(context.Background(), &all); err != nil {
-		t.Fatal(err)
-	}
-	counts := make(map[string]int64)
-	for _, scope := range all.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if m.Name != counter {
-				continue
-			}
-			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints {
-				reason, _ := p.Attributes.Value("holdfast.reason")
-				counts[reason.AsString()] += p.Value
-			}
-		}
-	}
-	return counts
 }
 
 // boundTo is a context of the program that ends with a lease, and asks that lease.
@@ -493,4 +450,90 @@ func TestTheParentOfALeasesContextMayAskTheLease(t *testing.T) {
 			t.Error("a context of a parent that has ended goes on")
 		}
 	})
+}
+
+// transcript is everything that the Clients have told.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *transcript) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *transcript) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+func (s *transcript) tell(what string, err error) {
+	fmt.Fprintf(s, "%s: %v\n", what, err)
+}
+
+func TestNothingSecretIsTold(t *testing.T) {
+	t.Parallel()
+	const right, wrong = "the-right-password", "the-wrong-password"
+	s := redistest.Server(t, "--requirepass", right)
+	with := func(password string) *redis.Client {
+		return s.Client(t, func(o *redis.Options) { o.Password = password })
+	}
+	said := new(transcript)
+	spans, options := newTold()
+	options = append(options, holdfast.WithLogger(slog.New(slog.NewTextHandler(said, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+	a, b, stranger := clienttest.OpenClient(t, with(right), options...), clienttest.OpenClient(t, with(right), options...), clienttest.OpenClient(t, with(wrong), options...)
+	short := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+
+	held, fair := clienttest.Grab(t, a.Mutex("told")), clienttest.Grab(t, a.FairMutex("told fair"))
+	owners := []holdfast.Owner{held.Owner(), fair.Owner()}
+	_, err := b.Mutex("told").Lock(short())
+	said.tell("a wait in vain", err)
+	_, err = b.Mutex("told").Attach(short(), mustParse(t, strings.Repeat("0", 8)+held.Owner().String()[8:]))
+	said.tell("an owner that holds nothing", err)
+	_, err = stranger.Mutex("told").Lock(short())
+	said.tell("a wrong password", err)
+	must(t, errOf(b.Mutex("told").ForceRelease(t.Context())))
+	said.tell("an Extend of what is lost", held.Extend(short(), time.Minute))
+	said.tell("a Release of what is lost", held.Release(short()))
+	s.Kill()
+	said.tell("a Release without a server", fair.Release(short()))
+	_, err = b.Mutex("told").Lock(short())
+	said.tell("a Lock without a server", err)
+	for _, c := range []*holdfast.Client{a, b, stranger} {
+		said.tell("Close", c.Close())
+	}
+	spans.tellAll(t, said)
+
+	text := said.String()
+	for _, secret := range []string{right, wrong, owners[0].String(), owners[1].String(), owners[0].String()[:36]} {
+		if at := strings.Index(text, secret); at >= 0 {
+			t.Errorf("%.12s… is told: %.300q", secret, text[max(0, at-150):])
+		}
+	}
+	if !strings.Contains(text, owners[0].Short()) {
+		t.Errorf("nothing names the owner %s at all:\n%s", owners[0].Short(), text)
+	}
+}
+
+// mustParse returns an owner from its text.
+func mustParse(t *testing.T, text string) holdfast.Owner {
+	t.Helper()
+	o, err := holdfast.ParseOwner(text)
+	must(t, err)
+	return o
+}
+
+// tellAll writes down all spans and metrics.
+func (o told) tellAll(t *testing.T, w *transcript) {
+	t.Helper()
+	var metrics metricdata.ResourceMetrics
+	must(t, o.reader.Collect(context.Background(), &metrics))
+	fmt.Fprintf(w, "%+v\n%+v\n", tracetest.SpanStubsFromReadOnlySpans(o.spans.Ended()), metrics)
 }

@@ -1,20 +1,29 @@
-// What each kind costs, as its page says it: the requests of a Client are counted on their way to a server in memory.
+// What each kind costs, as its page says it: the requests of a Client are counted on their way to a server in
+// memory. And what a lock costs its caller.
 
 package holdfast_test
 
 import (
 	"context"
+	"math/rand/v2"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	metricnoop "go.opentelemetry.io/otel/metric/noop"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/lease"
 )
 
 // counted is a process whose requests are counted.
@@ -48,9 +57,7 @@ func (c counted) cost(t *testing.T, f func() error) int {
 	var before int
 	for range 2 {
 		before = c.requests()
-		if err := f(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f())
 	}
 	return c.requests() - before
 }
@@ -58,7 +65,7 @@ func (c counted) cost(t *testing.T, f func() error) int {
 // oneWork returns what locks, does nothing and releases.
 func oneWork[H holdfast.Handle](ctx context.Context, locker holdfast.Lockable[H]) func() error {
 	return func() error {
-		return holdfast.Do(ctx, locker, func(context.Context) error { return nil })
+		return holdfast.Do(ctx, locker, nothing)
 	}
 }
 
@@ -82,18 +89,14 @@ func TestThePagesSayWhatALockAndItsReleaseCost(t *testing.T) {
 		says("docs/rwmutex.md", "a read and its release are {} requests", oneWork(ctx, rw.RLocker()))
 		says("docs/rwmutex.md", "a write and its release {}.", oneWork(ctx, rw))
 
-		if _, err := p.Semaphore("n").TrySetPermits(ctx, 5); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(p.Semaphore("n").TrySetPermits(ctx, 5)))
 		says("docs/semaphore.md", "Taking permits and giving them back are {} requests", func() error {
 			if err := p.Semaphore("n").Acquire(ctx, 3); err != nil {
 				return err
 			}
 			return p.Semaphore("n").Release(ctx, 3)
 		})
-		if _, err := p.PermitSemaphore("p").TrySetPermits(ctx, 5); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(p.PermitSemaphore("p").TrySetPermits(ctx, 5)))
 		says("docs/semaphore.md", "likewise {}, however many permits", oneWork(ctx, p.PermitSemaphore("p").Locker(3)))
 
 		says("docs/multilock.md", "For three locks that is {} requests", oneWork(ctx, holdfast.NewMultiLock(p.Mutex("x"), p.Mutex("y"), p.Mutex("z"))))
@@ -120,9 +123,7 @@ func TestThePagesSayWhatALatchCosts(t *testing.T) {
 		doctest.Says(t, q.cost(t, func() error { return q.Latch("l").Wait(ctx) }), "docs/latch.md",
 			"waiting for one that is at zero is {} request")
 
-		if _, err := p.Latch("l").TrySetCount(ctx, 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(p.Latch("l").TrySetCount(ctx, 1)))
 		done := make(chan error, 10)
 		wait := func() { done <- q.Latch("l").Wait(ctx) }
 		before := q.requests()
@@ -132,13 +133,9 @@ func TestThePagesSayWhatALatchCosts(t *testing.T) {
 			go wait()
 		}
 		rest := q.requests()
-		if _, err := p.Latch("l").CountDown(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(p.Latch("l").CountDown(ctx)))
 		for range cap(done) {
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			must(t, <-done)
 		}
 		doctest.Says(t, first-before, "docs/latch.md", "The first of a process to wait for it asks {} times")
 		doctest.Says(t, (rest-first)/(cap(done)-1), "docs/latch.md", "each further one {} time")
@@ -156,10 +153,7 @@ func TestThePagesSayWhatAHandOverCosts(t *testing.T) {
 		}
 		var waits, handed, gives int
 		for range 2 { // the second time the scripts of a hand-over are known too
-			held, err := p.Mutex("m").Lock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			held := clienttest.Grab(t, p.Mutex("m"))
 			before := q.requests()
 			got := make(chan *holdfast.Lease)
 			go func() {
@@ -171,16 +165,12 @@ func TestThePagesSayWhatAHandOverCosts(t *testing.T) {
 			}()
 			waits = q.requests() - before
 			before, beforeP := q.requests(), p.requests()
-			if err := held.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			clienttest.GiveBack(t, held)
 			next := <-got
 			handed = q.requests() - before
 			gives = p.requests() - beforeP
 			time.Sleep(time.Second) // it has asked for its whole lease
-			if err := next.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			clienttest.GiveBack(t, next)
 			t.Logf("%d requests of the waiter before it sleeps, %d to begin; %d of the holder to release", waits, handed, gives)
 			time.Sleep(time.Minute) // nobody has waited lately
 		}
@@ -216,13 +206,9 @@ func TestThePagesSayWhatAQuorumCosts(t *testing.T) {
 			ahead.SetTime(time.Now().Add(time.Second)) // the token of this one is the greatest
 			before := all()
 			l, err := q.Lock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			locked := all()
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Release(t.Context()))
 			t.Logf("%d requests to lock, %d to release", locked-before, all()-locked)
 			if before == 0 {
 				continue // it began, and the servers did not know the scripts
@@ -231,4 +217,81 @@ func TestThePagesSayWhatAQuorumCosts(t *testing.T) {
 			doctest.Says(t, all()-locked, "docs/quorum.md", "its Release {}")
 		}
 	})
+}
+
+// BenchmarkUncontendedPair locks and releases against a real server, without OpenTelemetry and with it.
+func BenchmarkUncontendedPair(b *testing.B) {
+	for what, options := range map[string][]holdfast.Option{"plain": nil, "OpenTelemetry": {
+		holdfast.WithTracerProvider(tracenoop.NewTracerProvider()), holdfast.WithMeterProvider(metricnoop.NewMeterProvider()),
+	}} {
+		b.Run(what, func(b *testing.B) {
+			client := holdfast.New(redistest.Server(b).Client(b), options...)
+			defer client.Close()
+			m := client.Mutex(world.Name)
+			section(b, m, 0)
+			b.ReportAllocs()
+			for b.Loop() {
+				section(b, m, 0)
+			}
+		})
+	}
+}
+
+// BenchmarkStripes makes 256 workers of four Clients hold their locks for 20 ms. In the first case
+// all workers use one lock. In the other cases each worker uses one of 16 stripes each time: in the
+// second case all keys are used equally, in the third a few keys get most of the use. So many
+// workers keep nearly every stripe busy: if w workers choose at random, a share of w / (w + 15) of
+// the 16 stripes is busy. The work is so long that it takes nearly all the time, and the machine
+// does not matter.
+func BenchmarkStripes(b *testing.B) {
+	const processes, workers, stripes, keys, work = 4, 256, 16, 10_000, 20 * time.Millisecond
+	even := func(r *rand.Rand) func() int { return func() int { return r.IntN(keys) } }
+	skewed := func(r *rand.Rand) func() int {
+		zipf := rand.NewZipf(r, 1.2, 1, keys-1)
+		return func() int { return int(zipf.Uint64()) }
+	}
+	for _, bc := range []struct {
+		name    string
+		stripes int
+		key     func(*rand.Rand) func() int
+	}{
+		{"one lock", 1, even}, {"16 stripes", stripes, even}, {"16 stripes, skewed keys", stripes, skewed},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			server := redistest.Server(b)
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			var all sync.WaitGroup
+			clients := make([]*holdfast.Client, processes)
+			for i := range clients {
+				clients[i] = holdfast.New(server.Client(b))
+				defer clients[i].Close()
+			}
+			b.ResetTimer()
+			for i := range workers {
+				striped := clients[i%processes].Striped("stock", bc.stripes)
+				key := bc.key(rand.New(rand.NewPCG(uint64(i), 1)))
+				all.Go(func() {
+					for left.Add(-1) >= 0 {
+						section(b, striped.For(strconv.Itoa(key())), work)
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "sections/s")
+		})
+	}
+}
+
+// section locks m and keeps the lock for as long as the work takes.
+func section(b *testing.B, m lease.Locker, work time.Duration) {
+	l, err := m.Lock(b.Context())
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	time.Sleep(work)
+	if err := l.Release(b.Context()); err != nil {
+		b.Error(err)
+	}
 }

@@ -1,4 +1,4 @@
-// This file is about Do, and about a Locker that is used as a sync.Locker.
+// This file is about Do, a Locker that is used as a sync.Locker, and the lease that work finds in its context.
 
 package holdfast_test
 
@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,26 +16,6 @@ import (
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 )
-
-func TestDo(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		ran := false
-		err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
-			ran = true
-			if got := w.Holders(world.Name); len(got) != 1 {
-				t.Errorf("held by %q", got)
-			}
-			w.Release(w.Lock(ctx, p.MyLock)) // a lock with ctx is nested
-			world.WantEnd(t, ctx, nil)
-			return nil
-		})
-		if err != nil || !ran {
-			t.Errorf("%v, ran %v", err, ran)
-		}
-		w.WantFree()
-	})
-}
 
 func TestDo_Errors(t *testing.T) {
 	work := errors.New("work failed")
@@ -58,18 +39,16 @@ func TestDo_Errors(t *testing.T) {
 		{"lost unnoticed, found at the release", func(w *world.World, _ context.Context) error { w.Mini.Del(world.Name); return nil },
 			[]error{holdfast.ErrLost}, nil},
 	} {
-		t.Run(tc.what, func(t *testing.T) {
-			world.Play(t, func(t *testing.T, w *world.World) {
-				p := w.Process()
-				err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error { return tc.during(w, ctx) })
-				world.WantErr(t, err, tc.matches...)
-				for _, target := range tc.not {
-					if errors.Is(err, target) {
-						t.Errorf("%v matches %v", err, target)
-					}
+		play(t, tc.what, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error { return tc.during(w, ctx) })
+			world.WantErr(t, err, tc.matches...)
+			for _, target := range tc.not {
+				if errors.Is(err, target) {
+					t.Errorf("%v matches %v", err, target)
 				}
-				w.WantFree()
-			})
+			}
+			w.WantFree()
 		})
 	}
 }
@@ -121,44 +100,6 @@ func TestDo_Panic(t *testing.T) {
 		if !slices.Equal(seen, []string{"acquired", "exit"}) {
 			t.Errorf("hooks %q", seen)
 		}
-	})
-}
-
-// When the caller's context ends while the work runs, the lock is released.
-func TestDo_Cancelled(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		ctx, cancel := context.WithCancel(t.Context())
-		err := holdfast.Do(ctx, p.MyLock, func(ctx context.Context) error {
-			cancel()
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		world.WantErr(t, err, context.Canceled)
-		w.WantFree()
-	})
-}
-
-func TestSyncLocker(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		shared := []sync.Locker{holdfast.SyncLocker(t.Context(), p.MyLock), holdfast.SyncLocker(t.Context(), q.MyLock)}
-		inside := 0
-		var workers sync.WaitGroup
-		for i := range 20 {
-			workers.Go(func() {
-				locker := shared[i%2]
-				locker.Lock()
-				defer locker.Unlock()
-				if inside++; inside != 1 {
-					t.Errorf("%d inside", inside)
-				}
-				time.Sleep(time.Millisecond)
-				inside--
-			})
-		}
-		workers.Wait()
-		w.WantFree()
 	})
 }
 
@@ -247,20 +188,6 @@ func TestASyncLockerDoesNotReenter(t *testing.T) {
 			if err, ok := (<-out).(error); !ok || !errors.Is(err, context.Canceled) {
 				t.Errorf("Lock panicked with %v", err)
 			}
-		}
-	})
-}
-
-// An option that is nil is no option.
-func TestANilDoOption(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		done := false
-		err := holdfast.Do(t.Context(), w.Process().MyLock, func(context.Context) error {
-			done = true
-			return nil
-		}, nil, holdfast.OnExit(nil), holdfast.OnAcquire(nil))
-		if err != nil || !done {
-			t.Errorf("done %v, %v", done, err)
 		}
 	})
 }
@@ -401,9 +328,176 @@ func TestWaitAtMost_BadArguments(t *testing.T) {
 		never := func(context.Context) error { t.Error("work has run"); return nil }
 		world.WantErr(t, holdfast.Do(t.Context(), p.MyLock, never, holdfast.WaitAtMost(-1)), holdfast.ErrBadArgument)
 		world.WantErr(t, holdfast.Do(t.Context(), onlyLocks{p.MyLock}, never, holdfast.WaitAtMost(0)), holdfast.ErrBadArgument)
-		if err := holdfast.Do(t.Context(), onlyLocks{p.MyLock}, func(context.Context) error { return nil }, holdfast.WaitAtMost(1)); err != nil {
+		if err := holdfast.Do(t.Context(), onlyLocks{p.MyLock}, nothing, holdfast.WaitAtMost(1)); err != nil {
 			t.Errorf("a lock that is free at once: %v", err)
 		}
 		w.WantFree()
+	})
+}
+
+// Each Locker finds in work's context the lease that work has, and the hooks get the same one.
+func TestLeaseFrom_EachKind(t *testing.T) {
+	for what, locker := range map[string]func(c *holdfast.Client) holdfast.Locker{
+		"mutex":      func(c *holdfast.Client) holdfast.Locker { return c.Mutex("one") },
+		"fair mutex": func(c *holdfast.Client) holdfast.Locker { return c.FairMutex("one") },
+		"stripe":     func(c *holdfast.Client) holdfast.Locker { return c.Striped("one", 4).For("key") },
+		"writer":     func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("one") },
+		"WLocker":    func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("one").WLocker() },
+		"reader":     func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("one").RLocker() },
+		"permits":    func(c *holdfast.Client) holdfast.Locker { return c.PermitSemaphore("permits").Locker(2) },
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p, q := w.Process(), w.Process()
+			must(t, errOf(p.PermitSemaphore("permits").TrySetPermits(t.Context(), 9)))
+			var acquired, left holdfast.Handle
+			var mine *holdfast.Lease
+			err := holdfast.Do(t.Context(), locker(p.Client), func(ctx context.Context) error {
+				l, ok := holdfast.LeaseFrom(ctx, locker(p.Client)) // another value of the same lock
+				if !ok || l.Err() != nil || l.HoldCount() != 1 || !l.Deadline().After(time.Now()) {
+					t.Errorf("%v: %v, %d leases until %v", ok, l.Err(), l.HoldCount(), l.Deadline())
+				}
+				if other, found := holdfast.LeaseFrom(ctx, locker(q.Client)); found || other != nil {
+					t.Errorf("another Client finds a lease of %v", other.Owner())
+				}
+				mine = l
+				return nil
+			}, holdfast.OnAcquire(func(_ context.Context, held holdfast.Handle) { acquired = held }),
+				holdfast.OnExit(func(_ context.Context, held holdfast.Handle, _ error) { left = held }))
+			if err != nil || acquired != holdfast.Handle(mine) || left != holdfast.Handle(mine) {
+				t.Errorf("%v: hooks %v and %v, work %v", err, acquired, left, mine)
+			}
+			if mine.HoldCount() != 0 {
+				t.Errorf("%d leases after the release", mine.HoldCount())
+			}
+			if _, found := holdfast.LeaseFrom(t.Context(), locker(p.Client)); found {
+				t.Error("found in a context without a lease")
+			}
+			for _, key := range w.Mini.Keys() { // what stays of permits and stripes
+				if key == "permits" || strings.HasPrefix(key, "holdfast_") {
+					w.Mini.Del(key)
+				}
+			}
+		})
+	}
+}
+
+// A lock finds its own innermost lease, whatever other leases the context carries.
+func TestLeaseFrom_SeveralLeases(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		outer := w.Lock(t.Context(), p.MyLock)
+		inner := w.Lock(outer.Context(t.Context()), p.MyLock)
+		other := w.Lock(t.Context(), p.Mutex("other"))
+		ctx := other.Context(inner.Context(outer.Context(t.Context())))
+		if l, ok := holdfast.LeaseFrom(ctx, p.MyLock); !ok || l != inner || l.HoldCount() != 2 || l.Token() != outer.Token() {
+			t.Errorf("found %p (%v), want the inner lease %p of %p", l, ok, inner, outer)
+		}
+		if l, ok := holdfast.LeaseFrom(ctx, p.Mutex("other")); !ok || l != other {
+			t.Errorf("found %p (%v), want %p", l, ok, other)
+		}
+		for what, locker := range map[string]holdfast.Locker{
+			"another name": p.Mutex("third"), "another kind": p.FairMutex(world.Name), "a reader": p.RWMutex(world.Name).RLocker(),
+			"no name": p.Mutex(""), "no permits": p.PermitSemaphore("").Locker(1), "no writer": p.RWMutex(""), "no Client": new(holdfast.Mutex),
+			"nothing": nil,
+		} {
+			if l, ok := holdfast.LeaseFrom(ctx, locker); ok || l != nil {
+				t.Errorf("%s: found %p", what, l)
+			}
+		}
+		if _, ok := holdfast.LeaseFrom(lease.Bare(ctx), p.MyLock); ok {
+			t.Error("found in a bare context")
+		}
+		w.Release(inner)
+		if l, ok := holdfast.LeaseFrom(ctx, p.MyLock); !ok || l != inner || !errors.Is(l.Err(), holdfast.ErrReleased) || l.HoldCount() != 0 {
+			t.Errorf("after its release: %p (%v)", l, ok)
+		}
+		w.Release(outer, other)
+	})
+}
+
+// A reader under a writer: each side finds its own lease.
+func TestLeaseFrom_BothSides(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		rw := w.Process().RWMutex("both")
+		write := w.Lock(t.Context(), rw)
+		if _, ok := holdfast.LeaseFrom(write.Context(t.Context()), rw.RLocker()); ok {
+			t.Error("a write lease is found as a reader's")
+		}
+		read := w.Lock(write.Context(t.Context()), rw.RLocker())
+		ctx := read.Context(write.Context(t.Context()))
+		if l, _ := holdfast.LeaseFrom(ctx, rw); l != write {
+			t.Errorf("the writer's: %p, want %p", l, write)
+		}
+		if l, _ := holdfast.LeaseFrom(ctx, rw.RLocker()); l != read {
+			t.Errorf("the reader's: %p, want %p", l, read)
+		}
+		w.Release(read, write)
+	})
+}
+
+// A MultiLock finds its own lease, and so do its locks. A Quorum finds its own.
+func TestLeaseFrom_Wholes(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		a, b := p.Mutex("a"), p.FairMutex("b")
+		multi, quorum := holdfast.NewMultiLock(a, b), holdfast.NewQuorum("q", []*holdfast.Client{p.Client})
+		err := holdfast.Do(t.Context(), multi, func(ctx context.Context) error {
+			l, ok := holdfast.LeaseFrom(ctx, holdfast.NewMultiLock(b, a))
+			ofA, okA := holdfast.LeaseFrom(ctx, a)
+			ofB, okB := holdfast.LeaseFrom(ctx, b)
+			if !ok || !okA || !okB || l.Tokens()[0] != ofA.Token() || l.Tokens()[1] != ofB.Token() {
+				t.Errorf("found %v, %v, %v", ok, okA, okB)
+			}
+			if _, found := holdfast.LeaseFrom(ctx, holdfast.NewMultiLock(a)); found {
+				t.Error("another MultiLock finds it")
+			}
+			if _, found := holdfast.LeaseFrom(ctx, quorum); found {
+				t.Error("a Quorum finds it")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		err = holdfast.Do(t.Context(), quorum, func(ctx context.Context) error {
+			l, ok := holdfast.LeaseFrom(ctx, quorum)
+			if !ok || l.Err() != nil || l.Token() == 0 {
+				t.Errorf("the Quorum's: %v", ok)
+			}
+			if _, found := holdfast.LeaseFrom(ctx, p.Mutex("q")); found {
+				t.Error("the lock on a server finds a lease of the Quorum")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		for _, none := range []*holdfast.MultiLock{holdfast.NewMultiLock(), holdfast.NewMultiLock(a, a)} {
+			if _, found := holdfast.LeaseFrom(t.Context(), none); found {
+				t.Error("a MultiLock that cannot be used finds a lease")
+			}
+		}
+		w.Mini.Del("holdfast_quorum")
+	})
+}
+
+// A Lockable that embeds a lock finds leases; one that only has the lock inside does not.
+func TestLeaseFrom_OwnLockables(t *testing.T) {
+	type embeds struct{ *holdfast.Mutex }
+	type wraps struct{ holdfast.Locker }
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		err := holdfast.Do(t.Context(), embeds{p.MyLock}, func(ctx context.Context) error {
+			if _, ok := holdfast.LeaseFrom(ctx, embeds{p.MyLock}); !ok {
+				t.Error("the one that embeds finds nothing")
+			}
+			if _, ok := holdfast.LeaseFrom(ctx, wraps{p.MyLock}); ok {
+				t.Error("the one that wraps finds a lease")
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	})
 }

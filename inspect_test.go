@@ -1,25 +1,32 @@
-// Inspect tells who holds a name: for each kind before, during, nested and after a hold, and for
-// names that are no synchronizer.
+// Inspect, InspectAll and the Monitor, for each kind and for what is foreign; and the life of tokens, by
+// which they see since when a lock is held.
 
 package holdfast_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/once"
 )
 
 // onlook runs scene with a Client of an embedded server, on virtual time.
@@ -37,9 +44,7 @@ func onlook(t *testing.T, scene func(t *testing.T, mini *redistest.MiniServer, r
 func inspected(t *testing.T, c *holdfast.Client, name string) holdfast.Inspection {
 	t.Helper()
 	i, err := c.Inspect(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if i.Name != name {
 		t.Errorf("it is about %q, want %q", i.Name, name)
 	}
@@ -92,10 +97,7 @@ func TestInspectMutex(t *testing.T) {
 
 func TestInspectionsDoNotTellOwners(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
-		l, err := c.RWMutex("x").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := clienttest.Grab(t, c.RWMutex("x"))
 		defer l.Release(t.Context())
 		i := inspected(t, c, "x")
 		report := holdfast.HeldLong{Inspection: i, Holder: i.Holders[0]}
@@ -110,10 +112,7 @@ func TestInspectionsDoNotTellOwners(t *testing.T) {
 func TestInspectFairMutex(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		m := c.FairMutex("x")
-		l, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := clienttest.Grab(t, m)
 		wantKind(t, inspected(t, c, "x"), holdfast.KindMutex, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -132,9 +131,7 @@ func TestInspectFairMutex(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Second) // the waiter leaves the queue
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		clienttest.GiveBack(t, l)
 		wantKind(t, inspected(t, c, "x"), holdfast.KindFree, 0)
 	})
 }
@@ -142,21 +139,14 @@ func TestInspectFairMutex(t *testing.T) {
 // A hold that another process attaches began with its first grant.
 func TestInspectAttached(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
-		l, err := c.Mutex("x").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := clienttest.Grab(t, c.Mutex("x"))
 		time.Sleep(5 * time.Second)
 		owner, err := l.Detach(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		other := holdfast.New(mini.Client())
 		defer other.Close()
 		attached, err := other.Mutex("x").Attach(t.Context(), owner)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer attached.Release(t.Context())
 		i := inspected(t, c, "x")
 		if wantKind(t, i, holdfast.KindMutex, 1); i.Holders[0].Owner != attached.Owner() || i.At.Sub(i.HeldSince) != 5*time.Second {
@@ -168,10 +158,7 @@ func TestInspectAttached(t *testing.T) {
 // After a hand-over to a waiter, Inspect finds the lock held, and its token is there already.
 func TestInspectFairMutexHandedOver(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
-		l, err := c.FairMutex("x").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := clienttest.Grab(t, c.FairMutex("x"))
 		rdb.HSet(t.Context(), "x", l.Owner().String(), 0)
 		i := inspected(t, c, "x")
 		wantKind(t, i, holdfast.KindMutex, 1)
@@ -184,10 +171,7 @@ func TestInspectFairMutexHandedOver(t *testing.T) {
 func TestInspectRWMutex(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		m := c.RWMutex("x", holdfast.Renewed(9*time.Second))
-		writer, err := m.Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		writer := clienttest.Grab(t, m)
 		time.Sleep(2 * time.Second)
 		i := inspected(t, c, "x")
 		wantKind(t, i, holdfast.KindRWLock, 1)
@@ -200,35 +184,27 @@ func TestInspectRWMutex(t *testing.T) {
 			waiting <- l
 		}()
 		reader, err := m.RLock(writer.Context(t.Context())) // a downgrade
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.Sleep(time.Second)
 		i = inspected(t, c, "x")
 		wantKind(t, i, holdfast.KindRWLock, 2)
 		if i.Waiters != 1 || i.At.Sub(i.HeldSince) != 3*time.Second {
 			t.Errorf("%v", i)
 		}
-		if err := writer.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		clienttest.GiveBack(t, writer)
 		i = inspected(t, c, "x")
 		wantKind(t, i, holdfast.KindRWLock, 1)
 		if h := i.Holders[0]; h.Owner != reader.Owner() || h.Write || !i.HeldSince.IsZero() {
 			t.Errorf("%v since %v", i, i.HeldSince)
 		}
 		world.Within(t, "remaining", i.Holders[0].Remaining, 5*time.Second, 9*time.Second)
-		if err := reader.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		clienttest.GiveBack(t, reader)
 		second := <-waiting
 		i = inspected(t, c, "x")
 		if wantKind(t, i, holdfast.KindRWLock, 1); i.Holders[0].Owner != second.Owner() || i.Waiters > 0 {
 			t.Errorf("%v", i)
 		}
-		if err := second.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		clienttest.GiveBack(t, second)
 		wantKind(t, inspected(t, c, "x"), holdfast.KindFree, 0)
 	})
 }
@@ -237,13 +213,9 @@ func TestInspectRWMutex(t *testing.T) {
 func TestInspectLeavesOutZombies(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		lives, err := c.RWMutex("x", holdfast.Renewed(time.Minute)).RLock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		died := holdfast.New(mini.Client())
-		if _, err := died.RWMutex("x", holdfast.Fixed(5*time.Second)).RLock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(died.RWMutex("x", holdfast.Fixed(5*time.Second)).RLock(t.Context())))
 		died.Close()
 		wantKind(t, inspected(t, c, "x"), holdfast.KindRWLock, 2)
 		time.Sleep(6 * time.Second)
@@ -313,13 +285,8 @@ func javaHolder() string { return uuid.NewString() + ":61" }
 // A token that another holder left says nothing about how long a Java thread has held the lock.
 func TestInspectJava(t *testing.T) {
 	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
-		l, err := c.Mutex("x").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		l := clienttest.Grab(t, c.Mutex("x"))
+		clienttest.GiveBack(t, l)
 		holder := javaHolder()
 		rdb.HSet(t.Context(), "x", holder, 3)
 		rdb.PExpire(t.Context(), "x", 30*time.Second)
@@ -357,10 +324,7 @@ func TestInspectAfterTheClockWasSetBack(t *testing.T) {
 		onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
 			ahead := time.Now().Add(10 * time.Second)
 			rdb.Set(t.Context(), "redisson_lock_token:{x}", ahead.UnixMicro(), life)
-			l, err := c.Mutex("x").Lock(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := clienttest.Grab(t, c.Mutex("x"))
 			defer l.Release(t.Context())
 			for range 4 {
 				if i := inspected(t, c, "x"); !i.HeldSince.IsZero() {
@@ -439,22 +403,18 @@ func foreign(t *testing.T, rdb *redis.Client) {
 	p.RPush(ctx, "redisson_lock_token:{l}", 1)
 	p.Set(ctx, "{r}:"+holder+":rwlock_timeout:1", 1, 0) // an expiry would not be the same to the ms
 	p.Set(ctx, "holdfast_other", 1, 0)
-	if _, err := p.Exec(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(p.Exec(ctx)))
 }
 
 func TestInspectRefuses(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
 		for _, name := range []string{"", "redisson_lock_token:{a}", "holdfast_x"} {
-			_, err := c.Inspect(t.Context(), name)
-			world.WantErr(t, err, holdfast.ErrBadArgument)
+			world.WantErr(t, errOf(c.Inspect(t.Context(), name)), holdfast.ErrBadArgument)
 		}
 		mini.FlushAll()
-		_, err := holdfast.New(nil).Inspect(t.Context(), "x")
-		world.WantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, errOf(holdfast.New(nil).Inspect(t.Context(), "x")), holdfast.ErrBadArgument)
 		c.Close()
-		_, err = c.Inspect(t.Context(), "x")
+		_, err := c.Inspect(t.Context(), "x")
 		world.WantErr(t, err, holdfast.ErrClosed)
 		for _, err := range c.InspectAll(t.Context(), "") {
 			world.WantErr(t, err, holdfast.ErrClosed)
@@ -466,9 +426,7 @@ func TestInspectMapsNames(t *testing.T) {
 	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, _ *holdfast.Client) {
 		c := holdfast.New(mini.Client(), holdfast.WithNameMapper(func(name string) string { return "app:" + name }))
 		defer c.Close()
-		if _, err := c.Mutex("x").Lock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(c.Mutex("x").Lock(t.Context())))
 		wantKind(t, inspected(t, c, "x"), holdfast.KindMutex, 1)
 		for i := range c.InspectAll(t.Context(), "app:*") {
 			if i.Name != "app:x" {
@@ -485,16 +443,13 @@ func TestInspectDenied(t *testing.T) {
 	server.Admin().HSet(ctx, "other", javaHolder(), 1)
 	as := func(user string, rules ...any) *holdfast.Client {
 		args := append([]any{"acl", "setuser", user, "on", ">" + user}, rules...)
-		if err := server.Admin().Do(ctx, args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, server.Admin().Do(ctx, args...).Err())
 		return clienttest.OpenClient(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = user, user }))
 	}
 
 	narrow := as("narrow", "~mine:*", "+@all")
 	wantKind(t, inspected(t, narrow, "mine:x"), holdfast.KindMutex, 1) // without the keys beside it
-	_, err := narrow.Inspect(ctx, "other")
-	world.WantErr(t, err, holdfast.ErrDenied)
+	world.WantErr(t, errOf(narrow.Inspect(ctx, "other")), holdfast.ErrDenied)
 	var names []string
 	for i, err := range narrow.InspectAll(ctx, "") {
 		names = append(names, i.Name)
@@ -510,8 +465,7 @@ func TestInspectDenied(t *testing.T) {
 	for _, err := range noscan.InspectAll(ctx, "") {
 		world.WantErr(t, err, holdfast.ErrDenied)
 	}
-	err = noscan.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second})
-	world.WantErr(t, err, holdfast.ErrDenied)
+	world.WantErr(t, noscan.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second}), holdfast.ErrDenied)
 }
 
 // Inspect tells all permits that are taken, however many calls that takes, and no permit with an
@@ -529,9 +483,7 @@ func TestInspectManyPermits(t *testing.T) {
 		}
 		ids = append(ids, redis.Z{Score: float64(ends.UnixMilli()), Member: fmt.Sprintf("%016d", i)})
 	}
-	if err := errors.Join(rdb.ZAdd(t.Context(), "{many}:timeout", ids...).Err(), rdb.Set(t.Context(), "many", 7, 0).Err()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(rdb.ZAdd(t.Context(), "{many}:timeout", ids...).Err(), rdb.Set(t.Context(), "many", 7, 0).Err()))
 	i := inspected(t, c, "many")
 	if wantKind(t, i, holdfast.KindPermits, taken); i.Taken != taken || i.Value != 7+over {
 		t.Errorf("%d free, %d taken, want %d and %d", i.Value, i.Taken, 7+over, taken)
@@ -542,5 +494,642 @@ func TestInspectManyPermits(t *testing.T) {
 	}
 	if len(told) != taken {
 		t.Errorf("%d different permits, want %d", len(told), taken)
+	}
+}
+
+// background runs f until the test ends, which waits for it.
+func background(t *testing.T, f func(ctx context.Context)) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); f(ctx) }()
+	return func() { cancel(); <-done }
+}
+
+// allOf returns the inspections of all names that match the pattern, by name.
+func allOf(t *testing.T, c *holdfast.Client, pattern string) map[string]holdfast.Inspection {
+	t.Helper()
+	found := make(map[string]holdfast.Inspection)
+	for i, err := range c.InspectAll(t.Context(), pattern) {
+		if err != nil {
+			t.Error(err)
+		}
+		if _, again := found[i.Name]; again {
+			t.Errorf("%q came twice", i.Name)
+		}
+		found[i.Name] = i
+	}
+	return found
+}
+
+func TestInspectLeader(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		campaign := func(options ...leader.Option) func() {
+			return background(t, func(ctx context.Context) {
+				_ = c.Leader("x", options...).Run(ctx, func(ctx context.Context, _ *leader.Term) error { <-ctx.Done(); return nil })
+			})
+		}
+		defer campaign(leader.Identity("pod-1"))()
+		time.Sleep(time.Second)
+		begun := time.Now().Add(-time.Second)
+		defer campaign(leader.Identity("pod-2"))()
+		time.Sleep(time.Second)
+		defer campaign(leader.Identity("pod-3"), leader.Priority(5))()
+		time.Sleep(time.Second)
+		i := inspected(t, c, "x")
+		wantKind(t, i, holdfast.KindLeader, 1)
+		if h := i.Holders[0]; h.Who != "pod-1" || i.HeldSince.Sub(begun).Abs() > time.Millisecond {
+			t.Errorf("led by %+v since %v, want %v", h, i.HeldSince, begun)
+		}
+		if i.Waiters != 2 || len(i.Queue) != 2 || i.Queue[0].Who != "pod-3" || i.Queue[1].Who != "pod-2" {
+			t.Fatalf("waiting: %v", i.Queue)
+		}
+		for n, waited := range []time.Duration{time.Second, 2 * time.Second} {
+			if got := i.At.Sub(i.Queue[n].Since); (got - waited).Abs() > time.Millisecond {
+				t.Errorf("%v waits for %v, want %v", i.Queue[n], got, waited)
+			}
+		}
+		if all := allOf(t, c, "*"); len(all) != 1 || all["x"].Kind != holdfast.KindLeader {
+			t.Errorf("%v", all)
+		}
+		rdb.Del(t.Context(), "holdfast_leader:{x}", "holdfast_leader_names:{x}")
+		wantKind(t, inspected(t, c, "x"), holdfast.KindMutex, 1)
+	})
+}
+
+// A record that a leader before this one has left does not name this one.
+func TestInspectALeaderWhoseRecordIsOld(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		l := clienttest.Grab(t, c.Mutex("x"))
+		rdb.HSet(t.Context(), "holdfast_leader:{x}", "owner", javaHolder(), "since", "1", "identity", "gone")
+		if i := inspected(t, c, "x"); i.Kind != holdfast.KindMutex || i.Holders[0].Who != "" || i.HeldSince.IsZero() {
+			t.Errorf("%v", i)
+		}
+		clienttest.GiveBack(t, l)
+	})
+}
+
+func TestInspectOnce(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		o := c.Once("charge", once.Keep(time.Hour), once.KeepErrors(time.Minute))
+		until := make(chan struct{})
+		stop := background(t, func(ctx context.Context) {
+			_, _ = once.Value(ctx, o, "a:b", func(context.Context) (string, error) { <-until; return "a secret", nil })
+		})
+		time.Sleep(3 * time.Second)
+		i := inspected(t, c, "charge:a%3Ab")
+		if wantKind(t, i, holdfast.KindOnce, 1); i.State != "working" || i.At.Sub(i.HeldSince) != 3*time.Second || i.Remaining <= 0 {
+			t.Errorf("%v", i)
+		}
+		for _, pattern := range []string{"", "charge:*", "*b", "charge:a?3Ab"} {
+			if all := allOf(t, c, pattern); len(all) != 1 || all["charge:a%3Ab"].State != "working" {
+				t.Errorf("%q: %v", pattern, all)
+			}
+		}
+		if all := allOf(t, c, "other*"); len(all) != 0 {
+			t.Errorf("%v", all)
+		}
+		close(until)
+		stop()
+		_ = once.Do(t.Context(), o, "fails", func(context.Context) error { return errors.New("refused") })
+		for key, state := range map[string]string{"charge:a%3Ab": "done", "charge:fails": "failed"} {
+			i := inspected(t, c, key)
+			if wantKind(t, i, holdfast.KindOnce, 0); i.State != state || strings.Contains(i.String(), "secret") || i.Remaining <= 0 {
+				t.Errorf("%v, want %s", i, state)
+			}
+		}
+		if all := allOf(t, c, ""); len(all) != 0 {
+			t.Errorf("what is done: %v", all)
+		}
+	})
+}
+
+func TestInspectBarrier(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		wait := func(client *holdfast.Client) func() {
+			return background(t, func(ctx context.Context) { _, _ = client.Barrier("{b}x", 3).Await(ctx) })
+		}
+		a, b := known(t, mini, "pod-1"), known(t, mini, "pod-2")
+		defer a.Close()
+		defer b.Close()
+		defer wait(a)()
+		time.Sleep(time.Second)
+		stop := wait(b)
+		time.Sleep(time.Second)
+		i := inspected(t, c, "{b}x")
+		wantKind(t, i, holdfast.KindBarrier, 0)
+		if i.State != "open" || i.Value != 2 || i.All != 3 || i.Waiters != 2 || len(i.Queue) != 2 || i.Queue[0].Who != "pod-1" || i.Queue[1].Who != "pod-2" {
+			t.Errorf("%v: %v", i, i.Queue)
+		}
+		if all := allOf(t, c, "{b}*"); len(all) != 1 || all["{b}x"].Value != 2 {
+			t.Errorf("%v", all)
+		}
+		stop()
+		time.Sleep(time.Second)
+		i = inspected(t, c, "{b}x")
+		if wantKind(t, i, holdfast.KindBarrier, 0); i.State != "broken" || i.Waiters != 0 || len(i.Queue) != 0 {
+			t.Errorf("%v", i)
+		}
+		if all := allOf(t, c, ""); len(all) != 0 {
+			t.Errorf("what is over: %v", all)
+		}
+	})
+}
+
+func TestInspectWaitersOfARWMutex(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		reader, writer := known(t, mini, "reads"), known(t, mini, "writes")
+		defer reader.Close()
+		defer writer.Close()
+		l := clienttest.Grab(t, c.RWMutex("x"))
+		defer background(t, func(ctx context.Context) { _, _ = reader.RWMutex("x").RLock(ctx) })()
+		time.Sleep(time.Second)
+		defer background(t, func(ctx context.Context) { _, _ = writer.RWMutex("x").Lock(ctx) })()
+		time.Sleep(time.Second)
+		i := inspected(t, c, "x")
+		if wantKind(t, i, holdfast.KindRWLock, 1); len(i.Queue) != 2 || i.Waiters != 2 {
+			t.Fatalf("%v: %v", i, i.Queue)
+		}
+		first, second := i.Queue[0], i.Queue[1]
+		if first.Who != "reads" || first.Write || second.Who != "writes" || !second.Write || i.At.Sub(first.Since).Round(10*time.Millisecond) != 2*time.Second {
+			t.Errorf("%v since %v", i.Queue, first.Since)
+		}
+		defer clienttest.GiveBack(t, l)
+	})
+}
+
+// A long queue is shown by its first hundred. Those whose places have lapsed are not in it.
+func TestInspectShowsTheFirstHundredInTheQueue(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		l := clienttest.Grab(t, c.Mutex("x"))
+		now := time.Now()
+		for n := range 150 {
+			owner := redis.Z{Score: float64(now.UnixMicro() + int64(n) + 1), Member: javaHolder()}
+			rdb.ZAdd(t.Context(), "holdfast_lock_queue:{x}", owner)
+			if n%10 != 0 {
+				rdb.ZAdd(t.Context(), "holdfast_lock_alive:{x}", redis.Z{Score: float64(now.Add(5 * time.Second).UnixMilli()), Member: owner.Member})
+			}
+		}
+		i := inspected(t, c, "x")
+		if i.Waiters != 135 || len(i.Queue) != 90 {
+			t.Errorf("%d waiters, %d of them known", i.Waiters, len(i.Queue))
+		}
+		if !slices.IsSortedFunc(i.Queue, func(a, b holdfast.Waiter) int { return a.Since.Compare(b.Since) }) {
+			t.Error("they are not in order")
+		}
+		rdb.Del(t.Context(), "holdfast_lock_queue:{x}", "holdfast_lock_alive:{x}")
+		clienttest.GiveBack(t, l)
+	})
+}
+
+func TestInspectAll(t *testing.T) {
+	t.Run("standalone", func(t *testing.T) {
+		t.Parallel()
+		server := redistest.Server(t)
+		inspectThousands(t, server.Client(t), server.Client(t))
+	})
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		set := redistest.Cluster(t, 3, 0)
+		inspectThousands(t, set.Client(t), set.Client(t))
+	})
+}
+
+// inspectThousands keeps thousands of locks standing. Meanwhile other locks come and go, and some
+// foreign keys lie about.
+func inspectThousands(t *testing.T, rdb, admin redis.UniversalClient) {
+	const standing, foreign = 3000, 3000
+	ctx := clienttest.Generous(t)
+	c := clienttest.OpenClient(t, rdb)
+	p := admin.Pipeline()
+	for k := range standing {
+		p.HSet(ctx, fmt.Sprint("standing:", k), javaHolder(), 1)
+	}
+	for k := range foreign {
+		p.Set(ctx, fmt.Sprint("text:", k), "text", 0)
+	}
+	must(t, errOf(p.Exec(ctx)))
+	mine, err := c.Mutex("mine").Lock(ctx)
+	must(t, err)
+
+	coming, stop := context.WithCancel(ctx)
+	var traffic sync.WaitGroup
+	for k := range 8 {
+		traffic.Go(func() { comeAndGo(coming, admin, k) })
+	}
+	defer traffic.Wait()
+	defer stop()
+
+	for range 3 {
+		found := make(map[string]int)
+		for i, err := range c.InspectAll(ctx, "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[i.Name]++
+			if i.Kind != holdfast.KindMutex && i.Kind != holdfast.KindCount {
+				t.Errorf("found %v", i)
+			}
+			if i.Name == "mine" && (i.Holders[0].Owner != mine.Owner() || i.HeldSince.IsZero()) {
+				t.Errorf("mine: %v", i)
+			}
+		}
+		for k := range standing {
+			if n := found[fmt.Sprint("standing:", k)]; n != 1 {
+				t.Fatalf("standing:%d came %d times", k, n)
+			}
+		}
+		if found["mine"] != 1 || found["text:1"] != 0 {
+			t.Errorf("mine came %d times, text:1 %d times", found["mine"], found["text:1"])
+		}
+		for name, n := range found {
+			if n != 1 {
+				t.Errorf("%s came %d times", name, n)
+			}
+		}
+	}
+	stop()
+	traffic.Wait()
+
+	n := 0
+	for _, err := range c.InspectAll(ctx, "standing:1?") {
+		if n++; err != nil {
+			t.Error(err)
+		}
+	}
+	if n != 10 {
+		t.Errorf("%d names match the pattern, want 10", n)
+	}
+	for range c.InspectAll(ctx, "") {
+		break // nothing goes on after the break
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n = 0
+	for _, err := range c.InspectAll(cancelled, "") {
+		if n++; n == 1 {
+			cancel()
+		} else if !errors.Is(err, context.Canceled) {
+			t.Errorf("after its context's end: %v", err)
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d steps, want one and the error", n)
+	}
+	must(t, mine.Release(ctx))
+}
+
+// comeAndGo makes keys come, go, and change their type.
+func comeAndGo(ctx context.Context, rdb redis.UniversalClient, k int) {
+	for n := 0; ctx.Err() == nil; n++ {
+		name := fmt.Sprintf("passing:%d:%d", k, n%50)
+		rdb.HSet(ctx, name, javaHolder(), 1)
+		rdb.PExpire(ctx, name, time.Minute)
+		rdb.Set(ctx, name, n, 0)
+		rdb.Del(ctx, name)
+		rdb.RPush(ctx, name, 1)
+		rdb.Del(ctx, name)
+	}
+}
+
+// While a slot moves, Inspect tells a name wherever the name stands. It leaves out the keys beside
+// the name if they are on another server.
+func TestInspectWhileASlotMoves(t *testing.T) {
+	t.Parallel()
+	set := redistest.Cluster(t, 3, 0)
+	c := clienttest.OpenClient(t, set.Client(t))
+	l := clienttest.Grab(t, c.Mutex("x"))
+	move := set.OpenSlot("x")
+	look := func(where string) {
+		t.Helper()
+		i, err := c.Inspect(clienttest.Generous(t), "x")
+		if err != nil {
+			t.Fatalf("%s: %v", where, err)
+		}
+		if i.Kind != holdfast.KindMutex || len(i.Holders) != 1 || i.Holders[0].Owner != l.Owner() {
+			t.Errorf("%s: %v", where, i)
+		}
+	}
+	look("before its keys move")
+	move.MoveKeys("redisson_lock_token:{x}")
+	look("without its token")
+	move.MoveKeys("x")
+	look("on the new server")
+	move.Finish()
+	look("after the move")
+	if i, err := c.Inspect(clienttest.Generous(t), "x"); err != nil || i.HeldSince.IsZero() {
+		t.Errorf("after the move: held since %v, %v", i.HeldSince, err)
+	}
+	must(t, l.Release(clienttest.Generous(t)))
+}
+
+// monitored is a Monitor that runs on its own goroutine.
+type monitored struct {
+	cancel  context.CancelFunc
+	reports []string // "<at> <name> <kind> <owner> <age> <known>"
+	errs    []error
+	done    chan error
+}
+
+func monitor(t *testing.T, c *holdfast.Client, threshold, every time.Duration) *monitored {
+	ctx, cancel := context.WithCancel(t.Context())
+	m := &monitored{cancel: cancel, done: make(chan error, 1)}
+	start := time.Now()
+	go func() {
+		m.done <- c.Monitor(ctx, holdfast.MonitorOptions{
+			Threshold: threshold,
+			Every:     every,
+			OnHeld: func(h holdfast.HeldLong) {
+				m.reports = append(m.reports, fmt.Sprintf("%v %s %s %s %v %v",
+					time.Since(start), h.Name, h.Kind, cmp.Or(h.Holder.Permit, h.Holder.Owner.String()), h.Age, h.AgeKnown))
+				if h.Holder.Remaining <= 0 && h.Holder.Remaining != holdfast.NoExpiry {
+					t.Errorf("%v: no time left", h)
+				}
+			},
+			OnError: func(err error) { m.errs = append(m.errs, err) },
+		})
+	}()
+	return m
+}
+
+// end ends the Monitor and fails the test unless it reported exactly that.
+func (m *monitored) end(t *testing.T, want ...string) {
+	t.Helper()
+	m.cancel()
+	world.WantErr(t, <-m.done, context.Canceled)
+	if !slices.Equal(m.reports, want) {
+		t.Errorf("reported\n%q\nwant\n%q", m.reports, want)
+	}
+}
+
+func TestMonitorReportsOncePerPeriod(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		reader := sdkmetric.NewManualReader()
+		watching := holdfast.New(mini.Client(), holdfast.WithMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))))
+		defer watching.Close()
+		m := monitor(t, watching, 15*time.Second, 10*time.Second)
+
+		time.Sleep(4 * time.Second)
+		l := clienttest.Grab(t, c.Mutex("mine"))
+		time.Sleep(5 * time.Second) // 9
+		holder := javaHolder()
+		rdb.HSet(t.Context(), "java", holder, 1)
+		must(t, errOf(c.Semaphore("count").TrySetPermits(t.Context(), 1)))
+		short := clienttest.Grab(t, c.Mutex("short"))
+		time.Sleep(12 * time.Second) // 21
+		clienttest.GiveBack(t, short)
+		time.Sleep(14 * time.Second) // 35
+		clienttest.GiveBack(t, l)
+		time.Sleep(10 * time.Second) // 45
+		rdb.Del(t.Context(), "java")
+		time.Sleep(10 * time.Second) // 55
+		m.end(t,
+			fmt.Sprintf("20s mine mutex %s 16s true", l.Owner()),
+			fmt.Sprintf("30s java mutex %s 20s false", holder),
+			fmt.Sprintf("30s mine mutex %s 26s true", l.Owner()),
+			fmt.Sprintf("40s java mutex %s 30s false", holder),
+		)
+		n := int64(0)
+		pointsOf(t, reader, func(metric string, _ attribute.Set, more int64) {
+			if metric == "holdfast.lock.long_held" {
+				n += more
+			}
+		})
+		if n != 4 {
+			t.Errorf("holdfast.lock.long_held is %d, want 4", n)
+		}
+	})
+}
+
+// A lock passes from one holder to the next, and no holder has it for long. The Monitor reports
+// none of them, and no Java holder either.
+func TestMonitorTellsHoldsApart(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		m := monitor(t, c, 12*time.Second, 5*time.Second)
+		for range 6 {
+			l := clienttest.Grab(t, c.Mutex("mine"))
+			rdb.HSet(t.Context(), "java", javaHolder(), 1)
+			time.Sleep(8 * time.Second)
+			rdb.Del(t.Context(), "java")
+			clienttest.GiveBack(t, l)
+		}
+		m.end(t)
+	})
+}
+
+// Of several permits the Monitor reports the permit that it has seen for longest. That may be a
+// renewed permit or a permit of Java, but no permit that is given back in time.
+func TestMonitorPermits(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		permits := c.PermitSemaphore("p")
+		must(t, errOf(permits.TrySetPermits(t.Context(), 5)))
+		acquire := func(n int) *lease.Lease {
+			l, err := permits.Acquire(t.Context(), n)
+			must(t, err)
+			return l
+		}
+		java := redis.Z{Score: float64(time.Now().Add(time.Hour).UnixMilli()), Member: "sixteen bytes 01"}
+		time.Sleep(time.Millisecond)
+		first := acquire(1)
+		m := monitor(t, c, 12*time.Second, 10*time.Second)
+		time.Sleep(5 * time.Second)
+		for range 4 { // each for too short a time to be reported
+			second := acquire(3)
+			time.Sleep(4 * time.Second)
+			clienttest.GiveBack(t, second)
+			time.Sleep(time.Second)
+		}
+		if err := first.Release(t.Context()); err != nil { // 25
+			t.Error(err)
+		}
+		rdb.ZAdd(t.Context(), "{p}:timeout", java)
+		time.Sleep(30 * time.Second) // 55
+		m.end(t,
+			fmt.Sprintf("20s p permits %s 20s false", permits.IDs(first)[0]),
+			fmt.Sprintf("50s p permits %x 20s false", java.Member),
+		)
+	})
+}
+
+// Of several readers the Monitor reports the reader that it has seen for longest. Of a writer it
+// knows the age.
+func TestMonitorReadWriteLock(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		rw := c.RWMutex("rw")
+		lock := func(lock func(context.Context) (*lease.Lease, error)) *lease.Lease {
+			l, err := lock(t.Context())
+			must(t, err)
+			return l
+		}
+		time.Sleep(time.Millisecond)
+		first := lock(rw.RLock)
+		m := monitor(t, c, 12*time.Second, 10*time.Second)
+		time.Sleep(5 * time.Second)
+		second := lock(rw.RLock)
+		time.Sleep(16 * time.Second) // 21
+		must(t, errors.Join(first.Release(t.Context()), second.Release(t.Context())))
+		writer := lock(rw.Lock)
+		time.Sleep(24 * time.Second) // 45
+		m.end(t,
+			fmt.Sprintf("20s rw rwlock %s 20s false", first.Owner()),
+			fmt.Sprintf("40s rw rwlock %s 19s true", writer.Owner()),
+		)
+		clienttest.GiveBack(t, writer)
+	})
+}
+
+// The Monitor does not forget a hold that it could not look at for a while.
+func TestMonitorGoesOnAfterAnOutage(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb, net := mini.Client(), mini.Proxy()
+		c := holdfast.New(net.Client(t))
+		defer c.Close()
+		holder := javaHolder()
+		rdb.HSet(t.Context(), "java", holder, 1)
+		m := monitor(t, c, 25*time.Second, 10*time.Second)
+		time.Sleep(5 * time.Second)
+		net.Refuse(true)
+		net.Cut()
+		time.Sleep(10 * time.Second)
+		net.Refuse(false)
+		time.Sleep(16 * time.Second)
+		m.end(t, fmt.Sprintf("30s java mutex %s 30s false", holder))
+		if len(m.errs) != 1 {
+			t.Errorf("errors %v, want one", m.errs)
+		}
+	})
+}
+
+func TestMonitorEnds(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		for _, options := range []holdfast.MonitorOptions{{}, {Threshold: -1}, {Threshold: 1, Every: -1}} {
+			world.WantErr(t, c.Monitor(t.Context(), options), holdfast.ErrBadArgument)
+		}
+		world.WantErr(t, holdfast.New(nil).Monitor(t.Context(), holdfast.MonitorOptions{Threshold: 1}), holdfast.ErrBadArgument)
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		world.WantErr(t, c.Monitor(ctx, holdfast.MonitorOptions{Threshold: time.Second}), context.DeadlineExceeded)
+
+		time.AfterFunc(15*time.Second, func() { c.Close() })
+		world.WantErr(t, c.Monitor(t.Context(), holdfast.MonitorOptions{Threshold: time.Second}), holdfast.ErrClosed)
+	})
+}
+
+// In a cluster the Monitor finds what is held on every master, by Go and by Java.
+func TestMonitorOfACluster(t *testing.T) {
+	t.Parallel()
+	set := redistest.Cluster(t, 3, 0)
+	admin := set.Client(t)
+	c := clienttest.OpenClient(t, set.Client(t))
+	ctx, cancel := context.WithCancel(clienttest.Generous(t))
+	defer cancel()
+	const locks = 10
+	for k := range locks {
+		l := clienttest.Grab(t, c.Mutex(fmt.Sprint("go:", k)))
+		t.Cleanup(func() { _ = l.Release(context.Background()) })
+		admin.HSet(ctx, fmt.Sprint("java:", k), javaHolder(), 1)
+	}
+	const threshold = 200 * time.Millisecond
+	reports := make(map[string]int)
+	err := c.Monitor(ctx, holdfast.MonitorOptions{
+		Pattern: "*:*", Threshold: threshold, Every: 50 * time.Millisecond,
+		OnHeld: func(h holdfast.HeldLong) {
+			if reports[h.Name]++; h.Age <= threshold || h.AgeKnown != (h.Name[:3] == "go:") {
+				t.Errorf("%v", h)
+			}
+			twice := 0
+			for _, n := range reports {
+				if n >= 2 {
+					twice++
+				}
+			}
+			if twice == 2*locks {
+				cancel()
+			}
+		},
+		OnError: func(err error) { t.Error(err) },
+	})
+	world.WantErr(t, err, context.Canceled)
+}
+
+const dayOfTokens = 24 * time.Hour
+
+func TestTokensAreKeptForAsLongAsTheClientSays(t *testing.T) {
+	for kind, locker := range map[string]func(*holdfast.Client) holdfast.Locker{
+		"mutex":     func(c *holdfast.Client) holdfast.Locker { return c.Mutex("x") },
+		"fairmutex": func(c *holdfast.Client) holdfast.Locker { return c.FairMutex("x") },
+		"rwmutex":   func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("x") },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, usual *holdfast.Client) {
+				short := holdfast.New(rdb, holdfast.WithTokenLife(dayOfTokens))
+				defer short.Close()
+				forever := holdfast.New(rdb, holdfast.WithTokenLife(dayOfTokens), holdfast.WithDefaults(holdfast.JavaTokens()))
+				defer forever.Close()
+				for _, step := range []struct {
+					of   *holdfast.Client
+					want time.Duration
+				}{{short, dayOfTokens}, {usual, 7 * 24 * time.Hour}, {forever, -1}} {
+					rdb.Del(t.Context(), "redisson_lock_token:{x}")
+					pair(t, locker(step.of))
+					if left := rdb.PTTL(t.Context(), "redisson_lock_token:{x}").Val(); left != step.want && left.Round(time.Second) != step.want {
+						t.Errorf("the token is kept for %v, want %v", left, step.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+func pair(t *testing.T, l holdfast.Locker) {
+	t.Helper()
+	hold := clienttest.Grab(t, l)
+	clienttest.GiveBack(t, hold)
+}
+
+func TestATokenThatWasLostIsMadeAnewForThatLong(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, _ *holdfast.Client) {
+		c := holdfast.New(rdb, holdfast.WithTokenLife(dayOfTokens))
+		defer c.Close()
+		l := clienttest.Grab(t, c.Mutex("x"))
+		owner, err := l.Detach(t.Context())
+		must(t, err)
+		rdb.Del(t.Context(), "redisson_lock_token:{x}")
+		if l, err = c.Mutex("x").Attach(t.Context(), owner); err != nil {
+			t.Fatal(err)
+		}
+		defer l.Release(t.Context())
+		if left := rdb.PTTL(t.Context(), "redisson_lock_token:{x}").Val(); left.Round(time.Second) != dayOfTokens {
+			t.Errorf("the token is kept for %v", left)
+		}
+	})
+}
+
+func TestAClientSeesSinceWhenItsOwnTokensAreHeld(t *testing.T) {
+	onlook(t, func(t *testing.T, _ *redistest.MiniServer, rdb *redis.Client, usual *holdfast.Client) {
+		c := holdfast.New(rdb, holdfast.WithTokenLife(dayOfTokens))
+		defer c.Close()
+		began := time.Now()
+		l := clienttest.Grab(t, c.Mutex("x"))
+		defer l.Release(t.Context())
+		time.Sleep(10 * time.Second)
+		if since := inspected(t, c, "x").HeldSince; since.Sub(began).Abs() > time.Second {
+			t.Errorf("held since %v, want %v", since, began)
+		}
+		if since := inspected(t, usual, "x").HeldSince; !since.IsZero() {
+			t.Errorf("held since %v for a Client that keeps tokens longer, want not known", since)
+		}
+	})
+}
+
+func TestATokenLifeOfLessThanAnHourIsRefused(t *testing.T) {
+	for _, life := range []time.Duration{-1, time.Minute, time.Hour - 1} {
+		c := holdfast.New(redistest.Mini(t).Client(), holdfast.WithTokenLife(life))
+		defer c.Close()
+		if _, err := c.Mutex("x").Lock(t.Context()); !errors.Is(err, holdfast.ErrBadArgument) {
+			t.Errorf("%v: %v, want ErrBadArgument", life, err)
+		}
 	}
 }

@@ -1,14 +1,66 @@
-// No test of this package leaves a goroutine behind.
+// What the tests of this package share. No test leaves a goroutine behind.
 
 package holdfast_test
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 func TestMain(m *testing.M) {
 	redistest.Together(3) // tests that wait for failovers, outages and expiries
 	redistest.Main(m, redistest.Child("holder", runHolder))
+}
+
+// play plays a scene as a subtest.
+func play(t *testing.T, what string, scene func(t *testing.T, w *world.World)) {
+	t.Helper()
+	t.Run(what, func(t *testing.T) { world.Play(t, scene) })
+}
+
+// must ends the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// errOf returns the error of a call that also returns something else.
+func errOf[T any](_ T, err error) error { return err }
+
+// granted waits for an attempt, and returns its lease.
+func granted(t *testing.T, a *world.Attempt) *holdfast.Lease {
+	t.Helper()
+	l, err := a.Result()
+	must(t, err)
+	return l
+}
+
+// nothing is work that does nothing.
+func nothing(context.Context) error { return nil }
+
+func TestAFixedLeaseEndsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		rdb := server.Client()
+		client := holdfast.New(rdb)
+		defer client.Close()
+
+		l, err := client.Mutex("m", holdfast.Fixed(time.Second)).Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // passes at once
+		if !errors.Is(l.Err(), holdfast.ErrLost) {
+			t.Errorf("Err() = %v", l.Err())
+		}
+	})
 }

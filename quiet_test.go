@@ -113,9 +113,7 @@ func (w wait) play(t *testing.T, how redistest.Strictness, rule func(redistest.C
 func (w wait) between(t *testing.T, holder, waiter *holdfast.Client) time.Duration {
 	ctx := t.Context()
 	free, err := w.hold(ctx, holder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var freed, over time.Time
 	done := make(chan error, 1)
 	go func() {
@@ -130,12 +128,8 @@ func (w wait) between(t *testing.T, holder, waiter *holdfast.Client) time.Durati
 	default:
 	}
 	freed = time.Now()
-	if err := free(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
+	must(t, free(ctx))
+	must(t, <-done)
 	return over.Sub(freed)
 }
 
@@ -239,9 +233,7 @@ func TestACrowdWhereScriptsMayNotPublish(t *testing.T) {
 						mu.Lock()
 						inside--
 						mu.Unlock()
-						if err := l.Release(t.Context()); err != nil {
-							t.Error(err)
-						}
+						clienttest.GiveBack(t, l)
 					}
 				})
 			}
@@ -286,10 +278,7 @@ func TestTheLastReleaseBeforeCloseIsTold(t *testing.T) {
 		server := redistest.Mini(t)
 		server.CheckScripts(redistest.NoPubSub)
 		holder, waiter := holdfast.New(server.Client()), clienttest.OpenClient(t, server.Client())
-		l, err := holder.Mutex("m").Lock(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := clienttest.Grab(t, holder.Mutex("m"))
 		done := make(chan error, 1)
 		go func() {
 			l, err := waiter.Mutex("m").Lock(t.Context())
@@ -301,15 +290,9 @@ func TestTheLastReleaseBeforeCloseIsTold(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		synctest.Wait()
 		freed := time.Now()
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := holder.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		clienttest.GiveBack(t, l)
+		must(t, holder.Close())
+		must(t, <-done)
 		if took := time.Since(freed); took > 5*time.Millisecond {
 			t.Errorf("the waiter came %v after the release", took)
 		}

@@ -303,6 +303,10 @@ func TestMoveScript(t *testing.T) {
 		{"the giver's, life as it is", held(other, 1, 10*time.Second), []any{future, other, mine, 0}, "[1 now 10000 7]", by(mine, 1, 10*time.Second), ""},
 		{"the giver's, without end, life as it is", held(other, 1, 0), []any{future, other, mine, 0}, "[1 now -1 7]", by(mine, 1, -1), ""},
 		{"passed before", held(mine, 1, 10*time.Second), args, "[1 now 30000 7]", by(mine, 1, 30*time.Second), ""},
+		{"the giver's, older than its token", func(ctx context.Context, rdb redis.UniversalClient) {
+			held(other, 1, 10*time.Second)(ctx, rdb)
+			rdb.Del(ctx, tokenKey)
+		}, []any{future, other, mine, 30_000, 604_800_000}, "[1 now 30000 now]", by(mine, 1, 30*time.Second), ""},
 		{"late", held(other, 1, 10*time.Second), []any{past, other, mine, 30_000}, "[-1 now]", kept, ""},
 	}...))
 }

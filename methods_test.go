@@ -100,9 +100,7 @@ func TestNamesAreMappedByEachMethod(t *testing.T) {
 				})
 				c := holdfast.New(way.Client(t), holdfast.WithNameMapper(func(name string) string { return "app:{" + name + "}" }))
 				useDeep(t, reflect.ValueOf(c).Method(i), 2)
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
+				must(t, c.Close())
 				if len(sent) == 0 {
 					t.Error("nothing was sent")
 				}

@@ -1,0 +1,647 @@
+// What errors say: of a lock that is held, of a Redis that cannot be reached, of another type of value, and
+// of bad input, which changes nothing in Redis.
+
+package holdfast_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
+	"github.com/holdfast-go/holdfast/leader"
+	"github.com/holdfast-go/holdfast/lease"
+	"github.com/holdfast-go/holdfast/rlock"
+)
+
+// wantBusy fails the test unless err says that the lock is held.
+func wantBusy(t *testing.T, err error) *holdfast.BusyError {
+	t.Helper()
+	var busy *holdfast.BusyError
+	if !errors.Is(err, holdfast.ErrBusy) || !errors.As(err, &busy) {
+		t.Fatalf("%v", err)
+	}
+	return busy
+}
+
+func TestBusyErrorsSayWhoHolds(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		other := holdfast.New(mini.Client())
+		defer other.Close()
+		granted := time.Now()
+		l := clienttest.Grab(t, c.Mutex("x"))
+		time.Sleep(4 * time.Second)
+		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		for what, try := range map[string]func() error{
+			"a try of a Mutex":      func() error { _, err := other.Mutex("x").TryLock(t.Context()); return err },
+			"a try of a FairMutex":  func() error { _, err := other.FairMutex("x").TryLock(t.Context()); return err },
+			"a wait for a Mutex":    func() error { _, err := other.Mutex("x").Lock(short); return err },
+			"Do, which waits":       func() error { return holdfast.Do(t.Context(), other.Mutex("x"), nil, holdfast.WaitAtMost(time.Second)) },
+			"a MultiLock, of which": func() error { _, err := holdfast.NewMultiLock(other.Mutex("x")).TryLock(t.Context()); return err },
+		} {
+			busy := wantBusy(t, try())
+			if busy.Holder != l.Owner() || !busy.Since.Equal(granted) || busy.Left <= 20*time.Second || busy.Left > 30*time.Second {
+				t.Errorf("%s: held by %s since %v, %v left", what, busy.Holder.Short(), busy.Since, busy.Left)
+			}
+		}
+		synctest.Wait() // those who waited give up their places in the background: the release must not hand the lock to one
+		clienttest.GiveBack(t, l)
+
+		java := javaHolder()
+		rdb.HSet(t.Context(), "x", java, 1)
+		for _, m := range []interface {
+			TryLock(context.Context) (*holdfast.Lease, error)
+		}{other.Mutex("x"), other.FairMutex("x")} {
+			_, err := m.TryLock(t.Context())
+			if busy := wantBusy(t, err); busy.Holder.String() != java || !busy.Since.IsZero() || busy.Left != holdfast.NoExpiry {
+				t.Errorf("held by Java: %+v", busy)
+			}
+		}
+		rdb.Del(t.Context(), "x")
+	})
+}
+
+// A waiter that looks, for a long time, still says who holds the lock; and does not name a holder that
+// has been followed by another meanwhile.
+func TestBusyErrorsOfAWaiterThatLooks(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, c *holdfast.Client) {
+		other := holdfast.New(mini.Client())
+		defer other.Close()
+		l := clienttest.Grab(t, c.Mutex("x"))
+		wait := func(meanwhile func()) *holdfast.BusyError {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+			defer cancel()
+			time.AfterFunc(20*time.Second, meanwhile)
+			_, err := other.Mutex("x").Lock(ctx)
+			return wantBusy(t, err)
+		}
+		if busy := wait(func() {}); busy.Holder != l.Owner() || busy.Since.IsZero() || busy.Left < 15*time.Second {
+			t.Errorf("held by %s since %v, %v left", busy.Holder.Short(), busy.Since, busy.Left)
+		}
+		synctest.Wait() // the waiter gives up its place in the background: the release must not hand the lock to it
+		clienttest.GiveBack(t, l)
+
+		rdb.HSet(t.Context(), "x", javaHolder(), 1)
+		busy := wait(func() { // by another thread, and without a message
+			_, _ = rdb.TxPipelined(context.Background(), func(tx redis.Pipeliner) error { // so that no waiter finds it free
+				tx.Del(context.Background(), "x")
+				tx.HSet(context.Background(), "x", "6e0e2d3c-0000-4000-8000-000000000001:7", 1)
+				return nil
+			})
+		})
+		if !busy.Holder.IsZero() || !busy.Since.IsZero() || busy.Left != holdfast.NoExpiry {
+			t.Errorf("after another came: held by %s since %v, %v left", busy.Holder.Short(), busy.Since, busy.Left)
+		}
+		rdb.Del(t.Context(), "x")
+	})
+}
+
+// Where Redis says no holder, the error says how long it may last, if that is known.
+func TestBusyErrorsOfOtherKinds(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		read := clienttest.Grab(t, c.RWMutex("x").RLocker())
+		defer clienttest.GiveBack(t, read)
+		_, err := c.RWMutex("x").TryLock(t.Context())
+		if busy := wantBusy(t, err); !busy.Holder.IsZero() || !busy.Since.IsZero() || busy.Left != 30*time.Second {
+			t.Errorf("%+v", busy)
+		}
+		_, err = c.Mutex("x").TryLock(t.Context())
+		if busy := wantBusy(t, err); !busy.Holder.IsZero() || busy.Left != 30*time.Second {
+			t.Errorf("a Mutex of the name of an RWMutex: %+v", busy)
+		}
+		permits := c.PermitSemaphore("p")
+		must(t, permits.SetPermits(t.Context(), 1))
+		taken := clienttest.Grab(t, permits.Locker(1))
+		defer clienttest.GiveBack(t, taken)
+		_, err = permits.TryAcquire(t.Context(), 1)
+		if busy := wantBusy(t, err); !busy.Holder.IsZero() {
+			t.Errorf("%+v", busy)
+		}
+	})
+}
+
+// A refusal names the holder at no request more.
+func TestABusyTryIsOneRequest(t *testing.T) {
+	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
+		l := clienttest.Grab(t, c.Mutex("x"))
+		defer clienttest.GiveBack(t, l)
+		other := holdfast.New(mini.Client())
+		defer other.Close()
+		_, _ = other.Mutex("x").TryLock(t.Context())
+		before := mini.CommandCount()
+		_, err := other.Mutex("x").TryLock(t.Context())
+		wantBusy(t, err)
+		// One EVALSHA, and within it TIME, PTTL, HEXISTS, GET, HEXISTS and HGETALL.
+		if n := mini.CommandCount() - before; n > 7 {
+			t.Errorf("%d commands", n)
+		}
+	})
+}
+
+// unreachable runs test in virtual time, with a Client behind a proxy.
+func unreachable(t *testing.T, test func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy)) {
+	redistest.Bubble(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		proxy := server.Proxy()
+		c := holdfast.New(proxy.Client(t))
+		defer c.Close()
+		test(t, c, server, proxy)
+	})
+}
+
+func TestATryEndsByItselfWhereRedisCannotBeReached(t *testing.T) {
+	for name, fault := range map[string]func(*redistest.FaultProxy){
+		"nothing listens": func(p *redistest.FaultProxy) { p.Refuse(true) },
+		"silence": func(p *redistest.FaultProxy) {
+			p.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			unreachable(t, func(t *testing.T, c *holdfast.Client, _ *redistest.MiniServer, proxy *redistest.FaultProxy) {
+				fault(proxy)
+				background := context.Background()
+				locking := func(l holdfast.Locker) func() error {
+					return func() error { _, err := l.TryLock(background); return err }
+				}
+				for kind, try := range map[string]func() error{
+					"Mutex":           locking(c.Mutex("m")),
+					"FairMutex":       locking(c.FairMutex("f")),
+					"RWMutex":         locking(c.RWMutex("rw")),
+					"RWMutex, reader": locking(c.RWMutex("rw").RLocker()),
+					"PermitSemaphore": locking(c.PermitSemaphore("p").Locker(1)),
+					"Semaphore":       func() error { return c.Semaphore("s").TryAcquire(background, 1) },
+					"TrySetPermits":   func() error { _, err := c.Semaphore("s").TrySetPermits(background, 1); return err },
+					"TrySetCount":     func() error { _, err := c.Latch("l").TrySetCount(background, 1); return err },
+				} {
+					begun := time.Now()
+					err := try()
+					if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrBusy) {
+						t.Errorf("%s: %v, want what matches ErrUnavailable", kind, err)
+					}
+					if took := time.Since(begun); took != 3*time.Second {
+						t.Errorf("%s ended after %v, want 3s", kind, took)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestTheErrorOfAWaitSaysWhetherRedisCouldBeReached(t *testing.T) {
+	for _, tc := range []struct {
+		name              string
+		held, down        bool
+		cancelled         bool
+		unavailable, busy bool
+	}{
+		{name: "held by another", held: true, busy: true},
+		{name: "no Redis", down: true, unavailable: true},
+		{name: "held by another, and then no Redis", held: true, down: true, unavailable: true, busy: true},
+		{name: "no Redis, and cancelled", down: true, cancelled: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			unreachable(t, func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy) {
+				if tc.held {
+					other := holdfast.New(server.Client())
+					defer other.Close()
+					l := clienttest.Grab(t, other.Mutex("m"))
+					defer l.Release(context.Background())
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				if tc.down && !tc.held {
+					proxy.Refuse(true)
+				}
+				time.AfterFunc(5*time.Second, func() {
+					if tc.down {
+						proxy.Refuse(true)
+						proxy.Cut()
+					}
+					if tc.cancelled {
+						cancel()
+					}
+				})
+				_, err := c.Mutex("m").Lock(ctx)
+				for _, is := range []struct {
+					sentinel error
+					want     bool
+				}{
+					{holdfast.ErrUnavailable, tc.unavailable},
+					{holdfast.ErrBusy, tc.busy},
+					{context.DeadlineExceeded, !tc.cancelled},
+					{context.Canceled, tc.cancelled},
+				} {
+					if errors.Is(err, is.sentinel) != is.want {
+						t.Errorf("%v matches %v: %v, want %v", err, is.sentinel, !is.want, is.want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// tooMany is what a server says at its limit of connections.
+const tooMany = "ERR max number of clients reached"
+
+// full runs test in virtual time, with a Client behind a proxy, and returns the lines of the
+// Client's log that have tooMany. A server that is full sends that and closes the connection.
+func full(t *testing.T, test func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy)) (lines []string) {
+	redistest.Bubble(t, func(t *testing.T) {
+		server := redistest.Mini(t)
+		proxy := server.Proxy()
+		var log bytes.Buffer
+		c := holdfast.New(proxy.Client(t), holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		test(t, c, server, proxy)
+		c.Close() // the log is complete then
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, tooMany) {
+				lines = append(lines, line)
+			}
+		}
+	})
+	return lines
+}
+
+func TestACallSaysThatTheServerHasTooManyClients(t *testing.T) {
+	log := full(t, func(t *testing.T, c *holdfast.Client, _ *redistest.MiniServer, proxy *redistest.FaultProxy) {
+		proxy.Receive(redistest.Full)
+		for name, call := range map[string]func(context.Context) error{
+			"Lock":    func(ctx context.Context) error { _, err := c.Mutex("m").Lock(ctx); return err },
+			"TryLock": func(ctx context.Context) error { _, err := c.Mutex("m").TryLock(ctx); return err },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			err := call(ctx)
+			if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrBusy) || !strings.Contains(err.Error(), tooMany) {
+				t.Errorf("%s: %v, want what matches ErrUnavailable and has the server's words", name, err)
+			}
+		}
+		if _, err := c.Check(t.Context()); err == nil || !strings.Contains(err.Error(), tooMany) {
+			t.Errorf("Check: %v, want the server's words", err)
+		}
+	})
+	if len(log) != 1 {
+		t.Errorf("the log has %q, want one line for this outage", log)
+	}
+}
+
+// A waiter needs no subscription to be granted the lock: it asks as well. So only the log says why
+// it waits for longer than it would have to.
+func TestTheLogSaysThatASubscriptionWasRefusedAsTheServerHasTooManyClients(t *testing.T) {
+	log := full(t, func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy) {
+		other := holdfast.New(server.Client())
+		defer other.Close()
+		held := clienttest.Grab(t, other.Mutex("m"))
+		if _, err := c.Mutex("m").TryLock(t.Context()); !errors.Is(err, holdfast.ErrBusy) {
+			t.Fatal(err)
+		}
+		proxy.Receive(redistest.Full) // the connection for calls is there by now
+		time.AfterFunc(5*time.Second, func() { _ = held.Release(context.Background()) })
+		begun := time.Now()
+		l := clienttest.Grab(t, c.Mutex("m"))
+		if took := time.Since(begun); took < 5*time.Second || took > 6250*time.Millisecond {
+			t.Errorf("granted after %v, want when the waiter next asks", took)
+		}
+		clienttest.GiveBack(t, l)
+	})
+	if len(log) != 1 || !strings.Contains(log[0], "pubsub: connection lost") {
+		t.Errorf("the log has %q, want one line of the subscription", log)
+	}
+}
+
+// What the errors say of each sort of value.
+const (
+	saysString = "a string stands there, as redsync, redislock and other locks by SET NX leave it; docs/from says how to come from them"
+	saysNumber = "a number stands there, as a Semaphore or a Latch keeps it, or a lock by SET NX; give each kind a name of its own"
+	saysHash   = "a hash stands there, as a Mutex or an RWMutex keeps it; give each kind a name of its own"
+	saysList   = "a list stands there; is it another program's?"
+	saysZset   = "a zset stands there; is it another program's?"
+)
+
+// values are values that are not a lock, by their sort, and set one at the name.
+var values = map[string]func(w *world.World){
+	"string": func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, "q1Zx7vLbT0aWc9sEo5mRUg==", 0) },
+	"number": func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, 3, 0) },
+	"hash":   func(w *world.World) { w.RDB.HSet(w.T.Context(), world.Name, javaHolder(), 1) },
+	"list":   func(w *world.World) { w.RDB.RPush(w.T.Context(), world.Name, "precious") },
+	"zset":   func(w *world.World) { w.RDB.Do(w.T.Context(), "ZADD", world.Name, 1, "precious") },
+}
+
+// The calls that take something at the name, by kind: ofLocks are those of kinds that keep a hash
+// there, ofCounts those of kinds that keep a number.
+var (
+	ofLocks = map[string]func(ctx context.Context, p *world.Process) error{
+		"Mutex.Lock":     func(ctx context.Context, p *world.Process) error { return errorOf(p.MyLock.Lock(ctx)) },
+		"Mutex.TryLock":  func(ctx context.Context, p *world.Process) error { return errorOf(p.MyLock.TryLock(ctx)) },
+		"FairMutex.Lock": func(ctx context.Context, p *world.Process) error { return errorOf(p.FairMutex(world.Name).Lock(ctx)) },
+		"FairMutex.TryLock": func(ctx context.Context, p *world.Process) error {
+			return errorOf(p.FairMutex(world.Name).TryLock(ctx))
+		},
+		"RWMutex.Lock":  func(ctx context.Context, p *world.Process) error { return errorOf(p.RWMutex(world.Name).Lock(ctx)) },
+		"RWMutex.RLock": func(ctx context.Context, p *world.Process) error { return errorOf(p.RWMutex(world.Name).RLock(ctx)) },
+		"Leader.Run": func(ctx context.Context, p *world.Process) error {
+			return p.Leader(world.Name).Run(ctx, func(context.Context, *leader.Term) error { return nil })
+		},
+		"MultiLock.Lock": func(ctx context.Context, p *world.Process) error {
+			return errorOf(holdfast.NewMultiLock(p.MyLock, p.Mutex("other")).Lock(ctx))
+		},
+		"Do": func(ctx context.Context, p *world.Process) error {
+			return holdfast.Do(ctx, p.MyLock, nothing)
+		},
+	}
+	ofCounts = map[string]func(ctx context.Context, p *world.Process) error{
+		"Semaphore.Acquire":    func(ctx context.Context, p *world.Process) error { return p.Semaphore(world.Name).Acquire(ctx, 1) },
+		"Semaphore.TryAcquire": func(ctx context.Context, p *world.Process) error { return p.Semaphore(world.Name).TryAcquire(ctx, 1) },
+		"Semaphore.TrySetPermits": func(ctx context.Context, p *world.Process) error {
+			return errorOf(p.Semaphore(world.Name).TrySetPermits(ctx, 1))
+		},
+		"PermitSemaphore.Acquire": func(ctx context.Context, p *world.Process) error {
+			return errorOf(p.PermitSemaphore(world.Name).Acquire(ctx, 1))
+		},
+		"PermitSemaphore.TrySetPermits": func(ctx context.Context, p *world.Process) error {
+			return errorOf(p.PermitSemaphore(world.Name).TrySetPermits(ctx, 1))
+		},
+		"Latch.Wait": func(ctx context.Context, p *world.Process) error { return p.Latch(world.Name).Wait(ctx) },
+		"Latch.TrySetCount": func(ctx context.Context, p *world.Process) error {
+			return errorOf(p.Latch(world.Name).TrySetCount(ctx, 1))
+		},
+	}
+)
+
+// errorOf returns the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
+// The error of each kind names what stands there, and what to do. It costs one request more, and the
+// value stays as it is.
+func TestForeign_EachKindNamesWhatStandsThere(t *testing.T) {
+	for _, tc := range []struct {
+		value string
+		says  string
+		of    map[string]func(ctx context.Context, p *world.Process) error
+	}{
+		{"string", saysString, ofLocks},
+		{"number", saysNumber, ofLocks},
+		{"list", saysList, ofLocks},
+		{"zset", saysZset, ofLocks},
+		{"string", saysString, ofCounts},
+		{"hash", saysHash, ofCounts},
+		{"list", saysList, ofCounts},
+		{"zset", saysZset, ofCounts},
+	} {
+		for kind, take := range tc.of {
+			play(t, tc.value+"/"+kind, func(t *testing.T, w *world.World) {
+				p := w.Process()
+				values[tc.value](w)
+				before := w.Mini.Snapshot()
+				err := take(t.Context(), p)
+				world.WantErr(t, err, holdfast.ErrWrongType)
+				if text := err.Error(); !strings.HasSuffix(text, tc.says) || strings.Count(text, world.Name) != 1 {
+					t.Errorf("%s, want the name once, and ...%s", text, tc.says)
+				}
+				if n := p.Runs(world.TypeRun); n != 1 {
+					t.Errorf("asked for the type %d times", n)
+				}
+				if after := w.Mini.Snapshot(); after != before {
+					t.Errorf("before\n%s\nafter\n%s", before, after)
+				}
+				w.Mini.Del(world.Name)
+			})
+		}
+	}
+}
+
+// What succeeds, is busy or is cancelled asks nothing more.
+func TestForeign_OtherOutcomesCostNothing(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q := w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		world.WantErr(t, errOf(q.MyLock.TryLock(t.Context())), holdfast.ErrBusy)
+		w.Release(l)
+		if n := p.Runs(world.TypeRun) + q.Runs(world.TypeRun); n != 0 {
+			t.Errorf("asked for the type %d times", n)
+		}
+	})
+}
+
+// If Redis refuses to name the type, or loses the reply, the error is still one of a wrong type.
+func TestForeign_RedisDoesNotSay(t *testing.T) {
+	for what, fault := range map[string]redistest.Fault{
+		"refused": redistest.ReplyError("NOPERM no TYPE"),
+		"silent":  redistest.Silence,
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			values["string"](w)
+			p.Each(func(s world.Sending) redistest.Fault {
+				if s.Script == world.TypeRun {
+					return fault
+				}
+				return redistest.Pass
+			})
+			_, err := p.MyLock.TryLock(t.Context())
+			world.WantErr(t, err, holdfast.ErrWrongType)
+			if errors.Is(err, holdfast.ErrDenied) || strings.Contains(err.Error(), "stands there") {
+				t.Errorf("the error tells of the question: %v", err)
+			}
+			w.Mini.Del(world.Name)
+		})
+	}
+}
+
+// On real servers, whose errors have other words, the answers are the same.
+func TestForeign_RealServers(t *testing.T) {
+	rdb := redistest.Server(t).Client(t)
+	c := holdfast.New(rdb)
+	defer c.Close()
+	ctx := t.Context()
+	rdb.Set(ctx, "string", "q1Zx7vLbT0aWc9sEo5mRUg==", 0)
+	rdb.Set(ctx, "number", 3, 0)
+	rdb.RPush(ctx, "list", "precious")
+	rdb.HSet(ctx, "hash", javaHolder(), 1)
+	for name, says := range map[string]string{"string": saysString, "number": saysNumber, "list": saysList} {
+		if _, err := c.Mutex(name).TryLock(ctx); !errors.Is(err, holdfast.ErrWrongType) || !strings.HasSuffix(err.Error(), says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, says := range map[string]string{"string": saysString, "hash": saysHash, "list": saysList} {
+		if err := c.Semaphore(name).TryAcquire(ctx, 1); !errors.Is(err, holdfast.ErrWrongType) || !strings.HasSuffix(err.Error(), says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// everything calls each method of a mutex that sends a request to Redis, and returns their errors.
+func everything(t *testing.T, m *rlock.Mutex) map[string]error {
+	ctx, errs := t.Context(), make(map[string]error)
+	owner := lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1))
+	_, errs["Lock"] = m.Lock(ctx)
+	_, errs["TryLock"] = m.TryLock(ctx)
+	_, errs["Attach"] = m.Attach(ctx, owner)
+	_, errs["Locked"] = m.Locked(ctx)
+	_, errs["HeldBy"] = m.HeldBy(ctx, owner)
+	_, errs["HoldCount"] = m.HoldCount(ctx, owner)
+	_, errs["Remaining"] = m.Remaining(ctx)
+	_, errs["Holder"] = m.Holder(ctx)
+	_, errs["ForceRelease"] = m.ForceRelease(ctx)
+	return errs
+}
+
+func wantEverywhere(t *testing.T, m *rlock.Mutex, want error) {
+	t.Helper()
+	for what, err := range everything(t, m) {
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+}
+
+func TestClientsThatCannotBeServed(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{})
+	defer ring.Close()
+	for what, rdb := range map[string]redis.UniversalClient{
+		"nil":                        nil,
+		"a nil *redis.Client":        (*redis.Client)(nil),
+		"a nil *redis.ClusterClient": (*redis.ClusterClient)(nil),
+		"a Ring":                     ring,
+	} {
+		t.Run(what, func(t *testing.T) {
+			client := holdfast.New(rdb, nil)
+			wantEverywhere(t, client.Mutex(world.Name), holdfast.ErrBadArgument)
+			if client.Mutex(world.Name).Name() != world.Name {
+				t.Error("the name is lost")
+			}
+			must(t, client.Close())
+		})
+	}
+}
+
+func TestInput_Leases(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		for _, d := range []time.Duration{0, -1, -time.Second, 1, lease.MinLease - 1} {
+			for what, option := range map[string]lease.Option{"fixed": holdfast.Fixed(d), "renewed": holdfast.Renewed(d)} {
+				m := p.Mutex(world.Name, option)
+				_, err := m.Lock(t.Context())
+				world.WantErr(t, err, holdfast.ErrBadArgument)
+				_, err = m.TryLock(t.Context())
+				world.WantErr(t, err, holdfast.ErrBadArgument)
+				world.WantErr(t, errOf(m.Attach(t.Context(), lease.Owner(hold.NewOwner("6e0e2d3c-0000-4000-8000-000000000000", 1)))), holdfast.ErrBadArgument)
+				if t.Failed() {
+					t.Fatal(what, d)
+				}
+			}
+		}
+		_, err := p.Mutex(world.Name, holdfast.MaxHold(-1)).Lock(t.Context())
+		world.WantErr(t, err, holdfast.ErrBadArgument)
+		world.WantErr(t, errOf(p.MyLock.Attach(t.Context(), holdfast.Owner{})), holdfast.ErrBadArgument)
+
+		l := w.Lock(t.Context(), p.MyLock)
+		before := p.Runs("")
+		world.WantErr(t, errOf(p.Mutex(world.Name, holdfast.Fixed(0)).Lock(l.Context(t.Context()))), holdfast.ErrBadArgument)
+		for _, d := range []time.Duration{0, -time.Second, lease.MinLease - 1} {
+			world.WantErr(t, l.Extend(t.Context(), d), holdfast.ErrBadArgument)
+		}
+		if n := p.Runs("") - before; n != 0 {
+			t.Errorf("%d requests", n)
+		}
+		w.WantTTL(30 * time.Second)
+		w.Release(l)
+
+		shortest := w.Lock(t.Context(), p.Mutex(world.Name, nil, holdfast.Fixed(lease.MinLease)))
+		w.WantTTL(lease.MinLease)
+		w.Release(shortest)
+	})
+}
+
+func TestInput_Names(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		for _, bad := range []string{"", "redisson_lock_token:{a}", "holdfast_x", "redisson_lock_queue:{a}"} {
+			wantEverywhere(t, p.Mutex(bad), holdfast.ErrBadArgument)
+		}
+		if n := p.Runs(""); n != 0 {
+			t.Errorf("%d requests", n)
+		}
+		for _, good := range []string{" ", "a", "a b\r\n", "\x00\xff", "{", "}", "{}", "a}b", "{a}b", "grüße", fmt.Sprintf("%0600d", 7)} {
+			l, err := p.Mutex(good).TryLock(t.Context())
+			if err != nil {
+				t.Errorf("%q: %v", good, err)
+				continue
+			}
+			if got := w.Holders(good); len(got) != 1 {
+				t.Errorf("%q: held by %q", good, got)
+			}
+			w.Release(l)
+			for _, key := range w.Mini.Keys() {
+				w.Mini.Del(key) // odd names have tokens of another prefix
+			}
+		}
+	})
+}
+
+// For some names Redisson looks for the tokens or permits in another place. Holdfast makes no
+// tokens to share and no permits for such a name. A plain lock may have such a name, since its key
+// is the name itself.
+func TestNamesThatCannotBeShared(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		for _, name := range []string{"a}b", "a{", "{}x"} {
+			wantEverywhere(t, p.Mutex(name, holdfast.JavaTokens()), holdfast.ErrBadArgument)
+			world.WantErr(t, p.Semaphore(name).Acquire(t.Context(), 1), holdfast.ErrBadArgument)
+			world.WantErr(t, p.PermitSemaphore(name).SetPermits(t.Context(), 1), holdfast.ErrBadArgument)
+			for _, m := range []lease.Locker{p.FairMutex(name, holdfast.JavaTokens()), p.RWMutex(name)} {
+				l, err := m.TryLock(t.Context())
+				world.WantErr(t, err, holdfast.ErrBadArgument)
+				if err == nil {
+					w.Release(l)
+				}
+			}
+		}
+		if n := p.Runs(""); n != 0 {
+			t.Errorf("%d requests", n)
+		}
+		l := w.Lock(t.Context(), p.Mutex("a}b"))
+		info, err := p.Inspect(t.Context(), "a}b")
+		if err != nil || len(info.Holders) != 1 || info.Holders[0].Owner != l.Owner() {
+			t.Errorf("Inspect() = %+v, %v", info, err)
+		}
+		w.Release(l)
+		for _, key := range w.Mini.Keys() {
+			w.Mini.Del(key) // the token has another prefix
+		}
+	})
+}
+
+// A key that is not a lock is left as it is.
+func TestWrongType(t *testing.T) {
+	for kind, set := range map[string]func(w *world.World){
+		"string": func(w *world.World) { w.RDB.Set(w.T.Context(), world.Name, "precious", time.Hour) },
+		"list":   func(w *world.World) { w.RDB.RPush(w.T.Context(), world.Name, "precious") },
+		"zset":   func(w *world.World) { w.RDB.ZAdd(w.T.Context(), world.Name, redis.Z{Score: 1, Member: "precious"}) },
+	} {
+		play(t, kind, func(t *testing.T, w *world.World) {
+			p := w.Process()
+			set(w)
+			before := w.Mini.Snapshot()
+			wantEverywhere(t, p.MyLock, holdfast.ErrWrongType)
+			if after := w.Mini.Snapshot(); after != before {
+				t.Errorf("before\n%s\nafter\n%s", before, after)
+			}
+			w.RDB.Del(t.Context(), world.Name)
+		})
+	}
+}

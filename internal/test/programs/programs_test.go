@@ -133,9 +133,12 @@ func drawTerm(rt *rapid.T, label string) term {
 // actions draws the program's actions: a few that every program has, and some of the others.
 func (g *program) actions(rt *rapid.T) actions {
 	chosen := some(rt, actions{
-		"extend": g.extend, "cancel": g.cancel, "fault": g.fault, "lose": g.lose, "force": g.force, "pass on": g.passOn,
+		"extend": g.extend, "cancel": g.cancel, "fault": g.fault, "lose": g.lose,
 		"rival": g.rivals, "step": g.step, "rest": g.rest, "nested": g.nested, "exchange": g.exchange,
 	})
+	if rapid.IntRange(0, 3).Draw(rt, "holds change hands") == 3 { // the others go deeper without
+		chosen["force"], chosen["pass on"] = g.force, g.passOn
+	}
 	g.margin = programMargin
 	if chosen["fault"] != nil {
 		g.margin += latest

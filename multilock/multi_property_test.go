@@ -41,17 +41,13 @@ func TestMultiLock_Histories(t *testing.T) {
 		processes := [2]*process{w.process(), w.process()}
 		rapidtest.Check(t, func(rt *rapid.T) {
 			h := &multiHistory{w: w, processes: processes}
-			defer h.over()
 			rt.Repeat(map[string]func(*rapid.T){
-				"try":     h.try,
-				"nested":  h.nested,
-				"release": h.release,
-				"lose":    h.lose,
-				"time": func(rt *rapid.T) {
-					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "ds")) * 100 * time.Millisecond)
-				},
-				"": h.check,
+				"try": h.try, "nested": h.nested, "release": h.release, "lose": h.lose, "time": moments, "": h.check,
 			})
+			for _, held := range h.holds {
+				_ = held.Release(t.Context())
+			}
+			time.Sleep(lengthOfMulti)
 		})
 	})
 }
@@ -66,7 +62,7 @@ func (h *multiHistory) of(p *process, locks []int) *multilock.MultiLock {
 }
 
 // taken reports whether any hold has one of the locks.
-func (h *multiHistory) taken(locks []int) bool {
+func (h *multiHistory) taken(locks ...int) bool {
 	return slices.ContainsFunc(h.holds, func(held multiHold) bool {
 		return slices.ContainsFunc(locks, func(n int) bool { return slices.Contains(held.locks, n) })
 	})
@@ -74,16 +70,13 @@ func (h *multiHistory) taken(locks []int) bool {
 
 func (h *multiHistory) try(rt *rapid.T) {
 	locks := rapid.SliceOfNDistinct(rapid.IntRange(0, 3), 1, 4, rapid.ID[int]).Draw(rt, "locks")
-	p := h.processes[rapid.IntRange(0, 1).Draw(rt, "process")]
-	l, err := h.of(p, locks).TryLock(h.w.t.Context())
+	l, err := h.of(rapid.SampledFrom(h.processes[:]).Draw(rt, "process"), locks).TryLock(h.w.t.Context())
 	synctest.Wait()
-	switch busy := h.taken(locks); {
-	case busy && !errors.Is(err, holdfast.ErrBusy):
-		rt.Fatalf("one of %v is held, and: %v", locks, err)
-	case busy:
+	if busy := h.taken(locks...); busy || err != nil {
+		if !busy || !errors.Is(err, holdfast.ErrBusy) {
+			rt.Fatalf("one of %v is held: %v, and: %v", locks, busy, err)
+		}
 		return
-	case err != nil:
-		rt.Fatalf("%v are free, and: %v", locks, err)
 	}
 	for i, token := range l.Tokens() {
 		if token <= h.tokens[locks[i]] {
@@ -94,23 +87,23 @@ func (h *multiHistory) try(rt *rapid.T) {
 	h.holds = append(h.holds, multiHold{l, locks})
 }
 
-// nested enters a held MultiLock once more, and leaves it again.
+// nested enters a held MultiLock once more, and leaves it again. The process that does not hold it is refused.
 func (h *multiHistory) nested(rt *rapid.T) {
 	held := h.any(rt)
+	entered := 0
 	for _, p := range h.processes {
 		inner, err := h.of(p, held.locks).TryLock(held.Context(h.w.t.Context()))
-		if err != nil {
-			if !errors.Is(err, holdfast.ErrBusy) {
-				rt.Fatalf("nested: %v", err)
+		if err == nil {
+			entered++
+			if err = inner.Release(h.w.t.Context()); err != nil || !slices.Equal(inner.Tokens(), held.Tokens()) {
+				rt.Fatalf("tokens %v, nested %v, released: %v", held.Tokens(), inner.Tokens(), err)
 			}
-			continue // p is the other process
+		} else if !errors.Is(err, holdfast.ErrBusy) {
+			rt.Fatalf("nested: %v", err)
 		}
-		if !slices.Equal(inner.Tokens(), held.Tokens()) {
-			rt.Fatalf("tokens %v, nested %v", held.Tokens(), inner.Tokens())
-		}
-		if err := inner.Release(h.w.t.Context()); err != nil {
-			rt.Fatalf("the nested release: %v", err)
-		}
+	}
+	if entered != 1 {
+		rt.Fatalf("%d processes of two re-enter", entered)
 	}
 }
 
@@ -121,17 +114,7 @@ func (h *multiHistory) any(rt *rapid.T) multiHold {
 	return rapid.SampledFrom(h.holds).Draw(rt, "hold")
 }
 
-func (h *multiHistory) drop(held multiHold) {
-	h.holds = slices.DeleteFunc(h.holds, func(other multiHold) bool { return other.Lease == held.Lease })
-}
-
-func (h *multiHistory) release(rt *rapid.T) {
-	held := h.any(rt)
-	if err := held.Release(h.w.t.Context()); err != nil {
-		rt.Fatalf("release: %v", err)
-	}
-	h.drop(held)
-}
+func (h *multiHistory) release(rt *rapid.T) { h.end(rt, h.any(rt), nil) }
 
 // lose makes a server forget one lock. The whole MultiLock is then lost, and its release gives back
 // all the other locks.
@@ -140,10 +123,15 @@ func (h *multiHistory) lose(rt *rapid.T) {
 	n := rapid.SampledFrom(held.locks).Draw(rt, "lock")
 	h.w.servers[n%2].Del(fmt.Sprint("l", n))
 	<-held.Done()
-	if err := held.Release(h.w.t.Context()); !errors.Is(err, holdfast.ErrLost) {
-		rt.Fatalf("one of the locks was lost, and: %v", err)
+	h.end(rt, held, holdfast.ErrLost)
+}
+
+// end releases a hold.
+func (h *multiHistory) end(rt *rapid.T, held multiHold, want error) {
+	if err := held.Release(h.w.t.Context()); !errors.Is(err, want) {
+		rt.Fatalf("release: %v, want %v", err, want)
 	}
-	h.drop(held)
+	h.holds = slices.DeleteFunc(h.holds, func(other multiHold) bool { return other.Lease == held.Lease })
 }
 
 // check compares the holds of the model with what the servers have.
@@ -154,16 +142,9 @@ func (h *multiHistory) check(rt *rapid.T) {
 			rt.Fatalf("ended: %v", err)
 		}
 	}
-	for n := range 4 {
-		if there := h.w.servers[n%2].Exists(fmt.Sprint("l", n)); there != h.taken([]int{n}) {
+	for n := range h.tokens {
+		if there := h.w.servers[n%2].Exists(fmt.Sprint("l", n)); there != h.taken(n) {
 			rt.Fatalf("lock %d stands: %v, held: %v", n, there, !there)
 		}
 	}
-}
-
-func (h *multiHistory) over() {
-	for _, held := range h.holds {
-		_ = held.Release(h.w.t.Context())
-	}
-	time.Sleep(lengthOfMulti)
 }

@@ -42,18 +42,15 @@ func TestQuorum_Histories(t *testing.T) {
 			h := &history{w: w, processes: processes}
 			defer h.over()
 			rt.Repeat(map[string]func(*rapid.T){
-				"try":       h.try,
-				"release":   h.release,
-				"cut":       h.plug,
-				"wipe":      h.wipe,
-				"neighbour": h.neighbour,
-				"time": func(rt *rapid.T) {
-					time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "ds")) * 100 * time.Millisecond)
-				},
-				"": h.check,
+				"try": h.try, "release": h.release, "cut": h.plug, "wipe": h.wipe, "neighbour": h.neighbour, "time": moments, "": h.check,
 			})
 		})
 	})
+}
+
+// moments lets time pass.
+func moments(rt *rapid.T) {
+	time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(rt, "ds")) * 100 * time.Millisecond)
 }
 
 // main returns the quorum as process p has it.

@@ -1,10 +1,9 @@
-// Package clienttest has what tests of a Client share: short ways to lock and release, the bounds
-// that they measure against, and percentiles. Only tests import it.
+// Package clienttest has what tests of a Client share: short ways to lock and release, and to see what is left.
+// Only tests import it.
 package clienttest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -39,7 +38,7 @@ func LeaveNothing(t testing.TB, rdb redis.UniversalClient, allowed ...string) {
 	})
 }
 
-// LeaveNothingOn does what leaveNothing does, for each of the nodes that runs when t ends. The
+// LeaveNothingOn does what LeaveNothing does, for each of the nodes that runs when t ends. The
 // nodes include replicas and former masters.
 func LeaveNothingOn(t testing.TB, nodes []*redistest.Proc) {
 	for _, node := range nodes {
@@ -52,21 +51,6 @@ func LeaveNothingOn(t testing.TB, nodes []*redistest.Proc) {
 			}
 		}
 	})
-}
-
-// attempts is how many attempts a round has. The machine may stand still for so long that an
-// attempt shows nothing.
-const attempts = 5
-
-// MoreAttempts counts an attempt that showed nothing. It fails the test when the number of rounds
-// does not excuse so many of these attempts.
-func MoreAttempts(t testing.TB, failed *int, rounds int, format string, args ...any) {
-	t.Helper()
-	why := fmt.Sprintf(format, args...)
-	if *failed++; *failed > attempts*rounds {
-		t.Fatalf("the machine stood still in %d attempts; in the last, %s", *failed, why)
-	}
-	t.Logf("an attempt that does not count: %s", why)
 }
 
 // OpenClient returns a Client that is closed when t ends.
@@ -126,7 +110,7 @@ func GiveBack(t testing.TB, leases ...*holdfast.Lease) {
 	}
 }
 
-// GiveBackAll does what giveBack does, for the leases that grabMany returned.
+// GiveBackAll does what GiveBack does, for the leases that GrabMany returned.
 func GiveBackAll(t testing.TB, leases map[string]*holdfast.Lease) {
 	t.Helper()
 	var all []*holdfast.Lease
@@ -157,14 +141,6 @@ func Each(n, goroutines int, f func(i int)) {
 // UpTo returns a random duration below d.
 func UpTo(d time.Duration) time.Duration { return rand.N(d) }
 
-// heldInRedis fails the test unless the owner of l holds name.
-func heldInRedis(t testing.TB, rdb redis.UniversalClient, name string, l *holdfast.Lease) {
-	t.Helper()
-	if ok, err := rdb.HExists(Generous(t), name, l.Owner().String()).Result(); err != nil || !ok {
-		t.Errorf("%s is not held in Redis any more (%v)", name, err)
-	}
-}
-
 // StillHeld fails the test unless the lease lasts, both here and in Redis.
 func StillHeld(t testing.TB, rdb redis.UniversalClient, name string, l *holdfast.Lease) {
 	t.Helper()
@@ -172,27 +148,9 @@ func StillHeld(t testing.TB, rdb redis.UniversalClient, name string, l *holdfast
 		t.Errorf("%s: %v", name, err)
 		return
 	}
-	heldInRedis(t, rdb, name, l)
-}
-
-// LostBy waits for the end of the lease. It fails the test unless the lease was lost and the holder
-// was told so by the given instant. It returns the instant at which the holder was told.
-func LostBy(t testing.TB, p *redistest.Pulse, l *holdfast.Lease, by time.Time) time.Time {
-	t.Helper()
-	select {
-	case <-l.Done():
-	case <-time.After(time.Minute):
-		t.Error("the lease has not ended within a minute")
-		return time.Now()
+	if ok, err := rdb.HExists(Generous(t), name, l.Owner().String()).Result(); err != nil || !ok {
+		t.Errorf("%s is not held in Redis any more (%v)", name, err)
 	}
-	told := time.Now()
-	if !errors.Is(l.Err(), holdfast.ErrLost) {
-		t.Errorf("the lease ended with %v, want ErrLost", l.Err())
-	}
-	if over := told.Sub(by); over > p.Slack(by, told) {
-		t.Errorf("told %v late (starved for %v of it)", over, p.Slack(by, told))
-	}
-	return told
 }
 
 // User gives the server a user and returns the client's options for it.

@@ -112,6 +112,9 @@ func TestConformance_Standalone(t *testing.T) {
 	s := redistest.Server(t)
 	for _, protocol := range []int{3, 2} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+			if protocol != 3 {
+				turn(t)
+			}
 			conformReal(t, s.Admin(), func(t testing.TB) redis.UniversalClient {
 				return s.Client(t, func(o *redis.Options) { o.Protocol = protocol })
 			})
@@ -121,6 +124,7 @@ func TestConformance_Standalone(t *testing.T) {
 
 func TestConformance_Replicated(t *testing.T) {
 	t.Parallel()
+	turn(t)
 	master := redistest.Server(t, "--repl-diskless-sync-delay", "0")
 	host, port, err := net.SplitHostPort(master.Addr())
 	if err != nil {
@@ -136,6 +140,7 @@ func TestConformance_Replicated(t *testing.T) {
 
 func TestConformance_Sentinel(t *testing.T) {
 	t.Parallel()
+	turn(t)
 	s := redistest.Sentinel(t)
 	conformReal(t, s.Master().Admin(), func(t testing.TB) redis.UniversalClient { return s.Client(t) })
 }
@@ -153,6 +158,9 @@ func TestConformance_Cluster(t *testing.T) {
 		{"RouteByLatency", func(o *redis.ClusterOptions) { o.RouteByLatency = true }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if tc.name != "sharded" {
+				turn(t)
+			}
 			forget(t, cluster)
 			conformReal(t, onlooker, func(t testing.TB) redis.UniversalClient { return cluster.Client(t, tc.opt) })
 			onlyMastersAsked(t, cluster)
@@ -219,6 +227,7 @@ var rowOf = map[string]string{
 }
 
 func TestConformance_FewRights(t *testing.T) {
+	turn(t)
 	t.Parallel()
 	every, of := doctest.DocumentedRights(t)
 	s := redistest.Server(t)

@@ -101,7 +101,7 @@ func TestGrounds(t *testing.T) {
 
 // run runs the suite and the torture, and writes a row for each run of the torture.
 func (g ground) run(t *testing.T, rows *bytes.Buffer) {
-	env := append(os.Environ(), "HOLDFAST_SERVERS=1")
+	env := append(os.Environ(), "HOLDFAST_SERVERS=1", "HOLDFAST_TURN=") // all of them
 	if g.server != "" {
 		out, err := exec.Command(filepath.Join(root, ".ci/servers"), g.server).Output()
 		if err != nil {
@@ -132,7 +132,7 @@ func (g ground) conformance(t *testing.T, env []string) (passed int) {
 	if g.conform == "" {
 		return 0
 	}
-	cmd := exec.Command("go", "test", "-count=1", "-json", "-timeout=20m", ".", "-run", g.conform)
+	cmd := exec.Command("go", "test", "-count=1", "-json", "-timeout=20m", "./internal/test/conformance", "-run", g.conform)
 	cmd.Dir, cmd.Env = root, env
 	out, err := cmd.Output()
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {

@@ -142,24 +142,43 @@ func TestMultiLock_LeavesNothing(t *testing.T) {
 	}
 }
 
-// A MultiLock that loses one of its locks loses all of them.
-func TestMultiLock_Lost(t *testing.T) {
+// However a lease on several locks ends, all of them end. A goroutine that has waited on Done finds that
+// every context of the lease has ended.
+func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
 	play(t, 2, func(t *testing.T, w *redises) {
 		p := w.process()
 		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
-		for _, lost := range []string{"a", "b"} {
-			l := w.all(m, t.Context())
-			ctx := l.Context(t.Context())
-			for _, s := range w.servers {
-				s.Del(lost)
+		for i, tc := range []struct {
+			end   func(l *multilock.Lease)
+			cause error
+		}{
+			{func(l *multilock.Lease) { release(t, l) }, holdfast.ErrReleased},
+			{func(*multilock.Lease) { w.servers[0].Del("a") }, holdfast.ErrLost},
+			{func(*multilock.Lease) { w.servers[1].Del("b") }, holdfast.ErrLost},
+			{func(*multilock.Lease) { p.clients[1].Close() }, holdfast.ErrClosed},
+		} {
+			l, began := w.all(m, t.Context()), w.now()
+			contexts := make([]context.Context, 100)
+			for i := range contexts {
+				contexts[i] = l.Context(t.Context())
 			}
-			time.Sleep(10*time.Second + 100*time.Millisecond)
-			wantEnded(t, l, ctx, holdfast.ErrLost)
-			world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-			if w.servers[0].Exists("a") || w.servers[1].Exists("b") {
-				t.Error("the other is still held")
+			tc.end(l)
+			<-l.Done()
+			for _, ctx := range contexts {
+				if ctx.Err() == nil {
+					t.Fatalf("end %d: a context goes on", i)
+				}
+			}
+			wantEnded(t, l, contexts[0], tc.cause)
+			world.WantErr(t, l.Release(t.Context()), tc.cause)
+			world.Within(t, "the end", w.now()-began, 0, 10*time.Second+100*time.Millisecond)
+			if tc.cause != holdfast.ErrClosed && (w.servers[0].Exists("a") || w.servers[1].Exists("b")) {
+				t.Errorf("end %d: one is still held", i)
 			}
 		}
+		_, err := m.Lock(t.Context())
+		world.WantErr(t, err, holdfast.ErrClosed)
+		time.Sleep(31 * time.Second)
 	})
 }
 
@@ -183,22 +202,6 @@ func TestMultiLock_AFailingReleaseFreesTheRest(t *testing.T) {
 		if w.servers[1].Exists("b") {
 			t.Error("b was not released in the background")
 		}
-	})
-}
-
-func TestMultiLock_Close(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *redises) {
-		p := w.process()
-		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
-		l := w.all(m, t.Context())
-		ctx := l.Context(t.Context())
-		p.clients[1].Close()
-		<-l.Done()
-		wantEnded(t, l, ctx, holdfast.ErrClosed)
-		world.WantErr(t, l.Release(t.Context()), holdfast.ErrClosed)
-		_, err := m.Lock(t.Context())
-		world.WantErr(t, err, holdfast.ErrClosed)
-		time.Sleep(31 * time.Second)
 	})
 }
 
@@ -353,34 +356,5 @@ func TestMultiLock_TooShort(t *testing.T) {
 			t.Errorf("asked %d times in 10 s", n)
 		}
 		p.nets[0].OnCommand(nil)
-	})
-}
-
-// A goroutine that has waited on Done finds that every context of the lease has ended, however the
-// lease ended.
-func TestTheContextsOfAMultiLockEndBeforeDoneIsClosed(t *testing.T) {
-	play(t, 2, func(t *testing.T, w *redises) {
-		p := w.process()
-		m := holdfast.NewMultiLock(p.clients[0].Mutex("a"), p.clients[1].Mutex("b"))
-		for i, end := range []func(l *multilock.Lease){
-			func(l *multilock.Lease) { release(t, l) },
-			func(*multilock.Lease) { w.servers[0].Del("a") },
-			func(*multilock.Lease) { w.servers[1].Del("b") },
-		} {
-			l := w.all(m, t.Context())
-			contexts := make([]context.Context, 100)
-			for i := range contexts {
-				contexts[i] = l.Context(t.Context())
-			}
-			end(l)
-			<-l.Done()
-			for _, ctx := range contexts {
-				if ctx.Err() == nil {
-					t.Errorf("end %d: a context goes on", i)
-					break
-				}
-			}
-			_ = l.Release(t.Context())
-		}
 	})
 }

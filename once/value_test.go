@@ -291,22 +291,6 @@ func TestValue_OfTheWorkItself(t *testing.T) {
 	})
 }
 
-func TestForget(t *testing.T) {
-	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
-		j := &job{lasts: time.Second}
-		if err := p.Once(name).Forget(t.Context(), key); err != nil {
-			t.Errorf("nothing there: %v", err)
-		}
-		first := call(t.Context(), w, p.Once(name), j)
-		world.WantErr(t, q.Once(name).Forget(t.Context(), key), holdfast.ErrBusy)
-		(<-first).want(t, "result 1")
-		if err := q.Once(name).Forget(t.Context(), key); err != nil {
-			t.Error(err)
-		}
-		gets(t, w, p.Once(name), j, "result 2")
-	})
-}
-
 // A call that begins after Forget never gets what was forgotten, also if an earlier call of the
 // process is about to get it.
 func TestForget_DoesNotShareWhatWasForgotten(t *testing.T) {

@@ -68,8 +68,10 @@ func syncLocker(w *stage) {
 	})
 	locker := holdfast.SyncLocker(w.patient(), w.locker(w.process()))
 	w.panics("Unlock of what is not locked", nil, locker.Unlock)
-	locker.Lock()
-	locker.Unlock()
+	func() {
+		locker.Lock()
+		defer locker.Unlock()
+	}()
 	w.panics("Unlock, again", nil, locker.Unlock)
 	w.panics("Lock with a bad argument", holdfast.ErrBadArgument, holdfast.SyncLocker(w.patient(), w.s.Locker(w.process(), "")).Lock)
 }

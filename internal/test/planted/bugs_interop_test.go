@@ -19,7 +19,7 @@ var interopBugs = []bug{
 		at: "internal/lockhash/lua/free.lua", old: "return {1, 0, 1}", new: "return {1, 0}"},
 	{name: "tokens are shared with Java at a name where it counts them elsewhere", by: ". TestNamesThatCannotBeShared",
 		at: "internal/lockhash NewLock", old: "keys.CheckShared", new: "keys.Check"},
-	{name: "permits are made at a name where Java looks for them elsewhere", by: "internal/keys TestPermitsThatJavaWouldLookForElsewhereAreRefused",
+	{name: "permits are made at a name where Java looks for them elsewhere", by: "internal/keys TestEachKindStaysInItsSlotAndToItself",
 		at: "internal/keys ForSemaphore", old: "CheckShared(name)", new: "Check(name)"},
 	{name: "a lock is left held by a user without the right to leave the queue", step: servers,
 		at: "internal/lockhash/lua/enter.lua grant", old: "redis.call('HDEL', KEYS[1], me) return redis", new: "return redis",

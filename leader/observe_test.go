@@ -196,22 +196,26 @@ func TestObserveEndsWithItsLoopItsContextAndTheClient(t *testing.T) {
 	})
 }
 
-// A record that was deleted is written again by the leader's next poll, with the same token and time.
+// Everybody sees who leads, since when, and for how long yet. A record that was deleted is written again by
+// the leader's next poll, with the same token and time.
 func TestARecordThatWasDeletedIsWrittenAgain(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		a := s.candidate("a").campaign(untilOver)
-		before, err := a.Leader(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		a, b := s.two()
 		s.At(time.Minute)
+		s.wantLeader(a, b)
+		before, err := b.Leader(t.Context())
+		term, _, _, _ := a.seen()
+		if err != nil || before.Token != term.Token() || !before.Leads() || before.Since.Sub(s.Start) > time.Second ||
+			before.Left < 15*time.Second || before.Left > 30*time.Second {
+			t.Errorf("seen %+v, %v", before, err)
+		}
 		s.RDB.Del(t.Context(), recordKey)
 		s.At(time.Minute + 1250*time.Millisecond)
-		after, err := a.Leader(t.Context())
+		after, err := b.Leader(t.Context())
 		if err != nil || after.Token != before.Token || !after.Since.Equal(before.Since) {
 			t.Errorf("%+v, then %+v (%v)", before, after, err)
 		}
-		a.retire()
+		retire(b, a)
 	})
 }
 

@@ -97,9 +97,7 @@ func TestAPreemptingCandidateTakesTheLeadOfALowerPriority(t *testing.T) {
 		if got := s.led(); got != "[low high]" {
 			t.Errorf("led: %s", got)
 		}
-		high.retire()
-		equal.retire()
-		low.retire()
+		retire(high, equal, low)
 	})
 }
 
@@ -124,11 +122,9 @@ func TestALeaderThatHearsNothingResignsAtItsNextPoll(t *testing.T) {
 				a.p.Mute()
 				next := ask(s)
 				s.At(time.Minute + 1250*time.Millisecond)
-				_, began, _, _ := next.seen()
-				world.Within(t, "the next leads", began, time.Minute, time.Minute+1250*time.Millisecond)
+				next.ledFrom(time.Minute, time.Minute+1250*time.Millisecond)
 				a.p.Unmute()
-				next.retire()
-				a.retire()
+				retire(next, a)
 			})
 		})
 	}
@@ -138,8 +134,7 @@ func TestRequestResignAsksTheLeaderThatItFinds(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
 		operator := s.candidate("operator")
 		world.WantErr(t, operator.RequestResign(t.Context()), holdfast.ErrNoLeader)
-		a := s.candidate("a").campaign(untilOver)
-		b := s.candidate("b").campaign(untilOver)
+		a, b := s.two()
 		s.At(10 * time.Second)
 		// The request is sent twice, or its reply is lost and it is sent again: b is not asked too.
 		for i, fault := range []redistest.Fault{redistest.Duplicate, redistest.CloseAfterExec} {
@@ -156,8 +151,7 @@ func TestRequestResignAsksTheLeaderThatItFinds(t *testing.T) {
 		if ended != 20*time.Second || !strings.Contains(why.Error(), "asked by operator") {
 			t.Errorf("ended at %v with %v", ended, why)
 		}
-		a.retire()
-		b.retire()
+		retire(a, b)
 		world.WantErr(t, operator.RequestResign(t.Context()), holdfast.ErrNoLeader)
 	})
 }

@@ -21,49 +21,18 @@ import (
 	"github.com/holdfast-go/holdfast/leader"
 )
 
-func TestTheFirstLeadsAndTheOthersWait(t *testing.T) {
-	play(t, func(t *testing.T, s *stage) {
-		a := s.candidate("a").campaign(untilOver)
-		b := s.candidate("b").campaign(untilOver)
-		c := s.candidate("c").campaign(untilOver)
-		s.wantLeader(a, b, c)
-		s.At(2 * time.Minute)
-		s.wantLeader(a, b, c)
-		term, _, _, _ := a.seen()
-		info, err := c.Leader(t.Context())
-		if err != nil || info.Token != term.Token() || !info.Leads() || info.Since.Sub(s.Start) > time.Second ||
-			info.Left < 15*time.Second || info.Left > 30*time.Second {
-			t.Errorf("seen %+v, %v", info, err)
-		}
-		a.retire()
-		s.wantLeader(b, a, c)
-		c.retire()
-		b.retire()
-		s.wantNobody(a)
-		if got := s.led(); got != "[a b]" {
-			t.Errorf("led: %s", got)
-		}
-	})
-}
-
 // A leader that is shut down hands over at once: the next leads without any time passing.
 func TestAResignationHandsOverAtOnce(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		a := s.candidate("a").campaign(untilOver)
-		b := s.candidate("b").campaign(untilOver)
+		a, b := s.two()
 		s.At(41 * time.Second)
 		a.retire()
-		if _, began, _, _ := b.seen(); began != 41*time.Second {
-			t.Errorf("b leads at %v", began)
-		}
+		b.ledFrom(41*time.Second, 41*time.Second)
 		s.At(50 * time.Second)
 		term, _, _, _ := b.seen()
 		a2 := s.candidate("a2").campaign(untilOver)
 		term.Resign()
-		_, began, _, _ := a2.seen()
-		if began != 50*time.Second {
-			t.Errorf("a2 leads at %v", began)
-		}
+		a2.ledFrom(50*time.Second, 50*time.Second)
 		if _, _, ended, why := b.seen(); ended != 50*time.Second || !errors.Is(why, holdfast.ErrResigned) {
 			t.Errorf("b's term ended at %v with %v", ended, why)
 		}
@@ -106,21 +75,18 @@ func TestAfterADeathTheNextLeadsWithinTheLease(t *testing.T) {
 // If the next candidate has died with the leader, the one after it leads when the place has lapsed.
 func TestACandidateThatDiedIsPassedOver(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		a := s.candidate("a").campaign(untilOver)
-		b := s.candidate("b").campaign(untilOver)
+		a, b := s.two()
 		c := s.candidate("c").campaign(untilOver)
 		s.At(40 * time.Second)
 		b.p.Unplug(true)
 		synctest.Wait()
 		a.retire()
 		s.At(43 * time.Second)
-		_, began, _, _ := c.seen()
-		world.Within(t, "c leads", began, 40*time.Second, 42500*time.Millisecond)
+		c.ledFrom(40*time.Second, 42500*time.Millisecond)
 		b.p.Unplug(false)
 		s.At(50 * time.Second)
 		s.wantLeader(c, b)
-		c.retire()
-		b.retire()
+		retire(c, b)
 	})
 }
 
@@ -157,8 +123,7 @@ func TestTheLeadIsKeptUntilTheWorkReturns(t *testing.T) {
 					t.Error("b leads while the work of a goes on")
 				}
 				s.At(3 * time.Minute)
-				_, began, _, _ := b.seen()
-				world.Within(t, "b leads", began, 3*time.Minute, 3*time.Minute)
+				b.ledFrom(3*time.Minute, 3*time.Minute)
 				if a.Check(0) != nil {
 					t.Errorf("Check: %v", a.Check(0))
 				}
@@ -210,8 +175,7 @@ func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 				t.Errorf("at %v the log does not name it once:\n%s", at, got)
 			}
 		}
-		a.retire()
-		b.retire()
+		retire(a, b)
 	})
 }
 
@@ -333,15 +297,13 @@ func TestAWorkThatGivesNoSignOfLifeLosesItsTerm(t *testing.T) {
 			t.Errorf("ended at %v with %v", ended, why)
 		}
 		s.wantLeader(b, a)
-		a.retire()
-		b.retire()
+		retire(a, b)
 	})
 }
 
 func TestCloseEndsRun(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		a := s.candidate("a").campaign(untilOver)
-		b := s.candidate("b").campaign(untilOver)
+		a, b := s.two()
 		s.At(10 * time.Second)
 		b.p.Close()
 		<-b.done
@@ -360,8 +322,7 @@ func TestCloseEndsRun(t *testing.T) {
 // A leader whose hold is taken away hears of it with its next renewal, and campaigns again.
 func TestALeadThatIsTakenAwayIsLost(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		a := s.candidate("a").campaign(untilOver)
-		b := s.candidate("b").campaign(untilOver)
+		a, b := s.two()
 		s.At(12 * time.Second)
 		s.forced = true
 		if ok, err := b.p.Mutex(name).ForceRelease(t.Context()); !ok || err != nil {
@@ -371,8 +332,7 @@ func TestALeadThatIsTakenAwayIsLost(t *testing.T) {
 		_, _, _, why := a.seen()
 		world.WantErr(t, why, holdfast.ErrLost)
 		s.wantLeader(b, a)
-		b.retire()
-		a.retire()
+		retire(b, a)
 	})
 }
 

@@ -152,6 +152,26 @@ func (c *candidate) retire() {
 	}
 }
 
+// retire ends the Runs of the candidates, one after the other.
+func retire(all ...*candidate) {
+	for _, c := range all {
+		c.s.T.Helper()
+		c.retire()
+	}
+}
+
+// two has two candidates campaign: the first leads, the second waits.
+func (s *stage) two() (a, b *candidate) {
+	return s.candidate("a").campaign(untilOver), s.candidate("b").campaign(untilOver)
+}
+
+// ledFrom fails the test unless the candidate's last term began between these times.
+func (c *candidate) ledFrom(least, most time.Duration) {
+	c.s.T.Helper()
+	_, began, _, _ := c.seen()
+	world.Within(c.s.T, c.id+" leads", began, least, most)
+}
+
 // untilOver is a work that ends with its term.
 func untilOver(ctx context.Context, _ *leader.Term) error {
 	<-ctx.Done()

@@ -98,61 +98,6 @@ func TestAtLeast_NobodyIsNeeded(t *testing.T) {
 	}
 }
 
-// A process that dies in the middle leaves the lock for the whole time, or for its lease.
-func TestAtLeast_AfterACrash(t *testing.T) {
-	for d, want := range map[time.Duration]time.Duration{10 * time.Second: 30 * time.Second, 2 * time.Minute: 2 * time.Minute} {
-		world.Play(t, func(t *testing.T, w *world.World) {
-			p, q := w.Process(), w.Process()
-			err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
-				p.Unplug(true)
-				wantGrant(t, w, q.MyLock, want)
-				if ctx.Err() == nil {
-					t.Error("the work was not told before the next grant")
-				}
-				return context.Cause(ctx)
-			}, holdfast.AtLeast(d))
-			world.WantErr(t, err, holdfast.ErrLost)
-			p.Unplug(false)
-		})
-	}
-}
-
-// Work that takes longer than the time ends with an ordinary release.
-func TestAtLeast_LongWork(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		waits := make(chan *world.Attempt, 1)
-		err := holdfast.Do(t.Context(), p.MyLock, func(context.Context) error {
-			waits <- w.GoLock(t.Context(), q.MyLock)
-			w.At(5 * time.Minute)
-			return nil
-		}, holdfast.AtLeast(time.Minute))
-		if err != nil || p.Runs(world.KeepRun) != 0 {
-			t.Errorf("%v, kept %d times", err, p.Runs(world.KeepRun))
-		}
-		l := granted(t, (<-waits))
-		world.Within(t, "the next grant", w.Now(), 5*time.Minute, 5*time.Minute+soon)
-		w.Release(l)
-		w.WantFree()
-	})
-}
-
-// Work that fails or panics leaves the lock as work that succeeds does.
-func TestAtLeast_WorkFails(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		failed := errors.New("work failed")
-		world.WantErr(t, holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { return failed }, holdfast.AtLeast(time.Second)), failed)
-		wantGrant(t, w, q.MyLock, time.Second)
-		func() {
-			defer func() { _ = recover() }()
-			_ = holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { panic(failed) }, holdfast.AtLeast(time.Second))
-		}()
-		at := w.Now()
-		wantGrant(t, w, q.MyLock, at+time.Second)
-	})
-}
-
 // A fixed lease ends as agreed, and the lock stays for longer, released or not.
 func TestAtLeast_Fixed(t *testing.T) {
 	for what, release := range map[string]bool{"released": true, "not released": false} {
@@ -171,18 +116,113 @@ func TestAtLeast_Fixed(t *testing.T) {
 	}
 }
 
-// The latest time of all leases on the hold counts, whichever is released last.
-func TestAtLeast_Nested(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		err := holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
-			return holdfast.Do(ctx, p.MyLock, second, holdfast.AtLeast(10*time.Second))
-		}, holdfast.AtLeast(3*time.Second))
-		if err != nil {
-			t.Error(err)
+// The latest time of all calls on the hold counts, to the microsecond: whatever their order, through
+// whichever lease, and whichever is released last.
+func TestAtLeast_TheLatestTimeCounts(t *testing.T) {
+	const shorter, longer = 3 * time.Second, 10*time.Second + 300*time.Microsecond
+	for _, times := range [][]time.Duration{{shorter, longer}, {longer, shorter}} {
+		for _, through := range [][]int{{0, 0}, {0, 1}, {1, 0}, {1, 1}} { // the outer lease, or the inner
+			for last := range 2 {
+				play(t, fmt.Sprint(times, " through ", through, ", last released ", last), func(t *testing.T, w *world.World) {
+					p, q := w.Process(), w.Process()
+					leases := []*holdfast.Lease{w.Lock(t.Context(), p.MyLock)}
+					leases = append(leases, w.Lock(leases[0].Context(t.Context()), p.MyLock))
+					for i, d := range times {
+						must(t, leases[through[i]].AtLeast(t.Context(), d))
+					}
+					w.Release(leases[1-last])
+					w.At(time.Second)
+					w.Release(leases[last])
+					wantGrant(t, w, q.MyLock, longer)
+				})
+			}
 		}
-		wantGrant(t, w, q.MyLock, 10*time.Second)
-	})
+	}
+}
+
+// Whatever happens meanwhile, the lock stays for its time, and is free soon after that; or after the
+// work, if that takes longer.
+func TestAtLeast_WhateverHappens(t *testing.T) {
+	failed := errors.New("work failed")
+	on := func(script string, fault redistest.Fault) func(p *world.Process) {
+		return func(p *world.Process) { p.On(script, 1, fault) }
+	}
+	long := func(d time.Duration) func(*world.Process, context.Context) error {
+		return func(*world.Process, context.Context) error { time.Sleep(d); return nil }
+	}
+	arrive := func(after time.Duration) <-chan struct{} {
+		ctx, cancel := context.WithTimeout(context.Background(), after)
+		_ = cancel // the timeout ends it
+		return ctx.Done()
+	}
+	for what, tc := range map[string]struct {
+		d      time.Duration
+		before func(p *world.Process) // nil: nothing
+		work   func(p *world.Process, ctx context.Context) error
+		err    error
+		free   time.Duration // when the lock is free
+		later  time.Duration // and how much later that may be found
+	}{
+		"work fails":           {time.Second, nil, func(*world.Process, context.Context) error { return failed }, failed, time.Second, soon},
+		"work takes longer":    {time.Minute, nil, long(5 * time.Minute), nil, 5 * time.Minute, soon},
+		"the reply is lost":    {10 * time.Second, on(world.KeepRun, redistest.CloseAfterExec), long(time.Second), nil, 10 * time.Second, time.Second},
+		"the request is lost":  {10 * time.Second, on(world.KeepRun, redistest.DropBefore), long(time.Second), nil, 10 * time.Second, time.Second},
+		"half a reply":         {10 * time.Second, on(world.KeepRun, redistest.HalfReply), long(time.Second), nil, 10 * time.Second, time.Second},
+		"executed twice":       {10 * time.Second, on(world.KeepRun, redistest.Duplicate), long(time.Second), nil, 10 * time.Second, time.Second},
+		"a renewal on its way": {15 * time.Second, func(p *world.Process) { p.Each(renewalsUntil(arrive(10_200 * time.Millisecond))) }, long(10_100 * time.Millisecond), nil, 15 * time.Second, soon},
+		"a late first request": {2 * time.Second, func(p *world.Process) {
+			time.AfterFunc(50*time.Millisecond, p.HangUp)
+			p.On(world.LockRun, 1, redistest.HoldUntil(arrive(700*time.Millisecond)))
+		}, long(0), nil, 2 * time.Second, 100 * time.Millisecond},
+		"it dies":                {10 * time.Second, nil, outOfReach, holdfast.ErrLost, 30 * time.Second, soon},
+		"it dies, for two hours": {2 * time.Hour, nil, outOfReach, holdfast.ErrLost, 2 * time.Hour, soon},
+		// What goes on in the background sets the end, later by its own time on the way.
+		"the release is not answered": {10 * time.Second, nil, func(p *world.Process, _ context.Context) error {
+			p.Unplug(true)
+			time.AfterFunc(6*time.Second, func() { p.Unplug(false) })
+			return nil
+		}, context.DeadlineExceeded, 10 * time.Second, 3 * time.Second},
+	} {
+		play(t, what, func(t *testing.T, w *world.World) {
+			p, q := w.Process(), w.Process()
+			w.Release(w.Lock(t.Context(), p.Mutex("another"))) // p knows the server's time
+			if tc.before != nil {
+				tc.before(p)
+			}
+			var next *world.Attempt
+			var begun time.Duration
+			done := w.Try(func() (*holdfast.Lease, error) {
+				return nil, holdfast.Do(t.Context(), p.MyLock, func(ctx context.Context) error {
+					next, begun = w.GoLock(t.Context(), q.MyLock), w.Now()
+					return tc.work(p, ctx)
+				}, holdfast.AtLeast(tc.d))
+			})
+			w.At(100 * time.Millisecond)
+			w.Release(granted(t, next))
+			world.Within(t, "the next grant", next.At-begun, tc.free, tc.free+tc.later)
+			if err := errOf(done.Result()); !errors.Is(err, tc.err) || done.At > next.At {
+				t.Errorf("%v at %v, want %v", err, done.At, tc.err)
+			}
+			p.Unplug(false)
+		})
+	}
+}
+
+// renewalsUntil holds up renewals.
+func renewalsUntil(arrive <-chan struct{}) func(world.Sending) redistest.Fault {
+	return func(s world.Sending) redistest.Fault {
+		if s.Script == world.RenewRun || s.Script == world.ManyRun {
+			return redistest.HoldUntil(arrive)
+		}
+		return redistest.Pass
+	}
+}
+
+// outOfReach is work under which its process loses Redis for good.
+func outOfReach(p *world.Process, ctx context.Context) error {
+	p.Unplug(true)
+	<-ctx.Done()
+	return context.Cause(ctx)
 }
 
 // Where it cannot be done, the work does not run, and nothing is held.
@@ -231,62 +271,6 @@ func TestAtLeast_Unreachable(t *testing.T) {
 		world.WantErr(t, err, context.DeadlineExceeded)
 		p.Each(nil)
 		wantGrant(t, w, q.MyLock, 5*time.Second)
-	})
-}
-
-// A last release whose request or reply is lost is sent again, and the lock stays for no less.
-func TestAtLeast_LostReplies(t *testing.T) {
-	for what, fault := range map[string]redistest.Fault{
-		"reply": redistest.CloseAfterExec, "request": redistest.DropBefore, "half": redistest.HalfReply, "twice": redistest.Duplicate,
-	} {
-		play(t, what, func(t *testing.T, w *world.World) {
-			p, q := w.Process(), w.Process()
-			p.On(world.KeepRun, 1, fault)
-			must(t, holdfast.Do(t.Context(), p.MyLock, second, holdfast.AtLeast(10*time.Second)))
-			if p.Runs(world.KeepRun) == 0 {
-				t.Error("not sent")
-			}
-			l := w.Lock(t.Context(), q.MyLock)
-			world.Within(t, "the next grant", w.Now(), 10*time.Second, 11*time.Second)
-			w.Release(l)
-		})
-	}
-}
-
-// A release that is not answered goes on in the background, and still frees nothing too soon.
-func TestAtLeast_ReleaseFails(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		err := holdfast.Do(t.Context(), p.MyLock, func(context.Context) error { p.Unplug(true); return nil }, holdfast.AtLeast(10*time.Second))
-		world.WantErr(t, err, context.DeadlineExceeded)
-		w.At(6 * time.Second)
-		p.Unplug(false) // what goes on in the background sets the end, later by its own time on the way
-		next := w.Lock(t.Context(), q.MyLock)
-		world.Within(t, "the next grant", w.Now(), 10*time.Second, 13*time.Second) // 1.2 s until it dials, and a poll
-		w.Release(next)
-	})
-}
-
-// A renewal that overtakes the last release does not keep the lock for another lease.
-func TestAtLeast_ARenewalOnItsWay(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		hold := make(chan struct{})
-		p.Each(func(s world.Sending) redistest.Fault {
-			if s.Script == world.RenewRun || s.Script == world.ManyRun {
-				return redistest.HoldUntil(hold)
-			}
-			return redistest.Pass
-		})
-		err := holdfast.Do(t.Context(), p.MyLock, func(context.Context) error {
-			w.At(10*time.Second + 100*time.Millisecond) // the renewal is on its way
-			return nil
-		}, holdfast.AtLeast(15*time.Second))
-		if err != nil {
-			t.Error(err)
-		}
-		close(hold)
-		wantGrant(t, w, q.MyLock, 15*time.Second)
 	})
 }
 

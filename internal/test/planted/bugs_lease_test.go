@@ -36,8 +36,6 @@ var leaseBugs = []bug{
 	{name: "the name of a tick is not mapped", by: ". TestNamesAreMappedByEachMethod", at: ". Client.Tick", old: "c.mapped(name)", new: "name"},
 	{name: "a process that shares a lock passes it on more often than its options say", by: "rlock TestCohort_Bounds",
 		at: "internal/line Lines.Passes", old: "return min(passes, most)", new: "return passes"},
-	{name: "a head that gives up as it is handed the lock leaves its message to be believed", by: "rlock TestInterleaving_WaiterGivesUpAsItIsGranted",
-		at: "internal/line perProcess.leave", old: "if !holds", new: "if false"},
 	{name: "a key of another type is taken for a renewal that failed", quick: true, by: "rlock TestWhatIsGoneIsFoundByTheNextRequest",
 		at: "internal/hold hold.Renewed", old: "(kind, telemetry.OutcomeGone); _ = h.endAll(gone)",
 		new: "(kind, telemetry.OutcomeFailed); h.renewalFailed(errs.Plain(gone.also))"},

@@ -113,7 +113,7 @@ func TestBatchIsBounded(t *testing.T) {
 				b.proxy.BlackHole() // the silent connections stay silent
 				b.proxy.OnCommand(nil)
 				started = time.Now()
-				if err := renew(t.Context(), t, b.Manager); err != nil || time.Since(started) > tc.next {
+				if err := renew(t, time.Hour, b.Manager); err != nil || time.Since(started) > tc.next {
 					t.Errorf("the next batch: %v, after %v", err, time.Since(started))
 				}
 			})
@@ -127,25 +127,18 @@ func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
 		b.proxy.OnCommand(onCommands(redistest.Silence, "HELLO"))
-		begun := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		if err := renew(ctx, t, b.Manager); err != nil || time.Since(begun) != 250*time.Millisecond {
-			t.Errorf("where no connection is made: %v after %v", err, time.Since(begun))
-		}
-		b.proxy.OnCommand(nil)
-		release := b.occupy(t)
-		all := queued(b.Manager, 50, numbered)
-		begun = time.Now()
-		if err := renew(t.Context(), t, b.Manager); err != nil || time.Since(begun) != 0 {
-			t.Errorf("beside a queue: %v after %v", err, time.Since(begun))
-		}
-		release()
-		for _, q := range all {
-			if err := q.wait(t, time.Second); err != nil {
+		renewed := func() {
+			if err := renew(t, time.Second, b.Manager); err != nil {
 				t.Error(err)
 			}
 		}
+		takes(t, 250*time.Millisecond, renewed)
+		b.proxy.OnCommand(nil)
+		release := b.occupy(t)
+		all := queued(b.Manager, 50, numbered)
+		takes(t, 0, renewed)
+		release()
+		served(t, time.Second, all...)
 	})
 }
 
@@ -169,7 +162,7 @@ func TestLostConnectionIsNoticedBehindAFailure(t *testing.T) {
 			t.Error("the lost call has no error")
 		}
 		next := record(b.proxy)
-		if err := renew(t.Context(), t, b.Manager); err != nil || next.String() != "HELLO TIME EVALSHA" {
+		if err := renew(t, time.Hour, b.Manager); err != nil || next.String() != "HELLO TIME EVALSHA" {
 			t.Errorf("the next batch: %v, sent %q", err, next)
 		}
 	})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,10 +35,10 @@ func TestLoneCallerSendsOneCommand(t *testing.T) {
 // that callers meet. One write is one round trip: go-redis writes a pipeline at once.
 func TestConcurrentCallersShareRoundTrips(t *testing.T) {
 	const callers, each, latency = 256, 10, time.Millisecond
-	var writes, largest atomic.Int64
 	inBubble(t, func(t *testing.T, b *bubble) {
+		b.latency.Store(int64(latency))
 		b.warm(t)
-		writes.Store(0)
+		b.writes.Store(0)
 		started := time.Now()
 		var wg sync.WaitGroup
 		for i := range callers {
@@ -50,7 +49,7 @@ func TestConcurrentCallersShareRoundTrips(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if got, limit := int(writes.Load()), callers*each/20; got > limit {
+		if got, limit := int(b.writes.Load()), callers*each/20; got > limit {
 			t.Errorf("%d commands in %d round trips, want at most %d", callers*each, got, limit)
 		}
 		if took, limit := time.Since(started), callers*each*latency/80; took > limit {
@@ -61,7 +60,7 @@ func TestConcurrentCallersShareRoundTrips(t *testing.T) {
 				t.Errorf("caller %d: %d executions, want %d", i, got, each)
 			}
 		}
-	}, slowly(latency, &writes, &largest))
+	})
 }
 
 // Queued requests go out in the order in which they came. A pipeline is small enough to leave room
@@ -72,7 +71,6 @@ func TestQueueGoesOutInOrder(t *testing.T) {
 		900: 128,
 	} {
 		t.Run(fmt.Sprint(callers), func(t *testing.T) {
-			var writes, largest atomic.Int64
 			inBubble(t, func(t *testing.T, b *bubble) {
 				b.warm(t)
 				release := b.occupy(t)
@@ -85,22 +83,18 @@ func TestQueueGoesOutInOrder(t *testing.T) {
 					came[c.Conn] = append(came[c.Conn], c.Args[2])
 					return redistest.Pass
 				})
-				largest.Store(0)
+				b.largest.Store(0)
 				release()
-				for _, c := range calls {
-					if err := c.wait(t, time.Second); err != nil {
-						t.Fatal(err)
-					}
-				}
+				served(t, time.Second, calls...)
 				for conn, keys := range came {
 					if !slices.IsSorted(keys) {
 						t.Errorf("connection %d: %v", conn, keys)
 					}
 				}
-				if got := largest.Load(); got != most {
+				if got := b.largest.Load(); got != most {
 					t.Errorf("the largest pipeline had %d commands, want %d", got, most)
 				}
-			}, slowly(0, &writes, &largest))
+			})
 		})
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/keys"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/strict"
 )
@@ -270,6 +270,22 @@ func TestABundleThatIsRefusedGoesOutOneByOne(t *testing.T) {
 	}
 }
 
+// If a bundle is refused for one key, that is the error of the call with this key alone.
+func TestABundleWithAKeyThatIsDenied(t *testing.T) {
+	inLoadedBubble(t, func(t *testing.T, b *bubble) {
+		calls, sent := b.burst(t, 24, putAt, func(c redistest.Command, _ bool) redistest.Fault {
+			if slices.Contains(c.Args, keyAt(12)) {
+				return redistest.ReplyError("NOPERM this user has no permissions to access one of the keys used as arguments")
+			}
+			return redistest.Pass
+		})
+		mustMatch(t, calls[12].wait(t, time.Second), errs.Denied)
+		if answered(t, slices.Delete(calls, 12, 13), 1); sent.bundles == 0 {
+			t.Error("no bundle was sent")
+		}
+	})
+}
+
 // A request that a failure has made doubtful goes out by itself, and its doubt is told.
 func TestABundleWhoseReplyIsLostIsSentAgainOneByOne(t *testing.T) {
 	for _, fault := range []redistest.Fault{redistest.CloseAfterExec, redistest.HalfReply, redistest.DropBefore, redistest.Silence} {
@@ -354,32 +370,38 @@ func TestABundleThatRunsLateDoesNothing(t *testing.T) {
 	})
 }
 
-// Calls that have not the same in common do not meet in a bundle, nor do those with another not-after.
+// Calls that have not the same in common do not meet in a bundle, nor do those with another not-after, nor
+// those with keys of another slot of a cluster.
 func TestWhatDoesNotFitGoesOutApart(t *testing.T) {
 	inLoadedBubble(t, func(t *testing.T, b *bubble) {
-		var mixed []string
-		calls, sent := b.burst(t, 48, func(i int) *conn.Call {
-			if i < 40 {
-				c := putAt(i)
-				c.Args[1] = int64(i % 2)
-				return c
+		b.onCluster(t)
+		b.warm(t)
+		calls, sent := b.burst(t, 160, func(i int) *conn.Call {
+			tag := fmt.Sprintf("{%d}", i%4/2)
+			c := &conn.Call{Script: put, Keys: []string{fmt.Sprint(tag, i), tag + "notes"}, Args: []any{"call", int64(i % 2)}}
+			if i >= 140 {
+				c.Args[0], c.Until = "lone", time.Now().Add(time.Duration(500+i)*time.Millisecond)
 			}
-			c := putOf(fmt.Sprintf("u%02d", i))
-			c.Until = time.Now().Add(time.Duration(500+i) * time.Millisecond)
 			return c
 		}, func(c redistest.Command, bundled bool) redistest.Fault {
-			if bundled && slices.ContainsFunc(c.Args, func(s string) bool { return strings.HasPrefix(s, "u") }) {
-				mixed = append(mixed, strings.Join(c.Args, " "))
+			n, _ := strconv.Atoi(c.Args[1])
+			for _, key := range c.Args[2 : 2+n] {
+				if keys.Slot(key) != keys.Slot(c.Args[2]) {
+					t.Errorf("keys of several slots: %q", c.Args[2:2+n])
+				}
+			}
+			if bundled && slices.Contains(c.Args, "lone") {
+				t.Errorf("with another not-after: %q", c.Args)
 			}
 			return redistest.Pass
 		})
 		for i, c := range calls {
-			if err := c.wait(t, time.Second); err != nil || c.Attempts != 1 || i < 40 && c.Int(3) != int64(i%2) {
+			if err := c.wait(t, time.Second); err != nil || c.Attempts != 1 || c.Int(3) != int64(i%2) {
 				t.Errorf("%d is answered %v, %v in %d attempts", i, c.Reply.Numbers, err, c.Attempts)
 			}
 		}
-		if sent.bundles == 0 || len(mixed) > 0 {
-			t.Errorf("%d bundles, and with another not-after: %q", sent.bundles, mixed)
+		if sent.bundles == 0 {
+			t.Error("no bundle was sent")
 		}
 	})
 }
@@ -433,37 +455,6 @@ func TestCallersLeaveABundle(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Another client of a real server with few rights: one key that the user may not touch.
-func TestABundleWithAKeyThatIsDenied(t *testing.T) {
-	server := redistest.Server(t)
-	ctx := t.Context()
-	if err := server.Admin().Do(ctx, "ACL", "SETUSER", "few", "on", ">pw", "~k*", "~notes", "+@all").Err(); err != nil {
-		t.Fatal(err)
-	}
-	m := newManager(t, server.Client(t, func(o *redis.Options) { o.Username, o.Password = "few", "pw" }))
-	var wg sync.WaitGroup
-	for i := range 200 {
-		wg.Go(func() {
-			for range 20 {
-				key := fmt.Sprintf("k%03d", i)
-				if i == 100 {
-					key = "other"
-				}
-				c := putOf(key)
-				err := m.Run(ctx, c)
-				if i == 100 {
-					if !errors.Is(err, errs.Denied) {
-						t.Errorf("the key that is denied: %v", err)
-					}
-				} else if err != nil || c.Int(3) != 7 {
-					t.Errorf("%s: %v %v", key, c.Reply.Numbers, err)
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 // The text of a bundle has each body once, with numbers of its own for keys and arguments. A server

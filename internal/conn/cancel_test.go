@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -23,44 +21,44 @@ import (
 // places are where a call may be when its end comes. prepare makes the next call of the Manager get there.
 var places = []struct {
 	name    string
-	prepare func(t *testing.T, b *bubble, d *dialler)
+	prepare func(t *testing.T, b *bubble)
 	sent    bool // its request is sent
-	cluster bool // of a cluster client
 }{
-	{name: "at a silent server", sent: true, prepare: func(t *testing.T, b *bubble, _ *dialler) {
+	{name: "at a silent server", sent: true, prepare: func(t *testing.T, b *bubble) {
 		b.warm(t)
 		b.proxy.OnCommand(onScripts(redistest.Silence))
 	}},
-	{name: "in a connection that went dead", sent: true, prepare: func(t *testing.T, b *bubble, _ *dialler) {
+	{name: "in a connection that went dead", sent: true, prepare: func(t *testing.T, b *bubble) {
 		b.warm(t)
 		b.occupy(t)() // so that all connections are open
 		b.proxy.BlackHole()
 		b.proxy.OnCommand(onCommands(redistest.Silence, "HELLO"))
 	}},
-	{name: "in the queue", prepare: func(t *testing.T, b *bubble, _ *dialler) {
+	{name: "in the queue", prepare: func(t *testing.T, b *bubble) {
 		b.behind(t, connections)
 	}},
-	{name: "dialling", prepare: func(_ *testing.T, _ *bubble, d *dialler) { d.hangs.Store(true) }},
-	{name: "dialling again, the clock being known", prepare: func(t *testing.T, b *bubble, d *dialler) {
+	{name: "dialling", prepare: func(_ *testing.T, b *bubble) { b.hangs.Store(true) }},
+	{name: "dialling again, the clock being known", prepare: func(t *testing.T, b *bubble) {
 		b.behind(t, 1)
-		d.hangs.Store(true)
+		b.hangs.Store(true)
 	}},
-	{name: "in the handshake", prepare: func(_ *testing.T, b *bubble, _ *dialler) {
+	{name: "in the handshake", prepare: func(_ *testing.T, b *bubble) {
 		b.proxy.OnCommand(onCommands(redistest.Silence, "HELLO"))
 	}},
-	{name: "in the handshake, the clock being known", prepare: func(t *testing.T, b *bubble, _ *dialler) {
+	{name: "in the handshake, the clock being known", prepare: func(t *testing.T, b *bubble) {
 		b.behind(t, 1)
 		b.proxy.OnCommand(onCommands(redistest.Silence, "HELLO"))
 	}},
-	{name: "asking for the time", prepare: func(_ *testing.T, b *bubble, _ *dialler) {
+	{name: "asking for the time", prepare: func(_ *testing.T, b *bubble) {
 		b.proxy.OnCommand(onCommands(redistest.Silence, "TIME"))
 	}},
-	{name: "backing off", prepare: func(t *testing.T, b *bubble, _ *dialler) {
+	{name: "backing off", prepare: func(t *testing.T, b *bubble) {
 		b.warm(t)
 		b.proxy.OnCommand(onScripts(loading))
 	}},
-	{name: "backing off, nothing listening", prepare: func(_ *testing.T, b *bubble, _ *dialler) { b.proxy.Refuse(true) }},
-	{name: "while the table of a cluster loads", cluster: true, prepare: func(_ *testing.T, b *bubble, _ *dialler) {
+	{name: "backing off, nothing listening", prepare: func(_ *testing.T, b *bubble) { b.proxy.Refuse(true) }},
+	{name: "while the table of a cluster loads", prepare: func(t *testing.T, b *bubble) {
+		b.onCluster(t)
 		b.proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.Silence })
 	}},
 }
@@ -98,17 +96,8 @@ func TestEachEndReturnsAtOnce(t *testing.T) {
 	for _, place := range places {
 		for _, end := range ends {
 			t.Run(place.name+"/"+end.name, func(t *testing.T) {
-				redistest.Bubble(t, func(t *testing.T) {
-					server, d := redistest.Mini(t), new(dialler)
-					b := &bubble{server: server, proxy: server.Proxy()}
-					var rdb redis.UniversalClient = b.proxy.Client(t, d.option)
-					if place.cluster {
-						c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: b.proxy.Dial})
-						defer c.Close()
-						rdb = c
-					}
-					b.Manager = newManager(t, rdb)
-					place.prepare(t, b, d)
+				inBubble(t, func(t *testing.T, b *bubble) {
+					place.prepare(t, b)
 					calls := make([]*started, 3*connections)
 					begun := time.Now()
 					for i := range calls {
@@ -147,7 +136,7 @@ func TestEachEndReturnsAtOnce(t *testing.T) {
 						mustMatch(t, b.Run(t.Context(), newCount("k")), errs.Closed)
 						return
 					}
-					d.hangs.Store(false)
+					b.hangs.Store(false)
 					b.proxy.OnCommand(nil)
 					b.proxy.Refuse(false)
 					mustRun(t, b.Manager, newCount("afterwards"))
@@ -158,20 +147,6 @@ func TestEachEndReturnsAtOnce(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestContextThatHasEndedSendsNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.warm(t)
-		sent := record(b.proxy)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		c := newCount("k")
-		mustMatch(t, b.Run(ctx, c), context.Canceled)
-		if _, unheard := c.Outstanding(); unheard || sent.String() != "" || c.Attempts != 0 {
-			t.Errorf("outstanding %v, %d attempts, sent %q", unheard, c.Attempts, sent)
-		}
-	})
 }
 
 // A request that reaches the server after its not-after changes nothing.
@@ -220,16 +195,17 @@ func TestNotAfterBoundsALateRequest(t *testing.T) {
 	}
 }
 
-// A call that prolongs a lease is given up when that lease is over.
+// A call that prolongs a lease is given up when that lease is over. If its end, or that of its context, is over
+// from the start, nothing is sent.
 func TestCallForALeaseThatIsOverIsGivenUp(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
-		sent := record(b.proxy)
-		over := newCount("k")
+		sent, ended, over := record(b.proxy), newCount("k"), newCount("k")
 		over.Until = time.Now()
 		mustMatch(t, b.Run(t.Context(), over), errs.Lost)
-		if sent.String() != "" || over.Attempts != 0 {
-			t.Errorf("sent %q in %d attempts", sent, over.Attempts)
+		mustMatch(t, runFor(0, b.Manager, ended), context.DeadlineExceeded)
+		if sent.String() != "" || over.Attempts != 0 || ended.Attempts != 0 {
+			t.Errorf("sent %q in %d and %d attempts", sent, over.Attempts, ended.Attempts)
 		}
 
 		b.proxy.OnCommand(onScripts(loading))
@@ -277,7 +253,7 @@ func TestDialThatEndsLateIsNotTakenForAnother(t *testing.T) {
 // request was never sent. Only a socket shows that it is dead.
 func TestRedialOfADeadConnectionSendsNothing(t *testing.T) {
 	server, d := redistest.Server(t), new(dialler)
-	m := newManager(t, server.Client(t, d.option))
+	m := newManager(t, server.Client(t, d.dialBy))
 	mustRun(t, m, newCount("k"))
 	d.hangs.Store(true)
 	if n, err := server.Admin().ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Result(); n == 0 || err != nil {

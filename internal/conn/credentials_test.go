@@ -29,10 +29,14 @@ type stream struct {
 	listeners    []auth.CredentialsListener
 	subscribed   int
 	unsubscribed int
-	fails        int // how many subscriptions are to fail
+	fails        int           // how many subscriptions are to fail
+	stuck        chan struct{} // if there is one, a subscription hangs until it is closed
 }
 
 func (s *stream) Subscribe(l auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
+	if s.stuck != nil {
+		<-s.stuck
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fails > 0 {
@@ -62,73 +66,84 @@ func (s *stream) rotate(password string) {
 
 func TestStreamedCredentialsComeByOneSubscription(t *testing.T) {
 	s := &stream{username: "default", password: "first", fails: 1}
-	redistest.Bubble(t, func(t *testing.T) {
-		server := redistest.Mini(t)
-		server.RequireAuth("first")
-		proxy := server.Proxy()
-		rdb := proxy.Client(t, func(o *redis.Options) { o.StreamingCredentialsProvider = s })
-		m := newManager(t, rdb)
-		b := &bubble{Manager: m, server: server, proxy: proxy}
+	inBubble(t, func(t *testing.T, b *bubble) {
+		b.server.RequireAuth("first")
 		b.warm(t)
 		b.occupy(t)() // so that all connections are open
 		batch := func() {
 			t.Helper()
-			if err := renew(t.Context(), t, m); err != nil {
+			if err := renew(t, time.Hour, b.Manager); err != nil {
 				t.Error(err)
 			}
 		}
 		batch()
 
 		synctest.Wait() // all connections are free again
-		before := proxy.Conns()
-		seen := record(proxy)
-		server.RequireAuth("second")
+		before := b.proxy.Conns()
+		seen := record(b.proxy)
+		b.server.RequireAuth("second")
 		s.rotate("second")
-		mustRun(t, m, newCount("k"))
-		mustRun(t, m, newCount("k"))
+		mustRun(t, b.Manager, newCount("k"))
+		mustRun(t, b.Manager, newCount("k"))
 		batch()
 		if got, want := seen.String(), "AUTH EVALSHA EVALSHA AUTH EVALSHA"; got != want {
 			t.Errorf("after a rotation were sent %q, want %q", got, want)
 		}
-		if now := proxy.Conns(); now != before {
+		if now := b.proxy.Conns(); now != before {
 			t.Errorf("%d connections, %d before the rotation", now, before)
 		}
 
 		s.rotate("of another server") // Redis refuses this password
-		mustRun(t, m, newCount("k"))
+		mustRun(t, b.Manager, newCount("k"))
 		batch()
 
 		s.rotate("second")
-		proxy.Cut()
-		mustRun(t, m, newCount("k"))
-		m.Close()
+		b.proxy.Cut()
+		mustRun(t, b.Manager, newCount("k"))
+		b.Close()
 		if s.subscribed != 1 || s.unsubscribed != 1 {
 			t.Errorf("%d subscriptions, %d ended", s.subscribed, s.unsubscribed)
 		}
-	})
+	}, func(o *redis.Options) { o.StreamingCredentialsProvider = s })
 }
 
-// stuck is a provider that never answers.
-type stuck struct{ until chan struct{} }
-
-func (s stuck) Subscribe(auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
-	<-s.until
-	return nil, nil, errors.New("too late")
+// Calls, renewals and subscriptions have the user's credentials, in whatever form they come.
+func TestOptionsCredentialsInEveryForm(t *testing.T) {
+	for name, set := range map[string]func(o *redis.Options){
+		"static":   func(o *redis.Options) { o.Username, o.Password = "app", "first" },
+		"provider": func(o *redis.Options) { o.CredentialsProvider = func() (string, string) { return "app", "first" } },
+		"context": func(o *redis.Options) {
+			o.CredentialsProviderContext = func(context.Context) (string, string, error) { return "app", "first", nil }
+		},
+		"stream": func(o *redis.Options) { o.StreamingCredentialsProvider = &stream{username: "app", password: "first"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bubble) {
+				b.server.RequireUserAuth("app", "first")
+				b.warm(t)
+				client, err := b.Dial(nodeOf(t, b.Manager, "k"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer client.Close()
+				if err := errors.Join(renew(t, time.Hour, b.Manager), client.Ping(t.Context()).Err()); err != nil {
+					t.Error(err)
+				}
+			}, set)
+		})
+	}
 }
 
 func TestAStreamThatDoesNotComeHoldsNobodyUp(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		s := stuck{make(chan struct{})}
-		defer close(s.until)
-		m := newManager(t, redistest.Mini(t).Client(func(o *redis.Options) { o.StreamingCredentialsProvider = s }))
-		c := startFor(300*time.Millisecond, m, newCount("k"))
-		mustMatch(t, c.wait(t, 300*time.Millisecond+1), context.DeadlineExceeded)
-		begun := time.Now()
-		m.Close()
-		if took := time.Since(begun); took != 0 {
-			t.Errorf("Close took %v", took)
-		}
-	})
+	s := new(stream)
+	inBubble(t, func(t *testing.T, b *bubble) {
+		s.stuck = make(chan struct{})
+		defer close(s.stuck)
+		takes(t, 300*time.Millisecond, func() {
+			mustMatch(t, runFor(300*time.Millisecond, b.Manager, newCount("k")), context.DeadlineExceeded)
+		})
+		takes(t, 0, b.Close)
+	}, func(o *redis.Options) { o.StreamingCredentialsProvider = s })
 }
 
 // While the server refuses the credentials, no new call is begun, and a clean-up waits for the
@@ -143,26 +158,20 @@ func TestACleanUpOutlastsRefusedCredentials(t *testing.T) {
 		b.proxy.Cut()
 		atOnce := func(c *conn.Call, want error) {
 			t.Helper()
-			began := time.Now()
-			mustMatch(t, b.Run(t.Context(), c), want)
-			if took := time.Since(began); took > 0 {
-				t.Errorf("it was given up after %v", took)
-			}
+			takes(t, 0, func() { mustMatch(t, runFor(time.Hour, b.Manager, c), want) })
 		}
 		atOnce(newCount("k"), errs.Denied)
 
 		undo := newCount("k")
 		undo.Cleanup = true
-		err := startFor(5*time.Second, b.Manager, undo).wait(t, 6*time.Second)
+		err := runFor(5*time.Second, b.Manager, undo)
 		for _, want := range []error{context.DeadlineExceeded, errs.Unavailable, errs.Denied} {
 			mustMatch(t, err, want)
 		}
 		done := start(b.Manager, undo)
 		time.Sleep(time.Minute)
 		b.proxy.OnCommand(nil)
-		if err := done.wait(t, 10*time.Second); err != nil {
-			t.Error(err)
-		}
+		served(t, 10*time.Second, done)
 		if n := b.executions(t, "k"); n != 1 {
 			t.Errorf("%d executions, want 1", n)
 		}

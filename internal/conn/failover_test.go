@@ -5,6 +5,7 @@ package conn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"slices"
@@ -68,58 +69,56 @@ func behindSentinels(t *testing.T, dial dialer, named *string) *failover {
 }
 
 // The Sentinels are asked without a connection to the master, unless the user's dialer makes one whatever the
-// network. When they name another master, connections are dropped once; also if that is the first answer after
-// a dial, which has had the one before.
+// network. When they name another master, connections are dropped once. If there was a dial before the first
+// question, that dial has told which master was the first.
 func TestTheSentinelsAreAskedWithoutAConnectionToTheMaster(t *testing.T) {
+	tcp := new(net.Dialer).DialContext
 	for name, tc := range map[string]struct {
 		dial     dialer
 		connects bool
+		tells    bool // a dial tells which server is the master
 	}{
-		"go-redis's dialer": {dial: new(net.Dialer).DialContext},
-		"a dialer that looks at no network": {connects: true, dial: func(ctx context.Context, _, addr string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", addr)
-		}},
-		"a dialer that refuses other networks": {connects: true, dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		"go-redis's dialer": {tcp, false, true},
+		"a dialer that looks at no network": {func(ctx context.Context, _, addr string) (net.Conn, error) {
+			return tcp(ctx, "tcp", addr)
+		}, true, true},
+		"a dialer that refuses other networks": {func(ctx context.Context, network, addr string) (net.Conn, error) {
 			if network != "tcp" {
 				return nil, errors.New("only tcp")
 			}
-			return new(net.Dialer).DialContext(ctx, network, addr)
-		}},
+			return tcp(ctx, network, addr)
+		}, true, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			a, toA := newMaster(t)
-			b, toB := newMaster(t)
-			named := a
-			f := behindSentinels(t, tc.dial, &named)
-			if n := f.asks(5); n != 0 {
-				t.Errorf("connections were dropped %d times for one master", n)
-			}
-			named = b
-			if n := f.asks(5); n != 1 {
-				t.Errorf("connections were dropped %d times for a new master, want once", n)
-			}
-			if n := toA.Load() + toB.Load(); !tc.connects && n != 0 {
-				t.Errorf("%d connections were made to ask", n)
-			}
-		})
-	}
-}
-
-// A dial before the first question already tells the master's address. The first answer is compared
-// with that address.
-func TestAMasterThatWasDialledBeforeTheFirstQuestionIsLeft(t *testing.T) {
-	a, _ := newMaster(t)
-	b, _ := newMaster(t)
-	named := a
-	f := behindSentinels(t, new(net.Dialer).DialContext, &named)
-	conn, err := f.only.options.Dialer(t.Context(), "tcp", sentinelAddr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	named = b
-	if n := f.asks(1); n != 1 {
-		t.Errorf("connections were dropped %d times, want once", n)
+		for _, dials := range []int64{0, 1} {
+			t.Run(fmt.Sprint(name, dials), func(t *testing.T) {
+				a, toA := newMaster(t)
+				b, toB := newMaster(t)
+				named := a
+				f := behindSentinels(t, tc.dial, &named)
+				if dials == 1 {
+					conn, err := f.only.options.Dialer(t.Context(), "tcp", sentinelAddr)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer func() { _ = conn.Close() }()
+					named = b
+				}
+				want := dials
+				if !tc.tells {
+					want = 0
+				}
+				if n := f.asks(5); n != want {
+					t.Errorf("connections were dropped %d times, want %d", n, want)
+				}
+				named = map[string]string{a: b, b: a}[named]
+				if n := f.asks(5); n != 1 {
+					t.Errorf("connections were dropped %d times for a new master, want once", n)
+				}
+				if n := toA.Load() + toB.Load(); !tc.connects && n > dials {
+					t.Errorf("%d connections were made to ask", n-dials)
+				}
+			})
+		}
 	}
 }
 
@@ -167,43 +166,15 @@ func TestTwoAddressesOfOneMasterDropNoConnections(t *testing.T) {
 	}
 }
 
+// A slow resolver must not hold up New: go-redis looks up the name of each client that it makes with
+// notifications of maintenance.
 func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 	a, connected := newMaster(t)
 	one := []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: a}, {Addr: "127.0.0.1:1"}}}}
+	made := 0
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return one, nil },
 		ClientName:   "named", Password: "secret", RouteByLatency: true, ReadOnly: true,
-	})
-	defer func() { _ = rdb.Close() }()
-	topology, err := newTopology(rdb, &feeds{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer topology.close()
-	f, ok := topology.(*failover)
-	if !ok {
-		t.Fatalf("served as a %T", topology)
-	}
-	if o := f.only.options; o.ClientName != "named" || o.Password != "secret" {
-		t.Errorf("the options of a node are %q and %q", o.ClientName, o.Password)
-	}
-	if n := connected.Load(); n != 0 {
-		t.Errorf("%d connections before the first call", n)
-	}
-	if master, err := f.where(t.Context()); err != nil || master != a {
-		t.Errorf("leads to %s: %v", master, err)
-	}
-	if sharded, _ := f.sharded(t.Context()); sharded {
-		t.Error("takes sharded channels")
-	}
-}
-
-// A slow resolver must not hold up New: go-redis looks up the name of each client that it makes with
-// notifications of maintenance.
-func TestNoNameIsLookedUpToFindTheMasterOfClusterSlots(t *testing.T) {
-	made := 0
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{
-		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) { return nil, errors.New("not asked yet") },
 		NewClient: func(o *redis.Options) *redis.Client {
 			made++
 			if c := o.MaintNotificationsConfig; c == nil || c.Mode != maintnotifications.ModeDisabled {
@@ -217,9 +188,22 @@ func TestNoNameIsLookedUpToFindTheMasterOfClusterSlots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	topology.close()
-	if made == 0 {
-		t.Error("no client was made, so this test shows nothing")
+	defer topology.close()
+	f, ok := topology.(*failover)
+	if !ok {
+		t.Fatalf("served as a %T", topology)
+	}
+	if o := f.only.options; o.ClientName != "named" || o.Password != "secret" || made == 0 {
+		t.Errorf("the options of a node are %q and %q; %d clients were made", o.ClientName, o.Password, made)
+	}
+	if n := connected.Load(); n != 0 {
+		t.Errorf("%d connections before the first call", n)
+	}
+	if master, err := f.where(t.Context()); err != nil || master != a {
+		t.Errorf("leads to %s: %v", master, err)
+	}
+	if sharded, _ := f.sharded(t.Context()); sharded {
+		t.Error("takes sharded channels")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,9 +77,12 @@ func newManager(t testing.TB, rdb redis.UniversalClient) *conn.Manager {
 	return m
 }
 
-// bubble is a Manager behind a proxy in front of an embedded server, in virtual time.
+// bubble is a Manager behind a proxy in front of an embedded server, in virtual time. Its Dialer and its log
+// can be looked at.
 type bubble struct {
 	*conn.Manager
+	*dialler
+	*lines
 	server *redistest.MiniServer
 	proxy  *redistest.FaultProxy
 }
@@ -88,11 +92,53 @@ type bubble struct {
 func inBubble(t *testing.T, test func(t *testing.T, b *bubble), opts ...func(*redis.Options)) {
 	t.Helper()
 	redistest.Bubble(t, func(t *testing.T) {
-		server := redistest.Mini(t)
-		proxy := server.Proxy()
-		m := newManager(t, proxy.Client(t, opts...))
-		test(t, &bubble{Manager: m, server: server, proxy: proxy})
+		b := &bubble{dialler: new(dialler), lines: new(lines), server: redistest.Mini(t)}
+		b.proxy = b.server.Proxy()
+		var err error
+		b.Manager, err = conn.New(b.proxy.Client(t, append([]func(*redis.Options){b.dialBy}, opts...)...), slog.New(slog.NewTextHandler(b, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close() })
+		test(t, b)
 	})
+}
+
+// onCluster gives the bubble a Manager that takes the server for a cluster.
+func (b *bubble) onCluster(t *testing.T) {
+	t.Helper()
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:6379"}, Dialer: b.proxy.Dial})
+	t.Cleanup(func() { _ = rdb.Close() })
+	b.Manager = newManager(t, rdb)
+}
+
+// lines are what a log or go-redis has written.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.Printf(context.Background(), "%s", line)
+	return len(line), nil
+}
+
+// Printf is that of a logger for go-redis.
+func (l *lines) Printf(_ context.Context, format string, v ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, fmt.Sprintf(format, v...))
+}
+
+func (l *lines) String() string { return strings.Join(l.said(""), " ") }
+
+// said returns the lines that have text in them, and forgets all.
+func (l *lines) said(text string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := l.all
+	l.all = nil
+	return slices.DeleteFunc(all, func(line string) bool { return !strings.Contains(line, text) })
 }
 
 // executions returns how often count has run on key.
@@ -206,11 +252,35 @@ func (s *started) wait(t *testing.T, within time.Duration) error {
 	}
 }
 
+// served fails t unless each of the calls is answered within that time.
+func served(t *testing.T, within time.Duration, calls ...*started) {
+	t.Helper()
+	for i, c := range calls {
+		if err := c.wait(t, within); err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
+	}
+}
+
+// takes fails t unless do takes exactly that long.
+func takes(t *testing.T, want time.Duration, do func()) {
+	t.Helper()
+	begun := time.Now()
+	if do(); time.Since(begun) != want {
+		t.Errorf("it took %v, want %v", time.Since(begun), want)
+	}
+}
+
+// runFor runs the call for at most d.
+func runFor(d time.Duration, m *conn.Manager, c *conn.Call) error {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	return m.Run(ctx, c)
+}
+
 func mustRun(t testing.TB, m *conn.Manager, c *conn.Call) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if err := m.Run(ctx, c); err != nil {
+	if err := runFor(time.Minute, m, c); err != nil {
 		t.Fatalf("%s on %q: %v", c.Script.Name(), c.Keys, err)
 	}
 }
@@ -246,9 +316,11 @@ func nodeOf(t testing.TB, m *conn.Manager, key string) string {
 	return node
 }
 
-// renew runs a batch of one call, on the connection for renewals, and returns its outcome.
-func renew(ctx context.Context, t testing.TB, m *conn.Manager) error {
+// renew runs a batch of one call, on the connection for renewals, for at most d, and returns its outcome.
+func renew(t testing.TB, d time.Duration, m *conn.Manager) error {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
 	return runBatch(ctx, t, m, nodeOf(t, m, "renewed"), counts("renewed"))[0]
 }
 
@@ -266,15 +338,18 @@ func dialBy(do func(ctx context.Context, dial func() (net.Conn, error)) (net.Con
 }
 
 // dialler is a Dialer that counts its dials. They fail while down is true, and hang until their context
-// ends while hangs is.
+// ends while hangs is. A dial, and each write, takes as long as latency says.
 type dialler struct {
-	dials       atomic.Int64
-	down, hangs atomic.Bool
+	dials           atomic.Int64
+	down, hangs     atomic.Bool
+	latency         atomic.Int64
+	writes, largest atomic.Int64 // how many writes there were, and how many commands the largest had
 }
 
-func (d *dialler) option(o *redis.Options) {
+func (d *dialler) dialBy(o *redis.Options) {
 	dialBy(func(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
 		d.dials.Add(1)
+		time.Sleep(time.Duration(d.latency.Load()))
 		switch {
 		case d.hangs.Load():
 			<-ctx.Done()
@@ -282,31 +357,24 @@ func (d *dialler) option(o *redis.Options) {
 		case d.down.Load():
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: "redis"}}
 		}
-		return dial()
+		c, err := dial()
+		if _, isSocket := c.(syscall.Conn); err != nil || isSocket {
+			return c, err
+		}
+		return &watchedConn{c, d}, nil
 	})(o)
 }
 
-// slowConn is a connection that takes a while for each write. It counts the writes, and the commands of
-// the largest.
-type slowConn struct {
+// watchedConn is a connection in memory of a dialler.
+type watchedConn struct {
 	net.Conn
-	latency         time.Duration
-	writes, largest *atomic.Int64
+	d *dialler
 }
 
-// slowly makes the connections of a client slowConns.
-func slowly(latency time.Duration, writes, largest *atomic.Int64) func(*redis.Options) {
-	return dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
-		time.Sleep(latency)
-		c, err := dial()
-		return &slowConn{c, latency, writes, largest}, err
-	})
-}
-
-func (c *slowConn) Write(p []byte) (int, error) {
-	c.writes.Add(1)
-	c.largest.Store(max(c.largest.Load(), int64(bytes.Count(p, []byte("evalsha")))))
-	time.Sleep(c.latency)
+func (c *watchedConn) Write(p []byte) (int, error) {
+	c.d.writes.Add(1)
+	c.d.largest.Store(max(c.d.largest.Load(), int64(bytes.Count(p, []byte("evalsha")))))
+	time.Sleep(time.Duration(c.d.latency.Load()))
 	return c.Conn.Write(p)
 }
 
@@ -349,26 +417,13 @@ func firstScripts(n int, f redistest.Fault) func(redistest.Command) redistest.Fa
 }
 
 // record notes the names of the commands that pass the proxy from now on.
-func record(p *redistest.FaultProxy) *log {
-	l := new(log)
+func record(p *redistest.FaultProxy) *lines {
+	l := new(lines)
 	p.OnCommand(func(c redistest.Command) redistest.Fault {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.names = append(l.names, c.Name)
+		l.Printf(context.Background(), "%s", c.Name)
 		return redistest.Pass
 	})
 	return l
-}
-
-type log struct {
-	mu    sync.Mutex
-	names []string
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.names, " ")
 }
 
 func (s *started) isDone() bool {

@@ -43,15 +43,15 @@ func (healthy) Read(func(uintptr) bool) error  { return nil }
 func (healthy) Write(func(uintptr) bool) error { return nil }
 
 // onSockets runs test with connections that look like sockets, plain and below TLS.
-func onSockets(t *testing.T, test func(t *testing.T, b *bubble, d *dialler, soonest *atomic.Int64)) {
+func onSockets(t *testing.T, test func(t *testing.T, b *bubble, soonest *atomic.Int64)) {
 	certificate := redistest.NewAuthority(t).Issue("server")
 	for _, name := range []string{"TCP", "TLS"} {
 		t.Run(name, func(t *testing.T) {
-			d, soonest := new(dialler), new(atomic.Int64)
+			soonest := new(atomic.Int64)
 			inBubble(t, func(t *testing.T, b *bubble) {
 				b.warm(t)
 				synctest.Wait() // the connection is free again
-				test(t, b, d, soonest)
+				test(t, b, soonest)
 			}, dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
 				c, err := dial()
 				if err != nil || name == "TCP" {
@@ -66,14 +66,14 @@ func onSockets(t *testing.T, test func(t *testing.T, b *bubble, d *dialler, soon
 					}()
 				}
 				return tls.Client(socketLike{client, soonest}, &tls.Config{InsecureSkipVerify: true}), nil
-			}), d.option)
+			}))
 		})
 	}
 }
 
 func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
-	onSockets(t, func(t *testing.T, b *bubble, d *dialler, _ *atomic.Int64) {
-		before := d.dials.Load()
+	onSockets(t, func(t *testing.T, b *bubble, _ *atomic.Int64) {
+		before := b.dials.Load()
 		for range 3 {
 			held := make(chan struct{})
 			b.proxy.OnCommand(onScripts(redistest.HoldReply(held)))
@@ -87,7 +87,7 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 				t.Errorf("outstanding %v, %d attempts", unheard, c.Attempts)
 			}
 		}
-		if again := d.dials.Load() - before; again != 0 {
+		if again := b.dials.Load() - before; again != 0 {
 			t.Errorf("connected %d times more", again)
 		}
 	})
@@ -95,7 +95,7 @@ func TestLateAnswerIsHeardAllTheSame(t *testing.T) {
 
 // A caller can leave a silent server before its answer is late and after.
 func TestCallerLeavesASilentServerOnASocket(t *testing.T) {
-	onSockets(t, func(t *testing.T, b *bubble, _ *dialler, _ *atomic.Int64) {
+	onSockets(t, func(t *testing.T, b *bubble, _ *atomic.Int64) {
 		for _, after := range []time.Duration{0, patience - 1, patience + 1, 50 * time.Millisecond} {
 			b.proxy.OnCommand(onScripts(redistest.Silence))
 			begun, c := time.Now(), start(b.Manager, newCount("k"))
@@ -116,7 +116,7 @@ func TestCallerLeavesASilentServerOnASocket(t *testing.T) {
 // A timer that ends soon wakes a thread of an idle process, so renewals set none. A caller's request
 // does, and is watched once it has waited that long.
 func TestOnlyCallersGiveUpReadingSoon(t *testing.T) {
-	onSockets(t, func(t *testing.T, b *bubble, _ *dialler, soonest *atomic.Int64) {
+	onSockets(t, func(t *testing.T, b *bubble, soonest *atomic.Int64) {
 		try := func(run func(ctx context.Context) error) time.Duration {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -126,7 +126,7 @@ func TestOnlyCallersGiveUpReadingSoon(t *testing.T) {
 			}
 			return time.Duration(soonest.Load())
 		}
-		renewal := func(ctx context.Context) error { return renew(ctx, t, b.Manager) }
+		renewal := func(ctx context.Context) error { return renew(t, time.Hour, b.Manager) }
 		try(renewal) // makes the connection
 		if d := try(renewal); d < 20*patience {
 			t.Errorf("a renewal gives up reading after %v", d)

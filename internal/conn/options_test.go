@@ -5,7 +5,6 @@ package conn
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -45,10 +44,11 @@ func TestNewDoesNoIO(t *testing.T) {
 		t.Error("dialled")
 		return nil, net.ErrClosed
 	}
+	addrs := []string{"127.0.0.1:1"}
 	for _, rdb := range []redis.UniversalClient{
-		redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: dial}),
-		redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, Dialer: dial}),
-		redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}, Dialer: dial}),
+		redis.NewClient(&redis.Options{Addr: addrs[0], Dialer: dial}),
+		redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Dialer: dial}),
+		redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: addrs, Dialer: dial}),
 	} {
 		m, err := New(rdb, slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -59,41 +59,30 @@ func TestNewDoesNoIO(t *testing.T) {
 	}
 }
 
-// users returns options in which each option has a value that is not its default.
-func users() redis.Options {
-	return redis.Options{
-		Network:                    "tcp",
-		Addr:                       "10.1.2.3:6379",
-		ClientName:                 "orders",
-		Dialer:                     func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed },
-		OnConnect:                  func(context.Context, *redis.Conn) error { return nil },
-		Protocol:                   2,
-		Username:                   "u",
-		Password:                   "p",
-		CredentialsProvider:        func() (string, string) { return "u", "p" },
-		CredentialsProviderContext: func(context.Context) (string, string, error) { return "u", "p", nil },
-		DB:                         7,
-		TLSConfig:                  &tls.Config{ServerName: "redis"},
-		ReadBufferSize:             1 << 16,
-		WriteBufferSize:            1 << 17,
-		ConnMaxLifetime:            time.Hour,
-		MaxRetries:                 5,
-		DialerRetries:              6,
-		DialTimeout:                time.Minute,
-		ReadTimeout:                time.Minute,
-		WriteTimeout:               time.Minute,
-		PoolSize:                   50,
-		MaxConcurrentDials:         51,
-		MinIdleConns:               52,
-		MaxIdleConns:               53,
-		MaxActiveConns:             54,
-		PipelinePoolSize:           55,
-		ConnMaxIdleTime:            time.Hour,
-		DisableIdentity:            false,
-		ClientSideCacheConfig:      &redis.ClientSideCacheConfig{},
-		AutoPipelineOptions:        &redis.AutoPipelineOptions{},
-		MaintNotificationsConfig:   &maintnotifications.Config{Mode: maintnotifications.ModeEnabled},
+// open is a circuit breaker that lets nothing through.
+type open struct{}
+
+func (open) Allow() error       { return errors.New("the circuit breaker is open") }
+func (open) ReportResult(error) {}
+
+// users returns options in which each text, number, function and pointer has a value that is not its default.
+func users() (o redis.Options) {
+	o.Limiter = open{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[redis.Options]()) {
+		switch f := reflect.ValueOf(&o).Elem().FieldByIndex(field.Index); {
+		case !field.IsExported():
+		case f.Kind() == reflect.String:
+			f.SetString("own")
+		case f.CanInt():
+			f.SetInt(int64(time.Minute))
+		case f.Kind() == reflect.Func:
+			f.Set(reflect.MakeFunc(f.Type(), func([]reflect.Value) []reflect.Value { panic("called") }))
+		case f.Kind() == reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+		}
 	}
+	o.MaintNotificationsConfig.Mode = maintnotifications.ModeEnabled
+	return o
 }
 
 // What reaches the server is the user's; how it is reached is the Manager's. Of two timeouts the shorter counts.
@@ -119,6 +108,7 @@ func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
 		"no CLIENT SETINFO":      got.DisableIdentity,
 		"no maintenance":         got.MaintNotificationsConfig.Mode == maintnotifications.ModeDisabled,
 		"no client side cache":   got.ClientSideCache == nil && got.ClientSideCacheConfig == nil,
+		"no circuit breaker":     got.Limiter == nil,
 		"no automatic pipelines": got.AutoPipelineOptions == nil,
 		"the user's as they were": user.PoolSize == users().PoolSize &&
 			user.MaintNotificationsConfig.Mode == maintnotifications.ModeEnabled,

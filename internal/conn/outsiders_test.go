@@ -24,16 +24,14 @@ func TestOthersAreToldFromClients(t *testing.T) {
 			return answer
 		end}
 		`
+	counts := func(reply string) string { return "local function count(a) return " + reply + " end\n" + answers }
 	servers := map[string]string{
-		"counts": "local function count(a) return a end\n" + answers,
-		"adds an address to each number, as Valkey 9 does": "local function count(a) " +
-			"return {a[1], a[2] + 45386000, a[3], a[4] + 45387000} end\n" + answers,
-		"adds an address to the number of all": "local function count(a) " +
-			"return {a[1], a[2] + 45386000, a[3], a[4]} end\n" + answers,
-		"adds an address to the number of Clients": "local function count(a) " +
-			"return {a[1], a[2], a[3], a[4] + 93000000000000} end\n" + answers,
+		"counts": counts("a"),
+		"adds an address to each number, as Valkey 9 does": counts("{a[1], a[2] + 45386000, a[3], a[4] + 45387000}"),
+		"adds an address to the number of all":             counts("{a[1], a[2] + 45386000, a[3], a[4]}"),
+		"adds an address to the number of Clients":         counts("{a[1], a[2], a[3], a[4] + 93000000000000}"),
 	}
-	mute := "local function count() return {err = 'NOPERM'} end\n" + answers
+	mute := counts("{err = 'NOPERM'}")
 	deaf := `local redis = {pcall = function(command, ...)
 			if command == 'PUBSUB' then return {'all', 45386000, 'clients', 45386000} end
 			return {err = 'NOPERM'}

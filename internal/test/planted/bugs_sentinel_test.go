@@ -40,7 +40,7 @@ var sentinelBugs = []bug{
 		at: "internal/conn failover.masters", old: "cmp.Or(f.master, f.only.addr)", new: "cmp.Or(f.only.addr, f.master)"},
 	{name: "the master that the first connection leads to is not compared",
 		at: "internal/conn failover.dial", old: "if err == nil { f.told(master) }", new: "_, _ = master, err",
-		by: "internal/conn TestAMasterThatWasDialledBeforeTheFirstQuestionIsLeft"},
+		by: "internal/conn TestTheSentinelsAreAskedWithoutAConnectionToTheMaster"},
 	{name: "a cluster client with one master is a cluster", by: "internal/conn TestClusterSlotsOfOneMasterLeadToIt",
 		at: "internal/conn newTopology", old: "c.Options().ClusterSlots != nil", new: "false"},
 	{name: "ClusterSlots with several masters leads to one of them", by: "internal/conn TestClusterSlotsOfSeveralMastersAreRefused",

@@ -4,7 +4,6 @@
 package holdfast_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -453,25 +452,10 @@ func TestTheParentOfALeasesContextMayAskTheLease(t *testing.T) {
 }
 
 // transcript is everything that the Clients have told.
-type transcript struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *transcript) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(p)
-}
-
-func (s *transcript) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
+type transcript struct{ redistest.Log }
 
 func (s *transcript) tell(what string, err error) {
-	fmt.Fprintf(s, "%s: %v\n", what, err)
+	fmt.Fprintf(&s.Log, "%s: %v\n", what, err)
 }
 
 func TestNothingSecretIsTold(t *testing.T) {

@@ -66,22 +66,6 @@ func TestDo_ReleaseFails(t *testing.T) {
 	})
 }
 
-func TestDo_NotAcquired(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p, q := w.Process(), w.Process()
-		l := w.Lock(t.Context(), p.MyLock)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		err := holdfast.Do(ctx, q.MyLock, func(context.Context) error {
-			t.Error("work has run")
-			return nil
-		}, holdfast.OnAcquire(func(context.Context, holdfast.Handle) { t.Error("the hook of the grant has run") }),
-			holdfast.OnExit(func(context.Context, holdfast.Handle, error) { t.Error("the hook of the exit has run") }))
-		world.WantErr(t, err, holdfast.ErrBusy, context.DeadlineExceeded)
-		w.Release(l)
-	})
-}
-
 func TestDo_Panic(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
@@ -103,41 +87,30 @@ func TestDo_Panic(t *testing.T) {
 	})
 }
 
+// Unlock of what was lost panics, and touches no other holder; so does Lock in vain.
 func TestSyncLocker_Panics(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p, q := w.Process(), w.Process()
-		panics := func(what string, want error, f func()) {
+		panics := func(want error, f func()) {
 			t.Helper()
 			defer func() {
 				t.Helper()
-				r := recover()
-				err, _ := r.(error)
-				if r == nil || want != nil && !errors.Is(err, want) {
-					t.Errorf("%s: recovered %v, want %v", what, r, want)
+				if err, _ := recover().(error); !errors.Is(err, want) {
+					t.Errorf("recovered %v, want %v", err, want)
 				}
 			}()
 			f()
 		}
 		locker := holdfast.SyncLocker(t.Context(), p.MyLock)
-		panics("Unlock of what is not locked", nil, locker.Unlock)
-		locker.Lock()
-		if got := w.Holders(world.Name); len(got) != 1 {
-			t.Errorf("held by %q", got)
-		}
-		locker.Unlock()
-		panics("Unlock, again", nil, locker.Unlock)
-
 		locker.Lock()
 		w.Mini.Del(world.Name)
 		other := w.Lock(t.Context(), q.MyLock)
-		panics("Unlock of what was lost", holdfast.ErrLost, locker.Unlock)
+		panics(holdfast.ErrLost, locker.Unlock)
 		w.WantHolder(other.Owner(), 1)
-
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		panics("Lock in vain", holdfast.ErrBusy, holdfast.SyncLocker(ctx, p.MyLock).Lock)
+		panics(holdfast.ErrBusy, holdfast.SyncLocker(ctx, p.MyLock).Lock)
 		w.Release(other)
-		panics("Lock with a bad argument", holdfast.ErrBadArgument, holdfast.SyncLocker(t.Context(), p.Mutex("")).Lock)
 	})
 }
 
@@ -337,15 +310,12 @@ func TestWaitAtMost_BadArguments(t *testing.T) {
 
 // Each Locker finds in work's context the lease that work has, and the hooks get the same one.
 func TestLeaseFrom_EachKind(t *testing.T) {
-	for what, locker := range map[string]func(c *holdfast.Client) holdfast.Locker{
-		"mutex":      func(c *holdfast.Client) holdfast.Locker { return c.Mutex("one") },
-		"fair mutex": func(c *holdfast.Client) holdfast.Locker { return c.FairMutex("one") },
-		"stripe":     func(c *holdfast.Client) holdfast.Locker { return c.Striped("one", 4).For("key") },
-		"writer":     func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("one") },
-		"WLocker":    func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("one").WLocker() },
-		"reader":     func(c *holdfast.Client) holdfast.Locker { return c.RWMutex("one").RLocker() },
-		"permits":    func(c *holdfast.Client) holdfast.Locker { return c.PermitSemaphore("permits").Locker(2) },
-	} {
+	for what, of := range more(map[string]func(c *holdfast.Client, name string) holdfast.Locker{
+		"stripe":  func(c *holdfast.Client, name string) holdfast.Locker { return c.Striped(name, 4).For("key") },
+		"WLocker": func(c *holdfast.Client, name string) holdfast.Locker { return c.RWMutex(name).WLocker() },
+		"permits": func(c *holdfast.Client, _ string) holdfast.Locker { return c.PermitSemaphore("permits").Locker(2) },
+	}) {
+		locker := func(c *holdfast.Client) holdfast.Locker { return of(c, "one") }
 		play(t, what, func(t *testing.T, w *world.World) {
 			p, q := w.Process(), w.Process()
 			must(t, errOf(p.PermitSemaphore("permits").TrySetPermits(t.Context(), 9)))

@@ -4,11 +4,11 @@
 package holdfast_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -134,24 +134,6 @@ func TestBusyErrorsOfOtherKinds(t *testing.T) {
 	})
 }
 
-// A refusal names the holder at no request more.
-func TestABusyTryIsOneRequest(t *testing.T) {
-	onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, c *holdfast.Client) {
-		l := clienttest.Grab(t, c.Mutex("x"))
-		defer clienttest.GiveBack(t, l)
-		other := holdfast.New(mini.Client())
-		defer other.Close()
-		_, _ = other.Mutex("x").TryLock(t.Context())
-		before := mini.CommandCount()
-		_, err := other.Mutex("x").TryLock(t.Context())
-		wantBusy(t, err)
-		// One EVALSHA, and within it TIME, PTTL, HEXISTS, GET, HEXISTS and HGETALL.
-		if n := mini.CommandCount() - before; n > 7 {
-			t.Errorf("%d commands", n)
-		}
-	})
-}
-
 // unreachable runs test in virtual time, with a Client behind a proxy.
 func unreachable(t *testing.T, test func(t *testing.T, c *holdfast.Client, server *redistest.MiniServer, proxy *redistest.FaultProxy)) {
 	redistest.Bubble(t, func(t *testing.T) {
@@ -173,22 +155,14 @@ func TestATryEndsByItselfWhereRedisCannotBeReached(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			unreachable(t, func(t *testing.T, c *holdfast.Client, _ *redistest.MiniServer, proxy *redistest.FaultProxy) {
 				fault(proxy)
-				background := context.Background()
-				locking := func(l holdfast.Locker) func() error {
-					return func() error { _, err := l.TryLock(background); return err }
-				}
-				for kind, try := range map[string]func() error{
-					"Mutex":           locking(c.Mutex("m")),
-					"FairMutex":       locking(c.FairMutex("f")),
-					"RWMutex":         locking(c.RWMutex("rw")),
-					"RWMutex, reader": locking(c.RWMutex("rw").RLocker()),
-					"PermitSemaphore": locking(c.PermitSemaphore("p").Locker(1)),
-					"Semaphore":       func() error { return c.Semaphore("s").TryAcquire(background, 1) },
-					"TrySetPermits":   func() error { _, err := c.Semaphore("s").TrySetPermits(background, 1); return err },
-					"TrySetCount":     func() error { _, err := c.Latch("l").TrySetCount(background, 1); return err },
-				} {
+				ofLocks, ofCounts := takes()
+				maps.Copy(ofLocks, ofCounts)
+				for kind, try := range ofLocks {
+					if !strings.Contains(kind, ".Try") {
+						continue
+					}
 					begun := time.Now()
-					err := try()
+					err := try(context.Background(), c, "m")
 					if !errors.Is(err, holdfast.ErrUnavailable) || errors.Is(err, holdfast.ErrBusy) {
 						t.Errorf("%s: %v, want what matches ErrUnavailable", kind, err)
 					}
@@ -263,7 +237,7 @@ func full(t *testing.T, test func(t *testing.T, c *holdfast.Client, server *redi
 	redistest.Bubble(t, func(t *testing.T) {
 		server := redistest.Mini(t)
 		proxy := server.Proxy()
-		var log bytes.Buffer
+		var log redistest.Log
 		c := holdfast.New(proxy.Client(t), holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		test(t, c, server, proxy)
 		c.Close() // the log is complete then
@@ -341,57 +315,62 @@ var values = map[string]func(w *world.World){
 	"zset":   func(w *world.World) { w.RDB.Do(w.T.Context(), "ZADD", world.Name, 1, "precious") },
 }
 
-// The calls that take something at the name, by kind: ofLocks are those of kinds that keep a hash
-// there, ofCounts those of kinds that keep a number.
-var (
-	ofLocks = map[string]func(ctx context.Context, p *world.Process) error{
-		"Mutex.Lock":     func(ctx context.Context, p *world.Process) error { return errorOf(p.MyLock.Lock(ctx)) },
-		"Mutex.TryLock":  func(ctx context.Context, p *world.Process) error { return errorOf(p.MyLock.TryLock(ctx)) },
-		"FairMutex.Lock": func(ctx context.Context, p *world.Process) error { return errorOf(p.FairMutex(world.Name).Lock(ctx)) },
-		"FairMutex.TryLock": func(ctx context.Context, p *world.Process) error {
-			return errorOf(p.FairMutex(world.Name).TryLock(ctx))
-		},
-		"RWMutex.Lock":  func(ctx context.Context, p *world.Process) error { return errorOf(p.RWMutex(world.Name).Lock(ctx)) },
-		"RWMutex.RLock": func(ctx context.Context, p *world.Process) error { return errorOf(p.RWMutex(world.Name).RLock(ctx)) },
-		"Leader.Run": func(ctx context.Context, p *world.Process) error {
-			return p.Leader(world.Name).Run(ctx, func(context.Context, *leader.Term) error { return nil })
-		},
-		"MultiLock.Lock": func(ctx context.Context, p *world.Process) error {
-			return errorOf(holdfast.NewMultiLock(p.MyLock, p.Mutex("other")).Lock(ctx))
-		},
-		"Do": func(ctx context.Context, p *world.Process) error {
-			return holdfast.Do(ctx, p.MyLock, nothing)
-		},
-	}
-	ofCounts = map[string]func(ctx context.Context, p *world.Process) error{
-		"Semaphore.Acquire":    func(ctx context.Context, p *world.Process) error { return p.Semaphore(world.Name).Acquire(ctx, 1) },
-		"Semaphore.TryAcquire": func(ctx context.Context, p *world.Process) error { return p.Semaphore(world.Name).TryAcquire(ctx, 1) },
-		"Semaphore.TrySetPermits": func(ctx context.Context, p *world.Process) error {
-			return errorOf(p.Semaphore(world.Name).TrySetPermits(ctx, 1))
-		},
-		"PermitSemaphore.Acquire": func(ctx context.Context, p *world.Process) error {
-			return errorOf(p.PermitSemaphore(world.Name).Acquire(ctx, 1))
-		},
-		"PermitSemaphore.TrySetPermits": func(ctx context.Context, p *world.Process) error {
-			return errorOf(p.PermitSemaphore(world.Name).TrySetPermits(ctx, 1))
-		},
-		"Latch.Wait": func(ctx context.Context, p *world.Process) error { return p.Latch(world.Name).Wait(ctx) },
-		"Latch.TrySetCount": func(ctx context.Context, p *world.Process) error {
-			return errorOf(p.Latch(world.Name).TrySetCount(ctx, 1))
-		},
-	}
-)
+// taking is a call that takes something at a name.
+type taking func(ctx context.Context, c *holdfast.Client, name string) error
 
-// errorOf returns the error of a call.
-func errorOf[T any](_ T, err error) error { return err }
+// takes returns the calls that take something at the name: of kinds that keep a hash there, and of kinds
+// that keep a number.
+func takes() (ofLocks, ofCounts map[string]taking) {
+	ofLocks = map[string]taking{
+		"Leader.Run": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return c.Leader(name).Run(ctx, func(context.Context, *leader.Term) error { return nil })
+		},
+		"MultiLock.Lock": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return errOf(holdfast.NewMultiLock(c.Mutex(name), c.Mutex("other")).Lock(ctx))
+		},
+	}
+	for kind, locker := range lockers {
+		ofLocks[kind+".Lock"] = func(ctx context.Context, c *holdfast.Client, name string) error {
+			return errOf(locker(c, name).Lock(ctx))
+		}
+		ofLocks[kind+".TryLock"] = func(ctx context.Context, c *holdfast.Client, name string) error {
+			return errOf(locker(c, name).TryLock(ctx))
+		}
+	}
+	return ofLocks, map[string]taking{
+		"Semaphore.Acquire": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return c.Semaphore(name).Acquire(ctx, 1)
+		},
+		"Semaphore.TryAcquire": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return c.Semaphore(name).TryAcquire(ctx, 1)
+		},
+		"Semaphore.TrySetPermits": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return errOf(c.Semaphore(name).TrySetPermits(ctx, 1))
+		},
+		"PermitSemaphore.Acquire": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return errOf(c.PermitSemaphore(name).Acquire(ctx, 1))
+		},
+		"PermitSemaphore.TryAcquire": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return errOf(c.PermitSemaphore(name).Locker(1).TryLock(ctx))
+		},
+		"PermitSemaphore.TrySetPermits": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return errOf(c.PermitSemaphore(name).TrySetPermits(ctx, 1))
+		},
+		"Latch.Wait": func(ctx context.Context, c *holdfast.Client, name string) error { return c.Latch(name).Wait(ctx) },
+		"Latch.TrySetCount": func(ctx context.Context, c *holdfast.Client, name string) error {
+			return errOf(c.Latch(name).TrySetCount(ctx, 1))
+		},
+	}
+}
 
 // The error of each kind names what stands there, and what to do. It costs one request more, and the
 // value stays as it is.
 func TestForeign_EachKindNamesWhatStandsThere(t *testing.T) {
+	ofLocks, ofCounts := takes()
 	for _, tc := range []struct {
 		value string
 		says  string
-		of    map[string]func(ctx context.Context, p *world.Process) error
+		of    map[string]taking
 	}{
 		{"string", saysString, ofLocks},
 		{"number", saysNumber, ofLocks},
@@ -407,7 +386,7 @@ func TestForeign_EachKindNamesWhatStandsThere(t *testing.T) {
 				p := w.Process()
 				values[tc.value](w)
 				before := w.Mini.Snapshot()
-				err := take(t.Context(), p)
+				err := take(t.Context(), p.Client, world.Name)
 				world.WantErr(t, err, holdfast.ErrWrongType)
 				if text := err.Error(); !strings.HasSuffix(text, tc.says) || strings.Count(text, world.Name) != 1 {
 					t.Errorf("%s, want the name once, and ...%s", text, tc.says)
@@ -459,28 +438,6 @@ func TestForeign_RedisDoesNotSay(t *testing.T) {
 			}
 			w.Mini.Del(world.Name)
 		})
-	}
-}
-
-// On real servers, whose errors have other words, the answers are the same.
-func TestForeign_RealServers(t *testing.T) {
-	rdb := redistest.Server(t).Client(t)
-	c := holdfast.New(rdb)
-	defer c.Close()
-	ctx := t.Context()
-	rdb.Set(ctx, "string", "q1Zx7vLbT0aWc9sEo5mRUg==", 0)
-	rdb.Set(ctx, "number", 3, 0)
-	rdb.RPush(ctx, "list", "precious")
-	rdb.HSet(ctx, "hash", javaHolder(), 1)
-	for name, says := range map[string]string{"string": saysString, "number": saysNumber, "list": saysList} {
-		if _, err := c.Mutex(name).TryLock(ctx); !errors.Is(err, holdfast.ErrWrongType) || !strings.HasSuffix(err.Error(), says) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for name, says := range map[string]string{"string": saysString, "hash": saysHash, "list": saysList} {
-		if err := c.Semaphore(name).TryAcquire(ctx, 1); !errors.Is(err, holdfast.ErrWrongType) || !strings.HasSuffix(err.Error(), says) {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -185,30 +184,36 @@ func TestAnIdentityWhoseRequestsAreLost(t *testing.T) {
 	}
 }
 
-// A Client that leaves a lock behind before it could say who it is says it when it closes.
-func TestAnIdentityIsSaidAtClose(t *testing.T) {
-	onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, operator *holdfast.Client) {
-		for what, leave := range map[string]func(l *holdfast.Lease) error{
-			"detached": func(l *holdfast.Lease) error { _, err := l.Detach(t.Context()); return err },
-			"held":     func(*holdfast.Lease) error { return nil },
-			"held for a minute": func(l *holdfast.Lease) error {
-				return errors.Join(l.AtLeast(t.Context(), time.Minute), l.Release(t.Context()))
-			},
-		} {
-			proxy := mini.Proxy()
-			proxy.OnCommand(refuseOnce("holdfast_client:"))
-			c := holdfast.New(proxy.Client(t), holdfast.WithIdentity("pod"), holdfast.WithLogger(redistest.Watched()))
-			must(t, leave(clienttest.Grab(t, c.Mutex(what))))
-			synctest.Wait()
-			must(t, c.Close())
-			if i := inspected(t, operator, what); len(i.Holders) != 1 || i.Holders[0].Who != "pod" {
-				t.Errorf("%s: %v", what, i)
-			}
+// A lock that a closed Client leaves behind can still be told apart, even if the Client could not say who
+// it is before it closed.
+func TestAnIdentityStaysWhileALockStaysBehind(t *testing.T) {
+	for what, leave := range map[string]func(ctx context.Context, l *holdfast.Lease) error{
+		"detached": func(ctx context.Context, l *holdfast.Lease) error { return errOf(l.Detach(ctx)) },
+		"held":     func(context.Context, *holdfast.Lease) error { return nil },
+		"held for a minute": func(ctx context.Context, l *holdfast.Lease) error {
+			return errors.Join(l.AtLeast(ctx, time.Minute), l.Release(ctx))
+		},
+	} {
+		for _, said := range []bool{true, false} {
+			onlook(t, func(t *testing.T, mini *redistest.MiniServer, rdb *redis.Client, operator *holdfast.Client) {
+				proxy := mini.Proxy()
+				if !said {
+					proxy.OnCommand(refuseOnce("holdfast_client:"))
+				}
+				c := holdfast.New(proxy.Client(t), holdfast.WithIdentity("pod"), holdfast.WithLogger(redistest.Watched()))
+				l := clienttest.Grab(t, c.Mutex("x"))
+				if said {
+					time.Sleep(time.Second)
+				}
+				must(t, leave(t.Context(), l))
+				synctest.Wait()
+				must(t, c.Close())
+				if i := inspected(t, operator, "x"); len(i.Holders) != 1 || i.Holders[0].Who != "pod" {
+					t.Errorf("%s, said before: %v: %v", what, said, i)
+				}
+			})
 		}
-		for _, key := range clientKeys(t, rdb) {
-			rdb.Del(t.Context(), key)
-		}
-	})
+	}
 }
 
 // refuseOnce returns a rule that refuses the first script whose key begins like that.
@@ -349,31 +354,6 @@ func TestAnIdentityOutlivesItsKey(t *testing.T) {
 	})
 }
 
-// A lock that a closed Client leaves behind can still be told apart.
-func TestAnIdentityStaysWhileALockStaysBehind(t *testing.T) {
-	for what, leave := range map[string]func(t *testing.T, c *holdfast.Client, l *holdfast.Lease){
-		"Close": func(*testing.T, *holdfast.Client, *holdfast.Lease) {},
-		"Detach": func(t *testing.T, _ *holdfast.Client, l *holdfast.Lease) {
-			must(t, errOf(l.Detach(t.Context())))
-		},
-		"AtLeast": func(t *testing.T, _ *holdfast.Client, l *holdfast.Lease) {
-			must(t, l.AtLeast(t.Context(), 20*time.Second))
-			clienttest.GiveBack(t, l)
-		},
-	} {
-		onlook(t, func(t *testing.T, mini *redistest.MiniServer, _ *redis.Client, operator *holdfast.Client) {
-			c := known(t, mini, "pod")
-			l := clienttest.Grab(t, c.Mutex("x"))
-			time.Sleep(time.Second)
-			leave(t, c, l)
-			_ = c.Close()
-			if i := inspected(t, operator, "x"); len(i.Holders) != 1 || i.Holders[0].Who != "pod" {
-				t.Errorf("after %s: %v", what, i)
-			}
-		})
-	}
-}
-
 // A lease that is passed on within a process does not keep the note of the lease before it, nor does one
 // that goes on after a nested lease.
 func TestANoteEndsWithItsLease(t *testing.T) {
@@ -427,51 +407,4 @@ func TestClientID(t *testing.T) {
 			t.Errorf("a Client that cannot be used is %q", id)
 		}
 	})
-}
-
-// runHolder is a process that says who it is, takes a lock, and keeps it until it is told to stop.
-func runHolder(c *redistest.ChildContext) {
-	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("ADDR")})
-	client := holdfast.New(rdb, holdfast.WithIdentity(os.Getenv("WHO")))
-	c.Say("waits %s", client.ID())
-	l, err := client.Mutex("deploy").Lock(c)
-	if err != nil {
-		c.Say("failed %v", err)
-		return
-	}
-	l.Note("deploys version " + os.Getenv("WHO"))
-	c.Say("holds")
-	<-c.Done()
-}
-
-// Three processes want one lock, and the one that has it stands still. One call finds it, and those that
-// wait for it, in their order.
-func TestAnOperatorFindsTheProcessOfAStuckLock(t *testing.T) {
-	server := redistest.Server(t)
-	start := func(who string) *redistest.ChildProc {
-		return redistest.Start(t, "holder", map[string]string{"ADDR": server.Addr(), "WHO": who})
-	}
-	operator := clienttest.OpenClient(t, server.Client(t))
-	pods := []string{"billing-1", "billing-2", "billing-3"}
-	first := start(pods[0])
-	id := strings.TrimPrefix(first.Expect("waits "), "waits ")
-	first.Expect("holds")
-	for n, pod := range pods[1:] {
-		start(pod).Expect("waits")
-		redistest.Eventually(t, 10*time.Second, pod+" waits", func() error {
-			if i := inspected(t, operator, "deploy"); len(i.Queue) != n+1 || i.Queue[n].Who == "" || i.Holders[0].Note == "" {
-				return errors.New(i.String())
-			}
-			return nil
-		})
-	}
-	first.Freeze()
-	defer first.Thaw()
-	i := inspected(t, operator, "deploy")
-	if len(i.Holders) != 1 || i.Holders[0].Who != pods[0] || i.Holders[0].Note != "deploys version billing-1" || !strings.HasPrefix(i.Holders[0].Owner.Short(), strings.TrimSpace(id)) {
-		t.Errorf("held by %v, want %s, %s", i.Holders, pods[0], id)
-	}
-	if len(i.Queue) != 2 || i.Queue[0].Who != pods[1] || i.Queue[1].Who != pods[2] {
-		t.Errorf("waiting: %v", i.Queue)
-	}
 }

@@ -5,6 +5,7 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	redistest.Together(3) // tests that wait for failovers, outages and expiries
-	redistest.Main(m, redistest.Child("holder", runHolder))
+	redistest.Main(m)
 }
 
 // play plays a scene as a subtest.
@@ -63,4 +64,19 @@ func TestAFixedLeaseEndsByItself(t *testing.T) {
 			t.Errorf("Err() = %v", l.Err())
 		}
 	})
+}
+
+// lockers has the kinds of Lockers that are at their names alone, by the kinds that telemetry calls them.
+var lockers = map[string]func(c *holdfast.Client, name string) holdfast.Locker{
+	"mutex":        func(c *holdfast.Client, name string) holdfast.Locker { return c.Mutex(name) },
+	"fairmutex":    func(c *holdfast.Client, name string) holdfast.Locker { return c.FairMutex(name) },
+	"rwlock.write": func(c *holdfast.Client, name string) holdfast.Locker { return c.RWMutex(name) },
+	"rwlock.read":  func(c *holdfast.Client, name string) holdfast.Locker { return c.RWMutex(name).RLocker() },
+}
+
+// more returns lockers and those in other, which may have others of the same kinds.
+func more(other map[string]func(c *holdfast.Client, name string) holdfast.Locker) map[string]func(c *holdfast.Client, name string) holdfast.Locker {
+	all := maps.Clone(lockers)
+	maps.Copy(all, other)
+	return all
 }

@@ -426,25 +426,12 @@ func TestTheGroupOfANameIsOnItsMetrics(t *testing.T) {
 }
 
 func TestEveryKindHasItsGroup(t *testing.T) {
-	work := nothing
-	for kind, use := range map[string]func(t *testing.T, c *holdfast.Client) error{
-		"fairmutex": func(t *testing.T, c *holdfast.Client) error {
-			return holdfast.Do(t.Context(), c.FairMutex("orders:1"), work)
-		},
-		"rwlock.read": func(t *testing.T, c *holdfast.Client) error {
-			return holdfast.Do(t.Context(), c.RWMutex("orders:1").RLocker(), work)
-		},
-		"rwlock.write": func(t *testing.T, c *holdfast.Client) error {
-			return holdfast.Do(t.Context(), c.RWMutex("orders:1"), work)
-		},
-		"mutex": func(t *testing.T, c *holdfast.Client) error {
-			return holdfast.Do(t.Context(), c.Striped("orders:1", 4).For("a key"), work)
-		},
+	uses := map[string]func(t *testing.T, c *holdfast.Client) error{
 		"multi": func(t *testing.T, c *holdfast.Client) error {
-			return holdfast.Do(t.Context(), holdfast.NewMultiLock(c.Mutex("orders:1"), c.Mutex("orders:2")), work)
+			return holdfast.Do(t.Context(), holdfast.NewMultiLock(c.Mutex("orders:1"), c.Mutex("orders:2")), nothing)
 		},
 		"quorum": func(t *testing.T, c *holdfast.Client) error {
-			return holdfast.Do(t.Context(), holdfast.NewQuorum("orders:1", []*holdfast.Client{c}), work)
+			return holdfast.Do(t.Context(), holdfast.NewQuorum("orders:1", []*holdfast.Client{c}), nothing)
 		},
 		"once": func(t *testing.T, c *holdfast.Client) error {
 			return once.Do(t.Context(), c.Once("orders:1"), "a key", nothing)
@@ -477,7 +464,14 @@ func TestEveryKindHasItsGroup(t *testing.T) {
 			}
 			return err
 		},
-	} {
+	}
+	for kind, locker := range lockers {
+		uses[kind] = func(t *testing.T, c *holdfast.Client) error {
+			return holdfast.Do(t.Context(), locker(c, "orders:1"), nothing)
+		}
+	}
+	for kind, use := range uses {
+
 		play(t, kind, func(t *testing.T, w *world.World) {
 			o, options := newTold()
 			p := w.Process(append(options, holdfast.WithMetricGroup(beforeColon))...)

@@ -20,7 +20,7 @@ var inspectBugs = []bug{
 		at: "internal/hold ending.tell", old: "e.noted", new: "false"},
 	{name: "Close removes the identity of a Client whose lock stays in Redis", by: ". TestAnIdentityStaysWhileALockStaysBehind",
 		at: "internal/engine presence.last", old: "held || p.stands", new: "false"},
-	{name: "a Client that closes at once after Detach has never said who it is", by: ". TestAnIdentityIsSaidAtClose",
+	{name: "a Client that closes at once after Detach has never said who it is", by: ". TestAnIdentityStaysWhileALockStaysBehind",
 		at: "internal/engine presence.last", old: "stays && unsaid", new: "false && unsaid"},
 	{name: "a write of an identity that is under way comes after Close", by: ". TestAnIdentityIsGoneThoughAWriteComesLate",
 		at: "internal/engine presence.answered", old: "p.late = max(p.late, late)", new: "_ = late"},

@@ -258,6 +258,8 @@ func TestAgreement_LostReplies(t *testing.T) {
 		}
 		all.Wait()
 		time.Sleep(20 * time.Second)
+		mu.Lock() // what is on its way is still counted
+		defer mu.Unlock()
 		untold := 0
 		for _, arrivals := range j.arrivals {
 			untold += parties - len(arrivals)

@@ -3,7 +3,6 @@
 package leader_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -146,7 +145,7 @@ func namesItOnce(t *testing.T, c *candidate, err error) {
 // A work that goes on after its term was lost cannot keep others out, but it is told, and found.
 func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		var log bytes.Buffer
+		var log redistest.Log
 		p := s.Process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		a := s.candidateOf(p, "a").campaign(func(ctx context.Context, _ *leader.Term) error {
 			<-ctx.Done()

@@ -3,7 +3,6 @@
 package rlock_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -168,7 +167,7 @@ func silence(world.Sending) redistest.Fault { return redistest.Silence }
 func TestALossSaysWhyAndAfterHowLong(t *testing.T) {
 	for _, tc := range lossesOf {
 		play(t, tc.what, func(t *testing.T, w *world.World) {
-			var log bytes.Buffer
+			var log redistest.Log
 			p := w.Process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 			l := w.Lock(t.Context(), p.Mutex(world.Name, tc.options...))
 			ctx := l.Context(t.Context())

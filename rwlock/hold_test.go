@@ -4,7 +4,6 @@
 package rwlock_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
 	"github.com/holdfast-go/holdfast/rwlock"
@@ -521,7 +521,7 @@ func TestALockWithoutEndIsGivenNoneByItsReaders(t *testing.T) {
 // the lock is renewed early enough that it does not run out when the Redisson reader is gone.
 func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
 	play(t, func(w *rwWorld) {
-		var log bytes.Buffer
+		var log redistest.Log
 		c := w.Process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		r := w.got(c.RWMutex(name).RLock(w.Context()))
 		other := w.process()
@@ -532,7 +532,7 @@ func TestAReaderWhoseLockIsCutShortIsRenewedSoonerAndSaysSo(t *testing.T) {
 			}
 		}
 		cut(9 * time.Second)
-		if log.Len() > 0 {
+		if log.String() != "" {
 			t.Errorf("before a renewal: %s", log.String())
 		}
 		cut(30 * time.Second)

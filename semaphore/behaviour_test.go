@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,12 +44,12 @@ func play(t *testing.T, scene func(w *pair)) {
 
 // on gives a fault to the n-th script from now.
 func (w *pair) on(n int64, f redistest.Fault) {
-	seen := int64(0)
+	var seen atomic.Int64
 	w.net.OnCommand(func(c redistest.Command) redistest.Fault {
 		if c.Name != "EVALSHA" && c.Name != "EVAL" {
 			return redistest.Pass
 		}
-		if seen++; seen == n {
+		if seen.Add(1) == n {
 			return f
 		}
 		return redistest.Pass

@@ -3,7 +3,6 @@
 package pubsub
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,11 +18,13 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 func TestLostConnectionIsReplaced(t *testing.T) {
 	var reconnected atomic.Int32
-	var log bytes.Buffer
+	var log redistest.Log
 	cfg := Config{Reconnected: func() { reconnected.Add(1) }, Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	inBubble(t, cfg, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
 		subs := []*Subscription{joined(t, s, "one"), joined(t, s, "two")}
@@ -223,7 +224,7 @@ func TestLiveConnectionSuspected(t *testing.T) {
 }
 
 func TestDeniedChannel(t *testing.T) {
-	var log bytes.Buffer
+	var log redistest.Log
 	inBubble(t, Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}, func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
 		r.refuse.set(func(verb string, channels []string) string {
 			if verb == "SUBSCRIBE" && slices.Contains(channels, "denied") {

@@ -3,7 +3,6 @@
 package pubsub
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -11,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // The channel on which a Client hears of its grants ends in the Client's id. Anyone who knows that
@@ -18,7 +19,7 @@ import (
 func TestTheLogTellsNoClientsID(t *testing.T) {
 	const id = "57a5b2ea-b287-8c0a-a5d0-64ca2becd714"
 	const grants = "holdfast_lock_grant:{wanted}:" + id
-	log := new(bytes.Buffer)
+	log := new(redistest.Log)
 	inBubble(t, Config{Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))},
 		func(t *testing.T, s *Service, r *redisServer, src *fakeSource) {
 			r.refuse.set(func(verb string, _ []string) string {

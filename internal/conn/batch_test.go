@@ -16,6 +16,9 @@ import (
 // Whatever becomes of its neighbours, each call has an outcome of its own: in a batch, and in the pipelines
 // in which callers' requests go out.
 func TestOutcomesAreEachTheirOwn(t *testing.T) {
+	troubled := onKeys(map[string]redistest.Fault{
+		"loading": loading, "denied": redistest.ReplyError("NOPERM User u has no permissions to run the 'evalsha' command"),
+	})
 	keys := []string{"a", "wrong", "b", "loading", "c", "denied", "d", "e", "wrong", "f"}
 	ways := map[string]func(t *testing.T, b *bubble, calls []*conn.Call) []error{
 		"a batch": func(t *testing.T, b *bubble, calls []*conn.Call) []error {
@@ -68,17 +71,6 @@ func TestOutcomesAreEachTheirOwn(t *testing.T) {
 			})
 		})
 	}
-}
-
-// troubled is a rule that refuses the calls on two keys.
-func troubled(c redistest.Command) redistest.Fault {
-	switch {
-	case isScript(c) && c.Args[2] == "loading":
-		return loading
-	case isScript(c) && c.Args[2] == "denied":
-		return redistest.ReplyError("NOPERM User u has no permissions to run the 'evalsha' command")
-	}
-	return redistest.Pass
 }
 
 // A batch to a server that does not answer ends with its context, and alone after a second. The next goes out
@@ -150,12 +142,7 @@ func TestLostConnectionIsNoticedBehindAFailure(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.warm(t)
-		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
-			if isScript(c) && c.Args[2] == "lost" {
-				return redistest.CloseAfterExec
-			}
-			return redistest.Pass
-		})
+		b.proxy.OnCommand(onKeys(map[string]redistest.Fault{"lost": redistest.CloseAfterExec}))
 		outcomes := runBatch(t.Context(), t, b.Manager, nodeOf(t, b.Manager, "k"), counts("wrong", "lost"))
 		mustMatch(t, outcomes[0], errs.WrongType)
 		if outcomes[1] == nil {

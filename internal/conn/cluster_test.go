@@ -22,20 +22,16 @@ import (
 // a while is not taken for dead.
 func TestCluster(t *testing.T) {
 	c := redistest.Cluster(t, 3, 1, "--cluster-node-timeout", "4000")
-	for _, test := range []struct {
-		name string
-		run  func(*testing.T, *redistest.ClusterSet)
-	}{
-		{"scripts are loaded node by node", clusterLoadsScripts},
-		{"an open slot", clusterOpenSlot},
-		{"a redirection that has gone out of date", clusterLateAsk},
-		{"a slot moves under load", clusterSlotMoves},
-		{"a batch follows a slot", clusterBatchFollows},
-		{"a planned failover", clusterPlannedFailover},
-		{"a killed master", clusterKilledMaster}, // this scene is the last: it kills a node
-	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
+	scene := func(name string, run func(*testing.T, *redistest.ClusterSet)) {
+		t.Run(name, func(t *testing.T) { run(t, c) })
 	}
+	scene("scripts are loaded node by node", clusterLoadsScripts)
+	scene("an open slot", clusterOpenSlot)
+	scene("a redirection that has gone out of date", clusterLateAsk)
+	scene("a slot moves under load", clusterSlotMoves)
+	scene("a batch follows a slot", clusterBatchFollows)
+	scene("a planned failover", clusterPlannedFailover)
+	scene("a killed master", clusterKilledMaster) // the last, because it kills a node
 }
 
 func clusterLoadsScripts(t *testing.T, c *redistest.ClusterSet) {

@@ -175,12 +175,7 @@ var loading = redistest.ReplyError("LOADING Redis is loading the dataset in memo
 func (b *bubble) occupy(t *testing.T) (release func()) {
 	t.Helper()
 	held := make(chan struct{})
-	b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
-		if isScript(c) && slices.Contains(c.Args, "occupied") {
-			return redistest.HoldReply(held)
-		}
-		return redistest.Pass
-	})
+	b.proxy.OnCommand(onKeys(map[string]redistest.Fault{"occupied": redistest.HoldReply(held)}))
 	var wg sync.WaitGroup
 	for range connections {
 		wg.Go(func() {
@@ -390,6 +385,18 @@ func isScript(c redistest.Command) bool { return c.Name == "EVALSHA" || c.Name =
 // onScripts returns a rule that gives all scripts the fault.
 func onScripts(f redistest.Fault) func(redistest.Command) redistest.Fault {
 	return onCommands(f, "EVAL", "EVALSHA")
+}
+
+// onKeys returns a rule that gives the scripts on each key its fault.
+func onKeys(faults map[string]redistest.Fault) func(redistest.Command) redistest.Fault {
+	return func(c redistest.Command) redistest.Fault {
+		for key, fault := range faults {
+			if isScript(c) && slices.Contains(c.Args, key) {
+				return fault
+			}
+		}
+		return redistest.Pass
+	}
 }
 
 // onCommands returns a rule that gives the commands of these names the fault.

@@ -151,7 +151,7 @@ func TestAServerThatRefusesScriptsThatPublishIsPublishedTo(t *testing.T) {
 // Only a server that refuses scripts that publish, and runs the quiet form, makes a Client quiet. With others
 // the Client goes on as it was, and their error is told. The messages of a script that fails are lost.
 func TestOnlyTheRefusalOfAScriptMakesAClientQuiet(t *testing.T) {
-	const off = redistest.RefusalOfScripts + ", scripts are off"
+	loud := []string{"EVALSHA", "EVAL loud", "EVAL"} // the last is quiet
 	for _, tc := range []struct {
 		name        string
 		how         redistest.Strictness
@@ -160,19 +160,14 @@ func TestOnlyTheRefusalOfAScriptMakesAClientQuiet(t *testing.T) {
 		words       string   // in the error; "": there is none
 		first, next []string // what is sent for a call, and for the one after it
 	}{
-		{"runs scripts that publish", redistest.AnyScript, "", announce, "",
-			[]string{"EVALSHA", "EVAL loud"}, []string{"EVALSHA"}},
-		{"refuses the quiet form too", redistest.NoScript, "", announce, off,
-			[]string{"EVALSHA", "EVAL loud", "EVAL"}, []string{"EVALSHA", "EVAL loud", "EVAL"}},
-		{"runs the quiet form, and that fails", redistest.NoPubSub, "", failing, "NOPERMITS",
-			[]string{"EVALSHA", "EVAL loud", "EVAL"}, []string{"EVALSHA", "EVAL loud", "EVAL"}},
-		{"knows no EVAL", redistest.AnyScript, "ERR unknown command 'EVAL'", announce, "unknown command",
-			[]string{"EVALSHA"}, []string{"EVALSHA"}},
+		{"runs scripts that publish", redistest.AnyScript, "", announce, "", loud[:2], loud[:1]},
+		{"refuses the quiet form too", redistest.NoScript, "", announce, redistest.RefusalOfScripts + ", scripts are off", loud, loud},
+		{"runs the quiet form, and that fails", redistest.NoPubSub, "", failing, "NOPERMITS", loud, loud},
+		{"knows no EVAL", redistest.AnyScript, "ERR unknown command 'EVAL'", announce, "unknown command", loud[:1], loud[:1]},
 		{"lets nobody publish", redistest.AnyScript, "NOPERM this user has no permissions to run the 'publish' command", announce,
-			"NOPERM", []string{"EVALSHA"}, []string{"EVALSHA"}},
-		{"refuses a command inside", redistest.AnyScript,
-			"ERR Error running script (call to f_0): @user_script:1: ERR bad lua script for redis cluster", announce, "bad lua",
-			[]string{"EVALSHA"}, []string{"EVALSHA"}},
+			"NOPERM", loud[:1], loud[:1]},
+		{"refuses a command inside", redistest.AnyScript, "ERR Error running script (call to f_0): @user_script:1: " +
+			"ERR bad lua script for redis cluster", announce, "bad lua", loud[:1], loud[:1]},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			quietly(t, tc.how, func(t *testing.T, b *bubble, sent *commands) {

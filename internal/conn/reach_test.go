@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,12 +38,7 @@ func TestAConnectionThatCannotBeMadeSaysNothingOfThoseThatWork(t *testing.T) {
 		b.down.Store(true)
 		before := b.dials.Load()
 		held := make(chan struct{})
-		b.proxy.OnCommand(func(c redistest.Command) redistest.Fault {
-			if isScript(c) && slices.Contains(c.Args, "k000") {
-				return redistest.HoldReply(held)
-			}
-			return redistest.Pass
-		})
+		b.proxy.OnCommand(onKeys(map[string]redistest.Fault{"k000": redistest.HoldReply(held)}))
 		calls := queued(b.Manager, 2, numbered)
 		time.Sleep(500 * time.Millisecond)
 		if b.dials.Load() == before {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -162,6 +163,10 @@ func TestAServerWithTooManyClientsIsQuoted(t *testing.T) {
 	for name, change := range map[string]func(*redis.Options){
 		"no password": func(*redis.Options) {},
 		"a password":  func(o *redis.Options) { o.Username, o.Password = "app", "pw" },
+		"a socket": dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+			c, err := dial()
+			return socketLike{c, new(atomic.Int64)}, err
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {

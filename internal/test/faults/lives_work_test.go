@@ -183,7 +183,8 @@ type told struct {
 	at  time.Time
 }
 
-// unanswered is how long a party that leaves waits for Redis, before it says that it does not know.
+// unanswered is how long a party that leaves, or a Reset, waits for Redis before it says that it does not know.
+// On a machine that stands still for so long, a real server may not answer in time.
 const unanswered = 3 * time.Second
 
 // generations are those of one barrier of three parties, of which the unlucky Client has one.
@@ -241,8 +242,7 @@ func (g *generations) trips() {
 }
 
 // breaks fails the test unless the parties that have come are told that one generation has broken, and
-// nothing is left. If ours has left, it is the first, and is told that it has. On a machine that stands still
-// Redis may not answer it in time.
+// nothing is left. If ours has left, it is the first, and is told that it has.
 func (g *generations) breaks(left bool) {
 	g.ended(func(of told) {
 		knows := !errors.Is(of.err, holdfast.ErrUnknown) || left && of.at.Sub(g.left) >= unanswered
@@ -306,6 +306,10 @@ func (u *unlucky) barrierLife() {
 	u.want(s.Generation == g.last && s.Arrived == 0, "it says %+v after %d", s, g.last)
 	g.come(u.ctx, g.theirs, 1)
 	g.come(u.ctx, g.theirs, 2)
-	u.want(get(u, "Reset", g.mine.Reset), "it says false")
+	u.do("Reset", func() error {
+		reset, err := g.mine.Reset(u.ctx)
+		u.want(reset || errors.Is(err, holdfast.ErrUnknown) && !u.virtual, "it says %t, %v", reset, err)
+		return nil
+	})
 	g.breaks(false)
 }

@@ -12,8 +12,9 @@ GOTESTSUM=gotest.tools/gotestsum@v1.13.0
 export CI=true
 # Each step says for itself whether it runs the tests on real servers, and the long ones.
 unset HOLDFAST_SERVERS HOLDFAST_LONG
-# A clone that belongs to another user makes git refuse, and go build with it.
-export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+# A clone that belongs to another user makes git refuse, and go build with it. Without
+# -trimpath, what was built in one folder would be built again for a clone in another.
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false -trimpath"
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 
 scratch=$(mktemp -d)

@@ -12,7 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -36,7 +36,7 @@ func Build(ctx context.Context, version string) (classPath string, err error) {
 			return "", ErrNoJava
 		}
 	}
-	project, err := projectDir()
+	project, err := projectDir(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -69,13 +69,13 @@ func build(ctx context.Context, project, target, version string) error {
 	return os.WriteFile(stamp, sources, 0o600)
 }
 
-// projectDir returns the directory of the Java project, which is beside this file.
-func projectDir() (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
-		return "", errors.New("interop: built without the paths of its sources (-trimpath)")
+// projectDir returns the directory of the Java project, which is in this module.
+func projectDir(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/holdfast-go/holdfast/interop").Output()
+	if err != nil {
+		return "", fmt.Errorf("interop: where is this module: %w", err)
 	}
-	return filepath.Join(filepath.Dir(file), "java"), nil
+	return filepath.Join(strings.TrimSpace(string(out)), "java"), nil
 }
 
 // fingerprint returns a text that changes when the sources change.

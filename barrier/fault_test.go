@@ -120,7 +120,7 @@ func TestAwait_LateArrival(t *testing.T) {
 func TestAwait_CancelledAtEachMoment(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World) {
 		tripped, broken := 0, 0
-		for at := time.Duration(0); at < 60*time.Millisecond; at += time.Millisecond {
+		for at := time.Duration(0); at < 60*time.Millisecond; at += 2 * time.Millisecond {
 			p, q := w.FarAway(4*time.Millisecond), w.Process()
 			ctx, cancel := context.WithTimeout(t.Context(), at)
 			first := await(ctx, w, p.Barrier(name, 2))
@@ -219,7 +219,7 @@ func (j *journal) note(trip barrier.Trip, err error) error {
 // and the arrivals of a generation that has tripped are those of all its parties.
 func TestAgreement_LostReplies(t *testing.T) {
 	const parties = 3
-	rounds := redistest.CountOfWork(t, 2000)
+	rounds := redistest.CountOfWork(t, 1000)
 	play(t, func(t *testing.T, w *world.World) {
 		j := &journal{arrivals: map[int64]map[int]bool{}, broken: map[int64]bool{}}
 		var all sync.WaitGroup

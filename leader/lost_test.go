@@ -49,7 +49,7 @@ func TestLostReplies(t *testing.T) {
 					}))
 				}
 				observer := s.watch(s.candidate("observer"))
-				s.At(25 * time.Second)
+				s.At(20 * time.Second)
 				for _, c := range all {
 					c.stop(nil)
 				}

@@ -100,15 +100,15 @@ func TestTheLeadIsKeptUntilTheWorkReturns(t *testing.T) {
 			play(t, func(t *testing.T, s *stage) {
 				stubborn := func(ctx context.Context, _ *leader.Term) error {
 					<-ctx.Done()
-					time.Sleep(2 * time.Minute) // far longer than the lease
+					time.Sleep(20 * time.Second) // far longer than the lease
 					return errors.New("at last")
 				}
-				a := s.candidate("a").campaign(stubborn)
+				a := s.candidate("a", leader.Lease(3*time.Second)).campaign(stubborn)
 				b := s.candidate("b").campaign(untilOver)
-				s.At(time.Minute)
+				s.At(10 * time.Second)
 				term, _, _, _ := a.seen()
 				end(a, term)
-				s.At(time.Minute + time.Second)
+				s.At(11 * time.Second)
 				if a.IsLeader() || b.IsLeader() {
 					t.Errorf("leads: a %v, b %v", a.IsLeader(), b.IsLeader())
 				}
@@ -117,12 +117,12 @@ func TestTheLeadIsKeptUntilTheWorkReturns(t *testing.T) {
 				} else {
 					namesItOnce(t, a, err)
 				}
-				s.At(3*time.Minute - time.Second)
+				s.At(29 * time.Second)
 				if b.IsLeader() {
 					t.Error("b leads while the work of a goes on")
 				}
-				s.At(3 * time.Minute)
-				b.ledFrom(3*time.Minute, 3*time.Minute)
+				s.At(30 * time.Second)
+				b.ledFrom(30*time.Second, 30*time.Second)
 				if a.Check(0) != nil {
 					t.Errorf("Check: %v", a.Check(0))
 				}
@@ -147,15 +147,15 @@ func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
 		var log redistest.Log
 		p := s.Process(holdfast.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
-		a := s.candidateOf(p, "a").campaign(func(ctx context.Context, _ *leader.Term) error {
+		a := s.candidateOf(p, "a", leader.Lease(10*time.Second)).campaign(func(ctx context.Context, _ *leader.Term) error {
 			<-ctx.Done()
-			time.Sleep(2 * time.Minute)
+			time.Sleep(40 * time.Second)
 			return nil
 		})
 		b := s.candidate("b").campaign(untilOver)
-		s.At(time.Minute)
+		s.At(10 * time.Second)
 		p.Unplug(true)
-		s.At(time.Minute + 31*time.Second)
+		s.At(21 * time.Second)
 		s.wantLeader(b)
 		if a.IsLeader() {
 			t.Error("a says that it leads, after its loss")
@@ -168,7 +168,7 @@ func TestAWorkThatOutlivesItsLossIsNamed(t *testing.T) {
 		if strings.Contains(log.String(), "does not return") {
 			t.Error("the log names it too soon")
 		}
-		for _, at := range []time.Duration{2*time.Minute + time.Second, 4 * time.Minute} {
+		for _, at := range []time.Duration{31 * time.Second, time.Minute} {
 			s.At(at)
 			if got := log.String(); strings.Count(got, "does not return") != 1 || !strings.Contains(got, "identity=a") {
 				t.Errorf("at %v the log does not name it once:\n%s", at, got)
@@ -248,12 +248,12 @@ func TestAWorkThatPanicsGivesTheLeadUp(t *testing.T) {
 // Each term ends after MaxTerm, or up to a tenth sooner, by chance, and the others lead in turn.
 func TestMaxTermEndsTerms(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
-		const most = time.Minute
+		const most = 20 * time.Second
 		var all []*candidate
 		for _, id := range []string{"a", "b", "c"} {
 			all = append(all, s.candidate(id, leader.MaxTerm(most)).campaign(untilOver))
 		}
-		s.At(6*most + time.Second)
+		s.At(6*most + time.Second/2)
 		lengths := map[time.Duration]bool{}
 		for i, began := range s.began[1:] {
 			length := began - s.began[i]
@@ -426,12 +426,12 @@ func TestALeadCountsOnlyIfReplicasHaveIt(t *testing.T) {
 					return a.p.Observe(c)
 				})
 				a.campaign(untilOver)
-				s.At(10 * time.Second)
+				s.At(3 * time.Second)
 				if a.IsLeader() == tc.waits {
 					t.Errorf("leads: %v", a.IsLeader())
 				}
 				have.Store(1)
-				s.At(15 * time.Second)
+				s.At(5 * time.Second)
 				s.wantLeader(a)
 				a.retire()
 			})

@@ -247,78 +247,59 @@ func TestCandidatesScript(t *testing.T) {
 	})
 }
 
-// Any command inside a script may fail. Afterwards nothing is left without an expiry, and the next
-// run mends the rest.
-func TestScriptsThatFailMidway(t *testing.T) {
-	future := int64(1) << 60
-	enter := []any{future, mine, 30_000, 1000, 2_500, 0, 0, 0, "", "PUBLISH", "c", "g", 1, "changes", 1, "me"}
-	for _, tc := range []struct {
-		what   string
-		before state
-		script *conn.Script
-		keys   []string
-		args   []any
-	}{
-		{"grant", state{}, enterScript, allKeys, enter},
-		{"wait", state{holder: others, count: 1, record: others}, enterScript, allKeys, enter},
-		{"tell", state{holder: mine, count: 1, queue: []string{others}}, tellScript, tellKeys,
-			[]any{future, mine, "PUBLISH", "changes", 9, 0, 35_000, 3, "me", "here"}},
-		{"hand over", state{holder: mine, count: 1, record: mine, queue: []string{others}}, releaseScript, allKeys,
-			[]any{future, mine, "PUBLISH", "c", "g", 0, "", 1000, "", 2_500, "changes"}},
-	} {
-		t.Run(tc.what, func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				mini := redistest.Mini(t)
-				rdb := mini.Client(func(o *redis.Options) { o.MaxRetries = -1 })
-				for k, fired := 1, true; fired; k++ {
-					rdb.FlushAll(t.Context())
-					tc.before.set(t.Context(), rdb)
-					disarm := mini.FailInside(k)
-					rdb.Eval(t.Context(), tc.script.Source(), tc.keys, tc.args...)
-					fired = disarm()
-					for _, key := range rdb.Keys(t.Context(), "*").Val() {
-						if rdb.PTTL(t.Context(), key).Val() < 0 {
-							t.Errorf("failure %d: %s has no expiry", k, key)
-						}
-					}
-					if err := rdb.Eval(t.Context(), tc.script.Source(), tc.keys, tc.args...).Err(); err != nil {
-						t.Errorf("failure %d: the next run: %v", k, err)
-					}
-				}
-			})
-		})
-	}
-}
-
+// runTable runs the script in each state, on an embedded server and on a real one. On the embedded one each
+// command inside may fail as well: afterwards nothing is left without an expiry, and the next run mends the
+// rest.
 func runTable(t *testing.T, script *conn.Script, keys []string, rows []row) {
 	t.Helper()
-	for where, open := range map[string]func(*testing.T) *redis.Client{
-		"embedded":         func(t *testing.T) *redis.Client { return redistest.Mini(t).Client() },
-		"on a real server": func(t *testing.T) *redis.Client { return redistest.Server(t).Client(t) },
-	} {
-		t.Run(script.Name()+" "+where, func(t *testing.T) {
-			rdb := open(t)
-			for _, tc := range rows {
-				t.Run(tc.what, func(t *testing.T) { tc.run(t, rdb, script.Source(), keys) })
+	mini := redistest.Mini(t)
+	rdb := mini.Client(func(o *redis.Options) { o.MaxRetries = -1 })
+	for _, tc := range rows {
+		t.Run(tc.what, func(t *testing.T) {
+			tc.run(t, rdb, script.Source(), keys)
+			for k, fired := 1, true; fired; k++ {
+				args := tc.given(t, rdb)
+				disarm := mini.FailInside(k)
+				rdb.Eval(t.Context(), script.Source(), keys, args...)
+				fired = disarm()
+				look(t, rdb) // it fails if an expiry is missing
+				if err := rdb.Eval(t.Context(), script.Source(), keys, args...).Err(); err != nil {
+					t.Errorf("failure %d: the next run: %v", k, err)
+				}
 			}
 		})
 	}
+	t.Run(script.Name()+" on a real server", func(t *testing.T) {
+		rdb := redistest.Server(t).Client(t)
+		for _, tc := range rows {
+			t.Run(tc.what, func(t *testing.T) { tc.run(t, rdb, script.Source(), keys) })
+		}
+	})
+}
+
+// given puts the server into the state before, and returns the arguments of a run that begins now.
+func (tc row) given(t *testing.T, rdb *redis.Client) []any {
+	rdb.FlushAll(t.Context())
+	tc.before.set(t.Context(), rdb)
+	return tc.at(rdb.Time(t.Context()).Val().UnixMicro())
+}
+
+func (tc row) at(now int64) []any {
+	args := slices.Clone(tc.args)
+	args[0] = now - 1
+	if tc.args[0] == "now+1" {
+		args[0] = now + time.Minute.Microseconds()
+	}
+	return args
 }
 
 func (tc row) run(t *testing.T, rdb *redis.Client, source string, keys []string) {
-	ctx := t.Context()
-	rdb.FlushAll(ctx)
-	tc.before.set(ctx, rdb)
+	tc.given(t, rdb)
 	want := []string{tc.reply, cmp.Or(tc.reply2, tc.reply)}
 	after := []string{tc.after, cmp.Or(tc.after2, tc.after)}
 	for i := range want {
-		now := rdb.Time(ctx).Val().UnixMicro()
-		args := slices.Clone(tc.args)
-		args[0] = now - 1
-		if tc.args[0] == "now+1" {
-			args[0] = now + time.Minute.Microseconds()
-		}
-		reply, err := rdb.Eval(ctx, source, keys, args...).Slice()
+		now := rdb.Time(t.Context()).Val().UnixMicro()
+		reply, err := rdb.Eval(t.Context(), source, keys, tc.at(now)...).Slice()
 		if err != nil {
 			t.Fatal(err)
 		}

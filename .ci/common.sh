@@ -52,7 +52,7 @@ step() {
 tests() {
 	local events=$scratch/events/$1
 	shift
-	go run "$GOTESTSUM" --format pkgname --jsonfile "$events" --ignore-non-json-output-lines --raw-command -- "$@"
+	"$scratch/bin/gotestsum" --format pkgname --jsonfile "$events" --ignore-non-json-output-lines --raw-command -- "$@"
 }
 
 # timings prints where the time went: each step, and the slowest packages and tests.
@@ -106,6 +106,7 @@ install_tools() {
 	need mvn maven
 	need chromium chromium # the console is tested in a browser
 	need promtool prometheus # deploy/tour
+	GOBIN=$scratch/bin go install "$GOTESTSUM"
 	redis-server --version
 	go version
 }

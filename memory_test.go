@@ -15,7 +15,6 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/holdfast-go/holdfast"
-	"github.com/holdfast-go/holdfast/internal/test/clienttest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/internal/test/world"
 	"github.com/holdfast-go/holdfast/lease"
@@ -38,8 +37,13 @@ func TestMemory_UncontendedPair(t *testing.T) {
 		defer client.Close()
 		m := client.Mutex(world.Name)
 		return testing.AllocsPerRun(1000, func() {
-			l := clienttest.Grab(t, m)
-			clienttest.GiveBack(t, l)
+			l, err := m.Lock(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		})
 	}
 	off := allocations()

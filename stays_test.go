@@ -172,8 +172,8 @@ func TestAtLeast_WhateverHappens(t *testing.T) {
 			time.AfterFunc(50*time.Millisecond, p.HangUp)
 			p.On(world.LockRun, 1, redistest.HoldUntil(arrive(700*time.Millisecond)))
 		}, long(0), nil, 2 * time.Second, 100 * time.Millisecond},
-		"it dies":                {10 * time.Second, nil, outOfReach, holdfast.ErrLost, 30 * time.Second, soon},
-		"it dies, kept longer":   {2 * time.Minute, nil, outOfReach, holdfast.ErrLost, 2 * time.Minute, soon},
+		"it dies":              {10 * time.Second, nil, outOfReach, holdfast.ErrLost, 30 * time.Second, soon},
+		"it dies, kept longer": {2 * time.Minute, nil, outOfReach, holdfast.ErrLost, 2 * time.Minute, soon},
 		// What goes on in the background sets the end, later by its own time on the way.
 		"the release is not answered": {10 * time.Second, nil, func(p *world.Process, _ context.Context) error {
 			p.Unplug(true)

@@ -157,7 +157,7 @@ func TestDialsDoNotGrowWithTheCallers(t *testing.T) {
 		least, most int64         // dials in 10 s
 		back        time.Duration // within which calls are served once the server serves
 	}{
-		{"out of reach", []int{1, 10, 1000}, false, func(b *bubble) { b.down.Store(true); b.proxy.Cut() }, 10, 20, 1201 * time.Millisecond},
+		{"out of reach", []int{1, 10, 1000}, false, func(b *bubble) { b.down.Store(true); b.proxy.Cut() }, 8, 20, 1201 * time.Millisecond},
 		{"loads its data", []int{100}, false, rule(loading, loading), 0, connections, 5 * time.Second},
 		{"is no master", []int{100}, false, rule(noMaster, noMaster), 5, 80, 5 * time.Second},
 		{"loads its data and closes", []int{1, 100}, true, rule(loading, redistest.DropBefore), 0, 20, 5 * time.Second},

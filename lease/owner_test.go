@@ -4,11 +4,8 @@ package lease
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"testing"
-
-	"github.com/google/uuid"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
@@ -18,19 +15,6 @@ import (
 func newOwner(client string, id int64) Owner { return Owner(hold.NewOwner(client, id)) }
 
 const someClient = "6e0e2d3c-1b2a-4c3d-8e4f-001122334455"
-
-func TestOwnerRoundTrip(t *testing.T) {
-	for _, id := range []int64{1, 37, 0, -1, math.MaxInt64, math.MinInt64} {
-		o := newOwner(someClient, id)
-		got, err := ParseOwner(o.String())
-		if err != nil || got != o {
-			t.Errorf("%s: parsed %v, %v", o, got, err)
-		}
-	}
-	if o := newOwner(uuid.NewString(), 1); o == newOwner(uuid.NewString(), 1) || o.IsZero() {
-		t.Errorf("owner %v", o)
-	}
-}
 
 func TestParseOwnerRefuses(t *testing.T) {
 	for _, s := range []string{
@@ -64,7 +48,7 @@ func TestOwnerShort(t *testing.T) {
 }
 
 func FuzzParseOwner(f *testing.F) {
-	for _, s := range []string{"", someClient + ":1", someClient + ":-9223372036854775808", someClient + ":01", strings.ToUpper(someClient) + ":7"} {
+	for _, s := range []string{"", someClient + ":1", someClient + ":-9223372036854775808", someClient + ":9223372036854775807", someClient + ":0", someClient + ":-1", someClient + ":01", strings.ToUpper(someClient) + ":7"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -74,13 +74,13 @@ func TestConcurrentReleases(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
 		p := w.Process()
 		l := w.Lock(t.Context(), p.MyLock)
-		results := make(chan error, 10)
-		for range cap(results) {
-			go func() { results <- l.Release(context.Background()) }()
-		}
 		released := 0
-		for range cap(results) {
-			if err := <-results; err == nil {
+		var all []*world.Attempt
+		for range 10 {
+			all = append(all, w.Try(func() (*lease.Lease, error) { return nil, l.Release(context.Background()) }))
+		}
+		for _, a := range all {
+			if _, err := a.Result(); err == nil {
 				released++
 			} else {
 				world.WantErr(t, err, holdfast.ErrReleased)
@@ -126,20 +126,20 @@ func TestTokens(t *testing.T) {
 			grown(w.Lock(t.Context(), p.MyLock))
 			grown(w.Lock(t.Context(), q.MyLock))
 		}
-		if ttl := w.PTTL(world.TokenKey); ttl != 7*24*time.Hour+2*time.Hour { // token is ahead of the clock
-			t.Errorf("the token is kept for %v", ttl)
+		kept := func(want time.Duration) {
+			t.Helper()
+			if ttl := w.PTTL(world.TokenKey); ttl != want {
+				t.Errorf("the token is kept for %v, want %v", ttl, want)
+			}
 		}
+		kept(7*24*time.Hour + 2*time.Hour) // it is ahead of the clock
 		w.At(time.Second)
 		w.Mini.FlushAll()
 		grown(w.Lock(t.Context(), p.MyLock))
 		grown(w.Lock(t.Context(), p.Mutex(world.Name, holdfast.JavaTokens())))
-		if ttl := w.PTTL(world.TokenKey); ttl != -1 {
-			t.Errorf("Java's token is kept for %v", ttl)
-		}
+		kept(-1)
 		grown(w.Lock(t.Context(), p.MyLock))
-		if ttl := w.PTTL(world.TokenKey); ttl != -1 {
-			t.Errorf("the token that was without end is kept for %v", ttl)
-		}
+		kept(-1) // a token without end stays so
 		w.RDB.Del(t.Context(), world.TokenKey)
 	})
 }
@@ -148,11 +148,8 @@ func TestTokens(t *testing.T) {
 // is greater, even if nobody locks for days after the clock was set right.
 func TestTokensGrowAfterAClockThatWasAhead(t *testing.T) {
 	const day = 24 * time.Hour
-	for kind, of := range map[string]func(*world.Process) holdfast.Locker{
-		"mutex":     func(p *world.Process) holdfast.Locker { return p.MyLock },
-		"fairmutex": func(p *world.Process) holdfast.Locker { return p.FairMutex(world.Name) },
-		"rwlock":    func(p *world.Process) holdfast.Locker { return p.RWMutex(world.Name) },
-	} {
+	for _, kind := range []string{"mutex", "fairmutex", "writer"} {
+		of := leased[kind].locker
 		play(t, kind, func(t *testing.T, w *world.World) {
 			locker := of(w.Process())
 			start, last := time.Now(), int64(0)

@@ -102,7 +102,6 @@ func TestANestedLockWaitsForItsOwnReplicas(t *testing.T) {
 		if p.Net.Count("WAIT") == before {
 			t.Error("the renewals do not wait for the replicas")
 		}
-		w.Release(inner)
-		w.Release(outer)
+		w.Release(inner, outer)
 	})
 }

@@ -243,8 +243,7 @@ func TestAMutexNamedAsTheChannelOfAnRWMutexHasALineOfItsOwn(t *testing.T) {
 		mutex := w.GoLock(t.Context(), p.Mutex("redisson_rwlock:{x}"))
 		l := granted(t, mutex)
 		world.Within(t, "granted", mutex.At, time.Second, time.Second)
-		w.Release(l)
-		w.Release(held)
+		w.Release(l, held)
 		w.Release(granted(t, writer))
 	})
 }

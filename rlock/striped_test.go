@@ -52,23 +52,14 @@ func TestTheRuleOfStripes(t *testing.T) {
 	})
 }
 
+// A stripe is the lock of the stripes' name and its number, and another stripe is another lock.
 func TestStripesExclude(t *testing.T) {
 	striped(t, func(t *testing.T, mini *redistest.MiniServer, client *holdfast.Client) {
-		ctx := t.Context()
 		stock := client.Striped("stock", 16)
-		l := clienttest.Grab(t, stock.At(3))
-		if !mini.Exists("stock:3") {
-			t.Error("stripe 3 is not the lock stock:3")
-		}
-		if _, err := stock.At(3).TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("the same stripe: %v", err)
-		}
-		if _, err := client.Mutex("stock:3").TryLock(ctx); !errors.Is(err, holdfast.ErrBusy) {
-			t.Errorf("the lock of that name: %v", err)
-		}
-		other, err := stock.At(4).TryLock(ctx)
-		must(t, err)
-		again, err := stock.At(3).Lock(l.Context(ctx))
+		l, other := clienttest.Grab(t, stock.At(3)), clienttest.Grab(t, stock.At(4))
+		world.WantErr(t, second(stock.At(3).TryLock(t.Context())), holdfast.ErrBusy)
+		world.WantErr(t, second(client.Mutex("stock:3").TryLock(t.Context())), holdfast.ErrBusy)
+		again, err := stock.At(3).Lock(l.Context(t.Context()))
 		must(t, err)
 		clienttest.GiveBack(t, again, other, l)
 	})
@@ -97,18 +88,14 @@ func TestAnotherNumberOfStripes(t *testing.T) {
 
 func TestBadStripes(t *testing.T) {
 	striped(t, func(t *testing.T, _ *redistest.MiniServer, client *holdfast.Client) {
-		for _, s := range []struct {
-			name string
-			n    int
-		}{{"stock", 0}, {"stock", -1}, {"stock", 1 << 20}, {"", 16}, {"holdfast_x", 16}} {
-			if _, err := client.Striped(s.name, s.n).For("x").Lock(t.Context()); !errors.Is(err, holdfast.ErrBadArgument) {
-				t.Errorf("%+v: %v", s, err)
-			}
+		for _, s := range []*holdfast.Striped{
+			client.Striped("stock", 0), client.Striped("stock", -1), client.Striped("stock", 1<<20),
+			client.Striped("", 16), client.Striped("holdfast_x", 16), holdfast.New(nil).Striped("stock", 16),
+		} {
+			world.WantErr(t, second(s.For("x").Lock(t.Context())), holdfast.ErrBadArgument)
+			world.WantErr(t, second(s.For("x").TryLock(t.Context())), holdfast.ErrBadArgument)
 		}
 	})
-	if _, err := holdfast.New(nil).Striped("stock", 16).At(7).TryLock(t.Context()); !errors.Is(err, holdfast.ErrBadArgument) {
-		t.Errorf("a broken client: %v", err)
-	}
 }
 
 // When Redis has lost the number of stripes, a process that goes on locking writes the number down

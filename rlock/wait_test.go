@@ -24,21 +24,6 @@ func both(m *rlock.Mutex) []func(context.Context) (*holdfast.Lease, error) {
 	return []func(context.Context) (*holdfast.Lease, error){m.Lock, m.TryLock}
 }
 
-func TestCancelledBeforeTheCall(t *testing.T) {
-	world.Play(t, func(t *testing.T, w *world.World) {
-		p := w.Process()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		for _, lock := range both(p.MyLock) {
-			err := second(lock(ctx))
-			world.WantErr(t, err, context.Canceled)
-			if errors.Is(err, holdfast.ErrBusy) || p.Runs("") != 0 {
-				t.Errorf("%v, and %d requests", err, p.Runs(""))
-			}
-		}
-	})
-}
-
 // A wait that never got an answer does not claim that the lock was held.
 func TestWait_RedisOutOfReach(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {

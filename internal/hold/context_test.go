@@ -76,32 +76,24 @@ func TestContextEndsWithTheLease(t *testing.T) {
 	}
 }
 
-func TestContextEndsWithItsParent(t *testing.T) {
-	l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
-	mine := errors.New("the parent's own")
-	parent, cancel := context.WithCancelCause(t.Context())
+// A context of a lease has its parent's deadline and values, and ends with it and its cause.
+func TestContextFollowsItsParent(t *testing.T) {
+	type key struct{}
+	deadline, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "value"), time.Now().Add(time.Hour))
+	defer cancel()
+	parent, end := context.WithCancelCause(deadline)
+	l, endIt := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
+	defer endIt(byRelease)
 	ctx := l.Context(parent)
-	cancel(mine)
+	want, _ := parent.Deadline()
+	if got, ok := ctx.Deadline(); !ok || got != want || ctx.Value(key{}) != "value" {
+		t.Errorf("deadline %v, want %v; value %v", got, want, ctx.Value(key{}))
+	}
+	mine := errors.New("the parent's own")
+	end(mine)
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), mine) {
 		t.Errorf("cause %v", context.Cause(ctx))
-	}
-	end(byRelease)
-}
-
-func TestContextKeepsDeadlineAndValues(t *testing.T) {
-	type key struct{}
-	parent, cancel := context.WithDeadline(context.WithValue(t.Context(), key{}, "value"), time.Now().Add(time.Hour))
-	defer cancel()
-	l, end := someLease(new(engine.Engine), thing{nil, "mutex", "a"})
-	defer end(byRelease)
-	ctx := l.Context(parent)
-	want, _ := parent.Deadline()
-	if got, ok := ctx.Deadline(); !ok || got != want {
-		t.Errorf("deadline %v, want %v", got, want)
-	}
-	if got := ctx.Value(key{}); got != "value" {
-		t.Errorf("value %v", got)
 	}
 }
 

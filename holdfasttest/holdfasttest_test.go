@@ -258,19 +258,19 @@ func TestLockers(t *testing.T) {
 		busy := holdfasttest.Busy(t)
 		_, err := busy.TryLock(t.Context())
 		wantErr(t, err, holdfast.ErrBusy)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err = busy.Lock(ctx)
 		wantErr(t, err, context.DeadlineExceeded)
 		wantErr(t, err, holdfast.ErrBusy)
-		losing := holdfasttest.LosesAfter(t, time.Hour)
+		losing := holdfasttest.LosesAfter(t, time.Minute)
 		l, short := lock(t, losing), lock(t, losing)
 		if err := short.Release(t.Context()); err != nil {
 			t.Error(err)
 		}
 		begun := time.Now()
 		<-l.Context(t.Context()).Done()
-		if took := time.Since(begun); took < time.Hour || took > time.Hour+time.Second {
+		if took := time.Since(begun); took < time.Minute || took > time.Minute+time.Second {
 			t.Errorf("lost after %v", took)
 		}
 		wantErr(t, l.Err(), holdfast.ErrLost)

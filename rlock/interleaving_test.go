@@ -73,8 +73,8 @@ func TestInterleaving_WaiterGivesUpAsItIsGranted(t *testing.T) {
 	}{
 		"undisturbed": {redistest.Pass, 50 * time.Millisecond},
 		"slow":        {redistest.Delay(2 * time.Millisecond), 50 * time.Millisecond},
-		"reply held":  {redistest.HoldReply(nil), 1010 * time.Millisecond},
-		"reply lost":  {redistest.Silence, 1010 * time.Millisecond},
+		"reply held":  {redistest.HoldReply(nil), 1100 * time.Millisecond},
+		"reply lost":  {redistest.Silence, 1100 * time.Millisecond},
 	} {
 		for _, early := range []time.Duration{-time.Millisecond, 0, time.Millisecond} {
 			for _, same := range []bool{false, true} {

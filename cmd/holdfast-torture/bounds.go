@@ -70,7 +70,7 @@ func (v *verdict) losses(lease time.Duration) {
 			v.Losses.AfterResume = max(v.Losses.AfterResume, duration(s.late-s.starved))
 		default:
 			v.Losses.Late++
-			v.violate("%s was told of a loss %v after the deadline, and had not run for %v of it", s.lane, s.late, s.starved)
+			v.exceed("%s was told of a loss %v after the deadline, and had not run for %v of it", s.lane, s.late, s.starved)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (v *verdict) wakeUps(lease time.Duration) {
 		starved := v.starved(h.lane, h.from, h.from+int64(h.took))
 		if free := h.spent[unheld]; free > freeBound(h.object)+starved {
 			v.LostWakeUps++
-			v.violate("%s was free for %v before %s, which waited, had it", h.object, free, h.lane)
+			v.exceed("%s was free for %v before %s, which waited, had it", h.object, free, h.lane)
 		}
 		if bound := placeLease + lease + handoverBound; h.kept > bound {
 			v.violate("%s was kept for %v by one whom nobody knows of, want at most %v", h.object, h.kept, bound)
@@ -99,7 +99,7 @@ func (v *verdict) wakeUps(lease time.Duration) {
 		}
 		if h.took > handoverBound+starved {
 			v.LostWakeUps++
-			v.violate("%s took %v from a release to %s, which waited, and no fault explains it", h.object, h.took, h.lane)
+			v.exceed("%s took %v from a release to %s, which waited, and no fault explains it", h.object, h.took, h.lane)
 		}
 	}
 	slices.SortFunc(v.handovers, func(a, b handover) int { return cmp.Compare(b.took, a.took) })
@@ -140,7 +140,7 @@ func (v *verdict) recoveries(s *soak) {
 		took := time.Duration(enters[i] - r.at)
 		v.Recovery = max(v.Recovery, duration(took))
 		if took > usableBound {
-			v.violate("nothing was granted for %v after %q was over", took, r.class)
+			v.exceed("nothing was granted for %v after %q was over", took, r.class)
 		}
 	}
 }

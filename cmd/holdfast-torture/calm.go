@@ -36,7 +36,7 @@ func (v *verdict) calm(s *soak) {
 	}
 	v.CalmHandovers = spreadOf(took)
 	if slow := quantile(took, 0.9); len(took) >= enoughHandovers && slow > calmHandover {
-		v.violate("before the first fault one in ten of %d hand-overs took more than %v, want at most %v", len(took), slow, calmHandover)
+		v.exceed("before the first fault one in ten of %d hand-overs took more than %v, want at most %v", len(took), slow, calmHandover)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.referee.objects)) {
 		turns := slices.DeleteFunc(slices.Clone(s.referee.objects[name].holds), func(h *hold) bool {
@@ -58,7 +58,7 @@ func (v *verdict) calm(s *soak) {
 func (v *verdict) seat(name string, waits []*hold) {
 	for _, h := range waits {
 		if took := time.Duration(h.enter - h.call); took > strayBound {
-			v.violate("%s waited %v for %s, which nobody had, before the first fault", h.lane, took, name)
+			v.exceed("%s waited %v for %s, which nobody had, before the first fault", h.lane, took, name)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (v *verdict) seat(name string, waits []*hold) {
 func (v *verdict) order(name string, waits []*hold) {
 	for _, h := range waits {
 		if n := overtakers(h, waits); n > mayOvertake {
-			v.violate("%s, which is fair, went to %d lanes that came more than %v after %s, before it went to %[4]s", name, n, overtaking, h.lane)
+			v.exceed("%s, which is fair, went to %d lanes that came more than %v after %s, before it went to %[4]s", name, n, overtaking, h.lane)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // calmly returns the verdict on the record of one object in a calm of a hundred seconds.
-func calmly(o *object) *verdict {
+func calmly(lenient bool, o *object) *verdict {
 	s := &soak{warming: 100 * time.Second, warmed: time.Unix(0, 0).Add(100 * time.Second)}
 	s.referee = &referee{objects: map[string]*object{o.name: o}}
-	v := &verdict{report: &report{Kinds: map[string]*kindReport{}}}
+	v := &verdict{report: &report{Kinds: map[string]*kindReport{}}, lenient: lenient}
 	v.handovers = handovers(o.name, o.holds, windows{}, nil)
 	v.calm(s)
 	return v
@@ -51,7 +51,11 @@ func TestTheCalm(t *testing.T) {
 		{"a seat that is left taken", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 0, 1900, 1901, 1902))}, "nobody had"},
 		{"after the calm", "mutex-of1", []*hold{waiting(of("1.mutex.2", 1, 99500, 100400, 100401, 100402))}, ""},
 	} {
-		got := calmly(&object{name: tc.object, rule: ruleOf(tc.object), holds: tc.holds}).Violations
+		o := &object{name: tc.object, rule: ruleOf(tc.object), holds: tc.holds}
+		got := calmly(false, o).Violations
+		if r := calmly(true, o); len(r.Violations) > 0 || !slices.Equal(r.Exceeded, got) {
+			t.Errorf("%s, with -bounds=false: %q, and as too late %q", tc.name, r.Violations, r.Exceeded)
+		}
 		if caught := slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, tc.want) }); tc.want == "" && len(got) > 0 || tc.want != "" && !caught {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}

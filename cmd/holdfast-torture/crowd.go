@@ -70,7 +70,7 @@ func (v *verdict) shares(holds []*hold, processes int) {
 	for place := range processes {
 		least := int(leastShare * float64(len(holds)) / float64(processes))
 		if n := turns[fmt.Sprint(place)]; n < least {
-			v.violate("process %d had %d of %d turns in the crowd before the first fault, want %d", place, n, len(holds), least)
+			v.exceed("process %d had %d of %d turns in the crowd before the first fault, want %d", place, n, len(holds), least)
 		}
 	}
 }

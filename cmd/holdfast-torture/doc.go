@@ -46,7 +46,8 @@
 // there is no fault: in that time nine of ten hand-overs take a quarter of a second at the
 // most, a fair lock goes to the lane that came first, and each process has its turns in a crowd
 // for one lock. Throughout the run, the loss of a renewed lease outside the shadow of a fault
-// is a violation, and so is a loss that its holder is never told.
+// is a violation, and so is a loss that its holder is never told. With -bounds=false the report lists
+// what took too long, and that is no violation: a busy machine may be the reason.
 //
 // Lanes of the kind leader are candidates, of two priorities; some preempt, and some lanes ask the
 // leaders to resign. A term is judged as the hold of a lock. Lanes of the kind once ask for the results

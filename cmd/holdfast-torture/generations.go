@@ -84,7 +84,7 @@ func (v *verdict) barrier(o *object) {
 // party judges one party by itself.
 func (v *verdict) party(name string, p *party) {
 	if over := time.Duration(p.at - p.deadline); p.ending != gone && over > leaveBound+v.starved(p.lane, p.deadline, p.at) {
-		v.violate("%s was told of %s %v after its wait was to end", p.lane, name, over)
+		v.exceed("%s was told of %s %v after its wait was to end", p.lane, name, over)
 	}
 	if !p.trips() {
 		return
@@ -165,7 +165,7 @@ func (v *verdict) wokenUp(name string, g *generation) {
 		}
 		if took > handoverBound+v.starved(p.lane, g.until, p.at) {
 			v.LostWakeUps++
-			v.violate("%s was told %v after another that generation %d of %s has tripped", p.lane, took, g.number, name)
+			v.exceed("%s was told %v after another that generation %d of %s has tripped", p.lane, took, g.number, name)
 		}
 	}
 }

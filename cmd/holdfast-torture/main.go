@@ -37,6 +37,7 @@ type config struct {
 	Processes int
 	Width     int     // multiplies the lanes and the names of each kind
 	Pauses    float64 // multiplies the pauses between faults
+	Bounds    bool    // what takes too long is a violation too
 
 	AddUp  string // a pattern of names of reports to add up, in place of a run
 	Report string // a directory, or empty
@@ -118,6 +119,7 @@ func parse(args []string) (config, error) {
 	flags.IntVar(&c.Processes, "processes", 4, "that contend, at least 2")
 	flags.IntVar(&c.Width, "width", 1, "multiplies the lanes and the names of each kind, for more grants a second")
 	flags.Float64Var(&c.Pauses, "pauses", 1, "multiplies the pauses between faults, for more grants a fault")
+	flags.BoolVar(&c.Bounds, "bounds", true, "what takes too long is a violation too; false for a machine that is slow or busy")
 	flags.StringVar(&c.AddUp, "add-up", "", "run nothing; add up the JSON reports whose names match this pattern")
 	flags.StringVar(&c.Report, "report", "", "directory to write the report to, as JSON and Markdown")
 	flags.BoolVar(&c.Quiet, "quiet", false, "no progress line")

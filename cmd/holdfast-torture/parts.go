@@ -113,6 +113,7 @@ func (r *report) add(other *report) {
 	r.Longest = r.Longest[:min(len(r.Longest), longest)]
 	r.Recovery = max(r.Recovery, other.Recovery)
 	r.Violations = append(r.Violations, other.Violations...)
+	r.Exceeded = append(r.Exceeded, other.Exceeded...)
 }
 
 func (k *kindReport) add(other *kindReport) {

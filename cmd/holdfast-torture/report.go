@@ -59,6 +59,7 @@ type report struct {
 	Recovery          duration // the longest time from the end of an outage to a grant
 
 	Violations []string
+	Exceeded   []string `json:",omitempty"` // bounds of time, with -bounds=false
 }
 
 type kindReport struct {
@@ -163,6 +164,9 @@ func (c config) command() string {
 	if c.Pauses != 1 {
 		text += fmt.Sprintf(" -pauses %v", c.Pauses)
 	}
+	if !c.Bounds {
+		text += " -bounds=false"
+	}
 	if c.Grants > 0 || c.Count > 0 {
 		text += fmt.Sprintf(" -grants %d -faults-count %d -limit %v", c.Grants, c.Count, c.Limit)
 	}
@@ -227,6 +231,10 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 {{range .Violations}}
 - {{.}}{{end}}
 {{else}}**Passed.** Nothing that is promised was broken.
+{{end}}{{if .Exceeded}}
+Took too long, which is not judged with -bounds=false, {{len .Exceeded}} times:
+{{range .Exceeded}}
+- {{.}}{{end}}
 {{end}}
 | | |
 |---|---|

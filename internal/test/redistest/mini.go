@@ -3,7 +3,10 @@
 package redistest
 
 import (
+	"bufio"
 	"context"
+	"io"
+	"maps"
 	"net"
 	"reflect"
 	"strings"
@@ -32,6 +35,10 @@ type MiniServer struct {
 	before     func(name string)
 
 	deaf atomic.Bool // messages are dropped
+
+	loading sync.Mutex
+	loader  *server.Peer
+	scripts map[string]string // by digest: those that are loaded when they are first called
 }
 
 // Mini starts an embedded server. If it is called inside a synctest bubble, the whole server
@@ -39,7 +46,7 @@ type MiniServer struct {
 // that came from it.
 func Mini(t testing.TB) *MiniServer {
 	t.Helper()
-	m := &MiniServer{Miniredis: miniredis.NewMiniRedis(), t: t}
+	m := &MiniServer{Miniredis: miniredis.NewMiniRedis(), t: t, loader: server.NewPeer(bufio.NewWriter(io.Discard))}
 	m.ClockTTL(true)
 	// The first connection starts the server; ours are made by Dial below.
 	first, err := m.Miniredis.Dial()
@@ -191,9 +198,36 @@ func (m *MiniServer) tellBefore(peer *server.Peer, name string) {
 	}
 }
 
+// HasScripts has the server know scripts, by their digests, as if they had been loaded: until SCRIPT FLUSH,
+// EVALSHA finds them. To load all of them would take a world of a test longer than most of its scenes.
+func (m *MiniServer) HasScripts(byDigest map[string]string) {
+	m.loading.Lock()
+	defer m.loading.Unlock()
+	m.scripts = maps.Clone(byDigest)
+}
+
+// load loads the script that a command calls, if it is one of HasScripts.
+func (m *MiniServer) load(name string, args []string) {
+	if len(args) == 0 || name != "EVALSHA" && name != "SCRIPT" {
+		return
+	}
+	m.loading.Lock()
+	defer m.loading.Unlock()
+	if name == "SCRIPT" && strings.EqualFold(args[0], "FLUSH") {
+		clear(m.scripts)
+	} else if source, ok := m.scripts[args[0]]; ok {
+		delete(m.scripts, args[0])
+		m.Server().Dispatch(m.loader, []string{"SCRIPT", "LOAD", source})
+	}
+}
+
 // preHook runs before every command, including those that a script issues. It returns true if
 // it has answered the command.
 func (m *MiniServer) preHook(peer *server.Peer, name string, args ...string) bool {
+	if peer == m.loader {
+		return false
+	}
+	m.load(name, args)
 	m.tellBefore(peer, name)
 	if name == "INFO" && m.answersInfo(peer) || m.refuses(peer, name, args) || m.drops(peer, name, args) {
 		return true

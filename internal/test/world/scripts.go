@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -111,24 +112,30 @@ var sources = []struct {
 // shared are the files of internal/lockhash that an election runs.
 var shared = []string{"token", "life", "queue", "enter", "release"}
 
-// load loads every script and records its name.
+// load has the server know every script, and records their names.
 func (w *World) load() {
 	w.T.Helper()
 	w.scripts = ScriptNames(w.T)
-	for text := range w.scripts {
-		if len(text) == 2*sha1.Size {
-			continue // a digest
-		}
-		if err := w.RDB.ScriptLoad(w.T.Context(), text).Err(); err != nil {
-			w.T.Fatalf("load %s: %v", w.scripts[text], err)
-		}
-	}
+	w.Mini.HasScripts(named.sources)
 }
 
 // ScriptNames returns the names of the scripts by what a sending carries: the digest, or the source.
 func ScriptNames(t testing.TB) map[string]string {
 	t.Helper()
-	names := map[string]string{}
+	named.once.Do(func() { named.names, named.sources = scripts(t) })
+	return named.names
+}
+
+// named has, when ScriptNames has been called, what scripts returns.
+var named struct {
+	once           sync.Once
+	names, sources map[string]string
+}
+
+// scripts returns the names of the scripts by digest and by source, and the sources by digest.
+func scripts(t testing.TB) (names, bySum map[string]string) {
+	t.Helper()
+	names, bySum = map[string]string{}, map[string]string{}
 	for _, s := range sources {
 		var text strings.Builder
 		for _, file := range strings.Fields(s.files) {
@@ -140,7 +147,8 @@ func ScriptNames(t testing.TB) map[string]string {
 		}
 		source := conn.NewScript(s.name, text.String(), s.trait).Source()
 		sum := sha1.Sum([]byte(source))
-		names[hex.EncodeToString(sum[:])], names[source] = s.name, s.name
+		digest := hex.EncodeToString(sum[:])
+		names[digest], names[source], bySum[digest] = s.name, s.name, source
 	}
-	return names
+	return names, bySum
 }

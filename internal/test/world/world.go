@@ -25,7 +25,7 @@ const (
 	AllTokens = "redisson_lock_token:"
 )
 
-// World is one Redis in a synctest bubble. The world loads the scripts when it begins, so that
+// World is one Redis in a synctest bubble. Its server knows all scripts, so that
 // every call is one EVALSHA.
 type World struct {
 	T       *testing.T

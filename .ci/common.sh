@@ -21,10 +21,12 @@ scratch=$(mktemp -d)
 mkdir "$scratch/events"
 step_name=setup
 steps=()
+beside= # the process of beside, while it runs
 
 finish() {
 	local status=$?
 	trap - EXIT
+	[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null || true
 	timings || true
 	rm -rf "$scratch"
 	if [ "$status" -eq 0 ]; then
@@ -45,6 +47,22 @@ step() {
 	"$@"
 	steps+=("$((SECONDS - start)) $step_name")
 	echo "    $((SECONDS - start)) s"
+}
+
+# beside COMMAND [ARG]...: starts a command that mostly computes, beside a step that mostly waits. In a
+# step of its own, joined waits for it and shows what it has printed.
+beside() {
+	set -m # a process group of its own, which finish can end
+	nice -n 5 "$@" >"$scratch/beside" 2>&1 &
+	set +m
+	beside=$!
+}
+joined() {
+	local status=0
+	wait "$beside" || status=$?
+	beside=
+	cat "$scratch/beside"
+	return "$status"
 }
 
 # tests EVENTS COMMAND [ARG]...: runs a command that prints what go test -json prints, and shows a

@@ -11,6 +11,7 @@ import (
 // TestTheBenchmarksOfRedissonRun runs benchmarks for a moment: only one of them, or each of them at
 // full counts.
 func TestTheBenchmarksOfRedissonRun(t *testing.T) {
+	redistest.LongRun(t)
 	machines.of(t, Newest) // skips the test without Java
 	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	defer cancel()

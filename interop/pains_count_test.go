@@ -12,11 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
 // Redisson gives back all permits that ran out at once, and from some 8 000 permits on its script
 // fails. Go counts the permits all the same, and afterwards Java counts them too.
 func TestManyPermitsThatRanOut(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		p := w.holdfast().PermitSemaphore("seats")
@@ -55,6 +57,7 @@ func TestManyPermitsThatRanOut(t *testing.T) {
 // A latch that Java set to zero stays where it is: nobody waits for it, and nobody can set it. Go
 // does not set a latch to zero.
 func TestALatchSetToZeroByJava(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		l := w.holdfast().Latch("ready")
@@ -72,6 +75,7 @@ func TestALatchSetToZeroByJava(t *testing.T) {
 // A latch goes without a message, as when the message is lost. A thread of Java sleeps on for ever.
 // A goroutine looks again within a second.
 func TestALatchThatGoesWithoutAMessage(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		counter, waiter := redisson.Thread("counter"), redisson.Thread("waiter")
@@ -100,6 +104,7 @@ func TestALatchThatGoesWithoutAMessage(t *testing.T) {
 // thread behind it sleeps on beside a free permit. In the same case Go's small request takes the
 // permit.
 func TestASmallRequestBehindALargeOne(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		large, small, releaser := redisson.Thread("large"), redisson.Thread("small"), redisson.Thread("releaser")

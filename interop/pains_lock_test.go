@@ -15,6 +15,7 @@ import (
 // A lock has no expiry, as after a PERSIST by hand. Redisson's fenced lock takes the answer "busy,
 // no end known" for a grant with the token -1, and is in beside the holder. Go is not.
 func TestALockWithoutExpiry(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, "3.19", func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		holder, thread := redisson.Thread("holder"), redisson.Thread("t")
@@ -40,6 +41,7 @@ func TestALockWithoutExpiry(t *testing.T) {
 // Each nested writer of Java adds one lease to the time to live. Go's nested writer leaves the
 // longer of the two leases.
 func TestNestedWritersOfJavaAddUpTheLease(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		w.do(thread, "write.lock", "javas", 60_000)
@@ -64,6 +66,7 @@ func TestNestedWritersOfJavaAddUpTheLease(t *testing.T) {
 // A read unlock of Java shortens its write lease to the longest read lease that is left. A writer
 // of Go keeps its own lease.
 func TestAReadUnlockOfJavaShortensItsWriteLease(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		w.do(thread, "write.lock", "javas", 60_000)
@@ -97,6 +100,7 @@ func TestAReadUnlockOfJavaShortensItsWriteLease(t *testing.T) {
 
 // A reader that asks for the write side waits for itself in Redisson. Go refuses it at once.
 func TestAReaderThatAsksToWrite(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().RWMutex("doc")
@@ -116,6 +120,7 @@ func TestAReaderThatAsksToWrite(t *testing.T) {
 // The lease of a reader of Java is over. Java tells the reader that it still holds, as long as
 // others keep the hash. Go tells its reader of the loss. Neither reader keeps a writer out.
 func TestAReaderOfJavaWhoseLeaseIsOver(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		over, live, writer := redisson.Thread("over"), redisson.Thread("live"), redisson.Thread("writer")
@@ -150,6 +155,7 @@ func TestAReaderOfJavaWhoseLeaseIsOver(t *testing.T) {
 // A multi-lock of Java has lost one lock. Its unlock stops at the lost lock, and the other locks
 // stay locked and renewed (3.14.1 went on). Go's release frees all that Go still has.
 func TestAMultiLockOfJavaThatHasLostOne(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		thread, other := redisson.Thread("t"), redisson.Thread("other")
@@ -177,6 +183,7 @@ func TestAMultiLockOfJavaThatHasLostOne(t *testing.T) {
 // A thread of Java that never locked unlocks a free fair lock, and the unlock succeeds. Go's second
 // release gives an error that says what it is.
 func TestAStrangersFairUnlockOfJava(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		w.do(w.redisson("r").Thread("t"), "fair.unlock", "desk")
 		l, err := w.holdfast().FairMutex("desk").Lock(w.ctx)

@@ -17,6 +17,7 @@ import (
 // A nested lock of Java shortens the lease. If the lease is then below a third of the watchdog's
 // time, nobody renews it in time. Go's nested lock never shortens the lease.
 func TestANestedLockOfJavaShortensTheLease(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Oldest, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		w.do(thread, "lock.lock", "javas", 60_000)
@@ -42,6 +43,7 @@ func TestANestedLockOfJavaShortensTheLease(t *testing.T) {
 // A thread of Java holds both sides, and leaves the read side first. It loses the write side one
 // lease later without knowing it. In Go the writer is renewed as long as it holds.
 func TestAReadUnlockOfJavaEndsItsWriteWatchdog(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		writer := w.redisson("r", watchdog()).Thread("writer")
 		client := w.holdfast(holdfast.WithDefaults(holdfast.Renewed(lease)))
@@ -87,6 +89,7 @@ func TestAReadUnlockOfJavaEndsItsWriteWatchdog(t *testing.T) {
 // A read unlock of Java shortens the life of the hash to the longest read lease that is left. Go's
 // reader renews its lease, and does not lose it.
 func TestAReadUnlockOfJavaShortensTheHash(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		reader, writer := redisson.Thread("reader"), redisson.Thread("writer")
@@ -116,6 +119,7 @@ func TestAReadUnlockOfJavaShortensTheHash(t *testing.T) {
 // A spin lock sends no messages, so a goroutine waits for it by polling. A thread that spins is in
 // soon after Go has left.
 func TestASpinLockTellsNobody(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, "3.15", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().Mutex("spun")
@@ -153,6 +157,7 @@ func TestASpinLockTellsNobody(t *testing.T) {
 
 // Draining in Java drops the expiry, and so does adding permits. Go keeps the expiry.
 func TestDrainingInJavaDropsAnExpiry(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		s := w.holdfast().Semaphore("tickets")
@@ -185,6 +190,7 @@ func TestDrainingInJavaDropsAnExpiry(t *testing.T) {
 // tryLockAndGetToken() waits, although its documentation says that it does not. Go's TryLock does
 // not wait.
 func TestATryForATokenInJavaWaits(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, "3.19", func(t *testing.T, w *world) {
 		thread := w.redisson("r").Thread("t")
 		m := w.holdfast().Mutex("account", holdfast.JavaTokens())
@@ -213,6 +219,7 @@ func TestATryForATokenInJavaWaits(t *testing.T) {
 // threads wait although the lock is free, and ask without a pause. Go has a queue of its own, and
 // is in at once.
 func TestADeadFairWaiterOfJava(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		w.ownJava()
 		m := w.holdfast().FairMutex("desk")
@@ -254,6 +261,7 @@ func TestADeadFairWaiterOfJava(t *testing.T) {
 // Overlapping readers of Java keep out the writers of both languages, for as long as a reader is
 // always in. In return, nobody is in beside a writer. Go's writer is in when the readers pause.
 func TestOverlappingReadersOfJavaKeepWritersOut(t *testing.T) {
+	redistest.LongRun(t)
 	everywhere(t, Last3, func(t *testing.T, w *world) {
 		redisson := w.redisson("r")
 		m := w.holdfast().RWMutex("doc")

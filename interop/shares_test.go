@@ -58,6 +58,7 @@ const leastOfGo = 20
 // a busy machine: there the waiters of one language may come too late for their moment, and then
 // the other language goes on among itself.
 func TestJavaHasItsShareOfABusyMutex(t *testing.T) {
+	redistest.LongRun(t)
 	for _, tc := range []struct {
 		what                string
 		goroutines, threads int

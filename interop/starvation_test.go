@@ -17,6 +17,7 @@ const (
 )
 
 func TestNeitherLanguageStarves(t *testing.T) {
+	redistest.LongRun(t)
 	for _, p := range pairs {
 		if p.deaf || p.unshared {
 			continue // only a waiter that hears of a release, and may act on it, can come in time

@@ -27,7 +27,7 @@ const (
 )
 
 func TestTheReleasedCommandIsInstalledByItsPath(t *testing.T) {
-	redistest.RealTime(t) // it compiles everything, and that takes a minute
+	redistest.LongRun(t) // it compiles everything, and that takes a minute
 	proxy, bin := t.TempDir(), t.TempDir()
 	publish(t, proxy, library, "../..")
 	publish(t, proxy, library+"/cmd/holdfast", ".")

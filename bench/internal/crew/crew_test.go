@@ -89,6 +89,7 @@ func TestARunInProcesses(t *testing.T) {
 
 // TestElections measures until each contender has had a few leaders resign, and a few killed.
 func TestElections(t *testing.T) {
+	redistest.LongRun(t)
 	redistest.Needs(t)
 	server, err := measure.StartServer(t.Context())
 	if err != nil {

@@ -149,6 +149,7 @@ func TestRun_Rueidislock(t *testing.T) {
 }
 
 func TestRun_Etcd(t *testing.T) {
+	redistest.LongRun(t)
 	s := realServer(t)
 	sellInPhases(t, s, phases("etcd"), s.addr, etcdtest.Start(t))
 }
@@ -161,6 +162,7 @@ func sellInPhases(t *testing.T, s server, phases map[string][]command, args ...s
 
 // A program in Go and one in Java share one lock.
 func TestRun_Redisson(t *testing.T) {
+	redistest.LongRun(t)
 	s := realServer(t)
 	after, java := built("redisson/after"), inJava("from.Sell")
 	sellTogether(t, s.rdb, []command{java, after, java, after}, s.addr)
@@ -168,6 +170,7 @@ func TestRun_Redisson(t *testing.T) {
 
 // The report is written once, whoever comes first, and not again within lockAtLeastFor.
 func TestRun_ShedLock(t *testing.T) {
+	redistest.LongRun(t)
 	both, after := built("shedlock/both"), built("shedlock/after")
 	eachServer(t, func(t *testing.T, s server) {
 		reportTogether(t, s, both, both, both)

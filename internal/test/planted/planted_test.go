@@ -62,7 +62,7 @@ func TestEachPlantedBugIsCaught(t *testing.T) {
 				t.Parallel()
 			}
 			began := time.Now()
-			out, err := run(t, 2*time.Minute, b.step, b.pkg(), b.tests(), files)
+			out, err := run(t, 5*time.Minute, b.step, b.pkg(), b.tests(), files)
 			if err == nil {
 				t.Fatalf("%s: %v pass with it, %s", b.at, b.tests(), b.step)
 			}

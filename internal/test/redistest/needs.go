@@ -44,12 +44,13 @@ func RealTime(t testing.TB) {
 }
 
 // LongRun skips t unless HOLDFAST_SERVERS=1 and HOLDFAST_LONG is set. It is for tests whose verdict
-// depends on how fast this machine is: the gate judges outcomes alone.
+// depends on how fast this machine is, because the gate judges outcomes alone; and for those that take
+// long and that a change of this repository hardly ever breaks.
 func LongRun(t testing.TB) {
 	t.Helper()
 	RealTime(t)
 	if testing.Testing() && os.Getenv(envLong) == "" {
-		t.Skipf("has bounds in real time: %s=1 %s=1 runs it", envServers, envLong)
+		t.Skipf("belongs to the long run: %s=1 %s=1 runs it", envServers, envLong)
 	}
 }
 

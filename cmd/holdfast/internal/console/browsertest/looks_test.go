@@ -168,6 +168,7 @@ func TestTheSwitchForDark(t *testing.T) {
 
 // TestTenThousandLocks measures what docs/console.md states.
 func TestTenThousandLocks(t *testing.T) {
+	redistest.LongRun(t)
 	w := begin(t)
 	const many = 10_000
 	w.fakeLocks(many)

@@ -53,7 +53,7 @@ step() {
 # step of its own, joined waits for it and shows what it has printed.
 beside() {
 	set -m # a process group of its own, which finish can end
-	nice -n 5 "$@" >"$scratch/beside" 2>&1 &
+	nice -n 5 "$@" >"$scratch/joined.log" 2>&1 &
 	set +m
 	beside=$!
 }
@@ -61,7 +61,7 @@ joined() {
 	local status=0
 	wait "$beside" || status=$?
 	beside=
-	cat "$scratch/beside"
+	cat "$scratch/joined.log"
 	return "$status"
 }
 

@@ -23,8 +23,9 @@ type Election struct {
 	config   config
 	err      error // why it cannot be used
 
-	running atomic.Bool
-	current atomic.Pointer[Term] // of this value's Run; nil while it does not lead
+	running  atomic.Bool
+	finished atomic.Pointer[error] // the error of its own with which the last Run has ended
+	current  atomic.Pointer[Term]  // of this value's Run; nil while it does not lead
 }
 
 // New returns the election of that name, which is at key in Redis. It does no I/O. If something is
@@ -76,11 +77,15 @@ func (e *Election) engine() *engine.Engine { return engine.Made(e).resource.Engi
 
 // Check returns an error if the work of a term has gone on for longer than staleFor after the end of
 // the term, so that the process should be restarted. The error matches what ended the term: ErrLost,
-// ErrResigned, ErrClosed, or what ended Run's context. It is for a liveness probe. It asks nobody;
-// where Run does not lead, it returns nil.
+// ErrResigned, ErrClosed, or what ended Run's context. If Run has returned an error of its own, so that
+// this candidate never leads again, Check returns that error. It is for a liveness probe. It asks
+// nobody; where Run campaigns, has not begun, or has ended with its context or its work, it returns nil.
 func (e *Election) Check(staleFor time.Duration) error {
 	if err := e.usable("check"); err != nil {
 		return err
+	}
+	if err := e.finished.Load(); err != nil {
+		return e.failed("check", fmt.Errorf("run has ended: %w", errs.Bare(*err)))
 	}
 	t := e.current.Load()
 	if t == nil {

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
@@ -32,8 +33,10 @@ import (
 // work that does not heed its context keeps the others waiting. After a whole lease the log names
 // it, and Check finds it. If the work panics, Run gives the lead up, and the panic goes on.
 //
-// Transient errors of Redis are retried until ctx ends. So are ErrOutOfMemory and ErrNotReplicated,
-// once a second. ErrClosed, ErrWrongType, ErrDenied, ErrBadArgument and the like are returned. One
+// Transient errors of Redis are retried until ctx ends. So is ErrNotReplicated, once a second, and what
+// an operator can mend: after ErrOutOfMemory, ErrDenied, or a full disk of Redis, Run logs the error and
+// campaigns again a second later, then after longer pauses, 5 s at most. ErrClosed, ErrWrongType, ErrBadArgument
+// and the like are returned. After such an end Check returns the error. One
 // Run of an Election goes on at a time; another fails with ErrBadArgument. End ctx, and wait for Run,
 // before you close the Client: Close gives nothing up, so that the next would wait for the lease.
 func (e *Election) Run(ctx context.Context, work func(ctx context.Context, term *Term) error) error {
@@ -48,13 +51,25 @@ func (e *Election) Run(ctx context.Context, work func(ctx context.Context, term 
 		return e.failed(op, fmt.Errorf("another Run of it goes on: %w", errs.BadArgument))
 	}
 	defer e.running.Store(false)
+	e.finished.Store(nil)
+	err := e.run(ctx, work)
+	if err != nil && ctx.Err() == nil {
+		e.finished.Store(&err)
+	}
+	return err
+}
+
+func (e *Election) run(ctx context.Context, work func(context.Context, *Term) error) error {
+	failures := 0 // campaigns in a row
 	for {
 		t, err := e.campaign(ctx)
 		var out outcome
 		if err == nil {
+			failures = 0
 			out = t.lead(ctx, work)
 		} else {
-			out = e.notElected(ctx, err)
+			failures++
+			out = e.notElected(ctx, err, failures)
 		}
 		if out.over {
 			return out.err
@@ -72,10 +87,18 @@ type outcome struct {
 	pause time.Duration // otherwise: how long to wait before the next campaign
 }
 
-// again is how long Run waits before it campaigns again after a failure, less up to a tenth.
-const again = time.Second
+// again is how long Run waits before it campaigns again after a failure. The pause doubles with each
+// campaign in a row that fails, up to rarely. Each is less by up to a tenth.
+const (
+	again  = time.Second
+	rarely = 5 * time.Second
+)
 
-func pause() time.Duration { return again - rand.N(again/10) }
+// pause returns the pause after so many failures in a row.
+func pause(failures int) time.Duration {
+	d := min(again<<min(failures-1, 3), rarely)
+	return d - rand.N(d/10)
+}
 
 // ended returns the error of a Run whose ctx has ended. err is that of the work, or nil.
 func (e *Election) ended(ctx context.Context, err error) error {
@@ -87,7 +110,7 @@ func (e *Election) ended(ctx context.Context, err error) error {
 }
 
 // notElected decides what follows from a campaign that has failed.
-func (e *Election) notElected(ctx context.Context, err error) outcome {
+func (e *Election) notElected(ctx context.Context, err error, failures int) outcome {
 	switch {
 	case ctx.Err() != nil:
 		return outcome{over: true, err: e.failed("lead", errs.Ended(ctx, err))}
@@ -95,9 +118,12 @@ func (e *Election) notElected(ctx context.Context, err error) outcome {
 		return outcome{over: true, err: e.failed("lead", err)}
 	case errors.Is(err, errs.Lost):
 		return outcome{} // it was granted, and the answer came too late
-	case errors.Is(err, errs.OutOfMemory), errors.Is(err, errs.NotReplicated):
+	case errors.Is(err, errs.NotReplicated):
+		failures = 1
+		fallthrough
+	case conn.Mendable(err):
 		e.warn("holdfast: a campaign failed, and begins again", err)
-		return outcome{pause: pause()}
+		return outcome{pause: pause(failures)}
 	default:
 		return outcome{over: true, err: e.failed("lead", err)}
 	}
@@ -189,9 +215,9 @@ func (t *Term) lead(ctx context.Context, work func(context.Context, *Term) error
 	case !lasted && time.Since(began) >= again:
 		return outcome{}
 	case !lasted:
-		return outcome{pause: pause()} // terms that all end at once would keep Redis busy
+		return outcome{pause: pause(1)} // terms that all end at once would keep Redis busy
 	default:
 		e.warn("holdfast: the work of a term failed; the next campaign begins", err)
-		return outcome{pause: pause(), err: err}
+		return outcome{pause: pause(1), err: err}
 	}
 }

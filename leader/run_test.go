@@ -438,3 +438,61 @@ func TestALeadCountsOnlyIfReplicasHaveIt(t *testing.T) {
 		})
 	}
 }
+
+// Redis refuses for six seconds what an operator can mend. Each candidate campaigns again, and one leads soon
+// after that.
+func TestRunOutlastsWhatAnOperatorMends(t *testing.T) {
+	for _, refusal := range []string{
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"NOPERM User a has no permissions to run the 'evalsha' command",
+		"WRONGPASS invalid username-password pair or user is disabled.",
+	} {
+		t.Run(refusal[:6], func(t *testing.T) {
+			play(t, func(t *testing.T, s *stage) {
+				var all []*candidate
+				for _, id := range []string{"a", "b"} {
+					c := s.candidate(id)
+					c.p.Net.OnCommand(func(redistest.Command) redistest.Fault { return redistest.ReplyError(refusal) })
+					all = append(all, c.campaign(untilOver))
+				}
+				s.At(6 * time.Second)
+				for _, c := range all {
+					if c.IsLeader() || c.Check(time.Second) != nil {
+						t.Errorf("%s leads: %v, %v", c.id, c.IsLeader(), c.Check(time.Second))
+					}
+					c.p.Net.OnCommand(c.p.Observe)
+				}
+				s.At(12 * time.Second)
+				if all[0].IsLeader() == all[1].IsLeader() {
+					t.Errorf("a leads: %v, b leads: %v", all[0].IsLeader(), all[1].IsLeader())
+				}
+				for _, c := range all {
+					c.retire()
+				}
+			})
+		})
+	}
+}
+
+// A Run that has ended with an error of its own is found by the liveness probe.
+func TestCheckFindsARunThatHasEnded(t *testing.T) {
+	play(t, func(t *testing.T, s *stage) {
+		c := s.candidate("a")
+		s.RDB.Set(t.Context(), name, "precious", 0)
+		err := c.Run(t.Context(), untilOver)
+		world.WantErr(t, err, holdfast.ErrWrongType)
+		world.WantErr(t, c.Check(time.Hour), holdfast.ErrWrongType)
+		s.RDB.Del(t.Context(), name)
+		c.campaign(untilOver)
+		s.At(time.Second)
+		healthy := func() {
+			if err := c.Check(0); err != nil {
+				t.Error(err)
+			}
+		}
+		healthy()
+		c.retire()
+		healthy()
+	})
+}

@@ -95,7 +95,7 @@ const (
 // which kind and the server's state allows that: see mark.lua. instead is the marker that fresh
 // replaces.
 func (m Member) mark(ctx context.Context, write origin, set, instead string) (marker, error) {
-	call := &conn.Call{Script: markScript, Keys: []string{keys.QuorumMarker}, Args: []any{string(write), set, instead}}
+	call := &conn.Call{Script: markScript, Keys: []string{keys.QuorumMarker}, Args: []any{string(write), set, instead}, Prompt: true}
 	if err := m.Engine.Conn.Run(ctx, call); err != nil {
 		return marker{}, err
 	}

@@ -85,11 +85,10 @@ func TestQuorum_SaysOnceWhatWasNotReleased(t *testing.T) {
 		l := w.lock(p.quorum())
 		for i := range 2 {
 			p.nets[i].OnCommand(func(redistest.Command) redistest.Fault {
-				return redistest.ReplyError("NOPERM this user has no permissions")
+				return redistest.ReplyError("ERR Unknown Redis command called from script")
 			})
 		}
 		err := l.Release(t.Context())
-		world.WantErr(t, err, holdfast.ErrDenied)
 		says(t, err, fmt.Sprintf("release quorum %q: 2 of 3 servers not released: owner ", name))
 		if strings.Count(err.Error(), strconv.Quote(name)) != 1 || strings.Count(err.Error(), "release ") != 1 {
 			t.Errorf("it says twice what was done to which lock: %s", err)

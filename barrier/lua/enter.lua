@@ -61,7 +61,10 @@ if not failed(failure) then
     'parties', text(parties), 'arrived', text(arrived), 'since', text(since), owner, text(id) .. ' ' .. text(arrival))
 end
 if failed(failure) then
-  redis.call('ZREM', KEYS[2], member)
+  -- Nothing must stay without an expiry, whichever commands are refused.
+  if failed(redis.pcall('ZREM', KEYS[2], member)) and redis.pcall('PTTL', KEYS[2]) == -1 then
+    redis.pcall('SET', KEYS[2], '', 'PX', 1)
+  end
   return failure
 end
 failure = redis.pcall('PEXPIRE', KEYS[1], lasts)

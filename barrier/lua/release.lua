@@ -28,7 +28,7 @@ end
 
 -- That it has left is known for longer than a request of its own may come late. PEXPIRE comes first:
 -- see keep. A key may have gone with what sweep took out, so each is given its expiry anew.
-local late = 2000
+local late = 11000
 if life >= 0 then
   redis.call('PEXPIRE', KEYS[1], text(math.max(life, late)))
 end

@@ -4,20 +4,23 @@ package conn
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
-// RunBatch sends the calls to the server at addr in a pipeline, once, on the connection kept for
+// RunBatch sends the calls to the server at addr in a pipeline, on the connection kept for
 // renewals. It calls answer with the outcome of each call: nil if the script has answered, an
-// error otherwise. ctx bounds the try. The caller decides whether to try again; if the
-// connection has failed, the next try uses a new one. Batches that are under way at the same time
-// have a connection each.
-func (m *Manager) RunBatch(ctx context.Context, addr string, calls []*Call, answer func(i int, err error)) {
+// error otherwise. ctx bounds the try. If no answer has come after the time soon, the calls are run
+// once more beside it, as any other call; the answer that comes first counts. The caller decides
+// whether to try again; if the connection has failed, the next try uses a new one. Batches that are
+// under way at the same time have a connection each.
+func (m *Manager) RunBatch(ctx context.Context, soon time.Duration, addr string, calls []*Call, answer func(i int, err error)) {
 	n := m.topology.at(addr)
-	outcomes := m.sendOnce(ctx, n, calls)
+	outcomes := m.sendPatiently(ctx, soon, n, calls)
 	var elsewhere []int
 	for i, err := range outcomes {
 		if m.leadsOn(calls[i], err) {
@@ -35,9 +38,9 @@ func (m *Manager) RunBatch(ctx context.Context, addr string, calls []*Call, answ
 // RunOnce sends calls to the server at addr as RunBatch does, but does not send again a call
 // that came late, or that went to a server without its keys. It is for calls that do the work
 // of many: their caller can make a call for each part of that work instead.
-func (m *Manager) RunOnce(ctx context.Context, addr string, calls []*Call) []error {
+func (m *Manager) RunOnce(ctx context.Context, soon time.Duration, addr string, calls []*Call) []error {
 	n := m.topology.at(addr)
-	outcomes := m.sendOnce(ctx, n, calls)
+	outcomes := m.sendPatiently(ctx, soon, n, calls)
 	for i, err := range outcomes {
 		outcomes[i] = m.told(n, calls[i], err)
 	}
@@ -99,6 +102,66 @@ func (m *Manager) told(n *node, c *Call, err error) error {
 	}
 }
 
+// sendPatiently is sendOnce, and runs the calls once more if that takes longer than soon.
+func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *node, calls []*Call) (outcomes []error) {
+	ctx, cut := context.WithCancel(ctx)
+	defer cut()
+	o := &outrun{done: make(chan struct{})}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	begin := time.AfterFunc(soon, func() {
+		defer close(o.done)
+		o.run(running, m, calls)
+		if anyAnswered(o.outcomes) {
+			cut()
+		}
+	})
+	outcomes = m.sendOnce(ctx, n, calls)
+	if begin.Stop() {
+		return outcomes
+	}
+	if anyAnswered(outcomes) {
+		stop()
+	}
+	<-o.done
+	for i, err := range outcomes {
+		calls[i].join(&o.calls[i])
+		if err != nil && !isReply(err) {
+			if outcomes[i] = o.outcomes[i]; outcomes[i] == nil {
+				calls[i].take(&o.calls[i])
+			}
+		}
+	}
+	return outcomes
+}
+
+// outrun is calls that run beside a batch of the same calls, which takes long.
+type outrun struct {
+	calls    []Call
+	outcomes []error
+	done     chan struct{}
+}
+
+// run runs copies of the calls.
+func (o *outrun) run(ctx context.Context, m *Manager, calls []*Call) {
+	o.calls, o.outcomes = make([]Call, len(calls)), make([]error, len(calls))
+	only := make([]int, len(calls))
+	copies := make([]*Call, len(calls))
+	for i, c := range calls {
+		o.calls[i] = Call{
+			Script: c.Script, Keys: c.Keys, Args: c.Args,
+			Until: c.Until, AnyTime: c.AnyTime, Enough: c.Enough, Replicas: c.Replicas,
+		}
+		only[i], copies[i] = i, &o.calls[i]
+	}
+	m.runAll(ctx, copies, only, o.outcomes)
+}
+
+// anyAnswered reports whether a server has answered any of the calls.
+func anyAnswered(outcomes []error) bool {
+	return slices.ContainsFunc(outcomes, func(err error) bool { return err == nil || isReply(err) })
+}
+
 // sendOnce sends the calls and returns the outcome of each. If the server does not have a
 // call's script, sendOnce sends that call again, with the source.
 func (m *Manager) sendOnce(ctx context.Context, n *node, calls []*Call) (outcomes []error) {
@@ -123,7 +186,7 @@ func (m *Manager) sendBatch(ctx context.Context, n *node, calls []*Call, outcome
 	}
 	if only == nil {
 		for i := range calls {
-			add(i, false)
+			add(i, n.gate.pace.slow())
 		}
 	}
 	for _, i := range only {

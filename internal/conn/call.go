@@ -12,8 +12,12 @@ import (
 
 // Window is how long after its sending a request may still change something: it determines the
 // request's not-after. A request that a frozen server or a slow network holds back for longer
-// changes nothing.
-const Window = time.Second
+// changes nothing. A server that was seen to need longer for its replies has that longer time, up to
+// MaxWindow: see pace.
+const (
+	Window    = ioTimeout
+	MaxWindow = longestReply
+)
 
 // Call is one run of one script, with what is known of its outcome. One goroutine uses it,
 // once.
@@ -28,6 +32,9 @@ type Call struct {
 	// AnyTime lets the call take effect at any time up to Until, and not only within Window
 	// after its sending. It is for renewals, which are of use until then.
 	AnyTime bool
+	// Prompt keeps the call from taking effect later than Window after its sending, however slow its
+	// server is.
+	Prompt bool
 	// Enough, if set, is how many of the keys are sufficient. If Redis refuses a call with all
 	// of them because their slot is moving, the call is sent with only the first Enough.
 	Enough int
@@ -67,12 +74,15 @@ func (c *Call) over() bool { return !c.Until.IsZero() && !time.Now().Before(c.Un
 
 // deadline returns the time until which a request of the call may take effect if it is sent
 // now.
-func (c *Call) deadline(now time.Time) time.Time {
+func (c *Call) deadline(now time.Time, window time.Duration) time.Time {
 	if c.AnyTime {
 		return c.Until
 	}
-	if window := now.Add(Window); c.Until.IsZero() || window.Before(c.Until) {
-		return window
+	if c.Prompt {
+		window = Window
+	}
+	if end := now.Add(window); c.Until.IsZero() || end.Before(c.Until) {
+		return end
 	}
 	return c.Until
 }
@@ -130,6 +140,18 @@ func (c *Call) absorb(r *request) {
 	default:
 		c.Attempts++
 	}
+}
+
+// join adds the sendings of a copy of the call.
+func (c *Call) join(other *Call) {
+	c.Attempts += other.Attempts
+	c.outstanding = c.outstanding || other.outstanding
+	c.notAfter = max(c.notAfter, other.notAfter)
+}
+
+// take makes the answer of a copy of the call that of the call.
+func (c *Call) take(other *Call) {
+	c.Reply, c.Sent, c.acknowledged = other.Reply, other.Sent, other.acknowledged
 }
 
 // remember records that a request was sent whose answer will not be heard.

@@ -29,6 +29,7 @@ func (c *cluster) nodeClient(o *redis.Options) *redis.Client {
 	c.options[its.options.Addr] = its
 	c.mu.Unlock()
 	options := *its.options
+	options.ReadTimeout, options.WriteTimeout = shorter(options.ReadTimeout, ioTimeout), shorter(options.WriteTimeout, ioTimeout)
 	options.Dialer = quiet(bounded(options.Dialer))
 	return redis.NewClient(&options)
 }

@@ -3,13 +3,11 @@
 package conn
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -45,16 +43,6 @@ const (
 	redirected                // ASK: another server has the key, this once
 )
 
-// transient are the prefixes of server errors that pass by themselves.
-var transient = []string{
-	"LOADING ", "READONLY ", "TRYAGAIN ", "CLUSTERDOWN ", "MASTERDOWN ", "NOREPLICAS ", "BUSY ",
-	full, "UNBLOCKED ",
-}
-
-// nonLocal is in the error of a script that met a key of another server. All keys of a call are in
-// one slot.
-const nonLocal = "attempted to access a non local key"
-
 // judge decides what an error means for the call.
 func judge(err error) verdict {
 	switch {
@@ -70,18 +58,10 @@ func judge(err error) verdict {
 		return moved
 	case hasCode(err, "ASK "):
 		return redirected
-	case strings.Contains(err.Error(), nonLocal):
-		return again // the slot has moved while the script ran, or the server's own view of it lags
-	}
-	if passes(err) {
+	case remedyOf(err) == passage:
 		return again
 	}
 	return final
-}
-
-// passes reports whether err is a server's error that passes by itself.
-func passes(err error) bool {
-	return slices.ContainsFunc(transient, func(code string) bool { return hasCode(err, code) })
 }
 
 // hopeless reports whether the connection could not be made for a reason that only the operator
@@ -101,12 +81,20 @@ func hopeless(err error) bool {
 		errors.Is(err, errs.BadArgument) // from ClusterSlots that name several masters
 }
 
-// mendable reports whether a clean-up goes on after an error that is final for other calls: the
-// error came before anything was sent, because credentials or a certificate were refused. What
-// is to be undone is still there when the operator has mended that.
+// mendable reports whether a clean-up goes on after an error that is final for other calls: what is
+// to be undone is still there when the operator has mended what Redis refuses. Before a request is
+// sent that may be credentials or a certificate.
 func mendable(err error) bool {
-	before := errors.As(err, new(unreached)) || errors.As(err, new(unsent))
-	return before && !errors.Is(err, errs.Closed) && !errors.Is(err, redis.ErrClosed) && !errors.Is(err, errs.BadArgument)
+	if errors.Is(err, errs.Closed) || errors.Is(err, redis.ErrClosed) || errors.Is(err, errs.BadArgument) {
+		return false
+	}
+	return errors.As(err, new(unreached)) || errors.As(err, new(unsent)) || remedyOf(err) == operator
+}
+
+// Mendable reports whether an operator can mend what the error of a Run says: rights, a password, a
+// certificate, memory, a disk.
+func Mendable(err error) bool {
+	return mendable(err) || hopeless(err) && !errors.Is(err, redis.ErrClosed)
 }
 
 // refusesCertificate reports whether the server refused the client's certificate.
@@ -129,7 +117,7 @@ func typed(err error, s *Script) error {
 		{errs.WrongType, []string{"WRONGTYPE "}},
 		{errs.NoPermits, []string{"NOPERMITS "}}, // an error of Holdfast's own scripts
 		{errs.OutOfMemory, []string{"OOM "}},
-		{errs.Denied, []string{"NOPERM ", "NOAUTH ", "WRONGPASS ", "ERR AUTH ", "ERR invalid password"}},
+		{errs.Denied, denials},
 	} {
 		for _, code := range t.codes {
 			if hasCode(err, code) {
@@ -143,39 +131,6 @@ func typed(err error, s *Script) error {
 	return err
 }
 
-// deniedInside reports whether Redis refused a command inside a script because the user lacks a
-// right. That error has no code; these are the words of Redis 6 and 7.0, and of 7.2 and later.
-func deniedInside(err error) bool {
-	text := err.Error()
-	return isReply(err) && (strings.Contains(text, "The user executing the script can't ") ||
-		strings.Contains(text, "ACL failure in script: "))
-}
-
-// hasCode reports whether a server's error has that code. Redis 7 puts the code of an error
-// inside a script first; Redis 6 and miniredis wrap it.
-func hasCode(err error, code string) bool {
-	if !isReply(err) {
-		return false
-	}
-	text := err.Error()
-	return strings.HasPrefix(text, code) ||
-		strings.HasPrefix(text, "ERR Error ") && strings.Contains(text, " "+code) ||
-		strings.HasPrefix(text, "ERR Error ") && strings.Contains(text, "-"+code)
-}
-
-// isNoMaster reports whether the server answered that it is not the master. A server that is
-// loading its data may be the master: once it is ready, it answers on the same connection.
-func isNoMaster(err error) bool {
-	return hasCode(err, "READONLY ") || hasCode(err, "MASTERDOWN ")
-}
-
-// isReply reports whether err is a server's answer. Then the connection is whole, and the
-// request did not take effect.
-func isReply(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
-}
-
 // mayHaveRun reports whether a request that failed with err may have been executed, or may
 // still be.
 func mayHaveRun(err error) bool {
@@ -184,13 +139,6 @@ func mayHaveRun(err error) bool {
 	}
 	var op *net.OpError
 	return !errors.As(err, &op) || op.Op != "dial"
-}
-
-// isUnknownCommand reports whether the server is too old for the command.
-func isUnknownCommand(err error) bool {
-	text := strings.ToLower(err.Error())
-	return strings.Contains(text, "unknown command") || strings.Contains(text, "unknown subcommand") ||
-		strings.Contains(text, "unknown pubsub subcommand")
 }
 
 // isTimeout reports whether the server was silent for too long.

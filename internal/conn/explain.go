@@ -17,31 +17,20 @@ type explanation struct {
 func (e explanation) Error() string { return e.text }
 func (e explanation) Unwrap() error { return e.error }
 
-var (
-	// scriptTail is the end of an error inside a script in Redis 7: the script's hash and the
-	// line.
-	scriptTail = regexp.MustCompile(` script: [0-9a-f]+, on @user_script:(\d+)\.$`)
-	// scriptHead is the beginning of such an error in Redis 6.
-	scriptHead = regexp.MustCompile(`^ERR Error running script \(call to f_[0-9a-f]+\): @user_script:(\d+): (?:@user_script: \d+: )?-?`)
-	commandIn  = regexp.MustCompile(`redis\.p?call\(["'](\w+)["']`)
-)
+var commandIn = regexp.MustCompile(`redis\.p?call\(["'](\w+)["']`)
 
-// explained removes the place in the script from a Redis error. If Redis refuses a right
-// without naming the command, explained adds the command at that place.
+// explained removes the place in the script from a Redis error. If Redis refuses a command without
+// naming it, because the user lacks the right or because there is no such command, explained adds
+// the command at that place.
 func explained(err error, s *Script) error {
 	if err == nil || !isReply(err) {
 		return err
 	}
-	text := err.Error()
-	line := ""
-	if at := scriptTail.FindStringSubmatch(text); at != nil {
-		line, text = at[1], strings.TrimSuffix(text, at[0])
-	} else if at := scriptHead.FindStringSubmatch(text); at != nil {
-		line, text = at[1], strings.TrimPrefix(text, at[0])
-	} else {
+	text, line := said(err)
+	if line == "" {
 		return err
 	}
-	if deniedInside(err) && !strings.Contains(text, " '") {
+	if (deniedInside(err) || isUnknownCommand(err)) && !strings.Contains(text, " '") {
 		if name := s.commandAt(line); name != "" {
 			text += " ('" + name + "')"
 		}

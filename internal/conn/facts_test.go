@@ -13,7 +13,7 @@ func TestTheDocumentsSayHowConnectionsAreMadeAndUsed(t *testing.T) {
 	doctest.Says(t, Window, "docs/guarantees.md", "not-after on the server's clock, {} after its sending")
 	doctest.Says(t, Window, architecture, "It is {} after the sending at the latest")
 	doctest.Says(t, maxWires, connecting, "up to {} for calls", "up to {} to each master, for the calls that wait for replicas")
-	doctest.Says(t, patience, architecture, "a read that has gone on for {}")
+	doctest.Says(t, late, architecture, "a read that has gone on for {}")
 	doctest.Says(t, lookFor, architecture, "reads without sleeping for {} first")
 	doctest.Says(t, lookFor, connecting, "without sleeping for up to {}")
 	doctest.Says(t, dialTimeout, connecting, "`DialTimeout`, but at most {}")

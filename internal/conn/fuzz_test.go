@@ -91,7 +91,7 @@ func FuzzReplies(f *testing.F) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		call := newCount("k")
-		m.RunBatch(ctx, parrotAddr, []*conn.Call{call}, func(_ int, err error) {
+		m.RunBatch(ctx, time.Second, parrotAddr, []*conn.Call{call}, func(_ int, err error) {
 			if err != nil {
 				return
 			}

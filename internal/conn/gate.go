@@ -29,7 +29,8 @@ const (
 type gate struct {
 	// era counts the failures of connections that were in use. A connection of an earlier era
 	// may lead to a server that was the master and, once thawed, still takes itself for it.
-	era atomic.Int64
+	era  atomic.Int64
+	pace *pace
 
 	mu       sync.Mutex // guards what follows
 	failures int
@@ -44,7 +45,10 @@ type pass struct {
 	trial    chan struct{}
 }
 
-func newGate() *gate { return &gate{well: make(chan struct{})} }
+// newGate returns the gate of a server which the program gives that long for a reply.
+func newGate(most time.Duration) *gate {
+	return &gate{pace: newPace(most), well: make(chan struct{})}
+}
 
 // enter waits until the server may be dialled. If it returns no error, the caller must call
 // leave.

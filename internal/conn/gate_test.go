@@ -46,7 +46,7 @@ func TestEachEventAtTheGate(t *testing.T) {
 	} {
 		redistest.Bubble(t, func(t *testing.T) {
 			for range 20 {
-				g := newGate()
+				g := newGate(ioTimeout)
 				for _, event := range events {
 					switch event {
 					case 'f', 'd':
@@ -72,7 +72,7 @@ func TestEachEventAtTheGate(t *testing.T) {
 // A dial that waits goes on as soon as a request was answered.
 func TestAnAnswerOpensTheGate(t *testing.T) {
 	redistest.Bubble(t, func(t *testing.T) {
-		g := newGate()
+		g := newGate(ioTimeout)
 		for range 5 {
 			g.fail(false)
 		}

@@ -69,7 +69,7 @@ func (g *greeted) Write(b []byte) (int, error) {
 		return 0, g.refusal
 	}
 	n, err := g.Conn.Write(b)
-	if err == nil || g.heard || g.Conn.SetReadDeadline(time.Now().Add(patience)) != nil {
+	if err == nil || g.heard || g.Conn.SetReadDeadline(time.Now().Add(late)) != nil {
 		return n, err
 	}
 	first := make([]byte, 128)

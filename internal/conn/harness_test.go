@@ -284,7 +284,7 @@ func mustRun(t testing.TB, m *conn.Manager, c *conn.Call) {
 func runBatch(ctx context.Context, t testing.TB, m *conn.Manager, node string, calls []*conn.Call) []error {
 	t.Helper()
 	outcomes, answers := make([]error, len(calls)), make([]int, len(calls))
-	m.RunBatch(ctx, node, calls, func(i int, err error) {
+	m.RunBatch(ctx, time.Second, node, calls, func(i int, err error) {
 		outcomes[i] = err
 		answers[i]++
 	})

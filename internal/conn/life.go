@@ -20,7 +20,7 @@ const (
 	// may have run.
 	keep = 100 * time.Millisecond
 	// handshakeTimeout bounds everything after the dial, the user's credentials provider and
-	// OnConnect included.
+	// OnConnect included. A slow server has longer: it has to reply a few times.
 	handshakeTimeout = 5 * time.Second
 	// leastLife is how long a connection may be used, whatever the user's ConnMaxLifetime is. It is
 	// longer than the handshake may take: connections that are too old as soon as they are made would
@@ -40,7 +40,8 @@ func (n *node) connect(ctx context.Context) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	patience := n.gate.pace.patience()
+	ctx, cancel := context.WithTimeout(ctx, max(handshakeTimeout, 4*patience))
 	defer cancel()
 	w := newWire(n, conn, era)
 	w.credentials = n.feed.version()
@@ -50,6 +51,9 @@ func (n *node) connect(ctx context.Context) (*wire, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
+		if isTimeout(err) {
+			n.gate.pace.silent(patience)
+		}
 		w.end()
 		return nil, err
 	}

@@ -12,9 +12,12 @@ import (
 )
 
 const (
-	// patience is how long an answer may take before it is late. It is also the longest delay
-	// with which a caller returns whose context ends before that.
-	patience = 5 * time.Millisecond
+	// late is how long an answer may take before the link begins to watch the caller's context. It is
+	// also the longest delay with which a caller returns whose context ends before that.
+	late = 5 * time.Millisecond
+	// glance is how long a read looks once more after its deadline: the reply may have come while
+	// this process itself had no processor.
+	glance = time.Millisecond
 	// fitting is how many bytes a socket accepts without waiting for the other end, if
 	// everything that was written before has been answered.
 	fitting = 4 << 10
@@ -24,7 +27,7 @@ const (
 //
 // Arranging that the end of a context cuts the connection takes as many allocations as
 // everything else that is done for a request, and nearly every request is answered before it
-// could matter. So the first read gives up after patience, arranges it from then on, and reads
+// could matter. So the first read gives up soon, arranges it from then on, and reads
 // again.
 type link struct {
 	net.Conn
@@ -53,15 +56,31 @@ func (w *wire) link(conn net.Conn) net.Conn {
 	return l
 }
 
-// SetReadDeadline is called by go-redis before it reads the answers to a pipeline.
+// SetReadDeadline is called by go-redis before it reads the answers to a pipeline. t follows from the
+// program's ReadTimeout. The server has until then only if it was seen to need that long; but for a
+// renewal, for which another one may be sent beside it, the reply may come until there is no use for it.
 func (l *link) SetReadDeadline(t time.Time) error {
+	now := time.Now()
+	if l.w.patience = l.w.node.gate.pace.patience(); !l.w.listens.IsZero() {
+		t = l.w.listens
+	} else if end := now.Add(l.w.patience); t.IsZero() || end.Before(t) {
+		t = end
+	}
 	l.limit, l.hurried = t, false
 	if l.w.caller != nil {
-		if early := time.Now().Add(patience); t.IsZero() || early.Before(t) {
+		if early := now.Add(late); early.Before(t) {
 			l.hurried, t = true, early
 		}
 	}
 	return l.Conn.SetReadDeadline(t)
+}
+
+// SetWriteDeadline gives the server as long for taking what is written.
+func (l *link) SetWriteDeadline(t time.Time) error {
+	if end := time.Now().Add(l.w.node.gate.pace.patience()); t.IsZero() || end.Before(t) {
+		t = end
+	}
+	return l.Conn.SetWriteDeadline(t)
 }
 
 func (l *link) Read(b []byte) (int, error) {
@@ -71,12 +90,23 @@ func (l *link) Read(b []byte) (int, error) {
 		}
 	}
 	n, err := l.Conn.Read(b)
-	if err == nil || n > 0 || !l.hurried || !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err == nil || n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
-	l.hurried = false
-	l.w.watch()
-	if err := l.Conn.SetReadDeadline(l.limit); err != nil {
+	if l.hurried {
+		l.hurried = false
+		l.w.watch()
+		if time.Now().Before(l.limit) {
+			if n, err := l.readUntil(l.limit, b); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+				return n, err
+			}
+		}
+	}
+	return l.readUntil(time.Now().Add(glance), b)
+}
+
+func (l *link) readUntil(t time.Time, b []byte) (int, error) {
+	if err := l.Conn.SetReadDeadline(t); err != nil {
 		return 0, err
 	}
 	return l.Conn.Read(b)

@@ -136,7 +136,7 @@ func TestNoLookPastTheReadOfTheProgramsOwnConnection(t *testing.T) {
 }
 
 func TestOnlyALoneCallerLooks(t *testing.T) {
-	n := oneNode("", new(redis.Options), newGate())
+	n := oneNode("", new(redis.Options), newGate(ioTimeout))
 	for range 2 {
 		n.wires = append(n.wires, &wire{node: n})
 	}

@@ -92,7 +92,7 @@ type carriers struct {
 }
 
 func newNode(addr string, options *redis.Options) *node {
-	n := oneNode(addr, options, newGate())
+	n := oneNode(addr, options, newGate(options.ReadTimeout))
 	n.replicated = oneNode(addr, options, n.gate)
 	n.replicated.main = n
 	return n

@@ -119,7 +119,7 @@ func TestWireOptionsKeepWhatReachesTheServer(t *testing.T) {
 	}
 	for _, users := range []time.Duration{100 * time.Millisecond, ioTimeout, dialTimeout, time.Minute, 0, -1} { // 0 and -1: no timeout
 		got := wireOptions(redis.Options{ReadTimeout: users, WriteTimeout: users, DialTimeout: users}, &feeds{})
-		io, dial := ioTimeout, dialTimeout
+		io, dial := longestReply, dialTimeout
 		if users > 0 {
 			io, dial = min(users, io), min(users, dial)
 		}

@@ -48,7 +48,7 @@ func TestARequestThatWasWithdrawnDoesNotLookAtItsCall(t *testing.T) {
 	if !r.withdraw() || r.withdraw() {
 		t.Fatal("is not withdrawn once")
 	}
-	if r.claim(new(clock), time.Now()) {
+	if r.claim(new(clock), time.Now(), Window) {
 		t.Error("is sent")
 	}
 }
@@ -66,7 +66,7 @@ func TestARequestIsSentOrWithdrawn(t *testing.T) {
 		r.call = &c.Call
 		var prepared, withdrawn bool
 		send := func() {
-			if prepared = r.claim(new(clock), time.Now()); prepared {
+			if prepared = r.claim(new(clock), time.Now(), Window); prepared {
 				(&wire{node: new(node)}).compose([]*request{r}, time.Now())
 			}
 		}

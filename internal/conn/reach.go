@@ -97,6 +97,9 @@ func (n *node) lost(w *wire, how loss) {
 	if !n.gate.era.CompareAndSwap(w.era, w.era+1) {
 		return
 	}
+	if how == silent {
+		n.gate.pace.silent(w.patience)
+	}
 	if how != hungUp {
 		n.gate.fail(how == silent)
 	}

@@ -68,12 +68,12 @@ const (
 
 // claim takes the request for a pipeline that is sent now. It reports false if the caller has
 // withdrawn the request: then the call may already belong to another caller, and claim does not read
-// it.
-func (r *request) claim(clock *clock, now time.Time) bool {
+// it. window is how long the request may be on its way and still take effect.
+func (r *request) claim(clock *clock, now time.Time, window time.Duration) bool {
 	if !r.state.CompareAndSwap(waiting, preparing) {
 		return false
 	}
-	r.sent, r.notAfter = now, clock.at(r.call.deadline(now))
+	r.sent, r.notAfter = now, clock.at(r.call.deadline(now, window))
 	return true
 }
 
@@ -134,7 +134,7 @@ func (r *request) answer(clock *clock, received time.Time) {
 
 // served reports whether the server has answered the request, be it with an error. An error that passes
 // by itself, as LOADING does, says that the server does not serve yet.
-func (r *request) served() bool { return r.err == nil || isReply(r.err) && !passes(r.err) }
+func (r *request) served() bool { return r.err == nil || isReply(r.err) && remedyOf(r.err) != passage }
 
 // time returns the server's clock in the reply, 0 if the script does not report it. ok is false
 // if the reply is not that of a script: every script answers with a status and this time, and

@@ -75,7 +75,7 @@ func (m *Manager) try(t *testing.T, key string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.Run(ctx, callOf(key)), m.RunOnce(ctx, n.addr, []*Call{callOf(key)})[0])
+	return errors.Join(m.Run(ctx, callOf(key)), m.RunOnce(ctx, time.Second, n.addr, []*Call{callOf(key)})[0])
 }
 
 func callOf(key string) *Call { return &Call{Script: answers, Keys: []string{key}} }

@@ -3,6 +3,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,8 @@ import (
 const (
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 150 * time.Millisecond
+	// mendBackoff is the longest pause of a clean-up that waits for an operator.
+	mendBackoff = time.Second
 	// complainAfter is how long a call is retried before the log says so.
 	complainAfter = time.Second
 	// complainEvery is how often the log says so, however many calls are retried.
@@ -26,7 +29,7 @@ const (
 // ends first, it returns an error that matches ctx's and names the last failure. After Close it
 // returns errs.Closed. An error that no retry can mend is returned at once, with its sentinel.
 func (m *Manager) Run(ctx context.Context, c *Call) error {
-	t := attempt{m: m, call: c}
+	t := attempt{m: m, call: c, most: maxBackoff}
 	m.sweeper.start()
 	for {
 		if err := m.over(ctx, c); err != nil {
@@ -76,15 +79,16 @@ type attempt struct {
 	m    *Manager
 	call *Call
 
-	full     bool      // send the source
-	fewer    bool      // send only the first Call.Enough keys
-	detour   *node     // the node that an ASK named, for the next request only
-	quiet    bool      // send the script's quiet form
-	denied   bool      // a server that an ASK named has answered no
-	failures int       // how many in a row, for the backoff
-	last     error     // for the caller's error
-	silent   bool      // the last request found no server, got no answer, or arrived too late
-	failing  time.Time // when the first failure was; zero until then
+	full     bool          // send the source
+	fewer    bool          // send only the first Call.Enough keys
+	detour   *node         // the node that an ASK named, for the next request only
+	quiet    bool          // send the script's quiet form
+	denied   bool          // a server that an ASK named has answered no
+	failures int           // how many in a row, for the backoff
+	most     time.Duration // the longest pause of the backoff
+	last     error         // for the caller's error
+	silent   bool          // the last request found no server, got no answer, or arrived too late
+	failing  time.Time     // when the first failure was; zero until then
 	warned   bool
 }
 
@@ -105,7 +109,7 @@ func (t *attempt) try(ctx context.Context) (time.Duration, error) {
 	}
 	r := t.m.requests.get()
 	t.quiet = t.quiet || t.m.hush(t.call.Script)
-	r.call, r.manner = t.call, manner{full: t.full, fewer: t.fewer, asking: asking, quiet: t.quiet}
+	r.call, r.manner = t.call, manner{full: t.full || n.gate.pace.slow(), fewer: t.fewer, asking: asking, quiet: t.quiet}
 	if t.call.Script.bundle != nil {
 		r.slot = t.m.Slot(t.call.Keys[0])
 	}
@@ -155,10 +159,10 @@ func (t *attempt) replied(asking bool) time.Duration {
 // failed decides what to do about a failure.
 func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration, error) {
 	verdict := judge(err)
-	if verdict == final && t.call.Cleanup && mendable(err) {
-		verdict = again
+	if t.most = maxBackoff; verdict == final && t.call.Cleanup && mendable(err) {
+		verdict, t.most = again, mendBackoff
 	}
-	t.silent = verdict == again
+	t.silent = verdict == again && mayBeSilent(err)
 	if ended(ctx) {
 		pause(ctx, t.m.life(t.call), maxBackoff) // its timer may be a moment late: nothing is sent until then
 	}
@@ -183,13 +187,19 @@ func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration
 	}
 }
 
+// mayBeSilent reports whether an error may mean that the server did not answer the request: it did
+// if it refused it for a reason that only an operator ends.
+func mayBeSilent(err error) bool {
+	return remedyOf(err) != operator || errors.As(err, new(unreached)) || errors.As(err, new(unsent))
+}
+
 // again returns how long to wait before the request is sent again after a failure that may pass.
 func (t *attempt) again(n *node, err error) time.Duration {
 	if hasCode(err, "TRYAGAIN ") && t.call.Enough > 0 && !t.fewer {
 		t.fewer = true
 		return t.later()
 	}
-	if n != nil {
+	if n != nil && mayBeSilent(err) {
 		t.m.topology.failed(n)
 	}
 	t.complain()
@@ -226,11 +236,12 @@ func (t *attempt) later() time.Duration {
 	return t.backoff()
 }
 
-// backoff returns a pause that doubles from minBackoff to maxBackoff, up to half of it random.
+// backoff returns a pause that doubles from minBackoff to the most that the last failure is worth, up
+// to half of it random.
 func (t *attempt) backoff() time.Duration {
-	d := maxBackoff
+	d := cmp.Or(t.most, maxBackoff)
 	if t.failures < 8 {
-		d = min(maxBackoff, minBackoff<<t.failures)
+		d = min(d, minBackoff<<t.failures)
 	}
 	return d/2 + rand.N(d/2)
 }
@@ -267,7 +278,11 @@ func (t *attempt) complain() {
 		return
 	}
 	if t.warned = t.m.outage.tell(time.Now()); t.warned {
-		t.m.log.Warn("holdfast: redis does not answer, retrying", "script", t.call.Script.name,
+		what := "holdfast: redis does not answer, retrying"
+		if remedyOf(t.last) == operator {
+			what = "holdfast: redis refuses a clean-up, which goes on until that is mended"
+		}
+		t.m.log.Warn(what, "script", t.call.Script.name,
 			"error", explained(t.last, t.form()))
 	}
 }

@@ -5,9 +5,17 @@ package conn
 import (
 	"context"
 	"net"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
+
+// Wide reports whether a request about key may take effect later than Window after its sending, since
+// its server is or was slow.
+func (m *Manager) Wide(key string) bool {
+	n := m.topology.known(key)
+	return n != nil && n.gate.pace.wide(time.Now())
+}
 
 // Home returns the server on which to subscribe to channel: the master of its slot where
 // channels are sharded, otherwise one server that is the same for all channels.
@@ -61,6 +69,7 @@ func (n *node) pass(ctx context.Context, _, _ string) (net.Conn, error) {
 // client returns a go-redis client that dials by itself.
 func (n *node) client(dial dialer) *redis.Client {
 	options := *n.options
+	options.ReadTimeout, options.WriteTimeout = n.gate.pace.patience(), n.gate.pace.patience()
 	options.Dialer = quiet(dial)
 	return redis.NewClient(&options)
 }

@@ -75,11 +75,13 @@ func newTopology(rdb redis.UniversalClient, fs *feeds) (topology, error) {
 	return nil, fmt.Errorf("the go-redis client is nil: %w", errs.BadArgument)
 }
 
-// Bounds of a wire's I/O. A server that is silent for longer is taken for frozen, and the
-// request is sent again on a new connection.
+// Bounds of a wire's I/O. ioTimeout is how long a server is given for a reply at first: see pace.
 const (
 	ioTimeout   = time.Second
 	dialTimeout = 2 * time.Second
+	// longestReply is how long a server is given at the most, if the program's own client waits for
+	// longer or without end.
+	longestReply = 10 * time.Second
 )
 
 // wireOptions makes the options of a wire from those of the user's client: the same server,
@@ -89,8 +91,8 @@ func wireOptions(o redis.Options, fs *feeds) *redis.Options {
 	o.MaxRetries = -1
 	o.DialerRetries = 1
 	o.DialTimeout = shorter(o.DialTimeout, dialTimeout)
-	o.ReadTimeout = shorter(o.ReadTimeout, ioTimeout)
-	o.WriteTimeout = shorter(o.WriteTimeout, ioTimeout)
+	o.ReadTimeout = shorter(o.ReadTimeout, longestReply) // a link gives up sooner: see pace
+	o.WriteTimeout = shorter(o.WriteTimeout, longestReply)
 	o.ContextTimeoutEnabled = true
 
 	// Two, though there is never more than one: go-redis starts to dial by itself, on a

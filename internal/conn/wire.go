@@ -27,8 +27,9 @@ type wire struct {
 	bundling
 	clock clock // the clock of the server at the other end
 
-	expires     time.Time // zero if never
-	credentials int64     // the version of the streamed credentials that the server has been told
+	patience    time.Duration // that its server had when the last read began
+	expires     time.Time     // zero if never
+	credentials int64         // the version of the streamed credentials that the server has been told
 
 	alone  bool        // its user is the only caller that has a request on a wire of the node: see looker
 	proven bool        // true once a request was served
@@ -45,6 +46,7 @@ type watched struct {
 	caller   context.Context // its end must cut the connection; nil if there is none, or once watch has arranged that
 	unwatch  func() bool     // undoes what watch has arranged; nil before
 	watchful bool            // it is for renewals: see run
+	listens  time.Time       // until when a watchful wire waits for replies; zero: see pace
 }
 
 // pooled is the connection of go-redis on which a wire sends.
@@ -80,11 +82,12 @@ func (w *wire) run(ctx context.Context, batch ...*request) (answered []*request)
 	if ctx != detached {
 		w.caller = ctx
 		if w.watchful {
+			w.listens, _ = ctx.Deadline()
 			w.watch()
 		}
 	}
 	answered = w.send(ctx, batch)
-	w.caller = nil
+	w.caller, w.listens = nil, time.Time{}
 	if stop := w.unwatch; stop != nil {
 		w.unwatch = nil
 		if !stop() {
@@ -110,7 +113,7 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	now := time.Now()
 	live := batch[:0]
 	for _, r := range batch {
-		if r.claim(&w.clock, now) {
+		if r.claim(&w.clock, now, w.node.gate.pace.window(now)) {
 			live = append(live, r)
 		}
 	}
@@ -125,6 +128,9 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	}
 	err := w.exchange(ctx, rdb, live)
 	received := time.Now()
+	if err == nil {
+		w.node.gate.pace.heard(received.Sub(now))
+	}
 	for _, r := range live {
 		if r.in != nil {
 			continue
@@ -212,7 +218,7 @@ func (w *wire) exchange(ctx context.Context, rdb *redis.Conn, batch []*request) 
 	}
 	var acknowledged *redis.IntCmd
 	if replicas > 0 {
-		limit := max(1, (w.node.options.ReadTimeout / 2).Milliseconds()) // WAIT takes 0 as "for ever"
+		limit := max(1, (w.node.gate.pace.patience() / 2).Milliseconds()) // WAIT takes 0 as "for ever"
 		acknowledged = redis.NewIntCmd(ctx, "wait", replicas, limit)
 		commands = append(commands, acknowledged)
 	}

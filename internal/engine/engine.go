@@ -105,6 +105,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 		Closing:       e.closing,
 		NewOwner:      func() int64 { return e.owners.Add(1) },
 		Holds:         e.Holds,
+		Wide:          manager.Wide,
 	})
 	return e, nil
 }

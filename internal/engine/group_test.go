@@ -81,7 +81,7 @@ func send(t *testing.T, ctx context.Context, e *Engine, tasks []*fakeTask) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&sender{e: e}).Send(ctx, node, batch, 0)
+	(&sender{e: e}).Send(ctx, node, batch, time.Second, 0)
 	for _, task := range tasks {
 		if len(task.told) != 1 {
 			t.Fatalf("%s was told %d times", task.key, len(task.told))

@@ -46,6 +46,15 @@ func (s *sender) tried(addr string, outcome error) {
 	}
 }
 
+// errUnanswered is what the log says of renewals that are still waited for.
+var errUnanswered = errors.New("no answer has come yet")
+
+// unanswered has the log say that renewals fail, if they are not answered within two tries. The caller calls
+// the function that it returns when they were answered.
+func (s *sender) unanswered(addr string, try time.Duration) (answered func() bool) {
+	return time.AfterFunc(2*try, func() { s.tried(addr, errUnanswered) }).Stop
+}
+
 // take takes in one outcome. begun says that the log must be told that an outage has begun. lasted
 // is how long an outage was that the log was told of and that is over now, else 0.
 func (o *outages) take(addr string, failed bool, now time.Time) (begun bool, lasted time.Duration) {

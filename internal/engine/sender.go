@@ -53,34 +53,35 @@ func (s *sender) Node(ctx context.Context, key string) (string, error) {
 	return s.e.Conn.Node(ctx, key)
 }
 
-func (s *sender) Send(ctx context.Context, addr string, batch []renewal.Task, waiting int) {
+func (s *sender) Send(ctx context.Context, addr string, batch []renewal.Task, try time.Duration, waiting int) {
 	s.behind(addr, batch[0], waiting)
 	r, ok := s.scratches.Get().(*scratch)
 	if !ok {
 		r = new(scratch)
 	}
 	groups, alone := r.divide(batch, s.e.Conn.Slot)
-	alone = append(alone, s.sendGroups(ctx, addr, groups, r)...)
+	alone = append(alone, s.sendGroups(ctx, addr, groups, try, r)...)
 	if !r.read {
 		r.clear()
 		s.scratches.Put(r)
 	}
-	s.sendAlone(ctx, addr, alone)
+	s.sendAlone(ctx, addr, alone, try)
 }
 
 // sendGroups renews each group by one call. It returns the tasks for which that call did not tell
 // the outcome.
-func (s *sender) sendGroups(ctx context.Context, addr string, groups []group, r *scratch) (alone []Renewable) {
+func (s *sender) sendGroups(ctx context.Context, addr string, groups []group, try time.Duration, r *scratch) (alone []Renewable) {
 	if len(groups) == 0 {
 		return nil
 	}
+	defer s.unanswered(addr, try)()
 	started, tasks := time.Now(), 0
 	calls := make([]*conn.Call, len(groups))
 	for i, g := range groups {
 		calls[i] = r.call(g, &s.e.client)
 		tasks += len(g)
 	}
-	outcomes := s.e.Conn.RunOnce(ctx, addr, calls)
+	outcomes := s.e.Conn.RunOnce(ctx, try, addr, calls)
 	s.measure(time.Since(started), tasks)
 	s.tried(addr, noneThrough(outcomes))
 	for i, g := range groups {
@@ -92,7 +93,7 @@ func (s *sender) sendGroups(ctx context.Context, addr string, groups []group, r 
 }
 
 // sendAlone renews each task by a call of its own.
-func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable) {
+func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable, try time.Duration) {
 	asked := make([]Renewable, 0, len(tasks))
 	calls := make([]*conn.Call, 0, len(tasks))
 	for _, task := range tasks {
@@ -103,9 +104,10 @@ func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable) 
 	if len(calls) == 0 {
 		return
 	}
+	defer s.unanswered(addr, try)()
 	started, left := time.Now(), len(calls)
 	outcomes := make([]error, len(calls))
-	s.e.Conn.RunBatch(ctx, addr, calls, func(i int, err error) {
+	s.e.Conn.RunBatch(ctx, try, addr, calls, func(i int, err error) {
 		outcomes[i] = err
 		if left--; left == 0 {
 			s.measure(time.Since(started), len(calls))

@@ -22,17 +22,21 @@ func (e *Engine) Background(f func()) bool {
 	return true
 }
 
+// soon is the first pause of Settle. Each is three times as long as the one before it.
+const soon = 5 * time.Millisecond
+
 // Settle undoes, in the background, what a request whose reply was never heard may have done or may
 // still do. It calls undo again and again, until one is answered after that request's not-after,
 // which is in microseconds of the server's clock. From then on the request changes nothing any
-// more, and whatever it did before has been undone. undo returns the call that was answered, or nil
+// more, and whatever it did before has been undone. An undo may overtake the request, which then
+// takes something for nobody. Mostly it comes a few milliseconds later, so the first pauses are short. undo returns the call that was answered, or nil
 // if nothing is left to undo. If undo fails, Settle logs that and gives up. limit bounds the whole
 // clean-up: after it, the lease that may have been left has run out by itself.
 func (e *Engine) Settle(notAfter int64, limit time.Duration, undo func(context.Context) (*conn.Call, error)) {
 	e.Background(func() {
 		ctx, cancel := context.WithTimeout(e.cleaning, limit)
 		defer cancel()
-		for {
+		for pause := soon; ; pause *= 3 {
 			call, err := undo(ctx)
 			if err != nil {
 				e.Log.Warn("holdfast: clean-up gave up; the lease will run out by itself", "error", err)
@@ -42,7 +46,7 @@ func (e *Engine) Settle(notAfter int64, limit time.Duration, undo func(context.C
 				return
 			}
 			left := time.Duration(notAfter-call.ServerTime()) * time.Microsecond
-			if left < 0 || Sleep(ctx, left+time.Millisecond) != nil {
+			if left < 0 || Sleep(ctx, min(pause, left+time.Millisecond)) != nil {
 				return
 			}
 		}

@@ -211,7 +211,7 @@ func (h *hold) tidy() {
 	switch {
 	case !lost.byItself():
 		h.settle(h.late.until)
-	case left < conn.Window:
+	case left < conn.MaxWindow:
 		h.engine.Background(func() {
 			if engine.Sleep(h.engine.Closing(), left) == nil {
 				h.settle(h.late.until)

@@ -50,7 +50,7 @@ func giveUpWith(e *engine.Engine, r Resource, owner Owner, seat, notAfter int64,
 // settleLimit returns how long a clean-up goes on after requests that may leave a lease that lasts
 // for left.
 func settleLimit(left time.Duration) time.Duration {
-	const late = 2 * conn.Window
+	const late = 2 * conn.MaxWindow
 	return min(max(left, 0), math.MaxInt64-late) + late
 }
 

@@ -98,6 +98,8 @@ func (h *hold) silent(now time.Time) loss {
 	since, last := h.renewAt, ""
 	if h.seldom != nil && h.seldom.failure != "" {
 		since, last = h.seldom.failing, " (last failure: "+h.seldom.failure+")"
+	} else if h.renewing {
+		last = " (it was sent, and not answered)"
 	}
 	l.why = fmt.Sprintf("no renewal got through for %v%s", round(h.engine.AgeAt(now)-since), last)
 	return l

@@ -18,6 +18,9 @@ func (l *Lines) handed(me *waiter, message string) bool {
 	if token == 0 {
 		return false
 	}
+	if wide := l.client.Wide; wide != nil && wide(me.line.key) {
+		return false
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return me.policy().handed(me, owner, token, left)
@@ -44,7 +47,8 @@ func (me *waiter) accept(owner, token int64, kept time.Time, left time.Duration)
 // replica that was promoted without the last request that kept the place. It is not enough either
 // in the second half of the time for which the place is kept. A late request may have made the place
 // anew after a hand-over that has lapsed, so that the waiter did not hear that its place was lost.
-// But such a request came within conn.Window, and half of that time is longer.
+// But such a request came within conn.Window, and half of that time is longer; where requests may come
+// later, since the server is slow, no hand-over by a message is taken.
 func (p *Place) enough(kept time.Time, left time.Duration) bool {
 	now := time.Now()
 	age := max(now.Sub(kept), now.Round(0).Sub(kept.Round(0))) // the machine may have slept

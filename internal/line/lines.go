@@ -36,6 +36,9 @@ type Config struct {
 	NewOwner func() int64
 	// Holds reports whether the Client holds something under key. It does not block.
 	Holds func(key string) bool
+	// Wide reports whether a request about key may take effect later than conn.Window after its sending.
+	// It does not block. nil: none does.
+	Wide func(key string) bool
 }
 
 // closing returns the context whose end, besides that of the caller's own, ends the wait.

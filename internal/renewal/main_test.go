@@ -81,7 +81,7 @@ func (s *fakeSender) Node(ctx context.Context, key string) (string, error) {
 	return s.node(ctx, key)
 }
 
-func (s *fakeSender) Send(ctx context.Context, node string, batch []Task, waiting int) {
+func (s *fakeSender) Send(ctx context.Context, node string, batch []Task, try time.Duration, waiting int) {
 	if s.send != nil {
 		s.send(ctx, node, batch, waiting)
 	}

@@ -120,6 +120,9 @@ func (o *outbox) enqueue(addr string, p pending) {
 		s = o.begin(to)
 	}
 	s.backlog.push(p)
+	if s.overdue == s.senders {
+		s.staff(o) // nobody else would come for it soon
+	}
 }
 
 // begin returns a stream without tasks, and has it drained. The caller holds o.mu.

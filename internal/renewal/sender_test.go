@@ -64,7 +64,7 @@ func TestEachTaskIsSentOnceToItsServer(t *testing.T) {
 					_, try := task.Urgency()
 					least, most = min(least, try), max(most, try)
 				}
-				if most >= 2*least || bound != least {
+				if most >= 2*least || bound < least {
 					t.Errorf("seed %d: tries of %v and %v in one batch, which has %v", seed, least, most, bound)
 				}
 			}
@@ -222,8 +222,8 @@ func TestWhatCannotBeKeptAnyMoreLetsTheOthersGoFirst(t *testing.T) {
 }
 
 // What is slow delays no other: neither a server that does not answer nor one that cannot be found. It
-// fails within its own try, or a second one if it had to wait. What waits for a server that does not
-// answer goes out with the second batch.
+// fails within two of its tries, or two more if it had to wait. What waits for a server that does not
+// answer goes out beside the first batch once that has taken a try.
 func TestWhatIsSlowDelaysNoOther(t *testing.T) {
 	for what, tc := range map[string]struct {
 		slow   int  // tasks of the slow server
@@ -281,7 +281,7 @@ func TestWhatIsSlowDelaysNoOther(t *testing.T) {
 				from, to time.Duration
 			}{
 				"a": {250, due - Resolution, due}, "b": {250, due - Resolution, due},
-				"slow": {tc.slow, due + try - 2*Resolution, due + 2*try},
+				"slow": {tc.slow, due + try - 2*Resolution, due + 4*try},
 			} {
 				if got := answered[key]; len(got) != want.n || slices.Min(got) < want.from || slices.Max(got) > want.to {
 					t.Errorf("%s: %d of %s were answered, within %v to %v", what, len(got), key, slices.Min(got), slices.Max(got))

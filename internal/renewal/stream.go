@@ -15,6 +15,10 @@ const (
 	// Other clients of the server find gaps between such batches.
 	usualBatch = 100
 
+	// mostTries is for how many of its tries a batch is waited for. A lease has no more left when its
+	// renewal is due.
+	mostTries = 4
+
 	// maxSenders bounds how many batches of one stream are on their way at a time.
 	maxSenders = 4
 )
@@ -33,6 +37,7 @@ type stream struct {
 	to      destination
 	backlog backlog
 	senders int           // the goroutines that send
+	overdue int           // how many of them have been at it for longer than a try
 	took    time.Duration // how long the last Send took
 }
 
@@ -45,12 +50,14 @@ func (s *stream) drain(o *outbox) {
 	}
 	defer o.batches.Put(buffer)
 	for {
-		batch, try, waiting := s.take(o, *buffer)
+		batch, b, waiting := s.take(o, *buffer)
 		if len(batch) == 0 {
 			return
 		}
 		began := time.Now()
-		o.send(s.to.addr, batch, try, waiting)
+		relieved := s.relieve(o, b.try)
+		o.send(s.to.addr, batch, b, waiting)
+		relieved()
 		took := time.Since(began)
 		clear(batch)
 		*buffer = batch[:0]
@@ -61,34 +68,69 @@ func (s *stream) drain(o *outbox) {
 	}
 }
 
-// take appends the next batch to an empty buffer. It returns the batch, the shortest try in it, and
-// how many tasks are left. If the batch is empty, the caller is a sender no more, and must not use
-// the stream again. A stream without senders is given up, and the next task for its destination
-// begins another.
-func (s *stream) take(o *outbox, buffer []Task) (batch []Task, try time.Duration, waiting int) {
+// bounds are those of a batch: the shortest try in it, and when its last lease ends, counted from the
+// scheduler's epoch.
+type bounds struct {
+	try time.Duration
+	by  time.Duration
+}
+
+// relieve has another goroutine send what waits once the caller's batch takes longer than a try. The
+// caller calls the function that it returns when the batch was answered.
+func (s *stream) relieve(o *outbox, try time.Duration) (answered func()) {
+	late, done := false, false // guarded by the outbox's mutex
+	timer := time.AfterFunc(try, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if late = !done; late {
+			s.overdue++
+			s.staff(o)
+		}
+	})
+	return func() {
+		if timer.Stop() {
+			return
+		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if done = true; late {
+			s.overdue--
+		}
+	}
+}
+
+// take appends the next batch to an empty buffer. It returns the batch, its bounds, and how many tasks
+// are left. If the batch is empty, the caller is a sender no more, and must not use the stream again.
+// A stream without senders is given up, and the next task for its destination begins another.
+func (s *stream) take(o *outbox, buffer []Task) (batch []Task, b bounds, waiting int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	size, senders := s.pace()
-	if s.senders > senders {
-		s.senders--
-		return nil, 0, 0
+	if s.senders <= senders {
+		batch, b = s.next(buffer, size, time.Since(o.epoch))
 	}
-	batch, try = s.next(buffer, size, time.Since(o.epoch))
 	if len(batch) == 0 {
-		o.end(s)
-		return nil, 0, 0
+		if s.senders--; s.senders == 0 {
+			o.end(s)
+		}
+		return nil, bounds{}, 0
 	}
-	if s.senders < senders {
+	s.staff(o)
+	return batch, b, s.backlog.len()
+}
+
+// staff starts a goroutine that sends, if the stream needs one more. The caller holds the outbox's mutex.
+func (s *stream) staff(o *outbox) {
+	if _, senders := s.pace(); s.senders < senders && s.backlog.len() > 0 {
 		s.senders++
 		o.wg.Go(func() { s.drain(o) })
 	}
-	return batch, try, s.backlog.len()
 }
 
-// next takes up to size tasks from the backlog, and returns the shortest try among them. What ends
-// first is sent first. But a task that ends before a Send like the last one is answered lets those
-// go first that can still be kept.
-func (s *stream) next(batch []Task, size int, now time.Duration) (_ []Task, try time.Duration) {
+// next takes up to size tasks from the backlog, and returns the bounds of those. What ends first is sent
+// first. But a task that ends before a Send like the last one is answered lets those go first that can
+// still be kept.
+func (s *stream) next(batch []Task, size int, now time.Duration) (_ []Task, b bounds) {
 	for s.backlog.len() > 0 && len(batch) < size {
 		p := s.backlog.pop()
 		if !p.postponed && s.backlog.len() >= size && p.by-now < s.took {
@@ -96,12 +138,13 @@ func (s *stream) next(batch []Task, size int, now time.Duration) (_ []Task, try 
 			s.backlog.push(p)
 			continue
 		}
-		if try == 0 || p.try < try {
-			try = p.try
+		if b.try == 0 || p.try < b.try {
+			b.try = p.try
 		}
+		b.by = max(b.by, p.by)
 		batch = append(batch, p.task)
 	}
-	return batch, try
+	return batch, b
 }
 
 // pace returns how many tasks the next Send is given, and how many senders the stream needs, for a
@@ -112,18 +155,19 @@ func (s *stream) pace() (size, senders int) {
 	quarter := time.Duration(1) << (s.to.size - 1) / 4
 	needed := int(float64(s.backlog.len()) * float64(s.took) / float64(quarter))
 	senders = min(1+needed/MaxBatch, maxSenders)
-	return min(max(needed/senders, usualBatch), MaxBatch), senders
+	return min(max(needed/senders, usualBatch), MaxBatch), min(senders+s.overdue, 2*maxSenders)
 }
 
 // send has the batch sent, or failed if the scheduler is closed.
-func (o *outbox) send(addr string, batch []Task, try time.Duration, waiting int) {
+func (o *outbox) send(addr string, batch []Task, b bounds, waiting int) {
 	if o.ctx.Err() != nil {
 		for _, t := range batch {
 			o.sender.Fail(t, context.Cause(o.ctx))
 		}
 		return
 	}
-	ctx, cancel := context.WithTimeout(o.ctx, try)
+	left := b.by - time.Since(o.epoch)
+	ctx, cancel := context.WithTimeout(o.ctx, max(b.try, min(left, mostTries*b.try)))
 	defer cancel()
-	o.sender.Send(ctx, addr, batch, waiting)
+	o.sender.Send(ctx, addr, batch, b.try, waiting)
 }

@@ -41,7 +41,7 @@ redis.call('HSET', KEYS[2], 'owner', ARGV[2], 'token', ARGV[5], 'since', since,
   'priority', ARGV[8], 'identity', ARGV[9], 'value', ARGV[10])
 local expiry = redis.pcall('PEXPIRE', KEYS[2], ARGV[7])
 if type(expiry) == 'table' then
-  redis.call('DEL', KEYS[2])
+  redis.call('DEL', KEYS[2]) -- DEL has just been allowed
   return expiry
 end
 

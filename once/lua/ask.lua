@@ -50,8 +50,10 @@ else
 end
 local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
 if type(expiry) == 'table' then
-  -- A record must never stand without an expiry.
-  redis.call('DEL', KEYS[1])
+  -- A record must never stand without an expiry, whichever commands are refused.
+  if type(redis.pcall('HDEL', KEYS[1], ARGV[2], 'token', 'payload')) == 'table' then
+    redis.call('SET', KEYS[1], '', 'PX', 1)
+  end
   return expiry
 end
 return {1, now, lease, token}

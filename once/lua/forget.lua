@@ -1,4 +1,5 @@
--- Forgets the result of a key. The next token is greater all the same.
+-- Forgets the result of a key, or a record that has no expiry and so would stay for ever. The next token
+-- is greater all the same.
 --
 -- KEYS[1] the record: see ask.lua
 -- KEYS[2] the last token given
@@ -12,7 +13,7 @@ local found = redis.call('HMGET', KEYS[1], 'by', 'token')
 local ttl = redis.call('PTTL', KEYS[1])
 if ttl == -2 then
   return {1, now}
-elseif not found[1] then
+elseif not found[1] and ttl ~= -1 then
   return {0, now}
 end
 if found[2] then

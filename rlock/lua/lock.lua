@@ -43,8 +43,10 @@ local lease = tonumber(ARGV[3])
 ttl = math.max(ttl, lease)
 local expiry = redis.pcall('PEXPIRE', KEYS[1], ttl == lease and ARGV[3] or string.format('%.0f', ttl))
 if type(expiry) == 'table' then
-  -- A lock must never stand without an expiry.
-  redis.call('HDEL', KEYS[1], ARGV[2])
+  -- A lock must never stand without an expiry, whichever commands are refused.
+  if type(redis.pcall('HDEL', KEYS[1], ARGV[2])) == 'table' and ttl == lease then
+    redis.call('SET', KEYS[1], '', 'PX', 1)
+  end
   return expiry
 end
 return {1, now, ttl, token}

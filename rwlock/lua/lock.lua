@@ -83,9 +83,9 @@ end
 ttl = math.max(ttl, tonumber(ARGV[3]))
 local expiry = redis.pcall('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
 if type(expiry) == 'table' then
-  -- A lock must never stand without an expiry.
-  if not mine then
-    redis.call('DEL', KEYS[1])
+  -- A lock must never stand without an expiry, whichever commands are refused.
+  if not mine and type(redis.pcall('HDEL', KEYS[1], 'mode', writer)) == 'table' then
+    redis.call('SET', KEYS[1], '', 'PX', 1)
   end
   return expiry
 end

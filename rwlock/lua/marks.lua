@@ -34,11 +34,17 @@ local function place(side, owner, waited, ms)
   return tonumber(redis.call('ZSCORE', KEYS[side], owner) or ms - waited), string.sub(owner, 1, 37)
 end
 
--- note writes one score at KEYS[k], and returns whether that and the key's expiry succeeded.
+-- note writes one score at KEYS[k], and returns whether that and the key's expiry succeeded. Nothing
+-- must stay without an expiry, whichever commands are refused.
 local function note(k, only, score, owner, life)
-  local added = redis.pcall('ZADD', KEYS[k], only, string.format('%.0f', score), owner)
-  return type(added) == 'number' and
-    type(redis.pcall('PEXPIRE', KEYS[k], string.format('%.0f', life))) == 'number'
+  if type(redis.pcall('ZADD', KEYS[k], only, string.format('%.0f', score), owner)) ~= 'number' then
+    return false
+  end
+  local lives = type(redis.pcall('PEXPIRE', KEYS[k], string.format('%.0f', life))) == 'number'
+  if not lives and type(redis.pcall('ZREM', KEYS[k], owner)) == 'table' and redis.pcall('PTTL', KEYS[k]) == -1 then
+    redis.pcall('SET', KEYS[k], '', 'PX', 1)
+  end
+  return lives
 end
 
 -- mark sets or refreshes an owner's mark on one side. It uses NX there, or the owner would lose its

@@ -72,10 +72,10 @@ end
 if ttl ~= -1 and ttl < lease then
   local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
   if type(expiry) == 'table' then
-    -- A lock must never stand without an expiry.
-    if ttl == -2 then
-      redis.call('DEL', KEYS[1])
-    elseif not mine then
+    -- A lock must never stand without an expiry, whichever commands are refused.
+    if ttl == -2 and type(redis.pcall('HDEL', KEYS[1], 'mode', ARGV[2])) == 'table' then
+      redis.call('SET', KEYS[1], '', 'PX', 1)
+    elseif ttl ~= -2 and not mine then
       redis.call('HDEL', KEYS[1], ARGV[2])
     end
     return expiry

@@ -131,8 +131,10 @@ local function grant()
     redis.call('HSET', KEYS[1], me, 1)
     local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[3])
     if type(expiry) == 'table' then
-      -- A lock must never stand without an expiry.
-      redis.call('HDEL', KEYS[1], me)
+      -- A lock must never stand without an expiry, whichever commands are refused.
+      if type(redis.pcall('HDEL', KEYS[1], me)) == 'table' then
+        redis.call('SET', KEYS[1], '', 'PX', 1)
+      end
       return expiry
     end
     ttl = lease

@@ -59,8 +59,10 @@ local function add(k, score, owner, keep, stays)
   local done = redis.pcall('ZADD', KEYS[k], string.format('%.0f', score), owner)
   if type(done) ~= 'table' and not stays then
     done = redis.pcall('PEXPIRE', KEYS[k], life(keep))
-    if type(done) == 'table' then
-      redis.call('ZREM', KEYS[k], owner)
+    -- Nothing must stay without an expiry, whichever commands are refused.
+    if type(done) == 'table' and type(redis.pcall('ZREM', KEYS[k], owner)) == 'table'
+      and redis.pcall('PTTL', KEYS[k]) == -1 then
+      redis.pcall('SET', KEYS[k], '', 'PX', 1)
     end
   end
   return type(done) == 'table' and done or nil

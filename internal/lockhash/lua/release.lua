@@ -105,8 +105,11 @@ local function hand_over()
   local handed = fenced and redis.pcall('HSET', KEYS[1], head, 0)
   local expiry = type(handed) == 'number' and redis.pcall('PEXPIRE', KEYS[1], left)
   if type(expiry) ~= 'number' then
-    -- A lock must never stand without an expiry.
-    redis.pcall('HDEL', KEYS[1], head)
+    -- A lock must never stand without an expiry. Whoever may not do HDEL has not got this far, unless
+    -- the lock was free already.
+    if type(redis.pcall('HDEL', KEYS[1], head)) == 'table' and type(handed) == 'number' then
+      redis.pcall('SET', KEYS[1], '', 'PX', 1)
+    end
     return false
   end
   leave(head)

@@ -32,6 +32,7 @@ type MiniServer struct {
 	failure    *scriptFailure
 	info       string
 	strictness Strictness
+	denied     []string
 	before     func(name string)
 
 	deaf atomic.Bool // messages are dropped
@@ -229,7 +230,7 @@ func (m *MiniServer) preHook(peer *server.Peer, name string, args ...string) boo
 	}
 	m.load(name, args)
 	m.tellBefore(peer, name)
-	if name == "INFO" && m.answersInfo(peer) || m.refuses(peer, name, args) || m.drops(peer, name, args) {
+	if name == "INFO" && m.answersInfo(peer) || m.refuses(peer, name, args) || m.denies(peer, name) || m.drops(peer, name, args) {
 		return true
 	}
 	if !m.fails(peer, name) {

@@ -4,6 +4,7 @@ package redistest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -45,6 +46,27 @@ func (m *MiniServer) CheckScripts(how Strictness) {
 	if err := c.ScriptFlush(context.Background()).Err(); err != nil {
 		m.t.Fatalf("redistest: forget the scripts: %v", err)
 	}
+}
+
+// Deny makes the server refuse commands of scripts, and no others, as it does to a user who has not got the
+// rights. Without names it refuses none any more.
+func (m *MiniServer) Deny(names ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.denied = names
+}
+
+// Denied is the error of a command that Deny has named, in the words of Redis 7.0.
+const Denied = "ERR The user executing the script can't run this command or subcommand"
+
+func (m *MiniServer) denies(peer *server.Peer, name string) bool {
+	m.mu.Lock()
+	denied := slices.Contains(m.denied, name)
+	m.mu.Unlock()
+	if denied = denied && insideScript(peer); denied {
+		peer.WriteError(Denied)
+	}
+	return denied
 }
 
 // refuses answers a command that brings a script which the server refuses.

@@ -1,0 +1,89 @@
+// A server that takes long for each reply.
+
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/test/clienttest"
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// slowly has every command wait for d: before it is executed, or its reply.
+var slowly = map[string]func(d time.Duration) redistest.Fault{
+	"requests": redistest.Delay,
+	"replies": func(d time.Duration) redistest.Fault {
+		held := make(chan struct{})
+		time.AfterFunc(d, func() { close(held) })
+		return redistest.HoldReply(held)
+	},
+}
+
+// Each command takes long, and the program's own client would wait for it. A lock is granted, kept through
+// four leases, taken by the next and released; whether the server was slow before the grant or became slow after.
+func TestALeaseOutlastsASlowServer(t *testing.T) {
+	for what, fault := range slowly {
+		for _, took := range []time.Duration{300 * time.Millisecond, 1200 * time.Millisecond, 3 * time.Second, 8 * time.Second} {
+			for _, since := range []string{"before", "after"} {
+				if since == "after" && took > 3*time.Second {
+					continue // it has to be seen once: that costs more than what is left of the lease
+				}
+				t.Run(fmt.Sprint(what, " take ", took, ", since ", since), func(t *testing.T) {
+					redistest.Bubble(t, func(t *testing.T) {
+						server := redistest.Mini(t)
+						proxy := server.Proxy()
+						c := clienttest.OpenClient(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = 10 * time.Second }))
+						slow := func() {
+							proxy.OnCommand(func(redistest.Command) redistest.Fault { return fault(took) })
+						}
+						if since == "before" {
+							slow()
+						}
+						l, err := c.Mutex("kept").Lock(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						slow()
+						ctx := l.Context(t.Context())
+						time.Sleep(2 * time.Minute)
+						if ctx.Err() != nil {
+							t.Fatalf("lost: %v", context.Cause(ctx))
+						}
+						next := make(chan error, 1)
+						go func() {
+							l, err := c.Mutex("kept").Lock(t.Context())
+							if err == nil {
+								err = l.Release(t.Context())
+							}
+							next <- err
+						}()
+						time.Sleep(time.Minute)
+						released(t, took, l.Release(t.Context()))
+						released(t, took, <-next)
+						time.Sleep(20 * time.Second)
+						if server.Exists("kept") {
+							t.Error("the lock is still held")
+						}
+						proxy.OnCommand(nil)
+					})
+				})
+			}
+		}
+	}
+}
+
+// released fails the test on the error of a Release, unless the server needed too long for it: then the Client
+// goes on alone.
+func released(t *testing.T, took time.Duration, err error) {
+	t.Helper()
+	if err != nil && (took < 3*time.Second || !errors.Is(err, holdfast.ErrUnavailable)) {
+		t.Error("release:", err)
+	}
+}

@@ -158,7 +158,7 @@ func (p *party) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	case how == tripped:
 		return line.Answer{Granted: true}, nil
 	case how == broken:
-		return line.Answer{}, errs.Broken
+		return line.Answer{}, line.ForAll(errs.Broken)
 	default:
 		return line.Answer{}, errs.Unknown
 	}

@@ -108,9 +108,9 @@ func (w *wait) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 		w.generation = call.Int(2)
 		return line.Answer{For: time.Duration(call.Int(3)) * time.Millisecond}, nil
 	case deleted:
-		return line.Answer{}, errs.Deleted
+		return line.Answer{}, line.ForAll(errs.Deleted)
 	case forgotten:
-		return line.Answer{}, errs.Unknown
+		return line.Answer{}, line.ForAll(errs.Unknown)
 	default:
 		return line.Answer{Granted: true}, nil
 	}

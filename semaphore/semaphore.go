@@ -165,7 +165,7 @@ func (a *acquisition) Try(ctx context.Context, _ line.Ask) (line.Answer, error) 
 		case unset:
 			a.unset = true
 		case tooMany:
-			err = fmt.Errorf("%d asked for, more than there are in all: %w", a.n, errs.NoPermits)
+			err = line.ForAll(fmt.Errorf("%d asked for, more than there are in all: %w", a.n, errs.NoPermits))
 		}
 	}
 	return line.Answer{Granted: granted, For: -1}, err

@@ -281,7 +281,10 @@ func (a *acquisition) Try(ctx context.Context, ask line.Ask) (line.Answer, error
 		a.lateUntil, a.lateSeat = max(a.lateUntil, notAfter), ask.Next
 	}
 	answer := line.Answer{Doubt: unheard}
-	if err != nil {
+	switch {
+	case errors.Is(err, errs.NoPermits):
+		return answer, line.ForAll(err)
+	case err != nil:
 		return answer, err
 	}
 	answer.Granted, answer.For = call.Status() == conn.Done, ttlOf(call)

@@ -33,9 +33,17 @@ type Waiting struct {
 
 // Asker asks Redis for the thing.
 type Asker interface {
-	// Try asks once.
+	// Try asks once. See ForAll.
 	Try(context.Context, Ask) (Answer, error)
 }
+
+// ForAll returns err as an error of Asker.Try that ends the wait of everybody in the line: nothing is left
+// to wait for, and each of them would be answered the same.
+func ForAll(err error) error { return forAll{err} }
+
+type forAll struct{ error }
+
+func (f forAll) Unwrap() error { return f.error }
 
 // Hearer takes in what a message says.
 type Hearer interface {

@@ -36,8 +36,9 @@ type waiter struct {
 	terms Terms         // those of wait
 	head  heading       // what it has as the head
 
-	out     bool // it is no longer in the line
-	granted bool // written before the signal: the waiter has what it waits for
+	out     bool  // it is no longer in the line
+	granted bool  // written before the signal: the waiter has what it waits for
+	over    error // written before the signal: the wait has ended with this error, as that of all in the line
 	outcome Outcome
 
 	wait   *Waiting      // what its caller said
@@ -144,13 +145,13 @@ func (q *line) insert(me *waiter) {
 	}
 }
 
-// grantAll gives every waiter behind the head what the head was granted.
-func (l *Lines) grantAll(q *line) {
+// endAll gives every waiter behind the head what the head was granted, or the error that ends its wait too.
+func (l *Lines) endAll(q *line, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for me := q.head.next; me != nil; {
 		next := me.next // once it is told, it is its goroutine's alone
-		me.granted, me.out = true, true
+		me.granted, me.out, me.over = err == nil, true, err
 		me.turn <- struct{}{}
 		me = next
 	}

@@ -46,8 +46,9 @@ func (l *Lines) Wait(ctx context.Context, w *Waiting) (Outcome, error) {
 	for {
 		select {
 		case <-me.turn:
-			if me.granted {
-				return l.served(w, me), nil
+			if me.granted || me.over != nil {
+				over := me.over
+				return l.served(w, me), over
 			}
 			outcome, err := l.gone(w, me, l.waitAsHead(ctx, w, me))
 			if outcome.Handed.Token != 0 {
@@ -159,8 +160,13 @@ func (l *Lines) waitAsHead(ctx context.Context, w *Waiting, me *waiter) error {
 		told := reason != telemetry.WokenTimer || quiet == 0
 		answer, passed, err := l.askAsHead(ctx, w, me, reason, told, polls)
 		switch {
-		case err != nil || passed:
+		case err != nil:
+			if errors.As(err, new(forAll)) {
+				l.endAll(me.line, err)
+			}
 			return err
+		case passed:
+			return nil
 		case answer.Granted:
 			l.afterGrant(w, me, answer.For)
 			return nil
@@ -274,7 +280,7 @@ func (l *Lines) afterGrant(w *Waiting, me *waiter, lasts time.Duration) {
 	case Exclusive:
 		me.line.heldUntil = time.Now().Add(lasts)
 	case Common:
-		l.grantAll(me.line)
+		l.endAll(me.line, nil)
 	case Shared:
 	}
 }

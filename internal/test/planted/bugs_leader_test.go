@@ -3,6 +3,8 @@
 package planted
 
 var leaderBugs = []bug{
+	{name: "an election ends where rights are missing", by: "leader TestRunOutlastsWhatAnOperatorMends",
+		at: "leader Election.notElected", old: "conn.Mendable(err)", new: "false && conn.Mendable(err)"},
 	{name: "the lead is given up before the work has returned", quick: true, by: "leader TestTheLeadIsKeptUntilTheWorkReturns",
 		at: "leader Term.resign", old: "{ t.end(t.over(why)) }", new: "{ t.end(t.over(why)); _ = t.lease.Release(t.ctx) }"},
 	{name: "an observer goes back to a leader of an older term", quick: true, by: "leader TestObserveNeverGoesBack",

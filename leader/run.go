@@ -52,11 +52,7 @@ func (e *Election) Run(ctx context.Context, work func(ctx context.Context, term 
 	}
 	defer e.running.Store(false)
 	e.finished.Store(nil)
-	err := e.run(ctx, work)
-	if err != nil && ctx.Err() == nil {
-		e.finished.Store(&err)
-	}
-	return err
+	return e.run(ctx, work)
 }
 
 func (e *Election) run(ctx context.Context, work func(context.Context, *Term) error) error {
@@ -72,6 +68,9 @@ func (e *Election) run(ctx context.Context, work func(context.Context, *Term) er
 			out = e.notElected(ctx, err, failures)
 		}
 		if out.over {
+			if !out.done && ctx.Err() == nil {
+				e.finished.Store(&out.err)
+			}
 			return out.err
 		}
 		if out.pause > 0 && engine.Sleep(ctx, out.pause) != nil {
@@ -83,6 +82,7 @@ func (e *Election) run(ctx context.Context, work func(context.Context, *Term) er
 // outcome is how one campaign, or one term, has ended.
 type outcome struct {
 	over  bool          // Run returns err
+	done  bool          // the work has ended it
 	err   error         // of the work, or of the campaign
 	pause time.Duration // otherwise: how long to wait before the next campaign
 }
@@ -205,9 +205,9 @@ func (t *Term) lead(ctx context.Context, work func(context.Context, *Term) error
 	}()
 	switch {
 	case lasted && err == nil && released != nil:
-		return outcome{over: true, err: e.failed("lead", errs.Bare(released))}
+		return outcome{over: true, done: true, err: e.failed("lead", errs.Bare(released))}
 	case lasted && err == nil:
-		return outcome{over: true}
+		return outcome{over: true, done: true}
 	case ctx.Err() != nil:
 		return outcome{over: true, err: e.ended(ctx, err)}
 	case errors.Is(context.Cause(t.ctx), errs.Closed):

@@ -15,7 +15,7 @@ import (
 // RunBatch sends the calls to the server at addr in a pipeline, on the connection kept for
 // renewals. It calls answer with the outcome of each call: nil if the script has answered, an
 // error otherwise. ctx bounds the try. If no answer has come after the time soon, the calls are run
-// once more beside it, as any other call; the answer that comes first counts. The caller decides
+// beside it, as any other calls, and again after soon; the answer that comes first counts. The caller decides
 // whether to try again; if the connection has failed, the next try uses a new one. Batches that are
 // under way at the same time have a connection each.
 func (m *Manager) RunBatch(ctx context.Context, soon time.Duration, addr string, calls []*Call, answer func(i int, err error)) {
@@ -102,19 +102,28 @@ func (m *Manager) told(n *node, c *Call, err error) error {
 	}
 }
 
-// sendPatiently is sendOnce, and runs the calls once more if that takes longer than soon.
+// sendPatiently is sendOnce, and runs the calls once more each time that takes longer than soon.
 func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *node, calls []*Call) (outcomes []error) {
 	ctx, cut := context.WithCancel(ctx)
 	defer cut()
-	o := &outrun{done: make(chan struct{})}
+	others := make([]outrun, mostOutruns)
+	done := make(chan struct{})
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	begin := time.AfterFunc(soon, func() {
-		defer close(o.done)
-		o.run(running, m, calls)
-		if anyAnswered(o.outcomes) {
-			cut()
+		defer close(done)
+		var all sync.WaitGroup
+		for i := range others {
+			all.Go(func() {
+				if others[i].run(running, m, calls); anyAnswered(others[i].outcomes) {
+					cut()
+				}
+			})
+			if pause(running, running, soon); running.Err() != nil {
+				break
+			}
 		}
+		all.Wait()
 	})
 	outcomes = m.sendOnce(ctx, n, calls)
 	if begin.Stop() {
@@ -123,23 +132,20 @@ func (m *Manager) sendPatiently(ctx context.Context, soon time.Duration, n *node
 	if anyAnswered(outcomes) {
 		stop()
 	}
-	<-o.done
-	for i, err := range outcomes {
-		calls[i].join(&o.calls[i])
-		if err != nil && !isReply(err) {
-			if outcomes[i] = o.outcomes[i]; outcomes[i] == nil {
-				calls[i].take(&o.calls[i])
-			}
-		}
+	<-done
+	for i := range others {
+		others[i].merge(calls, outcomes)
 	}
 	return outcomes
 }
+
+// mostOutruns is how often calls that take long are run beside.
+const mostOutruns = 3
 
 // outrun is calls that run beside a batch of the same calls, which takes long.
 type outrun struct {
 	calls    []Call
 	outcomes []error
-	done     chan struct{}
 }
 
 // run runs copies of the calls.
@@ -157,9 +163,24 @@ func (o *outrun) run(ctx context.Context, m *Manager, calls []*Call) {
 	m.runAll(ctx, copies, only, o.outcomes)
 }
 
-// anyAnswered reports whether a server has answered any of the calls.
+// merge adds what the copies have found out to the calls, and to what became of them so far.
+func (o *outrun) merge(calls []*Call, outcomes []error) {
+	for i := range o.calls {
+		calls[i].join(&o.calls[i])
+		switch err := outcomes[i]; {
+		case err == nil:
+		case o.outcomes[i] == nil:
+			outcomes[i] = nil
+			calls[i].take(&o.calls[i])
+		case !isReply(err):
+			outcomes[i] = o.outcomes[i]
+		}
+	}
+}
+
+// anyAnswered reports whether a server has answered any of the calls for good.
 func anyAnswered(outcomes []error) bool {
-	return slices.ContainsFunc(outcomes, func(err error) bool { return err == nil || isReply(err) })
+	return slices.ContainsFunc(outcomes, func(err error) bool { return err == nil || isReply(err) && judge(err) == final })
 }
 
 // sendOnce sends the calls and returns the outcome of each. If the server does not have a

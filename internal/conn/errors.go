@@ -94,7 +94,7 @@ func mendable(err error) bool {
 // Mendable reports whether an operator can mend what the error of a Run says: rights, a password, a
 // certificate, memory, a disk.
 func Mendable(err error) bool {
-	return mendable(err) || hopeless(err) && !errors.Is(err, redis.ErrClosed)
+	return mendable(err) || hopeless(err) && !errors.Is(err, redis.ErrClosed) && !errors.Is(err, errs.BadArgument)
 }
 
 // refusesCertificate reports whether the server refused the client's certificate.

@@ -22,7 +22,8 @@ const (
 // gate is shared by all connections of a Manager to one server. While the server is well, it is
 // dialled at once. After a failure one dial is made at a time, each after a random pause whose
 // bound grows: so the processes that wait for a server spread out, and the callers in one
-// process wait for the same dial.
+// process wait for the same dial. A dial that takes long, because its server was given long, holds up
+// the next one for no longer than that of another server would.
 //
 // A connection counts as good once a request on it was answered, unless with LOADING or the like: a
 // server that accepts connections but does not serve them has failed too.
@@ -35,7 +36,8 @@ type gate struct {
 	mu       sync.Mutex // guards what follows
 	failures int
 	since    time.Time     // when the last failure was seen, or when the last trial ended
-	trial    chan struct{} // closed when the one dial after a failure has ended; nil if there is none
+	trial    chan struct{} // closed when the last dial after a failure has ended; nil if there is none
+	begun    time.Time     // when that dial began, or will
 	well     chan struct{} // closed when a connection was found good
 }
 
@@ -59,11 +61,11 @@ func (g *gate) enter(ctx context.Context) (pass, error) {
 			g.mu.Unlock()
 			return pass{}, nil
 		}
-		wait := g.trial
-		if wait == nil {
+		wait, next := g.trial, g.pace.least-time.Since(g.begun)
+		if wait == nil || next <= 0 {
 			p := pass{failures: g.failures, trial: make(chan struct{})}
-			g.trial = p.trial
 			rest, well := time.Until(g.since.Add(pauseAfter(g.failures))), g.well
+			g.trial, g.begun = p.trial, time.Now().Add(max(rest, 0))
 			g.mu.Unlock()
 			if err := waitFor(ctx, well, rest); err != nil {
 				g.leave(p, false)
@@ -72,10 +74,8 @@ func (g *gate) enter(ctx context.Context) (pass, error) {
 			return p, nil
 		}
 		g.mu.Unlock()
-		select {
-		case <-wait:
-		case <-ctx.Done():
-			return pass{}, ctx.Err()
+		if err := waitFor(ctx, wait, next); err != nil {
+			return pass{}, err
 		}
 	}
 }
@@ -88,7 +88,9 @@ func (g *gate) leave(p pass, failed bool) {
 	defer g.mu.Unlock()
 	if p.trial != nil {
 		close(p.trial)
-		g.trial, g.since = nil, time.Now()
+		if g.since = time.Now(); g.trial == p.trial {
+			g.trial = nil
+		}
 	}
 	if failed && g.failures == p.failures {
 		g.failures++

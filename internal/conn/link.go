@@ -102,7 +102,10 @@ func (l *link) Read(b []byte) (int, error) {
 			}
 		}
 	}
-	return l.readUntil(time.Now().Add(glance), b)
+	if n, _ := l.readUntil(time.Now().Add(glance), b); n > 0 {
+		return n, nil
+	}
+	return 0, err
 }
 
 func (l *link) readUntil(t time.Time, b []byte) (int, error) {

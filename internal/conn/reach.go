@@ -24,7 +24,8 @@ func (n *node) reach() {
 	if !n.gate.failing() {
 		atOnce = min(len(n.queue), maxWires)
 	}
-	if n.connecting > atOnce || n.connecting == atOnce && time.Since(n.begun) < slow {
+	took := time.Since(n.begun)
+	if n.connecting > atOnce && took < n.gate.pace.least || n.connecting == atOnce && took < slow {
 		return
 	}
 	n.connecting++
@@ -35,7 +36,14 @@ func (n *node) reach() {
 // open makes a wire and sends the queued requests on it. If it cannot make one, the other wires
 // serve the queue; if there are none, the queued requests fail with the error.
 func (n *node) open() {
+	// If it takes long, another one is begun beside it, whether more requests come or not.
+	another := time.AfterFunc(n.gate.pace.least, func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.reach()
+	})
 	w, err := n.dial()
+	another.Stop()
 	n.mu.Lock()
 	n.connecting--
 	var refused []*request
@@ -272,11 +280,12 @@ func (n *node) readyForRenewals() (*wire, error) {
 	return nil, nil
 }
 
-// makeForRenewals has a connection for renewals made, unless one is being made already; a second
-// one if the first takes long. The caller holds the mutex.
+// makeForRenewals has a connection for renewals made, unless one is being made already; another
+// one if that takes long. The caller holds the mutex.
 func (n *node) makeForRenewals() {
 	p := &n.renewals
-	if p.making > 1 || p.making == 1 && time.Since(p.begun) < slow {
+	took := time.Since(p.begun)
+	if p.making >= maxWires || p.making > 1 && took < n.gate.pace.least || p.making == 1 && took < slow {
 		return
 	}
 	p.making++

@@ -50,7 +50,7 @@ func (s *sender) tried(addr string, outcome error) {
 var errUnanswered = errors.New("no answer has come yet")
 
 // unanswered has the log say that renewals fail, if they are not answered within two tries. The caller calls
-// the function that it returns when they were answered.
+// the function that it returns when they were answered, before it says so.
 func (s *sender) unanswered(addr string, try time.Duration) (answered func() bool) {
 	return time.AfterFunc(2*try, func() { s.tried(addr, errUnanswered) }).Stop
 }

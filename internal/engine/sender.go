@@ -60,12 +60,34 @@ func (s *sender) Send(ctx context.Context, addr string, batch []renewal.Task, tr
 		r = new(scratch)
 	}
 	groups, alone := r.divide(batch, s.e.Conn.Slot)
-	alone = append(alone, s.sendGroups(ctx, addr, groups, try, r)...)
+	beside := s.sendSoon(ctx, addr, alone, try, len(groups) > 0)
+	left := s.sendGroups(ctx, addr, groups, try, r)
 	if !r.read {
 		r.clear()
 		s.scratches.Put(r)
 	}
-	s.sendAlone(ctx, addr, alone, try)
+	beside()
+	s.sendAlone(ctx, addr, left, try)
+}
+
+// sendSoon renews tasks by calls of their own: when the function that it returns is called, or beside what
+// the caller does, if that takes longer than a try.
+func (s *sender) sendSoon(ctx context.Context, addr string, tasks []Renewable, try time.Duration, busy bool) (finish func()) {
+	if len(tasks) == 0 || !busy {
+		return func() { s.sendAlone(ctx, addr, tasks, try) }
+	}
+	done := make(chan struct{})
+	begin := time.AfterFunc(try, func() {
+		defer close(done)
+		s.sendAlone(ctx, addr, tasks, try)
+	})
+	return func() {
+		if begin.Stop() {
+			s.sendAlone(ctx, addr, tasks, try)
+			return
+		}
+		<-done
+	}
 }
 
 // sendGroups renews each group by one call. It returns the tasks for which that call did not tell
@@ -74,7 +96,7 @@ func (s *sender) sendGroups(ctx context.Context, addr string, groups []group, tr
 	if len(groups) == 0 {
 		return nil
 	}
-	defer s.unanswered(addr, try)()
+	answered := s.unanswered(addr, try)
 	started, tasks := time.Now(), 0
 	calls := make([]*conn.Call, len(groups))
 	for i, g := range groups {
@@ -82,6 +104,7 @@ func (s *sender) sendGroups(ctx context.Context, addr string, groups []group, tr
 		tasks += len(g)
 	}
 	outcomes := s.e.Conn.RunOnce(ctx, try, addr, calls)
+	answered()
 	s.measure(time.Since(started), tasks)
 	s.tried(addr, noneThrough(outcomes))
 	for i, g := range groups {
@@ -104,12 +127,17 @@ func (s *sender) sendAlone(ctx context.Context, addr string, tasks []Renewable, 
 	if len(calls) == 0 {
 		return
 	}
-	defer s.unanswered(addr, try)()
+	answered := func() bool { return false }
+	if len(ofHolds(asked, make([]error, len(asked)))) > 0 {
+		answered = s.unanswered(addr, try)
+	}
+	defer answered()
 	started, left := time.Now(), len(calls)
 	outcomes := make([]error, len(calls))
 	s.e.Conn.RunBatch(ctx, try, addr, calls, func(i int, err error) {
 		outcomes[i] = err
 		if left--; left == 0 {
+			answered()
 			s.measure(time.Since(started), len(calls))
 			if told := ofHolds(asked, outcomes); len(told) > 0 {
 				s.tried(addr, noneThrough(told))

@@ -27,7 +27,9 @@ func TestBadNewsIsForAll(t *testing.T) {
 			wait: func(ctx context.Context, c *holdfast.Client) error {
 				return second(c.Barrier("b", waiters+1).Await(ctx))
 			},
-			news: func(ctx context.Context, c *holdfast.Client) error { return second(c.Barrier("b", waiters+1).Reset(ctx)) },
+			news: func(ctx context.Context, c *holdfast.Client) error {
+				return second(c.Barrier("b", waiters+1).Reset(ctx))
+			},
 			want: holdfast.ErrBroken,
 		},
 		"a latch is deleted": {
@@ -44,7 +46,9 @@ func TestBadNewsIsForAll(t *testing.T) {
 				}
 				return second(p.Acquire(ctx, 1))
 			},
-			wait: func(ctx context.Context, c *holdfast.Client) error { return second(c.PermitSemaphore("p").Acquire(ctx, 3)) },
+			wait: func(ctx context.Context, c *holdfast.Client) error {
+				return second(c.PermitSemaphore("p").Acquire(ctx, 3))
+			},
 			news: func(ctx context.Context, c *holdfast.Client) error { return c.PermitSemaphore("p").AddPermits(ctx, -1) },
 			want: holdfast.ErrNoPermits,
 		},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,5 +86,52 @@ func released(t *testing.T, took time.Duration, err error) {
 	t.Helper()
 	if err != nil && (took < 3*time.Second || !errors.Is(err, holdfast.ErrUnavailable)) {
 		t.Error("release:", err)
+	}
+}
+
+// For a while Redis answers nothing on any connection, and on those that were made until then for ever; on new
+// ones it answers at once. A lease whose renewal falls into that time is kept, and a Lock that waits has its
+// answer within two seconds.
+func TestALeaseOutlastsDeadConnections(t *testing.T) {
+	const length = 12 * time.Second
+	for _, most := range []time.Duration{3 * time.Second, 10 * time.Second} {
+		for outage := time.Second; outage <= 6*time.Second; outage += 500 * time.Millisecond {
+			t.Run(fmt.Sprintf("of %v, ReadTimeout %v", outage, most), func(t *testing.T) {
+				redistest.Bubble(t, func(t *testing.T) {
+					proxy := redistest.Mini(t).Proxy()
+					c := clienttest.OpenClient(t, proxy.Client(t, func(o *redis.Options) { o.ReadTimeout = most }))
+					l, err := c.Mutex("kept", holdfast.Renewed(length)).Lock(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					ctx := l.Context(t.Context())
+					time.Sleep(length/3 - length/60)
+					over := time.Now().Add(outage)
+					dead := make(map[int64]bool)
+					var mu sync.Mutex
+					proxy.OnCommand(func(cmd redistest.Command) redistest.Fault {
+						mu.Lock()
+						defer mu.Unlock()
+						dead[cmd.Conn] = dead[cmd.Conn] || time.Now().Before(over)
+						if dead[cmd.Conn] {
+							return redistest.Silence
+						}
+						return redistest.Pass
+					})
+					other, err := c.Mutex("other").Lock(t.Context())
+					if took := time.Since(over); err != nil || took > 2*time.Second {
+						t.Errorf("another lock: %v, %v after the end", err, took)
+					}
+					time.Sleep(30 * time.Second)
+					if ctx.Err() != nil {
+						t.Errorf("lost: %v", context.Cause(ctx))
+					}
+					proxy.OnCommand(nil)
+					if err := errors.Join(other.Release(t.Context()), l.Release(t.Context())); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
 )
@@ -43,7 +44,13 @@ import (
 //
 // Other errors are those of Locker: ErrUnavailable, ErrClosed, ErrWrongType, ErrOutOfMemory and so
 // on. If work calls Value with its own key, and its own ctx, it would wait for itself: that is
-// refused with ErrBadArgument.
+// refused with ErrBadArgument, as long as the hold lasts.
+//
+// # Work that outlives its hold
+//
+// Work that is detached, or does not look at its ctx, may go on after the hold was lost. Then it is
+// in nobody's way: the next caller, of this process too, is given the result that another has
+// written meanwhile, or does the work.
 func Value[T any](ctx context.Context, o *Once, key string, work func(ctx context.Context) (T, error)) (T, error) {
 	var value T
 	found, err := o.run(ctx, key, func(ctx context.Context) (encode, error) {
@@ -112,6 +119,7 @@ type call struct {
 	key      string
 	resource *resource
 	work     work
+	lead     *engine.Lead // it leads the callers of this process; nil: it shares nothing
 }
 
 // share asks together with the other callers of this process: one of them asks, or does the work,
@@ -124,18 +132,13 @@ func (c *call) share(ctx context.Context) (*result, error) {
 	case lead == nil:
 		return answer.(*result), nil
 	}
-	told := false
-	defer func() {
-		if !told {
-			lead.Leave() // also if the work panics
-		}
-	}()
+	c.lead = lead
+	defer lead.Leave() // unless it tells an answer; also if the work panics
 	found, kept, err := c.ask(ctx)
 	if found != nil {
 		kept = found
 	}
 	if kept != nil {
-		told = true
 		lead.Tell(kept)
 	}
 	return found, err
@@ -164,8 +167,10 @@ func (c *call) ask(ctx context.Context) (found, kept *result, err error) {
 // do does the work under the lease, and writes its result. It returns the result if it was kept.
 func (c *call) do(ctx context.Context, l *hold.Lease) (kept *result, err error) {
 	returned := false
+	stays := c.leadsUnder(l)
 	defer func() {
 		if !returned {
+			stays()
 			_ = l.Release(ctx) // and the panic, or Goexit, goes on after this
 		}
 	}()
@@ -182,6 +187,7 @@ func (c *call) do(ctx context.Context, l *hold.Lease) (kept *result, err error) 
 		c.resource.conclusion.Store(&conclusion{result: kept, token: l.Token(), keep: keep})
 	}
 	returned = true
+	stays()
 	released := l.Release(ctx)
 	if released != nil {
 		released = c.unkept(released, kept != nil)
@@ -191,6 +197,16 @@ func (c *call) do(ctx context.Context, l *hold.Lease) (kept *result, err error) 
 		failure = err
 	}
 	return kept, together(failure, released)
+}
+
+// leadsUnder has the call lead the callers of its process for no longer than the lease lasts: if it
+// is lost while the work goes on, another caller leads, and asks Redis, which alone knows who works
+// now. The returned function ends that. It is called before the lease is released.
+func (c *call) leadsUnder(l *hold.Lease) (stays func() bool) {
+	if c.lead == nil {
+		return func() bool { return true }
+	}
+	return context.AfterFunc(l.Context(context.Background()), c.lead.Leave)
 }
 
 // encoded returns the result, unless it cannot be kept.

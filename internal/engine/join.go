@@ -17,7 +17,7 @@ type joins struct {
 }
 
 // Join is the callers of this process that want the same answer, of whom one leads: it asks, for
-// all of them. Whoever leads must call Tell or Leave, once.
+// all of them.
 type Join struct {
 	joins *joins
 	key   string
@@ -29,21 +29,29 @@ type Join struct {
 	waiting int // how many wait for the turn or the answer; guarded by joins.mu
 }
 
+// Lead is the turn of one caller to lead a Join. It must call Tell or Leave. The first such call
+// ends the turn, also one that somebody makes in the place of a caller that is stuck; later ones do
+// nothing.
+type Lead struct {
+	join *Join
+	over bool // guarded by joins.mu
+}
+
 // Join joins the callers of this process that want the answer for key, and of the same sort. The
-// first one leads. The others wait: for the answer that the leader tells, or until it has left
-// without one, when the next of them leads. A caller of another sort than the present ones leads by
-// itself: it shares nothing.
+// first one leads. The others wait: for the answer that the leader tells, or until its turn has
+// ended without one, when the next of them leads. A caller of another sort than the present ones
+// leads by itself: it shares nothing.
 //
-// Join returns a Join if the caller leads, and an answer otherwise. If ctx ends the wait, the error
+// Join returns a Lead if the caller leads, and an answer otherwise. If ctx ends the wait, the error
 // matches errs.Busy and ctx's error. The others wait on.
-func (e *Engine) Join(ctx context.Context, key, sort string) (lead *Join, answer any, err error) {
+func (e *Engine) Join(ctx context.Context, key, sort string) (lead *Lead, answer any, err error) {
 	j, leads := e.joins.join(key, sort)
 	if leads {
-		return j, nil, nil
+		return &Lead{join: j}, nil, nil
 	}
 	select {
 	case <-j.turn:
-		lead = j
+		lead = &Lead{join: j}
 	case <-j.done:
 		answer = j.answer
 	case <-ctx.Done():
@@ -98,22 +106,39 @@ func (s *joins) remove(j *Join) {
 	}
 }
 
-// Tell gives the answer to all who wait for it.
-func (j *Join) Tell(answer any) {
-	j.joins.mu.Lock()
-	j.joins.remove(j)
-	j.joins.mu.Unlock()
-	j.answer = answer
-	close(j.done)
+// end ends the turn, and reports whether it did: false if it had ended before. The caller holds the
+// mutex.
+func (l *Lead) end() bool {
+	ended := !l.over
+	l.over = true
+	return ended
 }
 
-// Leave ends the lead without an answer. The next caller leads.
-func (j *Join) Leave() {
+// Tell gives the answer to all who wait for it.
+func (l *Lead) Tell(answer any) {
+	j := l.join
+	j.joins.mu.Lock()
+	ended := l.end()
+	if ended {
+		j.joins.remove(j)
+	}
+	j.joins.mu.Unlock()
+	if ended {
+		j.answer = answer
+		close(j.done)
+	}
+}
+
+// Leave ends the turn without an answer. The next caller leads.
+func (l *Lead) Leave() {
+	j := l.join
 	j.joins.mu.Lock()
 	defer j.joins.mu.Unlock()
-	if j.waiting > 0 {
+	switch {
+	case !l.end():
+	case j.waiting > 0:
 		j.turn <- struct{}{}
-	} else {
+	default:
 		j.joins.remove(j)
 	}
 }

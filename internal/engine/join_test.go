@@ -14,7 +14,7 @@ import (
 
 // joiner is one caller of Join on a goroutine of its own.
 type joiner struct {
-	lead   *Join
+	lead   *Lead
 	answer any
 	err    error
 	done   chan struct{}
@@ -135,5 +135,37 @@ func TestJoin_UnjoinAndClose(t *testing.T) {
 			t.Error(d.err)
 		}
 		c.lead.Leave()
+	})
+}
+
+// A turn that was ended in the place of its caller is another's, or nobody's. What that caller does
+// later changes nothing.
+func TestJoin_ATurnThatWasTakenAway(t *testing.T) {
+	together(t, func(t *testing.T, _ *Engine, join func() *joiner) {
+		a, b, c := join(), join(), join()
+		a.lead.Leave() // in its place: it is stuck
+		leads, waits := b, c
+		if c.state() == "leads" {
+			leads, waits = c, b
+		}
+		leads.want(t, "one that has waited", "leads")
+		d := join()
+		a.lead.Leave()
+		a.lead.Tell("of the past")
+		waits.want(t, "the other, after what the stuck one did", "waits")
+		d.want(t, "one that came later", "waits")
+		leads.lead.Tell("x")
+		waits.want(t, "the other", "x")
+		d.want(t, "one that came later", "x")
+
+		e := join()
+		e.lead.Leave() // and nobody waits
+		f, g := join(), join()
+		f.want(t, "the first after that", "leads")
+		e.lead.Leave()
+		e.lead.Tell("of the past")
+		g.want(t, "the second after that", "waits")
+		f.lead.Tell("y")
+		g.want(t, "the second after that", "y")
 	})
 }

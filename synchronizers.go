@@ -130,7 +130,9 @@ func (c *Client) Once(name string, options ...once.Option) *Once {
 // The work is done at most once. If the winner dies, nobody does that tick. On an error nobody has
 // won by this call, and it leaves nothing behind: what an unanswered request may have taken is given
 // back in the background, for others that come later. If Redis does not answer within 3 s, or before
-// ctx's deadline, the error matches ErrUnavailable. See docs/once.md.
+// ctx's deadline, the error matches ErrUnavailable. After Shutdown has begun the error matches
+// ErrClosed, so that a replica which stays wins, unless ctx carries a lease of this Client that lasts.
+// See docs/once.md.
 func (c *Client) Tick(ctx context.Context, name string, at time.Time, keep time.Duration) (bool, error) {
 	return once.Tick(ctx, c.engine, name, c.mapped(name), at, keep)
 }

@@ -42,6 +42,9 @@ func tick(ctx context.Context, e *engine.Engine, name string, at time.Time, keep
 		return false, err
 	}
 	defer e.Done()
+	if hold.TurnedAway(ctx, e) {
+		return false, errs.Closed
+	}
 	ctx, cancel := engine.Bounded(ctx)
 	defer cancel()
 	owner := hold.NewOwner(e.NewOwner()).String()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
@@ -176,5 +177,31 @@ func TestTick_Refused(t *testing.T) {
 		w.RDB.FlushAll(t.Context())
 		p.Close()
 		refused(p.Client, "n", time.Hour, holdfast.ErrClosed)
+	})
+}
+
+// A process that shuts down wins no tick, so that another wins it: whoever won there would begin a job in a process
+// that ends. Work under a lease is waited for, and may take ticks.
+func TestTick_DuringShutdown(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		l := w.Lock(t.Context(), p.Mutex("m"))
+		done := make(chan error, 1)
+		go func() { done <- p.Shutdown(t.Context()) }()
+		synctest.Wait()
+		won, err := p.Tick(t.Context(), "report", w.Start, time.Hour)
+		if world.WantErr(t, err, holdfast.ErrClosed); won {
+			t.Error("won in a process that shuts down")
+		}
+		tick(t, w, q, time.Hour, true)
+		if won, err := p.Tick(l.Context(t.Context()), "under a lease", w.Start, time.Hour); !won || err != nil {
+			t.Errorf("under a lease: %v, %v", won, err)
+		}
+		ctx := l.Context(context.Background())
+		w.Release(l)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		_, err = p.Tick(ctx, "after it", w.Start, time.Hour)
+		world.WantErr(t, err, holdfast.ErrClosed)
 	})
 }

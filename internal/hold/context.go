@@ -47,6 +47,12 @@ func ofWork(ctx context.Context, e *engine.Engine) bool {
 	return carriesOf(ctx, e) || underOf(ctx, e)
 }
 
+// TurnedAway reports whether Shutdown has begun, and what is asked for with ctx is no part of work
+// that it waits for.
+func TurnedAway(ctx context.Context, e *engine.Engine) bool {
+	return e.Draining().Err() != nil && !ofWork(ctx, e)
+}
+
 // carriesOf reports whether ctx carries a lease of that Client that lasts.
 func carriesOf(ctx context.Context, e *engine.Engine) bool {
 	for {

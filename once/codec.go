@@ -2,7 +2,10 @@
 
 package once
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"reflect"
+)
 
 // Codec turns results into bytes and back. A Once may be used by several goroutines at a time, and
 // calls its Codec from all of them.
@@ -15,7 +18,10 @@ type Codec interface {
 }
 
 // JSON is the Codec of a Once for which no option says another: encoding/json, except that a []byte
-// and a string stand for themselves.
+// and a string are kept as they are, if that is the type T of Value. If T is an interface type, all is
+// JSON, whatever the result is: of an any, other callers get what JSON makes of it, such as a float64
+// for an int, and a text in base64 for a []byte. A Codec of your own that calls JSON does not see T, so
+// use that with types that are no interfaces.
 var JSON Codec = jsonCodec{}
 
 type jsonCodec struct{}
@@ -29,6 +35,15 @@ func (jsonCodec) Encode(result any) ([]byte, error) {
 	default:
 		return json.Marshal(result)
 	}
+}
+
+// encoded returns the bytes of a result of the type T. JSON goes by that type, as it does when it
+// decodes: the type of what stands in an interface is lost by then.
+func encoded[T any](c Codec, result T) ([]byte, error) {
+	if _, standard := c.(jsonCodec); standard && reflect.TypeFor[T]().Kind() == reflect.Interface {
+		return json.Marshal(result)
+	}
+	return c.Encode(result)
 }
 
 func (jsonCodec) Decode(data []byte, result any) error {

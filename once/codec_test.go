@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -49,6 +50,34 @@ func TestCodec(t *testing.T) {
 		roundTrip(t, w, "bytes", "\x00\xff", []byte{0, 255})
 		roundTrip(t, w, "no bytes", "", []byte{})
 		roundTrip(t, w, "raw", `{"a": 1}`, json.RawMessage(`{"a": 1}`), once.UseCodec(rawCodec{}))
+	})
+}
+
+// Of an interface type every other caller gets what JSON makes of the result, whatever that is.
+func TestCodec_AnInterfaceType(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		for i, result := range []any{
+			"hello", "123", "true", "null", "", []byte("[1,2]"), []byte("x"), 7, 1.5, nil, map[string]any{"a": 1.0},
+		} {
+			of := fmt.Sprint(i)
+			first, err := once.Value(t.Context(), p.Once(name), of, func(context.Context) (any, error) { return result, nil })
+			if !reflect.DeepEqual(first, result) || err != nil {
+				t.Errorf("%T %v: the first got %T %v, %v", result, result, first, first, err)
+			}
+			var want any
+			text, err := json.Marshal(result)
+			if err != nil || json.Unmarshal(text, &want) != nil {
+				t.Fatal(err)
+			}
+			for _, process := range []*world.Process{p, q} {
+				got, err := once.Value(t.Context(), process.Once(name), of, func(context.Context) (any, error) { return "again", nil })
+				if !reflect.DeepEqual(got, want) || err != nil {
+					t.Errorf("%T %v: another got %T %v, %v, want %T %v", result, result, got, got, err, want, want)
+				}
+			}
+		}
+		roundTrip(t, w, "a string in any", `"hello"`, any("hello"))
+		roundTrip(t, w, "a Stringer", `null`, fmt.Stringer(nil))
 	})
 }
 

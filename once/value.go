@@ -53,10 +53,13 @@ import (
 // written meanwhile, or does the work.
 func Value[T any](ctx context.Context, o *Once, key string, work func(ctx context.Context) (T, error)) (T, error) {
 	var value T
+	if work == nil {
+		return value, o.fail("run", key, errNoWork)
+	}
 	found, err := o.run(ctx, key, func(ctx context.Context) (encode, error) {
 		var err error
 		value, err = work(ctx)
-		return func() ([]byte, error) { return o.codec.Encode(value) }, err
+		return func() ([]byte, error) { return encoded(o.codec, value) }, err
 	})
 	if found == nil {
 		return value, err
@@ -69,6 +72,9 @@ func Value[T any](ctx context.Context, o *Once, key string, work func(ctx contex
 
 // Do is Value for work without a result.
 func Do(ctx context.Context, o *Once, key string, work func(ctx context.Context) error) error {
+	if work == nil {
+		return o.fail("run", key, errNoWork)
+	}
 	_, err := o.run(ctx, key, func(ctx context.Context) (encode, error) {
 		return func() ([]byte, error) { return nil, nil }, work(ctx)
 	})
@@ -262,6 +268,9 @@ func cut(text string) string {
 	}
 	return strings.ToValidUTF8(text[:longestText], "")
 }
+
+// errNoWork is why a call without work cannot begin.
+var errNoWork = fmt.Errorf("the work is nil: %w", errs.BadArgument)
 
 // errNil is why a nil Once cannot be used.
 var errNil = fmt.Errorf("the Once is nil: %w", errs.BadArgument)

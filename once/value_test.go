@@ -352,7 +352,10 @@ func TestArgumentsRefused(t *testing.T) {
 				t.Fatal(what)
 			}
 		}
-		world.WantErr(t, once.Do(t.Context(), p.Once(name), "", nil), holdfast.ErrBadArgument)
+		world.WantErr(t, once.Do(t.Context(), p.Once(name), "", func(context.Context) error { return nil }), holdfast.ErrBadArgument)
+		world.WantErr(t, once.Do(t.Context(), p.Once(name), key, nil), holdfast.ErrBadArgument)
+		_, err := once.Value[string](t.Context(), p.Once(name), key, nil)
+		world.WantErr(t, err, holdfast.ErrBadArgument)
 		if p.Runs("") != 0 {
 			t.Error("something was sent")
 		}

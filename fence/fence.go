@@ -17,13 +17,19 @@
 //   - Redis: a script that writes only if the token passes;
 //   - Middleware: for a service of your own, whose handlers write under a Guard.
 //
-// The same token passes again: a holder may write more than once.
+// The same token passes again: a holder may write more than once. Zero and less is no token, and is refused with an
+// error that matches holdfast.ErrBadArgument: it is what a context without a lease has, for example.
+//
+// Whoever can show a token can shut out all holders with a smaller one. So let only those show one that may take the
+// lock.
 package fence
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 // ErrStale says that a holder with a greater token has been here before.
@@ -32,8 +38,16 @@ var ErrStale = errors.New("fence: a later holder has been here before")
 // Fence refuses the tokens of holders of the past. All methods may be called concurrently.
 type Fence interface {
 	// Pass returns nil if no greater token of the resource has passed before, and remembers this one.
-	// Otherwise the error matches ErrStale.
+	// Otherwise the error matches ErrStale. If the token is not positive, it matches holdfast.ErrBadArgument.
 	Pass(ctx context.Context, resource string, token int64) error
+}
+
+// check returns an error unless that is a token.
+func check(resource string, token int64) error {
+	if token <= 0 {
+		return fmt.Errorf("fence: %q: %d is no token: %w", resource, token, errs.BadArgument)
+	}
+	return nil
 }
 
 // stale returns the error for a token that does not pass.

@@ -2,8 +2,10 @@ package fence
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -11,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
+	"github.com/holdfast-go/holdfast/internal/test/world"
 )
 
 func TestMain(m *testing.M) { redistest.Main(m) }
@@ -26,12 +30,42 @@ func TestFence(t *testing.T) {
 		}{
 			{"a", 5, true}, {"a", 5, true}, {"a", 4, false}, {"a", 6, true}, {"a", 5, false},
 			{"b", 1, true}, {"a", 1795593711927382, true}, {"a", 1795593711927381, false}, {"a", 1795593711927383, true},
+			{"a", 1<<53 + 1, true}, {"a", 1 << 53, false}, {"a", 1<<53 + 2, true}, {"a", 999, false},
+			{"a", math.MaxInt64 - 1, true}, {"a", math.MaxInt64, true}, {"a", math.MaxInt64 - 1, false}, {"a", math.MaxInt64, true},
 		} {
 			err := f.Pass(t.Context(), step.resource, step.token)
 			if errors.Is(err, ErrStale) == step.passes || err != nil && !errors.Is(err, ErrStale) {
 				t.Errorf("%s: %s, %d: %v", what, step.resource, step.token, err)
 			}
 		}
+	}
+}
+
+// failing fails each statement: nothing must come to it.
+func (failing) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return nil, errors.New("a statement was sent")
+}
+
+// What is no token passes nowhere, and leaves nothing behind.
+func TestWhatIsNoToken(t *testing.T) {
+	mini := redistest.Mini(t)
+	var g Guard
+	f := Redis{Client: mini.Client()}
+	for _, token := range []int64{0, -1, -5, math.MinInt64} {
+		for what, pass := range map[string]func() error{
+			"Guard.Pass": func() error { return g.Pass(t.Context(), "a", token) },
+			"Guard.Do":   func() error { return g.Do("a", token, func() error { t.Error("written"); return nil }) },
+			"Redis.Pass": func() error { return f.Pass(t.Context(), "a", token) },
+			"Redis.Set":  func() error { return f.Set(t.Context(), "a", "x", time.Minute, token) },
+			"SQL.Pass":   func() error { return SQL{}.Pass(t.Context(), failing{}, "a", token) },
+		} {
+			if err := pass(); !errors.Is(err, errs.BadArgument) || errors.Is(err, ErrStale) {
+				t.Errorf("%s, %d: %v", what, token, err)
+			}
+		}
+	}
+	if left := mini.Keys(); len(left) > 0 || g.newest != nil {
+		t.Errorf("left: %v, %v", left, g.newest)
 	}
 }
 
@@ -122,6 +156,37 @@ func TestRedis_Set(t *testing.T) {
 	}
 }
 
+// A time that is over, as a program may have worked it out, sets nothing for ever, and a very short one is 1 ms.
+func TestRedis_Times(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		for _, d := range []time.Duration{-1, -time.Second, math.MinInt64} {
+			kept, keeps := Redis{Client: w.RDB}, Redis{Client: w.RDB, Keep: d}
+			for what, err := range map[string]error{
+				"Set for":              kept.Set(t.Context(), "k", "x", d, 1),
+				"Set, remembered for":  keeps.Set(t.Context(), "k", "x", time.Minute, 1),
+				"Pass, remembered for": keeps.Pass(t.Context(), "k", 1),
+			} {
+				if !errors.Is(err, errs.BadArgument) {
+					t.Errorf("%s %v: %v", what, d, err)
+				}
+			}
+		}
+		if left := w.Mini.Keys(); len(left) > 0 {
+			t.Fatalf("left: %v", left)
+		}
+		for _, d := range []time.Duration{1, 500 * time.Microsecond, time.Millisecond} {
+			if err := (Redis{Client: w.RDB, Keep: d}).Set(t.Context(), "k", "x", d, 1); err != nil {
+				t.Errorf("for %v: %v", d, err)
+			}
+			for _, key := range []string{"k", tokenKey("k")} {
+				if ttl := w.PTTL(key); ttl != time.Millisecond {
+					t.Errorf("%s stays for %v, want 1 ms for %v", key, ttl, d)
+				}
+			}
+		}
+	})
+}
+
 // The scripts mean the same on real servers, in a cluster.
 func TestRedis_RealServers(t *testing.T) {
 	f := Redis{Client: redistest.Cluster(t, 3, 0).Client(t)}
@@ -134,6 +199,12 @@ func TestRedis_RealServers(t *testing.T) {
 			t.Error(err)
 		}
 		if err := f.Pass(t.Context(), key, 1795593711927382); !errors.Is(err, ErrStale) {
+			t.Error(err)
+		}
+		if err := f.Pass(t.Context(), key, math.MaxInt64); err != nil {
+			t.Error(err)
+		}
+		if err := f.Set(t.Context(), key, "y", 0, math.MaxInt64-1); !errors.Is(err, ErrStale) {
 			t.Error(err)
 		}
 	}
@@ -163,6 +234,15 @@ func TestMiddleware(t *testing.T) {
 		if code := ask(handler, step.path, step.token); code != step.code {
 			t.Errorf("%+v: %d", step, code)
 		}
+	}
+	twice := httptest.NewRequest("PUT", "/a", nil)
+	twice.Header[Header] = []string{"9", "10"}
+	w := httptest.NewRecorder()
+	if handler.ServeHTTP(w, twice); w.Code != 400 {
+		t.Errorf("two tokens: %d", w.Code)
+	}
+	if code := ask(handler, "/a", "8"); code != 200 {
+		t.Errorf("after a request with two tokens: %d", code)
 	}
 	r := httptest.NewRequest("PUT", "/a", nil)
 	if SetHeader(r, 1795593711927383); r.Header.Get(Header) != "1795593711927383" {

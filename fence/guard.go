@@ -26,6 +26,9 @@ func (g *Guard) Pass(_ context.Context, resource string, token int64) error {
 // Do runs write if the token passes, and returns its error. No other token passes meanwhile, on any resource;
 // write must not use the Guard. If write fails or panics, the token has passed all the same.
 func (g *Guard) Do(resource string, token int64, write func() error) error {
+	if err := check(resource, token); err != nil {
+		return err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if token < g.newest[resource] {

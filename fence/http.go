@@ -18,9 +18,15 @@ func SetHeader(r *http.Request, token int64) { r.Header.Set(Header, strconv.Form
 // it answers
 //
 //   - 428 Precondition Required, if the request has no token;
-//   - 400 Bad Request, if that is no positive number;
+//   - 400 Bad Request, if that is no positive number, or if there is more than one;
 //   - 412 Precondition Failed, if a later holder has been here before;
 //   - 503 Service Unavailable, if the fence failed.
+//
+// It believes the header. A client that sends a token of its own making, such as 9223372036854775807, shuts out all
+// later holders of that resource: in a Guard until the process ends, in SQL for good, in Redis for Keep after each
+// such request. So let only the holders of the lock reach it, by authentication in front of it, and have resource return
+// nothing that this client may not write. If it has happened, delete the token of the resource while nobody holds the
+// lock: the row, or the key.
 //
 // It refuses most of what is late. Two requests that have both passed may still overtake each other behind it:
 // where that matters, have the handler write under a Guard, or by a statement that checks the token.
@@ -43,7 +49,10 @@ func Middleware(f Fence, resource func(*http.Request) string) func(http.Handler)
 // tokenOf returns the token of a request, or the status code for one without.
 func tokenOf(r *http.Request) (token int64, code int) {
 	text := r.Header.Get(Header)
-	if text == "" {
+	switch n := len(r.Header.Values(Header)); {
+	case n > 1: // which of them counts, others on the way may see otherwise
+		return 0, http.StatusBadRequest
+	case text == "":
 		return 0, http.StatusPreconditionRequired
 	}
 	token, err := strconv.ParseInt(text, 10, 64)

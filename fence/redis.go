@@ -5,9 +5,12 @@ package fence
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/errs"
 )
 
 var (
@@ -29,7 +32,7 @@ const DefaultKeep = 7 * 24 * time.Hour
 type Redis struct {
 	Client redis.Scripter
 	// Keep is how long the token of a resource is remembered after it has passed last. The default is
-	// DefaultKeep.
+	// DefaultKeep. If it is negative, every call fails with an error that matches holdfast.ErrBadArgument.
 	Keep time.Duration
 }
 
@@ -38,15 +41,34 @@ var _ Fence = Redis{}
 // tokenKey returns the key for the token of a resource.
 func tokenKey(resource string) string { return "holdfast_fence:{" + resource + "}" }
 
-func (f Redis) keep() int64 {
-	if f.Keep > 0 {
-		return f.Keep.Milliseconds()
+// check returns an error unless that is a token, and it can be remembered.
+func (f Redis) check(resource string, token int64) error {
+	if f.Keep < 0 {
+		return fmt.Errorf("fence: a token is remembered for %v: %w", f.Keep, errs.BadArgument)
 	}
-	return DefaultKeep.Milliseconds()
+	return check(resource, token)
+}
+
+func (f Redis) keep() int64 {
+	if f.Keep == 0 {
+		return DefaultKeep.Milliseconds()
+	}
+	return milliseconds(f.Keep)
+}
+
+// milliseconds returns d as Redis takes it: at least 1, unless d is zero.
+func milliseconds(d time.Duration) int64 {
+	if d > 0 && d < time.Millisecond {
+		return 1
+	}
+	return d.Milliseconds()
 }
 
 // Pass implements Fence. Between Pass and a write another may pass: use Set where the write is a SET.
 func (f Redis) Pass(ctx context.Context, resource string, token int64) error {
+	if err := f.check(resource, token); err != nil {
+		return err
+	}
 	passed, err := passScript.Run(ctx, f.Client, []string{tokenKey(resource)}, token, f.keep()).Int()
 	if err == nil && passed == 0 {
 		err = stale(resource, token)
@@ -54,12 +76,19 @@ func (f Redis) Pass(ctx context.Context, resource string, token int64) error {
 	return err
 }
 
-// Set sets a key to a value if the token passes for that key; ttl is how long it stays, 0 for ever. If the token
-// does not pass, the error matches ErrStale; on any other error it is not known whether the key was set, and Set may
-// be called again. In a cluster the key must have no brace, so that its token stands in the same slot.
+// Set sets a key to a value if the token passes for that key; ttl is how long it stays, at least 1 ms, or 0 for ever.
+// If the token does not pass, the error matches ErrStale. If the token is not positive, or ttl is negative, the error
+// matches holdfast.ErrBadArgument, and nothing is sent. On any other error it is not known whether the key was set, and
+// Set may be called again. In a cluster the key must have no brace, so that its token stands in the same slot.
 func (f Redis) Set(ctx context.Context, key string, value any, ttl time.Duration, token int64) error {
+	if err := f.check(key, token); err != nil {
+		return err
+	}
+	if ttl < 0 {
+		return fmt.Errorf("fence: %q: it stays for %v: %w", key, ttl, errs.BadArgument)
+	}
 	keys := []string{tokenKey(key), key}
-	passed, err := setScript.Run(ctx, f.Client, keys, token, f.keep(), value, ttl.Milliseconds()).Int()
+	passed, err := setScript.Run(ctx, f.Client, keys, token, f.keep(), value, milliseconds(ttl)).Int()
 	if err == nil && passed == 0 {
 		err = stale(key, token)
 	}

@@ -52,6 +52,9 @@ func (f SQL) Create(ctx context.Context, db Execer) error {
 // PostgreSQL the row stays locked until the transaction ends, so that others wait, and no other token passes
 // before the commit. An error of the database is returned as it is.
 func (f SQL) Pass(ctx context.Context, tx Execer, resource string, token int64) error {
+	if err := check(resource, token); err != nil {
+		return err
+	}
 	values := "($1, $2)"
 	if f.Question {
 		values = "(?, ?)"
@@ -73,6 +76,8 @@ func (f SQL) Pass(ctx context.Context, tx Execer, resource string, token int64) 
 //
 // If balance comes from an earlier read, "UPDATE accounts SET token = $1 WHERE id = $2 AND token <= $1" goes before
 // that read.
+//
+// It does not see the token. Zero or less is none: do not write with that.
 //
 // A row that is not there is not changed either. In MySQL a row that has these values already counts as not
 // changed, unless the connection has clientFoundRows.

@@ -94,6 +94,12 @@ var engineBugs = []bug{
 		at: "internal/line Place.enough", old: "max(now.Sub(kept), now.Round(0).Sub(kept.Round(0)))", new: "now.Sub(kept)"},
 	{name: "a name for which somebody waits is free", by: "holdfasttest TestRequireFails",
 		at: "holdfasttest busy", old: "|| i.Waiters > 0", new: ""},
+	{name: "a fence takes what is no token", by: "fence TestWhatIsNoToken", at: "fence check", old: "token <= 0", new: "false"},
+	{name: "a fence in Redis takes great tokens for the same", by: "fence TestFence",
+		at: "fence/lua/pass.lua", old: "#newest > #ARGV[1] or #newest == #ARGV[1] and newest > ARGV[1]",
+		new: "tonumber(newest) > tonumber(ARGV[1])"},
+	{name: "a time that is over sets a key for ever", by: "fence TestRedis_Times", at: "fence Redis.Set", old: "ttl < 0", new: "false"},
+	{name: "of two tokens in a request the first counts", by: "fence TestMiddleware", at: "fence tokenOf", old: "n > 1", new: "n < 0"},
 	{name: "a statement whose rows the driver does not know has written", by: "fence TestWroteIsToldByTheRows",
 		at: "fence Wrote", old: "err == nil && n == 0 { err = ErrStale }; return err", new: "err == nil && n == 0 { return ErrStale }; return nil"},
 }

@@ -75,6 +75,7 @@ type party struct {
 	barrier *Barrier
 	kind    telemetry.Kind // what is measured of it
 	trip    Trip           // once it has arrived
+	owner   string         // with which it has arrived
 
 	attempts int
 	waited   time.Duration
@@ -108,6 +109,7 @@ func (p *party) arrive(ctx context.Context) (*hold.Lease, error) {
 			return nil, errs.Bare(err)
 		}
 		p.attempts += r.asked.Attempts
+		p.owner = r.owner
 		_, unheard := r.asked.Outstanding()
 		switch {
 		case err == nil:
@@ -148,7 +150,7 @@ func (p *party) wait(held context.Context) error {
 
 // Try implements line.Asker: it asks how the generation stands.
 func (p *party) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
-	how, left, attempts, err := p.barrier.look(ctx, p.trip.Generation)
+	how, left, attempts, err := p.barrier.look(ctx, p.trip.Generation, p.owner)
 	p.attempts += attempts
 	switch {
 	case err != nil:
@@ -172,7 +174,7 @@ func (p *party) verdict(ctx context.Context, why error) error {
 	}
 	bounded, cancel := engine.Bounded(context.WithoutCancel(ctx))
 	defer cancel()
-	how, err := p.barrier.breaks(bounded, p.trip.Generation)
+	how, err := p.barrier.breaks(bounded, p.trip.Generation, p.owner)
 	switch {
 	case err != nil || how == forgotten:
 		return unknown(why)

@@ -115,7 +115,7 @@ func (b *Barrier) Reset(ctx context.Context) (bool, error) {
 	if s.Parties == 0 {
 		return false, nil
 	}
-	how, err := b.breaks(bounded, s.Generation)
+	how, err := b.breaks(bounded, s.Generation, "")
 	if err != nil {
 		return false, b.fail("reset", errs.Ended(ctx, err))
 	}

@@ -40,6 +40,7 @@ type resource struct {
 	publish string // the command that publishes
 
 	asked   *conn.Call // the arrival; nil before it
+	owner   string     // that arrives
 	outcome error      // of an arrival that needs no place
 }
 
@@ -57,10 +58,11 @@ func (r *resource) Waiting(w *line.Waiting) {
 // Acquire is the arrival. Redis remembers it for as long as the place lasts, at the least. A request
 // that came later than that would be another arrival, so none is sent.
 func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
+	r.owner = owner.String()
 	r.asked = &conn.Call{
 		Script: enterScript,
 		Keys:   []string{r.at.Record, r.at.Places},
-		Args:   []any{owner.String(), length.Milliseconds(), r.parties, r.publish, r.at.Channel},
+		Args:   []any{r.owner, length.Milliseconds(), r.parties, r.publish, r.at.Channel},
 		Until:  time.Now().Add(length - length/10),
 	}
 	return r.asked
@@ -119,17 +121,18 @@ func (r *resource) trip() Trip {
 }
 
 // look asks how the generation stands. If it is open, left is for how long it is so at the least, if
-// no place is renewed; negative if that is not known.
-func (b *Barrier) look(ctx context.Context, generation int64) (how int64, left time.Duration, attempts int, err error) {
-	call := b.about(ctx, lookScript, generation)
+// no place is renewed; negative if that is not known. owner is that of one of its parties.
+func (b *Barrier) look(ctx context.Context, generation int64, owner string) (how int64, left time.Duration, attempts int, err error) {
+	call := b.about(ctx, lookScript, generation, owner)
 	err = b.engine.Conn.Run(ctx, call)
 	return call.Status(), time.Duration(call.Int(2)) * time.Millisecond, call.Attempts, err
 }
 
 // breaks breaks the generation if it is open, and returns how it has ended. The error matches
-// errs.Unknown if it may have been broken without an answer.
-func (b *Barrier) breaks(ctx context.Context, generation int64) (how int64, err error) {
-	call := b.about(ctx, breakScript, generation)
+// errs.Unknown if it may have been broken without an answer. owner is that of one of its parties, or
+// empty.
+func (b *Barrier) breaks(ctx context.Context, generation int64, owner string) (how int64, err error) {
+	call := b.about(ctx, breakScript, generation, owner)
 	if err = b.engine.Conn.Run(ctx, call); err == nil {
 		return call.Status(), nil
 	}
@@ -139,10 +142,10 @@ func (b *Barrier) breaks(ctx context.Context, generation int64) (how int64, err 
 	return forgotten, err
 }
 
-func (b *Barrier) about(ctx context.Context, script *conn.Script, generation int64) *conn.Call {
+func (b *Barrier) about(ctx context.Context, script *conn.Script, generation int64, owner string) *conn.Call {
 	return &conn.Call{
 		Script: script,
 		Keys:   []string{b.at.Record, b.at.Places},
-		Args:   []any{generation, b.engine.Publish(ctx), b.at.Channel},
+		Args:   []any{generation, b.engine.Publish(ctx), b.at.Channel, owner},
 	}
 }

@@ -55,7 +55,7 @@ func (a *asker) number(name string) string {
 
 const lease = 30_000
 
-// ask runs "enter <owner> <parties>", "look g1", "break g1", "release <owner>", "renew <owner> <ms>"
+// ask runs "enter <owner> <parties>", "look g1 <owner>" (or of no party), "break g1 <owner>", "release <owner>", "renew <owner> <ms>"
 // or "state", and returns its reply without the server's clock, and without times to live.
 func (a *asker) ask(left time.Duration, command string) string {
 	a.t.Helper()
@@ -99,9 +99,9 @@ func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 	case "enter":
 		return enterScript, both, []any{w[1], lease, w[2], "PUBLISH", "c"}
 	case "look":
-		return lookScript, both, []any{a.number(w[1]), "PUBLISH", "c"}
+		return lookScript, both, []any{a.number(w[1]), "PUBLISH", "c", w[2]}
 	case "break":
-		return breakScript, both, []any{a.number(w[1]), "PUBLISH", "c"}
+		return breakScript, both, []any{a.number(w[1]), "PUBLISH", "c", w[2]}
 	case "release":
 		return releaseScript, both, []any{w[1], "PUBLISH", "c"}
 	case "renew":
@@ -273,7 +273,7 @@ func TestScriptsThatChangeNothing(t *testing.T) {
 	}
 }
 
-// A hundred broken generations are remembered, and all that tripped since.
+// A hundred generations that broke are remembered, and a hundred that tripped.
 func TestGenerationsAreForgottenInOrder(t *testing.T) {
 	a := newAsker(t, redistest.Mini(t).Client())
 	for i := range 103 {
@@ -288,6 +288,36 @@ func TestGenerationsAreForgottenInOrder(t *testing.T) {
 		}
 		if got := a.ask(time.Minute, fmt.Sprintf("look g%d", i+1)); got != want {
 			t.Errorf("generation %d: %q, want %q", i+1, got, want)
+		}
+	}
+}
+
+// A party that has its place learns that its generation tripped, however many have tripped since. A
+// generation that never was here, though its number lies among theirs, has not.
+func TestAGenerationTrippedOnlyIfSomethingSaysSo(t *testing.T) {
+	a := newAsker(t, redistest.Mini(t).Client())
+	a.ask(time.Minute, "enter a 2")
+	a.ask(time.Minute, "enter b 2")
+	first, _ := strconv.ParseInt(a.number("g1"), 10, 64)
+	for range 2 { // microseconds, by the server's clock
+		time.Sleep(time.Millisecond)
+		a.ask(time.Minute, fmt.Sprintf("enter c%d 1", len(a.generations)))
+	}
+	a.generations[strconv.FormatInt(first+1, 10)] = "never"
+	for _, c := range []string{"look never", "look never a", "look never x", "break never", "break never a"} {
+		if got := a.ask(time.Minute, c); got != "3" {
+			t.Errorf("%s: %q", c, got)
+		}
+	}
+	for i := range 100 {
+		a.ask(time.Minute, fmt.Sprintf("enter d%d 1", i))
+	}
+	for command, want := range map[string]string{
+		"look g1 a": "1", "look g1 b": "1", "break g1 a": "1", "enter a 2": "0 g1 1 1",
+		"look g1": "3", "look g1 x": "3", "look g1 c1": "3", "look g3": "1",
+	} {
+		if got := a.ask(time.Minute, command); got != want {
+			t.Errorf("%s: %q, want %q", command, got, want)
 		}
 	}
 }

@@ -6,11 +6,13 @@
 -- ARGV[2] the generation
 -- ARGV[3] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[4] the channel
+-- ARGV[5] the owner of the party that asks; empty: it is none
 --
 -- Returns {1, time}  it had tripped
 --         {2, time}  it has broken, now or before
---         {3, time}  how it ended is not known any more
+--         {3, time}  how it ended is not known: the server has forgotten it, or never knew it
 local id = tonumber(ARGV[2])
+local entry = redis.call('HGET', KEYS[1], ARGV[5])
 local broke = sweep()
 if how(id) == 0 then
   breaks()
@@ -19,4 +21,4 @@ end
 if broke then
   publish(ARGV[3], ARGV[4], '0')
 end
-return {how(id), now}
+return {how(id, entry), now}

@@ -19,19 +19,21 @@
 --         {0, time, 0, 0, 0, 5}                 this owner has left
 --         {-1, time}                            late: nothing was done
 local owner, lease, parties = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local entry = redis.call('HGET', KEYS[1], owner)
+local had = redis.call('HGET', KEYS[1], owner)
 local expiry = math.max(tonumber(redis.call('ZSCORE', KEYS[2], owner) or 0), ms + lease)
 local broke = sweep()
 
-if entry then
-  local id, arrival = parse(entry)
+if had then
+  local id, arrival = parse(had)
   if broke then
     publish(ARGV[5], ARGV[6], '0')
   end
   if not id then
     return {0, now, 0, 0, 0, 5}
-  elseif how(id) ~= 0 then
-    return {0, now, 0, id, arrival, how(id)}
+  end
+  local stands = how(id, had)
+  if stands ~= 0 then
+    return {0, now, 0, id, arrival, stands}
   end
   redis.call('ZADD', KEYS[2], text(expiry), owner)
   return {1, now, expiry - ms, id, arrival}
@@ -56,9 +58,14 @@ if failed(failure) then
 end
 local lasts = text(math.max(day, 2 * lease))
 failure = redis.pcall('PEXPIRE', KEYS[2], lasts)
-if not failed(failure) then
-  failure = redis.pcall('HSET', KEYS[1], 'generation', text(id), 'state', arrival == 0 and 'tripped' or 'open',
-    'parties', text(parties), 'arrived', text(arrived), 'since', text(since), owner, text(id) .. ' ' .. text(arrival))
+local state, entry = arrival == 0 and 'tripped' or 'open', text(id) .. ' ' .. text(arrival)
+if not failed(failure) and current.trip then
+  -- The newest generation becomes one of the earlier ones.
+  failure = redis.pcall('HSET', KEYS[1], 'generation', text(id), 'state', state, 'parties', text(parties),
+    'arrived', text(arrived), 'since', text(since), owner, entry, 'tripped', (appended(current.tripped, current.id)))
+elseif not failed(failure) then
+  failure = redis.pcall('HSET', KEYS[1], 'generation', text(id), 'state', state, 'parties', text(parties),
+    'arrived', text(arrived), 'since', text(since), owner, entry)
 end
 if failed(failure) then
   -- Nothing must stay without an expiry, whichever commands are refused.

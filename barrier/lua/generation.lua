@@ -5,9 +5,9 @@
 --   generation  the number of the newest generation
 --   state       open, tripped or broken: how that generation stands
 --   parties     how many it needs, and arrived: how many have come
---   broken      the numbers of those that have broken, a hundred at the most, with spaces around
---               each. All others have tripped
---   since       the number from which on that is known
+--   broken      the numbers of the last hundred that have broken, with spaces around each
+--   tripped     likewise of those that have tripped, but for the newest
+--   since       the number from which on broken is complete
 --   <owner>     of a party: "<generation> <arrival>"; "left" once it has left
 -- KEYS[2], the places, is a sorted set of the owners by the ms of their expiry; "left:<owner>" for a
 -- party without a place, that is only remembered. While a party is in both, a call that is sent again
@@ -24,14 +24,17 @@ local function failed(reply)
   return type(reply) == 'table' and reply.err
 end
 
-local found = redis.call('HMGET', KEYS[1], 'generation', 'state', 'parties', 'arrived', 'since', 'broken')
+local found = redis.call('HMGET', KEYS[1], 'generation', 'state', 'parties', 'arrived', 'since', 'broken',
+  'tripped')
 local current = {
   id = tonumber(found[1] or 0),
   open = found[2] == 'open',
+  trip = found[2] == 'tripped',
   parties = tonumber(found[3] or 0),
   arrived = tonumber(found[4] or 0),
   since = tonumber(found[5] or 0),
   broken = found[6] or ' ',
+  tripped = found[7] or ' ',
 }
 local life, placesLife = redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2])
 
@@ -49,16 +52,34 @@ for i = 1, #over do
   end
 end
 
--- how returns how a generation stands: 0 open, 1 tripped, 2 broken, 3 not known any more.
-local function how(id)
+-- how returns how a generation stands: 0 open, 1 tripped, 2 broken, 3 not known. entry is that of one
+-- of its parties, if there is one. After a failover that forgets, the numbers of generations that
+-- never were on this server lie among those that were. So a generation has tripped only if something
+-- here says so: the record, or that one of its parties has come, and it is not open and has not
+-- broken.
+local function how(id, entry)
+  local number = ' ' .. text(id) .. ' '
   if id == current.id and current.open then
     return 0
-  elseif id > current.id or id < current.since then
-    return 3
-  elseif string.find(current.broken, ' ' .. text(id) .. ' ', 1, true) then
+  elseif string.find(current.broken, number, 1, true) then
     return 2
+  elseif id == current.id and current.trip or string.find(current.tripped, number, 1, true) then
+    return 1
+  elseif id < current.id and id >= current.since and parse(entry) == id then
+    return 1
   end
-  return 1
+  return 3
+end
+
+-- appended returns a list of numbers with one more, and the number that it has dropped for that, if it
+-- has.
+local function appended(list, id)
+  list = list .. text(id) .. ' '
+  if select(2, string.gsub(list, '%d+', '')) <= 100 then
+    return list
+  end
+  local oldest, others = string.match(list, '^ (%d+)( .*)$')
+  return others, tonumber(oldest)
 end
 
 -- keep puts off the expiry of the record, and of the places, if less than half of its time is left.
@@ -72,11 +93,8 @@ end
 
 -- breaks breaks the generation under way.
 local function breaks()
-  local broken, since = current.broken .. text(current.id) .. ' ', current.since
-  if select(2, string.gsub(broken, '%d+', '')) > 100 then
-    local oldest, others = string.match(broken, '^ (%d+)( .*)$')
-    broken, since = others, tonumber(oldest) + 1
-  end
+  local broken, dropped = appended(current.broken, current.id)
+  local since = dropped and dropped + 1 or current.since
   redis.call('PEXPIRE', KEYS[1], text(math.max(life, 1)))
   redis.call('HSET', KEYS[1], 'state', 'broken', 'broken', broken, 'since', text(since))
   current.open, current.broken, current.since = false, broken, since

@@ -103,7 +103,7 @@ func (p *party) await(ctx context.Context) error {
 func (p *party) arrive(ctx context.Context) (*hold.Lease, error) {
 	b := p.barrier
 	for {
-		r := &resource{name: b.name, at: b.at, parties: b.parties, publish: b.engine.Publish(ctx)}
+		r := &resource{name: b.name, at: b.at, parties: b.parties, publish: b.engine.Publish(ctx), over: b.engine.Ended.Greatest(b.at.Record)}
 		place, err := hold.Request{Engine: b.engine, Resource: r, Settings: b.settings, Afresh: true}.Acquire(ctx)
 		if r.asked == nil {
 			return nil, errs.Bare(err)
@@ -117,6 +117,7 @@ func (p *party) arrive(ctx context.Context) (*hold.Lease, error) {
 			return place, nil
 		case errors.Is(err, hold.Concluded):
 			p.trip = r.trip()
+			b.note(r.asked.Int(5), p.trip.Generation)
 			return nil, r.outcome
 		case r.asked.Status() == conn.Done && !errors.Is(err, errs.Closed):
 			p.trip = r.trip()

@@ -64,3 +64,44 @@ func TestAwait_CutOffWhileItTripped(t *testing.T) {
 		trips(t, soon, append(others, come(w, 3, p, w.Process())...)...)
 	})
 }
+
+// On the new master a generation is open that has tripped long ago, and one party of it is missing. A
+// party that comes does not complete it, but begins the next. So all parties are in step.
+func TestAwait_AGenerationOfThePast(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World) {
+		p, q, r := w.Process(), w.Process(), w.Process()
+		past := come(w, 3, p, q)
+		values := w.Mini.Values()
+		trips(t, soon, append(past, come(w, 3, r)...)...)
+		time.Sleep(soon) // two have left
+		last := trips(t, soon, come(w, 3, p, q, r)...)
+		time.Sleep(soon)
+		forgets(w, values)
+		third := come(w, 3, r)
+		waits(t, third...)
+		if g := trips(t, soon, append(third, come(w, 3, p, q)...)...); g <= last {
+			t.Errorf("generation %d after %d", g, last)
+		}
+	})
+}
+
+// The same, and the process of the party that comes had a part in none before. But the party was told
+// that nobody knows of its generation, and that was a later one.
+func TestAwait_AGenerationOfThePastAfterErrUnknown(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World) {
+		p, q, r := w.Process(), w.Process(), w.Process()
+		past := come(w, 3, p, q)
+		values := w.Mini.Values()
+		trips(t, soon, append(past, come(w, 3, r)...)...)
+		time.Sleep(soon)
+		stranger := w.Process()
+		alone := come(w, 3, stranger)
+		forgets(w, values)
+		unknown := told(t, alone[0], 2*time.Second, holdfast.ErrUnknown)
+		third := come(w, 3, stranger)
+		waits(t, third...)
+		if g := trips(t, soon, append(third, come(w, 3, p, q)...)...); g <= unknown.trip.Generation {
+			t.Errorf("generation %d after %d", g, unknown.trip.Generation)
+		}
+	})
+}

@@ -38,6 +38,7 @@ type resource struct {
 	at      keys.Barrier
 	parties int
 	publish string // the command that publishes
+	over    int64  // the greatest generation that is over, as far as this Client knows
 
 	asked   *conn.Call // the arrival; nil before it
 	owner   string     // that arrives
@@ -62,7 +63,7 @@ func (r *resource) Acquire(owner hold.Owner, length time.Duration) *conn.Call {
 	r.asked = &conn.Call{
 		Script: enterScript,
 		Keys:   []string{r.at.Record, r.at.Places},
-		Args:   []any{r.owner, length.Milliseconds(), r.parties, r.publish, r.at.Channel},
+		Args:   []any{r.owner, length.Milliseconds(), r.parties, r.publish, r.at.Channel, r.over},
 		Until:  time.Now().Add(length - length/10),
 	}
 	return r.asked
@@ -124,7 +125,9 @@ func (r *resource) trip() Trip {
 // no place is renewed; negative if that is not known. owner is that of one of its parties.
 func (b *Barrier) look(ctx context.Context, generation int64, owner string) (how int64, left time.Duration, attempts int, err error) {
 	call := b.about(ctx, lookScript, generation, owner)
-	err = b.engine.Conn.Run(ctx, call)
+	if err = b.engine.Conn.Run(ctx, call); err == nil {
+		b.note(call.Status(), generation)
+	}
 	return call.Status(), time.Duration(call.Int(2)) * time.Millisecond, call.Attempts, err
 }
 
@@ -134,12 +137,21 @@ func (b *Barrier) look(ctx context.Context, generation int64, owner string) (how
 func (b *Barrier) breaks(ctx context.Context, generation int64, owner string) (how int64, err error) {
 	call := b.about(ctx, breakScript, generation, owner)
 	if err = b.engine.Conn.Run(ctx, call); err == nil {
+		b.note(call.Status(), generation)
 		return call.Status(), nil
 	}
 	if _, unheard := call.Outstanding(); unheard {
 		err = fmt.Errorf("%w: %w", errs.Unknown, err)
 	}
 	return forgotten, err
+}
+
+// note remembers that the generation is over, if it is. One that Redis does not know is over too: its
+// parties get ErrUnknown.
+func (b *Barrier) note(how, generation int64) {
+	if how == tripped || how == broken || how == forgotten {
+		b.engine.Ended.Note(b.at.Record, generation)
+	}
 }
 
 func (b *Barrier) about(ctx context.Context, script *conn.Script, generation int64, owner string) *conn.Call {

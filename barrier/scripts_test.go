@@ -55,7 +55,7 @@ func (a *asker) number(name string) string {
 
 const lease = 30_000
 
-// ask runs "enter <owner> <parties>", "look g1 <owner>" (or of no party), "break g1 <owner>", "release <owner>", "renew <owner> <ms>"
+// ask runs "enter <owner> <parties>" (or "... g1", of a process that knows that g1 is over), "look g1 <owner>" (or of no party), "break g1 <owner>", "release <owner>", "renew <owner> <ms>"
 // or "state", and returns its reply without the server's clock, and without times to live.
 func (a *asker) ask(left time.Duration, command string) string {
 	a.t.Helper()
@@ -94,10 +94,14 @@ func (a *asker) eval(left time.Duration, command string) ([]any, error) {
 // parts returns the script, the keys and the arguments of a command.
 func (a *asker) parts(command string) (*conn.Script, []string, []any) {
 	w := append(strings.Fields(command), "", "")
+	ended := "0"
+	if w[0] == "enter" && len(w) == 6 {
+		ended = a.number(w[3])
+	}
 	both := []string{"r", "p"}
 	switch w[0] {
 	case "enter":
-		return enterScript, both, []any{w[1], lease, w[2], "PUBLISH", "c"}
+		return enterScript, both, []any{w[1], lease, w[2], "PUBLISH", "c", ended}
 	case "look":
 		return lookScript, both, []any{a.number(w[1]), "PUBLISH", "c", w[2]}
 	case "break":
@@ -237,6 +241,14 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 			{"look g2", "0", "0", "open 1/2 c left:b"},
 			{"look g1", "1", "1", "open 1/2 c left:b"},
 		},
+		"a generation of the past": {
+			{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
+			{"enter b 3", "1 g1 1", "1 g1 1", "open 2/3 a b"},
+			{"enter c 3 g1", "1 g2 2", "1 g2 2", "open 1/3 a b c"},
+			{"look g1 a", "2", "2", "open 1/3 a b c"},
+			{"enter d 3 g1", "1 g2 1", "1 g2 1", "open 2/3 a b c d"},
+			{"enter e 2 g2", "1 g3 1", "1 g3 1", "open 1/2 a b c d e"},
+		},
 		"other parties": {
 			{"enter a 3", "1 g1 2", "1 g1 2", "open 1/3 a"},
 			{"enter b 2", "0 3 0 4", "0 3 0 4", "open 1/3 a"},
@@ -322,6 +334,21 @@ func TestAGenerationTrippedOnlyIfSomethingSaysSo(t *testing.T) {
 	}
 }
 
+// The clock of the new master may be behind: a generation is greater than any of which its first party
+// knows that it is over.
+func TestGenerationsGrowWhateverTheClock(t *testing.T) {
+	a := newAsker(t, redistest.Mini(t).Client())
+	a.generations["8000000000000000"] = "ahead"
+	for _, owner := range []string{"a", "b"} {
+		a.ask(time.Minute, "enter "+owner+" 1 ahead")
+	}
+	for _, number := range []string{"8000000000000001", "8000000000000002"} {
+		if a.generations[number] == "" {
+			t.Errorf("%s is not among %v", number, a.generations)
+		}
+	}
+}
+
 // When memory is short nobody can arrive. Those that wait are renewed, and may leave.
 func TestOutOfMemory(t *testing.T) {
 	rdb := redistest.Server(t).Client(t)
@@ -356,6 +383,7 @@ func TestFailingMidway(t *testing.T) {
 		{[]string{"enter a 2"}, "break g1"},
 		{[]string{"enter a 2", "lapse a"}, "look g1"},
 		{[]string{"enter a 2", "lapse a"}, "enter b 2"},
+		{[]string{"enter a 2"}, "enter b 2 g1"},
 	} {
 		given := func() {
 			*a = *newAsker(t, a.rdb)

@@ -8,6 +8,7 @@
 -- ARGV[4] how many parties the barrier is for
 -- ARGV[5] the command that publishes: PUBLISH or SPUBLISH
 -- ARGV[6] the channel
+-- ARGV[7] the greatest generation that is over, as far as the party's process knows; 0: it knows none
 --
 -- Returns {1, time, time to live in ms, generation, arrival}  it has a place, now or by an earlier
 --                                                             sending
@@ -38,13 +39,19 @@ if had then
   redis.call('ZADD', KEYS[2], text(expiry), owner)
   return {1, now, expiry - ms, id, arrival}
 end
+local ended = tonumber(ARGV[7])
+if current.open and current.id <= ended then
+  -- It is over, and this server has forgotten that: the parties whose places are here have gone on.
+  breaks()
+  broke = true
+end
 if current.open and current.parties ~= parties then
   return {0, now, 0, current.parties, 0, 4}
 end
 
 local id, arrived, since = current.id, current.arrived + 1, current.since
 if not current.open then
-  id, arrived = math.max(current.id + 1, now), 1
+  id, arrived = math.max(current.id + 1, ended + 1, now), 1
   since = since > 0 and since or id
 end
 local arrival = parties - arrived

@@ -36,6 +36,7 @@ type Engine struct {
 	registry registry
 	graces   graces
 	presence *presence // what it says of itself; nil if nothing
+	Ended    Ended     // what it knows of the generations of barriers
 
 	ending
 	work work // calls that may need a clean-up, and the clean-ups

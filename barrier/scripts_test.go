@@ -415,3 +415,26 @@ func TestFailingMidway(t *testing.T) {
 		}
 	}
 }
+
+// A party that has died is found behind any number of members that are over too, by whoever comes, looks,
+// breaks or leaves.
+func TestADeadPartyBehindManyThatHaveLeft(t *testing.T) {
+	rdb := redistest.Mini(t).Client()
+	for _, members := range []int{99, 100, 101, 1099, 1100, 1101, 2500} {
+		for command, want := range map[string]string{"look g1 a": "2", "enter b 2": "1 g2 1", "release x": "0"} {
+			a := newAsker(t, rdb)
+			a.ask(time.Minute, "enter a 2")
+			all := []redis.Z{{Score: 2, Member: "a"}}
+			for i := range members {
+				all = append(all, redis.Z{Score: 1, Member: fmt.Sprintf("left:%d", i)})
+			}
+			rdb.ZAdd(t.Context(), "p", all...)
+			if got := a.ask(time.Minute, command); got != want {
+				t.Errorf("behind %d, %s: %q, want %q", members, command, got, want)
+			}
+			if got := a.ask(time.Minute, "look g1"); got != "2" {
+				t.Errorf("behind %d, after %s: %q", members, command, got)
+			}
+		}
+	}
+}

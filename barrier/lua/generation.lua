@@ -44,11 +44,28 @@ local function parse(entry)
   return tonumber(id), tonumber(arrival)
 end
 
--- Some places that are over, and whether one is of the generation under way: its party has died.
-local over, died = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(ms), 'LIMIT', 0, 100), false
-for i = 1, #over do
-  if current.open and parse(redis.call('HGET', KEYS[1], over[i])) == current.id then
-    died = true
+-- ofDead reports whether one of some places that are over is of the generation under way: its party
+-- has died.
+local function ofDead(places)
+  for i = 1, #places do
+    if not string.find(places[i], 'left:', 1, true)
+        and parse(redis.call('HGET', KEYS[1], places[i])) == current.id then
+      return true
+    end
+  end
+  return false
+end
+
+-- Some places that are over, which sweep takes out. A party that has died may be behind them, and
+-- behind any number of parties that are only remembered: all are looked at, as many as a barrier can
+-- have parties.
+local over = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(ms), 'LIMIT', 0, 100)
+local died = current.open and ofDead(over)
+if current.open and #over == 100 then
+  local first, all = 100, math.min(redis.call('ZCOUNT', KEYS[2], '-inf', text(ms)), 100000)
+  while first < all and not died do
+    died = ofDead(redis.call('ZRANGE', KEYS[2], first, math.min(first + 1000, all) - 1))
+    first = first + 1000
   end
 end
 

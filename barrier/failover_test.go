@@ -54,13 +54,13 @@ func TestAwait_CutOffWhileItTripped(t *testing.T) {
 		p.Unplug(true)
 		last := told(t, come(w, 2, q)[0], soon)
 		others := come(w, 3, q)
-		w.At(5 * time.Second)
+		w.At(3200 * time.Millisecond) // it asks until 6 s
 		waits(t, first)
 		if all, _ := w.Mini.SortedSet(places); len(all) != 2 { // with the one that tripped it
 			t.Errorf("%v: its place should be gone", all)
 		}
 		p.Unplug(false)
-		agree(t, last, told(t, first, 2*time.Second))
+		agree(t, last, told(t, first, 3*time.Second))
 		trips(t, soon, append(others, come(w, 3, p, w.Process())...)...)
 	})
 }

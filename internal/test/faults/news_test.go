@@ -5,6 +5,7 @@ package faults
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,10 +75,14 @@ func TestBadNewsIsForAll(t *testing.T) {
 				if err := tc.news(t.Context(), other.Client); err != nil {
 					t.Fatal(err)
 				}
+				var all []time.Duration
 				for range waiters {
-					if at := <-told; at > 10*time.Second+10*away { // a message, a request, and those that were under way
-						t.Errorf("one was told at %v", at)
-					}
+					all = append(all, <-told)
+				}
+				// One finds it by a message or by its poll, the others hear it from that one.
+				first, last := slices.Min(all), slices.Max(all)
+				if first > 10*time.Second+1250*time.Millisecond+10*away || last > first+5*away {
+					t.Errorf("known from %v to %v", first, last)
 				}
 				time.Sleep(20 * time.Second)
 				synctest.Wait()

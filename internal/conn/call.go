@@ -41,8 +41,8 @@ type Call struct {
 
 	// Replicas is how many replicas must have acknowledged what the call did: see Short.
 	Replicas int
-	// Cleanup marks a call that undoes or ends something. It goes on while the Client closes,
-	// and while no connection can be made because credentials or a certificate are refused.
+	// Cleanup marks a call that undoes or ends something. It goes on while the Client closes, and while
+	// Redis refuses it for a reason that an operator can mend.
 	Cleanup bool
 
 	// Reply is the script's answer.

@@ -36,6 +36,7 @@ func TestAnErrorInAScriptIsToldWithoutThePlaceInTheScript(t *testing.T) {
 		"ERR The user executing the script can't run this command or subcommand script: 58fb, on @user_script:2.":         "ERR The user executing the script can't run this command or subcommand ('time')",
 		"ERR The user executing the script can't run this command or subcommand script: 58fb, on @user_script:3.":         "ERR The user executing the script can't run this command or subcommand",
 		"ERR ACL failure in script: User u has no permissions to run the 'incr' command script: 58fb, on @user_script:2.": "ERR ACL failure in script: User u has no permissions to run the 'incr' command",
+		"ERR Unknown Redis command called from script script: 58fb, on @user_script:2.":                                   "ERR Unknown Redis command called from script ('time')",
 		"NOPERM User u has no permissions to run the 'evalsha' command":                                                   "NOPERM User u has no permissions to run the 'evalsha' command",
 	} {
 		err := explained(fmt.Errorf("%w", serverError(text)), s)

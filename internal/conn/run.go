@@ -29,7 +29,7 @@ const (
 // ends first, it returns an error that matches ctx's and names the last failure. After Close it
 // returns errs.Closed. An error that no retry can mend is returned at once, with its sentinel.
 func (m *Manager) Run(ctx context.Context, c *Call) error {
-	t := attempt{m: m, call: c, most: maxBackoff}
+	t := attempt{m: m, call: c}
 	m.sweeper.start()
 	for {
 		if err := m.over(ctx, c); err != nil {
@@ -85,7 +85,7 @@ type attempt struct {
 	quiet    bool          // send the script's quiet form
 	denied   bool          // a server that an ASK named has answered no
 	failures int           // how many in a row, for the backoff
-	most     time.Duration // the longest pause of the backoff
+	most     time.Duration // the longest pause of the backoff; 0: maxBackoff
 	last     error         // for the caller's error
 	silent   bool          // the last request found no server, got no answer, or arrived too late
 	failing  time.Time     // when the first failure was; zero until then
@@ -159,7 +159,7 @@ func (t *attempt) replied(asking bool) time.Duration {
 // failed decides what to do about a failure.
 func (t *attempt) failed(ctx context.Context, n *node, err error) (time.Duration, error) {
 	verdict := judge(err)
-	if t.most = maxBackoff; verdict == final && t.call.Cleanup && mendable(err) {
+	if t.most = 0; verdict == final && t.call.Cleanup && mendable(err) {
 		verdict, t.most = again, mendBackoff
 	}
 	t.silent = verdict == again && mayBeSilent(err)
@@ -280,7 +280,7 @@ func (t *attempt) complain() {
 	if t.warned = t.m.outage.tell(time.Now()); t.warned {
 		what := "holdfast: redis does not answer, retrying"
 		if remedyOf(t.last) == operator {
-			what = "holdfast: redis refuses a clean-up, which goes on until that is mended"
+			what = "holdfast: redis refuses a clean-up, retrying"
 		}
 		t.m.log.Warn(what, "script", t.call.Script.name,
 			"error", explained(t.last, t.form()))

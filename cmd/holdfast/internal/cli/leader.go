@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -79,12 +80,16 @@ func (l *leading) exitCode(ctx context.Context) error {
 	defer cancel()
 	relay := child.NewRelay(cancel)
 	defer relay.Stop()
-	client, shut, err := l.open(ctx, l.identity()...)
+	client, shut, err := l.open(ctx, append(l.identity(), holdfast.WithLogger(l.warnings()))...)
 	if err != nil {
 		return l.unless(relay, err)
 	}
 	defer shut()
 	election := client.Leader(l.name, l.options()...)
+	// Run outlasts a refusal, since an operator may mend it. At the start it is more likely to be a wrong URL.
+	if _, err := election.Leader(ctx); errors.Is(err, holdfast.ErrDenied) {
+		return err
+	}
 	stop, err := l.serve(election)
 	if err != nil {
 		return err
@@ -102,6 +107,19 @@ func (l *leading) exitCode(ctx context.Context) error {
 		return l.end
 	}
 	return l.unless(relay, err)
+}
+
+// warnings returns a logger for what the library warns of while Run goes on: a campaign that failed, an outage.
+func (l *leading) warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l.Err, &slog.HandlerOptions{
+		Level: slog.LevelWarn,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
 }
 
 // unless returns err, unless this process was asked to end before a program ran: then the code of the signal.

@@ -36,9 +36,13 @@ func (t *Term) tell(ctx context.Context) (leads bool, err error) {
 // Try implements line.Asker. The term waits for its end, which is "granted" once it is asked to
 // resign.
 func (t *Term) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
-	// If the lead is not there, its renewal finds that out, and alone decides.
-	if _, err := t.tell(ctx); err != nil && !errors.Is(err, errs.Lost) {
+	switch leads, err := t.tell(ctx); {
+	case err != nil && !errors.Is(err, errs.Lost):
 		return line.Answer{}, err
+	case err == nil && !leads:
+		// The renewal alone decides whether the lead is lost, so it must not wait for its time.
+		lead := t.election.resource.Key()
+		t.election.engine().Renewals.Doubt(func(key string) bool { return key == lead })
 	}
 	return line.Answer{Granted: t.ctx.Err() != nil, For: -1}, nil
 }

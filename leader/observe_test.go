@@ -250,13 +250,19 @@ func TestTheHandlerTellsWhoLeads(t *testing.T) {
 		if err := a.Elector().IsLeader(t.Context()); err != nil {
 			t.Error(err)
 		}
-		// Redis is away: the leader still knows that it leads, and says so within a second.
+		// Redis is away: the leader knows that it leads, and says so at once; another says at the bound of
+		// the question that it does not.
 		a.p.Unplug(true)
+		b.p.Unplug(true)
 		at := s.Now()
-		if code, status := get(a); code != 200 || status.Leader != nil {
+		if code, status := get(a); code != 200 || status.Leader.Token != term.Token() || status.Leader.Value != "addr of a" || status.Leader.Since.IsZero() {
 			t.Errorf("without Redis: %d, %+v", code, status)
 		}
-		world.Within(t, "the answer", s.Now()-at, 0, time.Second)
+		world.Within(t, "the leader's answer", s.Now()-at, 0, 0)
+		if code, status := get(b); code != 503 || status.Leader != nil {
+			t.Errorf("another, without Redis: %d, %+v", code, status)
+		}
+		world.Within(t, "another's answer", s.Now()-at, 0, 500*time.Millisecond)
 		s.At(35 * time.Second)
 		if code, _ := get(a); code != 503 {
 			t.Errorf("after the lease: %d", code)

@@ -318,7 +318,8 @@ func TestCloseEndsRun(t *testing.T) {
 	})
 }
 
-// A leader whose hold is taken away hears of it with its next renewal, and campaigns again.
+// A leader whose hold is taken away hears of it by its next poll, not only by its next renewal, and campaigns
+// again.
 func TestALeadThatIsTakenAwayIsLost(t *testing.T) {
 	play(t, func(t *testing.T, s *stage) {
 		a, b := s.two()
@@ -328,8 +329,9 @@ func TestALeadThatIsTakenAwayIsLost(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		s.At(45 * time.Second)
-		_, _, _, why := a.seen()
+		_, _, ended, why := a.seen()
 		world.WantErr(t, why, holdfast.ErrLost)
+		world.Within(t, "its term ended", ended, 12*time.Second, 13400*time.Millisecond)
 		s.wantLeader(b, a)
 		retire(b, a)
 	})

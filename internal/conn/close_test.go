@@ -61,7 +61,7 @@ func each(t *testing.T, n int, test func(t *testing.T, m *conn.Manager, proxy *r
 		proxy := redistest.Mini(t).Proxy()
 		rdb := proxy.Client(t)
 		for range n {
-			m, err := conn.New(rdb, slog.New(slog.DiscardHandler))
+			m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
 			if err != nil {
 				t.Fatal(err)
 			}

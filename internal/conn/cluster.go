@@ -23,8 +23,9 @@ import (
 type cluster struct {
 	client *redis.ClusterClient
 
-	feeds *feeds
-	make  func(*redis.Options) *redis.Client // the user's NewClient, for the client of one server; nil if there is none
+	feeds  *feeds
+	events *Events
+	make   func(*redis.Options) *redis.Client // the user's NewClient, for the client of one server; nil if there is none
 
 	mu       sync.Mutex // guards what follows
 	byAddr   map[string]*node
@@ -58,9 +59,10 @@ type relocation struct {
 // overlayLife is how long a MOVED outweighs the table: longer than a reload of the table takes.
 const overlayLife = 2 * time.Second
 
-func newCluster(o redis.ClusterOptions, fs *feeds) *cluster {
+func newCluster(o redis.ClusterOptions, fs *feeds, events *Events) *cluster {
 	c := &cluster{
 		feeds:       fs,
+		events:      events,
 		make:        o.NewClient,
 		options:     make(map[string]nodeOptions),
 		byAddr:      make(map[string]*node),
@@ -92,7 +94,7 @@ func (c *cluster) node(ctx context.Context, key string) (*node, error) {
 	}
 	n := c.at(master.Options().Addr)
 	c.mu.Lock()
-	n.lookup = lookup{key, time.Now()}
+	n.lookup.key, n.lookup.at = key, time.Now()
 	c.mu.Unlock()
 	return n, nil
 }
@@ -192,6 +194,7 @@ func (c *cluster) at(addr string) *node {
 	its := c.optionsFor(addr)
 	made := newNode(addr, its.options)
 	made.setFeed(its.feed)
+	made.gate.events = c.events
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := c.byAddr[addr]; n != nil {
@@ -221,9 +224,34 @@ func (c *cluster) failed(n *node) {
 			delete(c.overlay, slot)
 		}
 	}
+	key, watch := n.lookup.key, n.lookup.key != "" && !n.lookup.watched && !c.closing
+	if watch {
+		n.lookup.watched = true
+		c.asking.Go(func() { c.watch(n, key) })
+	}
 	c.mu.Unlock()
 	c.client.ReloadState(context.Background())
 }
+
+// watch has all keys doubted once another server has key, which the node's had when it failed: a
+// failover may have forgotten what was written last. If the server itself comes back, its next
+// connection does that.
+func (c *cluster) watch(n *node, key string) {
+	for until := time.Now().Add(retireAfter); c.has(n, key) && n.gate.failing() && time.Now().Before(until); {
+		if closedWithin(context.Background(), c.interrupted, watchEvery) {
+			break
+		}
+	}
+	c.mu.Lock()
+	n.lookup.watched = false
+	c.mu.Unlock()
+	if !c.has(n, key) {
+		c.events.doubt(everyKey)
+	}
+}
+
+// watchEvery is how often watch looks at the table.
+const watchEvery = 100 * time.Millisecond
 
 func (c *cluster) masters(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex

@@ -175,6 +175,7 @@ func TestACleanUpOutlastsRefusedCredentials(t *testing.T) {
 		if n := b.executions(t, "k"); n != 1 {
 			t.Errorf("%d executions, want 1", n)
 		}
+		synctest.Wait() // until the gate knows that the server serves again: then it lets the next dial go at once
 
 		gone = true
 		b.proxy.Cut()

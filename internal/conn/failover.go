@@ -47,11 +47,12 @@ type failover struct {
 	closed   bool
 }
 
-func newFailover(options *redis.Options) *failover {
+func newFailover(options *redis.Options, events *Events) *failover {
 	f := &failover{dialer: options.Dialer}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	options.Dialer = f.dial
 	f.only = newNode(options.Addr, options)
+	f.only.gate.events = events
 	return f
 }
 
@@ -77,6 +78,7 @@ func (f *failover) told(master string) {
 	f.mu.Unlock()
 	if another {
 		f.only.doubt()
+		f.only.gate.events.replaced()
 	}
 }
 

@@ -63,7 +63,7 @@ func behindSentinels(t *testing.T, dial dialer, named *string) *failover {
 		Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dial(ctx, network, *named)
 		},
-	}, &feeds{}))
+	}, &feeds{}), nil)
 	t.Cleanup(f.close)
 	return f
 }
@@ -184,7 +184,7 @@ func TestClusterSlotsOfOneMasterLeadToIt(t *testing.T) {
 		},
 	})
 	defer func() { _ = rdb.Close() }()
-	topology, err := newTopology(rdb, &feeds{})
+	topology, err := newTopology(rdb, &feeds{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestClusterSlotsOfSeveralMastersAreRefused(t *testing.T) {
 			Dialer:       func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED },
 		})
 		defer func() { _ = rdb.Close() }()
-		m, err := New(rdb, slog.New(slog.DiscardHandler))
+		m, err := New(rdb, slog.New(slog.DiscardHandler), Events{})
 		if err != nil {
 			t.Fatal(err)
 		}

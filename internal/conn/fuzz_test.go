@@ -83,7 +83,7 @@ func FuzzReplies(f *testing.F) {
 		defer server.serving.Wait()
 		rdb := redis.NewClient(&redis.Options{Addr: parrotAddr, Dialer: server.dial, Protocol: 2})
 		defer rdb.Close()
-		m, err := conn.New(rdb, slog.New(slog.DiscardHandler))
+		m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}

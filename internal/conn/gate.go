@@ -30,8 +30,10 @@ const (
 type gate struct {
 	// era counts the failures of connections that were in use. A connection of an earlier era
 	// may lead to a server that was the master and, once thawed, still takes itself for it.
-	era  atomic.Int64
-	pace *pace
+	era      atomic.Int64
+	pace     *pace
+	events   *Events     // nil if nobody hears of them
+	doubtful atomic.Bool // the next connection may lead to a server that has forgotten, or to another one
 
 	mu       sync.Mutex // guards what follows
 	failures int

@@ -69,7 +69,7 @@ func counts(keys ...string) []*conn.Call {
 // newManager returns a Manager on rdb. The Manager is closed when t ends.
 func newManager(t testing.TB, rdb redis.UniversalClient) *conn.Manager {
 	t.Helper()
-	m, err := conn.New(rdb, slog.New(slog.DiscardHandler))
+	m, err := conn.New(rdb, slog.New(slog.DiscardHandler), conn.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func inBubble(t *testing.T, test func(t *testing.T, b *bubble), opts ...func(*re
 		b := &bubble{dialler: new(dialler), lines: new(lines), server: redistest.Mini(t)}
 		b.proxy = b.server.Proxy()
 		var err error
-		b.Manager, err = conn.New(b.proxy.Client(t, append([]func(*redis.Options){b.dialBy}, opts...)...), slog.New(slog.NewTextHandler(b, nil)))
+		b.Manager, err = conn.New(b.proxy.Client(t, append([]func(*redis.Options){b.dialBy}, opts...)...), slog.New(slog.NewTextHandler(b, nil)), conn.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,7 @@ type Manager struct {
 	topology topology
 	address  string
 	feeds    *feeds
+	events   *Events
 	log      *slog.Logger
 	requests requests
 	sweeper  sweeper
@@ -46,13 +47,15 @@ type Manager struct {
 
 // New returns the Manager for the Redis behind rdb. It does no I/O. The error matches
 // errs.BadArgument if rdb is nil or of a type that cannot be served.
-func New(rdb redis.UniversalClient, log *slog.Logger) (*Manager, error) {
+func New(rdb redis.UniversalClient, log *slog.Logger, events Events) (*Manager, error) {
 	fs := &feeds{log: log}
-	t, err := newTopology(rdb, fs)
+	t, err := newTopology(rdb, fs, &events)
 	if err != nil {
 		return nil, err
 	}
-	return newManager(t, addressOf(rdb), fs, log), nil
+	m := newManager(t, addressOf(rdb), fs, log)
+	m.events = &events
+	return m, nil
 }
 
 func newManager(t topology, address string, fs *feeds, log *slog.Logger) *Manager {

@@ -71,8 +71,9 @@ type phase struct {
 // lookup is the last one of a cluster that led to a node. The cluster sets it, under a mutex of its
 // own.
 type lookup struct {
-	key string // the key that was looked up
-	at  time.Time
+	key     string // the key that was looked up
+	at      time.Time
+	watched bool // the cluster waits for another server to have the key
 }
 
 // traffic is what callers have a node send.

@@ -31,7 +31,7 @@ func TestNewRefusesWhatItCannotServe(t *testing.T) {
 		"*Ring":                ring,
 		"a type of somebody's": struct{ redis.UniversalClient }{},
 	} {
-		m, err := New(rdb, slog.New(slog.DiscardHandler))
+		m, err := New(rdb, slog.New(slog.DiscardHandler), Events{})
 		if m != nil || !errors.Is(err, errs.BadArgument) {
 			t.Errorf("%s: %v, %v, want errs.BadArgument", name, m, err)
 		}
@@ -50,7 +50,7 @@ func TestNewDoesNoIO(t *testing.T) {
 		redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, Dialer: dial}),
 		redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "m", SentinelAddrs: addrs, Dialer: dial}),
 	} {
-		m, err := New(rdb, slog.New(slog.DiscardHandler))
+		m, err := New(rdb, slog.New(slog.DiscardHandler), Events{})
 		if err != nil {
 			t.Fatalf("%T: %v", rdb, err)
 		}

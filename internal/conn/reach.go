@@ -75,10 +75,14 @@ func (n *node) dial() (*wire, error) {
 		}
 		w, err := n.connect(n.life)
 		n.gate.leave(p, err != nil && n.life.Err() == nil)
-		if err != nil || n.current(w) {
-			return w, err
+		if err == nil && !n.current(w) {
+			w.end()
+			continue
 		}
-		w.end()
+		if err == nil && n.gate.doubtful.CompareAndSwap(true, false) {
+			n.gate.events.doubt(everyKey)
+		}
+		return w, err
 	}
 }
 
@@ -86,6 +90,7 @@ func (n *node) dial() (*wire, error) {
 // again.
 func (n *node) doubt() {
 	n.gate.era.Add(1)
+	n.gate.doubtful.Store(true)
 	n.discard()
 }
 
@@ -110,6 +115,9 @@ func (n *node) lost(w *wire, how loss) {
 	}
 	if how != hungUp {
 		n.gate.fail(how == silent)
+	}
+	if how != silent { // a server that was only slow has forgotten nothing
+		n.gate.doubtful.Store(true)
 	}
 	n.discard()
 }

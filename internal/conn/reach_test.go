@@ -154,16 +154,18 @@ func TestDialsDoNotGrowWithTheCallers(t *testing.T) {
 		callers     []int
 		outage      bool // comes first
 		fail        func(b *bubble)
-		least, most int64         // dials in 10 s
-		back        time.Duration // within which calls are served once the server serves
+		least, most int64 // dials in 10 s
+		// back is within which calls are served once the server serves. A request that was swallowed is
+		// given up after the patience, which has grown meanwhile.
+		back time.Duration
 	}{
 		{"out of reach", []int{1, 10, 1000}, false, func(b *bubble) { b.down.Store(true); b.proxy.Cut() }, 8, 20, 1201 * time.Millisecond},
 		{"loads its data", []int{100}, false, rule(loading, loading), 0, connections, 5 * time.Second},
 		{"is no master", []int{100}, false, rule(noMaster, noMaster), 5, 80, 5 * time.Second},
 		{"loads its data and closes", []int{1, 100}, true, rule(loading, redistest.DropBefore), 0, 20, 5 * time.Second},
-		{"loads its data and is silent", []int{1, 100}, true, rule(loading, redistest.Silence), 0, 20, 5 * time.Second},
+		{"loads its data and is silent", []int{1, 100}, true, rule(loading, redistest.Silence), 0, 20, 12 * time.Second},
 		{"is down and closes", []int{1, 100}, true, rule(down, redistest.DropBefore), 0, 20, 5 * time.Second},
-		{"is down and is silent", []int{1, 100}, true, rule(down, redistest.Silence), 0, 20, 5 * time.Second},
+		{"is down and is silent", []int{1, 100}, true, rule(down, redistest.Silence), 0, 20, 12 * time.Second},
 	} {
 		for _, n := range tc.callers {
 			t.Run(fmt.Sprint(tc.name, " ", n), func(t *testing.T) {

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -58,8 +60,10 @@ func onMovingSlots(t *testing.T, test func(t *testing.T, slots *movingSlots, c *
 			first: redistest.Mini(t).Proxy(), second: redistest.Mini(t).Proxy(),
 		}}
 		fs := &feeds{log: slog.New(slog.DiscardHandler)}
-		c := newCluster(redis.ClusterOptions{ClusterSlots: slots.slots, Dialer: slots.dial, ConnMaxIdleTime: -1}, fs)
+		c := newCluster(redis.ClusterOptions{ClusterSlots: slots.slots, Dialer: slots.dial, ConnMaxIdleTime: -1}, fs, nil)
 		m := newManager(c, first, fs, fs.log)
+		m.events = new(Events)
+		c.events = m.events
 		defer time.Sleep(time.Second) // go-redis may still be about to reload the table
 		defer m.Close()
 		test(t, slots, c, m)
@@ -104,6 +108,52 @@ func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 		if n := c.byAddr[second]; len(n.wires) != 1 {
 			t.Errorf("%d connections to the server that has the slots", len(n.wires))
 		}
+	})
+}
+
+// The owner of a Manager hears that keys are at another server: those of a slot, when a server says that it has
+// moved; all, when another server has the slots of one that does not answer. It does not hear of it while that
+// one still has them.
+func TestKeysThatAnotherServerHasAreDoubted(t *testing.T) {
+	onMovingSlots(t, func(t *testing.T, slots *movingSlots, c *cluster, m *Manager) {
+		var doubted []string
+		m.events.Doubtful = func(concerns func(key string) bool) {
+			for _, key := range []string{"k", "{k}2", "other"} {
+				if concerns(key) {
+					doubted = append(doubted, key)
+				}
+			}
+		}
+		heard := func(what string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			if !slices.Equal(doubted, want) {
+				t.Errorf("%s: doubted %v, want %v", what, doubted, want)
+			}
+			doubted = nil
+		}
+		use := func() { _ = m.try(t, "k") }
+		use()
+		heard("nothing has happened")
+
+		slots.servers[first].OnCommand(func(redistest.Command) redistest.Fault {
+			return redistest.ReplyError("MOVED 12706 " + second)
+		})
+		if err := m.Run(t.Context(), callOf("k")); err != nil {
+			t.Fatal(err)
+		}
+		heard("a slot has moved", "k", "{k}2")
+		slots.servers[first].OnCommand(nil)
+		time.Sleep(2 * overlayLife)
+
+		use()
+		slots.servers[first].OnCommand(func(redistest.Command) redistest.Fault { return redistest.DropBefore })
+		slots.servers[first].Cut()
+		use()
+		heard("a server is down")
+		slots.moveTo(c, second, second)
+		heard("its slots are another's", "k", "{k}2", "other")
+		slots.servers[first].OnCommand(nil)
 	})
 }
 
@@ -175,7 +225,7 @@ func TestTheUsersNewClientMakesTheOptionsOfEachNode(t *testing.T) {
 			o.Username = "of " + o.Addr
 			return redis.NewClient(o)
 		},
-	}, &feeds{})
+	}, &feeds{}, nil)
 	defer c.close()
 	c.nodeClient(&redis.Options{Addr: first, NodeAddress: first, Username: "default"}).Close()
 	for _, addr := range []string{first, second} { // a MOVED leads to the second

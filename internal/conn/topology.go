@@ -42,19 +42,20 @@ type topology interface {
 	close()
 }
 
-func newTopology(rdb redis.UniversalClient, fs *feeds) (topology, error) {
+func newTopology(rdb redis.UniversalClient, fs *feeds, events *Events) (topology, error) {
 	switch c := rdb.(type) {
 	case *redis.Client:
 		if c != nil {
 			options := wireOptions(*c.Options(), fs)
 			feed := fs.of(c.Options().StreamingCredentialsProvider)
 			if options.Addr == sentinelAddr {
-				f := newFailover(options)
+				f := newFailover(options, events)
 				f.only.setFeed(feed)
 				return f, nil
 			}
 			s := single{newNode(options.Addr, options)}
 			s.only.setFeed(feed)
+			s.only.gate.events = events
 			return s, nil
 		}
 	case *redis.ClusterClient:
@@ -62,11 +63,11 @@ func newTopology(rdb redis.UniversalClient, fs *feeds) (topology, error) {
 		case c == nil:
 		case c.Options().ClusterSlots != nil:
 			options := led(*c.Options())
-			f := newFailover(wireOptions(options, fs))
+			f := newFailover(wireOptions(options, fs), events)
 			f.only.setFeed(fs.of(options.StreamingCredentialsProvider))
 			return f, nil
 		default:
-			return newCluster(*c.Options(), fs), nil
+			return newCluster(*c.Options(), fs, events), nil
 		}
 	case nil:
 	default:

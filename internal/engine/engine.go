@@ -35,6 +35,7 @@ type Engine struct {
 	joins    joins
 	registry registry
 	graces   graces
+	releases releases  // behind Sentinel
 	presence *presence // what it says of itself; nil if nothing
 	Ended    Ended     // what it knows of the generations of barriers
 
@@ -90,7 +91,7 @@ func New(rdb redis.UniversalClient, tel *telemetry.Telemetry, log *slog.Logger) 
 		ending:   ending{closed: make(chan struct{})},
 	}
 	e.Log = e.reports.begin(tel, log)
-	manager, err := conn.New(rdb, e.Log)
+	manager, err := conn.New(rdb, e.Log, conn.Events{Doubtful: e.doubtful, Replaced: e.replaced})
 	if err != nil {
 		return nil, err
 	}

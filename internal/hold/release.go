@@ -75,7 +75,12 @@ func (h *hold) over(begun time.Duration) (held time.Duration, err error) {
 	held = h.engine.Age() - begun
 	ctx, cancel := h.grace()
 	defer cancel()
-	return held, h.free(ctx, seat)
+	err = h.free(ctx, seat)
+	if err == nil && h.engine.Conn.Forgets() && h.staying() == 0 {
+		e, r, owner := h.engine, h.resource, h.owner()
+		e.Released(func() { giveUp(e, r, owner, 0, 0) })
+	}
+	return held, err
 }
 
 // leaveToOthers takes one lease off a hold that goes on, because other leases are on it, or because

@@ -32,7 +32,7 @@ type client struct {
 func newClient(t *testing.T, rdb redis.UniversalClient) *client {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	manager, err := conn.New(rdb, log)
+	manager, err := conn.New(rdb, log, conn.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

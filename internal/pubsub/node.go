@@ -12,6 +12,7 @@ import (
 
 var (
 	errRetired   = errors.New("no channels left")
+	errReplaced  = errors.New("another server has taken over")
 	errSilent    = errors.New("no answer in time")
 	errOutOfStep = errors.New("reply out of step")
 )
@@ -30,6 +31,7 @@ type node struct {
 	restored bool       // it has called Reconnected
 
 	suspected bool // it must send a PING now
+	replaced  bool // it must end, and another connection take its place
 }
 
 func newNode(s *Service, home string, sharded bool) *node {
@@ -141,8 +143,11 @@ func (n *node) next(now time.Time) (*command, time.Duration, error) {
 	n.service.mu.Lock()
 	defer n.service.mu.Unlock()
 
-	if n.retired {
+	switch {
+	case n.retired:
 		return nil, 0, errRetired
+	case n.replaced:
+		return nil, 0, errReplaced
 	}
 	if len(n.sent) < window {
 		if cmd := n.backlog.take(n); cmd != nil {

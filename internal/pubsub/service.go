@@ -192,6 +192,16 @@ func (s *Service) Subscribe(channels ...string) *Subscription {
 	return sub
 }
 
+// Reconnect replaces all connections: messages may be published at another server now.
+func (s *Service) Reconnect() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.nodes {
+		n.replaced = true
+		poke(n.wake)
+	}
+}
+
 // Close ends all connections and goroutines of the Service, and returns when they have ended,
 // which does not depend on any server. No Subscription is signalled after that. The error is
 // always nil. Close may be called again and concurrently: each call waits.

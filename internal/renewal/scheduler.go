@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -46,9 +47,10 @@ type Task interface {
 	// again, or it would be sent twice.
 	Tick(now time.Time) (next time.Time, renew bool)
 
-	// Suspect is called instead of Tick, before the task's time, when the wall clock has run
-	// ahead of the monotonic clock. Then either the machine was suspended, and the lease may be
-	// over, or the clock was set, and the lease is not over. The contract is that of Tick.
+	// Suspect is called instead of Tick, before the task's time, when the hold may not be there any
+	// more. After Doubt the server may have forgotten it. When the wall clock has run ahead of the
+	// monotonic clock, either the machine was suspended, and the lease may be over, or the clock was
+	// set, and the lease is not over. The contract is that of Tick.
 	Suspect(now time.Time) (next time.Time, renew bool)
 
 	// Key returns the Redis key that determines the task's server.
@@ -74,7 +76,19 @@ type Scheduler struct {
 	planned int64      // the tick at which the goroutine wakes by itself; the smallest if awake
 	used    bool       // something was scheduled since the goroutine last planned
 	closed  bool
+	doubts
+
+	concerned []func(key string) bool // whom the last recall concerns; only the goroutine uses it
 }
+
+// doubts are what Doubt was called with since the last recall.
+type doubts struct {
+	pending []func(key string) bool
+	again   int64 // the tick before which there is no recall for them
+}
+
+// doubtEvery is the least time between two recalls for doubts.
+const doubtEvery = time.Second
 
 // New returns a scheduler that renews through s. It starts no goroutine.
 func New(s Sender) *Scheduler {
@@ -149,20 +163,50 @@ func (s *Scheduler) run() {
 	ready := make([]Task, 0, usualBatch)
 	for last := s.epoch; s.ctx.Err() == nil; {
 		now := time.Now()
-		if ranAhead(elapsed(last, now)) {
-			s.recall()
-		}
+		s.recall(now, ranAhead(elapsed(last, now)))
 		last = now
 		ready = s.round(now, ready)
 		s.sleep(timer)
 	}
 }
 
-// recall makes every task due at once. The scheduler then calls Suspect on each of them.
-func (s *Scheduler) recall() {
+// Doubt has Suspect called on each task whose key concerns: within clockWatch, or within doubtEvery if
+// there was such a call before. concerns is called without any mutex of this package held.
+func (s *Scheduler) Doubt(concerns func(key string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.closed && s.wheel != nil && s.wheel.Len() > 0 {
+		s.doubts.pending = append(s.doubts.pending, concerns)
+	}
+}
+
+// recall makes every task due at once if the machine may have slept, or if it is time for the doubts.
+// The scheduler then calls Suspect on each of those that it concerns, and puts the others back.
+func (s *Scheduler) recall(now time.Time, slept bool) {
+	tick := s.tick(now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	doubted := len(s.doubts.pending) > 0 && tick >= s.doubts.again
+	if !slept && !doubted {
+		return
+	}
+	if s.wheel.ready.head == nil { // else some of the last recall are still to be called
+		s.concerned = nil
+	}
+	if slept {
+		s.concerned = append(s.concerned, func(string) bool { return true })
+	}
+	if doubted {
+		s.concerned = append(s.concerned, s.doubts.pending...)
+		s.doubts = doubts{again: tick + int64(doubtEvery/Resolution)}
+	}
 	s.wheel.Recall()
+}
+
+// concerns reports whether the last recall is about the task.
+func (s *Scheduler) concerns(t Task) bool {
+	key := t.Key()
+	return slices.ContainsFunc(s.concerned, func(concerns func(string) bool) bool { return concerns(key) })
 }
 
 // round calls tasks that are due, at most usualBatch of them. So the clock is read again between
@@ -179,7 +223,10 @@ func (s *Scheduler) round(now time.Time, ready []Task) []Task {
 		}
 		ask := t.Tick
 		if suspect {
-			ask = t.Suspect
+			if ask = t.Suspect; !s.concerns(t) {
+				s.putBack(t)
+				continue
+			}
 		}
 		next, renew := ask(now)
 		if renew {
@@ -203,6 +250,17 @@ func (s *Scheduler) take(tick int64) (t Task, suspect bool) {
 	}
 	e.firing = true
 	return e.task, suspect
+}
+
+// putBack puts t back where it was before the last recall, unless t was removed or scheduled anew.
+func (s *Scheduler) putBack(t Task) {
+	e := t.Entry()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.firing {
+		s.wheel.Set(e, e.tick)
+	}
+	e.firing = false
 }
 
 // settle puts t back on the wheel at the time that t answered with, unless t was removed or

@@ -198,7 +198,7 @@ func TestSuspectAsksEveryTaskOnce(t *testing.T) {
 		s.Schedule(moved, at)
 
 		synctest.Wait() // the goroutine sleeps; otherwise it might ask before the next two lines
-		s.recall()
+		s.recall(time.Now(), true)
 		s.Remove(removed)
 		s.Schedule(moved, at) // the task is about to be asked all the same
 		time.Sleep(clockWatch)
@@ -213,6 +213,39 @@ func TestSuspectAsksEveryTaskOnce(t *testing.T) {
 			c.check(t, 1, 1)
 		}
 		moved.check(t, 0, 1)
+	})
+}
+
+// Doubt asks the tasks that it concerns, soon, and no other is asked before its time. What comes within a
+// second of that waits for a second.
+func TestDoubtAsksTheTasksThatItConcerns(t *testing.T) {
+	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
+		about := func(key string) func(string) bool { return func(other string) bool { return key == other } }
+		s.Doubt(about("a")) // nothing is there to be doubted
+		all := map[string]*calls{"a": nil, "b": nil, "c": nil}
+		for key := range all {
+			all[key] = newCalls(func(_ int32, now time.Time) (time.Time, bool) { return now.Add(time.Hour), false })
+			all[key].key = key
+			s.Schedule(all[key], time.Now().Add(time.Minute))
+		}
+		s.Doubt(about("a"))
+		time.Sleep(clockWatch + Resolution)
+		s.Doubt(about("b"))
+		s.Doubt(about("c"))
+		s.Schedule(all["c"], time.Now().Add(2*time.Minute))
+		time.Sleep(doubtEvery - 2*clockWatch)
+		for key, suspects := range map[string]int32{"a": 1, "b": 0, "c": 0} {
+			all[key].check(t, 0, suspects)
+		}
+		time.Sleep(2 * clockWatch)
+		for _, c := range all {
+			c.check(t, 0, 1)
+		}
+		s.Doubt(about("nobody"))
+		time.Sleep(time.Hour + 2*time.Second) // each is asked at the time that it has answered with
+		for _, c := range all {
+			c.check(t, 1, 1)
+		}
 	})
 }
 
@@ -385,7 +418,7 @@ func TestEveryRenewalIsAnsweredOnce(t *testing.T) {
 					s.Schedule(task, time.Now().Add(time.Duration(rng.Int63n(int64(10*time.Millisecond)))))
 				}
 				if rng.Intn(5000) == 0 {
-					s.recall()
+					s.recall(time.Now(), true)
 				}
 			}
 		})

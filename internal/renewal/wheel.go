@@ -83,6 +83,7 @@ func (w *Wheel) Len() int { return w.len }
 // places it anew.
 func (w *Wheel) Set(e *Entry, tick int64) {
 	if e.position == recalled {
+		e.tick = tick
 		return
 	}
 	w.Remove(e)

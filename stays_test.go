@@ -172,6 +172,17 @@ func TestAtLeast_WhateverHappens(t *testing.T) {
 			time.AfterFunc(50*time.Millisecond, p.HangUp)
 			p.On(world.LockRun, 1, redistest.HoldUntil(arrive(700*time.Millisecond)))
 		}, long(0), nil, 2 * time.Second, 100 * time.Millisecond},
+		"an Extend that comes late": {2 * time.Second, nil, func(p *world.Process, ctx context.Context) error {
+			l, _ := holdfast.LeaseFrom(ctx, p.MyLock)
+			p.On(world.RenewRun, 1, redistest.HoldUntil(arrive(300*time.Millisecond)))
+			defer p.HangUp()
+			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+			defer cancel()
+			if err := l.Extend(ctx, time.Hour); err == nil {
+				return errors.New("extended")
+			}
+			return nil
+		}, nil, 2 * time.Second, 100 * time.Millisecond},
 		"it dies":              {10 * time.Second, nil, outOfReach, holdfast.ErrLost, 30 * time.Second, soon},
 		"it dies, kept longer": {2 * time.Minute, nil, outOfReach, holdfast.ErrLost, 2 * time.Minute, soon},
 		// What goes on in the background sets the end, later by its own time on the way.

@@ -266,6 +266,20 @@ func TestCohort_LessThanHalfOfTheLeaseIsLeft(t *testing.T) {
 	})
 }
 
+// Nor is a hold that was extended passed on: if its next holder dies, others would wait for longer than its lease.
+func TestCohort_NotALongerHold(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p := w.Process()
+		l, turns := cohort(p, 1)
+		must(t, l.Extend(t.Context(), time.Hour))
+		l, passed := passOn(w, l, turns)
+		if ttl := w.PTTL(world.Name); passed || ttl > 30*time.Second {
+			t.Errorf("passed on: %v, to last for %v", passed, ttl)
+		}
+		w.Release(l)
+	})
+}
+
 // The lock is not passed on to a waiter with other options: a lease is what its options say.
 func TestCohort_OtherOptions(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {

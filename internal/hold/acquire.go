@@ -317,7 +317,7 @@ func (a *acquisition) begin() (*Lease, error) {
 		resource: a.resource,
 		number:   a.owner.id,
 		given:    given{token: a.grant.token, granted: a.engine.AgeAt(a.grant.sent)},
-		kept:     kept{deadline: a.grant.until, replicas: int32(a.settings.Replicas), group: a.kind.Group},
+		kept:     kept{deadline: a.grant.until, group: a.kind.Group},
 	}
 	if a.lateUntil != 0 {
 		h.late = &late{until: a.lateUntil, seat: a.lateSeat}
@@ -367,6 +367,9 @@ func (h *hold) add(l *Lease, a *acquisition) *Lease {
 	}
 	if s.MaxHold > 0 {
 		l.rarely().maxHold = a.grant.sent.Add(s.MaxHold)
+	}
+	if s.Replicas > 0 {
+		l.rarely().replicas = s.Replicas
 	}
 	l.next, h.leases = h.leases, l
 	h.count++

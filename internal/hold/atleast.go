@@ -72,6 +72,7 @@ func (l *Lease) lastUntil(ctx context.Context, d, stays time.Duration) (end time
 	}
 	call := h.prolonging(h.resource.Renew(h.owner(), roundUp(d)))
 	err = h.renewedBy(ctx, call)
+	h.noteUnheard(call)
 	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
 		return end, ended
 	}
@@ -119,10 +120,24 @@ func (h *hold) leaveBehind(ctx context.Context, left time.Duration) error {
 	case call.Status() != conn.Done:
 		return h.foundGone(notThere)
 	}
-	if until := h.lateUntil(); until != 0 && call.ServerTime() <= until {
+	h.mu.Lock()
+	until := max(h.lateUntil(), h.seldom.prolongs)
+	h.mu.Unlock()
+	if until != 0 && call.ServerTime() <= until {
 		h.settle(until) // a late request could make it last longer
 	}
 	return nil
+}
+
+// noteUnheard notes until when a request that prolongs the hold may take effect, if its answer was not
+// heard: a hold that stays after its release would stay for longer.
+func (h *hold) noteUnheard(call *conn.Call) {
+	if notAfter, unheard := call.Outstanding(); unheard {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		s := h.seldomToWrite()
+		s.prolongs = max(s.prolongs, notAfter)
+	}
 }
 
 // settleStaying is settle for a hold that stays. Once its time is over, it is released: a late

@@ -51,8 +51,10 @@ func (h *hold) heir() *Lease {
 		return nil
 	}
 	// While something about the hold is not settled, or it is to stay, it is not passed on to another
-	// holder.
-	if h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect || h.engine.AgeAt(h.deadline)-now < c.terms.Lease/2 {
+	// holder. Nor if it lasts for longer than a lease of the heir, as after an Extend: if that heir dies,
+	// the hold would stay for as long.
+	left := h.engine.AgeAt(h.deadline) - now
+	if h.stillStays() > 0 || h.late != nil || h.entering || h.changing || h.suspect || left < c.terms.Lease/2 || left > c.terms.Lease {
 		return nil
 	}
 	c.spare--

@@ -71,7 +71,6 @@ func (h *hold) entered(a *acquisition) (*Lease, error) {
 		return nil, lost
 	}
 	l := h.add(new(Lease), a)
-	h.replicas = max(h.replicas, int32(a.settings.Replicas))
 	h.prolonged(a.grant.until)
 	h.reschedule()
 	return l, nil

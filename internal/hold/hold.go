@@ -47,7 +47,6 @@ type given struct {
 type kept struct {
 	deadline time.Time       // with its wall time, in case the machine sleeps
 	renewAt  time.Duration   // when it is renewed next, by the Client's age
-	replicas int32           // how many must acknowledge a call that prolongs it: the most that a lease on it has asked for
 	group    telemetry.Group // of its name, for metrics; never changes
 	renewing bool            // the scheduler has asked for a renewal that is not answered yet
 	overtook bool            // another call has prolonged it since
@@ -143,6 +142,17 @@ func (h *hold) length() time.Duration {
 		}
 	}
 	return d
+}
+
+// replicas returns how many must acknowledge a call that prolongs the hold: the most that a lease on it has
+// asked for. The caller holds the mutex.
+func (h *hold) replicas() (n int) {
+	for l := h.leases; l != nil; l = l.next {
+		if l.rare != nil {
+			n = max(n, l.rare.replicas)
+		}
+	}
+	return n
 }
 
 // next returns when something about the hold is due: its deadline, the end of one of its leases, or

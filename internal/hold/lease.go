@@ -31,6 +31,7 @@ type Lease struct {
 type rare struct {
 	deadline time.Time // of a fixed lease: its own end, which may be before the hold's
 	maxHold  time.Time // when MaxHold ends it; zero: never
+	replicas int       // how many must acknowledge a call that prolongs it
 	done     chan struct{}
 	children map[*child]struct{}
 	noted    bool // it has a note: see Note
@@ -157,6 +158,7 @@ func (l *Lease) extend(ctx context.Context, d time.Duration) error {
 	}
 	call := h.prolonging(h.resource.Renew(h.owner(), d))
 	err := h.renewedBy(ctx, call)
+	h.noteUnheard(call)
 	if ended := l.why(); ended != nil && errors.Is(err, errs.Lost) {
 		return ended // which is ErrReleased if a Release was faster
 	}

@@ -40,6 +40,8 @@ type seldom struct {
 	failure string        // why the last renewal failed; "" if it did not
 	failing time.Duration // when the first renewal of those that failed was due, by the Client's age
 
+	prolongs int64 // the not-after of requests that prolong it and were not heard, in microseconds of the server's clock; 0: none
+
 	stays time.Duration // until when it stays in Redis after its last lease, by the Client's age; 0: it does not
 
 	vouch time.Duration // by when Redis must say that a suspect hold is there, by the Client's age

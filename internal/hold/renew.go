@@ -20,7 +20,7 @@ func (h *hold) Part() engine.Part {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.gone || h.replicas > 0 { // if it is gone, Renewal then returns nil
+	if h.gone || h.replicas() > 0 { // if it is gone, Renewal then returns nil
 		return engine.Part{}
 	}
 	return engine.Part{Script: r.RenewMany(), Owner: h.number, Length: h.length(), Until: h.deadline}
@@ -37,7 +37,7 @@ func (h *hold) Renewal() *conn.Call {
 		return nil
 	}
 	call := h.resource.Renew(h.owner(), h.length())
-	call.Until, call.AnyTime, call.Replicas = h.deadline, true, int(h.replicas)
+	call.Until, call.AnyTime, call.Replicas = h.deadline, true, h.replicas()
 	return call
 }
 
@@ -136,7 +136,7 @@ func (h *hold) renewalFailed(failure string) {
 func (h *hold) prolonging(call *conn.Call) *conn.Call {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	call.Until, call.Replicas = h.deadline, int(h.replicas)
+	call.Until, call.Replicas = h.deadline, h.replicas()
 	return call
 }
 

@@ -79,4 +79,8 @@ var leaseBugs = []bug{
 		at: "internal/errs Within", old: `strings.HasSuffix(w.op, " "+kind+" "+Quote(name))`, new: `w.op == ""`},
 	{name: "an error of several has a prefix for each", by: "internal/errs TestAnErrorHasOnePrefixAndIsOneLine",
 		at: "internal/errs Plain", old: `strings.ReplaceAll(err.Error(), prefix, "")`, new: "err.Error()"},
+	{name: "a hold that was extended is passed on with all its time", by: "rlock TestCohort_NotALongerHold",
+		at: "internal/hold hold.heir", old: "|| left > c.terms.Lease"},
+	{name: "an Extend that comes late makes a hold that stays last longer", by: ". TestAtLeast_WhateverHappens",
+		at: "internal/hold hold.leaveBehind", old: "max(h.lateUntil(), h.seldom.prolongs)", new: "h.lateUntil()"},
 }

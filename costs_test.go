@@ -207,6 +207,7 @@ func TestThePagesSayWhatAQuorumCosts(t *testing.T) {
 			before := all()
 			l, err := q.Lock(t.Context())
 			must(t, err)
+			synctest.Wait() // for what it asks after the grant
 			locked := all()
 			must(t, l.Release(t.Context()))
 			t.Logf("%d requests to lock, %d to release", locked-before, all()-locked)

@@ -77,7 +77,7 @@ type marker struct {
 	asked bool
 	text  string // as it stands on the server
 	since origin
-	age   time.Duration // since it was written, by the server's clock; negative if set back
+	age   time.Duration // since it was written: see engine.Aging; negative if the server's clock was set back
 	set   string        // the set of servers for which it was written
 }
 
@@ -106,7 +106,7 @@ func (m Member) mark(ctx context.Context, write origin, set, instead string) (ma
 	if parts[0] != "" && err != nil {
 		return marker{}, fmt.Errorf("the key %s holds no marker: %w", keys.QuorumMarker, errs.WrongType)
 	}
-	age := time.Duration(call.ServerTime()-micros) * time.Microsecond
+	age := m.Engine.Marker.Of(text, time.Duration(call.ServerTime()-micros)*time.Microsecond)
 	return marker{asked: true, text: text, since: origin(parts[0]), age: age, set: parts[2]}, nil
 }
 

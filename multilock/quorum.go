@@ -216,9 +216,18 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 		seen[i] = &seenAt{member: m}
 	}
 	var last error
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
+	turn := q.turn()
+	if wait {
+		defer turn.over()
+	}
+	for mayAsk := !wait || !turn.contended() || turn.mine(ctx); ; mayAsk = turn.mine(ctx) {
 		if err := ctx.Err(); err != nil {
 			return nil, because(err, last)
+		}
+		if !mayAsk {
+			_ = engine.Sleep(ctx, random(turn.next()))
+			a.Waited = time.Since(started)
+			continue
 		}
 		a.Attempts++
 		h, err := q.round(ctx, seen)
@@ -237,16 +246,19 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 		}
 		// The pause is random, so that of several callers that each took a part of the servers,
 		// every one is alone at some time.
-		_ = engine.Sleep(ctx, pause/2+rand.N(pause/2))
+		_ = engine.Sleep(ctx, random(turn.next()))
 		a.Waited = time.Since(started)
 	}
 }
 
-// The pause between two rounds doubles each time, from minPause to maxPause.
+// The bounds of the pause between two rounds: see turn.next.
 const (
 	minPause = 8 * time.Millisecond
 	maxPause = 250 * time.Millisecond
 )
+
+// random returns at least half of d, and less than d.
+func random(d time.Duration) time.Duration { return d/2 + rand.N(d/2) }
 
 // because explains the end of a wait by the last refusal.
 func because(end, last error) error {

@@ -147,6 +147,26 @@ func TestQuorum_BeganAheadOfTheClock(t *testing.T) {
 	})
 }
 
+// A machine reboots: its server has no data, and soon after that its clock, which was behind, is set forward. Who
+// has seen the server empty waits for the longest lease by its own clock.
+func TestQuorum_ClockSetForwardAfterARestart(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		a, b := w.began(), w.process()
+		a.unplug(2)
+		l := w.lock(a.quorum()) // on servers 0 and 1
+		w.restartEmpty(1)
+		_, err := b.quorum().TryLock(t.Context())
+		world.WantErr(t, err, holdfast.ErrBusy)
+		w.servers[1].SetTime(time.Now().Add(40 * time.Second))
+		if next, err := b.quorum().TryLock(t.Context()); err == nil {
+			t.Errorf("two hold it: %v", l.Err())
+			release(t, next)
+		}
+		w.servers[1].SetTime(time.Time{})
+		world.WantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+	})
+}
+
 // A quorum of the same servers in another order is the same lock.
 func TestQuorum_ReentersInAnyOrder(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *redises) {

@@ -14,7 +14,10 @@ var (
 	markSource string
 	//go:embed lua/raise.lua
 	raiseSource string
+	//go:embed lua/turn.lua
+	turnSource string
 
 	markScript  = conn.NewScript("quorum/mark", markSource, conn.Mixed)
 	raiseScript = conn.NewScript("quorum/raise", raiseSource, conn.Always)
+	turnScript  = conn.NewScript("quorum/turn", turnSource)
 )

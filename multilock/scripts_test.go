@@ -109,6 +109,54 @@ func testScripts(t *testing.T, rdb *redis.Client) {
 	}
 }
 
+// turn.lua keeps the lines of those that wait, in the order of their time; it drops lines that are over, and those of
+// before a clock was set back. Nothing that it writes stays.
+func TestTurns(t *testing.T) {
+	redistest.Bubble(t, func(t *testing.T) {
+		mini := redistest.Mini(t)
+		rdb := mini.Client()
+		ms := time.Now().UnixMilli()
+		line := func(waiter string, since, until int64) string { return fmt.Sprintf("%s %d %d\n", waiter, ms+since, ms+until) }
+		a, b := line("a", -100, 50), line("b", -200, 50)
+		me := func(since int64) string { return line("me", since, 1500) }
+		for _, tc := range []struct {
+			what, before string
+			waited       int
+			want         string
+			ahead        string
+		}{
+			{"alone", "", 30, me(-30), "[0 0]"},
+			{"behind both", a + b, 30, a + b + me(-30), "[2 2]"},
+			{"between them", a + b, 150, a + b + me(-150), "[1 2]"},
+			{"as long as another", line("z", -30, 50) + line("b", -30, 50), 30, line("z", -30, 50) + line("b", -30, 50) + me(-30), "[1 2]"},
+			{"once more", me(-30) + a, 40, a + me(-40), "[1 1]"},
+			{"beside one that is over", line("gone", -100, 0) + b, 30, b + me(-30), "[1 1]"},
+			{"beside one of before the clock was set back", line("old", -100, 3600_000) + b, 30, b + me(-30), "[1 1]"},
+			{"leaves", a + me(-30), -1, a, "[1 1]"},
+			{"leaves last", me(-30), -1, "", "[0 0]"},
+			{"leaves, and was not there", a, -1, a, "[1 1]"},
+			{"behind very many", strings.Repeat(a, 100), 30, strings.Repeat(a, 100), "[100 100]"},
+		} {
+			mini.FlushAll()
+			if tc.before != "" {
+				rdb.Set(bg, key, tc.before, time.Second)
+			}
+			reply, err := rdb.Eval(bg, turnScript.Source(), []string{key}, int64(1)<<60, "me", tc.waited, 1500).Slice()
+			if err != nil || fmt.Sprint(reply[2:]) != tc.ahead {
+				t.Errorf("%s: %v, %v, want %s", tc.what, reply, err, tc.ahead)
+			}
+			if text := rdb.Get(bg, key).Val(); text != tc.want || mini.Exists(key) && mini.TTL(key) == 0 {
+				t.Errorf("%s: %q, want %q, for %v", tc.what, text, tc.want, mini.TTL(key))
+			}
+		}
+		rdb.Del(bg, key)
+		rdb.RPush(bg, key, "x")
+		if err := rdb.Eval(bg, turnScript.Source(), []string{key}, int64(1)<<60, "me", 1, 1500).Err(); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
+			t.Error(err)
+		}
+	})
+}
+
 // try runs the script twice in this state. The second run must change nothing.
 func (s found) try(t *testing.T, rdb *redis.Client, script *conn.Script, args ...any) {
 	s.put(t, rdb)

@@ -38,6 +38,7 @@ type Engine struct {
 	releases releases  // behind Sentinel
 	presence *presence // what it says of itself; nil if nothing
 	Ended    Ended     // what it knows of the generations of barriers
+	Marker   Aging     // of the marker of its server, if that serves a Quorum
 
 	ending
 	work work // calls that may need a clean-up, and the clean-ups

@@ -4,6 +4,7 @@ package hold
 
 import (
 	"context"
+	"strings"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 )
@@ -14,6 +15,11 @@ func PlaceOf(e *engine.Engine, key string) string {
 		return ""
 	}
 	return key + "\x00" + e.Conn.Address()
+}
+
+// KeyAt returns the key of the thing at a place; "" if the place is that of nothing.
+func KeyAt(place string) string {
+	return place[:max(strings.LastIndexByte(place, 0), 0)]
 }
 
 // Fenced is a Resource whose token is stored at a key of its own.

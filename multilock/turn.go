@@ -1,0 +1,131 @@
+// The order in which callers wait for a Quorum.
+
+package multilock
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
+	"github.com/holdfast-go/holdfast/internal/errs"
+	"github.com/holdfast-go/holdfast/internal/hold"
+	"github.com/holdfast-go/holdfast/internal/keys"
+	"github.com/holdfast-go/holdfast/lease"
+)
+
+// turn is a caller's place among those that wait for a Quorum. Each server keeps the places that it
+// hears of, in the order of the time waited. A caller asks for the lock only if some server knows
+// nobody who has waited longer. So those that have waited longest ask often, and disturb each other
+// less; and as each server has a first, there is always one that asks. The order is no part of what
+// makes the lock safe: where servers do not answer, or have forgotten it, callers ask as if it did
+// not exist.
+type turn struct {
+	quorum *Quorum
+	id     string
+	began  time.Time
+	placed bool          // servers may have its place
+	ahead  int           // how many were before it when it last looked
+	pause  time.Duration // the last one; 0 if that has changed since
+}
+
+// placeFor is for how long a server keeps a place after its waiter has last named it: longer than the
+// longest pause and a round take together.
+const placeFor = 2 * (maxPause + longestTry)
+
+// turn returns the place of a caller that begins to wait now. It asks no server.
+func (q *Quorum) turn() *turn {
+	client, number := q.members[0].Engine.NewOwner()
+	return &turn{quorum: q, id: fmt.Sprintf("%s:%d", client, number), began: time.Now()}
+}
+
+// contended reports whether others may have waited when this process last had the lock. Then they come
+// first, though a free lock would be granted to this caller at once.
+func (t *turn) contended() bool {
+	return t.quorum.members[0].Engine.Lines.Awaited(t.quorum.waiting())
+}
+
+// waiting returns the key by which a Client remembers that others wait for the Quorum.
+func (q *Quorum) waiting() string { return "quorum " + q.identity }
+
+// mine names the caller's place to the servers, and reports whether the caller may ask for the lock.
+func (t *turn) mine(ctx context.Context) bool {
+	t.placed = true
+	waited := time.Since(t.began).Milliseconds()
+	answered, first, least := 0, false, -1
+	each(ctx, t.quorum.members, t.quorum.patience(), func(ctx context.Context, m Member) int {
+		before, _, err := t.say(ctx, m, waited)
+		if err != nil {
+			return -1
+		}
+		return before
+	}, func(before int) bool {
+		if before >= 0 {
+			answered++
+			first = first || before == 0
+			if least < 0 || before < least {
+				least = before
+			}
+		}
+		return answered >= t.quorum.majority()
+	})
+	ahead := max(least, 0)
+	if first || answered < t.quorum.majority() {
+		ahead = 0
+	}
+	if ahead != t.ahead {
+		t.ahead, t.pause = ahead, 0
+	}
+	return ahead == 0
+}
+
+// next returns how long the caller pauses: from minPause on, or from more if several are before it, by half
+// as long again each time, up to maxPause.
+func (t *turn) next() time.Duration {
+	if t.pause == 0 {
+		t.pause = minPause << min(max(t.ahead-1, 0), 8)
+	} else {
+		t.pause += t.pause / 2
+	}
+	t.pause = min(t.pause, maxPause)
+	return t.pause
+}
+
+// over takes the caller's place away from the servers, in the background, and remembers whether others
+// wait. If it has no place, it asks one server for that.
+func (t *turn) over() {
+	members := t.quorum.members
+	if !t.placed {
+		i := rand.N(len(members))
+		members = members[i : i+1]
+	}
+	for _, m := range members {
+		m.Engine.Background(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), placeFor)
+			defer cancel()
+			if _, others, err := t.say(ctx, m, -1); err == nil && others > 0 {
+				t.quorum.members[0].Engine.Lines.NoteAwaited(t.quorum.waiting())
+			}
+		})
+	}
+}
+
+// say tells a server for how many ms the caller has waited; -1: it waits no longer. It returns how many
+// others are before it, and how many there are.
+func (t *turn) say(ctx context.Context, m Member, waited int64) (before, others int, err error) {
+	key := hold.KeyAt(m.Locker.(lease.Placed).Place()) // NewQuorum has looked whether it says so
+	if key == "" {
+		return 0, 0, errs.BadArgument // its lock says what is wrong with it
+	}
+	call := &conn.Call{
+		Script: turnScript,
+		Keys:   []string{keys.QuorumTurns(key)},
+		Args:   []any{t.id, waited, placeFor.Milliseconds()},
+		Prompt: true,
+	}
+	if err := m.Engine.Conn.Run(ctx, call); err != nil {
+		return 0, 0, err
+	}
+	return int(call.Int(2)), int(call.Int(3)), nil
+}

@@ -153,7 +153,8 @@ func TestQuorum_ClockSetForwardAfterARestart(t *testing.T) {
 	play(t, 3, func(t *testing.T, w *redises) {
 		a, b := w.began(), w.process()
 		a.unplug(2)
-		l := w.lock(a.quorum()) // on servers 0 and 1
+		time.Sleep(3 * time.Second) // after this the quorum no longer begins
+		l := w.lock(a.quorum())     // on servers 0 and 1
 		w.restartEmpty(1)
 		_, err := b.quorum().TryLock(t.Context())
 		world.WantErr(t, err, holdfast.ErrBusy)

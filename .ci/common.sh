@@ -20,7 +20,6 @@ export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 scratch=$(mktemp -d)
 mkdir "$scratch/events"
 step_name=setup
-steps=()
 beside= # the process of beside, while it runs
 
 finish() {
@@ -45,15 +44,15 @@ step() {
 	local start=$SECONDS
 	echo "==> $step_name"
 	"$@"
-	steps+=("$((SECONDS - start)) $step_name")
+	echo "$((SECONDS - start)) $step_name" >>"$scratch/steps"
 	echo "    $((SECONDS - start)) s"
 }
 
-# beside COMMAND [ARG]...: starts a command that mostly computes, beside a step that mostly waits. In a
-# step of its own, joined waits for it and shows what it has printed.
+# beside COMMAND [ARG]...: starts a command that mostly computes, which may be several steps, beside steps that
+# mostly wait. In a step of its own, joined waits for it and shows what it has printed.
 beside() {
 	set -m # a process group of its own, which finish can end
-	nice -n 5 "$@" >"$scratch/joined.log" 2>&1 &
+	(renice -n 5 -p "$BASHPID" >/dev/null && "$@") >"$scratch/joined.log" 2>&1 &
 	set +m
 	beside=$!
 }
@@ -75,9 +74,9 @@ tests() {
 
 # timings prints where the time went: each step, and the slowest packages and tests.
 timings() {
-	[ "${#steps[@]}" -gt 0 ] || return 0
+	[ -s "$scratch/steps" ] || return 0
 	echo "==> seconds of each step"
-	printf '%s\n' "${steps[@]}" | awk '{ printf "%7d  %s\n", $1, substr($0, length($1) + 2) }'
+	awk '{ printf "%7d  %s\n", $1, substr($0, length($1) + 2) }' "$scratch/steps"
 	echo "==> the ten slowest packages, the ten slowest tests: seconds"
 	slowest 'select(.Test == null)'
 	slowest 'select(.Test != null and (.Test | contains("/") | not))'

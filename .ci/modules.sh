@@ -6,19 +6,6 @@ nested_modules() {
 		-printf '%P\n' | sed 's|/go.mod$||' | sort
 }
 
-# workspace writes a go.work with all modules, so that vet and staticcheck load what they share once,
-# and prints the name of the file. It has a folder of its own: the go command would find it from those
-# that the pages make.
-workspace() {
-	mkdir -p "$scratch/workspace"
-	{
-		awk '/^go / { print }' go.mod
-		echo "use $PWD"
-		nested_modules | sed "s|^|use $PWD/|"
-	} >"$scratch/workspace/go.work"
-	echo "$scratch/workspace/go.work"
-}
-
 # uses MODULE prints what a module uses, from the root: its folder; what all of them rest on; the
 # packages of this repository that it imports (their own files, not what they import in turn: what a
 # package promises is tested beside it); and the files and folders outside of it that its code names.

@@ -81,12 +81,14 @@ func conformReal(t *testing.T, onlooker redis.UniversalClient, dial func(t testi
 }
 
 func TestConformance_Embedded(t *testing.T) {
+	turn(t, embedded)
 	t.Parallel()
 	conformEmbedded(t, redistest.AnyScript)
 }
 
 // A server that refuses scripts that publish, as Alibaba's cluster does.
 func TestConformance_StrictScripts(t *testing.T) {
+	turn(t, embedded)
 	t.Parallel()
 	conformEmbedded(t, redistest.NoPubSub)
 }
@@ -113,7 +115,7 @@ func TestConformance_Standalone(t *testing.T) {
 	for _, protocol := range []int{3, 2} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
 			if protocol != 3 {
-				turn(t)
+				turn(t, turns())
 			}
 			conformReal(t, s.Admin(), func(t testing.TB) redis.UniversalClient {
 				return s.Client(t, func(o *redis.Options) { o.Protocol = protocol })
@@ -124,7 +126,7 @@ func TestConformance_Standalone(t *testing.T) {
 
 func TestConformance_Replicated(t *testing.T) {
 	t.Parallel()
-	turn(t)
+	turn(t, turns())
 	master := redistest.Server(t, "--repl-diskless-sync-delay", "0")
 	host, port, err := net.SplitHostPort(master.Addr())
 	if err != nil {
@@ -140,7 +142,7 @@ func TestConformance_Replicated(t *testing.T) {
 
 func TestConformance_Sentinel(t *testing.T) {
 	t.Parallel()
-	turn(t)
+	turn(t, turns())
 	s := redistest.Sentinel(t)
 	conformReal(t, s.Master().Admin(), func(t testing.TB) redis.UniversalClient { return s.Client(t) })
 }
@@ -159,7 +161,7 @@ func TestConformance_Cluster(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.name != "sharded" {
-				turn(t)
+				turn(t, turns())
 			}
 			forget(t, cluster)
 			conformReal(t, onlooker, func(t testing.TB) redis.UniversalClient { return cluster.Client(t, tc.opt) })
@@ -227,7 +229,7 @@ var rowOf = map[string]string{
 }
 
 func TestConformance_FewRights(t *testing.T) {
-	turn(t)
+	turn(t, turns())
 	t.Parallel()
 	every, of := doctest.DocumentedRights(t)
 	s := redistest.Server(t)

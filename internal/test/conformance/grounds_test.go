@@ -105,7 +105,7 @@ func TestConformance_Grounds(t *testing.T) {
 	t.Parallel()
 	for i, ground := range conformanceGrounds {
 		t.Run(ground.name, func(t *testing.T) {
-			turn(t)
+			turn(t, turns())
 			r, keeps := ground.open(t)
 			r.Slots = make(chan struct{}, realSlots)
 			first := i % len(lockertest.Kinds)

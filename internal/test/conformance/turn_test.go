@@ -1,5 +1,5 @@
 // The topologies and grounds of which one runs for a change: with HOLDFAST_TURN=n it is the turn of the n-th,
-// counted around. A standalone server and a cluster run for each change. Without HOLDFAST_TURN, and in the long
+// counted around. A standalone server and a cluster run for each change, and one of the two embedded servers. Without HOLDFAST_TURN, and in the long
 // run, all of them run.
 
 package conformance
@@ -21,14 +21,16 @@ func turns() []string {
 	return all
 }
 
+// embedded are the tests on an embedded server. They take turns among themselves.
+var embedded = []string{"Embedded", "StrictScripts"}
+
 // turn skips t, one of those that take turns, unless it is its turn.
-func turn(t *testing.T) {
+func turn(t *testing.T, all []string) {
 	t.Helper()
 	n, err := strconv.ParseUint(os.Getenv("HOLDFAST_TURN"), 10, 32)
 	if err != nil || os.Getenv("HOLDFAST_LONG") != "" {
 		return
 	}
-	all := turns()
 	i, mine := slices.Index(all, strings.TrimPrefix(t.Name(), "TestConformance_")), n%uint64(len(all))
 	switch {
 	case i < 0:

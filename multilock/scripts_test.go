@@ -116,7 +116,9 @@ func TestTurns(t *testing.T) {
 		mini := redistest.Mini(t)
 		rdb := mini.Client()
 		ms := time.Now().UnixMilli()
-		line := func(waiter string, since, until int64) string { return fmt.Sprintf("%s %d %d\n", waiter, ms+since, ms+until) }
+		line := func(waiter string, since, until int64) string {
+			return fmt.Sprintf("%s %d %d\n", waiter, ms+since, ms+until)
+		}
 		a, b := line("a", -100, 50), line("b", -200, 50)
 		me := func(since int64) string { return line("me", since, 1500) }
 		for _, tc := range []struct {

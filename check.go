@@ -50,7 +50,8 @@ const (
 	// Replication: a grant is lost if the master fails before the grant has reached the replica
 	// that takes over. Then two may hold the same lock.
 	Replication Problem = "replication"
-	// Rights: the Redis user is not allowed to do something that Holdfast needs.
+	// Rights: the Redis user is not allowed to do something that Holdfast needs, or the server does not
+	// have a command, as where it is renamed or disabled.
 	Rights Problem = "rights"
 	// Servers: this server belongs to a Quorum of one server, which outlives no failure, or of
 	// an even number of servers, which outlives no more failures than one server fewer would.
@@ -144,7 +145,7 @@ func (c *Client) checkServer(ctx context.Context, server string) ([]Finding, err
 	defer func() { _ = rdb.Close() }()
 	text, err := rdb.Info(ctx).Result()
 	if denied(err) {
-		return []Finding{{Server: server, Problem: Rights, Detail: "INFO is refused, so memory, persistence, replication and connections are not known: " + err.Error()}}, nil
+		return []Finding{{Server: server, Problem: Rights, Detail: "INFO is refused, so memory, persistence, replication and connections are not known: " + conn.Typed(err).Error()}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -166,7 +167,7 @@ func checkReplicas(ctx context.Context, rdb *redis.Client, server string, info m
 	}
 	if err := rdb.Wait(ctx, 0, time.Millisecond).Err(); denied(err) {
 		findings = append(findings, Finding{Server: server, Problem: Rights,
-			Detail: "WAIT is refused, which Replicas needs: " + err.Error()})
+			Detail: "WAIT is refused, which Replicas needs: " + conn.Typed(err).Error()})
 	}
 	return findings
 }
@@ -335,11 +336,11 @@ func probeChannels(ctx context.Context, rdb *redis.Client, sharded bool, channel
 	sub := subscribe(ctx, channels...)
 	defer func() { _ = sub.Close() }()
 	if _, err := sub.ReceiveTimeout(ctx, probeTimeout); err != nil {
-		return err
+		return conn.Typed(err)
 	}
 	for _, channel := range channels {
 		if err := publish(ctx, channel, "0").Err(); err != nil {
-			return err
+			return conn.Typed(err)
 		}
 	}
 	return nil
@@ -348,7 +349,8 @@ func probeChannels(ctx context.Context, rdb *redis.Client, sharded bool, channel
 // probeTimeout bounds how long Check tries out one name.
 const probeTimeout = 2 * time.Second
 
-// denied reports whether Redis refused a call because the user lacks a right.
+// denied reports whether Redis refused a call because the user lacks a right, or because the server does
+// not have the command, as where it is renamed.
 func denied(err error) bool {
-	return errors.Is(err, errs.Denied) || redis.HasErrorPrefix(err, "NOPERM")
+	return errors.Is(err, errs.Denied) || redis.HasErrorPrefix(err, "NOPERM") || conn.LacksCommand(err)
 }

@@ -277,6 +277,29 @@ func refusals(t *testing.T, c *holdfast.Client, names ...string) map[string]int 
 	return kinds
 }
 
+// Check names a command that the server does not have, as where it is renamed or disabled, and goes on.
+func TestCheckFindsCommandsThatTheServerDoesNotHave(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"DEL", "PEXPIRE", "HSET", "SUBSCRIBE", "PUBLISH", "EVALSHA", "EVAL", "ZADD"} {
+		s := redistest.Server(t, "--appendonly", "yes", "--rename-command", command, "")
+		c := clienttest.OpenClient(t, s.Client(t))
+		findings, err := checked(t, c, "orders:")
+		if err != nil {
+			t.Errorf("without %s: %v", command, err)
+		}
+		if !slices.ContainsFunc(findings, func(f holdfast.Finding) bool {
+			return f.Problem == holdfast.Rights && strings.Contains(strings.ToLower(f.Detail), strings.ToLower(command))
+		}) {
+			t.Errorf("without %s Check found %v", command, findings)
+		}
+		for _, f := range findings {
+			if strings.Contains(f.Detail, "beginning with") {
+				t.Errorf("without %s: %v", command, f)
+			}
+		}
+	}
+}
+
 // Check says so if the Client is to say who it is, and may not.
 func TestCheckTheRightsOfAnIdentity(t *testing.T) {
 	t.Parallel()

@@ -340,6 +340,21 @@ func TestShutdown_NothingIsHeld(t *testing.T) {
 	})
 }
 
+// If nothing is left to wait for, a context that has ended makes no difference.
+func TestShutdown_NothingIsLeft(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		ended, end := context.WithCancel(t.Context())
+		end()
+		for range 20 {
+			p := w.Process()
+			w.Release(w.Lock(t.Context(), p.MyLock))
+			if err := p.Shutdown(ended); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // What is held goes on, renewed, until it is released. What is new is refused, and waits end.
 func TestShutdown_WaitsForWhatIsHeld(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {

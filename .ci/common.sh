@@ -86,6 +86,7 @@ timings() {
 slowest() {
 	local file
 	for file in "$scratch"/events/*; do
+		[ -e "$file" ] || continue
 		jq -r --arg step "${file##*/}" "select(.Elapsed != null) | $1 |"'
 			"\(.Elapsed) \(.Package | ltrimstr("github.com/holdfast-go/")) \(.Test // "") (\($step))"' "$file"
 	done | sort -rn | awk 'NR <= 10 { seconds = $1; $1 = ""; printf "%7.1f %s\n", seconds, $0 }'

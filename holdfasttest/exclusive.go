@@ -16,7 +16,8 @@ import (
 
 // Section is a critical section that CheckExclusive checks.
 type Section struct {
-	// Lock returns the lock that the section takes, for the process that the Client stands for.
+	// Lock returns the lock that the section takes, for the process that the Client stands for. It must let
+	// one in at a time: of permits there must be one. Permits give no tokens, so that no write is compared.
 	Lock func(c *holdfast.Client) holdfast.Locker
 	// Work is the section. It is called with the lease's context and the lease. It calls p.Pause wherever a
 	// process may stand still, and p.Wrote once a write was accepted by whatever it writes to.
@@ -38,7 +39,7 @@ const deaf = 5 * time.Second
 //   - two sections ran at once while the leases of both went on;
 //   - a write was accepted from a holder whose token is smaller than that of a write before: the fence, or a
 //     check of the context, let a holder of the past through;
-//   - a section went on for 5 s after its context had ended.
+//   - a section went on for 5 s after its context had ended, not counting the time in Pause.
 //
 // An error that Work returns fails the test if its context had not ended. CheckExclusive is meant for a
 // synctest bubble, where the pauses, of up to twice a lease, take no time.
@@ -91,6 +92,38 @@ type Probe struct {
 	lease  *holdfast.Lease
 	way    *redistest.FaultProxy // of the process
 	losing bool                  // its lease is being taken away; guarded by the check's mutex
+	pauses pauses
+}
+
+// pauses are how long a section has been in Pause, where it can hear nothing.
+type pauses struct {
+	mu    sync.Mutex
+	past  time.Duration
+	since time.Time // when the present one began; zero: there is none
+}
+
+// begin notes that a pause begins; end, that it is over.
+func (p *pauses) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since = time.Now()
+}
+
+func (p *pauses) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.past += time.Since(p.since)
+	p.since = time.Time{}
+}
+
+// sum returns how long all pauses so far have taken.
+func (p *pauses) sum() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since.IsZero() {
+		return p.past
+	}
+	return p.past + time.Since(p.since)
 }
 
 // run takes the lock once, and runs the section.
@@ -110,9 +143,19 @@ func (c *check) run(client *holdfast.Client, way *redistest.FaultProxy) {
 	if err != nil && ctx.Err() == nil {
 		c.find("the section: %v", err)
 	}
-	if err := l.Release(context.Background()); err != nil && !errors.Is(err, holdfast.ErrLost) && !errors.Is(err, holdfast.ErrUnavailable) {
+	if err := l.Release(context.Background()); err != nil && !expected(err) {
 		c.find("the release: %v", err)
 	}
+}
+
+// expected reports whether a release may end with that error, since pauses, losses and outages do that.
+func expected(err error) bool {
+	for _, kind := range []error{holdfast.ErrLost, holdfast.ErrMaxHold, holdfast.ErrUnavailable} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // enter notes that a section begins. Two whose leases go on must not run at once.
@@ -153,12 +196,20 @@ func (c *check) listen(p *Probe) (stop func()) {
 			return
 		case <-p.lease.Done():
 		}
-		timer := time.NewTimer(deaf)
-		defer timer.Stop()
-		select {
-		case <-left:
-		case <-timer.C:
-			c.find("a section goes on for %v after its lock was lost", deaf)
+		ended, paused := time.Now(), p.pauses.sum()
+		for {
+			goesOn := time.Since(ended) - (p.pauses.sum() - paused)
+			if goesOn >= deaf {
+				c.find("a section goes on for %v after its lock was lost", deaf)
+				return
+			}
+			timer := time.NewTimer(deaf - goesOn)
+			select {
+			case <-left:
+				timer.Stop()
+				return
+			case <-timer.C:
+			}
 		}
 	})
 	return func() {
@@ -184,6 +235,8 @@ func (c *check) dice(n int) int {
 // or make something else go wrong. It returns when the process goes on.
 func (p *Probe) Pause() {
 	c := p.check
+	p.pauses.begin()
+	defer p.pauses.end()
 	switch c.dice(8) {
 	case 0:
 		p.lose()
@@ -202,6 +255,9 @@ func (p *Probe) Pause() {
 
 // lose takes the lock away, and the holder hears of it.
 func (p *Probe) lose() {
+	if p.lease.Err() != nil {
+		return // another may hold it by now
+	}
 	p.check.mu.Lock()
 	p.losing = true
 	p.check.mu.Unlock()

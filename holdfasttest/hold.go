@@ -5,9 +5,11 @@ package holdfasttest
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/internal/keys"
 )
 
 // HoldElsewhere has another process hold the lock of that name, as a Mutex or a FairMutex, until release is
@@ -20,19 +22,50 @@ func (s *Server) HoldElsewhere(name string) (release func()) {
 	}
 	return func() {
 		s.t.Helper()
-		if err := l.Release(context.Background()); err != nil {
+		if err := l.Release(context.Background()); err != nil && !errors.Is(err, holdfast.ErrLost) {
 			s.t.Errorf("holdfasttest: release elsewhere: %v", err)
 		}
 	}
 }
 
-// Expire ends what is held at a name, as if the time of each holder were over. The holders find out when they
-// renew; those who wait, when they ask.
-func (s *Server) Expire(name string) { s.mini.Del(name) }
+// Expire ends what is held at a name, as if the time of each holder were over: locks, leads and leased permits.
+// The holders find out when they renew; those who wait, when they ask. It does nothing to a Once or a Barrier.
+func (s *Server) Expire(name string) {
+	at, err := keys.ForPermits(name)
+	if err != nil || !s.mini.Exists(at.Taken) {
+		s.mini.Del(name)
+		return
+	}
+	taken, _ := s.mini.ZMembers(at.Taken)
+	for _, permit := range taken {
+		_, _ = s.mini.ZAdd(at.Taken, 0, permit) // since 1970 its time is over
+	}
+}
+
+// takeAway takes away what an owner holds at a name: permits, from all of their holders.
+func (s *Server) takeAway(name, owner string) {
+	fields, err := s.mini.HKeys(name)
+	if err != nil {
+		s.Expire(name)
+		return
+	}
+	others := false
+	for _, field := range fields {
+		switch {
+		case field == owner, strings.HasPrefix(field, owner+":"):
+			s.mini.HDel(name, field)
+		case field != "mode":
+			others = true
+		}
+	}
+	if !others {
+		s.mini.Del(name) // what is left of an RWMutex
+	}
+}
 
 // Lose takes away what is held under the lease, and makes its holder know: the lease's Done is closed, and its
-// Err matches ErrLost. The server must be up. If the Client has a WithNameMapper, the lease's name must be the
-// name that stands in Redis.
+// Err matches ErrLost. If the lease is one on permits, all who hold permits of that name lose them. The server
+// must be up. If the Client has a WithNameMapper, the lease's name must be the name that stands in Redis.
 func (s *Server) Lose(l *holdfast.Lease) {
 	s.t.Helper()
 	if err := s.lose(l); err != nil {
@@ -41,7 +74,7 @@ func (s *Server) Lose(l *holdfast.Lease) {
 }
 
 func (s *Server) lose(l *holdfast.Lease) error {
-	s.Expire(l.Name())
+	s.takeAway(l.Name(), l.Owner().String())
 	if err := l.Extend(context.Background(), time.Second); !errors.Is(err, holdfast.ErrLost) {
 		return errors.Join(errors.New("the lease goes on, or has ended otherwise"), err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/holdfasttest"
+	"github.com/holdfast-go/holdfast/internal/test/lockertest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 )
 
@@ -379,20 +380,75 @@ func checked(lock func(*holdfast.Client) holdfast.Locker, accept func(context.Co
 	}
 }
 
-// A section with a fence passes, and so does one that looks at its context.
+// A section with a fence passes, even if it pauses more than once and does not look at its context.
 func TestCheckExclusive(t *testing.T) {
 	for range redistest.Count(t, 50) {
 		bubble(t, func(t *testing.T, s *holdfasttest.Server) {
 			var mu sync.Mutex
 			var newest int64
-			checked(mutex, func(_ context.Context, l *holdfast.Lease) bool {
+			lock := func(c *holdfast.Client) holdfast.Locker {
+				return c.Mutex("ledger", holdfast.MaxHold(4*time.Second))
+			}
+			accept := func(_ context.Context, l *holdfast.Lease) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				accepted := l.Token() >= newest
 				newest = max(newest, l.Token())
 				return accepted
-			})(s)
+			}
+			s.CheckExclusive(holdfasttest.Section{Lock: lock, Runs: 12, Work: func(ctx context.Context, l *holdfast.Lease, p *holdfasttest.Probe) error {
+				for range 2 {
+					if p.Pause(); accept(ctx, l) {
+						p.Wrote()
+					}
+				}
+				return nil
+			}})
 			s.RequireNoLeases()
 		})
 	}
+}
+
+// What is lost or has expired is so for its holder, and free for others: of every kind that gives leases.
+func TestLoseAndExpireOfEachKind(t *testing.T) {
+	for _, kind := range lockertest.Kinds {
+		for what, end := range map[string]func(s *holdfasttest.Server, l *holdfast.Lease){
+			"lost":    func(s *holdfasttest.Server, l *holdfast.Lease) { s.Lose(l) },
+			"expired": func(s *holdfasttest.Server, l *holdfast.Lease) { s.Expire(l.Name()) },
+		} {
+			t.Run(kind.Name+" "+what, func(t *testing.T) {
+				bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+					c, other := s.Client(), s.Client()
+					if kind.Prepare != nil {
+						if err := kind.Prepare(t.Context(), c, "k"); err != nil {
+							t.Fatal(err)
+						}
+					}
+					l := lock(t, kind.Locker(c, "k"))
+					end(s, l)
+					next := lock(t, kind.Locker(other, "k"))
+					time.Sleep(15 * time.Second) // until its holder would have renewed it
+					if !errors.Is(l.Err(), holdfast.ErrLost) || next.Err() != nil {
+						t.Errorf("its holder: %v, the next: %v", l.Err(), next.Err())
+					}
+					if err := next.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Expire is meant for what is held elsewhere too; its release may come after.
+func TestExpireOfWhatIsHeldElsewhere(t *testing.T) {
+	bubble(t, func(t *testing.T, s *holdfasttest.Server) {
+		release := s.HoldElsewhere("x")
+		s.Expire("x")
+		l := lock(t, s.Client().Mutex("x"))
+		release()
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -18,7 +18,8 @@ func (s *Server) RequireHeld(name string) {
 	s.require(name, "held", func(i holdfast.Inspection) bool { return len(i.Holders) > 0 || i.Taken > 0 })
 }
 
-// RequireFree fails the test at once unless nobody holds the name, nor waits for it, within 5 s.
+// RequireFree fails the test at once unless nobody holds the name, nor waits for it, within 5 s. Waiters of a
+// Latch or a Semaphore are not seen.
 func (s *Server) RequireFree(name string) {
 	s.t.Helper()
 	s.require(name, "free", func(i holdfast.Inspection) bool { return !busy(i) })
@@ -44,7 +45,8 @@ func (s *Server) require(name, what string, is func(holdfast.Inspection) bool) {
 	}
 }
 
-// RequireNoLeases fails the test at once unless within 5 s nothing is held any more, and nobody waits.
+// RequireNoLeases fails the test at once unless within 5 s nothing is held any more, and nobody waits. What
+// nobody holds by a lease is not seen: the permits of a Semaphore, and waiters of a Latch or a Semaphore.
 func (s *Server) RequireNoLeases() {
 	s.t.Helper()
 	var left []holdfast.Inspection

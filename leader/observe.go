@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strconv"
 
+	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/line"
 	"github.com/holdfast-go/holdfast/internal/telemetry"
 )
@@ -16,12 +17,16 @@ import (
 // in between are left out, and so may be the time in which nobody led. A leader of an older term than
 // one that was seen is never returned, even if Redis has lost its data since: it is seen as nobody.
 //
-// The sequence ends when ctx ends or the Client is closed. If Redis refuses to say who leads, that is
+// The sequence ends when ctx ends or the Client is closed; at once, with a line in the log, if the name or an
+// option is wrong. If Redis refuses to say who leads, that is
 // logged, and asked again each second. A change is seen at once, by a message, or within 1.25 s, by a
 // poll. Observers of a process share one subscription and one poll.
 func (e *Election) Observe(ctx context.Context) iter.Seq[Info] {
 	return func(yield func(Info) bool) {
-		if e.usable("observe") != nil {
+		if err := e.usable("observe"); err != nil {
+			if made := e.engine(); made != nil && made.Log != nil {
+				made.Log.Warn("holdfast: an election cannot be observed", "error", errs.Plain(err))
+			}
 			return
 		}
 		o := &observer{election: e, kind: e.engine().Telemetry.Kind(watchKind, e.Name())}

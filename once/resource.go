@@ -59,6 +59,7 @@ type resource struct {
 	replicas int
 
 	running int64   // the token of the work under way, as the last refusal said
+	busy    func()  // called when there is work under way; nil: nobody wants to know
 	found   *result // what a refusal or a message has brought
 
 	conclusion atomic.Pointer[conclusion] // what a release is to write; nil: nothing
@@ -136,6 +137,9 @@ func (r *resource) Refused(call *conn.Call) error {
 	switch call.Int(4) {
 	case underWay:
 		r.running = call.Int(3)
+		if r.busy != nil {
+			r.busy()
+		}
 		return nil
 	case done, failed:
 		r.found = &result{failed: call.Int(4) == failed, data: call.Text(5)}

@@ -138,7 +138,7 @@ func (c *call) share(ctx context.Context) (*result, error) {
 	case lead == nil:
 		return answer.(*result), nil
 	}
-	c.lead = lead
+	c.lead, c.resource.busy = lead, lead.Busy
 	defer lead.Leave() // unless it tells an answer; also if the work panics
 	found, kept, err := c.ask(ctx)
 	if found != nil {
@@ -173,6 +173,9 @@ func (c *call) ask(ctx context.Context) (found, kept *result, err error) {
 // do does the work under the lease, and writes its result. It returns the result if it was kept.
 func (c *call) do(ctx context.Context, l *hold.Lease) (kept *result, err error) {
 	returned := false
+	if c.lead != nil {
+		c.lead.Busy()
+	}
 	stays := c.leadsUnder(l)
 	defer func() {
 		if !returned {

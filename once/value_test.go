@@ -255,6 +255,34 @@ func TestValue_OnBusyFail(t *testing.T) {
 	})
 }
 
+// While Redis has told nobody that somebody is at work, a caller that shares another's question is not told so
+// either: its error is that of the one that asks.
+func TestValue_OutOfReachIsNotBusy(t *testing.T) {
+	play(t, func(t *testing.T, w *world.World, p, q *world.Process) {
+		j := &job{lasts: time.Second}
+		p.Unplug(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		asks, joins := call(ctx, w, p.Once(name), j), call(ctx, w, p.Once(name), j)
+		for _, c := range []<-chan answer{asks, joins} {
+			a := <-c
+			if world.WantErr(t, a.err, holdfast.ErrUnavailable); errors.Is(a.err, holdfast.ErrBusy) {
+				t.Errorf("nobody is at work: %v", a.err)
+			}
+		}
+		p.Unplug(false)
+		time.Sleep(5 * time.Second)
+		first := call(t.Context(), w, q.Once(name), j)
+		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		asks, joins = call(short, w, p.Once(name), j), call(short, w, p.Once(name), j)
+		for _, c := range []<-chan answer{asks, joins} {
+			world.WantErr(t, (<-c).err, holdfast.ErrBusy)
+		}
+		<-first
+	})
+}
+
 func TestValue_TooLargeAResult(t *testing.T) {
 	play(t, func(t *testing.T, w *world.World, p, _ *world.Process) {
 		j := &job{}

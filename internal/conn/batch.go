@@ -4,6 +4,7 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -187,7 +188,11 @@ func anyAnswered(outcomes []error) bool {
 // call's script, sendOnce sends that call again, with the source.
 func (m *Manager) sendOnce(ctx context.Context, n *node, calls []*Call) (outcomes []error) {
 	outcomes = make([]error, len(calls))
-	if missing := m.sendBatch(ctx, n, calls, outcomes, nil); len(missing) > 0 {
+	missing := m.sendBatch(ctx, n, calls, outcomes, nil)
+	if !slices.ContainsFunc(outcomes, func(err error) bool { return !errors.Is(err, errSpent) }) {
+		missing = m.sendBatch(ctx, n, calls, outcomes, nil) // an idle connection had been closed: nothing was sent
+	}
+	if len(missing) > 0 {
 		m.sendBatch(ctx, n, calls, outcomes, missing)
 	}
 	return outcomes

@@ -5,6 +5,10 @@ package conn_test
 
 import (
 	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -131,6 +135,49 @@ func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 		release()
 		served(t, time.Second, all...)
 	})
+}
+
+// A connection that was closed while it was idle is no failure of the renewals for which it is used next: nothing
+// was sent, so another is made.
+func TestARenewalOutlastsAConnectionThatWasClosedWhileIdle(t *testing.T) {
+	var closed atomic.Pointer[atomic.Bool] // that of the last connection
+	inBubble(t, func(t *testing.T, b *bubble) {
+		node := nodeOf(t, b.Manager, "k")
+		for range 3 {
+			for i, err := range b.RunOnce(t.Context(), time.Second, node, counts("k", "l")) {
+				if err != nil {
+					t.Errorf("call %d: %v", i, err)
+				}
+			}
+			closed.Load().Store(true)
+			time.Sleep(time.Minute)
+		}
+	}, dialBy(func(_ context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
+		c, err := dial()
+		its := new(atomic.Bool)
+		closed.Store(its)
+		return leftOpen{c, its}, err
+	}))
+}
+
+// leftOpen is a connection at whose socket can be seen that the other end has closed it.
+type leftOpen struct {
+	net.Conn
+	closed *atomic.Bool
+}
+
+func (c leftOpen) SyscallConn() (syscall.RawConn, error) { return seen{closed: c.closed}, nil }
+
+type seen struct {
+	healthy
+	closed *atomic.Bool
+}
+
+func (s seen) Read(func(uintptr) bool) error {
+	if s.closed.Load() {
+		return io.EOF
+	}
+	return nil
 }
 
 // RunBatch notices a lost connection whatever else the batch met: the next connection may lead to

@@ -27,6 +27,9 @@ func explained(err error, s *Script) error {
 		return err
 	}
 	text, line := said(err)
+	if bare, _, found := strings.Cut(text, ", with args beginning with:"); found && isUnknownCommand(err) {
+		return explanation{err, bare} // the arguments are keys and owners
+	}
 	if line == "" {
 		return err
 	}

@@ -37,6 +37,7 @@ type gate struct {
 
 	mu       sync.Mutex // guards what follows
 	failures int
+	unproven int           // connections in a row that were closed before they served anything
 	since    time.Time     // when the last failure was seen, or when the last trial ended
 	trial    chan struct{} // closed when the last dial after a failure has ended; nil if there is none
 	begun    time.Time     // when that dial began, or will
@@ -119,10 +120,22 @@ func (g *gate) fail(silent bool) {
 	}
 }
 
+// hungUp records that a connection was closed before it had served anything. One may be an accident; at the
+// third in a row, something between accepts connections for a server that does not serve.
+func (g *gate) hungUp() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.unproven++; g.unproven >= 3 {
+		g.failures++
+		g.since = time.Now()
+	}
+}
+
 // good records that a request was answered as a master answers.
 func (g *gate) good() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.unproven = 0
 	if g.failures > 0 {
 		g.failures = 0
 		close(g.well)

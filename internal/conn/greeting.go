@@ -1,4 +1,5 @@
-// A server that has no room turns a connection away with an error, before it was asked anything.
+// A server that has no room, or is in protected mode, turns a connection away with an error, before it was
+// asked anything.
 
 package conn
 
@@ -11,9 +12,13 @@ import (
 	"time"
 )
 
-// full begins what a server says at its limit of connections. In a cluster it goes on with
-// other words than on one server.
-const full = "ERR max number of clients"
+const (
+	// full begins what a server says at its limit of connections. In a cluster it goes on with
+	// other words than on one server.
+	full = "ERR max number of clients"
+	// protected begins what a server in protected mode says.
+	protected = "DENIED "
+)
 
 // turnedAway is the error of a connection that the server has turned away. It is no reply: the
 // server has closed the connection.
@@ -82,7 +87,7 @@ func (g *greeted) Write(b []byte) (int, error) {
 func (g *greeted) hear(first []byte) {
 	g.heard = true
 	line, _, _ := bytes.Cut(first, []byte("\r\n"))
-	if text := string(line); strings.HasPrefix(text, "-"+full) {
+	if text := string(line); strings.HasPrefix(text, "-"+full) || strings.HasPrefix(text, "-"+protected) {
 		g.refusal = turnedAway{text[1:]}
 	}
 }

@@ -37,6 +37,8 @@ func TestTheFirstWordsOfAServerAreHeard(t *testing.T) {
 		{name: "turned away by a cluster", sent: inCluster, read: "ERR max number of clients + cluster connections reached"},
 		{name: "turned away before the first write", sent: away, closed: broken,
 			write: "ERR max number of clients reached", read: "ERR max number of clients reached"},
+		{name: "turned away in protected mode", sent: "-DENIED Redis is running in protected mode.\r\n", closed: broken,
+			write: "DENIED Redis is running in protected mode.", read: "DENIED Redis is running in protected mode."},
 		{name: "another error is an answer", sent: "-ERR unknown command 'HELLO'\r\n"},
 		{name: "closed without a word", closed: broken, write: "broken pipe", read: io.EOF.Error()},
 	} {

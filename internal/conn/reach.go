@@ -66,9 +66,13 @@ func (n *node) open() {
 }
 
 // dial makes a wire when the gate allows it. If a new era began while the wire was being made,
-// dial makes another.
+// dial makes another: at once, and then with growing pauses, since behind Sentinels a dial can begin the
+// era itself.
 func (n *node) dial() (*wire, error) {
-	for {
+	for tries := 0; ; tries++ {
+		if tries > 1 {
+			pause(n.life, n.life, pauseAfter(tries-1))
+		}
 		p, err := n.gate.enter(n.life)
 		if err != nil {
 			return nil, err
@@ -113,8 +117,11 @@ func (n *node) lost(w *wire, how loss) {
 	if how == silent {
 		n.gate.pace.silent(w.patience)
 	}
-	if how != hungUp {
+	switch {
+	case how != hungUp:
 		n.gate.fail(how == silent)
+	case !w.proven:
+		n.gate.hungUp()
 	}
 	if how != silent { // a server that was only slow has forgotten nothing
 		n.gate.doubtful.Store(true)

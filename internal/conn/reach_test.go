@@ -160,6 +160,7 @@ func TestDialsDoNotGrowWithTheCallers(t *testing.T) {
 		back time.Duration
 	}{
 		{"out of reach", []int{1, 10, 1000}, false, func(b *bubble) { b.down.Store(true); b.proxy.Cut() }, 8, 20, 1201 * time.Millisecond},
+		{"closes at the first request", []int{1, 100}, false, rule(redistest.DropBefore, redistest.DropBefore), 2, 24, 5 * time.Second},
 		{"loads its data", []int{100}, false, rule(loading, loading), 0, connections, 5 * time.Second},
 		{"is no master", []int{100}, false, rule(noMaster, noMaster), 5, 80, 5 * time.Second},
 		{"loads its data and closes", []int{1, 100}, true, rule(loading, redistest.DropBefore), 0, 20, 5 * time.Second},

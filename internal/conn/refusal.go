@@ -128,6 +128,9 @@ func isNoMaster(err error) bool {
 	return hasCode(err, "READONLY ") || hasCode(err, "MASTERDOWN ")
 }
 
+// LacksCommand reports whether a server has answered that it does not have a command.
+func LacksCommand(err error) bool { return err != nil && isReply(err) && isUnknownCommand(err) }
+
 // isUnknownCommand reports whether the server is too old for the command, or its operator has
 // renamed it.
 func isUnknownCommand(err error) bool {

@@ -71,6 +71,7 @@ func (n *node) client(dial dialer) *redis.Client {
 	options := *n.options
 	options.ReadTimeout, options.WriteTimeout = n.gate.pace.patience(), n.gate.pace.patience()
 	options.Dialer = quiet(dial)
+	options.Protocol = 2 // with RESP3 go-redis looks for pushes, and prints what a full server says instead
 	return redis.NewClient(&options)
 }
 

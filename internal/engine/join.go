@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -26,7 +27,8 @@ type Join struct {
 	done  chan struct{} // closed when answer is there
 
 	answer  any
-	waiting int // how many wait for the turn or the answer; guarded by joins.mu
+	waiting int  // how many wait for the turn or the answer; guarded by joins.mu
+	busy    bool // somebody is known to be at work; guarded by joins.mu
 }
 
 // Lead is the turn of one caller to lead a Join. It must call Tell or Leave. The first such call
@@ -43,7 +45,8 @@ type Lead struct {
 // leads by itself: it shares nothing.
 //
 // Join returns a Lead if the caller leads, and an answer otherwise. If ctx ends the wait, the error
-// matches errs.Busy and ctx's error. The others wait on.
+// matches ctx's error, and errs.Busy if a leader has said so; otherwise errs.Unavailable, if ctx's deadline
+// has passed. The others wait on.
 func (e *Engine) Join(ctx context.Context, key, sort string) (lead *Lead, answer any, err error) {
 	j, leads := e.joins.join(key, sort)
 	if leads {
@@ -55,7 +58,7 @@ func (e *Engine) Join(ctx context.Context, key, sort string) (lead *Lead, answer
 	case <-j.done:
 		answer = j.answer
 	case <-ctx.Done():
-		err = fmt.Errorf("%w: %w", errs.Busy, ctx.Err())
+		err = e.joins.leaves(j, ctx.Err())
 	case <-e.closing.Done():
 		err = context.Cause(e.closing)
 	}
@@ -89,6 +92,20 @@ func (s *joins) join(key, sort string) (j *Join, leads bool) {
 	return mine, true
 }
 
+// leaves returns the error of a caller that no longer waits, as its context has ended.
+func (s *joins) leaves(j *Join, end error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case j.busy:
+		return fmt.Errorf("%w: %w", errs.Busy, end)
+	case errors.Is(end, context.DeadlineExceeded):
+		return fmt.Errorf("%w: %w", errs.Unavailable, end) // Redis has told nobody anything yet
+	default:
+		return end
+	}
+}
+
 // waited notes that one caller no longer waits, and may lead now. If it has left a turn to which
 // nobody is left, it ends the Join.
 func (s *joins) waited(j *Join) {
@@ -112,6 +129,13 @@ func (l *Lead) end() bool {
 	ended := !l.over
 	l.over = true
 	return ended
+}
+
+// Busy says that somebody is at work: this leader, or another of whom Redis has told it.
+func (l *Lead) Busy() {
+	l.join.joins.mu.Lock()
+	defer l.join.joins.mu.Unlock()
+	l.join.busy = true
 }
 
 // Tell gives the answer to all who wait for it.

@@ -80,8 +80,14 @@ func TestJoin(t *testing.T) {
 		other.want(t, "of another sort", "leads")
 		time.Sleep(time.Second)
 		b.want(t, "the second, cancelled", "failed")
-		if !errors.Is(b.err, errs.Busy) || !errors.Is(b.err, context.DeadlineExceeded) {
+		if !errors.Is(b.err, errs.Unavailable) || !errors.Is(b.err, context.DeadlineExceeded) || errors.Is(b.err, errs.Busy) {
 			t.Error(b.err)
+		}
+		a.lead.Busy()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if g := joining(ended, e, ""); !errors.Is(g.err, errs.Busy) || !errors.Is(g.err, context.Canceled) {
+			t.Error(g.err)
 		}
 		other.lead.Tell("other")
 		c.want(t, "the third", "waits")

@@ -41,6 +41,9 @@ func (e *Engine) drained(ctx context.Context) error {
 		}
 	}
 	e.work.close()
+	if e.work.left() == 0 {
+		return nil // even if ctx has ended as well
+	}
 	select {
 	case <-e.work.empty():
 		return nil

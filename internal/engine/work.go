@@ -48,7 +48,7 @@ func (w *work) done() {
 
 // tell tells Close, if it waits, once nothing is left. The caller holds the mutex.
 func (w *work) tell() {
-	if w.state.Load()&countsWork == 0 && w.idle != nil {
+	if w.left() == 0 && w.idle != nil {
 		close(w.idle)
 		w.idle = nil
 	}
@@ -56,6 +56,9 @@ func (w *work) tell() {
 
 // close lets no further call begin.
 func (w *work) close() { w.state.Or(noCalls) }
+
+// left returns how much there is.
+func (w *work) left() int64 { return w.state.Load() & countsWork }
 
 // windUp waits until nothing is left, for grace at the most. After that it lets nothing more begin.
 func (w *work) windUp(grace time.Duration) {

@@ -42,7 +42,7 @@ type Telemetry struct {
 // New returns a Telemetry that records into tp and mp. Either may be nil, which leaves its half
 // out; if both are nil, New returns (nil, nil). group puts names into groups, for the metrics; nil:
 // there are none. If the meter refuses an instrument, New returns
-// an error and a nil *Telemetry, with which the caller can go on unobserved.
+// an error, and a Telemetry that has no metrics.
 func New(tp trace.TracerProvider, mp metric.MeterProvider, group func(name string) string) (*Telemetry, error) {
 	if tp == nil && mp == nil {
 		return nil, nil
@@ -55,7 +55,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider, group func(name strin
 	if mp != nil {
 		m, err := newMetrics(mp.Meter(ScopeName, metric.WithInstrumentationVersion(Version)), group)
 		if err != nil {
-			return nil, err
+			return t, err
 		}
 		t.metrics = m
 	}

@@ -161,9 +161,16 @@ type refusingProvider struct{ metricnoop.MeterProvider }
 
 func (refusingProvider) Meter(string, ...metric.MeterOption) metric.Meter { return refusing{} }
 
-func TestRefusedInstrumentIsAnErrorAndNoTelemetry(t *testing.T) {
-	tel, err := telemetry.New(nil, refusingProvider{}, nil)
-	if tel != nil || !errors.Is(err, errRefused) {
-		t.Errorf("New = %v, %v, want nil and the meter's error", tel, err)
+// If the meter refuses an instrument there are no metrics, and traces all the same.
+func TestARefusedInstrumentLeavesTraces(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	tel, err := telemetry.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)), refusingProvider{}, nil)
+	if !errors.Is(err, errRefused) {
+		t.Fatal(err)
+	}
+	_, span := tel.Release(t.Context(), telemetry.Kind{Name: "mutex"}, "m")
+	span.End(telemetry.OutcomeReleased, time.Second, nil)
+	if n := len(spans.Ended()); n != 1 {
+		t.Errorf("%d spans", n)
 	}
 }

@@ -24,7 +24,9 @@ coming = function(now)
   local number = now - priority * step
   local last = redis.call('ZREVRANGEBYSCORE', KEYS[3], string.format('%.0f', number + step / 2),
     string.format('%.0f', number - step / 2), 'WITHSCORES', 'LIMIT', 0, 1)[2]
-  number = math.max(tonumber(last or 0) + 1, number)
+  if last then
+    number = math.max(tonumber(last) + 1, number)
+  end
   if number % 10 == 0 then
     number = number + 1
   end

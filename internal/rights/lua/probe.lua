@@ -1,4 +1,5 @@
--- Tries commands, and returns those that are refused for want of rights. What it makes is gone
+-- Tries commands, and returns those that are refused for want of rights, or that the server does not
+-- have, as where they are renamed. What it makes is gone
 -- after a second. If Redis refuses PEXPIRE, it makes nothing.
 --
 -- KEYS[1] a key that nobody uses
@@ -51,7 +52,8 @@ local function refused(command)
   return text and (string.find(text, 'NOPERM', 1, true)
     or string.find(text, "can't run this command", 1, true)
     or string.find(text, "can't access", 1, true)
-    or string.find(text, 'ACL failure', 1, true)) and true or false
+    or string.find(text, 'ACL failure', 1, true)
+    or string.find(string.lower(text), 'unknown.-command')) and true or false
 end
 
 local denied = {}

@@ -244,7 +244,7 @@ func ExampleOnAcquire() {
 }
 
 // The context of a lease ends with the lease, and its cause says why.
-func ExampleLease_Context() {
+func ExampleClient_Mutex_context() {
 	rdb, stop := embeddedRedis()
 	defer stop()
 	client := holdfast.New(rdb)
@@ -292,7 +292,7 @@ func ExampleClient_Mutex_tryLock() {
 }
 
 // One process begins a hold, and another process ends it.
-func ExampleLease_Detach() {
+func ExampleClient_Mutex_detach() {
 	rdb, stop := embeddedRedis()
 	defer stop()
 	ctx := context.Background()
@@ -331,7 +331,7 @@ func ExampleLease_Detach() {
 
 // A resource that remembers the greatest token it has seen refuses a holder that another holder has
 // overtaken.
-func ExampleLease_Token() {
+func ExampleClient_Mutex_token() {
 	rdb, stop := embeddedRedis()
 	defer stop()
 	client := holdfast.New(rdb)

@@ -4,6 +4,7 @@ package lease
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/hold"
@@ -31,8 +32,20 @@ type BusyError struct {
 	err error
 }
 
-// Error returns the text of the whole error.
-func (b *BusyError) Error() string { return b.err.Error() }
+// Error returns the text of the whole error, and names the holder if it is known.
+func (b *BusyError) Error() string {
+	text := b.err.Error()
+	switch {
+	case b.Holder.IsZero():
+		return text
+	case b.Left == hold.NoExpiry:
+		return fmt.Sprintf("%s (holder %s, without an expiry)", text, b.Holder.Short())
+	case b.Left <= 0:
+		return fmt.Sprintf("%s (holder %s)", text, b.Holder.Short())
+	default:
+		return fmt.Sprintf("%s (holder %s, %v left)", text, b.Holder.Short(), b.Left.Round(time.Millisecond))
+	}
+}
 
 // Unwrap returns the error without what is known of the holder.
 func (b *BusyError) Unwrap() error { return b.err }

@@ -109,10 +109,26 @@ func (l *Lease) Err() error {
 		return noLease("lease")
 	}
 	ended := l.why()
+	if end := l.Deadline(); ended == nil && !end.IsZero() && !time.Now().Before(end) {
+		ended = l.overdue()
+	}
 	if ended == nil {
 		return nil
 	}
 	return l.error(ended)
+}
+
+// overdue ends what is over by the clock, which the scheduler has not done yet: this process may have stood
+// still. It returns why the lease has ended, or nil if it goes on.
+func (l *Lease) overdue() error {
+	h := l.hold
+	h.mu.Lock()
+	over, gone := h.expire(time.Now())
+	h.mu.Unlock()
+	if len(over) > 0 || gone {
+		h.announce(over, gone)
+	}
+	return l.why()
 }
 
 // Deadline is Deadline of lease.Lease.

@@ -9,7 +9,8 @@
 --         {0, time}                      the owner does not hold it
 --         {-1, time}                     late: nothing was done
 
-if redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then
+local count = redis.call('HGET', KEYS[1], ARGV[2])
+if not count then
   return {0, now}
 end
 
@@ -19,5 +20,10 @@ if lease > 0 then
   -- written, and the hold may not have reached any replica yet.
   ttl = math.max(ttl, lease)
   redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ttl))
+  if count == '0' then
+    -- It was handed the lock by a message. From now on a waiter's look finds a holder like any other. If
+    -- memory is short, that stays as it is.
+    redis.pcall('HSET', KEYS[1], ARGV[2], 1)
+  end
 end
 return {1, now, ttl}

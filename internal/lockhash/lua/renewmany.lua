@@ -17,8 +17,8 @@ local lease, client = tonumber(ARGV[2]), ARGV[3] .. ':'
 local reply = {1, now}
 local knowsGT = lease > 0 -- false once the server, which may be older than Redis 7.0, has refused it
 for i = 1, #KEYS do
-  local held, ttl = redis.pcall('HEXISTS', KEYS[i], client .. ARGV[i + 3]), -2
-  if held == 1 then
+  local count, ttl = redis.pcall('HGET', KEYS[i], client .. ARGV[i + 3]), -2
+  if type(count) == 'string' then
     local longer = knowsGT and redis.pcall('PEXPIRE', KEYS[i], ARGV[2], 'GT')
     if longer == 1 then
       ttl = lease
@@ -31,7 +31,10 @@ for i = 1, #KEYS do
         redis.call('PEXPIRE', KEYS[i], string.format('%.0f', ttl))
       end
     end
-  elseif held ~= 0 then
+    if count == '0' and lease > 0 then
+      redis.pcall('HSET', KEYS[i], client .. ARGV[i + 3], 1) -- as renew.lua does
+    end
+  elseif count then
     ttl = -3
   end
   if ttl ~= lease then

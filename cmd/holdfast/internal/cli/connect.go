@@ -79,7 +79,10 @@ func (a *app) reached(ctx context.Context, rdb redis.UniversalClient, target str
 func dial(target string) (redis.UniversalClient, error) {
 	scheme, rest, found := strings.Cut(target, "://")
 	if !found {
-		return nil, fmt.Errorf("%q is not a URL such as %s", shown(target), defaultURL)
+		return nil, fmt.Errorf("it is not a URL such as %s", defaultURL) // it may be a password
+	}
+	if misread(target) {
+		return nil, fmt.Errorf("the URL %s: %w", shown(target), errUnescaped)
 	}
 	base, topology, _ := strings.Cut(scheme, "+")
 	if topology != "" {
@@ -107,19 +110,29 @@ func dial(target string) (redis.UniversalClient, error) {
 		err = fmt.Errorf("unknown scheme %q", scheme)
 	}
 	if err != nil {
-		var bad *url.Error // its text has the whole URL, password and all
-		if errors.As(err, &bad) {
-			err = bad.Err
+		if errors.As(err, new(*url.Error)) {
+			err = errUnescaped // the text of that error has the URL, or parts of it, password and all
 		}
 		return nil, fmt.Errorf("the URL %s: %w", shown(target), err)
 	}
 	return rdb, nil
 }
 
+// errUnescaped is why a URL cannot be read, most likely.
+var errUnescaped = errors.New("it cannot be read; in a password, / ? # @ and % are written %2F %3F %23 %40 and %25")
+
+// misread reports whether what stands before the @ of a URL, such as a password, would be read as its path or
+// query, as a character in it ends the host.
+func misread(target string) bool {
+	_, rest, _ := strings.Cut(target, "://")
+	end := strings.IndexAny(rest, "/?#")
+	return end >= 0 && !strings.Contains(rest[:end], "@") && strings.Contains(rest[end:], "@")
+}
+
 // shown returns a URL without what may be secret: its password and its options.
 func shown(target string) string {
 	u, err := url.Parse(target)
-	if err != nil {
+	if err != nil || misread(target) {
 		scheme, _, _ := strings.Cut(target, "://")
 		return scheme + "://…"
 	}

@@ -504,3 +504,24 @@ func wantRenewed(w *world.World, l *holdfast.Lease, owner holdfast.Owner) {
 	}
 	w.Release(l)
 }
+
+// Who was handed the lock by a message holds it like any other: beside it a waiter sends one request for each poll.
+func TestPollsBesideAHoldThatWasHandedOver(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		p, q, r := w.Process(), w.Process(), w.Process()
+		l := w.Lock(t.Context(), p.MyLock)
+		next := w.GoLock(t.Context(), q.MyLock)
+		last := w.GoLock(t.Context(), r.MyLock)
+		w.At(time.Second)
+		w.Release(l)
+		l = granted(t, next)
+		w.At(15 * time.Second) // by now it was renewed
+		r.Forget()
+		w.At(75 * time.Second)
+		if n := r.Runs(""); n < 40 || n > 55 {
+			t.Errorf("%d requests in a minute", n)
+		}
+		w.Release(l)
+		w.Release(granted(t, last))
+	})
+}

@@ -35,7 +35,8 @@ type Engine struct {
 	joins    joins
 	registry registry
 	graces   graces
-	releases releases  // behind Sentinel
+	releases releases // behind Sentinel
+	gaveUp   gaveUp
 	presence *presence // what it says of itself; nil if nothing
 	Ended    Ended     // what it knows of the generations of barriers
 	Marker   Aging     // of the marker of its server, if that serves a Quorum

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -39,7 +40,9 @@ func (e *Engine) Settle(notAfter int64, limit time.Duration, undo func(context.C
 		for pause := soon; ; pause *= 3 {
 			call, err := undo(ctx)
 			if err != nil {
-				e.Log.Warn("holdfast: clean-up gave up; the lease will run out by itself", "error", err)
+				if left := e.gaveUp.tell(); left > 0 {
+					e.Log.Warn("holdfast: clean-up gave up; the lease will run out", "error", err, "since_last", left)
+				}
 				return
 			}
 			if call == nil {
@@ -51,6 +54,26 @@ func (e *Engine) Settle(notAfter int64, limit time.Duration, undo func(context.C
 			}
 		}
 	})
+}
+
+// gaveUp counts clean-ups that gave up. They give up together, as when the Client closes while Redis is out of
+// reach, so the log has one line for those of a minute.
+type gaveUp struct {
+	mu   sync.Mutex
+	told time.Time // when the log last said so
+	many int       // how many there were since
+}
+
+// tell counts one more. It returns how many there were, if the log is to say so now; otherwise 0.
+func (g *gaveUp) tell() (left int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.many++
+	if !g.told.IsZero() && time.Since(g.told) < time.Minute {
+		return 0
+	}
+	left, g.many, g.told = g.many, 0, time.Now()
+	return left
 }
 
 // Sleep waits for d. If ctx ends first, it returns ctx's error.

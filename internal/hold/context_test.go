@@ -6,10 +6,13 @@ package hold
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
@@ -46,6 +49,30 @@ func (l *Lease) contexts() int {
 		return 0
 	}
 	return len(l.rare.children)
+}
+
+// A process that stood still asks before the scheduler runs again: the lease is over once its deadline has passed.
+func TestErrDoesNotWaitForTheScheduler(t *testing.T) {
+	e, err := engine.New(redis.NewClient(&redis.Options{}), nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	l, _ := someLease(e, thing{nil, "mutex", "a"})
+	l.hold.deadline = time.Now().Add(time.Hour)
+	e.Register("a", l.hold)
+	if err := l.Err(); err != nil {
+		t.Error(err)
+	}
+	l.hold.deadline = time.Now().Add(-time.Millisecond)
+	if err := l.Err(); !errors.Is(err, errs.Lost) {
+		t.Errorf("after its deadline: %v", err)
+	}
+	select {
+	case <-l.Done():
+	default:
+		t.Error("its Done is open")
+	}
 }
 
 func TestContextEndsWithTheLease(t *testing.T) {

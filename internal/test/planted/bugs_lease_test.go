@@ -83,4 +83,8 @@ var leaseBugs = []bug{
 		at: "internal/hold hold.heir", old: "|| left > c.terms.Lease"},
 	{name: "an Extend that comes late makes a hold that stays last longer", by: ". TestAtLeast_WhateverHappens",
 		at: "internal/hold hold.leaveBehind", old: "max(h.lateUntil(), h.seldom.prolongs)", new: "h.lateUntil()"},
+	{name: "Err waits for the scheduler after a pause", by: "internal/hold TestErrDoesNotWaitForTheScheduler",
+		at: "internal/hold Lease.Err", old: "ended = l.overdue()", new: "_ = l.overdue"},
+	{name: "a hold that was handed over by a message costs its waiters two requests for each poll", by: "rlock TestPollsBesideAHoldThatWasHandedOver",
+		at: "internal/lockhash/lua/renewmany.lua", old: "count == '0' and lease > 0", new: "false"},
 }

@@ -76,6 +76,10 @@ const (
 // this leaves behind is gone after two seconds. If a kind is not allowed something that it needs,
 // Check returns a finding of that Kind.
 //
+// Check knows how many servers a quorum has from a server's marker, which names the first set of servers
+// that began on that server. So that finding is missing before the first Lock of the quorum. After
+// servers were added or taken away, it is about the earlier set.
+//
 // Check is meant for the start of a program, and for operators.
 func (c *Client) Check(ctx context.Context, names ...string) ([]Finding, error) {
 	if err := c.engine.Broken(); err != nil {

@@ -162,9 +162,10 @@ func NewMultiLock(lockers ...Locker) *MultiLock {
 // half. On each server it is Mutex(name, options...). NewQuorum does no I/O. The returned value
 // may be kept and shared.
 //
-// The servers must not replicate each other, and all processes must give the same servers and
-// the same lease. Each server keeps a marker, "holdfast_quorum". A server that lost its data
-// has no marker, and does not count until the lease is over. See docs/quorum.md.
+// Take an odd number of servers: an even number outlives no more failures than one server fewer. The
+// servers must not replicate each other, and all processes must give the same servers and the same
+// lease. Each server keeps a marker, "holdfast_quorum". A server that lost its data has no marker, and
+// does not count until the lease is over. See docs/quorum.md.
 func NewQuorum(name string, clients []*Client, options ...LeaseOption) *Quorum {
 	longest := time.Duration(0)
 	for _, c := range clients {

@@ -32,7 +32,8 @@ const (
 	KindRWLock Kind = "rwlock"
 	// KindLeader: an election with a leader, or with candidates that wait.
 	KindLeader Kind = "leader"
-	// KindOnce: a key of a Once, at the name "<name of the Once>:<key>": see State.
+	// KindOnce: a key of a Once, at the name "<name of the Once>:<key>": see State. In the key "%" is
+	// written "%25" and ":" is written "%3A".
 	KindOnce Kind = "once"
 	// KindBarrier: a barrier that was used within a day: see State.
 	KindBarrier Kind = "barrier"

@@ -219,6 +219,9 @@ func ExampleClient_Leader_run() {
 	err := election.Run(ctx, func(ctx context.Context, term *leader.Term) error {
 		return schedule(ctx, term.Token()) // until ctx ends
 	})
+	if errors.Is(err, context.Canceled) {
+		err = nil // ctx was cancelled: a shutdown is no failure
+	}
 	fmt.Println(err)
 	// Output:
 	// scheduling with a token: true

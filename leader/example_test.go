@@ -56,6 +56,28 @@ func ExampleElection_Run() {
 	// <nil> <nil>
 }
 
+// At a shutdown, Run returns an error that matches that of its context. It is no failure.
+func ExampleElection_Run_shutdown() {
+	east, _, done := newClients()
+	defer done()
+	ctx, stop := context.WithCancel(context.Background()) // in a program: signal.NotifyContext
+	defer stop()
+
+	err := east.Leader("scheduler").Run(ctx, func(ctx context.Context, term *leader.Term) error {
+		fmt.Println("east leads")
+		stop() // as SIGTERM does
+		<-ctx.Done()
+		return nil
+	})
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	fmt.Println(err)
+	// Output:
+	// east leads
+	// <nil>
+}
+
 // Any process may ask who leads, without being a candidate.
 func ExampleElection_Leader() {
 	east, west, done := newClients()

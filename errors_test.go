@@ -34,6 +34,9 @@ func wantBusy(t *testing.T, err error) *holdfast.BusyError {
 	if !errors.Is(err, holdfast.ErrBusy) || !errors.As(err, &busy) {
 		t.Fatalf("%v", err)
 	}
+	if !busy.Holder.IsZero() && !strings.Contains(err.Error(), busy.Holder.Short()) {
+		t.Errorf("the holder %s is not in the text: %v", busy.Holder.Short(), err)
+	}
 	return busy
 }
 

@@ -470,9 +470,9 @@ func TestTheHeirOfAFixedLeaseIsRenewed(t *testing.T) {
 	play(t, "after the time of a renewal", func(t *testing.T, w *world.World) {
 		p := w.Process()
 		l, turns := cohort(p, 1, holdfast.Renewed(3*time.Second), holdfast.Cohort(1000, time.Hour))
-		inner := w.Lock(l.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(20*time.Second)))
+		inner := w.Lock(l.Context(t.Context()), p.Mutex(world.Name, holdfast.Fixed(8*time.Second)))
 		w.Release(l) // only the fixed lease is left
-		w.At(w.Now() + 5*time.Second)
+		w.At(w.Now() + 5500*time.Millisecond)
 		owner := inner.Owner()
 		w.Release(inner)
 		wantRenewed(w, <-turns, owner)
@@ -480,7 +480,7 @@ func TestTheHeirOfAFixedLeaseIsRenewed(t *testing.T) {
 	play(t, "at once", func(t *testing.T, w *world.World) {
 		p := w.Process()
 		l, turns := cohort(p, 1)
-		fixed := p.Mutex(world.Name, holdfast.Fixed(time.Minute))
+		fixed := p.Mutex(world.Name, holdfast.Fixed(25*time.Second))
 		inner := w.Lock(l.Context(t.Context()), fixed)
 		w.Release(l)
 		inmost := w.Lock(inner.Context(t.Context()), fixed)

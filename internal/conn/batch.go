@@ -189,13 +189,18 @@ func anyAnswered(outcomes []error) bool {
 func (m *Manager) sendOnce(ctx context.Context, n *node, calls []*Call) (outcomes []error) {
 	outcomes = make([]error, len(calls))
 	missing := m.sendBatch(ctx, n, calls, outcomes, nil)
-	if !slices.ContainsFunc(outcomes, func(err error) bool { return !errors.Is(err, errSpent) }) {
-		missing = m.sendBatch(ctx, n, calls, outcomes, nil) // an idle connection had been closed: nothing was sent
+	if ctx.Err() == nil && !slices.ContainsFunc(outcomes, func(err error) bool { return !hasHungUp(err) }) {
+		missing = m.sendBatch(ctx, n, calls, outcomes, nil) // an idle connection had been closed, most likely
 	}
 	if len(missing) > 0 {
 		m.sendBatch(ctx, n, calls, outcomes, missing)
 	}
 	return outcomes
+}
+
+// hasHungUp reports whether a call failed since the other end had closed the connection. It may have run.
+func hasHungUp(err error) bool {
+	return err != nil && !isReply(err) && !isTimeout(err) && !errors.As(err, new(unreached)) && judge(err) != final
 }
 
 // sendBatch sends all of the calls, or, if only is not nil, the calls whose indices are in

@@ -12,8 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
@@ -53,7 +51,7 @@ func (l *Lease) contexts() int {
 
 // A process that stood still asks before the scheduler runs again: the lease is over once its deadline has passed.
 func TestErrDoesNotWaitForTheScheduler(t *testing.T) {
-	e, err := engine.New(redis.NewClient(&redis.Options{}), nil, slog.New(slog.DiscardHandler))
+	e, err := engine.New(redistest.Mini(t).Client(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

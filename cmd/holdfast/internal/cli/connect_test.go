@@ -9,6 +9,9 @@ import (
 // character it has, and however the URL is read.
 func TestNoPartOfAPasswordIsPrinted(t *testing.T) {
 	for _, scheme := range []string{"redis", "rediss+cluster", "redis+sentinel"} {
+		if _, err := dial("app:Zm9v@127.0.0.1:6379"); err == nil || strings.Contains(err.Error(), "Zm9v") {
+			t.Errorf("without a scheme: %v", err)
+		}
 		for _, user := range []string{"", "app"} {
 			for _, first := range []string{"Zm9v", "6379"} {
 				for _, odd := range []string{"/", "?", "#", "%zz", "/0?", ":", "\x7f", " "} {

@@ -42,7 +42,7 @@ func (t *Term) Try(ctx context.Context, _ line.Ask) (line.Answer, error) {
 	case err == nil && !leads:
 		// The renewal alone decides whether the lead is lost, so it must not wait for its time.
 		lead := t.election.resource.Key()
-		t.election.engine().Renewals.Doubt(func(key string) bool { return key == lead })
+		t.election.engine().Renewals.Doubt(lead, func(key string) bool { return key == lead })
 	}
 	return line.Answer{Granted: t.ctx.Err() != nil, For: -1}, nil
 }

@@ -220,7 +220,7 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 	if wait {
 		defer turn.over()
 	}
-	for mayAsk := !wait || !turn.contended() || turn.mine(ctx); ; mayAsk = turn.mine(ctx) {
+	for mayAsk := !wait || !turn.contended() || turn.mine(ctx); ; mayAsk = !wait || turn.mine(ctx) {
 		if err := ctx.Err(); err != nil {
 			return nil, because(err, last)
 		}
@@ -243,6 +243,9 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 			return nil, err
 		case last == nil || ctx.Err() == nil:
 			last = err // a round that ctx cut short says nothing
+		}
+		if !errors.Is(err, errs.Busy) {
+			turn.yield()
 		}
 		// The pause is random, so that of several callers that each took a part of the servers,
 		// every one is alone at some time.

@@ -80,6 +80,10 @@ func (t *turn) mine(ctx context.Context) bool {
 	return ahead == 0
 }
 
+// yield lets all the others come first. A caller that could not have the lock though nobody holds it, as it is
+// too far from the servers, would keep them waiting otherwise.
+func (t *turn) yield() { t.began = time.Now() }
+
 // next returns how long the caller pauses: from minPause on, or from more if several are before it, by half
 // as long again each time, up to maxPause.
 func (t *turn) next() time.Duration {

@@ -72,3 +72,63 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 		})
 	}
 }
+
+// A caller that asks in vain though nobody holds the lock, as its servers are too far away for that, does not keep
+// those that came after it waiting.
+func TestQuorum_AWaiterThatCannotHaveItYields(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		holder, far, near := w.began(), w.process(), w.process()
+		time.Sleep(3 * time.Second) // after this the quorum no longer begins
+		l := w.lock(holder.quorum())
+		for _, net := range far.nets {
+			net.OnCommand(func(c redistest.Command) redistest.Fault {
+				if len(c.Args) > 2 && c.Args[2] == name {
+					return redistest.Delay(600 * time.Millisecond)
+				}
+				return redistest.Pass
+			})
+		}
+		gaveUp, giveUp := context.WithCancel(t.Context())
+		var waits sync.WaitGroup
+		waits.Go(func() { _, _ = far.quorum().Lock(gaveUp) })
+		time.Sleep(2 * time.Second)
+		granted := make(chan time.Duration)
+		go func() {
+			l := w.lock(near.quorum())
+			granted <- w.now()
+			release(t, l)
+		}()
+		time.Sleep(time.Second)
+		released := w.now()
+		release(t, l)
+		if at := <-granted; at-released > 5*time.Second {
+			t.Errorf("granted %v after the release", at-released)
+		}
+		giveUp()
+		waits.Wait()
+		for _, net := range far.nets {
+			net.OnCommand(nil)
+		}
+		time.Sleep(5 * time.Second)
+	})
+}
+
+// TryLock does not wait for its turn, though the quorum has just begun, so that it asks twice.
+func TestQuorum_ATryDoesNotTakeItsTurn(t *testing.T) {
+	play(t, 3, func(t *testing.T, w *redises) {
+		p := w.process()
+		for _, rdb := range w.rdbs {
+			ms := time.Now().UnixMilli()
+			rdb.Set(t.Context(), "holdfast_quorum_turns:{orders}", fmt.Sprintf("another:1 %d %d\n", ms-1000, ms+1400), 1400*time.Millisecond)
+		}
+		l, err := p.quorum().TryLock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.now() > time.Second {
+			t.Errorf("it took %v", w.now())
+		}
+		release(t, l)
+		time.Sleep(5 * time.Second)
+	})
+}

@@ -200,7 +200,10 @@ func (m *Manager) sendOnce(ctx context.Context, n *node, calls []*Call) (outcome
 
 // hasHungUp reports whether a call failed since the other end had closed the connection. It may have run.
 func hasHungUp(err error) bool {
-	return err != nil && !isReply(err) && !isTimeout(err) && !errors.As(err, new(unreached)) && judge(err) != final
+	if errors.Is(err, errSpent) {
+		return true
+	}
+	return err != nil && !isReply(err) && !isTimeout(err) && !errors.As(err, new(unsent)) && !errors.As(err, new(unreached)) && judge(err) != final
 }
 
 // sendBatch sends all of the calls, or, if only is not nil, the calls whose indices are in

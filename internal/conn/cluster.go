@@ -246,7 +246,7 @@ func (c *cluster) watch(n *node, key string) {
 	n.lookup.watched = false
 	c.mu.Unlock()
 	if !c.has(n, key) {
-		c.events.doubt(everyKey)
+		c.events.doubt(Doubt{All: true})
 	}
 }
 

@@ -8,9 +8,8 @@ import "github.com/holdfast-go/holdfast/internal/keys"
 // has found it out, so they must not block. One that is nil is not called.
 type Events struct {
 	// Doubtful says that a server may not have what was written about some keys: its connections were
-	// lost, as when it restarts, or the keys are at another server now. concerns reports whether a key
-	// is one of them.
-	Doubtful func(concerns func(key string) bool)
+	// lost, as when it restarts, or the keys are at another server now.
+	Doubtful func(d Doubt)
 	// Replaced says that the Sentinels name another master. What the former one did in the last
 	// moments before that is forgotten.
 	Replaced func()
@@ -22,10 +21,22 @@ func (m *Manager) Forgets() bool {
 	return is
 }
 
+// Doubt says which keys may be gone: those of one slot, or all.
+type Doubt struct {
+	All  bool
+	Slot int // of a cluster
+}
+
+// Concerns reports whether key is one of them.
+func (d Doubt) Concerns(key string) bool { return d.All || keys.Slot(key) == d.Slot }
+
+// slotOf is the doubt about the slot of key.
+func slotOf(key string) Doubt { return Doubt{Slot: keys.Slot(key)} }
+
 // doubt raises Doubtful.
-func (e *Events) doubt(concerns func(key string) bool) {
+func (e *Events) doubt(d Doubt) {
 	if e != nil && e.Doubtful != nil {
-		e.Doubtful(concerns)
+		e.Doubtful(d)
 	}
 }
 
@@ -34,13 +45,4 @@ func (e *Events) replaced() {
 	if e != nil && e.Replaced != nil {
 		e.Replaced()
 	}
-}
-
-// everyKey is what concerns all keys.
-func everyKey(string) bool { return true }
-
-// sameSlot returns what concerns the keys in the slot of key.
-func sameSlot(key string) func(string) bool {
-	slot := keys.Slot(key)
-	return func(other string) bool { return keys.Slot(other) == slot }
 }

@@ -79,12 +79,15 @@ func (n *node) dial() (*wire, error) {
 		}
 		w, err := n.connect(n.life)
 		n.gate.leave(p, err != nil && n.life.Err() == nil)
+		if err != nil {
+			n.gate.doubtful.Store(true)
+		}
 		if err == nil && !n.current(w) {
 			w.end()
 			continue
 		}
 		if err == nil && n.gate.doubtful.CompareAndSwap(true, false) {
-			n.gate.events.doubt(everyKey)
+			n.gate.events.doubt(Doubt{All: true})
 		}
 		return w, err
 	}
@@ -111,6 +114,9 @@ const (
 // was the master and, once thawed, still takes itself for it, so they are dropped. Only the
 // first loss of an era counts: after it all wires of that era are being dropped.
 func (n *node) lost(w *wire, how loss) {
+	if how != silent { // a server that was only slow has forgotten nothing
+		n.gate.doubtful.Store(true)
+	}
 	if !n.gate.era.CompareAndSwap(w.era, w.era+1) {
 		return
 	}
@@ -122,9 +128,6 @@ func (n *node) lost(w *wire, how loss) {
 		n.gate.fail(how == silent)
 	case !w.proven:
 		n.gate.hungUp()
-	}
-	if how != silent { // a server that was only slow has forgotten nothing
-		n.gate.doubtful.Store(true)
 	}
 	n.discard()
 }

@@ -117,9 +117,9 @@ func TestConnectionsToAServerThatHasLostItsSlotsAreClosed(t *testing.T) {
 func TestKeysThatAnotherServerHasAreDoubted(t *testing.T) {
 	onMovingSlots(t, func(t *testing.T, slots *movingSlots, c *cluster, m *Manager) {
 		var doubted []string
-		m.events.Doubtful = func(concerns func(key string) bool) {
+		m.events.Doubtful = func(d Doubt) {
 			for _, key := range []string{"k", "{k}2", "other"} {
-				if concerns(key) {
+				if d.Concerns(key) {
 					doubted = append(doubted, key)
 				}
 			}

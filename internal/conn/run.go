@@ -218,9 +218,9 @@ func (t *attempt) follow(n *node, err error) (time.Duration, error) {
 		return 0, fmt.Errorf("the server belongs to a cluster, which takes a *redis.ClusterClient: %w: %w", errs.BadArgument, err)
 	}
 	addr := redirection(err, n.addr)
-	t.m.events.doubt(sameSlot(t.call.Keys[0]))
 	if judge(err) == moved {
 		t.m.topology.moved(t.call.Keys[0], addr)
+		t.m.events.doubt(slotOf(t.call.Keys[0]))
 	} else {
 		t.detour = t.m.topology.at(addr)
 	}

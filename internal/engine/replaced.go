@@ -4,8 +4,11 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/holdfast-go/holdfast/internal/conn"
 )
 
 const (
@@ -19,10 +22,14 @@ const (
 // releases are the last ones of a Client behind Sentinel. A server that has forgotten a release keeps the
 // hold for the rest of its lease, though its owner knows that it is over.
 type releases struct {
-	mu   sync.Mutex
-	last []released // a ring
-	next int        // where the next one goes once the ring is full
+	mu       sync.Mutex
+	last     []released    // a ring
+	next     int           // where the next one goes once the ring is full
+	replaced time.Duration // when the master was replaced last, by the Client's age; 0: never
 }
+
+// underWay is how long after the master was replaced the former one may still answer a release.
+const underWay = 2 * time.Second
 
 // released is a release that was answered.
 type released struct {
@@ -35,7 +42,16 @@ type released struct {
 func (e *Engine) Released(repeat func()) {
 	r, one := &e.releases, released{e.Age(), repeat}
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	late := r.replaced != 0 && one.at-r.replaced < underWay
+	r.note(one)
+	r.mu.Unlock()
+	if late {
+		repeat()
+	}
+}
+
+// note keeps it, in place of the oldest if there are too many. The caller holds the mutex.
+func (r *releases) note(one released) {
 	if len(r.last) < maxRepeats {
 		r.last = append(r.last, one)
 		return
@@ -47,10 +63,11 @@ func (e *Engine) Released(repeat func()) {
 // replaced is conn.Events.Replaced.
 func (e *Engine) replaced() {
 	e.subs.Reconnect()
-	since := e.Age() - repeatFor
+	now := e.Age()
+	since := now - repeatFor
 	e.releases.mu.Lock()
-	last := e.releases.last
-	e.releases.last, e.releases.next = nil, 0
+	last := slices.Clone(e.releases.last)
+	e.releases.replaced = max(now, 1)
 	e.releases.mu.Unlock()
 	for _, one := range last {
 		if one.at >= since {
@@ -61,4 +78,4 @@ func (e *Engine) replaced() {
 
 // doubtful is conn.Events.Doubtful: what is held is renewed at once, so that a holder is not the last to
 // learn that its server has forgotten it.
-func (e *Engine) doubtful(concerns func(key string) bool) { e.Renewals.Doubt(concerns) }
+func (e *Engine) doubtful(d conn.Doubt) { e.Renewals.Doubt(d, d.Concerns) }

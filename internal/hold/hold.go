@@ -192,6 +192,8 @@ func (h *hold) Suspect(now time.Time) (next time.Time, renew bool) {
 	h.mu.Lock()
 	if renew = !h.renewing && !h.gone; renew {
 		h.renewing = true
+	} else if !h.gone {
+		h.seldomToWrite().again = true
 	}
 	if !h.suspect {
 		h.suspect, h.seldomToWrite().vouch = true, h.engine.AgeAt(now)+h.try()

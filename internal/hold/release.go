@@ -76,7 +76,7 @@ func (h *hold) over(begun time.Duration) (held time.Duration, err error) {
 	ctx, cancel := h.grace()
 	defer cancel()
 	err = h.free(ctx, seat)
-	if err == nil && h.engine.Conn.Forgets() && h.staying() == 0 {
+	if err == nil && h.engine.Conn.Forgets() && h.staying() == 0 && !h.concludes() {
 		e, r, owner := h.engine, h.resource, h.owner()
 		e.Released(func() { giveUp(e, r, owner, 0, 0) })
 	}

@@ -74,8 +74,10 @@ func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 	h.mu.Lock()
 	overtaken := h.overtook
 	h.renewing, h.overtook, h.suspect = false, false, false
+	again := false
 	if h.seldom != nil {
 		h.seldom.failure = ""
+		again, h.seldom.again = h.seldom.again, false
 	}
 	end := endAt(sent, ttl)
 	if h.gone {
@@ -92,6 +94,9 @@ func (h *hold) prolong(sent time.Time, ttl time.Duration) {
 		h.renewAt = renewalAfter(h.engine.AgeAt(sent), length)
 	case ttl >= 0 && !overtaken: // the key has an end
 		h.deadline = earlier(h.deadline, end)
+	}
+	if again { // the answer may be that of a server which is the master no more
+		h.suspect, h.renewAt = true, h.engine.Age()
 	}
 	h.reschedule()
 }
@@ -120,7 +125,7 @@ func (h *hold) renewalFailed(failure string) {
 	h.noteFailure(failure)
 	// Sooner if little time is left, as after a hand-over; but not so soon that many renewals that
 	// fail together keep the process busy.
-	pause := min(h.length()/60, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
+	pause := min(h.try()/10, max(h.deadline.Sub(now)/8, 50*time.Millisecond))
 	h.renewAt = h.engine.AgeAt(now) + max(pause, 10*time.Millisecond)
 	if h.suspect && h.overByWallClock(now) && h.engine.AgeAt(now) >= h.seldom.vouch {
 		slept := h.slept()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"sync"
 	"time"
 )
@@ -78,13 +77,35 @@ type Scheduler struct {
 	closed  bool
 	doubts
 
-	concerned []func(key string) bool // whom the last recall concerns; only the goroutine uses it
+	concerned concern // whom the last recall concerns; only the goroutine uses it
 }
 
 // doubts are what Doubt was called with since the last recall.
 type doubts struct {
-	pending []func(key string) bool
+	pending concern
 	again   int64 // the tick before which there is no recall for them
+}
+
+// concern is whom a recall concerns, by what it is about.
+type concern map[any]func(key string) bool
+
+// mostConcerns is about how many things a recall may be; beyond that it concerns every task, since to find
+// out would cost more than to ask.
+const mostConcerns = 64
+
+// everyone is about every task.
+func everyone(string) bool { return true }
+
+// add makes it concern those of another one too.
+func (c *concern) add(about any, concerns func(key string) bool) {
+	switch {
+	case *c == nil:
+		*c = concern{about: concerns}
+	case len(*c) < mostConcerns:
+		(*c)[about] = concerns
+	default:
+		*c = concern{about: everyone}
+	}
 }
 
 // doubtEvery is the least time between two recalls for doubts.
@@ -171,12 +192,13 @@ func (s *Scheduler) run() {
 }
 
 // Doubt has Suspect called on each task whose key concerns: within clockWatch, or within doubtEvery if
-// there was such a call before. concerns is called without any mutex of this package held.
-func (s *Scheduler) Doubt(concerns func(key string) bool) {
+// there was such a call before. Two calls about the same are one. concerns is called without any mutex of
+// this package held.
+func (s *Scheduler) Doubt(about any, concerns func(key string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed && s.wheel != nil && s.wheel.Len() > 0 {
-		s.doubts.pending = append(s.doubts.pending, concerns)
+	if !s.closed && s.wheel != nil {
+		s.doubts.pending.add(about, concerns)
 	}
 }
 
@@ -190,14 +212,16 @@ func (s *Scheduler) recall(now time.Time, slept bool) {
 	if !slept && !doubted {
 		return
 	}
-	if s.wheel.ready.head == nil { // else some of the last recall are still to be called
+	if s.wheel.called.head == nil { // else some of the last recall are still to be called
 		s.concerned = nil
 	}
 	if slept {
-		s.concerned = append(s.concerned, func(string) bool { return true })
+		s.concerned.add(nil, everyone)
 	}
 	if doubted {
-		s.concerned = append(s.concerned, s.doubts.pending...)
+		for about, concerns := range s.doubts.pending {
+			s.concerned.add(about, concerns)
+		}
 		s.doubts = doubts{again: tick + int64(doubtEvery/Resolution)}
 	}
 	s.wheel.Recall()
@@ -206,7 +230,12 @@ func (s *Scheduler) recall(now time.Time, slept bool) {
 // concerns reports whether the last recall is about the task.
 func (s *Scheduler) concerns(t Task) bool {
 	key := t.Key()
-	return slices.ContainsFunc(s.concerned, func(concerns func(string) bool) bool { return concerns(key) })
+	for _, concerns := range s.concerned {
+		if concerns(key) {
+			return true
+		}
+	}
+	return false
 }
 
 // round calls tasks that are due, at most usualBatch of them. So the clock is read again between

@@ -220,18 +220,18 @@ func TestSuspectAsksEveryTaskOnce(t *testing.T) {
 // second of that waits for a second.
 func TestDoubtAsksTheTasksThatItConcerns(t *testing.T) {
 	play(t, func(t *testing.T, s *Scheduler, _ *fakeSender) {
-		about := func(key string) func(string) bool { return func(other string) bool { return key == other } }
-		s.Doubt(about("a")) // nothing is there to be doubted
+		doubt := func(about string) { s.Doubt(about, func(key string) bool { return key == about }) }
+		doubt("a") // nothing is there to be doubted
 		all := map[string]*calls{"a": nil, "b": nil, "c": nil}
 		for key := range all {
 			all[key] = newCalls(func(_ int32, now time.Time) (time.Time, bool) { return now.Add(time.Hour), false })
 			all[key].key = key
 			s.Schedule(all[key], time.Now().Add(time.Minute))
 		}
-		s.Doubt(about("a"))
+		doubt("a")
 		time.Sleep(clockWatch + Resolution)
-		s.Doubt(about("b"))
-		s.Doubt(about("c"))
+		doubt("b")
+		doubt("c")
 		s.Schedule(all["c"], time.Now().Add(2*time.Minute))
 		time.Sleep(doubtEvery - 2*clockWatch)
 		for key, suspects := range map[string]int32{"a": 1, "b": 0, "c": 0} {
@@ -241,7 +241,7 @@ func TestDoubtAsksTheTasksThatItConcerns(t *testing.T) {
 		for _, c := range all {
 			c.check(t, 0, 1)
 		}
-		s.Doubt(about("nobody"))
+		doubt("nobody")
 		time.Sleep(time.Hour + 2*time.Second) // each is asked at the time that it has answered with
 		for _, c := range all {
 			c.check(t, 1, 1)

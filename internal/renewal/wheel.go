@@ -57,7 +57,8 @@ func (l *list) remove(e *Entry) {
 type Wheel struct {
 	slots    []list
 	occupied []uint64 // one bit per slot
-	ready    list     // entries whose tick has come, and those recalled
+	ready    list     // entries whose tick has come
+	called   list     // those recalled
 	passed   int64    // the last tick whose slot was emptied into ready
 	len      int
 }
@@ -107,6 +108,8 @@ func (w *Wheel) Remove(e *Entry) bool {
 		return false
 	case slotted:
 		w.removeSlotted(e)
+	case recalled:
+		w.called.remove(e)
 	default:
 		w.ready.remove(e)
 	}
@@ -116,15 +119,18 @@ func (w *Wheel) Remove(e *Entry) bool {
 }
 
 // Pop removes the first entry that is due at now. Entries come in the order of their ticks, and
-// within one tick in the order in which they were set. Pop returns nil if none is due.
-// wasRecalled is true for an entry that Recall made due.
+// within one tick in the order in which they were set. Entries that Recall made due come after those, so
+// that they hold nobody up; for them wasRecalled is true. Pop returns nil if none is due.
 func (w *Wheel) Pop(now int64) (e *Entry, wasRecalled bool) {
-	for w.ready.head == nil {
-		if !w.turn(now) {
-			return nil, false
-		}
+	for w.ready.head == nil && w.turn(now) {
 	}
 	e = w.ready.head
+	if e == nil {
+		e = w.called.head
+	}
+	if e == nil {
+		return nil, false
+	}
 	wasRecalled = e.position == recalled
 	w.Remove(e)
 	return e, wasRecalled
@@ -134,7 +140,7 @@ func (w *Wheel) Pop(now int64) (e *Entry, wasRecalled bool) {
 // tick of the next occupied slot. If that slot's entry is further than a turn away, it is early
 // by a whole number of turns.
 func (w *Wheel) Next() (tick int64, ok bool) {
-	if w.ready.head != nil {
+	if w.ready.head != nil || w.called.head != nil {
 		return w.passed, true
 	}
 	return w.nextOccupied()
@@ -142,13 +148,10 @@ func (w *Wheel) Next() (tick int64, ok bool) {
 
 // Recall makes every entry due at once, in the order of the slots.
 func (w *Wheel) Recall() {
-	if head := w.ready.head; head != nil {
-		for e := head; ; {
-			e.position = recalled
-			if e = e.next; e == head {
-				break
-			}
-		}
+	for e := w.ready.head; e != nil; e = w.ready.head {
+		w.ready.remove(e)
+		e.position = recalled
+		w.called.push(e)
 	}
 	// Entries that are due come before those that are not, and the slots follow in order from
 	// the present one on. That is nearly the order of their ticks.
@@ -157,7 +160,7 @@ func (w *Wheel) Recall() {
 		for e := slot.head; e != nil; e = slot.head {
 			w.removeSlotted(e)
 			e.position = recalled
-			w.ready.push(e)
+			w.called.push(e)
 		}
 	}
 }

@@ -12,15 +12,15 @@ import (
 // It is slow, but simple enough to be trusted.
 type model map[*Entry]place
 
-// place is compared from left to right. Recalled entries come first, in an order that is not promised; then
-// those whose tick had passed when they were set, in the order of their setting; then the others, by tick and
-// by the order of their setting.
+// place is compared from left to right. Those whose tick had passed when they were set come first, in the order
+// of their setting; then the others, by tick and by the order of their setting. Recalled entries come last, in an
+// order that is not promised.
 type place [3]int64
 
 const (
-	wasRecalled = iota
-	wasDue
+	wasDue = iota
 	onTime
+	wasRecalled
 )
 
 // due takes out what is due at now, in order.

@@ -58,7 +58,7 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 				}
 				t.Logf("%d grants, for each process %v; the longest wait of each %v", sum, grants, longest)
 				for i, n := range grants {
-					if n < sum/tc.processes/2 || longest[i] > time.Second {
+					if n < sum/tc.processes/2 || longest[i] > 1300*time.Millisecond {
 						t.Errorf("of %d grants to %d processes one had %d, and waited for %v", sum, tc.processes, n, longest[i])
 					}
 				}

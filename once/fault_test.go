@@ -277,6 +277,8 @@ func TestOncePerKey(t *testing.T) {
 
 // judge is the oracle.
 func (l *ledger) judge(t *testing.T, keys int) {
+	l.mu.Lock() // a clean-up may still be sent
+	defer l.mu.Unlock()
 	again := 0
 	for n := range keys {
 		tokens := l.effects[n]

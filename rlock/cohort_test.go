@@ -511,8 +511,9 @@ func TestPollsBesideAHoldThatWasHandedOver(t *testing.T) {
 		p, q, r := w.Process(), w.Process(), w.Process()
 		l := w.Lock(t.Context(), p.MyLock)
 		next := w.GoLock(t.Context(), q.MyLock)
-		last := w.GoLock(t.Context(), r.MyLock)
 		w.At(time.Second)
+		last := w.GoLock(t.Context(), r.MyLock) // behind it
+		w.At(2 * time.Second)
 		w.Release(l)
 		l = granted(t, next)
 		w.At(15 * time.Second) // by now it was renewed

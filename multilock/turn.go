@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -53,8 +54,8 @@ func (q *Quorum) waiting() string { return "quorum " + q.identity }
 func (t *turn) mine(ctx context.Context) bool {
 	t.placed = true
 	waited := time.Since(t.began).Milliseconds()
-	answered, first, least := 0, false, -1
-	each(ctx, t.quorum.members, t.quorum.patience(), func(ctx context.Context, m Member) int {
+	answered := 0
+	places := each(ctx, t.quorum.members, t.quorum.patience(), func(ctx context.Context, m Member) int {
 		before, _, err := t.say(ctx, m, waited)
 		if err != nil {
 			return -1
@@ -63,16 +64,13 @@ func (t *turn) mine(ctx context.Context) bool {
 	}, func(before int) bool {
 		if before >= 0 {
 			answered++
-			first = first || before == 0
-			if least < 0 || before < least {
-				least = before
-			}
 		}
 		return answered >= t.quorum.majority()
 	})
-	ahead := max(least, 0)
-	if first || answered < t.quorum.majority() {
-		ahead = 0
+	places = slices.DeleteFunc(places, func(before int) bool { return before < 0 })
+	ahead := 0
+	if len(places) >= t.quorum.majority() {
+		ahead = slices.Min(places)
 	}
 	if ahead != t.ahead {
 		t.ahead, t.pause = ahead, 0

@@ -233,7 +233,7 @@ func (c *cluster) failed(n *node) {
 	c.client.ReloadState(context.Background())
 }
 
-// watch has all keys doubted once another server has key, which the node's had when it failed: a
+// watch has all keys doubted once another server has key, which n's server had when it failed: a
 // failover may have forgotten what was written last. If the server itself comes back, its next
 // connection does that.
 func (c *cluster) watch(n *node, key string) {

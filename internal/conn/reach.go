@@ -79,17 +79,17 @@ func (n *node) dial() (*wire, error) {
 		}
 		w, err := n.connect(n.life)
 		n.gate.leave(p, err != nil && n.life.Err() == nil)
-		if err != nil {
+		switch {
+		case err != nil:
 			n.gate.doubtful.Store(true)
-		}
-		if err == nil && !n.current(w) {
+			return nil, err
+		case !n.current(w):
 			w.end()
 			continue
-		}
-		if err == nil && n.gate.doubtful.CompareAndSwap(true, false) {
+		case n.gate.doubtful.CompareAndSwap(true, false):
 			n.gate.events.doubt(Doubt{All: true})
 		}
-		return w, err
+		return w, nil
 	}
 }
 

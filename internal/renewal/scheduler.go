@@ -96,7 +96,7 @@ const mostConcerns = 64
 // everyone is about every task.
 func everyone(string) bool { return true }
 
-// add makes it concern those of another one too.
+// add has the recall be about one thing more.
 func (c *concern) add(about any, concerns func(key string) bool) {
 	switch {
 	case *c == nil:

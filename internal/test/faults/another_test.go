@@ -92,6 +92,21 @@ func (m *masters) failOver(t *testing.T, p *holdfast.Client) {
 	}
 }
 
+// contenders returns p's lock, and q's, which it excludes.
+func contenders(t *testing.T, kind lockertest.Kind, p, q *holdfast.Client) (mine, theirs holdfast.Locker) {
+	t.Helper()
+	if kind.Prepare != nil {
+		if err := kind.Prepare(t.Context(), p, "k"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rival := kind.Locker
+	if kind.Rival != nil {
+		rival = kind.Rival
+	}
+	return kind.Locker(p, "k"), rival(q, "k")
+}
+
 // A failover forgets a release, and later a grant: a planned one behind Sentinel does so each time. The lock
 // whose owner has released it is free soon, and who has lost one is notified soon, and not a lease or a third
 // of one later.
@@ -99,16 +114,8 @@ func TestAnotherMasterHasForgotten(t *testing.T) {
 	for _, kind := range lockertest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			onMasters(t, func(t *testing.T, m *masters, p, q *holdfast.Client) {
-				if kind.Prepare != nil {
-					if err := kind.Prepare(t.Context(), p, "k"); err != nil {
-						t.Fatal(err)
-					}
-				}
-				rival := kind.Locker
-				if kind.Rival != nil {
-					rival = kind.Rival
-				}
-				l, err := kind.Locker(p, "k").Lock(t.Context())
+				mine, theirs := contenders(t, kind, p, q)
+				l, err := mine.Lock(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -118,7 +125,7 @@ func TestAnotherMasterHasForgotten(t *testing.T) {
 				}
 				m.failOver(t, p)
 				began := time.Now()
-				held, err := rival(q, "k").Lock(t.Context())
+				held, err := theirs.Lock(t.Context())
 				if took := time.Since(began); err != nil || took > 2*time.Second {
 					t.Fatalf("after a release that was forgotten: %v after %v", err, took)
 				}
@@ -137,22 +144,14 @@ func TestAWaiterHearsTheNewMaster(t *testing.T) {
 	for _, kind := range lockertest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			onMasters(t, func(t *testing.T, m *masters, p, q *holdfast.Client) {
-				if kind.Prepare != nil {
-					if err := kind.Prepare(t.Context(), p, "k"); err != nil {
-						t.Fatal(err)
-					}
-				}
-				rival := kind.Locker
-				if kind.Rival != nil {
-					rival = kind.Rival
-				}
-				l, err := kind.Locker(p, "k").Lock(t.Context())
+				mine, theirs := contenders(t, kind, p, q)
+				l, err := mine.Lock(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
 				granted := make(chan time.Time, 1)
 				go func() {
-					if l, err := rival(q, "k").Lock(t.Context()); err == nil {
+					if l, err := theirs.Lock(t.Context()); err == nil {
 						granted <- time.Now()
 						_ = l.Release(t.Context())
 					}

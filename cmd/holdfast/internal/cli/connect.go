@@ -124,7 +124,10 @@ var errUnescaped = errors.New("it cannot be read; in a password, / ? # @ and % a
 // misread reports whether what stands before the @ of a URL, such as a password, would be read as its path or
 // query, as a character in it ends the host.
 func misread(target string) bool {
-	_, rest, _ := strings.Cut(target, "://")
+	scheme, rest, _ := strings.Cut(target, "://")
+	if scheme == "unix" {
+		return false // it has a path, and mostly no host
+	}
 	end := strings.IndexAny(rest, "/?#")
 	return end >= 0 && !strings.Contains(rest[:end], "@") && strings.Contains(rest[end:], "@")
 }

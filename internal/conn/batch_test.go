@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-go/holdfast/internal/conn"
@@ -92,6 +93,12 @@ func TestBatchIsBounded(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bubble) {
 				b.warm(t)
 				node := nodeOf(t, b.Manager, "k")
+				for range 2 { // the first makes the connection
+					if err := renew(t, time.Hour, b.Manager); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+				}
 				b.proxy.OnCommand(onScripts(tc.fault))
 				ctx, cancel := context.WithTimeout(t.Context(), tc.limit)
 				defer cancel()
@@ -127,7 +134,8 @@ func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		takes(t, 250*time.Millisecond, renewed)
+		takes(t, 0, renewed)
+		time.Sleep(300 * time.Millisecond) // so long that another is made beside it
 		b.proxy.OnCommand(nil)
 		release := b.occupy(t)
 		all := queued(b.Manager, 50, numbered)

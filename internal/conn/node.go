@@ -261,7 +261,6 @@ func (n *node) remove(w *wire) {
 // flush sends the queued requests, batch after batch, until the queue is empty.
 func (n *node) flush(w *wire) {
 	for {
-		runtime.Gosched() // callers that were just answered may have more to send
 		if w.batch = n.nextBatch(w, w.batch); len(w.batch) == 0 {
 			break
 		}
@@ -273,6 +272,7 @@ func (n *node) flush(w *wire) {
 			r.finish()
 		}
 		clear(w.batch)
+		runtime.Gosched() // those callers may have more to send
 	}
 	n.release(w, 0)
 }

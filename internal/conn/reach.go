@@ -228,6 +228,7 @@ type private struct {
 	idle    []*wire
 	used    []*wire       // those that are in use
 	making  int           // how many are being made
+	made    bool          // one was
 	begun   time.Time     // when the last of these was
 	changed chan struct{} // closed when the making of one has ended
 	err     error         // the error of the last one; nil if it succeeded
@@ -260,8 +261,8 @@ var errNotYet = errors.New("still connecting")
 
 // takeRenewals returns the connection for renewals. If there is none, it has one made and waits
 // for it until ctx ends. If a connection of the callers works, it does not wait longer than
-// slow, and not at all while the server fails; then it returns errNotYet. A connection that is
-// still being made is there for the next try.
+// slow; and not at all while the server fails, or for the first connection if that one is free. Then it
+// returns errNotYet. A connection that is still being made is there for the next try.
 func (n *node) takeRenewals(ctx context.Context) (*wire, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -270,7 +271,7 @@ func (n *node) takeRenewals(ctx context.Context) (*wire, error) {
 			return w, err
 		}
 		n.makeForRenewals()
-		if n.gate.failing() && n.works() {
+		if !n.renewals.made && slices.ContainsFunc(n.free, n.current) || n.gate.failing() && n.works() {
 			return nil, errNotYet
 		}
 		if err := n.awaitForRenewals(ctx); err != nil {
@@ -361,6 +362,7 @@ func (n *node) openRenewals() {
 	p.making--
 	p.err = err
 	spare := w
+	p.made = p.made || err == nil
 	if err == nil && !n.closed && len(p.idle) < maxIdleRenewals {
 		w.watchful = true
 		p.idle, spare = append(p.idle, w), nil

@@ -32,6 +32,7 @@ type wire struct {
 	credentials int64         // the version of the streamed credentials that the server has been told
 
 	alone  bool        // its user is the only caller that has a request on a wire of the node: see looker
+	prompt bool        // the last answer came before it was late: see link
 	proven bool        // true once a request was served
 	broken atomic.Bool // of no more use; atomic because the node looks while a request is on the wire
 
@@ -128,6 +129,7 @@ func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	}
 	err := w.exchange(ctx, rdb, live)
 	received := time.Now()
+	w.prompt = received.Sub(now) < late
 	if err == nil {
 		w.node.gate.pace.heard(received.Sub(now))
 	}

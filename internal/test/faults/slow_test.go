@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -133,5 +136,121 @@ func TestALeaseOutlastsDeadConnections(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// late is how long a goroutine that waits for the network is woken after what it waits for, in a process whose
+// processor has ninety other things to do. Timers wake it at once.
+const late = 900 * time.Millisecond
+
+// starved is a connection of such a process.
+type starved struct {
+	net.Conn
+	mu       sync.Mutex
+	came     []byte
+	err      error
+	deadline time.Time
+	news     chan struct{} // holds one signal
+	received sync.WaitGroup
+}
+
+// starve has the client's connections be such connections.
+func starve(o *redis.Options) {
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		time.Sleep(late)
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		s := &starved{Conn: conn, news: make(chan struct{}, 1)}
+		s.received.Go(s.receive)
+		return s, nil
+	}
+}
+
+func (s *starved) Close() error {
+	defer s.received.Wait()
+	return s.Conn.Close()
+}
+
+func (s *starved) receive() {
+	for b := make([]byte, 4096); s.err == nil; {
+		n, err := s.Conn.Read(b)
+		time.Sleep(10 * time.Millisecond) // nothing else runs sooner
+		s.mu.Lock()
+		s.came, s.err = append(s.came, b[:n]...), err
+		s.mu.Unlock()
+		select {
+		case s.news <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (s *starved) SetReadDeadline(t time.Time) error { s.deadline = t; return nil }
+
+func (s *starved) SetDeadline(t time.Time) error {
+	s.deadline = t
+	return s.Conn.SetWriteDeadline(t)
+}
+
+// take returns what is there.
+func (s *starved) take(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := copy(b, s.came)
+	s.came = s.came[n:]
+	if n > 0 {
+		return n, nil
+	}
+	return 0, s.err
+}
+
+func (s *starved) Read(b []byte) (int, error) {
+	n, err := s.take(b)
+	if n > 0 || err != nil {
+		return n, err
+	}
+	left := time.Duration(math.MaxInt64)
+	if !s.deadline.IsZero() {
+		left = time.Until(s.deadline)
+	}
+	over := time.After(left)
+	select {
+	case <-s.news:
+	case <-over:
+		return 0, os.ErrDeadlineExceeded
+	}
+	select {
+	case <-time.After(late):
+		return s.Read(b)
+	case <-over:
+		return 0, os.ErrDeadlineExceeded
+	}
+}
+
+// A process that hears of each reply late keeps its short leases: it looks for itself.
+func TestALeaseOutlastsAStarvedProcess(t *testing.T) {
+	for _, length := range []time.Duration{1200 * time.Millisecond, 3 * time.Second, 6 * time.Second} {
+		t.Run(length.String(), func(t *testing.T) {
+			redistest.Bubble(t, func(t *testing.T) {
+				c := clienttest.OpenClient(t, redistest.Mini(t).Proxy().Client(t, starve))
+				var leases []*holdfast.Lease
+				for i := range 4 {
+					l, err := c.Mutex(fmt.Sprint("kept ", i), holdfast.Renewed(length)).Lock(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					leases = append(leases, l)
+				}
+				time.Sleep(time.Minute)
+				for i, l := range leases {
+					if err := l.Release(t.Context()); err != nil {
+						t.Errorf("lock %d: %v", i, err)
+					}
+				}
+			})
+		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
+	lua "github.com/yuin/gopher-lua"
 )
 
 // MiniServer is a miniredis that is reached in memory only. Its TTLs follow time.Now, and it
@@ -41,6 +42,9 @@ type MiniServer struct {
 	loader  *server.Peer
 	scripts map[string]string // by digest: those that are loaded when they are first called
 }
+
+// miniredis makes a Lua state for each script that it runs, and its default takes 80 KB. Ours need less.
+func init() { lua.RegistrySize, lua.CallStackSize = 1024, 64 }
 
 // Mini starts an embedded server. If it is called inside a synctest bubble, the whole server
 // lives there, and its time is the bubble's. The server closes when t ends, after the clients

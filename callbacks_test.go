@@ -109,7 +109,7 @@ func TestALogHandlerThatBlocksKeepsNobodyWaiting(t *testing.T) {
 		world.Within(t, "Lock returned after", w.Now(), 15*time.Second, 15*time.Second)
 		w.At(30 * time.Second)
 		world.WantErr(t, kept.Err(), holdfast.ErrLost)
-		if got := o.by(t, "holdfast.lost", "holdfast.reason", nil); got["server"] != 1 || got["deadline"] != 1 {
+		if got := o.by(t, "holdfast.lock.lost", "holdfast.reason", nil); got["server"] != 1 || got["deadline"] != 1 {
 			t.Errorf("counted losses: %v, want both", got)
 		}
 		closeWithin(t, p, closeBound)

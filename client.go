@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-go/holdfast/internal/conn"
 	"github.com/holdfast-go/holdfast/internal/engine"
 	"github.com/holdfast-go/holdfast/internal/errs"
 	"github.com/holdfast-go/holdfast/internal/hold"
@@ -39,7 +40,7 @@ func New(rdb redis.UniversalClient, options ...Option) *Client {
 		}
 	}
 	c.common = hold.NewSettings(c.config.defaults)
-	tel, err := telemetry.New(c.config.tracers, c.config.meters, c.config.group)
+	tel, err := telemetry.New(c.config.tracers, c.config.meters, c.config.group, conn.ServerOf(rdb))
 	if err != nil {
 		c.config.log.Warn("holdfast: no metrics", "error", err)
 	}

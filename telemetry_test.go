@@ -419,9 +419,42 @@ func TestTheGroupOfANameIsOnItsMetrics(t *testing.T) {
 		world.WantErr(t, expires.Err(), holdfast.ErrExpired)
 		wantGroups(t, o.reader, "orders",
 			"holdfast.acquire.duration mutex", "holdfast.hold.duration mutex", "holdfast.lock.active mutex",
-			"holdfast.waiter.active mutex", "holdfast.renewals mutex", "holdfast.lost mutex",
+			"holdfast.waiter.active mutex", "holdfast.renewals mutex", "holdfast.lock.lost mutex",
 			"holdfast.wakeups mutex", "holdfast.lock.long_held mutex",
 			"holdfast.renewal.duration", "holdfast.pubsub.reconnects")
+	})
+}
+
+// However a hold of permits ends, they are counted until then.
+func TestPermitsAreCounted(t *testing.T) {
+	world.Play(t, func(t *testing.T, w *world.World) {
+		o, options := newTold()
+		p := w.Process(options...)
+		want := func(n int64) {
+			t.Helper()
+			synctest.Wait() // what ended alone is counted soon
+			if got := o.by(t, "holdfast.permit.active", "server.address", nil); got["localhost"] != n {
+				t.Errorf("at %v: %v permits, want %d", w.Now(), got, n)
+			}
+		}
+		s := p.PermitSemaphore("jobs")
+		must(t, s.SetPermits(t.Context(), 20))
+		acquire := func(n int, options ...holdfast.LeaseOption) *holdfast.Lease {
+			l, err := p.PermitSemaphore("jobs", options...).Acquire(t.Context(), n)
+			must(t, err)
+			return l
+		}
+		released, expires := acquire(4), acquire(8, holdfast.Fixed(time.Second))
+		acquire(2, holdfast.Renewed(9*time.Second))
+		want(14)
+		w.Release(released)
+		want(10)
+		w.At(2 * time.Second)
+		world.WantErr(t, expires.Err(), holdfast.ErrExpired)
+		want(2)
+		w.Mini.FlushAll() // the rest is lost
+		w.At(10 * time.Second)
+		want(0)
 	})
 }
 
@@ -539,7 +572,7 @@ func TestAHoldThatIsTakenOverIsCountedByKindAndGroup(t *testing.T) {
 		w.At(10 * time.Second) // it has been renewed
 		w.Release(l)
 		wantGroups(t, o.reader, "orders", "holdfast.hold.duration mutex", "holdfast.lock.active mutex",
-			"holdfast.renewals mutex", "holdfast.lost mutex")
+			"holdfast.renewals mutex", "holdfast.lock.lost mutex")
 		if groups, there := groupsOf(t, o.reader)["holdfast.lock.active"]; there {
 			t.Errorf("a hold is counted without a kind: %v", groups)
 		}

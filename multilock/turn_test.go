@@ -17,7 +17,7 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 		processes, silent int
 		work, lasts       time.Duration
 	}{
-		{10, 0, 30 * time.Millisecond, 2 * time.Second},
+		{10, 0, 30 * time.Millisecond, 1500 * time.Millisecond},
 		{4, 2, 5 * time.Millisecond, 1500 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%d processes, %d silent servers, %v", tc.processes, tc.silent, tc.work), func(t *testing.T) {

@@ -154,7 +154,7 @@ var lossesOf = []struct {
 	{"unreachable", nil, func(w *world.World, p *world.Process) { p.Unplug(true) }, holdfast.ErrLost,
 		"lease lost after 29.7s: no renewal got through for 19.7s (last failure: ", "deadline"},
 	{"silent", nil, func(w *world.World, p *world.Process) { p.Each(silence) }, holdfast.ErrLost,
-		"lease lost after 29.7s: no renewal got through for 19.7s (it was sent, and not answered)", "deadline"},
+		"lease lost after 29.7s: no renewal got through for 19.7s (last failure: i/o timeout)", "deadline"},
 	{"expired", []lease.Option{lease.Fixed(10 * time.Second)}, nil, holdfast.ErrExpired, "fixed lease over after 10s", ""},
 	{"held too long", []lease.Option{lease.MaxHold(15 * time.Second)}, nil, holdfast.ErrMaxHold,
 		"held for longer than allowed (held for 15s)", "max_hold"},
@@ -254,7 +254,7 @@ func TestAFixedLeaseThatEndsAsAgreedIsNotCountedAsLost(t *testing.T) {
 		for _, m := range all.ScopeMetrics[0].Metrics {
 			switch data := m.Data.(type) {
 			case metricdata.Sum[int64]:
-				if m.Name == "holdfast.lost" && data.DataPoints[0].Value != 0 {
+				if m.Name == "holdfast.lock.lost" && data.DataPoints[0].Value != 0 {
 					t.Errorf("counted as lost: %v", data.DataPoints)
 				}
 			case metricdata.Histogram[float64]:
@@ -265,7 +265,7 @@ func TestAFixedLeaseThatEndsAsAgreedIsNotCountedAsLost(t *testing.T) {
 			t.Error("its duration is not recorded")
 		}
 		release := spans.Ended()[1]
-		if events := release.Events(); len(events) != 1 || events[0].Name != "holdfast.lost" {
+		if events := release.Events(); len(events) != 1 || events[0].Name != "holdfast.lock.lost" {
 			t.Errorf("events of the release: %v", events)
 		}
 		if status := release.Status(); status.Description != "" {

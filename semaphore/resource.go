@@ -23,7 +23,10 @@ type resource struct {
 
 func (r *resource) Kind() string { return permitsKind }
 func (r *resource) Name() string { return r.name }
-func (r *resource) Key() string  { return r.at.Available }
+
+// Permits makes resource a hold.Permits.
+func (r *resource) Permits() int64 { return int64(r.n) }
+func (r *resource) Key() string    { return r.at.Available }
 
 func (r *resource) Waiting(w *line.Waiting) {
 	*w = waiting(permitsKind, r.at.Available, r.at.Channel, r.n)

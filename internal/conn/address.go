@@ -15,6 +15,22 @@ import (
 // configuration. Servers behind Sentinels cannot be told apart by it.
 func (m *Manager) Address() string { return m.address }
 
+// ServerOf returns the address by which rdb's server is known in telemetry: a host and a port, or the path of a
+// socket. In a cluster that is the first that the program has given; behind Sentinels rdb does not tell, and it is "".
+func ServerOf(rdb redis.UniversalClient) string {
+	switch c := rdb.(type) {
+	case *redis.Client:
+		if c != nil && c.Options().Addr != sentinelAddr {
+			return c.Options().Addr
+		}
+	case *redis.ClusterClient:
+		if c != nil && c.Options().ClusterSlots == nil && len(c.Options().Addrs) > 0 {
+			return slices.Min(c.Options().Addrs)
+		}
+	}
+	return ""
+}
+
 func addressOf(rdb redis.UniversalClient) string {
 	switch c := rdb.(type) {
 	case *redis.Client:

@@ -128,6 +128,7 @@ func TestBatchIsBounded(t *testing.T) {
 func TestBatchDoesNotStandBehindCallers(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		b.warm(t)
+		synctest.Wait() // the connection is free again
 		b.proxy.OnCommand(onCommands(redistest.Silence, "HELLO"))
 		renewed := func() {
 			if err := renew(t, time.Second, b.Manager); err != nil {

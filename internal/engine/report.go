@@ -50,6 +50,7 @@ const (
 	countActive counter = iota
 	countLost
 	countRenewals
+	countPermits
 )
 
 // put queues f, which is called soon. If the queue is full, f is dropped and counted.
@@ -191,6 +192,8 @@ func (r *reports) begin(tel *telemetry.Telemetry, log *slog.Logger) *slog.Logger
 			tel.Lost(c.kind, c.reason, n)
 		case countRenewals:
 			tel.Renewed(c.kind, c.outcome, n)
+		case countPermits:
+			tel.Permits(c.kind, n)
 		}
 	}
 	return slog.New(handler{&r.log, log.Handler()})
@@ -218,6 +221,14 @@ func (e *Engine) CountExpired(kind telemetry.Kind, held time.Duration) {
 	}
 	e.reports.metrics.count(count{counter: countActive, kind: kind}, -1)
 	e.measure(func() { e.Telemetry.Expired(kind, held) })
+}
+
+// CountPermits counts permits that this Client holds from now on (n above 0), or no longer.
+func (e *Engine) CountPermits(kind telemetry.Kind, n int64) {
+	if e.Telemetry == nil || n == 0 {
+		return
+	}
+	e.reports.metrics.count(count{counter: countPermits, kind: kind}, n)
 }
 
 // CountRenewal counts a renewal with that outcome.

@@ -330,7 +330,7 @@ func (a *acquisition) begin() (*Lease, error) {
 	next := h.next()
 	a.engine.Register(a.resource.Key(), h) // from here on other goroutines may end it
 	h.schedule(next)
-	a.engine.Telemetry.Active(a.kind, 1)
+	h.active(1)
 	if above := h.under(); above != nil {
 		above.outlived() // it may have ended before h was registered
 	}

@@ -54,7 +54,7 @@ func (l *Lease) detach(ctx context.Context) (Owner, error) {
 	h.mu.Unlock()
 	h.engine.StaysBehind()
 	giveUpSeat(h.engine, h.resource, h.leave())
-	h.engine.Telemetry.Active(h.kind(), -1)
+	h.active(-1)
 	e.tell()
 	return h.owner(), nil
 }

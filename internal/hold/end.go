@@ -224,6 +224,7 @@ func (h *hold) tidy() {
 // ended as agreed, or the Client itself ended the hold.
 func (h *hold) report() {
 	kind, s := h.kind(), h.seldom // nobody changes it any more
+	h.engine.CountPermits(kind, -h.permits())
 	if s.lost.how == byExpiry {
 		h.engine.CountExpired(kind, s.held)
 		return

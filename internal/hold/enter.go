@@ -89,7 +89,7 @@ func (h *hold) notEntered(call *conn.Call) {
 	switch {
 	case over:
 		giveUpSeat(h.engine, h.resource, h.leave())
-		h.engine.Telemetry.Active(h.kind(), -1)
+		h.active(-1)
 		h.settle(notAfter)
 	case unheard:
 		h.correct(notAfter)

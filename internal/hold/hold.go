@@ -84,6 +84,20 @@ func (h *hold) owner() Owner { return NewOwner(h.engine.Client(), h.number) }
 // kind returns what measurements of the hold are of.
 func (h *hold) kind() telemetry.Kind { return telemetry.Kind{Name: h.resource.Kind(), Group: h.group} }
 
+// permits returns how many permits the hold is of; 0 if it is of something else.
+func (h *hold) permits() int64 {
+	if r, of := h.resource.(Permits); of {
+		return r.Permits()
+	}
+	return 0
+}
+
+// active counts the hold in this process's metrics: 1 when it begins, -1 when it ends.
+func (h *hold) active(delta int64) {
+	h.engine.Telemetry.Active(h.kind(), delta)
+	h.engine.Telemetry.Permits(h.kind(), delta*h.permits())
+}
+
 // Group returns the group of the lease's name, for what else is measured while it lasts.
 func (l *Lease) Group() telemetry.Group { return l.hold.group }
 

@@ -71,7 +71,7 @@ func (l *Lease) releaseOver() error {
 // long the hold has lasted since it was granted at begun, by the Client's age.
 func (h *hold) over(begun time.Duration) (held time.Duration, err error) {
 	seat := h.leave() // nothing is renewed from here on
-	h.engine.Telemetry.Active(h.kind(), -1)
+	h.active(-1)
 	held = h.engine.Age() - begun
 	ctx, cancel := h.grace()
 	defer cancel()

@@ -48,6 +48,13 @@ type Grouped interface {
 	RenewMany() *conn.Script
 }
 
+// Permits is a Resource of which an owner has several.
+type Permits interface {
+	Resource
+	// Permits returns how many.
+	Permits() int64
+}
+
 // Resource returns what the lease is on. It is nil if there is no lease.
 func (l *Lease) Resource() Resource {
 	if l.absent() {

@@ -40,8 +40,8 @@ type options struct {
 	record []metric.RecordOption
 }
 
-func (l labels) options(g *groups) options {
-	kvs := make([]attribute.KeyValue, 0, 6)
+func (l labels) options(g *groups, at server) options {
+	kvs := append(make([]attribute.KeyValue, 0, 8), at.of(l.kind)...)
 	if l.kind != "" {
 		kvs = append(kvs, keyKind.String(l.kind))
 	}
@@ -69,6 +69,7 @@ func (l labels) options(g *groups) options {
 // labels has few values. A cache without known is empty.
 type optionCache struct {
 	groups *groups // that labels have the numbers of
+	server server
 	known  atomic.Pointer[map[labels]options]
 	mu     sync.Mutex // held while the map is replaced
 }
@@ -103,7 +104,7 @@ func (c *optionCache) add(l labels) options {
 		}
 		maps.Copy(next, *known)
 	}
-	o := l.options(c.groups)
+	o := l.options(c.groups, c.server)
 	next[l] = o
 	c.known.Store(&next)
 	return o

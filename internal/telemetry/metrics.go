@@ -64,6 +64,7 @@ type metrics struct {
 	backlog   metric.Int64Histogram
 
 	active  metric.Int64UpDownCounter
+	permits metric.Int64UpDownCounter
 	waiting metric.Int64UpDownCounter
 
 	renewals   metric.Int64Counter
@@ -76,7 +77,7 @@ type metrics struct {
 	groups  *groups // nil if names have none
 }
 
-func newMetrics(meter metric.Meter, group func(name string) string) (*metrics, error) {
+func newMetrics(meter metric.Meter, group func(name string) string, at server) (*metrics, error) {
 	b := builder{meter: meter}
 	m := &metrics{
 		acquire: b.seconds("holdfast.acquire.duration", acquireBounds,
@@ -91,11 +92,13 @@ func newMetrics(meter metric.Meter, group func(name string) string) (*metrics, e
 			"Renewals that wait for a server while one batch is sent to it."),
 		active: b.level("holdfast.lock.active", "{lock}",
 			"Locks that this process holds."),
+		permits: b.level("holdfast.permit.active", "{permit}",
+			"Permits that this process holds."),
 		waiting: b.level("holdfast.waiter.active", "{waiter}",
 			"Callers in this process that wait for a lock."),
 		renewals: b.count("holdfast.renewals", "{renewal}",
 			"Renewals of a lease, by how they ended."),
-		lost: b.count("holdfast.lost", "{lock}",
+		lost: b.count("holdfast.lock.lost", "{lock}",
 			"Locks that ended without being released."),
 		wakeups: b.count("holdfast.wakeups", "{wakeup}",
 			"Times a waiter woke to try again, by what woke it."),
@@ -108,8 +111,8 @@ func newMetrics(meter metric.Meter, group func(name string) string) (*metrics, e
 		return nil, err
 	}
 	m.groups = newGroups(group)
-	m.options.groups = m.groups
-	m.reconnects.Add(context.Background(), 0)
+	m.options.groups, m.options.server = m.groups, at
+	m.reconnects.Add(context.Background(), 0, m.options.get(labels{}).add...)
 	return m, nil
 }
 
@@ -174,6 +177,16 @@ func (t *Telemetry) Active(kind Kind, delta int64) {
 	m.active.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
 }
 
+// Permits counts permits that this process holds from now on (delta above 0), or no longer.
+func (t *Telemetry) Permits(kind Kind, delta int64) {
+	if t == nil || t.metrics == nil || delta == 0 {
+		return
+	}
+	defer survive()
+	m := t.metrics
+	m.permits.Add(context.Background(), delta, m.options.get(labels{kind: kind.Name, group: kind.Group}).add...)
+}
+
 // Waiting counts callers that began (+1) or stopped (-1) waiting behind another holder. A
 // caller that is granted the lock at its first try never waits.
 func (t *Telemetry) Waiting(kind Kind, delta int64) {
@@ -204,8 +217,9 @@ func (t *Telemetry) RenewalBatch(d time.Duration, n int) {
 		return
 	}
 	defer survive()
-	t.metrics.renewal.Record(context.Background(), d.Seconds())
-	t.metrics.batchSize.Record(context.Background(), int64(n))
+	o := t.metrics.options.get(labels{})
+	t.metrics.renewal.Record(context.Background(), d.Seconds(), o.record...)
+	t.metrics.batchSize.Record(context.Background(), int64(n), o.record...)
 }
 
 // RenewalBacklog records that n renewals wait for a server while a batch is sent to it.
@@ -214,7 +228,7 @@ func (t *Telemetry) RenewalBacklog(n int) {
 		return
 	}
 	defer survive()
-	t.metrics.backlog.Record(context.Background(), int64(n))
+	t.metrics.backlog.Record(context.Background(), int64(n), t.metrics.options.get(labels{}).record...)
 }
 
 // Lost counts n holds that ended without being released. reason is one of LostServer,
@@ -253,7 +267,7 @@ func (t *Telemetry) Reconnected() {
 		return
 	}
 	defer survive()
-	t.metrics.reconnects.Add(context.Background(), 1)
+	t.metrics.reconnects.Add(context.Background(), 1, t.metrics.options.get(labels{}).add...)
 }
 
 // LongHeld counts a lock of that kind that a monitor found held for too long.

@@ -80,6 +80,8 @@ func TestEachInstrument(t *testing.T) {
 			o.Waiting(of, 5*n)
 		}
 		o.Active(fair, 1)
+		o.Permits(of, 3)
+		o.Permits(of, -1)
 		o.Renewed(of, telemetry.OutcomeRenewed, 40)
 		o.Renewed(of, telemetry.OutcomeRenewed, 2)
 		o.Renewed(of, telemetry.OutcomeGone, 1)
@@ -113,11 +115,12 @@ func TestEachInstrument(t *testing.T) {
 			"holdfast.renewal.batch.size": {"{renewal}", values{"": 250}},
 			"holdfast.renewal.backlog":    {"{renewal}", values{"": 7}},
 			"holdfast.lock.active":        {"{lock}", values{"holdfast.kind=mutex": 1, "holdfast.kind=fair": 1}},
+			"holdfast.permit.active":      {"{permit}", values{"holdfast.kind=mutex": 2}},
 			"holdfast.waiter.active":      {"{waiter}", values{"holdfast.kind=mutex": 5}},
 			"holdfast.renewals": {"{renewal}", values{
 				"holdfast.kind=mutex,holdfast.outcome=renewed": 42, "holdfast.kind=mutex,holdfast.outcome=gone": 1,
 			}},
-			"holdfast.lost": {"{lock}", values{
+			"holdfast.lock.lost": {"{lock}", values{
 				"holdfast.kind=mutex,holdfast.reason=server": 1, "holdfast.kind=mutex,holdfast.reason=deadline": 2,
 			}},
 			"holdfast.wakeups": {"{wakeup}", values{
@@ -153,6 +156,50 @@ func TestEachInstrument(t *testing.T) {
 			t.Errorf("bounds %v, want %v", p.Bounds, bounds)
 		}
 	})
+}
+
+// A program with two Redis tells by every measurement which of them it is about, but for those of what is on several.
+func TestTheServerIsOnEverything(t *testing.T) {
+	for addr, want := range map[string]string{
+		"redis.internal:6380": "server.address=redis.internal,server.port=6380",
+		"[2001:db8::1]:6379":  "server.address=2001:db8::1,server.port=6379",
+		"/run/redis.sock":     "server.address=/run/redis.sock",
+		"":                    "",
+	} {
+		o := observeAt(t, nil, addr)
+		for _, kind := range []telemetry.Kind{of, {Name: "multi"}, {Name: "quorum"}} {
+			_, a := o.Acquire(t.Context(), kind.Name, "orders:42")
+			a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
+			_, r := o.Release(t.Context(), kind, "orders:42")
+			r.End(telemetry.OutcomeReleased, time.Second, nil)
+			o.Active(kind, 1)
+		}
+		o.RenewalBatch(time.Millisecond, 1)
+		o.RenewalBacklog(1)
+		o.Reconnected()
+		check := func(what, attributes string) {
+			_, got, _ := strings.Cut(","+attributes, ",server.") // nothing comes after these
+			if got != "" {
+				got = "server." + got
+			}
+			want := want
+			if strings.Contains(attributes, "kind=multi") || strings.Contains(attributes, "kind=quorum") {
+				want = ""
+			}
+			if got != want {
+				t.Errorf("%s: %s, want %s", what, attributes, want)
+			}
+		}
+		for _, span := range o.spans.Ended() {
+			set := attribute.NewSet(span.Attributes()...)
+			check(span.Name(), set.Encoded(attribute.DefaultEncoder()))
+		}
+		for name, m := range o.collect(t) {
+			for attributes := range points(t, m) {
+				check(name, attributes)
+			}
+		}
+	}
 }
 
 // A cancelled wait is recorded although its ctx is already over.
@@ -237,7 +284,7 @@ func TestCountersAreThereBeforeTheyCount(t *testing.T) {
 	o.Waiting(of, 1)
 	got := o.collect(t)
 	for counter, want := range map[string][]string{
-		"holdfast.lost reason":      {telemetry.LostServer, telemetry.LostDeadline, telemetry.LostClosed, telemetry.LostMaxHold, telemetry.LostMember},
+		"holdfast.lock.lost reason": {telemetry.LostServer, telemetry.LostDeadline, telemetry.LostClosed, telemetry.LostMaxHold, telemetry.LostMember},
 		"holdfast.renewals outcome": {"renewed", "gone", "failed"},
 		"holdfast.wakeups reason":   {telemetry.WokenMessage, telemetry.WokenTimer, telemetry.WokenTurn},
 	} {

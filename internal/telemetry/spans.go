@@ -15,7 +15,7 @@ import (
 const (
 	spanAcquire = "holdfast.lock.acquire"
 	spanRelease = "holdfast.lock.release"
-	eventLost   = "holdfast.lost"
+	eventLost   = "holdfast.lock.lost"
 )
 
 // Attributes of spans alone: each has a value of its own per operation.
@@ -162,7 +162,7 @@ func (t *Telemetry) begin(ctx context.Context, span string, kind Kind, name stri
 	op = operation{t: t, ctx: ctx, kind: kind}
 	if t.tracer != nil {
 		defer survive()
-		options := t.subjects.get(kind.Name, name).start
+		options := t.subjects.get(kind.Name, name, t.server).start
 		op.ctx, op.span = t.tracer.Start(ctx, span, append(options, more...)...)
 	}
 	return op

@@ -89,7 +89,7 @@ func TestKindAndNameAreThereForTheSampler(t *testing.T) {
 	tp := sdktrace.NewTracerProvider(sdktrace.WithSampler(samplerFunc(func(p sdktrace.SamplingParameters) {
 		seen = p.Attributes
 	})))
-	_, a := newTelemetry(t, tp, nil, nil).Acquire(t.Context(), kind, "orders:42")
+	_, a := newTelemetry(t, tp, nil, nil, "").Acquire(t.Context(), kind, "orders:42")
 	a.End(telemetry.Acquired{Outcome: telemetry.OutcomeAcquired})
 	if len(seen) != 2 {
 		t.Errorf("the sampler saw %v", seen)

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -16,11 +17,9 @@ type subject struct {
 	start      []trace.SpanStartOption
 }
 
-func newSubject(kind, name string) *subject {
-	start := [...]trace.SpanStartOption{
-		trace.WithSpanKind(trace.SpanKindInternal),
-		trace.WithAttributes(keyKind.String(kind), keyName.String(printable(name))),
-	}
+func newSubject(kind, name string, at server) *subject {
+	attrs := append([]attribute.KeyValue{keyKind.String(kind), keyName.String(printable(name))}, at.of(kind)...)
+	start := [...]trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(attrs...)}
 	return &subject{kind, name, start[:]}
 }
 
@@ -31,12 +30,12 @@ type subjects struct {
 	seed  maphash.Seed
 }
 
-func (s *subjects) get(kind, name string) *subject {
+func (s *subjects) get(kind, name string, at server) *subject {
 	slot := &s.slots[maphash.String(s.seed, name)%uint64(len(s.slots))]
 	if known := slot.Load(); known != nil && known.name == name && known.kind == kind {
 		return known
 	}
-	made := newSubject(kind, name)
+	made := newSubject(kind, name, at)
 	slot.Store(made)
 	return made
 }

@@ -36,24 +36,25 @@ type Telemetry struct {
 	tracer  trace.Tracer // nil without a TracerProvider
 	metrics *metrics     // nil without a MeterProvider
 
+	server   server
 	subjects subjects
 }
 
 // New returns a Telemetry that records into tp and mp. Either may be nil, which leaves its half
 // out; if both are nil, New returns (nil, nil). group puts names into groups, for the metrics; nil:
-// there are none. If the meter refuses an instrument, New returns
-// an error, and a Telemetry that has no metrics.
-func New(tp trace.TracerProvider, mp metric.MeterProvider, group func(name string) string) (*Telemetry, error) {
+// there are none. addr is the server that the Client uses, "" if that is not known. If the meter refuses an
+// instrument, New returns an error, and a Telemetry that has no metrics.
+func New(tp trace.TracerProvider, mp metric.MeterProvider, group func(name string) string, addr string) (*Telemetry, error) {
 	if tp == nil && mp == nil {
 		return nil, nil
 	}
-	t := new(Telemetry)
+	t := &Telemetry{server: serverAt(addr)}
 	if tp != nil {
 		t.tracer = tp.Tracer(ScopeName, trace.WithInstrumentationVersion(Version))
 		t.subjects.seed = maphash.MakeSeed()
 	}
 	if mp != nil {
-		m, err := newMetrics(mp.Meter(ScopeName, metric.WithInstrumentationVersion(Version)), group)
+		m, err := newMetrics(mp.Meter(ScopeName, metric.WithInstrumentationVersion(Version)), group, t.server)
 		if err != nil {
 			return t, err
 		}

@@ -40,18 +40,21 @@ type observed struct {
 func observe(tb testing.TB) *observed { return grouped(tb, nil) }
 
 // grouped is observe with groups.
-func grouped(tb testing.TB, group func(string) string) *observed {
+func grouped(tb testing.TB, group func(string) string) *observed { return observeAt(tb, group, "") }
+
+// observeAt is grouped for a Client of the server at addr.
+func observeAt(tb testing.TB, group func(string) string, addr string) *observed {
 	tb.Helper()
 	o := &observed{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
 	o.tp = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(o.spans))
 	o.mp = sdkmetric.NewMeterProvider(sdkmetric.WithReader(o.reader))
-	o.Telemetry = newTelemetry(tb, o.tp, o.mp, group)
+	o.Telemetry = newTelemetry(tb, o.tp, o.mp, group, addr)
 	return o
 }
 
-func newTelemetry(tb testing.TB, tp trace.TracerProvider, mp metric.MeterProvider, group func(string) string) *telemetry.Telemetry {
+func newTelemetry(tb testing.TB, tp trace.TracerProvider, mp metric.MeterProvider, group func(string) string, addr string) *telemetry.Telemetry {
 	tb.Helper()
-	tel, err := telemetry.New(tp, mp, group)
+	tel, err := telemetry.New(tp, mp, group, addr)
 	if err != nil {
 		tb.Fatalf("New: %v", err)
 	}
@@ -102,7 +105,7 @@ func everything(ctx context.Context, tel *telemetry.Telemetry, err error) {
 // and neither do metrics: their meter is OpenTelemetry's own and drops everything, so that option slices
 // which are made anew would show here.
 func TestNothingOfItsOwnIsAllocated(t *testing.T) {
-	off, err := telemetry.New(nil, nil, nil)
+	off, err := telemetry.New(nil, nil, nil, "")
 	if off != nil || err != nil {
 		t.Fatalf("New(nil, nil, nil) = %v, %v, want nil, nil", off, err)
 	}
@@ -113,8 +116,8 @@ func TestNothingOfItsOwnIsAllocated(t *testing.T) {
 		t.Error("a nil Telemetry returned another context than it was given")
 	}
 	for what, tel := range map[string]*telemetry.Telemetry{
-		"off": off, "metrics": newTelemetry(t, nil, metricnoop.NewMeterProvider(), nil),
-		"by group": newTelemetry(t, nil, metricnoop.NewMeterProvider(), prefix),
+		"off": off, "metrics": newTelemetry(t, nil, metricnoop.NewMeterProvider(), nil, ""),
+		"by group": newTelemetry(t, nil, metricnoop.NewMeterProvider(), prefix, ""),
 	} {
 		if n := testing.AllocsPerRun(1000, func() { everything(ctx, tel, refused) }); n != 0 {
 			t.Errorf("%s: %v allocations per lock, want 0", what, n)
@@ -125,11 +128,11 @@ func TestNothingOfItsOwnIsAllocated(t *testing.T) {
 // One provider alone works. Without metrics nobody is asked for a group.
 func TestOneProviderAloneWorks(t *testing.T) {
 	o := observe(t)
-	everything(t.Context(), newTelemetry(t, o.tp, nil, func(string) string { t.Error("asked for a group"); return "" }), nil)
+	everything(t.Context(), newTelemetry(t, o.tp, nil, func(string) string { t.Error("asked for a group"); return "" }, ""), nil)
 	if spans, metrics := len(o.spans.Ended()), len(o.collect(t)); spans != 2 || metrics != 1 { // a counter that is there before it counts
 		t.Errorf("traces alone: %d spans, want 2; %d metrics", spans, metrics)
 	}
-	everything(t.Context(), newTelemetry(t, nil, o.mp, nil), nil)
+	everything(t.Context(), newTelemetry(t, nil, o.mp, nil, ""), nil)
 	if spans, metrics := len(o.spans.Ended()), len(o.collect(t)); spans != 2 || metrics != 12 {
 		t.Errorf("metrics alone: %d spans, want no more; %d metrics, want 12", spans, metrics)
 	}
@@ -139,7 +142,7 @@ func TestOneProviderAloneWorks(t *testing.T) {
 // below.
 func TestWithoutTracerTheCallersSpanStaysCurrent(t *testing.T) {
 	tp := sdktrace.NewTracerProvider()
-	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider(), nil)
+	tel := newTelemetry(t, nil, metricnoop.NewMeterProvider(), nil, "")
 	ctx, span := tp.Tracer("caller").Start(t.Context(), "request")
 	defer span.End()
 	acquiring, _ := tel.Acquire(ctx, kind, "orders:42")
@@ -164,7 +167,7 @@ func (refusingProvider) Meter(string, ...metric.MeterOption) metric.Meter { retu
 // If the meter refuses an instrument there are no metrics, and traces all the same.
 func TestARefusedInstrumentLeavesTraces(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
-	tel, err := telemetry.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)), refusingProvider{}, nil)
+	tel, err := telemetry.New(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)), refusingProvider{}, nil, "")
 	if !errors.Is(err, errRefused) {
 		t.Fatal(err)
 	}

@@ -3,6 +3,10 @@
 package planted
 
 var leaseBugs = []bug{
+	{name: "permits that are lost are counted as held", by: ". TestPermitsAreCounted",
+		at: "internal/hold hold.report", old: "h.engine.CountPermits(kind, -h.permits())"},
+	{name: "a quorum is said to be on one server", by: "internal/telemetry TestTheServerIsOnEverything",
+		at: "internal/telemetry server.of", old: "kind == \"multi\" || kind == \"quorum\"", new: "false"},
 	{name: "tokens are kept for the default life, whatever the Client says", by: ". TestTokensAreKeptForAsLongAsTheClientSays",
 		at: "internal/lockhash Rules.Keeping", old: "tokenLife: life.Milliseconds()", new: "tokenLife: r.tokenLife"},
 	{name: "an inspection takes all tokens for those of the default life", by: ". TestAClientSeesSinceWhenItsOwnTokensAreHeld",

@@ -59,30 +59,30 @@ local arrival = parties - arrived
 -- The place comes before the party: a party without a place would never be missed. The last one
 -- needs none, and is remembered for as long as one would last.
 local member = arrival == 0 and 'left:' .. owner or owner
-local failure = redis.pcall('ZADD', KEYS[2], text(expiry), member)
-if failed(failure) then
+local failure = failed('ZADD', redis.pcall('ZADD', KEYS[2], text(expiry), member))
+if failure then
   return failure
 end
 local lasts = text(math.max(day, 2 * lease))
-failure = redis.pcall('PEXPIRE', KEYS[2], lasts)
+failure = failed('PEXPIRE', redis.pcall('PEXPIRE', KEYS[2], lasts))
 local state, entry = arrival == 0 and 'tripped' or 'open', text(id) .. ' ' .. text(arrival)
-if not failed(failure) and current.trip then
+if not failure and current.trip then
   -- The newest generation becomes one of the earlier ones.
-  failure = redis.pcall('HSET', KEYS[1], 'generation', text(id), 'state', state, 'parties', text(parties),
-    'arrived', text(arrived), 'since', text(since), owner, entry, 'tripped', (appended(current.tripped, current.id)))
-elseif not failed(failure) then
-  failure = redis.pcall('HSET', KEYS[1], 'generation', text(id), 'state', state, 'parties', text(parties),
-    'arrived', text(arrived), 'since', text(since), owner, entry)
+  failure = failed('HSET', redis.pcall('HSET', KEYS[1], 'generation', text(id), 'state', state, 'parties', text(parties),
+    'arrived', text(arrived), 'since', text(since), owner, entry, 'tripped', (appended(current.tripped, current.id))))
+elseif not failure then
+  failure = failed('HSET', redis.pcall('HSET', KEYS[1], 'generation', text(id), 'state', state, 'parties', text(parties),
+    'arrived', text(arrived), 'since', text(since), owner, entry))
 end
-if failed(failure) then
+if failure then
   -- Nothing must stay without an expiry, whichever commands are refused.
-  if failed(redis.pcall('ZREM', KEYS[2], member)) and redis.pcall('PTTL', KEYS[2]) == -1 then
+  if failed('ZREM', redis.pcall('ZREM', KEYS[2], member)) and redis.pcall('PTTL', KEYS[2]) == -1 then
     redis.pcall('SET', KEYS[2], '', 'PX', 1)
   end
   return failure
 end
-failure = redis.pcall('PEXPIRE', KEYS[1], lasts)
-if failed(failure) and life < 0 then
+failure = failed('PEXPIRE', redis.pcall('PEXPIRE', KEYS[1], lasts))
+if failure and life < 0 then
   -- The record must never stand without an expiry.
   redis.call('DEL', KEYS[1])
   redis.call('ZREM', KEYS[2], member)

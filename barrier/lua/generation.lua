@@ -20,8 +20,12 @@ local day = 24 * 3600 * 1000
 local function text(n)
   return string.format('%.0f', n)
 end
-local function failed(reply)
-  return type(reply) == 'table' and reply.err
+-- failed returns the reply of a pcall if it is an error, which then names the command. Few servers do.
+local function failed(command, reply)
+  if type(reply) == 'table' and reply.err then
+    reply.err = reply.err .. " ('" .. command .. "')"
+    return reply
+  end
 end
 
 local found = redis.call('HMGET', KEYS[1], 'generation', 'state', 'parties', 'arrived', 'since', 'broken',

@@ -33,17 +33,11 @@ if life >= 0 then
   redis.call('PEXPIRE', KEYS[1], text(math.max(life, late)))
 end
 local member = 'left:' .. owner
-local failure = redis.pcall('ZADD', KEYS[2], text(ms + late), member)
-if not failed(failure) then
-  failure = redis.pcall('PEXPIRE', KEYS[2], text(math.max(placesLife, day)))
-end
-if not failed(failure) then
-  failure = redis.pcall('HSET', KEYS[1], owner, 'left')
-end
-if not failed(failure) then
-  failure = redis.pcall('PEXPIRE', KEYS[1], text(math.max(life, late)))
-end
-if not failed(failure) then
+local failure = failed('ZADD', redis.pcall('ZADD', KEYS[2], text(ms + late), member))
+  or failed('PEXPIRE', redis.pcall('PEXPIRE', KEYS[2], text(math.max(placesLife, day))))
+  or failed('HSET', redis.pcall('HSET', KEYS[1], owner, 'left'))
+  or failed('PEXPIRE', redis.pcall('PEXPIRE', KEYS[1], text(math.max(life, late))))
+if not failure then
   redis.call('ZREM', KEYS[2], owner)
 elseif id then
   redis.call('ZREM', KEYS[2], member) -- the release is sent again, or the place will be over

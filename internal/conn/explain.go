@@ -3,7 +3,9 @@
 package conn
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,22 +29,33 @@ func explained(err error, s *Script) error {
 		return err
 	}
 	text, line := said(err)
+	text, command := namedBy(text)
 	if bare, _, found := strings.Cut(text, ", with args beginning with:"); found && isUnknownCommand(err) {
 		return explanation{err, bare} // the arguments are keys and owners
 	}
-	if line == "" {
+	if line == "" && command == "" {
 		return err
 	}
 	if (deniedInside(err) || isUnknownCommand(err)) && !strings.Contains(text, " '") {
-		if name := s.commandAt(line); name != "" {
+		if name := cmp.Or(command, s.commandAt(line)); name != "" {
 			text += " ('" + name + "')"
 		}
 	}
 	return explanation{err, text}
 }
 
-// commandAt returns the command that the script runs on that line; "" if there is none, or more
-// than one.
+// namedBy returns an error's text without the command that a script has added, and that command; "" if none has.
+// A script that undoes what it did returns the error afterwards, without the place.
+func namedBy(text string) (bare, command string) {
+	at := strings.LastIndex(text, " ('")
+	if at < 0 || !strings.HasSuffix(text, "')") {
+		return text, ""
+	}
+	return text[:at], strings.ToLower(text[at+len(" ('") : len(text)-len("')")])
+}
+
+// commandAt returns the command that the script runs on that line, or those among which it is; "" if there is
+// none.
 func (s *Script) commandAt(line string) string {
 	n, err := strconv.Atoi(line)
 	if s == nil || err != nil {
@@ -52,9 +65,11 @@ func (s *Script) commandAt(line string) string {
 	if n < 1 || n > len(lines) {
 		return ""
 	}
-	found := commandIn.FindAllStringSubmatch(lines[n-1], -1)
-	if len(found) != 1 {
-		return ""
+	var names []string
+	for _, found := range commandIn.FindAllStringSubmatch(lines[n-1], -1) {
+		if name := strings.ToLower(found[1]); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
-	return strings.ToLower(found[0][1])
+	return strings.Join(names, "' or '")
 }

@@ -34,9 +34,12 @@ func TestAnErrorInAScriptIsToldWithoutThePlaceInTheScript(t *testing.T) {
 		"ERR Error running script (call to f_58fb): @user_script:15: @user_script: 15: -OOM command not allowed":          "OOM command not allowed",
 		"ERR Error running script (call to f_58fb): @user_script:15: WRONGTYPE Operation against a key":                   "WRONGTYPE Operation against a key",
 		"ERR The user executing the script can't run this command or subcommand script: 58fb, on @user_script:2.":         "ERR The user executing the script can't run this command or subcommand ('time')",
-		"ERR The user executing the script can't run this command or subcommand script: 58fb, on @user_script:3.":         "ERR The user executing the script can't run this command or subcommand",
+		"ERR The user executing the script can't run this command or subcommand script: 58fb, on @user_script:3.":         "ERR The user executing the script can't run this command or subcommand ('hset' or 'get')",
 		"ERR ACL failure in script: User u has no permissions to run the 'incr' command script: 58fb, on @user_script:2.": "ERR ACL failure in script: User u has no permissions to run the 'incr' command",
 		"ERR Unknown Redis command called from script script: 58fb, on @user_script:2.":                                   "ERR Unknown Redis command called from script ('time')",
+		"ERR Unknown Redis command called from script ('PEXPIRE')":                                                        "ERR Unknown Redis command called from script ('pexpire')",
+		"@user_script: 12: Unknown Redis command called from Lua script ('PEXPIRE')":                                      "Unknown Redis command called from Lua script ('pexpire')",
+		"OOM command not allowed when used memory > 'maxmemory'. ('PEXPIRE')":                                             "OOM command not allowed when used memory > 'maxmemory'.",
 		"NOPERM User u has no permissions to run the 'evalsha' command":                                                   "NOPERM User u has no permissions to run the 'evalsha' command",
 	} {
 		err := explained(fmt.Errorf("%w", serverError(text)), s)

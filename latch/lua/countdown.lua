@@ -17,9 +17,9 @@ end
 local left = number - 1
 local reply = once(1, math.max(left, 0), true, function()
   if left > 0 then
-    return failed(redis.pcall('DECR', KEYS[1]))
+    return failed('DECR', redis.pcall('DECR', KEYS[1]))
   end
-  return failed(redis.pcall('DEL', KEYS[1]))
+  return failed('DEL', redis.pcall('DEL', KEYS[1]))
 end)
 if not reply[1] then
   return reply

@@ -22,7 +22,7 @@ local reply = once(1, 0, true, function()
   if failure then
     return failure
   end
-  failure = failed(redis.pcall('DEL', KEYS[1]))
+  failure = failed('DEL', redis.pcall('DEL', KEYS[1]))
   if failure and last.state == 'o' then
     redis.call('ZADD', KEYS[record], text(last.id), last.member)
     redis.call('ZREM', KEYS[record], 'd:' .. text(last.id) .. ':' .. text(last.ends))

@@ -27,16 +27,16 @@ local life = redis.call('PTTL', KEYS[record])
 local function keep(ends)
   local whole = day + math.max(ends - ms, 0)
   if life < whole / 2 then
-    return failed(redis.pcall('PEXPIRE', KEYS[record], text(whole)))
+    return failed('PEXPIRE', redis.pcall('PEXPIRE', KEYS[record], text(whole)))
   end
 end
 
 -- replace gives a generation another state. Returns the error if that fails.
 local function replace(g, state)
   local member = state .. ':' .. text(g.id) .. ':' .. text(g.ends)
-  local failure = failed(redis.pcall('ZADD', KEYS[record], text(g.id), member))
+  local failure = failed('ZADD', redis.pcall('ZADD', KEYS[record], text(g.id), member))
   if not failure then
-    failure = failed(redis.pcall('ZREM', KEYS[record], g.member))
+    failure = failed('ZREM', redis.pcall('ZREM', KEYS[record], g.member))
     if failure then
       redis.call('ZREM', KEYS[record], member)
     end
@@ -61,7 +61,7 @@ local function begin(ends)
   end
   local g = {state = 'o', id = math.max(last.id + 1, now), ends = ends}
   g.member = 'o:' .. text(g.id) .. ':' .. text(ends)
-  local failure = failed(redis.pcall('ZADD', KEYS[record], text(g.id), g.member))
+  local failure = failed('ZADD', redis.pcall('ZADD', KEYS[record], text(g.id), g.member))
   if failure then
     return g, failure
   end

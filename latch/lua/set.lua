@@ -24,12 +24,12 @@ local reply = once(1, 0, false, function()
     return failure
   end
   if lasts > 0 then
-    failure = failed(redis.pcall('SET', KEYS[1], ARGV[5], 'PX', ARGV[6]))
+    failure = failed('SET', redis.pcall('SET', KEYS[1], ARGV[5], 'PX', ARGV[6]))
     -- The expiry is the very ms that the record has. So a waiter that finds the count gone can tell
     -- whether the latch has run out.
     redis.pcall('PEXPIREAT', KEYS[1], text(g.ends))
   else
-    failure = failed(redis.pcall('SET', KEYS[1], ARGV[5]))
+    failure = failed('SET', redis.pcall('SET', KEYS[1], ARGV[5]))
   end
   if failure then
     redis.call('ZREM', KEYS[record], g.member)

@@ -42,6 +42,7 @@ redis.call('HSET', KEYS[2], 'owner', ARGV[2], 'token', ARGV[5], 'since', since,
 local expiry = redis.pcall('PEXPIRE', KEYS[2], ARGV[7])
 if type(expiry) == 'table' then
   redis.call('DEL', KEYS[2]) -- DEL has just been allowed
+  expiry.err = expiry.err .. " ('PEXPIRE')"
   return expiry
 end
 

@@ -54,6 +54,7 @@ if type(expiry) == 'table' then
   if type(redis.pcall('HDEL', KEYS[1], ARGV[2], 'token', 'payload')) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
   end
+  expiry.err = expiry.err .. " ('PEXPIRE')"
   return expiry
 end
 return {1, now, lease, token}

@@ -47,6 +47,7 @@ if type(expiry) == 'table' then
   if type(redis.pcall('HDEL', KEYS[1], ARGV[2])) == 'table' and ttl == lease then
     redis.call('SET', KEYS[1], '', 'PX', 1)
   end
+  expiry.err = expiry.err .. " ('PEXPIRE')"
   return expiry
 end
 return {1, now, ttl, token}

@@ -87,6 +87,7 @@ if type(expiry) == 'table' then
   if not mine and type(redis.pcall('HDEL', KEYS[1], 'mode', writer)) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
   end
+  expiry.err = expiry.err .. " ('PEXPIRE')"
   return expiry
 end
 if marks then

@@ -78,6 +78,7 @@ if ttl ~= -1 and ttl < lease then
     elseif ttl ~= -2 and not mine then
       redis.call('HDEL', KEYS[1], ARGV[2])
     end
+    expiry.err = expiry.err .. " ('PEXPIRE')"
     return expiry
   end
 end

@@ -13,7 +13,7 @@ if again then
 end
 local free = number + tonumber(ARGV[5])
 local reply = once(1, free, true, function()
-  return failed(redis.pcall('INCRBY', KEYS[1], ARGV[5]))
+  return failed('INCRBY', redis.pcall('INCRBY', KEYS[1], ARGV[5]))
 end)
 -- Redisson reads the message as a number of permits: it must be at least 1.
 if reply[1] and free > 0 and free > number then

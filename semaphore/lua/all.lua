@@ -14,7 +14,7 @@ end
 
 -- keepAll puts off the expiry of the record. Returns the error if that fails.
 local function keepAll()
-  return failed(redis.pcall('PEXPIRE', KEYS[3], text(7 * tonumber(ARGV[4]))))
+  return failed('PEXPIRE', redis.pcall('PEXPIRE', KEYS[3], text(7 * tonumber(ARGV[4]))))
 end
 
 -- dropAll forgets the number.
@@ -25,7 +25,7 @@ end
 -- setAll records how many permits there are in all, of the semaphore that was set at since. Returns
 -- the error if that fails; then the number is not known.
 local function setAll(all, since)
-  local failure = failed(redis.pcall('HSET', KEYS[3], 'all', text(math.max(all, 0)), 'since', text(since)))
+  local failure = failed('HSET', redis.pcall('HSET', KEYS[3], 'all', text(math.max(all, 0)), 'since', text(since)))
   failure = failure or keepAll()
   if failure then
     dropAll()

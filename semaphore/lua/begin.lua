@@ -20,7 +20,7 @@ local all = tonumber(ARGV[5])
 local reply = once(1, all, false, function()
   local failure = setAll(all, now)
   if not failure then
-    failure = failed(redis.pcall('INCRBY', KEYS[1], ARGV[5]))
+    failure = failed('INCRBY', redis.pcall('INCRBY', KEYS[1], ARGV[5]))
     if failure then
       dropAll()
     end

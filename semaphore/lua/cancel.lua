@@ -19,7 +19,7 @@ local back = again and value and (not since or since == result)
 local all = since and inAll() or 0
 local reply = once(0, 0, true, function()
   if back then
-    return failed(redis.pcall('INCRBY', KEYS[1], ARGV[5]))
+    return failed('INCRBY', redis.pcall('INCRBY', KEYS[1], ARGV[5]))
   end
 end)
 local free = number + tonumber(ARGV[5])

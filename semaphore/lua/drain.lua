@@ -11,6 +11,6 @@ local taken = math.max(number, 0)
 return once(1, taken, true, function()
   if taken > 0 then
     -- Not SET, which would remove the key's time to live.
-    return failed(redis.pcall('DECRBY', KEYS[1], text(taken)))
+    return failed('DECRBY', redis.pcall('DECRBY', KEYS[1], text(taken)))
   end
 end)

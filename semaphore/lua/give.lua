@@ -17,7 +17,7 @@ local free, changes = number + tonumber(ARGV[5]), ARGV[8] == '1'
 local since = tonumber(redis.call('HGET', KEYS[3], 'since') or 0)
 local all = inAll()
 local reply = once(1, free, true, function()
-  return failed(redis.pcall('INCRBY', KEYS[1], ARGV[5]))
+  return failed('INCRBY', redis.pcall('INCRBY', KEYS[1], ARGV[5]))
 end)
 if not reply[1] then
   return reply

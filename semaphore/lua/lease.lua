@@ -17,8 +17,12 @@
 local function text(n)
   return string.format('%.0f', n)
 end
-local function failed(reply)
-  return type(reply) == 'table' and reply.err
+-- failed returns the reply of a pcall if it is an error, which then names the command. Few servers do.
+local function failed(command, reply)
+  if type(reply) == 'table' and reply.err then
+    reply.err = reply.err .. " ('" .. command .. "')"
+    return reply
+  end
 end
 
 local ms = math.floor(now / 1000)
@@ -60,10 +64,10 @@ if value and #mine > 0 then
   -- call asks for them anew.
   redis.call('INCRBY', KEYS[1], #mine)
   for i = 1, #mine do
-    local reply = redis.pcall('ZREM', KEYS[2], mine[i])
-    if failed(reply) then
+    local failure = failed('ZREM', redis.pcall('ZREM', KEYS[2], mine[i]))
+    if failure then
       redis.call('DECRBY', KEYS[1], #mine - i + 1)
-      return reply
+      return failure
     end
   end
   free = free + #mine
@@ -76,10 +80,10 @@ local over = value and redis.call('ZCOUNT', KEYS[2], '-inf', text(ms)) or 0
 local back = math.min(over, math.max(1000, #ids))
 if back > 0 then
   redis.call('INCRBY', KEYS[1], back)
-  local reply = redis.pcall('ZREMRANGEBYRANK', KEYS[2], 0, back - 1)
-  if failed(reply) then
+  local failure = failed('ZREMRANGEBYRANK', redis.pcall('ZREMRANGEBYRANK', KEYS[2], 0, back - 1))
+  if failure then
     redis.call('DECRBY', KEYS[1], back)
-    return reply
+    return failure
   end
   free = free + back
 end
@@ -116,14 +120,14 @@ end
 -- The ids are written before the free count is lowered, so that no permit is gone without an id
 -- that holds it.
 for i = 1, #ids do
-  local reply = redis.pcall('ZADD', KEYS[2], text(expiry), ids[i])
-  if failed(reply) then
-    return undo(i - 1, reply)
+  local failure = failed('ZADD', redis.pcall('ZADD', KEYS[2], text(expiry), ids[i]))
+  if failure then
+    return undo(i - 1, failure)
   end
 end
-local reply = redis.pcall('DECRBY', KEYS[1], #ids)
-if failed(reply) then
-  return undo(#ids, reply)
+local failure = failed('DECRBY', redis.pcall('DECRBY', KEYS[1], #ids))
+if failure then
+  return undo(#ids, failure)
 end
 if life > 0 then
   redis.pcall('PEXPIRE', KEYS[2], text(life)) -- as long as the semaphore itself

@@ -46,12 +46,14 @@ end
 for i = 1, #ids do
   local reply = redis.pcall('ZREM', KEYS[2], ids[i])
   if type(reply) == 'table' then
+    reply.err = reply.err .. " ('ZREM')"
     return undo(i - 1, reply)
   end
 end
 if value then
   local reply = redis.pcall('INCRBY', KEYS[1], #ids)
-  if type(reply) == 'table' and reply.err then
+  if type(reply) == 'table' then
+    reply.err = reply.err .. " ('INCRBY')"
     return undo(#ids, reply)
   end
   local free = tonumber(value) + #ids

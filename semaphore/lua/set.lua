@@ -23,7 +23,7 @@ if value and ARGV[6] == '1' then
 end
 local free = tonumber(ARGV[5]) - taken
 local reply = once(1, free, false, function()
-  return failed(redis.pcall('INCRBY', KEYS[1], text(free - number)))
+  return failed('INCRBY', redis.pcall('INCRBY', KEYS[1], text(free - number)))
 end)
 if reply[1] and free > 0 and free > number then
   publish(ARGV[7], ARGV[8], text(free))

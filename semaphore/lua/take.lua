@@ -25,7 +25,7 @@ elseif number < wanted then
 end
 local since = tonumber(redis.call('HGET', KEYS[3], 'since') or 0)
 local reply = once(1, since, false, function()
-  return failed(redis.pcall('DECRBY', KEYS[1], ARGV[5]))
+  return failed('DECRBY', redis.pcall('DECRBY', KEYS[1], ARGV[5]))
 end)
 if reply[1] and since > 0 then
   keepAll()

@@ -14,6 +14,7 @@ if left > 0 then
   if type(expiry) == 'table' then
     -- What a Client says must never stand without an expiry.
     redis.call('DEL', KEYS[1])
+    expiry.err = expiry.err .. " ('PEXPIRE')"
     return expiry
   end
 end

@@ -41,7 +41,7 @@ local function once(outcome, value, frees, effect)
     redis.call('PEXPIRE', KEYS[2], ARGV[4])
   end
   redis.call('HSET', KEYS[2], ARGV[2], ARGV[3] .. ' ' .. text(outcome) .. ' ' .. text(value))
-  local failure = failed(redis.pcall('PEXPIRE', KEYS[2], ARGV[4]))
+  local failure = failed('PEXPIRE', redis.pcall('PEXPIRE', KEYS[2], ARGV[4]))
   if not failure and effect then
     failure = effect()
   end

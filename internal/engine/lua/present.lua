@@ -24,6 +24,7 @@ local expiry = redis.pcall('PEXPIRE', KEYS[1], ARGV[2])
 if type(expiry) == 'table' then
   -- What a Client says must never stand without an expiry.
   redis.call('DEL', KEYS[1])
+  expiry.err = expiry.err .. " ('PEXPIRE')"
   return expiry
 end
 for i = 5, #ARGV, 2 do

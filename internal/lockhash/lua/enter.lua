@@ -135,6 +135,7 @@ local function grant()
       if type(redis.pcall('HDEL', KEYS[1], me)) == 'table' then
         redis.call('SET', KEYS[1], '', 'PX', 1)
       end
+      expiry.err = expiry.err .. " ('PEXPIRE')"
       return expiry
     end
     ttl = lease
@@ -144,7 +145,7 @@ local function grant()
   if not pcall(leave, me) then
     -- The caller gets an error, so it would never release what is granted here. Take it back.
     redis.call('HDEL', KEYS[1], me)
-    return redis.pcall('ZREM', KEYS[4], me)
+    return redis.call('ZREM', KEYS[4], me)
   end
   return tended({1, now, ttl, token, reserved, successor(fresh)})
 end

@@ -42,6 +42,7 @@ if gives == 1 then
   if type(given) == 'table' then
     -- There must never be two holders.
     redis.pcall('HDEL', KEYS[1], ARGV[3])
+    given.err = given.err .. " ('HDEL')"
     return given
   end
 end

@@ -56,16 +56,19 @@ end
 -- Adds the owner to one of the queue's two keys, which is KEYS[k]. Returns the error if that fails.
 -- If stays is true, the key's end is not put off.
 local function add(k, score, owner, keep, stays)
-  local done = redis.pcall('ZADD', KEYS[k], string.format('%.0f', score), owner)
+  local command, done = 'ZADD', redis.pcall('ZADD', KEYS[k], string.format('%.0f', score), owner)
   if type(done) ~= 'table' and not stays then
-    done = redis.pcall('PEXPIRE', KEYS[k], life(keep))
+    command, done = 'PEXPIRE', redis.pcall('PEXPIRE', KEYS[k], life(keep))
     -- Nothing must stay without an expiry, whichever commands are refused.
     if type(done) == 'table' and type(redis.pcall('ZREM', KEYS[k], owner)) == 'table'
       and redis.pcall('PTTL', KEYS[k]) == -1 then
       redis.pcall('SET', KEYS[k], '', 'PX', 1)
     end
   end
-  return type(done) == 'table' and done or nil
+  if type(done) == 'table' then
+    done.err = done.err .. " ('" .. command .. "')"
+    return done
+  end
 end
 
 -- Gives the owner the place with that number, kept for keep ms from the time ms. Returns the error

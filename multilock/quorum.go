@@ -220,7 +220,7 @@ func (q *Quorum) rounds(ctx context.Context, wait bool, a *telemetry.Acquired) (
 	if wait {
 		defer turn.over()
 	}
-	for mayAsk := !wait || !turn.contended() || turn.mine(ctx); ; mayAsk = !wait || turn.mine(ctx) {
+	for mayAsk := true; ; mayAsk = !wait || turn.mine(ctx) {
 		if err := ctx.Err(); err != nil {
 			return nil, because(err, last)
 		}

@@ -127,17 +127,17 @@ func TestTurns(t *testing.T) {
 			want         string
 			ahead        string
 		}{
-			{"alone", "", 30, me(-30), "[0 0]"},
-			{"behind both", a + b, 30, a + b + me(-30), "[2 2]"},
-			{"between them", a + b, 150, a + b + me(-150), "[1 2]"},
-			{"as long as another", line("z", -30, 50) + line("b", -30, 50), 30, line("z", -30, 50) + line("b", -30, 50) + me(-30), "[1 2]"},
-			{"once more", me(-30) + a, 40, a + me(-40), "[1 1]"},
-			{"beside one that is over", line("gone", -100, 0) + b, 30, b + me(-30), "[1 1]"},
-			{"beside one of before the clock was set back", line("old", -100, 3600_000) + b, 30, b + me(-30), "[1 1]"},
-			{"leaves", a + me(-30), -1, a, "[1 1]"},
-			{"leaves last", me(-30), -1, "", "[0 0]"},
-			{"leaves, and was not there", a, -1, a, "[1 1]"},
-			{"behind very many", strings.Repeat(a, 100), 30, strings.Repeat(a, 100), "[100 100]"},
+			{"alone", "", 30, me(-30), "[0]"},
+			{"behind both", a + b, 30, a + b + me(-30), "[2]"},
+			{"between them", a + b, 150, a + b + me(-150), "[1]"},
+			{"as long as another", line("z", -30, 50) + line("b", -30, 50), 30, line("z", -30, 50) + line("b", -30, 50) + me(-30), "[1]"},
+			{"once more", me(-30) + a, 40, a + me(-40), "[1]"},
+			{"beside one that is over", line("gone", -100, 0) + b, 30, b + me(-30), "[1]"},
+			{"beside one of before the clock was set back", line("old", -100, 3600_000) + b, 30, b + me(-30), "[1]"},
+			{"leaves", a + me(-30), -1, a, "[1]"},
+			{"leaves last", me(-30), -1, "", "[0]"},
+			{"leaves, and was not there", a, -1, a, "[1]"},
+			{"behind very many", strings.Repeat(a, 100), 30, strings.Repeat(a, 100), "[100]"},
 		} {
 			mini.FlushAll()
 			if tc.before != "" {

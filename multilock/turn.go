@@ -5,7 +5,6 @@ package multilock
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -41,22 +40,13 @@ func (q *Quorum) turn() *turn {
 	return &turn{quorum: q, id: fmt.Sprintf("%s:%d", client, number), began: time.Now()}
 }
 
-// contended reports whether others may have waited when this process last had the lock. Then they come
-// first, though a free lock would be granted to this caller at once.
-func (t *turn) contended() bool {
-	return t.quorum.members[0].Engine.Lines.Awaited(t.quorum.waiting())
-}
-
-// waiting returns the key by which a Client remembers that others wait for the Quorum.
-func (q *Quorum) waiting() string { return "quorum " + q.identity }
-
 // mine names the caller's place to the servers, and reports whether the caller may ask for the lock.
 func (t *turn) mine(ctx context.Context) bool {
 	t.placed = true
 	waited := time.Since(t.began).Milliseconds()
 	answered := 0
 	places := each(ctx, t.quorum.members, t.quorum.patience(), func(ctx context.Context, m Member) int {
-		before, _, err := t.say(ctx, m, waited)
+		before, err := t.say(ctx, m, waited)
 		if err != nil {
 			return -1
 		}
@@ -94,31 +84,26 @@ func (t *turn) next() time.Duration {
 	return t.pause
 }
 
-// over takes the caller's place away from the servers, in the background, and remembers whether others
-// wait. If it has no place, it asks one server for that.
+// over takes the caller's place away from the servers, in the background.
 func (t *turn) over() {
-	members := t.quorum.members
 	if !t.placed {
-		i := rand.N(len(members))
-		members = members[i : i+1]
+		return
 	}
-	for _, m := range members {
+	for _, m := range t.quorum.members {
 		m.Engine.Background(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), placeFor)
 			defer cancel()
-			if _, others, err := t.say(ctx, m, -1); err == nil && others > 0 {
-				t.quorum.members[0].Engine.Lines.NoteAwaited(t.quorum.waiting())
-			}
+			_, _ = t.say(ctx, m, -1)
 		})
 	}
 }
 
 // say tells a server for how many ms the caller has waited; -1: it waits no longer. It returns how many
-// others are before it, and how many there are.
-func (t *turn) say(ctx context.Context, m Member, waited int64) (before, others int, err error) {
+// others are before it.
+func (t *turn) say(ctx context.Context, m Member, waited int64) (before int, err error) {
 	key := hold.KeyAt(m.Locker.(lease.Placed).Place()) // NewQuorum has looked whether it says so
 	if key == "" {
-		return 0, 0, errs.BadArgument // its lock says what is wrong with it
+		return 0, errs.BadArgument // its lock says what is wrong with it
 	}
 	call := &conn.Call{
 		Script: turnScript,
@@ -127,7 +112,7 @@ func (t *turn) say(ctx context.Context, m Member, waited int64) (before, others 
 		Prompt: true,
 	}
 	if err := m.Engine.Conn.Run(ctx, call); err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	return int(call.Int(2)), int(call.Int(3)), nil
+	return int(call.Int(2)), nil
 }

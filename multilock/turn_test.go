@@ -17,7 +17,7 @@ func TestQuorum_WaitersTakeTurns(t *testing.T) {
 		processes, silent int
 		work, lasts       time.Duration
 	}{
-		{10, 0, 30 * time.Millisecond, 1500 * time.Millisecond},
+		{10, 0, 30 * time.Millisecond, 2 * time.Second},
 		{4, 2, 5 * time.Millisecond, 1500 * time.Millisecond},
 	} {
 		t.Run(fmt.Sprintf("%d processes, %d silent servers, %v", tc.processes, tc.silent, tc.work), func(t *testing.T) {
@@ -94,8 +94,14 @@ func TestQuorum_AWaiterThatCannotHaveItYields(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		granted := make(chan time.Duration)
 		go func() {
-			l := w.lock(near.quorum())
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			l, err := near.quorum().Lock(ctx)
 			granted <- w.now()
+			if err != nil {
+				t.Error(err)
+				return
+			}
 			release(t, l)
 		}()
 		time.Sleep(time.Second)

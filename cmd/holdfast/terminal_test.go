@@ -100,7 +100,7 @@ func TestRun_TheProgramHasTheTerminal(t *testing.T) {
 func TestRun_InterruptedAtTheTerminal(t *testing.T) {
 	_, url := server(t)
 	s := shell(t, url, "")
-	s.types("$H run x -- sh -c 'echo rea''dy; sleep 100'\n")
+	s.types("$H run x -- sh -c 'echo rea''dy; exec sleep 100'\n") // a shell that is about to fork would wait for the sleep
 	s.shows("ready")
 	s.types("\x03")
 	s.shows("$ ")

@@ -7,8 +7,8 @@
 -- ARGV[3] for how long it has waited, in ms; -1: it waits no longer
 -- ARGV[4] for how long its place counts from now, in ms
 --
--- Returns {1, time, before, others}  how many of the others have waited longer, and how many there are
---         {-1, time}                 late: nothing was done
+-- Returns {1, time, before}  how many others have waited longer
+--         {-1, time}          late: nothing was done
 --
 -- Its one write, SET with PX, leaves nothing without an expiry. Of very many waiters only some are
 -- noted: each of the rest is behind those.
@@ -35,4 +35,4 @@ end
 if stays and others < 100 or found then
   redis.call('SET', KEYS[1], table.concat(lines), 'PX', ARGV[4])
 end
-return {1, now, before, others}
+return {1, now, before}

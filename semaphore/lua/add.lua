@@ -16,7 +16,8 @@ local reply = once(1, free, true, function()
   return failed('INCRBY', redis.pcall('INCRBY', KEYS[1], ARGV[5]))
 end)
 -- Redisson reads the message as a number of permits: it must be at least 1.
-if reply[1] and free > 0 and free > number then
-  publish(ARGV[6], ARGV[7], text(free))
+-- Who waits for more than there are in all must hear that too. Redisson takes no number below 1.
+if reply[1] and (free < number or free > 0 and free > number) then
+  publish(ARGV[6], ARGV[7], text(math.max(free, 1)))
 end
 return reply

@@ -25,7 +25,8 @@ local free = tonumber(ARGV[5]) - taken
 local reply = once(1, free, false, function()
   return failed('INCRBY', redis.pcall('INCRBY', KEYS[1], text(free - number)))
 end)
-if reply[1] and free > 0 and free > number then
-  publish(ARGV[7], ARGV[8], text(free))
+-- As in add.lua.
+if reply[1] and (free < number or free > 0 and free > number) then
+  publish(ARGV[7], ARGV[8], text(math.max(free, 1)))
 end
 return reply

@@ -62,7 +62,7 @@ var connBugs = []bug{
 	{name: "each batch of renewals sets a timer that wakes a thread", by: "internal/conn TestOnlyCallersGiveUpReadingSoon",
 		at: "internal/conn node.openRenewals", old: "w.watchful = true", new: "w.watchful = false"},
 	{name: "a command that a script has named is dropped", by: "internal/conn TestAnErrorInAScriptIsToldWithoutThePlaceInTheScript",
-		at: "internal/conn explained", old: "cmp.Or(command, s.commandAt(line))", new: "s.commandAt(line)"},
+		at: "internal/conn explained", old: "cmp.Or(command, ", new: "cmp.Or(\"\", "},
 	{name: "a late answer is read in one turn", by: "internal/test/faults TestALeaseOutlastsAStarvedProcess",
 		at: "internal/conn link.Read", old: "next := now.Add(turn)", new: "next := l.limit"},
 	{name: "the first renewal waits for a connection of its own", by: "internal/conn TestBatchDoesNotStandBehindCallers",

@@ -65,8 +65,6 @@ var sentinelBugs = []bug{
 		at: "internal/conn cluster.watch", old: "c.events.doubt(Doubt{All: true})"},
 	{name: "a waiter of a Quorum asks though others have waited longer", by: "multilock TestQuorum_WaitersTakeTurns",
 		at: "multilock turn.mine", old: "return ahead == 0", new: "return true"},
-	{name: "who has just had a Quorum does not look whether others wait", by: "multilock TestQuorum_WaitersTakeTurns",
-		at: "multilock Quorum.rounds", old: "|| !turn.contended() ||", new: "|| true ||"},
 	{name: "a waiter of a Quorum that cannot have it keeps all others waiting", by: "multilock TestQuorum_AWaiterThatCannotHaveItYields",
 		at: "multilock turn.yield", old: "t.began = time.Now()"},
 	{name: "a TryLock of a Quorum that has just begun waits for its turn", by: "multilock TestQuorum_ATryDoesNotTakeItsTurn",

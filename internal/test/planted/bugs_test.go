@@ -42,6 +42,8 @@ var firstBugs = []bug{
 		at: "internal/engine Engine.Settle", old: "left < 0 || Sleep(ctx, min(pause, left+time.Millisecond)) != nil", new: "left < 0 || pause > soon || Sleep(ctx, soon) != nil"},
 	{name: "a mark stays without an expiry where two commands are refused", by: "internal/test/faults TestNothingStaysForEverWhicheverPairIsDenied",
 		at: "rwlock/lua/marks.lua note", old: "redis.pcall('SET', KEYS[k], '', 'PX', 1)"},
+	{name: "nobody is notified of permits that are made fewer", by: "internal/test/faults TestBadNewsIsForAll",
+		at: "semaphore/lua/add.lua", old: "(free < number or free > 0 and free > number)", new: "(free > 0 and free > number)"},
 	{name: "only the head hears that there is nothing to wait for", by: "internal/test/faults TestBadNewsIsForAll",
 		at: "internal/line Lines.waitAsHead", old: "l.endAll(me.line, err)"},
 	{name: "a cancelled acquire is not cleaned up after", by: "rlock TestACallThatIsGivenUpChangesNothing",

@@ -104,9 +104,13 @@ func (m *MiniServer) Client(opts ...func(*redis.Options)) *redis.Client {
 
 // Proxy returns a proxy in front of the server that is reached in memory, by
 // its Dial and Client: the faults of [Proxy] in a synctest bubble.
-func (m *MiniServer) Proxy() *FaultProxy {
+func (m *MiniServer) Proxy(ways ...Way) *FaultProxy {
 	m.t.Helper()
-	return newProxy(m.t, func() (net.Conn, error) { return m.Dial(context.Background(), "", "") })
+	p := newProxy(m.t, func() (net.Conn, error) { return m.Dial(context.Background(), "", "") })
+	for _, way := range ways {
+		way(&p.road)
+	}
+	return p
 }
 
 // Snapshot returns all keys of database 0 with type, remaining time to live in

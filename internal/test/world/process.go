@@ -45,22 +45,17 @@ func (w *World) Process(options ...holdfast.Option) *Process {
 	return w.start(0, options...)
 }
 
-// FarAway starts a process whose commands take rtt. Opening a connection takes three times as long,
+// FarAway starts a process that hears from Redis after rtt. Opening a connection takes three times as long,
 // for TCP and TLS.
 func (w *World) FarAway(rtt time.Duration) *Process {
 	w.T.Helper()
-	p := w.start(rtt)
-	p.Net.OnCommand(func(c redistest.Command) redistest.Fault {
-		p.Observe(c)
-		return redistest.Delay(rtt)
-	})
-	return p
+	return w.start(rtt)
 }
 
 // start starts a process that is rtt away when it opens a connection.
 func (w *World) start(rtt time.Duration, options ...holdfast.Option) *Process {
 	w.T.Helper()
-	p := &Process{W: w, Net: w.Mini.Proxy()}
+	p := &Process{W: w, Net: w.Mini.Proxy(redistest.Lagging(rtt/2, 0))}
 	p.Net.OnCommand(p.Observe)
 	rdb := p.Net.Client(w.T, func(o *redis.Options) {
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {

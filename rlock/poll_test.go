@@ -56,7 +56,7 @@ func TestAWaiterLooksWhileNothingChanges(t *testing.T) {
 // The looks of one Client for many names go out together.
 func TestLooksForManyNamesGoOutTogether(t *testing.T) {
 	world.Play(t, func(t *testing.T, w *world.World) {
-		const n, polls = 160, 2
+		const n, polls = 320, 2
 		p, q := w.Process(), w.Process()
 		name := func(i int) string { return fmt.Sprintf("many:%d", i) }
 		var leases []*lease.Lease

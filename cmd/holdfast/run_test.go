@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -311,6 +312,35 @@ func TestRun_ALossEndsTheProgramInTime(t *testing.T) {
 		}
 		c.want(76)
 	})
+}
+
+// A program that ends before the next renewal has worked without the lock as well.
+func TestRun_ALossThatOnlyTheReleaseFinds(t *testing.T) {
+	for _, tc := range []struct{ program, want int }{{0, 76}, {3, 3}} {
+		for _, how := range [][]string{nil, {"-s"}, {"-p", "1", "--of", "2"}, {"--fair"}, {"--multi", "y"}} {
+			s, url := server(t)
+			c := start(t, url, "", slices.Concat([]string{"run", "x"}, how, []string{"--", "sh", "-c", fmt.Sprint("echo ready; read a; exit ", tc.program)})...)
+			c.await("ready")
+			if err := s.Admin().FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(c.in)
+			c.want(tc.want)
+			if !strings.Contains(c.said(), "found out when the program had ended") {
+				t.Errorf("%v: it says %q", how, c.said())
+			}
+		}
+	}
+}
+
+// Whoever has stopped the program, a signal that ends this process ends it too.
+func TestRun_ASignalEndsAProgramThatIsStopped(t *testing.T) {
+	_, url := server(t)
+	c := start(t, url, "", "run", "x", "--", "sh", "-c", "echo ready; kill -STOP $$; sleep 100")
+	c.await("ready")
+	inState(t, c.below()[0], "T")
+	c.send(syscall.SIGTERM)
+	c.want(143)
 }
 
 func lastBeat(t *testing.T, file string, program int) time.Time {

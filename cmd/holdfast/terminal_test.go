@@ -136,6 +136,19 @@ func TestRun_InFrontOfAPipe(t *testing.T) {
 	s.shows("shell-has-it")
 }
 
+// getpass(3), ssh and sudo ask at the terminal, wherever the input of the program comes from.
+func TestRun_AProgramAsksAtTheTerminal(t *testing.T) {
+	for _, from := range []string{"echo data | $H", "$H </dev/null"} {
+		_, url := server(t)
+		s := shell(t, url, "")
+		s.types(strings.Replace(from, "$H", "$H run x", 1) + " -- sh -c 'read a </dev/tty; echo go''t-$a'\n")
+		s.types("word\n")
+		s.shows("got-word")
+		s.types("echo shell''-has-it\n")
+		s.shows("shell-has-it")
+	}
+}
+
 func TestRun_InTheBackground(t *testing.T) {
 	_, url := server(t)
 	s := shell(t, url, "")

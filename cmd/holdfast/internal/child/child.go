@@ -48,7 +48,7 @@ type child struct {
 
 // start starts the program. If this process has a terminal in the foreground, the program gets it.
 func start(p Program) (*child, error) {
-	c := &child{terminal: terminalOf(p.In, p.Out), stops: make(chan syscall.Signal, 1), done: make(chan struct{})}
+	c := &child{terminal: controlling(p.In, p.Out), stops: make(chan syscall.Signal, 1), done: make(chan struct{})}
 	cmd := exec.Command(p.Args[0], p.Args[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = p.Env, p.In, p.Out, p.Err
 	cmd.SysProcAttr = attributes(c.terminal)
@@ -68,6 +68,7 @@ func start(p Program) (*child, error) {
 		}
 	}()
 	if err := <-started; err != nil {
+		c.terminal.close()
 		return nil, &NotStarted{err}
 	}
 	return c, nil

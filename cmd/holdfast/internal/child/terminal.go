@@ -12,21 +12,33 @@ import (
 
 // terminal is the terminal that controls this process.
 type terminal struct {
+	file  *os.File
 	fd    int
 	own   int  // the process group of this process
 	alone bool // nobody else in that process group needs the terminal
 }
 
-// terminalOf returns the terminal that the input comes from, or nil if it comes from none. If the output
-// goes elsewhere, as to a pager, then that may need the terminal too, in the process group of this process.
-func terminalOf(in, out *os.File) *terminal {
-	t := &terminal{fd: int(in.Fd()), own: unix.Getpgrp()}
-	if _, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP); err != nil {
+// controlling returns the terminal that controls this process, or nil if none does. A program may ask there for a
+// password though its input comes from elsewhere. If its input or its output does, as to a pager, then another may
+// need the terminal too, in the process group of this process.
+func controlling(in, out *os.File) *terminal {
+	file, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	if err != nil {
 		return nil
 	}
-	_, err := unix.IoctlGetInt(int(out.Fd()), unix.TIOCGPGRP)
-	t.alone = err == nil
-	return t
+	return &terminal{file: file, fd: int(file.Fd()), own: unix.Getpgrp(), alone: isTerminal(in) && isTerminal(out)}
+}
+
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+	return err == nil
+}
+
+// close gives the terminal up. There may be none.
+func (t *terminal) close() {
+	if t != nil {
+		_ = t.file.Close()
+	}
 }
 
 // has reports whether the process group is in the foreground.

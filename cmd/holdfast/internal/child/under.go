@@ -52,6 +52,7 @@ func Under(r *Relay, hold Hold, p Program, rules Rules) (code int, lost bool, er
 	}
 	w := &watch{child: c, hold: hold, rules: rules}
 	w.until(signals)
+	c.terminal.close()
 	return c.code(), w.lost, nil
 }
 
@@ -153,6 +154,9 @@ func (w *watch) take(s syscall.Signal) {
 		w.suspend()
 	case unix.SIGCONT:
 		w.resume()
+	case unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM:
+		w.child.signal(s)
+		w.child.signal(unix.SIGCONT) // it may be stopped, and would never hear of it
 	default:
 		w.child.signal(s)
 	}

@@ -18,6 +18,18 @@ import (
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
+// forEval marks commands whose output a shell evaluates.
+const forEval = "eval"
+
+// failClosed prints what ends the script that evaluates the output: eval of nothing succeeds, and the script would go on
+// without the lock. A shell in which somebody types only gets the exit code.
+func (a *app) failClosed(code int) {
+	if a.json || terminal(a.Out) {
+		return // nobody evaluates it
+	}
+	_ = a.print("case $- in *i*) (exit %d);; *) exit %d;; esac", code, code)
+}
+
 func (a *app) acquire() *cobra.Command {
 	var length time.Duration
 	var w waits
@@ -36,7 +48,9 @@ func (a *app) acquire() *cobra.Command {
 			"  HOLDFAST_TOKEN        the fencing token",
 			"  HOLDFAST_LEASE_UNTIL  when its time is over, by the clock of this machine",
 			"",
-			"If it cannot print them, it releases the lock."),
+			"If it cannot print them, it releases the lock. If there is no lock, it prints a line that ends the script which",
+			"evaluates it."),
+		Annotations: map[string]string{forEval: "yes"},
 		Example: lines(
 			`  eval "$(holdfast acquire deploy --lease 10m --wait 1m)"`,
 			"  ...",
@@ -134,8 +148,9 @@ func (a *app) extend() *cobra.Command {
 			"printed, and the lock belongs to the old owner as before, with one exception: if the command is killed",
 			"before it can print, or if Redis has done it and cannot be reached for seconds after that, nobody knows the",
 			"new owner. The lock is then free when its time is over, or by holdfast release NAME --force."),
-		Example: "  eval \"$(holdfast extend deploy --owner \"$HOLDFAST_OWNER\" --lease 10m)\"",
-		Args:    cobra.ExactArgs(1),
+		Annotations: map[string]string{forEval: "yes"},
+		Example:     "  eval \"$(holdfast extend deploy --owner \"$HOLDFAST_OWNER\" --lease 10m)\"",
+		Args:        cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if length <= 0 {
 				return usage(errors.New("--lease is required: for how long the lock is held from now"))

@@ -39,7 +39,11 @@ func Main(streams Streams, args []string) int {
 	if err != nil && !a.begun {
 		err = usage(fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath()))
 	}
-	return a.code(err)
+	code := a.code(err)
+	if code != 0 && cmd.Annotations[forEval] != "" {
+		a.failClosed(code)
+	}
+	return code
 }
 
 // root returns the command above all others.

@@ -158,10 +158,7 @@ func (r *running) take(ctx context.Context, relay *child.Relay) (code int, err e
 		r.say("%s: granted after %v", r.names(r.name), waited.Round(100*time.Millisecond))
 	}
 	code, err = r.work(ctx, relay, l, waited)
-	if e := r.giveBack(l); e != nil && err == nil {
-		r.say("%v", e)
-	}
-	return code, err
+	return r.giveBack(l, code, err)
 }
 
 // spread waits for a random part of --splay.
@@ -218,15 +215,23 @@ func (r *running) env(l holding) []string {
 	return env
 }
 
-// giveBack releases the lease. What was lost has been told.
-func (r *running) giveBack(l holding) error {
+// giveBack releases the lease after the program has ended with that code, or with that error, which has been said. A
+// loss that only the release finds is one all the same: another may have worked at the same time.
+func (r *running) giveBack(l holding, code int, err error) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
 	defer cancel()
-	err := l.Release(ctx)
-	if errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrMaxHold) {
-		return nil
+	e := l.Release(ctx)
+	switch lost := errors.Is(e, holdfast.ErrLost) || errors.Is(e, holdfast.ErrMaxHold); {
+	case e == nil || err != nil:
+		return code, err
+	case lost && code == 0:
+		return 0, &exit{codeLost, fmt.Errorf("%w: found out when the program had ended", lossOf(e))}
+	case lost:
+		r.say("%v: found out when the program had ended", lossOf(e))
+	default:
+		r.say("%v", e)
 	}
-	return err
+	return code, nil
 }
 
 // wins reports whether this process has won the tick.

@@ -15,6 +15,7 @@ type terminal struct {
 	file  *os.File
 	fd    int
 	own   int  // the process group of this process
+	input bool // the input comes from it
 	alone bool // nobody else in that process group needs the terminal
 }
 
@@ -26,7 +27,9 @@ func controlling(in, out *os.File) *terminal {
 	if err != nil {
 		return nil
 	}
-	return &terminal{file: file, fd: int(file.Fd()), own: unix.Getpgrp(), alone: isTerminal(in) && isTerminal(out)}
+	t := &terminal{file: file, fd: int(file.Fd()), own: unix.Getpgrp(), input: isTerminal(in)}
+	t.alone = t.input && isTerminal(out)
+	return t
 }
 
 func isTerminal(f *os.File) bool {

@@ -163,11 +163,12 @@ func (w *watch) take(s syscall.Signal) {
 }
 
 // stopped deals with a program that is stopped. If it wants the terminal, it gets it; otherwise a person who
-// has a shell wants it back. Without a terminal it is up to those who stopped the program.
+// has a shell wants it back. Without a terminal, as for a service that was begun at one, it is up to those who
+// stopped the program.
 func (w *watch) stopped(by syscall.Signal) {
 	t := w.child.terminal
 	switch {
-	case t == nil:
+	case t == nil, !t.input && !t.has(t.own) && !t.has(w.child.pid):
 	case (by == unix.SIGTTIN || by == unix.SIGTTOU) && t.has(t.own):
 		t.alone = true
 		w.resume()

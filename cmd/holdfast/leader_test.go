@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,6 +106,27 @@ func TestLeader_ALossEndsTheProgram(t *testing.T) {
 	}
 }
 
+// A program that ends before the next renewal has worked without the lead as well.
+func TestLeader_ALossThatOnlyTheReleaseFinds(t *testing.T) {
+	for _, how := range [][]string{nil, {"--once"}} {
+		for code, want := range map[int]int{0: 76, 3: 3} {
+			if code != 0 && how == nil {
+				continue // it campaigns again
+			}
+			s, url := server(t)
+			c := start(t, url, "", slices.Concat([]string{"leader", "x"}, how, []string{"sh", "-c", fmt.Sprint("echo ready; read a; exit ", code)})...)
+			c.await("ready")
+			if err := s.Admin().FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintln(c.in)
+			if c.want(want); want == 76 && !strings.Contains(c.said(), "found out when the program had ended") {
+				t.Errorf("%v: it says %q", how, c.said())
+			}
+		}
+	}
+}
+
 func TestLeader_Probes(t *testing.T) {
 	_, url := server(t)
 	one := start(t, url, "beat", "leader", "x", "--as", "pod-1", "--http", "localhost:0", "--", os.Args[0], filepath.Join(t.TempDir(), "beats"))
@@ -130,6 +152,12 @@ func TestLeader_Probes(t *testing.T) {
 		}
 		if err := json.NewDecoder(reply.Body).Decode(&status); err != nil || reply.StatusCode != want || status.Leader.Identity != "pod-1" {
 			t.Errorf("%s: %s, %+v, %v", at, reply.Status, status, err)
+		}
+		// A standby is well too: a probe must not restart it.
+		if alive, err := http.Get(at + "healthz"); err != nil || alive.StatusCode != 200 {
+			t.Errorf("%shealthz: %v, %v", at, alive.Status, err)
+		} else {
+			alive.Body.Close()
 		}
 	}
 }

@@ -49,16 +49,26 @@ func TestRun_ExitsAsTheProgramDoes(t *testing.T) {
 func TestRun_WrongUse(t *testing.T) {
 	_, url := server(t)
 	for _, args := range [][]string{
-		{"run"}, {"run", "x"}, {"run", "x", "true"}, {"run", "x", "--"}, {"run", "x", "y", "--", "true"}, {"run", "--", "true"},
+		{"run"}, {"run", "x"}, {"run", "x", "--"}, {"run", "x", "y", "--", "true"}, {"run", "--", "true"},
 		{"run", "x", "--no-such-flag", "--", "true"},
 		{"run", "x", "--try", "--wait", "1s", "--", "true"},
 		{"run", "x", "--fair", "--shared", "--", "true"},
 		{"run", "x", "--permits", "2", "--", "true"},
 		{"run", "x", "--grace", "20s", "--", "true"},
 		{"run", "x", "--on-lost", "panic", "--", "true"},
-		{"run", "x", "--at-most", "5s", "--", "true"},
+		{"run", "x", "--at-most", "5s", "--grace", "5s", "--", "true"},
 		{"run", "x", "--shared", "--at-least", "5s", "--", "true"},
 		{"run", "x", "--tick", "soon", "--", "true"},
+		// What would do less than it seems to.
+		{"run", "x", "--tick", "", "--", "true"},
+		{"run", "x", "--tick-keep", "1h", "--", "true"},
+		{"run", "x", "--multi", "", "--", "true"},
+		{"run", "x", "--multi", "y,", "--", "true"},
+		{"run", "x", "--permits", "0", "--of", "5", "--", "true"},
+		{"run", "x", "--busy-code", "256", "--", "true"},
+		{"run", "x", "--busy-code", "-1", "--", "true"},
+		{"run", "x", "--splay", "-1s", "--", "true"},
+		{"run", "x", "--url", "", "--", "true"},
 		{"run", "", "--", "true"},
 		{"run", "x", "--url", "localhost", "--", "true"},
 		{"run", "x", "--url", "redis+ring://localhost", "--", "true"},
@@ -85,6 +95,22 @@ func TestRun_RedisIsNotThere(t *testing.T) {
 	}
 }
 
+// The command that runs needs no dashes before it, as with env(1), timeout(1) and flock(1). What follows it is its own.
+func TestRun_WithoutDashes(t *testing.T) {
+	_, url := server(t)
+	for _, args := range [][]string{
+		{"run", "x", "-n", "echo", "--try"}, {"run", "-n", "x", "echo", "--try"}, {"run", "-n", "x", "--lease=20s", "--", "echo", "--try"},
+		{"leader", "x", "echo", "--try"},
+	} {
+		if out := start(t, url, "", args...).want(0); !slices.Equal(out, []string{"--try"}) {
+			t.Errorf("%q: it prints %q", args, out)
+		}
+	}
+	if out := start(t, url, "", "run", "x", "--help").want(0); len(out) == 0 {
+		t.Error("there is no help behind the name")
+	}
+}
+
 // running starts the command with a program that beats, and waits until that runs.
 func running(t *testing.T, url, role string, args ...string) *command {
 	t.Helper()
@@ -97,12 +123,17 @@ func running(t *testing.T, url, role string, args ...string) *command {
 func TestRun_ABusyLock(t *testing.T) {
 	_, url := server(t)
 	first := running(t, url, "beat", "x")
-	c := start(t, url, "", "run", "x", "-n", "--", "true")
-	if c.want(75); !strings.Contains(c.said(), "held by another") {
-		t.Errorf("it says %q", c.said())
+	for code, args := range map[int][]string{
+		75: {"run", "x", "-n"},
+		0:  {"run", "x", "-n", "-E", "0"},
+		9:  {"run", "x", "-w", "300ms", "-E", "9"},
+	} {
+		c := start(t, url, "", append(args, "--", "false")...)
+		who := fmt.Sprintf("/pid %d", first.Process.Pid)
+		if c.want(code); !strings.Contains(c.said(), "held by another") || !strings.Contains(c.said(), who) {
+			t.Errorf("%q: it says %q", args, c.said())
+		}
 	}
-	start(t, url, "", "run", "x", "-n", "-E", "0", "--", "false").want(0)
-	start(t, url, "", "run", "x", "-w", "300ms", "-E", "9", "--", "true").want(9)
 	waits := start(t, url, "", "run", "x", "-w", "20s", "--", "sh", "-c", "echo $HOLDFAST_WAITED")
 	waiting(t, url, "x", 1)
 	first.send(syscall.SIGTERM)
@@ -124,6 +155,63 @@ func waiting(t *testing.T, url, name string, n int) {
 		}
 		return err
 	})
+}
+
+// Who waits hears whom it waits for, and that Redis does not answer; an outage is not a busy lock.
+func TestRun_AnOutageWhileItWaits(t *testing.T) {
+	s, url := server(t)
+	first := running(t, url, "beat", "x")
+	c := start(t, url, "", "run", "x", "--wait", "6s", "--timeout", "1s", "-E", "0", "--", "true")
+	c.says(fmt.Sprintf("/pid %d", first.Process.Pid))
+	s.Freeze()
+	c.says("Redis does not answer")
+	c.want(69)
+	s.Thaw()
+}
+
+// says waits until the command has said something to people.
+func (c *command) says(text string) {
+	c.t.Helper()
+	redistest.Eventually(c.t, 20*time.Second, fmt.Sprintf("it says %q", text), func() error {
+		if !strings.Contains(c.said(), text) {
+			return fmt.Errorf("it says %q", c.said())
+		}
+		return nil
+	})
+}
+
+// The program knows of its own lock only, and not of one that its caller holds.
+func TestRun_TheCallersLockIsNotTheProgramsOwn(t *testing.T) {
+	_, url := server(t)
+	tell := []string{"--", "sh", "-c", "echo $HOLDFAST_LOCK/$HOLDFAST_ELECTION/$HOLDFAST_TOKEN/$HOLDFAST_OWNER"}
+	for _, outer := range [][]string{{"run", "x", "--pass-owner"}, {"leader", "x"}} {
+		for want, inner := range map[string][]string{
+			"b///": {"run", "b", "--multi", "c"},
+			"p///": {"run", "p", "-p", "1", "--of", "2"},
+		} {
+			c := start(t, url, "", slices.Concat(outer, []string{"--", binary}, inner, tell)...)
+			if got := c.line(); got != want {
+				t.Errorf("%q in %q: %q", inner, outer, got)
+			}
+			c.want(0)
+		}
+	}
+}
+
+// A name or an argument with control characters does nothing to a terminal.
+func TestNothingMovesTheTerminal(t *testing.T) {
+	_, url := server(t)
+	const evil = "a\x1b[2J\u009b2J\u202eb\r"
+	for _, args := range [][]string{
+		{"run", evil, "--tick", "2026-11-24T02:00Z", "true"}, {"run", evil, "--tick", "2026-11-24T02:00Z", "true"},
+		{"leader", evil, "true"}, {"run", "x", "--" + evil}, {evil}, {"run", "x", "--tick", evil, "true"}, {"run", "x", evil},
+	} {
+		c := start(t, url, "", args...)
+		c.code()
+		if strings.ContainsAny(c.said(), "\x1b\u009b\u202e\r") {
+			t.Errorf("%q: it says %q", args, c.said())
+		}
+	}
 }
 
 func TestRun_WhatTheProgramIsTold(t *testing.T) {

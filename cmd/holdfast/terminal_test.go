@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,8 +74,8 @@ func (s *screen) types(text string) {
 	}
 }
 
-// shows waits until the terminal shows a text, and forgets all up to it.
-func (s *screen) shows(text string) {
+// shows waits until the terminal shows a text, forgets all up to it, and returns what came before it.
+func (s *screen) shows(text string) (before string) {
 	s.t.Helper()
 	redistest.Eventually(s.t, 20*time.Second, fmt.Sprintf("the terminal shows %q", text), func() error {
 		s.mu.Lock()
@@ -83,9 +85,11 @@ func (s *screen) shows(text string) {
 		if at < 0 {
 			return fmt.Errorf("it shows %q", all)
 		}
+		before = all[:at]
 		s.text.Next(at + len(text))
 		return nil
 	})
+	return before
 }
 
 func TestRun_TheProgramHasTheTerminal(t *testing.T) {
@@ -97,15 +101,42 @@ func TestRun_TheProgramHasTheTerminal(t *testing.T) {
 	s.shows("back=0")
 }
 
-func TestRun_InterruptedAtTheTerminal(t *testing.T) {
+// Ctrl-C ends what runs a program, and all that waits for it, as with flock(1).
+func TestRun_CtrlCEndsTheScriptToo(t *testing.T) {
 	_, url := server(t)
+	locks := []string{"flock " + filepath.Join(t.TempDir(), "lock"), "$H run x", "$H leader x"}
+	for _, lock := range locks {
+		for _, how := range []string{"%s; echo on''ward", "bash -c '%s; %[1]s; echo on\"\"ward'", "%s | cat; echo on''ward"} {
+			if lock == "$H leader x" && strings.Contains(how, "cat") {
+				continue // it has no terminal, and leads again after a program that fails
+			}
+			s := shell(t, url, "")
+			s.types(fmt.Sprintf(how, lock+` sh -c "echo re\"\"ady; exec sleep 100"`) + "\n") // a shell that is about to fork would wait for the sleep
+			s.shows("ready")
+			s.types("\x03")
+			s.shows("$ ")
+			s.types("echo co''de=$?\n")
+			if before := s.shows("code="); strings.Contains(before, "onward") {
+				t.Errorf("%s: after Ctrl-C it goes on: %q", lock, before)
+			}
+			s.shows("130")
+		}
+	}
+}
+
+// Ctrl-Z stops what waits for a lock, as it stops flock(1).
+func TestRun_SuspendedWhileItWaits(t *testing.T) {
+	_, url := server(t)
+	first := running(t, url, "beat", "x")
 	s := shell(t, url, "")
-	s.types("$H run x -- sh -c 'echo rea''dy; exec sleep 100'\n") // a shell that is about to fork would wait for the sleep
-	s.shows("ready")
-	s.types("\x03")
-	s.shows("$ ")
-	s.types("echo code=$?\n")
-	s.shows("code=130")
+	s.types("$H run x -- echo go''t-it\n")
+	waiting(t, url, "x", 1)
+	s.types("\x1a")
+	s.shows("Stopped")
+	first.send(syscall.SIGTERM)
+	first.want(143)
+	s.types("fg\n")
+	s.shows("got-it")
 }
 
 func TestRun_SuspendedAtTheTerminal(t *testing.T) {

@@ -17,8 +17,8 @@ var ours = []os.Signal{
 	syscall.SIGSYS, syscall.SIGKILL, syscall.SIGSTOP,
 }
 
-// Relay passes the signals that this process gets on to the program that runs under it. While none runs, a
-// signal that asks a process to end is told to the one that waits to start it.
+// Relay passes the signals that this process gets on to the program that runs under it. While none runs, a signal that
+// asks a process to end ends what waits to start it, and Ctrl-Z stops this process.
 type Relay struct {
 	got  chan os.Signal
 	quit chan struct{}
@@ -67,8 +67,8 @@ func (r *Relay) work() {
 	for {
 		select {
 		case s := <-r.got:
-			if r.pass(s.(syscall.Signal)) {
-				r.end()
+			if s := s.(syscall.Signal); !r.pass(s) {
+				r.obey(s)
 			}
 		case <-r.quit:
 			return
@@ -76,25 +76,42 @@ func (r *Relay) work() {
 	}
 }
 
-// pass passes a signal on. It reports whether this process is asked to end, and no program runs.
-func (r *Relay) pass(s syscall.Signal) (end bool) {
+// asks reports whether a signal asks a process to end. A program that runs hears of SIGHUP, and may go on.
+func (r *Relay) asks(s syscall.Signal) bool {
+	switch s {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT:
+		return true
+	case syscall.SIGHUP:
+		return r.to == nil
+	}
+	return false
+}
+
+// pass passes a signal on to the program that runs. It returns false if none does.
+func (r *Relay) pass(s syscall.Signal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	asks := s == syscall.SIGINT || s == syscall.SIGTERM || s == syscall.SIGQUIT
-	if r.to == nil {
-		asks = asks || s == syscall.SIGHUP
-	}
-	if asks && r.asked == 0 {
+	if r.asks(s) && r.asked == 0 {
 		r.asked = s
 	}
 	if r.to == nil {
-		return asks
+		return false
 	}
 	select {
 	case r.to <- s:
 	default: // the program has some sixty signals to take already
 	}
-	return false
+	return true
+}
+
+// obey does what a signal says, while no program runs.
+func (r *Relay) obey(s syscall.Signal) {
+	switch s {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP:
+		r.end()
+	case syscall.SIGTSTP:
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	}
 }
 
 // passTo has the signals passed to a program that runs, or to none. It reports whether this process was

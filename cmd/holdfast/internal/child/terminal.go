@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,4 +57,19 @@ func (t *terminal) give(group int) {
 	signal.Ignore(syscall.SIGTTOU)
 	defer signal.Reset(syscall.SIGTTOU)
 	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group) // the terminal may be gone
+}
+
+// Resend sends the signal of a key to the process group of this process, as the terminal does to all whom it reaches: a
+// script that waits for this process ends by Ctrl-C, as it would have without this process in between. SIGINT ends this
+// process too. By SIGQUIT a program of Go would print its goroutines, so this process only returns.
+func Resend(key syscall.Signal) {
+	if key == syscall.SIGQUIT {
+		signal.Ignore(key)
+	} else {
+		signal.Reset(key)
+	}
+	_ = unix.Kill(0, key)
+	if key == syscall.SIGINT && !signal.Ignored(key) {
+		time.Sleep(time.Second) // another thread may be the one that takes the signal
+	}
 }

@@ -36,24 +36,34 @@ var ErrAsked = errors.New("asked to end")
 // settle is how often a process group whose leader has ended is looked at.
 const settle = 10 * time.Millisecond
 
-// Under runs the program until it ends, and returns its exit code. If the hold is about to end, or has
-// ended, without the program, Under ends the whole process group; lost then says so. If the program could
-// not be started, the error is a NotStarted.
-func Under(r *Relay, hold Hold, p Program, rules Rules) (code int, lost bool, err error) {
+// Outcome is how a program has ended.
+type Outcome struct {
+	// Code is its exit code: 128+n if signal n ended it.
+	Code int
+	// Lost says that the hold was about to end, or had ended, before the program.
+	Lost bool
+	// Key is SIGINT or SIGQUIT if a key at the terminal has ended the program; otherwise 0. The process group of this
+	// process has not got that signal: see Resend.
+	Key syscall.Signal
+}
+
+// Under runs the program until it ends. If the hold is about to end, or has ended, without the program, Under ends
+// the whole process group. If the program could not be started, the error is a NotStarted.
+func Under(r *Relay, hold Hold, p Program, rules Rules) (Outcome, error) {
 	signals := make(chan syscall.Signal, 64)
 	if r.passTo(signals) {
 		r.passTo(nil)
-		return 0, false, ErrAsked
+		return Outcome{}, ErrAsked
 	}
 	defer r.passTo(nil)
 	c, err := start(p)
 	if err != nil {
-		return 0, false, err
+		return Outcome{}, err
 	}
 	w := &watch{child: c, hold: hold, rules: rules}
 	w.until(signals)
 	c.terminal.close()
-	return c.code(), w.lost, nil
+	return Outcome{c.code(), w.lost, w.key}, nil
 }
 
 // watch is one program under its hold.
@@ -62,6 +72,7 @@ type watch struct {
 	hold   Hold
 	rules  Rules
 	lost   bool
+	key    syscall.Signal
 	kill   *time.Timer // set once the program is being ended
 	killed bool        // SIGKILL was sent
 }
@@ -78,6 +89,7 @@ func (w *watch) until(signals <-chan syscall.Signal) {
 	for {
 		select {
 		case <-c.done:
+			w.key = w.pressed()
 			w.takeTerminal()
 			if w.lost && !w.rules.Leave {
 				w.bury()
@@ -195,6 +207,19 @@ func (w *watch) resume() {
 		t.give(c.pid)
 	}
 	c.signal(unix.SIGCONT)
+}
+
+// pressed returns the signal that has ended the program if a key may have sent it: SIGINT or SIGQUIT, while the
+// program had the terminal.
+func (w *watch) pressed() syscall.Signal {
+	c := w.child
+	if c.terminal == nil || !c.terminal.has(c.pid) || !c.status.Signaled() {
+		return 0
+	}
+	if s := c.status.Signal(); s == unix.SIGINT || s == unix.SIGQUIT {
+		return s
+	}
+	return 0
 }
 
 // takeTerminal takes the terminal from the program, if it has it.

@@ -60,12 +60,11 @@ func (a *app) acquire() *cobra.Command {
 			if length <= 0 {
 				return usage(errors.New("--lease is required: for how long the lock is held"))
 			}
-			if err := w.valid(); err != nil {
-				return usage(err)
-			}
 			return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
 				lock := client.Mutex(args[0], holdfast.Fixed(length))
-				taken, err := w.take(ctx, a, takes(lock))
+				t := takes(lock)
+				t.see = sightOf(client, args[0])
+				taken, err := w.take(ctx, a, t)
 				if err != nil {
 					return err
 				}

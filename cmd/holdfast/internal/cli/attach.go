@@ -16,15 +16,15 @@ func (a *app) attach() *cobra.Command {
 	r := &running{app: a, busyCode: codeBusy}
 	var owner string
 	cmd := &cobra.Command{
-		Use:   "attach NAME --owner OWNER [flags] -- COMMAND [ARGUMENT]...",
+		Use:   "attach NAME --owner OWNER [flags] [--] COMMAND [ARGUMENT]...",
 		Short: "Run a program under a lock that acquire has taken",
 		Long: `Take over the lock NAME that "holdfast acquire" took under OWNER, and run a program under it as "holdfast run" does:
 the lock is renewed while the program runs, and released after it.`,
 		Example: `  eval "$(holdfast acquire migration --lease 10m)"
   ./prepare
-  holdfast attach "$HOLDFAST_LOCK" --owner "$HOLDFAST_OWNER" -- ./migrate`,
+  holdfast attach "$HOLDFAST_LOCK" --owner "$HOLDFAST_OWNER" ./migrate`,
 		Args: func(cmd *cobra.Command, args []string) (err error) {
-			r.name, r.command, err = underDash(cmd, args)
+			r.name, r.command, err = thenCommand(cmd, args)
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,7 +38,8 @@ the lock is renewed while the program runs, and released after it.`,
 	}
 	a.asFlag(cmd)
 	r.supervision.flags(cmd)
-	r.given = func() bool { return false }
+	r.bounded = func() bool { return false }
+	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringVar(&owner, "owner", "", "the owner that acquire printed")
 	_ = cmd.MarkFlagRequired("owner") // which fails for flags that there are not
 	return cmd
@@ -53,5 +54,5 @@ func takesOver(m *holdfast.Mutex, owner holdfast.Owner) taker {
 		}
 		return l, err
 	}
-	return taker{attach, attach}
+	return taker{wait: attach, try: attach}
 }

@@ -12,9 +12,13 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
 // Streams are the standard streams of a command. A child inherits them as they are.
@@ -27,7 +31,8 @@ type app struct {
 	timeout time.Duration
 	as      string
 	json    bool
-	begun   bool // the arguments were right
+	begun   bool           // the arguments were right
+	key     syscall.Signal // a key at the terminal has sent it to the program, which has ended of it; 0: none has
 }
 
 // Main runs the command that args name, and returns its exit code.
@@ -42,6 +47,9 @@ func Main(streams Streams, args []string) int {
 	code := a.code(err)
 	if code != 0 && cmd.Annotations[forEval] != "" {
 		a.failClosed(code)
+	}
+	if a.key != 0 {
+		child.Resend(a.key)
 	}
 	return code
 }
@@ -81,10 +89,14 @@ func version() string {
 	return info.Main.Version
 }
 
-// noteBegin has c, and each command below it, note that it begins: an error before that is one of usage.
+// noteBegin has c, and each command below it, look at its flags, and note that it begins: an error before that is one of
+// usage.
 func (a *app) noteBegin(c *cobra.Command) {
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
+			if err := sound(cmd); err != nil {
+				return err
+			}
 			a.begun = true
 			return run(cmd, args)
 		}
@@ -94,9 +106,10 @@ func (a *app) noteBegin(c *cobra.Command) {
 	}
 }
 
-// say prints a line for people. Errors of the library begin as the line does.
+// say prints a line for people. Errors of the library begin as the line does. What a name or an argument has in it must
+// not do anything to a terminal.
 func (a *app) say(format string, args ...any) {
-	fmt.Fprintf(a.Err, "holdfast: %s\n", strings.TrimPrefix(fmt.Sprintf(format, args...), "holdfast: "))
+	fmt.Fprintf(a.Err, "holdfast: %s\n", view.Plain(strings.TrimPrefix(fmt.Sprintf(format, args...), "holdfast: ")))
 }
 
 // code returns the exit code for the outcome of a command, and prints the error.

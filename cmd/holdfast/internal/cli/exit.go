@@ -66,9 +66,11 @@ func codeOf(err error) (code int, quiet bool) {
 		return codeUsage, false
 	case errors.Is(err, holdfast.ErrDenied):
 		return codeDenied, false
+	case errors.Is(err, holdfast.ErrUnavailable): // it was held, perhaps, when Redis answered last
+		return codeUnavailable, false
 	case errors.Is(err, holdfast.ErrBusy):
 		return codeBusy, false
-	case errors.Is(err, holdfast.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return codeUnavailable, false
 	case errors.Is(err, holdfast.ErrLost), errors.Is(err, holdfast.ErrMaxHold):
 		return codeLost, false

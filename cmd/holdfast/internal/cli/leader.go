@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 	"github.com/holdfast-go/holdfast/leader"
 )
 
@@ -40,7 +41,7 @@ type leading struct {
 func (a *app) leader() *cobra.Command {
 	l := &leading{app: a}
 	cmd := &cobra.Command{
-		Use:   "leader NAME [flags] -- COMMAND [ARGUMENT]...",
+		Use:   "leader NAME [flags] [--] COMMAND [ARGUMENT]...",
 		Short: "Run a program while this process leads",
 		Long: `Campaign in the election NAME, and run a program in each term in which this process leads. When a term ends, by
 a loss, by a request, or because it was long enough, the program gets SIGTERM, and when --grace is over
@@ -52,9 +53,9 @@ term, as the program does. A signal that asks this process to end goes to the pr
 this process exits as it does.
 
 The program finds in its environment HOLDFAST_ELECTION, HOLDFAST_TOKEN and HOLDFAST_LEASE_UNTIL.`,
-		Example: `  holdfast leader scheduler --http localhost:4040 -- ./scheduler`,
+		Example: `  holdfast leader scheduler --http localhost:4040 ./scheduler`,
 		Args: func(cmd *cobra.Command, args []string) (err error) {
-			l.name, l.command, err = underDash(cmd, args)
+			l.name, l.command, err = thenCommand(cmd, args)
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.exitCode(cmd.Context()) },
@@ -62,8 +63,10 @@ The program finds in its environment HOLDFAST_ELECTION, HOLDFAST_TOKEN and HOLDF
 	a.asFlag(cmd)
 	l.supervision.flags(cmd)
 	f := cmd.Flags()
+	f.SetInterspersed(false)
 	f.BoolVar(&l.once, "once", false, "exit after the first term")
-	f.StringVar(&l.http, "http", "", "serve probes at this address: 200 if this process leads, 503 if not")
+	f.StringVar(&l.http, "http", "", "serve probes at this address: / is 200 if this process leads, 503 if not; /healthz is 200 if it "+
+		"leads or campaigns as it should")
 	f.StringVar(&l.value, "value", "", "what the leader says of itself, such as its address")
 	f.IntVar(&l.priority, "priority", 0, "candidates of higher priority lead first")
 	f.BoolVar(&l.preempt, "preempt", false, "take the lead from a leader of lower priority")
@@ -73,7 +76,7 @@ The program finds in its environment HOLDFAST_ELECTION, HOLDFAST_TOKEN and HOLDF
 
 // exitCode campaigns and leads, and returns the exit code as an error.
 func (l *leading) exitCode(ctx context.Context) error {
-	if err := l.valid(); err != nil {
+	if err := l.valid(0); err != nil {
 		return usage(err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,16 +100,22 @@ func (l *leading) exitCode(ctx context.Context) error {
 	defer stop()
 	err = election.Run(ctx, func(ctx context.Context, term *leader.Term) error {
 		err := l.lead(ctx, relay, term)
-		if l.final = l.final || l.once || relay.Asked() != 0; l.final {
+		if l.final = l.final || l.once || err == nil || l.key != 0 || relay.Asked() != 0; l.final {
 			l.end = err
-			cancel() // also if the term is over, after which Run campaigns again
+			if err != nil || ctx.Err() != nil {
+				cancel() // or Run would campaign again
+			}
 		}
 		return err
 	})
-	if l.final {
-		return l.end
+	switch {
+	case !l.final:
+		return l.unless(relay, err)
+	case l.end == nil && !errors.Is(err, context.Canceled):
+		_, err = l.released(0, err)
+		return err
 	}
-	return l.unless(relay, err)
+	return l.end
 }
 
 // warnings returns a logger for what the library warns of while Run goes on: a campaign that failed, an outage.
@@ -149,7 +158,7 @@ func (l *leading) options() []leader.Option {
 
 // lead is one term. It returns how the program ended, nil if with 0.
 func (l *leading) lead(ctx context.Context, relay *child.Relay, term *leader.Term) error {
-	l.say("%s: leads", l.name)
+	l.say("%s: leads", view.Name(l.name))
 	why := func() error { return context.Cause(ctx) }
 	lead := watched{child.Hold{Done: ctx.Done(), Deadline: term.Deadline}, l.lease, why}
 	lead.whole()
@@ -166,7 +175,7 @@ func (l *leading) lead(ctx context.Context, relay *child.Relay, term *leader.Ter
 	case err != nil || code == 0:
 		return err
 	}
-	l.say("%s: the program ended with code %d", l.name, code)
+	l.say("%s: the program ended with code %d", view.Name(l.name), code)
 	return &exit{code, nil}
 }
 
@@ -179,8 +188,15 @@ func (l *leading) serve(election *holdfast.Election) (stop func(), err error) {
 	if err != nil {
 		return nil, usage(fmt.Errorf("--http: %w", err))
 	}
-	l.say("%s: probes at http://%s/", l.name, listener.Addr())
-	server := &http.Server{Handler: election.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	l.say("%s: probes at http://%s/", view.Name(l.name), listener.Addr())
+	probes := http.NewServeMux()
+	probes.Handle("/", election.Handler())
+	probes.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := election.Check(l.lease); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	server := &http.Server{Handler: probes, ReadHeaderTimeout: 5 * time.Second}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

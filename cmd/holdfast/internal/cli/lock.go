@@ -25,6 +25,7 @@ type holding interface {
 // taker takes a lock, by waiting or by one try.
 type taker struct {
 	wait, try func(ctx context.Context) (holding, error)
+	see       sight // nil: it is not one Redis that would know
 }
 
 // takes returns the taker of a lock of the library.
@@ -33,8 +34,8 @@ func takes[L holding](l interface {
 	TryLock(ctx context.Context) (L, error)
 }) taker {
 	return taker{
-		func(ctx context.Context) (holding, error) { return as(l.Lock(ctx)) },
-		func(ctx context.Context) (holding, error) { return as(l.TryLock(ctx)) },
+		wait: func(ctx context.Context) (holding, error) { return as(l.Lock(ctx)) },
+		try:  func(ctx context.Context) (holding, error) { return as(l.TryLock(ctx)) },
 	}
 }
 
@@ -82,6 +83,7 @@ func (w *which) openLock(ctx context.Context, a *app, name string, lease ...hold
 		shut()
 		return taker{}, nil, err
 	}
+	t.see = sightOf(client, append([]string{name}, w.multi...)...)
 	return t, shut, nil
 }
 
@@ -161,34 +163,38 @@ func (w *which) openQuorum(ctx context.Context, a *app, name string, lease []hol
 
 // waits are the flags that say how long a command waits for a lock.
 type waits struct {
-	try   bool
-	max   time.Duration
-	given func() bool // --wait was given
+	try     bool
+	max     time.Duration
+	bounded func() bool // --wait was given
 }
 
 func (w *waits) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVarP(&w.try, "try", "n", false, "do not wait: try once")
 	f.DurationVarP(&w.max, "wait", "w", 0, "how long to wait at the most (default: for ever)")
-	w.given = func() bool { return f.Changed("wait") }
+	w.bounded = func() bool { return f.Changed("wait") }
 	cmd.MarkFlagsMutuallyExclusive("try", "wait")
 }
 
-func (w *waits) valid() error {
-	if w.max < 0 {
-		return errors.New("--wait is negative")
+// take takes the lock. If it does not, because another holds it, the error names that holder.
+func (w *waits) take(ctx context.Context, a *app, t taker) (holding, error) {
+	if t.see == nil {
+		return w.takeBounded(ctx, a, t)
 	}
-	return nil
+	stop := a.sayWhileWaiting(ctx, t.see)
+	l, err := w.takeBounded(ctx, a, t)
+	stop()
+	return l, a.named(ctx, err, t.see)
 }
 
-// take takes the lock.
-func (w *waits) take(ctx context.Context, a *app, t taker) (holding, error) {
+// takeBounded takes the lock, and waits for as long as the flags say.
+func (w *waits) takeBounded(ctx context.Context, a *app, t taker) (holding, error) {
 	switch {
-	case w.try, w.given() && w.max == 0:
+	case w.try, w.bounded() && w.max == 0:
 		ctx, cancel := a.within(ctx)
 		defer cancel()
 		return t.try(ctx)
-	case w.given():
+	case w.bounded():
 		ctx, cancel := context.WithTimeoutCause(ctx, w.max, fmt.Errorf("waited for %v", w.max))
 		defer cancel()
 		return t.wait(ctx)

@@ -8,13 +8,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
 // running are the flags and the arguments of run.
@@ -38,7 +42,7 @@ type running struct {
 func (a *app) run() *cobra.Command {
 	r := &running{app: a}
 	cmd := &cobra.Command{
-		Use:   "run NAME [flags] -- COMMAND [ARGUMENT]...",
+		Use:   "run NAME [flags] [--] COMMAND [ARGUMENT]...",
 		Short: "Run a program under a lock",
 		Long: `Run a program while this process holds the lock NAME, and exit as the program does. The lock is renewed while
 the program runs. Without other flags it is a Mutex.
@@ -49,12 +53,12 @@ before Redis grants the lock to another. If this process is killed, the program 
 
 The program finds in its environment HOLDFAST_LOCK, the name; HOLDFAST_TOKEN, the fencing token;
 HOLDFAST_LEASE_UNTIL, until when the lease lasts unless it is renewed; and HOLDFAST_WAITED, in seconds.`,
-		Example: `  holdfast run nightly-report -- ./report --all
-  holdfast run deploy --try --busy-code 0 -- ./deploy.sh     # somebody else does it: fine
-  holdfast run api -p 1 --of 5 -w 10m -- ./import            # five at a time, anywhere
-  holdfast run report --at-least 1m --tick 2026-11-24T02:00Z -- ./report   # cron: once for each time`,
+		Example: `  holdfast run nightly-report ./report --all
+  holdfast run deploy --try --busy-code 0 ./deploy.sh        # somebody else does it: fine
+  holdfast run api -p 1 --of 5 -w 10m ./import               # five at a time, anywhere
+  holdfast run report --at-least 1m --tick 2026-11-24T02:00Z ./report   # cron: once for each time`,
 		Args: func(cmd *cobra.Command, args []string) (err error) {
-			r.name, r.command, err = underDash(cmd, args)
+			r.name, r.command, err = thenCommand(cmd, args)
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return r.exitCode(cmd.Context()) },
@@ -64,6 +68,7 @@ HOLDFAST_LEASE_UNTIL, until when the lease lasts unless it is renewed; and HOLDF
 	r.waits.flags(cmd)
 	r.supervision.flags(cmd)
 	f := cmd.Flags()
+	f.SetInterspersed(false)
 	f.IntVarP(&r.busyCode, "busy-code", "E", codeBusy, "the exit code if another holds the lock")
 	f.DurationVar(&r.atLeast, "at-least", 0, "keep the lock for so long, also if the program is done sooner")
 	f.DurationVar(&r.atMost, "at-most", 0, "end the program when the lock was held for so long")
@@ -74,18 +79,25 @@ HOLDFAST_LEASE_UNTIL, until when the lease lasts unless it is renewed; and HOLDF
 	return cmd
 }
 
-// underDash returns the name before the dashes, and the command after them.
-func underDash(cmd *cobra.Command, args []string) (name string, command []string, err error) {
-	dash := cmd.ArgsLenAtDash()
-	switch {
-	case dash < 0:
-		return "", nil, errors.New("no -- before the command to run")
-	case dash != 1:
-		return "", nil, errors.New("not one NAME before the --")
-	case dash == len(args):
-		return "", nil, errors.New("no command after the --")
+// thenCommand parses the arguments of a command that runs a program: NAME, flags, and the program with its arguments,
+// which may follow a --. It is for flags that are not interspersed, so args begins with NAME.
+func thenCommand(cmd *cobra.Command, args []string) (name string, command []string, err error) {
+	f := cmd.Flags()
+	if len(args) == 0 || f.ArgsLenAtDash() == 0 {
+		return "", nil, errors.New("no NAME")
 	}
-	return args[0], args[1:], nil
+	if err := f.Parse(args[1:]); err != nil {
+		return "", nil, err
+	}
+	switch command = f.Args(); {
+	case f.Changed("help"):
+		return "", nil, pflag.ErrHelp
+	case len(command) == 0:
+		return "", nil, errors.New("no command to run")
+	case f.ArgsLenAtDash() < 0 && slices.Contains(command, "--"):
+		return "", nil, fmt.Errorf("%s %s --: one NAME, and then the command", args[0], command[0])
+	}
+	return args[0], command, nil
 }
 
 // exitCode runs the program under the lock, and returns its exit code as an error.
@@ -101,7 +113,7 @@ func (r *running) exitCode(ctx context.Context) error {
 	if s := relay.Asked(); s != 0 && (errors.Is(err, context.Canceled) || errors.Is(err, child.ErrAsked)) {
 		return &exit{128 + int(s), nil}
 	}
-	if errors.Is(err, holdfast.ErrBusy) {
+	if busy, _ := codeOf(err); busy == codeBusy {
 		return &exit{r.busyCode, err}
 	}
 	if err == nil && code != 0 {
@@ -110,23 +122,25 @@ func (r *running) exitCode(ctx context.Context) error {
 	return err
 }
 
-func (r *running) valid() error {
-	if r.atMost > 0 && r.atMost < 2*r.grace {
-		return fmt.Errorf("--at-most %v is less than twice --grace %v", r.atMost, r.grace)
-	}
-	if r.atLeast > 0 && (len(r.multi) > 0 || len(r.quorum) > 0 || r.shared || r.exclusive || r.permits > 0) {
+func (r *running) valid() (err error) {
+	switch mutex := len(r.multi) == 0 && len(r.quorum) == 0 && !r.shared && !r.exclusive && r.permits == 0; {
+	case r.busyCode < 0 || r.busyCode > 255:
+		return fmt.Errorf("--busy-code %d is no exit code: 0 to 255", r.busyCode)
+	case r.given("permits") && r.permits < 1:
+		return fmt.Errorf("--permits %d: at least 1", r.permits)
+	case r.atLeast > 0 && !mutex:
 		return errors.New("--at-least goes with a Mutex and with --fair only")
-	}
-	if r.tick != "" && len(r.quorum) > 0 {
+	case r.tick == "" && r.given("tick-keep"):
+		return errors.New("--tick-keep goes with --tick")
+	case r.tick != "" && len(r.quorum) > 0:
 		return errors.New("--tick does not go with --quorum")
 	}
 	if r.tick != "" {
-		var err error
 		if r.tickAt, err = parseTime(r.tick); err != nil {
 			return fmt.Errorf("--tick: %w", err)
 		}
 	}
-	return errors.Join(r.waits.valid(), r.supervision.valid())
+	return r.supervision.valid(r.atMost)
 }
 
 // take waits for the lock, and runs the program under it.
@@ -155,7 +169,7 @@ func (r *running) take(ctx context.Context, relay *child.Relay) (code int, err e
 	}
 	waited := time.Since(begun)
 	if waited > time.Second {
-		r.say("%s: granted after %v", r.names(r.name), waited.Round(100*time.Millisecond))
+		r.say("%s: granted after %v", view.Name(r.names(r.name)), waited.Round(100*time.Millisecond))
 	}
 	code, err = r.work(ctx, relay, l, waited)
 	return r.giveBack(l, code, err)
@@ -168,7 +182,7 @@ func (r *running) spread(ctx context.Context) error {
 	}
 	d := rand.N(r.splay)
 	if d > time.Second {
-		r.say("%s: begins in %v", r.names(r.name), d.Round(time.Second))
+		r.say("%s: begins in %v", view.Name(r.names(r.name)), d.Round(time.Second))
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -215,23 +229,14 @@ func (r *running) env(l holding) []string {
 	return env
 }
 
-// giveBack releases the lease after the program has ended with that code, or with that error, which has been said. A
-// loss that only the release finds is one all the same: another may have worked at the same time.
+// giveBack releases the lease after the program has ended with that code, or with that error, which has been said.
 func (r *running) giveBack(l holding, code int, err error) (int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.timeout)
 	defer cancel()
-	e := l.Release(ctx)
-	switch lost := errors.Is(e, holdfast.ErrLost) || errors.Is(e, holdfast.ErrMaxHold); {
-	case e == nil || err != nil:
-		return code, err
-	case lost && code == 0:
-		return 0, &exit{codeLost, fmt.Errorf("%w: found out when the program had ended", lossOf(e))}
-	case lost:
-		r.say("%v: found out when the program had ended", lossOf(e))
-	default:
-		r.say("%v", e)
+	if e := l.Release(ctx); err == nil {
+		return r.released(code, e)
 	}
-	return code, nil
+	return code, err
 }
 
 // wins reports whether this process has won the tick.
@@ -243,7 +248,7 @@ func (r *running) wins(ctx context.Context) (bool, error) {
 	defer shut()
 	won, err := client.Tick(ctx, r.name, r.tickAt, r.tickKeep)
 	if err == nil && !won {
-		r.say("%s: another has run the tick %s", r.name, r.tick)
+		r.say("%s: another has run the tick %s", view.Name(r.name), r.tick)
 	}
 	return won, err
 }
@@ -258,7 +263,17 @@ func parseTime(text string) (time.Time, error) {
 
 // streams returns the program of a command, which inherits the streams of this one.
 func (a *app) streams(command, env []string) child.Program {
-	return child.Program{Args: command, Env: append(os.Environ(), env...), In: a.In, Out: a.Out, Err: a.Err}
+	of := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(ours, name)
+	})
+	return child.Program{Args: command, Env: append(of, env...), In: a.In, Out: a.Out, Err: a.Err}
+}
+
+// ours are the variables that say something of a lock or a term. Those of a command around this one are of another
+// lock: the program could pass on a token that fences nothing, or release what is not its own.
+var ours = []string{
+	"HOLDFAST_LOCK", "HOLDFAST_ELECTION", "HOLDFAST_TOKEN", "HOLDFAST_OWNER", "HOLDFAST_LEASE_UNTIL", "HOLDFAST_WAITED",
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

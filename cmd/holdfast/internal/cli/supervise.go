@@ -18,21 +18,34 @@ import (
 type supervision struct {
 	lease, grace time.Duration
 	onLost       string
+	given        func(flag string) bool
 }
 
 func (s *supervision) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.DurationVar(&s.lease, "lease", 30*time.Second, "how long the lock outlives this process if it dies; it is renewed each third of that")
-	f.DurationVar(&s.grace, "grace", 5*time.Second, "how long the program has between SIGTERM and SIGKILL if the lock is lost")
+	f.DurationVar(&s.grace, "grace", 5*time.Second, "how long the program has between SIGTERM and SIGKILL if the lock is lost; "+
+		"half of the lease at most")
 	f.StringVar(&s.onLost, "on-lost", "end", `what happens if the lock is lost: "end" ends the program, "leave" lets it go on`)
+	s.given = f.Changed
 }
 
-func (s *supervision) valid() error {
+// valid returns what is wrong with the flags. The default of --grace gives way to a lock that is held for no longer than
+// longest; 0 is no limit.
+func (s *supervision) valid(longest time.Duration) error {
 	if s.onLost != "end" && s.onLost != "leave" {
 		return fmt.Errorf(`--on-lost is "end" or "leave", not %q`, s.onLost)
 	}
-	if s.grace < 0 || s.grace > s.lease/2 {
-		return fmt.Errorf("--grace %v is longer than half of --lease %v, so the program could not end before the lease", s.grace, s.lease)
+	if longest == 0 {
+		longest = s.lease
+	}
+	most := min(s.lease, longest) / 2
+	if !s.given("grace") {
+		s.grace = min(s.grace, most)
+	}
+	if s.grace > most {
+		return fmt.Errorf("--grace %v is longer than half of %v, for which the lock is held, so the program could not end in time",
+			s.grace, 2*most)
 	}
 	return nil
 }
@@ -68,14 +81,30 @@ func (a *app) supervise(s supervision, relay *child.Relay, w watched, p child.Pr
 	if s.onLost == "leave" {
 		what = "the program goes on without it"
 	}
-	code, lost, err := child.Under(relay, w.Hold, p, child.Rules{
+	out, err := child.Under(relay, w.Hold, p, child.Rules{
 		Grace: s.grace, Margin: w.margin(), Leave: s.onLost == "leave",
 		Told: func() { a.say("%v: %s", lossOf(w.why()), what) },
 	})
-	if err != nil || !lost {
-		return code, err
+	a.key = out.Key
+	if err != nil || !out.Lost {
+		return out.Code, err
 	}
-	return code, &exit{codeLost, nil} // it has been said
+	return out.Code, &exit{codeLost, nil} // it has been said
+}
+
+// released returns the exit code of a program that has ended with that code, once its lock was given back with that
+// outcome. A loss that only the release finds is one all the same: another may have worked at the same time.
+func (a *app) released(code int, err error) (int, error) {
+	switch lost := errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrMaxHold); {
+	case err == nil:
+	case lost && code == 0:
+		return 0, &exit{codeLost, fmt.Errorf("%w: found out when the program had ended", lossOf(err))}
+	case lost:
+		a.say("%v: found out when the program had ended", lossOf(err))
+	default:
+		a.say("%v", err)
+	}
+	return code, nil
 }
 
 // lossOf returns what ended a hold, or is about to.

@@ -133,7 +133,7 @@ func (v *verdict) tripped(name string, g *generation, doubts []*party) []*party 
 		by[p.arrival] = p.lane
 	}
 	for missing := parties - len(g.tripped); missing > 0; missing-- {
-		i := slices.IndexFunc(doubts, g.mayHave)
+		i := g.explainedBy(doubts)
 		if i < 0 {
 			v.violate("generation %d of %s has tripped, and only %d parties were told", g.number, name, len(g.tripped))
 			break
@@ -141,6 +141,22 @@ func (v *verdict) tripped(name string, g *generation, doubts []*party) []*party 
 		doubts = slices.Delete(doubts, i, i+1)
 	}
 	return doubts
+}
+
+// explainedBy returns which of some doubts may have been in this generation; -1 if none may. Of several it is one that can
+// explain no other generation, or else the one that ended first: those that end later may explain later ones.
+func (g *generation) explainedBy(doubts []*party) int {
+	best := -1
+	for i, p := range doubts {
+		switch {
+		case !g.mayHave(p):
+		case p.generation != 0:
+			return i
+		case best < 0 || p.at < doubts[best].at:
+			best = i
+		}
+	}
+	return best
 }
 
 // mayHave reports whether a party that does not know how its generation ended may have been in this one.

@@ -44,6 +44,9 @@ func TestThePartiesOfAGenerationAgree(t *testing.T) {
 		{name: "one cannot know, of another generation", parties: []*party{a, b, is(unknown, next(0, c))}, violations: 1},
 		{name: "one cannot know, but two are missing", parties: []*party{a, nowhere(unknown, b)}, violations: 1},
 		{name: "one cannot explain two generations", parties: []*party{a, b, nowhere(unknown, c), next(50, a), next(50, b)}, violations: 1},
+		{name: "of two, one can explain only the first generation", parties: []*party{
+			a, b, toldParty("2.barrier.0", 0, 3040, 0, 0, unknown), nowhere(unknown, c), next(3000, a), next(3000, b),
+		}},
 		{name: "two have the same arrival", parties: []*party{a, b, c, toldParty("3.barrier.0", 0, 30, 5, 1, tripped)}, violations: 1},
 		{name: "an arrival that there is not", parties: []*party{a, b, toldParty("3.barrier.0", 0, 30, 5, 3, tripped)}, violations: 1},
 		{name: "no generation", parties: []*party{toldParty("3.barrier.0", 0, 30, 0, 1, tripped), nowhere(gone, b), nowhere(gone, c)}, violations: 1},

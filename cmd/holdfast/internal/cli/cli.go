@@ -80,8 +80,15 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// version returns the version of the module that was built, or the commit of a checkout.
+// released is the version of a release, which its build sets (.goreleaser.yaml): at its tag the module of the command has
+// none yet.
+var released string
+
+// version returns the version of the release, or of the module that was built, or the commit of a checkout.
 func version() string {
+	if released != "" {
+		return released
+	}
 	info, known := debug.ReadBuildInfo()
 	if !known {
 		return "unknown"

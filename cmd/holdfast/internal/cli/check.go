@@ -125,8 +125,11 @@ func (a *app) printACL(names []string, c checking) error {
 	if len(c.kinds) == 0 {
 		c.kinds = []string{"mutex"}
 	}
-	cluster := strings.Contains(strings.SplitN(a.target(), "://", 2)[0], "+cluster")
-	line, err := acl.SetUser(c.user, names, c.kinds, cluster)
+	at, err := a.target()
+	if err != nil {
+		return err
+	}
+	line, err := acl.SetUser(c.user, names, c.kinds, at.Cluster != nil)
 	if err != nil {
 		return usage(err)
 	}

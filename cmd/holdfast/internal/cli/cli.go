@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/address"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/child"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
@@ -27,7 +28,8 @@ type Streams struct{ In, Out, Err *os.File }
 // app is what the commands of one run of the program share.
 type app struct {
 	Streams
-	url     string
+	access  access
+	at      *address.Address // where the Redis in use is, once that was read
 	timeout time.Duration
 	as      string
 	json    bool
@@ -60,7 +62,7 @@ func (a *app) root() *cobra.Command {
 		Use:   "holdfast",
 		Short: "Run programs under distributed locks, and see who holds what",
 		Long: "holdfast runs programs under the locks that Go programs share through Redis by the library Holdfast,\n" +
-			"and shows who holds what.\n\n" + codesHelp,
+			"and shows who holds what.\n\n" + accessHelp + "\n\n" + codesHelp,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -69,7 +71,7 @@ func (a *app) root() *cobra.Command {
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.url, "url", "", "the Redis to use: $HOLDFAST_URL, or "+defaultURL)
+	a.access = accessFlags(flags)
 	flags.DurationVar(&a.timeout, "timeout", 5*time.Second, "how long to try to reach Redis")
 	root.AddCommand(
 		a.run(), a.leader(), a.attach(),
@@ -121,6 +123,7 @@ func (a *app) say(format string, args ...any) {
 
 // code returns the exit code for the outcome of a command, and prints the error.
 func (a *app) code(err error) int {
+	err = a.plain(err)
 	code, quiet := codeOf(err)
 	if err != nil && !quiet {
 		a.say("%v", err)

@@ -74,7 +74,7 @@ const shortestToken = 16
 func (a *app) serve(ctx context.Context, client *holdfast.Client, s serving) error {
 	rdb, err := a.second()
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	defer func() { _ = rdb.Close() }()
 	l, err := net.Listen("tcp", s.listen)
@@ -87,7 +87,7 @@ func (a *app) serve(ctx context.Context, client *holdfast.Client, s serving) err
 		s.token, made = rand.Text(), true
 	}
 	o := console.Options{
-		Client: client, Redis: rdb, Pattern: s.pattern, Patience: a.timeout, Target: shown(a.target()),
+		Client: client, Redis: rdb, Pattern: s.pattern, Patience: a.timeout, Target: a.at.String(),
 		Token: s.token, AnyHost: s.token != "", Port: fmt.Sprint(address.Port),
 	}
 	if s.release {

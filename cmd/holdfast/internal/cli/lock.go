@@ -63,9 +63,10 @@ func (w *which) flags(cmd *cobra.Command) {
 	f.IntVarP(&w.permits, "permits", "p", 0, "so many permits of a PermitSemaphore, which has --of in all")
 	f.IntVar(&w.of, "of", 0, "how many permits there are in all; they are set if nobody has set them")
 	f.StringSliceVar(&w.multi, "multi", nil, "these names too: all of them or none")
-	f.StringSliceVar(&w.quorum, "quorum", nil, "the URLs of independent servers: most of them must grant it (--url is not used)")
-	cmd.MarkFlagsMutuallyExclusive("fair", "shared", "exclusive", "permits", "quorum")
-	cmd.MarkFlagsMutuallyExclusive("multi", "shared", "exclusive", "permits", "quorum")
+	f.Var((*urlList)(&w.quorum), "quorum", "the URLs of independent servers: most of them must grant it (--url is not used)")
+	f.Var((*urlFile)(&w.quorum), "quorum-file", "the file of these URLs, one a line")
+	cmd.MarkFlagsMutuallyExclusive("fair", "shared", "exclusive", "permits", "quorum", "quorum-file")
+	cmd.MarkFlagsMutuallyExclusive("multi", "shared", "exclusive", "permits", "quorum", "quorum-file")
 	cmd.MarkFlagsRequiredTogether("permits", "of")
 }
 
@@ -130,35 +131,6 @@ func (w *which) semaphore(ctx context.Context, a *app, s *holdfast.PermitSemapho
 		return taker{}, usage(fmt.Errorf("%q has %d permits, and --of says %d", s.Name(), of, w.of))
 	}
 	return takes(s.Locker(w.permits)), nil
-}
-
-// openQuorum connects to each server, and returns the quorum lock. So few of them may be out of reach that
-// the others are more than half.
-func (w *which) openQuorum(ctx context.Context, a *app, name string, lease []holdfast.LeaseOption) (taker, func(), error) {
-	var clients []*holdfast.Client
-	var shuts []func()
-	var failed []error
-	shut := func() {
-		for _, s := range shuts {
-			s()
-		}
-	}
-	for _, url := range w.quorum {
-		client, s, err := a.openURL(ctx, url, a.identity()...)
-		if client == nil {
-			shut()
-			return taker{}, nil, err
-		}
-		if err != nil {
-			failed = append(failed, err)
-		}
-		clients, shuts = append(clients, client), append(shuts, s)
-	}
-	if len(failed)*2 >= len(w.quorum) {
-		shut()
-		return taker{}, nil, &exit{codeUnavailable, errors.Join(failed...)}
-	}
-	return takes(holdfast.NewQuorum(name, clients, lease...)), shut, nil
 }
 
 // waits are the flags that say how long a command waits for a lock.

@@ -27,6 +27,13 @@ func TestTheDocumentHasEachFlag(t *testing.T) {
 		}
 	}
 	root := (&app{}).root()
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		variable := "`HOLDFAST_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		has := strings.Contains(parts["connecting"], "--"+f.Name) && strings.Contains(parts["connecting"], variable)
+		if !has && f.Name != "timeout" {
+			t.Errorf("connecting does not say what --%s and its variable are", f.Name)
+		}
+	})
 	for _, cmd := range root.Commands() {
 		part, documented := parts[cmd.Name()]
 		if !documented {

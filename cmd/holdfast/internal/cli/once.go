@@ -70,7 +70,7 @@ func (a *app) onceShow() *cobra.Command {
 func (a *app) onceResult(ctx context.Context, record string) error {
 	rdb, err := a.second()
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	defer func() { _ = rdb.Close() }()
 	fields, err := rdb.HMGet(ctx, record, "result", "error").Result()

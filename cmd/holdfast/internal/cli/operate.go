@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
@@ -57,34 +56,6 @@ func bySignal(ctx context.Context, err error) error {
 	return err
 }
 
-// firstAnswer returns Redis's answer to a PING, or ctx's cause as soon as ctx ends: go-redis would wait for a
-// server that does not answer for as long as its own timeouts allow.
-func firstAnswer(ctx context.Context, rdb redis.UniversalClient) error {
-	answer := make(chan error, 1)
-	go func() { answer <- rdb.Ping(ctx).Err() }() // it ends when rdb is closed
-	select {
-	case err := <-answer:
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// second returns another client of the Redis in use, for what the Client does not do: it heeds contexts.
-func (a *app) second() (redis.UniversalClient, error) {
-	rdb, err := dial(a.target())
-	switch c := rdb.(type) {
-	case *redis.Client:
-		c.Options().ContextTimeoutEnabled = true // before its first use
-	case *redis.ClusterClient:
-		c.Options().ContextTimeoutEnabled = true
-	}
-	return rdb, err
-}
-
 // work is what a command does with a Client.
 type work = func(ctx context.Context, client *holdfast.Client) error
 
@@ -113,7 +84,7 @@ func (a *app) lasting(cmd *cobra.Command, f work, options ...holdfast.Option) er
 func (a *app) whileAnswering(ctx context.Context) (_ context.Context, stop func(), err error) {
 	rdb, err := a.second()
 	if err != nil {
-		return nil, nil, usage(err)
+		return nil, nil, err
 	}
 	ctx, end := observe.WhileAnswering(ctx, rdb, a.timeout)
 	return ctx, func() {

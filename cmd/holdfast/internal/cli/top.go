@@ -66,7 +66,7 @@ func (a *app) observe(cmd *cobra.Command, o observe.Options, f func(context.Cont
 	return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
 		rdb, err := a.second()
 		if err != nil {
-			return usage(err)
+			return err
 		}
 		defer func() { _ = rdb.Close() }()
 		return f(ctx, observe.New(client, rdb, o))

@@ -35,16 +35,19 @@ func (a *app) reached(ctx context.Context, rdb redis.UniversalClient, at *addres
 			return ctx.Err()
 		case within.Err() != nil && last != nil:
 			return unreached(at, fmt.Errorf("%w: %w", context.Cause(within), last))
+		case within.Err() != nil && at.TLS() != nil:
+			return unreached(at, fmt.Errorf("%w (if it speaks no TLS, the URL begins with redis or valkey)", context.Cause(within)))
 		case within.Err() != nil:
 			return unreached(at, context.Cause(within))
 		case err == nil:
 			return misplaced(within, rdb, at)
 		}
-		final, err := judge(err, at)
-		if final {
+		if final, err := judge(err, at); final {
 			return err
 		}
-		last = err
+		if !errors.Is(err, context.DeadlineExceeded) { // which says less than what came before
+			last = because(err, at)
+		}
 		next := time.NewTimer(pause)
 		select {
 		case <-next.C:
@@ -75,7 +78,7 @@ func unreached(at *address.Address, why error) error {
 	return &exit{codeUnavailable, fmt.Errorf("no answer from Redis at %v: %w", at, why)}
 }
 
-// judge reports whether the error of a PING is final, and returns what to return for it, or why it failed.
+// judge reports whether the error of a PING is final, and returns what to return for it.
 func judge(err error, at *address.Address) (final bool, _ error) {
 	ofSentinels := at.Sentinel != nil && errors.As(err, new(interface{ Unwrap() []error }))
 	for _, e := range each(err) {
@@ -97,11 +100,10 @@ func judge(err error, at *address.Address) (final bool, _ error) {
 			return true, nil
 		}
 	}
-	why := because(err, at)
 	if ofTLS(err) { // it is the same the next time
-		return true, unreached(at, why)
+		return true, unreached(at, because(err, at))
 	}
-	return false, why
+	return false, nil
 }
 
 // each returns the errors of several Sentinels, or one error.

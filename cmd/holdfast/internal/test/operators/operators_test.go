@@ -73,12 +73,18 @@ func run(t *testing.T, server *redistest.Proc, args ...string) done {
 // runWith runs it with that standard input.
 func runWith(t *testing.T, in *os.File, server *redistest.Proc, args ...string) done {
 	t.Helper()
+	return runBare(t, in, append([]string{"--url", url(server)}, args...)...)
+}
+
+// runBare runs it with these arguments alone.
+func runBare(t *testing.T, in *os.File, args ...string) done {
+	t.Helper()
 	out, outEnd := pipe(t)
 	errs, errEnd := pipe(t)
 	outText, errText := make(chan string, 1), make(chan string, 1)
 	go func() { text, _ := io.ReadAll(out); outText <- string(text) }()
 	go func() { text, _ := io.ReadAll(errs); errText <- string(text) }()
-	code := cli.Main(cli.Streams{In: in, Out: outEnd, Err: errEnd}, append([]string{"--url", url(server)}, args...))
+	code := cli.Main(cli.Streams{In: in, Out: outEnd, Err: errEnd}, args)
 	outEnd.Close()
 	errEnd.Close()
 	return done{code, <-outText, <-errText}

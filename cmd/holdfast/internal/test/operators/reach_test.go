@@ -1,0 +1,323 @@
+// The commands reach Redis with certificates and passwords, and say why they do not.
+
+package operators
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// attempt is a command line with the variables that are set for it, and what comes of it.
+type attempt struct {
+	variables map[string]string
+	args      []string
+	code      int
+	want      string
+}
+
+// try runs the attempt, and fails the test if it comes to something else, or prints one of the secrets.
+func (a attempt) try(t *testing.T, secrets ...string) {
+	t.Helper()
+	t.Run(strings.Join(append(a.args, fmt.Sprint(a.variables)), " "), func(t *testing.T) {
+		for name, value := range a.variables {
+			t.Setenv(name, value)
+		}
+		d := apart(t, a.args...)
+		d.want(t, a.code, a.want)
+		if strings.Count(d.out, "holdfast: ") > 1 {
+			t.Errorf("more than one line:\n%s", d.out)
+		}
+		for _, secret := range secrets {
+			if strings.Contains(d.out, secret) {
+				t.Errorf("%s has a password", d.out)
+			}
+		}
+	})
+}
+
+// apart runs the holdfast command as a process: run ends threads of its own, and with them what they have started,
+// such as the servers of a test. What it prints is in out.
+func apart(t *testing.T, args ...string) (d done) {
+	t.Helper()
+	text, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for child := redistest.Start(t, "holdfast", map[string]string{envArgs: string(text)}); ; {
+		line := child.Line()
+		if code, ended := strings.CutPrefix(line, "exit "); ended {
+			if d.code, err = strconv.Atoi(code); err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		d.out += line + "\n"
+	}
+}
+
+// file writes a file, and returns its path.
+func file(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A server as redis-server is by default with TLS: it wants a certificate of its own authority. Without each of the
+// flags the message names the flag that is missing.
+func TestReachTLS(t *testing.T) {
+	authority := redistest.NewAuthority(t)
+	server, addr := redistest.TLSServer(t, authority, "--tls-auth-clients", "yes", "--appendonly", "yes")
+	authority.Issue("operator")
+	ca, cert, key := authority.Path("ca.crt"), authority.Path("operator.crt"), authority.Path("operator.key")
+	var both strings.Builder
+	for _, path := range []string{key, cert} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		both.Write(text)
+	}
+	secure, plain := "rediss://"+addr, url(server)
+	flags := []string{"--url", secure, "--ca", ca, "--cert", cert, "--key", key}
+	none := map[string]string{}
+	for _, a := range []attempt{
+		{none, append(flags, "run", "a", "--", "true"), 0, ""},
+		{none, append(flags, "acquire", "a", "--lease", "10m", "--as", "job 1"), 0, "HOLDFAST_LOCK="},
+		{none, append(flags, "ls"), 0, "job 1"},
+		{none, append(flags, "inspect", "a"), 0, "job 1"},
+		{none, append(flags, "check"), 0, ""},
+		{map[string]string{
+			"HOLDFAST_URL": secure, "HOLDFAST_CA": ca, "HOLDFAST_CERT": cert, "HOLDFAST_KEY": key,
+		}, []string{"ls"}, 0, "job 1"},
+		{none, []string{"--url", secure, "--ca", ca, "--cert", file(t, both.String()), "ls"}, 0, "job 1"},
+		{none, append(flags, "--server-name", "::1", "ls"), 0, "job 1"},
+		{none, append(flags, "--server-name", "other", "ls"), 69, "--server-name"},
+		{map[string]string{"HOLDFAST_SERVER_NAME": "other"}, append(flags, "ls"), 69, "--server-name"},
+		{none, []string{"--url", secure, "--cert", cert, "--key", key, "ls"}, 69, "(--ca"},
+		{none, []string{"--url", secure, "--ca", ca, "ls"}, 69, "(--cert"},
+		{none, []string{"--url", secure, "--insecure", "--cert", cert, "--key", key, "check"}, 0, "is not verified"},
+		{map[string]string{"HOLDFAST_INSECURE": "1"}, []string{"--url", secure, "--cert", cert, "--key", key, "check"}, 0, "is not verified"},
+		{map[string]string{"HOLDFAST_INSECURE": "perhaps"}, []string{"--url", secure, "ls"}, 64, "HOLDFAST_INSECURE is true or false"},
+		{none, []string{"--url", secure, "--ca", key, "ls"}, 64, "has no certificate"},
+		{none, []string{"--url", secure, "--ca", "", "ls"}, 64, "--ca is empty"},
+		{none, []string{"--url", secure, "--key", key, "ls"}, 64, "--key goes with --cert"},
+		{none, []string{"--url", "", "ls"}, 64, "--url is empty"},
+		{none, []string{"--url", plain, "--ca", ca, "ls"}, 64, "--ca needs TLS"},
+		{map[string]string{"HOLDFAST_CA": ca}, []string{"--url", plain, "ls"}, 64, "HOLDFAST_CA needs TLS"},
+		{none, append(flags, "--url", "rediss://"+server.Addr(), "--timeout", "1s", "ls"), 69, "(if it speaks no TLS"},
+		{none, []string{"--url", "redis://" + addr, "--timeout", "1s", "ls"}, 69, "begins with rediss"},
+	} {
+		a.try(t)
+	}
+	listed(t, start(t, server, append(flags, "console", "--listen", "127.0.0.1:0")...), "a")
+}
+
+// passwords gives a server a password, from now on: the connections of the servers with each other go on.
+func passwords(t *testing.T, addr, password string) {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	defer c.Close()
+	if err := c.Do(t.Context(), "ACL", "SETUSER", "default", ">"+password).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Redis and its Sentinels have a password each. Whichever is refused, the message says whose it is.
+func TestReachSentinelsWithTwoPasswords(t *testing.T) {
+	set := redistest.Sentinel(t)
+	master, sentinels := set.Master(), set.SentinelAddrs()
+	list := strings.Join(sentinels, ",")
+	run(t, master, "--url", "redis://"+sentinels[0], "ls").want(t, 64,
+		"is a Sentinel: write redis+sentinel://"+sentinels[0]+"/"+redistest.MasterName)
+	for _, node := range set.Nodes() {
+		passwords(t, node.Addr(), "k9Redis")
+	}
+	for _, addr := range sentinels {
+		passwords(t, addr, "k9Watch")
+	}
+	forms := []string{
+		"redis+sentinel://" + list + "/" + redistest.MasterName + "?password=k9Redis&sentinel_password=k9Watch",
+		"redis+sentinel://default:k9Redis@" + list + "/" + redistest.MasterName + "?sentinel_password=k9Watch",
+		"redis+sentinel://:k9Watch@" + sentinels[0] + "?master_name=" + redistest.MasterName + "&password=k9Redis&addr=" + sentinels[1],
+		"redis-sentinel://:k9Redis@" + list + "?sentinel_password=k9Watch#" + redistest.MasterName,
+	}
+	everywhere(t, master, forms[0])
+	bare := "redis+sentinel://" + list + "/" + redistest.MasterName
+	none := map[string]string{}
+	var all []attempt
+	for _, form := range forms {
+		all = append(all, attempt{none, []string{"--url", form, "ls"}, 0, "job d"})
+	}
+	for _, command := range [][]string{{"ls"}, {"check"}, {"watch"}, {"inspect", "d"}, {"run", "d", "--", "true"}} {
+		all = append(all,
+			attempt{none, append(command[:1:1], append([]string{"--url", bare}, command[1:]...)...), 77, "the Sentinels at " + bare + " refuse without a password"},
+			attempt{none, append(command[:1:1], append([]string{"--url", bare + "?sentinel_password=k9Watch"}, command[1:]...)...), 77, "Redis at " + bare + " refuses without a password"})
+	}
+	for _, a := range append(all, []attempt{
+		{map[string]string{"HOLDFAST_PASSWORD": "k9Redis", "HOLDFAST_SENTINEL_PASSWORD": "k9Watch"}, []string{"--url", bare, "ls"}, 0, "job d"},
+		{map[string]string{"HOLDFAST_PASSWORD": "k9Redis"}, []string{"--url", bare, "--sentinel-password-file", file(t, "k9Watch\n"), "ls"}, 0, "job d"},
+		{
+			map[string]string{"HOLDFAST_PASSWORD_FILE": file(t, "k9Redis\r\n"), "HOLDFAST_SENTINEL_PASSWORD_FILE": file(t, "k9Watch")},
+			[]string{"--url", bare, "ls"}, 0, "job d",
+		},
+		{none, []string{"--url", bare + "?password=k9Watch&sentinel_password=k9Redis", "ls"}, 77, "the Sentinels at " + bare + " refuse the user or the password"},
+		{none, []string{"--url", bare + "?password=k9Watch&sentinel_password=k9Watch", "check"}, 77, "Redis at " + bare + " refuses the user or the password"},
+		{none, []string{"--url", "redis+sentinel://" + list + "/other?sentinel_password=k9Watch", "ls"}, 64, "know no master of that name"},
+		{none, []string{"--url", "redis+sentinel://:k9Redis@" + master.Addr() + "?master_name=x", "ls"}, 64, "there is no Sentinel at"},
+		{none, []string{"--url", forms[0], "--password-file", file(t, "k9Redis"), "ls"}, 64, "give one of the two"},
+		{none, []string{"--url", bare, "--password-file", file(t, "\n"), "ls"}, 64, "has no password"},
+		{none, []string{"--url", url(master), "--sentinel-password-file", file(t, "k9Watch"), "ls"}, 64, "goes with a URL of Sentinels"},
+	}...) {
+		a.try(t, "k9Redis", "k9Watch")
+	}
+}
+
+// A part of the names would look like all of them.
+func TestReachANodeOfACluster(t *testing.T) {
+	cluster := redistest.Cluster(t, 3, 0)
+	node := cluster.Nodes()[0]
+	all := "redis+cluster://" + strings.Join(cluster.Addrs(), ",")
+	for _, name := range []string{"a", "b", "c", "d"} {
+		kept(t, run(t, node, "--url", all, "acquire", name, "--lease", "10m"))
+	}
+	run(t, node, "--url", all, "ls").want(t, 0, "a  ", "b  ", "c  ", "d  ")
+	apart(t, "--url", all, "run", "x", "--", "true").want(t, 0)
+	run(t, node, "--url", all, "check").want(t, 1, "void")
+	say := func(d string) string {
+		return url(node) + " is one node of a cluster, which has a part of the names only: write redis+cluster://" + node.Addr() + d
+	}
+	for _, args := range [][]string{
+		{"ls"}, {"watch"}, {"watch", "a"}, {"console", "--listen", "127.0.0.1:0"}, {"inspect", "a"}, {"check"}, {"run", "a", "--", "true"},
+		{"leader", "a", "--", "true"}, {"acquire", "a", "--lease", "1m"}, {"release", "a", "--force", "--yes"}, {"latch", "show", "a"}, {"sem", "show", "a"},
+		{"once", "show", "a", "b"}, {"run", "a", "--quorum", url(node) + "," + url(node) + "," + url(node), "--", "true"},
+	} {
+		attempt{nil, append([]string{"--url", url(node)}, args...), 64, say("\n")}.try(t)
+	}
+	// A user that may not ask is refused by the first name that is elsewhere.
+	if err := node.Admin().Do(t.Context(), "ACL", "SETUSER", "shy", "on", ">p", "~*", "&*", "+@all", "-info", "-cluster").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		d := run(t, node, "--url", "redis://shy:p@"+node.Addr(), "inspect", name)
+		if d.code != 0 {
+			d.want(t, 64, say("\n"))
+			return
+		}
+	}
+	t.Error("all of a, b, c and d are at one node")
+}
+
+// What is one server is used as one, whatever it says of itself.
+func TestReachOneServerThatIsAllOfItsCluster(t *testing.T) {
+	cluster := redistest.Cluster(t, 1, 0)
+	node := cluster.Nodes()[0]
+	kept(t, run(t, node, "acquire", "a", "--lease", "10m"))
+	run(t, node, "ls").want(t, 0, "a  ")
+	single := redistest.Server(t)
+	run(t, single, "--url", "redis+cluster://"+single.Addr(), "ls").want(t, 64, "belongs to no cluster: write "+url(single))
+}
+
+// A refusal of the password is no void promise (1), and no outage (69). Each command says it once.
+func TestReachARefusedPassword(t *testing.T) {
+	server := redistest.Server(t)
+	passwords(t, server.Addr(), "k9Redis")
+	wrong, none := "redis://:k9Wrong@"+server.Addr(), map[string]string{}
+	for _, command := range []string{"ls", "check", "watch", "console"} {
+		attempt{none, []string{command, "--url", wrong}, 77, "refuses the user or the password"}.try(t, "k9")
+		attempt{none, []string{command, "--url", url(server)}, 77, "refuses without a password, which may be given by HOLDFAST_PASSWORD"}.try(t, "k9")
+	}
+	attempt{none, []string{"run", "a", "--url", wrong, "--", "true"}, 77, "refuses the user"}.try(t, "k9")
+	attempt{map[string]string{"HOLDFAST_PASSWORD": "k9Redis"}, []string{"run", "a", "--url", url(server), "--", "true"}, 0, ""}.try(t, "k9")
+	attempt{map[string]string{"HOLDFAST_PASSWORD": "k9Wrong"}, []string{"ls", "--url", "redis://:k9Redis@" + server.Addr()}, 0, ""}.try(t, "k9")
+}
+
+// That nobody listens is another thing than silence: a wrong port, or a server that has ended.
+func TestReachNobody(t *testing.T) {
+	redistest.Needs(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := l.Addr().String()
+	defer l.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := gone.Addr().String()
+	gone.Close()
+	none := map[string]string{}
+	for _, a := range []attempt{
+		{none, []string{"--url", "redis://" + closed, "ls"}, 69, "connection refused"},
+		{none, []string{"--url", "redis+cluster://" + closed, "ls"}, 69, "connection refused"},
+		{none, []string{"--url", "redis+sentinel://" + closed + "," + closed + "/main", "ls"}, 69, "connection refused"},
+		{none, []string{"--url", "unix:///nowhere/redis.sock", "ls"}, 69, "no such file"},
+		{none, []string{"--url", "redis://" + silent, "ls"}, 69, "was not reached within 500ms\n"},
+		{none, []string{"--url", "redis+sentinel://" + silent + "/main", "ls"}, 69, "was not reached within 500ms\n"},
+	} {
+		a.args = append(a.args, "--timeout", "500ms")
+		a.try(t)
+	}
+}
+
+// Two of three servers answer once the third is asked. If one were asked after the other, those two would count as
+// out of reach.
+func TestReachAQuorumAtOnce(t *testing.T) {
+	asked := make(chan struct{})
+	var urls []string
+	for n := range 3 {
+		proxy := redistest.Proxy(t, redistest.Server(t).Addr())
+		var once bool
+		proxy.OnCommand(func(redistest.Command) redistest.Fault {
+			if n < 2 {
+				return redistest.HoldReply(asked)
+			}
+			if !once {
+				once = true
+				close(asked)
+			}
+			return redistest.Pass
+		})
+		urls = append(urls, "redis://"+proxy.Addr())
+	}
+	attempt{nil, []string{"run", "x", "--quorum", strings.Join(urls, ","), "--", "true"}, 0, ""}.try(t)
+}
+
+// The passwords of a quorum come from a file or a variable, and a quorum that refuses them all is no outage.
+func TestReachAQuorumWithPasswords(t *testing.T) {
+	var plain, whole []string
+	for n := range 3 {
+		server := redistest.Server(t)
+		passwords(t, server.Addr(), fmt.Sprintf("k9Pass%d", n))
+		plain = append(plain, url(server))
+		whole = append(whole, fmt.Sprintf("redis://:k9Pass%d@%s", n, server.Addr()))
+	}
+	quorum := func(flag, value string) []string { return []string{"run", "x", flag, value, "--", "true"} }
+	none := map[string]string{}
+	for _, a := range []attempt{
+		{none, quorum("--quorum-file", file(t, "# these three\n"+strings.Join(whole, "\n\n")+"\n")), 0, ""},
+		{none, quorum("--quorum", strings.Join(whole, ",")), 0, ""},
+		{none, quorum("--quorum", strings.Join([]string{whole[0], whole[1], plain[2]}, ",")), 0, ""},
+		{map[string]string{"HOLDFAST_PASSWORD": "k9Pass2"}, quorum("--quorum", strings.Join([]string{whole[0], plain[1], plain[2]}, ",")), 0, ""},
+		{map[string]string{"HOLDFAST_PASSWORD": "k9Pass2"}, quorum("--quorum", strings.Join(plain, ",")), 77, "2 of 3 servers failed: Redis at "},
+		{none, quorum("--quorum", whole[0]+",redis:/:k9Pass1@x"), 64, ""},
+		{none, quorum("--quorum", ""), 64, "not a URL"},
+		{none, quorum("--quorum-file", file(t, "\n")), 64, "it has no URL"},
+		{none, quorum("--quorum-file", "/nowhere"), 64, "no such file"},
+	} {
+		a.try(t, "k9")
+	}
+}

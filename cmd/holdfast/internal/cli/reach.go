@@ -117,27 +117,27 @@ func each(err error) []error {
 
 // denial returns the error of a user or password that is refused, or nil.
 func denial(reply redis.Error, at *address.Address, ofSentinels bool) error {
-	whose, refuse, give := "Redis", "refuses", "HOLDFAST_PASSWORD, --password-file"
+	whose, refuses, wants, give := "Redis", "refuses", "wants", "HOLDFAST_PASSWORD, --password-file"
 	if ofSentinels {
-		whose, refuse, give = "the Sentinels", "refuse", "HOLDFAST_SENTINEL_PASSWORD, --sentinel-password-file"
+		whose, refuses, wants, give = "the Sentinels", "refuse", "want", "HOLDFAST_SENTINEL_PASSWORD, --sentinel-password-file"
 	}
 	text, what := reply.Error(), ""
 	switch {
 	case strings.HasPrefix(text, "NOAUTH"):
-		what = "without a password, which may be given by " + give + " or in the URL"
+		what = wants + " a password: give it by " + give + " or in the URL"
 	case strings.Contains(text, "without any password configured"), strings.Contains(text, "no password is set"):
-		what = "a password, as none is configured there"
+		what = refuses + " a password, as none is configured there"
 		if ofSentinels {
 			what += "; if it is Redis's own, give it by HOLDFAST_PASSWORD, --password-file or the option password"
 		}
 	case strings.HasPrefix(text, "WRONGPASS"), strings.HasPrefix(text, "ERR invalid password"):
-		what = "the user or the password"
+		what = refuses + " the user or the password"
 	case strings.HasPrefix(text, "NOPERM") && ofSentinels:
-		what = "this user"
+		what = refuses + " this user"
 	default:
 		return nil
 	}
-	return &exit{codeDenied, fmt.Errorf("%s at %v %s %s (%w)", whose, at, refuse, what, holdfast.ErrDenied)}
+	return &exit{codeDenied, fmt.Errorf("%s at %v %s", whose, at, what)}
 }
 
 // ofTLS reports whether one side does not trust the other, or speaks no TLS.
@@ -223,7 +223,8 @@ func ofNode(at *address.Address) error {
 // ask whether the server is a node of a cluster, the first refusal says so.
 func (a *app) plain(err error) error {
 	var reply redis.Error
-	if a.at != nil && errors.Is(err, holdfast.ErrBadArgument) && errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "MOVED ") {
+	moved := errors.Is(err, holdfast.ErrBadArgument) && errors.As(err, &reply) && strings.HasPrefix(reply.Error(), "MOVED ")
+	if a.at != nil && moved {
 		return ofNode(a.at)
 	}
 	return err

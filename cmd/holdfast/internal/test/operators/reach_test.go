@@ -163,8 +163,8 @@ func TestReachSentinelsWithTwoPasswords(t *testing.T) {
 	}
 	for _, command := range [][]string{{"ls"}, {"check"}, {"watch"}, {"inspect", "d"}, {"run", "d", "--", "true"}} {
 		all = append(all,
-			attempt{none, append(command[:1:1], append([]string{"--url", bare}, command[1:]...)...), 77, "the Sentinels at " + bare + " refuse without a password"},
-			attempt{none, append(command[:1:1], append([]string{"--url", bare + "?sentinel_password=k9Watch"}, command[1:]...)...), 77, "Redis at " + bare + " refuses without a password"})
+			attempt{none, append(command[:1:1], append([]string{"--url", bare}, command[1:]...)...), 77, "the Sentinels at " + bare + " want a password: give it by HOLDFAST_SENTINEL_PASSWORD"},
+			attempt{none, append(command[:1:1], append([]string{"--url", bare + "?sentinel_password=k9Watch"}, command[1:]...)...), 77, "Redis at " + bare + " wants a password: give it by HOLDFAST_PASSWORD"})
 	}
 	for _, a := range append(all, []attempt{
 		{map[string]string{"HOLDFAST_PASSWORD": "k9Redis", "HOLDFAST_SENTINEL_PASSWORD": "k9Watch"}, []string{"--url", bare, "ls"}, 0, "job d"},
@@ -237,7 +237,7 @@ func TestReachARefusedPassword(t *testing.T) {
 	wrong, none := "redis://:k9Wrong@"+server.Addr(), map[string]string{}
 	for _, command := range []string{"ls", "check", "watch", "console"} {
 		attempt{none, []string{command, "--url", wrong}, 77, "refuses the user or the password"}.try(t, "k9")
-		attempt{none, []string{command, "--url", url(server)}, 77, "refuses without a password, which may be given by HOLDFAST_PASSWORD"}.try(t, "k9")
+		attempt{none, []string{command, "--url", url(server)}, 77, "wants a password: give it by HOLDFAST_PASSWORD"}.try(t, "k9")
 	}
 	attempt{none, []string{"run", "a", "--url", wrong, "--", "true"}, 77, "refuses the user"}.try(t, "k9")
 	attempt{map[string]string{"HOLDFAST_PASSWORD": "k9Redis"}, []string{"run", "a", "--url", url(server), "--", "true"}, 0, ""}.try(t, "k9")

@@ -33,16 +33,12 @@ func (s setting) name() string {
 	return ""
 }
 
-// read returns the value, or "" if it was not given. A flag that is empty is most likely a variable of a script that
-// is not set: what would be used in its place was not meant.
-func (s setting) read() (string, error) {
-	if !s.flag.Changed {
-		return os.Getenv(s.variable), nil
+// read returns the value, or "" if it was not given. A flag that is given is not empty: see sound.
+func (s setting) read() string {
+	if s.flag.Changed {
+		return s.flag.Value.String()
 	}
-	if s.flag.Value.String() == "" {
-		return "", fmt.Errorf("--%s is empty", s.flag.Name)
-	}
-	return s.flag.Value.String(), nil
+	return os.Getenv(s.variable)
 }
 
 // access is all that is needed to reach Redis.
@@ -114,10 +110,10 @@ func (p passwords) fill(password *string) error {
 		}
 		return nil
 	}
-	file, err := p.file.read()
-	if file == "" || err != nil {
+	file := p.file.read()
+	if file == "" {
 		*password = os.Getenv(p.variable)
-		return err
+		return nil
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -131,11 +127,7 @@ func (p passwords) fill(password *string) error {
 
 // secure sets by what servers are verified, and what is shown to them.
 func (a access) secure(c *tls.Config) error {
-	name, err := a.serverName.read()
-	if err != nil {
-		return err
-	}
-	if name != "" {
+	if name := a.serverName.read(); name != "" {
 		c.ServerName = name
 	}
 	return errors.Join(a.trust(c), a.show(c))
@@ -143,20 +135,16 @@ func (a access) secure(c *tls.Config) error {
 
 // trust sets by what servers are verified.
 func (a access) trust(c *tls.Config) error {
-	insecure, err := a.insecure.read()
-	if err == nil && insecure != "" {
-		var skip bool
-		if skip, err = strconv.ParseBool(insecure); err != nil {
-			err = fmt.Errorf("%s is true or false", a.insecure.name())
+	if insecure := a.insecure.read(); insecure != "" {
+		skip, err := strconv.ParseBool(insecure)
+		if err != nil {
+			return fmt.Errorf("%s is true or false", a.insecure.name())
 		}
 		c.InsecureSkipVerify = c.InsecureSkipVerify || skip
 	}
-	if err != nil {
-		return err
-	}
-	file, err := a.ca.read()
-	if file == "" || err != nil {
-		return err
+	file := a.ca.read()
+	if file == "" {
+		return nil
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -171,14 +159,8 @@ func (a access) trust(c *tls.Config) error {
 
 // show sets the certificate to show to servers.
 func (a access) show(c *tls.Config) error {
-	cert, err := a.cert.read()
-	if err != nil {
-		return err
-	}
-	key, err := a.key.read()
+	cert, key := a.cert.read(), a.key.read()
 	switch {
-	case err != nil:
-		return err
 	case cert == "" && key != "":
 		return fmt.Errorf("%s goes with --cert", a.key.name())
 	case cert == "":

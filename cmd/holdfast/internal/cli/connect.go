@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -23,14 +24,7 @@ func (quiet) Printf(context.Context, string, ...any) {}
 // target returns where the Redis in use is. It is read once: a password may come from a pipe.
 func (a *app) target() (*address.Address, error) {
 	if a.at == nil {
-		text, err := a.access.url.read()
-		if err != nil {
-			return nil, usage(err)
-		}
-		if text == "" {
-			text = defaultURL
-		}
-		at, err := a.address(text)
+		at, err := a.address(cmp.Or(a.access.url.read(), defaultURL))
 		if err != nil {
 			return nil, err
 		}

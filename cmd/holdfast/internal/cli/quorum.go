@@ -18,8 +18,16 @@ import (
 // urlList is a flag of several URLs. It never refuses a value: the error of a flag repeats it, passwords and all.
 type urlList []string
 
-func (l *urlList) String() string { return "" }
+func (l *urlList) String() string { return count(*l) }
 func (l *urlList) Type() string   { return "URLs" }
+
+// count says how many URLs there are, and nothing of them.
+func count(urls []string) string {
+	if len(urls) == 0 || len(urls) == 1 && urls[0] == "" {
+		return ""
+	}
+	return several(len(urls), "URL", "URLs")
+}
 
 func (l *urlList) Set(text string) error {
 	*l = append(*l, urlsIn(text)...)
@@ -29,7 +37,7 @@ func (l *urlList) Set(text string) error {
 // urlFile is a flag of a file of several URLs, so that no password stands in the list of processes.
 type urlFile []string
 
-func (l *urlFile) String() string { return "" }
+func (l *urlFile) String() string { return count(*l) }
 func (l *urlFile) Type() string   { return "file" }
 
 func (l *urlFile) Set(file string) error {

@@ -25,7 +25,7 @@ func sound(cmd *cobra.Command) (err error) {
 		switch {
 		case err != nil:
 		case text == "":
-			err = fmt.Errorf("--%s is given, and empty", f.Name)
+			err = fmt.Errorf("--%s is empty", f.Name)
 		case f.Value.Type() == "duration" && strings.HasPrefix(text, "-"):
 			err = fmt.Errorf("--%s %s is less than no time", f.Name, text)
 		}

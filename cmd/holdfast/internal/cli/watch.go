@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,12 +22,12 @@ func (a *app) watch() *cobra.Command {
 		Short: "Print what happens, one line each",
 		Long: lines(
 			"Print a line for each grant, release, hand-over and expiry, for each waiter that comes, and for each change",
-			"of a count, until a signal ends it. It looks again and again, and only reads: what begins and ends between",
-			"two looks is not seen.",
+			"of a count, until a signal ends it. It looks again and again, and only reads: who has held what begins and",
+			"ends between two looks, nobody knows. Of a name without wildcards the releases of such holds are counted.",
 			"",
-			"A name without wildcards is looked at every second, and after each message about it: 20 commands a second",
-			"at the most. A PATTERN, one of Redis's SCAN, is only looked at: no more than 500 names a second, and so",
-			"that it rests for four fifths of the time. How often at the most is ten times a second."),
+			"A name without wildcards is looked at every second, and also after each message about it: at most 20",
+			"commands a second. A PATTERN, one of Redis's SCAN, is only looked at: no more than 500 names a second, and",
+			"so that it rests for four fifths of the time. Looks come at most ten times a second."),
 		Example: "  holdfast watch orders:42\n  holdfast watch 'orders:*' --every 5s --json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,7 +35,9 @@ func (a *app) watch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.observe(cmd, o, a.follow)
+			return a.observe(cmd, o, func(ctx context.Context, observer *observe.Observer) error {
+				return a.follow(ctx, observer, o.Pattern)
+			})
 		},
 	}
 	a.jsonFlag(cmd)
@@ -43,18 +46,20 @@ func (a *app) watch() *cobra.Command {
 }
 
 // follow prints what an Observer sees, until ctx ends or it makes no sense.
-func (a *app) follow(ctx context.Context, o *observe.Observer) error {
+func (a *app) follow(ctx context.Context, o *observe.Observer, pattern string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	begun, silent := false, false
-	return o.Follow(ctx, func(c observe.Change) {
+	var said error
+	err := o.Follow(ctx, func(c observe.Change) {
 		switch {
 		case c.Err != nil && !silent:
-			a.say("%v", c.Err)
+			said = c.Err
+			a.say("%v", said)
 		case c.Err == nil && silent:
 			a.say("all can be looked at again")
 		case c.Err == nil && !begun:
-			a.say("watching: %s there now", several(len(c.States), "name is", "names are"))
+			a.say("watching: %s", standing(c.States, pattern))
 		}
 		begun, silent = begun || c.Err == nil, c.Err != nil
 		if c.Missed > 0 {
@@ -67,6 +72,26 @@ func (a *app) follow(ctx context.Context, o *observe.Observer) error {
 			}
 		}
 	})
+	if said != nil && errors.Is(err, said) {
+		code, _ := codeOf(err)
+		return &exit{code, nil}
+	}
+	return err
+}
+
+// standing says what stands there when a watch begins.
+func standing(states []holdfast.Inspection, pattern string) string {
+	if _, single := observe.Single(pattern); !single || len(states) != 1 {
+		return several(len(states), "name is", "names are") + " there now"
+	}
+	i := states[0]
+	switch {
+	case len(i.Holders) > 0:
+		return fmt.Sprintf("%s is held now: %s", view.Name(i.Name), heldBy(i, i.Holders))
+	case i.Kind == holdfast.KindFree, i.Kind == holdfast.KindMutex, i.Kind == holdfast.KindLeader, i.Kind == holdfast.KindRWLock:
+		return view.Name(i.Name) + " is free now"
+	}
+	return fmt.Sprintf("%s is %s now: %s", view.Name(i.Name), view.A(i.Kind), view.State(i))
 }
 
 func several(n int, one, many string) string {
@@ -85,6 +110,7 @@ type eventJSON struct {
 	Holder *view.HolderJSON `json:"holder,omitempty"` // who holds now
 	From   *view.HolderJSON `json:"from,omitempty"`   // who held
 	Waiter *view.WaiterJSON `json:"waiter,omitempty"`
+	Times  int              `json:"times,omitempty"` // of unseen: how many releases
 	Value  *int64           `json:"value,omitempty"`
 	Was    *int64           `json:"was,omitempty"`
 	All    int64            `json:"all,omitempty"`
@@ -94,7 +120,7 @@ func (a *app) printEvent(e observe.Event) error {
 	if !a.json {
 		return a.print("%s  %s  %s  %s", e.At.UTC().Format(stamp), view.Name(e.Name), e.Kind, view.Event(e))
 	}
-	out := eventJSON{At: e.At.UTC(), Name: e.Name, Kind: string(e.Kind), Event: string(e.What)}
+	out := eventJSON{At: e.At.UTC(), Name: e.Name, Kind: string(e.Kind), Event: string(e.What), Times: e.Times}
 	if e.Holder != (holdfast.Holder{}) {
 		h := view.HolderOf(e.Holder, false)
 		out.Holder = &h

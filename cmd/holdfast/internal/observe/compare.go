@@ -17,6 +17,7 @@ const (
 	Released What = "released" // by From: before its time was over. It may also have been taken from it
 	Expired  What = "expired"  // From's time was over, and it had not been seen to renew or to release
 	Passed   What = "passed"   // from From to Holder: a hand-over, or a release and a grant
+	Unseen   What = "unseen"   // Times releases were announced, of holds that no look has found
 	Waits    What = "waits"    // Waiter has come
 	Counted  What = "counted"  // Value, of All, was Was
 	Done     What = "done"     // the work of a Once, by From if it was seen at work
@@ -35,6 +36,9 @@ type Event struct {
 
 	Holder, From holdfast.Holder
 	Waiter       holdfast.Waiter
+
+	// Times is how many releases an Unseen stands for.
+	Times int
 
 	// Value is the new count: of a latch, of a semaphore's free permits, of a barrier's parties that have
 	// come, or of the permits of a PermitSemaphore in all. Was is what it was. All is how many there are

@@ -75,6 +75,8 @@ func told(events []Event) (words []string) {
 			text += " " + e.From.Who + e.Holder.Who
 		case Waits:
 			text += " " + e.Waiter.Who
+		case Unseen:
+			text += fmt.Sprintf(" %d", e.Times)
 		case Counted:
 			text += fmt.Sprintf(" %d/%d was %d", e.Value, e.All, e.Was)
 		default:
@@ -303,19 +305,19 @@ func TestSingle(t *testing.T) {
 
 // A subscription by these patterns hears the channels of the name, and of no other.
 func TestChannelsOf(t *testing.T) {
-	for name, want := range map[string][]string{
-		"orders:42": {
-			"redisson_lock__channel:{orders:42}", "holdfast_leader_changes:{orders:42}", "holdfast_lock_grant:{orders:42}:*",
-			"redisson_rwlock:{orders:42}", "redisson_sc:{orders:42}", "redisson_countdownlatch__channel__{orders:42}",
-			"holdfast_barrier_channel:{orders:42}", "holdfast_once_channel:{orders:42}",
-		},
-		"holdfast_x": nil,
-	} {
-		if got := channelsOf(name); !slices.Equal(got, want) {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
+	at, err := channelsOf("orders:42")
+	want := []string{
+		"redisson_lock__channel:{orders:42}", "holdfast_leader_changes:{orders:42}",
+		"redisson_rwlock:{orders:42}", "redisson_sc:{orders:42}", "redisson_countdownlatch__channel__{orders:42}",
+		"holdfast_barrier_channel:{orders:42}", "holdfast_once_channel:{orders:42}", "holdfast_lock_grant:{orders:42}:*",
 	}
-	if got := channelsOf(`a*?[\`)[0]; got != `redisson_lock__channel:{a\*\?\[\\}` {
-		t.Error(got)
+	if got := at.patterns(); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := channelsOf("holdfast_x"); err == nil {
+		t.Error("a name that can be none has channels")
+	}
+	if at, _ = channelsOf(`a*?[\`); at.patterns()[0] != `redisson_lock__channel:{a\*\?\[\\}` {
+		t.Error(at.patterns()[0])
 	}
 }

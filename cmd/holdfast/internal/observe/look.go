@@ -16,6 +16,8 @@ type looker struct {
 	*Observer
 	states map[string]holdfast.Inspection
 	last   time.Time // when the last look was
+	ear    *ear
+	ledger ledger
 }
 
 // glance is what one look has found, before it is compared with the last one.
@@ -30,6 +32,9 @@ type glance struct {
 func (l *looker) look(ctx context.Context) ([]Event, error) {
 	ctx, stop := WhileAnswering(ctx, l.rdb, l.options.Patience)
 	defer stop()
+	for f, n := range l.ear.take() { // before it looks: what these announce, it finds
+		l.ledger.heard[f] += n
+	}
 	g := glance{found: make(map[string]holdfast.Inspection), failed: make(map[string]bool)}
 	if name, single := Single(l.options.Pattern); single {
 		l.one(ctx, name, &g)
@@ -41,14 +46,19 @@ func (l *looker) look(ctx context.Context) ([]Event, error) {
 		return nil, g.err
 	}
 	first := l.last.IsZero()
+	_, single := Single(l.options.Pattern)
 	var events []Event
 	for name, after := range g.found {
 		before, known := l.states[name]
 		if !known {
 			before = holdfast.Inspection{Name: name, Kind: holdfast.KindFree}
 		}
+		here := Compare(before, after)
+		if single {
+			here = between(here, l.ledger.unseen(before, after, here))
+		}
 		if !first {
-			events = append(events, Compare(before, after)...)
+			events = append(events, here...)
 		}
 		l.keep(after)
 	}

@@ -7,8 +7,9 @@
 // Nothing while nobody follows. Otherwise, however many follow:
 //
 //   - one name: one or two commands for each look (Inspect), which comes once each period, and after a message
-//     about the name, but never within 100 ms of the last: 20 commands a second at the most. A lock that
-//     more than some hundred readers hold costs more;
+//     about the name, but never within 100 ms of the last: at most 20 commands a second. A lock that
+//     more than some hundred readers hold costs more. A look that a message causes does not put off the next
+//     regular one: else no look would ever fall into the holds of a lock that is released once a period;
 //   - a pattern: each look is an InspectAll, which is a SCAN for every 512 keys of each type, one or two
 //     commands for each name that stands, and two for each string that matches. Looks are put off so that no
 //     more than 500 names a second are inspected on average, and so that Observer is at rest for four fifths
@@ -20,7 +21,9 @@
 // subscribes by PSUBSCRIBE: a plain subscription would count as a waiter that is no Client of Holdfast, and
 // a release would then do more for it. A pattern is polled alone, since its messages would be one for each
 // release in Redis. In a cluster messages go by SPUBLISH, which no pattern gets, so there it polls too.
-// Nothing depends on messages: a lost one makes an event late, by one look.
+// A release that is announced and that no look explains is an event of its own, Unseen: else nothing would be
+// reported of holds that are shorter than the time between two looks. A lost message makes an event late, by one
+// look, or leaves one of these out.
 package observe
 
 import (
@@ -198,10 +201,10 @@ func (w *watching) tell(states []holdfast.Inspection, events []Event, err error)
 
 // watch looks until ctx ends, or looking makes no sense.
 func (o *Observer) watch(ctx context.Context, w *watching) error {
-	l := looker{Observer: o, states: make(map[string]holdfast.Inspection)}
-	wake, stop := o.messages()
-	defer stop()
-	for {
+	l := looker{Observer: o, states: make(map[string]holdfast.Inspection), ear: o.listen()}
+	defer l.ear.stop()
+	var due time.Time // when the next regular look is
+	for regular := true; ; {
 		began := time.Now()
 		events, err := l.look(ctx)
 		if ctx.Err() != nil {
@@ -211,7 +214,10 @@ func (o *Observer) watch(ctx context.Context, w *watching) error {
 		if lastingly(err) {
 			return err
 		}
-		if !rest(ctx, l.pause(time.Since(began)), wake) {
+		if regular {
+			due = time.Now().Add(l.pause(time.Since(began)))
+		}
+		if regular = rest(ctx, due, l.ear.wake); ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -224,33 +230,32 @@ func lastingly(err error) bool {
 }
 
 const (
-	perSecond = 500                    // names inspected a second, on average, at the most
+	perSecond = 500                    // at most, names inspected a second on average
 	shortest  = 100 * time.Millisecond // between two looks, also if messages come
 )
 
-// rest waits until it is time for the next look, or a message says that something has happened. It returns
-// false if ctx ends.
-func rest(ctx context.Context, pause time.Duration, wake <-chan struct{}) bool {
-	timer := time.NewTimer(min(pause, shortest))
+// rest waits until it is time for the next regular look, and returns true; or until a message says that something has
+// happened, or ctx ends.
+func rest(ctx context.Context, due time.Time, wake <-chan struct{}) (regular bool) {
+	timer := time.NewTimer(shortest)
 	defer timer.Stop()
-	for left := pause - min(pause, shortest); ; left = 0 {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-timer.C:
-		}
-		if left == 0 {
-			return true
-		}
-		timer.Reset(left)
-		select {
-		case <-ctx.Done():
-			return false
-		case <-timer.C:
-			return true
-		case <-wake:
-			return true
-		}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	}
+	left := time.Until(due)
+	if left <= 0 {
+		return true
+	}
+	timer.Reset(left)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	case <-wake:
+		return false
 	}
 }
 

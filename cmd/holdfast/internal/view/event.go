@@ -20,6 +20,11 @@ func Event(e observe.Event) string {
 		return "passed from " + Holder(e.From) + " to " + Holder(e.Holder)
 	case observe.Expired:
 		return "ended without release: the time of " + Holder(e.From) + " was over"
+	case observe.Unseen:
+		if e.Times == 1 {
+			return "released (short hold, not seen)"
+		}
+		return fmt.Sprintf("released %d times (short holds, not seen)", e.Times)
 	case observe.Waits:
 		return "waited for by " + Waiter(e.Waiter)
 	case observe.Counted:

@@ -39,7 +39,7 @@ func everywhere(t *testing.T, first *redistest.Proc, url string) {
 	}
 	listed(t, start(t, first, "console", "--listen", "127.0.0.1:0", "--url", url), "c", "d")
 	w := start(t, first, "watch", "c", "--url", url)
-	w.Expect("holdfast: watching: 1 name")
+	w.Expect("holdfast: watching: c is held now: job c (")
 	on("release", "c", "--force", "--yes").want(t, 0)
 	expect(t, w, "c  mutex  released by job c (")
 }

@@ -29,11 +29,11 @@ func Scan(ctx context.Context, m *conn.Manager, pattern string, page func(names 
 	if err != nil {
 		return err
 	}
-	for _, server := range servers {
+	for n, server := range servers {
 		if ctx.Err() != nil {
 			return ctx.Err() // go-redis would still dial
 		}
-		more, err := scanServer(ctx, m, server, pattern, page)
+		more, err := scanServer(ctx, m.DialAtOnce(server), pattern, place{n, len(servers)}, page)
 		if err != nil || !more {
 			return err
 		}
@@ -41,11 +41,18 @@ func Scan(ctx context.Context, m *conn.Manager, pattern string, page func(names 
 	return nil
 }
 
-func scanServer(ctx context.Context, m *conn.Manager, server, pattern string, page func(names []string) bool) (more bool, err error) {
-	rdb := m.DialAtOnce(server)
+// place is the nth of so many.
+type place struct{ n, of int }
+
+// scanServer goes over the keys of one server, and closes the connection to it.
+func scanServer(
+	ctx context.Context, rdb *redis.Client, pattern string, server place, page func(names []string) bool,
+) (more bool, err error) {
 	defer func() { _ = rdb.Close() }()
-	for _, s := range scans(pattern) {
-		if more, err = s.run(ctx, rdb, page); err != nil || !more {
+	whole := stretchOf(ctx, rdb, server.n, server.of)
+	all := scans(pattern)
+	for n, s := range all {
+		if more, err = s.run(ctx, rdb, whole.part(n, len(all)), page); err != nil || !more {
 			return more, err
 		}
 	}
@@ -65,7 +72,7 @@ func scans(pattern string) []scan {
 	return []scan{
 		{"hash", pattern, func(_ context.Context, _ *redis.Client, found []string) []string { return candidates(found) }},
 		{"string", pattern, func(ctx context.Context, rdb *redis.Client, found []string) []string {
-			return candidates(numbers(ctx, rdb, found))
+			return numbers(ctx, rdb, candidates(found))
 		}},
 		{"hash", keys.RecordsPattern, func(ctx context.Context, rdb *redis.Client, found []string) []string {
 			return underWay(ctx, rdb, found, pattern)
@@ -75,8 +82,12 @@ func scans(pattern string) []scan {
 
 // run goes over the keys, on a connection of its own. After each page it pauses for as long as the page
 // took, so that the server has half of the time for others.
-func (s scan) run(ctx context.Context, rdb *redis.Client, page func(names []string) bool) (more bool, err error) {
-	for cursor := uint64(0); ; {
+func (s scan) run(
+	ctx context.Context, rdb *redis.Client, progress *stretch, page func(names []string) bool,
+) (more bool, err error) {
+	gone := int64(0)
+	for cursor := uint64(0); ; gone += pageSize {
+		progress.at(gone)
 		begin := time.Now()
 		found, next, err := rdb.ScanType(ctx, cursor, s.pattern, pageSize, s.kind).Result()
 		if err != nil {

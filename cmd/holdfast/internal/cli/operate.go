@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -22,8 +21,8 @@ import (
 // operators returns the commands that show what stands in Redis, and change it by hand.
 func (a *app) operators() []*cobra.Command {
 	return []*cobra.Command{
-		a.ls(), a.inspect(), a.watch(), a.top(), a.acquire(), a.extend(), a.release(),
-		a.latch(), a.sem(), a.once(), a.check(), a.console(),
+		a.ls(), a.inspect(), a.held(), a.wait(), a.watch(), a.top(), a.acquire(), a.extend(), a.release(),
+		a.latch(), a.sem(), a.once(), a.tick(), a.check(), a.console(),
 	}
 }
 
@@ -101,9 +100,11 @@ func (a *app) print(format string, args ...any) error {
 
 // printJSON writes a line for programs to standard output.
 func (a *app) printJSON(v any) error {
-	e := json.NewEncoder(a.Out)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
+	line, err := view.Line(v)
+	if err == nil {
+		_, err = a.Out.Write(line)
+	}
+	return err
 }
 
 // askFirst asks a question, unless the answer is yes already. It returns an error if the answer is not yes, and

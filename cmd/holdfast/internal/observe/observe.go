@@ -268,6 +268,9 @@ func Single(pattern string) (name string, single bool) {
 	return strings.NewReplacer(`\*`, "*", `\?`, "?", `\[`, "[", `\\`, `\`).Replace(pattern), true
 }
 
+// Literal returns the pattern that stands for one name, whatever bytes it has.
+func Literal(name string) string { return literal(name) }
+
 // sorted returns the states by name.
 func (l *looker) sorted() []holdfast.Inspection {
 	return slices.SortedFunc(maps.Values(l.states), func(a, b holdfast.Inspection) int {

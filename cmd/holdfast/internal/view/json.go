@@ -4,11 +4,43 @@
 package view
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/holdfast-go/holdfast"
 )
+
+// Line returns v in JSON, with its newline. What might move a terminal's cursor or turn its text around is escaped, as
+// JSON allows in texts, and nowhere else can it be.
+func Line(v any) ([]byte, error) {
+	var plain bytes.Buffer
+	e := json.NewEncoder(&plain)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	if !bytes.ContainsFunc(plain.Bytes(), moves) {
+		return plain.Bytes(), nil
+	}
+	var line bytes.Buffer
+	for _, r := range plain.String() {
+		if moves(r) {
+			fmt.Fprintf(&line, `\u%04x`, r)
+		} else {
+			line.WriteRune(r)
+		}
+	}
+	return line.Bytes(), nil
+}
+
+// moves reports whether a terminal may take r for a command: DEL, the C1 controls, and the marks of direction.
+func moves(r rune) bool {
+	return r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r)
+}
 
 // Inspection is an Inspection in JSON. What is not known is null, or left out.
 type Inspection struct {

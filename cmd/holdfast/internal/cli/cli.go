@@ -79,6 +79,7 @@ func (a *app) root() *cobra.Command {
 	)
 	root.AddCommand(a.operators()...)
 	a.noteBegin(root)
+	a.completes(root)
 	return root
 }
 

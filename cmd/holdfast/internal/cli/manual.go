@@ -3,6 +3,11 @@
 package cli
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 )
@@ -15,7 +20,65 @@ func (a *app) manual() *cobra.Command {
 			"  holdfast manual /usr/local/share/man/man1",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return doc.GenManTree(cmd.Root(), &doc.GenManHeader{Title: "HOLDFAST", Section: "1"}, args[0])
+			return writeManual(cmd.Root(), args[0])
 		},
 	}
+}
+
+// writeManual writes the page of a command, and of each below it.
+func writeManual(c *cobra.Command, dir string) error {
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() && !below.IsAdditionalHelpTopicCommand() {
+			if err := writeManual(below, dir); err != nil {
+				return err
+			}
+		}
+	}
+	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
+	c.DisableAutoGenTag = true
+	var page bytes.Buffer
+	header := &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Source: "Holdfast", Manual: "Holdfast Manual"}
+	if err := doc.GenMan(c, header, &page); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name+".1"), []byte(withSections(page.String(), c)), 0o644)
+}
+
+// withSections adds to a page the sections that every manual page has, before the other pages that it names.
+func withSections(page string, c *cobra.Command) string {
+	page = strings.ReplaceAll(page, `\fP=""`, `\fP`) // a flag without a default
+	page, also, names := strings.Cut(page, ".SH SEE ALSO")
+	page += ".SH ENVIRONMENT\n"
+	for _, v := range environment {
+		if v.of == "" || strings.Contains(" "+v.of+" ", " "+c.Name()+" ") {
+			page += ".TP\n\\fB" + v.name + "\\fP\n" + v.text + "\n"
+		}
+	}
+	page += ".SH FILES\nholdfast reads no file but those that its flags and variables name.\n.SH EXIT STATUS\n"
+	for line := range strings.Lines(codesHelp) {
+		code, text, coded := strings.Cut(strings.TrimSpace(line), "  ")
+		if coded {
+			page += ".TP\n\\fB" + code + "\\fP\n" + strings.TrimSpace(text) + "\n"
+		}
+	}
+	if c.Name() == "held" {
+		page += ".PP\nOf this command, 1 says that nobody holds the name, and 70 that it failed.\n"
+	}
+	if names {
+		page += ".SH SEE ALSO" + also
+	}
+	return page
+}
+
+// environment are the variables that commands read, and that they give to programs. of names the commands; "": all.
+var environment = []struct{ name, of, text string }{
+	{"HOLDFAST_URL", "", "The Redis to use, if there is no --url."},
+	{"HOLDFAST_OWNER", "acquire extend release attach run",
+		"The owner of a lock: what acquire and extend print, and what extend, release and attach use if there is no --owner."},
+	{"HOLDFAST_CONSOLE_TOKEN", "console", "What a viewer must give, if there is no --token."},
+	{"HOLDFAST_LOCK", "acquire extend run attach", "For programs and scripts: the name of the lock."},
+	{"HOLDFAST_ELECTION", "leader", "For the program: the name of the election."},
+	{"HOLDFAST_TOKEN", "acquire extend run attach leader", "For programs and scripts: the fencing token."},
+	{"HOLDFAST_LEASE_UNTIL", "acquire extend run attach leader", "For programs and scripts: until when the lease lasts unless it is renewed."},
+	{"HOLDFAST_WAITED", "run attach", "For the program: how long holdfast waited, in seconds."},
 }

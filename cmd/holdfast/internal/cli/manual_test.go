@@ -5,6 +5,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,7 @@ func TestTheDocumentHasEachFlag(t *testing.T) {
 	}
 }
 
+// Each page has the sections of a manual page, and each variable of the document is on one.
 func TestManual(t *testing.T) {
 	dir := t.TempDir()
 	root := (&app{}).root()
@@ -68,6 +70,33 @@ func TestManual(t *testing.T) {
 		page := filepath.Join(dir, "holdfast-"+cmd.Name()+".1")
 		if !slices.Contains(pages, page) && cmd.Name() != "help" {
 			t.Errorf("%s has no page", cmd.Name())
+		}
+	}
+	document, err := os.ReadFile("../../../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := regexp.MustCompile(`HOLDFAST_[A-Z_]+`).FindAllString(string(document), -1)
+	var all strings.Builder
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		title := strings.ToUpper(strings.TrimSuffix(filepath.Base(page), ".1"))
+		for _, part := range []string{`.TH "` + title + `" "1" `, ".SH ENVIRONMENT\n", ".SH FILES\n", ".SH EXIT STATUS\n", `\fB69\fP`, "HOLDFAST_URL"} {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("%s has no %q", page, part)
+			}
+		}
+		if strings.Contains(string(text), "Auto generated") || strings.Contains(string(text), `=""`) {
+			t.Errorf("%s shows by what it was made", page)
+		}
+		all.Write(text)
+	}
+	for _, name := range variables {
+		if !strings.Contains(all.String(), `\fB`+name+`\fP`) {
+			t.Errorf("no page says what %s is", name)
 		}
 	}
 }

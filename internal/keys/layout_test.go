@@ -40,6 +40,10 @@ var kinds = map[string]kind{
 		}
 		return []string{at.Record, at.Names, at.Changes}, nil, err
 	}},
+	"release by force": {of: func(name string) (_, _ []string, _ error) {
+		key, err := keys.ForForced(name)
+		return []string{key}, nil, err
+	}},
 	"barrier": {of: func(name string) (_, _ []string, _ error) {
 		at, err := keys.ForBarrier(name)
 		return []string{at.Record, at.Places, at.Channel}, nil, err

@@ -39,6 +39,7 @@ var (
 	ofOnce     = strings.Fields("get set del pttl pexpire hset hmget hdel hexists")
 	ofTicks    = strings.Fields("get set del")
 	ofClients  = strings.Fields("del pexpire hset hget") // that say who they are
+	ofForced   = strings.Fields("get set")               // that note who has released by force
 )
 
 // someKey is a key of a Once. The rights to others are the same, as are those to the ticks of all
@@ -92,6 +93,12 @@ func Needs(name, client string, sharded bool) []Need {
 // OfIdentity returns what a Client with that id needs to say who it is.
 func OfIdentity(client string) Need {
 	return Need{"identity", []string{keys.ForClient(client)}, nil, ofClients}
+}
+
+// OfForced returns what it takes to note who has released the thing of that name by force.
+func OfForced(name string) (Need, error) {
+	key, err := keys.ForForced(name)
+	return Need{"release", []string{key}, nil, ofForced}, err
 }
 
 // Probe returns the call that tries out the keys and the commands. No program may use the name:

@@ -45,6 +45,7 @@ var kinds = []struct {
 	{"quorum", quorum},
 	{"identity", func(string) (need, error) { return need{[]string{clients}, nil, rights.OfIdentity("").Commands}, nil }},
 	{"inspect", inspect},
+	{"release", forced},
 	{"check", func(string) (need, error) { return need{commands: []string{"info"}}, nil }},
 }
 

@@ -112,10 +112,19 @@ func quorum(pattern string) (need, error) {
 	return all, err
 }
 
+// forced returns what holdfast release --force needs beyond the kind of the thing: to note that in Redis.
+func forced(pattern string) (need, error) {
+	if err := keys.CheckShared(pattern); err != nil {
+		return need{}, err
+	}
+	n, err := rights.OfForced(pattern)
+	return need{keys: n.Keys, commands: n.Commands}, err
+}
+
 // inspect returns what holdfast ls, inspect and watch read: whatever stands at the names or beside them, and
 // what Clients say of themselves.
 func inspect(pattern string) (all need, err error) {
-	for _, kind := range []func(string) (need, error){mutex, readwrite, latch, oneTime} {
+	for _, kind := range []func(string) (need, error){mutex, readwrite, latch, oneTime, forced} {
 		if n, err := kind(pattern); err == nil {
 			all.keys = append(all.keys, n.keys...)
 		}

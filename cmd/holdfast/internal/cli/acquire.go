@@ -141,7 +141,7 @@ func (a *app) extend() *cobra.Command {
 			"",
 			"The lock gets a new owner, and the old one is nobody: print and use the new one. Redis does both in one",
 			"step, so the lock is held all the while, and by one owner. The new owner is printed as soon as Redis has",
-			"answered, before anything else.",
+			"answered, before anything else. Who holds it, as --as of acquire said, stays.",
 			"",
 			"With 76 the lock was no longer held by that owner, and nothing was changed. With any other code nothing was",
 			"printed, and the lock belongs to the old owner as before, with one exception: if the command is killed",
@@ -159,11 +159,12 @@ func (a *app) extend() *cobra.Command {
 				return err
 			}
 			return a.quick(cmd, func(ctx context.Context, client *holdfast.Client) error {
-				return a.prolong(ctx, client.Mutex(args[0], holdfast.Fixed(length)), from)
+				return a.prolong(ctx, client, args[0], from, length)
 			})
 		},
 	}
 	a.jsonFlag(cmd)
+	cmd.Flags().StringVar(&a.as, "as", "", "who holds it from now on, as others see it for an hour (default: who held it)")
 	cmd.Flags().DurationVar(&length, "lease", 0, "for how long the lock is held from now, at least (required)")
 	cmd.Flags().StringVar(&owner, "owner", "", "what acquire printed: $HOLDFAST_OWNER")
 	return cmd
@@ -171,7 +172,19 @@ func (a *app) extend() *cobra.Command {
 
 // prolong moves the hold to a new owner, with a new end, in one step. What it prints is right from then on,
 // whatever comes of the rest.
-func (a *app) prolong(ctx context.Context, lock *holdfast.Mutex, from holdfast.Owner) error {
+func (a *app) prolong(
+	ctx context.Context, client *holdfast.Client, name string, from holdfast.Owner, length time.Duration,
+) error {
+	who := cmp.Or(a.as, whoHolds(ctx, client, name, from))
+	if who != "" {
+		named, shut, err := a.open(ctx, holdfast.WithIdentity(who))
+		if err != nil {
+			return err
+		}
+		defer shut()
+		client = named
+	}
+	lock := client.Mutex(name, holdfast.Fixed(length))
 	l, err := lock.Attach(ctx, from)
 	if err != nil {
 		return err
@@ -182,6 +195,9 @@ func (a *app) prolong(ctx context.Context, lock *holdfast.Mutex, from holdfast.O
 		printed = fmt.Errorf("the new owner could not be printed, and the lock stays held until %s: %w",
 			left.Until.Format(stamp), printed)
 	}
+	if who != "" && !seen(ctx, client, l) {
+		a.say("others do not see who holds %s", view.Name(name))
+	}
 	_, err = l.Detach(ctx)
 	switch {
 	case errors.Is(err, holdfast.ErrLost):
@@ -190,6 +206,15 @@ func (a *app) prolong(ctx context.Context, lock *holdfast.Mutex, from holdfast.O
 		a.say("the lock was extended, and Redis did not confirm that nothing is under way any more: %v", err)
 	}
 	return printed
+}
+
+// whoHolds returns what the holder with that owner says that it is; "" if nobody knows.
+func whoHolds(ctx context.Context, client *holdfast.Client, name string, owner holdfast.Owner) string {
+	i, err := client.Inspect(ctx, name)
+	if err != nil || len(i.Holders) != 1 || i.Holders[0].Owner != owner {
+		return ""
+	}
+	return i.Holders[0].Who
 }
 
 // ownerOf returns the owner of a flag, or else that of the environment.

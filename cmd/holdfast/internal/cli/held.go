@@ -54,10 +54,11 @@ func (a *app) held() *cobra.Command {
 	}
 }
 
-// isHeld reports whether somebody holds what was inspected, or an error of usage if nobody can.
+// isHeld reports whether somebody holds what was inspected, or an error of usage if nobody can. A number may be leased
+// permits of which none is taken.
 func isHeld(i holdfast.Inspection) (bool, error) {
 	switch i.Kind {
-	case holdfast.KindLatch, holdfast.KindSemaphore, holdfast.KindBarrier, holdfast.KindUnknown, holdfast.KindCount:
+	case holdfast.KindLatch, holdfast.KindSemaphore, holdfast.KindBarrier, holdfast.KindUnknown:
 		return false, usage(fmt.Errorf("%s is %s, which nobody holds", view.Name(i.Name), view.A(i.Kind)))
 	}
 	return len(i.Holders) > 0, nil

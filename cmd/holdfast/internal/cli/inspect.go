@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/audit"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
@@ -20,7 +21,8 @@ func (a *app) inspect() *cobra.Command {
 		Short: "Show who holds a name, who waits for it, and for how long",
 		Long: lines(
 			"Show what stands at each NAME: its kind, each holder, each of the first hundred waiters in their order,",
-			"what is counted, and how long that lasts if nobody renews or releases it. It only reads.",
+			"what is counted, and how long that lasts if nobody renews or releases it; and who has released it by force",
+			"within a day. It only reads.",
 			"The name of a key of a Once is NAME:KEY."),
 		Example: "  holdfast inspect orders:42",
 		Args:    cobra.MinimumNArgs(1),
@@ -51,10 +53,21 @@ func (a *app) inspectOne(ctx context.Context, client *holdfast.Client, name stri
 	if err != nil {
 		return err
 	}
+	forced := a.forcedOf(ctx, i)
 	if a.json {
-		return a.printJSON(view.JSON(i, owners))
+		return a.printJSON(inspectJSON{view.JSON(i, owners), forced})
 	}
-	return a.detail(i)
+	if err := a.detail(i); err != nil {
+		return err
+	}
+	_, err = io.WriteString(a.Out, view.Forced(forced, i.At))
+	return err
+}
+
+// inspectJSON is what inspect prints in JSON.
+type inspectJSON struct {
+	view.Inspection
+	Forced []audit.Record `json:"forced"` // null: not known
 }
 
 // detail prints all that is known of a name.

@@ -33,8 +33,10 @@ func (a *app) release() *cobra.Command {
 			"",
 			"With --force, take from its holder what stands there: a Mutex or a FairMutex, both sides of an RWMutex, the",
 			"lead of an election, or, with --permit, one permit of a PermitSemaphore. It says from whom, and asks first.",
-			"The holder's work may still be going on: use it only if you know that it is not. The holder is told by its",
-			"next renewal; whoever waits is next. If the lock has changed hands while you were asked, nothing is changed.",
+			"The holder's work may still be going on: use it only if you know that it is not. The holder is notified by",
+			"its next renewal; whoever waits is next. If the lock has changed hands while you were asked, nothing is changed.",
+			"Who has taken what from whom, and from where, is printed on standard error, and kept in Redis for a day, where",
+			"holdfast inspect shows it.",
 			"",
 			"With --ask, have the leader of an election resign: its work is told to end, and the next one leads when it",
 			"has."),
@@ -70,6 +72,7 @@ func (a *app) release() *cobra.Command {
 	cmd.Flags().StringVar(&r.permit, "permit", "",
 		"with --force: the permit to take, or as much of its id as inspect shows")
 	cmd.Flags().BoolVar(&r.resign, "ask", false, "ask the leader of an election to resign")
+	cmd.Flags().StringVar(&a.as, "as", "", "with --force: what is noted beside user and host, such as why")
 	r.yes = confirmFlag(cmd)
 	return cmd
 }
@@ -105,9 +108,11 @@ func (a *app) force(ctx context.Context, client *holdfast.Client, name string, r
 	if err != nil {
 		return err
 	}
-	if now, err := a.see(ctx, client, name); err != nil {
+	now, err := a.see(ctx, client, name)
+	if err != nil {
 		return err
-	} else if still, err := takenFrom(now, r.permit); err != nil || !sameHolders(from, still) {
+	}
+	if still, err := takenFrom(now, r.permit); err != nil || !sameHolders(from, still) {
 		return fmt.Errorf("%s has changed hands, and nothing was changed", view.Name(name))
 	}
 	ctx, cancel := a.within(ctx)
@@ -115,6 +120,7 @@ func (a *app) force(ctx context.Context, client *holdfast.Client, name string, r
 	if err := seize(ctx, client, i, from); err != nil {
 		return err
 	}
+	a.noteForced(ctx, now, from)
 	return a.tellTaken(i, from)
 }
 
@@ -207,15 +213,18 @@ func seize(ctx context.Context, client *holdfast.Client, i holdfast.Inspection, 
 	return err
 }
 
+// takenJSON is what a release has taken from whom, in JSON.
+type takenJSON struct {
+	Name  string            `json:"name"`
+	Kind  string            `json:"kind"`
+	Taken []view.HolderJSON `json:"taken_from"`
+}
+
 func (a *app) tellTaken(i holdfast.Inspection, from []holdfast.Holder) error {
 	if !a.json {
 		return a.print("%s: taken from %s", view.Name(i.Name), heldBy(i, from))
 	}
-	out := struct {
-		Name  string            `json:"name"`
-		Kind  string            `json:"kind"`
-		Taken []view.HolderJSON `json:"taken_from"`
-	}{Name: i.Name, Kind: string(i.Kind)}
+	out := takenJSON{Name: i.Name, Kind: string(i.Kind)}
 	for _, h := range from {
 		out.Taken = append(out.Taken, view.HolderOf(h, false))
 	}

@@ -125,6 +125,8 @@ var every = [][]string{
 	{"latch", "set", "x", "1"}, {"latch", "down", "x"}, {"latch", "wait", "x"}, {"latch", "show", "x"}, {"latch", "delete", "x"},
 	{"sem", "set", "x", "1"}, {"sem", "add", "x", "-1"}, {"sem", "drain", "x"}, {"sem", "show", "x"},
 	{"once", "show", "x", "y"}, {"once", "show", "x", "y", "--result"}, {"once", "forget", "x", "y"}, {"check"},
+	{"ls", "x"}, {"held", "x"}, {"wait", "x"}, {"wait", "x", "--try"},
+	{"tick", "show", "x", "2026-11-22T10:00:00Z"}, {"tick", "forget", "x", "2026-11-22T10:00:00Z"},
 }
 
 // A Redis that is gone, or stands still, ends each command with 69.

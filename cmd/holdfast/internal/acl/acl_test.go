@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/audit"
 	"github.com/holdfast-go/holdfast/internal/test/doctest"
 	"github.com/holdfast-go/holdfast/internal/test/redistest"
 	"github.com/holdfast-go/holdfast/once"
@@ -112,6 +113,26 @@ func TestTheRightsOfTheRestDo(t *testing.T) {
 			t.Error(err)
 		}
 		_ = holder.Close()
+	}
+}
+
+// Who may release by force may note that, and who may inspect may read it.
+func TestTheRightsToNoteAReleaseByForceDo(t *testing.T) {
+	server := redistest.Server(t)
+	rdb := server.Client(t, func(o *redis.Options) { o.Username, o.Password = "holdfast", "PASSWORD" })
+	for _, name := range []string{"orders:x", "{user7}:x"} {
+		pattern := strings.Replace(name, "x", "*", 1)
+		as(t, server, line(t, pattern, "release"))
+		if err := audit.Write(t.Context(), rdb, name, audit.Record{At: time.Now()}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := audit.Write(t.Context(), rdb, "other", audit.Record{}); !errors.Is(err, holdfast.ErrDenied) {
+			t.Error(err)
+		}
+		as(t, server, line(t, pattern, "inspect"))
+		if all, err := audit.Read(t.Context(), rdb, name, time.Now()); err != nil || len(all) != 1 {
+			t.Errorf("%s: %v, %v", name, all, err)
+		}
 	}
 }
 

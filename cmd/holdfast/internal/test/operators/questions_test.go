@@ -231,3 +231,21 @@ func TestCompletion(t *testing.T) {
 	}
 	server.Thaw()
 }
+
+// A list that takes long prints what it has found so far: this catches one that is printed when all is found, as Redis
+// stands still before that.
+func TestLsPrintsAsItFinds(t *testing.T) {
+	server := redistest.Server(t)
+	pipe := server.Client(t).Pipeline()
+	for n := range 30_000 {
+		pipe.HSet(t.Context(), fmt.Sprintf("orders:%d", n), "ac9cf787-2d1c-8486-8727-ea2f2f26e3ba:1", 1)
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l := start(t, server, "ls", "--timeout", "1s")
+	l.Expect("NAME")
+	server.Freeze()
+	expect(t, l, "exit 69")
+	server.Thaw()
+}

@@ -118,7 +118,7 @@ func TestReachTLS(t *testing.T) {
 		{none, []string{"--url", plain, "--ca", ca, "ls"}, 64, "--ca needs TLS"},
 		{map[string]string{"HOLDFAST_CA": ca}, []string{"--url", plain, "ls"}, 64, "HOLDFAST_CA needs TLS"},
 		{none, append(flags, "--url", "rediss://"+server.Addr(), "--timeout", "1s", "ls"), 69, "(if it speaks no TLS"},
-		{none, []string{"--url", "redis://" + addr, "--timeout", "1s", "ls"}, 69, "begins with rediss"},
+		{none, []string{"--url", "redis://" + addr, "--timeout", "3s", "ls"}, 69, "begins with rediss"},
 	} {
 		a.try(t)
 	}
@@ -265,10 +265,10 @@ func TestReachNobody(t *testing.T) {
 		{none, []string{"--url", "redis+cluster://" + closed, "ls"}, 69, "connection refused"},
 		{none, []string{"--url", "redis+sentinel://" + closed + "," + closed + "/main", "ls"}, 69, "connection refused"},
 		{none, []string{"--url", "unix:///nowhere/redis.sock", "ls"}, 69, "no such file"},
-		{none, []string{"--url", "redis://" + silent, "ls"}, 69, "was not reached within 500ms\n"},
-		{none, []string{"--url", "redis+sentinel://" + silent + "/main", "ls"}, 69, "was not reached within 500ms\n"},
+		{none, []string{"--url", "redis://" + silent, "ls"}, 69, "was not reached within 2s\n"},
+		{none, []string{"--url", "redis+sentinel://" + silent + "/main", "ls"}, 69, "was not reached within 2s\n"},
 	} {
-		a.args = append(a.args, "--timeout", "500ms")
+		a.args = append(a.args, "--timeout", "2s")
 		a.try(t)
 	}
 }

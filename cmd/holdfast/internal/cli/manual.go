@@ -73,6 +73,15 @@ func withSections(page string, c *cobra.Command) string {
 // environment are the variables that commands read, and that they give to programs. of names the commands; "": all.
 var environment = []struct{ name, of, text string }{
 	{"HOLDFAST_URL", "", "The Redis to use, if there is no --url."},
+	{"HOLDFAST_PASSWORD", "", "Redis's password, if neither the URL nor a file has it."},
+	{"HOLDFAST_PASSWORD_FILE", "", "As --password-file."},
+	{"HOLDFAST_SENTINEL_PASSWORD", "", "The Sentinels' own password, if neither the URL nor a file has it."},
+	{"HOLDFAST_SENTINEL_PASSWORD_FILE", "", "As --sentinel-password-file."},
+	{"HOLDFAST_CA", "", "As --ca."},
+	{"HOLDFAST_CERT", "", "As --cert."},
+	{"HOLDFAST_KEY", "", "As --key."},
+	{"HOLDFAST_SERVER_NAME", "", "As --server-name."},
+	{"HOLDFAST_INSECURE", "", "As --insecure: true or false."},
 	{"HOLDFAST_OWNER", "acquire extend release attach run",
 		"The owner of a lock: what acquire and extend print, and what extend, release and attach use if there is no --owner."},
 	{"HOLDFAST_CONSOLE_TOKEN", "console", "What a viewer must give, if there is no --token."},

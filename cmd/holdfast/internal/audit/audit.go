@@ -4,6 +4,7 @@ package audit
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,19 +31,10 @@ type Record struct {
 	From  []string  `json:"from"`  // who held it; without what it could be released by
 }
 
-// write puts a record before those that are there. It is one command that sets the value and its end, so nothing stays
-// for ever.
-var write = redis.NewScript(`
-local old, lines, n = redis.pcall('GET', KEYS[1]), ARGV[1], 1
-if type(old) == 'string' then
-  for line in string.gmatch(old, '[^\n]+') do
-    if n < tonumber(ARGV[3]) then
-      lines, n = lines .. '\n' .. line, n + 1
-    end
-  end
-end
-redis.call('SET', KEYS[1], lines, 'PX', ARGV[2])
-return 1`)
+//go:embed note.lua
+var noteText string
+
+var note = redis.NewScript(noteText)
 
 // Write notes a release. An error that matches ErrDenied says that the user may not.
 func Write(ctx context.Context, rdb redis.UniversalClient, name string, r Record) error {
@@ -54,7 +46,7 @@ func Write(ctx context.Context, rdb redis.UniversalClient, name string, r Record
 	if err != nil {
 		return err
 	}
-	return allowed(write.Run(ctx, rdb, []string{key}, line, Kept.Milliseconds(), most).Err())
+	return allowed(note.Run(ctx, rdb, []string{key}, line, Kept.Milliseconds(), most).Err())
 }
 
 // Read returns what is noted of a name, the latest first: what is younger than a day at that time. An error that

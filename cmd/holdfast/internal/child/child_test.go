@@ -1,0 +1,81 @@
+package child
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// shell returns a program of the shell, whose output is read from the pipe that it returns.
+func shell(t *testing.T, text string) (Program, *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close(); _ = w.Close() })
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = null.Close() })
+	return Program{Args: []string{"sh", "-c", text}, Env: os.Environ(), In: null, Out: w, Err: w}, r
+}
+
+// A program whose hold is about to end has the whole grace to end in, however it was lost, and even if it is stopped.
+func TestAProgramHasItsGrace(t *testing.T) {
+	const grace = time.Minute
+	for what, tc := range map[string]struct {
+		program  string
+		deadline time.Duration // from the beginning of the program
+		taken    bool
+	}{
+		"no renewal gets through":  {"echo ready; while :; do sleep 0.01; done", grace + time.Second, false},
+		"the hold is taken away":   {"echo ready; while :; do sleep 0.01; done", time.Hour, true},
+		"the program is stopped":   {"echo ready; kill -STOP $$; while :; do sleep 0.01; done", grace + time.Second, false},
+		"stopped, and it is taken": {"echo ready; kill -STOP $$; while :; do sleep 0.01; done", time.Hour, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			relay := NewRelay(func() {})
+			defer relay.Stop()
+			p, out := shell(t, "trap 'exit 9' TERM; "+tc.program)
+			done := make(chan struct{})
+			go func() {
+				_, _ = out.Read(make([]byte, 1)) // it is ready
+				if tc.taken {
+					close(done)
+				}
+			}()
+			deadline := time.Now().Add(tc.deadline)
+			told := false
+			got, err := Under(relay, Hold{Done: done, Deadline: func() time.Time { return deadline }}, p,
+				Rules{Grace: grace, Told: func() { told = true }})
+			want := Outcome{Code: 9, Lost: true}
+			if err != nil || got != want || !told {
+				t.Errorf("%+v, %v, told %v; want %+v", got, err, told, want)
+			}
+		})
+	}
+}
+
+// Whoever asks this process to end after the lock was granted, and before the program begins, is heard: it never begins.
+func TestASignalBeforeTheProgramBegins(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP} {
+		ended := make(chan struct{})
+		relay := NewRelay(func() { close(ended) })
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		file := filepath.Join(t.TempDir(), "begun")
+		p, _ := shell(t, "touch "+file)
+		_, err := Under(relay, Hold{Deadline: func() time.Time { return time.Now().Add(time.Hour) }}, p, Rules{Grace: time.Second})
+		if _, begun := os.Stat(file); !errors.Is(err, ErrAsked) || begun == nil {
+			t.Errorf("%v: %v, and the program has begun: %v", s, err, begun == nil)
+		}
+		relay.Stop()
+	}
+}

@@ -35,17 +35,20 @@ func (a *app) console() *cobra.Command {
 		Short: "Serve a web page of who holds what",
 		Long: lines(
 			"Serve a web page of what stands in Redis, at the names that match PATTERN: who holds each lock, who waits,",
-			"what has happened, semaphores and latches, and what Check finds. Open the address that it prints.",
+			"what has happened, semaphores and latches, and what Check finds. Open the address that it prints. Other names",
+			"are refused, to look at and to release.",
 			"",
 			"It only reads. With --allow-release it can also take a lock from its holder, as holdfast release --force",
-			"does, once the name has been typed.",
+			"does, once the name has been typed. For each release by force, each refusal and each wrong token it prints a",
+			"line to standard error.",
 			"",
-			"It listens on this machine only. On another address it requires a token, which it makes up and prints unless",
-			"--token or $HOLDFAST_CONSOLE_TOKEN has it. It does not speak TLS: put a proxy before it that does.",
+			"It listens on this machine only. With --allow-release, or on another address, it requires a token, which it makes",
+			"up and prints unless --token or $HOLDFAST_CONSOLE_TOKEN has it. It does not speak TLS: put a proxy before it",
+			"that does.",
 			"",
-			"Nothing is asked of Redis while nobody looks. Otherwise, however many look: no more than 500 names a second are",
-			"asked for the list, of one or two commands each, and it rests for four fifths of the time; and 22 commands a",
-			"second at the most for each lock that is open on a page, of 8 at the most."),
+			"Nothing is asked of Redis while nobody looks. Otherwise, however many look, it asks for at most 500 names of the",
+			"list a second, and rests for four fifths of the time; and it asks at most 20 times a second for each lock that is",
+			"open on a page, of at most 8 locks."),
 		Example: "  holdfast console\n  holdfast console 'orders:*' --allow-release\n  holdfast console --listen :7380",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +57,7 @@ func (a *app) console() *cobra.Command {
 			}
 			s.token = cmp.Or(s.token, os.Getenv("HOLDFAST_CONSOLE_TOKEN"))
 			if s.token != "" && len(s.token) < shortestToken {
-				return usage(fmt.Errorf("a token has %d characters at least", shortestToken))
+				return usage(fmt.Errorf("a token has at least %d characters", shortestToken))
 			}
 			return a.lasting(cmd, func(ctx context.Context, client *holdfast.Client) error {
 				return a.serve(ctx, client, s)
@@ -62,7 +65,7 @@ func (a *app) console() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&s.listen, "listen", "127.0.0.1:7380", "the address and port to serve the page on")
-	cmd.Flags().StringVar(&s.token, "token", "", "what a viewer must give (default: none on this machine, else made up)")
+	cmd.Flags().StringVar(&s.token, "token", "", "what a viewer must give (default: made up with --allow-release or beyond this machine)")
 	cmd.Flags().BoolVar(&s.release, "allow-release", false, "let viewers take locks from their holders")
 	return cmd
 }
@@ -83,24 +86,25 @@ func (a *app) serve(ctx context.Context, client *holdfast.Client, s serving) err
 	}
 	address := l.Addr().(*net.TCPAddr)
 	made := false
-	if local := address.IP.IsLoopback(); !local && s.token == "" {
+	if open := address.IP.IsLoopback() && !s.release; !open && s.token == "" { // other accounts reach the loopback too
 		s.token, made = rand.Text(), true
 	}
 	o := console.Options{
 		Client: client, Redis: rdb, Pattern: s.pattern, Patience: a.timeout, Target: a.at.String(),
 		Token: s.token, AnyHost: s.token != "", Port: fmt.Sprint(address.Port),
+		Say: func(line string) { a.say("%s", line) },
 	}
 	if s.release {
 		o.Release = a.releaser(client)
 	}
 	handler := console.New(o)
 	defer handler.Close()
-	a.sayWhere(address, s.token, made)
+	a.sayWhere(address, s.token, made, s.release)
 	return serveUntil(ctx, l, handler)
 }
 
 // sayWhere prints the address of the page. Of a token it prints only one that was made up.
-func (a *app) sayWhere(address *net.TCPAddr, token string, made bool) {
+func (a *app) sayWhere(address *net.TCPAddr, token string, made, release bool) {
 	at := url.URL{Scheme: "http", Host: address.String(), Path: "/"}
 	if address.IP.IsUnspecified() {
 		host, err := os.Hostname()
@@ -113,7 +117,10 @@ func (a *app) sayWhere(address *net.TCPAddr, token string, made bool) {
 		at.RawQuery = url.Values{"token": {token}}.Encode()
 	}
 	a.say("the console is at %s", at.String())
-	if made {
+	switch {
+	case made && release:
+		a.say("whoever has that address may look, and release by force; it is printed this once")
+	case made:
 		a.say("whoever has that address may look; it is printed this once")
 	}
 }

@@ -27,6 +27,7 @@ type checked struct {
 	At       int64     `json:"at"` // when, in ms of this process's clock; 0 if never
 	Findings []finding `json:"findings"`
 	Error    string    `json:"error,omitempty"`
+	Silent   bool      `json:"silent,omitempty"` // Redis does not answer
 }
 
 // finding is a Finding as the page gets it.
@@ -40,6 +41,7 @@ type finding struct {
 
 const (
 	checkKept    = time.Minute
+	failureKept  = 5 * time.Second // of what Check could not find out
 	checkAllowed = 30 * time.Second
 )
 
@@ -50,7 +52,11 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) {
 	}
 	s.checks.mu.Lock() // the others wait, and get the same
 	defer s.checks.mu.Unlock()
-	if time.Since(time.UnixMilli(s.checks.last.At)) > checkKept {
+	kept := checkKept
+	if s.checks.last.Error != "" {
+		kept = failureKept
+	}
+	if time.Since(time.UnixMilli(s.checks.last.At)) > kept {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), checkAllowed)
 		defer cancel()
 		s.checks.last = s.askCheck(ctx)
@@ -62,7 +68,7 @@ func (s *Server) askCheck(ctx context.Context) checked {
 	found, err := s.Client.Check(ctx)
 	out := checked{At: ms(time.Now()), Findings: []finding{}}
 	if err != nil {
-		out.Error = err.Error()
+		out.Error, out.Silent = err.Error(), silent(err)
 	}
 	for _, f := range found {
 		voids := f.Problem != holdfast.Connections && f.Problem != holdfast.Servers
@@ -93,17 +99,23 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.Release == nil {
-		http.Error(w, "this console only reads: start it with --allow-release", http.StatusForbidden)
+		s.refuse(w, r, http.StatusForbidden, "a release", "this console only reads: start it with --allow-release")
 		return
 	}
 	var want wanted
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&want); err != nil {
-		http.Error(w, "this is not a release: "+err.Error(), http.StatusBadRequest)
+		s.refuse(w, r, http.StatusBadRequest, "a release", "this is not a release: "+err.Error())
 		return
 	}
 	name, err := url.PathUnescape(want.ID)
+	what := "a release of " + view.Name(name)
 	if err != nil || want.Typed != name && want.Typed != view.Name(name) {
-		http.Error(w, "the name that was typed is another one; nothing was changed", http.StatusUnprocessableEntity)
+		why := "the name that was typed is another one; nothing was changed"
+		s.refuse(w, r, http.StatusUnprocessableEntity, what, why)
+		return
+	}
+	if !s.within(name) {
+		s.refuse(w, r, http.StatusForbidden, what, s.outside(name))
 		return
 	}
 	// A viewer that goes does not stop it halfway.
@@ -111,12 +123,17 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	from, err := s.takeFrom(ctx, name, want)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusConflict)
+		s.refuse(w, r, http.StatusConflict, what, err.Error())
 		return
+	}
+	s.audit.released(r, name, from)
+	out := []holder{}
+	for _, h := range from {
+		out = append(out, holderOf(view.HolderOf(h, false), 0))
 	}
 	answer(w, http.StatusOK, struct {
 		From []holder `json:"from"`
-	}{from})
+	}{out})
 }
 
 const releaseAllowed = 15 * time.Second
@@ -124,7 +141,7 @@ const releaseAllowed = 15 * time.Second
 var errChanged = errors.New("has changed hands, and nothing was changed")
 
 // takeFrom takes a name from those that the viewer has seen, if they still hold it.
-func (s *Server) takeFrom(ctx context.Context, name string, want wanted) ([]holder, error) {
+func (s *Server) takeFrom(ctx context.Context, name string, want wanted) (Holders, error) {
 	back := func() {}
 	from, err := s.Release(ctx, name, want.Permit, func(holders Holders) error {
 		if !seen(holders, want.From) {
@@ -135,13 +152,8 @@ func (s *Server) takeFrom(ctx context.Context, name string, want wanted) ([]hold
 	})
 	if err != nil {
 		back()
-		return nil, err
 	}
-	out := []holder{}
-	for _, h := range from {
-		out = append(out, holderOf(view.HolderOf(h, false), 0))
-	}
-	return out, nil
+	return from, err
 }
 
 // seen reports whether a viewer has seen all these holders; of very many, it has seen some.

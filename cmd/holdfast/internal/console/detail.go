@@ -13,9 +13,11 @@ const shownOfOne = 100
 // detail is what a viewer of one name is told: all of it at first, then what has changed.
 type detail struct {
 	heartbeat
+	Name   string     `json:"name,omitempty"` // as people read it
 	Row    *row       `json:"row,omitempty"`
 	Past   []happened `json:"past,omitempty"`  // what the viewer does not have yet
 	Spans  [][2]int64 `json:"spans,omitempty"` // when the list was watched
+	Since  int64      `json:"since,omitempty"` // of what was before, some is forgotten
 	Whole  bool       `json:"whole,omitempty"` // forget what was told before
 	Remote bool       `json:"remote,omitempty"`
 }
@@ -28,6 +30,8 @@ type happened struct {
 	Holder *holder `json:"holder,omitempty"` // who holds now
 	From   *holder `json:"from,omitempty"`   // who held
 	Begun  int64   `json:"begun,omitempty"`  // since when From had held
+	Late   bool    `json:"late,omitempty"`   // it happened while nobody looked, some time before At
+	Times  int     `json:"times,omitempty"`  // how many holds, from Begun to At, no look saw
 	Waiter *waiter `json:"waiter,omitempty"`
 	Value  int64   `json:"value,omitempty"`
 	Was    int64   `json:"was,omitempty"`
@@ -45,9 +49,16 @@ type closeUp struct {
 
 // next returns what the viewer is to be told now.
 func (c *closeUp) next(m moment) any {
-	out := detail{heartbeat: heartbeatOf(m), Whole: !c.pager.begun, Remote: c.remote}
-	i, _ := m.find(c.name)
-	if r := rowOf(i, m.most[c.name], shownOfOne, shownOfOne); !m.looked.IsZero() || m.err != nil {
+	out := detail{heartbeat: heartbeatOf(m), Since: ms(c.past.wholeSince()), Whole: !c.pager.begun, Remote: c.remote}
+	if out.Whole {
+		out.Name = view.Name(c.name)
+	}
+	i, how := m.of(c.name)
+	if out.How = how; how == old {
+		out.Looked = ms(i.At)
+	}
+	if how != unknown {
+		r := rowOf(i, m.most[c.name], shownOfOne, shownOfOne)
 		t, changed := c.pager.tell(r)
 		if changed {
 			out.Row = &t.row
@@ -69,7 +80,8 @@ func (c *closeUp) next(m moment) any {
 
 func happenedOf(e entry) happened {
 	out := happened{
-		Number: e.number, At: ms(e.At), What: string(e.What), Begun: ms(e.begun), Value: e.Value, Was: e.Was, All: e.All,
+		Number: e.number, At: ms(e.At), What: string(e.What), Begun: ms(e.begun), Late: e.late, Times: e.Times,
+		Value: e.Value, Was: e.Was, All: e.All,
 	}
 	if e.Holder != (holdfast.Holder{}) {
 		h := holderOf(view.HolderOf(e.Holder, false), 0)

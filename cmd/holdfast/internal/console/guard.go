@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
 // contentPolicy lets a page have the scripts and styles that the console serves, and nothing else. Trusted types
@@ -29,12 +31,13 @@ type guard struct {
 	csrf    string // what a page must send along with a change
 	same    *http.CrossOriginProtection
 	tries   tries
+	audit   *audit
 }
 
-func newGuard(token string, anyHost bool, port string) *guard {
+func newGuard(token string, anyHost bool, port string, lines *audit) *guard {
 	return &guard{
 		token: token, anyHost: anyHost, cookie: "holdfast_console_" + port,
-		session: rand.Text(), csrf: rand.Text(), same: http.NewCrossOriginProtection(), tries: tries{now: time.Now},
+		session: rand.Text(), csrf: rand.Text(), same: http.NewCrossOriginProtection(), tries: tries{now: time.Now}, audit: lines,
 	}
 }
 
@@ -42,15 +45,13 @@ func newGuard(token string, anyHost bool, port string) *guard {
 func (g *guard) before(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.headers(w.Header())
-		if r.Method != http.MethodGet { // a body that does not come must not keep a connection
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
-		}
+		deadlines(w, r)
 		switch {
 		case !g.anyHost && !loopbackHost(r.Host):
 			// A page of elsewhere may have its own name lead to this address.
-			http.Error(w, "the console answers to localhost only", http.StatusMisdirectedRequest)
+			g.refuse(w, r, http.StatusMisdirectedRequest, "the console answers to localhost only")
 		case g.same.Check(r) != nil || elsewhere(r):
-			http.Error(w, "another site's page must not do that", http.StatusForbidden)
+			g.refuse(w, r, http.StatusForbidden, "another site's page must not do that")
 		case g.token == "" || g.open(r) || g.known(r):
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && r.URL.Query().Has("token"):
@@ -58,9 +59,37 @@ func (g *guard) before(next http.Handler) http.Handler {
 		case r.Method == http.MethodGet && isPage(r.URL.Path):
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		default:
-			http.Error(w, "the console wants its token: open it anew", http.StatusUnauthorized)
+			g.refuse(w, r, http.StatusUnauthorized, "the console wants its token: open it anew")
 		}
 	})
+}
+
+// refuse answers that a request is refused, and prints a line if it would have changed something: what only looks
+// comes from pages that were left open, again and again.
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
+	if r.Method != http.MethodGet {
+		g.audit.refused(r, r.Method+" "+view.Text(r.URL.Path), why)
+	}
+	http.Error(w, why, status)
+}
+
+// writeAllowed is how long the answer to a request may take that is no stream: a viewer that does not read must not
+// keep a connection.
+const writeAllowed = 30 * time.Second
+
+// deadlines bounds how long a request, and the answer to it, may keep a connection. A stream sets a deadline for each
+// of its messages.
+func deadlines(w http.ResponseWriter, r *http.Request) {
+	out := http.NewResponseController(w)
+	if r.Method != http.MethodGet || r.ContentLength != 0 { // a body that does not come
+		_ = out.SetReadDeadline(time.Now().Add(patience))
+	}
+	switch {
+	case r.Method != http.MethodGet: // Check is slow
+		_ = out.SetWriteDeadline(time.Now().Add(checkAllowed + writeAllowed))
+	case !strings.HasPrefix(r.URL.Path, "/events/"):
+		_ = out.SetWriteDeadline(time.Now().Add(writeAllowed))
+	}
 }
 
 // elsewhere reports whether another site's page asks for something that is no page. It could not read the answer,
@@ -132,10 +161,12 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request, given, next string
 	next = ownPath(next)
 	form := "/login?wrong=1&next=" + url.QueryEscape(next)
 	switch {
-	case !g.tries.may():
+	case !g.tries.may(addressOf(r)):
+		g.audit.refused(r, "a token", "too many wrong ones came from there")
 		http.Error(w, "too many wrong tokens: wait a minute", http.StatusTooManyRequests)
 	case g.token != "" && !equal(given, g.token):
-		g.tries.failed()
+		g.tries.failed(addressOf(r))
+		g.audit.refused(r, "a token", "it is wrong")
 		http.Redirect(w, r, form, http.StatusSeeOther)
 	default:
 		http.SetCookie(w, &http.Cookie{
@@ -160,31 +191,53 @@ func (g *guard) allowed(w http.ResponseWriter, r *http.Request) bool {
 	if equal(r.Header.Get("X-Holdfast-CSRF"), g.csrf) {
 		return true
 	}
-	http.Error(w, "this does not come from a page of this console: load it anew", http.StatusForbidden)
+	g.refuse(w, r, http.StatusForbidden, "this does not come from a page of this console: load it anew")
 	return false
 }
 
-// wrongAMinute is how many wrong tokens may be given in a minute.
+// wrongAMinute is how many wrong tokens may come from one address in a minute.
 const wrongAMinute = 10
 
-// tries bounds how fast tokens can be guessed.
+// mostAddresses is of how many addresses wrong tokens are remembered.
+const mostAddresses = 10_000
+
+// tries bounds how fast tokens can be guessed from one address. Others are not kept out for it.
 type tries struct {
 	now   func() time.Time
 	mu    sync.Mutex
-	wrong []time.Time
+	wrong map[string][]time.Time // by address
 }
 
-func (t *tries) may() bool {
+func (t *tries) may(from string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for len(t.wrong) > 0 && t.now().Sub(t.wrong[0]) > time.Minute {
-		t.wrong = t.wrong[1:]
+	t.forget(from)
+	return len(t.wrong[from]) < wrongAMinute
+}
+
+func (t *tries) failed(from string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.wrong) >= mostAddresses {
+		for a := range t.wrong {
+			t.forget(a)
+		}
 	}
-	return len(t.wrong) < wrongAMinute
+	if len(t.wrong) >= mostAddresses || t.wrong == nil { // a token is too long to be guessed from very many addresses too
+		t.wrong = make(map[string][]time.Time)
+	}
+	t.wrong[from] = append(t.wrong[from], t.now())
 }
 
-func (t *tries) failed() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.wrong = append(t.wrong, t.now())
+// forget forgets the tries of an address that are older than a minute.
+func (t *tries) forget(from string) {
+	all := t.wrong[from]
+	for len(all) > 0 && t.now().Sub(all[0]) > time.Minute {
+		all = all[1:]
+	}
+	if len(all) == 0 {
+		delete(t.wrong, from)
+		return
+	}
+	t.wrong[from] = all
 }

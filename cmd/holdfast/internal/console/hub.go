@@ -3,9 +3,7 @@
 package console
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -33,20 +31,8 @@ type hub struct {
 	now     moment
 }
 
-// moment is what a hub knows.
-type moment struct {
-	states []holdfast.Inspection // by name; shared: do not change them
-	looked time.Time             // when, on this process's clock; zero if never
-	ahead  time.Duration         // by how much the server's clock is ahead of this process's
-	err    error                 // why the last look failed, wholly or for some names
-	most   map[string]int64      // the greatest count seen of a latch
-}
-
-// clock returns the time on the server's clock.
-func (m moment) clock() time.Time { return time.Now().Add(m.ahead) }
-
 func newHub(name string, o *observe.Observer, p *past) *hub {
-	return &hub{name: name, observer: o, past: p, viewers: make(map[chan struct{}]bool)}
+	return &hub{name: name, observer: o, past: p, viewers: make(map[chan struct{}]bool), now: moment{how: unknown}}
 }
 
 // join returns a channel that holds a signal whenever there is something new, and a function to leave.
@@ -78,7 +64,7 @@ func (h *hub) join() (news <-chan struct{}, leave func()) {
 // begin starts the looks.
 func (h *hub) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
-	h.end, h.broken = cancel, true
+	h.end, h.broken, h.now = cancel, true, h.now.resumed()
 	if h.name != "" {
 		h.past.watchOwn(h.name, true)
 	}
@@ -103,7 +89,7 @@ func (h *hub) rest() {
 	h.end = nil
 	if h.name != "" {
 		if !h.broken {
-			h.past.mark(h.name, unwatched, h.now.clock())
+			h.past.mark(h.name, unwatched, h.now.seenAt())
 		}
 		h.past.watchOwn(h.name, false)
 	}
@@ -114,6 +100,18 @@ func (h *hub) idle() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.end == nil && len(h.viewers) == 0
+}
+
+// learn takes over what another hub knows of its name, if that is newer and nobody looks here.
+func (h *hub) learn(from moment) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.end != nil {
+		return
+	}
+	if m, found := from.only(h.name); found && m.looked.After(h.now.looked) {
+		h.now = m
+	}
 }
 
 // close ends the looks, and waits for their end.
@@ -135,7 +133,7 @@ func (h *hub) follow(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		h.take(ctx, observe.Change{Err: err, States: h.known().states})
+		h.take(ctx, observe.Change{Err: err})
 		pause := time.NewTimer(retries)
 		select {
 		case <-ctx.Done():
@@ -154,15 +152,8 @@ func (h *hub) take(ctx context.Context, c observe.Change) {
 		return
 	}
 	before := h.now
-	h.now.states, h.now.err = c.States, c.Err
-	if c.Err == nil {
-		h.now.looked = time.Now()
-		if len(c.States) > 0 { // the latest was found just now
-			h.now.ahead = time.Until(slices.MaxFunc(c.States, byAt).At)
-		}
-	}
+	h.now = before.after(c)
 	h.note(c, before)
-	h.countMost()
 	for v := range h.viewers {
 		select {
 		case v <- struct{}{}:
@@ -171,50 +162,62 @@ func (h *hub) take(ctx context.Context, c observe.Change) {
 	}
 }
 
-func byAt(a, b holdfast.Inspection) int { return a.At.Compare(b.At) }
-
-// note adds to the past what has happened, and for which time somebody watched.
+// note adds to the past what has happened, and for which time somebody watched. What the first look after a break
+// finds has happened while nobody looked.
 func (h *hub) note(c observe.Change, before moment) {
 	begins := h.broken
 	switch h.broken = c.Err != nil || c.Missed > 0; {
 	case h.name == "" && !h.broken:
-		h.past.watchedTo(h.now.clock(), begins)
+		h.past.watchedTo(h.now.seenAt(), begins)
 	case h.name != "" && begins && !h.broken:
-		h.past.mark(h.name, watched, h.now.clock())
+		h.past.mark(h.name, watched, h.now.seenAt())
 		h.noteBegun()
 	case h.name != "" && !begins && h.broken:
-		h.past.mark(h.name, unwatched, h.now.clock())
+		h.past.mark(h.name, unwatched, before.seenAt())
 	}
 	for _, e := range c.Events {
-		h.past.add(e, h.name != "", before.begun(e))
+		h.past.add(e, h.name != "", before.begun(e), begins)
+	}
+	if h.name != "" && !h.broken {
+		h.noteGone(before, begins)
 	}
 }
 
-// noteBegun adds to the past what had begun when the look at one name began: its hold, and its waits.
+// noteBegun adds to the past what had begun when the look at one name began: its holds, and its waits.
 func (h *hub) noteBegun() {
 	i, _ := h.now.find(h.name)
-	e := observe.Event{What: observe.Granted, Name: i.Name, Kind: i.Kind, At: i.HeldSince}
-	if len(i.Holders) == 1 && !i.HeldSince.IsZero() {
-		e.Holder = i.Holders[0]
-		h.past.add(e, true, time.Time{})
+	for _, holder := range i.Holders[:min(shownOfOne, len(i.Holders))] {
+		e := observe.Event{What: alreadyHeld, Name: i.Name, Kind: i.Kind, At: i.At, Holder: holder}
+		if len(i.Holders) == 1 && !i.HeldSince.IsZero() {
+			e.What, e.At = observe.Granted, i.HeldSince
+		}
+		h.past.add(e, true, time.Time{}, false)
 	}
-	e = observe.Event{What: observe.Waits, Name: i.Name, Kind: i.Kind}
+	e := observe.Event{What: observe.Waits, Name: i.Name, Kind: i.Kind}
 	for _, w := range i.Queue {
 		if e.Waiter, e.At = w, w.Since; !w.Since.IsZero() {
-			h.past.add(e, true, time.Time{})
+			h.past.add(e, true, time.Time{}, false)
 		}
 	}
 }
 
-// countMost keeps the greatest count of each latch, because Redis does not know how many it began with.
-func (h *hub) countMost() {
-	most := make(map[string]int64)
-	for _, i := range h.now.states {
-		if i.Kind == holdfast.KindLatch {
-			most[i.Name] = max(i.Value, h.now.most[i.Name])
+// noteGone adds to the past who waits no longer, and does not hold the lock either.
+func (h *hub) noteGone(before moment, late bool) {
+	was, _ := before.find(h.name)
+	i, _ := h.now.find(h.name)
+	there := make(map[holdfast.Owner]bool)
+	for _, w := range i.Queue {
+		there[w.Owner] = true
+	}
+	for _, holder := range i.Holders {
+		there[holder.Owner] = true
+	}
+	for _, w := range was.Queue {
+		if !there[w.Owner] {
+			e := observe.Event{What: noLongerWaits, Name: h.name, Kind: i.Kind, At: i.At, Waiter: w}
+			h.past.add(e, true, time.Time{}, late)
 		}
 	}
-	h.now.most = most
 }
 
 // known returns what is known now.
@@ -222,24 +225,4 @@ func (h *hub) known() moment {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
-}
-
-// begun returns since when the one who has held a thing alone had held it; zero if that is not known.
-func (m moment) begun(e observe.Event) time.Time {
-	i, found := m.find(e.Name)
-	if !found || !slices.ContainsFunc(i.Holders, func(h holdfast.Holder) bool { return sameHolder(h, e.From) }) {
-		return time.Time{}
-	}
-	return i.HeldSince
-}
-
-// find returns what stands at a name.
-func (m moment) find(name string) (holdfast.Inspection, bool) {
-	n, found := slices.BinarySearchFunc(m.states, name, func(i holdfast.Inspection, name string) int {
-		return cmp.Compare(i.Name, name)
-	})
-	if !found {
-		return holdfast.Inspection{Name: name, Kind: holdfast.KindFree, At: m.clock(), Waiters: -1}, false
-	}
-	return m.states[n], true
 }

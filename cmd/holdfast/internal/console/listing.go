@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/roster"
@@ -20,13 +21,14 @@ const perPage = 50
 // askedFor reads what a viewer wants to see of the list from a query, and which page of it: the first is 1.
 func askedFor(q url.Values) (roster.Query, int) {
 	page, _ := strconv.Atoi(q.Get("page"))
+	older, _ := time.ParseDuration(q.Get("older"))
 	part := roster.Locks
 	if q.Get("show") == "counts" {
 		part = roster.Counts
 	}
 	return roster.Query{
 		Part: part, Kind: holdfast.Kind(q.Get("kind")), Search: strings.ToLower(q.Get("q")),
-		Sort: roster.Order(q.Get("sort")), Down: q.Get("order") == "down",
+		Sort: roster.Order(q.Get("sort")), Down: q.Get("order") == "down", Older: older,
 	}, max(1, page)
 }
 
@@ -56,18 +58,17 @@ type listing struct {
 	Rows    []json.RawMessage `json:"rows,omitempty"`  // those that are new, or have changed
 }
 
-// heartbeat tells a viewer that the console lives, and what time it is for Redis.
+// heartbeat tells a viewer that the console lives, what time it is for Redis, and how far what it shows is known.
 type heartbeat struct {
-	Now    int64  `json:"now"`    // ms of the server's clock
-	Looked int64  `json:"looked"` // when the last look was; 0 if none has been
-	Error  string `json:"error,omitempty"`
+	Now    int64     `json:"now"` // ms of the server's clock
+	How    knowledge `json:"how"`
+	Looked int64     `json:"looked"`           // when the last look was that saw anything; 0 if none did
+	Error  string    `json:"error,omitempty"`  // why the last look failed, wholly or for some names
+	Silent bool      `json:"silent,omitempty"` // it failed because Redis does not answer
 }
 
 func heartbeatOf(m moment) heartbeat {
-	b := heartbeat{Now: ms(m.clock())}
-	if !m.looked.IsZero() {
-		b.Looked = ms(m.looked.Add(m.ahead))
-	}
+	b := heartbeat{Now: ms(m.clock()), How: m.how, Looked: ms(m.seenAt()), Silent: silent(m.err)}
 	if m.err != nil {
 		b.Error = m.err.Error()
 	}
@@ -95,6 +96,9 @@ type told struct {
 
 // next returns what the viewer is to be told now.
 func (p *pager) next(m moment) any {
+	if m.how == unknown {
+		return heartbeatOf(m) // no number, and no empty list
+	}
 	found, sums := p.asked.Of(m.states), totalsOf(m.states)
 	pages := max(1, (len(found)+perPage-1)/perPage)
 	page := min(p.at, pages)
@@ -103,6 +107,9 @@ func (p *pager) next(m moment) any {
 	order, rows := make([]string, 0, len(shown)), make(map[string]told, len(shown))
 	for _, i := range shown {
 		r := rowOf(i, m.most[i.Name], 2, 3)
+		if m.missed[i.Name] {
+			r.Seen = ms(i.At)
+		}
 		t, changed := p.tell(r)
 		if changed {
 			out.Rows = append(out.Rows, t.text)

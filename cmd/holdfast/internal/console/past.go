@@ -17,17 +17,20 @@ const remembered = 20_000
 // taken is an end that this console has brought about by force.
 const taken observe.What = "taken"
 
-// Watching begins, or ends: in between, what happens is seen.
+// What only the Observer of one name notes.
 const (
-	watched   observe.What = "watched"
-	unwatched observe.What = "unwatched"
+	watched       observe.What = "watched"   // from here on, what happens is seen
+	unwatched     observe.What = "unwatched" // and from here on it is not
+	alreadyHeld   observe.What = "already"   // Holder held when watching began; since when is not known
+	noLongerWaits observe.What = "gone"      // Waiter waits no longer, and does not hold
 )
 
 // entry is one thing that has happened.
 type entry struct {
 	number int64 // entries have rising numbers
 	observe.Event
-	begun time.Time // when the hold that has ended began; zero if that is not known
+	begun time.Time // when the hold that has ended began, or the first of the holds that no look saw; zero if not known
+	late  bool      // it happened while nobody looked, and was found later
 }
 
 // past remembers the last entries. Two Observers may see the same thing, each when it looks: one of the list,
@@ -38,6 +41,7 @@ type past struct {
 	number int64
 	of     map[string][]entry
 	order  []string          // the names of all entries, the oldest first
+	forgot time.Time         // when the latest of those entries was that were forgotten
 	claims map[end]time.Time // ends that this console is about to bring about
 	spans  []span            // when the list was watched
 	focus  map[string]int    // names with an Observer of their own
@@ -61,8 +65,8 @@ var endings = []observe.What{observe.Released, observe.Passed, observe.Expired}
 
 // add remembers what an Observer has seen. If own, it is the Observer of the name itself, which sees more
 // than the one of the list: while there is one, it alone counts. begun is when the hold of From began, if that is
-// known.
-func (p *past) add(e observe.Event, own bool, begun time.Time) {
+// known. It is late if it happened while nobody looked.
+func (p *past) add(e observe.Event, own bool, begun time.Time, late bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !own && p.focus[e.Name] > 0 {
@@ -73,15 +77,15 @@ func (p *past) add(e observe.Event, own bool, begun time.Time) {
 		delete(p.claims, claimed)
 		if next := e; e.What == observe.Passed {
 			next.What, next.From = observe.Granted, holdfast.Holder{}
-			defer p.keepNew(next, time.Time{})
+			defer p.keepNew(entry{Event: next, late: late})
 		}
 		e.What, e.Holder = taken, holdfast.Holder{}
 	}
-	p.keepNew(e, begun)
+	p.keepNew(entry{Event: e, begun: begun, late: late})
 }
 
 // keepNew keeps of an event what is not known yet.
-func (p *past) keepNew(e observe.Event, begun time.Time) {
+func (p *past) keepNew(e entry) {
 	var over, came, same bool
 	for _, old := range p.of[e.Name] {
 		over = over || sameHolder(old.From, e.From)
@@ -98,10 +102,30 @@ func (p *past) keepNew(e observe.Event, begun time.Time) {
 		e.What, e.From = observe.Granted, holdfast.Holder{}
 	case e.What == observe.Passed && came:
 		e.What, e.Holder = observe.Released, holdfast.Holder{}
-	case e.What == observe.Granted && came, e.What != observe.Passed && over:
+	case (e.What == observe.Granted || e.What == alreadyHeld) && came, e.What != observe.Passed && over:
+		return
+	case e.What == observe.Unseen && p.together(e):
 		return
 	}
-	p.keep(e, begun)
+	p.keep(e)
+}
+
+// shortHolds is the time whose holds that no look saw are counted as one entry.
+const shortHolds = 10 * time.Second
+
+// together adds holds that no look saw to the entry before, if that is one of them too. The entry gets a new number.
+func (p *past) together(e entry) bool {
+	all := p.of[e.Name]
+	if len(all) == 0 {
+		return false
+	}
+	last := &all[len(all)-1]
+	if last.What != observe.Unseen || e.At.Sub(last.begun) > shortHolds {
+		return false
+	}
+	p.number++
+	last.number, last.At, last.Times = p.number, e.At, last.Times+e.Times
+	return true
 }
 
 // sameHolder reports whether two are one hold, or one permit.
@@ -110,16 +134,22 @@ func sameHolder(a, b holdfast.Holder) bool {
 }
 
 // keep keeps an entry, and forgets the oldest one if there is no room.
-func (p *past) keep(e observe.Event, begun time.Time) {
+func (p *past) keep(e entry) {
 	if len(p.order) >= p.room {
 		oldest := p.order[0]
+		if at := p.of[oldest][0].At; at.After(p.forgot) {
+			p.forgot = at
+		}
 		p.order = p.order[1:]
 		if p.of[oldest] = p.of[oldest][1:]; len(p.of[oldest]) == 0 {
 			delete(p.of, oldest)
 		}
 	}
 	p.number++
-	p.of[e.Name] = append(p.of[e.Name], entry{p.number, e, begun})
+	if e.number = p.number; e.What == observe.Unseen {
+		e.begun = e.At
+	}
+	p.of[e.Name] = append(p.of[e.Name], e)
 	p.order = append(p.order, e.Name)
 }
 
@@ -147,7 +177,7 @@ func (p *past) watchOwn(name string, begins bool) {
 func (p *past) mark(name string, what observe.What, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.keep(observe.Event{Name: name, What: what, At: at}, time.Time{})
+	p.keep(entry{Event: observe.Event{Name: name, What: what, At: at}})
 }
 
 // keptSpans is how many times of watching are remembered.
@@ -169,6 +199,13 @@ func (p *past) watchedSpans() []span {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.spans)
+}
+
+// wholeSince returns since when nothing was forgotten; zero if nothing ever was.
+func (p *past) wholeSince() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.forgot
 }
 
 // claim notes that this console is about to end what holders hold, so that their end shows as what it is.

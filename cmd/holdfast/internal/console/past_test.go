@@ -63,7 +63,7 @@ func TestTwoObserversSeeTheSameOnce(t *testing.T) {
 	} {
 		p := newPast(100)
 		for _, e := range c.events {
-			p.add(e, true, time.Time{})
+			p.add(e, true, time.Time{}, false)
 		}
 		if got := shown(p); got != c.want {
 			t.Errorf("%s: %s, want %s", c.what, got, c.want)
@@ -75,13 +75,13 @@ func TestWhatThisConsoleTakesShowsAsTaken(t *testing.T) {
 	one, two := holderNumber(t, 1), holderNumber(t, 2)
 	p := newPast(100)
 	p.claim("a", []holdfast.Holder{one})
-	p.add(observe.Event{What: observe.Passed, Name: "a", From: one, Holder: two}, true, time.Time{})
+	p.add(observe.Event{What: observe.Passed, Name: "a", From: one, Holder: two}, true, time.Time{}, false)
 	if got := shown(p); got != "taken 1, granted 2" {
 		t.Errorf("it shows %s", got)
 	}
 	back := p.claim("a", []holdfast.Holder{two})
 	back() // it was not taken after all
-	p.add(observe.Event{What: observe.Released, Name: "a", From: two}, true, time.Time{})
+	p.add(observe.Event{What: observe.Released, Name: "a", From: two}, true, time.Time{}, false)
 	if got := shown(p); got != "taken 1, granted 2, released 2" {
 		t.Errorf("it shows %s", got)
 	}
@@ -91,7 +91,7 @@ func TestThePastIsBounded(t *testing.T) {
 	p := newPast(10)
 	for n := range 1000 {
 		name := []string{"a", "b", "c"}[n%3]
-		p.add(observe.Event{What: observe.Granted, Name: name, Holder: holderNumber(t, n)}, false, time.Time{})
+		p.add(observe.Event{What: observe.Granted, Name: name, Holder: holderNumber(t, n)}, false, time.Time{}, false)
 	}
 	kept := 0
 	for _, name := range []string{"a", "b", "c"} {
@@ -104,7 +104,7 @@ func TestThePastIsBounded(t *testing.T) {
 		t.Errorf("the last is %v", last)
 	}
 	for n := range 1000 {
-		p.add(observe.Event{What: observe.Granted, Name: fmt.Sprint(n), Holder: holderNumber(t, n)}, false, time.Time{})
+		p.add(observe.Event{What: observe.Granted, Name: fmt.Sprint(n), Holder: holderNumber(t, n)}, false, time.Time{}, false)
 	}
 	if len(p.of) != 10 {
 		t.Errorf("%d names are kept", len(p.of))
@@ -115,11 +115,32 @@ func TestWhereANameIsWatchedTheListDoesNotCount(t *testing.T) {
 	p := newPast(10)
 	e := observe.Event{What: observe.Tripped, Name: "a"}
 	p.watchOwn("a", true)
-	p.add(e, false, time.Time{})
-	p.add(e, true, time.Time{})
+	p.add(e, false, time.Time{}, false)
+	p.add(e, true, time.Time{}, false)
 	p.watchOwn("a", false)
-	p.add(observe.Event{What: observe.Broken, Name: "a"}, false, time.Time{})
+	p.add(observe.Event{What: observe.Broken, Name: "a"}, false, time.Time{}, false)
 	if got := shown(p); got != "tripped, broken" {
+		t.Errorf("it shows %s", got)
+	}
+}
+
+func TestShortHoldsAreCountedTogether(t *testing.T) {
+	p := newPast(100)
+	start := time.Now()
+	unseen := func(after time.Duration, times int) {
+		p.add(observe.Event{What: observe.Unseen, Name: "a", At: start.Add(after), Times: times}, true, time.Time{}, false)
+	}
+	unseen(0, 2)
+	told := p.since("a", 0)
+	unseen(4*time.Second, 3)
+	unseen(9*time.Second, 4)
+	if news := p.since("a", told[0].number); len(news) != 1 || news[0].Times != 9 || !news[0].begun.Equal(start) {
+		t.Errorf("a viewer that was told of 2 hears %+v", news)
+	}
+	unseen(11*time.Second, 1)
+	p.add(observe.Event{What: observe.Granted, Name: "a", Holder: holderNumber(t, 1)}, true, time.Time{}, false)
+	unseen(12*time.Second, 1)
+	if got := shown(p); got != "unseen, unseen, granted 1, unseen" {
 		t.Errorf("it shows %s", got)
 	}
 }

@@ -28,6 +28,7 @@ type row struct {
 	Value   int64    `json:"value,omitempty"`
 	All     int64    `json:"all,omitempty"`
 	Most    int64    `json:"most,omitempty"` // the greatest count seen of a latch
+	Seen    int64    `json:"seen,omitempty"` // when it was seen, if the last look did not see it
 }
 
 // holder is one that holds, or a permit that is taken.

@@ -7,8 +7,12 @@
 //
 //	guard.go            who may see it
 //	server.go           what is served
+//	audit.go            a line for each release, and for each refusal
+//	pattern.go          which names it has anything to do with
 //	stream.go           one viewer, told by server-sent events
+//	viewers.go          how many of them there are, and whose
 //	hub.go              one Observer for many viewers
+//	knowledge.go        what a hub knows, and what it does not know
 //	listing.go, row.go  the list, one page at a time
 //	detail.go, past.go  one name, and its recent past
 //	change.go           what asks or changes something: Check, and a release by force
@@ -26,20 +30,20 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-go/holdfast"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/observe"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
 // Options says what a Server shows, and to whom.
 type Options struct {
 	Client   *holdfast.Client
 	Redis    redis.UniversalClient // leads to the same Redis as Client, and heeds contexts
-	Pattern  string                // which names it lists; the default is all
+	Pattern  string                // which names it has anything to do with, in the syntax of SCAN; the default is all
 	Patience time.Duration         // for how long Redis may be silent
 	Target   string                // what the page calls the Redis: an address without a password
 
@@ -49,6 +53,8 @@ type Options struct {
 
 	// Release takes a name from its holders by force. If it is nil, the console only reads.
 	Release Release
+	// Say prints a line: for each release by force, and for each refusal. nil: nothing is printed.
+	Say func(line string)
 }
 
 // Server is the console, as a handler of HTTP requests.
@@ -59,25 +65,29 @@ type Server struct {
 	past    *past
 	all     *hub
 	checks  checks
+	audit   *audit
+	viewers viewers
 
 	mu       sync.Mutex
 	hubs     map[string]*hub // of the names that somebody looks at
-	viewers  atomic.Int64
 	closing  chan struct{}
 	patience time.Duration
 }
 
 // New returns a Server. It asks Redis nothing until somebody looks.
 func New(o Options) *Server {
+	lines := &audit{say: o.Say, now: time.Now}
 	s := &Server{
-		Options: o, guard: newGuard(o.Token, o.AnyHost, o.Port), past: newPast(remembered),
+		Options: o, guard: newGuard(o.Token, o.AnyHost, o.Port, lines), audit: lines, past: newPast(remembered),
 		hubs: make(map[string]*hub), closing: make(chan struct{}), patience: patience,
 	}
 	s.all = newHub("", s.observer(o.Pattern), s.past)
 	mux := http.NewServeMux()
-	for _, path := range []string{"GET /{$}", "GET /counts", "GET /findings", "GET /lock", "GET /lock/{name...}"} {
+	for _, path := range []string{"GET /{$}", "GET /counts", "GET /findings"} {
 		mux.HandleFunc(path, file("index.html"))
 	}
+	mux.HandleFunc("GET /lock", s.page(func(r *http.Request) string { return r.URL.Query().Get("name") }))
+	mux.HandleFunc("GET /lock/{name...}", s.page(func(r *http.Request) string { return r.PathValue("name") }))
 	mux.HandleFunc("GET /login", file("login.html"))
 	mux.HandleFunc("POST /login", s.login)
 	mux.HandleFunc("GET /page/{file}", func(w http.ResponseWriter, r *http.Request) { file(r.PathValue("file"))(w, r) })
@@ -116,6 +126,7 @@ func (s *Server) hubOf(name string) *hub {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h := s.hubs[name]; h != nil {
+		h.learn(s.all.known())
 		return h
 	}
 	for old, h := range s.hubs {
@@ -127,18 +138,32 @@ func (s *Server) hubOf(name string) *hub {
 		return s.all
 	}
 	s.hubs[name] = newHub(name, s.observer(literal(name)), s.past)
+	s.hubs[name].learn(s.all.known())
 	return s.hubs[name]
+}
+
+// page returns a handler that serves the page of a name.
+func (s *Server) page(nameOf func(r *http.Request) string) http.HandlerFunc {
+	serve := file("index.html")
+	return func(w http.ResponseWriter, r *http.Request) {
+		if name := nameOf(r); !s.within(name) {
+			s.refuse(w, r, http.StatusForbidden, "a look at "+view.Name(name), s.outside(name))
+			return
+		}
+		serve(w, r)
+	}
+}
+
+// refuse answers that something is refused, and prints a line of it.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, what, why string) {
+	s.audit.refused(r, what, why)
+	http.Error(w, why, status)
 }
 
 // literal returns the pattern that matches one name.
 func literal(name string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
 }
-
-// Cost says what the console asks of Redis.
-const Cost = "Nothing is asked of Redis while nobody looks. However many look: of the list, no more than 500 names " +
-	"a second are asked, of one or two commands each, and it rests for four fifths of the time; of each lock that " +
-	"is open on a page, of 8 at the most, 22 commands a second at the most."
 
 // hello tells a page what it needs to know before it shows anything.
 func (s *Server) hello(w http.ResponseWriter, _ *http.Request) {
@@ -147,8 +172,7 @@ func (s *Server) hello(w http.ResponseWriter, _ *http.Request) {
 		Target   string `json:"target"`
 		Pattern  string `json:"pattern,omitempty"`
 		Releases bool   `json:"releases"`
-		Cost     string `json:"cost"`
-	}{s.csrf, s.Target, s.Pattern, s.Release != nil, Cost})
+	}{s.csrf, s.Target, s.Pattern, s.Release != nil})
 }
 
 // answer answers in JSON.

@@ -7,16 +7,22 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/view"
 )
 
 const (
-	atOnce   = 100              // viewers at the most: what each looks at costs memory
 	patience = 10 * time.Second // for how long one message may wait for a viewer that does not read
 	silence  = 15 * time.Second // after how long without news a viewer hears that the console lives
 )
 
 // teller makes the messages for one viewer.
 type teller interface{ next(m moment) any }
+
+// full is what a viewer hears last that has to go for another one.
+type full struct {
+	Full bool `json:"full"`
+}
 
 // list streams one page of the list.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
@@ -27,6 +33,10 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 // one streams one name.
 func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("name")
+	if !s.within(name) {
+		s.refuse(w, r, http.StatusForbidden, "a look at "+view.Name(name), s.outside(name))
+		return
+	}
 	h := s.hubOf(name)
 	s.stream(w, r, h, &closeUp{name: name, past: s.past, remote: h == s.all})
 }
@@ -35,12 +45,8 @@ func (s *Server) one(w http.ResponseWriter, r *http.Request) {
 // break is told everything again: a page of rows is small, and what was missed is not kept for each viewer. A
 // viewer that does not read gets what is new in one message later; one that reads nothing at all is dropped.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, h *hub, t teller) {
-	if s.viewers.Add(1) > atOnce {
-		s.viewers.Add(-1)
-		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
-		return
-	}
-	defer s.viewers.Add(-1)
+	me := s.viewers.enter(addressOf(r))
+	defer s.viewers.leave(me)
 	news, leave := h.join()
 	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -50,18 +56,16 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, h *hub, t teller
 	beat := time.NewTicker(silence)
 	defer beat.Stop()
 	for number := 1; ; number++ {
-		// The first message may take long: a look at very many names. The page hears of it at once.
-		m := h.known()
-		var message any = heartbeatOf(m)
-		if !m.looked.IsZero() || m.err != nil {
-			message = t.next(m)
-		}
-		if err := s.send(w, out, number, message); err != nil {
+		// The first look may take long, if there are very many names: the page hears of it at once.
+		if err := s.send(w, out, number, t.next(h.known())); err != nil {
 			return
 		}
 		select {
 		case <-news:
 		case <-beat.C:
+		case <-me.gone:
+			_ = s.send(w, out, number+1, full{true}) // whoever does not take it goes too
+			return
 		case <-r.Context().Done():
 			return
 		case <-s.closing:

@@ -169,7 +169,7 @@ func TestNobodyLooksNothingIsAsked(t *testing.T) {
 	end()
 	endOne()
 	redistest.Eventually(t, patient, "the end of the looks", func() error {
-		if l.viewers.Load() != 0 || !l.all.idle() || !l.hubOf("orders:42").idle() {
+		if l.viewers.number() != 0 || !l.all.idle() || !l.hubOf("orders:42").idle() {
 			return errors.New("somebody looks")
 		}
 		return nil
@@ -241,7 +241,7 @@ func TestASlowViewerIsDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	redistest.Eventually(t, patient, "the end of the slow viewer", func() error {
-		if n := l.viewers.Load(); n != 0 || l.all.known().looked.IsZero() && l.all.idle() {
+		if n := l.viewers.number(); n != 0 || l.all.known().looked.IsZero() && l.all.idle() {
 			return fmt.Errorf("%d viewers", n)
 		}
 		return nil
@@ -266,15 +266,65 @@ func (p *pipeListener) Accept() (net.Conn, error) {
 func (p *pipeListener) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
 func (p *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-func TestTooManyViewersAreRefused(t *testing.T) {
-	s := serve(t, nil)
-	s.viewers.Store(atOnce)
-	if w := ask(s, "GET", "/events/list", ""); w.Code != 503 {
-		t.Errorf("one more: %d", w.Code)
+// A bound that refuses would let one address keep all others out.
+func TestWhoHasMostViewersMakesRoomForANewOne(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		there map[string]int // viewers by address, of which a's came first
+		comes string
+		ends  string // whose oldest viewer ends
+	}{
+		{"there is room", map[string]int{"a": 3}, "b", ""},
+		{"one address has very many", map[string]int{"a": perAddress}, "a", "a"},
+		{"one address has very many, and another comes", map[string]int{"a": perAddress}, "b", ""},
+		{"all is taken by two", map[string]int{"a": perAddress, "b": atOnce - perAddress}, "c", "a"},
+		{"all is taken, mostly by the second", map[string]int{"a": 10, "b": 50, "c": 40}, "d", "b"},
+		{"who comes has most", map[string]int{"a": 45, "b": 44, "c": 11}, "a", "a"},
+	} {
+		var v viewers
+		oldest := make(map[string]*viewer)
+		for _, from := range []string{"a", "b", "c"} {
+			for range c.there[from] {
+				me := v.enter(from)
+				if oldest[from] == nil {
+					oldest[from] = me
+				}
+			}
+		}
+		me := v.enter(c.comes)
+		ended := ""
+		for from, one := range oldest {
+			select {
+			case <-one.gone:
+				ended += from
+			default:
+			}
+		}
+		if n := v.number(); ended != c.ends || n > atOnce {
+			t.Errorf("%s: the oldest of %q ends, want %q; %d viewers", c.what, ended, c.ends, n)
+		}
+		select {
+		case <-me.gone:
+			t.Errorf("%s: the new one does not get in", c.what)
+		default:
+		}
 	}
-	if s.viewers.Load() != atOnce {
-		t.Errorf("%d viewers", s.viewers.Load())
+}
+
+func TestAViewerThatMakesRoomHearsOfIt(t *testing.T) {
+	l := start(t)
+	first, _ := l.open("/events/list")
+	first.until("the list", whole)
+	for range perAddress {
+		s, _ := l.open("/events/list")
+		s.next()
 	}
+	for range 1000 {
+		if m := string(first.next()); m == `{"full":true}` {
+			return
+		}
+	}
+	t.Error("the oldest stream goes on")
 }
 
 func TestOfVeryManyNamesSomeAreSeenAsTheListIs(t *testing.T) {
@@ -356,10 +406,12 @@ func TestOneNameHasAPast(t *testing.T) {
 	l := start(t)
 	held := l.lock("orders:42")
 	s, end := l.open("/events/lock?name=orders%3A42")
-	first := s.detailUntil("the holder", func(d detail) bool { return d.Row != nil && len(d.Row.Holders) == 1 })
-	if !first.Whole || first.Row.ID != "orders%3A42" {
+	if first := s.detailUntil("the first", func(detail) bool { return true }); !first.Whole || first.Name != "orders:42" {
 		t.Errorf("the first message is %+v", first)
 	}
+	s.detailUntil("the holder", func(d detail) bool {
+		return d.Row != nil && len(d.Row.Holders) == 1 && d.Row.ID == "orders%3A42"
+	})
 	if err := held.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -405,12 +457,56 @@ func TestCheckIsAskedOnceAMinute(t *testing.T) {
 	}
 }
 
-func TestSilenceOfRedisIsTold(t *testing.T) {
+// An empty list, a zero or a free lock would be an answer, and there is none.
+func TestOfASilentRedisNothingIsKnown(t *testing.T) {
 	s := serve(t, func(o *Options) { o.Patience = 200 * time.Millisecond })
 	server := httptest.NewServer(s)
 	defer server.Close()
 	l := &live{t: t, Server: s, http: server}
-	stream, end := l.open("/events/list")
-	stream.until("why nothing is seen", func(m listing) bool { return m.Error != "" })
-	end()
+	for _, path := range []string{"/events/list", "/events/list?show=counts", "/events/lock?name=orders%3A42"} {
+		stream, end := l.open(path)
+		for failed := false; !failed; {
+			text := stream.next()
+			var m listing
+			if err := json.Unmarshal(text, &m); err != nil {
+				t.Fatal(err)
+			}
+			if m.How != unknown || m.Looked != 0 || claims.Match(text) {
+				t.Errorf("%s: nothing has been seen, and a viewer hears %s", path, text)
+			}
+			if failed = m.Error != ""; failed && !m.Silent {
+				t.Errorf("%s: that Redis does not answer shows as %s", path, text)
+			}
+		}
+		end()
+	}
+}
+
+// claims matches what a message says of names.
+var claims = regexp.MustCompile(`"(totals|matched|order|rows|row)":`)
+
+// What a viewer sees of an outage is what was seen before it, whether the page was open then or is opened later.
+func TestInAnOutageWhatWasSeenIsOld(t *testing.T) {
+	l := start(t)
+	l.lock("orders:42")
+	list, _ := l.open("/events/list")
+	list.until("the list", func(m listing) bool { return m.How == known && len(m.Rows) == 1 })
+	l.redis.Freeze()
+	list.until("the outage", func(m listing) bool { return m.How == old && m.Silent && m.Looked > 0 })
+	later, _ := l.open("/events/list")
+	m := later.until("the list", func(m listing) bool { return m.How == old && whole(m) })
+	if len(m.Rows) != 1 || m.Totals.Held != 1 {
+		t.Errorf("a page that is opened in the outage has %s, %+v", m.Rows, m.Totals)
+	}
+	one, _ := l.open("/events/lock?name=orders%3A42")
+	one.detailUntil("the holder, as the list saw it", func(d detail) bool {
+		return d.How == old && d.Looked > 0 && d.Row != nil && len(d.Row.Holders) == 1
+	})
+	other, _ := l.open("/events/lock?name=orders%3A43")
+	if d := other.detailUntil("why", func(d detail) bool { return d.Silent }); d.How != unknown || d.Row != nil {
+		t.Errorf("a name that nobody has seen is %s, %+v", d.How, d.Row)
+	}
+	l.redis.Thaw()
+	other.detailUntil("that it is free", func(d detail) bool { return d.How == known && d.Row != nil && d.Row.Kind == "free" })
+	list.until("the end of the outage", func(m listing) bool { return m.How == known })
 }

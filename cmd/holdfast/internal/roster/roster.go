@@ -28,6 +28,7 @@ type Query struct {
 	Part   Part
 	Kind   holdfast.Kind // "": every kind
 	Search string        // in lower case: what a name, a holder, a note or a waiter has, in whatever case
+	Older  time.Duration // only those that have been held for so long at least; 0: all
 	Sort   Order
 	Down   bool // the other way round
 }
@@ -53,12 +54,20 @@ func (q Query) Of(states []holdfast.Inspection) (found []holdfast.Inspection) {
 		if q.Part != All && isLock(i) != (q.Part == Locks) {
 			continue
 		}
-		if (q.Kind == "" || q.Kind == i.Kind) && has(i, q.Search) {
+		if (q.Kind == "" || q.Kind == i.Kind) && has(i, q.Search) && (q.Older <= 0 || heldFor(i) >= q.Older) {
 			found = append(found, i)
 		}
 	}
 	q.sort(found)
 	return found
+}
+
+// heldFor returns for how long a name had been held when it was inspected; 0 if that is not known.
+func heldFor(i holdfast.Inspection) time.Duration {
+	if i.HeldSince.IsZero() {
+		return 0
+	}
+	return i.At.Sub(i.HeldSince)
 }
 
 // has reports whether a text is in a name, or in what is known of its holders and waiters.

@@ -164,7 +164,7 @@ func TestAPermitIsFreed(t *testing.T) {
 func TestOnAnotherAddressItWantsAToken(t *testing.T) {
 	w := &world{t: t, redis: redistest.Server(t)}
 	c := w.console("--listen", "0.0.0.0:0")
-	printed, err := url.Parse(c.address)
+	printed, err := url.Parse(c.address + "/?" + c.query)
 	if err != nil || !printed.Query().Has("token") {
 		t.Fatalf("it says that it is at %q, %v", c.address, err)
 	}
@@ -243,7 +243,7 @@ func TestTheConsoleComesBackAfterRedis(t *testing.T) {
 	p := w.console("--timeout", "3s").open("/")
 	p.sees(row("orders:42"), "billing-7f9c")
 	w.redis.Freeze()
-	p.sees("#trouble", "Not all could be looked at")
+	p.sees("#trouble", "Redis does not answer: nothing could be looked at")
 	w.redis.Thaw()
 	redistest.Eventually(t, patience, "no trouble", func() error {
 		if text := p.text("#trouble"); text != "" {

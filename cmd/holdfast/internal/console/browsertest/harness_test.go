@@ -153,6 +153,26 @@ var command = sync.OnceValues(func() (string, error) {
 type console struct {
 	*world
 	address string
+	query   string // what the printed address has after it: a token
+	lines   *printed
+}
+
+// printed is what a command has printed on standard error since it said where it is.
+type printed struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (p *printed) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(text)
+}
+
+func (p *printed) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
 }
 
 // console starts the command, which listens on a free port, and ends it with the test.
@@ -178,8 +198,11 @@ func (w *world) console(args ...string) *console {
 	if err != nil || !found {
 		w.t.Fatalf("holdfast console said %q: %v", line, err)
 	}
-	go func() { _, _ = io.Copy(io.Discard, lines) }() // ends with the command
-	return &console{w, strings.TrimSuffix(address, "/")}
+	c := &console{world: w, lines: new(printed)}
+	base, query, _ := strings.Cut(address, "?")
+	c.address, c.query = strings.TrimSuffix(base, "/"), query
+	go func() { _, _ = io.Copy(c.lines, lines) }() // ends with the command
+	return c
 }
 
 func (w *world) endCommand(cmd *exec.Cmd) {
@@ -209,6 +232,10 @@ func (c *console) open(path string) *tab {
 	call(p, log.Enable, cdp.Empty{})
 	call(p, runtime.Enable, cdp.Empty{})
 	p.size(1280, 800)
+	if c.query != "" { // the browser gets its cookie by it
+		p.open("/findings?" + c.query)
+		p.sees("h1", "Findings")
+	}
 	return p.open(path)
 }
 

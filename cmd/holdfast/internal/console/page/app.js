@@ -1,19 +1,20 @@
 // The console in the browser: which view is shown, and the frame around it.
 
 import { announce, setAttribute, setText } from "./dom.js";
-import { duration, now, setClock, tick } from "./time.js";
+import { duration, holdAges, now, setClock, tick } from "./time.js";
+import { answerOf, troubleOf } from "./answer.js";
 import { open } from "./stream.js";
 import { listView } from "./list.js";
 import { countsView } from "./counts.js";
 import { lockView } from "./lock.js";
 import { findingsView } from "./findings.js";
+import { plain } from "./words.js";
 
 const byID = (id) => document.getElementById(id);
 const main = byID("main");
 
 const session = await fetch("/session").then((answer) => answer.json());
 setText(byID("target"), session.target + (session.pattern ? `, ${session.pattern}` : ""));
-setText(byID("cost"), session.cost);
 setText(byID("mode"), session.releases ? "Release by force is allowed." : "Read-only.");
 
 let stop = () => {};
@@ -28,17 +29,22 @@ function show() {
   };
   const hear = (message) => {
     setClock(message.now);
+    answer = answerOf(message);
     frame(message);
-    view.tell(message);
+    view.tell(message, answer);
     tick();
   };
   const [view, title] = choose(begin);
-  document.title = `${title} – Holdfast console`;
+  document.title = titled(title);
+  delete main.dataset.how;
   main.replaceChildren(view.node);
   for (const a of document.querySelectorAll("nav a[href]")) {
     setAttribute(a, "aria-current", a.getAttribute("href") === location.pathname ? "page" : null);
   }
-  looked = 0;
+  answer = null;
+  holdAges(0);
+  byID("trouble").hidden = true;
+  setText(byID("trouble"), "");
   live(view.stream ? "connecting" : "none");
   begin();
   stop = () => {
@@ -62,49 +68,71 @@ function choose(again) {
   } catch {
     /* a name of odd bytes */
   }
-  return [lockView(query, title, session), title];
+  return [lockView(query, plain(title), session, (name) => (document.title = titled(name))), plain(title)];
 }
 
-let looked = 0; // when the console has last looked, on the server's clock
+function titled(text) {
+  return `${text} – Holdfast console`;
+}
+
+let answer = null; // what the last message was; null before the first
+let connection = "connecting"; // how it stands with the stream
 
 /** Shows what every message tells: how many there are, and trouble. */
 function frame(message) {
-  looked = message.looked;
-  if (message.totals) {
-    setText(byID("locks"), message.totals.locks.toLocaleString("en"));
-    setText(byID("counts"), message.totals.counts.toLocaleString("en"));
+  main.dataset.how = answer.how;
+  for (const part of ["locks", "counts"]) {
+    if (message.totals) setText(byID(part), message.totals[part].toLocaleString("en"));
+    else if (answer.how === "unknown") setText(byID(part), "–");
   }
-  const trouble = message.error ? `Not all could be looked at: ${message.error}` : "";
-  if (byID("trouble").textContent !== trouble) setText(byID("trouble"), trouble);
-  byID("trouble").hidden = !trouble;
+  const trouble = troubleOf(answer);
+  const node = byID("trouble");
+  if (!trouble && node.textContent) announce("Redis can be looked at again.");
+  setText(node, trouble);
+  node.hidden = !trouble;
+  lag();
 }
 
 const states = {
-  live: "Live",
+  known: "Live",
+  partly: "Not all seen",
+  asking: "Asking",
   lost: "Not connected",
   resting: "Resting",
+  full: "Paused: too many pages are open",
   none: "",
   connecting: "Connecting",
 };
 
+/** Notes how it stands with the stream. */
 function live(state) {
-  const node = byID("live");
-  if (node.dataset.state === state) return;
+  if (connection === state) return;
   if (state === "lost") announce("The console does not answer.");
-  if (state === "live" && node.dataset.state === "lost") announce("The console answers again.");
-  node.dataset.state = state;
+  if (state === "live" && connection === "lost") announce("The console answers again.");
+  connection = state;
   lag();
 }
 
-/** Shows how it stands with the stream, and how old what it tells is: a look at very many names takes its time. */
+/** Returns how it stands with what the page shows: only if it is known, it is live. */
+function stateOf() {
+  if (connection !== "live") return connection;
+  if (!answer) return "connecting";
+  return answer.asking ? "asking" : answer.how;
+}
+
+/**
+ * Shows how it stands, and how old what is shown is: a look at very many names takes its time. What is old has the age
+ * that it had when it was seen.
+ */
 function lag() {
   const node = byID("live"),
-    state = node.dataset.state,
-    behind = now() - looked;
-  setText(
-    node,
-    states[state] + (state === "live" && looked && behind > 4000 ? `, as of ${duration(behind)} ago` : ""),
-  );
+    state = stateOf(),
+    failed = answer?.silent ? "No answer of Redis" : "Nothing seen";
+  node.dataset.state = state;
+  holdAges(answer?.at && (state !== "known" || answer.how === "old") && state !== "partly" ? answer.at : 0);
+  const behind = answer?.at ? now() - answer.at : 0;
+  const old = behind > 4000 || (behind > 0 && (state === "old" || state === "lost"));
+  setText(node, (states[state] ?? failed) + (old ? `, as of ${duration(behind)} ago` : ""));
 }
 setInterval(lag, 1000);
 

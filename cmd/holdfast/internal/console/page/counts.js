@@ -1,7 +1,8 @@
 // The view of all semaphores, permits, latches, barriers and numbers.
 
 import { el, keyed, setText } from "./dom.js";
-import { left } from "./time.js";
+import { ago, left } from "./time.js";
+import { emptyOf, notKnown } from "./answer.js";
 import { countKinds, hrefOf, kindOf } from "./words.js";
 import { arrows, pagedList } from "./pages.js";
 import { gauge } from "./gauge.js";
@@ -9,18 +10,15 @@ import { gauge } from "./gauge.js";
 /** again has the stream opened anew. */
 export function countsView(again) {
   const cards = el("ul.cards");
-  const nothing = el("p.nothing", {}, "Redis is being asked. With very many names this takes a few seconds.");
+  const nothing = el("p.nothing");
   arrows(cards);
-  const redraw = (_, message) => {
-    if (!message.looked && list.order.length === 0 && !message.error) return;
+  const redraw = (_, message, answer) => {
     keyed(cards, list.shown(), (row) => row.id, countCard);
     nothing.hidden = list.order.length > 0;
-    setText(
-      nothing,
-      list.filtered()
-        ? "Nothing that stands in Redis now is like that."
-        : "No semaphore, latch or barrier stands in Redis now.",
-    );
+    const empty = list.filtered()
+      ? emptyOf(answer, "Nothing is like that in Redis", "Nothing was like that in Redis")
+      : emptyOf(answer, "No semaphore, latch or barrier is in Redis", "No semaphore, latch or barrier was in Redis");
+    setText(nothing, answer.how === "unknown" ? notKnown(answer) : empty);
   };
   const list = pagedList("counts", countKinds, redraw, again);
   return {
@@ -32,7 +30,7 @@ export function countsView(again) {
 
 function countCard(row) {
   return el(
-    "li.card",
+    row.seen ? "li.card.old" : "li.card",
     {},
     el(
       "div.card-head",
@@ -43,7 +41,8 @@ function countCard(row) {
     gauge(row),
     row.kind === "count" ? el("p.muted", {}, "It may be any program's number.") : null,
     row.until > 0
-      ? el("p.muted", {}, row.kind === "permits" ? "the last permit ends in " : "lasts ", left(row.until))
+      ? el("p.muted", {}, row.kind === "permits" ? "the last permit ends in " : "lasts ", left(row.until, row.seen))
       : null,
+    row.seen ? el("p.muted", {}, "not seen now; as of ", ago(row.seen)) : null,
   );
 }

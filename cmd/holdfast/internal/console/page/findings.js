@@ -1,7 +1,7 @@
 // The view of what Check finds.
 
 import { announce, el } from "./dom.js";
-import { timeOfDay } from "./time.js";
+import { ago, instant } from "./time.js";
 import { several } from "./words.js";
 
 export function findingsView(session) {
@@ -12,11 +12,13 @@ export function findingsView(session) {
     ask.disabled = true;
     result.replaceChildren(el("p.muted", {}, "Redis is being asked."));
     try {
-      const answer = await fetch("/check", { method: "POST", headers: { "X-Holdfast-CSRF": session.csrf } });
+      const ask = { method: "POST", headers: { "X-Holdfast-CSRF": session.csrf } };
+      const answer = await fetch("/check", ask).catch(() => null);
+      if (!answer) throw new Error("the console does not answer");
       if (!answer.ok) throw new Error(await answer.text());
       show(await answer.json());
     } catch (error) {
-      result.replaceChildren(el("p.trouble", {}, `Redis could not be checked: ${error.message}`));
+      result.replaceChildren(el("p.trouble", {}, `Not known: Redis could not be checked: ${error.message}`));
       announce("Redis could not be checked.");
     }
     ask.disabled = false;
@@ -30,12 +32,13 @@ export function findingsView(session) {
       voids.length > 0
         ? `${several(voids.length, "finding voids", "findings void")} a promise.`
         : "Nothing voids a promise.";
-    if (found.error) text = `Redis could not be checked: ${found.error}`;
+    if (found.error)
+      text = `Not known: ${found.silent ? "Redis does not answer" : "Redis could not be checked"}. ${found.error}`;
     else if (notes.length > 0) text += ` ${several(notes.length, "more is", "more are")} worth knowing.`;
     result.replaceChildren(
       el(voids.length > 0 || found.error ? "p.verdict.bad" : "p.verdict.good", {}, text),
       el("ul.findings", {}, [...voids, ...notes].map(finding)),
-      el("p.muted", {}, `Checked at ${timeOfDay(found.at)}. The same is shown for a minute.`),
+      el("p.muted", {}, `Checked at ${instant(found.at)}, `, ago(found.at), ". The same is shown for a minute."),
     );
     announce(text);
   };

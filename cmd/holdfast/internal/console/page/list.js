@@ -1,7 +1,9 @@
 // The view of all locks.
 
 import { el, keyed, setText } from "./dom.js";
-import { age, left } from "./time.js";
+import { age, ago, left } from "./time.js";
+import { emptyOf, notKnown } from "./answer.js";
+import { density } from "./density.js";
 import { hrefOf, kindOf, lockKinds, person, several, shortOf } from "./words.js";
 import { arrows, pagedList } from "./pages.js";
 
@@ -43,7 +45,7 @@ export function listView(again) {
     el("thead", {}, el("tr", { role: "row" }, headings)),
     body,
   );
-  const nothing = el("p.nothing", {}, "Redis is being asked. With very many names this takes a few seconds.");
+  const nothing = el("p.nothing");
   const tiles = ["Held", "Waited for", "Waiters", "Held for longest"].map((name) => {
     const value = el("dd", {}, "–");
     return { value, node: el("div.tile", {}, el("dt", {}, name), value) };
@@ -56,26 +58,24 @@ export function listView(again) {
       else headings[n].removeAttribute("aria-sort");
     });
 
-  const redraw = (_, message) => {
+  const redraw = (_, message, answer) => {
+    const unknown = answer.how === "unknown";
     if (message.totals) {
       const t = message.totals;
       [t.held, t.waited, t.waiters].forEach((n, at) => setText(tiles[at].value, n.toLocaleString("en")));
       tiles[3].value.replaceChildren(age(t.longest));
-    }
-    if (!message.looked && list.order.length === 0 && !message.error) return;
+    } else if (unknown) for (const tile of tiles) setText(tile.value, "–");
     keyed(body, list.shown(), (row) => row.id, lockRow);
     if (list.order.length > 0 && performance.getEntriesByName("first-list").length === 0)
       performance.mark("first-list");
     table.hidden = list.order.length === 0;
     nothing.hidden = list.order.length > 0;
-    setText(
-      nothing,
-      list.filtered()
-        ? "Nothing that stands in Redis now is like that."
-        : "No lock is held or waited for now.",
-    );
+    const empty = list.filtered()
+      ? emptyOf(answer, "Nothing is like that in Redis", "Nothing was like that in Redis")
+      : emptyOf(answer, "No lock is held or waited for", "No lock was held or waited for");
+    setText(nothing, unknown ? notKnown(answer) : empty);
   };
-  const list = pagedList("locks", lockKinds, redraw, again);
+  const list = pagedList("locks", lockKinds, redraw, again, density());
   sorted();
   return {
     node: el(
@@ -99,13 +99,18 @@ export function listView(again) {
 function lockRow(row) {
   const cell = (label, ...content) => el("td", { role: "cell", "data-label": label }, ...content);
   return el(
-    "tr",
+    row.seen ? "tr.old" : "tr",
     { role: "row" },
-    el("th", { scope: "row", role: "rowheader" }, el("a.name", { href: hrefOf(row.id) }, row.name)),
+    el(
+      "th",
+      { scope: "row", role: "rowheader" },
+      el("a.name", { href: hrefOf(row.id) }, row.name),
+      row.seen ? el("span.muted.seen", {}, "not seen now; as of ", ago(row.seen)) : null,
+    ),
     cell("Kind", el("span.chip", {}, kindOf(row.kind))),
     cell("Held by", holdersOf(row)),
-    cell("Age", age(row.since)),
-    cell("Left", left(row.until)),
+    cell("Age", age(row.since, row.seen)),
+    cell("Left", left(row.until, row.seen)),
     cell("Waiters", waitersOf(row)),
   );
 }

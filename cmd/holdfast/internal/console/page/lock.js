@@ -1,8 +1,10 @@
 // The view of one name: who holds it, who waits, and what has happened.
 
 import { el, keyed, setText } from "./dom.js";
-import { timeOfDay } from "./time.js";
-import { fullOf, kindOf } from "./words.js";
+import { instant, now, timeOfDay, zoneOf } from "./time.js";
+import { fullOf, kindOf, several } from "./words.js";
+import { notKnown } from "./answer.js";
+import { shortHolds } from "./lanes.js";
 import { holdersSection, waitersSection } from "./people.js";
 import { timeline } from "./timeline.js";
 import { releaser } from "./release.js";
@@ -11,21 +13,33 @@ const keptEvents = 500; // so many things that have happened are kept in the pag
 const shownEvents = 100;
 const bad = ["expired", "taken", "failed", "broken"];
 
-/** query is the name, escaped; title is the name as far as the browser can show it. */
-export function lockView(query, title, session) {
+const lately = 10_000; // ms for which short holds are counted beside who holds it
+
+/** query is the name, escaped; title is the name as far as the browser can show it; retitle is called with a better one. */
+export function lockView(query, title, session, retitle) {
   const release = releaser(session);
   const holders = holdersSection(release);
   const waiters = waitersSection();
   const past = pastSection();
   const name = el("h1.name", {}, title);
-  const kind = el("span.chip");
+  const kind = el("span.chip", { hidden: true });
   const remote = el(
     "p.muted",
     {},
     "Many locks are open on pages now, so this one is seen as often as the list is.",
   );
   remote.hidden = true;
-  let row = null;
+  let row = null,
+    how = "unknown";
+
+  const shorts = () => {
+    const all = shortHolds(past.all(), now() - lately);
+    const times = all.reduce((sum, s) => sum + s.times, 0);
+    const seconds = Math.ceil((now() - Math.min(...all.map((s) => s.from))) / 1000);
+    const text = `${several(times, "short hold", "short holds")} in the last ${seconds} s, between two looks.`;
+    holders.short(times > 0 ? text : "");
+  };
+  const timer = setInterval(shorts, 1000);
 
   return {
     node: el(
@@ -39,17 +53,32 @@ export function lockView(query, title, session) {
       release.node,
     ),
     stream: () => `/events/lock?name=${query}`,
-    tell(message) {
+    tell(message, answer) {
       remote.hidden = !message.remote;
-      if (message.row) {
-        row = message.row;
-        setText(name, row.name);
-        setText(kind, kindOf(row.kind));
-        for (const part of [holders, waiters, release]) part.show(row);
+      if (message.name) {
+        setText(name, message.name);
+        retitle(message.name);
       }
-      if (row) past.tell(message, row);
+      if (message.row) row = message.row;
+      if (answer.how === "unknown") row = null;
+      kind.hidden = !row || (row.kind === "free" && answer.how === "old");
+      if (!row) {
+        holders.unknown(notKnown(answer));
+        waiters.unknown("Not known.");
+        release.show(null);
+      } else {
+        if (message.row || how !== answer.how) {
+          setText(kind, kindOf(row.kind));
+          for (const part of [holders, waiters]) part.show(row, answer.how === "old" ? answer.at : 0);
+        }
+        release.show(row, answer.how === "old");
+      }
+      how = answer.how;
+      past.tell(message, row, answer);
+      shorts();
     },
     stop() {
+      clearInterval(timer);
       past.stop();
       release.stop();
     },
@@ -60,35 +89,58 @@ export function lockView(query, title, session) {
 function pastSection() {
   let past = [];
   let spans = [];
+  let forgot = 0; // when the latest of those was that were forgotten
   const lanes = timeline();
   const rows = el("tbody");
   const heading = (text) => el("th", { scope: "col", role: "columnheader" }, text);
-  const head = el("thead", {}, el("tr", { role: "row" }, heading("Time"), heading("What")));
-  const scroll = { tabindex: 0, role: "region", "aria-label": "What has happened, the latest first" };
+  const when = heading("Time");
+  const head = el("thead", {}, el("tr", { role: "row" }, when, heading("What")));
+  const table = el(
+    "div.scroll",
+    { tabindex: 0, role: "region", "aria-label": "What has happened, the latest first", hidden: true },
+    el("table.events", { role: "table" }, head, rows),
+  );
   return {
     node: el(
       "section.card",
       { "aria-labelledby": "past" },
       el("div.card-head", {}, el("h2", { id: "past" }, "What has happened"), lanes.control),
       lanes.node,
-      el("div.scroll", scroll, el("table.events", { role: "table" }, head, rows)),
+      table,
     ),
-    tell(message, row) {
+    all: () => past,
+    tell(message, row, answer) {
       if (message.whole) past = [];
       if (message.spans) spans = message.spans;
-      if (message.past) past = [...past, ...message.past].slice(-keptEvents);
+      if (message.past) past = joined(past, message.past);
+      if (past.length > keptEvents) {
+        forgot = past.at(-keptEvents - 1).at;
+        past = past.slice(-keptEvents);
+      }
       if (message.past || message.whole) {
         const shown = past.filter((e) => e.what !== "watched" && e.what !== "unwatched");
         keyed(rows, shown.slice(-shownEvents).reverse(), (e) => String(e.n), eventRow);
+        table.hidden = shown.length === 0;
+        setText(when, `Time (${zoneOf(message.now)})`);
       }
-      lanes.draw({ row, past, spans });
+      const whole = Math.max(message.since ?? 0, forgot);
+      const old = answer.how !== "known";
+      lanes.draw({ row, past, spans, asOf: answer.at || message.now, old, whole });
     },
     stop: lanes.stop,
   };
 }
 
+/** Returns what has happened with what is new of it. Short holds come again, with more of them. */
+function joined(past, news) {
+  const counted = new Set(news.filter((e) => e.what === "unseen").map((e) => e.begun));
+  return [...past.filter((e) => e.what !== "unseen" || !counted.has(e.begun)), ...news];
+}
+
 function eventRow(e) {
-  const at = el("time", { datetime: new Date(e.at).toISOString() }, timeOfDay(e.at));
+  const text = zoneOf(e.at) === zoneOf(now()) ? timeOfDay(e.at) : instant(e.at);
+  const datetime = new Date(e.at).toISOString();
+  const at = el("time", { datetime, title: instant(e.at) }, e.late ? `by ${text}` : text);
   const cell = (content) => el("td", { role: "cell" }, content);
   return el(bad.includes(e.what) ? "tr.bad" : "tr", { role: "row" }, cell(at), cell(sentence(e)));
 }
@@ -106,6 +158,12 @@ function sentence(e) {
       return `Lost by ${fullOf(e.from)}: its time was over, and it had not released`;
     case "taken":
       return `Taken from ${fullOf(e.from)} by force, on a page of this console`;
+    case "already":
+      return `${fullOf(e.holder)} held it already`;
+    case "unseen":
+      return `${several(e.times, "short hold", "short holds")}, released before a look could see them`;
+    case "gone":
+      return `${fullOf(e.waiter)} waits no longer`;
     case "waits":
       return `${fullOf(e.waiter)} began to wait`;
     case "counted":

@@ -5,8 +5,16 @@ import { kindOf, several } from "./words.js";
 
 const perPage = 50;
 
-/** Makes a list: what its address says, the controls, and what the console has told of its rows. */
-export function pagedList(show, kinds, redraw, again) {
+const ages = [
+  ["", "any time"],
+  ["1m", "a minute"],
+  ["10m", "10 minutes"],
+  ["1h", "an hour"],
+  ["24h", "a day"],
+];
+
+/** Makes a list: what its address says, the controls, more of which may be given, and what was told of its rows. */
+export function pagedList(show, kinds, redraw, again, more = null) {
   const query = new URLSearchParams(location.search);
   const list = {
     rows: new Map(),
@@ -34,16 +42,28 @@ export function pagedList(show, kinds, redraw, again) {
     el("option", { value: "" }, "all kinds"),
     kinds.map((k) => el("option", { value: k, selected: query.get("kind") === k }, kindOf(k))),
   );
+  const older = el(
+    "select",
+    { id: "older" },
+    ages.map(([value, text]) => el("option", { value, selected: query.get("older") === value }, text)),
+  );
   const found = el("p.found");
   const back = el("button", { type: "button", click: () => turn(page - 1) }, "Previous");
   const on = el("button", { type: "button", click: () => turn(page + 1) }, "Next");
   const where = el("span");
-  list.pager = el("nav.pager", { "aria-label": "Pages", hidden: true }, back, where, on);
+  const jump = el("input", { id: "page", type: "number", min: 1, inputmode: "numeric" });
+  jump.addEventListener("change", () => jump.value && turn(Math.max(1, Math.min(pages, Number(jump.value)))));
+  const number = el("span.field.inline", {}, el("label", { for: "page" }, "Page"), jump);
+  list.pager = el("nav.pager", { "aria-label": "Pages", hidden: true }, back, where, number, on);
   list.controls = el(
     "form.controls",
     { role: "search", submit: (event) => event.preventDefault() },
     el("div.field.wide", {}, el("label", { for: "search" }, "Search"), search),
     el("div.field", {}, el("label", { for: "kind" }, "Kind"), kind),
+    show === "locks"
+      ? el("div.field", {}, el("label", { for: "older" }, "Held for longer than"), older)
+      : null,
+    more,
     found,
   );
 
@@ -51,6 +71,7 @@ export function pagedList(show, kinds, redraw, again) {
     const wanted = new URLSearchParams();
     if (search.value) wanted.set("q", search.value);
     if (kind.value) wanted.set("kind", kind.value);
+    if (older.value) wanted.set("older", older.value);
     if (list.sort !== "name") wanted.set("sort", list.sort);
     if (list.down) wanted.set("order", "down");
     if (page > 1) wanted.set("page", page);
@@ -75,10 +96,11 @@ export function pagedList(show, kinds, redraw, again) {
       change();
     }, 200);
   });
-  kind.addEventListener("change", () => {
-    page = 1;
-    change();
-  });
+  for (const choice of [kind, older])
+    choice.addEventListener("change", () => {
+      page = 1;
+      change();
+    });
 
   list.stream = () => {
     const wanted = ask();
@@ -92,11 +114,17 @@ export function pagedList(show, kinds, redraw, again) {
     change();
   };
 
-  list.tell = (message) => {
+  list.tell = (message, answer) => {
+    if (answer.how === "unknown") {
+      list.rows.clear();
+      list.order = [];
+      list.pager.hidden = true;
+      setText(found, "");
+    }
     if (message.matched !== undefined) {
       ({ matched, page, pages } = message);
       const text = several(matched, "found", "found");
-      setText(found, search.value || kind.value ? text : "");
+      setText(found, list.filtered() ? text : "");
       if (asked) announce(text);
       asked = false;
       list.pager.hidden = pages < 2;
@@ -104,6 +132,8 @@ export function pagedList(show, kinds, redraw, again) {
       on.disabled = page >= pages;
       const [first, last] = [(page - 1) * perPage + 1, Math.min(matched, page * perPage)];
       const [a, b, c] = [first, last, matched].map((n) => n.toLocaleString("en"));
+      if (document.activeElement !== jump) jump.value = page;
+      jump.max = pages;
       setText(where, `${a} to ${b} of ${c}`);
     }
     for (const row of message.rows ?? []) list.rows.set(row.id, row);
@@ -112,9 +142,9 @@ export function pagedList(show, kinds, redraw, again) {
       const kept = new Set(message.order);
       for (const id of list.rows.keys()) if (!kept.has(id)) list.rows.delete(id);
     }
-    redraw(list, message);
+    redraw(list, message, answer);
   };
-  list.filtered = () => Boolean(search.value || kind.value);
+  list.filtered = () => Boolean(search.value || kind.value || older.value);
   list.shown = () => list.order.map((id) => list.rows.get(id)).filter(Boolean);
   return list;
 }

@@ -98,10 +98,12 @@ export function releaser(session) {
 
   return {
     node: el("div", {}, card, dialog),
-    show(now) {
+    /** now is null if it is not known who holds it; it is old if Redis cannot be asked. */
+    show(now, old) {
       row = now;
-      const can = session.releases && kinds.includes(row.kind) && (row.holders ?? []).length > 0;
+      const can = session.releases && row && kinds.includes(row.kind) && (row.holders ?? []).length > 0;
       ask.hidden = !can;
+      ask.disabled = Boolean(old);
       card.hidden = !can && done.hidden;
     },
     /** Makes the button that frees one permit. */

@@ -1,10 +1,11 @@
 // The stream: what the console tells, for as long as the page is seen.
 
-const retry = 3000; // ms until the next try, where the browser does not try by itself
+const retry = 3000; // ms until the next try, where the browser does not try of its own accord
+const full = 30_000; // ms until the next try of a page that had to go for another one
 const silent = 40_000; // ms without a word after which a stream counts as dead: the console says something every 15 s
 
 /**
- * Opens a stream, and calls tell with each message and how with "live", "resting" or "lost". A page that nobody sees
+ * Opens a stream, and calls tell with each message and how with "live", "resting", "lost" or "full". A page that nobody sees
  * has no stream, so that the console asks Redis nothing for it. It returns a function that ends the stream.
  */
 export function open(path, tell, how) {
@@ -15,10 +16,17 @@ export function open(path, tell, how) {
     end();
     source = new EventSource(path);
     source.onmessage = (message) => {
+      const told = JSON.parse(message.data);
       clearTimeout(timer);
+      if (told.full) {
+        end();
+        how("full");
+        timer = setTimeout(again, full);
+        return;
+      }
       timer = setTimeout(begin, silent);
       how("live");
-      tell(JSON.parse(message.data));
+      tell(told);
     };
     source.onerror = () => {
       how("lost");

@@ -3,10 +3,17 @@
 import { el, setText } from "./dom.js";
 
 let ahead = 0; // of this browser's clock, in ms
+let held = 0; // the instant at which ages are held; 0 while they go on
 
 /** Sets the server's clock. */
 export function setClock(now) {
   ahead = now - Date.now();
+}
+
+/** Holds all ages at an instant, as what is shown was then; 0 lets them go on. */
+export function holdAges(at) {
+  held = at;
+  tick();
 }
 
 /** Returns the time on the server's clock. */
@@ -26,32 +33,58 @@ export function duration(ms) {
   return `${Math.floor(hours / 24)}d${two(hours % 24)}h`;
 }
 
-/** Returns the time of day of an instant. */
+/** Returns the time of day of an instant, and its day unless that is today. */
 export function timeOfDay(at) {
-  return new Date(at).toLocaleTimeString([], {
+  const date = new Date(at);
+  const time = date.toLocaleTimeString([], {
     hour: "2-digit",
     minute: "2-digit",
     second: "2-digit",
     hourCycle: "h23",
   });
+  if (date.toDateString() === new Date(now()).toDateString()) return time;
+  const sameYear = date.getFullYear() === new Date(now()).getFullYear();
+  const day = date.toLocaleDateString([], {
+    day: "numeric",
+    month: "short",
+    year: sameYear ? undefined : "numeric",
+  });
+  return `${day} ${time}`;
 }
 
-/** Makes a text of how long something has been going on. */
-export function age(since) {
+/** Returns the name of the browser's zone at an instant: UTC, GMT+1. */
+export function zoneOf(at) {
+  const parts = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(at);
+  return parts.find((part) => part.type === "timeZoneName")?.value ?? "";
+}
+
+/** Returns an instant with its zone. */
+export function instant(at) {
+  return `${timeOfDay(at)} ${zoneOf(at)}`;
+}
+
+/** Makes a text of how long something has been going on: until now, or until it was seen last. */
+export function age(since, seen = 0) {
   if (!since) return el("span", { title: "not known" }, "–");
   return ticking(
-    el("time", { datetime: new Date(since).toISOString(), title: new Date(since).toLocaleString() }),
-    () => duration(now() - since),
+    el("time", { datetime: new Date(since).toISOString(), title: instant(since) }),
+    () => duration((seen || held || now()) - since),
   );
 }
 
+/** Makes a text of how long ago something was, which goes on even if ages are held. */
+export function ago(at) {
+  const node = el("time", { datetime: new Date(at).toISOString(), title: instant(at) });
+  return ticking(node, () => `${duration(now() - at)} ago`);
+}
+
 /** Makes a text of how long something lasts still, if nobody renews it. */
-export function left(until) {
+export function left(until, seen = 0) {
   if (until === -1) return el("span", {}, "no end");
   if (!until) return el("span", {}, "–");
-  const node = el("time", { datetime: new Date(until).toISOString() });
+  const node = el("time", { datetime: new Date(until).toISOString(), title: instant(until) });
   return ticking(node, () => {
-    const rest = until - now();
+    const rest = until - (seen || held || now());
     node.classList.toggle("over", rest < 0);
     return rest < 0 ? "over" : duration(rest + 999);
   });

@@ -1,13 +1,16 @@
 // The timeline: for each process a lane, with the times in which it held, or waited.
 
 import { el, svg } from "./dom.js";
-import { duration, now, timeOfDay } from "./time.js";
-import { lanesOf } from "./lanes.js";
+import { duration, now, timeOfDay, zoneOf } from "./time.js";
+import { lanesOf, shortHolds } from "./lanes.js";
+import { gapsOf, watchedTimes } from "./watched.js";
+import { several } from "./words.js";
 
 const laneHeight = 46,
   top = 6,
   axis = 24,
-  barHeight = 14;
+  barHeight = 14,
+  open = 14; // how long the dots are where a beginning or an end was not seen
 const shortest = 20_000; // ms
 const ranges = [
   [60_000, "1 minute"],
@@ -34,6 +37,8 @@ export function timeline() {
       ["waited", "waited"],
       ["lost", "✕ lost"],
       ["taken", "▲ taken by force"],
+      ["open", "beginning or end not seen"],
+      ["short", "short holds, counted only"],
       ["unseen-time", "nobody looked"],
     ].map(([what, text]) => el("li", {}, el(`span.key.${what}`, { "aria-hidden": "true" }), text)),
   );
@@ -41,8 +46,8 @@ export function timeline() {
 
   const draw = () => {
     if (!told || !node.isConnected || node.clientWidth === 0) return;
-    const lanes = paint(picture, told, Number(range.value), node.clientWidth);
-    picture.setAttribute("aria-label", summary(lanes, range.selectedOptions[0].text));
+    const painted = paint(picture, told, Number(range.value), node.clientWidth);
+    picture.setAttribute("aria-label", summary(painted, range.selectedOptions[0].text));
   };
 
   const timer = setInterval(draw, 1000);
@@ -62,28 +67,51 @@ export function timeline() {
   };
 }
 
-/** Paints the last so many ms, or less if there is no more to see. It returns the lanes. */
+/** Paints the last so many ms, or less if there is no more to see. It returns what it has painted. */
 function paint(picture, told, range, width) {
   const to = now();
   const lanes = lanesOf(told, to - range, to);
-  const first = Math.min(...lanes.flatMap((lane) => lane.bars.map((b) => b.from)), to - shortest);
+  const shorts = shortHolds(told.past, to - range);
+  const begins = [...lanes.flatMap((lane) => lane.bars), ...shorts].map((b) => b.from);
+  const first = Math.min(...begins, to - shortest);
   const from = Math.max(to - range, first - (to - first) / 20);
   const at = (t) => Math.max(0, Math.min(width, (width * (t - from)) / (to - from)));
-  const height = top + Math.max(1, lanes.length) * laneHeight + axis;
+  const rows = lanes.length + (shorts.length > 0 ? 1 : 0);
+  const height = top + Math.max(1, rows) * laneHeight + axis;
   picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
   picture.setAttribute("width", width);
   picture.setAttribute("height", height);
-  const gaps = unwatched(told, from, to).map(([a, b]) =>
+  const gaps = gapsOf(watchedTimes(told), from, to).map(([a, b]) =>
     svg("rect", { x: at(a), y: 0, width: at(b) - at(a), height: height - axis, fill: "url(#hatch)" }),
   );
   const bars = lanes.flatMap((lane, n) => drawLane(lane, top + n * laneHeight, at, width));
   picture.replaceChildren(hatch(), ...gaps, ...scale(from, to, at, height, width), ...bars);
   picture.append(...handOvers(lanes, at));
-  if (lanes.length === 0) {
+  if (shorts.length > 0) picture.append(...drawShorts(shorts, top + lanes.length * laneHeight, at, width));
+  if (rows === 0) {
     const middle = { x: width / 2, y: top + laneHeight / 2 + 4, "text-anchor": "middle" };
-    picture.append(svg("text", middle, "Nobody held it or waited."));
+    picture.append(svg("text.over", middle, "Nobody was seen to hold it or to wait."));
   }
-  return lanes;
+  return { lanes, shorts };
+}
+
+/** Draws how many holds no look has seen. */
+function drawShorts(shorts, y, at, width) {
+  const shapes = [
+    svg("line.rule", { x1: 0, x2: width, y1: y + laneHeight - 2, y2: y + laneHeight - 2 }),
+    svg("text.label", { x: 2, y: y + 14 }, "short holds, released before a look could see them"),
+  ];
+  for (const s of shorts) {
+    const x = at(s.from),
+      wide = Math.max(2, at(s.to) - x);
+    const text = `${several(s.times, "short hold", "short holds")} from ${timeOfDay(s.from)} to ${timeOfDay(s.to)}`;
+    const title = svg("title", {}, text);
+    const box = { x, y: y + 21, width: wide, height: barHeight, rx: 4, fill: "url(#hatch-held)" };
+    shapes.push(svg("rect.bar.short", box, title));
+    if (wide > 8 * String(s.times).length)
+      shapes.push(svg("text.count", { x: x + wide / 2, y: y + 32, "text-anchor": "middle" }, String(s.times)));
+  }
+  return shapes;
 }
 
 function drawLane(lane, y, at, width) {
@@ -100,20 +128,21 @@ function drawLane(lane, y, at, width) {
       by = y + 21;
     const text =
       `${lane.who || lane.process} ${held ? "held" : "waited"} from ${timeOfDay(bar.from)}` +
-      (bar.to ? ` for ${duration(bar.to - bar.from)}` : " until now");
+      `${bar.openFrom ? " or earlier" : ""} ` +
+      (bar.to ? `to ${timeOfDay(bar.to)}${bar.openTo ? " or later" : ""}` : "until now") +
+      ` (${duration((bar.to ?? now()) - bar.from)} seen)`;
+    const tall = held ? barHeight : 5,
+      middle = by + barHeight / 2;
     shapes.push(
       svg(
         `rect.bar.${bar.what}${bar.end === "expired" ? ".lost" : ""}`,
-        {
-          x,
-          y: held ? by : by + barHeight / 2 - 2.5,
-          width: Math.max(2, end - x),
-          height: held ? barHeight : 5,
-          rx: held ? 4 : 2.5,
-        },
+        { x, y: middle - tall / 2, width: Math.max(2, end - x), height: tall, rx: held ? 4 : 2.5 },
         svg("title", {}, text),
       ),
     );
+    const stub = (x1, x2) => svg(`line.open.${bar.what}`, { x1, x2, y1: middle, y2: middle });
+    if (bar.openFrom) shapes.push(stub(x - open, x));
+    if (bar.openTo) shapes.push(stub(end, end + open));
     if (bar.end === "expired")
       shapes.push(svg("text.mark.lost", { x: end, y: by + 12, "text-anchor": "middle" }, "✕"));
     if (bar.end === "taken")
@@ -138,37 +167,11 @@ function handOvers(lanes, at) {
   );
 }
 
-/** Returns the times in which nobody looked. */
-function unwatched({ past, spans }, from, to) {
-  const seen = [...spans];
-  let open = null;
-  for (const e of past) {
-    if (e.what === "watched") open = e.at;
-    if (e.what === "unwatched" && open !== null) {
-      seen.push([open, e.at]);
-      open = null;
-    }
-  }
-  seen.push([open ?? to, to]);
-  const gaps = [];
-  let at = from;
-  for (const [a, b] of seen.sort((x, y) => x[0] - y[0])) {
-    if (a > at + 1500) gaps.push([at, Math.min(a, to)]);
-    at = Math.max(at, b);
-  }
-  return gaps;
-}
-
 function hatch() {
-  return svg(
-    "defs",
-    {},
-    svg(
-      "pattern",
-      { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-      svg("line.hatch", { x1: 0, y1: 0, x2: 0, y2: 7 }),
-    ),
-  );
+  const shape = { width: 7, height: 7, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" };
+  const pattern = (id) =>
+    svg("pattern", { id, ...shape }, svg(`line.${id}`, { x1: 0, y1: 0, x2: 0, y2: 7 }));
+  return svg("defs", {}, pattern("hatch"), pattern("hatch-held"));
 }
 
 /** Draws the axis, with round times. */
@@ -181,19 +184,22 @@ function scale(from, to, at, height, width) {
   for (let t = Math.ceil(from / step) * step; t < to; t += step) {
     const x = at(t);
     marks.push(svg("line.grid", { x1: x, x2: x, y1: 0, y2: height - axis }));
-    if (x > 30 && x < width - 30)
+    if (x > 30 && x < width - 80)
       marks.push(svg("text.tick", { x, y: height - 7, "text-anchor": "middle" }, timeOfDay(t)));
   }
+  marks.push(svg("text.zone", { x: width - 2, y: height - 7, "text-anchor": "end" }, zoneOf(to)));
   return marks;
 }
 
-function summary(lanes, range) {
+function summary({ lanes, shorts }, range) {
   const parts = lanes.map((lane) => {
     const held = lane.bars.filter((b) => b.what === "held");
     const lost = held.filter((b) => b.end === "expired").length;
     const times = held.length === 1 ? "once" : `${held.length} times`;
-    return `${lane.who || lane.process}: held ${times}${lost ? `, lost ${lost}` : ""}`;
+    return `${lane.who || lane.process}: seen to hold ${times}${lost ? `, lost ${lost}` : ""}`;
   });
-  const text = parts.join("; ") || "Nobody held it or waited";
+  const unseen = shorts.reduce((sum, s) => sum + s.times, 0);
+  if (unseen > 0) parts.push(`${several(unseen, "short hold", "short holds")} that no look has seen`);
+  const text = parts.join("; ") || "Nobody was seen to hold it or to wait";
   return `Timeline of the last ${range}. ${text}. The table below has the same as text.`;
 }

@@ -54,6 +54,14 @@ export function person(h, ...more) {
   );
 }
 
+/**
+ * Returns a text in which nothing is unseen and nothing changes the order of what stands around it: such characters are
+ * written as numbers. What the server tells is like that already.
+ */
+export function plain(text) {
+  return text.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+}
+
 /** Returns a number with its word. */
 export function several(n, one, many) {
   return n === 1 ? `1 ${one}` : `${n.toLocaleString("en")} ${many}`;

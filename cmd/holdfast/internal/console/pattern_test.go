@@ -1,0 +1,80 @@
+// The pattern is a bound: for looks and for releases.
+
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-go/holdfast/internal/test/redistest"
+)
+
+// A name that Redis does not list must not be let through, and one that it lists must.
+func TestAPatternMatchesAsRedisMatches(t *testing.T) {
+	patterns := []string{
+		"*", "a*", "*a", "a*b*c", "**a**", "?", "a?c", "a[bc]d", "a[^b]c", "[a-c]*", "[c-a]x", `a\*c`, `\[x]`, `a\`, "a[b", "a[", "[]a", "[^]",
+		`[\]]x`, `[a\-c]x`, "orders:*", "orders:[0-9]", "*:*:*", "ab", "", "a[b-", "[a-]x", `a[\`, "\xff*", "é?", "*[ab]*[bc]",
+	}
+	names := []string{
+		"a", "ab", "abc", "abd", "axc", "a*c", "[x]", `a\`, "]x", "-x", "bx", "cx", "orders:42", "orders:4", "orders", "x:y:z", "xorders:4",
+		"a[", "a[b", "[]a", "\xff\x00", "é?", "éa", "aabbcc", "a/b/c", "A", " ", "abcabc", "^", "a-", "b-", "aac",
+	}
+	rdb := redistest.Server(t).Admin()
+	for _, name := range names {
+		if err := rdb.Set(t.Context(), name, 1, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, pattern := range patterns {
+		listed, err := rdb.Keys(t.Context(), pattern).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := make(map[string]bool)
+		for _, name := range listed {
+			there[name] = true
+		}
+		for _, name := range names {
+			if got := matches(pattern, name); got != there[name] {
+				t.Errorf("%q matches %q: %v, and in Redis %v", name, pattern, got, there[name])
+			}
+		}
+	}
+}
+
+func TestNamesOutsideOfThePatternAreRefused(t *testing.T) {
+	var lines []string
+	s := serve(t, func(o *Options) {
+		o.Pattern = "orders:*"
+		o.Say = func(line string) { lines = append(lines, line) }
+		o.Release = func(_ context.Context, name, _ string, _ func(Holders) error) (Holders, error) {
+			if name != "orders:42" {
+				t.Errorf("%q was released", name)
+			}
+			return nil, nil
+		}
+	})
+	csrf := header("X-Holdfast-CSRF", s.csrf)
+	for name, want := range map[string]int{"orders:42": 200, "other:1": 403, "xorders:1": 403, "ORDERS:1": 403, "\x1b[2J": 403} {
+		body, _ := json.Marshal(wanted{ID: escaped(name), Typed: name})
+		for what, got := range map[string]int{
+			"its page":   ask(s, "GET", "/lock/"+escaped(name), "").Code,
+			"by a query": ask(s, "GET", "/lock?name="+escaped(name), "").Code,
+			"a release":  ask(s, "POST", "/release", string(body), csrf).Code,
+		} {
+			if got != want {
+				t.Errorf("%q, %s: %d, want %d", name, what, got, want)
+			}
+		}
+		if want != 200 { // the stream of a name within does not end
+			if w := ask(s, "GET", "/events/lock?name="+escaped(name), ""); w.Code != want {
+				t.Errorf("%q, a look: %d, want %d", name, w.Code, want)
+			}
+		}
+	}
+	if text := strings.Join(lines, "\n"); !strings.Contains(text, "refused: a release of other:1") || strings.Contains(text, "\x1b") {
+		t.Errorf("it prints\n%s", text)
+	}
+}

@@ -113,19 +113,19 @@ func (p *past) keepNew(e entry) {
 // shortHolds is the time whose holds that no look saw are counted as one entry.
 const shortHolds = 10 * time.Second
 
-// together adds holds that no look saw to the entry before, if that is one of them too. The entry gets a new number.
+// together adds holds that no look saw to the entry of others of that time. It gets a new number, as the latest.
 func (p *past) together(e entry) bool {
 	all := p.of[e.Name]
-	if len(all) == 0 {
-		return false
+	for n := len(all) - 1; n >= 0 && e.At.Sub(all[n].At) <= shortHolds; n-- {
+		if all[n].What != observe.Unseen || e.At.Sub(all[n].begun) > shortHolds {
+			continue
+		}
+		p.number++
+		e.number, e.begun, e.Times = p.number, all[n].begun, e.Times+all[n].Times
+		p.of[e.Name] = append(slices.Delete(all, n, n+1), e)
+		return true
 	}
-	last := &all[len(all)-1]
-	if last.What != observe.Unseen || e.At.Sub(last.begun) > shortHolds {
-		return false
-	}
-	p.number++
-	last.number, last.At, last.Times = p.number, e.At, last.Times+e.Times
-	return true
+	return false
 }
 
 // sameHolder reports whether two are one hold, or one permit.

@@ -137,10 +137,13 @@ func TestShortHoldsAreCountedTogether(t *testing.T) {
 	if news := p.since("a", told[0].number); len(news) != 1 || news[0].Times != 9 || !news[0].begun.Equal(start) {
 		t.Errorf("a viewer that was told of 2 hears %+v", news)
 	}
+	p.add(observe.Event{What: observe.Granted, Name: "a", At: start, Holder: holderNumber(t, 1)}, true, time.Time{}, false)
+	unseen(10*time.Second, 1) // it belongs to the others, and is the latest now
 	unseen(11*time.Second, 1)
-	p.add(observe.Event{What: observe.Granted, Name: "a", Holder: holderNumber(t, 1)}, true, time.Time{}, false)
-	unseen(12*time.Second, 1)
-	if got := shown(p); got != "unseen, unseen, granted 1, unseen" {
+	if got := shown(p); got != "granted 1, unseen, unseen" {
 		t.Errorf("it shows %s", got)
+	}
+	if all := p.since("a", 0); all[1].Times != 10 || all[2].Times != 1 {
+		t.Errorf("it counts %d and %d", all[1].Times, all[2].Times)
 	}
 }

@@ -129,6 +129,8 @@ func TestWhatAViewerAsksFor(t *testing.T) {
 		"?q=LOCK:11":               "10 rows from lock%3A110, of 10, page 1 of 1",
 		"?q=nothing":               "0 rows from none, of 0, page 1 of 1",
 		"?kind=rwlock":             "0 rows from none, of 0, page 1 of 1",
+		"?older=1h":                "0 rows from none, of 0, page 1 of 1",
+		"?older=1ms":               "50 rows from lock%3A000, of 120, page 1 of 3",
 		"?show=counts":             "1 rows from pool, of 1, page 1 of 1",
 		"?sort=age&order=down&q=0": "30 rows from ", // the order is that of time
 	} {

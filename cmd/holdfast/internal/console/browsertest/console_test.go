@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/holdfast-go/holdfast"
@@ -105,7 +106,8 @@ func TestAReleaseByForceIsRefusedWhereTheConsoleOnlyReads(t *testing.T) {
 func TestAReleaseByForceOnceTheNameIsTyped(t *testing.T) {
 	w := begin(t)
 	l := lock(t, w.client("billing-7f9c"), "orders:42")
-	p := w.console("--allow-release").open("/lock/orders%3A42")
+	c := w.console("--allow-release")
+	p := c.open("/lock/orders%3A42")
 	p.sees(".holders", "billing-7f9c")
 	p.click(".release button.danger")
 	p.sees("dialog[open]", "It is taken from billing-7f9c")
@@ -123,6 +125,18 @@ func TestAReleaseByForceOnceTheNameIsTyped(t *testing.T) {
 	case <-time.After(patience):
 		t.Error("the holder was not told that it has lost the lock")
 	}
+	redistest.Eventually(t, patience, "a line for what was refused, and one for what was released", func() error {
+		text := c.lines.String()
+		for _, want := range []string{
+			"refused: a release of orders:42, asked for by 127.0.0.1:",
+			"release by force of orders:42, taken from billing-7f9c (" + l.Owner().Short() + ")",
+		} {
+			if !strings.Contains(text, want) {
+				return fmt.Errorf("no %q in\n%s", want, text)
+			}
+		}
+		return nil
+	})
 }
 
 func TestAReleaseIsRefusedIfTheLockHasChangedHands(t *testing.T) {
@@ -161,32 +175,39 @@ func TestAPermitIsFreed(t *testing.T) {
 	p.sees("[role=meter] + p", "2 of 3 free")
 }
 
-func TestOnAnotherAddressItWantsAToken(t *testing.T) {
-	w := &world{t: t, redis: redistest.Server(t)}
-	c := w.console("--listen", "0.0.0.0:0")
-	printed, err := url.Parse(c.address + "/?" + c.query)
-	if err != nil || !printed.Query().Has("token") {
-		t.Fatalf("it says that it is at %q, %v", c.address, err)
-	}
-	printed.Host = "127.0.0.1:" + printed.Port()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	viewer := &http.Client{Jar: jar}
-	defer viewer.CloseIdleConnections()
-	for _, step := range []struct {
-		path string
-		code int
-	}{{"/session", 401}, {"/?" + printed.RawQuery, 200}, {"/session", 200}} {
-		answer, err := viewer.Get("http://" + printed.Host + step.path)
+// On the loopback, every account of the machine could look, and with --allow-release take any lock.
+func TestWhereOthersCouldReachItItWantsAToken(t *testing.T) {
+	for _, flags := range [][]string{{"--listen", "0.0.0.0:0"}, {"--allow-release"}} {
+		w := &world{t: t, redis: redistest.Server(t)}
+		c := w.console(flags...)
+		printed, err := url.Parse(c.address + "/?" + c.query)
+		if err != nil || !printed.Query().Has("token") {
+			t.Fatalf("%v: it says that it is at %q?%q, %v", flags, c.address, c.query, err)
+		}
+		printed.Host = "127.0.0.1:" + printed.Port()
+		jar, err := cookiejar.New(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != step.code || answer.Request.URL.Query().Has("token") {
-			t.Errorf("%s: %d at %s, want %d", step.path, answer.StatusCode, answer.Request.URL, step.code)
+		viewer := &http.Client{Jar: jar}
+		defer viewer.CloseIdleConnections()
+		for _, step := range []struct {
+			path string
+			code int
+		}{{"/session", 401}, {"/?token=wrong", 200}, {"/session", 401}, {"/?" + printed.RawQuery, 200}, {"/session", 200}} {
+			answer, err := viewer.Get("http://" + printed.Host + step.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != step.code || answer.Request.URL.Query().Has("token") {
+				t.Errorf("%v: %s: %d at %s, want %d", flags, step.path, answer.StatusCode, answer.Request.URL, step.code)
+			}
 		}
+	}
+	w := &world{t: t, redis: redistest.Server(t)}
+	if c := w.console("--allow-release", "--token", "a token of this test"); c.query != "" {
+		t.Errorf("a token that was given is printed: %q", c.query)
 	}
 }
 
@@ -214,6 +235,14 @@ func TestOddNamesAreTextOnly(t *testing.T) {
 		p.sees(".holders", "<script>document.title=") // so the link leads to the lock itself
 		p.sees(".holders", `<b onclick="x">bold</b>`)
 	}
+	// Nor do they turn round what stands beside them, in the tab's title too.
+	const turned = "a\u202egpj.exe"
+	lock(t, client, turned)
+	p.open("/lock/" + url.PathEscape(turned))
+	p.sees(".holders", "<script>document.title=")
+	if got := p.eval("document.title"); strings.Contains(got, "\u202e") || !strings.HasPrefix(got, `"a\u202egpj.exe"`) {
+		t.Errorf("the title is %q", got)
+	}
 	if n := p.count("main img, main script, main b"); n != 0 {
 		t.Errorf("%d elements came out of names", n)
 	}
@@ -229,6 +258,9 @@ func TestWithVeryManyNamesThePageHasFiftyAtATime(t *testing.T) {
 	p.click(".pager button:last-child")
 	p.sees(".pager", "51 to 100 of 300")
 	p.sees("main", "lock:000050")
+	p.fill("#page", "6")
+	p.press("#page", "\r")
+	p.sees(".pager", "251 to 300 of 300")
 	p.fill("#search", "LOCK:000299")
 	p.sees(".found", "1 found")
 	p.sees(row("lock:000299"), "lock:000299")
@@ -251,6 +283,24 @@ func TestTheConsoleComesBackAfterRedis(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A time without its day and zone is taken for one of today, here.
+func TestTimesHaveTheirZoneAndDay(t *testing.T) {
+	w := begin(t)
+	p := w.console().open("/findings")
+	call(p, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kolkata"})
+	for script, want := range map[string]string{
+		`instant(Date.UTC(2020, 1, 3, 20, 0, 5))`:                      "4 Feb 2020 01:30:05 GMT+5:30",
+		`instant(Date.now())`:                                          " GMT+5:30",
+		`timeOfDay(Date.now() - 86_400_000 * 2).split(" ").length > 2`: "true",
+		`timeOfDay(Date.now()).split(" ").length`:                      "1",
+	} {
+		got := p.eval(`import("/page/time.js").then(({instant, timeOfDay}) => ` + script + `)`)
+		if !strings.HasSuffix(got, want) {
+			t.Errorf("%s is %q, want %q", script, got, want)
+		}
+	}
 }
 
 func TestTheToken(t *testing.T) {

@@ -121,7 +121,7 @@ func TestLanesShowOnlyWhatWasSeen(t *testing.T) {
 	}
 }
 
-var short = regexp.MustCompile(`[0-9]+ short holds? |short holds, released`)
+var short = regexp.MustCompile(`[0-9]+ short holds? |short holds, seen by`)
 
 // A lock that is held most of the time, in holds that no look falls into, must not look unused.
 func TestShortHoldsBetweenTwoLooksAreCounted(t *testing.T) {

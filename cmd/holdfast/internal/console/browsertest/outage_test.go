@@ -29,7 +29,7 @@ func TestAPageThatIsOpenedInAnOutageKnowsNothing(t *testing.T) {
 		for _, text := range view.says {
 			p.sees("main", text)
 		}
-		p.sees("#live", "No answer of Redis")
+		p.sees("#live", "No answer")
 		p.saysNothingIsFree(view.path)
 		p.accessible(view.path)
 	}
@@ -53,7 +53,7 @@ func TestInAnOutageThePageShowsWhatWasSeenAsOld(t *testing.T) {
 	for _, p := range []*tab{list, one, later, empty} {
 		p.front()
 		p.sees("#trouble", "Redis does not answer: nothing could be looked at. What is shown was seen at ")
-		p.sees("#live", "No answer of Redis, as of ")
+		p.sees("#live", "No answer, as of ")
 		p.saysNothingIsFree("an open page")
 	}
 	for _, p := range []*tab{list, later} {

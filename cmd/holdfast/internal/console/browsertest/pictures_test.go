@@ -53,6 +53,12 @@ func TestPictures(t *testing.T) {
 	findings.click("main button")
 	findings.sees("main", "appendonly is off")
 	findings.screenshot("findings")
+
+	w.redis.Kill()
+	list.size(1280, 800)
+	list.front()
+	list.sees("#live", "No answer, as of 9s ago")
+	list.screenshot("outage")
 }
 
 // story has the lock orders:42 go from one process to the next, and one of them lose it. It sleeps, since a

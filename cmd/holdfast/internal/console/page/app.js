@@ -30,7 +30,7 @@ function show() {
   const hear = (message) => {
     setClock(message.now);
     answer = answerOf(message);
-    frame(message);
+    frame(message, view);
     view.tell(message, answer);
     tick();
   };
@@ -79,11 +79,11 @@ let answer = null; // what the last message was; null before the first
 let connection = "connecting"; // how it stands with the stream
 
 /** Shows what every message tells: how many there are, and trouble. */
-function frame(message) {
+function frame(message, view) {
   main.dataset.how = answer.how;
   for (const part of ["locks", "counts"]) {
     if (message.totals) setText(byID(part), message.totals[part].toLocaleString("en"));
-    else if (answer.how === "unknown") setText(byID(part), "–");
+    else if (view.counts && answer.how === "unknown") setText(byID(part), "–");
   }
   const trouble = troubleOf(answer);
   const node = byID("trouble");
@@ -127,7 +127,7 @@ function stateOf() {
 function lag() {
   const node = byID("live"),
     state = stateOf(),
-    failed = answer?.silent ? "No answer of Redis" : "Nothing seen";
+    failed = answer?.silent ? "No answer" : "Nothing seen";
   node.dataset.state = state;
   holdAges(answer?.at && (state !== "known" || answer.how === "old") && state !== "partly" ? answer.at : 0);
   const behind = answer?.at ? now() - answer.at : 0;

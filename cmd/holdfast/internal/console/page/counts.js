@@ -25,6 +25,7 @@ export function countsView(again) {
     node: el("div", {}, el("h1", {}, "Semaphores and latches"), list.controls, cards, nothing, list.pager),
     stream: list.stream,
     tell: list.tell,
+    counts: true,
   };
 }
 

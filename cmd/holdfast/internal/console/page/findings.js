@@ -38,7 +38,7 @@ export function findingsView(session) {
     result.replaceChildren(
       el(voids.length > 0 || found.error ? "p.verdict.bad" : "p.verdict.good", {}, text),
       el("ul.findings", {}, [...voids, ...notes].map(finding)),
-      el("p.muted", {}, `Checked at ${instant(found.at)}, `, ago(found.at), ". The same is shown for a minute."),
+      el("p.muted", {}, `Checked at ${instant(found.at)}, `, ago(found.at), found.error ? "." : ". The same is shown for a minute."),
     );
     announce(text);
   };

@@ -27,10 +27,14 @@ export function lanesOf(told, from, to) {
   return seen(lanes.all(), from, to);
 }
 
-/** Returns the holds that no look has seen: {from, to, times}. */
+/** Returns how many holds no look has seen, and when: {from, to, times}. */
 export function shortHolds(past, from) {
-  const all = past.filter((e) => e.what === "unseen" && e.at >= from);
-  return all.map((e) => ({ from: Math.min(e.begun, e.at - 1000), to: e.at, times: e.times }));
+  const all = [];
+  for (const e of past.filter((e) => e.what === "unseen" && e.at >= from)) {
+    const begun = Math.min(e.begun, e.at - 1000); // the look before was about then
+    all.push({ from: Math.max(begun, all.at(-1)?.to ?? 0), to: e.at, times: e.times });
+  }
+  return all;
 }
 
 class Lanes {

@@ -93,6 +93,7 @@ export function listView(again) {
     ),
     stream: list.stream,
     tell: list.tell,
+    counts: true,
   };
 }
 

@@ -161,7 +161,7 @@ function sentence(e) {
     case "already":
       return `${fullOf(e.holder)} held it already`;
     case "unseen":
-      return `${several(e.times, "short hold", "short holds")}, released before a look could see them`;
+      return `${several(e.times, "short hold", "short holds")} since ${timeOfDay(e.begun)}, seen by no look`;
     case "gone":
       return `${fullOf(e.waiter)} waits no longer`;
     case "waits":

@@ -44,7 +44,7 @@ export function timeOfDay(at) {
   });
   if (date.toDateString() === new Date(now()).toDateString()) return time;
   const sameYear = date.getFullYear() === new Date(now()).getFullYear();
-  const day = date.toLocaleDateString([], {
+  const day = date.toLocaleDateString("en-GB", {
     day: "numeric",
     month: "short",
     year: sameYear ? undefined : "numeric",

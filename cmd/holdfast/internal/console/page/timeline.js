@@ -39,7 +39,7 @@ export function timeline() {
       ["taken", "▲ taken by force"],
       ["open", "beginning or end not seen"],
       ["short", "short holds, counted only"],
-      ["unseen-time", "nobody looked"],
+      ["unseen-time", "not watched"],
     ].map(([what, text]) => el("li", {}, el(`span.key.${what}`, { "aria-hidden": "true" }), text)),
   );
   const node = el("div.timeline", {}, picture, legend);
@@ -81,7 +81,9 @@ function paint(picture, told, range, width) {
   picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
   picture.setAttribute("width", width);
   picture.setAttribute("height", height);
-  const gaps = gapsOf(watchedTimes(told), from, to).map(([a, b]) =>
+  const times = watchedTimes(told);
+  const watched = times.some(([a, b]) => b >= from && a <= to);
+  const gaps = gapsOf(times, from, to).map(([a, b]) =>
     svg("rect", { x: at(a), y: 0, width: at(b) - at(a), height: height - axis, fill: "url(#hatch)" }),
   );
   const bars = lanes.flatMap((lane, n) => drawLane(lane, top + n * laneHeight, at, width));
@@ -90,7 +92,8 @@ function paint(picture, told, range, width) {
   if (shorts.length > 0) picture.append(...drawShorts(shorts, top + lanes.length * laneHeight, at, width));
   if (rows === 0) {
     const middle = { x: width / 2, y: top + laneHeight / 2 + 4, "text-anchor": "middle" };
-    picture.append(svg("text.over", middle, "Nobody was seen to hold it or to wait."));
+    const text = watched ? "Nobody was seen to hold it or to wait." : "It was not watched in this time.";
+    picture.append(svg("text.over", middle, text));
   }
   return { lanes, shorts };
 }
@@ -99,7 +102,7 @@ function paint(picture, told, range, width) {
 function drawShorts(shorts, y, at, width) {
   const shapes = [
     svg("line.rule", { x1: 0, x2: width, y1: y + laneHeight - 2, y2: y + laneHeight - 2 }),
-    svg("text.label", { x: 2, y: y + 14 }, "short holds, released before a look could see them"),
+    svg("text.label", { x: 2, y: y + 14 }, "short holds, seen by no look"),
   ];
   for (const s of shorts) {
     const x = at(s.from),

@@ -4,6 +4,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -175,7 +176,14 @@ func (h *hub) note(c observe.Change, before moment) {
 	case h.name != "" && !begins && h.broken:
 		h.past.mark(h.name, unwatched, before.seenAt())
 	}
-	for _, e := range c.Events {
+	events := c.Events
+	if h.name != "" && begins && !h.broken && before.how != unknown {
+		// The Observer has begun anew too, and compares with nothing. What it has reported all the same is kept once.
+		was, _ := before.find(h.name)
+		now, _ := h.now.find(h.name)
+		events = append(slices.Clip(events), observe.Compare(was, now)...)
+	}
+	for _, e := range events {
 		h.past.add(e, h.name != "", before.begun(e), begins)
 	}
 	if h.name != "" && !h.broken {

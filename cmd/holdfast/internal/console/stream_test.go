@@ -431,6 +431,33 @@ func TestOneNameHasAPast(t *testing.T) {
 	again.detailUntil("the release, after a break", released)
 }
 
+// What ended while nobody looked is found by the first look after that, and shows as what it is: late.
+func TestTheEndOfAHoldThatNobodyWatchedIsLate(t *testing.T) {
+	l := start(t)
+	held := l.lock("orders:42")
+	s, end := l.open("/events/lock?name=orders%3A42")
+	s.detailUntil("the holder", func(d detail) bool { return d.How == known && len(d.Row.Holders) == 1 })
+	end()
+	redistest.Eventually(t, patient, "the end of the looks", func() error {
+		if !l.hubOf("orders:42").idle() {
+			return errors.New("somebody looks")
+		}
+		return nil
+	})
+	if err := held.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := l.open("/events/lock?name=orders%3A42")
+	again.detailUntil("the release", func(d detail) bool {
+		for _, h := range d.Past {
+			if h.What == "released" && h.From.Owner == held.Owner().Short() && h.Late {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 func (l *lines) detailUntil(what string, is func(d detail) bool) detail {
 	l.t.Helper()
 	for range 1000 {

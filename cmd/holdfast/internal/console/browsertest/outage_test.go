@@ -48,6 +48,7 @@ func TestInAnOutageThePageShowsWhatWasSeenAsOld(t *testing.T) {
 	list.sees(row("orders:42"), "billing-7f9c")
 	one := c.open("/lock/orders%3A42")
 	one.sees(".holders", "billing-7f9c")
+	one.sees("#live", "Live") // that of the list was shown before
 	w.redis.Kill()
 	later, empty := c.open("/"), c.open("/counts")
 	for _, p := range []*tab{list, one, later, empty} {

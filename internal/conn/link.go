@@ -32,7 +32,8 @@ const (
 //
 // A late answer is read in turns, each twice as long as the one before. In a process whose goroutines keep
 // its processors busy, one that awaits the network is woken behind all that are ready to run: with forty of
-// them that takes 400 ms for each reply. One that awaits a timer is woken before them, and finds the reply.
+// them that takes 400 ms for each reply, or 1.5 s. One that awaits a timer is woken before them, and finds the reply.
+// So a reply that may be late is read in turns, and one to a renewal, for which a lease waits.
 type link struct {
 	net.Conn
 	w      *wire
@@ -70,7 +71,7 @@ func (l *link) SetReadDeadline(t time.Time) error {
 		t = end
 	}
 	l.limit = t
-	if early := now.Add(late); early.Before(t) && (l.w.caller != nil || !l.w.prompt) {
+	if early := now.Add(late); early.Before(t) && (l.w.caller != nil || l.w.urgent || !l.w.prompt) {
 		t = early
 	}
 	return l.Conn.SetReadDeadline(t)

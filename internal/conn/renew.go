@@ -36,7 +36,7 @@ func (n *node) queueAll(batch []*request) bool {
 		return false
 	}
 	for _, r := range batch {
-		r.queued = true
+		r.queued, r.urgent = true, true
 		if r.done == nil {
 			r.done = make(chan struct{}, 1)
 		}

@@ -22,6 +22,7 @@ type request struct {
 
 	state  atomic.Int32
 	queued bool          // the caller waits for done
+	urgent bool          // a lease may end while it waits: see link
 	done   chan struct{} // holds one token when answered; nil until first queued
 
 	numbers *redis.IntSliceCmd // cmd for a script that answers with numbers
@@ -199,7 +200,7 @@ func (rs *requests) put(r *request) {
 	r.values.SetErr(nil)
 	r.values.SetVal(nil)
 	r.call, r.err, r.replicated, r.unwaited = nil, nil, 0, nil
-	r.manner, r.queued = manner{}, false
+	r.manner, r.queued, r.urgent = manner{}, false, false
 	r.slot, r.in = 0, nil
 	r.state.Store(waiting)
 	rs.pool.Put(r)

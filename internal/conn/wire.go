@@ -33,6 +33,7 @@ type wire struct {
 
 	alone  bool        // its user is the only caller that has a request on a wire of the node: see looker
 	prompt bool        // the last answer came before it was late: see link
+	urgent bool        // a request of the batch is urgent
 	proven bool        // true once a request was served
 	broken atomic.Bool // of no more use; atomic because the node looks while a request is on the wire
 
@@ -113,9 +114,11 @@ func (w *wire) watch() {
 func (w *wire) send(ctx context.Context, batch []*request) []*request {
 	now := time.Now()
 	live := batch[:0]
+	w.urgent = false
 	for _, r := range batch {
 		if r.claim(&w.clock, now, w.node.gate.pace.window(now)) {
 			live = append(live, r)
+			w.urgent = w.urgent || r.urgent
 		}
 	}
 	if len(live) == 0 {

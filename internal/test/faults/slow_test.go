@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,21 +150,24 @@ type starved struct {
 	mu       sync.Mutex
 	came     []byte
 	err      error
+	busy     *atomic.Bool
 	deadline time.Time
 	news     chan struct{} // holds one signal
 	received sync.WaitGroup
 }
 
-// starve has the client's connections be such connections.
-func starve(o *redis.Options) {
+// starve has the client's connections be such connections, once busy is true.
+func starve(o *redis.Options, busy *atomic.Bool) {
 	dial := o.Dialer
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		time.Sleep(late)
+		if busy.Load() {
+			time.Sleep(late)
+		}
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
-		s := &starved{Conn: conn, news: make(chan struct{}, 1)}
+		s := &starved{Conn: conn, busy: busy, news: make(chan struct{}, 1)}
 		s.received.Go(s.receive)
 		return s, nil
 	}
@@ -177,7 +181,9 @@ func (s *starved) Close() error {
 func (s *starved) receive() {
 	for b := make([]byte, 4096); s.err == nil; {
 		n, err := s.Conn.Read(b)
-		time.Sleep(10 * time.Millisecond) // nothing else runs sooner
+		if s.busy.Load() {
+			time.Sleep(10 * time.Millisecond) // nothing else runs sooner
+		}
 		s.mu.Lock()
 		s.came, s.err = append(s.came, b[:n]...), err
 		s.mu.Unlock()
@@ -222,6 +228,9 @@ func (s *starved) Read(b []byte) (int, error) {
 	case <-over:
 		return 0, os.ErrDeadlineExceeded
 	}
+	if !s.busy.Load() {
+		return s.Read(b)
+	}
 	select {
 	case <-time.After(late):
 		return s.Read(b)
@@ -233,24 +242,29 @@ func (s *starved) Read(b []byte) (int, error) {
 // A process that hears of each reply late keeps its short leases: it looks for itself.
 func TestALeaseOutlastsAStarvedProcess(t *testing.T) {
 	for _, length := range []time.Duration{1200 * time.Millisecond, 3 * time.Second, 6 * time.Second} {
-		t.Run(length.String(), func(t *testing.T) {
-			redistest.Bubble(t, func(t *testing.T) {
-				c := clienttest.OpenClient(t, redistest.Mini(t).Proxy().Client(t, starve))
-				var leases []*holdfast.Lease
-				for i := range 4 {
-					l, err := c.Mutex(fmt.Sprint("kept ", i), holdfast.Renewed(length)).Lock(t.Context())
-					if err != nil {
-						t.Fatal(err)
+		for what, first := range map[string]bool{"busy from the beginning": true, "busy once the locks are held": false} {
+			t.Run(fmt.Sprintf("%v, %s", length, what), func(t *testing.T) {
+				redistest.Bubble(t, func(t *testing.T) {
+					var busy atomic.Bool
+					busy.Store(first)
+					c := clienttest.OpenClient(t, redistest.Mini(t).Proxy().Client(t, func(o *redis.Options) { starve(o, &busy) }))
+					var leases []*holdfast.Lease
+					for i := range 4 {
+						l, err := c.Mutex(fmt.Sprint("kept ", i), holdfast.Renewed(length)).Lock(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						leases = append(leases, l)
 					}
-					leases = append(leases, l)
-				}
-				time.Sleep(time.Minute)
-				for i, l := range leases {
-					if err := l.Release(t.Context()); err != nil {
-						t.Errorf("lock %d: %v", i, err)
+					busy.Store(true)
+					time.Sleep(time.Minute)
+					for i, l := range leases {
+						if err := l.Release(t.Context()); err != nil {
+							t.Errorf("lock %d: %v", i, err)
+						}
 					}
-				}
+				})
 			})
-		})
+		}
 	}
 }

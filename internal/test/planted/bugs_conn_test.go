@@ -65,6 +65,8 @@ var connBugs = []bug{
 		at: "internal/conn explained", old: "cmp.Or(command, ", new: "cmp.Or(\"\", "},
 	{name: "a late answer is read in one turn", by: "internal/test/faults TestALeaseOutlastsAStarvedProcess",
 		at: "internal/conn link.Read", old: "next := now.Add(turn)", new: "next := l.limit"},
+	{name: "a renewal on a connection of callers awaits the network", by: "internal/test/faults TestALeaseOutlastsAStarvedProcess",
+		at: "internal/conn link.SetReadDeadline", old: "|| l.w.urgent", new: ""},
 	{name: "the first renewal waits for a connection of its own", by: "internal/conn TestBatchDoesNotStandBehindCallers",
 		at: "internal/conn node.takeRenewals", old: "!n.renewals.made && slices.ContainsFunc(n.free, n.current) || "},
 	{name: "renewals wait for their own connection though the callers' works",

@@ -33,7 +33,7 @@ const (
 // A late answer is read in turns, each twice as long as the one before. In a process whose goroutines keep
 // its processors busy, one that awaits the network is woken behind all that are ready to run: with forty of
 // them that takes 400 ms for each reply, or 1.5 s. One that awaits a timer is woken before them, and finds the reply.
-// So a reply that may be late is read in turns, and one to a renewal, for which a lease waits.
+// A reply to a renewal is read so from the first on, as a lease waits for it.
 type link struct {
 	net.Conn
 	w      *wire

@@ -111,6 +111,15 @@ func TestRun_WithoutDashes(t *testing.T) {
 	}
 }
 
+// A lease or a time that is too short for the default of --grace needs no --grace.
+func TestRun_TheDefaultGraceGivesWay(t *testing.T) {
+	_, url := server(t)
+	for _, short := range []string{"--lease=6s", "--at-most=8s", "--lease=100ms"} {
+		start(t, url, "", "run", "x", short, "true").want(0)
+	}
+	start(t, url, "", "leader", "x", "--lease=6s", "true").want(0)
+}
+
 // running starts the command with a program that beats, and waits until that runs.
 func running(t *testing.T, url, role string, args ...string) *command {
 	t.Helper()

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -659,6 +661,31 @@ func TestInspectAll(t *testing.T) {
 	t.Parallel()
 	set := redistest.Cluster(t, 3, 0)
 	inspectThousands(t, set.Client(t), set.Client(t))
+}
+
+// A scan that finds no server says so as every other call does.
+func TestInspectAll_OutOfReach(t *testing.T) {
+	for what, dial := range map[string]func() (net.Conn, error){
+		"refused": func() (net.Conn, error) { return nil, syscall.ECONNREFUSED },
+		"closed": func() (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			_ = theirs.Close()
+			return ours, nil
+		},
+	} {
+		redistest.Bubble(t, func(t *testing.T) {
+			rdb := redis.NewClient(&redis.Options{
+				Addr:   "127.0.0.1:1",
+				Dialer: func(context.Context, string, string) (net.Conn, error) { return dial() },
+			})
+			defer rdb.Close()
+			for _, err := range clienttest.OpenClient(t, rdb).InspectAll(t.Context(), "") {
+				if !errors.Is(err, holdfast.ErrUnavailable) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+		})
+	}
 }
 
 // inspectThousands keeps thousands of locks standing. Meanwhile other locks come and go, and some

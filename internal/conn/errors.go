@@ -3,6 +3,7 @@
 package conn
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -164,5 +165,14 @@ func redirection(err error, from string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Typed adds the matching sentinel to an error of a client made by Dial, as Run does.
-func Typed(err error) error { return typed(err, nil) }
+// Typed adds the matching sentinel to an error of a client made by Dial, as Run does. Nobody tries again after it, so
+// what is no answer of a server matches errs.Unavailable.
+func Typed(err error) error {
+	err = typed(err, nil)
+	for _, known := range []error{errs.Unavailable, context.Canceled, context.DeadlineExceeded} {
+		if isReply(err) || errors.Is(err, known) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", errs.Unavailable, err)
+}

@@ -5,8 +5,6 @@ package console
 import (
 	"cmp"
 	"errors"
-	"io"
-	"net"
 	"slices"
 	"time"
 
@@ -46,10 +44,8 @@ func (m moment) seenAt() time.Time {
 	return m.looked.Add(m.ahead)
 }
 
-// silent reports whether a look failed because Redis does not answer. A SCAN fails with the error of its connection.
-func silent(err error) bool {
-	return errors.Is(err, holdfast.ErrUnavailable) || errors.As(err, new(net.Error)) || errors.Is(err, io.EOF)
-}
+// silent reports whether a look failed because Redis does not answer.
+func silent(err error) bool { return errors.Is(err, holdfast.ErrUnavailable) }
 
 // resumed returns what is known when the looks begin anew: what was seen before is old until the first of them ends.
 func (m moment) resumed() moment {

@@ -158,12 +158,18 @@ type command struct {
 	messages bytes.Buffer
 }
 
-// start starts the command. A role makes the test's own binary that program.
+// start starts the command, in a process group of its own, as a shell does. A role makes the test's own binary that
+// program.
 func start(t *testing.T, url, role string, args ...string) *command {
+	t.Helper()
+	return startIn(t, &syscall.SysProcAttr{Setpgid: true}, url, role, args...)
+}
+
+func startIn(t *testing.T, group *syscall.SysProcAttr, url, role string, args ...string) *command {
 	t.Helper()
 	c := &command{t: t, Cmd: exec.Command(binary, args...), lines: make(chan string, 10_000), ended: make(chan struct{})}
 	c.Env = append(os.Environ(), "HOLDFAST_URL="+url, roleVar+"="+role)
-	c.Stderr = c
+	c.Stderr, c.SysProcAttr = c, group
 	out, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

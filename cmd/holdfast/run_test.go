@@ -69,7 +69,8 @@ func TestRun_WrongUse(t *testing.T) {
 		{"run", "x", "--busy-code", "-1", "--", "true"},
 		{"run", "x", "--splay", "-1s", "--", "true"},
 		{"run", "x", "--url", "", "--", "true"},
-		{"run", "", "--", "true"},
+		{"run", "", "--", "true"}, {"attach", "", "--owner", "x", "true"}, {"leader", "", "true"}, {"acquire", "", "--lease", "1m"},
+		{"wait", ""}, {"held", ""}, {"ls", ""}, {"watch", ""}, {"console", ""}, {"inspect", "x", ""}, {"check", ""},
 		{"run", "x", "--url", "localhost", "--", "true"},
 		{"run", "x", "--url", "redis+ring://localhost", "--", "true"},
 		{"no-such-command"},
@@ -328,6 +329,18 @@ func TestRun_StoppedAndContinued(t *testing.T) {
 	c.want(143)
 }
 
+// Nobody could continue the first process of a session: Ctrl-Z does nothing to it.
+func TestRun_StoppedWhereNobodyCouldContinueIt(t *testing.T) {
+	_, url := server(t)
+	c := startIn(t, &syscall.SysProcAttr{Setsid: true}, url, "leaf", "run", "x", "--", os.Args[0])
+	c.await("leaf ready")
+	c.send(syscall.SIGTSTP)
+	c.send(syscall.SIGUSR1)
+	c.await("leaf " + syscall.SIGUSR1.String())
+	c.send(syscall.SIGTERM)
+	c.want(0)
+}
+
 // If the lease ends while both are stopped, the program does not do one step more.
 func TestRun_StoppedForLongerThanTheLease(t *testing.T) {
 	_, url := server(t)
@@ -471,6 +484,20 @@ func TestRun_OnLostLeave(t *testing.T) {
 		}
 		return nil
 	})
+	fmt.Fprintln(c.in)
+	c.await("done")
+	c.want(76)
+}
+
+// A program that may go on without the lock goes on, even if the lock was lost while it was stopped.
+func TestRun_OnLostLeaveWhileItIsStopped(t *testing.T) {
+	_, url := server(t)
+	c := start(t, url, "", "run", "x", "--lease", "1s", "--grace", "300ms", "--on-lost", "leave", "--", "sh", "-c", "echo ready; read x; echo done")
+	c.await("ready")
+	c.send(syscall.SIGTSTP)
+	inState(t, c.Process.Pid, "T")
+	start(t, url, "", "run", "x", "--", "true").want(0)
+	c.send(syscall.SIGCONT)
 	fmt.Fprintln(c.in)
 	c.await("done")
 	c.want(76)

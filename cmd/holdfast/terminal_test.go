@@ -124,6 +124,20 @@ func TestRun_CtrlCEndsTheScriptToo(t *testing.T) {
 	}
 }
 
+// A program that could not begin leaves the terminal to those who had it.
+func TestRun_WithoutAProgramTheTerminalIsGivenBack(t *testing.T) {
+	_, url := server(t)
+	junk := filepath.Join(t.TempDir(), "junk")
+	if err := os.WriteFile(junk, []byte("#!/no/such/interpreter\n"), 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	s := shell(t, url, "")
+	s.types("bash -c '$H run x " + junk + "; read a; echo go\"\"t-$a'\n")
+	s.shows("cannot run")
+	s.types("word\n")
+	s.shows("got-word")
+}
+
 // Ctrl-Z stops what waits for a lock, as it stops flock(1).
 func TestRun_SuspendedWhileItWaits(t *testing.T) {
 	_, url := server(t)

@@ -7,8 +7,8 @@
 -- ARGV[3] how many lines are kept
 --
 -- Returns 1
-local old, lines, n = redis.pcall('GET', KEYS[1]), ARGV[1], 1
-if type(old) == 'string' then -- or there is none, or the user may not read it
+local old, lines, n = redis.call('GET', KEYS[1]), ARGV[1], 1
+if old then
   for line in string.gmatch(old, '[^\n]+') do
     if n < tonumber(ARGV[3]) then
       lines, n = lines .. '\n' .. line, n + 1

@@ -2,7 +2,11 @@
 
 package child
 
-import "syscall"
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // attributes makes the program lead a process group, in the foreground of the terminal if there is one. Only
 // Linux can end it if this process is killed.
@@ -13,3 +17,6 @@ func attributes(t *terminal) *syscall.SysProcAttr {
 	}
 	return a
 }
+
+// stop stops this process, until it is continued.
+func stop() { _ = unix.Kill(unix.Getpid(), unix.SIGSTOP) }

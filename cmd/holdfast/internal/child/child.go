@@ -68,6 +68,9 @@ func start(p Program) (*child, error) {
 		}
 	}()
 	if err := <-started; err != nil {
+		if cmd.SysProcAttr.Foreground { // the process that could not become the program has taken the terminal
+			c.terminal.give(c.terminal.own)
+		}
 		c.terminal.close()
 		return nil, &NotStarted{err}
 	}

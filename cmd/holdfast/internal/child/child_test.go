@@ -61,6 +61,25 @@ func TestAProgramHasItsGrace(t *testing.T) {
 	}
 }
 
+// A program does not begin under a hold that is over.
+func TestAHoldThatIsOverBeforeTheProgramBegins(t *testing.T) {
+	gone := make(chan struct{})
+	close(gone)
+	for what, hold := range map[string]Hold{
+		"its deadline has passed": {Deadline: func() time.Time { return time.Now().Add(-time.Second) }},
+		"it was taken away":       {Done: gone, Deadline: func() time.Time { return time.Now().Add(time.Hour) }},
+	} {
+		relay := NewRelay(func() {})
+		file := filepath.Join(t.TempDir(), "begun")
+		p, _ := shell(t, "touch "+file)
+		_, err := Under(relay, hold, p, Rules{Grace: time.Second, Leave: true})
+		if _, begun := os.Stat(file); !errors.Is(err, ErrOver) || begun == nil {
+			t.Errorf("%s: %v, and the program has begun: %v", what, err, begun == nil)
+		}
+		relay.Stop()
+	}
+}
+
 // Whoever asks this process to end after the lock was granted, and before the program begins, is heard: it never begins.
 func TestASignalBeforeTheProgramBegins(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP} {

@@ -110,7 +110,7 @@ func (r *Relay) obey(s syscall.Signal) {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGHUP:
 		r.end()
 	case syscall.SIGTSTP:
-		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+		stop()
 	}
 }
 

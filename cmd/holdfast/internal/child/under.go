@@ -33,6 +33,9 @@ type Rules struct {
 // ErrAsked says that this process was asked to end before the program began.
 var ErrAsked = errors.New("asked to end")
 
+// ErrOver says that the hold was over before the program began: this process was stopped, or starved, since the grant.
+var ErrOver = errors.New("over before the program began")
+
 // settle is how often a process group whose leader has ended is looked at.
 const settle = 10 * time.Millisecond
 
@@ -56,6 +59,9 @@ func Under(r *Relay, hold Hold, p Program, rules Rules) (Outcome, error) {
 		return Outcome{}, ErrAsked
 	}
 	defer r.passTo(nil)
+	if over(hold, rules) {
+		return Outcome{}, ErrOver
+	}
 	c, err := start(p)
 	if err != nil {
 		return Outcome{}, err
@@ -64,6 +70,16 @@ func Under(r *Relay, hold Hold, p Program, rules Rules) (Outcome, error) {
 	w.until(signals)
 	c.terminal.close()
 	return Outcome{c.code(), w.lost, w.key}, nil
+}
+
+// over reports whether a hold has ended, or is about to.
+func over(hold Hold, rules Rules) bool {
+	select {
+	case <-hold.Done:
+		return true
+	default:
+		return time.Until(hold.Deadline()) <= rules.Margin
+	}
 }
 
 // watch is one program under its hold.
@@ -190,17 +206,20 @@ func (w *watch) stopped(by syscall.Signal) {
 }
 
 // suspend stops this process too, while the program is stopped, so that a shell goes on. Nothing is renewed
-// meanwhile. When this process goes on, it gets SIGCONT.
+// meanwhile. Then both go on; at once if nobody could continue them.
 func (w *watch) suspend() {
 	w.takeTerminal()
-	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+	stop()
+	w.resume()
 }
 
-// resume lets a program that was stopped go on, unless its hold is over.
+// resume lets a program that was stopped go on, unless its hold is over and the program may not outlast it.
 func (w *watch) resume() {
 	if w.left() <= 0 {
 		w.end()
-		return
+		if !w.rules.Leave {
+			return
+		}
 	}
 	c := w.child
 	if t := c.terminal; t != nil && t.alone && t.has(t.own) {

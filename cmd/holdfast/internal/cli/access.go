@@ -51,6 +51,7 @@ type access struct {
 type passwords struct {
 	file     setting
 	variable string
+	text     *string // of the file, once it was read: it may be a pipe, and there may be several servers
 }
 
 func accessFlags(flags *pflag.FlagSet) access {
@@ -69,12 +70,12 @@ func accessFlags(flags *pflag.FlagSet) access {
 	a.insecure = setting{flags.Lookup("insecure"), "HOLDFAST_INSECURE"}
 	a.redis = passwords{
 		add("password-file", "HOLDFAST_PASSWORD_FILE", "the file of Redis's password ($HOLDFAST_PASSWORD is one itself)"),
-		"HOLDFAST_PASSWORD",
+		"HOLDFAST_PASSWORD", new(string),
 	}
 	a.sentinels = passwords{
 		add("sentinel-password-file", "HOLDFAST_SENTINEL_PASSWORD_FILE",
 			"the file of the Sentinels' own password ($HOLDFAST_SENTINEL_PASSWORD is one itself)"),
-		"HOLDFAST_SENTINEL_PASSWORD",
+		"HOLDFAST_SENTINEL_PASSWORD", new(string),
 	}
 	return a
 }
@@ -95,7 +96,7 @@ func (a access) complete(at *address.Address) error {
 		return a.secure(c)
 	}
 	for _, s := range []setting{a.ca, a.cert, a.key, a.serverName, a.insecure} {
-		if name := s.name(); name != "" { // without TLS the password would be sent for all to read
+		if name := s.name(); name != "" && s.read() != "false" { // without TLS the password would be sent for all to read
 			return fmt.Errorf("%s needs TLS, and %v has none: write rediss://, rediss+cluster:// or rediss+sentinel://", name, at)
 		}
 	}
@@ -115,13 +116,16 @@ func (p passwords) fill(password *string) error {
 		*password = os.Getenv(p.variable)
 		return nil
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", p.file.name(), err)
+	if *p.text == "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.file.name(), err)
+		}
+		if *p.text = strings.TrimRight(string(text), "\r\n"); *p.text == "" {
+			return fmt.Errorf("%s: the file %s has no password", p.file.name(), file)
+		}
 	}
-	if *password = strings.TrimRight(string(text), "\r\n"); *password == "" {
-		return fmt.Errorf("%s: the file %s has no password", p.file.name(), file)
-	}
+	*password = *p.text
 	return nil
 }
 

@@ -104,7 +104,7 @@ func version() string {
 func (a *app) noteBegin(c *cobra.Command) {
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
-			if err := sound(cmd); err != nil {
+			if err := sound(cmd, args); err != nil {
 				return err
 			}
 			a.begun = true

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-go/holdfast"
+	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/audit"
 	"github.com/holdfast-go/holdfast/cmd/holdfast/internal/console"
 )
 
@@ -150,7 +151,7 @@ func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 // releaser returns what takes a name from its holders by force: what holdfast release --force does, with another
 // way of asking first.
 func (a *app) releaser(client *holdfast.Client) console.Release {
-	return func(ctx context.Context, name, permit string, willTake func(console.Holders) error) (console.Holders, error) {
+	return func(ctx context.Context, name, permit, viewer string, willTake func(console.Holders) error) (console.Holders, error) {
 		i, err := a.see(ctx, client, name)
 		if err != nil {
 			return nil, err
@@ -162,6 +163,12 @@ func (a *app) releaser(client *holdfast.Client) console.Release {
 		if err := willTake(from); err != nil {
 			return nil, err
 		}
-		return from, seize(ctx, client, i, from)
+		held, err := seize(ctx, client, i, from)
+		if err != nil || !held {
+			return nil, err
+		}
+		where := fmt.Sprintf("holdfast console, pid %d, for a viewer at %s", os.Getpid(), viewer)
+		a.noteForced(ctx, name, audit.Record{At: i.At.UTC(), By: a.operator(), Where: where}, from)
+		return from, nil
 	}
 }

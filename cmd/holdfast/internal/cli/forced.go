@@ -19,9 +19,16 @@ import (
 // mostNamed is how many holders a record names.
 const mostNamed = 20
 
-// noteForced says and notes from whom a thing was taken. Whether it can be noted changes nothing of the release.
-func (a *app) noteForced(ctx context.Context, i holdfast.Inspection, from []holdfast.Holder) {
+// sayForced says and notes from whom a thing was taken.
+func (a *app) sayForced(ctx context.Context, i holdfast.Inspection, from []holdfast.Holder) {
 	r := audit.Record{At: i.At.UTC(), By: a.operator(), Where: whence()}
+	a.say("%s was taken from %s, by %s, %s, at %s", view.Name(i.Name), heldBy(i, from), view.Text(r.By), view.Text(r.Where),
+		r.At.Format(time.RFC3339))
+	a.noteForced(ctx, i.Name, r, from)
+}
+
+// noteForced notes in Redis from whom a thing was taken. Whether it can be noted changes nothing of the release.
+func (a *app) noteForced(ctx context.Context, name string, r audit.Record, from []holdfast.Holder) {
 	for n, h := range from {
 		if n == mostNamed {
 			r.From = append(r.From, fmt.Sprintf("%d more", len(from)-n))
@@ -29,11 +36,9 @@ func (a *app) noteForced(ctx context.Context, i holdfast.Inspection, from []hold
 		}
 		r.From = append(r.From, view.Holder(h))
 	}
-	a.say("%s was taken from %s, by %s, %s, at %s", view.Name(i.Name), heldBy(i, from), view.Text(r.By), view.Text(r.Where),
-		r.At.Format(time.RFC3339))
 	rdb, err := a.second()
 	if err == nil {
-		err = audit.Write(ctx, rdb, i.Name, r)
+		err = audit.Write(ctx, rdb, name, r)
 		_ = rdb.Close()
 	}
 	if err != nil {

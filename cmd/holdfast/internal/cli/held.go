@@ -104,20 +104,21 @@ func (a *app) wait() *cobra.Command {
 
 // untilFree returns nil once a look finds that nobody holds a name.
 func (a *app) untilFree(ctx context.Context, o *observe.Observer, name string, w waiting) error {
-	errFree := errors.New("it is free")
+	errFree, errLate := errors.New("it is free"), errors.New("the time is over")
+	if w.most > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, w.most, errLate)
+		defer stop()
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if w.most > 0 {
-		late := time.AfterFunc(w.most, func() {
-			cancel(&exit{codeBusy, fmt.Errorf("%s is still held after %v", view.Name(name), w.most)})
-		})
-		defer late.Stop()
-	}
+	var seen time.Time // when it was seen to be held
 	err := o.Follow(ctx, func(c observe.Change) {
 		if c.Err != nil {
 			cancel(c.Err)
 			return
 		}
+		seen = time.Now()
 		i := c.States[0] // of a single name there is one
 		switch held, err := isHeld(i); {
 		case err != nil:
@@ -128,8 +129,13 @@ func (a *app) untilFree(ctx context.Context, o *observe.Observer, name string, w
 			cancel(&exit{codeBusy, fmt.Errorf("%s is held: %s", view.Name(name), heldBy(i, i.Holders))})
 		}
 	})
-	if errors.Is(err, errFree) {
+	switch {
+	case errors.Is(err, errFree):
 		return nil
+	case errors.Is(err, errLate) && time.Since(seen) > 2*time.Second: // a look comes every second
+		return &exit{codeUnavailable, fmt.Errorf("whether %s is still held is not known: Redis does not answer", view.Name(name))}
+	case errors.Is(err, errLate):
+		return &exit{codeBusy, fmt.Errorf("%s is still held after %v", view.Name(name), w.most)}
 	}
 	return err
 }

@@ -172,6 +172,9 @@ func (l *leading) lead(ctx context.Context, relay *child.Relay, term *leader.Ter
 	case errors.As(err, new(*child.NotStarted)):
 		l.final = true // it will not be found in the next term either
 		return err
+	case err == nil && code == 0 && lost(context.Cause(ctx)): // just as the program ended
+		_, err = l.released(0, context.Cause(ctx))
+		return err
 	case err != nil || code == 0:
 		return err
 	}

@@ -82,7 +82,7 @@ func (l listing) valid(json, older bool) error {
 // wants reports whether an inspection is to be listed, and whether that cannot be known.
 func (l listing) wants(i holdfast.Inspection) (wanted, unknown bool) {
 	if l.waited && i.Waiters <= 0 {
-		return false, false
+		return false, i.Waiters < 0 && len(i.Holders) > 0
 	}
 	if l.older > 0 {
 		unknown = i.HeldSince.IsZero() && len(i.Holders) > 0
@@ -242,7 +242,7 @@ func (p *printer) end(ctx context.Context) error {
 	}
 	p.hush()
 	if p.unknown > 0 {
-		p.say("%s left out: since when is not known", several(p.unknown, "name that is held is", "names that are held are"))
+		p.say("%s left out: that is not known of them", several(p.unknown, "name that is held is", "names that are held are"))
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

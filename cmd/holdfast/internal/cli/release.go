@@ -117,10 +117,15 @@ func (a *app) force(ctx context.Context, client *holdfast.Client, name string, r
 	}
 	ctx, cancel := a.within(ctx)
 	defer cancel()
-	if err := seize(ctx, client, i, from); err != nil {
-		return err
+	held, err := seize(ctx, client, i, from)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w; it may have been taken from %s", err, heldBy(now, from))
+	case !held:
+		a.say("nobody holds %s any more", view.Name(name))
+		return nil
 	}
-	a.noteForced(ctx, now, from)
+	a.sayForced(ctx, now, from)
 	return a.tellTaken(i, from)
 }
 
@@ -193,24 +198,28 @@ func heldBy(i holdfast.Inspection, from []holdfast.Holder) string {
 	return strings.Join(texts, "; ")
 }
 
-// seize takes what was inspected from its holders.
-func seize(ctx context.Context, client *holdfast.Client, i holdfast.Inspection, from []holdfast.Holder) error {
-	var err error
+// seize takes what was inspected from its holders, and reports whether anybody still held it. An error does not say that
+// nothing was taken: an answer may be lost.
+func seize(ctx context.Context, client *holdfast.Client, i holdfast.Inspection, from []holdfast.Holder) (held bool, err error) {
 	switch i.Kind {
 	case holdfast.KindPermits:
-		return client.PermitSemaphore(i.Name).ReleaseID(ctx, from[0].Permit)
+		err = client.PermitSemaphore(i.Name).ReleaseID(ctx, from[0].Permit)
+		if errors.Is(err, holdfast.ErrLost) {
+			return false, nil
+		}
+		return err == nil, err
 	case holdfast.KindRWLock:
 		lock := client.RWMutex(i.Name)
+		var wrote, read bool
 		if slices.ContainsFunc(from, func(h holdfast.Holder) bool { return h.Write }) {
-			_, err = lock.ForceRelease(ctx)
+			wrote, err = lock.ForceRelease(ctx)
 		}
 		if err == nil && slices.ContainsFunc(from, func(h holdfast.Holder) bool { return !h.Write }) {
-			_, err = lock.RForceRelease(ctx)
+			read, err = lock.RForceRelease(ctx)
 		}
-	default: // the lead of an election is a lock too
-		_, err = client.Mutex(i.Name).ForceRelease(ctx)
+		return wrote || read, err
 	}
-	return err
+	return client.Mutex(i.Name).ForceRelease(ctx) // the lead of an election is a lock too
 }
 
 // takenJSON is what a release has taken from whom, in JSON.

@@ -94,7 +94,7 @@ func thenCommand(cmd *cobra.Command, args []string) (name string, command []stri
 		return "", nil, pflag.ErrHelp
 	case len(command) == 0:
 		return "", nil, errors.New("no command to run")
-	case f.ArgsLenAtDash() < 0 && slices.Contains(command, "--"):
+	case f.ArgsLenAtDash() < 0 && len(command) > 1 && command[1] == "--":
 		return "", nil, fmt.Errorf("%s %s --: one NAME, and then the command", args[0], command[0])
 	}
 	return args[0], command, nil

@@ -85,7 +85,13 @@ func (a *app) supervise(s supervision, relay *child.Relay, w watched, p child.Pr
 		Grace: s.grace, Margin: w.margin(), Leave: s.onLost == "leave",
 		Told: func() { a.say("%v: %s", lossOf(w.why()), what) },
 	})
-	a.key = out.Key
+	if errors.Is(err, child.ErrOver) {
+		a.say("%v: the program has not begun", lossOf(w.why()))
+		return 0, &exit{codeLost, nil}
+	}
+	if !out.Lost { // then the loss is what ends this process
+		a.key = out.Key
+	}
 	if err != nil || !out.Lost {
 		return out.Code, err
 	}
@@ -95,16 +101,21 @@ func (a *app) supervise(s supervision, relay *child.Relay, w watched, p child.Pr
 // released returns the exit code of a program that has ended with that code, once its lock was given back with that
 // outcome. A loss that only the release finds is one all the same: another may have worked at the same time.
 func (a *app) released(code int, err error) (int, error) {
-	switch lost := errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrMaxHold); {
+	switch {
 	case err == nil:
-	case lost && code == 0:
+	case lost(err) && code == 0:
 		return 0, &exit{codeLost, fmt.Errorf("%w: found out when the program had ended", lossOf(err))}
-	case lost:
+	case lost(err):
 		a.say("%v: found out when the program had ended", lossOf(err))
 	default:
 		a.say("%v", err)
 	}
 	return code, nil
+}
+
+// lost reports whether an error says that what was held is held no more.
+func lost(err error) bool {
+	return errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrMaxHold)
 }
 
 // lossOf returns what ended a hold, or is about to.

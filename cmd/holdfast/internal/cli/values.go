@@ -1,8 +1,9 @@
-// Values of flags that would do less than they seem to: an empty "$TICK" in a script, or a time below zero.
+// Values that would do less than they seem to: an empty "$TICK" in a script, or a time below zero.
 
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,9 +12,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// sound returns an error if a flag of the command line is given a value that would be as if it were not given: nothing,
-// or less than no time.
-func sound(cmd *cobra.Command) (err error) {
+// sound returns an error if an argument or a flag has a value that would be as if it were not given: nothing, or less
+// than no time. What is a program's own is left alone.
+func sound(cmd *cobra.Command, args []string) (err error) {
+	if strings.Contains(cmd.Use, "COMMAND") && len(args) > 1 {
+		args = args[:1]
+	}
+	if slices.Contains(args, "") {
+		return errors.New("an argument is empty")
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		text := f.Value.String()
 		if list, ok := f.Value.(pflag.SliceValue); ok {

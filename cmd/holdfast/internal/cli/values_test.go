@@ -17,7 +17,7 @@ func TestNoValueFailsOpen(t *testing.T) {
 				if value != "" && f.Value.Type() != "duration" {
 					continue
 				}
-				if c.Flags().Set(f.Name, value) == nil && sound(c) == nil {
+				if c.Flags().Set(f.Name, value) == nil && sound(c, nil) == nil {
 					t.Errorf("%s --%s=%q is taken", c.CommandPath(), f.Name, value)
 				}
 				_ = c.Flags().Set(f.Name, f.DefValue)

@@ -59,7 +59,7 @@ func TestEachReleaseAndEachRefusalPrintsALine(t *testing.T) {
 		s := serve(t, func(o *Options) {
 			o.Token = token
 			o.Say = func(line string) { lines = append(lines, line) }
-			o.Release = func(_ context.Context, _, _ string, willTake func(Holders) error) (Holders, error) {
+			o.Release = func(_ context.Context, _, _, _ string, willTake func(Holders) error) (Holders, error) {
 				return holds, willTake(holds)
 			}
 		})

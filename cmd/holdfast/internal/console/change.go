@@ -77,10 +77,10 @@ func (s *Server) askCheck(ctx context.Context) checked {
 	return out
 }
 
-// Release takes what stands at a name from its holders by force, and returns from whom; nobody if nobody held
-// it. If permit is not "", it takes that permit, or the one whose id begins so. Before it takes anything, it
-// gives willTake the holders, and takes nothing if that returns an error.
-type Release func(ctx context.Context, name, permit string, willTake func(Holders) error) (Holders, error)
+// Release takes what stands at a name from its holders by force, for a viewer at that address, and returns from whom;
+// nobody if nobody held it. If permit is not "", it takes that permit, or the one whose id begins so. Before it takes
+// anything, it gives willTake the holders, and takes nothing if that returns an error.
+type Release func(ctx context.Context, name, permit, viewer string, willTake func(Holders) error) (Holders, error)
 
 // Holders are those from whom something is taken.
 type Holders = []holdfast.Holder
@@ -121,7 +121,7 @@ func (s *Server) release(w http.ResponseWriter, r *http.Request) {
 	// A viewer that goes does not stop it halfway.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseAllowed)
 	defer cancel()
-	from, err := s.takeFrom(ctx, name, want)
+	from, err := s.takeFrom(ctx, name, addressOf(r), want)
 	if err != nil {
 		s.refuse(w, r, http.StatusConflict, what, err.Error())
 		return
@@ -141,17 +141,20 @@ const releaseAllowed = 15 * time.Second
 var errChanged = errors.New("has changed hands, and nothing was changed")
 
 // takeFrom takes a name from those that the viewer has seen, if they still hold it.
-func (s *Server) takeFrom(ctx context.Context, name string, want wanted) (Holders, error) {
-	back := func() {}
-	from, err := s.Release(ctx, name, want.Permit, func(holders Holders) error {
+func (s *Server) takeFrom(ctx context.Context, name, viewer string, want wanted) (Holders, error) {
+	back, tried := func() {}, false
+	from, err := s.Release(ctx, name, want.Permit, viewer, func(holders Holders) error {
 		if !seen(holders, want.From) {
 			return fmt.Errorf("%s %w", view.Name(name), errChanged)
 		}
-		back = s.past.claim(name, holders)
+		back, tried = s.past.claim(name, holders), true
 		return nil
 	})
-	if err != nil {
+	if len(from) == 0 {
 		back()
+	}
+	if err != nil && tried {
+		err = fmt.Errorf("%w; it may have been taken", err) // an answer may be lost
 	}
 	return from, err
 }

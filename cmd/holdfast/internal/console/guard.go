@@ -52,10 +52,10 @@ func (g *guard) before(next http.Handler) http.Handler {
 			g.refuse(w, r, http.StatusMisdirectedRequest, "the console answers to localhost only")
 		case g.same.Check(r) != nil || elsewhere(r):
 			g.refuse(w, r, http.StatusForbidden, "another site's page must not do that")
+		case g.token != "" && r.Method == http.MethodGet && r.URL.Query().Has("token"):
+			g.enterByLink(w, r) // even if the session is known: the token must not stay in the address
 		case g.token == "" || g.open(r) || g.known(r):
 			next.ServeHTTP(w, r)
-		case r.Method == http.MethodGet && r.URL.Query().Has("token"):
-			g.enterByLink(w, r)
 		case r.Method == http.MethodGet && isPage(r.URL.Path):
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		default:

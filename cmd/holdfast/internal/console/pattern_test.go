@@ -49,7 +49,7 @@ func TestNamesOutsideOfThePatternAreRefused(t *testing.T) {
 	s := serve(t, func(o *Options) {
 		o.Pattern = "orders:*"
 		o.Say = func(line string) { lines = append(lines, line) }
-		o.Release = func(_ context.Context, name, _ string, _ func(Holders) error) (Holders, error) {
+		o.Release = func(_ context.Context, name, _, _ string, _ func(Holders) error) (Holders, error) {
 			if name != "orders:42" {
 				t.Errorf("%q was released", name)
 			}

@@ -218,7 +218,7 @@ func TestTokensCannotBeTriedFastFromOneAddress(t *testing.T) {
 
 func TestOtherSitesChangeNothing(t *testing.T) {
 	s := serve(t, func(o *Options) {
-		o.Release = func(context.Context, string, string, func(Holders) error) (Holders, error) {
+		o.Release = func(context.Context, string, string, string, func(Holders) error) (Holders, error) {
 			t.Error("something was released")
 			return nil, nil
 		}
@@ -262,7 +262,7 @@ func TestRelease(t *testing.T) {
 	holds := []holdfast.Holder{{Owner: owner, Who: "billing", Count: 1}}
 	release := func(fails error) func(o *Options) {
 		return func(o *Options) {
-			o.Release = func(_ context.Context, n, _ string, willTake func(Holders) error) (Holders, error) {
+			o.Release = func(_ context.Context, n, _, _ string, willTake func(Holders) error) (Holders, error) {
 				if n != name {
 					t.Errorf("of %q", n)
 				}

@@ -31,7 +31,6 @@ func TestHeldAndWaitAnswerByTheirCode(t *testing.T) {
 			t.Errorf("%s: %d, %s%s", name, d.code, d.out, d.err)
 		}
 		run(t, server, "wait", name, "-n").want(t, 75, "is held: ")
-		run(t, server, "wait", name, "-w", "50ms").want(t, 75, "still held")
 		waits := start(t, server, "wait", name)
 		subscribed(t, server)
 		if err := lease.Release(t.Context()); err != nil {
@@ -40,6 +39,13 @@ func TestHeldAndWaitAnswerByTheirCode(t *testing.T) {
 		waits.Expect("exit 0")
 		run(t, server, "held", name).want(t, 1)
 	}
+	lock(t, c.Mutex("mutex"))
+	run(t, server, "wait", "mutex", "-w", "2s").want(t, 75, "still held")
+	silent := start(t, server, "wait", "mutex", "-w", "4s", "--timeout", "1m")
+	subscribed(t, server)
+	server.Freeze()
+	silent.Expect("exit 69")
+	server.Thaw()
 	run(t, server, "latch", "set", "latch", "2").want(t, 0)
 	server.Admin().LPush(t.Context(), "list", "x")
 	for _, name := range []string{"latch", "list"} {
